@@ -1,0 +1,160 @@
+"""Imports point one way: symad <- symad.numeric <- symad.gpu; heavy libraries load where used."""
+
+import ast
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+CORE = {"sympy", "numpy", "scipy", "mpmath", "networkx", "plum", "rich", "symad"}
+HEAVY = ["networkx", "scipy.sparse", "matplotlib", "cupy", "torch", "sklearn", "statsmodels"]
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported dotted name: where, and whether it runs when the module is imported."""
+
+    file: str
+    line: int
+    name: str
+    at_import: bool
+
+    def __str__(self):
+        return f"{self.file}:{self.line} imports {self.name}"
+
+    def under(self, *packages):
+        return any(self.name == p or self.name.startswith(p + ".") for p in packages)
+
+
+def imports_in(source, file="<source>"):
+    """Every import of a module, ``from a import b`` as a.b, and importlib calls with a literal."""
+    found = []
+
+    def visit(node, at_import):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            at_import = False
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            for child in node.body:
+                visit(child, False)
+            for child in node.orelse:
+                visit(child, at_import)
+            return
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = "." * node.level + (node.module or "")
+            names = [f"{base}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Call) and re.search(r"import_module$", ast.unparse(node.func)):
+            names = [a.value for a in node.args[:1] if isinstance(a, ast.Constant)]
+        found.extend(Import(file, node.lineno, name, at_import) for name in names)
+        for child in ast.iter_child_nodes(node):
+            visit(child, at_import)
+
+    visit(ast.parse(source), True)
+    return found
+
+
+def files_of(package):
+    """The Python files of symad (without the two linked packages), numeric or gpu."""
+    linked = (ROOT / "symad" / "numeric", ROOT / "symad" / "gpu")
+    files = sorted((ROOT / package).rglob("*.py"))
+    return [f for f in files if not any(link in f.parents for link in linked)]
+
+
+def imports_of(package):
+    return [
+        entry
+        for path in files_of(package)
+        for entry in imports_in(path.read_text("utf-8"), path.relative_to(ROOT).as_posix())
+    ]
+
+
+def listed(entries):
+    return [str(entry) for entry in entries]
+
+
+def is_command_line(entry):
+    return entry.file.startswith("symad/cli")
+
+
+def test_the_reader_of_imports_sees_every_form():
+    source = """
+import a.b
+from symad import numeric
+from . import graph
+if TYPE_CHECKING:
+    import cupy
+class C:
+    import d
+    def f(self):
+        import e
+        importlib.import_module("symad.gpu")
+"""
+    assert [(i.name, i.at_import) for i in imports_in(source)] == [
+        ("a.b", True), ("symad.numeric", True), ("..graph", True), ("cupy", False), ("d", True),
+        ("e", False), ("symad.gpu", False),
+    ]  # fmt: skip
+
+
+def test_symad_imports_neither_numeric_nor_gpu():
+    upward = [i for i in imports_of("symad") if i.under("symad.numeric", "symad.gpu")]
+    assert listed(i for i in upward if not is_command_line(i)) == []
+    assert listed(i for i in upward if is_command_line(i) and i.at_import) == []
+
+
+def test_numeric_does_not_import_gpu():
+    assert listed(i for i in imports_of("numeric") if i.under("symad.gpu")) == []
+
+
+def test_numeric_names_gpu_in_its_one_backend_table():
+    naming = {
+        path.relative_to(ROOT).as_posix()
+        for path in files_of("numeric")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Constant) and re.fullmatch(r"symad\.gpu(\.\w+)*", str(node.value))
+    }
+    assert len(naming) <= 1
+
+
+def test_cupy_is_imported_under_gpu_inside_functions():
+    outside = [i for p in ("symad", "numeric") for i in imports_of(p) if i.under("cupy", "cupyx")]
+    eager = [i for i in imports_of("gpu") if i.under("cupy", "cupyx") and i.at_import]
+    assert listed(outside + eager) == []
+
+
+def test_the_graph_and_the_questions_know_no_op():
+    below = {"symad/graph.py", "symad/questions.py", "symad/dims.py", "symad/errors.py"}
+    known = [i for i in imports_of("symad") if i.file in below and i.under("symad.ops")]
+    assert listed(known) == []
+
+
+@pytest.mark.parametrize("package", ["symad", "numeric", "gpu"])
+def test_imports_are_absolute(package):
+    assert listed(i for i in imports_of(package) if i.name.startswith(".")) == []
+
+
+@pytest.mark.parametrize("package", ["symad", "numeric", "gpu"])
+def test_only_core_dependencies_are_imported_at_import(package):
+    eager = [i for i in imports_of(package) if i.at_import]
+    allowed = CORE | set(sys.stdlib_module_names)
+    assert listed(i for i in eager if i.name.split(".")[0] not in allowed) == []
+
+
+@pytest.mark.parametrize("module", ["symad", "symad.numeric", "symad.gpu"])
+def test_importing_loads_nothing_heavy(module):
+    code = f"import sys, {module}\nprint(*[name for name in {HEAVY!r} if name in sys.modules])\n"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == []
+
+
+@pytest.mark.parametrize("folder", ["numeric", "gpu"])
+def test_a_second_copy_is_refused(folder):
+    code = f"import {folder}"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert f"import symad.{folder}, not {folder}" in done.stderr

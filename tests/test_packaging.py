@@ -1,0 +1,108 @@
+"""What pyproject.toml lists is what stands on disk, and what is built from it is complete."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10; pytest brings tomli there
+    import tomli as tomllib
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+SETUPTOOLS = PROJECT["tool"]["setuptools"]
+FOLDERS = {"symad": "symad", "symad.numeric": "numeric", "symad.gpu": "gpu"}
+LINKS = {"symad/numeric": "../numeric", "symad/gpu": "../gpu"}
+
+
+def files_of(folder):
+    """Paths below a package folder, relative to it; the links and caches left out."""
+    for path in sorted((ROOT / folder).rglob("*")):
+        linked = path.relative_to(ROOT).as_posix().startswith(tuple(LINKS))
+        if path.is_file() and not linked and "__pycache__" not in path.parts:
+            yield path.relative_to(ROOT / folder)
+
+
+def shipped_files():
+    """Every file of the three folders, under the name it has when installed."""
+    return {
+        (Path(*package.split(".")) / path).as_posix()
+        for package, folder in FOLDERS.items()
+        for path in files_of(folder)
+    }
+
+
+def test_every_package_is_listed():
+    on_disk = {
+        ".".join((package, *path.parent.parts))
+        for package, folder in FOLDERS.items()
+        for path in files_of(folder)
+        if path.name == "__init__.py"
+    }
+    assert set(SETUPTOOLS["packages"]) == on_disk
+    assert SETUPTOOLS["package-dir"] == FOLDERS
+
+
+@pytest.mark.parametrize("folder", FOLDERS.values())
+def test_every_folder_of_modules_is_a_package(folder):
+    folders = {path.parent for path in files_of(folder) if path.suffix == ".py"}
+    assert [str(f) for f in folders if not (ROOT / folder / f / "__init__.py").exists()] == []
+
+
+@pytest.mark.parametrize("package", FOLDERS)
+def test_every_data_file_is_shipped(package):
+    patterns = SETUPTOOLS["package-data"][package]
+    data = [path.as_posix() for path in files_of(FOLDERS[package]) if path.suffix != ".py"]
+    assert "py.typed" in data
+    assert [path for path in data if not any(fnmatch(path, p) for p in patterns)] == []
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_the_links_are_relative(link):
+    path = ROOT / link
+    if not path.is_symlink():
+        pytest.skip("this checkout has no symbolic links")
+    assert path.readlink().as_posix() == LINKS[link]
+
+
+def test_the_makefile_installs_extras_that_exist():
+    lines = re.findall(r"^EXTRAS_\w+ := (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    wanted = {name for line in lines for name in line.split(",")}
+    assert wanted
+    assert wanted <= set(PROJECT["project"]["optional-dependencies"])
+
+
+def run(*command, cwd, **env):
+    done = subprocess.run(
+        list(map(str, command)), cwd=cwd, env=os.environ | env, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_the_wheel_built_from_the_sdist_is_complete_and_works(tmp_path):
+    ignored = shutil.ignore_patterns(".?*", "__pycache__", "build", "dist", "*.egg-info", "_build")
+    shutil.copytree(ROOT, tmp_path / "checkout", symlinks=True, ignore=ignored)
+    run(sys.executable, "-m", "build", "--outdir", tmp_path / "dist", cwd=tmp_path / "checkout")
+    (wheel,) = (tmp_path / "dist").glob("*.whl")
+
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert {name for name in names if ".dist-info/" not in name} == shipped_files()
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+
+    site = tmp_path / "site"
+    run(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", site, wheel,
+        cwd=tmp_path)  # fmt: skip
+    code = "import symad.numeric, symad.gpu; print(symad.__file__, symad.numeric.__file__)"
+    found = run(sys.executable, "-c", code, cwd=tmp_path, PYTHONPATH=str(site)).split()
+    assert all(Path(path).is_relative_to(site) for path in found)
+    assert (site / "bin" / "symad").exists() or (site / "Scripts" / "symad.exe").exists()

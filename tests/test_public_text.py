@@ -1,0 +1,45 @@
+"""What a reader of the repository sees names no path of a machine it was written on."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+MACHINE_PATH = re.compile(
+    r"(?<![\w.*])/(?:home|root|Users|work|tmp|mnt|media|opt|private|scratch)/\w|[A-Z]:\\+Users"
+)
+SUFFIXES = {
+    ".md", ".py", ".toml", ".yml", ".yaml", ".cfg", ".cu", ".h", ".sh", ".txt", ".json", ".svg",
+}  # fmt: skip
+GENERATED = {"build", "dist", "_build", "__pycache__", "node_modules"}
+
+
+def public_files():
+    """The text files of the checkout; hidden folders (but for .ci and .github) left out."""
+    for path in sorted(ROOT.rglob("*")):
+        parts = path.relative_to(ROOT).parts
+        hidden = any(p.startswith(".") and p not in {".ci", ".github"} for p in parts[:-1])
+        text = path.suffix in SUFFIXES or path.name in {"Makefile", "LICENSE"} or ".ci" in parts
+        if text and path.is_file() and not hidden and not GENERATED & set(parts):
+            yield path
+
+
+def test_public_files_name_no_machine_path():
+    files = list(public_files())
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in files
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        if MACHINE_PATH.search(line)
+    ]
+    assert {"README.md", "pyproject.toml", "Makefile", "run"} <= {path.name for path in files}
+    assert found == []
+
+
+def test_machine_paths_are_recognised():
+    slash = "/"
+    assert MACHINE_PATH.search(f"see {slash}home{slash}ann/x.py")
+    assert MACHINE_PATH.search(f"open('{slash}tmp{slash}x')")
+    assert MACHINE_PATH.search(f"file:{slash * 3}root{slash}x")
+    assert MACHINE_PATH.search("C:" + "\\Users\\ann")
+    assert not MACHINE_PATH.search("https://example.org/work/paper")
+    assert not MACHINE_PATH.search("#!/usr/bin/env bash")
