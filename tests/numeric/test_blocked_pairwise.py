@@ -1,0 +1,215 @@
+"""Blocked kernel sums against the whole kernel matrix, and their cotangents."""
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from symad.errors import ShapeError, TraceError
+from symad.numeric.pairs import trace_pair
+from symad.numeric.pairwise import pairwise, pairwise_vjp
+
+N, M, D, E = 41, 58, 4, 3
+RNG = np.random.default_rng(0)
+X, Y, WEIGHTS = RNG.normal(size=(N, D)), RNG.normal(size=(M, D)), RNG.normal(size=(M, E))
+SCALES = np.array([1.0, 2.0, 0.7, 1.4])
+
+
+def square(x, y):
+    return ((x[:, None] - y) ** 2).sum(axis=-1)
+
+
+def matern(x, y, ell):
+    r = sp.sqrt((x - y).dot(x - y) + sp.Float(1e-12))
+    return (1 + r / ell) * sp.exp(-r / ell)
+
+
+def matern_matrix(x, y, ell):
+    r = np.sqrt(square(x, y) + 1e-12)
+    return (1 + r / ell) * np.exp(-r / ell)
+
+
+# name: (pair function, parameters, the kernel matrix)
+KERNELS = {
+    "gaussian": (
+        lambda x, y, ell: sp.exp(-(x - y).dot(x - y) / (2 * ell**2)),
+        {"ell": 1.3},
+        lambda x, y, ell: np.exp(-square(x, y) / (2 * ell**2)),
+    ),
+    "each axis its scale": (
+        lambda x, y, ell: sp.exp(-sum(((x[k] - y[k]) / ell[k]) ** 2 for k in range(D)) / 2),
+        {"ell": SCALES},
+        lambda x, y, ell: np.exp(-square(x / ell, y / ell) / 2),
+    ),
+    "laplace": (
+        lambda x, y, a: sp.exp(-a * sum(sp.Abs(x[k] - y[k]) for k in range(D))),
+        {"a": 0.6},
+        lambda x, y, a: np.exp(-a * np.abs(x[:, None] - y).sum(axis=-1)),
+    ),
+    "polynomial": (
+        lambda x, y, c: (x.dot(y) / 3 + c) ** 3,
+        {"c": 0.5},
+        lambda x, y, c: (x @ y.T / 3 + c) ** 3,
+    ),
+    "matern": (matern, {"ell": 0.9}, matern_matrix),
+    "periodic": (
+        lambda x, y, p: sp.exp(-2 * sum(sp.sin(p * (x[k] - y[k])) ** 2 for k in range(D))),
+        {"p": 0.8},
+        lambda x, y, p: np.exp(-2 * (np.sin(p * (x[:, None] - y)) ** 2).sum(axis=-1)),
+    ),
+    "single components": (
+        lambda x, y, p: sp.cos(x[0] * y[1] - p[1] * x[1] * y[0]) * sp.exp(x.dot(y) / 9) + p[0],
+        {"p": np.array([0.4, -0.3])},
+        lambda x, y, p: (
+            np.cos(np.outer(x[:, 0], y[:, 1]) - p[1] * np.outer(x[:, 1], y[:, 0]))
+            * np.exp(x @ y.T / 9)
+            + p[0]
+        ),
+    ),
+}
+
+
+def reference(k, b, reduce):
+    """The reduction of a whole kernel matrix."""
+    if reduce == "sum":
+        return k @ b
+    p = np.exp(k - k.max())
+    if reduce == "logsumexp":
+        return np.log(p @ b) + k.max()
+    return p @ b / (p.sum(axis=1) if b.ndim == 1 else p.sum(axis=1, keepdims=True))
+
+
+CASES = [(n, r) for n in KERNELS for r in ("sum", "logsumexp", "softmax")]
+
+
+def weights(reduce):
+    return np.abs(WEIGHTS[:, 0]) if reduce == "logsumexp" else WEIGHTS
+
+
+@pytest.mark.parametrize(("name", "reduce"), CASES)
+def test_equals_the_kernel_matrix(name, reduce):
+    f, params, matrix = KERNELS[name]
+    b = weights(reduce)
+    found = pairwise(f, X, Y, b, reduce=reduce, params=params, block=16)
+    np.testing.assert_allclose(found, reference(matrix(X, Y, **params), b, reduce), rtol=1e-11)
+
+
+def directional(function, value, direction, step=1e-3):
+    """d/dε function(value + ε direction) at 0, to O(step⁴)."""
+    ends = [function(value + c * step * direction) for c in (-2, -1, 1, 2)]
+    return (ends[0] - 8 * ends[1] + 8 * ends[2] - ends[3]) / (12 * step)
+
+
+@pytest.mark.parametrize(("name", "reduce"), CASES)
+def test_cotangents_are_derivatives_of_the_kernel_matrix(name, reduce):
+    f, params, matrix = KERNELS[name]
+    b = weights(reduce)
+    rng = np.random.default_rng(7)
+    lse = None
+    out = pairwise(f, X, Y, b, reduce=reduce, params=params, block=16)
+    if reduce == "softmax":
+        lse = pairwise(f, X, Y, b, reduce=reduce, params=params, return_lse=True)[1]
+    out_bar = rng.normal(size=out.shape)
+    found = pairwise_vjp(f, X, Y, b, out, out_bar, lse=lse, reduce=reduce, params=params, block=16)
+
+    def loss(x=X, y=Y, b=b, **changed):
+        return (reference(matrix(x, y, **{**params, **changed}), b, reduce) * out_bar).sum()
+
+    bars = {"x": found.x, "y": found.y, "b": found.b, **found.params}
+    for argument, value in {"x": X, "y": Y, "b": b, **params}.items():
+        direction = rng.normal(size=np.shape(value))
+        if name == "laplace" and argument in "xy":
+            direction = np.sign(direction) * 1e-3  # no kink of |x − y| within the steps
+        expected = directional(lambda a, n=argument: loss(**{n: a}), value, direction)
+        computed = (bars[argument] * direction).sum()
+        np.testing.assert_allclose(computed, expected, rtol=2e-7, atol=1e-7)
+
+
+def test_expressions_in_matrix_symbols_and_indexed_bases():
+    ell = sp.Symbol("ell", positive=True)
+    expected = np.exp(-square(X, Y) / (2 * 1.3**2)) @ WEIGHTS
+    x, y = sp.MatrixSymbol("x", D, 1), sp.MatrixSymbol("y", D, 1)
+    matrix = sp.exp(-((x - y).T * (x - y))[0, 0] / (2 * ell**2))
+    x, y, k = sp.IndexedBase("x"), sp.IndexedBase("y"), sp.Symbol("k", integer=True)
+    indexed = sp.exp(-sp.Sum((x[k] - y[k]) ** 2, (k, 0, D - 1)) / (2 * ell**2))
+    for expression in (matrix, indexed):
+        found = pairwise(expression, X, Y, WEIGHTS, params={"ell": 1.3})
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_sums_over_components_are_found_whatever_the_dimension():
+    for dimension in (2, 3, 17, 128):
+        traced = trace_pair(KERNELS["gaussian"][0], dimension, {"ell": None})
+        assert len(traced.sums) == 1 and traced.loose == ()
+    mixed = trace_pair(lambda x, y: x.dot(y) + x.dot(x) * sp.exp(2 * x.dot(y)) + x[0], 5)
+    assert len(mixed.sums) == 2 and mixed.loose == (0,)
+
+
+def test_no_weights_and_a_vector_of_weights():
+    f, params, matrix = KERNELS["gaussian"]
+    k = matrix(X, Y, **params)
+    np.testing.assert_allclose(pairwise(f, X, Y, params=params), k.sum(axis=1), rtol=1e-12)
+    vector = pairwise(f, X, Y, WEIGHTS[:, 0], params=params)
+    np.testing.assert_allclose(vector, k @ WEIGHTS[:, 0], rtol=1e-10)
+    lse = pairwise(f, X, Y, reduce="logsumexp", params=params)
+    np.testing.assert_allclose(lse, np.log(np.exp(k).sum(axis=1)), rtol=1e-12)
+    found = pairwise_vjp(f, X, Y, None, lse, np.ones(N), reduce="logsumexp", params=params)
+    assert found.b is None
+
+
+def test_single_precision():
+    f, params, matrix = KERNELS["gaussian"]
+    single = [a.astype(np.float32) for a in (X, Y, WEIGHTS)]
+    found = pairwise(f, *single, params=params, block=16)
+    assert found.dtype == np.float32
+    expected = matrix(*(a.astype(float) for a in single[:2]), **params) @ WEIGHTS
+    np.testing.assert_allclose(found, expected, atol=2e-5)
+
+
+def test_far_logits_do_not_overflow():
+    found = pairwise(lambda x, y: 1000 * x.dot(y), X, Y, reduce="logsumexp")
+    k = 1000 * X @ Y.T
+    top = k.max(axis=1, keepdims=True)
+    np.testing.assert_allclose(found, top[:, 0] + np.log(np.exp(k - top).sum(axis=1)), rtol=1e-12)
+
+
+def test_memory_grows_with_the_points_not_their_product():
+    import tracemalloc
+
+    def peak(points):
+        x = np.random.default_rng(0).normal(size=(points, 3))
+        tracemalloc.start()
+        pairwise(KERNELS["gaussian"][0], x, x, params={"ell": 1.0}, block=128)
+        high = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return high
+
+    assert peak(4000) < 4000 * 4000 * 8 / 50
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error", "message"),
+    [
+        ((X, Y[:, :3], None), {}, ShapeError, "same D"),
+        ((X, Y, WEIGHTS[:-1]), {}, ShapeError, "b must be"),
+        ((X, Y.astype(np.float32), None), {}, TypeError, "same for all"),
+        ((X.tolist(), Y, None), {}, TypeError, "numeric.pairwise takes numpy"),
+        ((X, Y, None), {"reduce": "mean"}, ValueError, "use one of sum"),
+        ((X, Y, None), {"reduce": "softmax"}, ShapeError, "needs b"),
+        ((X, Y, WEIGHTS), {"reduce": "logsumexp"}, ShapeError, "logsumexp takes"),
+        ((X, Y, None), {"params": {"ell": 1.0, "w": 2.0}}, TraceError, "holds w"),
+        ((X, Y, None), {"params": {}}, TraceError, "asks for parameter ell"),
+    ],
+)
+def test_errors_name_what_is_wrong(arguments, options, error, message):
+    options = {"params": {"ell": 1.0}} | options
+    with pytest.raises(error, match=message):
+        pairwise(KERNELS["gaussian"][0], *arguments, **options)
+
+
+def test_errors_of_the_pair_function():
+    with pytest.raises(TraceError, match="uses w"):
+        pairwise(lambda x, y: x.dot(y) * sp.Symbol("w"), X, Y)
+    with pytest.raises(TraceError, match="return a scalar"):
+        pairwise(lambda x, y: x, X, Y)
+    with pytest.raises(ShapeError, match=r"need shape \(4, 1\)"):
+        pairwise(sp.MatrixSymbol("x", 3, 1)[0, 0], X, Y)
