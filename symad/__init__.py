@@ -1,0 +1,13 @@
+"""symad: SymPy in, proved derivatives and fast NumPy or CuPy code out."""
+
+from __future__ import annotations
+
+from symad.batching import vmap
+from symad.graph import Graph
+from symad.hessian import hessian, hvp
+from symad.jacobian import gradient, jacobian
+from symad.forward import pushforward
+from symad.reverse import pullback, value_and_gradient
+from symad.tracing import to_sympy, trace
+
+__version__ = "0.1.0"

@@ -1,0 +1,75 @@
+"""Batching: a graph applied along a new leading axis. The rules stand with the ops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sympy
+
+from symad.dims import Dim
+from symad.errors import ShapeError
+from symad.graph import Graph, Node, topological
+from symad.ops.contraction import permute
+from symad.ops.shaping import lift
+from symad.ops.sources import input_node
+from symad.questions import batch
+from symad.selecting import symbol_like
+from symad.tracing import as_graph
+
+
+def batch_outputs(outputs: Sequence[Node], replaced: Mapping[Node, Node], count: Dim) -> tuple[Node, ...]:
+    """The outputs with a leading axis of length ``count``.
+
+    Args:
+        outputs: the nodes to batch.
+        replaced: for some nodes their batched counterparts, with the leading axis.
+        count: the length of the batch.
+    """
+    made: dict[Node, Node] = dict(replaced)
+    batched = set(replaced)
+    for node in topological(outputs):
+        if node in made:
+            continue
+        flags = tuple([a in batched for a in node.args])
+        if any(flags):
+            made[node] = batch(node.op, tuple([made[a] for a in node.args]), flags, count)
+            batched.add(node)
+        else:
+            made[node] = node
+    return tuple(lift(made[o], o in batched, count) for o in outputs)
+
+
+def vmap(f: Any, in_axes: Any = 0) -> Graph:
+    """``f`` over a batch: every output gets a leading batch axis.
+
+    Args:
+        f: what `trace` takes.
+        in_axes: for each input the position of its batch axis, or None where the input is shared; one
+            int for all inputs.
+
+    Returns:
+        A graph whose batched inputs have one more axis, of a length that the arrays given fix.
+    """
+    graph = as_graph(f)
+    axes = (in_axes,) * len(graph.input_nodes) if isinstance(in_axes, (int, type(None))) else tuple(in_axes)
+    if len(axes) != len(graph.input_nodes):
+        raise ShapeError(f"in_axes has {len(axes)} entries, but {graph.name} has {len(graph.input_nodes)} inputs")
+    count = sympy.Symbol(_free_name({str(s) for s in (*graph.inputs, *graph.dims)}), integer=True, positive=True)
+    inputs, replaced = [], {}
+    for node, axis in zip(graph.input_nodes, axes, strict=True):
+        if axis is None:
+            inputs.append(node)
+            continue
+        rank = len(node.shape) + 1
+        position = axis % rank
+        shape = (*node.shape[:position], count, *node.shape[position:])
+        outer = input_node(symbol_like(str(node.op.symbol), shape, set()), shape)  # type: ignore[attr-defined]
+        inputs.append(outer)
+        replaced[node] = permute(outer, (position, *(k for k in range(rank) if k != position)))
+    outputs = batch_outputs(graph.output_nodes, replaced, count)
+    return Graph(tuple(inputs), outputs, graph.structure, f"{graph.name}_vmap")
+
+
+def _free_name(taken: set[str]) -> str:
+    return next(name for name in ("B", "batch", *(f"batch{k}" for k in range(1000))) if name not in taken)

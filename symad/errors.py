@@ -1,0 +1,27 @@
+"""The errors symad raises. Each message says what was asked, what was given, and what to do."""
+
+from __future__ import annotations
+
+
+class SymadError(Exception):
+    """Base of all errors raised on purpose by symad."""
+
+
+class ShapeError(SymadError, ValueError):
+    """Shapes or dimensions do not fit together."""
+
+
+class TraceError(SymadError, TypeError):
+    """Something that cannot become a graph was given to ``trace``."""
+
+
+class DerivativeError(SymadError, ValueError):
+    """A derivative was asked for that does not exist or is not known."""
+
+
+class EvaluationError(SymadError, TypeError):
+    """A graph was called with values it cannot be evaluated on."""
+
+
+class LoweringError(SymadError, ValueError):
+    """An op has no form in the requested backend."""

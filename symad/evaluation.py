@@ -1,0 +1,133 @@
+"""Calling a graph: values are checked and bound, dimensions solved, nodes evaluated in order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symad.dims import is_concrete, solve_dims
+from symad.errors import EvaluationError
+from symad.graph import Graph, Node, pack, topological
+from symad.questions import evaluate
+from symad.values import FLOATS, Domain, Undefined, domain_of
+
+
+def call(graph: Graph, values: Sequence[Any]) -> Any:
+    """The outputs of a graph at these values, in the graph's structure.
+
+    For a graph of scalar inputs the values may be arrays that broadcast together: a batch of
+    points, whose axes lead in every output.
+
+    Raises:
+        EvaluationError: values are missing, or are no real numbers; names the input.
+        ShapeError: shapes do not fit the declared ones, or disagree on a dimension symbol.
+    """
+    names = [str(symbol) for symbol in graph.inputs]
+    if len(values) != len(names):
+        raise EvaluationError(
+            f"{graph.name} takes {len(names)} values ({', '.join(names)}), but {len(values)} were given"
+            + (f"; missing: {', '.join(names[len(values) :])}" if len(values) < len(names) else "")
+        )
+    checked = [as_value(v, s) for v, s in zip(values, graph.inputs, strict=True)]
+    shapes = [np.shape(v) if isinstance(v, np.ndarray) else () for v in checked]
+    if any(shapes) and not any(node.shape for node in graph.input_nodes):
+        return _call_batch(graph, checked)
+    declared = [node.shape for node in graph.input_nodes]
+    dims = solve_dims(list(zip(names, declared, shapes, strict=True)))
+    bound = graph.at(dims)
+    results = run(bound.output_nodes, dict(zip(bound.input_nodes, checked, strict=True)))
+    return pack(graph.structure, results)
+
+
+def as_value(value: Any, symbol: Any) -> Any:
+    """A value as what the evaluators take: exact scalars as they are, numbers as float arrays.
+
+    Raises:
+        EvaluationError: text, complex numbers, None, or a fraction for an integer symbol.
+    """
+    if isinstance(value, (bool, int, np.bool_, np.integer)):
+        value = float(value)
+    if isinstance(value, sympy.MatrixBase):
+        value = np.array(value.tolist(), dtype=object)
+    elif isinstance(value, sympy.NDimArray):
+        value = np.array(value.tolist(), dtype=object)
+    elif isinstance(value, (list, tuple)):
+        value = np.asarray(value)
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind in "bui":
+            value = value.astype(np.float64)
+        elif value.dtype.kind not in "fO":
+            raise EvaluationError(f"{symbol} was given an array of dtype {value.dtype}; give real numbers")
+        elif value.dtype == object and any(isinstance(v, (str, bytes, complex)) or v is None for v in value.flat):
+            raise EvaluationError(f"{symbol} was given an array with entries that are no real numbers")
+        if value.ndim == 0:
+            value = value[()]
+    elif isinstance(value, (str, bytes, complex, np.complexfloating)) or value is None:
+        raise EvaluationError(f"{symbol} was given {value!r}; give a real number or an array of real numbers")
+    if getattr(symbol, "is_integer", False) and isinstance(value, (float, np.ndarray)):
+        numbers = np.asarray(value)
+        if numbers.dtype != object and np.any(numbers != np.floor(numbers)):
+            raise EvaluationError(f"{symbol} is an integer, but was given {value!r}")
+    return value
+
+
+def _call_batch(graph: Graph, values: list[Any]) -> Any:
+    """A scalar graph on arrays of points."""
+    from symad.batching import batch_outputs
+    from symad.ops.sources import input_node
+
+    common = np.broadcast_shapes(*[np.shape(v) if isinstance(v, np.ndarray) else () for v in values])
+    count = int(np.prod(common))
+    point: dict[Node, Any] = {}
+    replaced: dict[Node, Node] = {}
+    for node, value in zip(graph.input_nodes, values, strict=True):
+        if isinstance(value, np.ndarray):
+            replaced[node] = input_node(node.op.symbol, (count,))  # type: ignore[attr-defined]
+            point[replaced[node]] = np.broadcast_to(value, common).reshape(count)
+        else:
+            point[node] = value
+    results = run(batch_outputs(graph.output_nodes, replaced, count), point)
+    return pack(graph.structure, [np.reshape(r, common + np.shape(r)[1:]) for r in results])
+
+
+def run(outputs: Sequence[Node], point: Mapping[Node, Any]) -> list[Any]:
+    """The values of some nodes, from the values of the inputs; dimensions must be numbers."""
+    found: dict[Node, Any] = dict(point)
+    domain = domain_of(point.values())
+    with np.errstate(all="ignore"):
+        for node in topological(outputs):
+            if node not in found:
+                if not is_concrete(node.shape):
+                    raise EvaluationError(f"the size {node.shape} is not fixed by the arrays given")
+                value = evaluate(node.op, tuple([found[a] for a in node.args]))
+                found[node] = value if node.args else _known(value, domain)
+    return [_finished(found[o], o) for o in outputs]
+
+
+def _known(value: Any, domain: Domain) -> Any:
+    """A constant in the number domain of this evaluation."""
+    if isinstance(value, bool):
+        return value
+    if not isinstance(value, np.ndarray):
+        return domain.number(value)
+    if domain is FLOATS or value.dtype == bool:
+        return value
+    return np.frompyfunc(lambda v: domain.number(v), 1, 1)(value.astype(object))
+
+
+def _finished(value: Any, output: Node) -> Any:
+    """An output value; constants become floats, and undefined exact values are errors here."""
+    if isinstance(value, Undefined):
+        raise EvaluationError(f"the value is undefined: {value.reason}")
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        for entry in value.flat:
+            if isinstance(entry, Undefined):
+                raise EvaluationError(f"an entry of the value is undefined: {entry.reason}")
+    if isinstance(value, bool) or (isinstance(value, np.ndarray) and value.dtype == bool):
+        return value
+    if isinstance(value, np.ndarray) and value.dtype.kind in "iu":
+        return value.astype(np.float64)
+    return value

@@ -1,0 +1,61 @@
+"""Forward mode: tangents pushed through a graph, node by node. The rules stand with the ops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from symad.conditions import use_conditions
+from symad.graph import ZERO, Graph, Node, Tangent, TupleOf, topological
+from symad.ops.selection import select
+from symad.ops.shaping import broadcast_to
+from symad.ops.sources import constant
+from symad.questions import jvp
+from symad.selecting import input_names, select_wrt, tangent_inputs
+from symad.tracing import as_graph
+
+
+def push(outputs: Sequence[Node], tangents: Mapping[Node, Tangent]) -> list[Tangent]:
+    """The tangents of the outputs, from the tangents of some nodes (usually inputs).
+
+    t_k = Σ_parents ∂f_k · t_parent in topological order. Nodes that do not depend on a tangent
+    are never visited by a rule; nodes used under a condition have their tangents masked by it.
+    """
+    order = topological(outputs)
+    conditions = use_conditions(order, outputs)
+    dots: dict[Node, Tangent] = {n: t for n, t in tangents.items() if isinstance(t, Node)}
+    for node in order:
+        if node in dots or node in tangents or not any(a in dots for a in node.args):
+            continue
+        entering = tuple([dots.get(a, ZERO) for a in node.args])
+        condition = conditions.get(node)
+        if condition is not None and not node.op.linear:
+            entering = tuple(mask(condition, t) for t in entering)
+        y_dot = jvp(node.op, node, entering)
+        if isinstance(y_dot, Node):
+            dots[node] = y_dot
+    return [dots.get(o, ZERO) for o in outputs]
+
+
+def mask(condition: Node, tangent: Tangent) -> Tangent:
+    """The tangent where the condition holds, 0 elsewhere."""
+    return select(condition, tangent, constant(0)) if isinstance(tangent, Node) else ZERO
+
+
+def dense(tangent: Tangent, like: Node) -> Node:
+    """A tangent as a node: structural zeros become zeros of the shape of ``like``."""
+    return tangent if isinstance(tangent, Node) else broadcast_to(constant(0), like.shape)
+
+
+def pushforward(f: Any, wrt: Any = None) -> Graph:
+    """The Jacobian-vector product: (x..., x_dot...) -> (y..., y_dot...).
+
+    y_dot = Σ_k (∂f/∂x_k) x_k_dot over the entries of ``wrt`` (all inputs by default), in the shapes of
+    the outputs. Cost: at most about three evaluations of ``f``, in constant memory.
+    """
+    graph = as_graph(f, wrt)
+    nodes, _ = select_wrt(graph, wrt)
+    dots = tangent_inputs(nodes, "dot", input_names(graph))
+    y_dots = push(graph.output_nodes, dict(zip(nodes, dots, strict=True)))
+    outputs = graph.output_nodes + tuple(dense(t, y) for t, y in zip(y_dots, graph.output_nodes, strict=True))
+    return Graph(graph.input_nodes + dots, outputs, TupleOf((None,) * len(outputs)), f"{graph.name}_pushforward")

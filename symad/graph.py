@@ -1,0 +1,277 @@
+"""The graph: immutable nodes, hash-consed, each with an op, arguments and a shape.
+
+This module knows no op. A node is built by `Node.of(op, args)`; building an equal node returns the
+same node. Nothing here recurses: graphs may be 10⁵ nodes deep.
+"""
+
+from __future__ import annotations
+
+from abc import ABCMeta
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, TypeAlias
+from weakref import WeakValueDictionary
+
+from symad.dims import Dim, Shape, bind, dim_symbols
+from symad.interning import LOCK, Interned
+
+
+class _OpMeta(Interned, ABCMeta):
+    pass
+
+
+@dataclass(frozen=True, eq=False)
+class Op(metaclass=_OpMeta):
+    """What a node computes. Subclasses are frozen dataclasses with hashable fields."""
+
+    linear: ClassVar[bool] = False
+    """Whether the op is linear in all its arguments jointly."""
+
+    def __reduce__(self) -> Any:
+        return type(self), tuple(getattr(self, f.name) for f in fields(self))
+
+
+class Tangent:
+    """A tangent or cotangent: a `Node`, or the structural `ZERO`."""
+
+    __slots__ = ()
+
+
+class Zero(Tangent):
+    """The zero that is known from structure; no node is ever built for it."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "ZERO"
+
+
+ZERO = Zero()
+
+
+class Node(Tangent):
+    """One value of the graph: ``op`` applied to ``args``, an array of ``shape``."""
+
+    __slots__ = ("__weakref__", "args", "op", "shape")
+
+    op: Op
+    args: tuple[Node, ...]
+    shape: Shape
+
+    _nodes: ClassVar[WeakValueDictionary[tuple[Op, tuple[Node, ...]], Node]] = WeakValueDictionary()
+
+    @staticmethod
+    def of(op: Op, args: tuple[Node, ...] = ()) -> Node:
+        """The node ``op(*args)``, old or new. Shapes are checked when it is new."""
+        key = (op, args)
+        with LOCK:
+            node = Node._nodes.get(key)
+            if node is None:
+                node = object.__new__(Node)
+                node.op = op
+                node.args = args
+                node.shape = _shape_question(op, args)
+                Node._nodes[key] = node
+            return node
+
+    def __reduce__(self) -> Any:
+        raise TypeError("nodes are saved with symad.save, not pickled")
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    def __repr__(self) -> str:
+        return f"<{self.op} shape {self.shape}>"
+
+
+def _shape_question(op: Op, args: tuple[Node, ...]) -> Shape:
+    return SHAPE[type(op)](op, args)
+
+
+SHAPE: dict[type[Op], Callable[[Any, tuple[Node, ...]], Shape]] = {}
+"""The shape question is asked once per node built, so it is a plain table, filled by `shape`."""
+
+
+def shape(
+    op_class: type[Op],
+) -> Callable[[Callable[[Any, tuple[Node, ...]], Shape]], Callable[[Any, tuple[Node, ...]], Shape]]:
+    """Register the shape of an op's value, from its argument nodes; the rule checks the arguments."""
+
+    def register(
+        rule: Callable[[Any, tuple[Node, ...]], Shape],
+    ) -> Callable[[Any, tuple[Node, ...]], Shape]:
+        SHAPE[op_class] = rule
+        return rule
+
+    return register
+
+
+def topological(outputs: Iterable[Node]) -> list[Node]:
+    """All nodes the outputs need, arguments first; the order depends on the graph alone."""
+    order: list[Node] = []
+    seen: set[Node] = set()
+    for output in outputs:
+        if output in seen:
+            continue
+        seen.add(output)
+        stack: list[tuple[Node, Iterator[Node]]] = [(output, iter(output.args))]
+        while stack:
+            node, rest = stack[-1]
+            for arg in rest:
+                if arg not in seen:
+                    seen.add(arg)
+                    stack.append((arg, iter(arg.args)))
+                    break
+            else:
+                order.append(node)
+                stack.pop()
+    return order
+
+
+def rebuild(
+    outputs: Sequence[Node],
+    replaced: Mapping[Node, Node],
+    make: Callable[[Node, tuple[Node, ...]], Node] | None = None,
+) -> tuple[Node, ...]:
+    """The outputs with nodes replaced; ``make(node, new_args)`` may rewrite every other node."""
+    new: dict[Node, Node] = dict(replaced)
+    for node in topological(outputs):
+        if node in new:
+            continue
+        args = tuple([new[a] for a in node.args])
+        if make is not None:
+            new[node] = make(node, args)
+        else:
+            new[node] = node if args == node.args else Node.of(node.op, args)
+    return tuple(new[o] for o in outputs)
+
+
+# How outputs are packed for the caller: a leaf is one output, a tuple or dict nests.
+Structure: TypeAlias = "None | TupleOf | DictOf"
+
+
+@dataclass(frozen=True)
+class TupleOf:
+    """Outputs returned as a tuple."""
+
+    items: tuple[Structure, ...]
+
+
+@dataclass(frozen=True)
+class DictOf:
+    """Outputs returned as a dict."""
+
+    keys: tuple[Any, ...]
+    items: tuple[Structure, ...]
+
+
+def leaves(structure: Structure) -> int:
+    """The number of outputs in a structure."""
+    return 1 if structure is None else sum(leaves(item) for item in structure.items)
+
+
+def pack(structure: Structure, values: Sequence[Any]) -> Any:
+    """Flat values in the structure a caller expects."""
+    return _pack(structure, iter(values))
+
+
+def _pack(structure: Structure, values: Iterator[Any]) -> Any:
+    if structure is None:
+        return next(values)
+    items = [_pack(item, values) for item in structure.items]
+    if isinstance(structure, DictOf):
+        return dict(zip(structure.keys, items, strict=True))
+    return tuple(items)
+
+
+@dataclass(frozen=True, eq=False)
+class Graph(metaclass=Interned):
+    """A function: inputs, outputs, and how the outputs are packed.
+
+    ``g(*values)`` evaluates it on floats, arrays, Fractions, mpmath numbers, SymPy expressions or
+    `Dual` numbers; the values stand in the order of ``g.inputs``.
+    """
+
+    input_nodes: tuple[Node, ...]
+    output_nodes: tuple[Node, ...]
+    structure: Structure = None
+    name: str = "f"
+    report: str = ""
+    """What was chosen automatically when this graph was made, for people to read."""
+
+    @property
+    def inputs(self) -> tuple[Any, ...]:
+        """The symbols of the inputs, in calling order."""
+        return tuple(node.op.symbol for node in self.input_nodes)  # type: ignore[attr-defined]
+
+    @property
+    def outputs(self) -> tuple[Node, ...]:
+        """The output nodes, flat."""
+        return self.output_nodes
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """All nodes that the outputs need, arguments first."""
+        return tuple(topological(self.output_nodes))
+
+    @property
+    def dims(self) -> frozenset[Any]:
+        """The symbols that occur as dimensions of the inputs."""
+        return frozenset().union(*(dim_symbols(node.shape) for node in self.input_nodes))
+
+    def at(self, dims: Mapping[Any, int]) -> Graph:
+        """The same graph with dimension symbols replaced by numbers."""
+        if not dims:
+            return self
+        values = dict(dims)
+        made = rebuild(
+            self.input_nodes + self.output_nodes,
+            {},
+            lambda node, args: Node.of(bind_op(node.op, values), args),
+        )
+        count = len(self.input_nodes)
+        return Graph(made[:count], made[count:], self.structure, self.name, self.report)
+
+    def with_outputs(self, outputs: Iterable[Node], structure: Structure, name: str = "") -> Graph:
+        """A graph of the same inputs with other outputs."""
+        return Graph(self.input_nodes, tuple(outputs), structure, name or self.name, "")
+
+    def __call__(self, *values: Any) -> Any:
+        """Evaluate; see the class."""
+        from symad.evaluation import call
+
+        return call(self, values)
+
+    def explain(self, **point: Any) -> Any:
+        """The evaluation tables at a point: states, tangents, adjoints, Hessian duals, costs."""
+        from symad.display.explain import explain
+
+        return explain(self, **point)
+
+    def draw(self, path: Any) -> None:
+        """Write a picture of the graph (.svg or .dot)."""
+        from symad.display.drawing import draw
+
+        draw(self, path)
+
+    def __repr__(self) -> str:
+        names = ", ".join(map(str, self.inputs))
+        return f"<Graph {self.name}({names}), {len(self.nodes)} nodes>"
+
+
+def bind_op(op: Op, values: Mapping[Any, int]) -> Op:
+    """An op with dimension symbols replaced by numbers in all its fields."""
+    old = [getattr(op, f.name) for f in fields(op)]
+    new = [bind(value, values) if f.name in DIM_FIELDS else value for f, value in zip(fields(op), old, strict=True)]
+    return op if old == new else type(op)(*new)
+
+
+DIM_FIELDS = {"shape", "size", "start", "stop", "low", "high", "expression", "count"}
+"""Names of op fields that hold dimensions."""
+
+
+def dims_of(node: Node) -> Iterable[Dim]:
+    """The dimensions of a node's shape."""
+    return node.shape

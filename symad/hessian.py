@@ -1,0 +1,123 @@
+"""Hessians and Hessian-vector products: compositions of forward and reverse mode, nothing else.
+
+For a scalar f with gradient g = ∇f and a direction v, the four compositions are
+
+- forward-over-reverse: push v through the graph of g;
+- reverse-over-forward: pull 1 back through the graph of the scalar ⟨g, v⟩ made by forward mode;
+- reverse-over-reverse: pull v back through the graph of g made by reverse mode;
+- forward-over-forward: push two directions, giving the number uᵀHv.
+
+Each mode builds the Hessian from unit directions, one seed at a time or all in lanes; never as a
+Jacobian of a Jacobian.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from symad.errors import DerivativeError
+from symad.forward import dense, push
+from symad.graph import Graph, Node, Tangent, TupleOf
+from symad.jacobian import forward_gradient, forward_jacobian, reverse_jacobian
+from symad.ops.shaping import concatenate
+from symad.ops.sources import constant
+from symad.reverse import gradient_nodes, pull
+from symad.seeding import Descent, blocks_of, flat_columns, pack_matrix, through_lanes
+from symad.selecting import input_names, scalar_output, select_wrt, tangent_inputs
+from symad.tracing import as_graph
+
+MODES = ("forward-over-reverse", "reverse-over-forward", "reverse-over-reverse", "forward-over-forward")
+
+
+def hessian(f: Any, wrt: Any = None, mode: str = "forward-over-reverse", sparse: bool = False) -> Graph:
+    """The Hessian of a scalar function: one N×N array over all ``wrt`` elements, flattened in order.
+
+    Args:
+        f: what `trace` takes, with one scalar (or 1×1) output.
+        wrt: inputs, all by default.
+        mode: one of the four compositions; see this module.
+        sparse: the value is a scipy csr_array with fixed structure, by coloured compression.
+
+    Raises:
+        DerivativeError: ``f`` is not scalar, or the mode is unknown.
+    """
+    graph = as_graph(f, wrt)
+    _check_mode(mode, MODES)
+    if sparse:
+        from symad.sparsity.derivatives import sparse_hessian
+
+        return sparse_hessian(graph, wrt, mode)  # type: ignore[no-any-return]
+    nodes, _ = select_wrt(graph, wrt)
+    value = scalar_output(graph, "a Hessian")
+    matrix = hessian_node(value, nodes, mode)
+    return Graph(graph.input_nodes, (matrix,), None, f"{graph.name}_hessian", mode)
+
+
+def _check_mode(mode: str, known: Sequence[str]) -> None:
+    if mode not in known:
+        raise DerivativeError(f"mode={mode!r} is not one of {', '.join(map(repr, known))}")
+
+
+def hessian_node(value: Node, wrt: Sequence[Node], mode: str) -> Node:
+    """The Hessian of a scalar node."""
+    if mode == "forward-over-reverse":
+        return forward_jacobian(_gradient(value, wrt), wrt)
+    if mode == "forward-over-forward":
+        return forward_jacobian(forward_gradient(value, wrt), wrt)
+    if mode == "reverse-over-reverse":
+        return reverse_jacobian(_gradient(value, wrt), wrt)
+    return _reverse_over_forward(value, wrt)
+
+
+def _gradient(value: Node, wrt: Sequence[Node]) -> list[Node]:
+    return [dense(b, x) for b, x in zip(gradient_nodes(value, wrt), wrt, strict=True)]
+
+
+def _reverse_over_forward(value: Node, wrt: Sequence[Node]) -> Node:
+    """For each unit direction v the gradient of the directional derivative ⟨∇f, v⟩."""
+    if not any(node.shape for node in wrt) and Descent([value], wrt).worth_unrolling():
+        rows = [_directional_gradient(value, wrt, {w: constant(1)}) for w in wrt]
+        return pack_matrix(rows, len(wrt), len(wrt))
+    rows_of_blocks = []
+    for block in blocks_of(wrt):
+        lanes = through_lanes(lambda dots: _directional_gradient(value, wrt, dots), block)
+        rows_of_blocks.append(flat_columns(lanes, wrt, block.total))
+    return concatenate(rows_of_blocks, 0)
+
+
+def _directional_gradient(value: Node, wrt: Sequence[Node], dots: dict[Node, Tangent]) -> list[Tangent]:
+    (value_dot,) = push([value], dots)
+    return pull([value_dot], [constant(1)], wrt)
+
+
+def hvp(f: Any, wrt: Any = None, mode: str = "forward-over-reverse") -> Graph:
+    """The Hessian-vector product: (inputs..., v...) -> H v, one output for each ``wrt`` entry.
+
+    The directions v have the shapes of the ``wrt`` entries. Cost: about two gradients, without
+    ever forming H.
+
+    Raises:
+        DerivativeError: ``f`` is not scalar, or the mode gives no product: forward-over-forward gives
+            only numbers uᵀHv.
+    """
+    graph = as_graph(f, wrt)
+    nodes, bare = select_wrt(graph, wrt)
+    _check_mode(mode, MODES)
+    if mode == "forward-over-forward":
+        raise DerivativeError(
+            "forward-over-forward gives the numbers uᵀHv one at a time, never the product Hv; use "
+            "another mode, or hessian(f, mode='forward-over-forward')"
+        )
+    value = scalar_output(graph, "a Hessian-vector product")
+    directions = tangent_inputs(nodes, "v", input_names(graph))
+    dots: dict[Node, Tangent] = dict(zip(nodes, directions, strict=True))
+    if mode == "forward-over-reverse":
+        parts = push(_gradient(value, nodes), dots)
+    elif mode == "reverse-over-reverse":
+        parts = pull(_gradient(value, nodes), directions, nodes)
+    else:
+        parts = _directional_gradient(value, nodes, dots)
+    outputs = tuple(dense(p, x) for p, x in zip(parts, nodes, strict=True))
+    structure = None if bare else TupleOf((None,) * len(outputs))
+    return Graph(graph.input_nodes + directions, outputs, structure, f"{graph.name}_hvp", mode)

@@ -1,0 +1,1 @@
+"""The ops, one family a file, with all their mathematical answers."""

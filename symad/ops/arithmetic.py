@@ -1,0 +1,455 @@
+"""Arithmetic: signed sums, products and quotients, powers; elementwise on equal shapes.
+
+An argument without axes joins arrays of any shape. Subtraction is a signed sum and division a
+product with inverted factors, so a − b and a / b cost one rounding and read back as written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import sympy
+
+from symad.dims import Shape, format_shape, same_shape, size
+from symad.errors import ShapeError
+from symad.graph import ZERO, Node, Op, Tangent, shape
+from symad.ops.sources import constant, constant_value, input_node, is_exact
+from symad.questions import Flags, Forms, Nodes, Tangents, Values, batch, evaluate, examples, flops, jvp, sympy_form, transpose
+
+
+@dataclass(frozen=True, eq=False)
+class ElementwiseOp(Op):
+    """Applied to each element; arguments have one shape, or no axes at all."""
+
+
+@dataclass(frozen=True, eq=False)
+class Add(ElementwiseOp):
+    """Σ_i signs_i x_i, with signs ±1."""
+
+    signs: tuple[int, ...]
+    linear = True
+
+
+@dataclass(frozen=True, eq=False)
+class Mul(ElementwiseOp):
+    """Π_i x_i^powers_i, with powers ±1: a product, a quotient, or a reciprocal."""
+
+    powers: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Pow(ElementwiseOp):
+    """x ** y, real: NaN for negative x and fractional y; 0 ** 0 = 1."""
+
+
+# ---- makers -------------------------------------------------------------------------------------
+
+
+def signed_sum(terms: Iterable[tuple[int, Node]]) -> Node:
+    """Σ sign·term. Exact constants are collected in one; negations merge into the signs."""
+    signs: list[int] = []
+    kept: list[Node] = []
+    total: int | Fraction = 0
+    for given_sign, given in terms:
+        sign, term = given_sign, given
+        if isinstance(term.op, Add) and len(term.args) == 1:
+            sign, term = sign * term.op.signs[0], term.args[0]
+        value = constant_value(term)
+        if is_exact(value):
+            total += sign * value
+        else:
+            signs.append(sign)
+            kept.append(term)
+    if total:
+        signs.insert(0, 1 if total > 0 else -1)
+        kept.insert(0, constant(abs(Fraction(total))))
+    if not kept:
+        return constant(0)
+    if signs == [1]:
+        return kept[0]
+    if len(kept) == 1 and is_exact(constant_value(kept[0])):
+        return constant(-constant_value(kept[0]))
+    return Node.of(Add(tuple(signs)), tuple(kept))
+
+
+def add(*terms: Node) -> Node:
+    """The sum of the terms."""
+    return signed_sum((1, term) for term in terms)
+
+
+def sub(a: Node, b: Node) -> Node:
+    """A − b."""
+    return signed_sum(((1, a), (-1, b)))
+
+
+def neg(a: Node) -> Node:
+    """−a."""
+    return signed_sum(((-1, a),))
+
+
+def signed_product(factors: Iterable[tuple[int, Node]]) -> Node:
+    """Π factor^power with powers ±1. Exact constants are collected; signs come to the front."""
+    powers: list[int] = []
+    kept: list[Node] = []
+    scale = Fraction(1)
+    for power, given in factors:
+        factor = given
+        if isinstance(factor.op, Add) and len(factor.args) == 1:
+            scale *= factor.op.signs[0]
+            factor = factor.args[0]
+        if isinstance(factor.op, Mul) and len(factor.args) == 1:
+            power, factor = -power, factor.args[0]
+        value = constant_value(factor)
+        if is_exact(value) and (power == 1 or value != 0):
+            scale *= Fraction(value) ** power
+        else:
+            powers.append(power)
+            kept.append(factor)
+    if not kept:
+        return constant(scale)
+    if scale == 0:
+        return _zero_like(kept)
+    sign, scale = (1 if scale > 0 else -1), abs(scale)
+    if scale.numerator != 1:
+        powers.insert(0, 1)
+        kept.insert(0, constant(scale.numerator))
+    if scale.denominator != 1:
+        powers.append(-1)
+        kept.append(constant(scale.denominator))
+    product = kept[0] if powers == [1] else Node.of(Mul(tuple(powers)), tuple(kept))
+    return product if sign == 1 else neg(product)
+
+
+def _zero_like(nodes: Sequence[Node]) -> Node:
+    """An exact 0 of the common shape."""
+    from symad.ops.shaping import broadcast_to
+
+    return broadcast_to(constant(0), _common_shape("a product", nodes))
+
+
+def mul(*factors: Node) -> Node:
+    """The product of the factors."""
+    return signed_product((1, factor) for factor in factors)
+
+
+def div(a: Node, b: Node) -> Node:
+    """A / b."""
+    return signed_product(((1, a), (-1, b)))
+
+
+def power(base: Node, exponent: Node) -> Node:
+    """Base ** exponent; negative number exponents become reciprocals."""
+    value = constant_value(exponent)
+    if is_exact(value) or isinstance(value, float):
+        if value == 1:
+            return base
+        if value == 0 and is_exact(value):
+            return _one_like(base)
+        if value < 0:
+            return div(constant(1), power(base, constant(-value)))
+        number = constant_value(base)
+        if is_exact(number) and isinstance(value, int) and value <= 64:
+            return constant(Fraction(number) ** value)
+    return Node.of(Pow(), (base, exponent))
+
+
+def _one_like(node: Node) -> Node:
+    from symad.ops.shaping import broadcast_to
+
+    return broadcast_to(constant(1), node.shape)
+
+
+def sqrt(a: Node) -> Node:
+    """The square root, a ** (1/2)."""
+    return power(a, constant(Fraction(1, 2)))
+
+
+def add_tangents(terms: Iterable[Tangent]) -> Tangent:
+    """The sum of tangents, of which structural zeros take no part."""
+    present = [term for term in terms if isinstance(term, Node)]
+    return add(*present) if present else ZERO
+
+
+def scale_tangent(coefficient: Node, tangent: Tangent) -> Tangent:
+    """coefficient · tangent."""
+    return mul(coefficient, tangent) if isinstance(tangent, Node) else ZERO
+
+
+# ---- answers ------------------------------------------------------------------------------------
+
+
+def _common_shape(what: str, args: Sequence[Node]) -> Shape:
+    found: Shape = ()
+    for arg in args:
+        if arg.shape:
+            if found and not same_shape(found, arg.shape):
+                raise ShapeError(
+                    f"{what} needs arguments of one shape, but they are "
+                    + " and ".join(format_shape(a.shape) for a in args)
+                )
+            found = found or arg.shape
+    return found
+
+
+@shape(Add)
+def add_shape(op: Add, args: Nodes) -> Shape:
+    return _common_shape("a sum", args)
+
+
+@shape(Mul)
+def mul_shape(op: Mul, args: Nodes) -> Shape:
+    return _common_shape("a product", args)
+
+
+@shape(Pow)
+def pow_shape(op: Pow, args: Nodes) -> Shape:
+    return _common_shape("a power", args)
+
+
+@jvp.dispatch
+def add_jvp(op: Add, y: Node, tangents: Tangents) -> Tangent:
+    """y_dot = Σ signs_i x_i_dot."""
+    from symad.ops.shaping import broadcast_to
+
+    terms = [(s, t) for s, t in zip(op.signs, tangents, strict=True) if isinstance(t, Node)]
+    return broadcast_to(signed_sum(terms), y.shape) if terms else ZERO
+
+
+@jvp.dispatch
+def mul_jvp(op: Mul, y: Node, tangents: Tangents) -> Tangent:
+    """Product rule. For y = n/d: y_dot = (n_dot − y d_dot)/d; in general by products of the others."""
+    from symad.ops.shaping import broadcast_to
+
+    terms: list[Tangent] = []
+    others = _products_of_others(op, y) if len(y.args) > 2 else None
+    for i, tangent in enumerate(tangents):
+        if not isinstance(tangent, Node):
+            continue
+        if op.powers[i] == -1:
+            # d(1/x) = −y/x: of the value itself, so that nothing is computed twice.
+            terms.append(neg(signed_product(((1, y), (1, tangent), (-1, y.args[i])))))
+        elif others is None:
+            rest = [(op.powers[j], y.args[j]) for j in range(len(y.args)) if j != i]
+            terms.append(signed_product([*rest, (1, tangent)]))
+        else:
+            terms.append(mul(others[i], tangent))
+    total = add_tangents(terms)
+    return broadcast_to(total, y.shape) if isinstance(total, Node) else ZERO
+
+
+def _products_of_others(op: Mul, y: Node) -> list[Node]:
+    """For each factor the product of all the others, in 3k products, from prefixes and suffixes."""
+    factors = list(zip(op.powers, y.args, strict=True))
+    before = [constant(1)]
+    for power_, arg in factors[:-1]:
+        before.append(signed_product(((1, before[-1]), (power_, arg))))
+    after = constant(1)
+    others = []
+    for k in reversed(range(len(factors))):
+        others.append(mul(before[k], after))
+        power_, arg = factors[k]
+        after = signed_product(((power_, arg), (1, after)))
+    return others[::-1]
+
+
+@jvp.dispatch
+def pow_jvp(op: Pow, y: Node, tangents: Tangents) -> Tangent:
+    """d(b**e) = e b**(e−1) ḃ + b**e log(b) ė, with log(b) b**e = 0 at b = 0 (the limit for e > 0)."""
+    from symad.ops.elementwise import apply
+    from symad.ops.selection import equal, select
+    from symad.ops.shaping import broadcast_to
+
+    base, exponent = y.args
+    base_dot, exponent_dot = tangents
+    terms: list[Tangent] = []
+    if isinstance(base_dot, Node):
+        terms.append(mul(_power_slope(y, base, exponent), base_dot))
+    if isinstance(exponent_dot, Node):
+        at_zero = equal(base, constant(0))
+        logarithm = apply(sympy.log, select(at_zero, constant(1), base))
+        terms.append(mul(y, logarithm, exponent_dot))
+    total = add_tangents(terms)
+    return broadcast_to(total, y.shape) if isinstance(total, Node) else ZERO
+
+
+def _power_slope(y: Node, base: Node, exponent: Node) -> Node:
+    """e b**(e−1), reusing y where the exponent is 1/2."""
+    value = constant_value(exponent)
+    if value == Fraction(1, 2):
+        return div(constant(1), mul(constant(2), y))
+    if value is not None:
+        return mul(exponent, power(base, constant(value - 1)))
+    return mul(exponent, power(base, sub(exponent, constant(1))))
+
+
+def sum_to(y_bar: Node, target: Shape) -> Node:
+    """The cotangent of an argument without axes that joined an array: the sum of all elements."""
+    if len(y_bar.shape) == len(target):
+        return y_bar
+    from symad.ops.contraction import sum_axes
+
+    return sum_axes(y_bar, tuple(range(len(y_bar.shape))))
+
+
+@transpose.dispatch
+def add_transpose(op: Add, y: Node, y_bar: Node, linear: Flags) -> Tangents:
+    return tuple(
+        sum_to(y_bar if sign == 1 else neg(y_bar), arg.shape) if flag else ZERO
+        for sign, arg, flag in zip(op.signs, y.args, linear, strict=True)
+    )
+
+
+@transpose.dispatch
+def mul_transpose(op: Mul, y: Node, y_bar: Node, linear: Flags) -> Tangents:
+    """A product is linear in one factor; the others scale the cotangent."""
+    (k,) = [i for i, flag in enumerate(linear) if flag]
+    rest = [(op.powers[j], y.args[j]) for j in range(len(y.args)) if j != k]
+    result: list[Tangent] = [ZERO] * len(linear)
+    result[k] = sum_to(signed_product([*rest, (1, y_bar)]), y.args[k].shape)
+    return tuple(result)
+
+
+@batch.dispatch
+def elementwise_batch(op: ElementwiseOp, args: Nodes, batched: Flags, count: Any) -> Node:
+    """All arguments with axes are brought to the batched shape."""
+    from symad.ops.shaping import broadcast_axes
+
+    lengths = [len(a.shape) - int(b) for a, b in zip(args, batched, strict=True)]
+    rank = max(lengths)
+    inner = next(a.shape[int(b) :] for a, b, r in zip(args, batched, lengths, strict=True) if r == rank)
+    full = (count, *inner)
+    made = []
+    for arg, flag, length in zip(args, batched, lengths, strict=True):
+        if flag and length < rank:
+            made.append(broadcast_axes(arg, full, (0,)))
+        elif not flag and length:
+            made.append(broadcast_axes(arg, full, tuple(range(1, rank + 1))))
+        else:
+            made.append(arg)
+    return Node.of(op, tuple(made))
+
+
+@flops.dispatch
+def add_flops(op: Add, y: Node) -> Any:
+    return size(y.shape) * max(len(y.args) - 1, 1)
+
+
+@flops.dispatch
+def mul_flops(op: Mul, y: Node) -> Any:
+    return size(y.shape) * max(len(y.args) - 1, 1)
+
+
+@flops.dispatch
+def pow_flops(op: Pow, y: Node) -> Any:
+    return size(y.shape)
+
+
+@evaluate.dispatch
+def add_evaluate(op: Add, values: Values) -> Any:
+    total = values[0] if op.signs[0] == 1 else -values[0]
+    for sign, value in zip(op.signs[1:], values[1:], strict=True):
+        total = total + value if sign == 1 else total - value
+    return total
+
+
+@evaluate.dispatch
+def mul_evaluate(op: Mul, values: Values) -> Any:
+    over: Any = None
+    under: Any = None
+    for power_, value in zip(op.powers, values, strict=True):
+        if power_ == 1:
+            over = value if over is None else over * value
+        else:
+            under = value if under is None else under * value
+    if under is None:
+        return over
+    from symad.values import divide
+
+    return divide(1 if over is None else over, under)
+
+
+@evaluate.dispatch
+def pow_evaluate(op: Pow, values: Values) -> Any:
+    from symad.values import raise_to
+
+    return raise_to(values[0], values[1])
+
+
+@sympy_form.dispatch
+def add_sympy(op: Add, y: Node, forms: Forms) -> Any:
+    from symad.tracing.back import array_add
+
+    return array_add(y.shape, [_negated(f) if s == -1 else f for s, f in zip(op.signs, forms, strict=True)])
+
+
+def _negated(form: Any) -> Any:
+    """−form without distributing over a sum."""
+    if isinstance(form, sympy.Number):
+        return -form
+    if isinstance(form, sympy.Mul) and isinstance(form.args[0], sympy.Number):
+        return sympy.Mul(-form.args[0], *form.args[1:], evaluate=False)
+    if isinstance(form, sympy.Mul):
+        return sympy.Mul(sympy.S.NegativeOne, *form.args, evaluate=False)
+    if isinstance(form, sympy.Expr) and not getattr(form, "is_Matrix", False):
+        return sympy.Mul(sympy.S.NegativeOne, form, evaluate=False)
+    return -form
+
+
+@sympy_form.dispatch
+def mul_sympy(op: Mul, y: Node, forms: Forms) -> Any:
+    """Integer factors, over and under, become one rational coefficient in front."""
+    from symad.tracing.back import array_mul
+
+    coefficient = sympy.S.One
+    factors = []
+    for power_, arg, form in zip(op.powers, y.args, forms, strict=True):
+        if is_exact(constant_value(arg)) and form != 0:
+            coefficient *= form**power_
+        else:
+            factors.append(_inverted(form) if power_ == -1 else form)
+    return array_mul(y.shape, coefficient, factors)
+
+
+def _inverted(form: Any) -> Any:
+    """1/form; a power with a number exponent gets the negated exponent."""
+    if isinstance(form, sympy.Pow) and isinstance(form.exp, sympy.Number):
+        return sympy.Pow(form.base, -form.exp, evaluate=False)
+    if isinstance(form, sympy.Expr) and not getattr(form, "is_Matrix", False):
+        return sympy.Pow(form, sympy.S.NegativeOne, evaluate=False)
+    return form
+
+
+@sympy_form.dispatch
+def pow_sympy(op: Pow, y: Node, forms: Forms) -> Any:
+    from symad.tracing.back import array_pow
+
+    return array_pow(y.shape, forms[0], forms[1])
+
+
+def _scalars(names: str) -> list[Node]:
+    return [input_node(s) for s in sympy.symbols(names, real=True, seq=True)]
+
+
+def _arrays(names: str) -> list[Node]:
+    return [input_node(sympy.MatrixSymbol(name, 2, 3), (2, 3)) for name in names.split()]
+
+
+@examples(Add)
+def add_examples() -> list[Node]:
+    (x, y), (a, b) = _scalars("x y"), _arrays("A B")
+    return [sub(x, y), neg(a), add(a, b, x)]
+
+
+@examples(Mul)
+def mul_examples() -> list[Node]:
+    (x, y, z), (a, b) = _scalars("x y z"), _arrays("A B")
+    return [mul(x, y), div(a, b), div(constant(1), x), mul(x, y, z, a), div(mul(a, x), y)]
+
+
+@examples(Pow)
+def pow_examples() -> list[Node]:
+    (x, y), (a, b) = _scalars("x y"), _arrays("A B")
+    return [power(x, constant(3)), sqrt(a), power(x, y), power(a, b)]

@@ -1,0 +1,220 @@
+"""Conditions and selection: comparisons, logic, and `Select`, the graph's Piecewise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+
+from symad.dims import Shape, size
+from symad.graph import ZERO, Node, Tangent, shape
+from symad.ops.arithmetic import ElementwiseOp, _common_shape, sum_to
+from symad.ops.sources import constant, constant_value, input_node
+from symad.questions import Flags, Forms, Nodes, Tangents, Values, evaluate, examples, flops, jvp, sympy_form, transpose
+
+RELATIONS = {"<": sympy.Lt, "<=": sympy.Le, "==": sympy.Eq, "!=": sympy.Ne}
+LOGIC = {"and": sympy.And, "or": sympy.Or, "xor": sympy.Xor, "not": sympy.Not}
+
+
+@dataclass(frozen=True, eq=False)
+class Condition(ElementwiseOp):
+    """An op whose value is true or false: it has no derivative."""
+
+
+@dataclass(frozen=True, eq=False)
+class Compare(Condition):
+    """``a relation b`` with the relation one of < <= == !=."""
+
+    relation: str
+
+
+@dataclass(frozen=True, eq=False)
+class Logic(Condition):
+    """and, or, xor, not of conditions."""
+
+    kind: str
+
+
+@dataclass(frozen=True, eq=False)
+class Select(ElementwiseOp):
+    """A where the condition holds, else b: select(c, a, b). Linear in (a, b)."""
+
+
+def compare(relation: str, a: Node, b: Node) -> Node:
+    """``a relation b``; > and >= turn around."""
+    if relation in (">", ">="):
+        return Node.of(Compare("<" + relation[1:]), (b, a))
+    return Node.of(Compare(relation), (a, b))
+
+
+def equal(a: Node, b: Node) -> Node:
+    """A == b."""
+    return compare("==", a, b)
+
+
+def logic(kind: str, *conditions: Node) -> Node:
+    """And, or, xor, not, with known truth values folded."""
+    if kind in ("and", "or"):
+        absorbing = kind == "or"
+        kept: list[Node] = []
+        for condition in conditions:
+            value = constant_value(condition)
+            if value is absorbing:
+                return constant(absorbing)
+            if value is None and condition not in kept:
+                kept.append(condition)
+        if not kept:
+            return constant(not absorbing)
+        return kept[0] if len(kept) == 1 else Node.of(Logic(kind), tuple(kept))
+    if kind == "not":
+        value = constant_value(conditions[0])
+        if value is not None:
+            return constant(not value)
+        if isinstance(conditions[0].op, Logic) and conditions[0].op.kind == "not":
+            return conditions[0].args[0]
+    return Node.of(Logic(kind), conditions)
+
+
+def select(condition: Node, a: Node, b: Node) -> Node:
+    """A where the condition holds, else b."""
+    value = constant_value(condition)
+    if value is not None and a.shape == b.shape:
+        return a if value else b
+    if a is b:
+        from symad.ops.shaping import broadcast_to
+
+        return broadcast_to(a, _common_shape("a selection", (condition, a, b)))
+    return Node.of(Select(), (condition, a, b))
+
+
+def indicator(condition: Node) -> Node:
+    """1 where the condition holds, else 0."""
+    return select(condition, constant(1), constant(0))
+
+
+@shape(Compare)
+def compare_shape(op: Compare, args: Nodes) -> Shape:
+    return _common_shape(f"a comparison with {op.relation}", args)
+
+
+@shape(Logic)
+def logic_shape(op: Logic, args: Nodes) -> Shape:
+    return _common_shape(f"the condition '{op.kind}'", args)
+
+
+@shape(Select)
+def select_shape(op: Select, args: Nodes) -> Shape:
+    return _common_shape("a selection", args)
+
+
+@jvp.dispatch
+def condition_jvp(op: Condition, y: Node, tangents: Tangents) -> Tangent:
+    return ZERO
+
+
+@jvp.dispatch
+def select_jvp(op: Select, y: Node, tangents: Tangents) -> Tangent:
+    """y_dot = select(c, a_dot, b_dot)."""
+    from symad.ops.shaping import broadcast_to
+
+    a_dot, b_dot = tangents[1:]
+    if not isinstance(a_dot, Node) and not isinstance(b_dot, Node):
+        return ZERO
+    zero = constant(0)
+    y_dot = select(
+        y.args[0],
+        a_dot if isinstance(a_dot, Node) else zero,
+        b_dot if isinstance(b_dot, Node) else zero,
+    )
+    return broadcast_to(y_dot, y.shape)
+
+
+@transpose.dispatch
+def select_transpose(op: Select, y: Node, y_bar: Node, linear: Flags) -> Tangents:
+    """a_bar = select(c, y_bar, 0), b_bar = select(c, 0, y_bar)."""
+    condition, a, b = y.args
+    zero = constant(0)
+    a_bar = sum_to(select(condition, y_bar, zero), a.shape) if linear[1] else ZERO
+    b_bar = sum_to(select(condition, zero, y_bar), b.shape) if linear[2] else ZERO
+    return ZERO, a_bar, b_bar
+
+
+@flops.dispatch
+def condition_flops(op: Condition, y: Node) -> Any:
+    return size(y.shape) * max(len(y.args) - 1, 1)
+
+
+@flops.dispatch
+def select_flops(op: Select, y: Node) -> Any:
+    return size(y.shape)
+
+
+@evaluate.dispatch
+def compare_evaluate(op: Compare, values: Values) -> Any:
+    from symad.values import compare as compare_values
+
+    return compare_values(op.relation, *values)
+
+
+@evaluate.dispatch
+def logic_evaluate(op: Logic, values: Values) -> Any:
+    import numpy as np
+
+    if any(isinstance(v, sympy.Basic) for v in values):
+        return LOGIC[op.kind](*values)
+    if op.kind == "not":
+        return np.logical_not(values[0])
+    combine = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}[op.kind]
+    result = values[0]
+    for value in values[1:]:
+        result = combine(result, value)
+    return result
+
+
+@evaluate.dispatch
+def select_evaluate(op: Select, values: Values) -> Any:
+    from symad.values import select as select_values
+
+    return select_values(*values)
+
+
+@sympy_form.dispatch
+def compare_sympy(op: Compare, y: Node, forms: Forms) -> Any:
+    from symad.tracing.back import array_apply
+
+    return array_apply(y.shape, RELATIONS[op.relation], forms)
+
+
+@sympy_form.dispatch
+def logic_sympy(op: Logic, y: Node, forms: Forms) -> Any:
+    from symad.tracing.back import array_apply
+
+    return array_apply(y.shape, LOGIC[op.kind], forms)
+
+
+@sympy_form.dispatch
+def select_sympy(op: Select, y: Node, forms: Forms) -> Any:
+    """Nested selections in the last branch become one Piecewise."""
+    from symad.tracing.back import array_select
+
+    return array_select(y.shape, *forms)
+
+
+@examples(Compare)
+def compare_examples() -> list[Node]:
+    x, y = (input_node(s) for s in sympy.symbols("x y", real=True))
+    return [compare("<", x, y), equal(x, y)]
+
+
+@examples(Logic)
+def logic_examples() -> list[Node]:
+    x, y = (input_node(s) for s in sympy.symbols("x y", real=True))
+    return [logic("and", compare("<", x, y), compare("<", constant(0), x))]
+
+
+@examples(Select)
+def select_examples() -> list[Node]:
+    x, y = (input_node(s) for s in sympy.symbols("x y", real=True))
+    a = input_node(sympy.MatrixSymbol("A", 2, 3), (2, 3))
+    return [select(compare("<", x, y), x, y), select(compare("<", a, x), a, y)]

@@ -1,0 +1,106 @@
+"""Reverse mode: linearize, then transpose. Only linear ops have a transpose rule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from symad.dims import Shape
+from symad.forward import dense, push
+from symad.graph import ZERO, Graph, Node, Tangent, TupleOf, shape, topological
+from symad.ops.arithmetic import add
+from symad.ops.sources import Source, constant
+from symad.questions import Nodes, transpose
+from symad.selecting import cotangent_inputs, input_names, scalar_output, select_wrt
+from symad.tracing import as_graph
+
+
+@dataclass(frozen=True, eq=False)
+class Seed(Source):
+    """The tangent of one node while a graph is linearized; transposition removes it again.
+
+    Each has its own number: seeds of nested transformations must never be taken for one another.
+    """
+
+    owner: Node
+    number: int
+
+
+_numbers = count()
+
+
+def fresh_seed(owner: Node) -> Node:
+    """A new placeholder of the shape of a node."""
+    return Node.of(Seed(owner, next(_numbers)))
+
+
+@shape(Seed)
+def seed_shape(op: Seed, args: Nodes) -> Shape:
+    return op.owner.shape
+
+
+def pull(outputs: Sequence[Node], bars: Sequence[Tangent], wrt: Sequence[Node]) -> list[Tangent]:
+    """The cotangents of some nodes: x_bar = Σ_outputs (∂y/∂x)ᵀ y_bar."""
+    seeds = [fresh_seed(node) for node in wrt]
+    y_dots = push(outputs, dict(zip(wrt, seeds, strict=True)))
+    linear, cotangents = [], []
+    for y_dot, y_bar in zip(y_dots, bars, strict=True):
+        if isinstance(y_dot, Node) and isinstance(y_bar, Node):
+            linear.append(y_dot)
+            cotangents.append(y_bar)
+    return transpose_linear(linear, cotangents, seeds)
+
+
+def transpose_linear(outputs: Sequence[Node], bars: Sequence[Node], seeds: Sequence[Node]) -> list[Tangent]:
+    """The transpose of a graph that is linear in ``seeds``: cotangents flow from outputs to seeds.
+
+    Accumulators start empty and add at every fan-out.
+    """
+    order = topological(outputs)
+    reached = set(seeds)
+    for node in order:
+        if any(a in reached for a in node.args):
+            reached.add(node)
+    collected: dict[Node, list[Node]] = {}
+    for output, bar in zip(outputs, bars, strict=True):
+        collected.setdefault(output, []).append(bar)
+    for node in reversed(order):
+        if node not in reached or node not in collected or not node.args:
+            continue
+        y_bar = add(*collected.pop(node))
+        flags = tuple([a in reached for a in node.args])
+        for arg, bar_ in zip(node.args, transpose(node.op, node, y_bar, flags), strict=True):
+            if isinstance(bar_, Node):
+                collected.setdefault(arg, []).append(bar_)
+    return [add(*collected[s]) if s in collected else ZERO for s in seeds]
+
+
+def pullback(f: Any, wrt: Any = None) -> Graph:
+    """The vector-Jacobian product: (x..., y_bar...) -> (y..., x_bar...).
+
+    x_k_bar = Σ_outputs (∂y/∂x_k)ᵀ y_bar in the shape of x_k. Cost: at most about four evaluations of
+    ``f``, whatever the number of inputs; every intermediate value that a derivative needs is kept.
+    """
+    graph = as_graph(f, wrt)
+    nodes, _ = select_wrt(graph, wrt)
+    bars = cotangent_inputs(graph.output_nodes, input_names(graph))
+    x_bars = pull(graph.output_nodes, bars, nodes)
+    outputs = graph.output_nodes + tuple(dense(b, x) for b, x in zip(x_bars, nodes, strict=True))
+    return Graph(graph.input_nodes + bars, outputs, TupleOf((None,) * len(outputs)), f"{graph.name}_pullback")
+
+
+def gradient_nodes(output: Node, wrt: Sequence[Node]) -> list[Tangent]:
+    """The gradient of a scalar node."""
+    return pull([output], [constant(1)], wrt)
+
+
+def value_and_gradient(f: Any, wrt: Any = None) -> Graph:
+    """(inputs...) -> (value, gradient of each wrt entry...) of a scalar function, in one sweep."""
+    graph = as_graph(f, wrt)
+    nodes, _ = select_wrt(graph, wrt)
+    value = scalar_output(graph, "a gradient")
+    bars = gradient_nodes(value, nodes)
+    outputs = (value, *(dense(b, x) for b, x in zip(bars, nodes, strict=True)))
+    return graph.with_outputs(outputs, TupleOf((None,) * len(outputs)), f"{graph.name}_value_and_gradient")

@@ -1,0 +1,223 @@
+"""Functions that NumPy and SciPy have under another convention, or not at all.
+
+Each computes the SymPy function of the same name on real floats and arrays; SciPy is imported when
+one is called.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+
+def sec(x: Any) -> Any:
+    """1/cos x."""
+    return 1 / np.cos(x)
+
+
+def csc(x: Any) -> Any:
+    """1/sin x."""
+    return np.true_divide(1, np.sin(x))
+
+
+def cot(x: Any) -> Any:
+    """1/tan x."""
+    return np.true_divide(1, np.tan(x))
+
+
+def sech(x: Any) -> Any:
+    """1/cosh x, as 2e/(1 + e²) with e = exp(−|x|), which does not overflow."""
+    e = np.exp(-np.abs(x))
+    return 2 * e / (1 + e * e)
+
+
+def csch(x: Any) -> Any:
+    """1/sinh x."""
+    return np.true_divide(1, np.sinh(x))
+
+
+def coth(x: Any) -> Any:
+    """1/tanh x."""
+    return np.true_divide(1, np.tanh(x))
+
+
+def asec(x: Any) -> Any:
+    """Arccos(1/x)."""
+    return np.arccos(np.true_divide(1, x))
+
+
+def acsc(x: Any) -> Any:
+    """Arcsin(1/x)."""
+    return np.arcsin(np.true_divide(1, x))
+
+
+def acot(x: Any) -> Any:
+    """Arctan(1/x), SymPy's branch: π/2 at 0."""
+    return np.arctan(np.true_divide(1, x))
+
+
+def asech(x: Any) -> Any:
+    """Arcosh(1/x)."""
+    return np.arccosh(np.true_divide(1, x))
+
+
+def acsch(x: Any) -> Any:
+    """Arsinh(1/x)."""
+    return np.arcsinh(np.true_divide(1, x))
+
+
+def acoth(x: Any) -> Any:
+    """Artanh(1/x)."""
+    return np.arctanh(np.true_divide(1, x))
+
+
+def sinc(x: Any) -> Any:
+    """Sin(x)/x, unnormalised, 1 at 0."""
+    return np.sinc(np.true_divide(x, np.pi))
+
+
+def frac(x: Any) -> Any:
+    """X − floor(x)."""
+    return x - np.floor(x)
+
+
+def maximum(*values: Any) -> Any:
+    """The largest, elementwise; NaN wins."""
+    return reduce(np.maximum, values)
+
+
+def minimum(*values: Any) -> Any:
+    """The smallest, elementwise; NaN wins."""
+    return reduce(np.minimum, values)
+
+
+def loggamma(x: Any) -> Any:
+    """Log Γ(x) for x > 0, NaN elsewhere: SymPy's function is complex there."""
+    from scipy.special import gammaln
+
+    return np.where(np.asarray(x) > 0, gammaln(x), np.nan)[()]
+
+
+def polygamma(order: Any, x: Any) -> Any:
+    """The derivative of the digamma function of integer order ≥ 0, on the whole real line.
+
+    Negative x by reflection through SciPy's digamma for order 0, by mpmath for higher orders, for
+    which SciPy's Hurwitz zeta is only defined at x > 0.
+    """
+    from scipy import special
+
+    order_, x_ = np.asarray(order), np.asarray(x, dtype=float)
+    if np.all(order_ == 0):
+        return special.digamma(x)
+    if np.all(x_ > 0):
+        return special.polygamma(order_, x_)[()]
+    import mpmath
+
+    def one(n: float, v: float) -> float:
+        try:
+            return float(mpmath.psi(int(n), v))
+        except ValueError:
+            return float("nan")
+
+    return np.vectorize(one, otypes=[float])(order_, x_)[()]
+
+
+def factorial(x: Any) -> Any:
+    """Γ(x + 1)."""
+    from scipy.special import gamma
+
+    return gamma(np.add(x, 1.0))
+
+
+def spherical_jn(n: Any, x: Any) -> Any:
+    """Spherical Bessel function of the first kind, j_n = sqrt(π/(2x)) J_{n+1/2}."""
+    from scipy.special import jv
+
+    return np.sqrt(np.pi / (2 * np.asarray(x, dtype=float))) * jv(np.add(n, 0.5), x)
+
+
+def spherical_yn(n: Any, x: Any) -> Any:
+    """Spherical Bessel function of the second kind, y_n = sqrt(π/(2x)) Y_{n+1/2}."""
+    from scipy.special import yv
+
+    return np.sqrt(np.pi / (2 * np.asarray(x, dtype=float))) * yv(np.add(n, 0.5), x)
+
+
+def airyai(x: Any) -> Any:
+    """Airy function Ai."""
+    from scipy.special import airy
+
+    return airy(x)[0]
+
+
+def airyaiprime(x: Any) -> Any:
+    """Derivative of the Airy function Ai."""
+    from scipy.special import airy
+
+    return airy(x)[1]
+
+
+def airybi(x: Any) -> Any:
+    """Airy function Bi."""
+    from scipy.special import airy
+
+    return airy(x)[2]
+
+
+def airybiprime(x: Any) -> Any:
+    """Derivative of the Airy function Bi."""
+    from scipy.special import airy
+
+    return airy(x)[3]
+
+
+def sine_integral(x: Any) -> Any:
+    """Si(x) = ∫_0^x sin(t)/t dt."""
+    from scipy.special import sici
+
+    return sici(x)[0]
+
+
+def cosine_integral(x: Any) -> Any:
+    """Ci(x)."""
+    from scipy.special import sici
+
+    return sici(x)[1]
+
+
+def sinh_integral(x: Any) -> Any:
+    """Shi(x)."""
+    from scipy.special import shichi
+
+    return shichi(x)[0]
+
+
+def cosh_integral(x: Any) -> Any:
+    """Chi(x)."""
+    from scipy.special import shichi
+
+    return shichi(x)[1]
+
+
+def fresnels(x: Any) -> Any:
+    """Fresnel integral S."""
+    from scipy.special import fresnel
+
+    return fresnel(x)[0]
+
+
+def fresnelc(x: Any) -> Any:
+    """Fresnel integral C."""
+    from scipy.special import fresnel
+
+    return fresnel(x)[1]
+
+
+def lambertw(x: Any, branch: Any = 0) -> Any:
+    """Lambert's W on the real line; NaN where it is complex."""
+    from scipy.special import lambertw as complex_lambertw
+
+    w = complex_lambertw(x, np.asarray(branch, dtype=int)[()])
+    return np.where(np.abs(w.imag) > 0, np.nan, w.real)[()]

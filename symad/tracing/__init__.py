@@ -1,0 +1,164 @@
+"""The front door: SymPy objects and Python functions in, graphs out."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import sympy
+
+from symad.dims import as_shape, dim_symbols
+from symad.errors import TraceError
+from symad.graph import DictOf, Graph, Node, Structure, TupleOf
+from symad.ops.shaping import pack_scalars
+from symad.ops.sources import Input, input_node
+from symad.tracing import scalars
+from symad.tracing.back import to_sympy
+from symad.tracing.walk import Tracer
+
+__all__ = ["as_graph", "scalars", "to_sympy", "trace"]
+
+
+def trace(f: Any, inputs: Sequence[Any] | None = None) -> Graph:
+    """The graph of a SymPy object or a Python function.
+
+    Args:
+        f: a SymPy expression, matrix, matrix expression or array; a list, tuple or dict of such;
+            a Graph; or a Python function of the inputs.
+        inputs: the inputs in calling order. For SymPy ``f`` they may be left out: then all inputs
+            that occur stand in SymPy's canonical order. A function needs them: symbols, example
+            arrays, or shape tuples.
+
+    Returns:
+        The graph. Symbols that occur as dimensions of an input are bound by the arrays given.
+
+    Raises:
+        TraceError: something in ``f`` has no real value or no derivative, or inputs are missing.
+        ShapeError: shapes do not fit.
+    """
+    if isinstance(f, Graph):
+        return f
+    if callable(f) and not isinstance(f, sympy.Basic):
+        from symad.tracing.functions import trace_function
+
+        return trace_function(f, inputs)
+    return _trace_sympy(f, tuple(inputs) if inputs is not None else (), inputs is not None)
+
+
+def as_graph(f: Any, wrt: Any = None) -> Graph:
+    """``f`` as a graph; for SymPy ``f`` the entries of ``wrt`` become the first inputs."""
+    if isinstance(f, Graph):
+        return f
+    if callable(f) and not isinstance(f, sympy.Basic):
+        name = getattr(f, "__name__", "f")
+        parameters = ", ".join(inspect.signature(f).parameters)
+        raise TraceError(
+            f"the Python function {name}({parameters}) has inputs of unknown shape; trace it first: "
+            f"symad.trace({name}, inputs=[...])"
+        )
+    first = () if wrt is None else tuple(wrt) if isinstance(wrt, (list, tuple)) else (wrt,)
+    return _trace_sympy(f, first, False)
+
+
+def _trace_sympy(f: Any, first: tuple[Any, ...], complete: bool) -> Graph:
+    """Trace a SymPy structure; ``first`` are the leading inputs, all of them if ``complete``."""
+    structure, parts = _flatten(f)
+    leading = tuple(_as_input_symbol(s) for s in first)
+    found = _find_inputs(parts)
+    shapes = {s: _input_shape(s, found) for s in (*leading, *found.symbols)}
+    dims = set().union(*(dim_symbols(shape) for shape in shapes.values()))
+    for symbol in leading:
+        if symbol in dims:
+            raise TraceError(f"{symbol} is a dimension: it is bound by the arrays given and is never an input")
+    others = [s for s in found.symbols if s not in dims and s not in leading]
+    others.sort(key=_input_order)
+    if complete and others:
+        names = ", ".join(map(str, others))
+        raise TraceError(f"the expression depends on {names}, missing from inputs={list(map(str, leading))}")
+    tracer = Tracer(dims, shapes)
+    outputs = tuple(_trace_part(part, tracer) for part in parts)
+    nodes = tuple(input_node(s, shapes[s]) for s in dict.fromkeys((*leading, *others)))
+    return Graph(nodes, outputs, structure)
+
+
+def _input_order(symbol: Any) -> Any:
+    assumptions = sorted(getattr(symbol, "_assumptions_orig", getattr(symbol, "assumptions0", {})).items())
+    return sympy.default_sort_key(symbol), str(assumptions)
+
+
+def _flatten(f: Any) -> tuple[Structure, list[Any]]:
+    """The structure of lists, tuples and dicts, and its SymPy leaves in order."""
+    if isinstance(f, dict):
+        items = [_flatten(value) for value in f.values()]
+        structure: Structure = DictOf(tuple(f.keys()), tuple(s for s, _ in items))
+    elif isinstance(f, (list, tuple, sympy.Tuple)):
+        items = [_flatten(value) for value in f]
+        structure = TupleOf(tuple(s for s, _ in items))
+    else:
+        return None, [_as_sympy(f)]
+    return structure, [leaf for _, leaves in items for leaf in leaves]
+
+
+def _as_sympy(f: Any) -> Any:
+    if isinstance(f, Node):
+        return f
+    if isinstance(f, sympy.MatrixBase):
+        return sympy.ImmutableDenseMatrix(f)
+    if isinstance(f, sympy.NDimArray):
+        return sympy.ImmutableDenseNDimArray(f)
+    if isinstance(f, sympy.Basic):
+        return f
+    try:
+        return sympy.sympify(f, strict=True)
+    except sympy.SympifyError:
+        raise TraceError(
+            f"{f!r} of type {type(f).__name__} cannot be traced; trace takes SymPy objects, numbers, lists, "
+            "tuples or dicts of them, and Python functions"
+        ) from None
+
+
+class _Found:
+    """Input symbols in an expression, with the index ranges of bases that declare no shape."""
+
+    def __init__(self) -> None:
+        self.symbols: dict[Any, None] = {}
+        self.extents: dict[Any, Any] = {}
+
+
+def _find_inputs(parts: Sequence[Any]) -> _Found:
+    found = _Found()
+    from symad.tracing.inputs import find_inputs
+
+    find_inputs(parts, found.symbols, found.extents)
+    return found
+
+
+def _input_shape(symbol: Any, found: _Found) -> Any:
+    from symad.tracing.inputs import declared_shape
+
+    shape = declared_shape(symbol)
+    return as_shape(shape if shape is not None else found.extents.get(symbol, ()))
+
+
+def _as_input_symbol(symbol: Any) -> Any:
+    from symad.tracing.inputs import as_input_symbol
+
+    return as_input_symbol(symbol)
+
+
+def _trace_part(part: Any, tracer: Tracer) -> Node:
+    if isinstance(part, Node):
+        return part
+    if isinstance(part, sympy.MatrixBase):
+        entries = [tracer.trace(entry) for entry in part.flat()]
+        return pack_scalars(entries, tuple(part.shape))
+    if isinstance(part, sympy.NDimArray):
+        entries = [tracer.trace(entry) for entry in sympy.flatten(part)]
+        return pack_scalars(entries, tuple(int(d) for d in part.shape)) if part.shape else entries[0]
+    return tracer.trace(part)
+
+
+def graph_inputs(graph: Graph) -> tuple[Input, ...]:
+    """The input ops of a graph."""
+    return tuple(node.op for node in graph.input_nodes)  # type: ignore[misc]

@@ -1,0 +1,67 @@
+"""The walk from SymPy objects to nodes: each distinct subexpression once, without recursion.
+
+A tracer asks two questions of every SymPy class: `operands`, the subexpressions that are traced
+first, and `lift`, the node of an expression from the nodes of its operands. The answers stand in
+the files of this package, one for each family of SymPy classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import singledispatch
+from typing import Any
+
+from symad.dims import Shape
+from symad.errors import TraceError
+from symad.graph import Node
+from symad.questions import Nodes
+
+
+class Tracer:
+    """The state of one trace: what is a dimension, the shapes of inputs, and what has been seen."""
+
+    def __init__(self, dims: Iterable[Any] = (), shapes: Mapping[Any, Shape] | None = None) -> None:
+        """``dims``: the dimension symbols. ``shapes``: shapes of inputs that do not carry one."""
+        self.dims = frozenset(dims)
+        self.shapes = dict(shapes or {})
+        self._nodes: dict[int, Node] = {}
+        self._alive: list[Any] = []
+
+    def trace(self, expression: Any) -> Node:
+        """The node of an expression."""
+        nodes = self._nodes
+        stack: list[tuple[Any, tuple[Any, ...] | None]] = [(expression, None)]
+        while stack:
+            current, below = stack.pop()
+            key = id(current)
+            if key in nodes:
+                continue
+            if below is None:
+                below = operands(current, self)
+                missing = [(o, None) for o in reversed(below) if id(o) not in nodes]
+                if missing:
+                    stack.append((current, below))
+                    stack.extend(missing)
+                    continue
+            node = lift(current, tuple([nodes[id(o)] for o in below]), self)
+            nodes[key] = node
+            self._alive.append((current, below))  # ids stay valid while the objects live
+        return nodes[id(expression)]
+
+
+@singledispatch
+def operands(expression: Any, tracer: Tracer) -> tuple[Any, ...]:
+    """The subexpressions whose nodes `lift` needs.
+
+    Dispatched by functools: SymPy's classes print in a way that plum refuses as type hints.
+    """
+    return getattr(expression, "args", ())
+
+
+@singledispatch
+def lift(expression: Any, args: Nodes, tracer: Tracer) -> Node:
+    """The node of a SymPy expression, from the nodes of its operands."""
+    raise TraceError(
+        f"{expression} of type {type(expression).__name__} cannot be traced; trace takes real SymPy "
+        "expressions, matrices, arrays, lists, tuples or dicts of them, and Python functions"
+    )

@@ -1,0 +1,375 @@
+"""What graphs are evaluated on: floats and NumPy arrays, Fractions, mpmath, SymPy, Dual.
+
+Arrays are NumPy arrays; exact, high-precision, symbolic and dual numbers stand in arrays of dtype
+object, where NumPy applies their own operators. This module adds what operators do not cover:
+functions, division, powers, comparisons and selection, one `Domain` for each kind of number.
+"""
+
+from __future__ import annotations
+
+import importlib
+import operator
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from functools import cache
+from typing import Any, ClassVar
+
+import mpmath
+import numpy as np
+import sympy
+
+from symad.errors import EvaluationError
+from symad.ops.numeric_names import NUMPY_NAMES
+
+IMPLEMENTATIONS: dict[Any, Callable[..., Any]] = {}
+"""Python implementations that users registered for their own functions, by SymPy head."""
+
+
+class Undefined:
+    """An exact value that does not exist, such as 1/0; it matters only where it is used."""
+
+    def __init__(self, reason: str) -> None:
+        """``reason`` is told when the value reaches an output."""
+        self.reason = reason
+
+    def _absorb(self, *others: Any) -> Undefined:
+        return self
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _absorb
+    __truediv__ = __rtruediv__ = __pow__ = __rpow__ = __neg__ = __abs__ = _absorb
+    __lt__ = __le__ = __gt__ = __ge__ = _absorb
+
+    def __repr__(self) -> str:
+        return f"Undefined({self.reason})"
+
+
+@cache
+def numpy_function(head: Any) -> Callable[..., Any]:
+    """The NumPy or SciPy function of a SymPy head; by mpmath where neither has one."""
+    if head in IMPLEMENTATIONS:
+        return IMPLEMENTATIONS[head]
+    name = NUMPY_NAMES.get(head)
+    if name is not None:
+        module, _, attribute = name.rpartition(".")
+        found: Callable[..., Any] = getattr(importlib.import_module(module), attribute)
+        return found
+    slow = mpmath_function(head)
+
+    def through_mpmath(*values: Any) -> Any:
+        result = np.vectorize(lambda *v: _as_float(slow(*v)), otypes=[float])(*values)
+        return result if result.ndim else result[()]
+
+    return through_mpmath
+
+
+@cache
+def mpmath_function(head: Any) -> Callable[..., Any]:
+    """The mpmath function of a SymPy head."""
+    from sympy.utilities.lambdify import MPMATH_TRANSLATIONS
+
+    special = MPMATH_SPECIAL.get(head)
+    if special is not None:
+        return special
+    name = MPMATH_TRANSLATIONS.get(head.__name__, head.__name__)
+    if hasattr(mpmath, name):
+        found: Callable[..., Any] = getattr(mpmath, name)
+        return found
+    if hasattr(head, "_imp_"):
+        return head._imp_  # type: ignore[no-any-return]
+
+    def through_sympy(*values: Any) -> Any:
+        result = head(*[sympy.Float(v, mpmath.mp.dps) for v in values]).evalf(mpmath.mp.dps)
+        if not isinstance(result, sympy.Float):
+            raise EvaluationError(f"{head.__name__} has no numeric value at {values}")
+        return mpmath.mpf(result._mpf_)
+
+    return through_sympy
+
+
+def _as_float(value: Any) -> float:
+    return float("nan") if isinstance(value, mpmath.mpc) and value.imag else float(mpmath.re(value))
+
+
+MPMATH_SPECIAL: dict[Any, Callable[..., Any]] = {
+    sympy.Max: max,
+    sympy.Min: min,
+    sympy.Abs: abs,
+    sympy.Mod: lambda a, b: a - b * mpmath.floor(a / b),
+    sympy.Heaviside: lambda x, at=0.5: mpmath.mpf(at if x == 0 else x > 0),
+    sympy.frac: lambda x: x - mpmath.floor(x),
+    sympy.loggamma: lambda x: mpmath.log(abs(mpmath.gamma(x))) if x > 0 else mpmath.nan,
+    sympy.sec: mpmath.sec,
+    sympy.binomial: mpmath.binomial,
+}
+
+
+class Domain:
+    """Arithmetic on one kind of number."""
+
+    rank: ClassVar[int] = 0
+
+    def number(self, value: Any) -> Any:
+        """A constant (int, Fraction, float, SymPy number) as a number of this kind."""
+        raise NotImplementedError
+
+    def apply(self, head: Any, *values: Any) -> Any:
+        """head(*values)."""
+        raise NotImplementedError
+
+    def power(self, base: Any, exponent: Any) -> Any:
+        """base ** exponent, real."""
+        return base**exponent
+
+    def divide(self, a: Any, b: Any) -> Any:
+        """a / b."""
+        return a / b
+
+    def compare(self, relation: str, a: Any, b: Any) -> Any:
+        """``a relation b`` as a truth value."""
+        return RELATIONS[relation](a, b)
+
+    def select(self, condition: Any, a: Any, b: Any) -> Any:
+        """A where the condition holds, else b."""
+        return a if condition else b
+
+
+RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+
+
+class Floats(Domain):
+    """Floating-point numbers and arrays of them, with NumPy's IEEE semantics."""
+
+    def number(self, value: Any) -> Any:
+        """The nearest float."""
+        return float(value)
+
+    def apply(self, head: Any, *values: Any) -> Any:
+        """By NumPy or SciPy."""
+        return numpy_function(head)(*values)
+
+    def power(self, base: Any, exponent: Any) -> Any:
+        """NumPy's power on floats: NaN where the real power does not exist."""
+        if isinstance(exponent, float):
+            if exponent == 2:
+                return base * base
+            if exponent == 0.5:
+                return np.sqrt(base)
+        return np.power(np.asarray(base, dtype=np.float64)[()], exponent)
+
+    def divide(self, a: Any, b: Any) -> Any:
+        """IEEE division."""
+        return np.true_divide(a, b)
+
+    def select(self, condition: Any, a: Any, b: Any) -> Any:
+        """By numpy.where."""
+        return np.where(condition, a, b)[()]
+
+
+class Fractions(Domain):
+    """Exact rational numbers; what is not rational is `Undefined`."""
+
+    rank = 1
+
+    def number(self, value: Any) -> Any:
+        """Floats are their exact binary values."""
+        if isinstance(value, sympy.NumberSymbol):
+            return Undefined(f"{value} is not rational")
+        if isinstance(value, float) and not np.isfinite(value):
+            return Undefined("no branch of a Piecewise holds")
+        return Fraction(sympy.Rational(value).p, sympy.Rational(value).q) if isinstance(value, sympy.Basic) else Fraction(value)
+
+    def apply(self, head: Any, *values: Any) -> Any:
+        """Exact where SymPy finds a rational value."""
+        if any(isinstance(v, Undefined) for v in values):
+            return next(v for v in values if isinstance(v, Undefined))
+        result = head(*[sympy.Rational(Fraction(v)) for v in values])
+        if isinstance(result, sympy.Rational):
+            return Fraction(int(result.p), int(result.q))
+        return Undefined(f"{head.__name__}({', '.join(map(str, values))}) is not rational")
+
+    def power(self, base: Any, exponent: Any) -> Any:
+        """Integer powers, and roots that are rational."""
+        for value in (base, exponent):
+            if isinstance(value, Undefined):
+                return value
+        if base == 0 and exponent < 0:
+            return Undefined(f"0 ** {exponent}")
+        if Fraction(exponent).denominator == 1:
+            return Fraction(base) ** int(exponent)
+        result = sympy.Rational(Fraction(base)) ** sympy.Rational(Fraction(exponent))
+        if isinstance(result, sympy.Rational):
+            return Fraction(int(result.p), int(result.q))
+        return Undefined(f"({base}) ** ({exponent}) is not rational")
+
+    def divide(self, a: Any, b: Any) -> Any:
+        """Exact division."""
+        if isinstance(a, Undefined) or isinstance(b, Undefined):
+            return a if isinstance(a, Undefined) else b
+        return Undefined(f"({a}) / 0") if b == 0 else Fraction(a) / b
+
+    def select(self, condition: Any, a: Any, b: Any) -> Any:
+        """The taken branch; the other may be undefined."""
+        return condition if isinstance(condition, Undefined) else (a if condition else b)
+
+
+class HighPrecision(Domain):
+    """mpmath numbers at the working precision; complex results are NaN."""
+
+    rank = 2
+
+    def number(self, value: Any) -> Any:
+        """Rounded to the working precision."""
+        if isinstance(value, sympy.Basic):
+            return mpmath.mpf(value.evalf(mpmath.mp.dps + 5)._mpf_)
+        return _mp(value)
+
+    def apply(self, head: Any, *values: Any) -> Any:
+        """By mpmath."""
+        try:
+            return _real(mpmath_function(head)(*[_mp(v) for v in values]))
+        except (ValueError, ZeroDivisionError, OverflowError):
+            return mpmath.nan
+
+    def power(self, base: Any, exponent: Any) -> Any:
+        """The real power."""
+        try:
+            return _real(_mp(base) ** _mp(exponent))
+        except (ValueError, ZeroDivisionError):
+            return mpmath.inf if _mp(base) == 0 else mpmath.nan
+
+    def divide(self, a: Any, b: Any) -> Any:
+        """IEEE-like division."""
+        a, b = _mp(a), _mp(b)
+        if b == 0:
+            return mpmath.nan if a == 0 or mpmath.isnan(a) else mpmath.sign(a) * mpmath.inf
+        return a / b
+
+
+def _mp(value: Any) -> Any:
+    if isinstance(value, Fraction):
+        return mpmath.mpf(value.numerator) / value.denominator
+    return mpmath.mpf(value)
+
+
+def _real(value: Any) -> Any:
+    if isinstance(value, mpmath.mpc):
+        return mpmath.nan if value.imag else value.real
+    return value
+
+
+class Symbolic(Domain):
+    """SymPy expressions."""
+
+    rank = 3
+
+    def number(self, value: Any) -> Any:
+        """The SymPy number."""
+        return _sympy(value)
+
+    def apply(self, head: Any, *values: Any) -> Any:
+        """By SymPy."""
+        return head(*map(_sympy, values))
+
+    def power(self, base: Any, exponent: Any) -> Any:
+        """By SymPy."""
+        return _sympy(base) ** _sympy(exponent)
+
+    def divide(self, a: Any, b: Any) -> Any:
+        """By SymPy."""
+        return _sympy(a) / _sympy(b)
+
+    def compare(self, relation: str, a: Any, b: Any) -> Any:
+        """A SymPy relation."""
+        heads = {"<": sympy.Lt, "<=": sympy.Le, "==": sympy.Eq, "!=": sympy.Ne}
+        return heads[relation](_sympy(a), _sympy(b))
+
+    def select(self, condition: Any, a: Any, b: Any) -> Any:
+        """A Piecewise."""
+        return sympy.Piecewise((_sympy(a), sympy.S(condition)), (_sympy(b), True))
+
+
+def _sympy(value: Any) -> Any:
+    if isinstance(value, Fraction):
+        return sympy.Rational(value.numerator, value.denominator)
+    return sympy.S(value)
+
+
+DOMAINS: list[tuple[tuple[type, ...], Domain]] = [
+    ((Fraction, Undefined), Fractions()),
+    ((mpmath.mpf, mpmath.mpc, type(mpmath.mp.pi)), HighPrecision()),
+    ((sympy.Basic,), Symbolic()),
+]
+"""Number classes and their domains; `symad.dual` adds its own."""
+
+FLOATS = Floats()
+
+
+def domain_of(values: Iterable[Any]) -> Domain:
+    """The widest domain among the values; arrays of dtype object are looked into."""
+    found: Domain = FLOATS
+    for value in values:
+        if isinstance(value, (int, float)):
+            continue
+        if isinstance(value, np.ndarray):
+            if value.dtype == object:
+                inner = domain_of(value.ravel().tolist())
+                found = max(found, inner, key=_rank)
+            continue
+        for classes, domain in DOMAINS:
+            if isinstance(value, classes):
+                found = max(found, domain, key=_rank)
+    return found
+
+
+def _rank(domain: Domain) -> int:
+    return domain.rank
+
+
+def _spread(function: Callable[..., Any], domain: Domain, values: tuple[Any, ...]) -> Any:
+    """Apply a scalar function of a domain over arrays of dtype object."""
+    if not isinstance(domain, Floats) and any(isinstance(v, np.ndarray) for v in values):
+        boxed = [v if isinstance(v, np.ndarray) else box(v) for v in values]
+        return np.frompyfunc(function, len(values), 1)(*boxed)
+    return function(*values)
+
+
+def box(value: Any) -> np.ndarray[Any, Any]:
+    """A number as an object array without axes."""
+    array = np.empty((), dtype=object)
+    array[()] = value
+    return array
+
+
+def apply(head: Any, values: tuple[Any, ...]) -> Any:
+    """head(*values), elementwise."""
+    domain = domain_of(values)
+    return _spread(lambda *v: domain.apply(head, *v), domain, values)
+
+
+def divide(a: Any, b: Any) -> Any:
+    """a / b, elementwise."""
+    domain = domain_of((a, b))
+    return _spread(domain.divide, domain, (a, b))
+
+
+def raise_to(base: Any, exponent: Any) -> Any:
+    """base ** exponent, elementwise."""
+    domain = domain_of((base, exponent))
+    return _spread(domain.power, domain, (base, exponent))
+
+
+def compare(relation: str, a: Any, b: Any) -> Any:
+    """``a relation b``, elementwise; the relation is one of < <= == !=."""
+    domain = domain_of((a, b))
+    return _spread(lambda x, y: domain.compare(relation, x, y), domain, (a, b))
+
+
+def select(condition: Any, a: Any, b: Any) -> Any:
+    """A where the condition holds and b elsewhere."""
+    domain = domain_of((condition, a, b))
+    return _spread(domain.select, domain, (condition, a, b))
