@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from fnmatch import fnmatch
 from pathlib import Path
@@ -32,11 +33,12 @@ def files_of(folder):
 
 
 def shipped_files():
-    """Every file of the three folders, under the name it has when installed."""
+    """Every file of the three folders but their notes, under the name it has when installed."""
     return {
         (Path(*package.split(".")) / path).as_posix()
         for package, folder in FOLDERS.items()
         for path in files_of(folder)
+        if path.suffix != ".md"
     }
 
 
@@ -60,7 +62,8 @@ def test_every_folder_of_modules_is_a_package(folder):
 @pytest.mark.parametrize("package", FOLDERS)
 def test_every_data_file_is_shipped(package):
     patterns = SETUPTOOLS["package-data"][package]
-    data = [path.as_posix() for path in files_of(FOLDERS[package]) if path.suffix != ".py"]
+    files = files_of(FOLDERS[package])
+    data = [path.as_posix() for path in files if path.suffix not in {".py", ".md"}]
     assert "py.typed" in data
     assert [path for path in data if not any(fnmatch(path, p) for p in patterns)] == []
 
@@ -94,6 +97,12 @@ def test_the_wheel_built_from_the_sdist_is_complete_and_works(tmp_path):
     shutil.copytree(ROOT, tmp_path / "checkout", symlinks=True, ignore=ignored)
     run(sys.executable, "-m", "build", "--outdir", tmp_path / "dist", cwd=tmp_path / "checkout")
     (wheel,) = (tmp_path / "dist").glob("*.whl")
+    (sdist,) = (tmp_path / "dist").glob("*.tar.gz")
+
+    carried = {Path(*Path(name).parts[1:]).as_posix() for name in tarfile.open(sdist).getnames()}
+    assert {"LICENSE", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "Makefile"} <= carried
+    tests = {p.relative_to(ROOT).as_posix() for p in (ROOT / "tests").rglob("*.py")}
+    assert tests <= carried
 
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {name for name in names if ".dist-info/" not in name} == shipped_files()
