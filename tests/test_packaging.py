@@ -99,12 +99,14 @@ def test_the_wheel_built_from_the_sdist_is_complete_and_works(tmp_path):
     (wheel,) = (tmp_path / "dist").glob("*.whl")
     (sdist,) = (tmp_path / "dist").glob("*.tar.gz")
 
-    carried = {Path(*Path(name).parts[1:]).as_posix() for name in tarfile.open(sdist).getnames()}
+    with tarfile.open(sdist) as archive:
+        carried = {Path(*Path(name).parts[1:]).as_posix() for name in archive.getnames()}
     assert {"LICENSE", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "Makefile"} <= carried
     tests = {p.relative_to(ROOT).as_posix() for p in (ROOT / "tests").rglob("*.py")}
     assert tests <= carried
 
-    names = set(zipfile.ZipFile(wheel).namelist())
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
     assert {name for name in names if ".dist-info/" not in name} == shipped_files()
     assert any(name.endswith("licenses/LICENSE") for name in names)
 
