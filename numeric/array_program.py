@@ -1,0 +1,232 @@
+"""Array graphs as array statements: one line per node, shapes checked at the door."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symad import special
+from symad.dims import Dim, dim_symbols, format_shape
+from symad.errors import LoweringError
+from symad.graph import Graph, Node, topological
+from symad.numeric.backends import ArrayLibrary
+from symad.numeric.names import Names
+from symad.numeric.printers import contraction  # noqa: F401  (registers its answers)
+from symad.numeric.printers.arrays import emit
+from symad.numeric.text import docstring, module_header, one_line, pack_text
+from symad.ops.numeric_names import NUMPY_NAMES
+from symad.ops.sources import ArrayConstant, Constant, Input
+
+
+class ArrayPrinter:
+    """The state of one module: names of values, helper functions, constants."""
+
+    def __init__(self, graph: Graph, library: ArrayLibrary, dtype: str) -> None:
+        """Print for a library and a floating-point type."""
+        self.library = library
+        self.np = library.prefix
+        self.dtype = dtype
+        self.names = Names()
+        self.text: dict[Node, str] = {}
+        self.imports: set[str] = {f"import {library.module} as {library.prefix}"}
+        self.helpers: dict[str, str] = {}
+        self.constants: list[str] = []
+        self.symbols = {s: self.names.of(s) for s in (*graph.inputs, *sorted(graph.dims, key=str))}
+        self._serial = 0
+
+    def value_name(self) -> str:
+        """A fresh name for an intermediate value."""
+        while True:
+            self._serial += 1
+            if (name := f"v{self._serial}") not in self.names.taken:
+                return name
+
+    def dim(self, dim: Dim) -> str:
+        """A dimension as Python text."""
+        if isinstance(dim, int):
+            return str(dim)
+        return dim_text(dim, self.symbols)
+
+    def dims(self, shape: Sequence[Dim]) -> str:
+        """A shape as a tuple display."""
+        items = [self.dim(d) for d in shape]
+        return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
+
+    def helper(self, name: str, source: str) -> str:
+        """Add a helper function to the module; its name."""
+        self.helpers[name] = source.replace("np.", f"{self.np}.")
+        return name
+
+    def function(self, head: Any) -> str:
+        """The callable for a SymPy head, imported or pasted as needed."""
+        full = NUMPY_NAMES.get(head)
+        if full is None:
+            raise LoweringError(
+                f"{head.__name__} has no NumPy or SciPy form; rewrite it, or register an implementation with "
+                "symad.register_function and evaluate the graph itself"
+            )
+        module, _, attribute = full.rpartition(".")
+        if module == "numpy":
+            return f"{self.np}.{attribute}"
+        if module == "symad.special":
+            source = inspect.getsource(getattr(special, attribute))
+            self.imports |= {"from typing import Any"}
+            if "reduce(" in source:
+                self.imports.add("from functools import reduce")
+            return self.helper(attribute, source)
+        self.imports.add(f"import {module}")
+        return full
+
+    def constant_array(self, array: np.ndarray[Any, Any]) -> str:
+        """A module-level constant array; its name."""
+        name = self.names.unique(f"constant_{len(self.constants) + 1}")
+        dtype = f"{self.np}.{self.dtype}" if array.dtype.kind == "f" else f"{self.np}.{array.dtype.name}"
+        if array.dtype.kind == "b":
+            dtype = "bool"
+        self.constants.append(f"{name} = {self.np}.array({array.tolist()}, dtype={dtype})")
+        return name
+
+
+def dim_text(dim: Any, names: dict[Any, str]) -> str:
+    """An integer expression of dimension symbols as Python text."""
+    if isinstance(dim, (int, sympy.Integer)):
+        return str(int(dim))
+    if isinstance(dim, sympy.Symbol):
+        return names[dim]
+    parts = [dim_text(a, names) for a in dim.args] if not isinstance(dim, sympy.Rational) else []
+    if isinstance(dim, sympy.Add):
+        return "(" + " + ".join(parts) + ")"
+    if isinstance(dim, sympy.Mul):
+        numerator, denominator = dim.as_numer_denom()
+        if denominator != 1:
+            return f"({dim_text(numerator, names)})//{dim_text(denominator, names)}"
+        return "*".join(parts)
+    if isinstance(dim, sympy.Pow) and dim.exp.is_Integer and dim.exp > 0:
+        return f"{parts[0]}**{int(dim.exp)}"
+    if isinstance(dim, sympy.floor):
+        numerator, denominator = dim.args[0].as_numer_denom()
+        return f"({dim_text(numerator, names)})//{dim_text(denominator, names)}"
+    if isinstance(dim, (sympy.Max, sympy.Min)):
+        return f"{type(dim).__name__.lower()}({', '.join(parts)})"
+    raise LoweringError(f"the dimension {dim} has no form in generated code")
+
+
+def print_array_module(graph: Graph, library: ArrayLibrary, dtype: str, packed: bool) -> tuple[str, str]:
+    """The entry point's name and the source of the module."""
+    printer = ArrayPrinter(graph, library, dtype)
+    entry = printer.names.unique(graph.name)
+    inputs = [printer.symbols[symbol] for symbol in graph.inputs]
+    body = [*_unpack_lines(graph, printer, inputs, packed), *_statements(graph, printer)]
+    values = [printer.text[o] for o in graph.output_nodes]
+    result = _flat_result(values, printer) if packed else pack_text(graph.structure, values)
+    signature = "packed" if packed else ", ".join(inputs)
+    if packed and dim_symbols([d for node in graph.input_nodes for d in node.shape]):
+        signature += "".join(f", {printer.symbols[s]}" for s in sorted(graph.dims, key=str))
+    helpers = [line for source in printer.helpers.values() for line in [*source.rstrip().split("\n"), "", ""]]
+    lines = [
+        *module_header(graph, printer.imports),
+        *helpers,
+        *([*printer.constants, "", ""] if printer.constants else []),
+        f"def {entry}({signature}):",
+        *docstring(graph, packed),
+        *(f"    {line}" for line in body),
+        f"    return {result}",
+    ]
+    return entry, "\n".join(lines) + "\n"
+
+
+def _flat_result(values: Sequence[str], printer: ArrayPrinter) -> str:
+    np_ = printer.np
+    if len(values) == 1:
+        return f"{np_}.ravel({values[0]})"
+    return f"{np_}.concatenate([{', '.join(f'{np_}.ravel({v})' for v in values)}])"
+
+
+def _unpack_lines(graph: Graph, printer: ArrayPrinter, inputs: Sequence[str], packed: bool) -> list[str]:
+    """Convert the inputs, bind the dimension symbols, check the shapes."""
+    np_, lines = printer.np, []
+    if packed:
+        lines += [f"packed = {np_}.asarray(packed, dtype={np_}.{printer.dtype})"]
+        offset = "0"
+        for name, node in zip(inputs, graph.input_nodes, strict=True):
+            count = "*".join([f"({printer.dim(d)})" for d in node.shape]) or "1"
+            piece = f"packed[{offset}:{offset} + {count}].reshape({printer.dims(node.shape)})" if node.shape else f"packed[{offset}]"
+            lines.append(f"{name} = {piece}")
+            offset = f"{offset} + {count}"
+        lines += [
+            f"if packed.shape != ({offset},):",
+            f'    raise ValueError(f"packed must have {{{offset}}} elements, not shape {{packed.shape}}")',
+        ]
+        return lines
+    for name, node in zip(inputs, graph.input_nodes, strict=True):
+        lines += [
+            f"{name} = {np_}.asarray({name})",
+            f'if {name}.dtype.kind not in "fiub":',
+            f'    raise TypeError(f"{name} must hold real numbers, not {{{name}.dtype}}")',
+            f"{name} = {name}.astype({np_}.{printer.dtype}, copy=False)",
+        ]
+    lines += _shape_checks(graph, printer, inputs)
+    for name, node in zip(inputs, graph.input_nodes, strict=True):
+        printer.text[node] = name
+    return lines
+
+
+def _shape_checks(graph: Graph, printer: ArrayPrinter, inputs: Sequence[str]) -> list[str]:
+    """Bind each dimension symbol where it stands alone, then compare whole shapes."""
+    lines: list[str] = []
+    bound: set[Any] = set()
+    ranks = {name: len(node.shape) for name, node in zip(inputs, graph.input_nodes, strict=True)}
+    for (name, rank), node in zip(ranks.items(), graph.input_nodes, strict=True):
+        declared = one_line(format_shape(node.shape)).replace("{", "{{").replace("}", "}}")
+        message = f'raise ValueError(f"{name} must have shape {declared}, not {{{name}.shape}}")'
+        lines += [f"if {name}.ndim != {rank}:", f"    {message}"]
+        for axis, dim in enumerate(node.shape):
+            if isinstance(dim, sympy.Symbol) and dim not in bound:
+                lines.append(f"{printer.symbols[dim]} = {name}.shape[{axis}]")
+                bound.add(dim)
+    for s in sorted(graph.dims - bound, key=str):
+        lines += _solve_dim(graph, printer, inputs, s)
+    for name, node in zip(inputs, graph.input_nodes, strict=True):
+        if node.shape:
+            lines += [
+                f"if {name}.shape != {printer.dims(node.shape)}:",
+                f'    raise ValueError(f"{name} must have shape {{{printer.dims(node.shape)}}}, not {{{name}.shape}}")',
+            ]
+    return lines
+
+
+def _solve_dim(graph: Graph, printer: ArrayPrinter, inputs: Sequence[str], symbol: Any) -> list[str]:
+    """Bind a symbol that stands only inside a linear expression such as 2*n + 1."""
+    for name, node in zip(inputs, graph.input_nodes, strict=True):
+        for axis, dim in enumerate(node.shape):
+            if not isinstance(dim, int) and dim.free_symbols == {symbol}:
+                slope, offset = dim.coeff(symbol, 1), dim.coeff(symbol, 0)
+                if slope.is_Integer and offset.is_Integer and slope:
+                    return [f"{printer.symbols[symbol]} = ({name}.shape[{axis}] - {int(offset)})//{int(slope)}"]
+    raise LoweringError(f"no input fixes the dimension {symbol}")
+
+
+def _statements(graph: Graph, printer: ArrayPrinter) -> list[str]:
+    lines: list[str] = []
+    order = topological(graph.output_nodes)
+    for node in graph.input_nodes:
+        printer.text.setdefault(node, printer.symbols[node.op.symbol])  # type: ignore[attr-defined]
+    for node in order:
+        if node in printer.text:
+            continue
+        if isinstance(node.op, Input):
+            raise LoweringError(f"the graph uses {node.op.symbol}, which is none of its inputs")
+        args = tuple(printer.text[a] for a in node.args)
+        expression = emit(node.op, printer.library, node, args, printer)
+        if isinstance(node.op, (Constant, ArrayConstant)):
+            printer.text[node] = expression
+            continue
+        name = printer.value_name()
+        lines.append(f"{name} = {expression}")
+        printer.text[node] = name
+    return lines
+

@@ -1,0 +1,54 @@
+"""Backends: the targets that graphs are printed for, loaded by name on first use."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+
+from symad.errors import LoweringError
+
+
+@dataclass(frozen=True)
+class Backend:
+    """A target of `lower`."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class ArrayLibrary(Backend):
+    """A library with NumPy's interface; ``prefix`` is the name generated code uses for it."""
+
+    module: str
+    prefix: str
+
+
+@dataclass(frozen=True)
+class NumPy(ArrayLibrary):
+    """NumPy on the CPU."""
+
+
+NUMPY = NumPy("numpy", "numpy", "np")
+
+BACKENDS = {
+    "numpy": "symad.numeric.lower_numpy",
+    "c": "symad.numeric.lower_c",
+    "cupy": "symad.gpu.lower_cupy",
+}
+"""Backend name -> module with a function ``lower(graph, dtype, packed) -> Kernel``."""
+
+
+def load_backend(name: str) -> object:
+    """The module of a backend.
+
+    Raises:
+        LoweringError: there is no backend of this name, or it is not installed.
+    """
+    if name not in BACKENDS:
+        raise LoweringError(f"backend={name!r} is not one of {', '.join(map(repr, BACKENDS))}")
+    try:
+        return importlib.import_module(BACKENDS[name])
+    except ModuleNotFoundError as error:
+        raise LoweringError(
+            f"backend {name!r} is not available here ({error}); backend='numpy' is"
+        ) from error

@@ -1,0 +1,36 @@
+"""Lowering: a graph to a callable with readable source."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symad.errors import LoweringError
+from symad.numeric.backends import load_backend
+from symad.numeric.kernel import Kernel
+from symad.tracing import as_graph
+
+DTYPES = ("float64", "float32")
+
+
+def lower(f: Any, backend: str = "numpy", dtype: Any = "float64", packed: bool = False) -> Kernel:
+    """``f`` as fast code: a callable with ``.source`` and ``.save(path)``.
+
+    Args:
+        f: what `symad.trace` takes; a Graph keeps its order of inputs.
+        backend: "numpy", "c" or "cupy".
+        dtype: "float64" or "float32" (on a GPU also the half precisions).
+        packed: the kernel takes one flat vector of all inputs, in order, and returns flat vectors:
+            for scipy.optimize, and for hundreds of inputs.
+
+    Raises:
+        LoweringError: unknown backend or dtype, or an op without a form there.
+    """
+    graph = as_graph(f)
+    name = str(dtype) if isinstance(dtype, str) else np.dtype(dtype).name
+    if name not in DTYPES and backend != "cupy":
+        raise LoweringError(f"dtype={name!r} is not one of {', '.join(map(repr, DTYPES))}")
+    module: Any = load_backend(backend)
+    kernel: Kernel = module.lower(graph, name, packed)
+    return kernel

@@ -1,0 +1,13 @@
+"""Graph to graph, before printing: each pass keeps the function and improves its evaluation."""
+
+from __future__ import annotations
+
+from symad.graph import Graph
+from symad.numeric.passes.stable import stabilize
+
+__all__ = ["prepare", "stabilize"]
+
+
+def prepare(graph: Graph) -> Graph:
+    """All passes in order."""
+    return stabilize(graph)

@@ -1,0 +1,198 @@
+"""Stable rewrites: forms that lose digits, or overflow, are replaced by equal ones that do not.
+
+Each rule looks at one node and its arguments and answers with a better node or None. Sources:
+Higham, "Accuracy and Stability of Numerical Algorithms" (2002), sections 1.7 and 1.14; Blanchard,
+Higham, Higham, "Accurately computing the log-sum-exp and softmax functions" (2021), algorithm 3.1.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import sympy
+from sympy.codegen.cfunctions import expm1, log1p
+from sympy.codegen.numpy_nodes import logaddexp
+
+from symad.graph import Graph, Node, Op, rebuild
+from symad.ops.arithmetic import (
+    Add,
+    Mul,
+    Pow,
+    add,
+    div,
+    mul,
+    neg,
+    power,
+    signed_product,
+    signed_sum,
+    sub,
+)
+from symad.ops.contraction import Einsum
+from symad.ops.elementwise import Apply, apply
+from symad.ops.reduction import extreme, keep_axes
+from symad.ops.sources import constant, constant_value
+from symad.questions import Nodes, dispatch
+
+
+def stabilize(graph: Graph) -> Graph:
+    """The graph with every rule applied, arguments first."""
+    made = rebuild(graph.output_nodes, {}, _stable_node)
+    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+
+
+def _stable_node(node: Node, args: Nodes) -> Node:
+    better = stable(node.op, args)
+    if isinstance(better, Node):
+        return better
+    return node if args == node.args else Node.of(node.op, args)
+
+
+@dispatch.abstract
+def stable(op: Op, args: Nodes) -> Any:
+    """A numerically better node for ``op(*args)``, or None."""
+
+
+@stable.dispatch
+def keep(op: Op, args: Nodes) -> Any:
+    return None
+
+
+def head_of(node: Node) -> Any:
+    """The SymPy head of an `Apply` node, else None."""
+    return node.op.head if isinstance(node.op, Apply) else None
+
+
+def _terms(node: Node) -> list[tuple[int, Node]]:
+    return (
+        list(zip(node.op.signs, node.args, strict=True))
+        if isinstance(node.op, Add)
+        else [(1, node)]
+    )
+
+
+@stable.dispatch
+def stable_apply(op: Apply, args: Nodes) -> Any:
+    """log(1 + x) and its kin: log1p, softplus and log-sum-exp."""
+    if op.head is not sympy.log:
+        return None
+    (inside,) = args
+    if isinstance(inside.op, Add):
+        return _log_of_sum(inside)
+    if (
+        isinstance(inside.op, Einsum)
+        and len(inside.args) == 1
+        and head_of(inside.args[0]) is sympy.exp
+    ):
+        return _log_sum_exp(inside)
+    return None
+
+
+def _log_of_sum(inside: Node) -> Node | None:
+    terms = _terms(inside)
+    if len(terms) == 2 and all(sign == 1 for sign, _ in terms):
+        exponents = [_exponent(term) for _, term in terms]
+        if exponents[0] is not None and exponents[1] is not None:
+            return apply(logaddexp, *(e for e in exponents if e is not None))
+    for k, (sign, term) in enumerate(terms):
+        if sign == 1 and constant_value(term) == 1:
+            return apply(log1p, signed_sum(terms[:k] + terms[k + 1 :]))
+    return None
+
+
+def _exponent(term: Node) -> Node | None:
+    """u where the term is exp(u), and 0 where it is 1."""
+    if head_of(term) is sympy.exp:
+        return term.args[0]
+    return constant(0) if constant_value(term) == 1 else None
+
+
+def _log_sum_exp(inside: Node) -> Node | None:
+    """log Σ exp(x) = m + log Σ exp(x − m) with m the largest x."""
+    x = inside.args[0].args[0]
+    spec = inside.op
+    if not isinstance(spec, Einsum) or len(set(spec.inputs[0])) != len(spec.inputs[0]):
+        return None
+    axes = tuple(k for k, label in enumerate(spec.inputs[0]) if label not in spec.output)
+    if tuple(label for label in spec.inputs[0] if label in spec.output) != spec.output:
+        return None
+    largest = extreme("max", x, axes)
+    shifted = apply(sympy.exp, sub(x, keep_axes(largest, x.shape, axes)))
+    return add(largest, apply(sympy.log, Node.of(spec, (shifted,))))
+
+
+@stable.dispatch
+def stable_add(op: Add, args: Nodes) -> Any:
+    """exp(x) − 1, 1 − cos(x), x² − y²."""
+    terms = list(zip(op.signs, args, strict=True))
+    if len(terms) == 2 and op.signs[0] != op.signs[1]:
+        plus, minus = (t for _, t in sorted(terms, key=lambda pair: -pair[0]))
+        pair = _difference(plus, minus)
+        if pair is not None:
+            return pair
+    return None
+
+
+def _difference(plus: Node, minus: Node) -> Node | None:
+    """A cancellation-free form of ``plus − minus``."""
+    if head_of(plus) is sympy.exp and constant_value(minus) == 1:
+        return apply(expm1, plus.args[0])
+    if constant_value(plus) == 1 and head_of(minus) is sympy.exp:
+        return neg(apply(expm1, minus.args[0]))
+    if constant_value(plus) == 1 and head_of(minus) is sympy.cos:
+        half = div(minus.args[0], constant(2))
+        return mul(constant(2), power(apply(sympy.sin, half), constant(2)))
+    if _is_square(plus) and _is_square(minus):
+        a, b = plus.args[0], minus.args[0]
+        return mul(sub(a, b), add(a, b))
+    if _is_root(plus) and _is_root(minus) or _is_root(plus) and constant_value(minus) == 1:
+        return _root_difference(plus, minus)
+    return None
+
+
+def _is_square(node: Node) -> bool:
+    return isinstance(node.op, Pow) and constant_value(node.args[1]) == 2
+
+
+def _is_root(node: Node) -> bool:
+    return isinstance(node.op, Pow) and constant_value(node.args[1]) == Fraction(1, 2)
+
+
+def _root_difference(plus: Node, minus: Node) -> Node | None:
+    """√u − √v = (u − v)/(√u + √v) where u − v is simple: √(1 + x) − 1 = x/(√(1 + x) + 1)."""
+    inside = minus.args[0] if _is_root(minus) else constant(1)
+    terms = _terms(plus.args[0])
+    for k, (sign, term) in enumerate(terms):
+        if sign == 1 and term is inside and len(terms) > 1:
+            return div(signed_sum(terms[:k] + terms[k + 1 :]), add(plus, minus))
+    return None
+
+
+@stable.dispatch
+def stable_mul(op: Mul, args: Nodes) -> Any:
+    """1/(1 + exp(u)) as a tanh, which never overflows; exp(u)/(1 + exp(u)) likewise."""
+    factors = list(zip(op.powers, args, strict=True))
+    for k, (power_, factor) in enumerate(factors):
+        u = _logistic_denominator(factor) if power_ == -1 else None
+        if u is None:
+            continue
+        rest = factors[:k] + factors[k + 1 :]
+        for j, (other, numerator) in enumerate(rest):
+            if other == 1 and head_of(numerator) is sympy.exp and numerator.args[0] is u:
+                return signed_product([*rest[:j], *rest[j + 1 :], (1, _logistic(u))])
+        return signed_product([*rest, (1, _logistic(neg(u)))])
+    return None
+
+
+def _logistic_denominator(node: Node) -> Node | None:
+    """u where the node is 1 + exp(u)."""
+    if isinstance(node.op, Add) and node.op.signs == (1, 1) and constant_value(node.args[0]) == 1:
+        return node.args[1].args[0] if head_of(node.args[1]) is sympy.exp else None
+    return None
+
+
+def _logistic(u: Node) -> Node:
+    """σ(u) = (1 + tanh(u/2))/2."""
+    half = constant(Fraction(1, 2))
+    return add(half, mul(half, apply(sympy.tanh, mul(half, u))))
+

@@ -1,0 +1,1 @@
+"""Printers: how each family of ops is written in a target language."""

@@ -1,0 +1,113 @@
+"""Contractions in NumPy: products with ``@``, transposes, sums; ``einsum`` only where nothing fits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symad.graph import Node
+from symad.numeric.backends import ArrayLibrary
+from symad.numeric.printers.arrays import Texts, emit
+from symad.ops.contraction import Einsum
+
+Labels = tuple[int, ...]
+
+
+@emit.dispatch
+def einsum_emit(op: Einsum, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> str:
+    """The plainest NumPy expression of a contraction."""
+    if len(args) == 1:
+        return _one_operand(op, node, args[0], printer)
+    if len(args) == 2:
+        text = _two_operands(op, node, args, printer)
+        if text is not None:
+            return text
+    return _general(op, args, printer)
+
+
+def _general(op: Einsum, args: Texts, printer: Any) -> str:
+    optimize = ", optimize=True" if len(args) > 1 else ""
+    return f'{printer.np}.einsum("{op.spec}", {", ".join(args)}{optimize})'
+
+
+def _one_operand(op: Einsum, node: Node, arg: str, printer: Any) -> str:
+    (labels,) = op.inputs
+    if len(set(labels)) < len(labels):
+        return f"{printer.np}.trace({arg})" if labels == (0, 0) and not op.output else _general(op, (arg,), printer)
+    axes = tuple(k for k, label in enumerate(labels) if label not in op.output)
+    kept = tuple(label for label in labels if label in op.output)
+    text = arg
+    if axes:
+        text = f"{arg}.sum()" if len(axes) == len(labels) else f"{arg}.sum(axis={axes[0] if len(axes) == 1 else axes})"
+    return text if kept == op.output else _permuted(text, kept, op.output)
+
+
+def _permuted(text: str, labels: Labels, wanted: Labels) -> str:
+    """The axes in another order."""
+    if labels == wanted:
+        return text
+    if len(labels) == 2 or wanted == labels[::-1]:
+        return f"{text}.T"
+    return f"{text}.transpose({', '.join(str(labels.index(label)) for label in wanted)})"
+
+
+def _two_operands(op: Einsum, node: Node, args: Texts, printer: Any) -> str | None:
+    left, right = op.inputs
+    if len(set(left)) < len(left) or len(set(right)) < len(right):
+        return None
+    both = set(left) & set(right)
+    if (set(left) | set(right)) - both - set(op.output):
+        return None  # an axis summed out of one operand alone
+    if both == set(left) == set(right) and not op.output and left == right:
+        return f"{printer.np}.vdot({args[0]}, {args[1]})"
+    summed = both - set(op.output)
+    if not summed:
+        return _outer(op, args)
+    if len(summed) > 1:
+        return _tensordot(op, args, summed, printer)
+    return _matmul(op, args, next(iter(summed)))
+
+
+def _outer(op: Einsum, args: Texts) -> str:
+    """A product without summation: axes aligned by None."""
+    parts = []
+    for labels, arg in zip(op.inputs, args, strict=True):
+        order = tuple(label for label in op.output if label in labels)
+        text = _permuted(arg, labels, order)
+        if order != op.output:
+            text = f"{text}[{', '.join(':' if label in labels else 'None' for label in op.output)}]"
+        parts.append(text)
+    return "*".join(parts)
+
+
+def _tensordot(op: Einsum, args: Texts, summed: set[int], printer: Any) -> str | None:
+    left, right = op.inputs
+    if (set(left) & set(right)) - summed:
+        return None
+    axes = [label for label in left if label in summed]
+    rows = [k for k, label in enumerate(left) if label in summed]
+    columns = [right.index(label) for label in axes]
+    result = tuple(x for x in left if x not in summed) + tuple(x for x in right if x not in summed)
+    text = f"{printer.np}.tensordot({args[0]}, {args[1]}, axes=({rows}, {columns}))"
+    return _permuted(text, result, op.output)
+
+
+def _matmul(op: Einsum, args: Texts, k: int) -> str | None:
+    """``a @ b`` with one summed axis: leading common axes, then rows, sum, columns."""
+    (a, b), (left, right) = args, op.inputs
+    stack = tuple(label for label in op.output if label in left and label in right)
+    rows = tuple(label for label in left if label not in right)
+    columns = tuple(label for label in right if label not in left)
+    if len(rows) > 1 or len(columns) > 1 or (stack and (not rows or not columns)):
+        return None
+    first = _permuted(a, left, (*stack, *rows, k))
+    if not stack and not rows and len(right) == 2:
+        return f"{first} @ {_permuted(b, right, (k, *columns))}"
+    second = _permuted(b, right, (*stack, k, *columns))
+    result = (*stack, *rows, *columns)
+    text = f"{first} @ {second}"
+    if result == op.output:
+        return text
+    if result[::-1] == op.output and len(result) == 2:
+        return f"{_permuted(b, right, (*columns, k))} @ {_permuted(a, left, (k, *rows))}"
+    return _permuted(f"({text})", result, op.output)
+

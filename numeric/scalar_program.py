@@ -1,0 +1,175 @@
+"""Scalar graphs as straight-line Python: one statement per value, one body for floats and arrays.
+
+The body is printed once and bound to two sets of functions: `math` for single points, which is the
+fastest that Python can do, and NumPy for batches. `math` raises where IEEE arithmetic gives inf or
+nan; such points go to the NumPy binding, so the results always have NumPy's semantics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from symad.graph import Graph, Node, topological
+from symad.numeric.backends import Backend
+from symad.numeric.names import Names
+from symad.numeric.printers.scalars import SCALAR_FUNCTIONS, ScalarPrinter, statement
+from symad.numeric.text import docstring, module_header, pack_text
+from symad.ops.shaping import Reshape, Stack
+from symad.ops.sources import ArrayConstant, Constant
+
+
+def packed_entries(node: Node) -> tuple[Node, ...] | None:
+    """The scalars of an output that is an array of scalars; None for other arrays."""
+    inner = node.args[0] if isinstance(node.op, Reshape) else node
+    if isinstance(inner.op, Stack) and not inner.args[0].shape:
+        return inner.args
+    return None
+
+
+def is_scalar(graph: Graph) -> bool:
+    """Whether all values are scalars, packed into arrays at the outputs only."""
+    if any(node.shape for node in graph.input_nodes):
+        return False
+    roots: list[Node] = []
+    for output in graph.output_nodes:
+        if output.shape and not isinstance(output.op, ArrayConstant):
+            entries = packed_entries(output)
+            if entries is None:
+                return False
+            roots.extend(entries)
+        elif not output.shape:
+            roots.append(output)
+    return not any(node.shape for node in topological(roots))
+
+
+def print_scalar_module(
+    graph: Graph, library: Backend, dtype: str, packed: bool
+) -> tuple[str, str]:
+    """The entry point's name and the source of the module."""
+    names = Names(SCALAR_FUNCTIONS)
+    entry = names.unique(graph.name)
+    inputs = [names.of(symbol) for symbol in graph.inputs]
+    printer = ScalarPrinter(names)
+    body = _body_lines(graph, printer)
+    imports, scalar_table, array_table, helpers = printer.tables()
+    signature = ", ".join(inputs)
+    lines = [
+        *module_header(graph, imports),
+        *helpers,
+        f"def _body({signature}):",
+        *(f"    {line}" for line in body),
+        "",
+        "",
+        "# One body, two bindings: plain floats by math, arrays and exceptional points by NumPy.",
+        f"_at_point = types.FunctionType(_body.__code__, {scalar_table})",
+        f"_at_batch = types.FunctionType(_body.__code__, {array_table})",
+        "",
+        "",
+        *_entry_lines(graph, entry, inputs, dtype, packed),
+    ]
+    return entry, "\n".join(lines) + "\n"
+
+
+def _body_lines(graph: Graph, printer: ScalarPrinter) -> list[str]:
+    roots: list[Node] = []
+    for output in graph.output_nodes:
+        roots.extend(packed_entries(output) or ((output,) if not output.shape else ()))
+    lines: list[str] = []
+    for node, symbol in zip(graph.input_nodes, graph.inputs, strict=True):
+        printer.text[node] = printer.names.of(symbol)
+    for node in topological(roots):
+        if node not in printer.text:
+            lines.extend(statement(node, printer))
+    values = [_output_text(output, printer) for output in graph.output_nodes]
+    return [*lines, f"return {pack_text(graph.structure, values)}"]
+
+
+def _output_text(output: Node, printer: ScalarPrinter) -> str:
+    entries = packed_entries(output)
+    if entries is not None:
+        items = ", ".join(printer.text[e] for e in entries)
+        return f"{printer.use('pack')}(({items},), {tuple(output.shape)})"
+    if isinstance(output.op, ArrayConstant):
+        return f"{printer.use('array')}({output.op.array.tolist()})"
+    if isinstance(output.op, Constant):
+        return printer.text[output]
+    return printer.text[output]
+
+
+def _entry_lines(
+    graph: Graph, entry: str, inputs: Sequence[str], dtype: str, packed: bool
+) -> list[str]:
+    point = dtype == "float64"
+    call = ", ".join(inputs)
+    lines = []
+    if packed:
+        lines += [
+            f"def {entry}(packed):",
+            *docstring(graph, packed=True),
+            f"    packed = np.asarray(packed, dtype=np.{dtype})",
+        ]
+        lines += [
+            f"    if packed.shape != ({len(inputs)},):",
+            f'        raise ValueError(f"packed must have shape ({len(inputs)},), not {{packed.shape}}")',
+            "    values = packed.tolist()" if point else "    values = list(packed)",
+            "    result = _call(values)",
+        ]
+        flat = "np.ravel(result)" if len(graph.output_nodes) == 1 else None
+        if graph.structure is None:
+            lines += [f"    return {flat}"]
+        else:
+            lines += ["    return np.concatenate([np.ravel(part) for part in _leaves(result)])"]
+        return [*_call_lines(dtype), *lines]
+    lines += [f"def {entry}({call}):", *docstring(graph, packed=False)]
+    if not inputs:
+        return [*lines, "    return _at_point()"]
+    lines += (
+        [f"    return _call(({call},))"]
+        if not point
+        else [
+            f"    if {_all_floats(inputs)}:",
+            "        try:",
+            f"            return _at_point({call})",
+            "        except (ArithmeticError, ValueError):",
+            "            pass",
+            f"    return _call(({call},))",
+        ]
+    )
+    return [*_call_lines(dtype), *lines]
+
+
+def _all_floats(inputs: Sequence[str]) -> str:
+    if len(inputs) <= 12:
+        return " is ".join([*(f"type({name})" for name in inputs), "float"])
+    return "{" + ", ".join(f"type({name})" for name in inputs) + "} == {float}"
+
+
+def _call_lines(dtype: str) -> list[str]:
+    """The general path: checked conversion, then one point by math or everything by NumPy."""
+    point = [
+        "    if all(v.ndim == 0 for v in arrays):",
+        "        try:",
+        "            return _at_point(*[float(v) for v in arrays])",
+        "        except (ArithmeticError, ValueError):",
+        "            pass",
+    ]
+    return [
+        "def _leaves(result):",
+        "    if isinstance(result, dict):",
+        "        result = tuple(result.values())",
+        "    if isinstance(result, tuple):",
+        "        return [leaf for part in result for leaf in _leaves(part)]",
+        "    return [result]",
+        "",
+        "",
+        "def _call(values):",
+        "    arrays = [np.asarray(v) for v in values]",
+        "    for position, array in enumerate(arrays):",
+        '        if array.dtype.kind not in "fiub":',
+        '            raise TypeError(f"argument {position + 1} must hold real numbers, not {array.dtype}")',
+        *(point if dtype == "float64" else []),
+        '    with np.errstate(all="ignore"):',
+        f"        return _at_batch(*[array.astype(np.{dtype})[()] for array in arrays])",
+        "",
+        "",
+    ]
+
