@@ -22,19 +22,28 @@ def push(outputs: Sequence[Node], tangents: Mapping[Node, Tangent]) -> list[Tang
     are never visited by a rule; nodes used under a condition have their tangents masked by it.
     """
     order = topological(outputs)
-    conditions = use_conditions(order, outputs)
-    dots: dict[Node, Tangent] = {n: t for n, t in tangents.items() if isinstance(t, Node)}
+    dots = push_along(order, tangents, use_conditions(order, outputs))
+    return [dots.get(o, ZERO) for o in outputs]
+
+
+def push_along(
+    order: Sequence[Node], tangents: Mapping[Node, Tangent], conditions: Mapping[Node, Node]
+) -> dict[Node, Node]:
+    """The tangents of all nodes of an order (arguments first) that depend on those given."""
+    dots: dict[Node, Node] = {n: t for n, t in tangents.items() if isinstance(t, Node)}
     for node in order:
-        if node in dots or node in tangents or not any(a in dots for a in node.args):
+        if node in tangents:
             continue
-        entering = tuple([dots.get(a, ZERO) for a in node.args])
+        entering: tuple[Tangent, ...] = tuple([dots.get(a, ZERO) for a in node.args])
+        if all(t is ZERO for t in entering):
+            continue
         condition = conditions.get(node)
         if condition is not None and not node.op.linear:
             entering = tuple(mask(condition, t) for t in entering)
         y_dot = jvp(node.op, node, entering)
         if isinstance(y_dot, Node):
             dots[node] = y_dot
-    return [dots.get(o, ZERO) for o in outputs]
+    return dots
 
 
 def mask(condition: Node, tangent: Tangent) -> Tangent:

@@ -6,7 +6,6 @@ same node. Nothing here recurses: graphs may be 10⁵ nodes deep.
 
 from __future__ import annotations
 
-from abc import ABCMeta
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, TypeAlias
@@ -16,12 +15,8 @@ from symad.dims import Dim, Shape, bind, dim_symbols
 from symad.interning import LOCK, Interned
 
 
-class _OpMeta(Interned, ABCMeta):
-    pass
-
-
 @dataclass(frozen=True, eq=False)
-class Op(metaclass=_OpMeta):
+class Op(metaclass=Interned):
     """What a node computes. Subclasses are frozen dataclasses with hashable fields."""
 
     linear: ClassVar[bool] = False

@@ -22,7 +22,6 @@ from symad.seeding import (
     through_lanes,
     total_size,
     transposed,
-    unrolled_columns,
     unrolled_rows,
 )
 from symad.selecting import scalar_output, select_wrt
@@ -109,10 +108,11 @@ def forward_jacobian(outputs: Sequence[Node], wrt: Sequence[Node]) -> Node:
 def _columns(outputs: Sequence[Node], wrt: Sequence[Node], block: Block) -> Node:
     """The columns of one block of inputs: (M, total)."""
     parts = scalar_parts(outputs)
-    if parts is not None and not block.members[0].shape and Descent(parts, block.members).worth_unrolling():
-        columns = unrolled_columns(parts, block.members)
-        rows = list(zip(*columns, strict=True))
-        return pack_matrix(rows, len(parts), len(block.members))
+    if parts is not None and not block.members[0].shape:
+        descent = Descent(parts, block.members)
+        if descent.worth_unrolling():
+            rows = list(zip(*descent.columns(), strict=True))
+            return pack_matrix(rows, len(parts), len(block.members))
     lanes = through_lanes(lambda dots: push(outputs, dots), block)
     return transposed(flat_columns(lanes, outputs, block.total))
 

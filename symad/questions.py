@@ -17,12 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 from plum import Dispatcher
 
-from symad.graph import Node, Op, Tangent
+from symad.graph import Node, Op
 
 dispatch = Dispatcher()
 
-# For the type checker these are parametrised; plum sees the plain class and keeps its cache.
+# For the type checker these are parametrised. Plum sees Any: it dispatches on the op alone, keeps its
+# cache, and converts no return values.
 if TYPE_CHECKING:
+    from symad.graph import Tangent
+
     Nodes = tuple[Node, ...]
     Tangents = tuple[Tangent, ...]
     Flags = tuple[bool, ...]
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
     Forms = tuple[Any, ...]
     Shapes = tuple[tuple[Any, ...], ...]
 else:
-    Nodes = Tangents = Flags = Values = Forms = Shapes = tuple
+    Nodes = Tangents = Tangent = Flags = Values = Forms = Shapes = Any
 
 
 @dispatch.abstract

@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from symad.batching import batch_outputs
+from symad.conditions import use_conditions
 from symad.dims import Dim, plus, size
-from symad.forward import push
+from symad.forward import push_along
 from symad.graph import ZERO, Node, Tangent, topological
 from symad.ops.contraction import permute
 from symad.ops.shaping import Reshape, Stack, broadcast_to, concatenate, pack_scalars, reshape, slice_axis, take
@@ -127,15 +128,27 @@ class Descent:
                 break
         return total
 
+    def columns(self) -> list[list[Tangent]]:
+        """∂outputs/∂w for each w, its seed folded: one list of output tangents for each w."""
+        conditions = use_conditions(self.order, self.outputs)
+        return [self._column(w, conditions) for w in self.wrt]
+
+    def _column(self, w: Node, conditions: dict[Node, Node]) -> list[Tangent]:
+        heirs: set[Node] = {w} if w in self.rank else set()
+        stack = list(heirs)
+        while stack:
+            for user in self.users[stack.pop()]:
+                if user not in heirs:
+                    heirs.add(user)
+                    stack.append(user)
+        order = sorted(heirs, key=self.rank.__getitem__)
+        dots = push_along(order, {w: constant(1)}, conditions)
+        return [dots.get(o, ZERO) for o in self.outputs]
+
     def worth_unrolling(self) -> bool:
         """Whether folded unit seeds make a graph of reasonable size."""
         limit = max(UNROLL, DENSE * len(self.order))
         return self.pairs(limit) <= limit
-
-
-def unrolled_columns(outputs: Sequence[Node], wrt: Sequence[Node]) -> list[list[Tangent]]:
-    """∂outputs/∂w for each scalar w, its seed folded: one list of output tangents for each w."""
-    return [push(outputs, {w: constant(1)}) for w in wrt]
 
 
 def unrolled_rows(outputs: Sequence[Node], wrt: Sequence[Node]) -> list[list[Tangent]]:

@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import gcd
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import sympy
 
 from symad.dims import Shape, format_shape, same_shape, size
 from symad.errors import ShapeError
-from symad.graph import ZERO, Node, Op, Tangent, shape
-from symad.ops.sources import constant, constant_value, input_node, is_exact
-from symad.questions import Flags, Forms, Nodes, Tangents, Values, batch, evaluate, examples, flops, jvp, sympy_form, transpose
+from symad.graph import ZERO, Node, Op, shape
+from symad.ops.sources import EXACT, Constant, constant, constant_value, input_node, is_exact
+from symad.questions import Flags, Forms, Nodes, Tangent, Tangents, Values, batch, evaluate, examples, flops, jvp, sympy_form, transpose
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,23 +57,22 @@ def signed_sum(terms: Iterable[tuple[int, Node]]) -> Node:
     total: int | Fraction = 0
     for given_sign, given in terms:
         sign, term = given_sign, given
-        if isinstance(term.op, Add) and len(term.args) == 1:
-            sign, term = sign * term.op.signs[0], term.args[0]
-        value = constant_value(term)
-        if is_exact(value):
-            total += sign * value
+        op = term.op
+        if type(op) is Add and len(term.args) == 1:
+            sign, term = sign * op.signs[0], term.args[0]
+            op = term.op
+        if type(op) is Constant and op.kind in EXACT:
+            total += sign * op.value
         else:
             signs.append(sign)
             kept.append(term)
+    if not kept:
+        return constant(total)
     if total:
         signs.insert(0, 1 if total > 0 else -1)
-        kept.insert(0, constant(abs(Fraction(total))))
-    if not kept:
-        return constant(0)
+        kept.insert(0, constant(abs(total)))
     if signs == [1]:
         return kept[0]
-    if len(kept) == 1 and is_exact(constant_value(kept[0])):
-        return constant(-constant_value(kept[0]))
     return Node.of(Add(tuple(signs)), tuple(kept))
 
 
@@ -94,33 +95,45 @@ def signed_product(factors: Iterable[tuple[int, Node]]) -> Node:
     """Π factor^power with powers ±1. Exact constants are collected; signs come to the front."""
     powers: list[int] = []
     kept: list[Node] = []
-    scale = Fraction(1)
-    for power, given in factors:
-        factor = given
-        if isinstance(factor.op, Add) and len(factor.args) == 1:
-            scale *= factor.op.signs[0]
+    over, under = 1, 1
+    for given_power, given in factors:
+        power_, factor = given_power, given
+        op = factor.op
+        if type(op) is Add and len(factor.args) == 1:
+            over *= op.signs[0]
             factor = factor.args[0]
-        if isinstance(factor.op, Mul) and len(factor.args) == 1:
-            power, factor = -power, factor.args[0]
-        value = constant_value(factor)
-        if is_exact(value) and (power == 1 or value != 0):
-            scale *= Fraction(value) ** power
+            op = factor.op
+        if type(op) is Mul and len(factor.args) == 1:
+            power_, factor = -power_, factor.args[0]
+            op = factor.op
+        if type(op) is Constant and op.kind in EXACT and (power_ == 1 or op.value):
+            value = op.value
+            over *= value.numerator if power_ == 1 else value.denominator
+            under *= value.denominator if power_ == 1 else value.numerator
         else:
-            powers.append(power)
+            powers.append(power_)
             kept.append(factor)
     if not kept:
-        return constant(scale)
-    if scale == 0:
+        return constant(Fraction(over, under))
+    if over == 0:
         return _zero_like(kept)
-    sign, scale = (1 if scale > 0 else -1), abs(scale)
-    if scale.numerator != 1:
-        powers.insert(0, 1)
-        kept.insert(0, constant(scale.numerator))
-    if scale.denominator != 1:
-        powers.append(-1)
-        kept.append(constant(scale.denominator))
-    product = kept[0] if powers == [1] else Node.of(Mul(tuple(powers)), tuple(kept))
-    return product if sign == 1 else neg(product)
+    if over != 1 or under != 1:
+        sign = -1 if (over < 0) != (under < 0) else 1
+        common = gcd(over, under)
+        over, under = abs(over) // common, abs(under) // common
+        if over != 1:
+            powers.insert(0, 1)
+            kept.insert(0, constant(over))
+        if under != 1:
+            powers.append(-1)
+            kept.append(constant(under))
+        if sign == -1:
+            return neg(_product_of(powers, kept))
+    return _product_of(powers, kept)
+
+
+def _product_of(powers: list[int], factors: list[Node]) -> Node:
+    return factors[0] if powers == [1] else Node.of(Mul(tuple(powers)), tuple(factors))
 
 
 def _zero_like(nodes: Sequence[Node]) -> Node:
@@ -240,8 +253,14 @@ def mul_jvp(op: Mul, y: Node, tangents: Tangents) -> Tangent:
     return broadcast_to(total, y.shape) if isinstance(total, Node) else ZERO
 
 
+_OTHERS: WeakKeyDictionary[Node, list[Node]] = WeakKeyDictionary()
+
+
 def _products_of_others(op: Mul, y: Node) -> list[Node]:
     """For each factor the product of all the others, in 3k products, from prefixes and suffixes."""
+    known = _OTHERS.get(y)
+    if known is not None:
+        return known
     factors = list(zip(op.powers, y.args, strict=True))
     before = [constant(1)]
     for power_, arg in factors[:-1]:
@@ -252,7 +271,8 @@ def _products_of_others(op: Mul, y: Node) -> list[Node]:
         others.append(mul(before[k], after))
         power_, arg = factors[k]
         after = signed_product(((power_, arg), (1, after)))
-    return others[::-1]
+    _OTHERS[y] = others[::-1]
+    return _OTHERS[y]
 
 
 @jvp.dispatch

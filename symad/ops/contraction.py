@@ -17,9 +17,9 @@ import sympy
 
 from symad.dims import Dim, Shape, format_shape, same_dim, size
 from symad.errors import ShapeError
-from symad.graph import ZERO, Node, Op, Tangent, shape
+from symad.graph import ZERO, Node, Op, shape
 from symad.ops.sources import constant, eye, input_node
-from symad.questions import Flags, Forms, Nodes, Tangents, Values, batch, evaluate, examples, flops, jvp, sympy_form, transpose
+from symad.questions import Flags, Forms, Nodes, Tangent, Tangents, Values, batch, evaluate, examples, flops, jvp, sympy_form, transpose
 
 Labels = tuple[int, ...]
 

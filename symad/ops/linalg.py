@@ -16,12 +16,12 @@ import sympy
 
 from symad.dims import Shape, format_shape, same_dim, size, times
 from symad.errors import ShapeError
-from symad.graph import ZERO, Node, Op, Tangent, shape
+from symad.graph import ZERO, Node, Op, shape
 from symad.ops.arithmetic import add_tangents, mul, neg, sub
 from symad.ops.contraction import contract, matmul, matrix_transpose
 from symad.ops.shaping import broadcast_axes, broadcast_to, concatenate, lift, slice_axis
 from symad.ops.sources import constant, eye, input_node
-from symad.questions import Flags, Forms, Nodes, Tangents, Values, batch, evaluate, examples, flops, jvp, sympy_form, transpose
+from symad.questions import Flags, Forms, Nodes, Tangent, Tangents, Values, batch, evaluate, examples, flops, jvp, sympy_form, transpose
 
 
 @dataclass(frozen=True, eq=False)

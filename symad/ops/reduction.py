@@ -10,13 +10,13 @@ import numpy as np
 import sympy
 
 from symad.dims import Shape, size
-from symad.graph import ZERO, Node, Op, Tangent, shape
+from symad.graph import ZERO, Node, Op, shape
 from symad.ops.arithmetic import div, mul
 from symad.ops.contraction import contract, sum_axes
 from symad.ops.selection import equal, indicator, select
 from symad.ops.shaping import broadcast_axes, slice_axis, take
 from symad.ops.sources import constant, eye, input_node
-from symad.questions import Flags, Forms, Nodes, Tangents, Values, batch, evaluate, examples, flops, jvp, sympy_form
+from symad.questions import Flags, Forms, Nodes, Tangent, Tangents, Values, batch, evaluate, examples, flops, jvp, sympy_form
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,14 +127,14 @@ def product_flops(op: Product, y: Node) -> Any:
 
 @evaluate.dispatch
 def extreme_evaluate(op: Extreme, values: Values) -> Any:
-    reduce = np.max if op.kind == "max" else np.min
-    if values[0].dtype == object and values[0].size and isinstance(values[0].flat[0], sympy.Basic):
-        head = sympy.Max if op.kind == "max" else sympy.Min
-        moved = np.moveaxis(values[0], op.axes, range(-len(op.axes), 0))
-        kept = moved.shape[: moved.ndim - len(op.axes)]
-        rows = moved.reshape(*kept, -1)
-        return np.frompyfunc(lambda *v: head(*v), rows.shape[-1], 1)(*np.moveaxis(rows, -1, 0))
-    return reduce(values[0], axis=op.axes)
+    (a,) = values
+    if a.dtype != object or not a.size:
+        return (np.max if op.kind == "max" else np.min)(a, axis=op.axes)
+    from symad.values import apply
+
+    kept = [k for k in range(a.ndim) if k not in op.axes]
+    rows = a.transpose(*op.axes, *kept).reshape(-1, *(a.shape[k] for k in kept))
+    return apply(sympy.Max if op.kind == "max" else sympy.Min, tuple(rows))
 
 
 @evaluate.dispatch

@@ -15,10 +15,10 @@ import sympy
 
 from symad.dims import Dim, Shape, as_dim, as_shape, format_shape, plus, same_dim, same_shape, size
 from symad.errors import ShapeError
-from symad.graph import ZERO, Node, Op, Tangent, shape
+from symad.graph import ZERO, Node, Op, shape
 from symad.ops.arithmetic import add_tangents
 from symad.ops.sources import constant, input_node
-from symad.questions import Flags, Forms, Nodes, Tangents, Values, batch, evaluate, examples, flops, jvp, sympy_form, transpose
+from symad.questions import Flags, Forms, Nodes, Tangent, Tangents, Values, batch, evaluate, examples, flops, jvp, sympy_form, transpose
 
 
 @dataclass(frozen=True, eq=False)
@@ -482,7 +482,9 @@ def as_indices(value: Any, rows: int) -> Any:
     Raises:
         ShapeError: an index is not integral or out of range; the message names the first one.
     """
-    found = np.asarray(value)
+    from symad.dual import primals
+
+    found = primals(value)
     indices = found.astype(np.int64)
     wrong = (indices != found) | (indices < 0) | (indices >= rows)
     if np.any(wrong):

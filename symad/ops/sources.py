@@ -11,8 +11,8 @@ import sympy
 
 from symad.dims import Dim, Shape, as_dim, as_shape
 from symad.errors import TraceError
-from symad.graph import ZERO, Node, Op, Tangent, shape
-from symad.questions import Flags, Forms, Nodes, Tangents, Values, batch, evaluate, examples, flops, jvp, sympy_form
+from symad.graph import ZERO, Node, Op, shape
+from symad.questions import Flags, Forms, Nodes, Tangent, Tangents, Values, batch, evaluate, examples, flops, jvp, sympy_form
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +158,10 @@ def constant_value(node: Tangent) -> Any:
     if isinstance(node, Node) and isinstance(node.op, Constant):
         return node.op.value
     return None
+
+
+EXACT = ("int", "fraction")
+"""Kinds of constants that are folded exactly."""
 
 
 def is_exact(value: Any) -> bool:
