@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from symad.batching import vmap
+from symad.dual import Dual
 from symad.graph import Graph
 from symad.hessian import hessian, hvp
 from symad.jacobian import gradient, jacobian

@@ -25,28 +25,74 @@ evenly, |x|' = 0 at 0, steps have derivative 0, and a branch not taken contribut
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, reduce
-from typing import Any
+from functools import cache, partial, reduce
+from typing import Any, TypeAlias
 
 import numpy as np
 import sympy
 
-from symad.errors import DerivativeError, EvaluationError
-from symad.graph import Node
-from symad.ops.elementwise import SLOPES, apply as apply_node, sympy_partial
-from symad.ops.numeric_names import NUMPY_NAMES
-from symad.ops.sources import input_node
-from symad.values import DOMAINS, FLOATS, Domain, Undefined, box, domain_of
-from symad.values import apply as apply_value
-from symad.values import compare as compare_values
-from symad.values import divide as divide_values
-from symad.values import raise_to as raise_values
-from symad.values import select as select_values
+from symad.errors import EvaluationError
+from symad.values import (
+    DOMAINS,
+    FLOATS,
+    Domain,
+    Undefined,
+    apply,
+    box,
+    compare,
+    divide,
+    domain_of,
+    raise_to,
+    select,
+)
+
+Rule: TypeAlias = Callable[..., Any]
+
+
+def _binary(rule: Rule) -> Rule:
+    """A rule as an operator; arrays go through NumPy, which asks ``__array_ufunc__``."""
+
+    def method(self: Dual, other: Any) -> Any:
+        return NotImplemented if isinstance(other, np.ndarray) else rule(self, other)
+
+    return method
+
+
+def _swapped(rule: Rule) -> Rule:
+    """The operator with its operands exchanged."""
+    return _binary(lambda a, b: rule(b, a))
+
+
+def _add(a: Any, b: Any) -> Any:
+    _check_levels(a, b)
+    return dual(primal(a) + primal(b), total([tangent_of(a), tangent_of(b)]))
+
+
+def _subtract(a: Any, b: Any) -> Any:
+    return _add(a, -b)
+
+
+def _multiply(a: Any, b: Any, product: Rule = operator.mul) -> Any:
+    _check_levels(a, b)
+    left = scaled(tangent_of(a), primal(b), product)
+    right = scaled(primal(a), tangent_of(b), product)
+    return dual(product(primal(a), primal(b)), total([left, right]))
+
+
+def _matmul(a: Any, b: Any) -> Any:
+    return _multiply(a, b, operator.matmul)
+
+
+def _mod(a: Any, b: Any) -> Any:
+    return apply(sympy.Mod, (a, b))
+
+
+def _floor_divide(a: Any, b: Any) -> Any:
+    return apply(sympy.floor, (divide(a, b),))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,10 +107,10 @@ class Dual:
     the values. A Dual of arrays is one dual array; called with it, a graph sees an array of Duals.
 
     >>> f = lambda x: x + x**2
-    >>> f(Dual(3, 1))
-    Dual(12, 7)
-    >>> f(Dual(Dual(3, 1), Dual(1, 0)))
-    Dual(Dual(12, 7), Dual(7, 2))
+    >>> f(Dual(3.0, 1.0))
+    Dual(12.0, 7.0)
+    >>> f(Dual(Dual(3.0, 1.0), Dual(1.0, 0.0)))
+    Dual(Dual(12.0, 7.0), Dual(7.0, 2.0))
     """
 
     value: Any
@@ -78,53 +124,19 @@ class Dual:
     def __repr__(self) -> str:
         return f"Dual({self.value}, {self.tangent})"
 
-    def __add__(self, other: Any) -> Any:
-        return _added(self, other)
-
-    def __radd__(self, other: Any) -> Any:
-        return _added(other, self)
-
-    def __sub__(self, other: Any) -> Any:
-        return _added(self, -other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return _added(other, -self)
-
-    def __mul__(self, other: Any) -> Any:
-        return _multiplied(operator.mul, self, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return _multiplied(operator.mul, other, self)
-
-    def __matmul__(self, other: Any) -> Any:
-        return _multiplied(operator.matmul, self, other)
-
-    def __rmatmul__(self, other: Any) -> Any:
-        return _multiplied(operator.matmul, other, self)
-
-    def __truediv__(self, other: Any) -> Any:
-        return divide_values(self, other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return divide_values(other, self)
-
-    def __pow__(self, other: Any) -> Any:
-        return raise_values(self, other)
-
-    def __rpow__(self, other: Any) -> Any:
-        return raise_values(other, self)
-
-    def __mod__(self, other: Any) -> Any:
-        return apply_value(sympy.Mod, (self, other))
-
-    def __rmod__(self, other: Any) -> Any:
-        return apply_value(sympy.Mod, (other, self))
-
-    def __floordiv__(self, other: Any) -> Any:
-        return math.floor(self / other)
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return math.floor(other / self)
+    __add__, __radd__ = _binary(_add), _swapped(_add)
+    __sub__, __rsub__ = _binary(_subtract), _swapped(_subtract)
+    __mul__, __rmul__ = _binary(_multiply), _swapped(_multiply)
+    __matmul__, __rmatmul__ = _binary(_matmul), _swapped(_matmul)
+    __truediv__, __rtruediv__ = _binary(divide), _swapped(divide)
+    __pow__, __rpow__ = _binary(raise_to), _swapped(raise_to)
+    __mod__, __rmod__ = _binary(_mod), _swapped(_mod)
+    __floordiv__, __rfloordiv__ = _binary(_floor_divide), _swapped(_floor_divide)
+    __lt__, __gt__ = _binary(partial(compare, "<")), _swapped(partial(compare, "<"))
+    __le__, __ge__ = _binary(partial(compare, "<=")), _swapped(partial(compare, "<="))
+    __eq__ = _binary(partial(compare, "=="))
+    __ne__ = _binary(partial(compare, "!="))
+    __hash__ = None  # type: ignore[assignment]
 
     def __neg__(self) -> Dual:
         return Dual(-self.value, scaled(-1, self.tangent))
@@ -133,52 +145,69 @@ class Dual:
         return self
 
     def __abs__(self) -> Any:
-        return apply_value(sympy.Abs, (self,))
+        return apply(sympy.Abs, (self,))
 
     def __floor__(self) -> Any:
-        return apply_value(sympy.floor, (self,))
+        return apply(sympy.floor, (self,))
 
     def __ceil__(self) -> Any:
-        return apply_value(sympy.ceiling, (self,))
-
-    def __lt__(self, other: Any) -> Any:
-        return compare_values("<", self, other)
-
-    def __le__(self, other: Any) -> Any:
-        return compare_values("<=", self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return compare_values("<", other, self)
-
-    def __ge__(self, other: Any) -> Any:
-        return compare_values("<=", other, self)
-
-    def __eq__(self, other: object) -> Any:
-        return compare_values("==", self, other)
-
-    def __ne__(self, other: object) -> Any:
-        return compare_values("!=", self, other)
-
-    __hash__ = None  # type: ignore[assignment]
+        return apply(sympy.ceiling, (self,))
 
     def __bool__(self) -> bool:
         return bool(self.value)
 
+    def __getattr__(self, name: str) -> Any:
+        """For arrays of objects NumPy calls a method of each entry that has the ufunc's name."""
+        from symad.dual_functions import UFUNCS
+
+        if name not in UFUNCS:
+            raise AttributeError(f"a Dual number has no attribute {name!r}")
+        return partial(UFUNCS[name], self)
+
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         """NumPy's functions, by name; with arrays the result is an array of Dual numbers."""
-        rule = UFUNCS.get(ufunc.__name__)
+        from symad.dual_functions import UFUNCS
+
+        rule = ARITHMETIC.get(ufunc.__name__) or UFUNCS.get(ufunc.__name__)
         out = options.pop("out", (None,))[0]
         if rule is None or method != "__call__" or options:
             return NotImplemented
-        if any(isinstance(v, np.ndarray) for v in inputs) and not any(map(is_array, inputs)):
-            inputs = tuple(v if isinstance(v, np.ndarray) else box(v) for v in inputs)
-            result = np.frompyfunc(rule, len(inputs), 1)(*inputs)
-        else:
-            result = rule(*inputs)
+        result = _apply_over_arrays(rule, inputs)
         if out is None:
             return result
         out[...] = result
         return out
+
+
+ARITHMETIC: dict[str, Rule] = {
+    "add": _add,
+    "subtract": _subtract,
+    "multiply": _multiply,
+    "matmul": _matmul,
+    "divide": divide,
+    "power": raise_to,
+    "float_power": raise_to,
+    "remainder": _mod,
+    "floor_divide": _floor_divide,
+    "less": partial(compare, "<"),
+    "less_equal": partial(compare, "<="),
+    "greater": lambda a, b: compare("<", b, a),
+    "greater_equal": lambda a, b: compare("<=", b, a),
+    "equal": partial(compare, "=="),
+    "not_equal": partial(compare, "!="),
+}
+"""The ufuncs behind operators."""
+
+
+def _apply_over_arrays(rule: Rule, inputs: tuple[Any, ...]) -> Any:
+    """A rule on Dual numbers and arrays: entry by entry, or whole where Duals hold arrays."""
+    arrays = [v for v in inputs if isinstance(v, np.ndarray)]
+    if any(map(is_array, inputs)) and not any(a.dtype == object for a in arrays):
+        return rule(*(Dual(v) if isinstance(v, np.ndarray) else v for v in inputs))
+    if not arrays:
+        return rule(*inputs)
+    entries = [v if isinstance(v, np.ndarray) else _entries(v) for v in inputs]
+    return np.frompyfunc(rule, len(inputs), 1)(*entries)
 
 
 # ---- parts ---------------------------------------------------------------------------------------
@@ -193,56 +222,84 @@ def depth(number: Any) -> int:
     return 0
 
 
-def is_array(number: Any) -> bool:
-    """Whether a Dual number has arrays as components."""
-    if not isinstance(number, Dual):
-        return False
-    parts = (number.value, number.tangent)
-    return any(isinstance(p, (np.ndarray, sympy.MatrixBase, sympy.NDimArray)) or is_array(p) for p in parts)
-
-
-def expand(number: Dual) -> Any:
-    """A Dual of arrays as an array of Duals (dtype object); a Dual of numbers is returned as it is."""
-    if not is_array(number):
-        return number
-    return np.frompyfunc(Dual, 2, 1)(_entries(number.value), _entries(number.tangent))
-
-
-def _entries(component: Any) -> Any:
-    if isinstance(component, Dual):
-        component = expand(component)
-    if isinstance(component, (sympy.MatrixBase, sympy.NDimArray)):
-        component = np.array(component.tolist(), dtype=object)
-    return component.astype(object) if isinstance(component, np.ndarray) else box(component)
-
-
-def split(numbers: Any) -> tuple[Any, Any]:
-    """The values and the tangents of a Dual number or of an array of them.
-
-    >>> split(np.array([Dual(1.0, 2.0), Dual(3.0)]))
-    (array([1., 3.]), array([2., 0.]))
-    """
-    if not isinstance(numbers, np.ndarray):
-        return primal(numbers), _tangent(numbers)
-    parts = np.frompyfunc(lambda n: (primal(n), _tangent(n)), 1, 1)(numbers)
-    return tuple(_array([pair[k] for pair in parts.flat], numbers.shape) for k in (0, 1))  # type: ignore[return-value]
-
-
-def _array(entries: list[Any], shape: tuple[int, ...]) -> Any:
-    if all(isinstance(entry, (int, float, np.floating)) for entry in entries):
-        return np.array(entries, dtype=float).reshape(shape)
-    result = np.empty(len(entries), dtype=object)
-    result[:] = entries
-    return result.reshape(shape)
-
-
 def primal(number: Any) -> Any:
     """The value of a Dual number; other numbers are their own value."""
     return number.value if isinstance(number, Dual) else number
 
 
-def _tangent(number: Any) -> Any:
+def tangent_of(number: Any) -> Any:
+    """The tangent of a Dual number; that of other numbers is known to be zero."""
     return number.tangent if isinstance(number, Dual) else 0
+
+
+def primals(numbers: Any) -> np.ndarray[Any, Any]:
+    """An array of numbers without their tangents, at any depth."""
+    array = np.asarray(numbers)
+    while depth(array):
+        array = np.frompyfunc(primal, 1, 1)(array)
+    return array
+
+
+def is_array(number: Any) -> bool:
+    """Whether a Dual number has arrays as components."""
+    arrays = (np.ndarray, sympy.MatrixBase, sympy.NDimArray)
+    if not isinstance(number, Dual):
+        return False
+    return any(
+        isinstance(part, arrays) or is_array(part) for part in (number.value, number.tangent)
+    )
+
+
+def as_input(number: Dual) -> Any:
+    """A Dual as graphs take it: a Dual of arrays as an array of Duals, machine ints as floats."""
+    if is_array(number):
+        return np.frompyfunc(as_input, 1, 1)(_entries(number))
+    if _innermost(number) is not FLOATS:
+        return number
+    return Dual(_as_float(number.value), _as_float(number.tangent))
+
+
+def _as_float(part: Any) -> Any:
+    if isinstance(part, Dual):
+        return as_input(part)
+    return part if is_known_zero(part) else float(part)
+
+
+def _innermost(number: Dual) -> Domain:
+    domain = domain_of((number,))
+    while isinstance(domain, Duals):
+        domain = domain.inner
+    return domain
+
+
+def _entries(number: Any) -> Any:
+    """A number or array of any kind as an array of dtype object."""
+    if is_array(number):
+        return np.frompyfunc(Dual, 2, 1)(_entries(number.value), _entries(number.tangent))
+    if isinstance(number, (sympy.MatrixBase, sympy.NDimArray)):
+        return np.array(number.tolist(), dtype=object)
+    return number.astype(object) if isinstance(number, np.ndarray) else box(number)
+
+
+def split(numbers: Any) -> tuple[Any, Any]:
+    """The values and the tangents of a Dual number, or of an array of them.
+
+    >>> split(np.array([Dual(1.0, 2.0), Dual(3.0)]))
+    (array([1., 3.]), array([2., 0.]))
+    """
+    if not isinstance(numbers, np.ndarray):
+        return primal(numbers), tangent_of(numbers)
+    values, tangents = (
+        np.frompyfunc(primal, 1, 1)(numbers),
+        np.frompyfunc(tangent_of, 1, 1)(numbers),
+    )
+    return _tidy(values), _tidy(tangents)
+
+
+def _tidy(entries: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Plain numbers as an array of floats."""
+    plain = all(isinstance(entry, (int, float)) for entry in entries.flat)
+    return entries.astype(np.float64) if plain else entries
 
 
 # ---- arithmetic ----------------------------------------------------------------------------------
@@ -253,12 +310,13 @@ def is_known_zero(tangent: Any) -> bool:
     return type(tangent) is int and tangent == 0
 
 
-def scaled(slope: Any, tangent: Any, product: Callable[[Any, Any], Any] = operator.mul) -> Any:
+def scaled(slope: Any, tangent: Any, product: Rule = operator.mul) -> Any:
     """slope · tangent; a structural zero absorbs everything."""
     return 0 if is_known_zero(slope) or is_known_zero(tangent) else product(slope, tangent)
 
 
-def _total(terms: list[Any]) -> Any:
+def total(terms: list[Any]) -> Any:
+    """The sum of tangents of which structural zeros take no part."""
     present = [term for term in terms if not is_known_zero(term)]
     return reduce(operator.add, present) if present else 0
 
@@ -271,27 +329,11 @@ def dual(value: Any, tangent: Any) -> Any:
 def _check_levels(*numbers: Any) -> None:
     depths = {depth(n) for n in numbers} - {0}
     if len(depths) > 1:
-        low, high = min(depths), max(depths)
         raise EvaluationError(
-            f"Dual numbers of nesting depths {low} and {high} meet, so it is not clear which tangent "
-            f"belongs to which variable; lift the shallower one, a constant of the inner "
-            f"differentiation, to Dual(number, 0)"
+            f"Dual numbers of nesting depths {min(depths)} and {max(depths)} meet, so it is not "
+            "clear which tangent belongs to which variable; lift the shallower one, a constant of "
+            "the inner differentiation, to Dual(number, 0)"
         )
-
-
-def _added(a: Any, b: Any) -> Any:
-    _check_levels(a, b)
-    return dual(primal(a) + primal(b), _total([_tangent(a), _tangent(b)]))
-
-
-def _multiplied(product: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
-    _check_levels(a, b)
-    left = scaled(_tangent(a), primal(b), product)
-    right = scaled(primal(a), _tangent(b), product)
-    return dual(product(primal(a), primal(b)), _total([left, right]))
-
-
-# ---- functions -----------------------------------------------------------------------------------
 
 
 class Duals(Domain):
@@ -302,15 +344,13 @@ class Duals(Domain):
         self.inner = inner
         self.rank = 10 + inner.rank  # type: ignore[misc]
 
-    def of(self, number: Any) -> Domain:
+    def of(self, value: Any) -> Domain:
         """The domain of one Dual number: that of its components, one level up."""
-        return _duals(domain_of((number.value, number.tangent)))
+        return _duals(domain_of((value.value, value.tangent)))
 
     def join(self, other: Domain) -> Domain:
-        """Constants of the other domain are taken into the innermost one."""
-        if isinstance(other, Duals):
-            return _duals(self.inner.join(other.inner))
-        return _duals(self.inner.join(other))
+        """Numbers of the other domain are constants among the components."""
+        return _duals(self.inner.join(other.inner if isinstance(other, Duals) else other))
 
     def number(self, value: Any) -> Any:
         """A constant, with a tangent known to be zero."""
@@ -318,51 +358,52 @@ class Duals(Domain):
 
     def apply(self, head: Any, *values: Any) -> Any:
         """f(v) + Σ_i ∂_i f(v) v̇_i ε."""
+        from symad.dual_functions import slope
+
         _check_levels(*values)
         primals = tuple(map(primal, values))
-        result = apply_value(head, primals)
+        result = apply(head, primals)
         terms = [
-            scaled(slope(head, i, primals, result), _tangent(v))
+            scaled(slope(head, i, primals, result), tangent_of(v))
             for i, v in enumerate(values)
-            if not is_known_zero(_tangent(v))
+            if not is_known_zero(tangent_of(v))
         ]
-        return dual(result, _total(terms))
+        return dual(result, total(terms))
 
     def power(self, base: Any, exponent: Any) -> Any:
-        """b**e + (e b**(e−1) ḃ + b**e log(b) ė) ε; the last term is 0 at b = 0 (its limit for e > 0)."""
+        """b**e + (e b**(e−1) ḃ + b**e log(b) ė) ε; the last term is 0 at b = 0, its limit."""
         _check_levels(base, exponent)
         b, e = primal(base), primal(exponent)
-        result = raise_values(b, e)
+        result = raise_to(b, e)
         terms = []
-        if not is_known_zero(_tangent(base)):
-            terms.append(scaled(_power_slope(b, e), _tangent(base)))
-        if not is_known_zero(_tangent(exponent)):
-            positive = select_values(compare_values("==", b, 0), 1, b)
-            terms.append(scaled(result * apply_value(sympy.log, (positive,)), _tangent(exponent)))
-        return dual(result, _total(terms))
+        if not is_known_zero(tangent_of(base)):
+            terms.append(scaled(_power_slope(b, e), tangent_of(base)))
+        if not is_known_zero(tangent_of(exponent)):
+            positive = select(compare("==", b, 0), 1, b)
+            terms.append(scaled(result * apply(sympy.log, (positive,)), tangent_of(exponent)))
+        return dual(result, total(terms))
 
     def divide(self, a: Any, b: Any) -> Any:
         """a/b + (ȧ − (a/b) ḃ)/b ε."""
         _check_levels(a, b)
-        result = divide_values(primal(a), primal(b))
-        numerator = _total([_tangent(a), scaled(-1, scaled(result, _tangent(b)))])
-        return dual(result, 0 if is_known_zero(numerator) else divide_values(numerator, primal(b)))
+        result = divide(primal(a), primal(b))
+        numerator = total([tangent_of(a), scaled(-1, scaled(result, tangent_of(b)))])
+        return dual(result, 0 if is_known_zero(numerator) else divide(numerator, primal(b)))
 
     def compare(self, relation: str, a: Any, b: Any) -> Any:
         """The relation between the values."""
-        return compare_values(relation, primal(a), primal(b))
+        return compare(relation, primal(a), primal(b))
 
     def select(self, condition: Any, a: Any, b: Any) -> Any:
-        """Value and tangent of the branch taken."""
-        if isinstance(condition, (bool, np.bool_)):
-            return a if condition else b
+        """Value and tangent of the branch taken; the other one may be undefined."""
         if isinstance(condition, Undefined):
             return condition
+        if isinstance(condition, (bool, np.bool_)):
+            return a if condition else b
         _check_levels(a, b)
-        value = select_values(condition, primal(a), primal(b))
-        if is_known_zero(_tangent(a)) and is_known_zero(_tangent(b)):
-            return dual(value, 0)
-        return dual(value, select_values(condition, _tangent(a), _tangent(b)))
+        value = select(condition, primal(a), primal(b))
+        tangents = tangent_of(a), tangent_of(b)
+        return dual(value, 0 if all(map(is_known_zero, tangents)) else select(condition, *tangents))
 
 
 @cache
@@ -375,164 +416,14 @@ DOMAINS.append(((Dual,), _duals(FLOATS)))
 
 def _power_slope(b: Any, e: Any) -> Any:
     """e b**(e−1), which is 0 for e = 0 also at b = 0."""
-    if isinstance(e, (int, float, Fraction, sympy.Number)) and e == 0:
-        return 0
-    return e * raise_values(b, e - 1)
+    known_zero = isinstance(e, (int, float, Fraction, sympy.Number)) and e == 0
+    return 0 if known_zero else e * raise_to(b, e - 1)
 
 
-def slope(head: Any, i: int, primals: tuple[Any, ...], result: Any) -> Any:
-    """∂head/∂x_i at the primals, of which ``result`` is the value.
-
-    Raises:
-        DerivativeError: neither SymPy nor the user knows the derivative.
-    """
-    if head in STEPS:
-        return 0
-    if head in KINKS:
-        return KINKS[head](i, primals, result)
-    inputs, output = _slope_graph(head, i, len(primals))
-    from symad.evaluation import unchecked
-
-    return unchecked((output,), dict(zip(inputs, primals, strict=True)))[0]
-
-
-@cache
-def _slope_graph(head: Any, i: int, count: int) -> tuple[tuple[Node, ...], Node]:
-    """SymPy's derivative; for a function SymPy does not know, the one its user registered."""
-    try:
-        inputs, (output,) = sympy_partial(head, i, count)
-        return inputs, output
-    except DerivativeError:
-        if head not in SLOPES:
-            raise
-    inputs = tuple(input_node(sympy.Dummy(f"x{k}", real=True)) for k in range(count))
-    registered = SLOPES[head](apply_node(head, *inputs), inputs, i)
-    from symad.forward import dense
-
-    return inputs, dense(registered, inputs[i])
-
-
-STEPS = {sympy.sign, sympy.floor, sympy.ceiling, sympy.Heaviside}
-"""Piecewise constant functions: derivative 0 everywhere."""
-
-
-def _extreme_slope(i: int, primals: tuple[Any, ...], result: Any) -> Any:
-    """1/k where argument i is one of k that attain the extreme, else 0."""
-    hits = [select_values(compare_values("==", p, result), 1, 0) for p in primals]
-    return divide_values(hits[i], reduce(operator.add, hits))
-
-
-def _mod_slope(i: int, primals: tuple[Any, ...], result: Any) -> Any:
-    """Mod(a, b) = a − b floor(a/b)."""
-    return -apply_value(sympy.floor, (divide_values(*primals),)) if i else 1
-
-
-def _frac_slope(i: int, primals: tuple[Any, ...], result: Any) -> Any:
-    return 1
-
-
-def _abs_slope(i: int, primals: tuple[Any, ...], result: Any) -> Any:
-    return apply_value(sympy.sign, primals)
-
-
-KINKS: dict[Any, Callable[[int, tuple[Any, ...], Any], Any]] = {
-    sympy.Max: _extreme_slope,
-    sympy.Min: _extreme_slope,
-    sympy.Mod: _mod_slope,
-    sympy.frac: _frac_slope,
-    sympy.Abs: _abs_slope,
-}
-"""Functions with kinks or jumps, for which SymPy's derivative is wrong or missing at them."""
-
-
-# ---- NumPy's functions ---------------------------------------------------------------------------
-
-
-def _head(head: Any) -> Callable[..., Any]:
-    return lambda *values: apply_value(head, values)
-
-
-def log1p(x: Any) -> Any:
-    """log(1 + x), accurate for small x."""
-    if isinstance(x, Dual):
-        return dual(log1p(x.value), scaled(divide_values(1, 1 + x.value), x.tangent))
-    return np.log1p(x) if domain_of((x,)) is FLOATS else apply_value(sympy.log, (1 + x,))
-
-
-def expm1(x: Any) -> Any:
-    """exp(x) − 1, accurate for small x."""
-    if isinstance(x, Dual):
-        return dual(expm1(x.value), scaled(apply_value(sympy.exp, (x.value,)), x.tangent))
-    return np.expm1(x) if domain_of((x,)) is FLOATS else apply_value(sympy.exp, (x,)) - 1
-
-
-def logaddexp(a: Any, b: Any) -> Any:
-    """log(eᵃ + eᵇ) without overflow."""
-    largest = apply_value(sympy.Max, (a, b))
-    return largest + log1p(apply_value(sympy.exp, (-abs(a - b),)))
-
-
-def _sqrt(x: Any) -> Any:
-    return raise_values(x, Fraction(1, 2) if isinstance(domain_of((x,)).number(1), Fraction) else 0.5)
-
-
-UFUNCS: dict[str, Callable[..., Any]] = {
-    name.rpartition(".")[2]: _head(head)
-    for head, name in NUMPY_NAMES.items()
-    if name.startswith(("numpy.", "scipy."))
-} | {
-    "absolute": abs,
-    "fabs": abs,
-    "positive": operator.pos,
-    "negative": operator.neg,
-    "add": operator.add,
-    "subtract": operator.sub,
-    "multiply": operator.mul,
-    "matmul": operator.matmul,
-    "divide": divide_values,
-    "power": raise_values,
-    "float_power": raise_values,
-    "remainder": _head(sympy.Mod),
-    "floor_divide": operator.floordiv,
-    "square": lambda x: x * x,
-    "reciprocal": lambda x: divide_values(1, x),
-    "sqrt": lambda x: raise_values(x, _half(x)),
-    "cbrt": lambda x: apply_value(sympy.sign, (x,)) * abs(x) ** (1 / 3),
-    "exp2": lambda x: raise_values(2, x),
-    "log2": lambda x: apply_value(sympy.log, (x,)) / math.log(2),
-    "log10": lambda x: apply_value(sympy.log, (x,)) / math.log(10),
-    "log1p": log1p,
-    "expm1": expm1,
-    "hypot": lambda x, y: raise_values(x * x + y * y, _half(x)),
-    "logaddexp": logaddexp,
-    "degrees": lambda x: x * (180 / math.pi),
-    "radians": lambda x: x * (math.pi / 180),
-    "maximum": _head(sympy.Max),
-    "minimum": _head(sympy.Min),
-    "psi": _head(sympy.digamma),
-    "gammaln": _head(sympy.loggamma),
-    "less": operator.lt,
-    "less_equal": operator.le,
-    "greater": operator.gt,
-    "greater_equal": operator.ge,
-    "equal": operator.eq,
-    "not_equal": operator.ne,
-}
-"""What NumPy's and SciPy's ufuncs of these names do to Dual numbers."""
-
-
-def _half(x: Any) -> Any:
-    """1/2 in the kind of number that x is made of."""
-    while isinstance(x, Dual):
-        x = x.value
-    return sympy.Rational(1, 2) if isinstance(x, sympy.Basic) else Fraction(1, 2) if isinstance(x, Fraction) else 0.5
-
-
-def _method(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """For arrays of objects NumPy calls a method of each entry that has the ufunc's name."""
-    return lambda self, *others: rule(self, *others)
-
-
-for _name, _rule in UFUNCS.items():
-    if isinstance(getattr(np, _name, None), np.ufunc) and not hasattr(Dual, _name):
-        setattr(Dual, _name, _method(_rule))
+def half(number: Any) -> Any:
+    """1/2 in the kind of number that a Dual number is made of."""
+    while isinstance(number, Dual):
+        number = number.value
+    if isinstance(number, sympy.Basic):
+        return sympy.Rational(1, 2)
+    return Fraction(1, 2) if isinstance(number, (Fraction, Undefined)) else 0.5

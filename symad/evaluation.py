@@ -9,6 +9,7 @@ import numpy as np
 import sympy
 
 from symad.dims import is_concrete, solve_dims
+from symad.dual import Dual, as_input
 from symad.errors import EvaluationError
 from symad.graph import Graph, Node, pack, topological
 from symad.questions import evaluate
@@ -50,6 +51,8 @@ def as_value(value: Any, symbol: Any) -> Any:
     """
     if isinstance(value, (bool, int, np.bool_, np.integer)):
         value = float(value)
+    if isinstance(value, Dual):
+        value = as_input(value)
     if isinstance(value, sympy.MatrixBase):
         value = np.array(value.tolist(), dtype=object)
     elif isinstance(value, sympy.NDimArray):
@@ -94,7 +97,16 @@ def _call_batch(graph: Graph, values: list[Any]) -> Any:
 
 
 def run(outputs: Sequence[Node], point: Mapping[Node, Any]) -> list[Any]:
-    """The values of some nodes, from the values of the inputs; dimensions must be numbers."""
+    """The values of some nodes, from the values of the inputs; dimensions must be numbers.
+
+    Raises:
+        EvaluationError: a dimension is not fixed, or an exact value does not exist.
+    """
+    return [_finished(v, o) for v, o in zip(unchecked(outputs, point), outputs, strict=True)]
+
+
+def unchecked(outputs: Sequence[Node], point: Mapping[Node, Any]) -> list[Any]:
+    """The values of some nodes, `Undefined` where an exact value does not exist."""
     found: dict[Node, Any] = dict(point)
     domain = domain_of(point.values())
     with np.errstate(all="ignore"):
@@ -104,7 +116,7 @@ def run(outputs: Sequence[Node], point: Mapping[Node, Any]) -> list[Any]:
                     raise EvaluationError(f"the size {node.shape} is not fixed by the arrays given")
                 value = evaluate(node.op, tuple([found[a] for a in node.args]))
                 found[node] = value if node.args else _known(value, domain)
-    return [_finished(found[o], o) for o in outputs]
+    return [found[o] for o in outputs]
 
 
 def _known(value: Any, domain: Domain) -> Any:

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import mpmath
 import numpy as np
 import sympy
 
+from symad.dual import Dual
 from symad.errors import EvaluationError
 from symad.values import divide, raise_to
 
@@ -31,7 +33,23 @@ def _over_stack(function: Callable[..., Any], *stacks: Any) -> Any:
     return out
 
 
+def _pivot(column: list[Any]) -> int | None:
+    """The position of a pivot: the largest of rounded numbers, the first non-zero of exact ones."""
+    values = [_value(entry) for entry in column]
+    if all(isinstance(v, (float, mpmath.mpf)) for v in values):
+        best = max(range(len(values)), key=lambda i: abs(values[i]))
+        return best if values[best] != 0 else None
+    return next((i for i, v in enumerate(values) if not _is_zero(v)), None)
+
+
+def _value(entry: Any) -> Any:
+    while isinstance(entry, Dual):
+        entry = entry.value
+    return entry
+
+
 def _is_zero(value: Any) -> bool:
+    value = _value(value)
     if isinstance(value, sympy.Basic):
         return bool(value.is_zero or sympy.cancel(value) == 0)
     return bool(value == 0)
@@ -43,9 +61,10 @@ def _eliminate(a: Array, b: Array) -> tuple[Array, Array, Any]:
     n = len(a)
     determinant_: Any = 1
     for k in range(n):
-        pivot = next((i for i in range(k, n) if not _is_zero(a[i, k])), None)
-        if pivot is None:
-            return a, b, 0 * a[0, 0] if n else 1
+        found = _pivot(list(a[k:, k]))
+        if found is None:
+            return a, b, 0 * a[0, 0]
+        pivot = k + found
         if pivot != k:
             a[[k, pivot]], b[[k, pivot]] = a[[pivot, k]], b[[pivot, k]]
             determinant_ = -determinant_
@@ -74,8 +93,34 @@ def solve(a: Any, b: Any) -> Any:
 
 
 def determinant(a: Any) -> Any:
-    """The determinant by elimination."""
-    return _over_stack(lambda m: _eliminate(m, np.zeros((len(m), 0), dtype=object))[2], a)
+    """The determinant by elimination; a singular matrix of Dual numbers needs no division."""
+    return _over_stack(_determinant, a)
+
+
+def _determinant(a: Array) -> Any:
+    result = _eliminate(a, np.zeros((len(a), 0), dtype=object))[2]
+    singular = any(isinstance(entry, Dual) for entry in a.flat) and _is_zero(result)
+    return _berkowitz(a) if singular else result
+
+
+def _berkowitz(a: Array) -> Any:
+    """The determinant without division, which is right in every ring (Berkowitz 1984).
+
+    The characteristic polynomial of each leading block, from that of the block before, by a
+    Toeplitz matrix of the moments r Mᵏ s: about n⁴/4 products.
+    """
+    polynomial: list[Any] = [1]
+    for k in range(len(a)):
+        moments = [1, -a[k, k]]
+        vector = a[:k, k]
+        for _ in range(k):
+            moments.append(-(a[k, :k] @ vector))
+            vector = a[:k, :k] @ vector
+        polynomial = [
+            sum(moments[i - j] * polynomial[j] for j in range(max(0, i - k - 1), min(i, k) + 1))
+            for i in range(k + 2)
+        ]
+    return polynomial[-1] if len(a) % 2 == 0 else -polynomial[-1]
 
 
 def _cholesky(a: Array) -> Array:

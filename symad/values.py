@@ -108,6 +108,14 @@ class Domain:
 
     rank: ClassVar[int] = 0
 
+    def of(self, value: Any) -> Domain:
+        """The domain of one number of this kind."""
+        return self
+
+    def join(self, other: Domain) -> Domain:
+        """The domain in which numbers of both kinds meet."""
+        return max(self, other, key=_rank)
+
     def number(self, value: Any) -> Any:
         """A constant (int, Fraction, float, SymPy number) as a number of this kind."""
         raise NotImplementedError
@@ -317,13 +325,17 @@ def domain_of(values: Iterable[Any]) -> Domain:
             continue
         if isinstance(value, np.ndarray):
             if value.dtype == object:
-                inner = domain_of(value.ravel().tolist())
-                found = max(found, inner, key=_rank)
+                found = wider(found, domain_of(value.ravel().tolist()))
             continue
         for classes, domain in DOMAINS:
             if isinstance(value, classes):
-                found = max(found, domain, key=_rank)
+                found = wider(found, domain.of(value))
     return found
+
+
+def wider(a: Domain, b: Domain) -> Domain:
+    """The domain in which numbers of two domains meet, as the higher of them says."""
+    return a.join(b) if a.rank >= b.rank else b.join(a)
 
 
 def _rank(domain: Domain) -> int:

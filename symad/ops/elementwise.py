@@ -78,7 +78,9 @@ def partial_expression(head: Any, i: int, symbols: list[Any]) -> Any:
     """SymPy's ∂head/∂x_i as an expression in the symbols given."""
     try:
         value = head(*symbols)
-        expression = value.fdiff(i + 1) if hasattr(value, "fdiff") else value.diff(symbols[i])
+        # digamma(x) evaluates to polygamma(0, x), of which argument i is another one.
+        same = value.func is head and hasattr(value, "fdiff")
+        expression = value.fdiff(i + 1) if same else value.diff(symbols[i])
     except (sympy.core.function.ArgumentIndexError, NotImplementedError, AttributeError, TypeError):
         expression = None
     unknown = (sympy.Derivative, sympy.Subs, sympy.Integral, sympy.DiracDelta)
