@@ -9,11 +9,13 @@ import numpy as np
 from symad.errors import LoweringError
 from symad.numeric.backends import load_backend
 from symad.numeric.kernel import Kernel
+from symad.pausing import without_collecting
 from symad.tracing import as_graph
 
 DTYPES = ("float64", "float32")
 
 
+@without_collecting
 def lower(f: Any, backend: str = "numpy", dtype: Any = "float64", packed: bool = False) -> Kernel:
     """``f`` as fast code: a callable with ``.source`` and ``.save(path)``.
 

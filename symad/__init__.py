@@ -6,6 +6,7 @@ from symad.batching import vmap
 from symad.dual import Dual
 from symad.graph import Graph
 from symad.hessian import hessian, hvp
+from symad.joining import join
 from symad.jacobian import gradient, jacobian
 from symad.forward import pushforward
 from symad.reverse import pullback, value_and_gradient

@@ -13,6 +13,7 @@ from symad.graph import Graph, Node, topological
 from symad.ops.contraction import permute
 from symad.ops.shaping import lift
 from symad.ops.sources import input_node
+from symad.pausing import without_collecting
 from symad.questions import batch
 from symad.selecting import symbol_like
 from symad.tracing import as_graph
@@ -40,6 +41,7 @@ def batch_outputs(outputs: Sequence[Node], replaced: Mapping[Node, Node], count:
     return tuple(lift(made[o], o in batched, count) for o in outputs)
 
 
+@without_collecting
 def vmap(f: Any, in_axes: Any = 0) -> Graph:
     """``f`` over a batch: every output gets a leading batch axis.
 

@@ -10,6 +10,7 @@ from symad.graph import ZERO, Graph, Node, Tangent, TupleOf, topological
 from symad.ops.selection import select
 from symad.ops.shaping import broadcast_to
 from symad.ops.sources import constant
+from symad.pausing import without_collecting
 from symad.questions import jvp
 from symad.selecting import input_names, select_wrt, tangent_inputs
 from symad.tracing import as_graph
@@ -56,6 +57,7 @@ def dense(tangent: Tangent, like: Node) -> Node:
     return tangent if isinstance(tangent, Node) else broadcast_to(constant(0), like.shape)
 
 
+@without_collecting
 def pushforward(f: Any, wrt: Any = None) -> Graph:
     """The Jacobian-vector product: (x..., x_dot...) -> (y..., y_dot...).
 

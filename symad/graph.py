@@ -22,6 +22,9 @@ class Op(metaclass=Interned):
     linear: ClassVar[bool] = False
     """Whether the op is linear in all its arguments jointly."""
 
+    repeats: ClassVar[bool] = False
+    """Whether the op only repeats its argument: of a scalar, elementwise ops may do that themselves."""
+
     def __reduce__(self) -> Any:
         return type(self), tuple(getattr(self, f.name) for f in fields(self))
 

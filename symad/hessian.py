@@ -22,6 +22,7 @@ from symad.graph import Graph, Node, Tangent, TupleOf
 from symad.jacobian import forward_gradient, forward_jacobian, reverse_jacobian
 from symad.ops.shaping import concatenate
 from symad.ops.sources import constant
+from symad.pausing import without_collecting
 from symad.reverse import gradient_nodes, pull
 from symad.seeding import Descent, blocks_of, flat_columns, pack_matrix, through_lanes
 from symad.selecting import input_names, scalar_output, select_wrt, tangent_inputs
@@ -30,6 +31,7 @@ from symad.tracing import as_graph
 MODES = ("forward-over-reverse", "reverse-over-forward", "reverse-over-reverse", "forward-over-forward")
 
 
+@without_collecting
 def hessian(f: Any, wrt: Any = None, mode: str = "forward-over-reverse", sparse: bool = False) -> Graph:
     """The Hessian of a scalar function: one N×N array over all ``wrt`` elements, flattened in order.
 
@@ -91,6 +93,7 @@ def _directional_gradient(value: Node, wrt: Sequence[Node], dots: dict[Node, Tan
     return pull([value_dot], [constant(1)], wrt)
 
 
+@without_collecting
 def hvp(f: Any, wrt: Any = None, mode: str = "forward-over-reverse") -> Graph:
     """The Hessian-vector product: (inputs..., v...) -> H v, one output for each ``wrt`` entry.
 

@@ -10,6 +10,7 @@ from symad.errors import DerivativeError
 from symad.forward import dense, push
 from symad.graph import Graph, Node, Tangent, TupleOf
 from symad.ops.shaping import concatenate, reshape
+from symad.pausing import without_collecting
 from symad.reverse import gradient_nodes, pull
 from symad.seeding import (
     Block,
@@ -28,6 +29,7 @@ from symad.selecting import scalar_output, select_wrt
 from symad.tracing import as_graph
 
 
+@without_collecting
 def gradient(f: Any, wrt: Any = None, mode: str = "reverse") -> Graph:
     """The gradient of a scalar function: one output for each ``wrt`` entry, in its shape.
 
@@ -56,6 +58,7 @@ def forward_gradient(value: Node, wrt: Sequence[Node]) -> list[Node]:
     return split_flat(reshape(forward_jacobian([value], wrt), (total_size(wrt),)), wrt)
 
 
+@without_collecting
 def jacobian(f: Any, wrt: Any = None, mode: str = "auto", sparse: bool = False) -> Graph:
     """The Jacobian, one M×N array: rows all outputs flattened in order, columns all ``wrt`` elements.
 

@@ -12,6 +12,7 @@ from symad.forward import dense, push
 from symad.graph import ZERO, Graph, Node, Tangent, TupleOf, shape, topological
 from symad.ops.arithmetic import add
 from symad.ops.sources import Source, constant
+from symad.pausing import without_collecting
 from symad.questions import Nodes, transpose
 from symad.selecting import cotangent_inputs, input_names, scalar_output, select_wrt
 from symad.tracing import as_graph
@@ -77,6 +78,7 @@ def transpose_linear(outputs: Sequence[Node], bars: Sequence[Node], seeds: Seque
     return [add(*collected[s]) if s in collected else ZERO for s in seeds]
 
 
+@without_collecting
 def pullback(f: Any, wrt: Any = None) -> Graph:
     """The vector-Jacobian product: (x..., y_bar...) -> (y..., x_bar...).
 
@@ -96,6 +98,7 @@ def gradient_nodes(output: Node, wrt: Sequence[Node]) -> list[Tangent]:
     return pull([output], [constant(1)], wrt)
 
 
+@without_collecting
 def value_and_gradient(f: Any, wrt: Any = None) -> Graph:
     """(inputs...) -> (value, gradient of each wrt entry...) of a scalar function, in one sweep."""
     graph = as_graph(f, wrt)

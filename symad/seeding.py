@@ -16,7 +16,7 @@ from symad.dims import Dim, plus, size
 from symad.forward import push_along
 from symad.graph import ZERO, Node, Tangent, topological
 from symad.ops.contraction import permute
-from symad.ops.shaping import Reshape, Stack, broadcast_to, concatenate, pack_scalars, reshape, slice_axis, take
+from symad.ops.shaping import Reshape, Stack, broadcast_axes, broadcast_to, concatenate, pack_scalars, reshape, slice_axis, take
 from symad.ops.sources import constant, eye
 from symad.reverse import fresh_seed, pull
 
@@ -68,6 +68,9 @@ def seed_matrix_rows(block: Block) -> dict[Node, Node]:
     identity = eye(block.total)
     if len(block.members) == 1 and block.members[0].shape:
         (node,) = block.members
+        long = [k for k, dim in enumerate(node.shape) if dim != 1]
+        if len(long) == 1:  # a vector with unit axes: contractions see the identity itself
+            return {node: broadcast_axes(identity, (block.total, *node.shape), (0, long[0] + 1))}
         return {node: reshape(identity, (block.total, *node.shape))}
     if len(block.members) == 1:
         return {block.members[0]: broadcast_to(constant(1), (1,))}

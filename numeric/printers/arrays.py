@@ -34,18 +34,19 @@ from symad.ops.sources import ArrayConstant, Constant, Dimension, Eye, Iota, con
 from symad.questions import dispatch
 
 if TYPE_CHECKING:
+    Text = str
     Texts = tuple[str, ...]
-else:
-    Texts = tuple
+else:  # plum sees Any: it dispatches on op and library, and converts no return values
+    Text = Texts = Any
 
 
 @dispatch.abstract
-def emit(op: Op, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> str:
+def emit(op: Op, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     """The expression that computes ``node`` from the names of its arguments."""
 
 
 @emit.dispatch
-def no_form(op: Op, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> str:
+def no_form(op: Op, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     raise LoweringError(f"the op {type(op).__name__} has no form for backend {library.name!r}")
 
 
@@ -53,7 +54,7 @@ def no_form(op: Op, library: ArrayLibrary, node: Node, args: Texts, printer: Any
 
 
 @emit.dispatch
-def constant_emit(op: Constant, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> str:
+def constant_emit(op: Constant, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     value = op.value
     if isinstance(value, bool):
         return str(value)
@@ -70,22 +71,22 @@ def constant_emit(op: Constant, library: ArrayLibrary, node: Node, args: Texts, 
 @emit.dispatch
 def array_constant_emit(
     op: ArrayConstant, library: ArrayLibrary, node: Node, args: Texts, printer: Any
-) -> str:
+) -> Text:
     return str(printer.constant_array(op.array))
 
 
 @emit.dispatch
-def dimension_emit(op: Dimension, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> str:
+def dimension_emit(op: Dimension, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     return str(printer.dim(op.expression))
 
 
 @emit.dispatch
-def iota_emit(op: Iota, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> str:
+def iota_emit(op: Iota, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     return f"{printer.np}.arange({printer.dim(op.size)}, dtype={printer.np}.{printer.dtype})"
 
 
 @emit.dispatch
-def eye_emit(op: Eye, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> str:
+def eye_emit(op: Eye, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     return f"{printer.np}.eye({printer.dim(op.size)}, dtype={printer.np}.{printer.dtype})"
 
 
@@ -93,7 +94,7 @@ def eye_emit(op: Eye, library: ArrayLibrary, node: Node, args: Texts, printer: A
 
 
 @emit.dispatch
-def add_emit(op: Add, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> str:
+def add_emit(op: Add, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     text = ("-" if op.signs[0] == -1 else "") + args[0]
     for sign, arg in zip(op.signs[1:], args[1:], strict=True):
         text += (" + " if sign == 1 else " - ") + arg
@@ -101,7 +102,7 @@ def add_emit(op: Add, library: ArrayLibrary, node: Node, args: Texts, printer: A
 
 
 @emit.dispatch
-def mul_emit(op: Mul, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> str:
+def mul_emit(op: Mul, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     over = [a for p, a in zip(op.powers, args, strict=True) if p == 1]
     under = [a for p, a in zip(op.powers, args, strict=True) if p == -1]
     top = "*".join(over) if over else "1"
@@ -114,7 +115,7 @@ def mul_emit(op: Mul, library: ArrayLibrary, node: Node, args: Texts, printer: A
 
 
 @emit.dispatch
-def pow_emit(op: Pow, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> str:
+def pow_emit(op: Pow, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     value = constant_value(node.args[1])
     if value in (2, 3):
         return "*".join([args[0]] * int(value))
@@ -132,7 +133,7 @@ DIRECT = {log1p: "log1p", expm1: "expm1", logaddexp: "logaddexp", sympy.Abs: "ab
 
 
 @emit.dispatch
-def apply_emit(op: Apply, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> str:
+def apply_emit(op: Apply, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     if op.head in (sympy.Max, sympy.Min):
         name = "maximum" if op.head is sympy.Max else "minimum"
         text = args[0]
@@ -145,12 +146,12 @@ def apply_emit(op: Apply, library: ArrayLibrary, node: Node, args: Texts, printe
 
 
 @emit.dispatch
-def compare_emit(op: Compare, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> str:
+def compare_emit(op: Compare, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     return f"{args[0]} {op.relation} {args[1]}"
 
 
 @emit.dispatch
-def logic_emit(op: Logic, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> str:
+def logic_emit(op: Logic, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     if op.kind == "not":
         return f"{printer.np}.logical_not({args[0]})"
     text = args[0]
@@ -160,7 +161,7 @@ def logic_emit(op: Logic, library: ArrayLibrary, node: Node, args: Texts, printe
 
 
 @emit.dispatch
-def select_emit(op: Select, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> str:
+def select_emit(op: Select, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     return f"{printer.np}.where({', '.join(args)})"
 
 
@@ -168,7 +169,7 @@ def select_emit(op: Select, library: ArrayLibrary, node: Node, args: Texts, prin
 
 
 @emit.dispatch
-def broadcast_emit(op: Broadcast, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> str:
+def broadcast_emit(op: Broadcast, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     (arg,) = node.args
     if not arg.shape:
         if constant_value(arg) is not None:
@@ -182,7 +183,7 @@ def broadcast_emit(op: Broadcast, library: ArrayLibrary, node: Node, args: Texts
 
 
 @emit.dispatch
-def reshape_emit(op: Reshape, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> str:
+def reshape_emit(op: Reshape, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     return f"{printer.np}.reshape({args[0]}, {printer.dims(op.shape)})"
 
 
@@ -205,7 +206,7 @@ def slice_text(start: Any, count: Any, step: int, dim: Any, printer: Any) -> str
 
 
 @emit.dispatch
-def slice_emit(op: Slice, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> str:
+def slice_emit(op: Slice, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     (arg,) = node.args
     rows = zip(op.start, op.count, op.step, arg.shape, strict=True)
     return f"{args[0]}[{', '.join(slice_text(*row, printer) for row in rows)}]"
@@ -219,7 +220,7 @@ PAD = '''def _pad(values, shape, index):
 
 
 @emit.dispatch
-def pad_emit(op: Pad, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> str:
+def pad_emit(op: Pad, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     (arg,) = node.args
     index = []
     for start, step, count, dim in zip(op.start, op.step, arg.shape, op.shape, strict=True):
@@ -231,12 +232,12 @@ def pad_emit(op: Pad, library: ArrayLibrary, node: Node, args: Texts, printer: A
 
 
 @emit.dispatch
-def concatenate_emit(op: Concatenate, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> str:
+def concatenate_emit(op: Concatenate, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     return f"{printer.np}.concatenate([{', '.join(args)}], axis={op.axis})"
 
 
 @emit.dispatch
-def stack_emit(op: Stack, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> str:
+def stack_emit(op: Stack, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     if not node.args[0].shape:
         return f"{printer.np}.stack([{', '.join(f'{printer.np}.asarray({a}, dtype={printer.np}.{printer.dtype})' for a in args)}])"
     return f"{printer.np}.stack([{', '.join(args)}], axis={op.axis})"
@@ -257,14 +258,14 @@ SCATTER = '''def _scatter_add(indices, updates, rows):
 
 
 @emit.dispatch
-def gather_emit(op: Gather, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> str:
+def gather_emit(op: Gather, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     table, indices = args
     helper = printer.helper("_indices", INDICES)
     return f"{table}[{helper}({printer.np}.asarray({indices}), {table}.shape[0])]"
 
 
 @emit.dispatch
-def scatter_add_emit(op: ScatterAdd, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> str:
+def scatter_add_emit(op: ScatterAdd, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     indices, updates = args
     rows = printer.dim(op.size)
     found = f"{printer.helper('_indices', INDICES)}({printer.np}.asarray({indices}), {rows})"
@@ -275,13 +276,13 @@ def scatter_add_emit(op: ScatterAdd, library: ArrayLibrary, node: Node, args: Te
 
 
 @emit.dispatch
-def extreme_emit(op: Extreme, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> str:
+def extreme_emit(op: Extreme, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     axes = op.axes[0] if len(op.axes) == 1 else op.axes
     return f"{args[0]}.{op.kind}(axis={axes})"
 
 
 @emit.dispatch
-def product_emit(op: Product, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> str:
+def product_emit(op: Product, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     return f"{args[0]}.prod(axis=-1)"
 
 
@@ -289,7 +290,7 @@ def product_emit(op: Product, library: ArrayLibrary, node: Node, args: Texts, pr
 
 
 @emit.dispatch
-def solve_emit(op: Solve, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> str:
+def solve_emit(op: Solve, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     return f"{printer.np}.linalg.solve({args[0]}, {args[1]})"
 
 
@@ -303,13 +304,13 @@ TRIANGULAR = '''def _solve_triangular(matrix, right, lower):
 @emit.dispatch
 def triangular_solve_emit(
     op: TriangularSolve, library: ArrayLibrary, node: Node, args: Texts, printer: Any
-) -> str:
+) -> Text:
     printer.imports.add("import scipy.linalg")
     return f"{printer.helper('_solve_triangular', TRIANGULAR)}({args[0]}, {args[1]}, {op.lower})"
 
 
 @emit.dispatch
-def determinant_emit(op: Determinant, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> str:
+def determinant_emit(op: Determinant, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     return f"{printer.np}.linalg.det({args[0]})"
 
 
@@ -322,12 +323,12 @@ LOGDET = '''def _log_determinant(matrix):
 @emit.dispatch
 def log_determinant_emit(
     op: LogDeterminant, library: ArrayLibrary, node: Node, args: Texts, printer: Any
-) -> str:
+) -> Text:
     return f"{printer.helper('_log_determinant', LOGDET)}({args[0]})"
 
 
 @emit.dispatch
-def cholesky_emit(op: Cholesky, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> str:
+def cholesky_emit(op: Cholesky, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     return f"{printer.np}.linalg.cholesky({args[0]})"
 
 
@@ -340,14 +341,14 @@ TRIANGLE = '''def _lower_triangle(matrix, diagonal):
 
 
 @emit.dispatch
-def triangle_emit(op: Triangle, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> str:
+def triangle_emit(op: Triangle, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     if op.diagonal in (0, 1):
         return f"{printer.np}.tril({args[0]}{', -1' if op.diagonal == 0 else ''})"
     return f"{printer.helper('_lower_triangle', TRIANGLE)}({args[0]}, {float(op.diagonal)})"
 
 
 @emit.dispatch
-def matrix_power_emit(op: MatrixPower, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> str:
+def matrix_power_emit(op: MatrixPower, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     return f"{printer.np}.linalg.matrix_power({args[0]}, int({args[1]}))"
 
 
@@ -363,5 +364,5 @@ FRECHET = '''def _matrix_power_derivative(matrix, direction, exponent):
 @emit.dispatch
 def matrix_power_derivative_emit(
     op: MatrixPowerDerivative, library: ArrayLibrary, node: Node, args: Texts, printer: Any
-) -> str:
+) -> Text:
     return f"{printer.helper('_matrix_power_derivative', FRECHET)}({', '.join(args)})"

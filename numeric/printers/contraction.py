@@ -6,14 +6,14 @@ from typing import Any
 
 from symad.graph import Node
 from symad.numeric.backends import ArrayLibrary
-from symad.numeric.printers.arrays import Texts, emit
+from symad.numeric.printers.arrays import Text, Texts, emit
 from symad.ops.contraction import Einsum
 
 Labels = tuple[int, ...]
 
 
 @emit.dispatch
-def einsum_emit(op: Einsum, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> str:
+def einsum_emit(op: Einsum, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     """The plainest NumPy expression of a contraction."""
     if len(args) == 1:
         return _one_operand(op, node, args[0], printer)
@@ -97,6 +97,11 @@ def _matmul(op: Einsum, args: Texts, k: int) -> str | None:
     stack = tuple(label for label in op.output if label in left and label in right)
     rows = tuple(label for label in left if label not in right)
     columns = tuple(label for label in right if label not in left)
+    if not stack and len(rows) == 1 and len(columns) > 1:
+        return _matmul(Einsum((right, left), op.output), (b, a), k)
+    if not stack and len(columns) == 1 and len(rows) > 1:  # @ broadcasts over the leading axes
+        product = f"{_permuted(a, left, (*rows, k))} @ {_permuted(b, right, (k, *columns))}"
+        return product if (*rows, *columns) == op.output else _permuted(f"({product})", (*rows, *columns), op.output)
     if len(rows) > 1 or len(columns) > 1 or (stack and (not rows or not columns)):
         return None
     first = _permuted(a, left, (*stack, *rows, k))

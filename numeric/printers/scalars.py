@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sympy
 from sympy.codegen.cfunctions import expm1, log1p
@@ -20,6 +20,12 @@ from symad.ops.numeric_names import NUMPY_NAMES
 from symad.ops.selection import Compare, Logic, Select
 from symad.ops.sources import Constant, constant_value
 from symad.questions import dispatch
+
+if TYPE_CHECKING:
+    Text = str
+    Lines = list[str]
+else:  # plum sees Any: it dispatches on the op alone, and converts no return values
+    Text = Lines = Any
 
 WIDTH = 24
 """Longer sums and products are split, so that no expression nests deeply."""
@@ -257,12 +263,12 @@ def literal(value: Any, printer: ScalarPrinter) -> str:
 
 
 @dispatch.abstract
-def scalar_form(op: Op, node: Node, printer: ScalarPrinter, lines: list) -> str:  # type: ignore[type-arg]
+def scalar_form(op: Op, node: Node, printer: ScalarPrinter, lines: Lines) -> Text:
     """The Python expression of a scalar node; longer ones put statements into ``lines`` first."""
 
 
 @scalar_form.dispatch
-def no_scalar_form(op: Op, node: Node, printer: ScalarPrinter, lines: list) -> str:  # type: ignore[type-arg]
+def no_scalar_form(op: Op, node: Node, printer: ScalarPrinter, lines: Lines) -> Text:
     raise LoweringError(f"the op {type(op).__name__} has no form in scalar code")
 
 
@@ -279,7 +285,7 @@ def _joined(parts: list[str], separator: str, printer: ScalarPrinter, lines: lis
 
 
 @scalar_form.dispatch
-def add_scalar(op: Add, node: Node, printer: ScalarPrinter, lines: list) -> str:  # type: ignore[type-arg]
+def add_scalar(op: Add, node: Node, printer: ScalarPrinter, lines: Lines) -> Text:
     pairs = list(zip(op.signs, node.args, strict=True))
     if len(pairs) <= WIDTH:
         first = "-" if op.signs[0] == -1 else ""
@@ -295,7 +301,7 @@ def add_scalar(op: Add, node: Node, printer: ScalarPrinter, lines: list) -> str:
 
 
 @scalar_form.dispatch
-def mul_scalar(op: Mul, node: Node, printer: ScalarPrinter, lines: list) -> str:  # type: ignore[type-arg]
+def mul_scalar(op: Mul, node: Node, printer: ScalarPrinter, lines: Lines) -> Text:
     over = [printer.text[a] for p, a in zip(op.powers, node.args, strict=True) if p == 1]
     under = [printer.text[a] for p, a in zip(op.powers, node.args, strict=True) if p == -1]
     top = _joined(over, "*", printer, lines) if over else "1.0"
@@ -306,7 +312,7 @@ def mul_scalar(op: Mul, node: Node, printer: ScalarPrinter, lines: list) -> str:
 
 
 @scalar_form.dispatch
-def pow_scalar(op: Pow, node: Node, printer: ScalarPrinter, lines: list) -> str:  # type: ignore[type-arg]
+def pow_scalar(op: Pow, node: Node, printer: ScalarPrinter, lines: Lines) -> Text:
     base, exponent = (printer.text[a] for a in node.args)
     value = constant_value(node.args[1])
     if value in (2, 3, 4) and constant_value(node.args[0]) is None:
@@ -319,7 +325,7 @@ def pow_scalar(op: Pow, node: Node, printer: ScalarPrinter, lines: list) -> str:
 
 
 @scalar_form.dispatch
-def apply_scalar(op: Apply, node: Node, printer: ScalarPrinter, lines: list) -> str:  # type: ignore[type-arg]
+def apply_scalar(op: Apply, node: Node, printer: ScalarPrinter, lines: Lines) -> Text:
     arguments = ", ".join(printer.text[a] for a in node.args)
     if op.head in MATH_NAMES:
         return f"{printer.use(MATH_NAMES[op.head])}({arguments})"
@@ -327,18 +333,18 @@ def apply_scalar(op: Apply, node: Node, printer: ScalarPrinter, lines: list) -> 
 
 
 @scalar_form.dispatch
-def compare_scalar(op: Compare, node: Node, printer: ScalarPrinter, lines: list) -> str:  # type: ignore[type-arg]
+def compare_scalar(op: Compare, node: Node, printer: ScalarPrinter, lines: Lines) -> Text:
     a, b = (printer.text[arg] for arg in node.args)
     return f"{a} {op.relation} {b}"
 
 
 @scalar_form.dispatch
-def logic_scalar(op: Logic, node: Node, printer: ScalarPrinter, lines: list) -> str:  # type: ignore[type-arg]
+def logic_scalar(op: Logic, node: Node, printer: ScalarPrinter, lines: Lines) -> Text:
     arguments = ", ".join(printer.text[a] for a in node.args)
     return f"{printer.use('logical_' + op.kind)}({arguments})"
 
 
 @scalar_form.dispatch
-def select_scalar(op: Select, node: Node, printer: ScalarPrinter, lines: list) -> str:  # type: ignore[type-arg]
+def select_scalar(op: Select, node: Node, printer: ScalarPrinter, lines: Lines) -> Text:
     arguments = ", ".join(printer.text[a] for a in node.args)
     return f"{printer.use('where')}({arguments})"

@@ -50,12 +50,29 @@ class Pow(ElementwiseOp):
 # ---- makers -------------------------------------------------------------------------------------
 
 
+def _plain(parts: Iterable[tuple[int, Node]]) -> tuple[list[tuple[int, Node]], Shape]:
+    """The parts with repeated scalars made plain scalars, and the axes that would be lost by it."""
+    listed = list(parts)
+    if not any(node.op.repeats for _, node in listed):
+        return listed, ()
+    lost = next((node.shape for _, node in listed if node.op.repeats), ())
+    plain = [(k, node.args[0]) if node.op.repeats and not node.args[0].shape else (k, node) for k, node in listed]
+    return plain, () if any(node.shape for _, node in plain) else lost
+
+
+def _repeated(node: Node, shape_: Shape) -> Node:
+    from symad.ops.shaping import broadcast_to
+
+    return broadcast_to(node, shape_) if shape_ else node
+
+
 def signed_sum(terms: Iterable[tuple[int, Node]]) -> Node:
     """Σ sign·term. Exact constants are collected in one; negations merge into the signs."""
     signs: list[int] = []
     kept: list[Node] = []
     total: int | Fraction = 0
-    for given_sign, given in terms:
+    plain, lost = _plain(terms)
+    for given_sign, given in plain:
         sign, term = given_sign, given
         op = term.op
         if type(op) is Add and len(term.args) == 1:
@@ -67,13 +84,13 @@ def signed_sum(terms: Iterable[tuple[int, Node]]) -> Node:
             signs.append(sign)
             kept.append(term)
     if not kept:
-        return constant(total)
+        return _repeated(constant(total), lost)
     if total:
         signs.insert(0, 1 if total > 0 else -1)
         kept.insert(0, constant(abs(total)))
     if signs == [1]:
-        return kept[0]
-    return Node.of(Add(tuple(signs)), tuple(kept))
+        return _repeated(kept[0], lost)
+    return _repeated(Node.of(Add(tuple(signs)), tuple(kept)), lost)
 
 
 def add(*terms: Node) -> Node:
@@ -96,7 +113,8 @@ def signed_product(factors: Iterable[tuple[int, Node]]) -> Node:
     powers: list[int] = []
     kept: list[Node] = []
     over, under = 1, 1
-    for given_power, given in factors:
+    plain, lost = _plain(factors)
+    for given_power, given in plain:
         power_, factor = given_power, given
         op = factor.op
         if type(op) is Add and len(factor.args) == 1:
@@ -114,9 +132,9 @@ def signed_product(factors: Iterable[tuple[int, Node]]) -> Node:
             powers.append(power_)
             kept.append(factor)
     if not kept:
-        return constant(Fraction(over, under))
+        return _repeated(constant(Fraction(over, under)), lost)
     if over == 0:
-        return _zero_like(kept)
+        return _repeated(_zero_like(kept), lost)
     if over != 1 or under != 1:
         sign = -1 if (over < 0) != (under < 0) else 1
         common = gcd(over, under)
@@ -128,8 +146,8 @@ def signed_product(factors: Iterable[tuple[int, Node]]) -> Node:
             powers.append(-1)
             kept.append(constant(under))
         if sign == -1:
-            return neg(_product_of(powers, kept))
-    return _product_of(powers, kept)
+            return neg(_repeated(_product_of(powers, kept), lost))
+    return _repeated(_product_of(powers, kept), lost)
 
 
 def _product_of(powers: list[int], factors: list[Node]) -> Node:

@@ -18,7 +18,7 @@ import sympy
 from symad.dims import Dim, Shape, format_shape, same_dim, size
 from symad.errors import ShapeError
 from symad.graph import ZERO, Node, Op, shape
-from symad.ops.sources import constant, eye, input_node
+from symad.ops.sources import Eye, constant, constant_value, eye, input_node
 from symad.questions import Flags, Forms, Nodes, Tangent, Tangents, Values, batch, evaluate, examples, flops, jvp, sympy_form, transpose
 
 Labels = tuple[int, ...]
@@ -65,6 +65,55 @@ def contract(inputs: Sequence[Sequence[Any]], output: Sequence[Any], *args: Node
                 f"a contraction names {len(labels)} axes of argument {position + 1}, which has shape "
                 f"{format_shape(arg.shape)}"
             )
+    factors = _fold_identities(merged_labels, merged_args, list(output))
+    result = _numbered(merged_labels, output, merged_args)
+    return result if not factors else _scaled(result, factors)
+
+
+def _scaled(result: Node, factors: Sequence[Node]) -> Node:
+    from symad.ops.arithmetic import mul
+
+    return mul(*factors, result)
+
+
+def _fold_identities(labels: list[tuple[Any, ...]], args: list[Node], output: list[Any]) -> list[Node]:
+    """Contract identity matrices and repeated axes away; scalar operands are taken out as factors.
+
+    Σ_j δ_ij x_j = x_i. An operand that only repeats a smaller one along an axis that another operand
+    has is replaced by the smaller one. ``labels`` and ``args`` are changed in place.
+    """
+    from symad.ops.shaping import Broadcast
+
+    factors: list[Node] = []
+    k = 0
+    while k < len(args):
+        elsewhere = {x for j, part in enumerate(labels) if j != k for x in part}
+        arg = args[k]
+        if isinstance(arg.op, Broadcast) and len(set(labels[k])) == len(labels[k]):
+            added = [x for axis, x in enumerate(labels[k]) if axis not in arg.op.axes]
+            if added and all(x in elsewhere for x in added):
+                labels[k] = tuple(labels[k][axis] for axis in arg.op.axes)
+                args[k] = arg.args[0]
+                continue
+        if isinstance(arg.op, Eye) and len(args) > 1:
+            a, b = labels[k]
+            gone, kept = (b, a) if b not in output else (a, b)
+            if a != b and gone not in output and gone in elsewhere:
+                del labels[k], args[k]
+                labels[:] = [tuple(kept if x == gone else x for x in part) for part in labels]
+                k = 0
+                continue
+        if not labels[k] and len(args) > 1:
+            if constant_value(arg) != 1:
+                factors.append(arg)
+            del labels[k], args[k]
+            continue
+        k += 1
+    return factors
+
+
+def _numbered(merged_labels: Sequence[tuple[Any, ...]], output: Sequence[Any], merged_args: Sequence[Node]) -> Node:
+    """The contraction node, its labels numbered in order of appearance."""
     numbers: dict[Any, int] = {}
     for labels in merged_labels:
         for label in labels:

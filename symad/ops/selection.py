@@ -81,6 +81,10 @@ def select(condition: Node, a: Node, b: Node) -> Node:
     value = constant_value(condition)
     if value is not None and a.shape == b.shape:
         return a if value else b
+    if isinstance(a.op, Select) and a.args[0] is condition and a.args[1].shape == a.shape:
+        a = a.args[1]
+    if isinstance(b.op, Select) and b.args[0] is condition and b.args[2].shape == b.shape:
+        b = b.args[2]
     if a is b:
         from symad.ops.shaping import broadcast_to
 

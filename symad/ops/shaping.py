@@ -34,6 +34,7 @@ class Broadcast(ShapingOp):
 
     shape: Shape
     axes: tuple[int, ...]
+    repeats = True
 
 
 @dataclass(frozen=True, eq=False)

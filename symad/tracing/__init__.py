@@ -13,6 +13,7 @@ from symad.errors import TraceError
 from symad.graph import DictOf, Graph, Node, Structure, TupleOf
 from symad.ops.shaping import pack_scalars
 from symad.ops.sources import Input, input_node
+from symad.pausing import without_collecting
 from symad.tracing import scalars
 from symad.tracing.back import to_sympy
 from symad.tracing.walk import Tracer
@@ -20,6 +21,7 @@ from symad.tracing.walk import Tracer
 __all__ = ["as_graph", "scalars", "to_sympy", "trace"]
 
 
+@without_collecting
 def trace(f: Any, inputs: Sequence[Any] | None = None) -> Graph:
     """The graph of a SymPy object or a Python function.
 
@@ -46,6 +48,7 @@ def trace(f: Any, inputs: Sequence[Any] | None = None) -> Graph:
     return _trace_sympy(f, tuple(inputs) if inputs is not None else (), inputs is not None)
 
 
+@without_collecting
 def as_graph(f: Any, wrt: Any = None) -> Graph:
     """``f`` as a graph; for SymPy ``f`` the entries of ``wrt`` become the first inputs."""
     if isinstance(f, Graph):
