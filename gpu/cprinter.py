@@ -1,0 +1,440 @@
+"""Scalar SymPy expressions as CUDA C statements.
+
+Every subexpression used twice is computed once (one shared elimination over all expressions given),
+and products and sums are grouped so that factors which change less often stand together: the
+compiler then moves them out of the inner loop, as it may not reorder floating-point operations
+itself. The text calls `HELPERS` and, for approximations, prims.h; no other header.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sympy as sp
+from sympy.codegen import cfunctions as cf
+from sympy.core.relational import Relational
+from sympy.logic.boolalg import BooleanAtom, BooleanFunction
+
+from symad.errors import LoweringError
+from symad.numeric.pointwise import FloorDivide, Share, children, topological
+
+HELPERS = """\
+#ifndef SYMAD_HELPERS
+#define SYMAD_HELPERS
+__device__ __forceinline__ int symad_mod(int a, int n) {
+  int r = a % n;
+  return (r != 0 && ((r < 0) != (n < 0))) ? r + n : r;
+}
+__device__ __forceinline__ int symad_floordiv(int a, int n) { return (a - symad_mod(a, n)) / n; }
+__device__ __forceinline__ int symad_min(int a, int b) { return a < b ? a : b; }
+__device__ __forceinline__ int symad_max(int a, int b) { return a > b ? a : b; }
+__device__ __forceinline__ int symad_clamp(int a, int n) {
+  return symad_max(0, symad_min(a, n - 1));
+}
+#endif
+"""
+
+# C name of each function of one or two real arguments; the float form ends in f.
+FUNCTIONS: dict[type, str] = {
+    sp.exp: "exp",
+    sp.log: "log",
+    sp.sin: "sin",
+    sp.cos: "cos",
+    sp.tan: "tan",
+    sp.asin: "asin",
+    sp.acos: "acos",
+    sp.atan: "atan",
+    sp.atan2: "atan2",
+    sp.sinh: "sinh",
+    sp.cosh: "cosh",
+    sp.tanh: "tanh",
+    sp.asinh: "asinh",
+    sp.acosh: "acosh",
+    sp.atanh: "atanh",
+    sp.erf: "erf",
+    sp.erfc: "erfc",
+    sp.gamma: "tgamma",
+    sp.loggamma: "lgamma",
+    cf.exp2: "exp2",
+    cf.expm1: "expm1",
+    cf.log1p: "log1p",
+    cf.log2: "log2",
+    cf.Sqrt: "sqrt",
+}
+_COMPARISONS = {sp.Lt: "<", sp.Le: "<=", sp.Gt: ">", sp.Ge: ">=", sp.Eq: "==", sp.Ne: "!="}
+
+
+@dataclass(frozen=True)
+class Style:
+    """How numbers are written.
+
+    Attributes:
+        real: "float" or "double".
+        fast: use the approximate tanh instruction (absolute error about 5e-4; float only).
+    """
+
+    real: str = "float"
+    fast: bool = False
+
+    def __post_init__(self) -> None:
+        if self.real not in ("float", "double"):
+            raise LoweringError(f"real is {self.real!r}; use 'float' or 'double'")
+
+    def literal(self, value: float) -> str:
+        """A C literal that reads back as ``value`` rounded to the real type."""
+        if value != value or value in (float("inf"), float("-inf")):
+            sign = "-" if value < 0 else ""
+            top = "0.0" if value != value else f"{sign}1.0"
+            return f"({top}f / 0.0f)" if self.real == "float" else f"({top} / 0.0)"
+        return f"{value!r}f" if self.real == "float" else repr(value)
+
+    def function(self, name: str) -> str:
+        """The C function of this precision."""
+        return name + "f" if self.real == "float" else name
+
+
+@dataclass(frozen=True)
+class Variable:
+    """What a symbol is in the C text.
+
+    Attributes:
+        text: a C expression without side effects, of type int or real.
+        kind: "int", "real" or "bool".
+        level: how often it changes: 0 never within a kernel, larger further in.
+    """
+
+    text: str
+    kind: str = "real"
+    level: int = 0
+
+
+Variables = Mapping[sp.Symbol, Variable]
+
+
+def statements(
+    targets: Sequence[tuple[str, sp.Basic]],
+    variables: Variables,
+    style: Style,
+    prefix: str = "w",
+) -> list[str]:
+    """C statements that assign each expression to its target, sharing common subexpressions.
+
+    Args:
+        targets: (C lvalue, expression) pairs, assigned in order after all temporaries.
+        variables: the C text of each symbol that may occur.
+        style: precision and approximations.
+        prefix: of the temporaries' names.
+
+    Raises:
+        LoweringError: an unknown symbol, or a function without a C form.
+    """
+    exprs = [fold_exponentials(expr, style) for _, expr in targets]
+    printer = _Printer(variables, style)
+    uses = Counter(c for e in topological(exprs) for c in children(e))
+    lines: list[str] = []
+    for expr in topological(exprs):
+        text = printer.write(expr)
+        if _needs_name(expr, uses[expr]):
+            name = f"{prefix}{len(lines)}"
+            kind = printer.kind(expr)
+            lines.append(f"const {style.real if kind == 'real' else kind} {name} = {text};")
+            printer.binding[expr] = _ATOM
+            text = name
+        printer.text[expr] = text
+    for (target, _), expr in zip(targets, exprs, strict=True):
+        lines.append(f"{target} = {printer.text[expr]};")
+    return lines
+
+
+def kind_of(expr: sp.Basic, variables: Variables) -> str:
+    """The type of the C text of ``expr``: "int", "real" or "bool"."""
+    printer = _Printer(variables, Style())
+    for part in topological([expr]):
+        printer.text[part] = printer.write(part)
+    return printer.kind(expr)
+
+
+def _needs_name(expr: sp.Basic, uses: int) -> bool:
+    """Shared nodes and operands that the text repeats get a name; constants and symbols do not."""
+    if not expr.args or isinstance(expr, sp.Number):
+        return False
+    return uses > 1 or expr.is_Add or isinstance(expr, (sp.Function, sp.Pow))
+
+
+def fold_exponentials(expr: sp.Basic, style: Style) -> sp.Basic:
+    """In float, exp(a) as 2^(a log₂e) with log₂e folded into the factors of a.
+
+    One instruction on the device instead of five; the relative error grows by |a| 2⁻²⁴.
+    """
+    if style.real != "float":
+        return expr
+    log2e = sp.Float(1.4426950408889634074, 20)
+    return expr.replace(sp.exp, lambda a: sp.exp(a) if a.is_number else cf.exp2(_scaled(a, log2e)))
+
+
+def _scaled(expr: sp.Expr, factor: sp.Expr) -> sp.Expr:
+    if expr.is_Add:
+        return sp.Add(*[_scaled(term, factor) for term in expr.args])
+    return sp.Mul(factor, expr)
+
+
+# How tightly C text binds: a name or call, a negated one, a product, a sum, anything looser.
+_ATOM, _UNARY, _PRODUCT, _SUM, _LOOSE = 4, 3, 2, 1, 0
+
+
+class _Printer:
+    """Writes one node at a time, given the text of its operands."""
+
+    def __init__(self, variables: Variables, style: Style) -> None:
+        self.variables = variables
+        self.style = style
+        self.text: dict[sp.Basic, str] = {}
+        self.binding: dict[sp.Basic, int] = {}
+        self.kinds: dict[sp.Basic, str] = {}
+        self.levels: dict[sp.Basic, int] = {}
+
+    def write(self, expr: sp.Basic) -> str:
+        """C text of ``expr``; notes its kind, level and binding."""
+        parts = children(expr)
+        self.levels[expr] = max((self.levels[p] for p in parts), default=0)
+        self.kinds[expr] = self._kind(expr, parts)
+        for matches, binding, rule in _WRITERS:
+            if isinstance(expr, matches):
+                text = rule(self, expr)
+                self.binding[expr] = _UNARY if text.startswith("-") and binding > _SUM else binding
+                return text
+        self.binding[expr] = _ATOM
+        return self._call(expr)
+
+    def kind(self, expr: sp.Basic) -> str:
+        """The type of the text: int, real or bool."""
+        return self.kinds[expr]
+
+    def real(self, expr: sp.Basic) -> str:
+        """The operand as a real number, as the argument of a function."""
+        if isinstance(expr, sp.Number):
+            return self.style.literal(float(expr))
+        return self.text[expr] if self.kind(expr) == "real" else self.operand(expr, "real")
+
+    def operand(self, expr: sp.Basic, kind: str, binding: int = _ATOM) -> str:
+        """The operand in the arithmetic of its user, in parentheses if it binds less tightly."""
+        if kind == "real" and isinstance(expr, sp.Number):
+            text = self.style.literal(float(expr))
+            return f"({text})" if text.startswith("-") and binding > _SUM else text
+        if kind == "real" and self.kind(expr) != "real":
+            return f"({self.style.real}){self.operand(expr, 'int')}"
+        text = self.text[expr]
+        return text if self.binding[expr] >= binding else f"({text})"
+
+    def _kind(self, expr: sp.Basic, parts: Sequence[sp.Basic]) -> str:
+        if expr.is_Symbol:
+            known = self.variables.get(expr)
+            if known is None:
+                names = ", ".join(sorted(str(s) for s in self.variables))
+                raise LoweringError(f"unknown symbol {expr}: the expression may use {names}")
+            return known.kind
+        if isinstance(expr, (Relational, BooleanFunction, BooleanAtom)):
+            return "bool"
+        if isinstance(expr, (sp.Integer, FloorDivide, sp.floor, sp.ceiling)):
+            return "int"
+        closed = (sp.Add, sp.Mul, sp.Max, sp.Min, sp.Mod, sp.Abs, sp.sign)
+        power = isinstance(expr, sp.Pow) and isinstance(expr.exp, sp.Integer) and expr.exp > 0
+        values = parts[::2] if isinstance(expr, sp.Piecewise) else parts
+        if (isinstance(expr, (*closed, sp.Piecewise)) or power) and all(
+            self.kinds[p] == "int" for p in values
+        ):
+            return "int"
+        return "real"
+
+    def _call(self, expr: sp.Basic) -> str:
+        name = FUNCTIONS.get(expr.func)
+        if name is None:
+            known = ", ".join(sorted(f.__name__ for f in FUNCTIONS))
+            raise LoweringError(
+                f"{expr.func.__name__} in {expr} has no CUDA form; supported functions are "
+                f"{known}, Abs, sign, Min, Max, Mod, floor, ceiling, Heaviside, Piecewise and "
+                "comparisons"
+            )
+        if name == "tanh" and self.style.fast and self.style.real == "float":
+            return f"tanh_fast({self.real(expr.args[0])})"
+        return f"{self.style.function(name)}({', '.join(self.real(a) for a in expr.args)})"
+
+    def grouped(self, terms: Iterable[sp.Basic], binding: int, kind: str) -> str:
+        """A sum or product, the operands of each lower level in parentheses of their own."""
+        levels: dict[int, list[str]] = {}
+        for term in terms:
+            # A right operand of equal binding needs parentheses: a * (b / c) is not a * b / c.
+            text = self.operand(term, kind, binding + (binding == _PRODUCT))
+            levels.setdefault(self.levels[term], []).append(text)
+        text = ""
+        for level in sorted(levels):
+            inner = [f"({text})" if len(levels) > 1 and " " in text else text] if text else []
+            text = _joined([*inner, *levels[level]], " + " if binding == _SUM else " * ")
+        return text
+
+
+def _joined(texts: Sequence[str], symbol: str) -> str:
+    """Operands joined; a sum writes negative ones as differences, after the positive ones."""
+    if symbol == " * ":
+        return symbol.join(texts)
+    ordered = [t for t in texts if not t.startswith("-")]
+    ordered += [t for t in texts if t.startswith("-")]
+    return symbol.join(ordered).replace("+ -", "- ")
+
+
+def _number(printer: _Printer, expr: sp.Basic) -> str:
+    if isinstance(expr, BooleanAtom):
+        return "true" if expr else "false"
+    if isinstance(expr, sp.Integer):
+        return str(int(expr))
+    return printer.style.literal(float(expr))
+
+
+def _symbol(printer: _Printer, expr: sp.Basic) -> str:
+    known = printer.variables[expr]
+    printer.levels[expr] = known.level
+    return known.text
+
+
+def _add(printer: _Printer, expr: sp.Basic) -> str:
+    return printer.grouped(expr.args, _SUM, printer.kind(expr))
+
+
+def _mul(printer: _Printer, expr: sp.Basic) -> str:
+    terms = list(expr.args)
+    if terms[0] == -1:
+        rest = printer.grouped(terms[1:], _PRODUCT, printer.kind(expr))
+        return f"-({rest})" if rest.startswith("-") else f"-{rest}"
+    return printer.grouped(terms, _PRODUCT, printer.kind(expr))
+
+
+def _pow(printer: _Printer, expr: sp.Basic) -> str:
+    base, exponent = expr.args
+    one = printer.style.literal(1.0)
+    if isinstance(exponent, sp.Integer) and 0 < exponent <= 4:
+        return " * ".join([printer.operand(base, printer.kind(expr))] * int(exponent))
+    if isinstance(exponent, sp.Integer) and -4 <= exponent < 0:
+        product = " * ".join([printer.operand(base, "real")] * -int(exponent))
+        return f"{one} / ({product})" if exponent < -1 else f"{one} / {product}"
+    if exponent in (sp.S.Half, -sp.S.Half):
+        root = f"{printer.style.function('sqrt')}({printer.real(base)})"
+        return root if exponent > 0 else f"{one} / {root}"
+    return f"{printer.style.function('pow')}({printer.real(base)}, {printer.real(exponent)})"
+
+
+def _extremum(printer: _Printer, expr: sp.Basic) -> str:
+    name = "max" if isinstance(expr, sp.Max) else "min"
+    if printer.kind(expr) == "int":
+        text = printer.text[expr.args[0]]
+        for other in expr.args[1:]:
+            text = f"symad_{name}({text}, {printer.text[other]})"
+        return text
+    function = printer.style.function(f"f{name}")
+    text = printer.real(expr.args[0])
+    for other in expr.args[1:]:
+        text = f"{function}({text}, {printer.real(other)})"
+    return text
+
+
+def _absolute(printer: _Printer, expr: sp.Basic) -> str:
+    if printer.kind(expr) == "int":
+        a = printer.operand(expr.args[0], "int")
+        return f"({a} < 0 ? -{a} : {a})"
+    return f"{printer.style.function('fabs')}({printer.real(expr.args[0])})"
+
+
+def _sign(printer: _Printer, expr: sp.Basic) -> str:
+    kind = printer.kind(expr)
+    a = printer.operand(expr.args[0], kind)
+    zero, one = ("0", "1") if kind == "int" else map(printer.style.literal, (0.0, 1.0))
+    return f"({a} > {zero} ? {one} : ({a} < {zero} ? -{one} : {zero}))"
+
+
+def _heaviside(printer: _Printer, expr: sp.Basic) -> str:
+    a = printer.operand(expr.args[0], "real")
+    zero, half, one = map(printer.style.literal, (0.0, 0.5, 1.0))
+    return f"({a} > {zero} ? {one} : ({a} < {zero} ? {zero} : {half}))"
+
+
+def _share(printer: _Printer, expr: sp.Basic) -> str:
+    value, extremum, *others = (printer.operand(a, "real") for a in expr.args)
+    zero, one = map(printer.style.literal, (0.0, 1.0))
+    ties = " + ".join(f"({o} == {extremum} ? {one} : {zero})" for o in others)
+    return f"({value} == {extremum} ? {one} / ({ties}) : {zero})"
+
+
+def _rounding(printer: _Printer, expr: sp.Basic) -> str:
+    argument = expr.args[0]
+    if printer.kind(argument) == "int":
+        return printer.operand(argument, "int")
+    name = "floor" if isinstance(expr, sp.floor) else "ceil"
+    return f"(int){printer.style.function(name)}({printer.real(argument)})"
+
+
+def _integer_quotient(printer: _Printer, expr: sp.Basic) -> str:
+    return f"symad_floordiv({printer.text[expr.args[0]]}, {printer.text[expr.args[1]]})"
+
+
+def _modulo(printer: _Printer, expr: sp.Basic) -> str:
+    a, n = expr.args
+    if printer.kind(expr) == "int":
+        return f"symad_mod({printer.text[a]}, {printer.text[n]})"
+    x, y = printer.operand(a, "real"), printer.operand(n, "real")
+    return f"({x} - {y} * {printer.style.function('floor')}({x} / {y}))"
+
+
+def _compare(printer: _Printer, expr: sp.Basic) -> str:
+    integers = all(printer.kind(a) == "int" for a in expr.args)
+    left, right = (printer.operand(a, "int" if integers else "real", _SUM) for a in expr.args)
+    return f"{left} {_COMPARISONS[expr.func]} {right}"
+
+
+def _logic(printer: _Printer, expr: sp.Basic) -> str:
+    symbol = {sp.And: "&&", sp.Or: "||", sp.Xor: "!="}[expr.func]
+    return f" {symbol} ".join(printer.operand(a, "bool") for a in expr.args)
+
+
+def _not(printer: _Printer, expr: sp.Basic) -> str:
+    return f"!({printer.text[expr.args[0]]})"
+
+
+def _piecewise(printer: _Printer, expr: sp.Basic) -> str:
+    kind = printer.kind(expr)
+    text = printer.style.literal(float("nan"))
+    for value, condition in reversed(expr.args):
+        chosen = printer.operand(value, kind)
+        if condition == sp.true:
+            text = chosen
+        else:
+            text = f"({printer.operand(condition, 'bool')} ? {chosen} : {text})"
+    return text
+
+
+def _choice(printer: _Printer, expr: sp.Basic) -> str:
+    condition, yes, no = (printer.operand(a, "bool") for a in expr.args)
+    return f"({condition} ? {yes} : {no})"
+
+
+_WRITERS: list[tuple[Any, int, Callable[[_Printer, Any], str]]] = [
+    ((sp.Number, sp.NumberSymbol, BooleanAtom), _ATOM, _number),
+    (sp.Symbol, _ATOM, _symbol),
+    (sp.Add, _SUM, _add),
+    (sp.Mul, _PRODUCT, _mul),
+    (sp.Pow, _PRODUCT, _pow),
+    ((sp.Max, sp.Min), _ATOM, _extremum),
+    (sp.Abs, _ATOM, _absolute),
+    (sp.sign, _ATOM, _sign),
+    (sp.Heaviside, _ATOM, _heaviside),
+    (Share, _ATOM, _share),
+    ((sp.floor, sp.ceiling), _UNARY, _rounding),
+    (FloorDivide, _ATOM, _integer_quotient),
+    (sp.Mod, _ATOM, _modulo),
+    (Relational, _LOOSE, _compare),
+    ((sp.And, sp.Or, sp.Xor), _LOOSE, _logic),
+    (sp.Not, _ATOM, _not),
+    (sp.Piecewise, _ATOM, _piecewise),
+    (sp.ITE, _ATOM, _choice),
+]

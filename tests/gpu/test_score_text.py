@@ -1,0 +1,363 @@
+"""The C text of score functions and masks, compiled and run on the CPU, against NumPy."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from symad.errors import LoweringError, ShapeError, TraceError
+from symad.gpu.score import compile_score
+from symad.numeric.masks import EMPTY, FULL
+from symad.numeric.scores import Reduction, parameters_of, trace_score
+from tests.gpu.shim.driver import CpuModule
+
+pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+
+KERNELS = Path(__file__).parents[2] / "gpu" / "kernels"
+B, H, N, M = 2, 3, 37, 45
+RNG = np.random.default_rng(0)
+SLOPE, TABLE, BIAS = RNG.normal(size=H), RNG.normal(size=N + M - 1), RNG.normal(size=(H, N, M))
+DOC = np.sort(RNG.integers(0, 4, 45))
+PREFIX, QUERY, KEY = np.array([3, 20]), RNG.normal(size=(B, N)), RNG.normal(size=(M, H))
+b_, h_ = np.arange(B)[:, None, None, None], np.arange(H)[:, None, None]
+i_, j_ = np.arange(N)[:, None], np.arange(M)
+
+PROBE = """
+extern "C" __global__ void probe(const Real* s, Real* t, Real* ds, Real* partials, int* allowed,
+                                 int n, int m, int heads, ScoreArgs args) {
+  int at = blockIdx.x * blockDim.x + threadIdx.x;
+  int b = at / (heads * n * m), h = at / (n * m) % heads, q = at / m % n, k = at % m;
+  ScoreHead head = score_head(args, b, h);
+  ScoreRow row = score_row(args, head, b, h, q);
+  ScoreColumn column = score_column(args, head, b, h, k);
+  ScorePair pair = {args, head, row, column, b, h, q, k};
+  ScoreGrad out;
+  score_grad(s[at], pair, out);
+  t[at] = score_mod(s[at], pair);
+  if (out.t != t[at]) t[at] = 1e30;
+  ds[at] = out.ds;
+  allowed[at] = mask_mod(pair);
+  int total = gridDim.x * blockDim.x, p = 0;
+  for (int e = 0; e < SCORE_ROWS; ++e) partials[p++ * total + at] = out.row[e];
+  for (int e = 0; e < SCORE_COLUMNS; ++e) partials[p++ * total + at] = out.column[e];
+  for (int e = 0; e < SCORE_DIAGONALS; ++e) partials[p++ * total + at] = out.diagonal[e];
+  for (int e = 0; e < SCORE_PAIRS; ++e) partials[p++ * total + at] = out.pair[e];
+}
+extern "C" __global__ void tiles(int* classes, int* k_range, int* q_range, int n, int m, int heads,
+                                 int rows, int columns, ScoreArgs args) {
+  int nq = (n + rows - 1) / rows, nk = (m + columns - 1) / columns;
+  int at = blockIdx.x;
+  int b = at / (heads * nq * nk), h = at / (nq * nk) % heads, q = at / nk % nq, k = at % nk;
+  ScoreHead head = score_head(args, b, h);
+  int q0 = q * rows, q1 = symad_min(n, q0 + rows), k0 = k * columns;
+  int k1 = symad_min(m, k0 + columns);
+  classes[at] = score_tile(args, head, b, h, q0, q1, k0, k1);
+  int lo = 0, hi = m;
+  score_k_range(args, head, b, h, q0, q1, lo, hi);
+  k_range[2 * at] = lo; k_range[2 * at + 1] = hi;
+  lo = 0; hi = n;
+  score_q_range(args, head, b, h, k0, k1, lo, hi);
+  q_range[2 * at] = lo; q_range[2 * at + 1] = hi;
+}
+"""
+
+
+def build(score=None, mask=None, params=None, real="double", fast=False):
+    traced = trace_score(score, mask, parameters_of(params))
+    compiled = compile_score(traced, real, fast)
+    macros = "".join(f"#define {n} {v}\n" for n, v in compiled.macros.items())
+    source = f"#define SYMAD_REAL {real}\n{macros}" + (KERNELS / "prims.h").read_text()
+    return compiled, CpuModule(source + compiled.text + PROBE, optimize="-O1")
+
+
+def run(score=None, mask=None, params=None, real="double", fast=False):
+    """(s, t, ∂t/∂s, partials, mask, compiled, converted) for every pair."""
+    compiled, module = build(score, mask, params, real, fast)
+    dtype = np.float64 if real == "double" else np.float32
+    s = RNG.normal(size=(B, H, N, M)).astype(dtype)
+    t, ds = np.empty_like(s), np.empty_like(s)
+    symbols = (*compiled.rows, *compiled.columns, *compiled.diagonals, *compiled.pairs)
+    partials = np.empty((max(len(symbols), 1), *s.shape), dtype)
+    allowed = np.empty(s.shape, np.int32)
+    ready = compiled.convert(params or {}, np)
+    compiled.check(ready, B, H, N, M)
+    sizes = [np.int32(v) for v in (N, M, H)]
+    args = (s, t, ds, partials, allowed, *sizes, compiled.arguments(ready))
+    module.get_function("probe")((B * N,), (H * M,), args)
+    return s, t, ds, partials[: len(symbols)], allowed.astype(bool), compiled, ready
+
+
+# name: score, params, value in NumPy, ∂/∂s in NumPy, {parameter: (partial, reduction)}
+CAP = 0.8
+SCORES = {
+    "alibi": (
+        lambda s, b, h, i, j, slope: s - slope[h] * (i - j),
+        {"slope": SLOPE},
+        lambda s: s - SLOPE[:, None, None] * (i_ - j_),
+        lambda s: np.ones_like(s),
+        {"slope": (lambda s: j_ - i_ + 0 * s, Reduction.ALL)},
+    ),
+    "relative": (
+        lambda s, b, h, i, j, table: s + table[i - j + M - 1],
+        {"table": TABLE},
+        lambda s: s + TABLE[i_ - j_ + M - 1],
+        lambda s: np.ones_like(s),
+        {"table": (lambda s: np.ones_like(s), Reduction.DIAGONAL)},
+    ),
+    "soft cap": (
+        lambda s, b, h, i, j, cap: cap * sp.tanh(s / cap),
+        {"cap": CAP},
+        lambda s: CAP * np.tanh(s / CAP),
+        lambda s: 1 / np.cosh(s / CAP) ** 2,
+        {"cap": (lambda s: np.tanh(s / CAP) - s / CAP / np.cosh(s / CAP) ** 2, Reduction.ALL)},
+    ),
+    "bias": (
+        lambda s, b, h, i, j, bias: s * sp.exp(bias[h, i, j]),
+        {"bias": BIAS},
+        lambda s: s * np.exp(BIAS),
+        lambda s: np.exp(BIAS) + 0 * s,
+        {"bias": (lambda s: s * np.exp(BIAS), Reduction.PAIR)},
+    ),
+    "query and key terms": (
+        lambda s, b, h, i, j, u, w, c: s * sp.log(1 + u[b, i] ** 2) + c * w[j, h] * sp.sin(s),
+        {"u": QUERY, "w": KEY, "c": 1.7},
+        lambda s: s * np.log(1 + QUERY[:, None, :, None] ** 2)
+        + 1.7 * KEY.T[:, None, :] * np.sin(s),
+        lambda s: np.log(1 + QUERY[:, None, :, None] ** 2) + 1.7 * KEY.T[:, None, :] * np.cos(s),
+        {
+            "u": (
+                lambda s: s * 2 * QUERY[:, None, :, None] / (1 + QUERY[:, None, :, None] ** 2),
+                Reduction.ROW,
+            ),
+            "w": (lambda s: 1.7 * np.sin(s), Reduction.COLUMN),
+            "c": (lambda s: KEY.T[:, None, :] * np.sin(s), Reduction.ALL),
+        },
+    ),
+    "pieces": (
+        lambda s, b, h, i, j, a: sp.Piecewise((a * s, s < 0), (sp.Max(s, a, s**2), True))
+        + sp.Abs(s) * sp.floor((i - j) / 3) / (1 + sp.Mod(i + j, 5)),
+        {"a": 0.3},
+        lambda s: np.where(s < 0, 0.3 * s, np.maximum(np.maximum(s, 0.3), s**2))
+        + abs(s) * ((i_ - j_) // 3) / (1 + (i_ + j_) % 5),
+        lambda s: np.where(
+            s < 0, 0.3,
+            np.where(s**2 > np.maximum(s, 0.3), 2 * s, np.where(s > np.maximum(s**2, 0.3), 1, 0)),
+        ) + np.sign(s) * ((i_ - j_) // 3) / (1 + (i_ + j_) % 5),
+        {
+            "a": (
+                lambda s: np.where(s < 0, s, np.where(np.maximum(s, s**2) < 0.3, 1.0, 0)),
+                Reduction.ALL,
+            )
+        },
+    ),
+}  # fmt: skip
+
+
+def close(found, expected, real):
+    """Equal to eight units in the last place of the largest entry."""
+    ulp = 2.0**-53 if real == "double" else 2.0**-24
+    expected = np.broadcast_to(expected, found.shape)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=8 * ulp * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("real", ["double", "float"])
+def test_value_and_partials(name, real):
+    score, params, value, slope, partials = SCORES[name]
+    s, t, ds, found, _, compiled, _ = run(score, None, params, real)
+    s = s.astype(np.float64)
+    close(t, value(s), real)
+    close(ds, slope(s), real)
+    loads = {load.symbol: load.name for load in compiled.score.loads}
+    names = loads | {symbol: n for n, symbol in compiled.score.scalars}
+    symbols = (*compiled.rows, *compiled.columns, *compiled.diagonals, *compiled.pairs)
+    assert sorted(names[x] for x in symbols) == sorted(partials)
+    for symbol, result in zip(symbols, found, strict=True):
+        expected, reduction = partials[names[symbol]]
+        assert compiled.score.reduction(symbol) is reduction
+        close(result, expected(s), real)
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_gradients_gather_the_sums_into_parameters(name):
+    score, params, _, _, partials = SCORES[name]
+    s, _, _, found, _, compiled, ready = run(score, None, params)
+    weight = RNG.normal(size=s.shape)  # stands for the cotangent of t
+    products = dict(zip(
+        (*compiled.rows, *compiled.columns, *compiled.diagonals, *compiled.pairs),
+        found * weight, strict=True,
+    ))  # fmt: skip
+
+    def diagonal(a):
+        flat = np.zeros((B, H, N + M - 1))
+        for i, j in np.ndindex(N, M):
+            flat[:, :, i - j + M - 1] += a[:, :, i, j]
+        return flat
+
+    sums = [
+        np.array([f(products[x]) for x in group]) if group else None
+        for group, f in (
+            (compiled.rows, lambda a: a.sum(axis=3)),
+            (compiled.columns, lambda a: a.sum(axis=2)),
+            (compiled.diagonals, diagonal),
+            (compiled.pairs, lambda a: a),
+        )
+    ]
+    gradients = compiled.gradients(*sums, ready, M)
+    where = {
+        "slope": lambda p: p.sum(axis=(0, 2, 3)),
+        "table": lambda p: np.array([
+            sum(p[:, :, i, i - d].sum() for i in range(N) if 0 <= i - d < M)
+            for d in range(-(M - 1), N)
+        ]),
+        "bias": lambda p: p.sum(axis=0),
+        "u": lambda p: p.sum(axis=(1, 3)),
+        "w": lambda p: p.sum(axis=(0, 2)).T,
+    }  # fmt: skip
+    for parameter, (partial, _) in partials.items():
+        product = np.broadcast_to(partial(s), s.shape) * weight
+        expected = where.get(parameter, np.sum)(product)
+        assert gradients[parameter].shape == np.shape(params[parameter])
+        np.testing.assert_allclose(gradients[parameter], expected, rtol=1e-11, atol=1e-11)
+
+
+def test_an_entry_read_many_times_gets_the_sum_of_all_reads():
+    bucket = RNG.integers(0, 4, N)
+    params = {"bucket": bucket, "table": np.array([0.5, -1.0, 2.0, 0.1])}
+    compiled, _ = build(
+        lambda s, b, h, i, j, bucket, table: s + table[bucket[i]] + table[sp.Min(i, 3)],
+        params=params,
+    )
+    sums = RNG.normal(size=(2, B, H, N))
+    found = compiled.gradients(sums, None, None, None, compiled.convert(params, np), M)
+    expected = np.zeros(4)
+    for symbol, values in zip(compiled.rows, sums, strict=True):
+        (load,) = (r for r in compiled.score.loads if r.symbol is symbol)
+        index = np.minimum(np.arange(N), 3) if load.index[0].has(sp.Min) else bucket
+        np.add.at(expected, np.broadcast_to(index, values.shape), values)
+    assert len(compiled.rows) == 2
+    np.testing.assert_allclose(found["table"], expected, rtol=1e-12)
+
+
+MASKS = {
+    "causal": (lambda b, h, i, j: j <= i, {}, j_ <= i_),
+    "window": (lambda b, h, i, j: (j <= i) & (i - j < 9), {}, (j_ <= i_) & (i_ - j_ < 9)),
+    "both sides": (lambda b, h, i, j: sp.Abs(i - j) <= 6, {}, abs(i_ - j_) <= 6),
+    "prefix": (
+        lambda b, h, i, j, n: (j < n[b]) | (j <= i),
+        {"n": PREFIX},
+        (j_ < PREFIX[:, None, None, None]) | (j_ <= i_),
+    ),
+    "stride": (lambda b, h, i, j: 3 * j <= 2 * i + 4, {}, 3 * j_ <= 2 * i_ + 4),
+    "by head": (lambda b, h, i, j: sp.Or(h > 0, j <= i), {}, (h_ > 0) | (j_ <= i_)),
+    "width": (
+        lambda b, h, i, j, w: (i - j < w) & (j - i < w), {"w": 7}, abs(i_ - j_) < 7,
+    ),
+}  # fmt: skip
+SOUND = {
+    "documents": (
+        lambda b, h, i, j, doc: sp.Eq(doc[i], doc[j]) & (j <= i),
+        {"doc": DOC},
+        (DOC[:N, None] == DOC) & (j_ <= i_),
+    ),
+    "blocks": (
+        lambda b, h, i, j: sp.Eq(sp.floor(i / 8), sp.floor(j / 8)) | (sp.Mod(j, 16) < 2),
+        {},
+        (i_ // 8 == j_ // 8) | (j_ % 16 < 2),
+    ),
+    "lengths": (
+        lambda b, h, i, j, n: (j < n[i]) & (j >= 2),
+        {"n": np.arange(N) // 2 + 5},
+        (j_ < (np.arange(N) // 2 + 5)[:, None]) & (j_ >= 2),
+    ),
+    "far index": (
+        lambda b, h, i, j, a: a[sp.Min(i + j, 30)] > 0,
+        {"a": RNG.normal(size=31)},
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", {**MASKS, **SOUND})
+@pytest.mark.parametrize(("rows", "columns"), [(16, 8), (8, 16), (64, 64)])
+def test_tiles_and_loop_ranges(name, rows, columns):
+    mask, params, dense = {**MASKS, **SOUND}[name]
+    if dense is None:
+        dense = params["a"][np.minimum(i_ + j_, 30)] > 0
+    _, _, _, _, allowed, compiled, ready = run(None, mask, params)
+    dense = np.broadcast_to(dense, (B, H, N, M))
+    np.testing.assert_array_equal(allowed, dense)
+    _, module = build(None, mask, params)
+    shape = (B, H, -(-N // rows), -(-M // columns))
+    classes = np.empty(shape, np.int32)
+    k_range, q_range = np.empty((*shape, 2), np.int32), np.empty((*shape, 2), np.int32)
+    sizes = [np.int32(v) for v in (N, M, H, rows, columns)]
+    args = (classes, k_range, q_range, *sizes, compiled.arguments(ready))
+    module.get_function("tiles")((int(np.prod(shape)),), (1,), args)
+    for b, h, q, k in np.ndindex(*shape):
+        band = dense[b, h, q * rows : (q + 1) * rows]
+        tile = band[:, k * columns : (k + 1) * columns]
+        found, low, high = classes[b, h, q, k], *k_range[b, h, q, k]
+        if name in MASKS:
+            assert found == (FULL if tile.all() else EMPTY if not tile.any() else 1)
+        assert found != EMPTY or not tile.any()
+        assert found != FULL or tile.all()
+        assert not band[:, :low].any() and not band[:, high:].any()
+        stripe = dense[b, h, :, k * columns : (k + 1) * columns]
+        low, high = q_range[b, h, q, k]
+        assert not stripe[:low].any() and not stripe[high:].any()
+
+
+@pytest.mark.parametrize("name", ["causal", "window", "both sides", "stride", "width"])
+def test_loop_ranges_are_closed_formulas(name):
+    mask, params, dense = MASKS[name]
+    compiled, module = build(None, mask, params)
+    shape = (B, H, -(-N // 16), -(-M // 8))
+    k_range, q_range = np.empty((*shape, 2), np.int32), np.empty((*shape, 2), np.int32)
+    sizes = [np.int32(v) for v in (N, M, H, 16, 8)]
+    ready = compiled.convert(params, np)
+    args = (np.empty(shape, np.int32), k_range, q_range, *sizes, compiled.arguments(ready))
+    module.get_function("tiles")((int(np.prod(shape)),), (1,), args)
+    dense = np.broadcast_to(dense, (N, M))
+    for q in range(shape[2]):
+        seen = np.flatnonzero(dense[q * 16 : (q + 1) * 16].any(axis=0))
+        assert tuple(k_range[0, 0, q, 0]) == (seen[0], seen[-1] + 1)
+    for k in range(shape[3]):
+        seen = np.flatnonzero(dense[:, k * 8 : (k + 1) * 8].any(axis=1))
+        low, high = q_range[0, 0, 0, k]
+        assert (low, high) == (seen[0], seen[-1] + 1) if seen.size else low >= high or low >= N
+
+
+def test_traits():
+    plain, _ = build()
+    assert plain.macros["SCORE_PLAIN"] == 1 and plain.macros["SCORE_MASKED"] == 0
+    capped, _ = build(lambda s, b, h, i, j: 5 * sp.tanh(s / 5), lambda b, h, i, j: j <= i)
+    assert capped.macros["SCORE_PLAIN"] == 0 and capped.macros["SCORE_MASKED"] == 1
+
+
+def test_the_derivative_of_a_soft_cap_reuses_the_tangent():
+    compiled, _ = build(
+        lambda s, b, h, i, j, cap: cap * sp.tanh(s / cap), params={"cap": 3.0}, real="float"
+    )
+    body = compiled.text[compiled.text.index("void score_grad") : compiled.text.index("mask_mod")]
+    assert body.count("tanhf") == 1
+    assert "/" not in body.replace("//", "")  # 1/cap is known per block
+
+
+def test_fast_uses_the_approximate_instruction():
+    compiled, _ = build(lambda s, b, h, i, j: sp.tanh(s), real="float", fast=True)
+    assert "tanh_fast(s)" in compiled.text and "tanhf" not in compiled.text
+
+
+def test_errors():
+    with pytest.raises(LoweringError, match="besselj"):
+        build(lambda s, b, h, i, j: sp.besselj(0, s))
+    with pytest.raises(TraceError, match="uses w"):
+        build(lambda s, b, h, i, j: s * sp.Symbol("w"))
+    compiled, _ = build(lambda s, b, h, i, j, w: s + w[i + j], params={"w": np.ones(5)})
+    with pytest.raises(ShapeError, match="reads entries 0 to 80"):
+        compiled.check({"w": np.ones(5)}, B, H, N, M)
+    with pytest.raises(TypeError, match="give a numpy array"):
+        compiled.convert({"w": [1.0, 2.0]}, np)
