@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from symad.batching import vmap
+from symad.cost import flops, live_memory, memory
 from symad.dual import Dual
+from symad import errors
 from symad.graph import Graph
 from symad.hessian import hessian, hvp
 from symad.joining import join

@@ -1,0 +1,166 @@
+"""What a graph costs: operations, and memory over the run of its program.
+
+The program is the order of nodes that `schedule` chooses. Numbers are float64, truth values one
+byte. A value is live from the step that computes it until the last step that reads it; inputs and
+constant arrays are live from the start until they are last read, outputs to the end. A reshaped,
+sliced, broadcast or transposed array is a view: it owns no bytes and keeps its source alive.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import sympy
+
+from symad.dims import Dim, as_dim, bind, dim_symbols, size
+from symad.graph import Graph, Node, topological
+from symad.ops.contraction import Einsum
+from symad.ops.selection import Condition
+from symad.ops.shaping import Broadcast, Reshape, Slice
+from symad.ops.sources import ArrayConstant, Constant, Dimension, Input
+from symad.questions import flops as flops_of
+from symad.tracing import as_graph
+
+
+def flops(f: Any) -> sympy.Expr:
+    """The floating-point operations of one evaluation, in the symbolic dimensions.
+
+    An add, a multiply or a function counts 1 for each element, a product of (m, k) and (k, n) 2mnk;
+    moving elements costs nothing. A common subexpression is counted once.
+
+    >>> n, d = sympy.symbols("n d", integer=True, positive=True)
+    >>> from symad.ops.contraction import matmul
+    >>> from symad.ops.sources import input_node
+    >>> a, b = (input_node(sympy.MatrixSymbol(*s), s[1:]) for s in (("A", n, d), ("B", d, n)))
+    >>> flops(Graph((a, b), (matmul(a, b),)))
+    2*d*n**2
+    """
+    return _sum(flops_of(node.op, node) for node in topological(as_graph(f).output_nodes))
+
+
+def _sum(terms: Iterable[Any]) -> sympy.Expr:
+    """The sum of many terms of which few are distinct."""
+    total = sympy.S.Zero
+    for term, count in Counter(terms).items():
+        total += count * term
+    return sympy.expand(total)
+
+
+def memory(f: Any) -> sympy.Expr:
+    """The peak of `live_memory`, in bytes; for symbolic dimensions an expression in them."""
+    return _maximum(live_memory(f))
+
+
+def live_memory(f: Any) -> list[Dim]:
+    """The bytes live while each step of `schedule` runs, one entry a step.
+
+    Forward mode keeps a few values at any time; in reverse mode the curve rises while values are
+    stored and falls as adjoints use them up.
+    """
+    graph = as_graph(f)
+    return _curve(graph, schedule(graph))
+
+
+def schedule(f: Any) -> list[Node]:
+    """The graph's nodes in the order they are computed, arguments first.
+
+    Of two orders it is the one with the lower peak of live bytes. Depth-first order finishes one argument before it starts the next, good for trees. Order by
+    level (the longest path from an input) runs a value and its tangent side by side, so that
+    forward mode through a chain keeps two of each.
+    """
+    graph = as_graph(f)
+    depth_first = topological(graph.output_nodes)
+    level: dict[Node, int] = {}
+    for node in depth_first:
+        level[node] = 1 + max((level[arg] for arg in node.args), default=0)
+    by_level = sorted(depth_first, key=level.__getitem__)
+    return min(depth_first, by_level, key=lambda order: _peak_at_size(graph, order))
+
+
+TYPICAL = 64
+"""The size at which symbolic dimensions are compared."""
+
+
+def _peak_at_size(graph: Graph, order: Sequence[Node]) -> int:
+    distinct = set(_curve(graph, order))
+    sizes = {symbol: TYPICAL for symbol in dim_symbols(distinct)}
+    return max((int(bind(live, sizes)) for live in distinct), default=0)
+
+
+def _curve(graph: Graph, order: Sequence[Node]) -> list[Dim]:
+    """The bytes live at each step of an order."""
+    owners = _owners(order)
+    dying: dict[int, list[Node]] = {}
+    for owner, step in _last_uses(graph, order, owners).items():
+        dying.setdefault(step, []).append(owner)
+    live: Dim = 0
+    for node in order:
+        if _is_given(node):
+            live = as_dim(live + byte_size(node))
+    curve = []
+    for step, node in enumerate(order):
+        if owners[node] is node and not _is_given(node):
+            live = as_dim(live + byte_size(node))
+        curve.append(live)
+        for owner in dying.get(step, ()):
+            live = as_dim(live - byte_size(owner))
+    return curve
+
+
+def byte_size(node: Node) -> Dim:
+    """The bytes of a node's value: 8 an element, 1 for truth values, 0 for literals in the code."""
+    if isinstance(node.op, (Constant, Dimension)):
+        return 0
+    return as_dim(size(node.shape) * (1 if isinstance(node.op, Condition) else 8))
+
+
+def is_view(node: Node) -> bool:
+    """Whether a value shares the memory of its argument."""
+    if isinstance(node.op, Einsum):
+        return len(node.args) == 1 and set(node.op.inputs[0]) == set(node.op.output)
+    return isinstance(node.op, (Broadcast, Reshape, Slice))
+
+
+def _is_given(node: Node) -> bool:
+    return isinstance(node.op, (Input, ArrayConstant))
+
+
+def _owners(order: Sequence[Node]) -> dict[Node, Node]:
+    """For each value the one whose memory holds it."""
+    owners: dict[Node, Node] = {}
+    for node in order:
+        owners[node] = owners[node.args[0]] if is_view(node) else node
+    return owners
+
+
+def _last_uses(graph: Graph, order: Sequence[Node], owners: dict[Node, Node]) -> dict[Node, int]:
+    """The step after which the memory of each owner is free."""
+    last: dict[Node, int] = {}
+    for step, node in enumerate(order):
+        last[owners[node]] = step
+        for arg in node.args:
+            last[owners[arg]] = step
+    for output in graph.output_nodes:
+        last[owners[output]] = len(order)
+    return last
+
+
+def _maximum(values: Sequence[Dim]) -> sympy.Expr:
+    """The largest value for positive dimensions; a Max where none dominates the others."""
+    kept: list[sympy.Expr] = []
+    for value in dict.fromkeys(sympy.expand(v) for v in values):
+        if not any(_dominates(other, value) for other in kept):
+            kept = [other for other in kept if not _dominates(value, other)] + [value]
+    return sympy.Max(*kept) if kept else sympy.S.Zero
+
+
+def _dominates(a: sympy.Expr, b: sympy.Expr) -> bool:
+    """Whether a ≥ b follows from the signs of the coefficients of a − b."""
+    difference = sympy.expand(a - b)
+    if difference.is_number:
+        return bool(difference >= 0)
+    symbols = sorted(dim_symbols((difference,)), key=str)
+    polynomial = difference.as_poly(*symbols)
+    return polynomial is not None and all(c >= 0 for c in polynomial.coeffs())
