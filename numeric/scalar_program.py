@@ -100,6 +100,7 @@ def _entry_lines(
 ) -> list[str]:
     point = dtype == "float64"
     call = ", ".join(inputs)
+    ranks = tuple(len(output.shape) for output in graph.output_nodes)
     lines = []
     if packed:
         lines += [
@@ -118,7 +119,7 @@ def _entry_lines(
             lines += [f"    return {flat}"]
         else:
             lines += ["    return np.concatenate([np.ravel(part) for part in _leaves(result)])"]
-        return [*_call_lines(dtype), *lines]
+        return [*_call_lines(dtype, ranks), *lines]
     lines += [f"def {entry}({call}):", *docstring(graph, packed=False)]
     if not inputs:
         return [*lines, "    return _at_point()"]
@@ -134,7 +135,7 @@ def _entry_lines(
             f"    return _call(({call},))",
         ]
     )
-    return [*_call_lines(dtype), *lines]
+    return [*_call_lines(dtype, ranks), *lines]
 
 
 def _all_floats(inputs: Sequence[str]) -> str:
@@ -143,7 +144,7 @@ def _all_floats(inputs: Sequence[str]) -> str:
     return "{" + ", ".join(f"type({name})" for name in inputs) + "} == {float}"
 
 
-def _call_lines(dtype: str) -> list[str]:
+def _call_lines(dtype: str, ranks: tuple[int, ...]) -> list[str]:
     """The general path: checked conversion, then one point by math or everything by NumPy."""
     point = [
         "    if all(v.ndim == 0 for v in arrays):",
@@ -161,14 +162,26 @@ def _call_lines(dtype: str) -> list[str]:
         "    return [result]",
         "",
         "",
+        "def _batched(result, batch, ranks):",
+        "    if isinstance(result, dict):",
+        "        return {key: _batched(part, batch, ranks) for key, part in result.items()}",
+        "    if isinstance(result, tuple):",
+        "        return tuple(_batched(part, batch, ranks) for part in result)",
+        "    array = np.asarray(result)",
+        "    shape = batch + array.shape[array.ndim - next(ranks):]",
+        "    return array if array.shape == shape else np.broadcast_to(array, shape).copy()",
+        "",
+        "",
         "def _call(values):",
         "    arrays = [np.asarray(v) for v in values]",
         "    for position, array in enumerate(arrays):",
         '        if array.dtype.kind not in "fiub":',
         '            raise TypeError(f"argument {position + 1} must hold real numbers, not {array.dtype}")',
         *(point if dtype == "float64" else []),
+        "    batch = np.broadcast_shapes(*[array.shape for array in arrays])",
         '    with np.errstate(all="ignore"):',
-        f"        return _at_batch(*[array.astype(np.{dtype})[()] for array in arrays])",
+        f"        result = _at_batch(*[array.astype(np.{dtype})[()] for array in arrays])",
+        f"    return _batched(result, batch, iter({ranks})) if batch else result",
         "",
         "",
     ]

@@ -42,16 +42,13 @@ def seed_shape(op: Seed, args: Nodes) -> Shape:
     return op.owner.shape
 
 
-def pull(outputs: Sequence[Node], bars: Sequence[Tangent], wrt: Sequence[Node]) -> list[Tangent]:
+def pull(outputs: Sequence[Tangent], bars: Sequence[Tangent], wrt: Sequence[Node]) -> list[Tangent]:
     """The cotangents of some nodes: x_bar = Σ_outputs (∂y/∂x)ᵀ y_bar."""
+    pairs = [(y, b) for y, b in zip(outputs, bars, strict=True) if isinstance(y, Node) and isinstance(b, Node)]
     seeds = [fresh_seed(node) for node in wrt]
-    y_dots = push(outputs, dict(zip(wrt, seeds, strict=True)))
-    linear, cotangents = [], []
-    for y_dot, y_bar in zip(y_dots, bars, strict=True):
-        if isinstance(y_dot, Node) and isinstance(y_bar, Node):
-            linear.append(y_dot)
-            cotangents.append(y_bar)
-    return transpose_linear(linear, cotangents, seeds)
+    y_dots = push([y for y, _ in pairs], dict(zip(wrt, seeds, strict=True)))
+    linear = [(y_dot, bar_) for y_dot, (_, bar_) in zip(y_dots, pairs, strict=True) if isinstance(y_dot, Node)]
+    return transpose_linear([y_dot for y_dot, _ in linear], [bar_ for _, bar_ in linear], seeds)
 
 
 def transpose_linear(outputs: Sequence[Node], bars: Sequence[Node], seeds: Sequence[Node]) -> list[Tangent]:

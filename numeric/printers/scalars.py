@@ -95,6 +95,12 @@ HELPERS: dict[str, str] = {
     "_sign": """def _sign(x):
     return (x > 0.0) - (x < 0.0) + 0.0 if x == x else x
 """,
+    "_floor": """def _floor(x):
+    return float(math.floor(x))
+""",
+    "_ceil": """def _ceil(x):
+    return float(math.ceil(x))
+""",
     "_where": """def _where(condition, a, b):
     return a if condition else b
 """,
