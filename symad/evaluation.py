@@ -125,8 +125,10 @@ def _known(value: Any, domain: Domain) -> Any:
         return value
     if not isinstance(value, np.ndarray):
         return domain.number(value)
-    if domain is FLOATS or value.dtype == bool:
+    if value.dtype == bool:
         return value
+    if domain is FLOATS:
+        return value.astype(np.float64) if value.dtype.kind in "iu" else value  # integers would overflow
     return np.frompyfunc(lambda v: domain.number(v), 1, 1)(value.astype(object))
 
 

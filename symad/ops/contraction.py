@@ -113,7 +113,13 @@ def _fold_identities(labels: list[tuple[Any, ...]], args: list[Node], output: li
 
 
 def _numbered(merged_labels: Sequence[tuple[Any, ...]], output: Sequence[Any], merged_args: Sequence[Node]) -> Node:
-    """The contraction node, its labels numbered in order of appearance."""
+    """The contraction node, its labels numbered in order of appearance.
+
+    Of two operands the one that owns the first output axis stands first, so that a product has one
+    node however it came about.
+    """
+    if len(merged_args) == 2 and _owner(merged_labels, output) == 1:
+        merged_labels, merged_args = merged_labels[::-1], merged_args[::-1]
     numbers: dict[Any, int] = {}
     for labels in merged_labels:
         for label in labels:
@@ -125,6 +131,14 @@ def _numbered(merged_labels: Sequence[tuple[Any, ...]], output: Sequence[Any], m
     if len(merged_args) == 1 and op.inputs[0] == op.output and len(set(op.output)) == len(op.output):
         return merged_args[0]
     return Node.of(op, tuple(merged_args))
+
+
+def _owner(labels: Sequence[tuple[Any, ...]], output: Sequence[Any]) -> int:
+    """Which of two operands alone has the first output axis that only one of them has."""
+    for label in output:
+        if (label in labels[0]) != (label in labels[1]):
+            return 0 if label in labels[0] else 1
+    return 0
 
 
 def _is_permutation(op: Einsum) -> bool:

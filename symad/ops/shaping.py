@@ -17,7 +17,7 @@ from symad.dims import Dim, Shape, as_dim, as_shape, format_shape, plus, same_di
 from symad.errors import ShapeError
 from symad.graph import ZERO, Node, Op, shape
 from symad.ops.arithmetic import add_tangents
-from symad.ops.sources import constant, input_node
+from symad.ops.sources import array_constant, constant, constant_value, input_node
 from symad.questions import Flags, Forms, Nodes, Tangent, Tangents, Values, batch, evaluate, examples, flops, jvp, sympy_form, transpose
 
 
@@ -193,12 +193,22 @@ def stack(parts: Sequence[Node], axis: int = 0) -> Node:
 
 
 def pack_scalars(parts: Sequence[Node], to: Shape) -> Node:
-    """Scalars in row-major order as an array."""
+    """Scalars in row-major order as an array; numbers alone become one constant."""
     if not parts:
-        from symad.ops.sources import array_constant
-
         return array_constant(np.zeros(to))
-    return reshape(stack(parts), to)
+    numbers = _numbers(parts)
+    return reshape(stack(parts), to) if numbers is None else array_constant(numbers.reshape(to))
+
+
+def _numbers(parts: Sequence[Node]) -> np.ndarray[Any, Any] | None:
+    """The parts as an integer or float array where each is a number such an array holds exactly."""
+    values: list[Any] = []
+    for part in parts:
+        value = constant_value(part)
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or abs(value) > 2**53:
+            return None
+        values.append(value)
+    return np.array(values)
 
 
 def gather(table: Node, indices: Node) -> Node:
@@ -567,14 +577,10 @@ def stack_examples() -> list[Node]:
 
 @examples(Gather)
 def gather_examples() -> list[Node]:
-    from symad.ops.sources import array_constant
-
     return [gather(_matrix("A", 4, 3), array_constant(np.array([[2, 0], [2, 3]])))]
 
 
 @examples(ScatterAdd)
 def scatter_add_examples() -> list[Node]:
-    from symad.ops.sources import array_constant
-
     indices = array_constant(np.array([2, 0, 2]))
     return [Node.of(ScatterAdd(as_dim(4)), (indices, _matrix("A", 3, 2)))]

@@ -11,14 +11,13 @@ import sympy
 from symad.dims import as_shape, dim_symbols
 from symad.errors import TraceError
 from symad.graph import DictOf, Graph, Node, Structure, TupleOf
-from symad.ops.shaping import pack_scalars
 from symad.ops.sources import Input, input_node
 from symad.pausing import without_collecting
-from symad.tracing import scalars
+from symad.tracing import arrays, matrices, matrix_parts, scalars
 from symad.tracing.back import to_sympy
 from symad.tracing.walk import Tracer
 
-__all__ = ["as_graph", "scalars", "to_sympy", "trace"]
+__all__ = ["arrays", "as_graph", "matrices", "matrix_parts", "scalars", "to_sympy", "trace"]
 
 
 @without_collecting
@@ -151,15 +150,7 @@ def _as_input_symbol(symbol: Any) -> Any:
 
 
 def _trace_part(part: Any, tracer: Tracer) -> Node:
-    if isinstance(part, Node):
-        return part
-    if isinstance(part, sympy.MatrixBase):
-        entries = [tracer.trace(entry) for entry in part.flat()]
-        return pack_scalars(entries, tuple(part.shape))
-    if isinstance(part, sympy.NDimArray):
-        entries = [tracer.trace(entry) for entry in sympy.flatten(part)]
-        return pack_scalars(entries, tuple(int(d) for d in part.shape)) if part.shape else entries[0]
-    return tracer.trace(part)
+    return part if isinstance(part, Node) else tracer.trace(part)
 
 
 def graph_inputs(graph: Graph) -> tuple[Input, ...]:

@@ -58,7 +58,18 @@ def find_inputs(parts: Sequence[Any], symbols: dict[Any, None], extents: dict[An
             stack.extend(reversed(current.flat()))
         elif isinstance(current, sympy.NDimArray):
             stack.extend(reversed(sympy.flatten(current)))
+        elif isinstance(current, sympy.Lambda):
+            stack.extend(_free_in_lambda(current, extents))
+        elif isinstance(current, sympy.Poly):
+            stack.extend(current.coeffs())
         else:
             stack.extend(reversed(current.args))
     for symbol in bound:
         symbols.pop(symbol, None)
+
+
+def _free_in_lambda(function: sympy.Lambda, extents: dict[Any, Any]) -> list[Any]:
+    """The inputs in the body of a Lambda: its variables are bound there, and only there."""
+    found: dict[Any, None] = {}
+    find_inputs([function.expr], found, extents)
+    return [symbol for symbol in found if symbol not in function.variables]

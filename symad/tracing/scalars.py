@@ -17,6 +17,7 @@ from symad.ops.elementwise import SLOPES, apply
 from symad.ops.selection import compare, logic, select
 from symad.ops.sources import constant, dimension, input_node
 from symad.questions import Nodes
+from symad.tracing.naming import check_one_shape, check_scalars, is_array
 from symad.tracing.walk import Tracer, lift, operands
 
 
@@ -67,28 +68,39 @@ def truth_lift(expression: BooleanAtom, args: Nodes, tracer: Tracer) -> Node:
 
 @lift.register(sympy.Add)
 def add_lift(expression: sympy.Add, args: Nodes, tracer: Tracer) -> Node:
+    """A sum of numbers; SymPy also writes sums of arrays this way."""
+    if any(node.shape for node in args) and all(map(is_array, expression.args)):
+        check_one_shape(expression, expression.args, args)
+        return add(*args)
+    check_scalars(expression, args)
     return add(*args)
 
 
 @lift.register(sympy.Mul)
 def mul_lift(expression: sympy.Mul, args: Nodes, tracer: Tracer) -> Node:
+    """A product of numbers, of which one may be an array: 2*T."""
+    if sum(1 for node in args if node.shape) > 1:
+        check_scalars(expression, args)
     return mul(*args)
 
 
 @lift.register(sympy.Pow)
 def pow_lift(expression: sympy.Pow, args: Nodes, tracer: Tracer) -> Node:
+    check_scalars(expression, args)
     return power(*args)
 
 
 @lift.register(sympy.Function)
 def function_lift(expression: sympy.Function, args: Nodes, tracer: Tracer) -> Node:
     """Any scalar function; its derivative is looked up when it is needed."""
+    check_scalars(expression, args)
     return apply(expression.func, *args)
 
 
 @lift.register(sympy.core.function.Application)
 def application_lift(expression: sympy.core.function.Application, args: Nodes, tracer: Tracer) -> Node:
     """Max, Min and others that SymPy does not derive from Function."""
+    check_scalars(expression, args)
     return apply(expression.func, *args)
 
 
@@ -203,6 +215,7 @@ def pair_lift(expression: ExprCondPair, args: Nodes, tracer: Tracer) -> Node:
 
 @lift.register(Relational)
 def relational_lift(expression: Relational, args: Nodes, tracer: Tracer) -> Node:
+    check_scalars(expression, args)
     return compare(expression.rel_op, *args)
 
 

@@ -1,0 +1,73 @@
+"""Checks that name expressions in their errors as the user wrote them, unless they are huge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sympy
+from sympy.tensor.array.expressions.array_expressions import _ArrayExpr, _CodegenArrayAbstract
+
+from symad.dims import format_shape, same_shape
+from symad.errors import ShapeError, TraceError
+from symad.graph import Node
+from symad.questions import Nodes
+
+SHORT = 60
+"""Expressions of more parts than this are not printed; printing walks the tree, not the DAG."""
+
+
+def describe(expression: Any) -> str:
+    """The expression as text, or its class where it is large."""
+    stack, seen = [expression], 0
+    while stack:
+        stack.extend(getattr(stack.pop(), "args", ()))
+        seen += 1
+        if seen > SHORT:
+            return f"a {type(expression).__name__}"
+    return str(expression)
+
+
+def describe_shapes(expressions: Sequence[Any], nodes: Sequence[Node]) -> str:
+    """``v (n, 1), A (n, n)``: each expression with its shape."""
+    return ", ".join(
+        f"{describe(e)} {format_shape(n.shape)}" for e, n in zip(expressions, nodes, strict=True)
+    )
+
+
+def check_one_shape(expression: Any, parts: Sequence[Any], nodes: Sequence[Node]) -> None:
+    """All parts with axes have one shape.
+
+    Raises:
+        ShapeError: two differ; names every part with its shape.
+    """
+    shapes = [node.shape for node in nodes if node.shape]
+    if not all(same_shape(shapes[0], shape) for shape in shapes[1:]):
+        raise ShapeError(
+            f"{describe(expression)} needs parts of one shape, but they are {describe_shapes(parts, nodes)}"
+        )
+
+
+def is_array(expression: Any) -> bool:
+    """Whether SymPy itself knows that an expression is a matrix or an array."""
+    return getattr(expression, "is_Matrix", False) is True or isinstance(
+        expression, (_ArrayExpr, _CodegenArrayAbstract, sympy.NDimArray)
+    )
+
+
+def check_scalars(expression: Any, nodes: Nodes) -> None:
+    """SymPy lets scalar functions and powers take matrices; none of them means anything.
+
+    Raises:
+        TraceError: an argument is a matrix or an array; says how to apply it to the elements.
+    """
+    if not any(node.shape for node in nodes):
+        return
+    for part, node in zip(expression.args, nodes, strict=False):
+        if node.shape and is_array(part):
+            name = type(expression).__name__
+            raise TraceError(
+                f"{describe(expression)} is a {name} of numbers, but {describe(part)} has shape "
+                f"{format_shape(node.shape)}. To work on each element use .applyfunc, HadamardPower or "
+                "ArrayElementwiseApplyFunc; for the one element of a 1×1 matrix write it out, as in (v.T*v)[0, 0]"
+            )
