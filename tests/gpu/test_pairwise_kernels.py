@@ -1,0 +1,239 @@
+"""The CUDA kernel sums, run on the CPU, against the whole kernel matrix and NumPy's cotangents."""
+
+import shutil
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from symad.errors import ShapeError
+from symad.gpu import pairwise as module
+from symad.gpu.pairwise import Machine, PairCall
+from symad.numeric.pairwise import pairwise_vjp
+from tests.gpu.shim.driver import CpuModule, schedule
+
+pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+
+N, M = 150, 301
+
+
+def machine(processors=1):
+    """The CPU in place of a device; more processors split the stream of points further."""
+    return Machine(np, CpuModule, processors)
+
+
+def square(x, y):
+    return ((x[:, None] - y) ** 2).sum(axis=-1)
+
+
+# name: (pair function, parameters from D, kernel matrix)
+KERNELS = {
+    "gaussian": (
+        lambda x, y, ell: sp.exp(-(x - y).dot(x - y) / (2 * ell**2)),
+        lambda d: {"ell": 0.7 * d**0.5},
+        lambda x, y, ell: np.exp(-square(x, y) / (2 * ell**2)),
+    ),
+    "each axis its scale": (
+        lambda x, y, ell: sp.exp(-sum(((x[k] - y[k]) / ell[k]) ** 2 for k in range(len(x))) / 2),
+        lambda d: {"ell": d**0.5 * (0.5 + np.arange(d) / d)},
+        lambda x, y, ell: np.exp(-square(x / ell, y / ell) / 2),
+    ),
+    "laplace plus polynomial": (
+        lambda x, y, a, c: (
+            sp.exp(-a * sum(sp.Abs(x[k] - y[k]) for k in range(len(x)))) + c * (x.dot(y) + 1) ** 2
+        ),
+        lambda d: {"a": 2.0 / d, "c": 0.1 / d},
+        lambda x, y, a, c: (
+            np.exp(-a * np.abs(x[:, None] - y).sum(axis=-1)) + c * (x @ y.T + 1) ** 2
+        ),
+    ),
+    "single components": (
+        lambda x, y, p: sp.cos(x[0] * y[1] - p[1] * x[1] * y[0]) + p[0] * x.dot(y) * x[0],
+        lambda d: {"p": np.array([0.2, -0.3])},
+        lambda x, y, p: (
+            np.cos(np.outer(x[:, 0], y[:, 1]) - p[1] * np.outer(x[:, 1], y[:, 0]))
+            + p[0] * (x @ y.T) * x[:, :1]
+        ),
+    ),
+    "no parameter": (
+        lambda x, y: sp.tanh(x.dot(y) / len(x)),
+        lambda d: {},
+        lambda x, y: np.tanh(x @ y.T / x.shape[1]),
+    ),
+}
+
+
+def reference(k, b, reduce):
+    """The reduction of a whole kernel matrix, with log-sum-exps."""
+    p = np.exp(k - k.max())
+    lse = np.log(p.sum(axis=1)) + k.max()
+    if reduce == "sum":
+        return k @ b, lse
+    if reduce == "logsumexp":
+        return np.log(p @ b) + k.max(), lse
+    return (p @ b) / (p.sum(axis=1) if b.ndim == 1 else p.sum(axis=1, keepdims=True)), lse
+
+
+# name, D, columns of b (0: a vector, None: no b), reduction, dtype, processors
+CASES = [
+    ("gaussian", 3, 0, "sum", np.float32, 1),
+    ("gaussian", 3, 5, "softmax", np.float32, 4),
+    ("gaussian", 1, 1, "sum", np.float64, 4),
+    ("gaussian", 2, None, "logsumexp", np.float64, 1),
+    ("gaussian", 70, 2, "sum", np.float32, 4),
+    ("gaussian", 128, 40, "softmax", np.float32, 4),
+    ("gaussian", 128, 1, "sum", np.float64, 1),
+    ("each axis its scale", 5, 3, "sum", np.float32, 4),
+    ("each axis its scale", 33, 0, "softmax", np.float64, 4),
+    ("laplace plus polynomial", 16, 0, "logsumexp", np.float32, 4),
+    ("laplace plus polynomial", 6, 33, "sum", np.float64, 1),
+    ("single components", 4, 2, "sum", np.float64, 4),
+    ("single components", 40, 1, "softmax", np.float32, 1),
+    ("no parameter", 7, 2, "softmax", np.float64, 4),
+]
+
+
+def problem(d, columns, dtype, reduce):
+    rng = np.random.default_rng(d)
+    x, y = rng.normal(size=(N, d)).astype(dtype), rng.normal(size=(M, d)).astype(dtype)
+    if columns is None:
+        return x, y, None
+    b = rng.normal(size=(M, columns) if columns else M).astype(dtype)
+    return x, y, np.abs(b) if reduce == "logsumexp" else b
+
+
+def relative(found, expected):
+    return np.abs(found - expected).max() / np.abs(expected).max()
+
+
+@pytest.mark.parametrize(("name", "d", "columns", "reduce", "dtype", "processors"), CASES)
+def test_value_and_cotangents(name, d, columns, reduce, dtype, processors):
+    f, make, matrix = KERNELS[name]
+    params = make(d)
+    x, y, b = problem(d, columns, dtype, reduce)
+    call = PairCall.make(machine(processors), f, x, y, b, reduce, params)
+    out, lse = call.forward()
+    exact = [None if a is None else a.astype(np.float64) for a in (x, y, b)]
+    weights = np.ones(M) if b is None else exact[2]
+    expected, expected_lse = reference(matrix(exact[0], exact[1], **params), weights, reduce)
+    bound = 3e-6 if dtype == np.float32 else 1e-13
+    assert out.dtype == dtype and out.shape == expected.shape
+    assert relative(out, expected) < bound
+    if reduce == "softmax":
+        assert relative(lse, expected_lse) < bound
+    out_bar = np.random.default_rng(1).normal(size=out.shape).astype(dtype)
+    found = call.backward(out, out_bar, lse)
+    wanted = pairwise_vjp(
+        f, *exact, expected, out_bar.astype(float), lse=expected_lse, reduce=reduce, params=params
+    )
+    for argument in ("x", "y") if b is None else ("x", "y", "b"):
+        bar, right = getattr(found, argument), getattr(wanted, argument)
+        assert bar.shape == right.shape and bar.dtype == dtype
+        assert relative(bar, right) < 4 * bound, argument
+    assert (found.b is None) == (b is None)
+    for parameter, right in wanted.params.items():
+        assert relative(found.params[parameter], right) < 10 * bound, parameter
+
+
+@pytest.mark.parametrize("order", ["forward", "reverse", "random"])
+def test_any_order_of_threads_gives_the_same_bits(order):
+    f, make, _ = KERNELS["gaussian"]
+    x, y, b = problem(70, 2, np.float32, "softmax")
+    call = PairCall.make(machine(4), f, x, y, b, "softmax", make(70))
+    out, lse = call.forward()
+    bars = call.backward(out, np.ones_like(out), lse)
+    with schedule(order, seed=3):
+        again, lse_again = call.forward()
+        bars_again = call.backward(out, np.ones_like(out), lse)
+    np.testing.assert_array_equal(out, again)
+    np.testing.assert_array_equal(lse, lse_again)
+    for name in ("x", "y", "b"):
+        np.testing.assert_array_equal(getattr(bars, name), getattr(bars_again, name))
+    np.testing.assert_array_equal(bars.params["ell"], bars_again.params["ell"])
+
+
+def test_two_level_sums_keep_single_precision_accurate():
+    x, y = np.zeros((1, 2), np.float32), np.zeros((100_000, 2), np.float32)
+    b = np.random.default_rng(0).uniform(0.5, 1.5, 100_000).astype(np.float32)
+    call = PairCall.make(machine(), KERNELS["gaussian"][0], x, y, b, "sum", {"ell": 1.0})
+    (found,) = call.forward()[0]
+    expected = b.astype(np.float64).sum()
+    naive = np.cumsum(b, dtype=np.float32)[-1]
+    assert abs(found - expected) < 0.1 * abs(naive - expected)
+    assert abs(found - expected) < 2e-6 * expected
+
+
+def test_empty_point_sets():
+    f = KERNELS["gaussian"][0]
+    x, y = np.zeros((3, 2)), np.zeros((0, 2))
+    call = PairCall.make(machine(), f, x, y, None, "sum", {"ell": 1.0})
+    np.testing.assert_array_equal(call.forward()[0], np.zeros(3))
+    bars = call.backward(np.zeros(3), np.ones(3), None)
+    assert bars.y.shape == (0, 2) and not bars.x.any() and bars.params["ell"] == 0
+    call = PairCall.make(machine(), f, x, y, None, "logsumexp", {"ell": 1.0})
+    assert np.isneginf(call.forward()[0]).all()
+
+
+def test_errors():
+    f = KERNELS["gaussian"][0]
+    with pytest.raises(ShapeError, match="at most 128"):
+        PairCall.make(machine(), f, *np.zeros((2, 3, 129)), None, "sum", {"ell": 1.0})
+    with pytest.raises(TypeError, match="give a number or a numpy array"):
+        PairCall.make(
+            machine(), f, *np.zeros((2, 3, 2)), None, "sum", {"ell": memory_of(np.ones(2))}
+        )
+    call = PairCall.make(machine(), f, *np.zeros((2, 3, 2)), None, "sum", {"ell": 1.0})
+    with pytest.raises(ShapeError, match=r"out_bar is float32 of shape \(3,\)"):
+        call.backward(np.zeros(3), np.zeros(3, np.float32), None)
+
+
+def memory_of(array):
+    """An array of another library, as far as shape and dtype tell."""
+
+    class Other:
+        shape, dtype, ndim = array.shape, array.dtype, array.ndim
+
+    return Other()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("name", "d", "columns", "reduce", "dtype", "processors"), CASES)
+def test_on_a_device(name, d, columns, reduce, dtype, processors):
+    import cupy
+
+    f, make, matrix = KERNELS[name]
+    params = make(d)
+    x, y, b = problem(d, columns, dtype, reduce)
+    device = [None if a is None else cupy.asarray(a) for a in (x, y, b)]
+    on_device = {n: cupy.asarray(v) if np.ndim(v) else v for n, v in params.items()}
+    out = module.pairwise(f, *device, reduce=reduce, params=on_device)
+    exact = [None if a is None else a.astype(np.float64) for a in (x, y, b)]
+    weights = np.ones(M) if b is None else exact[2]
+    expected, lse = reference(matrix(exact[0], exact[1], **params), weights, reduce)
+    bound = 3e-6 if dtype == np.float32 else 1e-13
+    assert relative(out.get(), expected) < bound
+    out_bar = np.random.default_rng(1).normal(size=out.shape).astype(dtype)
+    device_lse = cupy.asarray(lse.astype(dtype))
+    bars = [
+        module.pairwise_vjp(f, *device, out, cupy.asarray(out_bar), lse=device_lse,
+                            reduce=reduce, params=on_device)
+        for _ in range(2)
+    ]  # fmt: skip
+    wanted = pairwise_vjp(
+        f, *exact, expected, out_bar.astype(float), lse=lse, reduce=reduce, params=params
+    )
+    for argument in ("x", "y") if b is None else ("x", "y", "b"):
+        first, second = (getattr(bar, argument).get() for bar in bars)
+        np.testing.assert_array_equal(first, second)
+        assert relative(first, getattr(wanted, argument)) < 4 * bound
+    for parameter, right in wanted.params.items():
+        assert relative(bars[0].params[parameter].get(), right) < 10 * bound
+
+
+@pytest.mark.gpu
+def test_numpy_arrays_are_refused_on_the_device():
+    import cupy
+
+    x = np.zeros((3, 2), np.float32)
+    with pytest.raises(TypeError, match=r"takes cupy\.ndarray"):
+        module.pairwise(KERNELS["no parameter"][0], x, cupy.asarray(x))
