@@ -33,10 +33,10 @@ class CompiledScore:
 
     Attributes:
         score: the traced functions.
-        text: the C text; it needs prims.h before it.
+        text: the C text; it needs ``macros`` and prims.h before it.
         rows: symbols whose cotangents come back summed over keys; likewise `columns` over rows,
             `diagonals` along i − j, and `pairs` not summed.
-        macros: SCORE_ROWS and the other macros that ``text`` defines, by name.
+        macros: #define lines of SCORE_ROWS and the other traits.
         layout: the C layout of ScoreArgs.
         real: "float" or "double".
     """
@@ -47,7 +47,7 @@ class CompiledScore:
     columns: tuple[sp.Symbol, ...]
     diagonals: tuple[sp.Symbol, ...]
     pairs: tuple[sp.Symbol, ...]
-    macros: Mapping[str, int]
+    macros: str
     layout: np.dtype[Any]
     real: str
 

@@ -49,29 +49,31 @@ def score_text(score: Score, groups: Groups, style: Style) -> tuple[str, np.dtyp
         for name, symbols in zip(("row", "column", "diagonal", "pair"), groups, strict=True)
         for k, symbol in enumerate(symbols)
     ]
+    curvature = levels.split(score.curvature)
     mask = levels.split(score.mask)
     tile = _tile_functions(score, levels, style)  # may add fields: before the structs
     layout = _layout(score, style)
-    lines = [*(f"#define {name} {value}" for name, value in macros(score, groups).items()), HELPERS]
-    lines += [_args_struct(layout, score, style)]
+    lines = [HELPERS, _args_struct(layout, score, style)]
     lines += [_struct(_STRUCTS[level], levels.fields[level].values()) for level in range(3)]
     lines += [levels.fill(level) for level in range(3)]
     body = levels.pair_body([("const Real t", value)], "return t;")
     lines += [_function("Real score_mod(Real s, const ScorePair& at)", body)]
     body = levels.pair_body([("out.t", value), ("out.ds", slope), *partials], "")
     lines += [_function("void score_grad(Real s, const ScorePair& at, ScoreGrad& out)", body)]
+    body = levels.pair_body([("t", value), ("ds", slope), ("dss", curvature)], "")
+    signature = "void score_second(Real s, const ScorePair& at, Real& t, Real& ds, Real& dss)"
+    lines += [_function(signature, body)]
     body = levels.pair_body([("const bool allowed", mask)], "return allowed;")
     lines += [_function("bool mask_mod(const ScorePair& at)", body)]
     return "\n".join([*lines, *tile, ""]), layout
 
 
-def macros(score: Score, groups: Groups) -> dict[str, int]:
-    """The traits of a score that the kernels branch on."""
+def macros(score: Score, groups: Groups) -> str:
+    """The traits of a score that the kernels branch on, as #define lines."""
     sizes = zip(("ROWS", "COLUMNS", "DIAGONALS", "PAIRS"), groups, strict=True)
-    return {f"SCORE_{name}": len(symbols) for name, symbols in sizes} | {
-        "SCORE_PLAIN": int(score.value == S),
-        "SCORE_MASKED": int(score.mask != sp.true),
-    }
+    values = {name: len(symbols) for name, symbols in sizes}
+    values |= {"PLAIN": int(score.value == S), "MASKED": int(score.mask != sp.true)}
+    return "".join(f"#define SCORE_{name} {value}\n" for name, value in values.items())
 
 
 @dataclass

@@ -211,7 +211,7 @@ pair_combine_levels(const Real* parts, const Real* level_parts, Real* out, Real*
 // Rows (COLUMN false): own x, out_bar, (level, delta); stream y, b. Gives x_bar and the parameters'.
 // Columns: own y, b; stream x, out_bar, (level, delta). Gives y_bar and b_bar.
 template <bool COLUMN>
-DEVICE void pair_backward(const Real* own_points, const Real* own_payload,
+DEVICE void pair_backward(Real* tile, const Real* own_points, const Real* own_payload,
                                const Real* own_stats, const Real* stream_points,
                                const Real* stream_payload, const Real* stream_stats,
                                const Real* params, Real* point_parts, Real* other_parts, int n,
@@ -219,8 +219,6 @@ DEVICE void pair_backward(const Real* own_points, const Real* own_payload,
   const int R = BACKWARD_R, LANES = BACKWARD_LANES;
   const bool STATS = PAIR_REDUCE != 0;
   typedef Record<LANES, COLUMN && STATS> Shape;
-  DYNAMIC_SHARED(shared);
-  Real* tile = (Real*)shared;
   const int lane = threadIdx.x % LANES, column0 = blockIdx.z * PAIR_COLUMNS;
   Real p[PAIR_ENTRIES], p_bar[PAIR_ENTRIES] = {}, p_total[PAIR_ENTRIES] = {};
   Real own[R][Shape::per], payload[R][Shape::columns], level[R], delta[R];
@@ -349,12 +347,16 @@ extern "C" __global__ void __launch_bounds__(PAIR_THREADS)
 pair_backward_rows(const Real* x, const Real* y, const Real* b, const Real* out_bar,
                    const Real* stats, const Real* params, Real* x_parts, Real* entry_parts, int n,
                    int m, int columns) {
-  pair_backward<false>(x, out_bar, stats, y, b, 0, params, x_parts, entry_parts, n, m, columns);
+  DYNAMIC_SHARED(shared);
+  pair_backward<false>((Real*)shared, x, out_bar, stats, y, b, 0, params, x_parts, entry_parts, n,
+                       m, columns);
 }
 
 extern "C" __global__ void __launch_bounds__(PAIR_THREADS)
 pair_backward_columns(const Real* x, const Real* y, const Real* b, const Real* out_bar,
                       const Real* stats, const Real* params, Real* y_parts, Real* b_parts, int n,
                       int m, int columns) {
-  pair_backward<true>(y, b, 0, x, out_bar, stats, params, y_parts, b_parts, m, n, columns);
+  DYNAMIC_SHARED(shared);
+  pair_backward<true>((Real*)shared, y, b, 0, x, out_bar, stats, params, y_parts, b_parts, m, n,
+                      columns);
 }
