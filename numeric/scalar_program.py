@@ -14,7 +14,7 @@ from symad.numeric.names import Names
 from symad.numeric.printers.scalars import SCALAR_FUNCTIONS, ScalarPrinter, statement
 from symad.numeric.text import docstring, module_header, pack_text
 from symad.ops.shaping import Reshape, Stack
-from symad.ops.sources import ArrayConstant, Constant
+from symad.ops.sources import ArrayConstant, Constant, constant_value
 
 
 def packed_entries(node: Node) -> tuple[Node, ...] | None:
@@ -55,6 +55,7 @@ def print_scalar_module(
     lines = [
         *module_header(graph, imports),
         *helpers,
+        *([*printer.constants, "", ""] if printer.constants else []),
         f"def _body({signature}):",
         *(f"    {line}" for line in body),
         "",
@@ -86,6 +87,11 @@ def _body_lines(graph: Graph, printer: ScalarPrinter) -> list[str]:
 def _output_text(output: Node, printer: ScalarPrinter) -> str:
     entries = packed_entries(output)
     if entries is not None:
+        filled = [k for k, e in enumerate(entries) if constant_value(e) != 0 or isinstance(constant_value(e), bool)]
+        if len(entries) > 64 and 2 * len(filled) < len(entries):
+            where = printer.constant(f"np.array({filled}, dtype=np.intp)")
+            items = "".join(f"{printer.text[entries[k]]}, " for k in filled)
+            return f"{printer.use('pack_at')}(({items}), {where}, {tuple(output.shape)})"
         items = ", ".join(printer.text[e] for e in entries)
         return f"{printer.use('pack')}(({items},), {tuple(output.shape)})"
     if isinstance(output.op, ArrayConstant):

@@ -27,10 +27,12 @@ def select_wrt(graph: Graph, wrt: Any) -> tuple[tuple[Node, ...], bool]:
         return graph.input_nodes, False
     bare = not isinstance(wrt, (list, tuple, sympy.Tuple))
     entries = (wrt,) if bare else tuple(wrt)
-    return tuple(_input_of(graph, entry) for entry in entries), bare
+    by_symbol = dict(zip(graph.inputs, graph.input_nodes, strict=True))
+    return tuple(by_symbol[e] if isinstance(e, sympy.Basic) and e in by_symbol else _input_of(graph, e) for e in entries), bare
 
 
 def _input_of(graph: Graph, entry: Any) -> Node:
+    """The input of a name or position, or an error."""
     symbols = graph.inputs
     if isinstance(entry, int) and not isinstance(entry, bool):
         if -len(symbols) <= entry < len(symbols):
@@ -41,10 +43,6 @@ def _input_of(graph: Graph, entry: Any) -> Node:
             raise DerivativeError(f"wrt={entry!r} names {len(hits)} inputs of {graph.name}; give the symbol itself")
         if hits:
             return graph.input_nodes[hits[0]]
-    else:
-        for k, symbol in enumerate(symbols):
-            if symbol == entry:
-                return graph.input_nodes[k]
     names = ", ".join(map(str, symbols))
     raise DerivativeError(f"wrt={entry!r} is not an input of {graph.name}; its inputs are {names}")
 

@@ -70,6 +70,7 @@ SCALAR_FUNCTIONS: dict[str, tuple[str, str]] = {
     "logical_not": ("_not", "np.logical_not"),
     "logical_xor": ("_xor", "_xor_of_arrays"),
     "pack": ("_pack", "_pack_arrays"),
+    "pack_at": ("_pack_at", "_pack_arrays_at"),
     "array": ("np.array", "np.array"),
     "nan": ("math.nan", "np.nan"),
 }
@@ -172,6 +173,19 @@ HELPERS: dict[str, str] = {
     parts = np.broadcast_arrays(*entries)
     return np.stack(parts, axis=-1).reshape(parts[0].shape + shape)
 """,
+    "_pack_at": """def _pack_at(entries, positions, shape):
+    packed = np.zeros(math.prod(shape))
+    packed[positions] = entries
+    return packed.reshape(shape)
+""",
+    "_pack_arrays_at": """def _pack_arrays_at(entries, positions, shape):
+    if not entries:
+        return np.zeros(shape)
+    parts = np.stack(np.broadcast_arrays(*entries), axis=-1)
+    packed = np.zeros((*parts.shape[:-1], math.prod(shape)), dtype=parts.dtype)
+    packed[..., positions] = parts
+    return packed.reshape(parts.shape[:-1] + shape)
+""",
 }
 
 
@@ -185,6 +199,7 @@ class ScalarPrinter:
         self.bindings: dict[str, tuple[str, str]] = {}
         self.helper_sources: dict[str, str] = {}
         self.imports: set[str] = {"import types", "import math", "import numpy as np"}
+        self.constants: list[str] = []
         self._serial = 0
         self._names_of_heads: dict[Any, str] = {}
 
@@ -195,6 +210,13 @@ class ScalarPrinter:
             name = f"v{self._serial}"
             if name not in self.names.taken:
                 return name
+
+    def constant(self, text: str) -> str:
+        """A module-level constant; its name, bound for floats and arrays alike."""
+        name = f"constant_{len(self.constants) + 1}"
+        self.constants.append(f"_{name} = {text}")
+        self.bindings[name] = (f"_{name}", f"_{name}")
+        return name
 
     def use(self, name: str) -> str:
         """Note that the body uses a function of `SCALAR_FUNCTIONS`; its name."""

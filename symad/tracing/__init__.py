@@ -73,7 +73,8 @@ def _trace_sympy(f: Any, first: tuple[Any, ...], complete: bool) -> Graph:
     for symbol in leading:
         if symbol in dims:
             raise TraceError(f"{symbol} is a dimension: it is bound by the arrays given and is never an input")
-    others = [s for s in found.symbols if s not in dims and s not in leading]
+    given = set(leading)
+    others = [s for s in found.symbols if s not in dims and s not in given]
     others.sort(key=_input_order)
     if complete and others:
         names = ", ".join(map(str, others))

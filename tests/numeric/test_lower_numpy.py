@@ -288,3 +288,18 @@ def test_every_op_lowers(node: object) -> None:
     if "Dimension" in {type(k.op).__name__ for k in topological([node])}:  # type: ignore[list-item]
         return  # its symbol is bound by arrays that this example does not have
     assert np.allclose(lower(graph)(*values), graph(*values), rtol=1e-12, equal_nan=True)
+
+
+def test_mostly_zero_results_are_written_where_they_are() -> None:
+    xs = sp.symbols("x0:12")
+    f = sp.Add(*[(xs[i + 1] - xs[i] ** 2) ** 2 for i in range(11)])
+    graph = symad.hessian(f, xs)
+    kernel = lower(graph)
+    values = np.linspace(0.5, 1.5, 12)
+    assert np.allclose(kernel(*values.tolist()), graph(*values), rtol=1e-13)
+    batch = np.stack([values, values + 1])
+    assert np.allclose(kernel(*batch.T)[1], graph(*(values + 1)), rtol=1e-13)
+    assert "pack_at" in kernel.source
+    empty = lower(symad.hessian(sp.Add(*xs), xs))
+    assert np.array_equal(empty(*values.tolist()), np.zeros((12, 12)))
+    assert np.array_equal(empty(*batch.T), np.zeros((2, 12, 12)))
