@@ -103,7 +103,11 @@ def cold(call: str) -> float:
     """The first call in a fresh process, imports and building of the expression excluded."""
     code = f"import bench_scalar as b; run = b.{call}; print(b.seconds(run))"
     here = Path(__file__).resolve().parent
-    return float(subprocess.run([sys.executable, "-c", code], cwd=here, capture_output=True, text=True, check=True).stdout)
+    return float(
+        subprocess.run(
+            [sys.executable, "-c", code], cwd=here, capture_output=True, text=True, check=True
+        ).stdout
+    )
 
 
 def show(value: float | None, limit: float) -> str:
@@ -113,16 +117,36 @@ def show(value: float | None, limit: float) -> str:
 
 def table_of_cases(limit: float) -> Table:
     """One row a case."""
-    table = Table("case", "result", "symad cold", "symad warm", "SymPy", "ratio", title="expression to callable")
+    table = Table(
+        "case",
+        "result",
+        "symad cold",
+        "symad warm",
+        "SymPy",
+        "ratio",
+        title="expression to callable",
+    )
     rows = [(name, 1) for name in cases.CASES] + [("arm", 2), ("rosenbrock 100", 2)]
     for name, order in rows:
         what = "gradient" if order == 1 else "gradient + Hessian"
         mine, theirs = warm(ours(name, order)), within(by_sympy, (name, order), limit)
-        table.add_row(name, what, show(cold(f"ours({name!r}, {order})"), limit), show(mine, limit), *_against(mine, theirs, limit))
+        table.add_row(
+            name,
+            what,
+            show(cold(f"ours({name!r}, {order})"), limit),
+            show(mine, limit),
+            *_against(mine, theirs, limit),
+        )
     for n in (2, 4, 6, 8, 10):
         mine, theirs = warm(pendulum_ours(n)), within(pendulum_sympy, (n,), limit)
         first = cold(f"pendulum_ours({n})")
-        table.add_row(f"pendulum {n}", "Jacobian", show(first, limit), show(mine, limit), *_against(mine, theirs, limit))
+        table.add_row(
+            f"pendulum {n}",
+            "Jacobian",
+            show(first, limit),
+            show(mine, limit),
+            *_against(mine, theirs, limit),
+        )
     return table
 
 
@@ -142,18 +166,24 @@ HARD = {
 
 def table_of_hard_expressions() -> Table:
     """Expressions on which SymPy's own diff does not end."""
-    table = Table("expression", "distinct nodes", "gradient callable", title="where SymPy's diff does not end")
+    table = Table(
+        "expression", "distinct nodes", "gradient callable", title="where SymPy's diff does not end"
+    )
     for name, make in HARD.items():
         expression, symbols = make()
         packed = len(symbols) > 200
-        taken = seconds(lambda e=expression, s=symbols, p=packed: lower(symad.gradient(e, s), packed=p))
+        taken = seconds(
+            lambda e=expression, s=symbols, p=packed: lower(symad.gradient(e, s), packed=p)
+        )
         table.add_row(name, str(len(symad.trace(expression, symbols).nodes)), f"{taken:.2f} s")
     return table
 
 
 def growth(path: str | None) -> Table:
     """Time against the number of distinct nodes, over three decades."""
-    table = Table("chained Rosenbrock n", "nodes", "gradient callable", "µs per node", title="linear growth")
+    table = Table(
+        "chained Rosenbrock n", "nodes", "gradient callable", "µs per node", title="linear growth"
+    )
     points = []
     for n in (12, 40, 125, 400, 1250, 4000, 12500):
         expression, symbols = cases.rosenbrock(n)
@@ -175,7 +205,9 @@ def _plot(points: list[tuple[int, float]], path: str) -> None:
     figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
     nodes, taken = zip(*points, strict=True)
     axes.loglog(nodes, taken, "o-", label="symad: expression to gradient callable")
-    axes.loglog(nodes, [taken[-1] * k / nodes[-1] for k in nodes], "--", color="0.6", label="linear")
+    axes.loglog(
+        nodes, [taken[-1] * k / nodes[-1] for k in nodes], "--", color="0.6", label="linear"
+    )
     axes.set_xlabel("distinct nodes of the expression")
     axes.set_ylabel("seconds")
     axes.legend(frameon=False)
@@ -185,13 +217,19 @@ def _plot(points: list[tuple[int, float]], path: str) -> None:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--limit", type=float, default=20, help="seconds after which SymPy is stopped")
+    parser.add_argument(
+        "--limit", type=float, default=20, help="seconds after which SymPy is stopped"
+    )
     parser.add_argument("--plot", help="write the growth plot here")
     options = parser.parse_args()
     console = Console(width=110)
     names = ("symad", "sympy", "numpy")
-    versions = ", ".join(f"{name} {symad.__version__ if name == 'symad' else version(name)}" for name in names)
-    console.print(f"Python {platform.python_version()}, {versions}, {platform.machine()}, {time.strftime('%Y-%m-%d')}")
+    versions = ", ".join(
+        f"{name} {symad.__version__ if name == 'symad' else version(name)}" for name in names
+    )
+    console.print(
+        f"Python {platform.python_version()}, {versions}, {platform.machine()}, {time.strftime('%Y-%m-%d')}"
+    )
     console.print(table_of_cases(options.limit))
     console.print(table_of_hard_expressions())
     console.print(growth(options.plot))

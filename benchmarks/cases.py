@@ -77,7 +77,10 @@ def lstm(steps: int = 8, hidden: int = 4, inputs: int = 2) -> Case:
 
     with sp.evaluate(False):
         w = {
-            gate: [[weight(f"w{gate}{i}_{j}") for j in range(hidden + inputs)] for i in range(hidden)] for gate in "ifgo"
+            gate: [
+                [weight(f"w{gate}{i}_{j}") for j in range(hidden + inputs)] for i in range(hidden)
+            ]
+            for gate in "ifgo"
         }
         b = {gate: [weight(f"b{gate}{i}") for i in range(hidden)] for gate in "ifgo"}
         v, c0 = [weight(f"v{i}") for i in range(hidden)], weight("c0")
@@ -93,7 +96,9 @@ def lstm(steps: int = 8, hidden: int = 4, inputs: int = 2) -> Case:
 
             gates = {name: [gate(name, i) for i in range(hidden)] for name in "ifgo"}
             c = [
-                gates["i"][i] * gates["g"][i] if c[i] == 0 else gates["f"][i] * c[i] + gates["i"][i] * gates["g"][i]
+                gates["i"][i] * gates["g"][i]
+                if c[i] == 0
+                else gates["f"][i] * c[i] + gates["i"][i] * gates["g"][i]
                 for i in range(hidden)
             ]
             h = [gates["o"][i] * sp.tanh(c[i]) for i in range(hidden)]
@@ -118,7 +123,10 @@ def mlp() -> Case:
         for sample, target in zip(samples, targets, strict=True):
             state: list[Any] = [sp.Float(s) for s in sample]
             for (w, b), squash in ((first, True), (second, True), (third, False)):
-                z = [sp.Add(*[w[i][j] * state[j] for j in range(len(state))], b[i]) for i in range(len(b))]
+                z = [
+                    sp.Add(*[w[i][j] * state[j] for j in range(len(state))], b[i])
+                    for i in range(len(b))
+                ]
                 state = [sp.tanh(value) for value in z] if squash else z
             losses.append((state[0] - sp.Float(target)) ** 2)
         return sp.Add(*losses) / 8, weights

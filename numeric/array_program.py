@@ -84,7 +84,11 @@ class ArrayPrinter:
     def constant_array(self, array: np.ndarray[Any, Any]) -> str:
         """A module-level constant array; its name."""
         name = self.names.unique(f"constant_{len(self.constants) + 1}")
-        dtype = f"{self.np}.{self.dtype}" if array.dtype.kind == "f" else f"{self.np}.{array.dtype.name}"
+        dtype = (
+            f"{self.np}.{self.dtype}"
+            if array.dtype.kind == "f"
+            else f"{self.np}.{array.dtype.name}"
+        )
         if array.dtype.kind == "b":
             dtype = "bool"
         self.constants.append(f"{name} = {self.np}.array({array.tolist()}, dtype={dtype})")
@@ -115,7 +119,9 @@ def dim_text(dim: Any, names: dict[Any, str]) -> str:
     raise LoweringError(f"the dimension {dim} has no form in generated code")
 
 
-def print_array_module(graph: Graph, library: ArrayLibrary, dtype: str, packed: bool) -> tuple[str, str]:
+def print_array_module(
+    graph: Graph, library: ArrayLibrary, dtype: str, packed: bool
+) -> tuple[str, str]:
     """The entry point's name and the source of the module."""
     printer = ArrayPrinter(graph, library, dtype)
     entry = printer.names.unique(graph.name)
@@ -126,7 +132,11 @@ def print_array_module(graph: Graph, library: ArrayLibrary, dtype: str, packed: 
     signature = "packed" if packed else ", ".join(inputs)
     if packed and dim_symbols([d for node in graph.input_nodes for d in node.shape]):
         signature += "".join(f", {printer.symbols[s]}" for s in sorted(graph.dims, key=str))
-    helpers = [line for source in printer.helpers.values() for line in [*source.rstrip().split("\n"), "", ""]]
+    helpers = [
+        line
+        for source in printer.helpers.values()
+        for line in [*source.rstrip().split("\n"), "", ""]
+    ]
     lines = [
         *module_header(graph, printer.imports),
         *helpers,
@@ -146,7 +156,9 @@ def _flat_result(values: Sequence[str], printer: ArrayPrinter) -> str:
     return f"{np_}.concatenate([{', '.join(f'{np_}.ravel({v})' for v in values)}])"
 
 
-def _unpack_lines(graph: Graph, printer: ArrayPrinter, inputs: Sequence[str], packed: bool) -> list[str]:
+def _unpack_lines(
+    graph: Graph, printer: ArrayPrinter, inputs: Sequence[str], packed: bool
+) -> list[str]:
     """Convert the inputs, bind the dimension symbols, check the shapes."""
     np_, lines = printer.np, []
     if packed:
@@ -154,7 +166,11 @@ def _unpack_lines(graph: Graph, printer: ArrayPrinter, inputs: Sequence[str], pa
         offset = "0"
         for name, node in zip(inputs, graph.input_nodes, strict=True):
             count = "*".join([f"({printer.dim(d)})" for d in node.shape]) or "1"
-            piece = f"packed[{offset}:{offset} + {count}].reshape({printer.dims(node.shape)})" if node.shape else f"packed[{offset}]"
+            piece = (
+                f"packed[{offset}:{offset} + {count}].reshape({printer.dims(node.shape)})"
+                if node.shape
+                else f"packed[{offset}]"
+            )
             lines.append(f"{name} = {piece}")
             offset = f"{offset} + {count}"
         lines += [
@@ -199,14 +215,18 @@ def _shape_checks(graph: Graph, printer: ArrayPrinter, inputs: Sequence[str]) ->
     return lines
 
 
-def _solve_dim(graph: Graph, printer: ArrayPrinter, inputs: Sequence[str], symbol: Any) -> list[str]:
+def _solve_dim(
+    graph: Graph, printer: ArrayPrinter, inputs: Sequence[str], symbol: Any
+) -> list[str]:
     """Bind a symbol that stands only inside a linear expression such as 2*n + 1."""
     for name, node in zip(inputs, graph.input_nodes, strict=True):
         for axis, dim in enumerate(node.shape):
             if not isinstance(dim, int) and dim.free_symbols == {symbol}:
                 slope, offset = dim.coeff(symbol, 1), dim.coeff(symbol, 0)
                 if slope.is_Integer and offset.is_Integer and slope:
-                    return [f"{printer.symbols[symbol]} = ({name}.shape[{axis}] - {int(offset)})//{int(slope)}"]
+                    return [
+                        f"{printer.symbols[symbol]} = ({name}.shape[{axis}] - {int(offset)})//{int(slope)}"
+                    ]
     raise LoweringError(f"no input fixes the dimension {symbol}")
 
 
@@ -229,4 +249,3 @@ def _statements(graph: Graph, printer: ArrayPrinter) -> list[str]:
         lines.append(f"{name} = {expression}")
         printer.text[node] = name
     return lines
-

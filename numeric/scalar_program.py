@@ -8,6 +8,7 @@ nan; such points go to the NumPy binding, so the results always have NumPy's sem
 from __future__ import annotations
 
 from collections.abc import Sequence
+
 from symad.graph import Graph, Node, topological
 from symad.numeric.backends import Backend
 from symad.numeric.names import Names
@@ -87,7 +88,11 @@ def _body_lines(graph: Graph, printer: ScalarPrinter) -> list[str]:
 def _output_text(output: Node, printer: ScalarPrinter) -> str:
     entries = packed_entries(output)
     if entries is not None:
-        filled = [k for k, e in enumerate(entries) if constant_value(e) != 0 or isinstance(constant_value(e), bool)]
+        filled = [
+            k
+            for k, e in enumerate(entries)
+            if constant_value(e) != 0 or isinstance(constant_value(e), bool)
+        ]
         if len(entries) > 64 and 2 * len(filled) < len(entries):
             where = printer.constant(f"np.array({filled}, dtype=np.intp)")
             items = "".join(f"{printer.text[entries[k]]}, " for k in filled)
@@ -191,4 +196,3 @@ def _call_lines(dtype: str, ranks: tuple[int, ...]) -> list[str]:
         "",
         "",
     ]
-

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from symad import errors
 from symad.batching import vmap
 from symad.cost import flops, live_memory, memory
 from symad.dual import Dual
-from symad import errors
+from symad.forward import pushforward
 from symad.graph import Graph
 from symad.hessian import hessian, hvp
-from symad.joining import join
 from symad.jacobian import gradient, jacobian
-from symad.forward import pushforward
+from symad.joining import join
 from symad.reverse import pullback, value_and_gradient
 from symad.tracing import to_sympy, trace
 

@@ -19,7 +19,9 @@ from symad.selecting import symbol_like
 from symad.tracing import as_graph
 
 
-def batch_outputs(outputs: Sequence[Node], replaced: Mapping[Node, Node], count: Dim) -> tuple[Node, ...]:
+def batch_outputs(
+    outputs: Sequence[Node], replaced: Mapping[Node, Node], count: Dim
+) -> tuple[Node, ...]:
     """The outputs with a leading axis of length ``count``.
 
     Args:
@@ -54,10 +56,18 @@ def vmap(f: Any, in_axes: Any = 0) -> Graph:
         A graph whose batched inputs have one more axis, of a length that the arrays given fix.
     """
     graph = as_graph(f)
-    axes = (in_axes,) * len(graph.input_nodes) if isinstance(in_axes, (int, type(None))) else tuple(in_axes)
+    axes = (
+        (in_axes,) * len(graph.input_nodes)
+        if isinstance(in_axes, (int, type(None)))
+        else tuple(in_axes)
+    )
     if len(axes) != len(graph.input_nodes):
-        raise ShapeError(f"in_axes has {len(axes)} entries, but {graph.name} has {len(graph.input_nodes)} inputs")
-    count = sympy.Symbol(_free_name({str(s) for s in (*graph.inputs, *graph.dims)}), integer=True, positive=True)
+        raise ShapeError(
+            f"in_axes has {len(axes)} entries, but {graph.name} has {len(graph.input_nodes)} inputs"
+        )
+    count = sympy.Symbol(
+        _free_name({str(s) for s in (*graph.inputs, *graph.dims)}), integer=True, positive=True
+    )
     inputs, replaced = [], {}
     for node, axis in zip(graph.input_nodes, axes, strict=True):
         if axis is None:
@@ -74,4 +84,6 @@ def vmap(f: Any, in_axes: Any = 0) -> Graph:
 
 
 def _free_name(taken: set[str]) -> str:
-    return next(name for name in ("B", "batch", *(f"batch{k}" for k in range(1000))) if name not in taken)
+    return next(
+        name for name in ("B", "batch", *(f"batch{k}" for k in range(1000))) if name not in taken
+    )

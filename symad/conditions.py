@@ -51,7 +51,9 @@ def _through(node: Node, position: int, arg: Node, condition: Node | None) -> No
         condition = branch if condition is None else logic("and", condition, branch)
     if condition is None:
         return None
-    fits = not condition.shape or (isinstance(node.op, ElementwiseOp) and len(arg.shape) == len(condition.shape))
+    fits = not condition.shape or (
+        isinstance(node.op, ElementwiseOp) and len(arg.shape) == len(condition.shape)
+    )
     return condition if fits else None
 
 

@@ -53,9 +53,7 @@ def as_value(value: Any, symbol: Any) -> Any:
         value = float(value)
     if isinstance(value, Dual):
         value = as_input(value)
-    if isinstance(value, sympy.MatrixBase):
-        value = np.array(value.tolist(), dtype=object)
-    elif isinstance(value, sympy.NDimArray):
+    if isinstance(value, sympy.MatrixBase) or isinstance(value, sympy.NDimArray):
         value = np.array(value.tolist(), dtype=object)
     elif isinstance(value, (list, tuple)):
         value = np.asarray(value)
@@ -63,13 +61,21 @@ def as_value(value: Any, symbol: Any) -> Any:
         if value.dtype.kind in "bui":
             value = value.astype(np.float64)
         elif value.dtype.kind not in "fO":
-            raise EvaluationError(f"{symbol} was given an array of dtype {value.dtype}; give real numbers")
-        elif value.dtype == object and any(isinstance(v, (str, bytes, complex)) or v is None for v in value.flat):
-            raise EvaluationError(f"{symbol} was given an array with entries that are no real numbers")
+            raise EvaluationError(
+                f"{symbol} was given an array of dtype {value.dtype}; give real numbers"
+            )
+        elif value.dtype == object and any(
+            isinstance(v, (str, bytes, complex)) or v is None for v in value.flat
+        ):
+            raise EvaluationError(
+                f"{symbol} was given an array with entries that are no real numbers"
+            )
         if value.ndim == 0:
             value = value[()]
     elif isinstance(value, (str, bytes, complex, np.complexfloating)) or value is None:
-        raise EvaluationError(f"{symbol} was given {value!r}; give a real number or an array of real numbers")
+        raise EvaluationError(
+            f"{symbol} was given {value!r}; give a real number or an array of real numbers"
+        )
     if getattr(symbol, "is_integer", False) and isinstance(value, (float, np.ndarray)):
         numbers = np.asarray(value)
         if numbers.dtype != object and np.any(numbers != np.floor(numbers)):
@@ -82,7 +88,9 @@ def _call_batch(graph: Graph, values: list[Any]) -> Any:
     from symad.batching import batch_outputs
     from symad.ops.sources import input_node
 
-    common = np.broadcast_shapes(*[np.shape(v) if isinstance(v, np.ndarray) else () for v in values])
+    common = np.broadcast_shapes(
+        *[np.shape(v) if isinstance(v, np.ndarray) else () for v in values]
+    )
     count = int(np.prod(common))
     point: dict[Node, Any] = {}
     replaced: dict[Node, Node] = {}
@@ -128,7 +136,9 @@ def _known(value: Any, domain: Domain) -> Any:
     if value.dtype == bool:
         return value
     if domain is FLOATS:
-        return value.astype(np.float64) if value.dtype.kind in "iu" else value  # integers would overflow
+        return (
+            value.astype(np.float64) if value.dtype.kind in "iu" else value
+        )  # integers would overflow
     return np.frompyfunc(lambda v: domain.number(v), 1, 1)(value.astype(object))
 
 

@@ -262,7 +262,10 @@ class Graph(metaclass=Interned):
 def bind_op(op: Op, values: Mapping[Any, int]) -> Op:
     """An op with dimension symbols replaced by numbers in all its fields."""
     old = [getattr(op, f.name) for f in fields(op)]
-    new = [bind(value, values) if f.name in DIM_FIELDS else value for f, value in zip(fields(op), old, strict=True)]
+    new = [
+        bind(value, values) if f.name in DIM_FIELDS else value
+        for f, value in zip(fields(op), old, strict=True)
+    ]
     return op if old == new else type(op)(*new)
 
 

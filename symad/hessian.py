@@ -28,11 +28,18 @@ from symad.seeding import Descent, blocks_of, flat_columns, pack_matrix, through
 from symad.selecting import input_names, scalar_output, select_wrt, tangent_inputs
 from symad.tracing import as_graph
 
-MODES = ("forward-over-reverse", "reverse-over-forward", "reverse-over-reverse", "forward-over-forward")
+MODES = (
+    "forward-over-reverse",
+    "reverse-over-forward",
+    "reverse-over-reverse",
+    "forward-over-forward",
+)
 
 
 @without_collecting
-def hessian(f: Any, wrt: Any = None, mode: str = "forward-over-reverse", sparse: bool = False) -> Graph:
+def hessian(
+    f: Any, wrt: Any = None, mode: str = "forward-over-reverse", sparse: bool = False
+) -> Graph:
     """The Hessian of a scalar function: one N×N array over all ``wrt`` elements, flattened in order.
 
     Args:
@@ -49,7 +56,7 @@ def hessian(f: Any, wrt: Any = None, mode: str = "forward-over-reverse", sparse:
     if sparse:
         from symad.sparsity.derivatives import sparse_hessian
 
-        return sparse_hessian(graph, wrt, mode)  # type: ignore[no-any-return]
+        return sparse_hessian(graph, wrt, mode)
     nodes, _ = select_wrt(graph, wrt)
     value = scalar_output(graph, "a Hessian")
     matrix = hessian_node(value, nodes, mode)
@@ -88,7 +95,9 @@ def _reverse_over_forward(value: Node, wrt: Sequence[Node]) -> Node:
     return concatenate(rows_of_blocks, 0)
 
 
-def _directional_gradient(value: Node, wrt: Sequence[Node], dots: dict[Node, Tangent]) -> list[Tangent]:
+def _directional_gradient(
+    value: Node, wrt: Sequence[Node], dots: dict[Node, Tangent]
+) -> list[Tangent]:
     (value_dot,) = push([value], dots)
     return pull([value_dot], [constant(1)], wrt)
 

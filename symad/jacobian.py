@@ -77,7 +77,7 @@ def jacobian(f: Any, wrt: Any = None, mode: str = "auto", sparse: bool = False) 
     if sparse:
         from symad.sparsity.derivatives import sparse_jacobian
 
-        return sparse_jacobian(graph, wrt, mode)  # type: ignore[no-any-return]
+        return sparse_jacobian(graph, wrt, mode)
     nodes, _ = select_wrt(graph, wrt)
     chosen, report = _choose_mode(mode, total_size(graph.output_nodes), total_size(nodes))
     build = forward_jacobian if chosen == "forward" else reverse_jacobian
@@ -133,4 +133,3 @@ def reverse_jacobian(outputs: Sequence[Node], wrt: Sequence[Node]) -> Node:
 
         rows.append(flat_columns(through_lanes(pulled, block), wrt, block.total))
     return concatenate(rows, 0)
-

@@ -13,18 +13,36 @@ Signatures use plain classes only, so that plum can cache every lookup.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from plum import Dispatcher
 
 from symad.graph import Node, Op
 
-dispatch = Dispatcher()
+_dispatcher = Dispatcher()
+
+Rule = TypeVar("Rule", bound=Callable[..., Any])
+
+
+class Question(Protocol):
+    """A generic function, as the type checker sees it; plum's own type says less."""
+
+    def __call__(self, *args: Any) -> Any:
+        """The answer for these arguments."""
+
+    def dispatch(self, rule: Rule) -> Rule:
+        """Register an answer; its annotations say for which classes."""
+
+
+def question(declared: Callable[..., Any]) -> Question:
+    """Declare a generic function; its docstring is the question."""
+    made: Question = _dispatcher.abstract(declared)  # type: ignore[assignment]
+    return made
 
 # For the type checker these are parametrised. Plum sees Any: it dispatches on the op alone, keeps its
 # cache, and converts no return values.
 if TYPE_CHECKING:
-    from symad.graph import Tangent
+    from symad.graph import Tangent as Tangent
 
     Nodes = tuple[Node, ...]
     Tangents = tuple[Tangent, ...]
@@ -36,8 +54,8 @@ else:
     Nodes = Tangents = Tangent = Flags = Values = Forms = Shapes = Any
 
 
-@dispatch.abstract
-def jvp(op: Op, y: Node, tangents: Tangents) -> Tangent:
+@question
+def jvp(op: Op, y: Node, tangents: Tangents) -> Any:
     """The tangent of ``y = op(x_1, ..., x_k)``: y_dot = Σ_i (∂op/∂x_i) x_i_dot.
 
     ``y.args`` are the primals x_i; ``tangents`` has for each a node of the same shape, or ``ZERO``.
@@ -45,8 +63,8 @@ def jvp(op: Op, y: Node, tangents: Tangents) -> Tangent:
     """
 
 
-@dispatch.abstract
-def transpose(op: Op, y: Node, y_bar: Node, linear: Flags) -> Tangents:
+@question
+def transpose(op: Op, y: Node, y_bar: Node, linear: Flags) -> Any:
     """The cotangents of the arguments in which ``y = op(...)`` is linear.
 
     ``linear[i]`` says that argument i is to be transposed; the op is linear in those jointly or one
@@ -55,15 +73,15 @@ def transpose(op: Op, y: Node, y_bar: Node, linear: Flags) -> Tangents:
     """
 
 
-@dispatch.abstract
-def batch(op: Op, args: Nodes, batched: Flags, count: Any) -> Node:
+@question
+def batch(op: Op, args: Nodes, batched: Flags, count: Any) -> Any:
     """``op`` applied along a new leading axis of length ``count``.
 
     ``args[i]`` carries the leading axis where ``batched[i]``; the answer carries it.
     """
 
 
-@dispatch.abstract
+@question
 def evaluate(op: Op, values: Values) -> Any:
     """The value of the op on numbers or arrays: floats, Fractions, mpmath, SymPy, Dual.
 
@@ -72,22 +90,22 @@ def evaluate(op: Op, values: Values) -> Any:
     """
 
 
-@dispatch.abstract
+@question
 def sympy_form(op: Op, y: Node, forms: Forms) -> Any:
     """The SymPy expression of ``y``, from the expressions of its arguments."""
 
 
-@dispatch.abstract
+@question
 def flops(op: Op, y: Node) -> Any:
     """Floating-point operations of one evaluation: add, multiply or function count 1 each."""
 
 
-@dispatch.abstract
+@question
 def definition(op: Op, y: Node) -> Any:
     """The node that ``y`` stands for, written in primitives; None when ``y`` is a primitive."""
 
 
-@dispatch.abstract
+@question
 def sparsity(op: Op, y: Node, patterns: Tangents) -> Any:
     """The boolean dependency pattern (size of y, inputs) of a linear op's value.
 

@@ -16,7 +16,17 @@ from symad.dims import Dim, plus, size
 from symad.forward import push_along
 from symad.graph import ZERO, Node, Tangent, topological
 from symad.ops.contraction import permute
-from symad.ops.shaping import Reshape, Stack, broadcast_axes, broadcast_to, concatenate, pack_scalars, reshape, slice_axis, take
+from symad.ops.shaping import (
+    Reshape,
+    Stack,
+    broadcast_axes,
+    broadcast_to,
+    concatenate,
+    pack_scalars,
+    reshape,
+    slice_axis,
+    take,
+)
 from symad.ops.sources import constant, eye
 from symad.reverse import fresh_seed, pull
 
@@ -181,7 +191,9 @@ def flat_columns(results: Sequence[Tangent], like: Sequence[Node], count: Dim) -
     parts = []
     for result, node in zip(results, like, strict=True):
         wide = (count, size(node.shape))
-        parts.append(reshape(result, wide) if isinstance(result, Node) else broadcast_to(constant(0), wide))
+        parts.append(
+            reshape(result, wide) if isinstance(result, Node) else broadcast_to(constant(0), wide)
+        )
     return concatenate(parts, 1)
 
 

@@ -28,7 +28,10 @@ def select_wrt(graph: Graph, wrt: Any) -> tuple[tuple[Node, ...], bool]:
     bare = not isinstance(wrt, (list, tuple, sympy.Tuple))
     entries = (wrt,) if bare else tuple(wrt)
     by_symbol = dict(zip(graph.inputs, graph.input_nodes, strict=True))
-    return tuple(by_symbol[e] if isinstance(e, sympy.Basic) and e in by_symbol else _input_of(graph, e) for e in entries), bare
+    return tuple(
+        by_symbol[e] if isinstance(e, sympy.Basic) and e in by_symbol else _input_of(graph, e)
+        for e in entries
+    ), bare
 
 
 def _input_of(graph: Graph, entry: Any) -> Node:
@@ -40,7 +43,9 @@ def _input_of(graph: Graph, entry: Any) -> Node:
     elif isinstance(entry, str):
         hits = [k for k, s in enumerate(symbols) if str(s) == entry]
         if len(hits) > 1:
-            raise DerivativeError(f"wrt={entry!r} names {len(hits)} inputs of {graph.name}; give the symbol itself")
+            raise DerivativeError(
+                f"wrt={entry!r} names {len(hits)} inputs of {graph.name}; give the symbol itself"
+            )
         if hits:
             return graph.input_nodes[hits[0]]
     names = ", ".join(map(str, symbols))

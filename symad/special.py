@@ -221,3 +221,27 @@ def lambertw(x: Any, branch: Any = 0) -> Any:
 
     w = complex_lambertw(x, np.asarray(branch, dtype=int)[()])
     return np.where(np.abs(w.imag) > 0, np.nan, w.real)[()]
+
+
+def softplus(x: Any) -> Any:
+    """log(1 + exp(x)), without overflow."""
+    return np.logaddexp(0.0, x)
+
+
+def relu(x: Any) -> Any:
+    """max(x, 0)."""
+    return np.maximum(x, 0.0)
+
+
+def silu(x: Any) -> Any:
+    """X/(1 + exp(−x))."""
+    from scipy.special import expit
+
+    return x * expit(x)
+
+
+def gelu(x: Any) -> Any:
+    """X erfc(−x/√2)/2: accurate also where 1 + erf would cancel."""
+    from scipy.special import erfc
+
+    return 0.5 * x * erfc(-np.asarray(x) * 0.7071067811865476)

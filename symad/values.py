@@ -75,7 +75,7 @@ def mpmath_function(head: Any) -> Callable[..., Any]:
         found: Callable[..., Any] = getattr(mpmath, name)
         return found
     if hasattr(head, "_imp_"):
-        return head._imp_  # type: ignore[no-any-return]
+        return head._imp_
 
     def through_sympy(*values: Any) -> Any:
         result = head(*[sympy.Float(v, mpmath.mp.dps) for v in values]).evalf(mpmath.mp.dps)
@@ -189,7 +189,11 @@ class Fractions(Domain):
             return Undefined(f"{value} is not rational")
         if isinstance(value, float) and not np.isfinite(value):
             return Undefined("no branch of a Piecewise holds")
-        return Fraction(sympy.Rational(value).p, sympy.Rational(value).q) if isinstance(value, sympy.Basic) else Fraction(value)
+        return (
+            Fraction(sympy.Rational(value).p, sympy.Rational(value).q)
+            if isinstance(value, sympy.Basic)
+            else Fraction(value)
+        )
 
     def apply(self, head: Any, *values: Any) -> Any:
         """Exact where SymPy finds a rational value."""

@@ -32,7 +32,7 @@ from symad.ops.contraction import Einsum
 from symad.ops.elementwise import Apply, apply
 from symad.ops.reduction import extreme, keep_axes
 from symad.ops.sources import constant, constant_value
-from symad.questions import Nodes, dispatch
+from symad.questions import Nodes, question
 
 
 def stabilize(graph: Graph) -> Graph:
@@ -48,7 +48,7 @@ def _stable_node(node: Node, args: Nodes) -> Node:
     return node if args == node.args else Node.of(node.op, args)
 
 
-@dispatch.abstract
+@question
 def stable(op: Op, args: Nodes) -> Any:
     """A numerically better node for ``op(*args)``, or None."""
 
@@ -145,7 +145,7 @@ def _difference(plus: Node, minus: Node) -> Node | None:
     if _is_square(plus) and _is_square(minus):
         a, b = plus.args[0], minus.args[0]
         return mul(sub(a, b), add(a, b))
-    if _is_root(plus) and _is_root(minus) or _is_root(plus) and constant_value(minus) == 1:
+    if (_is_root(plus) and _is_root(minus)) or (_is_root(plus) and constant_value(minus) == 1):
         return _root_difference(plus, minus)
     return None
 
@@ -195,4 +195,3 @@ def _logistic(u: Node) -> Node:
     """σ(u) = (1 + tanh(u/2))/2."""
     half = constant(Fraction(1, 2))
     return add(half, mul(half, apply(sympy.tanh, mul(half, u))))
-

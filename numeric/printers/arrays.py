@@ -31,7 +31,7 @@ from symad.ops.reduction import Extreme, Product
 from symad.ops.selection import Compare, Logic, Select
 from symad.ops.shaping import Broadcast, Concatenate, Gather, Pad, Reshape, ScatterAdd, Slice, Stack
 from symad.ops.sources import ArrayConstant, Constant, Dimension, Eye, Iota, constant_value
-from symad.questions import dispatch
+from symad.questions import question
 
 if TYPE_CHECKING:
     Text = str
@@ -40,8 +40,8 @@ else:  # plum sees Any: it dispatches on op and library, and converts no return 
     Text = Texts = Any
 
 
-@dispatch.abstract
-def emit(op: Op, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
+@question
+def emit(op: Op, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Any:
     """The expression that computes ``node`` from the names of its arguments."""
 
 
@@ -54,7 +54,9 @@ def no_form(op: Op, library: ArrayLibrary, node: Node, args: Texts, printer: Any
 
 
 @emit.dispatch
-def constant_emit(op: Constant, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
+def constant_emit(
+    op: Constant, library: ArrayLibrary, node: Node, args: Texts, printer: Any
+) -> Text:
     value = op.value
     if isinstance(value, bool):
         return str(value)
@@ -76,7 +78,9 @@ def array_constant_emit(
 
 
 @emit.dispatch
-def dimension_emit(op: Dimension, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
+def dimension_emit(
+    op: Dimension, library: ArrayLibrary, node: Node, args: Texts, printer: Any
+) -> Text:
     return str(printer.dim(op.expression))
 
 
@@ -169,7 +173,9 @@ def select_emit(op: Select, library: ArrayLibrary, node: Node, args: Texts, prin
 
 
 @emit.dispatch
-def broadcast_emit(op: Broadcast, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
+def broadcast_emit(
+    op: Broadcast, library: ArrayLibrary, node: Node, args: Texts, printer: Any
+) -> Text:
     (arg,) = node.args
     if not arg.shape:
         if constant_value(arg) is not None:
@@ -212,11 +218,11 @@ def slice_emit(op: Slice, library: ArrayLibrary, node: Node, args: Texts, printe
     return f"{args[0]}[{', '.join(slice_text(*row, printer) for row in rows)}]"
 
 
-PAD = '''def _pad(values, shape, index):
+PAD = """def _pad(values, shape, index):
     result = np.zeros(shape, dtype=values.dtype)
     result[index] = values
     return result
-'''
+"""
 
 
 @emit.dispatch
@@ -232,7 +238,9 @@ def pad_emit(op: Pad, library: ArrayLibrary, node: Node, args: Texts, printer: A
 
 
 @emit.dispatch
-def concatenate_emit(op: Concatenate, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
+def concatenate_emit(
+    op: Concatenate, library: ArrayLibrary, node: Node, args: Texts, printer: Any
+) -> Text:
     return f"{printer.np}.concatenate([{', '.join(args)}], axis={op.axis})"
 
 
@@ -243,18 +251,18 @@ def stack_emit(op: Stack, library: ArrayLibrary, node: Node, args: Texts, printe
     return f"{printer.np}.stack([{', '.join(args)}], axis={op.axis})"
 
 
-INDICES = '''def _indices(values, rows):
+INDICES = """def _indices(values, rows):
     indices = values.astype(np.int64)
     if ((indices != values) | (indices < 0) | (indices >= rows)).any():
         raise IndexError(f"indices must be integers in 0..{rows - 1}")
     return indices
-'''
+"""
 
-SCATTER = '''def _scatter_add(indices, updates, rows):
+SCATTER = """def _scatter_add(indices, updates, rows):
     result = np.zeros((rows, *updates.shape[indices.ndim:]), dtype=updates.dtype)
     np.add.at(result, indices, updates)
     return result
-'''
+"""
 
 
 @emit.dispatch
@@ -265,7 +273,9 @@ def gather_emit(op: Gather, library: ArrayLibrary, node: Node, args: Texts, prin
 
 
 @emit.dispatch
-def scatter_add_emit(op: ScatterAdd, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
+def scatter_add_emit(
+    op: ScatterAdd, library: ArrayLibrary, node: Node, args: Texts, printer: Any
+) -> Text:
     indices, updates = args
     rows = printer.dim(op.size)
     found = f"{printer.helper('_indices', INDICES)}({printer.np}.asarray({indices}), {rows})"
@@ -294,11 +304,11 @@ def solve_emit(op: Solve, library: ArrayLibrary, node: Node, args: Texts, printe
     return f"{printer.np}.linalg.solve({args[0]}, {args[1]})"
 
 
-TRIANGULAR = '''def _solve_triangular(matrix, right, lower):
+TRIANGULAR = """def _solve_triangular(matrix, right, lower):
     if matrix.ndim == 2:
         return scipy.linalg.solve_triangular(matrix, right, lower=lower)
     return np.linalg.solve(np.tril(matrix) if lower else np.triu(matrix), right)
-'''
+"""
 
 
 @emit.dispatch
@@ -310,14 +320,16 @@ def triangular_solve_emit(
 
 
 @emit.dispatch
-def determinant_emit(op: Determinant, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
+def determinant_emit(
+    op: Determinant, library: ArrayLibrary, node: Node, args: Texts, printer: Any
+) -> Text:
     return f"{printer.np}.linalg.det({args[0]})"
 
 
-LOGDET = '''def _log_determinant(matrix):
+LOGDET = """def _log_determinant(matrix):
     sign, logarithm = np.linalg.slogdet(matrix)
     return np.where(sign < 0, np.nan, logarithm)
-'''
+"""
 
 
 @emit.dispatch
@@ -328,37 +340,43 @@ def log_determinant_emit(
 
 
 @emit.dispatch
-def cholesky_emit(op: Cholesky, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
+def cholesky_emit(
+    op: Cholesky, library: ArrayLibrary, node: Node, args: Texts, printer: Any
+) -> Text:
     return f"{printer.np}.linalg.cholesky({args[0]})"
 
 
-TRIANGLE = '''def _lower_triangle(matrix, diagonal):
+TRIANGLE = """def _lower_triangle(matrix, diagonal):
     n = matrix.shape[-1]
     result = np.tril(matrix)
     result[..., range(n), range(n)] *= diagonal
     return result
-'''
+"""
 
 
 @emit.dispatch
-def triangle_emit(op: Triangle, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
+def triangle_emit(
+    op: Triangle, library: ArrayLibrary, node: Node, args: Texts, printer: Any
+) -> Text:
     if op.diagonal in (0, 1):
         return f"{printer.np}.tril({args[0]}{', -1' if op.diagonal == 0 else ''})"
     return f"{printer.helper('_lower_triangle', TRIANGLE)}({args[0]}, {float(op.diagonal)})"
 
 
 @emit.dispatch
-def matrix_power_emit(op: MatrixPower, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
+def matrix_power_emit(
+    op: MatrixPower, library: ArrayLibrary, node: Node, args: Texts, printer: Any
+) -> Text:
     return f"{printer.np}.linalg.matrix_power({args[0]}, int({args[1]}))"
 
 
-FRECHET = '''def _matrix_power_derivative(matrix, direction, exponent):
+FRECHET = """def _matrix_power_derivative(matrix, direction, exponent):
     n = matrix.shape[-1]
     top = np.concatenate([matrix, direction], axis=-1)
     bottom = np.concatenate([np.zeros_like(matrix), matrix], axis=-1)
     power = np.linalg.matrix_power(np.concatenate([top, bottom], axis=-2), int(exponent))
     return power[..., :n, n:]
-'''
+"""
 
 
 @emit.dispatch

@@ -32,12 +32,20 @@ def _general(op: Einsum, args: Texts, printer: Any) -> str:
 def _one_operand(op: Einsum, node: Node, arg: str, printer: Any) -> str:
     (labels,) = op.inputs
     if len(set(labels)) < len(labels):
-        return f"{printer.np}.trace({arg})" if labels == (0, 0) and not op.output else _general(op, (arg,), printer)
+        return (
+            f"{printer.np}.trace({arg})"
+            if labels == (0, 0) and not op.output
+            else _general(op, (arg,), printer)
+        )
     axes = tuple(k for k, label in enumerate(labels) if label not in op.output)
     kept = tuple(label for label in labels if label in op.output)
     text = arg
     if axes:
-        text = f"{arg}.sum()" if len(axes) == len(labels) else f"{arg}.sum(axis={axes[0] if len(axes) == 1 else axes})"
+        text = (
+            f"{arg}.sum()"
+            if len(axes) == len(labels)
+            else f"{arg}.sum(axis={axes[0] if len(axes) == 1 else axes})"
+        )
     return text if kept == op.output else _permuted(text, kept, op.output)
 
 
@@ -101,7 +109,11 @@ def _matmul(op: Einsum, args: Texts, k: int) -> str | None:
         return _matmul(Einsum((right, left), op.output), (b, a), k)
     if not stack and len(columns) == 1 and len(rows) > 1:  # @ broadcasts over the leading axes
         product = f"{_permuted(a, left, (*rows, k))} @ {_permuted(b, right, (k, *columns))}"
-        return product if (*rows, *columns) == op.output else _permuted(f"({product})", (*rows, *columns), op.output)
+        return (
+            product
+            if (*rows, *columns) == op.output
+            else _permuted(f"({product})", (*rows, *columns), op.output)
+        )
     if len(rows) > 1 or len(columns) > 1 or (stack and (not rows or not columns)):
         return None
     first = _permuted(a, left, (*stack, *rows, k))
@@ -115,4 +127,3 @@ def _matmul(op: Einsum, args: Texts, k: int) -> str | None:
     if result[::-1] == op.output and len(result) == 2:
         return f"{_permuted(b, right, (*columns, k))} @ {_permuted(a, left, (k, *rows))}"
     return _permuted(f"({text})", result, op.output)
-

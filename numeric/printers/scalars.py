@@ -19,7 +19,7 @@ from symad.ops.elementwise import Apply
 from symad.ops.numeric_names import NUMPY_NAMES
 from symad.ops.selection import Compare, Logic, Select
 from symad.ops.sources import Constant, constant_value
-from symad.questions import dispatch
+from symad.questions import question
 
 if TYPE_CHECKING:
     Text = str
@@ -290,8 +290,8 @@ def literal(value: Any, printer: ScalarPrinter) -> str:
     return f"({text})" if number < 0 else text
 
 
-@dispatch.abstract
-def scalar_form(op: Op, node: Node, printer: ScalarPrinter, lines: Lines) -> Text:
+@question
+def scalar_form(op: Op, node: Node, printer: ScalarPrinter, lines: Lines) -> Any:
     """The Python expression of a scalar node; longer ones put statements into ``lines`` first."""
 
 

@@ -19,7 +19,21 @@ from symad.dims import Shape, format_shape, same_shape, size
 from symad.errors import ShapeError
 from symad.graph import ZERO, Node, Op, shape
 from symad.ops.sources import EXACT, Constant, constant, constant_value, input_node, is_exact
-from symad.questions import Flags, Forms, Nodes, Tangent, Tangents, Values, batch, evaluate, examples, flops, jvp, sympy_form, transpose
+from symad.questions import (
+    Flags,
+    Forms,
+    Nodes,
+    Tangent,
+    Tangents,
+    Values,
+    batch,
+    evaluate,
+    examples,
+    flops,
+    jvp,
+    sympy_form,
+    transpose,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +70,10 @@ def _plain(parts: Iterable[tuple[int, Node]]) -> tuple[list[tuple[int, Node]], S
     if not any(node.op.repeats for _, node in listed):
         return listed, ()
     lost = next((node.shape for _, node in listed if node.op.repeats), ())
-    plain = [(k, node.args[0]) if node.op.repeats and not node.args[0].shape else (k, node) for k, node in listed]
+    plain = [
+        (k, node.args[0]) if node.op.repeats and not node.args[0].shape else (k, node)
+        for k, node in listed
+    ]
     return plain, () if any(node.shape for _, node in plain) else lost
 
 
@@ -357,7 +374,9 @@ def elementwise_batch(op: ElementwiseOp, args: Nodes, batched: Flags, count: Any
 
     lengths = [len(a.shape) - int(b) for a, b in zip(args, batched, strict=True)]
     rank = max(lengths)
-    inner = next(a.shape[int(b) :] for a, b, r in zip(args, batched, lengths, strict=True) if r == rank)
+    inner = next(
+        a.shape[int(b) :] for a, b, r in zip(args, batched, lengths, strict=True) if r == rank
+    )
     full = (count, *inner)
     made = []
     for arg, flag, length in zip(args, batched, lengths, strict=True):
@@ -420,20 +439,7 @@ def pow_evaluate(op: Pow, values: Values) -> Any:
 def add_sympy(op: Add, y: Node, forms: Forms) -> Any:
     from symad.tracing.back import array_add
 
-    return array_add(y.shape, [_negated(f) if s == -1 else f for s, f in zip(op.signs, forms, strict=True)])
-
-
-def _negated(form: Any) -> Any:
-    """−form without distributing over a sum."""
-    if isinstance(form, sympy.Number):
-        return -form
-    if isinstance(form, sympy.Mul) and isinstance(form.args[0], sympy.Number):
-        return sympy.Mul(-form.args[0], *form.args[1:], evaluate=False)
-    if isinstance(form, sympy.Mul):
-        return sympy.Mul(sympy.S.NegativeOne, *form.args, evaluate=False)
-    if isinstance(form, sympy.Expr) and not getattr(form, "is_Matrix", False):
-        return sympy.Mul(sympy.S.NegativeOne, form, evaluate=False)
-    return -form
+    return array_add(y.shape, op.signs, forms)
 
 
 @sympy_form.dispatch
@@ -442,22 +448,14 @@ def mul_sympy(op: Mul, y: Node, forms: Forms) -> Any:
     from symad.tracing.back import array_mul
 
     coefficient = sympy.S.One
-    factors = []
+    powers, factors = [], []
     for power_, arg, form in zip(op.powers, y.args, forms, strict=True):
         if is_exact(constant_value(arg)) and form != 0:
             coefficient *= form**power_
         else:
-            factors.append(_inverted(form) if power_ == -1 else form)
-    return array_mul(y.shape, coefficient, factors)
-
-
-def _inverted(form: Any) -> Any:
-    """1/form; a power with a number exponent gets the negated exponent."""
-    if isinstance(form, sympy.Pow) and isinstance(form.exp, sympy.Number):
-        return sympy.Pow(form.base, -form.exp, evaluate=False)
-    if isinstance(form, sympy.Expr) and not getattr(form, "is_Matrix", False):
-        return sympy.Pow(form, sympy.S.NegativeOne, evaluate=False)
-    return form
+            powers.append(power_)
+            factors.append(form)
+    return array_mul(y.shape, coefficient, powers, factors)
 
 
 @sympy_form.dispatch

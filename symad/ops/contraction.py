@@ -19,7 +19,21 @@ from symad.dims import Dim, Shape, format_shape, same_dim, size
 from symad.errors import ShapeError
 from symad.graph import ZERO, Node, Op, shape
 from symad.ops.sources import Eye, constant, constant_value, eye, input_node
-from symad.questions import Flags, Forms, Nodes, Tangent, Tangents, Values, batch, evaluate, examples, flops, jvp, sympy_form, transpose
+from symad.questions import (
+    Flags,
+    Forms,
+    Nodes,
+    Tangent,
+    Tangents,
+    Values,
+    batch,
+    evaluate,
+    examples,
+    flops,
+    jvp,
+    sympy_form,
+    transpose,
+)
 
 Labels = tuple[int, ...]
 
@@ -66,7 +80,11 @@ def contract(inputs: Sequence[Sequence[Any]], output: Sequence[Any], *args: Node
                 f"{format_shape(arg.shape)}"
             )
     factors = _fold_identities(merged_labels, merged_args, list(output))
-    result = _numbered(merged_labels, output, merged_args)
+    units = _fold_units(merged_labels, merged_args, factors)
+    kept = [label for label in output if label not in units] if units else output
+    result = _numbered(merged_labels, kept, merged_args)
+    if len(kept) < len(output):
+        result = _with_unit_axes(result, [label in units for label in output])
     return result if not factors else _scaled(result, factors)
 
 
@@ -76,7 +94,46 @@ def _scaled(result: Node, factors: Sequence[Node]) -> Node:
     return mul(*factors, result)
 
 
-def _fold_identities(labels: list[tuple[Any, ...]], args: list[Node], output: list[Any]) -> list[Node]:
+def _fold_units(labels: list[tuple[Any, ...]], args: list[Node], factors: list[Node]) -> set[Any]:
+    """Take numbers in the shape of 1×1 arrays out as factors, with the axes that only they have.
+
+    Returns the labels of those axes; ``labels``, ``args`` and ``factors`` are changed in place.
+    """
+    from symad.ops.shaping import Broadcast, reshape
+
+    gone: set[Any] = set()
+    for k in reversed(range(len(args))):
+        arg = args[k]
+        if (
+            len(args) > 1
+            and isinstance(arg.op, Broadcast)
+            and all(d == 1 for d in arg.shape)
+            and not arg.op.axes
+        ):
+            gone |= set(labels[k])
+            if constant_value(arg.args[0]) != 1:
+                factors.append(arg.args[0])
+            del labels[k], args[k]
+    if gone:
+        for k, (part, arg) in enumerate(zip(labels, args, strict=True)):
+            args[k] = reshape(
+                arg, tuple(d for d, x in zip(arg.shape, part, strict=True) if x not in gone)
+            )
+            labels[k] = tuple(x for x in part if x not in gone)
+    return gone
+
+
+def _with_unit_axes(a: Node, unit: Sequence[bool]) -> Node:
+    """``a`` with an axis of length 1 inserted wherever ``unit`` says so."""
+    from symad.ops.shaping import reshape
+
+    dims = iter(a.shape)
+    return reshape(a, tuple(1 if flag else next(dims) for flag in unit))
+
+
+def _fold_identities(
+    labels: list[tuple[Any, ...]], args: list[Node], output: list[Any]
+) -> list[Node]:
     """Contract identity matrices and repeated axes away; scalar operands are taken out as factors.
 
     Σ_j δ_ij x_j = x_i. An operand that only repeats a smaller one along an axis that another operand
@@ -112,7 +169,9 @@ def _fold_identities(labels: list[tuple[Any, ...]], args: list[Node], output: li
     return factors
 
 
-def _numbered(merged_labels: Sequence[tuple[Any, ...]], output: Sequence[Any], merged_args: Sequence[Node]) -> Node:
+def _numbered(
+    merged_labels: Sequence[tuple[Any, ...]], output: Sequence[Any], merged_args: Sequence[Node]
+) -> Node:
     """The contraction node, its labels numbered in order of appearance.
 
     Of two operands the one that owns the first output axis stands first, so that a product has one
@@ -128,7 +187,11 @@ def _numbered(merged_labels: Sequence[tuple[Any, ...]], output: Sequence[Any], m
         tuple(tuple(numbers[label] for label in labels) for labels in merged_labels),
         tuple(numbers[label] for label in output),
     )
-    if len(merged_args) == 1 and op.inputs[0] == op.output and len(set(op.output)) == len(op.output):
+    if (
+        len(merged_args) == 1
+        and op.inputs[0] == op.output
+        and len(set(op.output)) == len(op.output)
+    ):
         return merged_args[0]
     return Node.of(op, tuple(merged_args))
 
@@ -178,8 +241,16 @@ def matmul(a: Node, b: Node) -> Node:
         )
     lead = max(len(a.shape), len(b.shape)) - 2
     stack = [f"s{k}" for k in range(max(lead, 0))]
-    left = [*stack[len(stack) - max(len(a.shape) - 2, 0) :], *(["i"] if len(a.shape) > 1 else []), "j"]
-    right = [*stack[len(stack) - max(len(b.shape) - 2, 0) :], "j", *(["k"] if len(b.shape) > 1 else [])]
+    left = [
+        *stack[len(stack) - max(len(a.shape) - 2, 0) :],
+        *(["i"] if len(a.shape) > 1 else []),
+        "j",
+    ]
+    right = [
+        *stack[len(stack) - max(len(b.shape) - 2, 0) :],
+        "j",
+        *(["k"] if len(b.shape) > 1 else []),
+    ]
     out = [*stack, *(["i"] if len(a.shape) > 1 else []), *(["k"] if len(b.shape) > 1 else [])]
     return contract([left, right], out, a, b)
 
@@ -280,7 +351,9 @@ def einsum_transpose(op: Einsum, y: Node, y_bar: Node, linear: Flags) -> Tangent
 def einsum_batch(op: Einsum, args: Nodes, batched: Flags, count: Any) -> Node:
     """The new axis is one more label, in the batched operands and the output."""
     lead = -1
-    labels = [(lead, *part) if flag else part for part, flag in zip(op.inputs, batched, strict=True)]
+    labels = [
+        (lead, *part) if flag else part for part, flag in zip(op.inputs, batched, strict=True)
+    ]
     return contract(labels, (lead, *op.output), *args)
 
 
@@ -312,7 +385,9 @@ def _object_einsum(op: Einsum, arrays: list[np.ndarray[Any, Any]]) -> Any:
         )
     total = product.sum(axis=tuple(summed)) if summed else product
     remaining = [label for label in labels if label in op.output]
-    result = np.asarray(total, dtype=object).transpose([remaining.index(label) for label in op.output])
+    result = np.asarray(total, dtype=object).transpose(
+        [remaining.index(label) for label in op.output]
+    )
     return result if result.ndim else result[()]
 
 

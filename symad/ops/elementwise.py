@@ -17,9 +17,30 @@ import sympy
 from symad.dims import Shape, size
 from symad.errors import DerivativeError
 from symad.graph import ZERO, Node, rebuild, shape
-from symad.ops.arithmetic import ElementwiseOp, _common_shape, add_tangents, div, mul, neg, power, scale_tangent, sub
+from symad.ops.arithmetic import (
+    ElementwiseOp,
+    _common_shape,
+    add_tangents,
+    div,
+    mul,
+    neg,
+    power,
+    scale_tangent,
+    sub,
+)
 from symad.ops.sources import constant, input_node
-from symad.questions import Forms, Nodes, Tangent, Tangents, Values, evaluate, examples, flops, jvp, sympy_form
+from symad.questions import (
+    Forms,
+    Nodes,
+    Tangent,
+    Tangents,
+    Values,
+    evaluate,
+    examples,
+    flops,
+    jvp,
+    sympy_form,
+)
 
 
 @dataclass(frozen=True, eq=False)

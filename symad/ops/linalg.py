@@ -21,7 +21,21 @@ from symad.ops.arithmetic import add_tangents, mul, neg, sub
 from symad.ops.contraction import contract, matmul, matrix_transpose
 from symad.ops.shaping import broadcast_axes, broadcast_to, concatenate, lift, slice_axis
 from symad.ops.sources import constant, eye, input_node
-from symad.questions import Flags, Forms, Nodes, Tangent, Tangents, Values, batch, evaluate, examples, flops, jvp, sympy_form, transpose
+from symad.questions import (
+    Flags,
+    Forms,
+    Nodes,
+    Tangent,
+    Tangents,
+    Values,
+    batch,
+    evaluate,
+    examples,
+    flops,
+    jvp,
+    sympy_form,
+    transpose,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,7 +287,11 @@ def triangle_jvp(op: Triangle, y: Node, tangents: Tangents) -> Tangent:
 def matrix_power_jvp(op: MatrixPower, y: Node, tangents: Tangents) -> Tangent:
     """The Fréchet derivative; the integer exponent has no derivative."""
     a, k = y.args
-    return Node.of(MatrixPowerDerivative(), (a, tangents[0], k)) if isinstance(tangents[0], Node) else ZERO
+    return (
+        Node.of(MatrixPowerDerivative(), (a, tangents[0], k))
+        if isinstance(tangents[0], Node)
+        else ZERO
+    )
 
 
 @jvp.dispatch
@@ -307,7 +325,9 @@ def solve_transpose(op: Solve, y: Node, y_bar: Node, linear: Flags) -> Tangents:
 
 
 @transpose.dispatch
-def triangular_solve_transpose(op: TriangularSolve, y: Node, y_bar: Node, linear: Flags) -> Tangents:
+def triangular_solve_transpose(
+    op: TriangularSolve, y: Node, y_bar: Node, linear: Flags
+) -> Tangents:
     return ZERO, triangular_solve(matrix_transpose(y.args[0]), y_bar, not op.lower)
 
 
@@ -328,7 +348,10 @@ def matrix_power_derivative_transpose(
 @batch.dispatch
 def matrix_batch(op: MatrixOp, args: Nodes, batched: Flags, count: Any) -> Node:
     """A stack of matrices is already supported: missing axes are repeated."""
-    matrices = [arg if not arg.shape else lift(arg, flag, count) for arg, flag in zip(args, batched, strict=True)]
+    matrices = [
+        arg if not arg.shape else lift(arg, flag, count)
+        for arg, flag in zip(args, batched, strict=True)
+    ]
     return Node.of(op, tuple(matrices))
 
 
@@ -429,7 +452,9 @@ def triangle_evaluate(op: Triangle, values: Values) -> Any:
     (a,) = values
     n = a.shape[-1]
     lower = np.tril(a, -1)
-    diagonal = a[..., range(n), range(n)] * (op.diagonal if a.dtype == object else float(op.diagonal))
+    diagonal = a[..., range(n), range(n)] * (
+        op.diagonal if a.dtype == object else float(op.diagonal)
+    )
     result = lower.astype(diagonal.dtype)
     result[..., range(n), range(n)] = diagonal
     return result
@@ -438,6 +463,8 @@ def triangle_evaluate(op: Triangle, values: Values) -> Any:
 @evaluate.dispatch
 def matrix_power_evaluate(op: MatrixPower, values: Values) -> Any:
     a, k = values
+    while hasattr(k, "tangent"):  # an exponent has no derivative
+        k = k.value
     exponent = int(k)
     if exponent != k:
         raise ShapeError(f"a matrix power needs an integer exponent, not {k}")

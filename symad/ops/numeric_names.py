@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 import sympy
+from sympy.codegen import cfunctions
+from sympy.codegen.numpy_nodes import logaddexp
 from sympy.functions.special.elliptic_integrals import elliptic_e, elliptic_k
 
 NUMPY_NAMES: dict[Any, str] = {
@@ -26,6 +28,13 @@ NUMPY_NAMES: dict[Any, str] = {
     sympy.atanh: "numpy.arctanh",
     sympy.exp: "numpy.exp",
     sympy.log: "numpy.log",
+    cfunctions.log1p: "numpy.log1p",
+    cfunctions.expm1: "numpy.expm1",
+    cfunctions.log2: "numpy.log2",
+    cfunctions.log10: "numpy.log10",
+    cfunctions.exp2: "numpy.exp2",
+    cfunctions.hypot: "numpy.hypot",
+    logaddexp: "numpy.logaddexp",
     sympy.Abs: "numpy.abs",
     sympy.sign: "numpy.sign",
     sympy.floor: "numpy.floor",

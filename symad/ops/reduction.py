@@ -16,7 +16,20 @@ from symad.ops.contraction import contract, sum_axes
 from symad.ops.selection import equal, indicator, select
 from symad.ops.shaping import broadcast_axes, slice_axis, take
 from symad.ops.sources import constant, eye, input_node
-from symad.questions import Flags, Forms, Nodes, Tangent, Tangents, Values, batch, evaluate, examples, flops, jvp, sympy_form
+from symad.questions import (
+    Flags,
+    Forms,
+    Nodes,
+    Tangent,
+    Tangents,
+    Values,
+    batch,
+    evaluate,
+    examples,
+    flops,
+    jvp,
+    sympy_form,
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,20 @@ from symad.dims import Shape, size
 from symad.graph import ZERO, Node, shape
 from symad.ops.arithmetic import ElementwiseOp, _common_shape, sum_to
 from symad.ops.sources import constant, constant_value, input_node
-from symad.questions import Flags, Forms, Nodes, Tangent, Tangents, Values, evaluate, examples, flops, jvp, sympy_form, transpose
+from symad.questions import (
+    Flags,
+    Forms,
+    Nodes,
+    Tangent,
+    Tangents,
+    Values,
+    evaluate,
+    examples,
+    flops,
+    jvp,
+    sympy_form,
+    transpose,
+)
 
 RELATIONS = {"<": sympy.Lt, "<=": sympy.Le, "==": sympy.Eq, "!=": sympy.Ne}
 LOGIC = {"and": sympy.And, "or": sympy.Or, "xor": sympy.Xor, "not": sympy.Not}

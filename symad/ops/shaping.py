@@ -16,9 +16,22 @@ import sympy
 from symad.dims import Dim, Shape, as_dim, as_shape, format_shape, plus, same_dim, same_shape, size
 from symad.errors import ShapeError
 from symad.graph import ZERO, Node, Op, shape
-from symad.ops.arithmetic import add_tangents
 from symad.ops.sources import array_constant, constant, constant_value, input_node
-from symad.questions import Flags, Forms, Nodes, Tangent, Tangents, Values, batch, evaluate, examples, flops, jvp, sympy_form, transpose
+from symad.questions import (
+    Flags,
+    Forms,
+    Nodes,
+    Tangent,
+    Tangents,
+    Values,
+    batch,
+    evaluate,
+    examples,
+    flops,
+    jvp,
+    sympy_form,
+    transpose,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +125,9 @@ def broadcast_to(a: Node, to: Shape) -> Node:
     lead = len(to) - len(a.shape)
     kept = [k for k, dim in enumerate(a.shape) if lead >= 0 and same_dim(dim, to[lead + k])]
     if lead < 0 or any(dim != 1 for k, dim in enumerate(a.shape) if k not in kept):
-        raise ShapeError(f"an array of shape {format_shape(a.shape)} does not broadcast to {format_shape(to)}")
+        raise ShapeError(
+            f"an array of shape {format_shape(a.shape)} does not broadcast to {format_shape(to)}"
+        )
     squeezed = reshape(a, tuple(a.shape[k] for k in kept))
     return broadcast_axes(squeezed, to, tuple(lead + k for k in kept))
 
@@ -128,8 +143,12 @@ def reshape(a: Node, to: Sequence[Any]) -> Node:
         return a
     if not same_dim(size(a.shape), size(target)):
         raise ShapeError(f"cannot reshape {format_shape(a.shape)} into {format_shape(target)}")
+    if not a.shape:
+        return broadcast_axes(a, target, ())
     if isinstance(a.op, Reshape):
         return reshape(a.args[0], target)
+    if not target and isinstance(a.op, Broadcast) and not a.op.axes:
+        return a.args[0]
     return Node.of(Reshape(target), (a,))
 
 
@@ -138,7 +157,9 @@ def flatten(a: Node) -> Node:
     return reshape(a, (size(a.shape),))
 
 
-def slice_axes(a: Node, start: Sequence[Any], count: Sequence[Any], step: Sequence[int] | None = None) -> Node:
+def slice_axes(
+    a: Node, start: Sequence[Any], count: Sequence[Any], step: Sequence[int] | None = None
+) -> Node:
     """On each axis ``count[k]`` elements from ``start[k]`` with ``step[k]``."""
     steps = tuple(step) if step is not None else (1,) * len(a.shape)
     starts, counts = as_shape(start), as_shape(count)
@@ -160,7 +181,12 @@ def take(a: Node, axis: int, position: Any) -> Node:
     """One position along an axis, which disappears."""
     if isinstance(a.op, Stack) and isinstance(position, int) and a.op.axis == axis:
         return a.args[position]
-    if isinstance(a.op, Reshape) and axis == 0 and len(a.args[0].shape) == 1 and isinstance(position, int):
+    if (
+        isinstance(a.op, Reshape)
+        and axis == 0
+        and len(a.args[0].shape) == 1
+        and isinstance(position, int)
+    ):
         inner = size(a.shape[1:])
         return reshape(slice_axis(a.args[0], 0, position * inner, inner), a.shape[1:])
     piece = slice_axis(a, axis, position, 1)
@@ -169,7 +195,11 @@ def take(a: Node, axis: int, position: Any) -> Node:
 
 def element(a: Node, *position: Any) -> Node:
     """One element."""
-    if isinstance(a.op, Reshape) and isinstance(a.args[0].op, Stack) and all(isinstance(p, int) for p in position):
+    if (
+        isinstance(a.op, Reshape)
+        and isinstance(a.args[0].op, Stack)
+        and all(isinstance(p, int) for p in position)
+    ):
         flat = int(np.ravel_multi_index(position, a.shape))
         return take(a.args[0], 0, flat)
     piece = slice_axes(a, position, (1,) * len(a.shape))
@@ -258,7 +288,9 @@ def concatenate_shape(op: Concatenate, args: Nodes) -> Shape:
     first = args[0].shape
     total: Dim = 0
     for arg in args:
-        others = [(a, b) for k, (a, b) in enumerate(zip(arg.shape, first, strict=False)) if k != op.axis]
+        others = [
+            (a, b) for k, (a, b) in enumerate(zip(arg.shape, first, strict=False)) if k != op.axis
+        ]
         if len(arg.shape) != len(first) or not all(same_dim(a, b) for a, b in others):
             raise ShapeError(
                 f"concatenate along axis {op.axis}: the shapes "
@@ -272,7 +304,9 @@ def concatenate_shape(op: Concatenate, args: Nodes) -> Shape:
 def stack_shape(op: Stack, args: Nodes) -> Shape:
     first = args[0].shape
     if not all(arg.shape == first or same_shape(arg.shape, first) for arg in args):
-        raise ShapeError(f"stack: the shapes {', '.join(format_shape(a.shape) for a in args)} differ")
+        raise ShapeError(
+            f"stack: the shapes {', '.join(format_shape(a.shape) for a in args)} differ"
+        )
     return (*first[: op.axis], len(args), *first[op.axis :])
 
 
@@ -500,7 +534,9 @@ def as_indices(value: Any, rows: int) -> Any:
     wrong = (indices != found) | (indices < 0) | (indices >= rows)
     if np.any(wrong):
         position = tuple(int(k) for k in np.argwhere(wrong)[0])
-        raise ShapeError(f"index {found[position]} at position {position} is not an integer in 0..{rows - 1}")
+        raise ShapeError(
+            f"index {found[position]} at position {position} is not an integer in 0..{rows - 1}"
+        )
     return indices
 
 
@@ -567,7 +603,10 @@ def pad_examples() -> list[Node]:
 
 @examples(Concatenate)
 def concatenate_examples() -> list[Node]:
-    return [concatenate([_matrix("A", 2, 3), _matrix("B", 1, 3)]), concatenate([_matrix("A", 2, 3), _matrix("C", 2, 2)], 1)]
+    return [
+        concatenate([_matrix("A", 2, 3), _matrix("B", 1, 3)]),
+        concatenate([_matrix("A", 2, 3), _matrix("C", 2, 2)], 1),
+    ]
 
 
 @examples(Stack)

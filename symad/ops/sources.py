@@ -8,11 +8,25 @@ from typing import Any
 
 import numpy as np
 import sympy
+from sympy.tensor.array.expressions import Reshape
 
 from symad.dims import Dim, Shape, as_dim, as_shape
 from symad.errors import TraceError
 from symad.graph import ZERO, Node, Op, shape
-from symad.questions import Flags, Forms, Nodes, Tangent, Tangents, Values, batch, evaluate, examples, flops, jvp, sympy_form
+from symad.questions import (
+    Flags,
+    Forms,
+    Nodes,
+    Tangent,
+    Tangents,
+    Values,
+    batch,
+    evaluate,
+    examples,
+    flops,
+    jvp,
+    sympy_form,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,7 +270,9 @@ def constant_sympy(op: Constant, y: Node, forms: Forms) -> Any:
 
 @sympy_form.dispatch
 def array_constant_sympy(op: ArrayConstant, y: Node, forms: Forms) -> Any:
-    return sympy.ImmutableDenseNDimArray(op.array.ravel().tolist(), op.shape)
+    from symad.tracing.back import array_constant_form
+
+    return array_constant_form(op.array)
 
 
 @sympy_form.dispatch
@@ -266,11 +282,10 @@ def dimension_sympy(op: Dimension, y: Node, forms: Forms) -> Any:
 
 @sympy_form.dispatch
 def iota_sympy(op: Iota, y: Node, forms: Forms) -> Any:
-    if isinstance(op.size, int):
-        return sympy.ImmutableDenseNDimArray(list(range(op.size)), (op.size,))
-    row = sympy.Dummy("row", integer=True)
-    column = sympy.Dummy("column", integer=True)
-    return sympy.FunctionMatrix(op.size, 1, sympy.Lambda((row, column), row))
+    """The column of row numbers, as a vector."""
+    row, column = sympy.symbols("row column", integer=True)
+    rows = sympy.FunctionMatrix(op.size, 1, sympy.Lambda((row, column), row))
+    return Reshape(rows, (op.size,))
 
 
 @sympy_form.dispatch
@@ -280,7 +295,10 @@ def eye_sympy(op: Eye, y: Node, forms: Forms) -> Any:
 
 @examples(Input)
 def input_examples() -> list[Node]:
-    return [input_node(sympy.Symbol("x", real=True)), input_node(sympy.MatrixSymbol("X", 2, 3), (2, 3))]
+    return [
+        input_node(sympy.Symbol("x", real=True)),
+        input_node(sympy.MatrixSymbol("X", 2, 3), (2, 3)),
+    ]
 
 
 @examples(Constant)

@@ -72,13 +72,17 @@ def _trace_sympy(f: Any, first: tuple[Any, ...], complete: bool) -> Graph:
     dims = set().union(*(dim_symbols(shape) for shape in shapes.values()))
     for symbol in leading:
         if symbol in dims:
-            raise TraceError(f"{symbol} is a dimension: it is bound by the arrays given and is never an input")
+            raise TraceError(
+                f"{symbol} is a dimension: it is bound by the arrays given and is never an input"
+            )
     given = set(leading)
     others = [s for s in found.symbols if s not in dims and s not in given]
     others.sort(key=_input_order)
     if complete and others:
         names = ", ".join(map(str, others))
-        raise TraceError(f"the expression depends on {names}, missing from inputs={list(map(str, leading))}")
+        raise TraceError(
+            f"the expression depends on {names}, missing from inputs={list(map(str, leading))}"
+        )
     tracer = Tracer(dims, shapes)
     outputs = tuple(_trace_part(part, tracer) for part in parts)
     nodes = tuple(input_node(s, shapes[s]) for s in dict.fromkeys((*leading, *others)))
@@ -86,7 +90,9 @@ def _trace_sympy(f: Any, first: tuple[Any, ...], complete: bool) -> Graph:
 
 
 def _input_order(symbol: Any) -> Any:
-    assumptions = sorted(getattr(symbol, "_assumptions_orig", getattr(symbol, "assumptions0", {})).items())
+    assumptions = sorted(
+        getattr(symbol, "_assumptions_orig", getattr(symbol, "assumptions0", {})).items()
+    )
     return sympy.default_sort_key(symbol), str(assumptions)
 
 

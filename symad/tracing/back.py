@@ -1,4 +1,9 @@
-"""Nodes back to SymPy: the expression of a graph's outputs, structure kept as it was traced."""
+"""Nodes back to SymPy: the expression of a graph's outputs, structure kept as it was traced.
+
+Each op proposes the SymPy form of its node. The form of an array is taken only if tracing it gives
+that very node again; otherwise, and where SymPy has no word for the op, the op itself is wrapped
+(`symad.tracing.forms`). So tracing what comes out computes what went in, by construction.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +12,13 @@ from typing import Any
 
 import sympy
 
-from symad.dims import Shape
+from symad.dims import Shape, dim_symbols
 from symad.graph import Graph, Node, pack, topological
+from symad.ops.arithmetic import ElementwiseOp
+from symad.ops.sources import Dimension, Input
 from symad.questions import sympy_form
+from symad.tracing.forms import opaque
+from symad.tracing.walk import Tracer
 
 
 def to_sympy(graph: Graph) -> Any:
@@ -23,42 +32,105 @@ def to_sympy(graph: Graph) -> Any:
 
 def nodes_to_sympy(outputs: Sequence[Node]) -> list[Any]:
     """The SymPy expressions of some nodes."""
+    order = topological(outputs)
+    tracer = _tracer_of(order)
     forms: dict[Node, Any] = {}
-    for node in topological(outputs):
-        forms[node] = sympy_form(node.op, node, tuple([forms[a] for a in node.args]))
+    for node in order:
+        parts = tuple([forms[a] for a in node.args])
+        if node.shape or any(a.shape for a in node.args):
+            forms[node] = _array_form(node, parts, tracer)
+        else:
+            forms[node] = sympy_form(node.op, node, parts)
+        tracer.assume(forms[node], node)
     return [forms[o] for o in outputs]
 
 
-def array_add(shape: Shape, terms: Sequence[Any]) -> Any:
-    """The sum of the terms."""
-    if shape:
-        return _arrays().add(shape, terms)
-    return terms[0] if len(terms) == 1 else sympy.Add(*terms, evaluate=False)
+def _tracer_of(order: Sequence[Node]) -> Tracer:
+    """A tracer in which the symbols of these nodes mean what they mean there."""
+    inputs = [node.op for node in order if isinstance(node.op, Input)]
+    dims: set[Any] = set().union(*(dim_symbols(op.shape) for op in inputs))
+    for node in order:
+        if isinstance(node.op, Dimension):
+            dims |= node.op.expression.free_symbols
+    return Tracer(dims, {op.symbol: op.shape for op in inputs})
 
 
-def array_mul(shape: Shape, coefficient: Any, factors: Sequence[Any]) -> Any:
-    """The product with a rational coefficient in front."""
+REFUSALS = (TypeError, ValueError, AttributeError, IndexError, NotImplementedError, RecursionError)
+"""How SymPy's constructors, and our own checks, decline."""
+
+
+def _array_form(node: Node, parts: tuple[Any, ...], tracer: Tracer) -> Any:
+    for propose in (sympy_form, elementwise_form):
+        try:
+            form = propose(node.op, node, parts)
+            if form is not None and tracer.trace(form) is node:
+                return form
+        except REFUSALS:
+            continue
+    return opaque(node, parts)
+
+
+def elementwise_form(op: Any, node: Node, parts: tuple[Any, ...]) -> Any:
+    """A Lambda over the elements, where an elementwise op has one array among its arguments."""
+    if not isinstance(op, ElementwiseOp) or len({a for a in node.args if a.shape}) != 1:
+        return None
+    return _arrays().over_elements(op, node, parts)
+
+
+def array_add(shape: Shape, signs: Sequence[int], terms: Sequence[Any]) -> Any:
+    """The signed sum of the terms."""
     if shape:
-        return _arrays().mul(shape, coefficient, factors)
+        return _arrays().add(shape, signs, terms)
+    signed = [
+        _negated(term) if sign == -1 else term for sign, term in zip(signs, terms, strict=True)
+    ]
+    return signed[0] if len(signed) == 1 else sympy.Add(*signed, evaluate=False)
+
+
+def _negated(form: Any) -> Any:
+    """−form without distributing over a sum."""
+    if isinstance(form, sympy.Number):
+        return -form
+    if isinstance(form, sympy.Mul) and isinstance(form.args[0], sympy.Number):
+        return sympy.Mul(-form.args[0], *form.args[1:], evaluate=False)
+    if isinstance(form, sympy.Mul):
+        return sympy.Mul(sympy.S.NegativeOne, *form.args, evaluate=False)
+    return sympy.Mul(sympy.S.NegativeOne, form, evaluate=False)
+
+
+def array_mul(shape: Shape, coefficient: Any, powers: Sequence[int], factors: Sequence[Any]) -> Any:
+    """The product of factors to powers ±1, with a rational coefficient in front."""
+    if shape:
+        return _arrays().mul(shape, coefficient, powers, factors)
+    signed = [inverted(f) if power == -1 else f for power, f in zip(powers, factors, strict=True)]
     if coefficient != 1:
-        factors = [coefficient, *factors]
-    return factors[0] if len(factors) == 1 else sympy.Mul(*factors, evaluate=False)
+        signed.insert(0, coefficient)
+    return signed[0] if len(signed) == 1 else sympy.Mul(*signed, evaluate=False)
+
+
+def inverted(form: Any) -> Any:
+    """1/form of a number; a power with a number exponent gets the negated exponent."""
+    if isinstance(form, sympy.Pow) and isinstance(form.exp, sympy.Number):
+        return sympy.Pow(form.base, -form.exp, evaluate=False)
+    return sympy.Pow(form, sympy.S.NegativeOne, evaluate=False)
 
 
 def array_pow(shape: Shape, base: Any, exponent: Any) -> Any:
     """The power."""
-    return _arrays().pow(shape, base, exponent) if shape else sympy.Pow(base, exponent, evaluate=False)
+    return (
+        _arrays().pow(shape, base, exponent) if shape else sympy.Pow(base, exponent, evaluate=False)
+    )
 
 
 def array_apply(shape: Shape, head: Any, forms: Sequence[Any]) -> Any:
-    """The function, unevaluated."""
-    return _arrays().apply(shape, head, forms) if shape else head(*forms, evaluate=False)
+    """The function, unevaluated; of arrays it is left to `elementwise_form`."""
+    return None if shape else head(*forms, evaluate=False)
 
 
 def array_select(shape: Shape, condition: Any, a: Any, b: Any) -> Any:
     """A Piecewise; one in the last branch is flattened into it."""
     if shape:
-        return _arrays().select(shape, condition, a, b)
+        return None
     rest = list(b.args) if isinstance(b, sympy.Piecewise) else [(b, True)]
     if b is sympy.nan:
         rest = []
@@ -76,18 +148,28 @@ def array_shaping(op: Any, y: Node, forms: Sequence[Any]) -> Any:
 
 
 def array_extreme(op: Any, y: Node, forms: Sequence[Any]) -> Any:
-    """A reduction by Max or Min."""
-    return _arrays().extreme(op, y, forms)
+    """A reduction by Max or Min: SymPy has none."""
+    return None
 
 
 def array_product(op: Any, y: Node, forms: Sequence[Any]) -> Any:
-    """A reduction by multiplication."""
-    return _arrays().product(op, y, forms)
+    """A reduction by multiplication: SymPy has none."""
+    return None
 
 
 def array_linalg(op: Any, y: Node, forms: Sequence[Any]) -> Any:
     """A linear-algebra op."""
     return _arrays().linalg(op, y, forms)
+
+
+def array_constant_form(array: Any) -> Any:
+    """A constant array; None where it is too large to be written out."""
+    return _arrays().constant(array)
+
+
+def definition_to_sympy(y: Node, forms: Sequence[Any]) -> Any:
+    """A fused op that has no SymPy class stands for itself, so that tracing gives it back fused."""
+    return None
 
 
 def _arrays() -> Any:

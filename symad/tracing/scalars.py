@@ -8,7 +8,18 @@ import sympy
 from sympy.core.function import AppliedUndef
 from sympy.core.relational import Relational
 from sympy.functions.elementary.piecewise import ExprCondPair
-from sympy.logic.boolalg import ITE, And, BooleanAtom, BooleanFunction, Implies, Nand, Nor, Not, Or, Xor
+from sympy.logic.boolalg import (
+    ITE,
+    And,
+    BooleanAtom,
+    BooleanFunction,
+    Implies,
+    Nand,
+    Nor,
+    Not,
+    Or,
+    Xor,
+)
 
 from symad.errors import TraceError
 from symad.graph import Node
@@ -41,7 +52,9 @@ def symbol_lift(expression: sympy.Symbol, args: Nodes, tracer: Tracer) -> Node:
 @lift.register(sympy.Number)
 def number_lift(expression: sympy.Number, args: Nodes, tracer: Tracer) -> Node:
     if not expression.is_finite:
-        raise TraceError(f"{expression} inside an expression has no derivative and no exact value; remove it")
+        raise TraceError(
+            f"{expression} inside an expression has no derivative and no exact value; remove it"
+        )
     return constant(expression)
 
 
@@ -51,13 +64,16 @@ def number_symbol_lift(expression: sympy.NumberSymbol, args: Nodes, tracer: Trac
 
 
 @lift.register(sympy.core.numbers.ComplexInfinity)
-def complex_infinity_lift(expression: sympy.core.numbers.ComplexInfinity, args: Nodes, tracer: Tracer
+def complex_infinity_lift(
+    expression: sympy.core.numbers.ComplexInfinity, args: Nodes, tracer: Tracer
 ) -> Node:
     raise TraceError("zoo (complex infinity) inside an expression has no derivative; remove it")
 
 
 @lift.register(sympy.core.numbers.ImaginaryUnit)
-def imaginary_lift(expression: sympy.core.numbers.ImaginaryUnit, args: Nodes, tracer: Tracer) -> Node:
+def imaginary_lift(
+    expression: sympy.core.numbers.ImaginaryUnit, args: Nodes, tracer: Tracer
+) -> Node:
     raise TraceError("the expression holds the imaginary unit I; symad works over the real numbers")
 
 
@@ -98,7 +114,9 @@ def function_lift(expression: sympy.Function, args: Nodes, tracer: Tracer) -> No
 
 
 @lift.register(sympy.core.function.Application)
-def application_lift(expression: sympy.core.function.Application, args: Nodes, tracer: Tracer) -> Node:
+def application_lift(
+    expression: sympy.core.function.Application, args: Nodes, tracer: Tracer
+) -> Node:
     """Max, Min and others that SymPy does not derive from Function."""
     check_scalars(expression, args)
     return apply(expression.func, *args)
@@ -121,7 +139,9 @@ def undefined_lift(expression: AppliedUndef, args: Nodes, tracer: Tracer) -> Nod
 
 def _unevaluated(expression: Any) -> Node:
     name = type(expression).__name__
-    raise TraceError(f"the expression holds the unevaluated {name} {expression}; call .doit() or evaluate it first")
+    raise TraceError(
+        f"the expression holds the unevaluated {name} {expression}; call .doit() or evaluate it first"
+    )
 
 
 @operands.register(sympy.Derivative)
@@ -169,7 +189,9 @@ def subs_lift(expression: sympy.Subs, args: Nodes, tracer: Tracer) -> Node:
 
 @lift.register(sympy.DiracDelta)
 def dirac_lift(expression: sympy.DiracDelta, args: Nodes, tracer: Tracer) -> Node:
-    raise TraceError(f"{expression} is no function of real numbers; remove it (derivatives of steps are 0 here)")
+    raise TraceError(
+        f"{expression} is no function of real numbers; remove it (derivatives of steps are 0 here)"
+    )
 
 
 # ---- real parts: every symbol is real ------------------------------------------------------------

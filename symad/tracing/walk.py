@@ -27,6 +27,11 @@ class Tracer:
         self._nodes: dict[int, Node] = {}
         self._alive: list[Any] = []
 
+    def assume(self, expression: Any, node: Node) -> None:
+        """Take ``node`` for the node of this object, without looking into it."""
+        self._nodes[id(expression)] = node
+        self._alive.append(expression)
+
     def trace(self, expression: Any) -> Node:
         """The node of an expression."""
         nodes = self._nodes

@@ -127,9 +127,17 @@ AWKWARD = [
 
 def test_names_are_made_safe() -> None:
     symbols = [sp.Symbol(name, real=True) for name in AWKWARD]
-    f = sp.Add(*[(k + 1) * sp.sin(s) for k, s in enumerate(symbols)]) + sp.exp(symbols[0]) + sp.erf(symbols[1])
+    f = (
+        sp.Add(*[(k + 1) * sp.sin(s) for k, s in enumerate(symbols)])
+        + sp.exp(symbols[0])
+        + sp.erf(symbols[1])
+    )
     values = np.linspace(0.1, 1.0, len(symbols))
-    expected = sum((k + 1) * math.sin(v) for k, v in enumerate(values)) + math.exp(values[0]) + math.erf(values[1])
+    expected = (
+        sum((k + 1) * math.sin(v) for k, v in enumerate(values))
+        + math.exp(values[0])
+        + math.erf(values[1])
+    )
     kernel = lower(symad.trace(f, symbols))
     assert kernel(*values.tolist()) == pytest.approx(expected, rel=1e-13)
     called = {node.id for node in ast.walk(ast.parse(kernel.source)) if isinstance(node, ast.Name)}
@@ -155,7 +163,9 @@ sys.path.insert(0, {str(tmp_path)!r})
 import model
 print(model.{kernel.name}(0.5, 3.0).tolist())
 """
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
     assert np.allclose(np.array(eval_list(result.stdout)), kernel(0.5, 3.0), rtol=1e-15)
     spec = importlib.util.spec_from_file_location("model", path)
     assert spec is not None
@@ -188,7 +198,9 @@ def test_sums_of_many_terms_compile() -> None:
     xs = sp.symbols("x0:3000")
     f = sp.Add(*xs) * sp.Mul(*xs[:100])
     values = np.linspace(0.99, 1.01, 3000)
-    assert lower(symad.trace(f, xs), packed=True)(values)[0] == pytest.approx(values.sum() * values[:100].prod(), rel=1e-12)
+    assert lower(symad.trace(f, xs), packed=True)(values)[0] == pytest.approx(
+        values.sum() * values[:100].prod(), rel=1e-12
+    )
 
 
 # ---- arrays --------------------------------------------------------------------------------------
@@ -208,7 +220,9 @@ def layer() -> Graph:
     return Graph((w, v, b), (sum_all(mul(h, h)),))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("derived", [lambda g: g, symad.gradient, symad.hessian, symad.value_and_gradient])
+@pytest.mark.parametrize(
+    "derived", [lambda g: g, symad.gradient, symad.hessian, symad.value_and_gradient]
+)
 def test_arrays_with_symbolic_dimensions(derived: object) -> None:
     graph = derived(layer())  # type: ignore[operator]
     rng = np.random.default_rng(0)

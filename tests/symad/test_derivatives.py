@@ -61,7 +61,9 @@ def point() -> list[float]:
 @pytest.mark.parametrize("mode", ["reverse", "forward"])
 def test_gradient_is_sympys(e: sp.Expr, mode: str) -> None:
     expected = [exact(locally_smooth(e).diff(s)) for s in SYMBOLS]
-    assert np.allclose(symad.gradient(e, SYMBOLS, mode=mode)(*point()), expected, rtol=1e-12, atol=1e-13)
+    assert np.allclose(
+        symad.gradient(e, SYMBOLS, mode=mode)(*point()), expected, rtol=1e-12, atol=1e-13
+    )
 
 
 @pytest.mark.parametrize("e", EXPRESSIONS, ids=str)
@@ -69,7 +71,9 @@ def test_gradient_is_sympys(e: sp.Expr, mode: str) -> None:
 def test_hessian_is_sympys(e: sp.Expr, mode: str) -> None:
     smooth = locally_smooth(e)
     expected = [[exact(smooth.diff(a).diff(b)) for b in SYMBOLS] for a in SYMBOLS]
-    assert np.allclose(symad.hessian(e, SYMBOLS, mode=mode)(*point()), expected, rtol=1e-11, atol=1e-12)
+    assert np.allclose(
+        symad.hessian(e, SYMBOLS, mode=mode)(*point()), expected, rtol=1e-11, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("mode", [m for m in MODES if m != "forward-over-forward"])
@@ -106,7 +110,9 @@ def exact_third() -> float:
 @pytest.mark.parametrize("mode", ["auto", "forward", "reverse"])
 def test_jacobian_of_a_matrix_flattens_by_rows(mode: str) -> None:
     m = sp.Matrix([[x * y, sp.sin(z)], [x + z, y**2]])
-    expected = np.array(sp.Matrix(m.reshape(4, 1)).jacobian(SYMBOLS).subs(POINT).evalf(30).tolist(), dtype=float)
+    expected = np.array(
+        sp.Matrix(m.reshape(4, 1)).jacobian(SYMBOLS).subs(POINT).evalf(30).tolist(), dtype=float
+    )
     graph = symad.jacobian(m, SYMBOLS, mode=mode)
     assert graph(*point()).shape == (4, 3)
     assert np.allclose(graph(*point()), expected, rtol=1e-14)
@@ -155,7 +161,9 @@ def test_inputs_stand_in_canonical_order_with_wrt_first() -> None:
 
 
 def test_ties_in_max_split_evenly() -> None:
-    assert symad.gradient(sp.Max(x, y, z), SYMBOLS)(1.0, 1.0, 1.0) == pytest.approx((1 / 3, 1 / 3, 1 / 3))
+    assert symad.gradient(sp.Max(x, y, z), SYMBOLS)(1.0, 1.0, 1.0) == pytest.approx(
+        (1 / 3, 1 / 3, 1 / 3)
+    )
     assert symad.gradient(sp.Max(x, y, z), SYMBOLS)(2.0, 2.0, 1.0) == (0.5, 0.5, 0.0)
 
 
@@ -170,7 +178,9 @@ def test_steps_have_derivative_zero() -> None:
 
 
 @pytest.mark.parametrize(
-    "branch", [sp.sqrt(sp.log(x)), 1 / (x * sp.log(x)), sp.acos(1 / x), sp.log(sp.sqrt(x - 1)) * x], ids=str
+    "branch",
+    [sp.sqrt(sp.log(x)), 1 / (x * sp.log(x)), sp.acos(1 / x), sp.log(sp.sqrt(x - 1)) * x],
+    ids=str,
 )
 @pytest.mark.parametrize("mode", MODES)
 def test_untaken_branches_never_leak(branch: sp.Expr, mode: str) -> None:
