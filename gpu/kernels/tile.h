@@ -72,7 +72,7 @@ DEVICE void load_tile(smem_t tile, const typename T::Storage* from, int row0, in
 
 template <class T>
 struct Matrix {
-  static constexpr int K = 16, NB = 2, NT = 2;
+  static constexpr int K = 16, NB = 2, NT = 2, UNROLL = 8;
   static constexpr bool TWO_LEVEL = false;  // the accumulator of a long sum may be the instruction's
   struct A { u32 r[4]; };
   struct B { u32 r[2]; };
@@ -136,7 +136,7 @@ DEVICE void Matrix<Fp16>::multiply(Real (&c)[4], const A& a, const B& b) { mma_f
 #if SYMAD_ELEMENT_BITS == 32
 template <>
 struct Matrix<Fp32> {
-  static constexpr int K = 8, NB = 2, NT = 4;
+  static constexpr int K = 8, NB = 2, NT = 4, UNROLL = 1;
   static constexpr bool TWO_LEVEL = true;  // tensor cores truncate: keep their sums short
   struct A { float hi[4], lo[4]; };
   struct B { float hi[2], lo[2]; };
@@ -189,10 +189,10 @@ struct Matrix<Fp32> {
   template <int BLOCKS>
   DEVICE static A weights(const Real (&c)[BLOCKS][4], int step) {
     A a;
-    split(c[step][0], a.hi[0], a.lo[0]);
-    split(c[step][2], a.hi[1], a.lo[1]);
-    split(c[step][1], a.hi[2], a.lo[2]);
-    split(c[step][3], a.hi[3], a.lo[3]);
+    split(opaque(c[step][0]), a.hi[0], a.lo[0]);
+    split(opaque(c[step][2]), a.hi[1], a.lo[1]);
+    split(opaque(c[step][1]), a.hi[2], a.lo[2]);
+    split(opaque(c[step][3]), a.hi[3], a.lo[3]);
     return a;
   }
   DEVICE static void multiply(Real (&c)[4], const A& a, const B& b) {
@@ -224,7 +224,7 @@ struct Matrix<Fp32> {
 #if SYMAD_ELEMENT_BITS == 64
 template <>
 struct Matrix<Fp64> {
-  static constexpr int K = 8, NB = 1, NT = 2;
+  static constexpr int K = 8, NB = 1, NT = 2, UNROLL = 1;
   static constexpr bool TWO_LEVEL = false;
   struct A { double r[4]; };
   struct B { double r[2]; };
@@ -287,19 +287,24 @@ DEVICE void clear(Real (&c)[N][4]) {
 template <class T, int COLS, int MT, int BLOCKS>
 DEVICE void product_abt(Real (&c)[MT][BLOCKS][4], smem_t a, smem_t b) {
   typedef Matrix<T> P;
+  constexpr int LINE = 128 / int(sizeof(typename T::Storage)), LINES = (COLS + LINE - 1) / LINE;
+#pragma unroll P::UNROLL
+  for (int line = 0; line < LINES; ++line, a += 128, b += 128) {
 #pragma unroll
-  for (int k = 0; k < COLS; k += P::K) {
-    typename P::A rows[MT];
+    for (int k = 0; k < (COLS < LINE ? COLS : LINE); k += P::K) {
+      if (COLS % LINE && line * LINE + k >= COLS) break;
+      typename P::A rows[MT];
 #pragma unroll
-    for (int m = 0; m < MT; ++m) rows[m] = P::template load_a<COLS>(a, 16 * m, k);
+      for (int m = 0; m < MT; ++m) rows[m] = P::template load_a<COLS>(a, 16 * m, k);
 #pragma unroll
-    for (int n = 0; n < BLOCKS; n += P::NB) {
-      typename P::B columns[P::NB];
-      P::template load_b<COLS>(columns, b, 8 * n, k);
+      for (int n = 0; n < BLOCKS; n += P::NB) {
+        typename P::B columns[P::NB];
+        P::template load_b<COLS>(columns, b, 8 * n, k);
 #pragma unroll
-      for (int m = 0; m < MT; ++m)
+        for (int m = 0; m < MT; ++m)
 #pragma unroll
-        for (int i = 0; i < P::NB; ++i) P::add_product(c[m][n + i], rows[m], columns[i]);
+          for (int i = 0; i < P::NB; ++i) P::add_product(c[m][n + i], rows[m], columns[i]);
+      }
     }
   }
 }

@@ -1,0 +1,240 @@
+"""Which tiles an attention kernel uses, and its source text.
+
+A plan is everything that is compiled in: element type, head dims, tile shape. Candidates are tried
+from the fastest on, until one fits the shared memory of the device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from symad.errors import ShapeError
+from symad.gpu.compile import kernel_text
+from symad.gpu.score import CompiledScore
+
+
+@dataclass(frozen=True)
+class Element:
+    """An element type of the kernels.
+
+    Attributes:
+        name: in the kernels.
+        bytes: of one number.
+        multiple: tiles have a multiple of this many columns.
+        real: the C type of scores and sums.
+    """
+
+    name: str
+    bytes: int
+    multiple: int
+    real: str = "float"
+
+
+ELEMENTS = {
+    "bfloat16": Element("Bf16", 2, 16),
+    "float16": Element("Fp16", 2, 16),
+    "float32": Element("Fp32", 4, 32),
+    "float64": Element("Fp64", 8, 16, "double"),
+}
+FORWARD, BACKWARD_Q, BACKWARD_KV = "forward", "backward_q", "backward_kv"
+MAX_HEAD_DIM = 256
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Tile shape: a block owns 16 ``mt`` ``warps`` rows; ``span`` rows pass by in ``stages``."""
+
+    warps: int
+    mt: int
+    span: int
+    stages: int
+    min_blocks: int = 1
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One kernel, specialised.
+
+    Attributes:
+        kind: FORWARD, BACKWARD_Q or BACKWARD_KV.
+        element: the type of q, k, v.
+        head_dim: columns of q and k, a multiple of 16 bytes.
+        value_dim: columns of v.
+        shape: the tiles.
+        slices: blocks that share the columns of the result; each repeats the scores.
+        with_k: BACKWARD_KV computes k̄.
+        with_v: BACKWARD_KV computes v̄.
+    """
+
+    kind: str
+    element: Element
+    head_dim: int
+    value_dim: int
+    shape: Shape
+    slices: int = 1
+    with_k: bool = True
+    with_v: bool = True
+
+    @property
+    def threads(self) -> int:
+        return 32 * self.shape.warps
+
+    @property
+    def own(self) -> int:
+        """Rows that a block owns."""
+        return 16 * self.shape.mt * self.shape.warps
+
+    @property
+    def padded(self) -> tuple[int, int]:
+        """Columns of the query and value tiles, the sliced ones a multiple of the slices."""
+        multiple = self.element.multiple
+
+        def up(width: int, slices: int) -> int:
+            return -(-width // (multiple * slices)) * multiple * slices
+
+        sliced = self.sliced_side
+        return (
+            up(self.head_dim, self.slices if sliced == "head" else 1),
+            up(self.value_dim, self.slices if sliced == "value" else 1),
+        )
+
+    @property
+    def sliced_side(self) -> str:
+        """Whether the result has the columns of q ("head") or of v ("value")."""
+        if self.kind == FORWARD or (self.kind == BACKWARD_KV and not self.with_k):
+            return "value"
+        return "head"
+
+    @property
+    def slice(self) -> int:
+        """Columns of the result per block."""
+        d, dv = self.padded
+        return (d if self.sliced_side == "head" else dv) // self.slices
+
+    def pitch(self, columns: int) -> int:
+        """Bytes of a tile's row in shared memory, as in tile.h."""
+        size = columns * self.element.bytes
+        return 32 if size <= 32 else 64 if size <= 64 else -(-size // 128) * 128
+
+    @property
+    def shared_bytes(self) -> int:
+        """Dynamic shared memory of a block."""
+        d, dv = map(self.pitch, self.padded)
+        s = self.shape
+        if self.kind == FORWARD:
+            return self.own * d + s.stages * s.span * (d + self.pitch(self.slice))
+        lines = 0
+        if self.kind == BACKWARD_KV:
+            real = 8 if self.element.real == "double" else 4
+            lines = -(-2 * s.span * real // 128) * 128
+        return (self.own + s.stages * s.span) * (d + dv) + s.stages * lines
+
+    def source(self, score: CompiledScore) -> str:
+        """The whole text of the module."""
+        return _source(self, score.macros, score.text)
+
+
+def constants(plan: Plan) -> dict[str, int]:
+    """The names that attention.h expects."""
+    d, dv = plan.padded
+    s = plan.shape
+    return {
+        "HEAD_DIM": plan.head_dim, "VALUE_DIM": plan.value_dim, "D": d, "DV": dv,
+        "SLICE": plan.slice, "WARPS": s.warps, "MT": s.mt, "SPAN": s.span, "STAGES": s.stages,
+        "MIN_BLOCKS": s.min_blocks, "WITH_K": int(plan.with_k), "WITH_V": int(plan.with_v),
+    }  # fmt: skip
+
+
+def assemble(
+    element: Element,
+    macros: str,
+    score: str,
+    numbers: Mapping[str, int],
+    *files: str,
+) -> str:
+    """Macros, primitives, score text, tiles, constants and kernel files as one source text."""
+    lines = [f"#define SYMAD_REAL {element.real}\n"]
+    lines += [f"#define SYMAD_ELEMENT_BITS {8 * element.bytes}\n", macros, "\n"]
+    lines += [kernel_text("prims.h"), score, "\n", kernel_text("tile.h")]
+    lines += [f"typedef {element.name} E;\n"]
+    lines += [f"constexpr int {name} = {value};\n" for name, value in numbers.items()]
+    return "".join(lines) + kernel_text(*files)
+
+
+@lru_cache(maxsize=512)
+def _source(plan: Plan, macros: str, score: str) -> str:
+    files = ["attention.h", f"attention_{plan.kind}.cu"]
+    if plan.kind != FORWARD:
+        files.insert(1, "attention_backward.h")
+    return assemble(plan.element, macros, score, constants(plan), *files)
+
+
+# Tile shapes from the fastest on, by kind, bits per element and largest padded head dim.
+_SHAPES: dict[tuple[str, int, int], tuple[Shape, ...]] = {
+    (FORWARD, 16, 64): (Shape(4, 2, 64, 2, 2),),
+    (FORWARD, 16, 128): (Shape(4, 2, 64, 2, 2), Shape(4, 1, 64, 2), Shape(4, 1, 32, 2)),
+    (FORWARD, 16, 256): (Shape(8, 1, 32, 2), Shape(4, 1, 32, 1), Shape(2, 1, 16, 1)),
+    (FORWARD, 32, 64): (Shape(8, 1, 32, 2), Shape(4, 1, 32, 2)),
+    (FORWARD, 32, 128): (Shape(8, 1, 16, 2), Shape(4, 1, 16, 2)),
+    (FORWARD, 32, 256): (Shape(4, 1, 16, 2), Shape(2, 1, 16, 1)),
+    (FORWARD, 64, 64): (Shape(8, 1, 32, 2), Shape(4, 1, 16, 2)),
+    (FORWARD, 64, 128): (Shape(4, 1, 32, 2), Shape(4, 1, 16, 1), Shape(2, 1, 16, 1)),
+    (FORWARD, 64, 256): (Shape(4, 1, 16, 1), Shape(1, 1, 16, 1)),
+    (BACKWARD_Q, 16, 64): (Shape(8, 1, 64, 2), Shape(4, 1, 64, 2)),
+    (BACKWARD_Q, 16, 128): (Shape(8, 1, 64, 2), Shape(4, 1, 32, 2)),
+    (BACKWARD_Q, 16, 256): (Shape(4, 1, 32, 2), Shape(2, 1, 16, 2)),
+    (BACKWARD_Q, 32, 64): (Shape(8, 1, 32, 2), Shape(4, 1, 16, 2)),
+    (BACKWARD_Q, 32, 128): (Shape(4, 1, 16, 2), Shape(2, 1, 16, 1)),
+    (BACKWARD_Q, 32, 256): (Shape(4, 1, 16, 1), Shape(1, 1, 16, 1)),
+    (BACKWARD_Q, 64, 64): (Shape(4, 1, 16, 2), Shape(2, 1, 16, 2)),
+    (BACKWARD_Q, 64, 128): (Shape(4, 1, 16, 1), Shape(1, 1, 16, 1)),
+    (BACKWARD_Q, 64, 256): (Shape(2, 1, 16, 1),),
+    (BACKWARD_KV, 16, 64): (Shape(8, 1, 64, 2), Shape(4, 1, 64, 2)),
+    (BACKWARD_KV, 16, 128): (Shape(8, 1, 32, 2), Shape(4, 1, 32, 2)),
+    (BACKWARD_KV, 16, 256): (Shape(4, 1, 32, 2), Shape(2, 1, 16, 2)),
+    (BACKWARD_KV, 32, 64): (Shape(8, 1, 16, 2), Shape(4, 1, 16, 2)),
+    (BACKWARD_KV, 32, 128): (Shape(4, 1, 16, 2), Shape(2, 1, 16, 1)),
+    (BACKWARD_KV, 32, 256): (Shape(4, 1, 16, 1), Shape(1, 1, 16, 1)),
+    (BACKWARD_KV, 64, 64): (Shape(4, 1, 16, 2), Shape(2, 1, 16, 2)),
+    (BACKWARD_KV, 64, 128): (Shape(4, 1, 16, 1), Shape(1, 1, 16, 1)),
+    (BACKWARD_KV, 64, 256): (Shape(2, 1, 16, 1),),
+}
+
+
+@lru_cache(maxsize=256)
+def plans(
+    kind: str, element: Element, head_dim: int, value_dim: int, shared: int
+) -> tuple[Plan, ...]:
+    """The launches of one pass: one, or for wide heads k̄ and v̄ in turn.
+
+    Raises:
+        ShapeError: a head dim is over 256, or no tile fits in ``shared`` bytes.
+    """
+    widest = max(head_dim, value_dim)
+    if widest > MAX_HEAD_DIM:
+        raise ShapeError(
+            f"head dims {head_dim} and {value_dim}: the kernels take at most {MAX_HEAD_DIM}; "
+            "use backend numpy, or split the heads"
+        )
+    level = next(w for w in (64, 128, 256) if widest <= w)
+    bits = 8 * element.bytes
+    both = level == 64 or (bits == 16 and level == 128)  # k̄ and v̄ fit in registers together
+    sides = ((True, True),) if both or kind != BACKWARD_KV else ((True, False), (False, True))
+    slices = 2 if bits == 64 and level == 256 else 1
+    chosen = []
+    for with_k, with_v in sides:
+        candidates = [
+            Plan(kind, element, head_dim, value_dim, shape, slices, with_k, with_v)
+            for shape in _SHAPES[kind, bits, level]
+        ]
+        fitting = [p for p in candidates if p.shared_bytes <= shared]
+        if not fitting:
+            least = min(p.shared_bytes for p in candidates)
+            raise ShapeError(
+                f"head dims {head_dim} and {value_dim} in {element.name} need {least} bytes of "
+                f"shared memory; this device has {shared}. Use a smaller dtype or backend numpy"
+            )
+        chosen.append(fitting[0])
+    return tuple(chosen)

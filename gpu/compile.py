@@ -1,0 +1,117 @@
+"""The CUDA device: found on first use, with one clear error where there is none.
+
+CuPy is imported here and nowhere earlier, so `import symad.gpu` works on every machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from symad.errors import SymadError
+
+KERNELS = Path(__file__).parent / "kernels"
+
+
+class GpuError(SymadError, RuntimeError):
+    """No CuPy, no driver, no device, or a kernel that does not compile."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where kernels run. Tests put a CPU in its place.
+
+    Attributes:
+        xp: the array library.
+        load: source text -> module with ``get_function(name)``.
+        processors: multiprocessors.
+        capability: compute capability, such as (9, 0).
+        shared_memory: bytes of shared memory that one block may use.
+    """
+
+    xp: Any
+    load: Callable[[str], Any]
+    processors: int
+    capability: tuple[int, int]
+    shared_memory: int
+
+
+def cupy() -> Any:
+    """The CuPy module, on a machine with a usable device.
+
+    Raises:
+        GpuError: CuPy cannot be imported, or finds no driver or no device.
+    """
+    try:
+        import cupy as cp
+    except Exception as error:  # broken installs raise more than ImportError
+        raise GpuError(
+            f"CuPy cannot be imported ({type(error).__name__}: {error}); install symad with the "
+            'extra "gpu-cuda12" or "gpu-cuda13", or use NumPy arrays and backend="numpy", which '
+            "need no GPU"
+        ) from error
+    try:
+        count = cp.cuda.runtime.getDeviceCount()
+    except cp.cuda.runtime.CUDARuntimeError as error:
+        raise GpuError(
+            f"CuPy {cp.__version__} is installed, but CUDA says: {error}. Check the driver with "
+            'nvidia-smi, or use NumPy arrays and backend="numpy", which need no GPU'
+        ) from error
+    if count == 0:
+        raise GpuError('there is no CUDA device; NumPy arrays and backend="numpy" need none')
+    return cp
+
+
+def machine() -> Machine:
+    """The current CUDA device.
+
+    Raises:
+        GpuError: there is none.
+    """
+    return _machine(cupy().cuda.Device().id)
+
+
+@lru_cache(maxsize=16)
+def _machine(identity: int) -> Machine:
+    device = cupy().cuda.Device(identity)
+    properties = device.attributes
+    capability = (properties["ComputeCapabilityMajor"], properties["ComputeCapabilityMinor"])
+    return Machine(
+        cupy(),
+        _Loader(identity),
+        properties["MultiProcessorCount"],
+        capability,
+        properties["MaxSharedMemoryPerBlockOptin"],
+    )
+
+
+@dataclass(frozen=True)
+class _Loader:
+    """Compiles source text for one device; the kernels of a text are kept."""
+
+    device: int
+
+    def __call__(self, source: str) -> Any:
+        return _module(source, self.device)
+
+
+@lru_cache(maxsize=512)
+def _module(source: str, device: int) -> Any:
+    cp = cupy()
+    # CuPy adds -arch for the device. The architecture-specific targets (sm_90a) are for kernels
+    # with wgmma; none here needs them.
+    module = cp.RawModule(code=source, options=("-std=c++17",))
+    try:
+        module.compile()
+    except cp.cuda.compiler.CompileException as error:
+        raise GpuError(f"NVRTC does not compile a kernel of symad:\n{error}") from error
+    return module
+
+
+@lru_cache(maxsize=64)
+def kernel_text(*names: str) -> str:
+    """The files of gpu/kernels with these names, one after another, with their own line numbers."""
+    return "".join(f'#line 1 "{name}"\n{(KERNELS / name).read_text("utf-8")}' for name in names)
