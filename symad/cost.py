@@ -37,10 +37,10 @@ def flops(f: Any) -> sympy.Expr:
     >>> flops(Graph((a, b), (matmul(a, b),)))
     2*d*n**2
     """
-    return _sum(flops_of(node.op, node) for node in topological(as_graph(f).output_nodes))
+    return add_up(flops_of(node.op, node) for node in topological(as_graph(f).output_nodes))
 
 
-def _sum(terms: Iterable[Any]) -> sympy.Expr:
+def add_up(terms: Iterable[Any]) -> sympy.Expr:
     """The sum of many terms of which few are distinct."""
     total = sympy.S.Zero
     for term, count in Counter(terms).items():
@@ -60,15 +60,16 @@ def live_memory(f: Any) -> list[Dim]:
     stored and falls as adjoints use them up.
     """
     graph = as_graph(f)
-    return _curve(graph, schedule(graph))
+    return live_curve(graph, schedule(graph))
 
 
 def schedule(f: Any) -> list[Node]:
     """The graph's nodes in the order they are computed, arguments first.
 
-    Of two orders it is the one with the lower peak of live bytes. Depth-first order finishes one argument before it starts the next, good for trees. Order by
-    level (the longest path from an input) runs a value and its tangent side by side, so that
-    forward mode through a chain keeps two of each.
+    Of two orders it is the one with the lower peak of live bytes. Depth-first order finishes one
+    argument before it starts the next, good for trees. Order by level (the longest path from an
+    input) runs a value and its tangent side by side, so that forward mode through a chain keeps
+    two of each.
     """
     graph = as_graph(f)
     depth_first = topological(graph.output_nodes)
@@ -84,12 +85,12 @@ TYPICAL = 64
 
 
 def _peak_at_size(graph: Graph, order: Sequence[Node]) -> int:
-    distinct = set(_curve(graph, order))
+    distinct = set(live_curve(graph, order))
     sizes = {symbol: TYPICAL for symbol in dim_symbols(distinct)}
     return max((int(bind(live, sizes)) for live in distinct), default=0)
 
 
-def _curve(graph: Graph, order: Sequence[Node]) -> list[Dim]:
+def live_curve(graph: Graph, order: Sequence[Node]) -> list[Dim]:
     """The bytes live at each step of an order."""
     owners = _owners(order)
     dying: dict[int, list[Node]] = {}

@@ -1,0 +1,1 @@
+"""Graphs shown to people: tables of every step, and pictures."""

@@ -1,0 +1,113 @@
+"""The evaluation tables of a graph at a point: ``g.explain(x=3)``.
+
+The notation is that of chains f = f_m ∘ ... ∘ f_1, extended to graphs with fan-out: states s_k,
+tangents t_k, adjoints r_k = ∂f/∂s_k (Griewank and Walther 2008, chapter 3), and the Dual numbers of
+the four Hessian modes. Every number comes from the recurrence that its table is about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symad.dims import format_shape, is_concrete, solve_dims
+from symad.display.tables import Table, text
+from symad.display.writer import Writer
+from symad.errors import EvaluationError
+from symad.evaluation import as_value
+from symad.graph import Graph, Node
+
+MOST_NODES = 400
+"""Larger graphs are not tabulated."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Tables with a title; prints as aligned text, shows as Markdown in notebooks."""
+
+    title: str
+    tables: tuple[Table, ...]
+
+    def to_text(self) -> str:
+        """Plain text, columns aligned."""
+        return "\n\n".join([self.title, *(table.to_text() for table in self.tables)])
+
+    def to_markdown(self) -> str:
+        """Markdown pipe tables."""
+        return "\n".join([f"## {self.title}", "", *(t.to_markdown() for t in self.tables)])
+
+    def to_latex(self) -> str:
+        """LaTeX sections with tabulars, for any document class."""
+        return "\n\n".join(table.to_latex() for table in self.tables)
+
+    def _repr_markdown_(self) -> str:
+        return self.to_markdown()
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+
+def explain(graph: Graph, **point: Any) -> Explanation:
+    """Tables of every step of a graph: values, both modes, four Hessians, operations, live bytes.
+
+    Args:
+        graph: at most 400 nodes. Adjoints and Hessians are shown for one scalar output.
+        point: values of inputs by name, of any kind that a graph evaluates on, SymPy expressions
+            included. An input without a value stands for itself.
+
+    Raises:
+        EvaluationError: a name is no input, the graph is too large, or an array input of symbolic
+            size has no value.
+    """
+    values = _values(graph, point)
+    shapes = [
+        (str(s), node.shape, value.shape if isinstance(value, np.ndarray) else ())
+        for s, node, value in zip(graph.inputs, graph.input_nodes, values, strict=True)
+    ]
+    bound = graph.at(solve_dims(shapes))
+    writer = Writer(bound, dict(zip(bound.input_nodes, values, strict=True)))
+    where = ", ".join(f"{name} = {text(value)}" for name, value in point.items())
+    title = f"{graph.name}({', '.join(map(str, graph.inputs))})" + (f" at {where}" if where else "")
+    return Explanation(title, tuple(writer.tables()))
+
+
+def _values(graph: Graph, point: Mapping[str, Any]) -> list[Any]:
+    names = [str(s) for s in graph.inputs]
+    unknown = [name for name in point if name not in names]
+    if unknown:
+        raise EvaluationError(
+            f"{unknown[0]!r} is not an input of {graph.name}; its inputs are {', '.join(names)}"
+        )
+    if len(graph.nodes) > MOST_NODES:
+        raise EvaluationError(
+            f"{graph.name} has {len(graph.nodes)} nodes, too many for tables (at most "
+            f"{MOST_NODES}): explain a smaller instance of the model, or ask symad.flops and "
+            "symad.memory"
+        )
+    return [
+        as_value(point[name], _symbol(node)) if name in point else _itself(node)
+        for name, node in zip(names, graph.input_nodes, strict=True)
+    ]
+
+
+def _symbol(node: Node) -> Any:
+    return node.op.symbol  # type: ignore[attr-defined]
+
+
+def _itself(node: Node) -> Any:
+    """An input as SymPy symbols: itself, or the array of its elements."""
+    symbol = _symbol(node)
+    if not node.shape:
+        return symbol
+    if not is_concrete(node.shape):
+        raise EvaluationError(
+            f"{symbol} has the symbolic shape {format_shape(node.shape)}; give it an array"
+        )
+    entries = np.empty(node.shape, dtype=object)
+    for index in np.ndindex(*node.shape):
+        entries[index] = sympy.Symbol(f"{symbol}{list(index)}", real=True)
+    return entries

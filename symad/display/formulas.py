@@ -1,0 +1,183 @@
+"""A node as a formula in the names of its arguments, as text and as LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from functools import singledispatch
+from typing import Any
+
+import sympy
+
+from symad.dims import format_shape
+from symad.display.tables import Math
+from symad.graph import Node, Op
+from symad.ops.arithmetic import ElementwiseOp
+from symad.ops.contraction import Einsum
+from symad.ops.linalg import Cholesky, Determinant, LogDeterminant, Solve
+from symad.ops.reduction import Extreme, Product
+from symad.ops.shaping import Broadcast, Concatenate, Gather, Reshape, Slice, Stack
+from symad.ops.sources import ArrayConstant, Eye, Input, Iota, Source, input_node
+from symad.questions import sympy_form
+
+
+def symbol(name: str) -> sympy.Symbol:
+    """The symbol of a state, tangent or adjoint, such as ``s_3``."""
+    return sympy.Symbol(name, real=True)
+
+
+def formula(node: Node, names: Sequence[Any]) -> Math:
+    """What a node computes: ``sin(s_1)``, ``s_1 @ s_2``, ``sum(s_3)``.
+
+    Args:
+        node: any node.
+        names: for each argument a SymPy symbol or number that stands for it.
+    """
+    return _formula(node.op, node, tuple(names))
+
+
+def expression(value: Any) -> Math:
+    """A SymPy object as a formula."""
+    return Math(str(value), sympy.latex(value))
+
+
+def call(name: str, names: Sequence[Any], *options: str) -> Math:
+    """A function call."""
+    arguments = ", ".join([*map(str, names), *options])
+    inside = ", ".join([*map(sympy.latex, names), *(rf"\text{{{_escaped(o)}}}" for o in options)])
+    return Math(f"{name}({arguments})", rf"\operatorname{{{_escaped(name)}}}\left({inside}\right)")
+
+
+def _escaped(name: str) -> str:
+    return name.replace("_", r"\_")
+
+
+@singledispatch
+def _formula(op: Op, node: Node, names: tuple[Any, ...]) -> Math:
+    """By default the name of the op, with its fields."""
+    options = [f"{f.name}={_short(getattr(op, f.name))}" for f in fields(op)]
+    return call(type(op).__name__.lower(), names, *options)
+
+
+def _short(value: Any) -> str:
+    """A field of an op; what is not a small value is named by its type."""
+    if isinstance(value, tuple):
+        return format_shape(value) if value else "()"
+    plain = (int, float, str, sympy.Basic, type)
+    return str(value) if isinstance(value, plain) else type(value).__name__
+
+
+@_formula.register(ElementwiseOp)
+def _elementwise(op: ElementwiseOp, node: Node, names: tuple[Any, ...]) -> Math:
+    """The scalar formula, whatever the shape."""
+    scalar = Node.of(op, tuple(input_node(sympy.Dummy(real=True)) for _ in names))
+    return expression(sympy_form(op, scalar, names))
+
+
+@_formula.register(Source)
+def _source(op: Source, node: Node, names: tuple[Any, ...]) -> Math:
+    return expression(sympy_form(op, node, ()))
+
+
+@_formula.register(Input)
+def _input(op: Input, node: Node, names: tuple[Any, ...]) -> Math:
+    return Math(str(op.symbol), sympy.latex(op.symbol))
+
+
+@_formula.register(ArrayConstant)
+def _array_constant(op: ArrayConstant, node: Node, names: tuple[Any, ...]) -> Math:
+    shape = "×".join(map(str, op.shape))
+    return Math(
+        f"constant {shape}", rf"\text{{constant }} {shape.replace('×', chr(92) + 'times ')}"
+    )
+
+
+@_formula.register(Eye)
+def _eye(op: Eye, node: Node, names: tuple[Any, ...]) -> Math:
+    return Math(f"I({op.size})", f"I_{{{sympy.latex(op.size)}}}")
+
+
+@_formula.register(Iota)
+def _iota(op: Iota, node: Node, names: tuple[Any, ...]) -> Math:
+    return Math(f"0..{op.size - 1}", rf"0,\dots,{sympy.latex(op.size - 1)}")
+
+
+@_formula.register(Einsum)
+def _einsum(op: Einsum, node: Node, names: tuple[Any, ...]) -> Math:
+    """Matrix products, transposes and sums by their usual signs."""
+    texts, latexes = list(map(str, names)), list(map(sympy.latex, names))
+    if len(names) == 2:
+        product = _matrix_product(op)
+        if product is not None:
+            marks = list(zip(product, ("ᵀ", "ᵀ"), strict=True))
+            left, right = (t + m if flip else t for t, (flip, m) in zip(texts, marks, strict=True))
+            tops = (f"{t}^T" if flip else t for t, flip in zip(latexes, product, strict=True))
+            return Math(f"{left} @ {right}", " ".join(tops))
+        if op.inputs[0] == op.inputs[1] and not op.output:
+            return call("sum", [f"{texts[0]}*{texts[1]}"])
+    if len(names) == 1 and set(op.inputs[0]) == set(op.output):
+        if len(op.output) == 2:
+            return Math(f"{texts[0]}ᵀ", f"{latexes[0]}^T")
+        return call("permute", names, str(tuple(op.inputs[0].index(k) for k in op.output)))
+    if len(names) == 1 and len(set(op.inputs[0])) == len(op.inputs[0]):
+        gone = [k for k, label in enumerate(op.inputs[0]) if label not in op.output]
+        return call("sum", names, *([f"axis={gone[0]}"] if op.output and len(gone) == 1 else []))
+    return call("einsum", names, op.spec)
+
+
+def _matrix_product(op: Einsum) -> tuple[bool, bool] | None:
+    """Which factors of a matrix product are transposed; None for other contractions."""
+    first, second = op.inputs
+    shared = set(first) & set(second)
+    kept = [k for k in (*first, *second) if k not in shared]
+    if len(shared) != 1 or max(len(first), len(second)) != 2 or list(op.output) != kept:
+        return None
+    (common,) = shared
+    return first[-1] != common, second[0] != common
+
+
+@_formula.register(Broadcast)
+def _broadcast(op: Broadcast, node: Node, names: tuple[Any, ...]) -> Math:
+    return call("broadcast", names, format_shape(op.shape))
+
+
+@_formula.register(Reshape)
+def _reshape(op: Reshape, node: Node, names: tuple[Any, ...]) -> Math:
+    return call("reshape", names, format_shape(op.shape))
+
+
+@_formula.register(Slice)
+def _slice(op: Slice, node: Node, names: tuple[Any, ...]) -> Math:
+    """The subscripts as Python writes them."""
+    parts = []
+    for dim, start, count, step in zip(
+        node.args[0].shape, op.start, op.count, op.step, strict=True
+    ):
+        if start == 0 and count == dim and step == 1:
+            parts.append(":")
+        elif count == 1:
+            parts.append(str(start))
+        else:
+            stop = start + count * step
+            parts.append(f"{start}:{stop}" + (f":{step}" if step != 1 else ""))
+    inside = ", ".join(parts)
+    return Math(f"{names[0]}[{inside}]", rf"{sympy.latex(names[0])}\left[{inside}\right]")
+
+
+@_formula.register(Stack)
+@_formula.register(Concatenate)
+@_formula.register(Gather)
+@_formula.register(Product)
+@_formula.register(Cholesky)
+@_formula.register(Determinant)
+@_formula.register(LogDeterminant)
+@_formula.register(Solve)
+def _named(op: Op, node: Node, names: tuple[Any, ...]) -> Math:
+    known = {"Determinant": "det", "LogDeterminant": "logdet"}
+    return call(known.get(type(op).__name__, type(op).__name__.lower()), names)
+
+
+@_formula.register(Extreme)
+def _extreme(op: Extreme, node: Node, names: tuple[Any, ...]) -> Math:
+    partial = len(op.axes) < len(node.args[0].shape)
+    return call(op.kind, names, *([f"axis={op.axes[0]}"] if partial and len(op.axes) == 1 else []))

@@ -1,0 +1,199 @@
+"""The recurrences of forward and reverse mode, run literally on values, one operation at a time.
+
+States s_k, tangents t_k, adjoints r_k, and the second-order quantities of the four Hessian modes.
+At a fan-out contributions are added; a value used only under a condition passes derivatives on only
+where the condition holds. This is slow and plain on purpose: it is what the tables show.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from symad.conditions import use_conditions
+from symad.cost import byte_size
+from symad.dims import Dim, size
+from symad.display.local import Group, Program, program
+from symad.evaluation import unchecked
+from symad.graph import Node, topological
+from symad.ops.selection import Condition
+from symad.values import select
+
+Values = dict[Node, Any]
+"""A value for each node; a node that is missing has the value zero."""
+
+
+class Recurrences:
+    """A graph at a point: the states, and the sweeps over them.
+
+    ``operations[node]`` counts what the last sweep did at each node.
+    """
+
+    def __init__(
+        self, output: Node | None, outputs: Sequence[Node], point: Mapping[Node, Any]
+    ) -> None:
+        """Evaluate every node. ``output`` is the scalar to differentiate backwards, if any."""
+        self.output = output
+        roots = list(outputs) if output is None else [*outputs, output]
+        self.order = topological([*point, *roots])
+        conditions = use_conditions(self.order, roots)
+        guards = list(dict.fromkeys(conditions.values()))
+        found = unchecked([*self.order, *guards], point)
+        self.states: Values = dict(zip(self.order, found, strict=False))
+        truths = dict(zip(guards, found[len(self.order) :], strict=True))
+        self.guards = {node: truths[c] for node, c in conditions.items()}
+        self.varying = _depend_on(self.order, set(point))
+        self.real = {n for n in self.varying if not isinstance(n.op, Condition)}
+        self.operations: Counter[Node] = Counter()
+
+    # ---- one operation ---------------------------------------------------------------------------
+
+    def free(self, node: Node) -> list[Node]:
+        """The arguments of a node that depend on inputs."""
+        return [a for a in node.args if a in self.varying]
+
+    def program(self, kind: str, node: Node, *groups: Group) -> Program:
+        """The program of `symad.display.local` for a node, from which groups' entries are None."""
+        slots = tuple(a.shape if a in self.varying else a for a in node.args)
+        present = tuple(tuple(v is not None for v in group) for group in groups)
+        return program(kind, node.op, slots, present)
+
+    def _step(self, kind: str, node: Node, *groups: Group) -> Group:
+        found = self.program(kind, node, *groups)
+        self.operations[node] += found.operations
+        return found.run([self.states[a] for a in self.free(node)], groups)
+
+    def _guarded(self, node: Node, group: Group) -> Group:
+        """Tangents or cotangents of the arguments, zero where the node is not used."""
+        if node not in self.guards:
+            return group
+        holds = self.guards[node]
+        if isinstance(holds, bool) or getattr(holds, "ndim", None) == 0:
+            return group if bool(holds) else [None] * len(group)
+        return [None if v is None else select(holds, v, 0) for v in group]
+
+    def _entering(self, node: Node, tangents: Values) -> Group:
+        return self._guarded(node, [tangents.get(a) for a in self.free(node)])
+
+    def _add(self, sums: Values, nodes: Sequence[Node], group: Group) -> None:
+        """Accumulators start at 0 and add at every fan-out."""
+        for node, value in zip(nodes, group, strict=True):
+            if value is None:
+                continue
+            if node in sums:
+                self.operations[node] += size(node.shape)
+            sums[node] = sums[node] + value if node in sums else value
+
+    def _seed(self, value: Any) -> Values:
+        """A sweep's accumulators at its start."""
+        return {} if self.output is None or value is None else {self.output: value}
+
+    def _inner(self) -> list[Node]:
+        return [n for n in self.order if n.args and n in self.varying]
+
+    # ---- sweeps ----------------------------------------------------------------------------------
+
+    def forward(self, seeds: Values) -> Values:
+        """t_k = Σ_p J_kp t_p, from the tangents of the inputs."""
+        t = dict(seeds)
+        for node in self._inner():
+            entering = self._entering(node, t)
+            if any(v is not None for v in entering):
+                (t_k,) = self._step("tangent", node, entering)
+                if t_k is not None:
+                    t[node] = t_k
+        return t
+
+    def reverse(self, seed: Any) -> Values:
+        """r_p = Σ_k r_k J_kp, from r = ``seed`` at the output."""
+        r = self._seed(seed)
+        for node in reversed(self._inner()):
+            if node in r:
+                bars = self._step("bars", node, [r[node]])
+                self._add(r, self.free(node), self._guarded(node, bars))
+        return r
+
+    def forward_over_forward(self, seeds_i: Values, seeds_j: Values) -> tuple[Values, Values]:
+        """(∂_j g_k, ∂_i∂_j g_k): ∂²g = H_kj ∂_i g + J ∂²g, tangents in direction j beside it."""
+        t_i = self.forward(seeds_i)
+        t_j: Values = dict(seeds_j)
+        t_ij: Values = {}
+        for node in self._inner():
+            groups = [self._entering(node, t) for t in (t_i, t_j, t_ij)]
+            if any(v is not None for group in groups for v in group):
+                for t, value in zip((t_j, t_ij), self._step("second", node, *groups), strict=True):
+                    if value is not None:
+                        t[node] = value
+        return t_j, t_ij
+
+    def forward_over_reverse(self, seed: Any, t_j: Values) -> tuple[Values, Values]:
+        """r_{k−1} = Dual(r¹ J_k, r¹ H_kj + r² J_k), seed Dual(1, 0)."""
+        r1, r2 = self._seed(seed), self._seed(None)
+        for node in reversed(self._inner()):
+            if node in r1 or node in r2:
+                r = [[r1.get(node)], [r2.get(node)]]
+                both = self._step("dual_bars", node, self._entering(node, t_j), *r)
+                self._deal((r1, r2), node, both)
+        return r1, r2
+
+    def reverse_over_forward(self, seed: Any, t_i: Values) -> tuple[Values, Values]:
+        """The reverse of the dual program, seed (0, 1).
+
+        r_{k−1} = ((r_k)₁ J_k + (r_k)₂ H_ki, (r_k)₂ J_k).
+        """
+        r1, r2 = self._seed(None), self._seed(seed)
+        for node in reversed(self._inner()):
+            if node in r1 or node in r2:
+                r = [[r1.get(node)], [r2.get(node)]]
+                both = self._step("bars_dual", node, self._entering(node, t_i), *r)
+                self._deal((r1, r2), node, both)
+        return r1, r2
+
+    def reverse_over_reverse(self, r: Values, r_dot: Values) -> Values:
+        """ṡ_{k−1} = r_k H_ki + ṡ_k J_k with ṡ = 0 at the end.
+
+        ``r_dot`` reverses the adjoints: ṙ_k = J_k ṙ_{k−1}, from the unit direction.
+        """
+        s_dot: Values = {}
+        for node in reversed(self._inner()):
+            if node in r or node in s_dot:
+                groups = [[r.get(node)], self._entering(node, r_dot), [s_dot.get(node)]]
+                bars = self._step("bars_bars", node, *groups)
+                self._add(s_dot, self.free(node), self._guarded(node, bars))
+        return s_dot
+
+    def _deal(self, sums: tuple[Values, Values], node: Node, both: Group) -> None:
+        """Two halves of a group to two accumulators."""
+        free = self.free(node)
+        for total, group in zip(sums, (both[: len(free)], both[len(free) :]), strict=True):
+            self._add(total, free, self._guarded(node, group))
+
+    # ---- costs -----------------------------------------------------------------------------------
+
+    def stored(self, copies: int) -> dict[Node, Dim]:
+        """Bytes at each step of a reverse sweep: all states up to it, and the adjoints in use.
+
+        ``copies`` says how many numbers are kept for each state and for each adjoint.
+        """
+        rank = {node: k for k, node in enumerate(self.order)}
+        last_use = dict(rank)
+        for node in self.order:
+            for arg in node.args:
+                last_use[arg] = rank[node]
+        states: Dim = 0
+        curve: dict[Node, Dim] = {}
+        for k, node in enumerate(self.order):
+            states = states + byte_size(node)
+            pending = [a for a in self.order[: k + 1] if a in self.real and last_use[a] >= k]
+            curve[node] = (states + sum(byte_size(a) for a in pending)) * copies
+        return curve
+
+
+def _depend_on(order: Sequence[Node], inputs: set[Node]) -> set[Node]:
+    """The nodes that depend on an input."""
+    found = set()
+    for node in order:
+        if node in inputs or any(a in found for a in node.args):
+            found.add(node)
+    return found

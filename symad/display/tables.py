@@ -1,0 +1,173 @@
+"""Tables of values and formulas, set as plain text, as Markdown and as LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import sympy
+
+from symad.dual import Dual
+
+DIGITS = 6
+"""Significant digits of floating-point numbers in tables."""
+
+ENTRIES = 9
+"""Arrays with more entries are summarised."""
+
+WIDTH = 60
+"""Longer texts are cut in plain text and Markdown."""
+
+
+@dataclass(frozen=True)
+class Math:
+    """A formula: how it is written as text, and in LaTeX."""
+
+    text: str
+    latex: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """A titled table; cells are numbers, arrays, SymPy objects, `Math`, Duals, text or None."""
+
+    title: str
+    headers: tuple[Any, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    notes: tuple[str | Math, ...] = ()
+
+    def to_text(self) -> str:
+        """Aligned columns."""
+        cells = [[text(c) for c in row] for row in (self.headers, *self.rows)]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        rights = self._numeric_columns()
+        lines = ["  ".join(_aligned(row, widths, rights)).rstrip() for row in cells]
+        rule = "─" * max(map(len, lines))
+        return "\n".join(
+            [self.title, rule, lines[0], rule, *lines[1:], rule, *map(_note, self.notes)]
+        )
+
+    def to_markdown(self) -> str:
+        """A pipe table."""
+        cells = [
+            [text(c).replace("|", "\\|") or " " for c in r] for r in (self.headers, *self.rows)
+        ]
+        widths = [max(3, *map(len, column)) for column in zip(*cells, strict=True)]
+        rights = self._numeric_columns()
+        lines = [" | ".join(_aligned(row, widths, rights)) for row in cells]
+        marks = ["-" * (w - 1) + (":" if r else "-") for w, r in zip(widths, rights, strict=True)]
+        table = [f"| {line} |" for line in (lines[0], " | ".join(marks), *lines[1:])]
+        return (
+            "\n".join([f"**{self.title}**", "", *table, "", *map(_note, self.notes)]).rstrip()
+            + "\n"
+        )
+
+    def to_latex(self) -> str:
+        """A tabular that needs no package."""
+        columns = "".join("r" if right else "l" for right in self._numeric_columns())
+        body = [" & ".join(map(latex, row)) + r" \\" for row in self.rows]
+        notes = [f"\n\\noindent {latex(note)}" for note in self.notes]
+        return "\n".join(
+            [
+                rf"\subsection*{{{latex(self.title)}}}",
+                rf"\begin{{tabular}}{{{columns}}}",
+                r"\hline",
+                " & ".join(map(latex, self.headers)) + r" \\",
+                r"\hline",
+                *body,
+                r"\hline",
+                r"\end{tabular}",
+                *notes,
+            ]
+        )
+
+    def _numeric_columns(self) -> list[bool]:
+        """Which columns hold only numbers: those are set flush right."""
+        plain = (int, float, Fraction, np.generic, mpmath.mpf, sympy.Number, type(None))
+        return [
+            all(isinstance(row[k], plain) for row in self.rows) for k in range(len(self.headers))
+        ]
+
+
+def _note(note: str | Math) -> str:
+    return note if isinstance(note, str) else note.text
+
+
+def _aligned(row: Sequence[str], widths: Sequence[int], rights: Sequence[bool]) -> list[str]:
+    return [
+        cell.rjust(width) if right else cell.ljust(width)
+        for cell, width, right in zip(row, widths, rights, strict=True)
+    ]
+
+
+def text(value: Any) -> str:
+    """A cell as plain text."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Math):
+        return _cut(value.text)
+    if isinstance(value, Dual):
+        return f"({text(value.value)}, {text(value.tangent)})"
+    if isinstance(value, np.ndarray):
+        return _array_text(value)
+    if isinstance(value, (bool, np.bool_)):
+        return str(bool(value))
+    if isinstance(value, (float, np.floating, sympy.Float)):
+        return f"{float(value):.{DIGITS}g}"
+    if isinstance(value, mpmath.mpf):
+        return str(mpmath.nstr(value, DIGITS))
+    return _cut(str(value))
+
+
+def _cut(long: str) -> str:
+    return long if len(long) <= WIDTH else long[: WIDTH - 1] + "…"
+
+
+def _array_text(array: np.ndarray[Any, Any]) -> str:
+    if array.size <= ENTRIES:
+        if not array.ndim:
+            return text(array[()])
+        return (
+            "["
+            + ", ".join(_array_text(part) if np.ndim(part) else text(part) for part in array)
+            + "]"
+        )
+    shape = "×".join(map(str, array.shape))
+    if array.dtype.kind == "f":
+        return f"{shape}, norm {text(float(np.linalg.norm(array)))}"
+    return f"{shape} array"
+
+
+SPECIAL = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_", "{": r"\{",
+    "}": r"\}", "$": r"\$", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "×": r"$\times$", "∂": r"$\partial$", "²": r"$^2$", "→": r"$\to$", "…": r"\ldots{}",
+    "Σ": r"$\Sigma$", "≤": r"$\le$",
+}  # fmt: skip
+
+
+def latex(value: Any) -> str:
+    """A cell as LaTeX, formulas in math mode."""
+    if isinstance(value, Math):
+        return f"${value.latex}$" if value.latex else ""
+    if isinstance(value, Dual):
+        return f"$({_bare(value.value)},\\; {_bare(value.tangent)})$"
+    if isinstance(value, (Fraction, sympy.Basic)) and not isinstance(value, sympy.Float):
+        return f"${sympy.latex(sympy.sympify(value))}$"
+    if isinstance(value, (int, float, np.number, mpmath.mpf)) and not isinstance(value, bool):
+        return f"${_bare(value)}$"
+    return "".join(SPECIAL.get(c, c) for c in text(value))
+
+
+def _bare(value: Any) -> str:
+    """A number or expression inside math mode."""
+    if isinstance(value, (Fraction, sympy.Basic)) and not isinstance(value, sympy.Float):
+        return str(sympy.latex(sympy.sympify(value)))
+    mantissa, _, exponent = text(value).partition("e")
+    return rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if exponent else mantissa

@@ -1,0 +1,247 @@
+"""The evaluation tables, against numbers by hand, SymPy's derivatives and the transformations."""
+
+import re
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import sympy
+
+import symad
+from symad.display.tables import Math, Table, latex, text
+from symad.dual import Dual
+from symad.errors import EvaluationError
+from symad.graph import Graph
+from symad.ops.arithmetic import add
+from symad.ops.contraction import matmul, sum_all
+from symad.ops.elementwise import apply
+from symad.ops.sources import input_node
+
+x, y, z = sympy.symbols("x y z", real=True)
+
+FORWARD = """\
+Forward mode: states and tangents
+──────────────────────────────────────────────────────────────
+s_k  is         value  t_k        ∂/∂x  operations  live bytes
+──────────────────────────────────────────────────────────────
+s_0  x              3                1           0          16
+s_1  s_0**2         9  2*s_0*t_0     6           3          32
+s_2  s_0 + s_1     12  t_0 + t_1     7           2          48
+──────────────────────────────────────────────────────────────
+"""
+
+REVERSE = """\
+Reverse mode: adjoints, last first
+────────────────────────────────────────────────────────────
+r_k  is the sum over its uses  value  operations  live bytes
+────────────────────────────────────────────────────────────
+r_2  1                             1           0          48
+r_1  r_2                           1           2          32
+r_0  2*r_1*s_0 + r_2               7           1          16
+────────────────────────────────────────────────────────────
+"""
+
+
+def table(explanation, title):
+    """The rows of the one table whose title starts so, by the first cell."""
+    (found,) = [t for t in explanation.tables if t.title.startswith(title)]
+    return {text(row[0]): row[1:] for row in found.rows}
+
+
+def parts(cell):
+    return cell.value, cell.tangent
+
+
+def test_x_plus_x_squared_at_3():
+    shown = str(symad.trace(x + x**2).explain(x=3))
+    assert FORWARD in shown
+    assert REVERSE in shown
+
+
+def test_the_dual_tables_of_a_chain():
+    """f = sin(exp(x)) at x = 1/2, every entry of the recurrences by hand."""
+    tables = symad.trace(sympy.sin(sympy.exp(x))).explain(x=0.5)
+    e = np.exp(0.5)
+    s, t = [0.5, e, np.sin(e)], [1, e, e * np.cos(e)]
+    h = [0, e, e * np.cos(e) - e**2 * np.sin(e)]  # ∂²g_k
+    r = [e * np.cos(e), np.cos(e), 1]
+    r_x = [h[2], -np.sin(e) * e, 0]  # ∂r_k/∂x
+    fof = table(tables, "Hessian, forward over forward")
+    for_ = table(tables, "Hessian, forward over reverse")
+    rof = table(tables, "Hessian, reverse over forward")
+    ror = table(tables, "Hessian, reverse over reverse")
+    for k in range(3):
+        name = f"s_{k}"
+        np.testing.assert_allclose(parts(fof[name][0]), (s[k], t[k]), rtol=1e-14)
+        np.testing.assert_allclose(parts(fof[name][1]), (t[k], h[k]), rtol=1e-14)
+        np.testing.assert_allclose(parts(for_[name][0]), (s[k], t[k]), rtol=1e-14)
+        np.testing.assert_allclose(parts(for_[name][1]), (r[k], r_x[k]), rtol=1e-14)
+        np.testing.assert_allclose(parts(rof[name][1]), (r_x[k], r[k]), rtol=1e-14)
+        np.testing.assert_allclose(ror[name][:3], (r[k], t[k], r_x[k]), rtol=1e-14)
+
+
+FUNCTIONS = [
+    sympy.sin(x * y) * sympy.exp(x) / y + sympy.atan2(x, y),
+    sympy.sqrt(x * x + y) * sympy.log(y) ** 3,
+    x**y + sympy.erf(x - y),
+    (1 - x) ** 2 + 100 * (y - x**2) ** 2,
+    sympy.Piecewise((sympy.sin(x) * y, x > 0), (sympy.log(x), True)),
+    sympy.Max(x, y) * sympy.Abs(x - y),
+]
+
+
+@pytest.mark.parametrize("f", FUNCTIONS, ids=str)
+def test_all_modes_give_sympys_derivatives(f):
+    point = {"x": 0.4, "y": 1.3}
+    tables = symad.trace(f).explain(**point)
+    first, second = table(tables, "Forward"), table(tables, "Reverse")
+    names = {"x": x, "y": y}
+    at = {x: 0.4, y: 1.3}
+    gradient = {n: float(f.diff(names[n]).subs(at).doit()) for n in names}
+    hessian = {
+        (a, b): float(f.diff(names[a], names[b]).subs(at).doit()) for a in names for b in names
+    }
+    last = list(first)[-1]
+    np.testing.assert_allclose(first[last][3:5], list(gradient.values()), rtol=1e-12)
+    for a in names:
+        np.testing.assert_allclose(second[f"r_{a}"][1], gradient[a], rtol=1e-12)
+        for_ = table(tables, f"Hessian, forward over reverse, direction {a}")
+        rof = table(tables, f"Hessian, reverse over forward, direction {a}")
+        ror = table(tables, f"Hessian, reverse over reverse, direction {a}")
+        for b in names:
+            expected = pytest.approx(hessian[a, b], rel=1e-11, abs=1e-13)
+            assert parts(for_[b][1]) == (pytest.approx(gradient[b]), expected)
+            assert parts(rof[b][1]) == (expected, pytest.approx(gradient[b]))
+            assert ror[b][2] == expected
+    title = "Hessian, forward over forward, direction x and y"
+    assert parts(table(tables, title)[last][1])[1] == pytest.approx(hessian["x", "y"], rel=1e-11)
+
+
+def test_a_node_used_twice_adds_its_adjoints():
+    s = sympy.sin(x)
+    rows = table(symad.trace(s * sympy.exp(s)).explain(x=0.7), "Reverse")
+    assert rows["r_1"][1] == pytest.approx(np.exp(np.sin(0.7)) * (1 + np.sin(0.7)))
+    assert rows["r_0"][1] == pytest.approx(rows["r_1"][1] * np.cos(0.7))
+
+
+def test_a_branch_not_taken_leaks_nothing():
+    f = sympy.Piecewise((sympy.sqrt(sympy.log(x)), x > 1), (0, True))
+    tables = symad.trace(f).explain(x=0.0)
+    assert table(tables, "Reverse")["r_0"][1] == 0
+    assert table(tables, "Hessian, reverse over reverse")["s_0"][2] == 0
+    assert table(tables, "Hessian, reverse over forward")["s_0"][1].value == 0
+
+
+def test_without_a_point_the_tables_are_symbolic():
+    tables = symad.trace(x**3).explain()
+    assert table(tables, "Reverse")["r_0"][1] == 3 * x**2
+    assert parts(table(tables, "Hessian, forward over reverse")["s_0"][1]) == (3 * x**2, 6 * x)
+
+
+def test_exact_values_stay_exact():
+    tables = symad.trace((x + 1) / x**2).explain(x=Fraction(1, 3))
+    assert table(tables, "Reverse")["r_0"][1] == Fraction(-63)
+
+
+def test_arrays_in_the_direction_of_ones():
+    w = input_node(sympy.MatrixSymbol("W", 2, 3), (2, 3))
+    v = input_node(sympy.MatrixSymbol("v", 3, 1), (3, 1))
+    g = Graph((w, v), (sum_all(apply(sympy.tanh, matmul(w, v))),))
+    values = {"W": np.arange(6.0).reshape(2, 3) / 10, "v": np.array([[0.1], [0.5], [-0.3]])}
+    tables = g.explain(**values)
+    gradient = symad.gradient(g)(*values.values())
+    ones = np.ones(9)
+    product = symad.hessian(g)(*values.values()) @ ones
+    reverse = table(tables, "Reverse")
+    np.testing.assert_allclose(reverse["r_W"][1], gradient[0], rtol=1e-13)
+    np.testing.assert_allclose(reverse["r_v"][1], gradient[1], rtol=1e-13)
+    for mode, place in (("forward over reverse", 1), ("reverse over forward", 0)):
+        rows = table(tables, f"Hessian, {mode}, direction (1, ..., 1)")
+        found = [parts(rows[n][1])[place].ravel() for n in ("W", "v")]
+        np.testing.assert_allclose(np.concatenate(found), product, rtol=1e-12)
+    assert table(tables, "Forward")["s_1"][0].text == "W @ v"
+
+
+def test_several_outputs_show_forward_mode_only():
+    tables = symad.trace([x * y, x + y]).explain(x=2, y=3)
+    assert [t.title.split(":")[0] for t in tables.tables] == ["Forward mode"]
+    rows = table(tables, "Forward")
+    assert rows["s_1"][1:5:2] == (6.0, 3.0)
+
+
+def test_reverse_mode_memory_grows_along_the_states():
+    node = start = input_node(x)
+    for _ in range(6):
+        node = apply(sympy.sin, node)
+    tables = Graph((start,), (node,)).explain(x=0.5)
+    live = [row[-1] for row in table(tables, "Reverse").values()]
+    assert live == sorted(live, reverse=True)
+    assert (live[0], live[-1]) == (7 * 8 + 2 * 8, 8 + 8)  # the states, and r_6 with r_5; s_0, r_0
+    assert {row[-1] for row in table(tables, "Forward").values()} == {16, 32}
+
+
+def test_the_cost_table_counts_the_graphs_themselves():
+    f = sympy.sin(x) * sympy.exp(y)
+    costs = table(symad.trace(f).explain(x=1, y=2), "Whole")
+    assert costs["value"][0] == 3
+    assert costs["Hessian, reverse-over-forward"][0] == symad.flops(
+        symad.hessian(f, mode="reverse-over-forward")
+    )
+
+
+def test_markdown_has_one_width_and_escapes_bars():
+    shown = symad.trace(sympy.Abs(x) * y).explain(x=-1, y=2).to_markdown()
+    for block in re.findall(r"(?:^\|.*\|$\n?)+", shown, flags=re.MULTILINE):
+        lines = block.splitlines()
+        assert len({len(re.findall(r"(?<!\\)\|", line)) for line in lines}) == 1
+        assert set(lines[1]) <= set("|-: ")
+    assert symad.trace(x).explain(x=1)._repr_markdown_().startswith("## f(x) at x = 1")
+    assert Table("t", ("a",), (("|x|",),)).to_markdown().count(r"\|x\|") == 1
+
+
+def test_latex_is_balanced_and_uses_plain_tabulars():
+    shown = symad.trace(sympy.sqrt(x) / 3 + y).explain(x=sympy.Rational(1, 2), y=1).to_latex()
+    assert (
+        shown.count(r"\begin{tabular}")
+        == shown.count(r"\end{tabular}")
+        == shown.count("subsection")
+    )
+    assert shown.replace(r"\{", "").count("{") == shown.replace(r"\}", "").count("}")
+    assert shown.count("$") % 2 == 0
+    assert r"\frac{\sqrt{2}}{2}" in shown
+    assert shown.isascii()
+
+
+@pytest.mark.parametrize(
+    ("value", "plain", "typeset"),
+    [
+        (1e-20, "1e-20", r"$1 \cdot 10^{-20}$"),
+        (Fraction(1, 3), "1/3", r"$\frac{1}{3}$"),
+        (Dual(1.5, 2.0), "(1.5, 2)", r"$(1.5,\; 2)$"),
+        (np.array([1.0, 2.5]), "[1, 2.5]", "[1, 2.5]"),
+        (np.zeros((5, 4)), "5×4, norm 0", r"5$\times$4, norm 0"),
+        (True, "True", "True"),
+        (None, "", ""),
+        (Math("a**2", "a^2"), "a**2", "$a^2$"),
+        ("a_b & 5%", "a_b & 5%", r"a\_b \& 5\%"),
+    ],
+)
+def test_cells(value, plain, typeset):
+    assert text(value) == plain
+    assert latex(value) == typeset
+
+
+def test_bad_questions_are_answered():
+    with pytest.raises(EvaluationError, match=r"'q' is not an input of f; its inputs are x"):
+        symad.trace(x**2).explain(q=1)
+    with pytest.raises(EvaluationError, match="real number"):
+        symad.trace(x**2).explain(x="3")
+    n = sympy.Symbol("n", integer=True, positive=True)
+    a = input_node(sympy.MatrixSymbol("A", n, n), (n, n))
+    with pytest.raises(EvaluationError, match=r"A has the symbolic shape \(n, n\)"):
+        Graph((a,), (sum_all(a),)).explain()
+    node = start = input_node(x)
+    for _ in range(500):
+        node = add(apply(sympy.sin, node), start)
+    with pytest.raises(EvaluationError, match="1001 nodes, too many"):
+        Graph((start,), (node,)).explain(x=1)
