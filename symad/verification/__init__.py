@@ -1,0 +1,1 @@
+"""Verification: what is proved, tested, refuted or undecided about a derivative."""
