@@ -80,7 +80,7 @@ def contract(inputs: Sequence[Sequence[Any]], output: Sequence[Any], *args: Node
                 f"{format_shape(arg.shape)}"
             )
     factors = _fold_identities(merged_labels, merged_args, list(output))
-    units = _fold_units(merged_labels, merged_args, factors)
+    units = _fold_units(merged_labels, merged_args, output, factors)
     kept = [label for label in output if label not in units] if units else output
     result = _numbered(merged_labels, kept, merged_args)
     if len(kept) < len(output):
@@ -94,7 +94,9 @@ def _scaled(result: Node, factors: Sequence[Node]) -> Node:
     return mul(*factors, result)
 
 
-def _fold_units(labels: list[tuple[Any, ...]], args: list[Node], factors: list[Node]) -> set[Any]:
+def _fold_units(
+    labels: list[tuple[Any, ...]], args: list[Node], output: Sequence[Any], factors: list[Node]
+) -> set[Any]:
     """Take numbers in the shape of 1×1 arrays out as factors, with the axes that only they have.
 
     Returns the labels of those axes; ``labels``, ``args`` and ``factors`` are changed in place.
@@ -104,22 +106,23 @@ def _fold_units(labels: list[tuple[Any, ...]], args: list[Node], factors: list[N
     gone: set[Any] = set()
     for k in reversed(range(len(args))):
         arg = args[k]
-        if (
-            len(args) > 1
-            and isinstance(arg.op, Broadcast)
-            and all(d == 1 for d in arg.shape)
-            and not arg.op.axes
-        ):
+        if len(args) > 1 and isinstance(arg.op, Broadcast) and not arg.op.axes and all(d == 1 for d in arg.shape):
             gone |= set(labels[k])
             if constant_value(arg.args[0]) != 1:
                 factors.append(arg.args[0])
             del labels[k], args[k]
-    if gone:
-        for k, (part, arg) in enumerate(zip(labels, args, strict=True)):
-            args[k] = reshape(
-                arg, tuple(d for d, x in zip(arg.shape, part, strict=True) if x not in gone)
-            )
-            labels[k] = tuple(x for x in part if x not in gone)
+    if not gone:
+        return gone
+    # An axis of length 1 that is summed over can serve as one that the output asks for.
+    present = {label for part in labels for label in part}
+    spare = [x for x in dict.fromkeys(x for part in labels for x in part) if x in gone and x not in output]
+    renamed = dict(zip(spare, [x for x in output if x in gone and x not in present], strict=False))
+    gone -= set(renamed.values())
+    for k, (part, arg) in enumerate(zip(labels, args, strict=True)):
+        axes = [(renamed.get(x, x), d) for x, d in zip(part, arg.shape, strict=True)]
+        kept = [(x, d) for x, d in axes if x not in gone]
+        args[k] = reshape(arg, tuple(d for _, d in kept))
+        labels[k] = tuple(x for x, _ in kept)
     return gone
 
 

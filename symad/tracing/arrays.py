@@ -7,6 +7,7 @@ contraction of its factors: the tensor product is never formed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -76,7 +77,8 @@ def element_lift(expression: ArrayElement, args: Nodes, tracer: Tracer) -> Node:
     array, *values = args
     if len(expression.indices) != len(array.shape):
         raise ShapeError(
-            f"{describe(expression)} has {len(expression.indices)} indices for {len(array.shape)} axes"
+            f"{describe(expression)} has {len(expression.indices)} indices, but the array has "
+            f"{len(array.shape)} axes"
         )
     return element_at(array, expression.indices, tuple(values), tracer)
 
@@ -133,10 +135,7 @@ def contraction_lift(expression: Any, args: Nodes, tracer: Tracer) -> Node:
     counts = np.cumsum([0, *(len(arg.shape) for arg in arrays)]).tolist()
     names = list(range(counts[-1]))
     output = _output_labels(expression, names)
-    labels = [
-        [names[k] for k in range(start, stop)]
-        for start, stop in zip(counts, counts[1:], strict=False)
-    ]
+    labels = [[names[k] for k in range(start, stop)] for start, stop in pairwise(counts)]
     if not arrays:
         return mul(*scalars)
     if len(arrays) == 1 and scalars and is_ones(arrays[0]):
@@ -204,7 +203,8 @@ def _check_sizes(labels: Sequence[Sequence[int]], args: Sequence[Node]) -> None:
             if not same_dim(sizes.setdefault(label, dim), dim):
                 shapes = ", ".join(format_shape(a.shape) for a in args)
                 raise ShapeError(
-                    f"a contraction or diagonal of arrays of shapes {shapes} joins axes of sizes {sizes[label]} and {dim}"
+                    f"a contraction or diagonal of arrays of shapes {shapes} joins axes of sizes "
+                    f"{sizes[label]} and {dim}"
                 )
 
 

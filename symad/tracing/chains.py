@@ -1,10 +1,10 @@
 """Products of several matrices: in which order to multiply.
 
 SymPy stores a product flat, A·B·w, and even turns A·(A·w) into A²·w. The value does not depend on
-the order of the products, the cost does: O(n²) for A·(A·w) against O(n³) for A²·w. The cheapest order
-is found by dynamic programming over the chain (Godbole, IEEE Trans. Computers C-22, 1973); factors
-that are inverses are never formed where a linear solve does, and multiplying by a vector of ones is
-a sum or a repetition.
+the order of the products, the cost does: O(n²) for A·(A·w) against O(n³) for A²·w. The cheapest
+order is found by dynamic programming over the chain (Godbole, IEEE Trans. Computers C-22, 1973);
+factors that are inverses are never formed where a linear solve does, multiplying by a vector of
+ones is a sum or a repetition, and multiplying by a diagonal matrix scales rows or columns.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 from symad.dims import Dim, same_dim
 from symad.graph import Node
-from symad.ops.contraction import matmul, matrix_transpose, sum_all, sum_axes
+from symad.ops.contraction import Einsum, contract, matmul, matrix_transpose, sum_all, sum_axes
 from symad.ops.linalg import inverse, matrix_power, solve
 from symad.ops.shaping import Broadcast, broadcast_axes, reshape
-from symad.ops.sources import constant_value
+from symad.ops.sources import Eye, constant_value
 
 SYMBOL = 1000
 """Every dimension symbol weighs this much: vectors first, whatever n is."""
@@ -111,12 +111,16 @@ class _Plan:
             return below + 2 / 3 * rows**3 + 2 * rows**2 * columns
         if k + 1 == j and factors[j].exponent == -1:
             return below + 2 / 3 * columns**3 + 2 * columns**2 * rows
-        if (i == k and _ones(factors[k])) or (k + 1 == j and _ones(factors[j])):
+        if (i == k and _is_thin(factors[k])) or (k + 1 == j and _is_thin(factors[j])):
             return below + max(rows, inner) * max(inner, columns)
         return below + 2 * rows * inner * columns
 
     def build(self) -> Node:
-        """The product in this order. The recursion is as deep as the chain is long, at most `LONGEST`."""
+        """The product in this order; the recursion is at most `LONGEST` deep."""
+        if len(self.factors) == 3:
+            first, middle, last = self.factors
+            if _row_of_ones(first) and _column_of_ones(last):
+                return reshape(sum_all(_formed(middle)), (1, 1))
         return _formed(self._part(0, len(self.factors) - 1))
 
     def _part(self, i: int, j: int) -> Factor:
@@ -163,15 +167,19 @@ def _pair(left: Factor, right: Factor) -> Node:
             solve(matrix_transpose(right.node), matrix_transpose(_formed(left)))
         )
     a, b = _formed(left), _formed(right)
-    if _ones(left) and same_dim(left.rows, 1):
+    if _row_of_ones(left):
         return _column_sums(b)
-    if _ones(right) and same_dim(right.columns, 1):
+    if _column_of_ones(right):
         return _row_sums(a)
-    if _ones(left) and same_dim(left.columns, 1):
+    if _column_of_ones(left):
         return broadcast_axes(reshape(b, b.shape[1:]), (a.shape[0], b.shape[1]), (1,))
-    if _ones(right) and same_dim(right.rows, 1):
+    if _row_of_ones(right):
         return broadcast_axes(reshape(a, a.shape[:1]), (a.shape[0], b.shape[1]), (0,))
-    return matmul(a, b)
+    scale = diagonal_of(a)
+    if scale is not None:
+        return contract(["i", "ik"], "ik", scale, b)
+    scale = diagonal_of(b)
+    return matmul(a, b) if scale is None else contract(["ij", "j"], "ij", a, scale)
 
 
 def _column_sums(b: Node) -> Node:
@@ -191,7 +199,26 @@ def is_ones(node: Node) -> bool:
     return isinstance(node.op, Broadcast) and constant_value(node.args[0]) == 1
 
 
-def _ones(factor: Factor) -> bool:
-    """Whether a factor is a row or column of ones."""
-    node = factor.node
-    return factor.exponent == 1 and is_ones(node) and any(same_dim(dim, 1) for dim in node.shape)
+def _row_of_ones(factor: Factor) -> bool:
+    return factor.exponent == 1 and is_ones(factor.node) and same_dim(factor.rows, 1)
+
+
+def _column_of_ones(factor: Factor) -> bool:
+    return factor.exponent == 1 and is_ones(factor.node) and same_dim(factor.columns, 1)
+
+
+def _is_thin(factor: Factor) -> bool:
+    """Whether multiplying by it costs one operation an element."""
+    return _row_of_ones(factor) or _column_of_ones(factor) or diagonal_of(factor.node) is not None
+
+
+def diagonal_of(a: Node) -> Node | None:
+    """The vector v of a matrix that was made as Diag(v); None for any other."""
+    if not isinstance(a.op, Einsum) or len(a.args) != 2 or a.op.output != (0, 1):
+        return None
+    vectors = [
+        arg for arg, labels in zip(a.args, a.op.inputs, strict=True) if labels in ((0,), (1,))
+    ]
+    return (
+        vectors[0] if len(vectors) == 1 and any(isinstance(arg.op, Eye) for arg in a.args) else None
+    )

@@ -1,7 +1,8 @@
-"""Matrix expressions to nodes: products, sums, powers, inverses, determinants, elementwise functions.
+"""Matrix expressions to nodes: products, sums, powers, inverses, determinants, functions.
 
-A matrix is a node with two axes; a vector is (n, 1). SymPy checks no symbolic shapes, so every shape
-is checked here, with the names the user wrote. Every matrix is real: the adjoint is the transpose.
+A matrix is a node with two axes; a vector is (n, 1). SymPy checks no symbolic shapes, so every
+shape is checked here, with the names the user wrote. Every matrix is real: the adjoint is the
+transpose.
 """
 
 from __future__ import annotations
@@ -121,8 +122,8 @@ def _check_chain(expression: Any, parts: list[Any], links: list[Factor]) -> None
         if not same_dim(a.columns, b.rows):
             hint = "; a 1×1 product is no number: take its element, as in (v.T*v)[0, 0]"
             raise ShapeError(
-                f"in {describe(expression)} the factors {describe(left)} and {describe(right)} do not fit: "
-                f"({a.rows}, {a.columns})·({b.rows}, {b.columns})"
+                f"in {describe(expression)} the factors {describe(left)} and {describe(right)} do "
+                f"not fit: ({a.rows}, {a.columns})·({b.rows}, {b.columns})"
                 + (hint if open_row and same_dim(a.columns, 1) else "")
             )
 
@@ -131,7 +132,8 @@ def _check_square(expression: Any, node: Node) -> None:
     if not same_dim(node.shape[0], node.shape[1]):
         base = getattr(expression, "base", expression.args[0])
         raise ShapeError(
-            f"{describe(expression)} needs a square matrix, but {describe_shapes([base], [node])} is not square"
+            f"{describe(expression)} needs a square matrix, but {describe_shapes([base], [node])} "
+            "is not square"
         )
 
 
@@ -150,8 +152,8 @@ def matpow_lift(expression: MatPow, args: Nodes, tracer: Tracer) -> Node:
         return inverse(base) if k == -1 else matrix_power(base, k)
     if constant_value(args[1]) is not None or expression.exp.is_integer is False:
         raise TraceError(
-            f"{describe(expression)} is a matrix power with the exponent {expression.exp}; only integer exponents are "
-            "known. For elementwise powers use HadamardPower"
+            f"{describe(expression)} is a matrix power with the exponent {expression.exp}; only "
+            "integer exponents are known. For elementwise powers use HadamardPower"
         )
     return matrix_power(base, args[1])
 
@@ -229,18 +231,13 @@ def kronecker_lift(expression: KroneckerProduct, args: Nodes, tracer: Tracer) ->
 # ---- constants ----------------------------------------------------------------------------------
 
 
-def _no_operands(expression: Any, tracer: Tracer) -> Any:
+@operands.register(sympy.Identity)
+@operands.register(sympy.ZeroMatrix)
+@operands.register(sympy.OneMatrix)
+@operands.register(GenericIdentity)
+@operands.register(GenericZeroMatrix)
+def constant_operands(expression: Any, tracer: Tracer) -> Any:
     return ()
-
-
-for _class in (
-    sympy.Identity,
-    sympy.ZeroMatrix,
-    sympy.OneMatrix,
-    GenericIdentity,
-    GenericZeroMatrix,
-):
-    operands.register(_class)(_no_operands)
 
 
 @lift.register(sympy.Identity)
@@ -292,7 +289,8 @@ def dot_lift(expression: DotProduct, args: Nodes, tracer: Tracer) -> Node:
     a, b = args
     if not same_dim(size(a.shape), size(b.shape)):
         raise ShapeError(
-            f"{describe(expression)} needs equally long vectors: {describe_shapes(expression.args, args)}"
+            f"{describe(expression)} needs equally long vectors: "
+            f"{describe_shapes(expression.args, args)}"
         )
     return inner(a, reshape(b, a.shape))
 
@@ -307,8 +305,8 @@ def permanent_lift(expression: Permanent, args: Nodes, tracer: Tracer) -> Node:
 @lift.register(Factorization)
 def factorization_lift(expression: Factorization, args: Nodes, tracer: Tracer) -> Node:
     raise TraceError(
-        f"{describe(expression)}: the factorisation {type(expression).__name__} is not supported; of the "
-        "factorisations only LofCholesky and UofCholesky are"
+        f"{describe(expression)}: the factorisation {type(expression).__name__} is not supported; "
+        "of the factorisations only LofCholesky and UofCholesky are"
     )
 
 

@@ -1,4 +1,4 @@
-"""Matrices made of parts, and parts of matrices: blocks, slices, elements, diagonals, permutations."""
+"""Matrices of parts, and parts of matrices: blocks, slices, elements, diagonals, permutations."""
 
 from __future__ import annotations
 
@@ -215,6 +215,8 @@ def diag_matrix_lift(expression: DiagMatrix, args: Nodes, tracer: Tracer) -> Nod
 def diagonal_part_lift(expression: DiagonalMatrix, args: Nodes, tracer: Tracer) -> Node:
     """A with zeros off the diagonal; A may be rectangular."""
     (a,) = args
+    if same_dim(*a.shape):
+        return diagonal_matrix(contract([(0, 0)], (0,), a))
     rows, columns = (index_along(a.shape, axis) for axis in (0, 1))
     return select(equal(rows, columns), a, constant(0))
 
@@ -226,7 +228,8 @@ def diagonal_of_lift(expression: DiagonalOf, args: Nodes, tracer: Tracer) -> Nod
     length = expression.diagonal_length
     if length is None:
         raise ShapeError(
-            f"{describe(expression)}: which side of the shape {format_shape(a.shape)} is shorter is not known"
+            f"{describe(expression)}: which side of the shape {format_shape(a.shape)} is shorter "
+            "is not known"
         )
     length = as_dim(length)
     square = slice_axes(a, (0, 0), (length, length))

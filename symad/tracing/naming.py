@@ -44,7 +44,8 @@ def check_one_shape(expression: Any, parts: Sequence[Any], nodes: Sequence[Node]
     shapes = [node.shape for node in nodes if node.shape]
     if not all(same_shape(shapes[0], shape) for shape in shapes[1:]):
         raise ShapeError(
-            f"{describe(expression)} needs parts of one shape, but they are {describe_shapes(parts, nodes)}"
+            f"{describe(expression)} needs parts of one shape, but they are "
+            f"{describe_shapes(parts, nodes)}"
         )
 
 
@@ -68,6 +69,7 @@ def check_scalars(expression: Any, nodes: Nodes) -> None:
             name = type(expression).__name__
             raise TraceError(
                 f"{describe(expression)} is a {name} of numbers, but {describe(part)} has shape "
-                f"{format_shape(node.shape)}. To work on each element use .applyfunc, HadamardPower or "
-                "ArrayElementwiseApplyFunc; for the one element of a 1×1 matrix write it out, as in (v.T*v)[0, 0]"
+                f"{format_shape(node.shape)}. To work on each element use .applyfunc, "
+                "HadamardPower or ArrayElementwiseApplyFunc; for the one element of a 1×1 matrix "
+                "write it out, as in (v.T*v)[0, 0]"
             )
