@@ -17,8 +17,10 @@ from symad.numeric.backends import ArrayLibrary
 from symad.numeric.names import Names
 from symad.numeric.printers import contraction  # noqa: F401  (registers its answers)
 from symad.numeric.printers.arrays import emit
+from symad.numeric.printers.recurrence import scan_lines
 from symad.numeric.text import docstring, module_header, one_line, pack_text
 from symad.ops.numeric_names import NUMPY_NAMES
+from symad.ops.recurrence import Scan
 from symad.ops.sources import ArrayConstant, Constant, Input
 
 
@@ -38,12 +40,37 @@ class ArrayPrinter:
         self.symbols = {s: self.names.of(s) for s in (*graph.inputs, *sorted(graph.dims, key=str))}
         self._serial = 0
 
-    def value_name(self) -> str:
+    def value_name(self, stem: str = "v") -> str:
         """A fresh name for an intermediate value."""
         while True:
             self._serial += 1
-            if (name := f"v{self._serial}") not in self.names.taken:
+            if (name := f"{stem}{self._serial}") not in self.names.taken:
                 return name
+
+    def statements(self, outputs: Sequence[Node]) -> list[str]:
+        """The statements that compute some nodes, and all that they need."""
+        lines: list[str] = []
+        for node in topological(outputs):
+            if node not in self.text:
+                lines.extend(self.statement(node))
+        return lines
+
+    def statement(self, node: Node) -> list[str]:
+        """The statements of one node; constants are written where they are used."""
+        if isinstance(node.op, Input):
+            raise LoweringError(f"the graph uses {node.op.symbol}, which is none of its inputs")
+        if isinstance(node.op, Scan):
+            name = self.value_name()
+            lines = scan_lines(node.op, self.library, node, name, self)
+            self.text[node] = name
+            return lines
+        args = tuple(self.text[a] for a in node.args)
+        expression = emit(node.op, self.library, node, args, self)
+        if isinstance(node.op, (Constant, ArrayConstant)):
+            self.text[node] = expression
+            return []
+        self.text[node] = self.value_name()
+        return [f"{self.text[node]} = {expression}"]
 
     def dim(self, dim: Dim) -> str:
         """A dimension as Python text."""
@@ -126,7 +153,7 @@ def print_array_module(
     printer = ArrayPrinter(graph, library, dtype)
     entry = printer.names.unique(graph.name)
     inputs = [printer.symbols[symbol] for symbol in graph.inputs]
-    body = [*_unpack_lines(graph, printer, inputs, packed), *_statements(graph, printer)]
+    body = [*_unpack_lines(graph, printer, inputs, packed), *printer.statements(graph.output_nodes)]
     values = [printer.text[o] for o in graph.output_nodes]
     result = _flat_result(values, printer) if packed else pack_text(graph.structure, values)
     signature = "packed" if packed else ", ".join(inputs)
@@ -228,24 +255,3 @@ def _solve_dim(
                         f"{printer.symbols[symbol]} = ({name}.shape[{axis}] - {int(offset)})//{int(slope)}"
                     ]
     raise LoweringError(f"no input fixes the dimension {symbol}")
-
-
-def _statements(graph: Graph, printer: ArrayPrinter) -> list[str]:
-    lines: list[str] = []
-    order = topological(graph.output_nodes)
-    for node in graph.input_nodes:
-        printer.text.setdefault(node, printer.symbols[node.op.symbol])  # type: ignore[attr-defined]
-    for node in order:
-        if node in printer.text:
-            continue
-        if isinstance(node.op, Input):
-            raise LoweringError(f"the graph uses {node.op.symbol}, which is none of its inputs")
-        args = tuple(printer.text[a] for a in node.args)
-        expression = emit(node.op, printer.library, node, args, printer)
-        if isinstance(node.op, (Constant, ArrayConstant)):
-            printer.text[node] = expression
-            continue
-        name = printer.value_name()
-        lines.append(f"{name} = {expression}")
-        printer.text[node] = name
-    return lines

@@ -22,7 +22,6 @@ from symad.errors import ShapeError
 from symad.numeric.masks import EMPTY, FULL, Tiling
 from symad.numeric.scores import (
     B,
-    H,
     I,
     J,
     Load,
@@ -31,7 +30,7 @@ from symad.numeric.scores import (
     parameters_of,
     trace_score,
 )
-from symad.numeric.tiles import Block, Plane
+from symad.numeric.tiles import Block, ParameterSums, Plane
 
 Array = Any
 Function = Callable[..., Any]
@@ -282,7 +281,7 @@ class _Problem:
         delta = (out_bar * out).sum(axis=-1) - lse_bar
         anchor = np.where(np.isneginf(lse), 0, lse).astype(self.dtype, copy=False)
         q_bar, k_bar, v_bar = (np.zeros(a.shape, self.dtype) for a in (self.q, self.k, self.v))
-        sums = _ParameterSums(self.plane)
+        sums = ParameterSums(self.plane)
         skip, whole = self.tiles()
         for tile_j in range(skip.shape[1]):
             for tile_i in np.flatnonzero(~skip[:, tile_j]).tolist():
@@ -313,37 +312,6 @@ class _Problem:
         if whole:
             return p, factors
         return np.where(allowed, p, 0), [np.where(allowed, f, 0) for f in factors]
-
-
-class _ParameterSums:
-    """Cotangents of the parameters, summed tile by tile in a fixed order."""
-
-    def __init__(self, plane: Plane) -> None:
-        self.plane = plane
-        real = [p.name for p in plane.score.parameters if not p.integer]
-        self.sums = {n: np.zeros(np.shape(plane.params[n]), np.float64) for n in real}
-
-    def add(self, block: Block, products: list[Array]) -> None:
-        """Add t̄ ∂t/∂θ of one tile, each reduced over the loops its index does not hold."""
-        score = self.plane.score
-        names = {s: n for n, s in score.scalars}
-        loads = {load.symbol: load for load in score.loads}
-        for symbol, product in zip(score.differentiable, products, strict=True):
-            if symbol in names:
-                self.sums[names[symbol]] += product.sum(dtype=np.float64)
-                continue
-            load = loads[symbol]
-            used = score.loops(sp.Tuple(*load.index))
-            axes = tuple(a for a, loop in enumerate((B, H, I, J)) if loop not in used)
-            reduced = product.sum(axis=axes, keepdims=True, dtype=np.float64)
-            total = self.sums[load.name]
-            index, _ = self.plane.index(load, block.values, total.shape)
-            np.add.at(total, tuple(np.broadcast_to(e, reduced.shape) for e in index), reduced)
-
-    def results(self) -> dict[str, Array]:
-        """The sums, each in the dtype of its parameter."""
-        given = self.plane.params
-        return {n: v.astype(np.asarray(given[n]).dtype) for n, v in self.sums.items()}
 
 
 def check_arrays(q: Array, k: Array, v: Array) -> tuple[Array, Array, Array]:

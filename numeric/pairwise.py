@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 import sympy as sp
-from scipy.spatial.distance import cdist
 
 from symad.errors import ShapeError
-from symad.numeric.pairs import PairFunction, X, Y, trace_pair
+from symad.numeric.pair_terms import Term
+from symad.numeric.pairs import PairFunction, trace_pair
 from symad.numeric.pointwise import Program, program
 
 Array = Any
@@ -161,14 +161,14 @@ class PairProblem:
     def arguments(self, rows: slice, columns: slice) -> list[Array]:
         """The values of `symbols` on one block of pairs."""
         x, y = self.x[rows], self.y[columns]
-        sums = [self.terms[r].total(x, y, self) for r in range(len(self.function.sums))]
+        sums = [self.terms[r].total(x, y) for r in range(len(self.function.sums))]
         loose = [v for k in self.function.loose for v in (x[:, k, None], y[None, :, k])]
         return [*sums, *loose, *self.entries]
 
     @cached_property
     def terms(self) -> list[Term]:
         """The sums over components, ready to evaluate."""
-        return [Term(self.function, r) for r in range(len(self.function.sums))]
+        return [Term(self.function, r, self.entries) for r in range(len(self.function.sums))]
 
     def blocks(self) -> Iterator[tuple[slice, slice]]:
         """Row blocks, and within each the column blocks."""
@@ -260,9 +260,8 @@ class _Cotangents:
         f, p = self.problem.function, self.problem
         weighted = dict(zip(self.symbols, partials, strict=True))
         for term, part in zip(p.terms, f.sums, strict=True):
-            x_bar, y_bar, entries = term.cotangents(
-                c * weighted[part.symbol], p.x[rows], p.y[columns], p
-            )
+            cotangent = c * weighted[part.symbol]
+            x_bar, y_bar, entries = term.cotangents(cotangent, p.x[rows], p.y[columns])
             self.x[rows] += x_bar
             self.y[columns] += y_bar
             for symbol, value in entries.items():
@@ -282,91 +281,6 @@ class _Cotangents:
             values = np.array([self.theta[s] for s in p.symbols], dtype)
             result[p.name] = values.reshape(like.shape)
         return result
-
-
-class Term:
-    """One sum over components σ = Σ_k g(x_k, y_k, θ_k) on blocks of points."""
-
-    def __init__(self, function: PairFunction, r: int) -> None:
-        self.function = function
-        self.term = function.sums[r].term
-        vectors = [p for p in function.parameters if p.size == function.dimension]
-        self.vectors = [p for p in vectors if self.term.has(p.component)]
-        self.entries = [s for s in function.entries if self.term.has(s)]
-        self.symbols = (X, Y, *(p.component for p in self.vectors), *function.entries)
-        self.value = program([self.term], self.symbols)
-        self.slopes = [function.term_partial(r, s) for s in (X, Y)]
-        self.slope = program(self.slopes, self.symbols)
-        wanted = [*(p.component for p in self.vectors), *self.entries]
-        self.theta = program([function.term_partial(r, s) for s in wanted], self.symbols)
-        self.affine = [_affine(s) for s in self.slopes]
-
-    def inputs(self, x: Array, y: Array, k: int, problem: PairProblem) -> list[Array]:
-        """The arguments of the term's programs for component k."""
-        local = [np.ravel(problem.params[p.name])[k].item() for p in self.vectors]
-        return [x[:, k, None], y[None, :, k], *local, *problem.entries]
-
-    def total(self, x: Array, y: Array, problem: PairProblem) -> Array:
-        """σ for every pair of a block, (rows, columns)."""
-        if self.term == X * Y:
-            return x @ y.T
-        if sp.expand(self.term - (X - Y) ** 2) == 0:
-            return cdist(x, y, "sqeuclidean").astype(x.dtype, copy=False)
-        total = np.zeros((len(x), len(y)), x.dtype)
-        for k in range(self.function.dimension):
-            (value,) = self.value(*self.inputs(x, y, k, problem))
-            total += value
-        return total
-
-    def cotangents(
-        self, c: Array, x: Array, y: Array, problem: PairProblem
-    ) -> tuple[Array, Array, dict[sp.Symbol, float]]:
-        """Σ_j c_ij ∂g/∂x_k, Σ_i c_ij ∂g/∂y_k, and Σ_ij c_ij ∂g/∂θ by entry, for one block."""
-        if all(self.affine):
-            x_bar = self._affine_sum(0, c, x, y, problem)
-            y_bar = self._affine_sum(1, c.T, y, x, problem)
-        else:
-            x_bar, y_bar = np.zeros_like(x), np.zeros_like(y)
-            for k in range(self.function.dimension):
-                dx, dy = self.slope(*self.inputs(x, y, k, problem))
-                x_bar[:, k], y_bar[:, k] = (c * dx).sum(axis=1), (c * dy).sum(axis=0)
-        entries: dict[sp.Symbol, float] = {}
-        for k in range(self.function.dimension) if self.vectors or self.entries else ():
-            found = self.theta(*self.inputs(x, y, k, problem))
-            names = [*(p.symbols[k] for p in self.vectors), *self.entries]
-            for name, value in zip(names, found, strict=True):
-                entries[name] = entries.get(name, 0.0) + float(np.sum(c * value, dtype=np.float64))
-        return x_bar, y_bar, entries
-
-    def _affine_sum(self, which: int, c: Array, own: Array, other: Array, problem: Any) -> Array:
-        """Σ_j c_ij (α own_k + β other_k + γ) by one matrix product.
-
-        Where α = −β the points are first moved near the origin, so that close points lose nothing.
-        """
-        found = self.affine[which]
-        assert found is not None
-        coefficients = program(found, self.symbols)
-        zero = np.zeros((1, self.function.dimension))
-        columns = [
-            coefficients(*self.inputs(zero, zero, k, problem))
-            for k in range(self.function.dimension)
-        ]
-        table = np.array([[np.ravel(v)[0] for v in c_k] for c_k in columns], own.dtype)
-        alpha, beta, gamma = table.T if which == 0 else table[:, [1, 0, 2]].T
-        if (alpha == -beta).all():
-            center = own.mean(axis=0)
-            own, other = own - center, other - center
-        return c.sum(axis=1)[:, None] * (alpha * own + gamma) + beta * (c @ other)
-
-
-def _affine(slope: sp.Expr) -> tuple[sp.Expr, sp.Expr, sp.Expr] | None:
-    """(α, β, γ) with slope = α X + β Y + γ, or None if it is not affine in X and Y."""
-    if not slope.is_polynomial(X, Y):
-        return None
-    polynomial = sp.Poly(slope, X, Y)
-    if polynomial.total_degree() > 1:
-        return None
-    return tuple(polynomial.coeff_monomial(m) for m in (X, Y, 1))
 
 
 def parameter_sizes(params: Mapping[str, Any] | None) -> dict[str, int | None]:

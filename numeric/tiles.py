@@ -139,3 +139,34 @@ class Plane:
     def arguments(self, s: Array, block: Block) -> list[Array]:
         """The arguments of this plane's programs, for scaled scores ``s`` on ``block``."""
         return [s, *(block.values[symbol] for symbol in self.symbols[1:])]
+
+
+class ParameterSums:
+    """Cotangents of the parameters, summed tile by tile in a fixed order."""
+
+    def __init__(self, plane: Plane) -> None:
+        self.plane = plane
+        real = [p.name for p in plane.score.parameters if not p.integer]
+        self.sums = {n: np.zeros(np.shape(plane.params[n]), np.float64) for n in real}
+
+    def add(self, block: Block, products: list[Array]) -> None:
+        """Add t̄ ∂t/∂θ of one tile, each reduced over the loops its index does not hold."""
+        score = self.plane.score
+        names = {s: n for n, s in score.scalars}
+        loads = {load.symbol: load for load in score.loads}
+        for symbol, product in zip(score.differentiable, products, strict=True):
+            if symbol in names:
+                self.sums[names[symbol]] += product.sum(dtype=np.float64)
+                continue
+            load = loads[symbol]
+            used = score.loops(sp.Tuple(*load.index))
+            axes = tuple(a for a, loop in enumerate((B, H, I, J)) if loop not in used)
+            reduced = product.sum(axis=axes, keepdims=True, dtype=np.float64)
+            total = self.sums[load.name]
+            index, _ = self.plane.index(load, block.values, total.shape)
+            np.add.at(total, tuple(np.broadcast_to(e, reduced.shape) for e in index), reduced)
+
+    def results(self) -> dict[str, Array]:
+        """The sums, each in the dtype of its parameter."""
+        given = self.plane.params
+        return {n: v.astype(np.asarray(given[n]).dtype) for n, v in self.sums.items()}

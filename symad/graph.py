@@ -262,11 +262,14 @@ class Graph(metaclass=Interned):
 def bind_op(op: Op, values: Mapping[Any, int]) -> Op:
     """An op with dimension symbols replaced by numbers in all its fields."""
     old = [getattr(op, f.name) for f in fields(op)]
-    new = [
-        bind(value, values) if f.name in DIM_FIELDS else value
-        for f, value in zip(fields(op), old, strict=True)
-    ]
+    new = [_bind_field(f.name, v, values) for f, v in zip(fields(op), old, strict=True)]
     return op if old == new else type(op)(*new)
+
+
+def _bind_field(name: str, value: Any, values: Mapping[Any, int]) -> Any:
+    if isinstance(value, Graph):
+        return value.at(values)
+    return bind(value, values) if name in DIM_FIELDS else value
 
 
 DIM_FIELDS = {"shape", "size", "start", "stop", "low", "high", "expression", "count"}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from symad.graph import Graph
+from symad.numeric.passes.hoist import hoist
 from symad.numeric.passes.stable import stabilize
 
-__all__ = ["prepare", "stabilize"]
+__all__ = ["hoist", "prepare", "stabilize"]
 
 
 def prepare(graph: Graph) -> Graph:
     """All passes in order."""
-    return stabilize(graph)
+    return hoist(stabilize(graph))

@@ -70,7 +70,8 @@ def _two_operands(op: Einsum, node: Node, args: Texts, printer: Any) -> str | No
     summed = both - set(op.output)
     if not summed:
         return _outer(op, args)
-    if len(summed) > 1:
+    free = [set(part) - summed for part in op.inputs]
+    if len(summed) > 1 or max(map(len, free)) > 1 and not free[0] & free[1]:
         return _tensordot(op, args, summed, printer)
     return _matmul(op, args, next(iter(summed)))
 
@@ -105,15 +106,6 @@ def _matmul(op: Einsum, args: Texts, k: int) -> str | None:
     stack = tuple(label for label in op.output if label in left and label in right)
     rows = tuple(label for label in left if label not in right)
     columns = tuple(label for label in right if label not in left)
-    if not stack and len(rows) == 1 and len(columns) > 1:
-        return _matmul(Einsum((right, left), op.output), (b, a), k)
-    if not stack and len(columns) == 1 and len(rows) > 1:  # @ broadcasts over the leading axes
-        product = f"{_permuted(a, left, (*rows, k))} @ {_permuted(b, right, (k, *columns))}"
-        return (
-            product
-            if (*rows, *columns) == op.output
-            else _permuted(f"({product})", (*rows, *columns), op.output)
-        )
     if len(rows) > 1 or len(columns) > 1 or (stack and (not rows or not columns)):
         return None
     first = _permuted(a, left, (*stack, *rows, k))
