@@ -9,9 +9,8 @@ itself. The text calls `HELPERS` and, for approximations, prims.h; no other head
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import sympy as sp
 from sympy.codegen import cfunctions as cf
@@ -19,7 +18,8 @@ from sympy.core.relational import Relational
 from sympy.logic.boolalg import BooleanAtom, BooleanFunction
 
 from symad.errors import LoweringError
-from symad.numeric.pointwise import FloorDivide, Share, children, topological
+from symad.gpu.cwriters import ATOM, PRODUCT, SUM, UNARY, WRITERS
+from symad.numeric.pointwise import FloorDivide, children, topological
 
 HELPERS = """\
 #ifndef SYMAD_HELPERS
@@ -64,7 +64,6 @@ FUNCTIONS: dict[type, str] = {
     cf.log2: "log2",
     cf.Sqrt: "sqrt",
 }
-_COMPARISONS = {sp.Lt: "<", sp.Le: "<=", sp.Gt: ">", sp.Ge: ">=", sp.Eq: "==", sp.Ne: "!="}
 
 
 @dataclass(frozen=True)
@@ -132,7 +131,7 @@ def statements(
         LoweringError: an unknown symbol, or a function without a C form.
     """
     exprs = [fold_exponentials(expr, style) for _, expr in targets]
-    printer = _Printer(variables, style)
+    printer = Printer(variables, style)
     uses = Counter(c for e in topological(exprs) for c in children(e))
     lines: list[str] = []
     for expr in topological(exprs):
@@ -141,7 +140,7 @@ def statements(
             name = f"{prefix}{len(lines)}"
             kind = printer.kind(expr)
             lines.append(f"const {style.real if kind == 'real' else kind} {name} = {text};")
-            printer.binding[expr] = _ATOM
+            printer.binding[expr] = ATOM
             text = name
         printer.text[expr] = text
     for (target, _), expr in zip(targets, exprs, strict=True):
@@ -151,7 +150,7 @@ def statements(
 
 def kind_of(expr: sp.Basic, variables: Variables) -> str:
     """The type of the C text of ``expr``: "int", "real" or "bool"."""
-    printer = _Printer(variables, Style())
+    printer = Printer(variables, Style())
     for part in topological([expr]):
         printer.text[part] = printer.write(part)
     return printer.kind(expr)
@@ -181,11 +180,7 @@ def _scaled(expr: sp.Expr, factor: sp.Expr) -> sp.Expr:
     return sp.Mul(factor, expr)
 
 
-# How tightly C text binds: a name or call, a negated one, a product, a sum, anything looser.
-_ATOM, _UNARY, _PRODUCT, _SUM, _LOOSE = 4, 3, 2, 1, 0
-
-
-class _Printer:
+class Printer:
     """Writes one node at a time, given the text of its operands."""
 
     def __init__(self, variables: Variables, style: Style) -> None:
@@ -201,12 +196,12 @@ class _Printer:
         parts = children(expr)
         self.levels[expr] = max((self.levels[p] for p in parts), default=0)
         self.kinds[expr] = self._kind(expr, parts)
-        for matches, binding, rule in _WRITERS:
+        for matches, binding, rule in WRITERS:
             if isinstance(expr, matches):
                 text = rule(self, expr)
-                self.binding[expr] = _UNARY if text.startswith("-") and binding > _SUM else binding
+                self.binding[expr] = UNARY if text.startswith("-") and binding > SUM else binding
                 return text
-        self.binding[expr] = _ATOM
+        self.binding[expr] = ATOM
         return self._call(expr)
 
     def kind(self, expr: sp.Basic) -> str:
@@ -219,11 +214,11 @@ class _Printer:
             return self.style.literal(float(expr))
         return self.text[expr] if self.kind(expr) == "real" else self.operand(expr, "real")
 
-    def operand(self, expr: sp.Basic, kind: str, binding: int = _ATOM) -> str:
+    def operand(self, expr: sp.Basic, kind: str, binding: int = ATOM) -> str:
         """The operand in the arithmetic of its user, in parentheses if it binds less tightly."""
         if kind == "real" and isinstance(expr, sp.Number):
             text = self.style.literal(float(expr))
-            return f"({text})" if text.startswith("-") and binding > _SUM else text
+            return f"({text})" if text.startswith("-") and binding > SUM else text
         if kind == "real" and self.kind(expr) != "real":
             return f"({self.style.real}){self.operand(expr, 'int')}"
         text = self.text[expr]
@@ -267,12 +262,12 @@ class _Printer:
         levels: dict[int, list[str]] = {}
         for term in terms:
             # A right operand of equal binding needs parentheses: a * (b / c) is not a * b / c.
-            text = self.operand(term, kind, binding + (binding == _PRODUCT))
+            text = self.operand(term, kind, binding + (binding == PRODUCT))
             levels.setdefault(self.levels[term], []).append(text)
         text = ""
         for level in sorted(levels):
             inner = [f"({text})" if len(levels) > 1 and " " in text else text] if text else []
-            text = _joined([*inner, *levels[level]], " + " if binding == _SUM else " * ")
+            text = _joined([*inner, *levels[level]], " + " if binding == SUM else " * ")
         return text
 
 
@@ -283,158 +278,3 @@ def _joined(texts: Sequence[str], symbol: str) -> str:
     ordered = [t for t in texts if not t.startswith("-")]
     ordered += [t for t in texts if t.startswith("-")]
     return symbol.join(ordered).replace("+ -", "- ")
-
-
-def _number(printer: _Printer, expr: sp.Basic) -> str:
-    if isinstance(expr, BooleanAtom):
-        return "true" if expr else "false"
-    if isinstance(expr, sp.Integer):
-        return str(int(expr))
-    return printer.style.literal(float(expr))
-
-
-def _symbol(printer: _Printer, expr: sp.Basic) -> str:
-    known = printer.variables[expr]
-    printer.levels[expr] = known.level
-    return known.text
-
-
-def _add(printer: _Printer, expr: sp.Basic) -> str:
-    return printer.grouped(expr.args, _SUM, printer.kind(expr))
-
-
-def _mul(printer: _Printer, expr: sp.Basic) -> str:
-    terms = list(expr.args)
-    if terms[0] == -1:
-        rest = printer.grouped(terms[1:], _PRODUCT, printer.kind(expr))
-        return f"-({rest})" if rest.startswith("-") else f"-{rest}"
-    return printer.grouped(terms, _PRODUCT, printer.kind(expr))
-
-
-def _pow(printer: _Printer, expr: sp.Basic) -> str:
-    base, exponent = expr.args
-    one = printer.style.literal(1.0)
-    if isinstance(exponent, sp.Integer) and 0 < exponent <= 4:
-        return " * ".join([printer.operand(base, printer.kind(expr))] * int(exponent))
-    if isinstance(exponent, sp.Integer) and -4 <= exponent < 0:
-        product = " * ".join([printer.operand(base, "real")] * -int(exponent))
-        return f"{one} / ({product})" if exponent < -1 else f"{one} / {product}"
-    if exponent in (sp.S.Half, -sp.S.Half):
-        root = f"{printer.style.function('sqrt')}({printer.real(base)})"
-        return root if exponent > 0 else f"{one} / {root}"
-    return f"{printer.style.function('pow')}({printer.real(base)}, {printer.real(exponent)})"
-
-
-def _extremum(printer: _Printer, expr: sp.Basic) -> str:
-    name = "max" if isinstance(expr, sp.Max) else "min"
-    if printer.kind(expr) == "int":
-        text = printer.text[expr.args[0]]
-        for other in expr.args[1:]:
-            text = f"symad_{name}({text}, {printer.text[other]})"
-        return text
-    function = printer.style.function(f"f{name}")
-    text = printer.real(expr.args[0])
-    for other in expr.args[1:]:
-        text = f"{function}({text}, {printer.real(other)})"
-    return text
-
-
-def _absolute(printer: _Printer, expr: sp.Basic) -> str:
-    if printer.kind(expr) == "int":
-        a = printer.operand(expr.args[0], "int")
-        return f"({a} < 0 ? -{a} : {a})"
-    return f"{printer.style.function('fabs')}({printer.real(expr.args[0])})"
-
-
-def _sign(printer: _Printer, expr: sp.Basic) -> str:
-    kind = printer.kind(expr)
-    a = printer.operand(expr.args[0], kind)
-    zero, one = ("0", "1") if kind == "int" else map(printer.style.literal, (0.0, 1.0))
-    return f"({a} > {zero} ? {one} : ({a} < {zero} ? -{one} : {zero}))"
-
-
-def _heaviside(printer: _Printer, expr: sp.Basic) -> str:
-    a = printer.operand(expr.args[0], "real")
-    zero, half, one = map(printer.style.literal, (0.0, 0.5, 1.0))
-    return f"({a} > {zero} ? {one} : ({a} < {zero} ? {zero} : {half}))"
-
-
-def _share(printer: _Printer, expr: sp.Basic) -> str:
-    value, extremum, *others = (printer.operand(a, "real") for a in expr.args)
-    zero, one = map(printer.style.literal, (0.0, 1.0))
-    ties = " + ".join(f"({o} == {extremum} ? {one} : {zero})" for o in others)
-    return f"({value} == {extremum} ? {one} / ({ties}) : {zero})"
-
-
-def _rounding(printer: _Printer, expr: sp.Basic) -> str:
-    argument = expr.args[0]
-    if printer.kind(argument) == "int":
-        return printer.operand(argument, "int")
-    name = "floor" if isinstance(expr, sp.floor) else "ceil"
-    return f"(int){printer.style.function(name)}({printer.real(argument)})"
-
-
-def _integer_quotient(printer: _Printer, expr: sp.Basic) -> str:
-    return f"symad_floordiv({printer.text[expr.args[0]]}, {printer.text[expr.args[1]]})"
-
-
-def _modulo(printer: _Printer, expr: sp.Basic) -> str:
-    a, n = expr.args
-    if printer.kind(expr) == "int":
-        return f"symad_mod({printer.text[a]}, {printer.text[n]})"
-    x, y = printer.operand(a, "real"), printer.operand(n, "real")
-    return f"({x} - {y} * {printer.style.function('floor')}({x} / {y}))"
-
-
-def _compare(printer: _Printer, expr: sp.Basic) -> str:
-    integers = all(printer.kind(a) == "int" for a in expr.args)
-    left, right = (printer.operand(a, "int" if integers else "real", _SUM) for a in expr.args)
-    return f"{left} {_COMPARISONS[expr.func]} {right}"
-
-
-def _logic(printer: _Printer, expr: sp.Basic) -> str:
-    symbol = {sp.And: "&&", sp.Or: "||", sp.Xor: "!="}[expr.func]
-    return f" {symbol} ".join(printer.operand(a, "bool") for a in expr.args)
-
-
-def _not(printer: _Printer, expr: sp.Basic) -> str:
-    return f"!({printer.text[expr.args[0]]})"
-
-
-def _piecewise(printer: _Printer, expr: sp.Basic) -> str:
-    kind = printer.kind(expr)
-    text = printer.style.literal(float("nan"))
-    for value, condition in reversed(expr.args):
-        chosen = printer.operand(value, kind)
-        if condition == sp.true:
-            text = chosen
-        else:
-            text = f"({printer.operand(condition, 'bool')} ? {chosen} : {text})"
-    return text
-
-
-def _choice(printer: _Printer, expr: sp.Basic) -> str:
-    condition, yes, no = (printer.operand(a, "bool") for a in expr.args)
-    return f"({condition} ? {yes} : {no})"
-
-
-_WRITERS: list[tuple[Any, int, Callable[[_Printer, Any], str]]] = [
-    ((sp.Number, sp.NumberSymbol, BooleanAtom), _ATOM, _number),
-    (sp.Symbol, _ATOM, _symbol),
-    (sp.Add, _SUM, _add),
-    (sp.Mul, _PRODUCT, _mul),
-    (sp.Pow, _PRODUCT, _pow),
-    ((sp.Max, sp.Min), _ATOM, _extremum),
-    (sp.Abs, _ATOM, _absolute),
-    (sp.sign, _ATOM, _sign),
-    (sp.Heaviside, _ATOM, _heaviside),
-    (Share, _ATOM, _share),
-    ((sp.floor, sp.ceiling), _UNARY, _rounding),
-    (FloorDivide, _ATOM, _integer_quotient),
-    (sp.Mod, _ATOM, _modulo),
-    (Relational, _LOOSE, _compare),
-    ((sp.And, sp.Or, sp.Xor), _LOOSE, _logic),
-    (sp.Not, _ATOM, _not),
-    (sp.Piecewise, _ATOM, _piecewise),
-    (sp.ITE, _ATOM, _choice),
-]

@@ -9,7 +9,6 @@ are sound for every mask, and exact for affine ones such as causal, window and p
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import reduce
 
 import sympy as sp
 from sympy.core.relational import Relational
@@ -117,8 +116,3 @@ def _half_line(
     if factor > 0:
         return (LOW, sp.Min(HIGH, quotient + 1))
     return (sp.Max(LOW, -quotient), HIGH)
-
-
-def joined(conditions: list[sp.Basic]) -> sp.Basic:
-    """The conjunction of conditions."""
-    return reduce(sp.And, conditions, sp.true)

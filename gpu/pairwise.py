@@ -10,20 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import sympy as sp
 
 from symad.errors import ShapeError
+from symad.gpu.compile import Machine, kernel_text, machine
 from symad.gpu.cprinter import Style
 from symad.gpu.pair_text import THREADS, PairPlan, Shape, pair_text, plan
 from symad.numeric.pairs import PairFunction, trace_pair
 from symad.numeric.pairwise import PairCotangents, check_points, parameter_sizes
+from symad.numeric.pairwise import pairwise as cpu_pairwise
+from symad.numeric.pairwise import pairwise_vjp as cpu_pairwise_vjp
 
 Array = Any
-_KERNELS = Path(__file__).parent / "kernels"
 _WAVES = 4  # blocks per multiprocessor slot that a pass should have, to even out its end
 
 
@@ -38,7 +39,7 @@ def pairwise(
     return_lse: bool = False,
     fast: bool = False,
 ) -> Any:
-    """Reduce f(x_i, y_j, θ) over j, weighted by b_j, for every i, on the GPU.
+    """Reduce f(x_i, y_j, θ) over j, weighted by b_j, for every i.
 
     With k_ij = f(x_i, y_j, θ): "sum" gives a_i = Σ_j k_ij b_j; "logsumexp" gives
     L_i = log Σ_j b_j exp(k_ij) with b_j > 0; "softmax" gives
@@ -47,9 +48,10 @@ def pairwise(
     Args:
         f: f(x, y, **params) -> SymPy expression, called once with D×1 matrices of symbols; or an
             expression in MatrixSymbols or IndexedBases named x and y.
-        x: CuPy array (N, D), D ≤ 128, float32 or float64.
-        y: CuPy array (M, D).
-        b: CuPy array (M,) or (M, E); ones if not given. "logsumexp" takes (M,).
+        x: points (N, D), D ≤ 128: CuPy arrays of float32 or float64 (or NumPy arrays, all of
+            them, which go to `symad.numeric.pairwise`).
+        y: points (M, D).
+        b: (M,) or (M, E); ones if not given. "logsumexp" takes (M,).
         reduce: "sum", "logsumexp" or "softmax".
         params: numbers or CuPy vectors by name.
         return_lse: with "softmax", also return L_i = log Σ_j exp(k_ij).
@@ -61,13 +63,13 @@ def pairwise(
 
     Raises:
         ShapeError: the shapes do not fit, or D > 128.
-        TypeError: an argument is not a CuPy array, or the dtypes differ.
+        TypeError: arrays of different libraries or dtypes.
         TraceError: f uses unknown symbols.
+        GpuError: there is no usable GPU.
     """
-    machine = _device()
-    check_points(machine.xp.ndarray, x, y, b, reduce, "gpu")
-    call = PairCall.make(machine, f, x, y, b, reduce, params, fast)
-    out, lse = call.forward()
+    if _all_numpy(x, y, b):
+        return cpu_pairwise(f, x, y, b, reduce=reduce, params=params, return_lse=return_lse)
+    out, lse = PairCall.make(machine(), f, x, y, b, reduce, params, fast).forward()
     return (out, lse) if return_lse and reduce == "softmax" else out
 
 
@@ -98,24 +100,10 @@ def pairwise_vjp(
         params: numbers or CuPy vectors by name.
         fast: as for `pairwise`.
     """
-    machine = _device()
-    check_points(machine.xp.ndarray, x, y, b, reduce, "gpu")
-    return PairCall.make(machine, f, x, y, b, reduce, params, fast).backward(out, out_bar, lse)
-
-
-@dataclass(frozen=True)
-class Machine:
-    """Where kernels run.
-
-    Attributes:
-        xp: the array library.
-        load: source text -> module with ``get_function(name)``.
-        processors: multiprocessors, to choose how far to split the work.
-    """
-
-    xp: Any
-    load: Callable[[str], Any]
-    processors: int
+    if _all_numpy(x, y, b):
+        return cpu_pairwise_vjp(f, x, y, b, out, out_bar, lse=lse, reduce=reduce, params=params)
+    call = PairCall.make(machine(), f, x, y, b, reduce, params, fast)
+    return call.backward(out, out_bar, lse)
 
 
 @dataclass(frozen=True)
@@ -146,6 +134,7 @@ class PairCall:
     ) -> PairCall:
         """Trace f and compile its kernels; both are kept for the next call with the same f."""
         xp = machine.xp
+        check_points(xp.ndarray, x, y, b, reduce, "gpu")
         if x.shape[1] > 128:
             raise ShapeError(f"points have {x.shape[1]} components; the kernels take at most 128")
         if max(len(x), len(y)) >= 2**31:
@@ -300,21 +289,9 @@ def _compile(
     function = trace_pair(f, dimension, dict(sizes))
     chosen = plan(function, columns, real)
     text = pair_text(function, chosen, reduce, Style(real, fast))
-    parts = (f"#define SYMAD_REAL {real}\n", (_KERNELS / "prims.h").read_text(), text,
-             (_KERNELS / "pair_sum.cu").read_text())  # fmt: skip
-    return function, chosen, "".join(parts)
+    begin = f"#define SYMAD_REAL {real}\n{kernel_text('prims.h')}"
+    return function, chosen, begin + text + kernel_text("pair_sum.cu")
 
 
-def _device() -> Machine:
-    """The current CUDA device."""
-    import cupy
-
-    processors = cupy.cuda.Device().attributes["MultiProcessorCount"]
-    return Machine(cupy, _load, processors)
-
-
-@lru_cache(maxsize=128)
-def _load(source: str) -> Any:
-    import cupy
-
-    return cupy.RawModule(code=source, options=("-std=c++17",))
+def _all_numpy(*arrays: Array | None) -> bool:
+    return all(a is None or isinstance(a, np.ndarray) for a in arrays)

@@ -19,7 +19,8 @@ import sympy as sp
 
 from symad.errors import ShapeError
 from symad.gpu.cprinter import Style
-from symad.gpu.score_text import CHUNK, extreme_key, macros, score_text, tiled_axis
+from symad.gpu.score_layout import CHUNK, extreme_key, tiled_axis
+from symad.gpu.score_text import macros, score_text
 from symad.numeric.intervals import ArrayBounds, Interval, evaluate
 from symad.numeric.pointwise import program
 from symad.numeric.scores import LOOPS, B, H, I, J, Load, Reduction, Score
@@ -149,10 +150,13 @@ class CompiledScore:
         Returns:
             An array of each real parameter's shape by name; zero where the score ignores it.
         """
-        sums = [(s, v) for group, values in
-                ((self.rows, rows), (self.columns, columns), (self.diagonals, diagonals),
-                 (self.pairs, pairs)) if group and values is not None
-                for s, v in zip(group, values, strict=True)]  # fmt: skip
+        groups = (self.rows, self.columns, self.diagonals, self.pairs)
+        sums: list[tuple[sp.Symbol, Array]] = []
+        for group, values in zip(groups, (rows, columns, diagonals, pairs), strict=True):
+            given = () if values is None else values
+            if len(given) < len(group):
+                raise ShapeError(f"the kernels gave no sums for {', '.join(map(str, group))}")
+            sums += zip(group, given, strict=False)
         arrays = [v for v in (rows, columns, diagonals, pairs, *params.values()) if _is_array(v)]
         xp = _library(arrays[0]) if arrays else np
         real = [p for p in self.score.parameters if not p.integer]

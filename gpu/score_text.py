@@ -16,11 +16,18 @@ import sympy as sp
 
 from symad.gpu.cprinter import HELPERS, Style, Variable, Variables, kind_of, statements
 from symad.gpu.masks import HIGH, K0, K1, LOW, Q0, Q1, corners, tile_truth, visible_range
+from symad.gpu.score_layout import (
+    CHUNK,
+    args_layout,
+    args_struct,
+    blockwise,
+    extreme_key,
+    tiled_axis,
+)
 from symad.numeric.intervals import Interval
 from symad.numeric.pointwise import children, rebuild, topological
-from symad.numeric.scores import LOOPS, B, H, I, J, Load, S, Score
+from symad.numeric.scores import B, H, I, J, Load, S, Score
 
-CHUNK = 32  # entries of an array that a mask reads, summarised by one minimum and maximum
 HEAD, ROW, COLUMN, PAIR = 0, 1, 2, 3
 _NAMES = ("head", "row", "column", "pair")
 _STRUCTS = ("ScoreHead", "ScoreRow", "ScoreColumn")
@@ -52,8 +59,8 @@ def score_text(score: Score, groups: Groups, style: Style) -> tuple[str, np.dtyp
     curvature = levels.split(score.curvature)
     mask = levels.split(score.mask)
     tile = _tile_functions(score, levels, style)  # may add fields: before the structs
-    layout = _layout(score, style)
-    lines = [HELPERS, _args_struct(layout, score, style)]
+    layout = args_layout(score, style)
+    lines = [HELPERS, args_struct(layout, score)]
     lines += [_struct(_STRUCTS[level], levels.fields[level].values()) for level in range(3)]
     lines += [levels.fill(level) for level in range(3)]
     body = levels.pair_body([("const Real t", value)], "return t;")
@@ -261,42 +268,13 @@ def _trivial(expr: sp.Basic) -> bool:
     return small and isinstance(expr, (sp.Add, sp.Mul)) and bool(expr.is_integer)
 
 
-def tiled_axis(load: Load) -> int | None:
-    """The axis of a mask's array that runs along rows or keys, if it is read plainly.
-
-    None if every index is b or h, or if the index is not made of different loop symbols with at
-    most one of i and j among them.
-    """
-    if not _plain(load):
-        return None
-    return next((axis for axis, e in enumerate(load.index) if e in (I, J)), None)
-
-
-def _plain(load: Load) -> bool:
-    distinct = len(set(load.index)) == len(load.index) and set(load.index) <= set(LOOPS)
-    return distinct and not {I, J} <= set(load.index)
-
-
-def extreme_key(load: Load) -> str | None:
-    """The name of an array's extremes, or None where its values are known per block."""
-    if _plain(load):
-        axis = tiled_axis(load)
-        return None if axis is None else f"{load.name}_{axis}"
-    return None if _blockwise(load) else f"{load.name}_all"
-
-
-def _blockwise(load: Load) -> bool:
-    """Whether every index is known per block (b, h) without another array read."""
-    return all(e.free_symbols <= {B, H} for e in load.index)
-
-
 def _tile_functions(score: Score, levels: _Levels, style: Style) -> list[str]:
     """score_tile, score_k_range and score_q_range."""
     known = corners()
     preludes: dict[sp.Symbol, list[str]] = {}
     variables = levels.variables(HEAD)
     for number, load in enumerate(score.reads(score.mask)):
-        if _blockwise(load):
+        if blockwise(load):
             known[load.symbol] = Interval(load.symbol, load.symbol)
             continue
         kind = "int" if load.symbol.is_integer else "Real"
@@ -364,34 +342,6 @@ def _extreme_loop(load: Load, number: int, kind: str) -> list[str]:
         f"  high{number} = above > high{number} ? above : high{number};",
         "}",
     ]
-
-
-def _layout(score: Score, style: Style) -> np.dtype[Any]:
-    """The fields of ScoreArgs: p_ pointers, v_ numbers, n_ sizes, lo_ and hi_ extremes."""
-    real = np.float32 if style.real == "float" else np.float64
-    fields: list[tuple[str, Any]] = []
-    read = {load.name for load in score.loads}
-    for p in score.parameters:
-        if p.ndim == 0:
-            fields.append((f"v_{p.name}", np.int32 if p.integer else real))
-        elif p.name in read:
-            fields.append((f"p_{p.name}", np.uint64))
-            fields += [(f"n_{axis}_{p.name}", np.int32) for axis in range(p.ndim)]
-    keys = dict.fromkeys(k for k in map(extreme_key, score.reads(score.mask)) if k is not None)
-    fields += [(f"{end}_{key}", np.uint64) for key in keys for end in ("lo", "hi")]
-    return np.dtype(fields or [("unused", np.int32)], align=True)
-
-
-def _args_struct(layout: np.dtype[Any], score: Score, style: Style) -> str:
-    integer = {p.name for p in score.parameters if p.integer}
-    lines = []
-    for name in layout.names or ():
-        kind, _, key = name.partition("_")
-        owner = key if kind in "pv" else key.rpartition("_")[0]
-        number = "int" if owner in integer or kind in ("n", "unused") else "Real"
-        pointer = kind in ("p", "lo", "hi")
-        lines.append(f"  {'const ' if pointer else ''}{number}{'*' if pointer else ''} {name};")
-    return "\n".join(["struct ScoreArgs {", *lines, "};"])
 
 
 def _struct(name: str, fields: Iterable[_Field]) -> str:

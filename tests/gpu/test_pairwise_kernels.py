@@ -8,7 +8,8 @@ import sympy as sp
 
 from symad.errors import ShapeError
 from symad.gpu import pairwise as module
-from symad.gpu.pairwise import Machine, PairCall
+from symad.gpu.compile import Machine
+from symad.gpu.pairwise import PairCall
 from symad.numeric.pairwise import pairwise_vjp
 from tests.gpu.shim.driver import CpuModule, schedule
 
@@ -19,7 +20,7 @@ N, M = 150, 301
 
 def machine(processors=1):
     """The CPU in place of a device; more processors split the stream of points further."""
-    return Machine(np, CpuModule, processors)
+    return Machine(np, CpuModule, processors, (9, 0), 48 * 1024)
 
 
 def square(x, y):
@@ -231,9 +232,18 @@ def test_on_a_device(name, d, columns, reduce, dtype, processors):
 
 
 @pytest.mark.gpu
-def test_numpy_arrays_are_refused_on_the_device():
+def test_arrays_of_two_libraries_are_refused():
     import cupy
 
     x = np.zeros((3, 2), np.float32)
     with pytest.raises(TypeError, match=r"takes cupy\.ndarray"):
         module.pairwise(KERNELS["no parameter"][0], x, cupy.asarray(x))
+
+
+def test_numpy_arrays_stay_on_the_cpu():
+    f, _, matrix = KERNELS["no parameter"]
+    x, y, b = problem(3, 2, np.float64, "sum")
+    expected = matrix(x, y) @ b
+    np.testing.assert_allclose(module.pairwise(f, x, y, b), expected, rtol=1e-11)
+    bars = module.pairwise_vjp(f, x, y, b, expected, np.ones_like(expected))
+    np.testing.assert_allclose(bars.b, matrix(x, y).sum(axis=0)[:, None] + 0 * b, rtol=1e-11)
