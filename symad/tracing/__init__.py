@@ -8,16 +8,17 @@ from typing import Any
 
 import sympy
 
-from symad.dims import as_shape, dim_symbols
+from symad.dims import dim_symbols
 from symad.errors import TraceError
 from symad.graph import DictOf, Graph, Node, Structure, TupleOf
 from symad.ops.sources import Input, input_node
 from symad.pausing import without_collecting
-from symad.tracing import arrays, matrices, matrix_parts, scalars
+from symad.tracing import arrays, indexed, matrices, matrix_parts, own, scalars
 from symad.tracing.back import to_sympy
+from symad.tracing.inputs import as_input_symbol, find_inputs
 from symad.tracing.walk import Tracer
 
-__all__ = ["arrays", "as_graph", "matrices", "matrix_parts", "scalars", "to_sympy", "trace"]
+__all__ = ["arrays", "as_graph", "indexed", "matrices", "matrix_parts", "own", "scalars", "to_sympy", "trace"]
 
 
 @without_collecting
@@ -66,10 +67,11 @@ def as_graph(f: Any, wrt: Any = None) -> Graph:
 def _trace_sympy(f: Any, first: tuple[Any, ...], complete: bool) -> Graph:
     """Trace a SymPy structure; ``first`` are the leading inputs, all of them if ``complete``."""
     structure, parts = _flatten(f)
-    leading = tuple(_as_input_symbol(s) for s in first)
-    found = _find_inputs(parts)
-    shapes = {s: _input_shape(s, found) for s in (*leading, *found.symbols)}
+    leading = tuple(map(as_input_symbol, first))
+    found = find_inputs(parts)
+    shapes = {s: found.shape_of(s) for s in (*leading, *found.symbols)}
     dims = set().union(*(dim_symbols(shape) for shape in shapes.values()))
+    found.check_indices(dims)
     for symbol in leading:
         if symbol in dims:
             raise TraceError(
@@ -125,35 +127,6 @@ def _as_sympy(f: Any) -> Any:
             f"{f!r} of type {type(f).__name__} cannot be traced; trace takes SymPy objects, numbers, lists, "
             "tuples or dicts of them, and Python functions"
         ) from None
-
-
-class _Found:
-    """Input symbols in an expression, with the index ranges of bases that declare no shape."""
-
-    def __init__(self) -> None:
-        self.symbols: dict[Any, None] = {}
-        self.extents: dict[Any, Any] = {}
-
-
-def _find_inputs(parts: Sequence[Any]) -> _Found:
-    found = _Found()
-    from symad.tracing.inputs import find_inputs
-
-    find_inputs(parts, found.symbols, found.extents)
-    return found
-
-
-def _input_shape(symbol: Any, found: _Found) -> Any:
-    from symad.tracing.inputs import declared_shape
-
-    shape = declared_shape(symbol)
-    return as_shape(shape if shape is not None else found.extents.get(symbol, ()))
-
-
-def _as_input_symbol(symbol: Any) -> Any:
-    from symad.tracing.inputs import as_input_symbol
-
-    return as_input_symbol(symbol)
 
 
 def _trace_part(part: Any, tracer: Tracer) -> Node:

@@ -1,15 +1,21 @@
-"""Which symbols of a SymPy expression are inputs, and of what shape."""
+"""Which symbols of SymPy expressions are inputs, and of what shape."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import singledispatch
 from typing import Any
 
 import sympy
+from sympy.concrete.expr_with_limits import ExprWithLimits
 from sympy.tensor.array.expressions import ArraySymbol
 
-from symad.dims import as_shape
+from symad.dims import Shape, as_shape
 from symad.errors import TraceError
+from symad.tracing.ranges import IndexRange, larger, ranges_of, reach
+
+Ranges = tuple[IndexRange, ...]
+Child = tuple[Any, Ranges, bool]
 
 
 def as_input_symbol(symbol: Any) -> Any:
@@ -21,10 +27,18 @@ def as_input_symbol(symbol: Any) -> Any:
     if isinstance(symbol, (sympy.Symbol, sympy.MatrixSymbol, ArraySymbol, sympy.IndexedBase)):
         return symbol
     if isinstance(symbol, str):
-        raise TraceError(f"the name {symbol!r} selects an input of a Graph; for SymPy expressions give the symbol")
-    whole = getattr(symbol, "base", None) or getattr(symbol, "parent", None) or getattr(symbol, "name", None)
+        raise TraceError(
+            f"the name {symbol!r} selects an input of a Graph; for SymPy expressions give the symbol"
+        )
+    whole = (
+        getattr(symbol, "base", None)
+        or getattr(symbol, "parent", None)
+        or getattr(symbol, "name", None)
+    )
     if isinstance(symbol, (sympy.Indexed, sympy.matrices.expressions.matexpr.MatrixElement)):
-        raise TraceError(f"{symbol} is an element; inputs are whole arrays: use {whole} and select from the result")
+        raise TraceError(
+            f"{symbol} is an element; inputs are whole arrays: use {whole} and select from the result"
+        )
     raise TraceError(f"{symbol!r} is not a Symbol, MatrixSymbol, ArraySymbol or IndexedBase")
 
 
@@ -37,39 +51,226 @@ def declared_shape(symbol: Any) -> Any:
     return ()
 
 
-def find_inputs(parts: Sequence[Any], symbols: dict[Any, None], extents: dict[Any, Any]) -> None:
-    """Collect the input symbols of some expressions, each object visited once.
+class Found:
+    """The input symbols of some expressions, and how far the indices of bases without shape reach."""
 
-    Bound indices of sums are not inputs; symbols inside declared shapes are dimensions, found there.
+    def __init__(self) -> None:
+        """Nothing is found yet."""
+        self.symbols: dict[Any, None] = {}
+        self.uses: dict[Any, list[tuple[Any, ...]]] = {}
+        self.free_indices: dict[Any, Any] = {}
+
+    def shape_of(self, symbol: Any) -> Shape:
+        """The shape a symbol declares, or the one its indices ask for.
+
+        Raises:
+            TraceError: the indices do not decide the shape.
+        """
+        declared = declared_shape(symbol)
+        if declared is not None:
+            return declared  # type: ignore[no-any-return]
+        uses = self.uses.get(symbol, [])
+        if uses and all(len(use) == len(uses[0]) for use in uses):
+            extents = [_joint_extent(use[axis] for use in uses) for axis in range(len(uses[0]))]
+            if None not in extents:
+                return as_shape(extents)
+        raise TraceError(
+            f"the shape of {symbol} does not follow from its indices; declare it: IndexedBase({str(symbol)!r}, shape=...)"
+        )
+
+    def check_indices(self, dims: Iterable[Any]) -> None:
+        """Refuse indices that no sum binds.
+
+        Raises:
+            TraceError: names the index and the element, and says how to bind it.
+        """
+        known = set(dims)
+        for index, element in self.free_indices.items():
+            if index not in known:
+                raise TraceError(
+                    f"the index {index} of {element} is free; sum over it with Sum(..., ({index}, 0, n - 1)), or write a "
+                    "Python function of arrays"
+                )
+
+
+def _joint_extent(extents: Iterable[Any]) -> Any:
+    """The largest of some extents; None where one is not known or they cannot be compared."""
+    joint: Any = 0
+    for extent in extents:
+        joint = None if extent is None or joint is None else larger(joint, extent)
+    return joint
+
+
+def find_inputs(parts: Sequence[Any]) -> Found:
+    """The inputs of some expressions; each distinct object is visited once in each range of indices.
+
+    Bound indices of sums and variables of Lambdas are not inputs; symbols inside declared shapes are
+    dimensions, found there.
+
+    Raises:
+        TraceError: an index is bound twice, or bound in one place and free in another.
     """
-    seen: set[int] = set()
-    stack: list[Any] = list(reversed(parts))
-    bound: set[Any] = set()
+    found = Found()
+    bound: dict[Any, Any] = {}
+    seen: set[tuple[int, Ranges]] = set()
+    stack: list[Child] = [(part, (), False) for part in reversed(parts)]
     while stack:
-        current = stack.pop()
-        if id(current) in seen or not isinstance(current, (sympy.Basic, sympy.NDimArray)):
+        current, ranges, guarded = stack.pop()
+        key = (id(current), ranges)
+        if key in seen or not isinstance(current, (sympy.Basic, sympy.NDimArray)):
             continue
-        seen.add(id(current))
-        if isinstance(current, (sympy.Symbol, sympy.MatrixSymbol, ArraySymbol)):
-            symbols[current] = None
-            if not isinstance(current, sympy.Symbol):
-                stack.extend(current.shape)
-        elif isinstance(current, sympy.MatrixBase):
-            stack.extend(reversed(current.flat()))
-        elif isinstance(current, sympy.NDimArray):
-            stack.extend(reversed(sympy.flatten(current)))
-        elif isinstance(current, sympy.Lambda):
-            stack.extend(_free_in_lambda(current, extents))
-        elif isinstance(current, sympy.Poly):
-            stack.extend(current.coeffs())
+        seen.add(key)
+        if isinstance(current, sympy.Symbol):
+            if not any(current == r.index for r in ranges):
+                found.symbols[current] = None
+            continue
+        if isinstance(current, (sympy.Sum, sympy.Product)):
+            bound.update((limit[0], current) for limit in current.limits)
+        stack.extend(reversed(list(children(current, ranges, guarded, found))))
+    for index, expression in bound.items():
+        if index in found.symbols or index in found.free_indices:
+            raise TraceError(
+                f"{index} is the index of {expression} and also stands free in the expression; rename one of them"
+            )
+    return found
+
+
+# ---- what stands below an expression ------------------------------------------------------------
+
+
+@singledispatch
+def children(expression: Any, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
+    """The subexpressions in which inputs are looked for, each with the ranges around it.
+
+    ``guarded`` says that the expression stands in a branch of a Piecewise: indices there may reach
+    out of the array where the branch is not taken.
+    """
+    return [(arg, ranges, guarded) for arg in expression.args]
+
+
+@children.register(sympy.MatrixSymbol)
+@children.register(ArraySymbol)
+@children.register(sympy.IndexedBase)
+def symbol_children(
+    expression: Any, ranges: Ranges, guarded: bool, found: Found
+) -> Iterable[Child]:
+    """An input; its dimensions are no inputs."""
+    found.symbols[expression] = None
+    return ()
+
+
+@children.register(sympy.Idx)
+def idx_children(expression: Any, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
+    """An index, bound or free; its label and range are no inputs."""
+    if not any(expression == r.index for r in ranges):
+        found.free_indices.setdefault(expression, expression)
+    return ()
+
+
+@children.register(sympy.Indexed)
+def indexed_children(
+    expression: Any, ranges: Ranges, guarded: bool, found: Found
+) -> Iterable[Child]:
+    """The base and what its indices depend on."""
+    base = expression.base
+    if isinstance(base, sympy.IndexedBase) and base.shape is None and not guarded:
+        ends = [_end(index, ranges) for index in expression.indices]
+        found.uses.setdefault(base, []).append(tuple(ends))
+    result: list[Child] = [(base, ranges, guarded)]
+    for index in expression.indices:
+        plain = index.is_Symbol and not any(index == r.index for r in ranges)
+        if plain:
+            found.free_indices.setdefault(index, expression)
         else:
-            stack.extend(reversed(current.args))
-    for symbol in bound:
-        symbols.pop(symbol, None)
+            result.append((index, ranges, guarded))
+            _note_free(index, ranges, expression, found)
+    return result
 
 
-def _free_in_lambda(function: sympy.Lambda, extents: dict[Any, Any]) -> list[Any]:
-    """The inputs in the body of a Lambda: its variables are bound there, and only there."""
-    found: dict[Any, None] = {}
-    find_inputs([function.expr], found, extents)
-    return [symbol for symbol in found if symbol not in function.variables]
+def _note_free(index: Any, ranges: Ranges, element: Any, found: Found) -> None:
+    """Note the symbols of an affine index that no sum around it binds."""
+    if index.has(sympy.Indexed):
+        return
+    names = {r.index for r in ranges}
+    for symbol in sorted(index.free_symbols - names, key=str):
+        if symbol.is_Symbol and not any(symbol in r.index.free_symbols for r in ranges):
+            found.free_indices.setdefault(symbol, element)
+
+
+def _end(index: Any, ranges: Ranges) -> Any:
+    """One more than the largest value of an index; None where data decide."""
+    highest = None if index.has(sympy.Indexed) else reach(index, ranges, True)
+    return None if highest is None else sympy.expand(highest + 1)
+
+
+@children.register(ExprWithLimits)
+def limits_children(
+    expression: Any, ranges: Ranges, guarded: bool, found: Found
+) -> Iterable[Child]:
+    """The body within its ranges, and each bound within the ranges around it."""
+    if isinstance(expression, (sympy.Sum, sympy.Product)):
+        inner = ranges_of(expression, ranges)
+    else:  # integrals are refused later, by name
+        inner = tuple(IndexRange(limit[0]) for limit in expression.limits)
+    result: list[Child] = []
+    for k, r in enumerate(inner):
+        result += [
+            (bound, ranges + inner[:k], guarded) for bound in (r.low, r.high) if bound is not None
+        ]
+    return [*result, (expression.function, ranges + inner, guarded)]
+
+
+@children.register(sympy.Lambda)
+def lambda_children(
+    expression: sympy.Lambda, ranges: Ranges, guarded: bool, found: Found
+) -> Iterable[Child]:
+    """The body, in which the variables are bound."""
+    return [(expression.expr, ranges + tuple(map(IndexRange, expression.variables)), guarded)]
+
+
+@children.register(sympy.Subs)
+def subs_children(
+    expression: sympy.Subs, ranges: Ranges, guarded: bool, found: Found
+) -> Iterable[Child]:
+    """The point, and the body without the variables."""
+    inner = ranges + tuple(map(IndexRange, expression.variables))
+    return [
+        (expression.expr, inner, guarded),
+        *((value, ranges, guarded) for value in expression.point),
+    ]
+
+
+@children.register(sympy.Piecewise)
+def piecewise_children(
+    expression: sympy.Piecewise, ranges: Ranges, guarded: bool, found: Found
+) -> Iterable[Child]:
+    """Values are guarded by their conditions."""
+    result: list[Child] = []
+    for value, condition in expression.args:
+        result += [(condition, ranges, guarded), (value, ranges, guarded or bool(ranges))]
+    return result
+
+
+@children.register(sympy.MatrixBase)
+def matrix_children(
+    expression: sympy.MatrixBase, ranges: Ranges, guarded: bool, found: Found
+) -> Iterable[Child]:
+    """The entries."""
+    return [(entry, ranges, guarded) for entry in expression.flat()]
+
+
+@children.register(sympy.NDimArray)
+def array_children(
+    expression: sympy.NDimArray, ranges: Ranges, guarded: bool, found: Found
+) -> Iterable[Child]:
+    """The entries."""
+    entries = sympy.flatten(expression) if expression.shape else [expression[()]]
+    return [(entry, ranges, guarded) for entry in entries]
+
+
+@children.register(sympy.Poly)
+def poly_children(
+    expression: sympy.Poly, ranges: Ranges, guarded: bool, found: Found
+) -> Iterable[Child]:
+    """The coefficients; the generators are bound."""
+    return [(coefficient, ranges, guarded) for coefficient in expression.coeffs()]

@@ -1,0 +1,191 @@
+"""Functions for models: on SymPy expressions, on NumPy arrays, and on the values of a traced function.
+
+Scalar functions (`sigmoid`, `softplus`, `relu`, `silu`, `gelu`, `xlogy`, `log1p`, `expm1`, `logaddexp`,
+`hypot`, `stop_gradient`) act elementwise. Functions of whole arrays (`softmax`, `log_softmax`,
+`logsumexp`, `concatenate`, `stack`, `lookup`) give matrix expressions for matrix expressions. `axis` is
+None for all elements, as in SciPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symad import matrix_functions
+from symad.dims import Shape, as_dim
+from symad.errors import ShapeError, TraceError
+from symad.ops import softmax as fused
+from symad.ops.shaping import reshape
+from symad.ops.sources import iota
+from symad.proxy import Proxy, number
+from symad.registering import register_function
+from symad.scalar_functions import (
+    expm1,
+    gelu,
+    hypot,
+    log1p,
+    logaddexp,
+    relu,
+    sigmoid,
+    silu,
+    softplus,
+    stop_gradient,
+    xlogy,
+)
+
+__all__ = [
+    "arange",
+    "concatenate",
+    "expm1",
+    "gelu",
+    "hypot",
+    "log1p",
+    "log_softmax",
+    "logaddexp",
+    "logsumexp",
+    "lookup",
+    "register_function",
+    "relu",
+    "sigmoid",
+    "silu",
+    "softmax",
+    "softplus",
+    "stack",
+    "stop_gradient",
+    "xlogy",
+]
+
+
+def softmax(x: Any, axis: Any = None) -> Any:
+    """exp(x) / Σ exp(x), the sum over ``axis`` (all elements by default), in the shape of x."""
+    if isinstance(x, Proxy):
+        return Proxy(fused.softmax(number(x), _axes(axis)))
+    matrix = _as_matrix(x)
+    if matrix is not None:
+        return matrix_functions.Softmax(matrix, _matrix_axis(axis))
+    from scipy.special import softmax as numeric
+
+    return numeric(x, axis=axis)
+
+
+def log_softmax(x: Any, axis: Any = None) -> Any:
+    """x − log Σ exp(x), the sum over ``axis`` (all elements by default), in the shape of x."""
+    if isinstance(x, Proxy):
+        return Proxy(fused.log_softmax(number(x), _axes(axis)))
+    matrix = _as_matrix(x)
+    if matrix is not None:
+        return matrix_functions.LogSoftmax(matrix, _matrix_axis(axis))
+    from scipy.special import log_softmax as numeric
+
+    return numeric(x, axis=axis)
+
+
+def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """log Σ exp(x) over ``axis`` (all elements by default).
+
+    Of a matrix expression: a scalar, or with ``axis`` a row (axis 0) or column (axis 1) matrix.
+    """
+    if isinstance(x, Proxy):
+        node = number(x)
+        y = fused.logsumexp(node, _axes(axis))
+        return Proxy(reshape(y, _kept(node.shape, axis)) if keepdims else y)
+    matrix = _as_matrix(x)
+    if matrix is not None:
+        if axis is None:
+            return matrix_functions.LogSumExp(matrix)
+        return matrix_functions.LogSumExpAlong(matrix, _matrix_axis(axis))
+    from scipy.special import logsumexp as numeric
+
+    return numeric(x, axis=axis, keepdims=keepdims)
+
+
+def _kept(shape: Shape, axis: Any) -> Shape:
+    axes = range(len(shape)) if axis is None else [k % len(shape) for k in _axes(axis) or ()]
+    return tuple(1 if k in axes else dim for k, dim in enumerate(shape))
+
+
+def _axes(axis: Any) -> tuple[int, ...] | None:
+    return axis if axis is None or isinstance(axis, tuple) else (int(axis),)
+
+
+def _matrix_axis(axis: Any) -> Any:
+    return axis % 2 if isinstance(axis, int) and -2 <= axis < 0 else axis
+
+
+def _as_matrix(x: Any) -> Any:
+    """A matrix expression; a list of SymPy scalars is a column; None for anything numeric.
+
+    Raises:
+        TraceError: a SymPy object that is no matrix.
+    """
+    if isinstance(x, sympy.MatrixExpr):
+        return x
+    if isinstance(x, sympy.MatrixBase):
+        return sympy.ImmutableDenseMatrix(x)
+    if isinstance(x, (list, tuple)) and any(isinstance(e, sympy.Basic) for e in x):
+        return sympy.ImmutableDenseMatrix(len(x), 1, list(x))
+    if isinstance(x, (sympy.Basic, sympy.NDimArray)):
+        raise TraceError(
+            f"{x} is no matrix; give a matrix expression or a list of scalars, or trace a Python function of arrays"
+        )
+    return None
+
+
+def concatenate(arrays: Sequence[Any], axis: int = 0) -> Any:
+    """Arrays one after the other along an axis; for matrix expressions a BlockMatrix."""
+    matrices = [_as_matrix(a) for a in arrays]
+    if any(m is None for m in matrices):
+        return np.concatenate(list(arrays), axis=axis)
+    axis = _matrix_axis(axis)
+    if axis not in (0, 1):
+        raise ShapeError(f"concatenate(axis={axis}): matrices have the axes 0 and 1")
+    return sympy.BlockMatrix([[m] for m in matrices] if axis == 0 else [matrices])
+
+
+def stack(arrays: Sequence[Any], axis: int = 0) -> Any:
+    """Arrays of one shape along a new axis.
+
+    SymPy scalars become an array; column vectors (n, 1) become the rows (axis 0) or columns (axis 1) of
+    a matrix.
+
+    Raises:
+        ShapeError: matrix expressions that are not columns; the result would have three axes.
+    """
+    parts = list(arrays)
+    if all(isinstance(a, (sympy.MatrixExpr, sympy.MatrixBase)) for a in parts):
+        if any(a.shape[1] != 1 for a in parts):
+            shapes = ", ".join(str(a.shape) for a in parts)
+            raise ShapeError(
+                f"stack of matrices {shapes} would have three axes; stack column vectors, or concatenate"
+            )
+        rows = _matrix_axis(axis) == 0
+        return concatenate([a.T for a in parts] if rows else parts, 0 if rows else 1)
+    if any(isinstance(a, sympy.Basic) for a in parts) and not any(
+        isinstance(a, Proxy) for a in parts
+    ):
+        return sympy.ImmutableDenseNDimArray(parts)
+    return np.stack(parts, axis=axis)
+
+
+def lookup(table: Any, indices: Any) -> Any:
+    """Rows of a table (an embedding): y[i..., :] = table[indices[i...], :].
+
+    ``table`` has shape (rows, d) and ``indices`` integer values in 0 … rows − 1. The derivative adds into
+    the rows that were used; the indices have none.
+    """
+    if isinstance(table, (sympy.MatrixExpr, sympy.MatrixBase)):
+        return matrix_functions.Lookup(_as_matrix(table), indices)
+    if isinstance(table, Proxy):
+        return table[indices]
+    if isinstance(indices, Proxy):
+        return Proxy(number(np.asarray(table)))[indices]
+    return np.asarray(table)[indices]
+
+
+def arange(count: Any) -> Any:
+    """0, 1, ..., count − 1, for a count that may be a symbolic dimension such as ``x.shape[0]``."""
+    dim = as_dim(count)
+    return np.arange(dim) if isinstance(dim, int) else Proxy(iota(dim))

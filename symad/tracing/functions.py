@@ -1,0 +1,227 @@
+"""Python functions to graphs: the function runs once, on proxies."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import sympy
+from sympy.core.function import FunctionClass
+from sympy.tensor.array.expressions import ArraySymbol
+
+from symad.dims import as_shape, dim_symbols
+from symad.errors import TraceError
+from symad.graph import DictOf, Graph, Node, Structure, TupleOf
+from symad.ops.sources import input_node
+from symad.proxy import SESSION, Proxy, Session, Traced, as_node
+from symad.selecting import symbol_like
+from symad.tracing import (  # noqa: F401
+    numpy_joining,
+    numpy_linalg,
+    numpy_products,
+    numpy_reductions,
+    numpy_shapes,
+    numpy_ufuncs,
+)
+from symad.tracing.heads import apply_head
+from symad.tracing.inputs import as_input_symbol, find_inputs
+from symad.tracing.walk import Tracer
+
+
+def trace_function(f: Callable[..., Any], inputs: Sequence[Any] | None) -> Graph:
+    """The graph of a Python function of numbers and arrays.
+
+    The function is called once with proxies. It may use Python's control flow on anything that does
+    not depend on data, NumPy's functions and operators, SymPy's functions, and those of
+    `symad.functions`. Arithmetic is that of real numbers: integers are promoted, ``/`` never rounds, and
+    single-precision constants keep the value they have; the precision of the result is chosen when
+    the graph is evaluated or lowered.
+
+    Args:
+        f: the function.
+        inputs: one for each parameter: a SymPy symbol, an example (a number or an array, of which
+            only the shape counts), or a shape (a tuple of ints and SymPy expressions).
+
+    Raises:
+        TraceError: inputs are missing; the function branches on data, uses something that has no
+            derivative here, or returns something that is no number.
+    """
+    name = getattr(f, "__name__", "f")
+    nodes = _inputs(f, inputs)
+    dims = frozenset().union(*(dim_symbols(node.shape) for node in nodes))
+    symbols = {node.op.symbol: node for node in nodes}  # type: ignore[attr-defined]
+    for symbol in symbols:
+        if symbol in dims:
+            raise TraceError(
+                f"{symbol} is a dimension of another input, which binds it; do not pass it as an input"
+            )
+    with tracing(Session(dims, symbols)):
+        structure, outputs = _outputs(f(*map(Proxy, nodes)), name)
+    return Graph(nodes, tuple(outputs), structure, name if name.isidentifier() else "f")
+
+
+# ---- inputs -------------------------------------------------------------------------------------
+
+
+def _inputs(f: Callable[..., Any], inputs: Sequence[Any] | None) -> tuple[Node, ...]:
+    """One input node for each parameter."""
+    if inputs is None:
+        name = getattr(f, "__name__", "f")
+        raise TraceError(
+            f"a Python function needs its inputs: symad.trace({name}, inputs=[...]) with a symbol, an example or "
+            f"a shape for each of its parameters {_signature(f)}"
+        )
+    if isinstance(inputs, (str, sympy.Basic, np.ndarray)):
+        raise TraceError(f"inputs is a list with one entry for each parameter, not {inputs!r}")
+    names = _parameter_names(f, inputs)
+    taken = {str(v) for v in inputs if isinstance(v, (sympy.Basic, sympy.MatrixBase))}
+    nodes = tuple(_input(name, value, taken) for name, value in zip(names, inputs, strict=True))
+    if len(set(nodes)) < len(nodes):
+        raise TraceError(
+            f"inputs={list(inputs)!r} names one symbol twice; every parameter needs its own"
+        )
+    return nodes
+
+
+def _signature(f: Callable[..., Any]) -> str:
+    try:
+        return str(inspect.signature(f))
+    except (TypeError, ValueError):
+        return "(unknown)"
+
+
+def _parameter_names(f: Callable[..., Any], inputs: Sequence[Any]) -> list[str]:
+    """The names of the parameters that take the inputs."""
+    try:
+        signature = inspect.signature(f)
+    except (TypeError, ValueError):  # built-in functions
+        return [f"x{k}" for k in range(len(inputs))]
+    try:
+        signature.bind(*inputs)
+    except TypeError as error:
+        name = getattr(f, "__name__", "f")
+        raise TraceError(f"{name}{signature} does not take {len(inputs)} inputs: {error}") from None
+    names: list[str] = []
+    for parameter in signature.parameters.values():
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            names.extend(f"{parameter.name}{k}" for k in range(len(inputs) - len(names)))
+        else:
+            names.append(parameter.name)
+    return names[: len(inputs)]
+
+
+def _input(name: str, value: Any, taken: set[str]) -> Node:
+    """The input node of one entry of ``inputs``."""
+    if isinstance(value, (sympy.MatrixSymbol, ArraySymbol, sympy.IndexedBase)):
+        if value.shape is None:
+            raise TraceError(
+                f"the IndexedBase {value} has no shape; give IndexedBase({str(value)!r}, shape=...)"
+            )
+        return input_node(value, value.shape)
+    if isinstance(value, sympy.Symbol):
+        return input_node(value)
+    if isinstance(value, (sympy.Expr, sympy.MatrixBase)) and not isinstance(value, sympy.Number):
+        as_input_symbol(value)
+    if isinstance(value, tuple) and all(_is_dim(d) for d in value):
+        shape = as_shape(value)
+    elif isinstance(value, (str, bytes, type(None))):
+        raise TraceError(
+            f"the input {name} is given as {value!r}; give a symbol, an example number or array, or a shape such as (3,)"
+        )
+    else:
+        example = np.asarray(value)
+        if example.dtype.kind not in "biuf" and not isinstance(value, sympy.Number):
+            raise TraceError(
+                f"the input {name} is given as an example of dtype {example.dtype}; give real numbers"
+            )
+        shape = example.shape
+    return input_node(symbol_like(name, shape, taken), shape)
+
+
+def _is_dim(value: Any) -> bool:
+    return isinstance(value, (int, np.integer, sympy.Expr)) and not isinstance(
+        value, (bool, sympy.Float)
+    )
+
+
+# ---- outputs ------------------------------------------------------------------------------------
+
+
+def _outputs(result: Any, name: str) -> tuple[Structure, list[Node]]:
+    """The structure of what a function returned, and its nodes in order."""
+    if isinstance(result, dict):
+        items = [_outputs(value, name) for value in result.values()]
+        structure: Structure = DictOf(tuple(result.keys()), tuple(s for s, _ in items))
+    elif isinstance(result, (list, tuple)):
+        items = [_outputs(value, name) for value in result]
+        structure = TupleOf(tuple(s for s, _ in items))
+    else:
+        if result is None or isinstance(result, (str, bytes)):
+            raise TraceError(
+                f"{name} returned {result!r}; it must return numbers, arrays, or lists or dicts of them"
+            )
+        return None, [as_node(result)]
+    return structure, [node for _, nodes in items for node in nodes]
+
+
+# ---- SymPy inside of functions ------------------------------------------------------------------
+
+
+def trace_inside(expression: Any) -> Node:
+    """A SymPy expression met while a function is traced.
+
+    Raises:
+        TraceError: a symbol in it is neither an input nor a dimension.
+    """
+    session = SESSION.get()
+    found = find_inputs([expression])
+    symbols = [s for s in found.symbols if not isinstance(s, Traced)]
+    unknown = [s for s in symbols if s not in session.symbols and s not in session.dims]
+    if unknown:
+        raise TraceError(
+            f"the function uses the SymPy symbol {unknown[0]}, which is not one of its inputs; pass it in inputs and "
+            "use the parameter"
+        )
+    return Tracer(
+        session.dims, {s: session.symbols[s].shape for s in symbols if s in session.symbols}
+    ).trace(expression)
+
+
+_depth = 0
+
+
+@contextmanager
+def tracing(session: Session | None = None) -> Iterator[None]:
+    """While this lasts, SymPy's functions of proxies are proxies, and no expression is built.
+
+    SymPy calls its function classes like any class, so their metaclass is asked to hand over calls
+    that hold a proxy; all other calls go on as before.
+    """
+    global _depth
+    token = SESSION.set(session if session is not None else SESSION.get())
+    _depth += 1
+    if _depth == 1:
+        FunctionClass.__call__ = _call_head
+    try:
+        yield
+    finally:
+        SESSION.reset(token)
+        _depth -= 1
+        if _depth == 0:
+            del FunctionClass.__call__
+
+
+def _call_head(head: Any, *args: Any, **options: Any) -> Any:
+    """``head(*args)`` for a SymPy function class."""
+    if any(_holds_proxy(a) for a in args):
+        return apply_head(head, args)
+    return type.__call__(head, *args, **options)
+
+
+def _holds_proxy(value: Any) -> bool:
+    return isinstance(value, Proxy) or (
+        isinstance(value, tuple) and any(isinstance(v, Proxy) for v in value)
+    )

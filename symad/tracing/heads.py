@@ -1,0 +1,54 @@
+"""SymPy's functions on proxies: ``sympy.sin(x)`` for a traced x gives a node, not an expression."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import sympy
+
+from symad.graph import Node, rebuild
+from symad.ops.elementwise import apply
+from symad.ops.selection import select
+from symad.ops.sources import constant, input_node
+from symad.proxy import Proxy, broadcast, condition, number
+from symad.tracing.scalars import application_lift, function_lift
+from symad.tracing.walk import Tracer, lift
+
+
+def apply_head(head: Any, args: tuple[Any, ...]) -> Proxy:
+    """A SymPy function of values of which one is a proxy, elementwise."""
+    if issubclass(head, sympy.Piecewise):
+        return _piecewise(args)
+    nodes = broadcast(*map(number, args))
+    if _is_plain(head):
+        return Proxy(apply(head, *nodes))
+    inputs, body = _template(head, len(nodes))
+    (made,) = rebuild((body,), dict(zip(inputs, nodes, strict=True)))
+    return Proxy(made)
+
+
+@cache
+def _is_plain(head: Any) -> bool:
+    """Whether an expression of this function is traced as the function of its arguments.
+
+    Heaviside is not: SymPy gives it its value at 0 as a second argument.
+    """
+    return lift.dispatch(head) in (function_lift, application_lift) and not issubclass(
+        head, sympy.Heaviside
+    )
+
+
+@cache
+def _template(head: Any, count: int) -> tuple[tuple[Node, ...], Node]:
+    """The function of fresh symbols, traced from SymPy once."""
+    symbols = [sympy.Dummy(f"x{k}", real=True) for k in range(count)]
+    return tuple(input_node(s) for s in symbols), Tracer().trace(head(*symbols))
+
+
+def _piecewise(pairs: tuple[Any, ...]) -> Proxy:
+    """The value of the first pair whose condition holds; NaN if none does."""
+    result = constant(float("nan"))
+    for value, test in reversed(pairs):
+        result = select(*broadcast(condition(test), number(value), result))
+    return Proxy(result)

@@ -1,0 +1,86 @@
+"""NumPy's array functions on proxies: how a call finds its answer.
+
+The answers stand in the files beside this one: `numpy_reductions`, `numpy_products`, `numpy_shapes`,
+`numpy_joining`, `numpy_linalg`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from symad.errors import ShapeError, TraceError
+from symad.proxy import FUNCTIONS
+
+UNSUPPORTED = {
+    "argmax": "the position of a maximum depends on data; use np.max, or np.where(x == np.max(x), ...)",
+    "argmin": "the position of a minimum depends on data; use np.min, or np.where(x == np.min(x), ...)",
+    "sort": "the order depends on data; pass the sorting positions as an input and index with them",
+    "argsort": "the order depends on data; pass the positions as an input",
+    "median": "the order depends on data; use np.mean",
+    "round": "rounding has no useful derivative; use np.floor(x + 0.5)",
+    "array": "use np.stack or np.concatenate",
+    "linspace": "use a + (b - a) * np.linspace(0, 1, k)",
+    "histogram": "counts have no derivative",
+    "copyto": "traced values never change; use np.where",
+}
+
+
+def implements(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register the answer to some NumPy functions; None stands for one this NumPy lacks."""
+
+    def register(answer: Callable[..., Any]) -> Callable[..., Any]:
+        for function in filter(None, functions):
+            FUNCTIONS[function] = answer
+        return answer
+
+    return register
+
+
+def call_function(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """A NumPy function on arguments that hold a proxy.
+
+    Raises:
+        TraceError: the function, or an option of it, is not supported; names what to use.
+    """
+    answer = FUNCTIONS.get(function)
+    name = f"{function.__module__}.{function.__name__}".replace("numpy", "np", 1)
+    if answer is None:
+        advice = UNSUPPORTED.get(
+            function.__name__,
+            "write it with the operators, reductions and contractions of NumPy that are",
+        )
+        raise TraceError(f"{name} is not supported on traced values; {advice}")
+    given = {
+        key: value
+        for key, value in options.items()
+        if value is not None and value is not np._NoValue
+    }
+    for key in ("dtype", "like", "casting", "order", "subok", "sparse"):
+        given.pop(key, None)
+    known = answer.__code__.co_varnames[
+        : answer.__code__.co_argcount + answer.__code__.co_kwonlyargcount
+    ]
+    refused = [key for key in given if key not in known]
+    if refused:
+        raise TraceError(
+            f"{name}(..., {refused[0]}={given[refused[0]]!r}) is not supported on traced values"
+        )
+    return answer(*args, **given)
+
+
+def normal_axes(axis: Any, rank: int) -> tuple[int, ...]:
+    """An axis argument as non-negative axes; None means all.
+
+    Raises:
+        ShapeError: there is no such axis.
+    """
+    if axis is None:
+        return tuple(range(rank))
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    for k in axes:
+        if not -rank <= k < rank:
+            raise ShapeError(f"axis {k} of a traced value with {rank} axes")
+    return tuple(int(k) % rank for k in axes)

@@ -1,0 +1,126 @@
+"""numpy.linalg on proxies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symad.dims import broadcast_shapes
+from symad.errors import TraceError
+from symad.graph import Node
+from symad.ops import linalg
+from symad.ops.arithmetic import power, sqrt
+from symad.ops.contraction import matrix_transpose, sum_axes
+from symad.ops.elementwise import apply
+from symad.ops.reduction import extreme
+from symad.ops.selection import equal, select
+from symad.ops.shaping import broadcast_to, reshape
+from symad.ops.slogdet import determinant_sign, log_absolute_determinant
+from symad.ops.sources import constant
+from symad.proxy import Proxy, as_node, number
+from symad.tracing.numpy_functions import implements, normal_axes
+
+
+@implements(np.linalg.solve)
+def solve(a: Any, b: Any) -> Proxy:
+    """X with a X = b; stacks of matrices broadcast."""
+    matrix, right = number(a), number(b)
+    if len(right.shape) == 1 and len(matrix.shape) == 2:
+        return Proxy(linalg.solve(matrix, right))
+    vector = len(right.shape) == 1
+    if vector:
+        right = reshape(right, (right.shape[0], 1))
+    lead = broadcast_shapes(matrix.shape[:-2], right.shape[:-2])
+    matrix = broadcast_to(matrix, (*lead, *matrix.shape[-2:]))
+    right = broadcast_to(right, (*lead, *right.shape[-2:]))
+    x = linalg.solve(matrix, right)
+    return Proxy(reshape(x, x.shape[:-1]) if vector else x)
+
+
+@implements(np.linalg.inv)
+def inv(a: Any) -> Proxy:
+    """The inverse."""
+    return Proxy(linalg.inverse(number(a)))
+
+
+@implements(np.linalg.det)
+def det(a: Any) -> Proxy:
+    """The determinant."""
+    return Proxy(linalg.determinant(number(a)))
+
+
+@implements(np.linalg.slogdet)
+def slogdet(a: Any) -> tuple[Proxy, Proxy]:
+    """(sign of det a, log |det a|); the sign is a step function."""
+    matrix = number(a)
+    return Proxy(determinant_sign(matrix)), Proxy(log_absolute_determinant(matrix))
+
+
+@implements(np.linalg.cholesky)
+def cholesky(a: Any, *, upper: bool = False) -> Proxy:
+    """The lower Cholesky factor, or its transpose."""
+    factor = linalg.cholesky(number(a))
+    return Proxy(matrix_transpose(factor) if upper else factor)
+
+
+@implements(np.linalg.matrix_power)
+def matrix_power(a: Any, n: int) -> Proxy:
+    """The product of n factors a; negative n inverts."""
+    return Proxy(linalg.matrix_power(number(a), int(n)))
+
+
+@implements(np.linalg.norm)
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Proxy:
+    """Vector norms 1, 2, inf and −inf, any other number p; matrix norms fro, 1, −1, inf, −inf.
+
+    The Euclidean norm has derivative 0 at 0, where it has none.
+
+    Raises:
+        TraceError: norms that need singular values.
+    """
+    node = number(x)
+    axes = normal_axes(axis, len(node.shape))
+    if len(axes) == 1 or ord is None or ord == "fro":
+        y = _vector_norm(node, axes, 2 if ord in (None, "fro") else ord)
+    elif len(axes) == 2:
+        y = _matrix_norm(node, axes, ord)
+    else:
+        raise TraceError(
+            f"np.linalg.norm(ord={ord!r}) of a traced value with {len(axes)} axes; give axis"
+        )
+    shape = tuple(1 if k in axes else d for k, d in enumerate(node.shape))
+    return Proxy(reshape(y, shape) if keepdims else y)
+
+
+def _vector_norm(node: Node, axes: tuple[int, ...], order: Any) -> Node:
+    if order == 2:
+        squares = sum_axes(power(node, constant(2)), axes)
+        return select(equal(squares, constant(0)), constant(0), sqrt(squares))
+    absolute = apply(sympy.Abs, node)
+    if order == 1:
+        return sum_axes(absolute, axes)
+    if order in (np.inf, -np.inf):
+        return extreme("max" if order > 0 else "min", absolute, axes)
+    p = constant(order)
+    return power(sum_axes(power(absolute, p), axes), power(p, constant(-1)))
+
+
+def _matrix_norm(node: Node, axes: tuple[int, ...], order: Any) -> Node:
+    """The largest (smallest) column sum for 1 (−1), row sum for inf (−inf)."""
+    if order not in (1, -1, np.inf, -np.inf):
+        raise TraceError(
+            f"np.linalg.norm(ord={order!r}) of a matrix needs singular values, which are not supported on traced "
+            "values; use ord='fro'"
+        )
+    summed = axes[0] if order in (1, -1) else axes[1]
+    sums = sum_axes(apply(sympy.Abs, node), (summed,))
+    other = axes[1] if order in (1, -1) else axes[0]
+    return extreme("max" if order > 0 else "min", sums, (other - (other > summed),))
+
+
+@implements(getattr(np.linalg, "matrix_transpose", None))
+def transpose_last(x: Any) -> Proxy:
+    """The last two axes exchanged."""
+    return Proxy(matrix_transpose(as_node(x)))

@@ -1,0 +1,163 @@
+"""NumPy's products of arrays on proxies: dot, einsum, tensordot, outer, and others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symad.dims import Dim, format_shape, times
+from symad.errors import ShapeError, TraceError
+from symad.graph import Node
+from symad.ops import shaping
+from symad.ops.arithmetic import mul
+from symad.ops.contraction import contract
+from symad.ops.shaping import reshape
+from symad.proxy import Proxy, as_node, broadcast, matrix_product, number
+from symad.tracing.contractions import Labeled, contract_all
+from symad.tracing.numpy_functions import implements, normal_axes
+from symad.tracing.numpy_joining import diagonal
+from symad.tracing.numpy_reductions import sum_
+
+
+@implements(np.dot)
+def dot(a: Any, b: Any, out: None = None) -> Proxy:
+    """NumPy's dot: the last axis of a with the last but one of b."""
+    left, right = number(a), number(b)
+    if not left.shape or not right.shape:
+        return Proxy(mul(left, right))
+    first = [f"a{k}" for k in range(len(left.shape) - 1)]
+    second = [f"b{k}" for k in range(len(right.shape))]
+    second[max(len(right.shape) - 2, 0)] = "sum"
+    return Proxy(
+        contract(
+            [[*first, "sum"], second], [*first, *(x for x in second if x != "sum")], left, right
+        )
+    )
+
+
+@implements(np.vdot)
+def vdot(a: Any, b: Any) -> Proxy:
+    """Σ a b over all elements."""
+    return dot(Proxy(shaping.flatten(number(a))), Proxy(shaping.flatten(number(b))))  # type: ignore[no-any-return]
+
+
+@implements(np.inner)
+def inner(a: Any, b: Any) -> Proxy:
+    """Σ over the last axes of both."""
+    return tensordot(a, b, (-1, -1)) if number(a).shape and number(b).shape else dot(a, b)  # type: ignore[no-any-return]
+
+
+@implements(np.outer)
+def outer(a: Any, b: Any, out: None = None) -> Proxy:
+    """a_i b_j of all elements."""
+    left, right = shaping.flatten(number(a)), shaping.flatten(number(b))
+    return Proxy(contract(["i", "j"], "ij", left, right))
+
+
+@implements(np.tensordot)
+def tensordot(a: Any, b: Any, axes: Any = 2) -> Proxy:
+    """The contraction of paired axes; an int pairs the last axes of a with the first of b."""
+    left, right = number(a), number(b)
+    if isinstance(axes, int):
+        axes = (range(len(left.shape) - axes, len(left.shape)), range(axes))
+    pairs = [
+        normal_axes(k if isinstance(k, int) else tuple(k), len(n.shape))
+        for k, n in zip(axes, (left, right), strict=True)
+    ]
+    first = [f"a{k}" for k in range(len(left.shape))]
+    second = [f"b{k}" for k in range(len(right.shape))]
+    for i, j in zip(*pairs, strict=True):
+        second[j] = first[i]
+    kept = [x for x in first if x not in second] + [x for x in second if x not in first]
+    return Proxy(contract([first, second], kept, left, right))
+
+
+@implements(np.einsum)
+def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Proxy:
+    """The contraction of NumPy's subscripts, implicit output and ellipses included.
+
+    Raises:
+        TraceError: subscripts given as lists.
+    """
+    if not isinstance(subscripts, str):
+        raise TraceError(
+            "np.einsum with subscripts as lists is not supported on traced values; give a string"
+        )
+    nodes = [number(v) for v in operands]
+    left, arrow, right = subscripts.replace(" ", "").partition("->")
+    inputs = [_spelled(part, len(n.shape)) for part, n in zip(left.split(","), nodes, strict=True)]
+    dots = max((p for p in inputs), key=lambda p: sum(x.startswith(".") for x in p))
+    leading = [x for x in dots if x.startswith(".")]
+    if arrow:
+        output = _spelled(right, len(leading) + len(right.replace("...", "")))
+    else:
+        letters = [x for part in inputs for x in part if not x.startswith(".")]
+        output = [*leading, *sorted(x for x in set(letters) if letters.count(x) == 1)]
+    inputs, nodes = _squeezed(inputs, nodes)
+    return Proxy(
+        contract_all(
+            [Labeled(n, tuple(p)) for n, p in zip(nodes, inputs, strict=True)], tuple(output)
+        )
+    )
+
+
+def _spelled(part: str, rank: int) -> list[str]:
+    """Subscripts as a list of labels; the ellipsis becomes labels ``.k`` counted from the right."""
+    if "..." not in part:
+        return list(part)
+    before, _, after = part.partition("...")
+    hidden = rank - len(before) - len(after)
+    return [*before, *(f".{k}" for k in range(hidden, 0, -1)), *after]
+
+
+def _squeezed(inputs: list[list[str]], nodes: list[Node]) -> tuple[list[list[str]], list[Node]]:
+    """Axes of length 1 that broadcast against longer ones are dropped."""
+    lengths: dict[str, Dim] = {}
+    for part, node in zip(inputs, nodes, strict=True):
+        for label, dim in zip(part, node.shape, strict=True):
+            if lengths.get(label, 1) == 1:
+                lengths[label] = dim
+    labels, made = [], []
+    for part, node in zip(inputs, nodes, strict=True):
+        keep = [k for k, x in enumerate(part) if not (node.shape[k] == 1 and lengths[x] != 1)]
+        labels.append([part[k] for k in keep])
+        made.append(reshape(node, tuple(node.shape[k] for k in keep)))
+    return labels, made
+
+
+@implements(np.kron)
+def kron(a: Any, b: Any) -> Proxy:
+    """The Kronecker product of arrays with equally many axes."""
+    left, right = number(a), number(b)
+    rank = max(len(left.shape), len(right.shape))
+    left, right = (reshape(n, (1,) * (rank - len(n.shape)) + n.shape) for n in (left, right))
+    first, second = [f"a{k}" for k in range(rank)], [f"b{k}" for k in range(rank)]
+    mixed = [label for pair in zip(first, second, strict=True) for label in pair]
+    shape = tuple(times(m, n) for m, n in zip(left.shape, right.shape, strict=True))
+    return Proxy(reshape(contract([first, second], mixed, left, right), shape))
+
+
+@implements(np.cross)
+def cross(a: Any, b: Any) -> Proxy:
+    """The vector product along the last axis, of length 3."""
+    left, right = broadcast(number(a), number(b))
+    if not left.shape or left.shape[-1] != 3:
+        raise ShapeError(
+            f"np.cross of {format_shape(left.shape)}: the last axis must have length 3"
+        )
+    x, y = Proxy(left), Proxy(right)
+    parts = [x[..., j] * y[..., k] - x[..., k] * y[..., j] for j, k in ((1, 2), (2, 0), (0, 1))]  # type: ignore[operator]
+    return Proxy(shaping.stack([as_node(p) for p in parts], len(left.shape) - 1))
+
+
+@implements(np.trace)
+def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Proxy:
+    """The sum of a diagonal."""
+    return sum_(diagonal(a, offset, axis1, axis2), -1)  # type: ignore[no-any-return]
+
+
+@implements(getattr(np.linalg, "matmul", None))
+def matmul(a: Any, b: Any) -> Proxy:
+    """The matrix product."""
+    return Proxy(matrix_product(a, b))

@@ -1,0 +1,254 @@
+"""NumPy's functions on shapes, and selection, on proxies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symad.dims import Dim, as_dim, as_shape, broadcast_shapes, format_shape, size
+from symad.errors import ShapeError, TraceError
+from symad.graph import Node
+from symad.ops import shaping
+from symad.ops.contraction import contract
+from symad.ops.elementwise import apply
+from symad.ops.shaping import broadcast_to, reshape
+from symad.proxy import Proxy, as_node, broadcast, number
+from symad.tracing.numpy_functions import implements, normal_axes
+
+
+@implements(np.shape)
+def shape_(a: Any) -> Any:
+    """The dimensions."""
+    return as_node(a).shape
+
+
+@implements(np.ndim)
+def ndim(a: Any) -> int:
+    """The number of axes."""
+    return len(as_node(a).shape)
+
+
+@implements(np.size)
+def size_(a: Any, axis: Any = None) -> Any:
+    """The number of elements."""
+    node = as_node(a)
+    return size([node.shape[k] for k in normal_axes(axis, len(node.shape))])
+
+
+@implements(np.reshape)
+def reshape_(a: Any, shape: Any = None, *more: Any, newshape: Any = None) -> Proxy:
+    """The same elements, row by row, under another shape; one −1 is worked out."""
+    node = as_node(a)
+    wanted = newshape if shape is None else shape
+    dims = list(as_shape(wanted if isinstance(wanted, (tuple, list)) else (wanted, *more)))
+    if -1 in dims:
+        known = size(d for d in dims if d != -1)
+        dims[dims.index(-1)] = as_dim(_quotient(size(node.shape), known, node, dims))
+    return Proxy(reshape(node, dims))
+
+
+def _quotient(total: Dim, known: Dim, node: Node, dims: Sequence[Dim]) -> Any:
+    if isinstance(total, int) and isinstance(known, int):
+        if known == 0 or total % known:
+            raise ShapeError(f"cannot reshape {format_shape(node.shape)} into {format_shape(dims)}")
+        return total // known
+    return sympy.cancel(sympy.sympify(total) / known)
+
+
+@implements(np.ravel)
+def ravel(a: Any) -> Proxy:
+    """All elements in one axis."""
+    return Proxy(shaping.flatten(as_node(a)))
+
+
+@implements(np.transpose)
+def transpose(a: Any, axes: Any = None, *more: Any) -> Proxy:
+    """Axes in another order, reversed by default."""
+    node = as_node(a)
+    rank = len(node.shape)
+    given = (axes, *more) if isinstance(axes, int) else axes
+    order = range(rank - 1, -1, -1) if given is None else normal_axes(tuple(given), rank)
+    return Proxy(contract([range(rank)], order, node))
+
+
+@implements(np.swapaxes)
+def swapaxes(a: Any, axis1: int, axis2: int) -> Proxy:
+    """Two axes exchanged."""
+    order = list(range(len(as_node(a).shape)))
+    i, j = normal_axes((axis1, axis2), len(order))
+    order[i], order[j] = j, i
+    return transpose(a, order)  # type: ignore[no-any-return]
+
+
+@implements(np.moveaxis)
+def moveaxis(a: Any, source: Any, destination: Any) -> Proxy:
+    """Axes moved to other positions."""
+    rank = len(as_node(a).shape)
+    moved = normal_axes(source, rank)
+    places = dict(zip(normal_axes(destination, rank), moved, strict=True))
+    rest = iter([k for k in range(rank) if k not in moved])
+    return transpose(a, [places[k] if k in places else next(rest) for k in range(rank)])  # type: ignore[no-any-return]
+
+
+@implements(np.expand_dims)
+def expand_dims(a: Any, axis: Any) -> Proxy:
+    """New axes of length 1."""
+    node = as_node(a)
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    rank = len(node.shape) + len(axes)
+    new, old = normal_axes(axes, rank), iter(node.shape)
+    return Proxy(reshape(node, tuple(1 if k in new else next(old) for k in range(rank))))
+
+
+@implements(np.squeeze)
+def squeeze(a: Any, axis: Any = None) -> Proxy:
+    """Axes of length 1 removed."""
+    node = as_node(a)
+    axes = (
+        normal_axes(axis, len(node.shape))
+        if axis is not None
+        else [k for k, d in enumerate(node.shape) if d == 1]
+    )
+    if any(node.shape[k] != 1 for k in axes):
+        raise ShapeError(
+            f"np.squeeze(axis={axis}) of {format_shape(node.shape)}: that axis is not of length 1"
+        )
+    return Proxy(reshape(node, tuple(d for k, d in enumerate(node.shape) if k not in axes)))
+
+
+@implements(np.atleast_1d)
+def atleast_1d(*arrays: Any) -> Any:
+    """Scalars get an axis."""
+    return _each(arrays, lambda node: reshape(node, node.shape or (1,)))
+
+
+@implements(np.atleast_2d)
+def atleast_2d(*arrays: Any) -> Any:
+    """Vectors become rows."""
+    return _each(arrays, lambda node: reshape(node, (1,) * (2 - len(node.shape)) + node.shape))
+
+
+@implements(np.atleast_3d)
+def atleast_3d(*arrays: Any) -> Any:
+    """Axes are added as NumPy does: (n,) to (1, n, 1), (m, n) to (m, n, 1)."""
+    shapes = {0: lambda s: (1, 1, 1), 1: lambda s: (1, *s, 1), 2: lambda s: (*s, 1)}
+    return _each(
+        arrays, lambda node: reshape(node, shapes.get(len(node.shape), lambda s: s)(node.shape))
+    )
+
+
+def _each(arrays: Sequence[Any], change: Callable[[Node], Node]) -> Any:
+    made = [Proxy(change(as_node(a))) for a in arrays]
+    return made[0] if len(made) == 1 else made
+
+
+@implements(np.broadcast_to)
+def broadcast_to_(array: Any, shape: Any, subok: bool = False) -> Proxy:
+    """NumPy's broadcasting."""
+    return Proxy(
+        broadcast_to(
+            as_node(array), as_shape(shape if isinstance(shape, (tuple, list)) else (shape,))
+        )
+    )
+
+
+@implements(np.broadcast_arrays)
+def broadcast_arrays(*arrays: Any) -> Any:
+    """All arrays under their common shape."""
+    nodes = [as_node(a) for a in arrays]
+    common = broadcast_shapes(*[n.shape for n in nodes])
+    return tuple(Proxy(broadcast_to(n, common)) for n in nodes)
+
+
+@implements(np.zeros_like)
+def zeros_like(a: Any, dtype: Any = None, shape: Any = None) -> Proxy:
+    """Zeros."""
+    return full_like(a, 0, shape=shape)  # type: ignore[no-any-return]
+
+
+@implements(np.ones_like)
+def ones_like(a: Any, dtype: Any = None, shape: Any = None) -> Proxy:
+    """Ones."""
+    return full_like(a, 1, shape=shape)  # type: ignore[no-any-return]
+
+
+@implements(np.full_like)
+def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> Proxy:
+    """One value everywhere."""
+    return Proxy(
+        broadcast_to(number(fill_value), as_node(a).shape if shape is None else as_shape(shape))
+    )
+
+
+# ---- selection ----------------------------------------------------------------------------------
+
+
+@implements(np.where)
+def where(condition_: Any, x: Any = None, y: Any = None) -> Proxy:
+    """X where the condition holds, else y.
+
+    Raises:
+        TraceError: only the condition was given; its positions depend on data.
+    """
+    from symad.tracing.numpy_ufuncs import choose
+
+    if x is None or y is None:
+        raise TraceError(
+            "np.where(condition) finds positions that depend on data; use np.where(condition, x, y)"
+        )
+    return choose(condition_, x, y)
+
+
+@implements(np.select)
+def select_(condlist: Any, choicelist: Any, default: Any = 0) -> Proxy:
+    """The choice of the first condition that holds."""
+    pairs = zip(reversed(condlist), reversed(choicelist), strict=True)
+    return reduce(lambda rest, pair: where(pair[0], pair[1], rest), pairs, Proxy(number(default)))
+
+
+@implements(np.clip)
+def clip(
+    a: Any,
+    a_min: Any = None,
+    a_max: Any = None,
+    out: None = None,
+    *,
+    min: Any = None,
+    max: Any = None,
+) -> Proxy:
+    """The value, kept between two bounds; at a bound the derivative is 1/2."""
+    node = number(a)
+    low, high = a_min if min is None else min, a_max if max is None else max
+    if low is not None:
+        node = apply(sympy.Max, *broadcast(node, number(low)))
+    if high is not None:
+        node = apply(sympy.Min, *broadcast(node, number(high)))
+    return Proxy(node)
+
+
+@implements(np.copy, np.real, np.real_if_close, np.ascontiguousarray)
+def same(a: Any) -> Proxy:
+    """The value itself."""
+    return Proxy(as_node(a))
+
+
+@implements(np.imag)
+def imag(val: Any) -> Proxy:
+    """0: every value is real."""
+    return full_like(val, 0)  # type: ignore[no-any-return]
+
+
+@implements(np.iscomplexobj)
+def iscomplexobj(x: Any) -> bool:
+    """Never."""
+    return False
+
+
+@implements(np.result_type)
+def result_type(*arrays_and_dtypes: Any) -> Any:
+    """Double precision."""
+    return np.dtype(np.float64)

@@ -1,0 +1,312 @@
+"""NumPy's and SciPy's ufuncs on proxies: each is a SymPy function or a short formula on nodes."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+import sympy
+from sympy.codegen.cfunctions import exp2, expm1, log1p
+from sympy.codegen.numpy_nodes import logaddexp
+
+from symad.errors import TraceError
+from symad.graph import Node
+from symad.ops.arithmetic import add, div, mul, neg, power, sub
+from symad.ops.elementwise import apply
+from symad.ops.numeric_names import NUMPY_NAMES
+from symad.ops.selection import compare, logic, select
+from symad.ops.sources import constant
+from symad.proxy import (
+    FUNCTIONS,
+    UFUNCS,
+    Proxy,
+    as_node,
+    broadcast,
+    condition,
+    elementwise,
+    floor_divide,
+    matrix_product,
+    number,
+    remainder,
+)
+from symad.scalar_functions import sigmoid, softplus, xlogy
+
+TWO = constant(2)
+HALF = constant(Fraction(1, 2))
+
+
+# ---- formulas -----------------------------------------------------------------------------------
+
+
+def square(a: Node) -> Node:
+    """a²."""
+    return power(a, TWO)
+
+
+def sqrt(a: Node) -> Node:
+    """The square root."""
+    return power(a, HALF)
+
+
+def cbrt(a: Node) -> Node:
+    """The real cube root, with the sign of a."""
+    return mul(apply(sympy.sign, a), power(apply(sympy.Abs, a), constant(Fraction(1, 3))))
+
+
+def reciprocal(a: Node) -> Node:
+    """1/a."""
+    return div(constant(1), a)
+
+
+def trunc(a: Node) -> Node:
+    """A rounded towards 0."""
+    return mul(apply(sympy.sign, a), apply(sympy.floor, apply(sympy.Abs, a)))
+
+
+def fmod(a: Node, b: Node) -> Node:
+    """The remainder with the sign of a."""
+    return sub(a, mul(b, trunc(div(a, b))))
+
+
+def logaddexp2(a: Node, b: Node) -> Node:
+    """log2(2^a + 2^b)."""
+    two = apply(sympy.log, TWO)
+    return div(apply(logaddexp, mul(a, two), mul(b, two)), two)
+
+
+def scaled(factor: Any, a: Node) -> Node:
+    """A constant multiple; the factor is a SymPy number."""
+    numerator, denominator = factor
+    return div(mul(a, constant(numerator)), constant(denominator))
+
+
+def log_expit(a: Node) -> Node:
+    """Log of the sigmoid: −softplus(−a)."""
+    return neg(apply(softplus, neg(a)))
+
+
+def logit(a: Node) -> Node:
+    """log(a / (1 − a)), the inverse of the sigmoid."""
+    return sub(apply(sympy.log, a), apply(log1p, neg(a)))
+
+
+def normal_cdf(a: Node) -> Node:
+    """Φ(a) = erfc(−a/√2)/2."""
+    return mul(HALF, apply(sympy.erfc, neg(div(a, power(TWO, HALF)))))
+
+
+def entropy(a: Node) -> Node:
+    """−a log a, 0 at 0."""
+    return neg(apply(xlogy, a, a))
+
+
+def xlog1py(a: Node, b: Node) -> Node:
+    """A log(1 + b), 0 where a = 0."""
+    return apply(xlogy, a, add(constant(1), b))
+
+
+def log_beta(a: Node, b: Node) -> Node:
+    """Log of the beta function, for positive arguments."""
+    return sub(
+        add(apply(sympy.loggamma, a), apply(sympy.loggamma, b)), apply(sympy.loggamma, add(a, b))
+    )
+
+
+def bessel(head: Any, order: int, a: Node) -> Node:
+    """A Bessel function of fixed order."""
+    return apply(head, constant(order), a)
+
+
+def vector_product(a: Node, b: Node) -> Node:
+    """Σ a b along the last axis."""
+    from symad.ops.contraction import contract
+
+    left, right = broadcast(a, b)
+    labels = range(len(left.shape))
+    return contract([labels, labels], labels[:-1], left, right)
+
+
+# ---- tables -------------------------------------------------------------------------------------
+
+
+def _inverted(prefix: str) -> dict[str, Any]:
+    """Function names under a module, and their SymPy heads, from the table the evaluator uses."""
+    return {
+        name[len(prefix) :]: head for head, name in NUMPY_NAMES.items() if name.startswith(prefix)
+    }
+
+
+FORMULAS: dict[str, Callable[..., Node]] = {
+    "add": add,
+    "subtract": sub,
+    "multiply": mul,
+    "divide": div,
+    "negative": neg,
+    "positive": lambda a: a,
+    "conjugate": lambda a: a,
+    "power": power,
+    "float_power": power,
+    "square": square,
+    "sqrt": sqrt,
+    "cbrt": cbrt,
+    "reciprocal": reciprocal,
+    "fabs": partial(apply, sympy.Abs),
+    "trunc": trunc,
+    "floor_divide": floor_divide,
+    "remainder": remainder,
+    "fmod": fmod,
+    "logaddexp2": logaddexp2,
+    "degrees": partial(scaled, (180, sympy.pi)),
+    "rad2deg": partial(scaled, (180, sympy.pi)),
+    "radians": partial(scaled, (sympy.pi, 180)),
+    "deg2rad": partial(scaled, (sympy.pi, 180)),
+    "maximum": partial(apply, sympy.Max),
+    "minimum": partial(apply, sympy.Min),
+    "fmax": partial(apply, sympy.Max),
+    "fmin": partial(apply, sympy.Min),
+    "greater": partial(compare, ">"),
+    "greater_equal": partial(compare, ">="),
+    "less": partial(compare, "<"),
+    "less_equal": partial(compare, "<="),
+    "equal": partial(compare, "=="),
+    "not_equal": partial(compare, "!="),
+    "vecdot": vector_product,
+}
+"""NumPy's ufuncs that are not one SymPy function, by name."""
+
+SCIPY: dict[str, Callable[..., Node]] = {
+    "expit": partial(apply, sigmoid),
+    "log_expit": log_expit,
+    "logit": logit,
+    "log1p": partial(apply, log1p),
+    "expm1": partial(apply, expm1),
+    "exp2": partial(apply, exp2),
+    "xlogy": partial(apply, xlogy),
+    "xlog1py": xlog1py,
+    "entr": entropy,
+    "gammaln": partial(apply, sympy.loggamma),
+    "loggamma": partial(apply, sympy.loggamma),
+    "psi": partial(apply, sympy.digamma),
+    "betaln": log_beta,
+    "ndtr": normal_cdf,
+    "cbrt": cbrt,
+    "j0": partial(bessel, sympy.besselj, 0),
+    "j1": partial(bessel, sympy.besselj, 1),
+    "y0": partial(bessel, sympy.bessely, 0),
+    "y1": partial(bessel, sympy.bessely, 1),
+    "i0": partial(bessel, sympy.besseli, 0),
+    "i1": partial(bessel, sympy.besseli, 1),
+    "k0": partial(bessel, sympy.besselk, 0),
+    "k1": partial(bessel, sympy.besselk, 1),
+}
+"""scipy.special's ufuncs that are not one SymPy function of the table, by name."""
+
+LOGICAL = {"logical_and": "and", "logical_or": "or", "logical_xor": "xor", "logical_not": "not"}
+BITWISE = {"bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor", "invert": "not"}
+ADVICE = {
+    "rint": "rounding has no useful derivative; use np.floor(x + 0.5)",
+    "isnan": "write the condition under which the value exists",
+    "isfinite": "write the condition under which the value exists",
+    "isinf": "write the condition under which the value exists",
+}
+REDUCTIONS = {
+    "add": "sum",
+    "multiply": "prod",
+    "maximum": "max",
+    "minimum": "min",
+    "logical_and": "all",
+    "logical_or": "any",
+}
+
+
+def _fill() -> None:
+    for name, head in _inverted("numpy.").items():
+        UFUNCS[getattr(np, name)] = partial(apply, head)
+    for name, formula in FORMULAS.items():
+        if hasattr(np, name):
+            UFUNCS[getattr(np, name)] = formula
+
+
+_fill()
+
+
+def find_ufunc(ufunc: Any) -> Callable[..., Node] | None:
+    """The maker of a ufunc; SciPy's are looked up when the first of them is met."""
+    found = UFUNCS.get(ufunc)
+    if found is None and ufunc is getattr(sys.modules.get("scipy.special"), ufunc.__name__, None):
+        special = importlib.import_module("scipy.special")
+        for name, head in _inverted("scipy.special.").items():
+            UFUNCS.setdefault(getattr(special, name), partial(apply, head))
+        for name, formula in SCIPY.items():
+            UFUNCS.setdefault(getattr(special, name), formula)
+        found = UFUNCS.get(ufunc)
+    return found
+
+
+def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """A ufunc, or one of its methods, on values of which one is a proxy.
+
+    Raises:
+        TraceError: the ufunc has no SymPy function; it writes into an array; or its method is one of
+            ``at`` and ``reduceat``.
+    """
+    name = ufunc.__name__
+    if any(out is not None for out in options.pop("out", None) or ()):
+        raise TraceError(
+            f"np.{name} was to write a traced value into an array; write a = a + b instead of a += b or out="
+        )
+    if method == "reduce" and name in REDUCTIONS:
+        axis = options.pop("axis", 0)
+        return FUNCTIONS[getattr(np, REDUCTIONS[name])](*inputs[:1], axis=axis, **options)
+    if method == "accumulate" and name in ("add", "multiply"):
+        axis = options.pop("axis", 0)
+        return FUNCTIONS[np.cumsum if name == "add" else np.cumprod](*inputs[:1], axis=axis)
+    if method == "outer":
+        a, b = map(as_node, inputs)
+        return ufunc(Proxy(a)[(..., *(None,) * len(b.shape))], Proxy(b))
+    if method != "__call__":
+        raise TraceError(
+            f"np.{name}.{method} is not supported on traced values; use np.where or a contraction"
+        )
+    if options.get("where", True) is not True:
+        raise TraceError(
+            f"np.{name}(..., where=...) is not supported on traced values; use np.where on the result"
+        )
+    if name in LOGICAL:
+        return Proxy(logic(LOGICAL[name], *broadcast(*map(condition, inputs))))
+    if name in BITWISE:
+        return _bitwise(name, inputs)
+    if name == "matmul":
+        return Proxy(matrix_product(*inputs))
+    if name == "divmod":
+        return elementwise(floor_divide, *inputs), elementwise(remainder, *inputs)
+    make = find_ufunc(ufunc)
+    if make is None:
+        advice = ADVICE.get(
+            name, "write it with other functions, or register it with symad.register_function"
+        )
+        raise TraceError(f"the function {name} is not supported on traced values; {advice}")
+    return elementwise(make, *inputs)
+
+
+def _bitwise(name: str, inputs: tuple[Any, ...]) -> Proxy:
+    """``& | ^ ~``, which are logic on conditions and have no meaning on real numbers."""
+    from symad.proxy import is_condition
+
+    nodes = [as_node(v) for v in inputs]
+    if not all(map(is_condition, nodes)):
+        raise TraceError(
+            f"np.{name} on traced numbers; it is supported on conditions such as x > 0"
+        )
+    return Proxy(logic(BITWISE[name], *broadcast(*nodes)))
+
+
+def choose(condition_value: Any, a: Any, b: Any) -> Proxy:
+    """``np.where(condition, a, b)``."""
+    test = condition(condition_value)
+    return Proxy(select(*broadcast(test, *map(number, (a, b)))))
