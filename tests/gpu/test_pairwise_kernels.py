@@ -7,9 +7,9 @@ import pytest
 import sympy as sp
 
 from symad.errors import ShapeError
-from symad.gpu import pairwise as module
 from symad.gpu.compile import Machine
-from symad.gpu.pairwise import PairCall
+from symad.gpu.pairwise import PairCall, pairwise
+from symad.gpu.pairwise import pairwise_vjp as gpu_vjp
 from symad.numeric.pairwise import pairwise_vjp
 from tests.gpu.shim.driver import CpuModule, schedule
 
@@ -207,7 +207,7 @@ def test_on_a_device(name, d, columns, reduce, dtype, processors):
     x, y, b = problem(d, columns, dtype, reduce)
     device = [None if a is None else cupy.asarray(a) for a in (x, y, b)]
     on_device = {n: cupy.asarray(v) if np.ndim(v) else v for n, v in params.items()}
-    out = module.pairwise(f, *device, reduce=reduce, params=on_device)
+    out = pairwise(f, *device, reduce=reduce, params=on_device)
     exact = [None if a is None else a.astype(np.float64) for a in (x, y, b)]
     weights = np.ones(M) if b is None else exact[2]
     expected, lse = reference(matrix(exact[0], exact[1], **params), weights, reduce)
@@ -216,7 +216,7 @@ def test_on_a_device(name, d, columns, reduce, dtype, processors):
     out_bar = np.random.default_rng(1).normal(size=out.shape).astype(dtype)
     device_lse = cupy.asarray(lse.astype(dtype))
     bars = [
-        module.pairwise_vjp(f, *device, out, cupy.asarray(out_bar), lse=device_lse,
+        gpu_vjp(f, *device, out, cupy.asarray(out_bar), lse=device_lse,
                             reduce=reduce, params=on_device)
         for _ in range(2)
     ]  # fmt: skip
@@ -237,13 +237,13 @@ def test_arrays_of_two_libraries_are_refused():
 
     x = np.zeros((3, 2), np.float32)
     with pytest.raises(TypeError, match=r"takes cupy\.ndarray"):
-        module.pairwise(KERNELS["no parameter"][0], x, cupy.asarray(x))
+        pairwise(KERNELS["no parameter"][0], x, cupy.asarray(x))
 
 
 def test_numpy_arrays_stay_on_the_cpu():
     f, _, matrix = KERNELS["no parameter"]
     x, y, b = problem(3, 2, np.float64, "sum")
     expected = matrix(x, y) @ b
-    np.testing.assert_allclose(module.pairwise(f, x, y, b), expected, rtol=1e-11)
-    bars = module.pairwise_vjp(f, x, y, b, expected, np.ones_like(expected))
+    np.testing.assert_allclose(pairwise(f, x, y, b), expected, rtol=1e-11)
+    bars = gpu_vjp(f, x, y, b, expected, np.ones_like(expected))
     np.testing.assert_allclose(bars.b, matrix(x, y).sum(axis=0)[:, None] + 0 * b, rtol=1e-11)
