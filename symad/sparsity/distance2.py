@@ -7,13 +7,14 @@ entry of theirs unmixed (A. R. Curtis, M. J. D. Powell and J. K. Reid, J. Inst. 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from symad.sparsity.bounds import column_bound
 from symad.sparsity.lattice import lattice_coloring
-from symad.sparsity.orders import order_named, saturation_colors
+from symad.sparsity.orders import order_named, saturation_colors, shuffled
 from symad.sparsity.pattern import IntArray, Pattern
 from symad.sparsity.race import Race, order_name
 
@@ -22,6 +23,9 @@ GRAPH_WORK = 30_000_000
 
 REORDERING_WORK = 40_000_000
 """Entries visited by iterated greedy, over all its rounds."""
+
+MORE_WORK = 300_000
+"""Entries visited by the extra orders tried for star and acyclic colorings."""
 
 
 def color_columns(pattern: Pattern, orders: tuple[Any, ...] | None) -> Race:
@@ -86,6 +90,20 @@ def reordered_by_class(colors: IntArray, k: int) -> IntArray:
     rank = np.empty(len(sizes), np.int64)
     rank[np.argsort(key, kind="stable")] = np.arange(len(sizes))
     return np.argsort(rank[colors], kind="stable")
+
+
+def try_more_orders(
+    graph: Pattern, race: Race, greedy: Callable[[Pattern, IntArray], IntArray]
+) -> None:
+    """A few rounds class by class from the best coloring so far, then shuffled orders."""
+    colors, name = race.colors, f"{race.winner}, reordered"
+    for k in range(min(6, MORE_WORK // max(1, graph.nnz))):
+        colors = greedy(graph, reordered_by_class(colors, k))
+        if race.offer(name, colors):
+            return
+    for seed in range(min(12, MORE_WORK // max(1, graph.nnz))):
+        if race.offer(f"shuffled, seed {seed}", greedy(graph, shuffled(seed)(graph))):
+            return
 
 
 def first_fit(pattern: Pattern, order: IntArray) -> IntArray:

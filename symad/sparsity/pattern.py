@@ -144,9 +144,9 @@ class Pattern:
         if lonely is not None:
             i, j = lonely
             raise PatternError(
-                f"a symmetric pattern is needed, but in the {_times(self.shape)} pattern given entry "
-                f"({i}, {j}) is stored and ({j}, {i}) is not; store both triangles, or color it as "
-                "a Jacobian (kind 'column', 'row' or 'bidirectional')"
+                f"a symmetric pattern is needed, but in the {_times(self.shape)} pattern given "
+                f"entry ({i}, {j}) is stored and ({j}, {i}) is not; store both triangles, or color "
+                "it as a Jacobian (kind 'column', 'row' or 'bidirectional')"
             )
         off = self.rows != self.indices
         return self if off.all() else self.selected(off)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from symad.sparsity.bounds import star_bound
-from symad.sparsity.distance2 import color_columns, reordered_by_class
+from symad.sparsity.distance2 import color_columns, try_more_orders
 from symad.sparsity.exhaustive import local_star_bound
 from symad.sparsity.lattice import lattice_colorings
 from symad.sparsity.orders import order_named
@@ -54,10 +54,7 @@ def _beyond_orders(graph: Pattern, race: Race) -> None:
         of_square = color_columns(square, None)
         if race.offer(f"{of_square.winner} on the square", of_square.colors):
             return
-    assert race.colors is not None
-    for k in range(3):
-        order = reordered_by_class(race.colors, k)
-        race.offer(f"{race.winner}, reordered", first_fit_stars(graph, order))
+    try_more_orders(graph, race, first_fit_stars)
 
 
 def first_fit_stars(graph: Pattern, order: IntArray, bipartite: bool = False) -> IntArray:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from symad.sparsity.bounds import acyclic_bound
-from symad.sparsity.distance2 import reordered_by_class
+from symad.sparsity.distance2 import try_more_orders
 from symad.sparsity.lattice import lattice_colorings
 from symad.sparsity.orders import incidence_degree, is_perfect, order_named
 from symad.sparsity.pattern import IntArray, Pattern
@@ -65,10 +65,7 @@ def _beyond_orders(graph: Pattern, race: Race) -> None:
     stars = color_stars(graph, None)
     if race.offer(f"star coloring, {stars.winner}", stars.colors):
         return
-    assert race.colors is not None
-    for k in range(3):
-        order = reordered_by_class(race.colors, k)
-        race.offer(f"{race.winner}, reordered", first_fit_trees(graph, order))
+    try_more_orders(graph, race, first_fit_trees)
 
 
 def first_fit_proper(graph: Pattern, order: IntArray) -> IntArray:
