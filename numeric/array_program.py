@@ -15,13 +15,28 @@ from symad.errors import LoweringError
 from symad.graph import Graph, Node, topological
 from symad.numeric.backends import ArrayLibrary
 from symad.numeric.names import Names
-from symad.numeric.printers import contraction  # noqa: F401  (registers its answers)
+from symad.numeric.printers import contraction, softmax  # noqa: F401  (register their answers)
 from symad.numeric.printers.arrays import emit
 from symad.numeric.printers.recurrence import scan_lines
 from symad.numeric.text import docstring, module_header, one_line, pack_text
 from symad.ops.numeric_names import NUMPY_NAMES
 from symad.ops.recurrence import Scan
 from symad.ops.sources import ArrayConstant, Constant, Input
+
+
+ARRAY = '''def _array(name, value, dtype, rank, shape):
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must hold real numbers, not {array.dtype}")
+    if array.ndim != rank:
+        raise ValueError(f"{name} must have shape {shape}, not {array.shape}")
+    return array.astype(dtype, copy=False)
+'''
+
+CHECK = '''def _check(name, array, shape):
+    if array.shape != shape:
+        raise ValueError(f"{name} must have shape {shape}, not {array.shape}")
+'''
 
 
 class ArrayPrinter:
@@ -32,7 +47,7 @@ class ArrayPrinter:
         self.library = library
         self.np = library.prefix
         self.dtype = dtype
-        self.names = Names()
+        self.names = Names(("packed", "size"))
         self.text: dict[Node, str] = {}
         self.imports: set[str] = {f"import {library.module} as {library.prefix}"}
         self.helpers: dict[str, str] = {}
@@ -188,45 +203,44 @@ def _unpack_lines(
 ) -> list[str]:
     """Convert the inputs, bind the dimension symbols, check the shapes."""
     np_, lines = printer.np, []
-    if packed:
-        lines += [f"packed = {np_}.asarray(packed, dtype={np_}.{printer.dtype})"]
-        offset = "0"
-        for name, node in zip(inputs, graph.input_nodes, strict=True):
-            count = "*".join([f"({printer.dim(d)})" for d in node.shape]) or "1"
-            piece = (
-                f"packed[{offset}:{offset} + {count}].reshape({printer.dims(node.shape)})"
-                if node.shape
-                else f"packed[{offset}]"
-            )
-            lines.append(f"{name} = {piece}")
-            offset = f"{offset} + {count}"
-        lines += [
-            f"if packed.shape != ({offset},):",
-            f'    raise ValueError(f"packed must have {{{offset}}} elements, not shape {{packed.shape}}")',
-        ]
-        return lines
-    for name, node in zip(inputs, graph.input_nodes, strict=True):
-        lines += [
-            f"{name} = {np_}.asarray({name})",
-            f'if {name}.dtype.kind not in "fiub":',
-            f'    raise TypeError(f"{name} must hold real numbers, not {{{name}.dtype}}")',
-            f"{name} = {name}.astype({np_}.{printer.dtype}, copy=False)",
-        ]
-    lines += _shape_checks(graph, printer, inputs)
     for name, node in zip(inputs, graph.input_nodes, strict=True):
         printer.text[node] = name
-    return lines
+    if packed:
+        return _packed_lines(graph, printer, inputs)
+    helper = printer.helper("_array", ARRAY)
+    for name, node in zip(inputs, graph.input_nodes, strict=True):
+        declared = one_line(format_shape(node.shape))
+        dtype, rank = f"{np_}.{printer.dtype}", len(node.shape)
+        lines.append(f'{name} = {helper}("{name}", {name}, {dtype}, {rank}, "{declared}")')
+    return lines + _shape_checks(graph, printer, inputs)
+
+
+def _packed_lines(graph: Graph, printer: ArrayPrinter, inputs: Sequence[str]) -> list[str]:
+    """Cut one flat vector into the inputs."""
+    np_, pieces, offset = printer.np, [], "0"
+    for name, node in zip(inputs, graph.input_nodes, strict=True):
+        count = "*".join([f"({printer.dim(d)})" for d in node.shape])
+        if node.shape:
+            end = f"{offset} + {count}"
+            pieces.append(f"{name} = packed[{offset}:{end}].reshape({printer.dims(node.shape)})")
+        else:
+            end = f"{offset} + 1"
+            pieces.append(f"{name} = packed[{offset}]")
+        offset = end
+    return [
+        f"packed = {np_}.asarray(packed, dtype={np_}.{printer.dtype})",
+        f"size = {offset}",
+        "if packed.shape != (size,):",
+        '    raise ValueError(f"packed must have {size} elements, not shape {packed.shape}")',
+        *pieces,
+    ]
 
 
 def _shape_checks(graph: Graph, printer: ArrayPrinter, inputs: Sequence[str]) -> list[str]:
     """Bind each dimension symbol where it stands alone, then compare whole shapes."""
     lines: list[str] = []
     bound: set[Any] = set()
-    ranks = {name: len(node.shape) for name, node in zip(inputs, graph.input_nodes, strict=True)}
-    for (name, rank), node in zip(ranks.items(), graph.input_nodes, strict=True):
-        declared = one_line(format_shape(node.shape)).replace("{", "{{").replace("}", "}}")
-        message = f'raise ValueError(f"{name} must have shape {declared}, not {{{name}.shape}}")'
-        lines += [f"if {name}.ndim != {rank}:", f"    {message}"]
+    for name, node in zip(inputs, graph.input_nodes, strict=True):
         for axis, dim in enumerate(node.shape):
             if isinstance(dim, sympy.Symbol) and dim not in bound:
                 lines.append(f"{printer.symbols[dim]} = {name}.shape[{axis}]")
@@ -235,10 +249,8 @@ def _shape_checks(graph: Graph, printer: ArrayPrinter, inputs: Sequence[str]) ->
         lines += _solve_dim(graph, printer, inputs, s)
     for name, node in zip(inputs, graph.input_nodes, strict=True):
         if node.shape:
-            lines += [
-                f"if {name}.shape != {printer.dims(node.shape)}:",
-                f'    raise ValueError(f"{name} must have shape {{{printer.dims(node.shape)}}}, not {{{name}.shape}}")',
-            ]
+            checked = printer.helper("_check", CHECK)
+            lines.append(f'{checked}("{name}", {name}, {printer.dims(node.shape)})')
     return lines
 
 

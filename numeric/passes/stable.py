@@ -30,7 +30,8 @@ from symad.ops.arithmetic import (
 )
 from symad.ops.contraction import Einsum
 from symad.ops.elementwise import Apply, apply
-from symad.ops.reduction import extreme, keep_axes
+from symad.ops.shaping import Broadcast
+from symad.ops.softmax import logsumexp, softmax
 from symad.ops.sources import constant, constant_value
 from symad.questions import Nodes, question
 
@@ -108,17 +109,21 @@ def _exponent(term: Node) -> Node | None:
 
 
 def _log_sum_exp(inside: Node) -> Node | None:
-    """log Σ exp(x) = m + log Σ exp(x − m) with m the largest x."""
-    x = inside.args[0].args[0]
-    spec = inside.op
-    if not isinstance(spec, Einsum) or len(set(spec.inputs[0])) != len(spec.inputs[0]):
+    """log Σ exp(x) over some axes as one op, which subtracts the largest x."""
+    axes = _summed_axes(inside)
+    return None if axes is None else logsumexp(inside.args[0].args[0], axes)
+
+
+def _summed_axes(total: Node) -> tuple[int, ...] | None:
+    """The axes of a plain sum over axes that keeps the others in order; None for anything else."""
+    spec = total.op
+    if not isinstance(spec, Einsum) or len(spec.inputs) != 1:
         return None
-    axes = tuple(k for k, label in enumerate(spec.inputs[0]) if label not in spec.output)
-    if tuple(label for label in spec.inputs[0] if label in spec.output) != spec.output:
+    (labels,) = spec.inputs
+    kept = tuple(label for label in labels if label in spec.output)
+    if len(set(labels)) != len(labels) or kept != spec.output:
         return None
-    largest = extreme("max", x, axes)
-    shifted = apply(sympy.exp, sub(x, keep_axes(largest, x.shape, axes)))
-    return add(largest, apply(sympy.log, Node.of(spec, (shifted,))))
+    return tuple(k for k, label in enumerate(labels) if label not in spec.output)
 
 
 @stable.dispatch
@@ -170,8 +175,11 @@ def _root_difference(plus: Node, minus: Node) -> Node | None:
 
 @stable.dispatch
 def stable_mul(op: Mul, args: Nodes) -> Any:
-    """1/(1 + exp(u)) as a tanh, which never overflows; exp(u)/(1 + exp(u)) likewise."""
+    """1/(1 + exp(u)) as a tanh, which never overflows; exp(u)/(1 + exp(u)) likewise; softmax."""
     factors = list(zip(op.powers, args, strict=True))
+    quotient = _softmax(factors)
+    if quotient is not None:
+        return quotient
     for k, (power_, factor) in enumerate(factors):
         u = _logistic_denominator(factor) if power_ == -1 else None
         if u is None:
@@ -181,6 +189,23 @@ def stable_mul(op: Mul, args: Nodes) -> Any:
             if other == 1 and head_of(numerator) is sympy.exp and numerator.args[0] is u:
                 return signed_product([*rest[:j], *rest[j + 1 :], (1, _logistic(u))])
         return signed_product([*rest, (1, _logistic(neg(u)))])
+    return None
+
+
+def _softmax(factors: list[tuple[int, Node]]) -> Node | None:
+    """exp(x)/Σ exp(x), the sum repeated along its axes (or over all of them), as one op."""
+    for k, (under, total) in enumerate(factors):
+        inner = total.args[0] if isinstance(total.op, Broadcast) else total
+        axes = _summed_axes(inner) if under == -1 else None
+        if axes is None or head_of(inner.args[0]) is not sympy.exp:
+            continue
+        kept = tuple(a for a in range(len(inner.args[0].shape)) if a not in axes)
+        if isinstance(total.op, Broadcast) and total.op.axes != kept:
+            continue
+        for j, (over, numerator) in enumerate(factors):
+            if over == 1 and numerator is inner.args[0]:
+                rest = [pair for i, pair in enumerate(factors) if i not in (j, k)]
+                return signed_product([*rest, (1, softmax(numerator.args[0], axes))])
     return None
 
 

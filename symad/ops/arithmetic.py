@@ -102,12 +102,28 @@ def signed_sum(terms: Iterable[tuple[int, Node]]) -> Node:
             kept.append(term)
     if not kept:
         return _repeated(constant(total), lost)
+    if len(kept) > 1 and len(set(kept)) < len(kept):
+        signs, kept = _collected(signs, kept)
     if total:
         signs.insert(0, 1 if total > 0 else -1)
         kept.insert(0, constant(abs(total)))
     if signs == [1]:
         return _repeated(kept[0], lost)
     return _repeated(Node.of(Add(tuple(signs)), tuple(kept)), lost)
+
+
+def _collected(signs: list[int], terms: list[Node]) -> tuple[list[int], list[Node]]:
+    """Equal terms as one multiple each; terms that cancel stay as x − x, which is NaN where x is."""
+    counts: dict[Node, int] = {}
+    for sign, term in zip(signs, terms, strict=True):
+        counts[term] = counts.get(term, 0) + sign
+    pairs = []
+    for term, times in counts.items():
+        if times == 0:
+            pairs += [(1, term), (-1, term)]
+        else:
+            pairs.append((1 if times > 0 else -1, mul(constant(abs(times)), term)))
+    return [sign for sign, _ in pairs], [term for _, term in pairs]
 
 
 def add(*terms: Node) -> Node:

@@ -15,9 +15,9 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.graph import Graph
+from symad.graph import Graph, Node
 from symad.numeric import lower
-from symad.ops.arithmetic import add, mul
+from symad.ops.arithmetic import add, div, mul
 from symad.ops.contraction import einsum, matmul, matrix_transpose, sum_all
 from symad.ops.elementwise import apply
 from symad.ops.linalg import cholesky, determinant, inverse, log_determinant, solve
@@ -317,3 +317,32 @@ def test_mostly_zero_results_are_written_where_they_are() -> None:
     empty = lower(symad.hessian(sp.Add(*xs), xs))
     assert np.array_equal(empty(*values.tolist()), np.zeros((12, 12)))
     assert np.array_equal(empty(*batch.T), np.zeros((2, 12, 12)))
+
+
+def vector(name: str, size: object) -> Node:
+    return input_node(sp.IndexedBase(name, shape=(size,)), (size,))
+
+
+@pytest.mark.parametrize("shift", [0.0, 700.0, -5000.0])
+def test_softmax_and_log_sum_exp_are_recognised(shift: float) -> None:
+    v = vector("v", 4)
+    e = apply(sp.exp, v)
+    total = sum_all(e)
+    quotient, logarithm = Graph((v,), (div(e, total),)), Graph((v,), (apply(sp.log, total),))
+    values = np.array([0.3, -1.0, 2.0, 0.5])
+    weights = np.exp(values) / np.exp(values).sum()
+    assert np.allclose(lower(quotient)(values + shift), weights, rtol=1e-12)
+    assert lower(logarithm)(values + shift) == pytest.approx(shift + math.log(np.exp(values).sum()), rel=1e-14)
+    assert "np.exp(v)" not in lower(quotient).source
+
+
+def test_packed_arrays() -> None:
+    kernel = lower(symad.gradient(layer().at({n: 3, d: 2})), packed=True)
+    graph = symad.gradient(layer())
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(2, 3)), rng.normal(size=(3, 1)), 0.3
+    packed = np.concatenate([np.ravel(v) for v in values])
+    expected = np.concatenate([np.ravel(v) for v in graph(*values)])
+    assert np.allclose(kernel(packed), expected, rtol=1e-13)
+    with pytest.raises(ValueError, match="10 elements|elements"):
+        kernel(packed[:-1])
