@@ -107,7 +107,7 @@ def _einsum(op: Einsum, node: Node, names: tuple[Any, ...]) -> Math:
     """Matrix products, transposes and sums by their usual signs."""
     texts, latexes = list(map(str, names)), list(map(sympy.latex, names))
     if len(names) == 2:
-        product = _matrix_product(op)
+        product = matrix_product(op)
         if product is not None:
             marks = list(zip(product, ("ᵀ", "ᵀ"), strict=True))
             left, right = (t + m if flip else t for t, (flip, m) in zip(texts, marks, strict=True))
@@ -125,7 +125,7 @@ def _einsum(op: Einsum, node: Node, names: tuple[Any, ...]) -> Math:
     return call("einsum", names, op.spec)
 
 
-def _matrix_product(op: Einsum) -> tuple[bool, bool] | None:
+def matrix_product(op: Einsum) -> tuple[bool, bool] | None:
     """Which factors of a matrix product are transposed; None for other contractions."""
     first, second = op.inputs
     shared = set(first) & set(second)

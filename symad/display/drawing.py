@@ -1,0 +1,54 @@
+"""``g.draw("f.svg")``: pictures of graphs for looking, or as DOT text for Graphviz."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from symad.display.picture import Picture, picture
+from symad.display.svg import to_svg
+from symad.errors import EvaluationError
+from symad.graph import Graph
+
+
+def draw(graph: Graph, path: Any) -> None:
+    """Write a picture of a graph: ``.svg`` for looking, ``.dot`` for Graphviz.
+
+    Colours tell op families apart; numbers stand inside the operations that use them; the shape of
+    every array stands at the edges that leave it; a value used several times has several edges. In
+    a browser each box tells its formula. Of graphs with more than 80 nodes the first and the last
+    40 are drawn.
+
+    Raises:
+        EvaluationError: the name ends neither in .svg nor in .dot.
+    """
+    target = Path(path)
+    writers = {".svg": to_svg, ".dot": to_dot}
+    if target.suffix.lower() not in writers:
+        raise EvaluationError(f"draw writes .svg and .dot files, not {target.name}")
+    target.write_text(writers[target.suffix.lower()](picture(graph)), encoding="utf-8")
+
+
+def to_dot(shown: Picture) -> str:
+    """The picture as a Graphviz digraph."""
+    lines = [
+        f"digraph {_quoted(shown.name)} {{",
+        '  node [shape=box, style="rounded,filled", fontname="Helvetica"];',
+        '  edge [fontname="Helvetica", fontsize=10, color="#555555"];',
+    ]
+    for k, box in enumerate(shown.boxes):
+        lines.append(
+            f"  n{k} [label={_quoted(box.label)}, tooltip={_quoted(box.tip)}, "
+            f'fillcolor="{box.family.fill}", color="{box.family.line}"];'
+        )
+        if box.output:
+            lines.append(f"  out{k} [label={_quoted(box.output)}, shape=plaintext, style=solid];")
+            lines.append(f"  n{k} -> out{k} [label={_quoted(box.shape)}];")
+    for a, b in shown.edges:
+        lines.append(f"  n{a} -> n{b} [label={_quoted(shown.boxes[a].shape)}];")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

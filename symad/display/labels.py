@@ -1,0 +1,203 @@
+"""Short labels of nodes for pictures, and the op families that give them colours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import singledispatch
+
+import sympy
+
+from symad.display.formulas import formula, matrix_product
+from symad.graph import Node, Op
+from symad.ops.arithmetic import Add, Mul, Pow
+from symad.ops.contraction import Einsum
+from symad.ops.elementwise import Apply
+from symad.ops.reduction import Extreme
+from symad.ops.selection import Compare, Condition, Logic, Select
+from symad.ops.shaping import ShapingOp, Slice
+from symad.ops.sources import Constant, Dimension, Input, Source
+from symad.questions import sympy_form
+
+SLOT = "·"
+"""Stands for an argument in a label such as ``2 × ·``."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """A kind of operation, with its colours."""
+
+    name: str
+    fill: str
+    line: str
+
+
+INPUT = Family("input", "#d9f2d9", "#2e7d32")
+CONSTANT = Family("constant", "#eeeeee", "#757575")
+ELEMENTWISE = Family("elementwise", "#dbe9ff", "#1f5fbf")
+CONTRACTION = Family("contraction, reduction", "#ffe3c2", "#c76a00")
+CONDITION = Family("condition", "#fff6bf", "#a88a00")
+SHAPING = Family("moves elements", "#ece4f7", "#6a3fa0")
+OTHER = Family("linear algebra, other", "#ffd9dd", "#b3263a")
+
+
+def family(node: Node) -> Family:
+    """The family of a node's op."""
+    op = node.op
+    if isinstance(op, Source):
+        return INPUT if isinstance(op, Input) else CONSTANT
+    if isinstance(op, (Condition, Select)):
+        return CONDITION
+    if isinstance(op, (Add, Mul, Pow, Apply)):
+        return ELEMENTWISE
+    if isinstance(op, Extreme):
+        return CONTRACTION
+    if isinstance(op, Einsum):
+        moves = len(node.args) == 1 and set(op.inputs[0]) == set(op.output)
+        return SHAPING if moves else CONTRACTION
+    return SHAPING if isinstance(op, ShapingOp) else OTHER
+
+
+def is_literal(node: Node) -> bool:
+    """Whether a node is a number that is written into the labels of its users."""
+    return isinstance(node.op, (Constant, Dimension))
+
+
+def label(node: Node) -> str:
+    """What a node does, in a few characters."""
+    return _label(node.op, node)
+
+
+def _number(node: Node) -> str | None:
+    """The text of a literal; None for other nodes."""
+    if isinstance(node.op, Constant):
+        value = node.op.value
+        return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return str(node.op.expression) if isinstance(node.op, Dimension) else None
+
+
+def argument_order_shows(node: Node) -> bool:
+    """Whether a label tells its arguments apart, so that edges must arrive in their order."""
+    return label(node) not in {"+", "×", "and", "or", "xor", "max", "min"}
+
+
+def slots(node: Node) -> list[Node]:
+    """The arguments that get an edge, in the order in which the label shows them."""
+    args = list(node.args)
+    if isinstance(node.op, Mul):
+        powers = dict(enumerate(node.op.powers))
+        args = [args[k] for k in sorted(powers, key=lambda k: -powers[k])]
+    return [arg for arg in args if not is_literal(arg)]
+
+
+@singledispatch
+def _label(op: Op, node: Node) -> str:
+    """By default the name of the op."""
+    return details(node).split("(", 1)[0]
+
+
+@_label.register(Source)
+@_label.register(Slice)
+def _whole(op: Op, node: Node) -> str:
+    """The whole formula, the sliced array left out."""
+    return details(node).removeprefix("a")
+
+
+@_label.register(Extreme)
+def _extreme(op: Extreme, node: Node) -> str:
+    whole = len(op.axes) == len(node.args[0].shape)
+    return op.kind + ("" if whole else " axis " + ", ".join(map(str, op.axes)))
+
+
+@_label.register(Input)
+def _input(op: Input, node: Node) -> str:
+    return str(op.symbol)
+
+
+@_label.register(Add)
+def _add(op: Add, node: Node) -> str:
+    numbers = [_number(a) for a in node.args]
+    if not any(numbers) and all(sign == 1 for sign in op.signs):
+        return "+"
+    if not any(numbers) and op.signs == (1, -1):
+        return "−"
+    terms = [(sign, n or SLOT) for sign, n in zip(op.signs, numbers, strict=True)]
+    text = " ".join(("+ " if sign == 1 else "− ") + term for sign, term in terms)
+    return text.removeprefix("+ ")
+
+
+@_label.register(Mul)
+def _mul(op: Mul, node: Node) -> str:
+    numbers = [_number(a) for a in node.args]
+    if not any(numbers) and all(power == 1 for power in op.powers):
+        return "×"
+    if not any(numbers) and sum(op.powers) == 0 and len(op.powers) == 2:
+        return "÷"
+    over = [n or SLOT for p, n in zip(op.powers, numbers, strict=True) if p == 1]
+    under = [n or SLOT for p, n in zip(op.powers, numbers, strict=True) if p == -1]
+    return " × ".join(over or ["1"]) + "".join(f" ÷ {n}" for n in under)
+
+
+SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+@_label.register(Pow)
+def _pow(op: Pow, node: Node) -> str:
+    base, exponent = node.args
+    value = exponent.op.value if isinstance(exponent.op, Constant) else None
+    if value == Fraction(1, 2):
+        return "√" + (_number(base) or SLOT)
+    if isinstance(value, int):
+        return (_number(base) or SLOT) + str(value).translate(SUPERSCRIPTS)
+    return f"{_number(base) or SLOT} ^ {_number(exponent) or SLOT}"
+
+
+@_label.register(Apply)
+def _apply(op: Apply, node: Node) -> str:
+    name = str(op.head.__name__)
+    numbers = [_number(a) for a in node.args]
+    if not any(numbers):
+        return name.lower() if name in {"Max", "Min"} else name
+    return f"{name}({', '.join(n or SLOT for n in numbers)})"
+
+
+@_label.register(Compare)
+def _compare(op: Compare, node: Node) -> str:
+    signs = {"<=": "≤", "==": "=", "!=": "≠"}
+    left, right = (_number(a) or SLOT for a in node.args)
+    sign = signs.get(op.relation, op.relation)
+    return sign if left == right == SLOT else f"{left} {sign} {right}"
+
+
+@_label.register(Logic)
+def _logic(op: Logic, node: Node) -> str:
+    return op.kind
+
+
+@_label.register(Select)
+def _select(op: Select, node: Node) -> str:
+    yes, no = (_number(a) or SLOT for a in node.args[1:])
+    return f"if · then {yes} else {no}"
+
+
+@_label.register(Einsum)
+def _einsum(op: Einsum, node: Node) -> str:
+    if len(node.args) == 2:
+        flips = matrix_product(op)
+        if flips is not None:
+            return {(False, False): "@", (True, False): "·ᵀ @ ·", (False, True): "· @ ·ᵀ"}.get(
+                flips, "·ᵀ @ ·ᵀ"
+            )
+    if len(node.args) == 1 and set(op.inputs[0]) == set(op.output):
+        return "transpose" if len(op.output) == 2 else "permute"
+    if len(node.args) == 1 and len(set(op.inputs[0])) == len(op.inputs[0]):
+        gone = [k for k, axis in enumerate(op.inputs[0]) if axis not in op.output]
+        return "Σ" if not op.output else "Σ axis " + ", ".join(map(str, gone))
+    return op.spec.replace("->", " → ")
+
+
+def details(node: Node) -> str:
+    """The formula of a node in arguments a, b, c, ...; for tooltips."""
+    letters = iter(sympy.symbols(f"a:{max(len(node.args), 1)}" if len(node.args) > 26 else "a:z"))
+    names = [sympy_form(a.op, a, ()) if is_literal(a) else next(letters) for a in node.args]
+    return formula(node, names).text

@@ -1,0 +1,98 @@
+"""What a picture of a graph shows: boxes with labels, and edges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from symad.dims import format_shape
+from symad.display.labels import (
+    Family,
+    argument_order_shows,
+    details,
+    family,
+    is_literal,
+    label,
+    slots,
+)
+from symad.graph import Graph, Node, topological
+
+MOST = 80
+"""Of larger graphs the first and the last nodes are drawn."""
+
+LONGEST = 28
+"""Longer labels are cut."""
+
+CHARACTER = 8.0
+"""The mean width of a character in pixels, at the size of labels."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """A vertex of the picture."""
+
+    label: str
+    tip: str
+    shape: str
+    family: Family
+    output: str = ""
+    ordered: bool = True
+    """Whether the edges arrive in argument order, from left to right."""
+
+    @property
+    def width(self) -> float:
+        """The width in pixels, from the number of characters."""
+        return max(44.0, CHARACTER * len(self.label) + 22.0)
+
+    @property
+    def result(self) -> str:
+        """The name and the shape of an output, written beside the box."""
+        return f"{self.output} {self.shape}".strip() if self.output else ""
+
+    @property
+    def room(self) -> float:
+        """The width that the layout keeps free."""
+        return self.width + 2 * CHARACTER * len(self.result)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What is drawn: boxes, edges in argument order (some twice), and how much was left out."""
+
+    name: str
+    boxes: tuple[Box, ...]
+    edges: tuple[tuple[int, int], ...]
+    omitted: int
+
+
+def picture(graph: Graph) -> Picture:
+    """The boxes and edges of a graph."""
+    everything = topological([*graph.input_nodes, *graph.output_nodes])
+    order = [n for n in everything if not is_literal(n)]
+    outputs: dict[Node, list[str]] = {}
+    for k, node in enumerate(graph.output_nodes, 1):
+        outputs.setdefault(node, []).append("y" if len(graph.output_nodes) == 1 else f"y{k}")
+    literal = [n for n in dict.fromkeys(graph.output_nodes) if is_literal(n)]
+    order += literal
+    kept, hidden = order, set()
+    if len(order) > MOST:
+        hidden = set(order[MOST // 2 : len(order) - MOST // 2])
+        kept = [n for n in order if n not in hidden]
+    number = {node: k + (bool(hidden) and k >= MOST // 2) for k, node in enumerate(kept)}
+    boxes = [_box(node, ", ".join(outputs.get(node, ()))) for node in kept]
+    if hidden:
+        note = f"⋯ {len(hidden)} operations not shown ⋯"
+        boxes.insert(MOST // 2, Box(note, note, "", Family("", "#ffffff", "#999999")))
+        number.update(dict.fromkeys(hidden, MOST // 2))
+    edges = [(number[a], number[n]) for n in order for a in slots(n)]
+    if hidden:
+        rest = (MOST // 2, MOST // 2)
+        edges = [e for e in dict.fromkeys(edges) if e != rest]
+    return Picture(graph.name, tuple(boxes), tuple(edges), len(hidden))
+
+
+def _box(node: Node, output: str) -> Box:
+    shape = format_shape(node.shape) if node.shape else ""
+    text = label(node)
+    shown = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    tip = details(node) + (f", shape {shape}" if shape else "")
+    return Box(shown, tip, shape, family(node), output, argument_order_shows(node))

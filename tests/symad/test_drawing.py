@@ -1,0 +1,140 @@
+"""Pictures: every box and edge is there, labels read well, layouts keep boxes apart."""
+
+import re
+import xml.etree.ElementTree as ElementTree
+from itertools import pairwise
+
+import pytest
+import sympy
+from hypothesis import given
+from hypothesis import strategies as st
+
+import symad
+from symad.display.labels import label
+from symad.display.layout import GAP, ROW, layout
+from symad.display.picture import MOST, picture
+from symad.errors import EvaluationError
+from symad.graph import Graph
+from symad.ops.arithmetic import add
+from symad.ops.contraction import matmul, matrix_transpose, sum_axes
+from symad.ops.elementwise import apply
+from symad.ops.sources import input_node
+from symad.questions import EXAMPLES
+
+x, y = sympy.symbols("x y", real=True)
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def node(expression):
+    return symad.trace(expression).outputs[0]
+
+
+def svg_of(graph, tmp_path):
+    graph.draw(tmp_path / "f.svg")
+    return ElementTree.parse(tmp_path / "f.svg").getroot()
+
+
+def texts(root):
+    return [t.text for t in root.iter(SVG + "text")]
+
+
+def test_the_graph_of_x_plus_x_squared(tmp_path):
+    root = svg_of(symad.trace(x + x**2), tmp_path)
+    assert {"x", "·²", "+", "y"} <= set(texts(root))
+    edges = [p for p in root.iter(SVG + "path") if p.get("marker-end")]
+    assert len(edges) == 3  # x is used twice
+    assert len(root.findall(f".//{SVG}g/{SVG}title")) == 3
+
+
+def test_shapes_stand_at_the_edges(tmp_path):
+    n, d = sympy.symbols("n d", integer=True, positive=True)
+    q, k = (input_node(sympy.MatrixSymbol(s, n, d), (n, d)) for s in "QK")
+    g = Graph((q, k), (sum_axes(matmul(q, matrix_transpose(k)), (1,)),))
+    found = texts(svg_of(g, tmp_path))
+    assert found.count("(n, d)") == 4  # for each input, and the halo behind it
+    assert "(n, n)" in found
+    assert "y (n,)" in found
+    assert "· @ ·ᵀ" in found
+
+
+def test_dot_names_every_box_and_edge(tmp_path):
+    symad.trace([sympy.sin(x) * y, x / y]).draw(tmp_path / "f.dot")
+    dot = (tmp_path / "f.dot").read_text("utf-8")
+    assert dot.startswith('digraph "f" {')
+    assert len(re.findall(r"^  n\d+ \[label=", dot, flags=re.M)) == 5
+    assert len(re.findall(r"^  n\d+ -> n\d+ ", dot, flags=re.M)) == 5
+    assert 'label="y1"' in dot
+    assert dot.count("{") == dot.count("}")
+
+
+def test_names_are_escaped(tmp_path):
+    odd = sympy.Symbol('a<b>&"c"', real=True)
+    g = symad.trace(odd**2)
+    assert 'a<b>&"c"' in texts(svg_of(g, tmp_path))
+    g.draw(tmp_path / "f.dot")
+    assert r"a<b>&\"c\"" in (tmp_path / "f.dot").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        (x + y, "+"), (x - y, "−"), (x * y, "×"), (x / y, "÷"), (1 / x, "1 ÷ ·"), (2 * x, "2 × ·"),
+        (x / 3, "· ÷ 3"), (1 - x, "1 − ·"), (-x, "− ·"), (sympy.sqrt(x), "√·"), (x**3, "·³"),
+        (x**y, "· ^ ·"), (sympy.tanh(x), "tanh"), (sympy.Max(x, y), "max"),
+        (sympy.Max(x, 0), "Max(0, ·)"),
+        (sympy.Piecewise((x, x > 0), (0, True)), "if · then · else 0"),
+    ],
+)  # fmt: skip
+def test_labels(expression, expected):
+    assert label(node(expression)) == expected
+
+
+@pytest.mark.parametrize("op_class", EXAMPLES, ids=lambda c: c.__name__)
+def test_every_op_can_be_drawn(op_class, tmp_path):
+    for made in EXAMPLES[op_class]():
+        symad.graph.Graph((), (made,)).draw(tmp_path / "f.svg")
+        assert ElementTree.parse(tmp_path / "f.svg").getroot().tag == SVG + "svg"
+
+
+def test_a_long_graph_shows_its_ends(tmp_path):
+    end = start = input_node(x)
+    for _ in range(5000):
+        end = add(apply(sympy.sin, end), start)
+    shown = picture(Graph((start,), (end,)))
+    assert len(shown.boxes) == MOST + 1
+    assert shown.omitted == 10_001 - MOST
+    assert f"{10_001 - MOST} operations not shown" in shown.boxes[MOST // 2].label
+    assert all(a < b for a, b in shown.edges)
+    svg_of(Graph((start,), (end,)), tmp_path)
+
+
+def test_other_formats_are_refused(tmp_path):
+    with pytest.raises(EvaluationError, match=r"\.svg and \.dot files, not f\.png"):
+        symad.trace(x).draw(tmp_path / "f.png")
+
+
+@st.composite
+def dags(draw):
+    count = draw(st.integers(1, 14))
+    pairs = [(a, b) for b in range(count) for a in range(b)]
+    chosen = draw(st.lists(st.sampled_from(pairs), unique=True, max_size=30)) if pairs else []
+    return count, sorted(chosen), draw(st.lists(st.floats(20, 200), min_size=count, max_size=count))
+
+
+@given(dags())
+def test_boxes_never_overlap_and_edges_run_downwards(dag):
+    count, edges, widths = dag
+    placed = layout(count, edges, widths)
+    rows = {}
+    for k in range(count):
+        rows.setdefault(placed.position[k][1], []).append(k)
+    for row in rows.values():
+        row.sort(key=lambda k: placed.position[k][0])
+        for a, b in pairwise(row):
+            gap = placed.position[b][0] - placed.position[a][0] - (widths[a] + widths[b]) / 2
+            assert gap >= GAP - 1e-6
+    for route in placed.route.values():
+        heights = [y for _, y in route]
+        assert heights == [heights[0] + k * ROW for k in range(len(heights))]
+    assert all(x - widths[k] / 2 >= -1e-6 for k, (x, _) in placed.position.items())
+    assert all(x + widths[k] / 2 <= placed.width + 1e-6 for k, (x, _) in placed.position.items())
