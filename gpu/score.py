@@ -155,7 +155,8 @@ class CompiledScore:
         for group, values in zip(groups, (rows, columns, diagonals, pairs), strict=True):
             given = () if values is None else values
             if len(given) < len(group):
-                raise ShapeError(f"the kernels gave no sums for {', '.join(map(str, group))}")
+                names = ", ".join(s.name for s in group)
+                raise ShapeError(f"the kernels gave no sums for {names}")
             sums += zip(group, given, strict=False)
         arrays = [v for v in (rows, columns, diagonals, pairs, *params.values()) if _is_array(v)]
         xp = _library(arrays[0]) if arrays else np
@@ -185,6 +186,8 @@ class CompiledScore:
 
         known: dict[sp.Symbol, Any] = {B: along(0), H: along(1)}
         reduction = self.score.reduction(load.symbol)
+        if load.symbol in self.pairs:  # also where diagonal sums were not asked for
+            reduction = Reduction.PAIR
         if reduction in (Reduction.ROW, Reduction.ALL, Reduction.PAIR):
             known[I] = along(2)
         if reduction is Reduction.COLUMN:
@@ -264,13 +267,17 @@ def _add_at(total: Array, places: Sequence[Array], values: Array, xp: Any) -> No
 
 
 @lru_cache(maxsize=256)
-def compile_score(score: Score, real: str = "float", fast: bool = False) -> CompiledScore:
+def compile_score(
+    score: Score, real: str = "float", fast: bool = False, diagonals: bool = True
+) -> CompiledScore:
     """The C text of a traced score function and mask.
 
     Args:
         score: from `symad.numeric.scores.trace_score`.
         real: type of scores in the kernels, "float" or "double".
         fast: allow approximate instructions (tanh with an absolute error of about 5e-4).
+        diagonals: whether the kernels sum along diagonals; otherwise these cotangents come back
+            unsummed, at the cost of an N×M array each.
 
     Raises:
         LoweringError: the score uses a function without a CUDA form.
@@ -278,11 +285,14 @@ def compile_score(score: Score, real: str = "float", fast: bool = False) -> Comp
     groups: dict[Reduction, list[sp.Symbol]] = {r: [] for r in Reduction}
     for symbol in score.differentiable:
         reduction = score.reduction(symbol)
+        if reduction is Reduction.DIAGONAL and not diagonals:
+            reduction = Reduction.PAIR
         groups[Reduction.ROW if reduction is Reduction.ALL else reduction].append(symbol)
-    rows, columns, diagonals, pairs = (
-        tuple(groups[r])
-        for r in (Reduction.ROW, Reduction.COLUMN, Reduction.DIAGONAL, Reduction.PAIR)
+    symbols = (
+        tuple(groups[Reduction.ROW]),
+        tuple(groups[Reduction.COLUMN]),
+        tuple(groups[Reduction.DIAGONAL]),
+        tuple(groups[Reduction.PAIR]),
     )
-    symbols = (rows, columns, diagonals, pairs)
     text, layout = score_text(score, symbols, Style(real, fast))
     return CompiledScore(score, text, *symbols, macros(score, symbols), layout, real)

@@ -25,8 +25,8 @@ b_, h_ = np.arange(B)[:, None, None, None], np.arange(H)[:, None, None]
 i_, j_ = np.arange(N)[:, None], np.arange(M)
 
 PROBE = """
-extern "C" __global__ void probe(const Real* s, Real* t, Real* ds, Real* dss, Real* partials, int* allowed,
-                                 int n, int m, int heads, ScoreArgs args) {
+extern "C" __global__ void probe(const Real* s, Real* t, Real* ds, Real* dss, Real* partials,
+                                 int* allowed, int n, int m, int heads, ScoreArgs args) {
   int at = blockIdx.x * blockDim.x + threadIdx.x;
   int b = at / (heads * n * m), h = at / (n * m) % heads, q = at / m % n, k = at % m;
   ScoreHead head = score_head(args, b, h);
@@ -231,6 +231,21 @@ def test_second_derivatives():
     score, params, *_ = SCORES["query and key terms"]
     s, _, (_, dss), *_ = run(score, None, params)
     close(dss, -1.7 * KEY.T[:, None, :] * np.sin(s), "double")
+
+
+def test_diagonals_may_come_unsummed():
+    score, params, *_ = SCORES["relative"]
+    traced = trace_score(score, None, parameters_of(params))
+    summed, unsummed = compile_score(traced), compile_score(traced, diagonals=False)
+    assert summed.diagonals and not summed.pairs
+    assert unsummed.pairs and not unsummed.diagonals
+    sums = RNG.normal(size=(1, B, H, N, M)).astype(np.float32)
+    ready = unsummed.convert(params, np)
+    found = unsummed.gradients(None, None, None, sums, ready, M)["table"]
+    expected = [np.trace(sums[0].sum(axis=(0, 1)), -d) for d in range(-(M - 1), N)]
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+    with pytest.raises(ShapeError, match="gave no sums for table"):
+        summed.gradients(None, None, None, sums, ready, M)
 
 
 def test_an_entry_read_many_times_gets_the_sum_of_all_reads():
