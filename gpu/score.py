@@ -155,8 +155,8 @@ class CompiledScore:
         for group, values in zip(groups, (rows, columns, diagonals, pairs), strict=True):
             given = () if values is None else values
             if len(given) < len(group):
-                names = ", ".join(s.name for s in group)
-                raise ShapeError(f"the kernels gave no sums for {names}")
+                missing = ", ".join(s.name for s in group)
+                raise ShapeError(f"the kernels gave no sums for {missing}")
             sums += zip(group, given, strict=False)
         arrays = [v for v in (rows, columns, diagonals, pairs, *params.values()) if _is_array(v)]
         xp = _library(arrays[0]) if arrays else np
