@@ -149,6 +149,7 @@ class PairCall:
         weights = xp.ones((len(y), 1), x.dtype) if b is None else b.reshape(len(y), -1)
         real = "float" if x.dtype == np.float32 else "double"
         items = tuple(parameter_sizes(params).items())
+        f = sp.ImmutableMatrix(f) if isinstance(f, sp.MatrixBase) else f
         function, sizes, text = _compile(f, x.shape[1], items, weights.shape[1], reduce, real, fast)
         x, y, weights = (xp.ascontiguousarray(a) for a in (x, y, weights))
         module = machine.load(text)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import sympy as sp
@@ -96,7 +96,7 @@ def trace_pair(
     dimension: int,
     sizes: Mapping[str, int | None] | None = None,
 ) -> PairFunction:
-    """Trace f(x, y, **params) for points of R^D.
+    """Trace f(x, y, **params) for points of R^D; once per function object and dimension.
 
     Args:
         f: a function, called once with x and y as D×1 SymPy matrices of real symbols, and with each
@@ -109,9 +109,16 @@ def trace_pair(
         TraceError: f is not scalar, or uses symbols that are neither components nor parameters.
         ShapeError: a point has another dimension.
     """
+    if isinstance(f, sp.MatrixBase):
+        f = sp.ImmutableMatrix(f)
+    return _trace_pair(f, dimension, tuple((sizes or {}).items()))
+
+
+@lru_cache(maxsize=256)
+def _trace_pair(f: Any, dimension: int, sizes: tuple[tuple[str, int | None], ...]) -> PairFunction:
     x = tuple(sp.Dummy(f"x_{k}", real=True) for k in range(dimension))
     y = tuple(sp.Dummy(f"y_{k}", real=True) for k in range(dimension))
-    parameters = tuple(_parameter(n, size) for n, size in (sizes or {}).items())
+    parameters = tuple(_parameter(n, size) for n, size in sizes)
     if isinstance(f, (sp.Basic, sp.MatrixBase)):
         value = _from_expression(f, x, y, parameters)
     else:

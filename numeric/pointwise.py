@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
@@ -282,10 +282,17 @@ class Program:
 def program(exprs: Sequence[sp.Basic], arguments: Sequence[sp.Symbol]) -> Program:
     """Compile scalar expressions of ``arguments`` for evaluation on arrays.
 
+    The programs of the last thousand different calls are kept.
+
     Raises:
         LoweringError: an expression holds a symbol that is not an argument, or a function without
             a NumPy form.
     """
+    return _program(tuple(exprs), tuple(arguments))
+
+
+@lru_cache(maxsize=1024)
+def _program(exprs: tuple[sp.Basic, ...], arguments: tuple[sp.Symbol, ...]) -> Program:
     slot: dict[sp.Basic, int] = {a: k for k, a in enumerate(arguments)}
     steps: list[tuple[Any, tuple[int, ...]]] = []
     for expr in topological(exprs):

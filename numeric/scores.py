@@ -17,7 +17,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -172,6 +172,7 @@ def parameters_of(params: Mapping[str, Any] | None) -> tuple[Parameter, ...]:
     return tuple(found)
 
 
+@lru_cache(maxsize=256)
 def trace_score(
     score: Callable[..., Any] | None = None,
     mask: Callable[..., Any] | None = None,
@@ -180,7 +181,8 @@ def trace_score(
 ) -> Score:
     """Call ``score(s, b, h, i, j, **params)`` and ``mask(b, h, i, j, **params)`` with symbols.
 
-    Each function receives the parameters it names (all of them if it takes ``**kwargs``).
+    Each function object is called once, and its trace kept. It receives the parameters it names
+    (all of them if it takes ``**kwargs``).
     ``causal`` adds the condition j ≤ i to the mask.
 
     Raises:
