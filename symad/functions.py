@@ -22,6 +22,7 @@ from symad.ops.shaping import reshape
 from symad.ops.sources import iota
 from symad.proxy import Proxy, number
 from symad.registering import register_function
+from symad.scanning import scan
 from symad.scalar_functions import (
     expm1,
     gelu,
@@ -49,6 +50,7 @@ __all__ = [
     "lookup",
     "register_function",
     "relu",
+    "scan",
     "sigmoid",
     "silu",
     "softmax",
