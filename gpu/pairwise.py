@@ -25,6 +25,7 @@ from symad.numeric.pairwise import pairwise as cpu_pairwise
 from symad.numeric.pairwise import pairwise_vjp as cpu_pairwise_vjp
 
 Array = Any
+_WORKSPACE = 2**26  # numbers that the parts of a split pass may take
 _WAVES = 4  # blocks per multiprocessor slot that a pass should have, to even out its end
 
 
@@ -47,7 +48,8 @@ def pairwise(
 
     Args:
         f: f(x, y, **params) -> SymPy expression, called once with D×1 matrices of symbols; or an
-            expression in MatrixSymbols or IndexedBases named x and y.
+            expression in MatrixSymbols or IndexedBases named x and y. Traced and compiled once per
+            function object: define it outside of loops.
         x: points (N, D), D ≤ 128: CuPy arrays of float32 or float64 (or NumPy arrays, all of
             them, which go to `symad.numeric.pairwise`).
         y: points (M, D).
@@ -173,7 +175,8 @@ class PairCall:
         blocks = -(-owned // shape.points)
         wanted = -(-self.machine.processors * 8 * _WAVES // (blocks * self.chunks))
         tiles = -(-streamed // self.sizes.tile)
-        return (blocks, max(1, min(wanted, tiles, 64)), self.chunks)
+        room = _WORKSPACE // (owned * max(self.function.dimension, self.b.shape[1]))
+        return (blocks, max(1, min(wanted, tiles, room, 1024)), self.chunks)
 
     def launch(self, name: str, grid: tuple[int, int, int], *args: Any) -> None:
         """Run one kernel."""
