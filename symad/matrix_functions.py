@@ -66,8 +66,8 @@ class AxisFunction(sympy.MatrixExpr):
         return f"{self.name}({printer._print(self.matrix)}{along})"
 
     def _latex(self, printer: Any) -> str:
-        head = r"\operatorname{%s}" % self.name.replace("_", r"\_")
-        along = "" if self.axis is None else "_{%s}" % ("rows" if self.axis else "columns")
+        head = rf"\operatorname{{{self.name}}}".replace("_", r"\_")
+        along = "" if self.axis is None else rf"_{{\text{{{'rows' if self.axis else 'columns'}}}}}"
         return rf"{head}{along}\left({printer._print(self.matrix)}\right)"
 
 

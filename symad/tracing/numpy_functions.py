@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from symad.errors import ShapeError, TraceError
-from symad.proxy import FUNCTIONS
+from symad.graph import Node
+from symad.ops import shaping
+from symad.proxy import FUNCTIONS, number
 
 UNSUPPORTED = {
     "argmax": "the position of a maximum depends on data; use np.max, or np.where(x == np.max(x), ...)",
@@ -84,3 +86,11 @@ def normal_axes(axis: Any, rank: int) -> tuple[int, ...]:
         if not -rank <= k < rank:
             raise ShapeError(f"axis {k} of a traced value with {rank} axes")
     return tuple(int(k) % rank for k in axes)
+
+
+def along(a: Any, axis: Any) -> tuple[Node, int]:
+    """The array and the axis; without axis, all elements in one."""
+    node = number(a)
+    if axis is None:
+        return shaping.flatten(node), 0
+    return node, normal_axes(axis, len(node.shape))[0]

@@ -16,7 +16,7 @@ from symad.ops.selection import compare, select
 from symad.ops.shaping import broadcast_axes, broadcast_to, reshape, slice_axis
 from symad.ops.sources import constant, iota
 from symad.proxy import Proxy, alike, as_node, number
-from symad.tracing.numpy_functions import implements, normal_axes
+from symad.tracing.numpy_functions import along, implements, normal_axes
 from symad.tracing.numpy_shapes import atleast_1d, atleast_2d
 
 
@@ -83,7 +83,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
 @implements(np.repeat)
 def repeat(a: Any, repeats: int, axis: Any = None) -> Proxy:
     """Every element several times in a row."""
-    node, k = _along(a, axis)
+    node, k = along(a, axis)
     shape = (*node.shape[: k + 1], as_dim(repeats), *node.shape[k + 1 :])
     spread = broadcast_axes(node, shape, [j for j in range(len(shape)) if j != k + 1])
     return Proxy(
@@ -180,7 +180,7 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: Any
 def take(a: Any, indices: Any, axis: Any = None) -> Proxy:
     """The elements at some positions of an axis."""
     node, k = (
-        _along(a, axis)
+        along(a, axis)
         if axis is None
         else (as_node(a), normal_axes(axis, len(as_node(a).shape))[0])
     )

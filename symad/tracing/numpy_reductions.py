@@ -18,7 +18,7 @@ from symad.ops.reduction import extreme, product
 from symad.ops.shaping import broadcast_to, reshape, slice_axis
 from symad.ops.sources import constant, dimension
 from symad.proxy import Proxy, broadcast, condition, number
-from symad.tracing.numpy_functions import implements, normal_axes
+from symad.tracing.numpy_functions import along, implements, normal_axes
 
 
 def _reduced(a: Node, y: Node, axes: Sequence[int], keepdims: Any) -> Proxy:
@@ -150,7 +150,7 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Proxy:
 @implements(np.cumsum)
 def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Proxy:
     """y_i = Σ_{j ≤ i} a_j: log2(n) shifted additions, or a triangular matrix for a symbolic length."""
-    node, k = _along(a, axis)
+    node, k = along(a, axis)
     count = node.shape[k]
     if not isinstance(count, int):
         lower = Node.of(Triangle(1), (broadcast_to(constant(1), (count, count)),))
@@ -170,19 +170,11 @@ def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Pr
     Raises:
         ShapeError: the length is a symbol.
     """
-    node, k = _along(a, axis)
+    node, k = along(a, axis)
     count = node.shape[k]
     if not isinstance(count, int):
         raise ShapeError(f"np.cumprod needs an axis of known length, not {count}")
     return Proxy(_running(node, k, count, mul, 1))
-
-
-def _along(a: Any, axis: Any) -> tuple[Node, int]:
-    """The array and the axis; without axis, all elements in one."""
-    node = number(a)
-    if axis is None:
-        return shaping.flatten(node), 0
-    return node, normal_axes(axis, len(node.shape))[0]
 
 
 def _running(node: Node, axis: int, count: int, combine: Callable[..., Node], neutral: int) -> Node:
