@@ -33,6 +33,7 @@ from sympy.tensor.array.expressions import (
     ArrayContraction,
     ArrayDiagonal,
     ArrayElementwiseApplyFunc,
+    ArraySymbol,
     ArrayTensorProduct,
     PermuteDims,
     Reshape,
@@ -53,6 +54,9 @@ LARGEST = 10_000
 
 ELEMENT = sympy.Dummy("d", real=True)
 """The bound symbol of all elementwise functions."""
+
+INDICES = tuple(sympy.Dummy(name, integer=True) for name in "ijklmn")
+"""The bound indices of sums over elements."""
 
 
 def is_matrix(form: Any) -> bool:
@@ -134,7 +138,7 @@ def einsum(op: Einsum, y: Node, forms: Sequence[Any]) -> Any:
         form = _one_matrix(op, y, *forms) if len(forms) == 1 else _two_matrices(op, y, forms)
         if form is not None:
             return form
-    return _array_einsum(op, forms) if y.shape else None
+    return _array_einsum(op, forms) if y.shape else _sum_of_products(op, y, forms)
 
 
 def _one_matrix(op: Einsum, y: Node, form: Any) -> Any:
@@ -181,6 +185,31 @@ def _diagonal_product(op: Einsum, y: Node, forms: Sequence[Any]) -> Any:
     if any(isinstance(arg.op, Eye) for arg in y.args):
         return diagonal
     return MatMul(diagonal, matrix) if (0,) in (a, b) else MatMul(matrix, diagonal)
+
+
+def _sum_of_products(op: Einsum, y: Node, forms: Sequence[Any]) -> Any:
+    """Σ of products of elements, with indices from 0."""
+    sizes: dict[int, Any] = {}
+    factors = []
+    for labels, arg, form in zip(op.inputs, y.args, forms, strict=True):
+        sizes.update(zip(labels, arg.shape, strict=True))
+        factors.append(_element(form, [INDICES[label] for label in labels]))
+    if len(sizes) > len(INDICES) or any(factor is None for factor in factors):
+        return None
+    limits = [(INDICES[label], 0, size - 1) for label, size in sizes.items()]
+    product = factors[0] if len(factors) == 1 else sympy.Mul(*factors, evaluate=False)
+    return sympy.Sum(product, *limits)
+
+
+def _element(form: Any, indices: Sequence[Any]) -> Any:
+    """One element of a form; None where it is not simply written."""
+    if isinstance(form, sympy.IndexedBase):
+        return sympy.Indexed(form, *indices)
+    if is_matrix(form):
+        return MatrixElement(form, *indices)
+    if isinstance(form, Reshape) and is_matrix(form.expr) and len(indices) == 1:
+        return MatrixElement(form.expr, *indices, 0)
+    return ArrayElement(form, tuple(indices)) if isinstance(form, ArraySymbol) else None
 
 
 def _as_column(vector: Any) -> Any:

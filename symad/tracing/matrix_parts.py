@@ -225,13 +225,13 @@ def diagonal_part_lift(expression: DiagonalMatrix, args: Nodes, tracer: Tracer) 
 def diagonal_of_lift(expression: DiagonalOf, args: Nodes, tracer: Tracer) -> Node:
     """The diagonal as a column; of a rectangular matrix that of its leading square."""
     (a,) = args
-    length = expression.diagonal_length
-    if length is None:
+    numbers = [dim for dim in a.shape if isinstance(dim, int)]
+    if not numbers and not same_dim(*a.shape):
         raise ShapeError(
             f"{describe(expression)}: which side of the shape {format_shape(a.shape)} is shorter "
             "is not known"
         )
-    length = as_dim(length)
+    length = min(numbers) if numbers else a.shape[0]  # a symbol counts as longer, as in SymPy
     square = slice_axes(a, (0, 0), (length, length))
     return reshape(contract([(0, 0)], (0,), square), (length, 1))
 

@@ -65,10 +65,10 @@ def check_scalars(expression: Any, nodes: Nodes) -> None:
     if not any(node.shape for node in nodes):
         return
     for part, node in zip(expression.args, nodes, strict=False):
-        if node.shape and is_array(part):
+        if node.shape:
             name = type(expression).__name__
             raise TraceError(
-                f"{describe(expression)} is a {name} of numbers, but {describe(part)} has shape "
+                f"{describe(expression)} applies {name} to numbers, but {describe(part)} has shape "
                 f"{format_shape(node.shape)}. To work on each element use .applyfunc, "
                 "HadamardPower or ArrayElementwiseApplyFunc; for the one element of a 1×1 matrix "
                 "write it out, as in (v.T*v)[0, 0]"

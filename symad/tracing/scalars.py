@@ -28,7 +28,7 @@ from symad.ops.elementwise import SLOPES, apply
 from symad.ops.selection import compare, logic, select
 from symad.ops.sources import constant, dimension, input_node
 from symad.questions import Nodes
-from symad.tracing.naming import check_one_shape, check_scalars, is_array
+from symad.tracing.naming import check_one_shape, check_scalars
 from symad.tracing.walk import Tracer, lift, operands
 
 
@@ -85,10 +85,10 @@ def truth_lift(expression: BooleanAtom, args: Nodes, tracer: Tracer) -> Node:
 @lift.register(sympy.Add)
 def add_lift(expression: sympy.Add, args: Nodes, tracer: Tracer) -> Node:
     """A sum of numbers; SymPy also writes sums of arrays this way."""
-    if any(node.shape for node in args) and all(map(is_array, expression.args)):
+    if all(node.shape for node in args):
         check_one_shape(expression, expression.args, args)
-        return add(*args)
-    check_scalars(expression, args)
+    else:
+        check_scalars(expression, args)
     return add(*args)
 
 

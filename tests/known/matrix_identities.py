@@ -1,9 +1,9 @@
 """Derivatives of matrix expressions as they are printed in the literature.
 
-Each entry of ``IDENTITIES`` claims a derivative: a gradient in the shape of ``wrt``, a Jacobian (rows
-the elements of the expression, columns those of ``wrt``), or a Hessian. The numbers are those of
-K. B. Petersen and M. S. Pedersen, The Matrix Cookbook, version of November 15, 2012. Nothing here is
-computed by symad. Symmetric matrices are written S + Sᵀ; single-entry matrices as eᵢ eⱼᵀ.
+Each entry of ``IDENTITIES`` claims a derivative: a gradient in the shape of ``wrt``, a Jacobian
+(rows the elements of the expression, columns those of ``wrt``), or a Hessian. The numbers are those
+of K. B. Petersen and M. S. Pedersen, The Matrix Cookbook, version of November 15, 2012. Nothing here
+is computed by symad. Symmetric matrices are written S + Sᵀ; single-entry matrices as eᵢ eⱼᵀ.
 ``MISPRINTS`` holds claims that are printed and false.
 """
 
@@ -34,9 +34,9 @@ class MatrixIdentity(NamedTuple):
 
 
 N, M = 3, 2  # square matrices are N×N, the rectangular Z is N×M
-A, B, C, D, S, R, X = (MatrixSymbol(name, N, N) for name in "A B C D S R X".split())
+A, B, C, D, S, R, X = (MatrixSymbol(name, N, N) for name in ["A", "B", "C", "D", "S", "R", "X"])
 Z, P = MatrixSymbol("Z", N, M), MatrixSymbol("P", M, M)
-a, b, c, d, s, x = (MatrixSymbol(name, N, 1) for name in "a b c d s x".split())
+a, b, c, d, s, x = (MatrixSymbol(name, N, 1) for name in ["a", "b", "c", "d", "s", "x"])
 t = Symbol("t", real=True)
 I = Identity(N)  # noqa: E741
 W = S + S.T  # symmetric

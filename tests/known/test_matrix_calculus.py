@@ -8,9 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import sympy
-from tests.known.matrix_identities import IDENTITIES, MISPRINTS
 
 import symad
+from tests.known.matrix_identities import IDENTITIES, MISPRINTS
 
 NAMES = [f"{case.equation.split(',')[0]}: {case.name}" for case in IDENTITIES]
 
