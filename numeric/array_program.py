@@ -18,9 +18,11 @@ from symad.numeric.names import Names
 from symad.numeric.printers import contraction, softmax  # noqa: F401  (register their answers)
 from symad.numeric.printers.arrays import emit
 from symad.numeric.printers.recurrence import scan_lines
+from symad.numeric.printers.root import root_lines
 from symad.numeric.text import docstring, module_header, one_line, pack_text
 from symad.ops.numeric_names import NUMPY_NAMES
 from symad.ops.recurrence import Scan
+from symad.ops.root import Root
 from symad.ops.sources import ArrayConstant, Constant, Input
 
 
@@ -74,9 +76,10 @@ class ArrayPrinter:
         """The statements of one node; constants are written where they are used."""
         if isinstance(node.op, Input):
             raise LoweringError(f"the graph uses {node.op.symbol}, which is none of its inputs")
-        if isinstance(node.op, Scan):
+        if isinstance(node.op, (Scan, Root)):
             name = self.value_name()
-            lines = scan_lines(node.op, self.library, node, name, self)
+            write: Any = scan_lines if isinstance(node.op, Scan) else root_lines
+            lines = write(node.op, self.library, node, name, self)
             self.text[node] = name
             return lines
         args = tuple(self.text[a] for a in node.args)

@@ -7,11 +7,14 @@ from symad.batching import vmap
 from symad.cost import flops, live_memory, memory
 from symad.dual import Dual
 from symad.forward import pushforward
+from symad.functions import register_function, stop_gradient
 from symad.graph import Graph
 from symad.hessian import hessian, hvp
+from symad.implicit import implicit
 from symad.jacobian import gradient, jacobian
 from symad.joining import join
 from symad.reverse import pullback, value_and_gradient
+from symad.saving import load, save
 from symad.tracing import to_sympy, trace
 
 __version__ = "0.1.0"

@@ -1,0 +1,69 @@
+"""Implicit functions: x(θ) defined by F(x, θ) = 0, as a graph that can be differentiated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from symad.dims import Dim, plus, size
+from symad.graph import Graph, Node, TupleOf, rebuild
+from symad.ops.root import root
+from symad.ops.shaping import concatenate, flatten, reshape, slice_axis
+from symad.ops.sources import input_node
+from symad.pausing import without_collecting
+from symad.selecting import input_names, select_wrt, symbol_like
+from symad.tracing import as_graph
+
+
+@without_collecting
+def implicit(
+    F: Any, unknown: Any, parameters: Any = None, solver: Callable[..., Any] | None = None
+) -> Graph:
+    """The solution of F(x, θ) = 0 as a graph (parameters..., guess...) -> x.
+
+    Its derivatives come from the implicit function theorem, forward and reverse and of any order,
+    through linear solves with ∂F/∂x; the solver is never differentiated. A fixed point x = g(x, θ)
+    is F = x − g; a minimiser is F = ∇f (``symad.gradient(f, x)``).
+
+    Args:
+        F: what `trace` takes, with as many equations as there are unknowns.
+        unknown: a symbol, or a tuple of symbols, among the inputs of F.
+        parameters: symbols in the order wanted; all other inputs by default.
+        solver: a function (guess, parameters...) -> x of flat guess and flat x; Newton with symad's own
+            Jacobian by default.
+
+    Returns:
+        A graph whose last inputs, named ``x_guess``, have the shapes of the unknowns; its value has
+        the structure of ``unknown``.
+
+    Raises:
+        ShapeError: the number of equations is not the number of unknowns.
+    """
+    graph = as_graph(F, unknown)
+    unknowns, bare = select_wrt(graph, unknown)
+    others = tuple(n for n in graph.input_nodes if n not in unknowns)
+    chosen = others if parameters is None else select_wrt(graph, parameters)[0]
+    chosen += tuple(n for n in others if n not in chosen)
+    taken = input_names(graph)
+    guesses = tuple(
+        input_node(symbol_like(f"{n.op.symbol}_guess", n.shape, taken), n.shape)  # type: ignore[attr-defined]
+        for n in unknowns
+    )
+    flat_guess = concatenate([flatten(g) for g in guesses])
+    flat = input_node(symbol_like("unknowns", flat_guess.shape, taken), flat_guess.shape)
+    residual = Graph(
+        (flat, *chosen), rebuild(graph.output_nodes, dict(zip(unknowns, _cut(flat, unknowns), strict=True)))
+    )
+    solution = _cut(root(residual, flat_guess, chosen, solver), unknowns)
+    structure = None if bare else TupleOf((None,) * len(solution))
+    return Graph((*chosen, *guesses), tuple(solution), structure, "solution")
+
+
+def _cut(flat: Node, like: tuple[Node, ...]) -> list[Node]:
+    """A flat vector as arrays of the shapes of some nodes."""
+    parts: list[Node] = []
+    offset: Dim = 0
+    for node in like:
+        parts.append(reshape(slice_axis(flat, 0, offset, size(node.shape)), node.shape))
+        offset = plus(offset, size(node.shape))
+    return parts

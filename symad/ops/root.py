@@ -1,0 +1,228 @@
+"""Roots: the solution x of F(x, θ) = 0 as a value, differentiated by the implicit function theorem.
+
+    x_dot = −(∂F/∂x)⁻¹ ∂F/∂θ θ_dot
+
+The solver's iterations are never differentiated: the derivative needs the solution alone. It is made
+of a linear solve with ∂F/∂x as a matrix, which has derivatives and a transpose itself, so reverse
+mode and all higher orders follow. Source: Griewank and Walther, "Evaluating Derivatives" (2008),
+section 15.1; Blondel et al., "Efficient and modular implicit differentiation" (2022), equation 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symad.dims import Shape, same_dim, size
+from symad.errors import DerivativeError, EvaluationError, ShapeError
+from symad.graph import ZERO, Graph, Node, Op, rebuild, shape
+from symad.ops.arithmetic import neg
+from symad.ops.linalg import solve
+from symad.ops.recurrence import Local
+from symad.ops.shaping import concatenate, flatten
+from symad.ops.sources import input_node
+from symad.questions import (
+    Flags,
+    Forms,
+    Nodes,
+    Tangent,
+    Tangents,
+    Values,
+    batch,
+    evaluate,
+    examples,
+    flops,
+    jvp,
+    sympy_form,
+)
+
+STEPS = 100
+"""Newton steps before giving up."""
+
+TOLERANCE = 1e-13
+"""Newton stops when a step is smaller than this, relative to the solution."""
+
+
+@dataclass(frozen=True, eq=False)
+class Root(Op):
+    """The flat vector x (n,) with residual(x, θ...) = 0, from a guess.
+
+    Arguments: the guess (n,), then the parameters. ``residual``: a graph of `Local` 0 (x) and
+    `Local` 1, 2, ... (the parameters), with outputs of n elements together. ``solver`` is None for
+    Newton, or a function (guess, parameters...) -> x. ``batched`` marks arguments with a leading
+    axis of independent problems.
+    """
+
+    residual: Graph
+    solver: Any
+    batched: tuple[bool, ...]
+
+
+def root(residual: Graph, guess: Node, parameters: Sequence[Node], solver: Any = None) -> Node:
+    """The solution as a node; ``residual`` has the unknown first, flat."""
+    args = (guess, *parameters)
+    local = tuple(Node.of(Local(k, node.shape)) for k, node in enumerate(args))
+    made = rebuild(residual.output_nodes, dict(zip(residual.input_nodes, local, strict=True)))
+    return Node.of(Root(Graph(local, made), solver, (False,) * len(args)), args)
+
+
+def residual_at(op: Root, x: Node, parameters: Nodes) -> Node:
+    """The residual as one flat vector."""
+    values = dict(zip(op.residual.input_nodes, (x, *parameters), strict=True))
+    return concatenate([flatten(r) for r in rebuild(op.residual.output_nodes, values)])
+
+
+def slope_at(op: Root, x: Node, parameters: Nodes) -> Node:
+    """∂F/∂x (n, n) at a point."""
+    from symad.jacobian import forward_jacobian
+
+    local = op.residual.input_nodes
+    matrix = forward_jacobian([flatten(r) for r in op.residual.output_nodes], [local[0]])
+    return rebuild([matrix], dict(zip(local, (x, *parameters), strict=True)))[0]
+
+
+@shape(Root)
+def root_shape(op: Root, args: Nodes) -> Shape:
+    guess = args[0]
+    unknowns = size(guess.shape[int(op.batched[0]) :])
+    from symad.seeding import total_size
+
+    equations = total_size(op.residual.output_nodes)
+    if not same_dim(unknowns, equations):
+        raise ShapeError(f"implicit: {equations} equations for {unknowns} unknowns")
+    if any(op.batched):
+        count = next(a.shape[0] for a, b in zip(args, op.batched, strict=True) if b)
+        return (count, unknowns)
+    return (unknowns,)
+
+
+@jvp.dispatch
+def root_jvp(op: Root, y: Node, tangents: Tangents) -> Tangent:
+    """−(∂F/∂x)⁻¹ times the tangent of F at fixed x; the guess has no influence."""
+    from symad.forward import push
+
+    if not any(isinstance(t, Node) for t in tangents[1:]):
+        return ZERO
+    if any(op.batched):
+        raise DerivativeError("implicit: differentiate first, then vmap; not the other way round")
+    parameters = y.args[1:]
+    local = op.residual.input_nodes
+    dots = dict(zip(local[1:], tangents[1:], strict=True))
+    flat = concatenate([flatten(r) for r in op.residual.output_nodes])
+    (moved,) = push([flat], dots)
+    if not isinstance(moved, Node):
+        return ZERO
+    (moved,) = rebuild([moved], dict(zip(local, (y, *parameters), strict=True)))
+    return neg(solve(slope_at(op, y, parameters), moved))
+
+
+@batch.dispatch
+def root_batch(op: Root, args: Nodes, batched: Flags, count: Any) -> Node:
+    if any(op.batched):
+        raise DerivativeError("implicit: one batch axis is supported")
+    return Node.of(Root(op.residual, op.solver, tuple(batched)), args)
+
+
+@flops.dispatch
+def root_flops(op: Root, y: Node) -> Any:
+    """One Newton step: a residual, a Jacobian, a solve; the number of steps is not known."""
+    from symad.graph import topological
+
+    n = y.shape[-1]
+    once = sum(flops(node.op, node) for node in topological(op.residual.output_nodes))
+    return (n + 1) * once + sympy.Rational(2, 3) * n**3
+
+
+@evaluate.dispatch
+def root_evaluate(op: Root, values: Values) -> Any:
+    if not any(op.batched):
+        return _solve(op, values)
+    count = next(len(v) for v, b in zip(values, op.batched, strict=True) if b)
+    rows = [
+        _solve(op, tuple(v[k] if b else v for v, b in zip(values, op.batched, strict=True)))
+        for k in range(count)
+    ]
+    return np.stack(rows)
+
+
+def _solve(op: Root, values: Sequence[Any]) -> Any:
+    """By the user's solver, or by Newton with our Jacobian and step halving."""
+    if op.solver is not None:
+        return np.asarray(op.solver(*values)).reshape(-1)
+    from symad.evaluation import unchecked
+    from symad.values import domain_of
+
+    x_node, *parameters = op.residual.input_nodes
+    flat = residual_at(op, x_node, tuple(parameters))
+    slope = slope_at(op, x_node, tuple(parameters))
+    exact = domain_of(values).rank == 2  # mpmath: iterate to its precision
+
+    def at(x: Any) -> tuple[Any, Any]:
+        point = dict(zip(op.residual.input_nodes, (x, *values[1:]), strict=True))
+        residual, matrix = unchecked([flat, slope], point)
+        return residual, matrix
+
+    return newton(at, np.asarray(values[0]).reshape(-1), exact)
+
+
+def newton(at: Callable[[Any], tuple[Any, Any]], x: Any, high_precision: bool = False) -> Any:
+    """Newton's method with halved steps where the residual grows.
+
+    Raises:
+        EvaluationError: no convergence, or a singular Jacobian; tells where it stopped.
+    """
+    from symad.questions import evaluate as evaluate_op
+    from symad.ops.linalg import Solve
+
+    import mpmath
+
+    tolerance = mpmath.mpf(10) ** (4 - mpmath.mp.dps) if high_precision else TOLERANCE
+    if high_precision:
+        x = np.frompyfunc(mpmath.mpf, 1, 1)(x)
+    residual, matrix = at(x)
+    for _ in range(STEPS):
+        try:
+            move = evaluate_op(Solve(), (np.asarray(matrix), np.asarray(residual)[:, None]))[:, 0]
+        except np.linalg.LinAlgError:
+            raise EvaluationError(f"implicit: the Jacobian is singular at x = {x}; start elsewhere") from None
+        scale, new = 1.0, None
+        for _ in range(30):
+            new = x - scale * move
+            new_residual, new_matrix = at(new)
+            if _norm(new_residual) < _norm(residual) or _norm(move) <= tolerance * (1 + _norm(x)):
+                break
+            scale /= 2
+        done = _norm(move) <= tolerance * (1 + _norm(x)) or _norm(new_residual) == 0
+        x, residual, matrix = new, new_residual, new_matrix
+        if done:
+            return x
+    raise EvaluationError(f"implicit: Newton did not converge in {STEPS} steps; it stopped at x = {x}, F = {residual}")
+
+
+def _norm(vector: Any) -> Any:
+    return max((abs(v) for v in np.asarray(vector).ravel()), default=0)
+
+
+@sympy_form.dispatch
+def root_sympy(op: Root, y: Node, forms: Forms) -> Any:
+    from symad.tracing.back import array_shaping
+
+    return array_shaping(op, y, forms)
+
+
+@examples(Root)
+def root_examples() -> list[Node]:
+    """x³ + a x = 1 + b."""
+    from symad.ops.arithmetic import add, mul, power, sub
+    from symad.ops.sources import constant
+
+    x = Node.of(Local(0, (1,)))
+    a, b = (input_node(s) for s in sympy.symbols("a b", positive=True))
+    local = (x, *(Node.of(Local(k, ())) for k in (1, 2)))
+    cubic = sub(add(power(x, constant(3)), mul(local[1], x)), add(constant(1), local[2]))
+    guess = input_node(sympy.IndexedBase("guess", shape=(1,)), (1,))
+    return [root(Graph(local, (cubic,)), guess, [a, b])]
