@@ -232,12 +232,14 @@ def _extremes(load: Load, array: Array) -> dict[str, Array]:
         return {}
     if axis is None:
         return {f"lo {key}": array.min().reshape(1), f"hi {key}": array.max().reshape(1)}
-    starts = list(range(0, array.shape[axis], CHUNK))
-    parts = [array.take(range(s, min(s + CHUNK, array.shape[axis])), axis=axis) for s in starts]
     xp = _library(array)
+    last = xp.moveaxis(array, axis, -1)
+    filler = xp.repeat(last[..., -1:], -last.shape[-1] % CHUNK, axis=-1)
+    chunks = xp.concatenate([last, filler], axis=-1).reshape(*last.shape[:-1], -1, CHUNK)
+    ends = {"lo": chunks.min(axis=-1), "hi": chunks.max(axis=-1)}
     return {
-        f"lo {key}": xp.stack([p.min(axis=axis) for p in parts], axis=axis),
-        f"hi {key}": xp.stack([p.max(axis=axis) for p in parts], axis=axis),
+        f"{end} {key}": xp.ascontiguousarray(xp.moveaxis(values, -1, axis))
+        for end, values in ends.items()
     }
 
 

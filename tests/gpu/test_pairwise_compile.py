@@ -1,51 +1,14 @@
-"""NVRTC compiles the kernel sums for every architecture: no spills, vector loads, one ex2 per pair.
-
-Needs only the pip package nvidia-cuda-nvrtc: no GPU, no driver, no CUDA toolkit.
-"""
+"""NVRTC compiles the kernel sums everywhere: no spills, vector loads, one ex2 per pair."""
 
 import ctypes
-import importlib.metadata
-import re
 
 import pytest
 import sympy as sp
 
 from symad.gpu.pairwise import _compile
+from tests.gpu.nvrtc import compile_text, library
 
-
-def library():
-    """The NVRTC of the pip wheel."""
-    for name in ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12"):
-        try:
-            files = importlib.metadata.files(name) or []
-        except importlib.metadata.PackageNotFoundError:
-            continue
-        for file in files:
-            if re.fullmatch(r"libnvrtc\.so\.\d+", file.name):
-                return ctypes.CDLL(str(file.locate()))
-    return None
-
-
-NVRTC = library()
-pytestmark = pytest.mark.skipif(NVRTC is None, reason="needs nvidia-cuda-nvrtc")
-
-
-def compiled(source, architecture):
-    """(PTX, compiler log) of a source text."""
-    handle = ctypes.c_void_p()
-    NVRTC.nvrtcCreateProgram(ctypes.byref(handle), source.encode(), b"sums.cu", 0, None, None)
-    options = ["-std=c++17", f"-arch={architecture}", "--ptxas-options=-v", "-ftz=true"]
-    pointers = (ctypes.c_char_p * len(options))(*[o.encode() for o in options])
-    status = NVRTC.nvrtcCompileProgram(handle, len(options), pointers)
-    texts = []
-    for what in ("PTX", "ProgramLog"):
-        size = ctypes.c_size_t()
-        getattr(NVRTC, f"nvrtcGet{what}Size")(handle, ctypes.byref(size))
-        text = ctypes.create_string_buffer(max(size.value, 1))
-        getattr(NVRTC, f"nvrtcGet{what}")(handle, text)
-        texts.append(text.value.decode())
-    assert status == 0, texts[1]
-    return texts
+pytestmark = pytest.mark.skipif(library() is None, reason="needs nvidia-cuda-nvrtc")
 
 
 def gaussian(x, y, ell):
@@ -67,24 +30,34 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100", "sm_120"])
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_90a", "sm_100", "sm_120"])
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_compiles_without_spills(case, architecture):
-    _, log = compiled(source(*case), architecture)
-    spills = re.findall(r"(\d+) bytes spill stores, (\d+) bytes spill loads", log)
-    assert len(spills) == 5 and all(pair == ("0", "0") for pair in spills), log
-    assert "warning" not in log, log
+    _, kernels = compile_text(source(*case), architecture)
+    passes = ["pair_forward", "pair_backward_rows", "pair_backward_columns"]
+    assert sorted(kernels) == sorted([*passes, "pair_combine", "pair_combine_levels"])
+    assert all(kernel.spilled == 0 for kernel in kernels.values()), kernels
 
 
-def entry(ptx, name):
-    """The text of one kernel."""
-    start = ptx.index(f".visible .entry {name}(")
-    return ptx[start : ptx.index("\n}", start)]
+def ptx(text):
+    """The virtual assembly of a source text."""
+    program, nvrtc = ctypes.c_void_p(), library()
+    options = (ctypes.c_char_p * 3)(b"-arch=compute_90", b"-std=c++17", b"-ftz=true")
+    nvrtc.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"sums.cu", 0, None, None)
+    assert nvrtc.nvrtcCompileProgram(program, 3, options) == 0
+    size = ctypes.c_size_t()
+    nvrtc.nvrtcGetPTXSize(program, ctypes.byref(size))
+    result = ctypes.create_string_buffer(size.value)
+    nvrtc.nvrtcGetPTX(program, result)
+    nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+    return result.value.decode()
 
 
 def test_the_inner_loop_is_lean():
-    forward = entry(compiled(source(3, 1, "sum", "float"), "sm_90")[0], "pair_forward")
-    assert "ld.shared.v4" in forward and "ld.shared.f32" not in forward
-    exponentials = forward.count("ex2.approx.ftz.f32")
-    assert exponentials and forward.count("ld.shared.v4") == exponentials / 4  # 4 points per load
+    text = ptx(source(3, 1, "sum", "float"))
+    start = text.index(".visible .entry pair_forward(")
+    forward = text[start : text.index("\n}", start)]
+    loads = forward.count("ld.shared.v4")
+    assert loads and "ld.shared.f32" not in forward
+    assert forward.count("ex2.approx.ftz.f32") == 4 * loads  # four points share each load
     assert "div." not in forward.split("ld.shared.v4", 1)[1]  # 1/(2 ell²) stands before the loop

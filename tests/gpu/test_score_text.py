@@ -388,3 +388,32 @@ def test_errors():
         compiled.check({"w": np.ones(5)}, B, H, N, M)
     with pytest.raises(TypeError, match="give a numpy array"):
         compiled.convert({"w": [1.0, 2.0]}, np)
+
+
+@pytest.mark.gpu
+def test_parameters_and_gradients_on_a_device():
+    import cupy
+
+    doc, bucket = np.sort(RNG.integers(0, 5, 100)), RNG.integers(0, 4, N)
+    params = {"bucket": bucket, "table": np.array([0.5, -1.0, 2.0, 0.1]), "doc": doc}
+    traced = trace_score(
+        lambda s, b, h, i, j, bucket, table: s + table[bucket[i]] + table[sp.Mod(i - j, 4)],
+        lambda b, h, i, j, doc: sp.Eq(doc[i], doc[j]),
+        parameters_of(params),
+    )
+    compiled = compile_score(traced, "double")
+    on_device = compiled.convert({n: cupy.asarray(v) for n, v in params.items()}, cupy)
+    on_host = compiled.convert(params, np)
+    assert on_device.keys() == on_host.keys()
+    for name, value in on_host.items():
+        np.testing.assert_array_equal(on_device[name].get(), value)
+    rows, diagonals = RNG.normal(size=(1, B, H, N)), RNG.normal(size=(1, B, H, N + M - 1))
+    expected = compiled.gradients(rows, None, diagonals, None, on_host, M)
+    runs = [
+        compiled.gradients(cupy.asarray(rows), None, cupy.asarray(diagonals), None, on_device, M)[
+            "table"
+        ].get()
+        for _ in range(2)
+    ]
+    np.testing.assert_array_equal(*runs)
+    np.testing.assert_allclose(runs[0], expected["table"], rtol=1e-12)
