@@ -25,3 +25,7 @@ class EvaluationError(SymadError, TypeError):
 
 class LoweringError(SymadError, ValueError):
     """An op has no form in the requested backend."""
+
+
+class SavingError(SymadError, ValueError):
+    """A graph cannot be saved, or a file holds no graph that can be loaded."""
