@@ -1,1 +1,1 @@
-"""Verification: what is proved, tested, refuted or undecided about a derivative."""
+"""Certificates: what is known about a derivative, and how well."""

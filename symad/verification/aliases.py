@@ -1,0 +1,297 @@
+"""Functions written by other functions: tan by sin and cos, tanh by exp, Abs by sign, ..."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import sympy
+from sympy.codegen import cfunctions
+
+from symad.graph import Node
+from symad.ops.arithmetic import add, div, mul, sub
+from symad.ops.elementwise import apply
+from symad.ops.shaping import broadcast_to
+from symad.ops.sources import constant
+from symad.questions import Nodes
+from symad.verification.basis import Basis
+from symad.verification.elementary import exponential, logarithm, rational_power, sign, sine_and_cosine
+from symad.verification.terms import through
+
+Alias = Callable[[Nodes, Basis], Node]
+
+ALIASES: dict[Any, Alias] = {}
+"""For each head its rewriting, true at every real point; others may add theirs."""
+
+
+def alias(node: Node, args: Nodes, basis: Basis) -> Node:
+    """A function node in the basis, from its arguments in the basis."""
+    head = node.op.head  # type: ignore[attr-defined]
+    if head in (sympy.Max, sympy.Min):
+        return elementwise_extreme(args, "max" if head is sympy.Max else "min", node, basis)
+    rule = ALIASES.get(head)
+    if rule is not None:
+        return broadcast_to(rule(args, basis), node.shape)
+    if len(args) == 1:
+        return through(args[0], lambda inner: apply(head, inner))
+    return apply(head, *args)
+
+
+def aliased(*heads: Any) -> Callable[[Alias], Alias]:
+    """Register the rewriting of some heads."""
+
+    def register(rule: Alias) -> Alias:
+        for head in heads:
+            ALIASES[head] = rule
+        return rule
+
+    return register
+
+
+# ---- exponentials and logarithms ----------------------------------------------------------------
+
+
+@aliased(sympy.exp)
+def exp_alias(args: Nodes, basis: Basis) -> Node:
+    return exponential(args[0], basis)
+
+
+@aliased(sympy.log)
+def log_alias(args: Nodes, basis: Basis) -> Node:
+    """With a second argument, its base."""
+    over = logarithm(args[0], basis)
+    return div(over, logarithm(args[1], basis)) if len(args) == 2 else over
+
+
+@aliased(sympy.sinh)
+def sinh_alias(args: Nodes, basis: Basis) -> Node:
+    e = exponential(args[0], basis)
+    return div(sub(e, div(constant(1), e)), constant(2))
+
+
+@aliased(sympy.cosh)
+def cosh_alias(args: Nodes, basis: Basis) -> Node:
+    e = exponential(args[0], basis)
+    return div(add(e, div(constant(1), e)), constant(2))
+
+
+@aliased(sympy.tanh)
+def tanh_alias(args: Nodes, basis: Basis) -> Node:
+    e = exponential(mul(constant(2), args[0]), basis)
+    return div(sub(e, constant(1)), add(e, constant(1)))
+
+
+@aliased(sympy.csch)
+def csch_alias(args: Nodes, basis: Basis) -> Node:
+    return div(constant(1), sinh_alias(args, basis))
+
+
+@aliased(sympy.sech)
+def sech_alias(args: Nodes, basis: Basis) -> Node:
+    return div(constant(1), cosh_alias(args, basis))
+
+
+@aliased(sympy.coth)
+def coth_alias(args: Nodes, basis: Basis) -> Node:
+    return div(constant(1), tanh_alias(args, basis))
+
+
+@aliased(cfunctions.log1p)
+def log1p_alias(args: Nodes, basis: Basis) -> Node:
+    return logarithm(add(constant(1), args[0]), basis)
+
+
+@aliased(cfunctions.expm1)
+def expm1_alias(args: Nodes, basis: Basis) -> Node:
+    return sub(exponential(args[0], basis), constant(1))
+
+
+@aliased(cfunctions.exp2)
+def exp2_alias(args: Nodes, basis: Basis) -> Node:
+    return exponential(mul(args[0], logarithm(constant(2), basis)), basis)
+
+
+@aliased(cfunctions.log2)
+def log2_alias(args: Nodes, basis: Basis) -> Node:
+    return div(logarithm(args[0], basis), logarithm(constant(2), basis))
+
+
+@aliased(cfunctions.log10)
+def log10_alias(args: Nodes, basis: Basis) -> Node:
+    return div(logarithm(args[0], basis), logarithm(constant(10), basis))
+
+
+@aliased(cfunctions.Sqrt)
+def sqrt_alias(args: Nodes, basis: Basis) -> Node:
+    return rational_power(args[0], Fraction(1, 2), basis)
+
+
+@aliased(cfunctions.hypot)
+def hypot_alias(args: Nodes, basis: Basis) -> Node:
+    squares = [mul(a, a) for a in args]
+    return rational_power(add(*squares), Fraction(1, 2), basis)
+
+
+@aliased(cfunctions.fma)
+def fma_alias(args: Nodes, basis: Basis) -> Node:
+    return add(mul(args[0], args[1]), args[2])
+
+
+# ---- circular functions -------------------------------------------------------------------------
+
+
+@aliased(sympy.sin)
+def sin_alias(args: Nodes, basis: Basis) -> Node:
+    return sine_and_cosine(args[0], basis)[1]
+
+
+@aliased(sympy.cos)
+def cos_alias(args: Nodes, basis: Basis) -> Node:
+    return sine_and_cosine(args[0], basis)[0]
+
+
+@aliased(sympy.tan)
+def tan_alias(args: Nodes, basis: Basis) -> Node:
+    cosine, sine = sine_and_cosine(args[0], basis)
+    return div(sine, cosine)
+
+
+@aliased(sympy.cot)
+def cot_alias(args: Nodes, basis: Basis) -> Node:
+    cosine, sine = sine_and_cosine(args[0], basis)
+    return div(cosine, sine)
+
+
+@aliased(sympy.sec)
+def sec_alias(args: Nodes, basis: Basis) -> Node:
+    return div(constant(1), cos_alias(args, basis))
+
+
+@aliased(sympy.csc)
+def csc_alias(args: Nodes, basis: Basis) -> Node:
+    return div(constant(1), sin_alias(args, basis))
+
+
+@aliased(sympy.sinc)
+def sinc_alias(args: Nodes, basis: Basis) -> Node:
+    return div(sin_alias(args, basis), args[0])
+
+
+@aliased(sympy.acos)
+def acos_alias(args: Nodes, basis: Basis) -> Node:
+    quarter = div(constant(sympy.pi), constant(2))
+    return sub(quarter, through(args[0], lambda x: apply(sympy.asin, x)))
+
+
+def _of_reciprocal(head: Any) -> Alias:
+    def rule(args: Nodes, basis: Basis) -> Node:
+        over = div(constant(1), args[0])
+        if head is sympy.acos:
+            return acos_alias((over,), basis)
+        return apply(head, over)
+
+    return rule
+
+
+ALIASES[sympy.asec] = _of_reciprocal(sympy.acos)
+ALIASES[sympy.acsc] = _of_reciprocal(sympy.asin)
+ALIASES[sympy.acot] = _of_reciprocal(sympy.atan)
+ALIASES[sympy.asech] = _of_reciprocal(sympy.acosh)
+ALIASES[sympy.acsch] = _of_reciprocal(sympy.asinh)
+ALIASES[sympy.acoth] = _of_reciprocal(sympy.atanh)
+
+
+# ---- signs and steps ----------------------------------------------------------------------------
+
+
+@aliased(sympy.sign)
+def sign_alias(args: Nodes, basis: Basis) -> Node:
+    return sign(args[0], basis)
+
+
+@aliased(sympy.Abs)
+def abs_alias(args: Nodes, basis: Basis) -> Node:
+    return mul(sign(args[0], basis), args[0])
+
+
+@aliased(sympy.Heaviside)
+def heaviside_alias(args: Nodes, basis: Basis) -> Node:
+    """(1 + sign x)/2; the value at 0, a second argument, does not matter on an open dense set."""
+    return mul(constant(Fraction(1, 2)), add(constant(1), sign(args[0], basis)))
+
+
+@aliased(sympy.ceiling)
+def ceiling_alias(args: Nodes, basis: Basis) -> Node:
+    """floor + 1, but at integers."""
+    return add(apply(sympy.floor, args[0]), constant(1))
+
+
+@aliased(sympy.frac)
+def frac_alias(args: Nodes, basis: Basis) -> Node:
+    return sub(args[0], apply(sympy.floor, args[0]))
+
+
+@aliased(sympy.Mod)
+def mod_alias(args: Nodes, basis: Basis) -> Node:
+    a, b = args
+    return sub(a, mul(b, apply(sympy.floor, div(a, b))))
+
+
+# ---- special functions --------------------------------------------------------------------------
+
+
+@aliased(sympy.erfc)
+def erfc_alias(args: Nodes, basis: Basis) -> Node:
+    return sub(constant(1), apply(sympy.erf, args[0]))
+
+
+@aliased(sympy.factorial)
+def factorial_alias(args: Nodes, basis: Basis) -> Node:
+    return apply(sympy.gamma, add(args[0], constant(1)))
+
+
+@aliased(sympy.digamma)
+def digamma_alias(args: Nodes, basis: Basis) -> Node:
+    return apply(sympy.polygamma, constant(0), args[0])
+
+
+@aliased(sympy.beta)
+def beta_alias(args: Nodes, basis: Basis) -> Node:
+    a, b = args[0], args[-1]
+    over = mul(apply(sympy.gamma, a), apply(sympy.gamma, b))
+    return div(over, apply(sympy.gamma, add(a, b)))
+
+
+@aliased(sympy.binomial)
+def binomial_alias(args: Nodes, basis: Basis) -> Node:
+    n, k = args
+    one = constant(1)
+    under = mul(apply(sympy.gamma, add(k, one)), apply(sympy.gamma, add(sub(n, k), one)))
+    return div(apply(sympy.gamma, add(n, one)), under)
+
+
+# ---- extremes -----------------------------------------------------------------------------------
+
+
+def largest(args: Sequence[Node], basis: Basis) -> tuple[Node, list[Node]]:
+    """The maximum, one argument after the other, and an indicator for each that it wins."""
+    half, one = constant(Fraction(1, 2)), constant(1)
+    best, beats = args[0], [one]
+    for arg in args[1:]:
+        beat = mul(half, add(one, sign(sub(arg, best), basis)))
+        best = add(best, mul(beat, sub(arg, best)))
+        beats.append(beat)
+    indicators, rest = [], one
+    for beat in reversed(beats):
+        indicators.append(mul(beat, rest))
+        rest = mul(rest, sub(one, beat))
+    return best, indicators[::-1]
+
+
+def elementwise_extreme(args: Nodes, kind: str, y: Node, basis: Basis) -> Node:
+    """Max or Min of several arguments."""
+    turned = args if kind == "max" else tuple(sub(constant(0), a) for a in args)
+    best, indicators = largest(turned, basis)
+    basis.winners[y] = dict(zip(y.args, indicators, strict=True))
+    return broadcast_to(best if kind == "max" else sub(constant(0), best), y.shape)

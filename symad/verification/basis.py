@@ -1,0 +1,36 @@
+"""What one rewriting of graphs knows: units of coefficients, signs of nodes, winners of extremes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symad.graph import Node, topological
+from symad.verification.signs import sign_of
+from symad.verification.units import Units
+
+
+class Basis:
+    """One rewriting of several graphs together, so that their units and winners agree."""
+
+    def __init__(self) -> None:
+        """Nothing is known yet."""
+        self.exponents, self.angles, self.roots = Units(), Units(), Units()
+        self._signs: dict[Node, int] = {}
+        self.winners: dict[Node, Any] = {}
+        """For each extreme the indicators of what it was taken over: by argument, or as one array."""
+
+    def sign(self, node: Node) -> int:
+        """The sign of a node everywhere: 1, −1, or 0 where it is not known."""
+        if node not in self._signs:
+            for n in topological([node]):
+                if n not in self._signs:
+                    self._signs[n] = sign_of(n.op, n, tuple([self._signs[a] for a in n.args]))
+        return self._signs[node]
+
+    def settled(self) -> bool:
+        """Whether no unit was refined since this was last asked."""
+        every = (self.exponents, self.angles, self.roots)
+        changed = any(units.changed for units in every)
+        for units in every:
+            units.changed = False
+        return not changed

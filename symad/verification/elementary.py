@@ -1,0 +1,200 @@
+"""Exponentials, logarithms, powers, sines and signs of composite arguments, in terms of atoms.
+
+exp(Σ c m) = Π exp(u m)^k with c = k u; log Π b^e = Σ e log b for positive b; sin and cos by the
+addition theorem; sign of a product is the product of the signs. Each holds at every real point where
+both sides are defined.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import sympy
+
+from symad.graph import Node
+from symad.ops.arithmetic import Add, Mul, Pow, add, div, mul, neg, power, sub
+from symad.ops.elementwise import Apply, apply
+from symad.ops.shaping import broadcast_to
+from symad.ops.sources import constant, constant_value
+from symad.verification.basis import Basis
+from symad.verification.terms import linear_terms, moves_elements, number, power_factors, through
+
+
+def integer_power(base: Node, k: int) -> Node:
+    """base ** k for an integer k of either sign."""
+    return power(base, constant(k)) if k else constant(1)
+
+
+def exponential(argument: Node, basis: Basis) -> Node:
+    """exp of a node."""
+    factors = [_exponential_of(c, m, basis) for c, m in linear_terms(argument)]
+    return broadcast_to(mul(*factors) if factors else constant(1), argument.shape)
+
+
+def _exponential_of(c: Fraction, m: Node, basis: Basis) -> Node:
+    """exp(c m): a power of b for m = log b, a power of exp(u m) for an atom."""
+    if moves_elements(m):
+        return through(m, lambda inner: exponential(mul(constant(c), inner), basis))
+    if isinstance(m.op, Apply):
+        if m.op.head is sympy.log:
+            return rational_power(m.args[0], c, basis)
+        base = _inverse_of_exponential(m, basis)
+        if base is not None:
+            return rational_power(base, c, basis)
+    k, unit = basis.exponents.split(c)
+    return integer_power(apply(sympy.exp, mul(constant(unit), m)), k)
+
+
+def _inverse_of_exponential(m: Node, basis: Basis) -> Node | None:
+    """exp of the inverse hyperbolic functions: exp(asinh x) = x + √(x² + 1), and so on."""
+    x = m.args[0]
+    one, half = constant(1), Fraction(1, 2)
+    head = m.op.head  # type: ignore[attr-defined]
+    if head is sympy.asinh:
+        return add(x, rational_power(add(mul(x, x), one), half, basis))
+    if head is sympy.acosh:
+        roots = [rational_power(e, half, basis) for e in (sub(x, one), add(x, one))]
+        return add(x, mul(*roots))
+    if head is sympy.atanh:
+        return rational_power(div(add(one, x), sub(one, x)), half, basis)
+    return None
+
+
+def logarithm(argument: Node, basis: Basis) -> Node:
+    """log of a node, on the set where it is positive."""
+
+    def of(node: Node) -> Node:
+        terms = [_logarithm_of(e, b) for e, b in power_factors(node, basis.sign)]
+        return broadcast_to(add(*terms) if terms else constant(0), node.shape)
+
+    return through(argument, of)
+
+
+def _logarithm_of(e: Fraction, b: Node) -> Node:
+    """E log b, which is e a for b = exp(a)."""
+    inner = b.args[0] if isinstance(b.op, Apply) and b.op.head is sympy.exp else apply(sympy.log, b)
+    return mul(constant(e), inner)
+
+
+def rational_power(base: Node, exponent: Fraction, basis: Basis) -> Node:
+    """base ** exponent: integer powers as they are, others by positive factors and their roots."""
+    if exponent.denominator == 1:
+        return integer_power(base, int(exponent))
+
+    def of(node: Node) -> Node:
+        factors = [_root_power(b, e * exponent, basis) for e, b in power_factors(node, basis.sign)]
+        return broadcast_to(mul(*factors) if factors else constant(1), node.shape)
+
+    return through(base, of)
+
+
+def _root_power(b: Node, exponent: Fraction, basis: Basis) -> Node:
+    """b ** exponent for an atom b: a power of its root of the common order."""
+    if isinstance(b.op, Apply) and b.op.head is sympy.exp:
+        return exponential(mul(constant(exponent), b.args[0]), basis)
+    if exponent.denominator == 1:
+        return integer_power(b, int(exponent))
+    if isinstance(b.op, Pow):  # b is itself a root
+        inner = number(b.args[1])
+        if inner is not None:
+            return _root_power(b.args[0], inner * exponent, basis)
+    k, unit = basis.roots.split(exponent)
+    if unit.denominator <= 64 and unit.numerator == 1:
+        return integer_power(Node.of(Pow(), (b, constant(unit))), k)
+    whole = exponent.numerator // exponent.denominator
+    part = Node.of(Pow(), (b, constant(exponent - whole)))
+    return mul(integer_power(b, whole), part)
+
+
+# ---- sines and cosines --------------------------------------------------------------------------
+
+Rotation = tuple[Node, Node]
+"""(cos φ, sin φ)."""
+
+
+def sine_and_cosine(argument: Node, basis: Basis) -> Rotation:
+    """(cos, sin) of a node, by the addition theorem over its terms."""
+    total: Rotation = constant(1), constant(0)
+    for c, m in linear_terms(argument):
+        total = _compose(total, _rotation_of(c, m, basis))
+    cosine, sine = total
+    return broadcast_to(cosine, argument.shape), broadcast_to(sine, argument.shape)
+
+
+def _compose(a: Rotation, b: Rotation) -> Rotation:
+    """The rotation by the sum of two angles."""
+    if constant_value(a[0]) == 1:
+        return b
+    return sub(mul(a[0], b[0]), mul(a[1], b[1])), add(mul(a[1], b[0]), mul(a[0], b[1]))
+
+
+def _rotation_of(c: Fraction, m: Node, basis: Basis) -> Rotation:
+    """The rotation by c·m."""
+    if constant_value(m) is sympy.pi and (2 * c).denominator == 1:
+        quarter = int(2 * c) % 4
+        return constant((1, 0, -1, 0)[quarter]), constant((0, 1, 0, -1)[quarter])
+    if moves_elements(m):
+        return (
+            through(m, lambda inner: sine_and_cosine(mul(constant(c), inner), basis)[0]),
+            through(m, lambda inner: sine_and_cosine(mul(constant(c), inner), basis)[1]),
+        )
+    k, unit = basis.angles.split(c)
+    angle = mul(constant(unit), m)
+    rotation = _inverse_of_rotation(m, basis) if unit == 1 else None
+    if rotation is None:
+        rotation = apply(sympy.cos, angle), apply(sympy.sin, angle)
+    turned = _turned(rotation, abs(k))
+    return turned if k > 0 else (turned[0], neg(turned[1]))
+
+
+def _turned(rotation: Rotation, k: int) -> Rotation:
+    """The rotation k times, by repeated doubling."""
+    result: Rotation = constant(1), constant(0)
+    while k:
+        if k & 1:
+            result = _compose(result, rotation)
+        k >>= 1
+        if k:
+            rotation = _compose(rotation, rotation)
+    return result
+
+
+def _inverse_of_rotation(m: Node, basis: Basis) -> Rotation | None:
+    """cos and sin of the inverse functions: sin(asin x) = x, tan(atan x) = x."""
+    if not isinstance(m.op, Apply):
+        return None
+    x, one = m.args[0], constant(1)
+    square = mul(x, x)
+    if m.op.head is sympy.asin:
+        return rational_power(sub(one, square), Fraction(1, 2), basis), x
+    if m.op.head is sympy.atan:
+        over = rational_power(add(one, square), Fraction(-1, 2), basis)
+        return over, mul(x, over)
+    return None
+
+
+# ---- signs --------------------------------------------------------------------------------------
+
+
+def sign(argument: Node, basis: Basis) -> Node:
+    """The sign of a node: products split, known signs put in."""
+
+    def of(node: Node) -> Node:
+        return broadcast_to(_sign_of_factor(node, basis), node.shape)
+
+    return through(argument, of)
+
+
+def _sign_of_factor(node: Node, basis: Basis) -> Node:
+    known = basis.sign(node)
+    if known:
+        return constant(known)
+    if isinstance(node.op, Mul):
+        return mul(*[sign(a, basis) for a in node.args])
+    if isinstance(node.op, Add) and len(node.args) == 1:
+        return mul(constant(node.op.signs[0]), sign(node.args[0], basis))
+    if isinstance(node.op, Pow) and number(node.args[1]) is not None:  # odd: even powers are positive
+        return sign(node.args[0], basis)
+    if isinstance(node.op, Apply) and node.op.head is sympy.sign:
+        return node
+    return apply(sympy.sign, node)

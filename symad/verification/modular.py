@@ -1,0 +1,184 @@
+"""Identity testing in prime fields: are two graphs the same function?
+
+Three ways are tried, each sound, from cheap to complete:
+
+- *free*: roots and signs are free random values; no relation such as √u² = u is used;
+- *exact*: roots are roots, in an extension of the field, and signs are ±1, region by region;
+- *related*: rational relations between exponents, and between angles, are found.
+
+Equality in all lanes is equality of functions, but for the stated probability. A difference proves
+nothing: an identity may rest on a relation that is not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from random import Random
+
+import numpy as np
+import sympy
+
+from symad.graph import Node, topological
+from symad.ops.arithmetic import Pow
+from symad.ops.elementwise import Apply
+from symad.ops.linalg import Cholesky, MatrixPower, MatrixPowerDerivative
+from symad.ops.shaping import Gather, ScatterAdd
+from symad.ops.sources import Input, constant_value
+from symad.verification.basis import Basis
+from symad.verification.bounds import TARGET
+from symad.verification.budget import Budget, Clock, OutOfBudget
+from symad.verification.fields import Array
+from symad.verification.rewriting import rewrite
+from symad.verification.sampling import PairResult, Sampler
+from symad.verification.signatures import NeedsLevel, Unsupported
+
+DRAWS = 2
+"""How many random choices of integer inputs (indices, matrix exponents) are tested."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What was found about all pairs."""
+
+    pairs: tuple[PairResult, ...]
+    seed: int
+    primes: tuple[int, ...]
+    """The primes of the run that decided last."""
+    draws: tuple[str, ...] = ()
+    """The values that integer inputs were given."""
+    reasons: tuple[str, ...] = ()
+    """Why nothing better was found."""
+
+
+Way = Callable[[Sampler], "list[PairResult]"]
+
+
+def compare_nodes(pairs: Sequence[tuple[Node, Node]], seed: int, budget: Budget, clock: Clock | None = None) -> Result:
+    """Test pairs of nodes of equal shapes; all dimensions must be numbers.
+
+    Args:
+        pairs: what is compared.
+        seed: from which primes and points are drawn.
+        budget: limits of time and size.
+        clock: where the time is already running.
+
+    Returns:
+        For each pair which elements are equal, with the probability of a false 'equal'.
+    """
+    basis = Basis()
+    made = rewrite([n for pair in pairs for n in pair], basis)
+    sampler = Sampler(
+        made[0::2], made[1::2], Random(seed), clock or Clock(budget), _odd_parts(basis.roots.found), _root_inputs(made)
+    )
+    ranges = integer_inputs(made)
+    best = [_nothing(a) for a in sampler.left]
+    reasons, draws = [], list[str]()
+    for name, way in _ways(made):
+        try:
+            found, draws = _over_draws(sampler, ranges, way)
+            best = [_better(old, new) for old, new in zip(best, found, strict=True)]
+        except (Unsupported, NeedsLevel) as problem:
+            reasons.append(f"{name}: {problem}")
+            if isinstance(problem, OutOfBudget):
+                break
+        if all(b.equal.all() and b.log2_bound <= TARGET for b in best):
+            break
+    return Result(tuple(best), seed, tuple(sampler.primes), tuple(draws), tuple(reasons))
+
+
+def _ways(outputs: Sequence[Node]) -> list[tuple[str, Way]]:
+    """The ways that can find something in these graphs."""
+    found: list[tuple[str, Way]] = [("free", Sampler.free)]
+    nodes = topological(outputs)
+    if any(_is_root_or_sign(n) for n in nodes):
+        found.append(("exact", Sampler.exact))
+    if sum(isinstance(n.op, Apply) and n.op.head in (sympy.exp, sympy.cos, sympy.sin) for n in nodes) > 1:
+        found.append(("related", Sampler.related))
+    return found
+
+
+def _is_root_or_sign(node: Node) -> bool:
+    if isinstance(node.op, Pow):
+        value = constant_value(node.args[1])
+        return isinstance(value, (float, Fraction))
+    return isinstance(node.op, Cholesky) or (isinstance(node.op, Apply) and node.op.head is sympy.sign)
+
+
+def _nothing(node: Node) -> PairResult:
+    none = np.zeros(node.shape, dtype=bool)
+    return PairResult(none, none, 0.0, "none")
+
+
+def _better(old: PairResult, new: PairResult) -> PairResult:
+    """The result that says more: more elements equal, or equally many with a smaller bound."""
+    if (new.equal.sum(), -new.log2_bound) > (old.equal.sum(), -old.log2_bound):
+        return new
+    return replace(old, defined=old.defined | new.defined)
+
+
+def _odd_parts(units: Sequence[Fraction]) -> tuple[int, ...]:
+    """The odd primes that divide orders of roots."""
+    orders = [unit.denominator for unit in units if unit.denominator <= 64]
+    return tuple(sorted({int(q) for order in orders for q in sympy.primefactors(order) if q > 2}))
+
+
+def _root_inputs(outputs: Sequence[Node]) -> dict[Node, int]:
+    """Inputs of which roots are taken: they are drawn as powers."""
+    found: dict[Node, int] = {}
+    for node in topological(outputs):
+        if isinstance(node.op, Pow) and isinstance(node.args[0].op, Input):
+            value = constant_value(node.args[1])
+            if isinstance(value, Fraction) and value.numerator == 1 and value.denominator <= 64:
+                found[node.args[0]] = value.denominator
+    return found
+
+
+# ---- integer inputs -----------------------------------------------------------------------------
+
+
+def integer_inputs(outputs: Sequence[Node]) -> dict[Node, tuple[int, int]]:
+    """Inputs that are indices or matrix exponents, with the range to draw them from."""
+    found: dict[Node, tuple[int, int]] = {}
+    for node in topological(outputs):
+        used = _integer_argument(node)
+        if used is None:
+            continue
+        position, low, high = used
+        for source in topological([node.args[position]]):
+            if isinstance(source.op, Input):
+                old = found.get(source, (low, high))
+                found[source] = max(low, old[0]), min(high, old[1])
+    return found
+
+
+def _integer_argument(node: Node) -> tuple[int, int, int] | None:
+    """Which argument of a node has to be an integer, and its range."""
+    if isinstance(node.op, Gather):
+        return 1, 0, int(node.args[0].shape[0])
+    if isinstance(node.op, ScatterAdd):
+        return 0, 0, int(node.op.size)
+    if isinstance(node.op, (MatrixPower, MatrixPowerDerivative)):
+        return len(node.args) - 1, 2, 5
+    return None
+
+
+def _over_draws(
+    sampler: Sampler, ranges: Mapping[Node, tuple[int, int]], way: Way
+) -> tuple[list[PairResult], list[str]]:
+    """One way, for several values of the integer inputs; all have to agree."""
+    if not ranges:
+        return way(sampler), []
+    said, results = [], []
+    for _ in range(DRAWS):
+        sampler.integers = {node: _draw(node, low, high, sampler.rng) for node, (low, high) in ranges.items()}
+        said.append(", ".join(f"{n.op.symbol} = {v.tolist()}" for n, v in sampler.integers.items()))  # type: ignore[attr-defined]
+        results.append(way(sampler))
+    return [PairResult.together(column) for column in zip(*results, strict=True)], said
+
+
+def _draw(node: Node, low: int, high: int, rng: Random) -> Array:
+    count = int(np.prod(node.shape))
+    values = [rng.randrange(low, max(high, low + 1)) for _ in range(count)]
+    return np.array(values, dtype=np.int64).reshape(node.shape)

@@ -1,0 +1,191 @@
+"""Graphs rewritten in a small basis, by identities that hold at every real point.
+
+What remains is: sums, products and quotients, integer powers, contractions, moved elements, linear
+solves and determinants; exp, log, sin, cos, sign and roots of atoms; selection by 0/1 indicators;
+and functions without relations. Fused ops become their definitions; conditions become numbers,
+[a < b] = (1 + sign(b − a))/2. No identity is used that needs a sign nobody promised: log(ab) is split
+only if at most one factor may be negative.
+
+Ties and boundaries are not respected: two sides are compared on an open dense set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import sympy
+
+from symad.evaluation import run
+from symad.graph import Node, Op, rebuild, topological
+from symad.ops.arithmetic import Pow, add, div, mul, power, sub
+from symad.ops.contraction import contract
+from symad.ops.elementwise import Apply
+from symad.ops.reduction import Extreme
+from symad.ops.selection import Compare, Logic
+from symad.ops.shaping import Broadcast, Reshape, broadcast_to, reshape, stack, take
+from symad.ops.sources import ArrayConstant, Constant, Dimension, Eye, Iota, array_constant, constant, constant_value
+from symad.questions import Nodes, definition, question
+from symad.verification.aliases import alias, largest
+from symad.verification.basis import Basis
+from symad.verification.elementary import exponential, logarithm, rational_power, sign
+
+PASSES = 8
+"""Units of coefficients are found by repetition; more refinements than this are not followed."""
+
+
+def rewrite(outputs: Sequence[Node], basis: Basis) -> tuple[Node, ...]:
+    """The outputs in the basis. Graphs that are to be compared are rewritten together."""
+    expanded = expand_definitions(outputs)
+    made: dict[Node, Node] = {}
+    for _ in range(PASSES):
+        made = {}
+        for node in topological(expanded):
+            made[node] = in_basis(node.op, node, tuple([made[a] for a in node.args]), basis)
+        if basis.settled():
+            break
+    return tuple(made[o] for o in expanded)
+
+
+def expand_definitions(outputs: Sequence[Node]) -> tuple[Node, ...]:
+    """Fused ops replaced by their definitions, again and again until none is left."""
+    current = tuple(outputs)
+    while any(definition(n.op, n) is not None for n in topological(current)):
+        current = rebuild(current, {}, _defined)
+    return current
+
+
+def _defined(node: Node, args: Nodes) -> Node:
+    new = node if args == node.args else Node.of(node.op, args)
+    meaning = definition(new.op, new)
+    return new if meaning is None else meaning
+
+
+@question
+def in_basis(op: Op, y: Node, args: Nodes, basis: Basis) -> Any:
+    """``y = op(...)`` in the basis, from its arguments in the basis."""
+
+
+@in_basis.dispatch
+def kept_in_basis(op: Op, y: Node, args: Nodes, basis: Basis) -> Any:
+    return y if args == y.args else Node.of(op, args)
+
+
+@in_basis.dispatch
+def constant_in_basis(op: Constant, y: Node, args: Nodes, basis: Basis) -> Any:
+    if isinstance(op.value, bool):
+        return constant(int(op.value))
+    if op.value is sympy.E:
+        return exponential(constant(1), basis)
+    if op.value is sympy.GoldenRatio:
+        return div(add(constant(1), power(constant(5), constant(Fraction(1, 2)))), constant(2))
+    return y
+
+
+@in_basis.dispatch
+def dimension_in_basis(op: Dimension, y: Node, args: Nodes, basis: Basis) -> Any:
+    return constant(int(op.expression))
+
+
+@in_basis.dispatch
+def apply_in_basis(op: Apply, y: Node, args: Nodes, basis: Basis) -> Any:
+    return alias(y, args, basis)
+
+
+@in_basis.dispatch
+def pow_in_basis(op: Pow, y: Node, args: Nodes, basis: Basis) -> Any:
+    base, exponent = args
+    value = constant_value(exponent)
+    if isinstance(value, (int, float, Fraction)):
+        return broadcast_to(rational_power(base, Fraction(value), basis), y.shape)
+    return broadcast_to(exponential(mul(exponent, logarithm(base, basis)), basis), y.shape)
+
+
+# ---- conditions ---------------------------------------------------------------------------------
+
+
+@in_basis.dispatch
+def compare_in_basis(op: Compare, y: Node, args: Nodes, basis: Basis) -> Any:
+    """[a < b] = (1 + sign(b − a))/2; [a == y] for y = max(..., a, ...) says whether a wins."""
+    if _is_constant(y):
+        return _constant_truth(y)
+    if op.relation in ("<", "<="):
+        order = sign(sub(args[1], args[0]), basis)
+        return broadcast_to(mul(constant(Fraction(1, 2)), add(constant(1), order)), y.shape)
+    won = _winner(y.args, basis)
+    if won is None:
+        won = Node.of(Compare("=="), (sub(*args), constant(0)))
+    won = broadcast_to(won, y.shape)
+    return won if op.relation == "==" else sub(constant(1), won)
+
+
+def _is_constant(y: Node) -> bool:
+    """Whether nothing below depends on an input."""
+    known = (Constant, ArrayConstant, Dimension, Eye, Iota)
+    return all(n.args or isinstance(n.op, known) for n in topological([y]))
+
+
+def _constant_truth(y: Node) -> Node:
+    """A condition between constants, decided with 50 digits."""
+    anchor = Node.of(Constant(sympy.pi, "symbol"))
+    with mpmath.workdps(50):
+        (truth, _) = run([y, anchor], {anchor: +mpmath.pi})
+    return array_constant(np.asarray(truth).astype(np.int64))
+
+
+@in_basis.dispatch
+def logic_in_basis(op: Logic, y: Node, args: Nodes, basis: Basis) -> Any:
+    """And is the product, or is 1 − Π(1 − c), not is 1 − c, xor is a + b − 2ab."""
+    one = constant(1)
+    if op.kind == "and":
+        result = mul(*args)
+    elif op.kind == "or":
+        result = sub(one, mul(*[sub(one, c) for c in args]))
+    elif op.kind == "not":
+        result = sub(one, args[0])
+    else:
+        result = args[0]
+        for c in args[1:]:
+            result = sub(add(result, c), mul(constant(2), result, c))
+    return broadcast_to(result, y.shape)
+
+
+# ---- extremes -----------------------------------------------------------------------------------
+
+
+@in_basis.dispatch
+def extreme_in_basis(op: Extreme, y: Node, args: Nodes, basis: Basis) -> Any:
+    """The elements over the axes, compared one after the other."""
+    (a,) = args
+    rank = len(a.shape)
+    kept = [k for k in range(rank) if k not in op.axes]
+    moved = contract([range(rank)], [*op.axes, *kept], a)
+    count = int(np.prod([a.shape[k] for k in op.axes]))
+    flat = reshape(moved, (count, *(a.shape[k] for k in kept)))
+    parts = [take(flat, 0, k) for k in range(count)]
+    turned = parts if op.kind == "max" else [sub(constant(0), p) for p in parts]
+    best, indicators = largest(turned, basis)
+    whole = stack([broadcast_to(i, parts[0].shape) for i in indicators])
+    split = reshape(whole, (*(a.shape[k] for k in op.axes), *(a.shape[k] for k in kept)))
+    order = [*op.axes, *kept]
+    basis.winners[y] = contract([order], list(range(rank)), split)
+    return best if op.kind == "max" else sub(constant(0), best)
+
+
+def _winner(pair: Nodes, basis: Basis) -> Node | None:
+    """The indicator of ``a == y`` where y is an extreme and a one of what it was taken over."""
+    for a, y in (pair, pair[::-1]):
+        source = y
+        while isinstance(source.op, (Broadcast, Reshape)) and source not in basis.winners:
+            source = source.args[0]
+        found = basis.winners.get(source)
+        if isinstance(found, dict):
+            for arg, indicator in found.items():
+                if arg is a:
+                    return indicator
+        elif found is not None and source.args[0] is a:
+            return found
+    return None

@@ -1,0 +1,238 @@
+"""Runs in random prime fields, as many lanes and as large primes as the bound needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import ceil, log2
+from random import Random
+
+import numpy as np
+
+import symad.verification.residues_linalg  # noqa: F401  (registers the rules)
+from symad.graph import Node
+from symad.verification.bounds import (
+    TARGET,
+    Sampling,
+    add_logs,
+    bits_for,
+    difference,
+    lane_parts,
+    log2_collisions,
+    log2_false_zero,
+)
+from symad.verification.budget import Clock
+from symad.verification.fields import Array, Field
+from symad.verification.growth import Growths
+from symad.verification.primes import SMALL, random_primes
+from symad.verification.relations import relations_for
+from symad.verification.residues import Run
+from symad.verification.signatures import NeedsLevel, Signatures, Unsupported
+
+LANES = 6
+"""Lanes of a first run."""
+
+MOST_LANES = 400
+MOST_REGIONS = 64
+MOST_LEVELS = 3
+MOST_RELATED = 150
+"""More exponents or angles than this are not searched for relations."""
+
+
+@dataclass(frozen=True)
+class PairResult:
+    """What was found about one pair of nodes."""
+
+    equal: Array
+    """Boolean, in the shape of the nodes: equal in every lane in which both are defined."""
+    defined: Array
+    """Boolean: both are defined in some lane."""
+    log2_bound: float
+    """log₂ of the probability that some element called equal is not; 0 if nothing is known."""
+    way: str
+
+    @staticmethod
+    def together(parts: Sequence[PairResult]) -> PairResult:
+        """What holds in all parts; elements undefined in one part count by the others."""
+        equal = np.all([p.equal | ~p.defined for p in parts], axis=0)
+        defined = np.any([p.defined for p in parts], axis=0)
+        return PairResult(equal & defined, defined, add_logs(*[p.log2_bound for p in parts]), parts[0].way)
+
+
+@dataclass(eq=False)
+class Sampler:
+    """Pairs of nodes in the basis, and the ways to compare them."""
+
+    left: tuple[Node, ...]
+    right: tuple[Node, ...]
+    rng: Random
+    clock: Clock
+    odd_roots: tuple[int, ...]
+    root_orders: Mapping[Node, int]
+    integers: Mapping[Node, Array] = field(default_factory=dict)
+    primes: list[int] = field(default_factory=list)
+    _measured: Growths | None = None
+
+    # ---- the ways --------------------------------------------------------------------------------
+
+    def free(self) -> list[PairResult]:
+        """Roots and signs are free random values."""
+        sampling = Sampling(SMALL, LANES, self.odd_roots)
+        while True:
+            signatures = Signatures(self._field(sampling), self.rng)
+            results = self._run(signatures)
+            results, better = self._judge(results, signatures, sampling, "free")
+            if better is None:
+                return results
+            sampling = better
+
+    def exact(self) -> list[PairResult]:
+        """Roots are roots in an extension, signs are ±1 in each region."""
+        sampling, levels = Sampling(SMALL, LANES, self.odd_roots), 1
+        while True:
+            try:
+                runs = list(self._regions(self._field(sampling, levels)))
+            except NeedsLevel:
+                levels += 1
+                if levels > MOST_LEVELS:
+                    raise Unsupported(f"roots are nested deeper than {MOST_LEVELS}") from None
+                continue
+            results = [PairResult.together(column) for column in zip(*(r for _, r in runs), strict=True)]
+            rooted = max((s for s, _ in runs), key=lambda s: len(s.radicands))
+            if sampling.lanes < min(len(rooted.radicands) + 16, MOST_LANES) and rooted.radicands:
+                sampling = replace(sampling, lanes=min(len(rooted.radicands) + 16, MOST_LANES))
+                continue
+            dependent = max(len(s.radicands) - independent_roots(s) for s, _ in runs)
+            sampling = replace(sampling, dependent_roots=dependent)
+            results, better = self._judge(results, rooted, sampling, "exact")
+            if better is None:
+                return results
+            sampling = better
+
+    def related(self) -> list[PairResult]:
+        """Relations between exponents and between angles are found, in lanes of one prime."""
+        probe = Signatures(self._field(Sampling(SMALL, 3, self.odd_roots)), self.rng)
+        self._run(probe)
+        count = max(len(probe.kinds[k].values) for k in ("exp", "rotation") if k in probe.kinds)
+        if count > MOST_RELATED:
+            raise Unsupported(f"{count} exponents or angles are too many to search for relations")
+        sampling = Sampling(128, count + 8, self.odd_roots, common_prime=True)
+        while True:
+            fields = self._field(sampling)
+            signatures = Signatures(fields, self.rng, relations=relations_for(fields))
+            results = self._run(signatures)
+            results, better = self._judge(results, signatures, sampling, "related")
+            if better is None:
+                return results
+            sampling = better
+
+    # ---- runs ------------------------------------------------------------------------------------
+
+    def _field(self, sampling: Sampling, levels: int = 0) -> Field:
+        count = 1 if sampling.common_prime else sampling.lanes
+        primes = random_primes(self.rng, count, sampling.bits, self.odd_roots)
+        self.primes = primes
+        return Field(tuple(primes * (sampling.lanes // count)), levels)
+
+    def _run(self, signatures: Signatures) -> list[PairResult]:
+        """One evaluation of everything; bounds are filled in later."""
+        run = Run(signatures.field, self.rng, signatures, self.clock, self.root_orders, self.integers)
+        values = run.evaluate(self.left + self.right)
+        half = len(self.left)
+        results = []
+        for k, (a, b) in enumerate(zip(self.left, self.right, strict=True)):
+            usable = ~(run.marks_of(a) | run.marks_of(b))
+            same = signatures.field.is_zero(signatures.field.sub(values[k], values[half + k]))
+            defined = usable.any(axis=0)
+            results.append(PairResult((same | ~usable).all(axis=0) & defined, defined, 0.0, ""))
+        return results
+
+    def _regions(self, fields: Field) -> Iterator[tuple[Signatures, list[PairResult]]]:
+        """A run for each combination of signs, as far as the signs are free."""
+        choices: list[bool] = []
+        for _ in range(MOST_REGIONS):
+            signatures = Signatures(fields, self.rng, exact_roots=True, exact_signs=True, choices=choices)
+            yield signatures, self._run(signatures)
+            while choices and not choices[-1]:
+                choices = choices[:-1]
+            if not choices:
+                return
+            choices = [*choices[:-1], False]
+        raise Unsupported(f"more than {MOST_REGIONS} regions")
+
+    # ---- bounds ----------------------------------------------------------------------------------
+
+    def _judge(
+        self, results: list[PairResult], signatures: Signatures, sampling: Sampling, way: str
+    ) -> tuple[list[PairResult], Sampling | None]:
+        """The results with their bounds, and a larger sampling if that would bring them down."""
+        if not any(r.equal.any() for r in results):
+            return [replace(r, way=way) for r in results], None
+        growths = self._measure(signatures)
+        collisions = log2_collisions(growths, sampling)
+        made, worst = [], (0, 0)
+        for a, b, result in zip(self.left, self.right, results, strict=True):
+            deg, bits = difference(growths.found[a], growths.found[b], growths)
+            once = log2_false_zero(deg, bits, growths, sampling)
+            bound = add_logs(once + log2(max(result.equal.size, 1)), collisions)
+            made.append(replace(result, log2_bound=min(bound, 0.0), way=way))
+            worst = max(worst[0], deg), max(worst[1], bits)
+        if max(r.log2_bound for r in made) <= TARGET:
+            return made, None
+        return made, self._larger(worst, growths, sampling)
+
+    def _measure(self, signatures: Signatures) -> Growths:
+        """The growths of all nodes; larger samplings of the same kind share them."""
+        weight = signatures.relations.weight if signatures.relations is not None else 1
+        growths = Growths(
+            self.root_orders, self.integers, signatures.exact_roots, frozenset(signatures.turned), weight
+        )
+        if self._measured is None or not self._measured.alike(growths):
+            growths.measure(self.left + self.right)
+            self._measured = growths
+        return self._measured
+
+    def _larger(self, worst: tuple[int, int], growths: Growths, sampling: Sampling) -> Sampling | None:
+        """More lanes if one lane says enough, else larger primes; None if that was done already."""
+        arguments = growths.arguments.values()
+        deg = max([worst[0], *(2 * d for _, d, _ in arguments)])
+        bits = max([worst[1], *(2 * b + 1 for _, _, b in arguments)])
+        size = max(int(np.prod(n.shape)) for n in self.left)
+        slack = 26 + log2(max(size, 1)) + 2 * log2(max([1, *(n for n, _, _ in arguments)]))
+        lane = add_logs(*lane_parts(deg, bits, growths, sampling))
+        if sampling.dependent_roots and lane < -8:
+            lane = log2(1 - 2.0**-sampling.dependent_roots + 2.0**lane)
+        lanes = ceil((slack - TARGET) / -lane) if lane < 0 else MOST_LANES + 1
+        if not sampling.common_prime and sampling.lanes < lanes <= MOST_LANES and (lane < -6 or sampling.dependent_roots):
+            return replace(sampling, lanes=lanes)
+        few = sampling.lanes if sampling.common_prime or growths.root_bits else 3
+        needed = bits_for(deg, bits, growths, few, slack, sampling.common_prime)
+        if needed <= sampling.bits or sampling.dependent_roots:
+            return None
+        return replace(sampling, bits=needed, lanes=few)
+
+
+def independent_roots(signatures: Signatures) -> int:
+    """How many exact square roots are certainly independent of the others.
+
+    If a product of radicands u_i were a square in the field that the roots of lower levels generate, the
+    product of their quadratic characters would be 1 at every point. So radicands of one level whose
+    characters, over the lanes, have full rank over F_2 are independent modulo squares; each then doubles
+    the field, and all choices of their signs are conjugate.
+    """
+    rows: dict[int, list[int]] = {}
+    for level, column in signatures.radicands:
+        squares = signatures.field.is_square(column, level)
+        rows.setdefault(level, []).append(sum(1 << k for k, square in enumerate(squares.tolist()) if not square))
+    return sum(_rank(vectors) for vectors in rows.values())
+
+
+def _rank(vectors: list[int]) -> int:
+    """The rank over F_2 of vectors given as bits."""
+    pivots: list[int] = []
+    for vector in vectors:
+        for pivot in pivots:
+            vector = min(vector, vector ^ pivot)
+        if vector:
+            pivots.append(vector)
+    return len(pivots)

@@ -1,0 +1,311 @@
+"""Random values for functions: equal arguments give equal values, others independent ones.
+
+An atom such as exp(m), log(m), sign(m) or gamma(m) is identified by the value of m in all lanes
+together (Gonnet 1984, "Determining equivalence of expressions in random polynomial time", signatures
+of transcendental functions). Each new argument gets a fresh random value; −m gets the value that
+follows from it: exp(−m) = 1/exp(m), sign(−m) = −sign(m).
+
+Roots are free random values too, or, where they are asked to be *exact*, true roots in an extension of
+the field with a random sign. Signs are free, or exactly ±1 as chosen for one region of the inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from symad.errors import SymadError
+from symad.verification.fields import Array, Field
+from symad.verification.relations import Relations, reconstruct, rotation_by
+
+
+class Unsupported(SymadError):
+    """A graph holds something that cannot be evaluated in a prime field; says what."""
+
+
+class NeedsLevel(SymadError):
+    """A root has no value in this extension of the field; a larger one has it."""
+
+
+@dataclass(eq=False)
+class Atoms:
+    """The arguments met so far of one kind of function, and the random values they got."""
+
+    index: dict[Hashable, tuple[int, int]] = field(default_factory=dict)
+    values: list[tuple[Array, ...]] = field(default_factory=list)
+
+
+Fresh = Callable[[Array], "list[tuple[Array, ...]]"]
+"""From new arguments (T, n) their values: for each a tuple of arrays (T, *tail)."""
+
+
+@dataclass(eq=False)
+class Signatures:
+    """The functions of one run."""
+
+    field: Field
+    rng: Random
+    exact_roots: bool = False
+    exact_signs: bool = False
+    kinds: dict[Hashable, Atoms] = field(default_factory=dict)
+    radicands: list[tuple[int, Array]] = field(default_factory=list)
+    """Of each exact square root the level of its radicand, and the radicand (T, *tail)."""
+    turned: set[Hashable] = field(default_factory=set)
+    """The kinds of which both m and −m occurred."""
+    choices: list[bool] = field(default_factory=list)
+    """Of exact signs, in the order they come, whether they are +; those beyond the list become +."""
+    chosen: list[Array] = field(default_factory=list)
+    """The arguments of the exact signs that were free to choose."""
+    relations: Relations | None = None
+    """Where it is given, exponents and angles that are rational combinations of others are found."""
+
+    # ---- identifying arguments -------------------------------------------------------------------
+
+    def look_up(self, kind: Hashable, arguments: Sequence[Array], fresh: Fresh, odd: bool) -> tuple[Any, Array]:
+        """For each element the values of its atom, and −1 where it is the negative of the atom.
+
+        ``arguments`` are arrays (T, *s, *tail) of one shape s; the values come as a tuple of arrays of
+        that shape, the orientations as an array (N,).
+        """
+        atoms = self.kinds.setdefault(kind, Atoms())
+        flat = np.concatenate([self._rows(a) for a in arguments], axis=1)
+        keys = _keys(flat)
+        new = list(dict.fromkeys(k for k in range(len(keys)) if keys[k] not in atoms.index))
+        if new:
+            self._enter(atoms, arguments, keys, new, fresh, odd)
+        found = [atoms.index[key] for key in keys]
+        shape = arguments[0].shape
+        parts = len(atoms.values[found[0][0]]) if found else 1
+        values = tuple(
+            np.stack([atoms.values[k][part] for k, _ in found], axis=1).reshape(shape)
+            if found
+            else np.zeros(shape, dtype=self.field.dtype)
+            for part in range(parts)
+        )
+        turns = np.array([turn for _, turn in found], dtype=np.int64)
+        if odd and np.any(turns < 0):
+            self.turned.add(kind)
+        return values, turns
+
+    def _enter(
+        self, atoms: Atoms, arguments: Sequence[Array], keys: list[Any], new: list[int], fresh: Fresh, odd: bool
+    ) -> None:
+        """Give values to new arguments, and enter their negatives with them."""
+        first: dict[Any, int] = {}
+        opposite = _keys(np.concatenate([self._rows(self.field.neg(a)) for a in arguments], axis=1)) if odd else []
+        for k in new:
+            if keys[k] not in atoms.index and keys[k] not in first:
+                if odd and opposite[k] in first:
+                    continue
+                first[keys[k]] = k
+        chosen = list(first.values())
+        columns = [a.reshape(self.field.lanes, -1, *self.field.tail)[:, chosen] for a in arguments]
+        for k, values in zip(chosen, fresh(columns[0]), strict=True):
+            atoms.index[keys[k]] = (len(atoms.values), 1)
+            if odd and opposite[k] != keys[k]:
+                atoms.index[opposite[k]] = (len(atoms.values), -1)
+            atoms.values.append(values)
+
+    def _rows(self, a: Array) -> Array:
+        """One row of residues for each element: (N, T·tail)."""
+        width = int(np.prod(self.field.tail))
+        flat = a.reshape(self.field.lanes, -1, width).transpose(1, 0, 2)
+        return flat.reshape(flat.shape[0], -1)
+
+    def turn(self, values: Array, turns: Array) -> Array:
+        """The values, negated where the argument was the negative of the atom."""
+        if not np.any(turns < 0):
+            return values
+        where = self._spread(turns < 0, values)
+        return np.where(where, self.field.neg(values), values)
+
+    def _spread(self, flags: Array, values: Array) -> Array:
+        """Flags of elements (N,) with the axes of values (T, *s, *tail)."""
+        inner = values.shape[1 : values.ndim - len(self.field.tail)]
+        return flags.reshape((1, *inner) + (1,) * len(self.field.tail))
+
+    # ---- random values ---------------------------------------------------------------------------
+
+    def nonzero(self, count: int) -> Array:
+        """Random residues other than 0: (T, count, *tail)."""
+        return self.field.random(self.rng, (count,), low=1)
+
+    def opaque(self, kind: Hashable, arguments: Sequence[Array], odd: bool = False) -> Array:
+        """A function without relations, except f(−x) = −f(x) for odd ones."""
+
+        def fresh(a: Array) -> list[tuple[Array, ...]]:
+            values = self.nonzero(a.shape[1])
+            if odd:
+                values = np.where(self._zero_columns(a, values), 0, values).astype(self.field.dtype)
+            return [(values[:, k],) for k in range(a.shape[1])]
+
+        (values,), turns = self.look_up(kind, arguments, fresh, odd)
+        return self.turn(values, turns)
+
+    def opaque_array(self, kind: Hashable, arguments: Sequence[Array], shape: Sequence[int]) -> Array:
+        """An array that is a function of whole arrays, without relations."""
+        atoms = self.kinds.setdefault(kind, Atoms())
+        key = tuple(_keys(a.reshape(1, -1))[0] for a in arguments)
+        if key not in atoms.index:
+            atoms.index[key] = (len(atoms.values), 1)
+            atoms.values.append((self.nonzero(int(np.prod(shape))),))
+        (values,) = atoms.values[atoms.index[key][0]]
+        return values.reshape((self.field.lanes, *shape, *self.field.tail))
+
+    def _zero_columns(self, a: Array, values: Array) -> Array:
+        """Where an argument (T, n) is 0 in every lane, with the axes of values."""
+        zero = self.field.is_zero(a).all(axis=0)
+        return zero.reshape((1, -1) + (1,) * (values.ndim - 2))
+
+    def exponential(self, a: Array) -> Array:
+        """exp, with exp(0) = 1 and exp(−a) exp(a) = 1."""
+
+        def fresh(column: Array) -> list[tuple[Array, ...]]:
+            if self.relations is not None:
+                return self.relations.exponentials(column, self.nonzero(column.shape[1]))
+            values = self.nonzero(column.shape[1])
+            one = self.field.unit(values.ndim)
+            values = np.where(self._zero_columns(column, values), one, values)
+            over, _ = self.field.inverse(values)
+            return [(values[:, k], over[:, k]) for k in range(values.shape[1])]
+
+        (values, over), turns = self.look_up("exp", [a], fresh, True)
+        return np.where(self._spread(turns < 0, values), over, values) if np.any(turns < 0) else values
+
+    def rotation(self, a: Array) -> tuple[Array, Array]:
+        """(cos, sin) by a random t: (1 − t²)/(1 + t²) and 2t/(1 + t²); t = 0 for the angle 0."""
+
+        def fresh(column: Array) -> list[tuple[Array, ...]]:
+            t = self.nonzero(column.shape[1])
+            if self.relations is not None:
+                return self.relations.rotations(column, rotation_by(self.field, t))
+            t = np.where(self._zero_columns(column, t), 0, t).astype(self.field.dtype)
+            cosine, sine = rotation_by(self.field, t)
+            return [(cosine[:, k], sine[:, k]) for k in range(t.shape[1])]
+
+        (cosine, sine), turns = self.look_up("rotation", [a], fresh, True)
+        return cosine, self.turn(sine, turns)
+
+    def logarithm(self, a: Array) -> Array:
+        """log, with log 1 = 0."""
+        values = self.opaque("log", [a])
+        unit = self.field.unit(a.ndim)
+        ones = self.field.is_zero(self.field.sub(a, np.broadcast_to(unit, a.shape))).all(axis=0)
+        if not ones.any():
+            return values
+        return np.where(self._spread(ones.ravel(), values), 0, values).astype(self.field.dtype)
+
+    # ---- signs -----------------------------------------------------------------------------------
+
+    def sign(self, a: Array) -> Array:
+        """sign: 0 at 0, known for constants, and otherwise free, or ±1 as chosen."""
+
+        def fresh(column: Array) -> list[tuple[Array, ...]]:
+            return [(self._fresh_sign(column[:, k]),) for k in range(column.shape[1])]
+
+        (values,), turns = self.look_up("sign", [a], fresh, True)
+        return self.turn(values, turns)
+
+    def _fresh_sign(self, column: Array) -> Array:
+        if self.field.is_zero(column).all():
+            return np.zeros_like(column)
+        known = self.small_rational(column)
+        if known is not None:
+            return self.field.constant(1 if known > 0 else -1)
+        if not self.exact_signs:
+            return self.nonzero(1)[:, 0]
+        positive = self._implied_sign(column)
+        if positive is None:
+            if len(self.chosen) == len(self.choices):
+                self.choices.append(True)
+            positive = self.choices[len(self.chosen)]
+            self.chosen.append(column)
+        return self.field.constant(1 if positive else -1)
+
+    def _implied_sign(self, column: Array) -> bool | None:
+        """The sign that another one implies, if one does: x > 0 implies x + 1 > 0."""
+        for other, known in zip(self.chosen, self.choices, strict=False):
+            for positive, against in ((known, other), (not known, self.field.neg(other))):
+                gap = self.small_rational(self.field.sub(column, against))
+                if gap is not None and (gap > 0) is positive:  # column = against + gap
+                    return positive
+        return None
+
+    def small_rational(self, column: Array) -> Fraction | None:
+        """The rational n/d with |n|, d ≤ 2¹⁰ that a value (T, *tail) is in every lane, if there is one."""
+        base = column if not self.field.levels else column[..., 0]
+        if self.field.levels and np.any(column[..., 1:]):
+            return None
+        first = reconstruct(int(base[0]), self.field.primes[0])
+        if first is None:
+            return None
+        for residue, p in zip(base.tolist(), self.field.primes, strict=True):
+            if (first.numerator - residue * first.denominator) % p:
+                return None
+        return first
+
+    # ---- roots -----------------------------------------------------------------------------------
+
+    def root(self, a: Array, order: int) -> Array:
+        """a^(1/order)."""
+        if order == 1:
+            return a
+        if not self.exact_roots:
+            return self._free_root(a, order)
+        odd = order
+        while odd % 2 == 0:
+            odd //= 2
+        if odd > 1:
+            if self.field.level_of(a):
+                raise Unsupported("an odd root of an expression with square roots")
+            a = self.field.odd_root(a, odd)
+        while order % 2 == 0:
+            a = self._square_root(a)
+            order //= 2
+        return a
+
+    def _free_root(self, a: Array, order: int) -> Array:
+        def fresh(column: Array) -> list[tuple[Array, ...]]:
+            values = self.nonzero(column.shape[1])
+            values = np.where(self._zero_columns(column, values), 0, values).astype(self.field.dtype)
+            return [(values[:, k],) for k in range(values.shape[1])]
+
+        (values,), _ = self.look_up(("root", order), [a], fresh, False)
+        return values
+
+    def enter_root(self, a: Array, order: int, roots: Array) -> None:
+        """Say that ``roots`` are the roots of the values ``a``, arrays (T, *s)."""
+        atoms = self.kinds.setdefault(("root", order), Atoms())
+        columns = roots.reshape(self.field.lanes, -1, *self.field.tail)
+        for k, key in enumerate(_keys(self._rows(a))):
+            atoms.index[key] = (len(atoms.values), 1)
+            atoms.values.append((columns[:, k],))
+
+    def _square_root(self, a: Array) -> Array:
+        def fresh(column: Array) -> list[tuple[Array, ...]]:
+            roots, missing = self.field.square_root(column)
+            if missing.any():
+                raise NeedsLevel("a root of a root")
+            made = []
+            for k in range(column.shape[1]):
+                self.radicands.append((self.field.level_of(column[:, k]), column[:, k]))
+                flip = np.array([self.rng.random() < 0.5 for _ in self.field.primes])
+                flip = flip.reshape((-1,) + (1,) * len(self.field.tail))
+                made.append((np.where(flip, self.field.neg(roots[:, k]), roots[:, k]),))
+            return made
+
+        (values,), _ = self.look_up("square root", [a], fresh, False)
+        return values
+
+
+def _keys(rows: Array) -> list[Any]:
+    """A hashable key for each row."""
+    if rows.dtype == object:
+        return [tuple(row) for row in rows.tolist()]
+    data, width = np.ascontiguousarray(rows).tobytes(), rows.shape[1] * rows.itemsize
+    return [data[k * width : (k + 1) * width] for k in range(len(rows))]

@@ -1,0 +1,210 @@
+"""Taking nodes apart: into sums of rational multiples, and into products of rational powers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from math import gcd, lcm
+
+import sympy
+
+from symad.graph import Node
+from symad.ops.arithmetic import Add, Mul, Pow, add, mul, signed_product
+from symad.ops.contraction import Einsum
+from symad.ops.elementwise import Apply, apply
+from symad.ops.shaping import Broadcast, Reshape
+from symad.ops.sources import constant, constant_value, is_exact
+
+Terms = list[tuple[Fraction, Node]]
+
+MOST = 64
+"""More terms or factors than this are left together."""
+
+
+def moves_elements(node: Node) -> bool:
+    """Whether a node only repeats or rearranges all elements of its one argument."""
+    if isinstance(node.op, (Broadcast, Reshape)):
+        return True
+    if isinstance(node.op, Einsum) and len(node.op.inputs) == 1:
+        labels = node.op.inputs[0]
+        return sorted(labels) == sorted(node.op.output) and len(set(labels)) == len(labels)
+    return False
+
+
+def number(node: Node) -> Fraction | None:
+    """The exact value of a rational or floating-point constant."""
+    value = constant_value(node)
+    if is_exact(value) or (isinstance(value, float) and value - value == 0):
+        return Fraction(value)
+    return None
+
+
+def linear_terms(node: Node) -> Terms:
+    """node = Σ c·m: signed sums, rational multiples, and moved ones, taken apart; m may be 1."""
+    found: Terms = []
+    todo: Terms = [(Fraction(1), node)]
+    while todo:
+        c, n = todo.pop()
+        value = number(n)
+        if value is not None:
+            found.append((c * value, constant(1)))
+            continue
+        parts = _summands(n) if len(found) + len(todo) < MOST else None
+        if parts is None:
+            found.append((c, n))
+        else:
+            todo.extend((c * scale, part) for scale, part in reversed(parts))
+    return merged(found)
+
+
+def _summands(n: Node) -> Terms | None:
+    """One step of taking a sum or a multiple apart; None where it is an atom."""
+    if isinstance(n.op, Add):
+        return [(Fraction(s), a) for s, a in zip(n.op.signs, n.args, strict=True)]
+    if isinstance(n.op, Mul):
+        return _multiple(n) or _distributed(n)
+    if isinstance(n.op, Pow) and number(n.args[1]) == 2 and _is_short_sum(n.args[0]):
+        base = n.args[0]
+        return [(Fraction(s), mul(a, base)) for s, a in zip(base.op.signs, base.args, strict=True)]
+    if moves_elements(n):
+        inner = _summands(n.args[0]) if isinstance(n.args[0].op, (Add, Mul)) else None
+        if inner is not None:
+            return [(c, Node.of(n.op, (m,)) if m.shape else m) for c, m in inner]
+    return None
+
+
+def _is_short_sum(n: Node) -> bool:
+    """Scalar sums are multiplied out; for arrays that would cost more than it helps."""
+    return isinstance(n.op, Add) and not n.shape and len(n.args) <= 4
+
+
+def _distributed(n: Node) -> Terms | None:
+    """A scalar product of a short sum as a sum of products; None if no factor is one."""
+    factors = list(zip(n.op.powers, n.args, strict=True))  # type: ignore[attr-defined]
+    for k, (p, arg) in enumerate(factors):
+        if p == 1 and _is_short_sum(arg) and not n.shape:
+            rest = factors[:k] + factors[k + 1 :]
+            signs = arg.op.signs  # type: ignore[attr-defined]
+            return [
+                (Fraction(s), signed_product([*rest, (1, a)]))
+                for s, a in zip(signs, arg.args, strict=True)
+            ]
+    return None
+
+
+def _multiple(n: Node) -> Terms | None:
+    """A product as a rational multiple of the rest; None if it has no rational factor."""
+    scale = Fraction(1)
+    rest: list[tuple[int, Node]] = []
+    for p, arg in zip(n.op.powers, n.args, strict=True):  # type: ignore[attr-defined]
+        value = number(arg)
+        if value:
+            scale *= value**p
+        else:
+            rest.append((p, arg))
+    if len(rest) == len(n.args):
+        return None
+    if [p for p, _ in rest] == [1]:
+        return [(scale, rest[0][1])]
+    if not rest:
+        return [(scale, constant(1))]
+    return [(scale, Node.of(Mul(tuple(p for p, _ in rest)), tuple(a for _, a in rest)))]
+
+
+def merged(terms: Iterable[tuple[Fraction, Node]]) -> Terms:
+    """Terms of one node added up, in order of first appearance; zeros left out."""
+    total: dict[Node, Fraction] = {}
+    for c, n in terms:
+        total[n] = total.get(n, Fraction(0)) + c
+    return [(c, n) for n, c in total.items() if c]
+
+
+def power_factors(node: Node, sign: Callable[[Node], int]) -> Terms:
+    """node = Π b^e over rational e, where node is positive: all b are positive there.
+
+    A product is split only if at most one factor may be negative; b^e for even e becomes |b|^e, where
+    |b| = sign(b)·b.
+    """
+    found: Terms = []
+    todo: Terms = [(Fraction(1), node)]
+    while todo:
+        e, n = todo.pop()
+        parts = _factors(n, sign) if len(found) + len(todo) < MOST else None
+        if parts is None:
+            found.append((e, n))
+        else:
+            todo.extend((e * exponent, part) for exponent, part in reversed(parts))
+    return merged((e, b) for e, b in found if constant_value(b) != 1)
+
+
+def _factors(n: Node, sign: Callable[[Node], int]) -> Terms | None:
+    value = number(n)
+    if value is not None:
+        return _prime_factors(value)
+    if isinstance(n.op, Mul):
+        if _is_absolute(n) or sum(sign(a) != 1 for a in n.args) > 1 or len(n.args) == 1 and n.op.powers == (1,):
+            return None
+        return [(Fraction(p), a) for p, a in zip(n.op.powers, n.args, strict=True)]
+    if isinstance(n.op, Add):
+        return _content(n)
+    if isinstance(n.op, Pow):
+        exponent = number(n.args[1])
+        if exponent is not None and (sign(n.args[0]) == 1 or exponent.denominator > 1):
+            return [(exponent, n.args[0])] if exponent.numerator != 1 else None
+        if exponent is not None and exponent.denominator == 1 and exponent % 2 == 0:
+            return [(exponent, absolute(n.args[0]))]
+    return None
+
+
+def _content(n: Node) -> Terms | None:
+    """A sum as its positive rational content times the rest; None where that is 1."""
+    terms = [(s * c, m) for s, a in zip(n.op.signs, n.args, strict=True) for c, m in _one_multiple(a)]  # type: ignore[attr-defined]
+    numerators = gcd(*[c.numerator for c, _ in terms])
+    content = Fraction(numerators, lcm(*[c.denominator for c, _ in terms]))
+    if content == 1 or max(content.numerator, content.denominator) > 1 << 62:
+        return None
+    rest = add(*[mul(constant(c / content), m) for c, m in terms])
+    return [(Fraction(1), constant(content)), (Fraction(1), rest)] if rest.shape == n.shape else None
+
+
+def _one_multiple(a: Node) -> Terms:
+    value = number(a)
+    if value is not None:
+        return [(value, constant(1))]
+    return (_multiple(a) if isinstance(a.op, Mul) else None) or [(Fraction(1), a)]
+
+
+def _prime_factors(value: Fraction) -> Terms | None:
+    """The factorisation of a positive rational; None for primes, 1 and what is too large."""
+    if value <= 0 or max(value.numerator, value.denominator) > 1 << 62:
+        return None
+    primes: dict[int, int] = sympy.factorint(value.numerator)
+    for p, e in sympy.factorint(value.denominator).items():
+        primes[p] = primes.get(p, 0) - e
+    if value == 1 or (len(primes) == 1 and value in primes):
+        return None
+    return [(Fraction(e), constant(int(p))) for p, e in sorted(primes.items())]
+
+
+def absolute(b: Node) -> Node:
+    """sign(b)·b."""
+    return mul(apply(sympy.sign, b), b)
+
+
+def _is_absolute(n: Node) -> bool:
+    """Whether a product is sign(b)·b."""
+    heads = [a.args[0] for a in n.args if isinstance(a.op, Apply) and a.op.head is sympy.sign]
+    return len(n.args) == 2 and len(heads) == 1 and heads[0] in n.args
+
+
+def through(node: Node, function: Callable[[Node], Node]) -> Node:
+    """An elementwise function of moved elements: the function first, then the move."""
+    moves = []
+    while moves_elements(node):
+        moves.append(node)
+        node = node.args[0]
+    result = function(node)
+    for move in reversed(moves):
+        if result.shape == move.args[0].shape:  # a constant without axes is not moved
+            result = Node.of(move.op, (result,))
+    return result
