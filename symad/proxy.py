@@ -7,26 +7,31 @@ asking for one (a branch, ``float``, an index into a list) is an error that says
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextvars import ContextVar
-from dataclasses import dataclass, field
-from fractions import Fraction
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NoReturn
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import sympy
 
-from symad.dims import Shape, broadcast_shapes, format_shape, size
+from symad.dims import Shape, format_shape, size
 from symad.errors import TraceError
-from symad.graph import Node, Op
+from symad.graph import Node
 from symad.ops.arithmetic import add, div, mul, neg, power, sub
-from symad.ops.contraction import Einsum, contract, matmul
+from symad.ops.contraction import contract
 from symad.ops.elementwise import apply
-from symad.ops.selection import Condition, compare, indicator, logic
-from symad.ops.shaping import ScatterAdd, ShapingOp, broadcast_to, stack, take
-from symad.ops.sources import ArrayConstant, Constant, array_constant, constant
+from symad.ops.selection import compare, logic
+from symad.ops.shaping import take
+from symad.wrapped import (
+    Traced,
+    Wrapped,
+    as_node,
+    broadcast,
+    convertible,
+    is_condition,
+    matrix_product,
+    number,
+)
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 """NumPy's functions on proxies; `symad.tracing.numpy_functions` fills it."""
@@ -34,32 +39,20 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 UFUNCS: dict[Any, Callable[..., Any]] = {}
 """NumPy's and SciPy's ufuncs on nodes; `symad.tracing.numpy_ufuncs` fills it."""
 
-METHODS = ["sum", "prod", "mean", "var", "std", "max", "min", "dot", "reshape", "ravel", "transpose", "swapaxes", "squeeze", "clip", "cumsum", "cumprod", "trace", "diagonal", "repeat", "take", "all", "any"]
+METHODS = frozenset(
+    (
+        *("sum", "prod", "mean", "var", "std", "max", "min", "all", "any", "cumsum", "cumprod"),
+        *("dot", "trace", "diagonal", "clip", "take", "repeat"),
+        *("reshape", "ravel", "transpose", "swapaxes", "squeeze"),
+    )
+)
 """Array methods that are the NumPy functions of the same names."""
 
 
-@dataclass(frozen=True)
-class Session:
-    """One traced call: the dimension symbols and the nodes of the SymPy symbols that are inputs."""
-
-    dims: frozenset[Any] = frozenset()
-    symbols: dict[Any, Node] = field(default_factory=dict)
-
-
-SESSION: ContextVar[Session] = ContextVar("symad session", default=Session())  # noqa: B039
-
-
-class Traced(sympy.Dummy):
-    """A scalar proxy inside a SymPy expression; tracing the expression finds the node again."""
-
-    __slots__ = ("node",)
-    node: Node
-
-
-class Proxy:
+class Proxy(Wrapped):
     """A value of the graph being traced, with the face of a NumPy array."""
 
-    __slots__ = ("_node",)
+    __slots__ = ()
     __array_priority__ = 1000.0
     _op_priority = 1000.0  # SymPy's operators leave the operation to ours
     __hash__ = None  # type: ignore[assignment]
@@ -203,7 +196,7 @@ class Proxy:
         return Proxy(apply(sympy.Abs, number(self)))
 
     def __invert__(self) -> Proxy:
-        return Proxy(logic("not", condition(self)))
+        return truth("not", self)
 
     def __divmod__(self, other: Any) -> Any:
         return elementwise(floor_divide, self, other), elementwise(remainder, self, other)
@@ -278,7 +271,7 @@ def _logical(kind: str) -> Any:
     """One of ``& | ^`` on conditions."""
 
     def operator(self: Proxy, other: Any) -> Proxy:
-        return Proxy(logic(kind, *broadcast(condition(self), condition(other))))
+        return truth(kind, self, other)
 
     return operator
 
@@ -312,150 +305,22 @@ for _name in ("and", "or", "xor"):
     setattr(Proxy, f"__r{_name}__", _logical(_name))
 
 
-# ---- values to nodes ----------------------------------------------------------------------------
-
-
-_CONVERTIBLE = (
-    Proxy, int, float, Fraction, np.generic, np.ndarray, sympy.Basic, sympy.MatrixBase, list, tuple, Node,
-)  # fmt: skip
-
-
-def convertible(value: Any) -> bool:
-    """Whether a value can stand in an operation with a proxy."""
-    return isinstance(value, _CONVERTIBLE)
-
-
-def as_node(value: Any) -> Node:
-    """The node of a proxy, number, array, nested list, or SymPy expression.
+def truth(kind: str, *values: Any) -> Proxy:
+    """``& | ^ ~`` of conditions.
 
     Raises:
-        TraceError: the value is none of these, or a SymPy symbol in it is no input.
+        TraceError: a value is a number; these operators have no meaning on real numbers.
     """
-    if isinstance(value, Proxy):
-        return value._node
-    if isinstance(value, Node):
-        return value
-    if isinstance(value, (int, float, np.generic)):
-        return constant(value.item() if isinstance(value, np.generic) else value)
-    if isinstance(value, np.ndarray):
-        if value.dtype != object:
-            return array_constant(value)
-        return _stacked(value.tolist()) if value.ndim else as_node(value[()])
-    if isinstance(value, (list, tuple)):
-        return _stacked(value)
-    if isinstance(value, (sympy.Basic, sympy.MatrixBase)):
-        return _from_sympy(value)
-    return constant(value)
-
-
-def _stacked(values: Iterable[Any]) -> Node:
-    """Nested lists as an array; constant ones become one constant."""
-    nodes = alike(values)
-    if not nodes:
-        return array_constant(np.zeros(0))
-    if all(isinstance(n.op, (Constant, ArrayConstant)) for n in nodes):
-        return array_constant(np.array([_constant_array(n) for n in nodes]))
-    return stack(nodes)
-
-
-def _constant_array(node: Node) -> Any:
-    if isinstance(node.op, ArrayConstant):
-        return node.op.array
-    value = node.op.value  # type: ignore[attr-defined]
-    return value if isinstance(value, (bool, int)) else float(value)
-
-
-def _from_sympy(expression: Any) -> Node:
-    if isinstance(expression, sympy.Number):
-        return constant(expression)
-    from symad.tracing.functions import trace_inside
-
-    return trace_inside(expression)
-
-
-_KINDS: dict[type[Op], str] = {}
-_SHAPED: WeakKeyDictionary[Node, bool] = WeakKeyDictionary()
-
-
-def _kind(op_class: type[Op]) -> str:
-    """How an op says whether its elements are truth values."""
-    if issubclass(op_class, ScatterAdd):
-        return "number"
-    kinds = {
-        ShapingOp: "moved",
-        Einsum: "moved",
-        Condition: "condition",
-        Constant: "constant",
-        ArrayConstant: "array",
-    }
-    return next((name for base, name in kinds.items() if issubclass(op_class, base)), "number")
-
-
-def is_condition(node: Node) -> bool:
-    """Whether a node's elements are true or false; moved elements are what they were before."""
-    path: list[Node] = []
-    known: bool | None = None
-    while known is None:
-        op: Any = node.op
-        kind = _KINDS.get(type(op)) or _KINDS.setdefault(type(op), _kind(type(op)))
-        if kind == "moved":
-            known = _SHAPED.get(node)
-            path.append(node)
-            node = node.args[0]
-        elif kind == "constant":
-            known = isinstance(op.value, bool)
-        elif kind == "array":
-            known = np.dtype(op.dtype) == bool
-        else:
-            known = kind == "condition"
-    for moved in path:
-        _SHAPED[moved] = known
-    return known
-
-
-def number(value: Any) -> Node:
-    """A value as a node of numbers: conditions become 1 and 0."""
-    node = as_node(value)
-    if not is_condition(node):
-        return node
-    if isinstance(node.op, Constant):
-        return constant(int(node.op.value))
-    if isinstance(node.op, ArrayConstant):
-        return array_constant(node.op.array.astype(np.int64))
-    return indicator(node)
-
-
-def condition(value: Any) -> Node:
-    """A value as a node of truth values: a number is true where it is not 0."""
-    node = as_node(value)
-    return node if is_condition(node) else compare("!=", node, constant(0))
-
-
-def alike(values: Iterable[Any]) -> list[Node]:
-    """Values as nodes of one kind: conditions if all are, numbers otherwise."""
     nodes = [as_node(v) for v in values]
-    return nodes if all(map(is_condition, nodes)) else [number(n) for n in nodes]
-
-
-def broadcast(*nodes: Node) -> tuple[Node, ...]:
-    """The nodes under NumPy's broadcasting rules; scalars join arrays as they are."""
-    shapes = {node.shape for node in nodes if node.shape}
-    if len(shapes) < 2:
-        return nodes
-    common = broadcast_shapes(*[node.shape for node in nodes])
-    return tuple(broadcast_to(node, common) if node.shape else node for node in nodes)
+    for node in nodes:
+        if not is_condition(node):
+            raise TraceError(
+                f"the operator {kind!r} (one of & | ^ ~) on a traced number of shape "
+                f"{format_shape(node.shape)}; it is for conditions such as x > 0"
+            )
+    return Proxy(logic(kind, *broadcast(*nodes)))
 
 
 def elementwise(make: Callable[..., Node], *values: Any) -> Proxy:
     """An elementwise maker applied to values that broadcast together."""
     return Proxy(make(*broadcast(*map(number, values))))
-
-
-def matrix_product(a: Any, b: Any) -> Node:
-    """NumPy's ``a @ b``; stacks of matrices broadcast."""
-    left, right = number(a), number(b)
-    if len(left.shape) > 2 and len(right.shape) > 2 and left.shape[:-2] != right.shape[:-2]:
-        lead = broadcast_shapes(left.shape[:-2], right.shape[:-2])
-        left = broadcast_to(left, (*lead, *left.shape[-2:]))
-        right = broadcast_to(right, (*lead, *right.shape[-2:]))
-    return matmul(left, right)

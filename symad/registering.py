@@ -11,9 +11,10 @@ from sympy.core.function import ArgumentIndexError
 from symad.errors import DerivativeError, TraceError
 from symad.graph import Node
 from symad.ops.elementwise import SLOPES
-from symad.proxy import Proxy, number
+from symad.proxy import Proxy
 from symad.questions import Nodes, Tangent
 from symad.values import IMPLEMENTATIONS, MPMATH_SPECIAL, mpmath_function, numpy_function
+from symad.wrapped import number
 
 
 def register_function(

@@ -16,7 +16,8 @@ from symad.dims import as_shape, dim_symbols
 from symad.errors import TraceError
 from symad.graph import DictOf, Graph, Node, Structure, TupleOf
 from symad.ops.sources import input_node
-from symad.proxy import SESSION, Proxy, Session, Traced, as_node
+from symad.proxy import Proxy
+from symad.questions import Nodes
 from symad.selecting import symbol_like
 from symad.tracing import (  # noqa: F401
     numpy_joining,
@@ -28,7 +29,8 @@ from symad.tracing import (  # noqa: F401
 )
 from symad.tracing.heads import apply_head
 from symad.tracing.inputs import as_input_symbol, find_inputs
-from symad.tracing.walk import Tracer
+from symad.tracing.walk import Tracer, lift, operands
+from symad.wrapped import SESSION, Session, Traced, as_node
 
 
 def trace_function(f: Callable[..., Any], inputs: Sequence[Any] | None) -> Graph:
@@ -188,6 +190,18 @@ def trace_inside(expression: Any) -> Node:
     return Tracer(
         session.dims, {s: session.symbols[s].shape for s in symbols if s in session.symbols}
     ).trace(expression)
+
+
+@operands.register(Traced)
+def traced_operands(expression: Traced, tracer: Tracer) -> tuple[Any, ...]:
+    """None: it is a node already."""
+    return ()
+
+
+@lift.register(Traced)
+def traced_lift(expression: Traced, args: Nodes, tracer: Tracer) -> Node:
+    """The node that the symbol stands for."""
+    return expression.node
 
 
 _depth = 0

@@ -11,9 +11,10 @@ from symad.graph import Node, rebuild
 from symad.ops.elementwise import apply
 from symad.ops.selection import select
 from symad.ops.sources import constant, input_node
-from symad.proxy import Proxy, broadcast, condition, number
+from symad.proxy import Proxy
 from symad.tracing.scalars import application_lift, function_lift
 from symad.tracing.walk import Tracer, lift
+from symad.wrapped import broadcast, condition, number
 
 
 def apply_head(head: Any, args: tuple[Any, ...]) -> Proxy:

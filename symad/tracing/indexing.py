@@ -16,7 +16,7 @@ from symad.ops.contraction import permute
 from symad.ops.selection import compare, select
 from symad.ops.shaping import broadcast_to, element, gather, reshape, slice_axes
 from symad.ops.sources import ArrayConstant, Constant, array_constant, constant, dimension
-from symad.proxy import as_node, is_condition
+from symad.wrapped import as_node, is_condition
 
 
 def getitem(a: Node, key: Any) -> Node:

@@ -14,7 +14,8 @@ import numpy as np
 from symad.errors import ShapeError, TraceError
 from symad.graph import Node
 from symad.ops import shaping
-from symad.proxy import FUNCTIONS, number
+from symad.proxy import FUNCTIONS
+from symad.wrapped import number
 
 UNSUPPORTED = {
     "argmax": "the position of a maximum depends on data; use np.max, or np.where(x == np.max(x), ...)",
@@ -28,6 +29,10 @@ UNSUPPORTED = {
     "histogram": "counts have no derivative",
     "copyto": "traced values never change; use np.where",
 }
+
+
+IGNORED = ("dtype", "like", "casting", "order", "subok", "sparse")
+"""Options that only concern how numbers are stored."""
 
 
 def implements(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -55,16 +60,12 @@ def call_function(function: Any, args: tuple[Any, ...], options: dict[str, Any])
             "write it with the operators, reductions and contractions of NumPy that are",
         )
         raise TraceError(f"{name} is not supported on traced values; {advice}")
-    given = {
-        key: value
-        for key, value in options.items()
-        if value is not None and value is not np._NoValue
-    }
-    for key in ("dtype", "like", "casting", "order", "subok", "sparse"):
-        given.pop(key, None)
     known = answer.__code__.co_varnames[
         : answer.__code__.co_argcount + answer.__code__.co_kwonlyargcount
     ]
+    given = {key: value for key, value in options.items() if value is not np._NoValue}
+    for key in [k for k in given if k not in known and (k in IGNORED or given[k] is None)]:
+        del given[key]
     refused = [key for key in given if key not in known]
     if refused:
         raise TraceError(

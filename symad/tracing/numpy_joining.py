@@ -15,9 +15,10 @@ from symad.ops.contraction import contract, diagonal_matrix
 from symad.ops.selection import compare, select
 from symad.ops.shaping import broadcast_axes, broadcast_to, reshape, slice_axis
 from symad.ops.sources import constant, iota
-from symad.proxy import Proxy, alike, as_node, number
+from symad.proxy import Proxy
 from symad.tracing.numpy_functions import along, implements, normal_axes
 from symad.tracing.numpy_shapes import atleast_1d, atleast_2d
+from symad.wrapped import alike, as_node, number
 
 
 @implements(np.concatenate)

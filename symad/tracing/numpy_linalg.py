@@ -19,8 +19,9 @@ from symad.ops.selection import equal, select
 from symad.ops.shaping import broadcast_to, reshape
 from symad.ops.slogdet import determinant_sign, log_absolute_determinant
 from symad.ops.sources import constant
-from symad.proxy import Proxy, as_node, number
+from symad.proxy import Proxy
 from symad.tracing.numpy_functions import implements, normal_axes
+from symad.wrapped import as_node, number
 
 
 @implements(np.linalg.solve)

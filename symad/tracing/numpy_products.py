@@ -13,11 +13,12 @@ from symad.ops import shaping
 from symad.ops.arithmetic import mul
 from symad.ops.contraction import contract
 from symad.ops.shaping import reshape
-from symad.proxy import Proxy, as_node, broadcast, matrix_product, number
+from symad.proxy import Proxy
 from symad.tracing.contractions import Labeled, contract_all
 from symad.tracing.numpy_functions import implements, normal_axes
 from symad.tracing.numpy_joining import diagonal
 from symad.tracing.numpy_reductions import sum_
+from symad.wrapped import as_node, broadcast, matrix_product, number
 
 
 @implements(np.dot)

@@ -17,8 +17,9 @@ from symad.ops.linalg import Triangle
 from symad.ops.reduction import extreme, product
 from symad.ops.shaping import broadcast_to, reshape, slice_axis
 from symad.ops.sources import constant, dimension
-from symad.proxy import Proxy, broadcast, condition, number
+from symad.proxy import Proxy
 from symad.tracing.numpy_functions import along, implements, normal_axes
+from symad.wrapped import broadcast, condition, number
 
 
 def _reduced(a: Node, y: Node, axes: Sequence[int], keepdims: Any) -> Proxy:

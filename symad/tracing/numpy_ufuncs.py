@@ -21,20 +21,9 @@ from symad.ops.elementwise import apply
 from symad.ops.numeric_names import NUMPY_NAMES
 from symad.ops.selection import compare, logic, select
 from symad.ops.sources import constant
-from symad.proxy import (
-    FUNCTIONS,
-    UFUNCS,
-    Proxy,
-    as_node,
-    broadcast,
-    condition,
-    elementwise,
-    floor_divide,
-    matrix_product,
-    number,
-    remainder,
-)
+from symad.proxy import FUNCTIONS, UFUNCS, Proxy, elementwise, floor_divide, remainder, truth
 from symad.scalar_functions import sigmoid, softplus, xlogy
+from symad.wrapped import as_node, broadcast, condition, matrix_product, number
 
 TWO = constant(2)
 HALF = constant(Fraction(1, 2))
@@ -280,7 +269,7 @@ def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[s
     if name in LOGICAL:
         return Proxy(logic(LOGICAL[name], *broadcast(*map(condition, inputs))))
     if name in BITWISE:
-        return _bitwise(name, inputs)
+        return truth(BITWISE[name], *inputs)
     if name == "matmul":
         return Proxy(matrix_product(*inputs))
     if name == "divmod":
@@ -292,18 +281,6 @@ def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[s
         )
         raise TraceError(f"the function {name} is not supported on traced values; {advice}")
     return elementwise(make, *inputs)
-
-
-def _bitwise(name: str, inputs: tuple[Any, ...]) -> Proxy:
-    """``& | ^ ~``, which are logic on conditions and have no meaning on real numbers."""
-    from symad.proxy import is_condition
-
-    nodes = [as_node(v) for v in inputs]
-    if not all(map(is_condition, nodes)):
-        raise TraceError(
-            f"np.{name} on traced numbers; it is supported on conditions such as x > 0"
-        )
-    return Proxy(logic(BITWISE[name], *broadcast(*nodes)))
 
 
 def choose(condition_value: Any, a: Any, b: Any) -> Proxy:
