@@ -20,9 +20,8 @@ from symad.errors import ShapeError, TraceError
 from symad.ops import softmax as fused
 from symad.ops.shaping import reshape
 from symad.ops.sources import iota
-from symad.proxy import Proxy, number
+from symad.proxy import Proxy
 from symad.registering import register_function
-from symad.scanning import scan
 from symad.scalar_functions import (
     expm1,
     gelu,
@@ -36,6 +35,8 @@ from symad.scalar_functions import (
     stop_gradient,
     xlogy,
 )
+from symad.scanning import scan
+from symad.wrapped import number
 
 __all__ = [
     "arange",

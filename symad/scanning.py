@@ -16,7 +16,8 @@ from symad.errors import ShapeError
 from symad.graph import Node
 from symad.ops.recurrence import scan as scan_nodes
 from symad.ops.shaping import concatenate, reshape, slice_axis
-from symad.proxy import Proxy, number
+from symad.proxy import Proxy
+from symad.wrapped import number
 
 
 def scan(step: Callable[..., Any], initial: Any, inputs: Any) -> Any:
