@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -114,6 +115,8 @@ def constant(value: Any) -> Node:
         return Node.of(Constant(value, "fraction"))
     if isinstance(value, (float, np.floating)):
         number = float(value)
+        if math.isnan(number):
+            number = math.nan  # one object: NaN equals nothing but itself
         return Node.of(Constant(number, f"float {number.hex()}"))
     if isinstance(value, sympy.Basic):
         return _sympy_constant(value)

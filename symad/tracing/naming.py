@@ -56,6 +56,18 @@ def is_array(expression: Any) -> bool:
     )
 
 
+def _holds_array(expression: Any) -> bool:
+    """Whether an expression is an array, or a sum or product with one, such as 2*T."""
+    parts = [expression]
+    while parts:
+        part = parts.pop()
+        if is_array(part):
+            return True
+        if isinstance(part, (sympy.Add, sympy.Mul)):
+            parts.extend(part.args)
+    return False
+
+
 def check_scalars(expression: Any, nodes: Nodes) -> None:
     """SymPy lets scalar functions and powers take matrices; none of them means anything.
 
@@ -65,7 +77,7 @@ def check_scalars(expression: Any, nodes: Nodes) -> None:
     if not any(node.shape for node in nodes):
         return
     for part, node in zip(expression.args, nodes, strict=False):
-        if node.shape:
+        if node.shape and _holds_array(part):
             name = type(expression).__name__
             raise TraceError(
                 f"{describe(expression)} applies {name} to numbers, but {describe(part)} has shape "
