@@ -55,6 +55,8 @@ class ArrayPrinter:
         self.helpers: dict[str, str] = {}
         self.constants: list[str] = []
         self.symbols = {s: self.names.of(s) for s in (*graph.inputs, *sorted(graph.dims, key=str))}
+        self.before: list[str] = []
+        """Statements that the expression being written needs before its own."""
         self._serial = 0
 
     def value_name(self, stem: str = "v") -> str:
@@ -87,8 +89,9 @@ class ArrayPrinter:
         if isinstance(node.op, (Constant, ArrayConstant)):
             self.text[node] = expression
             return []
+        needed, self.before = self.before, []
         self.text[node] = self.value_name()
-        return [f"{self.text[node]} = {expression}"]
+        return [*needed, f"{self.text[node]} = {expression}"]
 
     def dim(self, dim: Dim) -> str:
         """A dimension as Python text."""

@@ -6,7 +6,7 @@ identity, so hashing and comparing cost nothing and a common subexpression never
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from functools import cache
 from threading import RLock
 from typing import Any
@@ -35,6 +35,8 @@ class Interned(type):
         defaults = _defaults(cls)
         if len(args) < len(defaults):
             args += defaults[len(args) :]
+            if MISSING in args:
+                raise TypeError(f"{cls.__name__} takes {len(defaults)} fields; {args} leave some out")
         key = (cls, args)
         with LOCK:
             found = Interned._instances.get(key)

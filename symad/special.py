@@ -79,7 +79,7 @@ def sinc(x: Any) -> Any:
 
 
 def frac(x: Any) -> Any:
-    """X − floor(x)."""
+    """The fractional part x − floor(x)."""
     return x - np.floor(x)
 
 

@@ -31,7 +31,7 @@ from symad.ops.reduction import Extreme, Product
 from symad.ops.selection import Compare, Logic, Select
 from symad.ops.shaping import Broadcast, Concatenate, Gather, Pad, Reshape, ScatterAdd, Slice, Stack
 from symad.ops.sources import ArrayConstant, Constant, Dimension, Eye, Iota, constant_value
-from symad.questions import question
+from symad.questions import definition, question
 
 if TYPE_CHECKING:
     Text = str
@@ -46,8 +46,15 @@ def emit(op: Op, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -
 
 
 @emit.dispatch
-def no_form(op: Op, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
-    raise LoweringError(f"the op {type(op).__name__} has no form for backend {library.name!r}")
+def by_definition(
+    op: Op, library: ArrayLibrary, node: Node, args: Texts, printer: Any
+) -> Text:
+    """An op without a form of its own is written as what it stands for."""
+    stands_for = definition(op, node)
+    if not isinstance(stands_for, Node):
+        raise LoweringError(f"the op {type(op).__name__} has no form for backend {library.name!r}")
+    printer.before.extend(printer.statements((stands_for,)))
+    return str(printer.text[stands_for])
 
 
 # ---- sources -------------------------------------------------------------------------------------

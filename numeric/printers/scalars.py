@@ -12,14 +12,14 @@ from sympy.codegen.numpy_nodes import logaddexp
 
 from symad import special
 from symad.errors import LoweringError
-from symad.graph import Node, Op
+from symad.graph import Node, Op, topological
 from symad.numeric.names import Names
 from symad.ops.arithmetic import Add, Mul, Pow
 from symad.ops.elementwise import Apply
 from symad.ops.numeric_names import NUMPY_NAMES
 from symad.ops.selection import Compare, Logic, Select
 from symad.ops.sources import Constant, constant_value
-from symad.questions import question
+from symad.questions import definition, question
 
 if TYPE_CHECKING:
     Text = str
@@ -296,8 +296,15 @@ def scalar_form(op: Op, node: Node, printer: ScalarPrinter, lines: Lines) -> Any
 
 
 @scalar_form.dispatch
-def no_scalar_form(op: Op, node: Node, printer: ScalarPrinter, lines: Lines) -> Text:
-    raise LoweringError(f"the op {type(op).__name__} has no form in scalar code")
+def by_definition(op: Op, node: Node, printer: ScalarPrinter, lines: Lines) -> Text:
+    """An op without a form of its own is written as what it stands for."""
+    stands_for = definition(op, node)
+    if not isinstance(stands_for, Node):
+        raise LoweringError(f"the op {type(op).__name__} has no form in scalar code")
+    for inner in topological([stands_for]):
+        if inner not in printer.text:
+            lines.extend(statement(inner, printer))
+    return printer.text[stands_for]
 
 
 def _joined(parts: list[str], separator: str, printer: ScalarPrinter, lines: list[str]) -> str:

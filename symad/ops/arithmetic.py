@@ -132,7 +132,7 @@ def add(*terms: Node) -> Node:
 
 
 def sub(a: Node, b: Node) -> Node:
-    """A − b."""
+    """The difference a − b."""
     return signed_sum(((1, a), (-1, b)))
 
 
@@ -200,12 +200,12 @@ def mul(*factors: Node) -> Node:
 
 
 def div(a: Node, b: Node) -> Node:
-    """A / b."""
+    """The quotient a / b."""
     return signed_product(((1, a), (-1, b)))
 
 
 def power(base: Node, exponent: Node) -> Node:
-    """Base ** exponent; negative number exponents become reciprocals."""
+    """The power base ** exponent; negative number exponents become reciprocals."""
     value = constant_value(exponent)
     if is_exact(value) or isinstance(value, float):
         if value == 1:
