@@ -7,6 +7,7 @@ from typing import Any
 
 from symad.conditions import use_conditions
 from symad.graph import ZERO, Graph, Node, Tangent, TupleOf, topological
+from symad.ops.arithmetic import ElementwiseOp
 from symad.ops.selection import select
 from symad.ops.shaping import broadcast_to
 from symad.ops.sources import constant
@@ -39,12 +40,17 @@ def push_along(
         if all(t is ZERO for t in entering):
             continue
         condition = conditions.get(node)
-        if condition is not None and not node.op.linear:
+        if condition is not None and _masks_entering(condition, node):
             entering = tuple(mask(condition, t) for t in entering)
         y_dot = jvp(node.op, node, entering)
         if isinstance(y_dot, Node):
             dots[node] = y_dot
     return dots
+
+
+def _masks_entering(condition: Node, node: Node) -> bool:
+    """Whether a condition on the elements of a node is one on the elements of its arguments too."""
+    return not node.op.linear and (not condition.shape or isinstance(node.op, ElementwiseOp))
 
 
 def mask(condition: Node, tangent: Tangent) -> Tangent:
