@@ -143,6 +143,16 @@ class ArrayPrinter:
         return name
 
 
+def _sum_text(dim: Any, names: dict[Any, str]) -> str:
+    """n - 1 rather than -1 + n: symbols first, negative terms subtracted."""
+    text = ""
+    for term in sorted(dim.args, key=lambda t: (t.is_number, t.could_extract_minus_sign(), str(t))):
+        negative = term.could_extract_minus_sign()
+        part = dim_text(-term if negative else term, names)
+        text += (f" - {part}" if negative else f" + {part}") if text else (f"-{part}" if negative else part)
+    return text
+
+
 def dim_text(dim: Any, names: dict[Any, str]) -> str:
     """An integer expression of dimension symbols as Python text."""
     if isinstance(dim, (int, sympy.Integer)):
@@ -151,7 +161,7 @@ def dim_text(dim: Any, names: dict[Any, str]) -> str:
         return names[dim]
     parts = [dim_text(a, names) for a in dim.args] if not isinstance(dim, sympy.Rational) else []
     if isinstance(dim, sympy.Add):
-        return "(" + " + ".join(parts) + ")"
+        return f"({_sum_text(dim, names)})"
     if isinstance(dim, sympy.Mul):
         numerator, denominator = dim.as_numer_denom()
         if denominator != 1:
