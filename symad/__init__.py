@@ -17,4 +17,29 @@ from symad.reverse import pullback, value_and_gradient
 from symad.saving import load, save
 from symad.tracing import to_sympy, trace
 
+__all__ = [
+    "Dual",
+    "Graph",
+    "errors",
+    "flops",
+    "gradient",
+    "hessian",
+    "hvp",
+    "implicit",
+    "jacobian",
+    "join",
+    "live_memory",
+    "load",
+    "memory",
+    "pullback",
+    "pushforward",
+    "register_function",
+    "save",
+    "stop_gradient",
+    "to_sympy",
+    "trace",
+    "value_and_gradient",
+    "vmap",
+]
+
 __version__ = "0.1.0"
