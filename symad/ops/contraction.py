@@ -8,7 +8,7 @@ operand repeats an index and ones where an index was summed out of it alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -152,6 +152,7 @@ def _fold_identities(
         if isinstance(arg.op, Broadcast) and len(set(labels[k])) == len(labels[k]):
             added = [x for axis, x in enumerate(labels[k]) if axis not in arg.op.axes]
             if added and all(x in elsewhere for x in added):
+                _check_axes(labels, args, dict(zip(labels[k], arg.shape, strict=True)))
                 labels[k] = tuple(labels[k][axis] for axis in arg.op.axes)
                 args[k] = arg.args[0]
                 continue
@@ -159,6 +160,7 @@ def _fold_identities(
             a, b = labels[k]
             gone, kept = (b, a) if b not in output else (a, b)
             if a != b and gone not in output and gone in elsewhere:
+                _check_axes(labels, args, {a: arg.op.size, b: arg.op.size})
                 del labels[k], args[k]
                 labels[:] = [tuple(kept if x == gone else x for x in part) for part in labels]
                 k = 0
@@ -170,6 +172,19 @@ def _fold_identities(
             continue
         k += 1
     return factors
+
+
+def _check_axes(
+    labels: Sequence[Sequence[Any]], args: Sequence[Node], dims: Mapping[Any, Dim]
+) -> None:
+    """Every axis with a label of ``dims`` has that size; asked before an operand disappears."""
+    for part, arg in zip(labels, args, strict=True):
+        for label, dim in zip(part, arg.shape, strict=True):
+            if label in dims and not same_dim(dims[label], dim):
+                raise ShapeError(
+                    f"a contraction of {', '.join(format_shape(a.shape) for a in args)} joins axes of "
+                    f"sizes {dims[label]} and {dim}"
+                )
 
 
 def _numbered(
