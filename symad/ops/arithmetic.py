@@ -353,7 +353,12 @@ def _power_slope(y: Node, base: Node, exponent: Node) -> Node:
         return div(constant(1), mul(constant(2), y))
     if value is not None:
         return mul(exponent, power(base, constant(value - 1)))
-    return mul(exponent, power(base, sub(exponent, constant(1))))
+    from symad.ops.selection import equal, logic, select
+
+    # b**0 = 1 for every b, also 0: the slope there is 0 and not 0·∞.
+    zero = constant(0)
+    flat = logic("and", equal(base, zero), equal(exponent, zero))
+    return select(flat, zero, mul(exponent, power(base, sub(exponent, constant(1)))))
 
 
 def sum_to(y_bar: Node, target: Shape) -> Node:
