@@ -166,9 +166,7 @@ def stack(arrays: Sequence[Any], axis: int = 0) -> Any:
             )
         rows = _matrix_axis(axis) == 0
         return concatenate([a.T for a in parts] if rows else parts, 0 if rows else 1)
-    if any(isinstance(a, sympy.Basic) for a in parts) and not any(
-        isinstance(a, Proxy) for a in parts
-    ):
+    if any(isinstance(a, sympy.Basic) for a in parts) and not any(isinstance(a, Proxy) for a in parts):
         return sympy.ImmutableDenseNDimArray(parts)
     return np.stack(parts, axis=axis)
 

@@ -147,9 +147,7 @@ class Proxy(Wrapped):
         self._no_value("float()", "use NumPy's functions instead of those of math")
 
     def __int__(self) -> int:
-        self._no_value(
-            "int()", "use np.floor, or pass the number as a constant instead of an input"
-        )
+        self._no_value("int()", "use np.floor, or pass the number as a constant instead of an input")
 
     def __complex__(self) -> complex:
         self._no_value("complex()", "symad works over the real numbers")
@@ -177,9 +175,7 @@ class Proxy(Wrapped):
     def _sympy_(self) -> Any:
         """A symbol of SymPy that stands for this scalar."""
         if self.ndim:
-            self._no_value(
-                "a SymPy expression", "apply NumPy's functions, or those of symad.functions"
-            )
+            self._no_value("a SymPy expression", "apply NumPy's functions, or those of symad.functions")
         atom = Traced("traced", real=True)
         atom.node = number(self)
         return atom
@@ -208,18 +204,10 @@ class Proxy(Wrapped):
         return Proxy(matrix_product(other, self))
 
     def __eq__(self, other: Any) -> Any:
-        return (
-            elementwise(partial(compare, "=="), self, other)
-            if convertible(other)
-            else NotImplemented
-        )
+        return elementwise(partial(compare, "=="), self, other) if convertible(other) else NotImplemented
 
     def __ne__(self, other: Any) -> Any:
-        return (
-            elementwise(partial(compare, "!="), self, other)
-            if convertible(other)
-            else NotImplemented
-        )
+        return elementwise(partial(compare, "!="), self, other) if convertible(other) else NotImplemented
 
     # ---- elements
 

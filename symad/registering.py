@@ -59,9 +59,7 @@ def register_function(
     return head
 
 
-def _slope(
-    head: Any, rules: Sequence[Callable[..., Any] | None]
-) -> Callable[[Node, Nodes, int], Tangent]:
+def _slope(head: Any, rules: Sequence[Callable[..., Any] | None]) -> Callable[[Node, Nodes, int], Tangent]:
     def rule(y: Node, args: Nodes, i: int) -> Tangent:
         from symad.tracing.functions import tracing
 

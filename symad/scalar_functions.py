@@ -41,9 +41,7 @@ def on_arrays(head: Any, args: tuple[Any, ...]) -> Any:
     if any(isinstance(a, (np.ndarray, np.generic)) for a in args):
         return numpy_function(head)(*args)
     arrays = [
-        a
-        for a in args
-        if isinstance(a, (sympy.MatrixExpr, sympy.MatrixBase, sympy.NDimArray, _ArrayExpr))
+        a for a in args if isinstance(a, (sympy.MatrixExpr, sympy.MatrixBase, sympy.NDimArray, _ArrayExpr))
     ]
     if not arrays:
         return None
@@ -155,9 +153,7 @@ class gelu(ScalarFunction):
     def fdiff(self, argindex: int = 1) -> Any:
         """Φ(x) + x φ(x)."""
         x = self.args[0]
-        return sympy.erfc(-x / sympy.sqrt(2)) / 2 + x * sympy.exp(-(x**2) / 2) / sympy.sqrt(
-            2 * sympy.pi
-        )
+        return sympy.erfc(-x / sympy.sqrt(2)) / 2 + x * sympy.exp(-(x**2) / 2) / sympy.sqrt(2 * sympy.pi)
 
 
 class xlogy(ScalarFunction):

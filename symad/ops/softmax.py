@@ -131,9 +131,7 @@ def logsumexp_shape(op: LogSumExp, args: Nodes) -> Shape:
 def softmax_tangent_shape(op: SoftmaxTangent, args: Nodes) -> Shape:
     p, t = args
     if not same_shape(p.shape, t.shape):
-        raise ShapeError(
-            f"softmax tangent: p is {format_shape(p.shape)} and t is {format_shape(t.shape)}"
-        )
+        raise ShapeError(f"softmax tangent: p is {format_shape(p.shape)} and t is {format_shape(t.shape)}")
     return p.shape
 
 

@@ -82,9 +82,7 @@ def _inputs(f: Callable[..., Any], inputs: Sequence[Any] | None) -> tuple[Node, 
     taken = {str(v) for v in inputs if isinstance(v, (sympy.Basic, sympy.MatrixBase))}
     nodes = tuple(_input(name, value, taken) for name, value in zip(names, inputs, strict=True))
     if len(set(nodes)) < len(nodes):
-        raise TraceError(
-            f"inputs={list(inputs)!r} names one symbol twice; every parameter needs its own"
-        )
+        raise TraceError(f"inputs={list(inputs)!r} names one symbol twice; every parameter needs its own")
     return nodes
 
 
@@ -144,9 +142,7 @@ def _input(name: str, value: Any, taken: set[str]) -> Node:
 
 
 def _is_dim(value: Any) -> bool:
-    return isinstance(value, (int, np.integer, sympy.Expr)) and not isinstance(
-        value, (bool, sympy.Float)
-    )
+    return isinstance(value, (int, np.integer, sympy.Expr)) and not isinstance(value, (bool, sympy.Float))
 
 
 # ---- outputs ------------------------------------------------------------------------------------
@@ -187,9 +183,9 @@ def trace_inside(expression: Any) -> Node:
             f"the function uses the SymPy symbol {unknown[0]}, which is not one of its inputs; pass it in inputs and "
             "use the parameter"
         )
-    return Tracer(
-        session.dims, {s: session.symbols[s].shape for s in symbols if s in session.symbols}
-    ).trace(expression)
+    return Tracer(session.dims, {s: session.symbols[s].shape for s in symbols if s in session.symbols}).trace(
+        expression
+    )
 
 
 @operands.register(Traced)
@@ -236,6 +232,4 @@ def _call_head(head: Any, *args: Any, **options: Any) -> Any:
 
 
 def _holds_proxy(value: Any) -> bool:
-    return isinstance(value, Proxy) or (
-        isinstance(value, tuple) and any(isinstance(v, Proxy) for v in value)
-    )
+    return isinstance(value, Proxy) or (isinstance(value, tuple) and any(isinstance(v, Proxy) for v in value))

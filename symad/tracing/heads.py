@@ -35,9 +35,7 @@ def _is_plain(head: Any) -> bool:
 
     Heaviside is not: SymPy gives it its value at 0 as a second argument.
     """
-    return lift.dispatch(head) in (function_lift, application_lift) and not issubclass(
-        head, sympy.Heaviside
-    )
+    return lift.dispatch(head) in (function_lift, application_lift) and not issubclass(head, sympy.Heaviside)
 
 
 @cache

@@ -33,9 +33,7 @@ from symad.tracing.walk import Tracer, lift, operands
 class Scope:
     """Bound indices and the values of expressions under them."""
 
-    def __init__(
-        self, tracer: Tracer, ranges: Sequence[IndexRange] = (), guarded: bool = False
-    ) -> None:
+    def __init__(self, tracer: Tracer, ranges: Sequence[IndexRange] = (), guarded: bool = False) -> None:
         """``ranges``: outermost first. ``guarded``: inside a branch of a Piecewise."""
         self.tracer = tracer
         self.ranges = tuple(ranges)
@@ -43,9 +41,7 @@ class Scope:
         self.boxes = tuple(self._box(k) for k in range(len(self.ranges)))
         self.starts: dict[Any, Any] = {r.index: r.low for r in self.boxes}
         self.sizes: dict[Any, Dim] = {r.index: self._count(r) for r in self.boxes}
-        self.triangular = {
-            r.index for r, box in zip(self.ranges, self.boxes, strict=True) if r != box
-        }
+        self.triangular = {r.index for r, box in zip(self.ranges, self.boxes, strict=True) if r != box}
         self._values: dict[int, Labeled] = {}
         self._alive: list[Any] = []
 
@@ -189,19 +185,13 @@ def indexed_read(expression: sympy.Indexed, args: tuple[Labeled, ...], scope: Sc
 
 
 @read.register(MatrixElement)
-def matrix_element_read(
-    expression: MatrixElement, args: tuple[Labeled, ...], scope: Scope
-) -> Labeled:
+def matrix_element_read(expression: MatrixElement, args: tuple[Labeled, ...], scope: Scope) -> Labeled:
     """Elements of a matrix expression."""
-    return load(
-        scope, scope.tracer.trace(expression.parent), expression, (expression.i, expression.j)
-    )
+    return load(scope, scope.tracer.trace(expression.parent), expression, (expression.i, expression.j))
 
 
 @read.register(ArrayElement)
-def array_element_read(
-    expression: ArrayElement, args: tuple[Labeled, ...], scope: Scope
-) -> Labeled:
+def array_element_read(expression: ArrayElement, args: tuple[Labeled, ...], scope: Scope) -> Labeled:
     """Elements of an array expression."""
     return load(scope, scope.tracer.trace(expression.name), expression, expression.indices)
 
@@ -260,9 +250,7 @@ def _factors(scope: Scope, term: Any) -> list[Labeled]:
     return found
 
 
-def _contracted(
-    scope: Scope, factors: Sequence[Labeled], over: Sequence[Any], term: Any = None
-) -> Labeled:
+def _contracted(scope: Scope, factors: Sequence[Labeled], over: Sequence[Any], term: Any = None) -> Labeled:
     """Σ over some indices of a product; an index that no factor has counts its values."""
     renamed, rest = _joined(scope, term, over)
     if renamed:
@@ -292,9 +280,7 @@ def _joined(scope: Scope, term: Any, over: Sequence[Any]) -> tuple[dict[Any, Any
     return renamed, sympy.Mul(*rest, evaluate=False) if len(rest) != 1 else rest[0]
 
 
-def _masked_sum(
-    scope: Scope, terms: Sequence[Any], over: Sequence[Any], masks: Sequence[Labeled]
-) -> Labeled:
+def _masked_sum(scope: Scope, terms: Sequence[Any], over: Sequence[Any], masks: Sequence[Labeled]) -> Labeled:
     """Indices without mask are summed first, the rest where the masks hold."""
     mask = scope.elementwise(partial(logic, "and"), *masks)
     first = [x for x in over if x not in mask.labels]
@@ -316,8 +302,7 @@ def _sum_of_arrays(expression: sympy.Sum, ranges: Sequence[IndexRange], scope: S
             f"{expression} sums matrices; that needs one index with numbers as bounds, or sum the elements"
         )
     terms = [
-        expression.function.xreplace({r.index: sympy.Integer(k)})
-        for k in range(int(r.low), int(r.high) + 1)
+        expression.function.xreplace({r.index: sympy.Integer(k)}) for k in range(int(r.low), int(r.high) + 1)
     ]
     return Labeled(add(*map(scope.tracer.trace, terms)))
 
@@ -347,9 +332,7 @@ def product_read(expression: sympy.Product, args: tuple[Labeled, ...], scope: Sc
 
 
 @read.register(sympy.KroneckerDelta)
-def delta_read(
-    expression: sympy.KroneckerDelta, args: tuple[Labeled, ...], scope: Scope
-) -> Labeled:
+def delta_read(expression: sympy.KroneckerDelta, args: tuple[Labeled, ...], scope: Scope) -> Labeled:
     """1 where both indices agree; the identity matrix for two indices of one range."""
     i, j = expression.args[:2]
     if i in scope.sizes and j in scope.sizes and scope.boxes_agree(i, j):
@@ -386,9 +369,7 @@ def base_lift(expression: sympy.IndexedBase, args: Nodes, tracer: Tracer) -> Nod
 @lift.register(sympy.Idx)
 def idx_lift(expression: sympy.Idx, args: Nodes, tracer: Tracer) -> Node:
     """An index outside of its sum."""
-    raise TraceError(
-        f"the index {expression} is free; sum over it with Sum(..., ({expression}, 0, n - 1))"
-    )
+    raise TraceError(f"the index {expression} is free; sum over it with Sum(..., ({expression}, 0, n - 1))")
 
 
 @lift.register(sympy.KroneckerDelta)

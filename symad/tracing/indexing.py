@@ -63,9 +63,7 @@ def _prepared(a: Node, key: Any) -> list[Any]:
             return [int(node.op.value)]
         if isinstance(node.op, ArrayConstant) and np.dtype(node.op.dtype).kind == "f":
             if node.op.array.size:
-                raise TraceError(
-                    f"the index {key!r} holds floating-point numbers; positions are integers"
-                )
+                raise TraceError(f"the index {key!r} holds floating-point numbers; positions are integers")
             return [array_constant(node.op.array.astype(np.int64))]
         return [node]
     if isinstance(node.op, ArrayConstant):
@@ -189,8 +187,7 @@ def _flat_indices(arrays: Sequence[Any], lengths: Sequence[Dim], a: Node) -> Nod
 def _constant_indices(nodes: Sequence[Node], lengths: Sequence[Dim], a: Node) -> Node:
     """The same for known positions; they are checked here."""
     values = [
-        node.op.array if isinstance(node.op, ArrayConstant) else np.asarray(node.op.value)
-        for node in nodes
+        node.op.array if isinstance(node.op, ArrayConstant) else np.asarray(node.op.value) for node in nodes
     ]  # type: ignore[attr-defined]
     for value, length in zip(values, lengths, strict=True):
         if np.any((value < 0) | (value >= length)):

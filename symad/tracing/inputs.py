@@ -30,11 +30,7 @@ def as_input_symbol(symbol: Any) -> Any:
         raise TraceError(
             f"the name {symbol!r} selects an input of a Graph; for SymPy expressions give the symbol"
         )
-    whole = (
-        getattr(symbol, "base", None)
-        or getattr(symbol, "parent", None)
-        or getattr(symbol, "name", None)
-    )
+    whole = getattr(symbol, "base", None) or getattr(symbol, "parent", None) or getattr(symbol, "name", None)
     if isinstance(symbol, (sympy.Indexed, sympy.matrices.expressions.matexpr.MatrixElement)):
         raise TraceError(
             f"{symbol} is an element; inputs are whole arrays: use {whole} and select from the result"
@@ -71,8 +67,10 @@ class Found:
             return declared  # type: ignore[no-any-return]
         uses = self.uses.get(symbol, [])
         if uses and all(len(use) == len(uses[0]) for use in uses):
-            extents = [_joint_extent(use[axis] for use in uses) for axis in range(len(uses[0]))]
-            if None not in extents:
+            extents = [_joint_extent([use[axis] for use in uses]) for axis in range(len(uses[0]))]
+            if FREE in extents:
+                self.check_indices(())
+            if None not in extents and FREE not in extents:
                 return as_shape(extents)
         raise TraceError(
             f"the shape of {symbol} does not follow from its indices; declare it: IndexedBase({str(symbol)!r}, shape=...)"
@@ -93,11 +91,18 @@ class Found:
                 )
 
 
-def _joint_extent(extents: Iterable[Any]) -> Any:
+FREE = "free"
+"""The extent that an index with unbound symbols asks for: it follows the others."""
+
+
+def _joint_extent(extents: Sequence[Any]) -> Any:
     """The largest of some extents; None where one is not known or they cannot be compared."""
-    joint: Any = 0
+    joint: Any = FREE
     for extent in extents:
-        joint = None if extent is None or joint is None else larger(joint, extent)
+        if joint is FREE or extent is None:
+            joint = extent
+        elif joint is not None and extent is not FREE:
+            joint = larger(joint, extent)
     return joint
 
 
@@ -151,9 +156,7 @@ def children(expression: Any, ranges: Ranges, guarded: bool, found: Found) -> It
 @children.register(sympy.MatrixSymbol)
 @children.register(ArraySymbol)
 @children.register(sympy.IndexedBase)
-def symbol_children(
-    expression: Any, ranges: Ranges, guarded: bool, found: Found
-) -> Iterable[Child]:
+def symbol_children(expression: Any, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
     """An input; its dimensions are no inputs."""
     found.symbols[expression] = None
     return ()
@@ -168,9 +171,7 @@ def idx_children(expression: Any, ranges: Ranges, guarded: bool, found: Found) -
 
 
 @children.register(sympy.Indexed)
-def indexed_children(
-    expression: Any, ranges: Ranges, guarded: bool, found: Found
-) -> Iterable[Child]:
+def indexed_children(expression: Any, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
     """The base and what its indices depend on."""
     base = expression.base
     if isinstance(base, sympy.IndexedBase) and base.shape is None and not guarded:
@@ -199,14 +200,19 @@ def _note_free(index: Any, ranges: Ranges, element: Any, found: Found) -> None:
 
 def _end(index: Any, ranges: Ranges) -> Any:
     """One more than the largest value of an index; None where data decide."""
-    highest = None if index.has(sympy.Indexed) else reach(index, ranges, True)
+    if index.has(sympy.Indexed):
+        return None
+    known = {
+        s for r in ranges for part in (r.index, r.low, r.high) if part is not None for s in part.free_symbols
+    }
+    if index.free_symbols - known:
+        return FREE
+    highest = reach(index, ranges, True)
     return None if highest is None else sympy.expand(highest + 1)
 
 
 @children.register(ExprWithLimits)
-def limits_children(
-    expression: Any, ranges: Ranges, guarded: bool, found: Found
-) -> Iterable[Child]:
+def limits_children(expression: Any, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
     """The body within its ranges, and each bound within the ranges around it."""
     if isinstance(expression, (sympy.Sum, sympy.Product)):
         inner = ranges_of(expression, ranges)
@@ -214,24 +220,18 @@ def limits_children(
         inner = tuple(IndexRange(limit[0]) for limit in expression.limits)
     result: list[Child] = []
     for k, r in enumerate(inner):
-        result += [
-            (bound, ranges + inner[:k], guarded) for bound in (r.low, r.high) if bound is not None
-        ]
+        result += [(bound, ranges + inner[:k], guarded) for bound in (r.low, r.high) if bound is not None]
     return [*result, (expression.function, ranges + inner, guarded)]
 
 
 @children.register(sympy.Lambda)
-def lambda_children(
-    expression: sympy.Lambda, ranges: Ranges, guarded: bool, found: Found
-) -> Iterable[Child]:
+def lambda_children(expression: sympy.Lambda, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
     """The body, in which the variables are bound."""
     return [(expression.expr, ranges + tuple(map(IndexRange, expression.variables)), guarded)]
 
 
 @children.register(sympy.Subs)
-def subs_children(
-    expression: sympy.Subs, ranges: Ranges, guarded: bool, found: Found
-) -> Iterable[Child]:
+def subs_children(expression: sympy.Subs, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
     """The point, and the body without the variables."""
     inner = ranges + tuple(map(IndexRange, expression.variables))
     return [
@@ -269,8 +269,6 @@ def array_children(
 
 
 @children.register(sympy.Poly)
-def poly_children(
-    expression: sympy.Poly, ranges: Ranges, guarded: bool, found: Found
-) -> Iterable[Child]:
+def poly_children(expression: sympy.Poly, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
     """The coefficients; the generators are bound."""
     return [(coefficient, ranges, guarded) for coefficient in expression.coeffs()]

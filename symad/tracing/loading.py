@@ -84,9 +84,7 @@ def load(scope: Scope, array: Node, expression: Any, indices: Sequence[Any]) -> 
 def place(scope: Scope, expression: Any, axis: int, index: Any, length: Dim) -> Place:
     """The positions of one axis that an index stands for."""
     used = [r.index for r in scope.ranges if index.has(r.index)]
-    data = index.has(
-        sympy.Indexed, sympy.matrices.expressions.matexpr.MatrixElement, sympy.Function
-    )
+    data = index.has(sympy.Indexed, sympy.matrices.expressions.matexpr.MatrixElement, sympy.Function)
     if not data:
         _check_free(scope, expression, index)
         inside = _check_range(scope, expression, axis, index, length)
@@ -95,12 +93,7 @@ def place(scope: Scope, expression: Any, axis: int, index: Any, length: Dim) -> 
                 raise TraceError(f"{expression}: the position {index} is not an integer")
             return Fixed(as_dim(index))
         parts = affine(index, used[0]) if len(used) == 1 and inside else None
-        if (
-            parts is not None
-            and parts[0].is_Integer
-            and parts[0] != 0
-            and _box_inside(scope, index, length)
-        ):
+        if parts is not None and parts[0].is_Integer and parts[0] != 0 and _box_inside(scope, index, length):
             step, offset = int(parts[0]), parts[1]
             start = as_dim(sympy.expand(offset + step * scope.starts[used[0]]))
             return Strided(used[0], start, step)

@@ -60,17 +60,13 @@ def call_function(function: Any, args: tuple[Any, ...], options: dict[str, Any])
             "write it with the operators, reductions and contractions of NumPy that are",
         )
         raise TraceError(f"{name} is not supported on traced values; {advice}")
-    known = answer.__code__.co_varnames[
-        : answer.__code__.co_argcount + answer.__code__.co_kwonlyargcount
-    ]
+    known = answer.__code__.co_varnames[: answer.__code__.co_argcount + answer.__code__.co_kwonlyargcount]
     given = {key: value for key, value in options.items() if value is not np._NoValue}
     for key in [k for k in given if k not in known and (k in IGNORED or given[k] is None)]:
         del given[key]
     refused = [key for key in given if key not in known]
     if refused:
-        raise TraceError(
-            f"{name}(..., {refused[0]}={given[refused[0]]!r}) is not supported on traced values"
-        )
+        raise TraceError(f"{name}(..., {refused[0]}={given[refused[0]]!r}) is not supported on traced values")
     return answer(*args, **given)
 
 

@@ -56,9 +56,7 @@ def hstack(tup: Any) -> Proxy:
 def column_stack(tup: Any) -> Proxy:
     """Vectors as columns beside each other."""
     nodes = [as_node(a) for a in tup]
-    return concatenate(
-        [Proxy(n if len(n.shape) > 1 else reshape(n, (size(n.shape), 1))) for n in nodes], 1
-    )  # type: ignore[no-any-return]
+    return concatenate([Proxy(n if len(n.shape) > 1 else reshape(n, (size(n.shape), 1))) for n in nodes], 1)  # type: ignore[no-any-return]
 
 
 @implements(np.append)
@@ -76,9 +74,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
         raise ShapeError(f"np.split needs an axis of known length, not {node.shape[k]}; use slices")
     pieces = np.array_split(np.arange(node.shape[k]), indices_or_sections)
     starts = np.cumsum([0, *map(len, pieces)])
-    return [
-        Proxy(slice_axis(node, k, int(s), len(p))) for s, p in zip(starts, pieces, strict=False)
-    ]
+    return [Proxy(slice_axis(node, k, int(s), len(p))) for s, p in zip(starts, pieces, strict=False)]
 
 
 @implements(np.repeat)
@@ -88,9 +84,7 @@ def repeat(a: Any, repeats: int, axis: Any = None) -> Proxy:
     shape = (*node.shape[: k + 1], as_dim(repeats), *node.shape[k + 1 :])
     spread = broadcast_axes(node, shape, [j for j in range(len(shape)) if j != k + 1])
     return Proxy(
-        reshape(
-            spread, (*node.shape[:k], times(node.shape[k], as_dim(repeats)), *node.shape[k + 1 :])
-        )
+        reshape(spread, (*node.shape[:k], times(node.shape[k], as_dim(repeats)), *node.shape[k + 1 :]))
     )
 
 
@@ -156,9 +150,7 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: Any
     rank = len(node.shape)
     widths = np.broadcast_to(np.asarray(pad_width, dtype=int), (rank, 2)).tolist()
     if mode == "constant":
-        around = [
-            plus(d, before + after) for d, (before, after) in zip(node.shape, widths, strict=True)
-        ]
+        around = [plus(d, before + after) for d, (before, after) in zip(node.shape, widths, strict=True)]
         value = number(constant_values)
         inside = shaping.pad(sub(node, value), [before for before, _ in widths], tuple(around))
         return Proxy(add(inside, value))
@@ -180,11 +172,7 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: Any
 @implements(np.take)
 def take(a: Any, indices: Any, axis: Any = None) -> Proxy:
     """The elements at some positions of an axis."""
-    node, k = (
-        along(a, axis)
-        if axis is None
-        else (as_node(a), normal_axes(axis, len(as_node(a).shape))[0])
-    )
+    node, k = along(a, axis) if axis is None else (as_node(a), normal_axes(axis, len(as_node(a).shape))[0])
     return Proxy(node)[(*(slice(None),) * k, indices)]
 
 
@@ -195,8 +183,7 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Proxy:
     (k,) = normal_axes(axis, len(node.shape))
     rank = len(node.shape)
     key: list[Any] = [
-        Proxy(reshape(iota(d), (*(1,) * j, d, *(1,) * (rank - 1 - j))))
-        for j, d in enumerate(places.shape)
+        Proxy(reshape(iota(d), (*(1,) * j, d, *(1,) * (rank - 1 - j)))) for j, d in enumerate(places.shape)
     ]
     key[k] = Proxy(places)
     return Proxy(node)[tuple(key)]

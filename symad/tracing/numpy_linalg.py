@@ -88,9 +88,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Pr
     elif len(axes) == 2:
         y = _matrix_norm(node, axes, ord)
     else:
-        raise TraceError(
-            f"np.linalg.norm(ord={ord!r}) of a traced value with {len(axes)} axes; give axis"
-        )
+        raise TraceError(f"np.linalg.norm(ord={ord!r}) of a traced value with {len(axes)} axes; give axis")
     shape = tuple(1 if k in axes else d for k, d in enumerate(node.shape))
     return Proxy(reshape(y, shape) if keepdims else y)
 

@@ -31,9 +31,7 @@ def dot(a: Any, b: Any, out: None = None) -> Proxy:
     second = [f"b{k}" for k in range(len(right.shape))]
     second[max(len(right.shape) - 2, 0)] = "sum"
     return Proxy(
-        contract(
-            [[*first, "sum"], second], [*first, *(x for x in second if x != "sum")], left, right
-        )
+        contract([[*first, "sum"], second], [*first, *(x for x in second if x != "sum")], left, right)
     )
 
 
@@ -97,9 +95,7 @@ def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Proxy:
         output = [*leading, *sorted(x for x in set(letters) if letters.count(x) == 1)]
     inputs, nodes = _squeezed(inputs, nodes)
     return Proxy(
-        contract_all(
-            [Labeled(n, tuple(p)) for n, p in zip(nodes, inputs, strict=True)], tuple(output)
-        )
+        contract_all([Labeled(n, tuple(p)) for n, p in zip(nodes, inputs, strict=True)], tuple(output))
     )
 
 
@@ -144,9 +140,7 @@ def cross(a: Any, b: Any) -> Proxy:
     """The vector product along the last axis, of length 3."""
     left, right = broadcast(number(a), number(b))
     if not left.shape or left.shape[-1] != 3:
-        raise ShapeError(
-            f"np.cross of {format_shape(left.shape)}: the last axis must have length 3"
-        )
+        raise ShapeError(f"np.cross of {format_shape(left.shape)}: the last axis must have length 3")
     x, y = Proxy(left), Proxy(right)
     parts = [x[..., j] * y[..., k] - x[..., k] * y[..., j] for j, k in ((1, 2), (2, 0), (0, 1))]  # type: ignore[operator]
     return Proxy(shaping.stack([as_node(p) for p in parts], len(left.shape) - 1))

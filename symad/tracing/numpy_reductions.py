@@ -34,9 +34,7 @@ def _count(a: Node, axes: Sequence[int]) -> Dim:
 
 
 @implements(np.sum)
-def sum_(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: Any = False
-) -> Proxy:
+def sum_(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: Any = False) -> Proxy:
     """Σ over some axes."""
     node = number(a)
     axes = normal_axes(axis, len(node.shape))
@@ -44,9 +42,7 @@ def sum_(
 
 
 @implements(np.mean)
-def mean(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: Any = False
-) -> Proxy:
+def mean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: Any = False) -> Proxy:
     """The mean over some axes."""
     node = number(a)
     axes = normal_axes(axis, len(node.shape))
@@ -93,9 +89,7 @@ def std(
 
 
 @implements(np.prod)
-def prod(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: Any = False
-) -> Proxy:
+def prod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: Any = False) -> Proxy:
     """Π over some axes."""
     node = number(a)
     axes = normal_axes(axis, len(node.shape))
@@ -157,9 +151,7 @@ def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Pro
         lower = Node.of(Triangle(1), (broadcast_to(constant(1), (count, count)),))
         labels = [str(j) for j in range(len(node.shape))]
         return Proxy(
-            contract(
-                [["out", labels[k]], labels], [*labels[:k], "out", *labels[k + 1 :]], lower, node
-            )
+            contract([["out", labels[k]], labels], [*labels[:k], "out", *labels[k + 1 :]], lower, node)
         )
     return Proxy(_running(node, k, count, add, 0))
 

@@ -137,9 +137,7 @@ def atleast_2d(*arrays: Any) -> Any:
 def atleast_3d(*arrays: Any) -> Any:
     """Axes are added as NumPy does: (n,) to (1, n, 1), (m, n) to (m, n, 1)."""
     shapes = {0: lambda s: (1, 1, 1), 1: lambda s: (1, *s, 1), 2: lambda s: (*s, 1)}
-    return _each(
-        arrays, lambda node: reshape(node, shapes.get(len(node.shape), lambda s: s)(node.shape))
-    )
+    return _each(arrays, lambda node: reshape(node, shapes.get(len(node.shape), lambda s: s)(node.shape)))
 
 
 def _each(arrays: Sequence[Any], change: Callable[[Node], Node]) -> Any:
@@ -151,9 +149,7 @@ def _each(arrays: Sequence[Any], change: Callable[[Node], Node]) -> Any:
 def broadcast_to_(array: Any, shape: Any, subok: bool = False) -> Proxy:
     """NumPy's broadcasting."""
     return Proxy(
-        broadcast_to(
-            as_node(array), as_shape(shape if isinstance(shape, (tuple, list)) else (shape,))
-        )
+        broadcast_to(as_node(array), as_shape(shape if isinstance(shape, (tuple, list)) else (shape,)))
     )
 
 
@@ -180,9 +176,7 @@ def ones_like(a: Any, dtype: Any = None, shape: Any = None) -> Proxy:
 @implements(np.full_like)
 def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> Proxy:
     """One value everywhere."""
-    return Proxy(
-        broadcast_to(number(fill_value), as_node(a).shape if shape is None else as_shape(shape))
-    )
+    return Proxy(broadcast_to(number(fill_value), as_node(a).shape if shape is None else as_shape(shape)))
 
 
 # ---- selection ----------------------------------------------------------------------------------

@@ -101,9 +101,7 @@ def xlog1py(a: Node, b: Node) -> Node:
 
 def log_beta(a: Node, b: Node) -> Node:
     """Log of the beta function, for positive arguments."""
-    return sub(
-        add(apply(sympy.loggamma, a), apply(sympy.loggamma, b)), apply(sympy.loggamma, add(a, b))
-    )
+    return sub(add(apply(sympy.loggamma, a), apply(sympy.loggamma, b)), apply(sympy.loggamma, add(a, b)))
 
 
 def bessel(head: Any, order: int, a: Node) -> Node:
@@ -125,9 +123,7 @@ def vector_product(a: Node, b: Node) -> Node:
 
 def _inverted(prefix: str) -> dict[str, Any]:
     """Function names under a module, and their SymPy heads, from the table the evaluator uses."""
-    return {
-        name[len(prefix) :]: head for head, name in NUMPY_NAMES.items() if name.startswith(prefix)
-    }
+    return {name[len(prefix) :]: head for head, name in NUMPY_NAMES.items() if name.startswith(prefix)}
 
 
 FORMULAS: dict[str, Callable[..., Node]] = {

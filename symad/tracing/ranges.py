@@ -77,9 +77,7 @@ def at_least(a: Any, b: Any) -> bool:
     if difference.is_number:
         return bool(difference >= 0)
     symbols = {
-        s: sympy.Dummy(s.name, integer=True, positive=True)
-        for s in difference.free_symbols
-        if s.is_Symbol
+        s: sympy.Dummy(s.name, integer=True, positive=True) for s in difference.free_symbols if s.is_Symbol
     }
     return bool(difference.xreplace(symbols).is_nonnegative)
 

@@ -52,9 +52,7 @@ def tangents_agree(f, *points):
     def at(t):
         moved = [p + t * d for p, d in zip(points, directions, strict=True)]
         value = f(*moved)
-        return [
-            np.asarray(v, float) for v in (value if isinstance(value, (tuple, list)) else (value,))
-        ]
+        return [np.asarray(v, float) for v in (value if isinstance(value, (tuple, list)) else (value,))]
 
     def slope(h):
         return [(a - b) / (2 * h) for a, b in zip(at(h), at(-h), strict=True)]
@@ -106,8 +104,7 @@ UFUNCS = [
     ]
 ]
 SIGNED_UFUNCS = [
-    (name, signed(3, 4))
-    for name in ["cbrt", "absolute", "fabs", "sign", "floor", "ceil", "trunc", "square"]
+    (name, signed(3, 4)) for name in ["cbrt", "absolute", "fabs", "sign", "floor", "ceil", "trunc", "square"]
 ]
 BINARY = [
     "add",
@@ -384,9 +381,7 @@ def test_sympy_functions_of_proxies():
 
 
 def test_sympy_functions_of_array_proxies_are_elementwise():
-    np.testing.assert_allclose(
-        symad.trace(lambda a: sympy.sin(a) * sympy.pi, [(3, 4)])(A), np.sin(A) * np.pi
-    )
+    np.testing.assert_allclose(symad.trace(lambda a: sympy.sin(a) * sympy.pi, [(3, 4)])(A), np.sin(A) * np.pi)
 
 
 def test_sympy_expressions_of_proxies():
