@@ -81,6 +81,8 @@ def _is_short_sum(n: Node) -> bool:
 def _distributed(n: Node) -> Terms | None:
     """A scalar product of a short sum as a sum of products; None if no factor is one."""
     factors = list(zip(n.op.powers, n.args, strict=True))  # type: ignore[attr-defined]
+    if any(p == -1 and isinstance(arg.op, Add) for p, arg in factors):
+        return None  # (x² − 1)/(x + 1) is better left together
     for k, (p, arg) in enumerate(factors):
         if p == 1 and _is_short_sum(arg) and not n.shape:
             rest = factors[:k] + factors[k + 1 :]

@@ -1,0 +1,101 @@
+"""Proofs by exact normal form, within a budget of time, terms and generators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symad.errors import SymadError
+from symad.evaluation import unchecked
+from symad.graph import Node, topological
+from symad.ops.arithmetic import Pow
+from symad.ops.elementwise import Apply
+from symad.ops.linalg import Cholesky
+from symad.ops.sources import Constant, Input, constant_value
+from symad.values import Undefined
+from symad.verification.basis import Basis
+from symad.verification.budget import Budget, Clock, OutOfBudget
+from symad.verification.exact import MOST_GENERATORS, Algebra, Quotient
+from symad.verification.fields import Array
+from symad.verification.rewriting import rewrite
+
+
+def prove(left: Node, right: Node, budget: Budget) -> tuple[Array, str]:
+    """Which elements of two nodes of one shape are equal by exact normal form, and why not more are.
+
+    Dimensions must be numbers. An element not proved equal may still be equal.
+    """
+    a, b = rewrite([left, right], Basis())
+    if a is b:
+        return np.ones(left.shape, dtype=bool), ""
+    nothing = np.zeros(left.shape, dtype=bool)
+    needed = generators_needed([a, b])
+    if needed > MOST_GENERATORS:
+        return nothing, f"{needed} inputs and functions are more than an exact normal form can take ({MOST_GENERATORS})"
+    clock = Clock(Budget(seconds=budget.proof_seconds))
+    algebra = Algebra(needed, clock, budget.terms)
+    try:
+        values = _values([a, b], algebra)
+    except OutOfBudget as problem:
+        return nothing, f"the exact normal form is too large: {problem}"
+    except (SymadError, ArithmeticError, TypeError, ValueError) as problem:
+        return nothing, f"no exact normal form: {problem}"
+    return _equal_elements(*values)
+
+
+def _values(outputs: Sequence[Node], algebra: Algebra) -> list[Array]:
+    """The outputs as exact quotients."""
+    point: dict[Node, Any] = {_anchor(): algebra.rational(1)}
+    for node in topological(outputs):
+        if isinstance(node.op, Input):
+            numbers = np.empty(node.shape, dtype=object)
+            for index in np.ndindex(node.shape):
+                numbers[index] = algebra.generator()
+            point[node] = numbers if node.shape else numbers[()]
+    return [np.asarray(v, dtype=object) for v in unchecked(outputs, point)]
+
+
+def _anchor() -> Node:
+    """A node with an exact number, so that constants become exact numbers too."""
+    return Node.of(Constant(sympy.Catalan, "symbol"))
+
+
+def _equal_elements(left: Array, right: Array) -> tuple[Array, str]:
+    equal = np.zeros(left.shape, dtype=bool)
+    reason = ""
+    for index in np.ndindex(left.shape):
+        a, b = left[index], right[index]
+        try:
+            equal[index] = not isinstance(a, Undefined) and not isinstance(b, Undefined) and _is_equal(a, b)
+        except OutOfBudget as problem:
+            reason = f"the exact normal form is too large: {problem}"
+    return equal, reason
+
+
+def _is_equal(a: Any, b: Any) -> bool:
+    if isinstance(b, Quotient) and not isinstance(a, Quotient):
+        a, b = b, a
+    return bool(a == b)
+
+
+def generators_needed(outputs: Sequence[Node]) -> int:
+    """An upper bound on the number of independent inputs and functions, elementwise."""
+    total = 0
+    for node in topological(outputs):
+        count = int(np.prod(node.shape)) if node.shape else 1
+        if isinstance(node.op, Input) or _is_root(node):
+            total += count
+        elif isinstance(node.op, Apply):
+            total += count * (4 if node.op.head in (sympy.cos, sympy.sin, sympy.exp) else 1)
+        elif isinstance(node.op, Cholesky):
+            total += count
+        elif isinstance(node.op, Constant) and isinstance(node.op.value, sympy.NumberSymbol):
+            total += 1
+    return total
+
+
+def _is_root(node: Node) -> bool:
+    return isinstance(node.op, Pow) and not isinstance(constant_value(node.args[1]), int)

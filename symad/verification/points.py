@@ -1,0 +1,99 @@
+"""Rational points to try: inside the domain the symbols promise, of several sizes and signs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from symad.graph import Node
+from symad.verification.fields import Array
+
+DENOMINATORS = (3, 4, 5, 7, 8, 9, 11, 16)
+
+KINDS = ("simple", "mixed", "positive", "small", "definite", "large", "mixed", "tiny", "positive")
+"""What each point of the sequence is like; they repeat."""
+
+SIZES = {"small": Fraction(3, 7), "tiny": Fraction(1, 300), "large": Fraction(6)}
+
+
+def points(
+    inputs: Sequence[Node], integers: Mapping[Node, tuple[int, int]], count: int, seed: int = 0
+) -> Iterator[dict[Node, Any]]:
+    """``count`` points for these inputs; the same ones every time.
+
+    Args:
+        inputs: input nodes with known sizes.
+        integers: inputs that are indices or exponents, with their ranges.
+        count: how many points.
+        seed: another seed gives other points.
+    """
+    rng = Random(seed)
+    for k in range(count):
+        kind = KINDS[k % len(KINDS)]
+        used: set[Fraction] = set()
+        yield {node: _value(node, integers.get(node), kind, rng, used) for node in inputs}
+
+
+def _value(node: Node, span: tuple[int, int] | None, kind: str, rng: Random, used: set[Fraction]) -> Any:
+    symbol = node.op.symbol  # type: ignore[attr-defined]
+    shape = tuple(int(d) for d in node.shape)
+    count = int(np.prod(shape))
+    if span is not None:
+        drawn = [rng.randrange(span[0], max(span[1], span[0] + 1)) for _ in range(count)]
+        return np.array(drawn, dtype=np.int64).reshape(shape)
+    numbers = np.empty(count, dtype=object)
+    numbers[:] = [_fresh_number(symbol, kind, rng, used) for _ in range(count)]
+    value = numbers.reshape(shape)
+    if kind == "definite" and len(shape) >= 2 and shape[-1] == shape[-2]:
+        value = _definite(value)
+    return value if shape else value[()]
+
+
+def _definite(a: Array) -> Array:
+    """A Aᵀ + I, symmetric and positive definite."""
+    n = a.shape[-1]
+    product = (a[..., :, None, :] * a[..., None, :, :]).sum(axis=-1)
+    return product + np.eye(n, dtype=int).astype(object) * Fraction(1)  # type: ignore[no-any-return]
+
+
+def _fresh_number(symbol: Any, kind: str, rng: Random, used: set[Fraction]) -> Fraction:
+    """A number not used before at this point, as long as there are some: no accidental ties."""
+    for _ in range(20):
+        number = _number(symbol, kind, rng)
+        if abs(number) not in used:
+            break
+    used.add(abs(number))
+    return number
+
+
+def _number(symbol: Any, kind: str, rng: Random) -> Fraction:
+    """A number that the assumptions of the symbol allow."""
+    if getattr(symbol, "is_integer", False):
+        number = Fraction(rng.randrange(1, 9))
+    elif kind == "simple":
+        number = Fraction(rng.randrange(1, 8), rng.choice((2, 3, 4, 5)))
+    else:
+        over = rng.choice(DENOMINATORS)
+        number = Fraction(rng.randrange(1, 2 * over) + rng.randrange(2) * over, over) * SIZES.get(kind, 1)
+        if kind == "small":
+            number = min(number, 1 / (number + 1))
+    positive = getattr(symbol, "is_nonnegative", None)
+    negative = getattr(symbol, "is_nonpositive", None)
+    if negative or (not positive and kind not in ("positive", "simple") and rng.random() < 0.5):
+        number = -number
+    return number
+
+
+def describe(point: Mapping[Node, Any]) -> dict[str, Any]:
+    """A point by the names of its inputs: strings for numbers, nested lists for arrays."""
+    return {str(node.op.symbol): _plain(value) for node, value in point.items()}  # type: ignore[attr-defined]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return [_plain(v) for v in value] if value.ndim else _plain(value[()])
+    return str(value)

@@ -1,0 +1,208 @@
+"""Values of nodes to many digits, and where they are too close to a tie, a jump or a boundary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import sympy
+
+from symad.errors import SymadError
+from symad.evaluation import unchecked
+from symad.graph import Node, topological
+from symad.ops.elementwise import Apply
+from symad.ops.reduction import Extreme
+from symad.ops.selection import Compare
+from symad.ops.shaping import Broadcast, Reshape
+from symad.values import Undefined
+from symad.verification.fields import Array
+
+PRECISIONS = (50, 100, 200, 400)
+"""Decimal digits: each is confirmed by the next."""
+
+NEAR = mpmath.mpf(10) ** -12
+"""Relative distance from a tie or a jump at which a point is not used."""
+
+JUMPS = {sympy.sign, sympy.Abs, sympy.Heaviside}
+STEPS = {sympy.floor, sympy.ceiling, sympy.frac}
+
+Point = Mapping[Node, Any]
+"""The rational values of inputs: a Fraction, or an object array of Fractions; ints for indices."""
+
+
+def as_numbers(value: Any) -> Any:
+    """Fractions as mpmath numbers at the working precision."""
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return np.frompyfunc(_number, 1, 1)(value)
+    return _number(value) if isinstance(value, Fraction) else value
+
+
+def _number(value: Any) -> Any:
+    return mpmath.mpf(value.numerator) / value.denominator if isinstance(value, Fraction) else value
+
+
+def evaluate_all(nodes: Sequence[Node], point: Point, digits: int) -> list[Any]:
+    """The values of nodes at a rational point, as arrays of mpmath numbers; NaN where undefined.
+
+    Raises:
+        SymadError, ArithmeticError: the point lies outside the domain of a decomposition.
+    """
+    with mpmath.workdps(digits):
+        numbers: dict[Node, Any] = {n: as_numbers(v) for n, v in point.items()}
+        anchor = _anchor()
+        numbers[anchor] = mpmath.mpf(1)
+        return [_clean(v) for v in unchecked(nodes, numbers)]
+
+
+def _anchor() -> Node:
+    """A node that is given an mpmath number, so that constants are evaluated in mpmath too."""
+    from symad.ops.sources import Constant
+
+    return Node.of(Constant(sympy.EulerGamma, "symbol"))
+
+
+def _clean(value: Any) -> Array:
+    array = np.asarray(value)
+    if array.dtype != object:
+        return array
+    return np.frompyfunc(lambda v: mpmath.nan if isinstance(v, Undefined) else v, 1, 1)(array)
+
+
+@dataclass(frozen=True)
+class Precise:
+    """Values that two precisions agree upon: arrays, NaN where they do not."""
+
+    values: tuple[Array, ...]
+    digits: int
+
+
+def settled_values(outputs: Sequence[Node], point: Point, wanted: int = 35) -> Precise:
+    """The outputs at a point, to ``wanted`` digits, with rounding excluded by doubling the precision.
+
+    Elements that do not settle within the largest precision are NaN.
+
+    Raises:
+        SymadError, ArithmeticError: the point lies outside the domain of a decomposition.
+    """
+    coarse = evaluate_all(outputs, point, PRECISIONS[0])
+    for digits in PRECISIONS[1:]:
+        fine = evaluate_all(outputs, point, digits)
+        with mpmath.workdps(digits):
+            steady = [np.frompyfunc(lambda a, b: _agree(a, b, wanted), 2, 1)(a, b) for a, b in zip(coarse, fine, strict=True)]
+        if all(np.all(s) for s in steady):
+            break
+        coarse = fine
+    values = [np.where(np.asarray(s).astype(bool), f, mpmath.nan) for s, f in zip(steady, fine, strict=True)]
+    return Precise(tuple(values), digits)
+
+
+def _agree(a: Any, b: Any, wanted: int) -> bool:
+    """Whether two values agree to ``wanted`` digits; what is undefined in both counts as settled."""
+    if isinstance(a, (bool, np.bool_)) or isinstance(b, (bool, np.bool_)):
+        return bool(a == b)
+    a, b = mpmath.mpf(a), mpmath.mpf(b)
+    if not (mpmath.isfinite(a) and mpmath.isfinite(b)):
+        return True
+    return bool(abs(a - b) <= mpmath.mpf(10) ** -wanted * max(abs(a), abs(b)))
+
+
+# ---- ties and jumps -----------------------------------------------------------------------------
+
+
+def kinks(order: Sequence[Node]) -> list[Node]:
+    """The nodes at which a value may jump or have a kink."""
+    return [
+        n
+        for n in order
+        if isinstance(n.op, (Compare, Extreme))
+        or (isinstance(n.op, Apply) and (n.op.head in JUMPS | STEPS or n.op.head in (sympy.Max, sympy.Min, sympy.Mod)))
+    ]
+
+
+def close_calls(nodes: Sequence[Node], point: Point) -> dict[Node, Array]:
+    """For each kink which of its elements are too close to it at this point."""
+    suspects = kinks(nodes)
+    if not suspects:
+        return {}
+    wanted = list(dict.fromkeys(a for n in suspects for a in n.args))
+    values = dict(zip(wanted, evaluate_all(wanted, point, PRECISIONS[0]), strict=True))
+    return {n: np.asarray(_close(n, [values[a] for a in n.args])).astype(bool) for n in suspects}
+
+
+def _close(node: Node, args: Sequence[Any]) -> Any:
+    op: Any = node.op
+    if isinstance(op, Extreme):
+        return _close_extreme(op, args[0])
+    if isinstance(op, Compare):
+        if op.relation in ("==", "!=") and any(_is_extreme(a) for a in node.args):
+            return np.zeros(node.shape, dtype=bool)
+        return _near(args[0], args[1])
+    if op.head in JUMPS:
+        return _near(args[0], 0)
+    if op.head in STEPS:
+        return np.frompyfunc(_near_integer, 1, 1)(args[0])
+    if op.head is sympy.Mod:
+        return np.frompyfunc(lambda a, b: _near_integer(a / b), 2, 1)(*args)
+    flags = [_near(a, b) for k, a in enumerate(args) for b in args[:k]]
+    return np.any(np.broadcast_arrays(*flags), axis=0) if flags else False
+
+
+def _is_extreme(node: Node) -> bool:
+    while isinstance(node.op, (Broadcast, Reshape)):
+        node = node.args[0]
+    if isinstance(node.op, Apply):
+        return node.op.head in (sympy.Max, sympy.Min)
+    return isinstance(node.op, Extreme)
+
+
+def _near(a: Any, b: Any) -> Any:
+    return np.frompyfunc(lambda x, y: bool(abs(x - y) <= NEAR * (abs(x) + abs(y))), 2, 1)(a, b)
+
+
+def _near_integer(value: Any) -> bool:
+    return bool(abs(value - mpmath.nint(value)) <= NEAR)
+
+
+def _close_extreme(op: Extreme, a: Array) -> Array:
+    """Where the largest two (smallest two) elements are close."""
+    moved = np.moveaxis(np.asarray(a), op.axes, range(-len(op.axes), 0))
+    kept = moved.shape[: moved.ndim - len(op.axes)]
+    rows = np.sort(moved.reshape(*kept, -1), axis=-1)
+    if rows.shape[-1] < 2:
+        return np.zeros(kept, dtype=bool)
+    first, second = (rows[..., -1], rows[..., -2]) if op.kind == "max" else (rows[..., 0], rows[..., 1])
+    return np.asarray(_near(first, second)).astype(bool)
+
+
+def usable(nodes: Sequence[Node], point: Point, always: Mapping[Node, Array] | None = None) -> bool:
+    """Whether no kink is close at this point, but for those that are close at every point."""
+    try:
+        found = close_calls(nodes, point)
+    except (SymadError, ArithmeticError, ValueError):
+        return False
+    return not any(np.any(mask & ~_always(always, node, mask)) for node, mask in found.items())
+
+
+def _always(always: Mapping[Node, Array] | None, node: Node, mask: Array) -> Array:
+    return np.zeros_like(mask) if always is None or node not in always else always[node]
+
+
+def close_everywhere(nodes: Sequence[Node], points: Sequence[Point]) -> dict[Node, Array]:
+    """Elements of kinks that are close at all the points given: identically 0, and no accident."""
+    total: dict[Node, Array] = {}
+    for k, point in enumerate(points):
+        try:
+            found = close_calls(nodes, point)
+        except (SymadError, ArithmeticError, ValueError):
+            continue
+        total = found if k == 0 or not total else {n: total[n] & m for n, m in found.items()}
+    return total
+
+
+def all_nodes(*outputs: Node) -> list[Node]:
+    """Everything the outputs need, arguments first."""
+    return topological(outputs)
