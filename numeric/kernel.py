@@ -20,14 +20,19 @@ class Kernel:
     source: str
     function: Callable[..., Any] = field(repr=False)
     namespace: dict[str, Any] = field(repr=False, default_factory=dict)
+    c_source: str = field(repr=False, default="")
+    """The standalone C99 file of backend "c"; empty for others."""
+    c_header: str = field(repr=False, default="")
+    """Its header."""
 
     def __call__(self, *values: Any) -> Any:
         """The function at these values."""
         return self.function(*values)
 
     def save(self, path: str | Path) -> None:
-        """Write the source as a Python file that needs no symad."""
-        Path(path).write_text(self.source, encoding="utf-8")
+        """Write the source as a file that needs no symad; of backend "c" as .c or .h if named so."""
+        chosen = {".c": self.c_source, ".h": self.c_header}.get(Path(path).suffix) or self.source
+        Path(path).write_text(chosen, encoding="utf-8")
 
 
 def compile_source(name: str, source: str) -> Kernel:

@@ -1,0 +1,84 @@
+"""The native backend: scalar graphs as compiled C, called through ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from symad.errors import LoweringError
+from symad.graph import Graph, pack
+from symad.numeric import lower_numpy
+from symad.numeric.c_program import output_scalars, print_c, print_header
+from symad.numeric.compiling import compile_c
+from symad.numeric.kernel import Kernel
+from symad.numeric.passes import prepare
+from symad.numeric.scalar_program import is_scalar
+
+DOUBLE = ctypes.POINTER(ctypes.c_double)
+
+
+def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
+    """Print, compile and bind a scalar graph; without a compiler its NumPy form runs.
+
+    Raises:
+        LoweringError: the graph holds arrays, the dtype is not float64, or a function is not in C.
+    """
+    prepared = prepare(graph)
+    if not is_scalar(prepared) or dtype != "float64":
+        what = f"dtype {dtype}" if dtype != "float64" else "arrays inside the graph"
+        raise LoweringError(f"backend 'c' takes scalar graphs in float64, not {what}; use backend='numpy'")
+    name, source = print_c(prepared)
+    plain = lower_numpy.lower(graph, dtype, packed)
+    library = compile_c(source)
+    function = plain.function if library is None else _bind(prepared, name, library, plain.function, packed)
+    return replace(plain, function=function, c_source=source, c_header=print_header(name))
+
+
+def _bind(
+    graph: Graph, name: str, library: ctypes.CDLL, plain: Callable[..., Any], packed: bool
+) -> Callable[..., Any]:
+    """A Python function that calls the compiled one; odd arguments go to the NumPy form."""
+    count = len(graph.input_nodes)
+    shapes = [tuple(output.shape) for output in graph.output_nodes]
+    sizes = [int(np.prod(shape)) for shape in shapes]
+    total = len(output_scalars(graph))
+    one, many = getattr(library, name), getattr(library, f"{name}_batch")
+    one.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
+    many.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+    one.restype = many.restype = None
+
+    def split(flat: Any, lead: tuple[int, ...]) -> Any:
+        parts, offset = [], 0
+        for shape, size in zip(shapes, sizes, strict=True):
+            part = flat[..., offset : offset + size].reshape(lead + shape)
+            parts.append(part if part.ndim else float(part))
+            offset += size
+        return pack(graph.structure, parts)
+
+    def flat_call(vector: Any) -> Any:
+        values = np.ascontiguousarray(vector, dtype=np.float64)
+        if values.shape != (count,):
+            return plain(vector)
+        result = np.empty(total)
+        one(values.ctypes.data, result.ctypes.data)
+        return result
+
+    def call(*values: Any) -> Any:
+        if len(values) != count:
+            return plain(*values)  # which raises Python's own error with the names
+        arrays = [np.asarray(v) for v in values]
+        if any(a.dtype.kind not in "fiub" for a in arrays):
+            return plain(*values)
+        lead = np.broadcast_shapes(*[a.shape for a in arrays]) if arrays else ()
+        points = np.empty((*lead, count))
+        for k, array in enumerate(arrays):
+            points[..., k] = array
+        result = np.empty((*lead, total))
+        many(points.ctypes.data, result.ctypes.data, int(np.prod(lead)))
+        return split(result, lead)
+
+    return flat_call if packed else call

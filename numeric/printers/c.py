@@ -1,0 +1,146 @@
+"""Scalar values as C99 expressions on doubles, with `math.h` alone."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import sympy
+from sympy.codegen.cfunctions import expm1, log1p
+from sympy.codegen.numpy_nodes import logaddexp
+
+from symad import functions as own
+from symad.errors import LoweringError
+from symad.graph import Node, Op
+from symad.ops.arithmetic import Add, Mul, Pow
+from symad.ops.elementwise import Apply
+from symad.ops.selection import Compare, Logic, Select
+from symad.ops.sources import constant_value
+from symad.questions import question
+
+if TYPE_CHECKING:
+    Text = str
+    Texts = tuple[str, ...]
+else:  # plum sees Any: it dispatches on the op alone
+    Text = Texts = Any
+
+MATH_H: dict[Any, str] = {
+    **{
+        getattr(sympy, name): name
+        for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log", "asin", "acos", "atan", "atan2")
+    },
+    **{getattr(sympy, name): name for name in ("asinh", "acosh", "atanh", "floor", "erf", "erfc")},
+    sympy.ceiling: "ceil",
+    sympy.Abs: "fabs",
+    sympy.gamma: "tgamma",
+    log1p: "log1p",
+    expm1: "expm1",
+    own.log1p: "log1p",
+    own.expm1: "expm1",
+}
+
+HELPERS = """\
+static double sign_(double x) { return x > 0 ? 1.0 : x < 0 ? -1.0 : x; }
+static double max_(double a, double b) { return (a > b || a != a) ? a : b; }
+static double min_(double a, double b) { return (a < b || a != a) ? a : b; }
+static double mod_(double a, double b) { double r = fmod(a, b); return (r != 0 && (r < 0) != (b < 0)) ? r + b : r; }
+static double heaviside_(double x, double at) { return x > 0 ? 1.0 : x < 0 ? 0.0 : x == 0 ? at : x; }
+static double loggamma_(double x) { return x > 0 ? lgamma(x) : NAN; }
+static double sigmoid_(double x) { return 0.5 + 0.5*tanh(0.5*x); }
+static double logaddexp_(double a, double b) {
+    double high = max_(a, b), low = min_(a, b);
+    return high == low ? high + 0.69314718055994530942 : high + log1p(exp(low - high));
+}
+"""
+
+OWN: dict[Any, str] = {
+    sympy.sign: "sign_",
+    sympy.Mod: "mod_",
+    sympy.Heaviside: "heaviside_",
+    sympy.loggamma: "loggamma_",
+    logaddexp: "logaddexp_",
+    own.logaddexp: "logaddexp_",
+    own.sigmoid: "sigmoid_",
+}
+
+
+def c_literal(value: Any) -> str:
+    """A constant as a C double."""
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    if isinstance(value, Fraction):
+        return f"({float(value.numerator)!r}/{float(value.denominator)!r})"
+    number = float(value)
+    if number != number:
+        return "NAN"
+    return f"({number!r})" if number < 0 else repr(number)
+
+
+@question
+def c_form(op: Op, node: Node, args: Texts) -> Any:
+    """The C expression of a scalar node from the names of its arguments."""
+
+
+@c_form.dispatch
+def no_c_form(op: Op, node: Node, args: Texts) -> Text:
+    raise LoweringError(f"the op {type(op).__name__} has no form in C")
+
+
+@c_form.dispatch
+def add_c(op: Add, node: Node, args: Texts) -> Text:
+    text = ("-" if op.signs[0] == -1 else "") + args[0]
+    for sign, arg in zip(op.signs[1:], args[1:], strict=True):
+        text += (" + " if sign == 1 else " - ") + arg
+    return text
+
+
+@c_form.dispatch
+def mul_c(op: Mul, node: Node, args: Texts) -> Text:
+    over = [a for p, a in zip(op.powers, args, strict=True) if p == 1]
+    under = [a for p, a in zip(op.powers, args, strict=True) if p == -1]
+    top = "*".join(over) if over else "1.0"
+    return top if not under else f"{top}/({'*'.join(under)})"
+
+
+@c_form.dispatch
+def pow_c(op: Pow, node: Node, args: Texts) -> Text:
+    value = constant_value(node.args[1])
+    if value in (2, 3, 4) and not isinstance(value, float):
+        return "*".join([args[0]] * int(value))
+    if value == Fraction(1, 2):
+        return f"sqrt({args[0]})"
+    if value == Fraction(3, 2):
+        return f"{args[0]}*sqrt({args[0]})"
+    return f"pow({args[0]}, {args[1]})"
+
+
+@c_form.dispatch
+def apply_c(op: Apply, node: Node, args: Texts) -> Text:
+    if op.head in (sympy.Max, sympy.Min):
+        name = "max_" if op.head is sympy.Max else "min_"
+        text = args[0]
+        for arg in args[1:]:
+            text = f"{name}({text}, {arg})"
+        return text
+    name = MATH_H.get(op.head) or OWN.get(op.head)
+    if name is None:
+        raise LoweringError(f"{op.head.__name__} is not in C's math.h; backend='numpy' has it")
+    return f"{name}({', '.join(args)})"
+
+
+@c_form.dispatch
+def compare_c(op: Compare, node: Node, args: Texts) -> Text:
+    return f"{args[0]} {op.relation} {args[1]}"
+
+
+@c_form.dispatch
+def logic_c(op: Logic, node: Node, args: Texts) -> Text:
+    if op.kind == "not":
+        return f"!({args[0]})"
+    joiner = {"and": " && ", "or": " || ", "xor": " != "}[op.kind]
+    return joiner.join(f"({arg} != 0)" for arg in args)
+
+
+@c_form.dispatch
+def select_c(op: Select, node: Node, args: Texts) -> Text:
+    return f"{args[0]} ? {args[1]} : {args[2]}"

@@ -1,0 +1,116 @@
+"""Compiled scalar code against the graph at high precision, against NumPy code, and on its own."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import mpmath
+import numpy as np
+import pytest
+import sympy as sp
+
+import symad
+from symad.numeric import compiling, lower
+
+pytestmark = pytest.mark.skipif(compiling.compiler() is None, reason="no C compiler on this machine")
+
+x, y, z = sp.symbols("x y z", real=True)
+
+EXPRESSIONS = [
+    x * y / z - x**3 + 2 * z,
+    sp.sin(x) * sp.exp(-y / 3) + sp.sqrt(x**2 + y**2) + sp.log(1 + z),
+    sp.Piecewise((x**2, x > y), (sp.sin(z), sp.And(y > 0, z > 0)), (y, True)),
+    sp.Max(x, y, z) - sp.Min(x, y) + sp.Abs(x - y) * sp.sign(z),
+    sp.erf(x) + sp.gamma(y) + sp.loggamma(z + 1) + sp.atan2(x, y),
+    sp.floor(3 * x) + sp.ceiling(y) + sp.Heaviside(z) + sp.Mod(x, 1) + x**y,
+    1 / (1 + sp.exp(-x)) + sp.log(sp.exp(x) + sp.exp(y)),
+]
+
+
+@pytest.mark.parametrize("e", EXPRESSIONS, ids=str)
+@pytest.mark.parametrize("derived", [symad.trace, symad.gradient, symad.hessian])
+def test_compiled_code_equals_high_precision(e: sp.Expr, derived: object) -> None:
+    graph = derived(symad.trace(e, (x, y, z)))  # type: ignore[operator]
+    try:
+        kernel = lower(graph, backend="c")
+    except symad.errors.LoweringError as error:
+        assert "not in C's math.h" in str(error)  # the derivatives of gamma
+        assert e.has(sp.gamma)
+        return
+    rows = np.random.default_rng(1).uniform(0.2, 1.9, size=(4, 3))
+    for row in rows:
+        with mpmath.workdps(40):
+            expected = np.array(graph(*[mpmath.mpf(v) for v in row]), dtype=float)
+        assert np.allclose(np.array(kernel(*row)), expected, rtol=1e-12, atol=1e-14)
+    batch = kernel(*rows.T)
+    assert np.allclose(np.array(batch), np.array(lower(graph)(*rows.T)), rtol=1e-12, atol=1e-14)
+
+
+def test_semantics_are_ieee() -> None:
+    assert lower(1 / x, backend="c")(0.0) == np.inf
+    assert np.isnan(lower(sp.log(x), backend="c")(-1.0))
+    assert np.isnan(lower(sp.Max(x, 1.0), backend="c")(np.nan))
+    assert lower(sp.sign(x), backend="c")(0.0) == 0.0
+
+
+def test_long_programs_are_cut() -> None:
+    f = x
+    with sp.evaluate(False):
+        for k in range(3000):
+            f = sp.Add(sp.sin(f, evaluate=False), sp.Rational(1, k + 2), evaluate=False)
+    kernel = lower(f + sp.cos(x), backend="c")
+    assert kernel.c_source.count("static void part_") >= 6
+    assert kernel(0.3) == pytest.approx(lower(f + sp.cos(x))(0.3), rel=1e-13)
+
+
+def test_packed_and_structures() -> None:
+    xs = sp.symbols("x0:30")
+    gradient = symad.gradient(sp.Add(*[s**2 for s in xs]), xs)
+    assert np.array_equal(lower(gradient, backend="c", packed=True)(np.arange(30.0)), 2 * np.arange(30.0))
+    value = lower({"a": x, "m": sp.Matrix([[x, y], [1, 0]])}, backend="c")(2.0, 3.0)
+    assert value["a"] == 2.0
+    assert np.array_equal(value["m"], [[2, 3], [1, 0]])
+
+
+def test_the_c_file_stands_alone(tmp_path: Path) -> None:
+    kernel = lower(symad.gradient(sp.exp(x) * y, (x, y)), backend="c")
+    kernel.save(tmp_path / "model.c")
+    kernel.save(tmp_path / "model.h")
+    name = kernel.c_header.split("void ")[1].split("(")[0]
+    main = f'#include <stdio.h>\n#include "model.h"\nint main(void) {{ double x[2] = {{0.5, 2}}, y[2]; {name}(x, y); printf("%.17g %.17g", y[0], y[1]); return 0; }}\n'
+    (tmp_path / "main.c").write_text(main)
+    cc = compiling.compiler()
+    assert cc is not None
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]
+    subprocess.run([*cc, *flags, "main.c", "model.c", "-o", "run", "-lm"], cwd=tmp_path, check=True)
+    out = subprocess.run([str(tmp_path / "run")], capture_output=True, text=True, check=True).stdout
+    assert [float(v) for v in out.split()] == pytest.approx([2 * np.exp(0.5), np.exp(0.5)], rel=1e-15)
+
+
+def test_without_a_compiler_numpy_runs_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    compiling.compiler.cache_clear()
+    try:
+        with pytest.warns(UserWarning, match="no C compiler"):
+            kernel = lower(x**2, backend="c")
+        assert kernel(3.0) == 9.0
+        assert "x[0]*x[0]" in kernel.c_source
+    finally:
+        compiling.compiler.cache_clear()
+
+
+def test_arrays_are_refused_with_the_way_out() -> None:
+    with pytest.raises(symad.errors.LoweringError, match="backend='numpy'"):
+        lower(sp.Trace(sp.MatrixSymbol("A", 2, 2) ** 2), backend="c")
+
+
+def test_the_cache_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SYMAD_CACHE", str(tmp_path))
+    lower(sp.sin(x) + 17, backend="c")
+    made = sorted(tmp_path.iterdir())
+    stamp = made[0].stat().st_mtime_ns
+    assert lower(sp.sin(x) + 17, backend="c")(0.0) == 17.0
+    assert sorted(tmp_path.iterdir()) == made
+    assert made[0].stat().st_mtime_ns == stamp
