@@ -287,8 +287,9 @@ def split(numbers: Any) -> tuple[Any, Any]:
     >>> split(np.array([Dual(1.0, 2.0), Dual(3.0)]))
     (array([1., 3.]), array([2., 0.]))
     """
-    if not isinstance(numbers, np.ndarray):
-        return primal(numbers), tangent_of(numbers)
+    if not np.ndim(numbers):
+        number = numbers[()] if isinstance(numbers, np.ndarray) else numbers
+        return primal(number), tangent_of(number)
     values, tangents = (
         np.frompyfunc(primal, 1, 1)(numbers),
         np.frompyfunc(tangent_of, 1, 1)(numbers),

@@ -1,0 +1,35 @@
+"""The command line: ``symad tour``, ``check``, ``recheck``, ``lower``, ``explain``, ``draw``, ``ops``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from symad.cli.codes import USAGE
+from symad.cli.parser import make_parser
+from symad.errors import SymadError
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; the exit code tells scripts how it went.
+
+    Args:
+        argv: the arguments after the program's name; those of the process by default.
+
+    Returns:
+        0 all is well; 1 refuted, or a stage of the tour failed; 2 wrong usage or input; 3 undecided.
+    """
+    try:
+        options = make_parser().parse_args(argv)
+        return int(options.command(options))
+    except SystemExit as stop:  # argparse has explained itself
+        return stop.code if isinstance(stop.code, int) else USAGE
+    except (SymadError, OSError) as error:
+        print(f"symad: {error}", file=sys.stderr)
+        return USAGE
+    except KeyboardInterrupt:
+        print("symad: interrupted", file=sys.stderr)
+        return 130
+
+
+__all__ = ["main"]

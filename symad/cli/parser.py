@@ -1,0 +1,205 @@
+"""The commands and their help, which is meant to teach."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, RawDescriptionHelpFormatter, _SubParsersAction
+from typing import TYPE_CHECKING, Any
+
+import symad
+from symad.cli import checking, ops, tour, writing
+
+if TYPE_CHECKING:
+    Commands = _SubParsersAction[ArgumentParser]
+else:
+    Commands = Any
+
+INTRODUCTION = """\
+Write a model once as SymPy mathematics; get derivatives that are proved, and fast code.
+"""
+
+MODELS = """\
+FILE is a Python file of yours. It is run, so give only files you would run. NAME is what it defines
+at module level: a SymPy object, a symad Graph, or a function without arguments that returns one (or
+a list or dict of them). Without NAME, all of them:
+
+    # model.py
+    from sympy import *
+    x, y = symbols("x y", real=True)
+    valley = (1 - x)**2 + 100*(y - x**2)**2
+"""
+
+EXIT_CODES = """\
+exit codes:
+  0  all is well            2  wrong usage or input
+  1  a derivative is wrong  3  neither proved nor refuted
+"""
+
+FIRST_STEPS = """\
+first steps:
+  symad tour                          see every model traced, differentiated, checked, lowered and run
+  symad check model.py                are the derivatives right? proved, tested, refuted or undecided
+  symad explain model.py:valley --at x=1 --at y=2     every step of both modes and four Hessians
+  symad lower model.py:valley --of gradient -o valley_gradient.py        readable NumPy code
+  symad draw model.py:valley -o valley.svg            the graph as a picture
+  symad ops                           which operation answers which question
+
+'symad COMMAND --help' tells more about each.
+
+"""
+
+
+def make_parser() -> ArgumentParser:
+    """The parser of the whole command line; each command sets ``command`` to its function."""
+    parser = ArgumentParser(
+        "symad",
+        description=INTRODUCTION,
+        epilog=FIRST_STEPS + EXIT_CODES,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"symad {symad.__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for add in (_tour, _check, _recheck, _lower, _explain, _draw, _ops):
+        add(commands)
+    return parser
+
+
+def _command(commands: Commands, name: str, help_: str, text: str, run: Any) -> ArgumentParser:
+    parser: ArgumentParser = commands.add_parser(
+        name,
+        help=help_,
+        description=help_[0].upper() + help_[1:] + ".",
+        epilog=text,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(command=run)
+    return parser
+
+
+def _model(parser: ArgumentParser, one: bool = True) -> None:
+    form = "FILE:NAME" if one else "FILE[:NAME]"
+    parser.add_argument("model", metavar=form, help="a Python file, and the model in it")
+
+
+def _tour(commands: Commands) -> None:
+    text = """\
+Each stage is a model. It is traced, differentiated in every mode (which must agree), checked
+against symbolic derivatives, lowered to code and run on data. A row tells how it went, and the
+lines below the table tell what the numbers mean.
+
+examples:
+  symad tour                     all stages
+  symad tour --list              their names
+  symad tour rosenbrock arm      some of them
+  symad tour --out pictures      and save graphs, tables and pictures in a folder
+
+The exit code is 1 if anything failed.
+"""
+    parser = _command(
+        commands, "tour", "trace, differentiate, check, lower and run every model", text, tour.run
+    )
+    parser.add_argument("stages", nargs="*", metavar="STAGE", help="names of stages; all by default")
+    parser.add_argument("--list", action="store_true", help="list the stages and stop")
+    parser.add_argument("--out", metavar="DIR", help="a folder for graphs, tables and pictures")
+
+
+def _check(commands: Commands) -> None:
+    text = f"""\
+Every mode of differentiation and all four Hessians are compared with SymPy's own derivative:
+
+  proved     equal by exact normal form
+  tested     equal at random points in random prime fields; the chance of error is stated
+  refuted    a point where they differ, to 30 digits
+  undecided  neither, with what was tried
+
+{MODELS}
+examples:
+  symad check model.py                    all models of the file
+  symad check model.py:valley --wrt x     one model, derivatives with respect to x
+  symad check model.py --json > cert.json           a certificate to keep; see 'symad recheck'
+
+{EXIT_CODES}"""
+    parser = _command(commands, "check", "certify the derivatives of models", text, checking.check)
+    _model(parser, one=False)
+    parser.add_argument("--wrt", metavar="X,Y", help="inputs to differentiate by; all by default")
+    parser.add_argument("--json", action="store_true", help="print certificates as JSON")
+
+
+def _recheck(commands: Commands) -> None:
+    text = f"""\
+The certificate holds the graph of the model as data, so nothing of the model's file is run. Its
+derivatives are checked again with new random primes, and every claim is compared.
+
+example:
+  symad check model.py --json > cert.json
+  symad recheck cert.json
+
+{EXIT_CODES}"""
+    parser = _command(commands, "recheck", "check a saved certificate again", text, checking.recheck)
+    parser.add_argument("certificate", metavar="CERT", help="what 'symad check --json' printed")
+
+
+DERIVATIVES = ("value", "gradient", "value-and-gradient", "jacobian", "hessian")
+
+
+def _lower(commands: Commands) -> None:
+    text = f"""\
+The result is one readable file that does not need symad.
+
+{MODELS}
+examples:
+  symad lower model.py:valley                           print NumPy code
+  symad lower model.py:valley --of hessian -o h.py      the Hessian, into a file
+  symad lower model.py:valley --backend c --dtype float32
+"""
+    parser = _command(
+        commands, "lower", "print a model, or a derivative of it, as fast code", text, writing.lower
+    )
+    _model(parser)
+    parser.add_argument("--of", choices=DERIVATIVES, default="value", help="what to lower")
+    parser.add_argument("--backend", default="numpy", help="numpy, c or cupy (default: numpy)")
+    parser.add_argument("--dtype", default="float64", help="float64 or float32 (default: float64)")
+    parser.add_argument("-o", "--output", metavar="OUT.py", help="the file; printed by default")
+
+
+def _explain(commands: Commands) -> None:
+    text = f"""\
+States, tangents, adjoints, and the Dual numbers of the four Hessian modes, with operation counts
+and live memory at each step.
+
+{MODELS}
+examples:
+  symad explain model.py:valley                       symbolic tables
+  symad explain model.py:valley --at x=3 --at y=1/3   at a point; fractions stay exact
+  symad explain model.py:loss --at "W=[[1, 2], [3, 4]]" --format latex
+"""
+    parser = _command(commands, "explain", "show every step of every mode as tables", text, writing.explain)
+    _model(parser)
+    parser.add_argument("--at", metavar="X=VALUE", action="append", default=[], help="the value of an input")
+    parser.add_argument("--format", choices=("text", "markdown", "latex"), default="text")
+
+
+def _draw(commands: Commands) -> None:
+    text = f"""\
+{MODELS}
+examples:
+  symad draw model.py:valley -o valley.svg
+  symad draw model.py:valley --of gradient -o gradient.dot     for Graphviz
+"""
+    parser = _command(commands, "draw", "draw the graph of a model", text, writing.draw)
+    _model(parser)
+    parser.add_argument("--of", choices=DERIVATIVES, default="value", help="what to draw")
+    parser.add_argument("-o", "--output", metavar="OUT.svg", required=True, help=".svg or .dot")
+
+
+def _ops(commands: Commands) -> None:
+    text = """\
+Every operation of a graph answers every question, or there is a reason why not.
+
+  answered       tried on the operation's own examples
+  primitive      it stands for itself and needs no definition
+  not linear     only linear operations have a transpose; the others are linearized first
+  no arguments   inputs and constants
+  refused        by a backend, for a reason that --json tells
+"""
+    parser = _command(commands, "ops", "show which operation answers which question", text, ops.run)
+    parser.add_argument("--json", action="store_true", help="print the table as JSON")

@@ -1,0 +1,107 @@
+"""``symad tour``: every model traced, differentiated, checked, lowered and run, one row a stage."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from symad.cli.codes import OK, REFUTED
+from symad.cli.models import ModelError
+from symad.cli.running import STEPS, Outcome, run_stage
+from symad.cli.stage import Stage, all_stages
+
+PLAIN: dict[str, Any] = {"markup": False, "highlight": False, "soft_wrap": True}
+
+COLUMNS = """\
+nodes  operations, inputs and numbers in the model's graph, each existing once
+modes  ways of differentiating that were run: pushforward, Dual numbers, both
+       gradients or Jacobians, and all four Hessians (Hessian-vector products
+       where Hessians are large)
+apart  the largest relative difference between any two of them
+check  what the certificate says: proved or tested against SymPy's derivative
+code   lines of the NumPy file that computes the model and its gradient
+"""
+
+
+def run(options: Namespace) -> int:
+    """Run stages, show progress, then a table and what was found."""
+    stages = all_stages()
+    console = Console()
+    if options.list:
+        for stage in stages.values():
+            console.print(f"{stage.name:16} {stage.about}", **PLAIN)
+        return OK
+    chosen = _chosen(options.stages, stages)
+    out = Path(options.out) if options.out else None
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+    outcomes = _run_all(chosen, out, console)
+    _show(outcomes, console)
+    if out is not None:
+        console.print(f"\npictures, graphs and tables: {out}", **PLAIN)
+    return OK if all(o.ok for o in outcomes) else REFUTED
+
+
+def _chosen(names: list[str], stages: dict[str, Stage]) -> list[Stage]:
+    unknown = [name for name in names if name not in stages]
+    if unknown:
+        raise ModelError(f"there is no stage {unknown[0]!r}; the stages: {', '.join(stages)}")
+    return [stages[name] for name in names] if names else list(stages.values())
+
+
+def _run_all(chosen: list[Stage], out: Path | None, console: Console) -> list[Outcome]:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    outcomes = []
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("tour", total=len(chosen) * len(STEPS))
+        for position, stage in enumerate(chosen):
+
+            def step(name: str, position: int = position, stage: Stage = stage) -> None:
+                done = position * len(STEPS) + STEPS.index(name)
+                progress.update(task, description=f"{stage.name}: {name}", completed=done)
+
+            outcomes.append(run_stage(stage, out, step))
+    return outcomes
+
+
+def _show(outcomes: list[Outcome], console: Console) -> None:
+    table = Table(title="symad tour", title_justify="left")
+    table.add_column("stage")
+    for header in ("nodes", "modes", "apart", "check", "code", "seconds", ""):
+        table.add_column(header, justify="right" if header else "left")
+    for o in outcomes:
+        table.add_row(o.stage.name, *_cells(o))
+    console.print(table)
+    console.print(COLUMNS, **PLAIN)
+    for o in outcomes:
+        _tell(o, console)
+
+
+def _cells(o: Outcome) -> tuple[str, ...]:
+    verdict = "[yellow]skipped[/]" if o.skipped else "[green]ok[/]" if o.ok else "[bold red]FAILED[/]"
+    apart = f"{o.difference:.0e}" if o.modes else ""
+    lines = f"{o.lines} lines" if o.lines else ""
+    return (str(o.nodes), str(o.modes), apart, o.status, lines, f"{o.seconds:.1f}", verdict)
+
+
+def _tell(o: Outcome, console: Console) -> None:
+    """What a stage is about, what was found, and what failed."""
+    console.print(f"{o.stage.name}: {o.stage.about}", style="bold", **PLAIN)
+    if o.skipped:
+        console.print(f"  skipped: {o.skipped}", **PLAIN)
+    for finding in o.findings:
+        mark = " " if finding.ok else "✗"
+        style = "" if finding.ok else "red"
+        console.print(f" {mark} {finding.text}", style=style, **PLAIN)
+    for failure in o.failures:
+        console.print(f" ✗ {failure}", style="red", **PLAIN)

@@ -1,0 +1,82 @@
+"""``symad lower``, ``symad explain``, ``symad draw``."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from fractions import Fraction
+from typing import Any
+
+import symad
+from symad.cli.codes import OK
+from symad.cli.models import ModelError, load_model
+from symad.graph import Graph
+
+DERIVATIVES = {
+    "value": lambda g: g,
+    "gradient": symad.gradient,
+    "value-and-gradient": symad.value_and_gradient,
+    "jacobian": symad.jacobian,
+    "hessian": symad.hessian,
+}
+
+
+def _named(options: Namespace) -> Graph:
+    """The model, or the derivative of it that was asked for."""
+    name, graph = load_model(options.model)
+    made: Graph = DERIVATIVES[options.of](graph)
+    suffix = "" if options.of == "value" else "_" + options.of.replace("-", "_")
+    return Graph(made.input_nodes, made.output_nodes, made.structure, name + suffix, made.report)
+
+
+def lower(options: Namespace) -> int:
+    """Write code, into a file or to standard output."""
+    from symad.numeric import lower as lower_graph
+
+    kernel = lower_graph(_named(options), backend=options.backend, dtype=options.dtype)
+    if options.output is None:
+        print(kernel.source)
+    else:
+        kernel.save(options.output)
+        lines = kernel.source.count("\n")
+        print(f"{options.output}: {kernel.name}, {lines} lines, for {options.backend}")
+    return OK
+
+
+def explain(options: Namespace) -> int:
+    """Print tables."""
+    _, graph = load_model(options.model)
+    tables = graph.explain(**dict(map(_assignment, options.at)))
+    print(getattr(tables, f"to_{options.format}")())
+    return OK
+
+
+def draw(options: Namespace) -> int:
+    """Write a picture."""
+    graph = _named(options)
+    graph.draw(options.output)
+    print(f"{options.output}: {graph.name}, {len(graph.nodes)} nodes")
+    return OK
+
+
+def _assignment(text: str) -> tuple[str, Any]:
+    """``x=3``, ``x=1/3``, ``x=[1, 2.5]`` as a name and a value.
+
+    Raises:
+        ModelError: it is none of these.
+    """
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise ModelError(f"--at {text}: write a name and a value, as in --at x=3")
+    try:
+        return name.strip(), _value(value.strip())
+    except (ValueError, ZeroDivisionError):
+        raise ModelError(
+            f"--at {text}: {value.strip()!r} is not a number, a fraction or a list of numbers"
+        ) from None
+
+
+def _value(text: str) -> Any:
+    if text.startswith("["):
+        return json.loads(text)
+    return Fraction(text) if "/" in text else float(text)

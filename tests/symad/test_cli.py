@@ -1,0 +1,326 @@
+"""The command line: what it prints, what it writes, and the exit codes that scripts rely on."""
+
+import json
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import symad
+from symad.cli import main
+from symad.cli.codes import OK, REFUTED, UNDECIDED, USAGE
+from symad.cli.models import load_models
+from symad.cli.running import relative_difference, run_stage
+from symad.cli.stage import Finding, Model, Skip, Stage, all_stages
+
+MODEL = """
+import numpy as np
+from sympy import *
+import symad
+
+x, y = symbols("x y", real=True)
+n = 3
+valley = (1 - x)**2 + 100*(y - x**2)**2
+traced = symad.trace(sin(x) * y)
+pair = [x*y, x + y]
+_hidden = x + 1
+
+
+def waves():
+    return {"s": sin(x), "c": cos(x)}
+
+
+def scaled(factor):
+    return factor * x
+
+
+if __name__ == "__main__":
+    raise SystemExit("the main block must not run")
+"""
+
+
+@pytest.fixture
+def model(tmp_path):
+    path = tmp_path / "model.py"
+    path.write_text(MODEL, encoding="utf-8")
+    return path
+
+
+def certificate(status):
+    entry = SimpleNamespace(status=status, claim="gradient[0]", bound=0, assumes=(), witness=None)
+    return SimpleNamespace(status=status, bound=0, assumes=("the front end",), entries=[entry])
+
+
+@pytest.fixture
+def judged(monkeypatch):
+    """A stand-in for `symad.check` that answers what a test says, and notes what it was asked."""
+    asked = []
+
+    def judge(*statuses):
+        answers = iter(statuses)
+
+        def check(f, wrt=None):
+            asked.append((f, wrt))
+            return certificate(next(answers))
+
+        monkeypatch.setattr(symad, "check", check, raising=False)
+        return asked
+
+    return judge
+
+
+# ---- models --------------------------------------------------------------------------------------
+
+
+def test_the_models_of_a_file(model):
+    models = load_models(str(model))
+    assert list(models) == ["valley", "traced", "pair", "waves"]
+    assert models["valley"].name == "valley"
+    assert models["valley"](1.0, 1.0) == 0
+    assert set(models["waves"](0.0)) == {"s", "c"}
+
+
+def test_a_name_chooses_one(model):
+    assert list(load_models(f"{model}:pair")) == ["pair"]
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("{model}:nothing", "does not define 'nothing'; its models: valley, traced, pair, waves"),
+        ("{model}:scaled", r"model.py:scaled takes arguments (factor)"),
+        ("{model}:n", "model.py:n is of type int"),
+        ("{folder}/missing.py", "there is no file"),
+        ("{folder}/missing.py:valley", "there is no file"),
+    ],
+)
+def test_models_that_are_not_there(model, target, message, capsys):
+    where = target.format(model=model, folder=model.parent)
+    assert main(["explain", where]) == USAGE
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("x = 1\ny = x / 0\n", "model.py failed at line 2: ZeroDivisionError"),
+        ("raise SystemExit(0)\n", "model.py failed at line 1: SystemExit: 0"),
+        ("def (:\n", "model.py failed at line 1: SyntaxError"),
+        ("from sympy import *\nx = symbols('x')\n", "model.py defines no model"),
+        ("def f():\n    raise KeyError('k')\n", "model.py:f failed at line 2: KeyError: 'k'"),
+        ("from sympy import *\nf = Integral(symbols('x'))\n", "model.py:f cannot be traced"),
+    ],
+)
+def test_models_that_fail(tmp_path, source, message, capsys):
+    path = tmp_path / "model.py"
+    path.write_text(source, encoding="utf-8")
+    assert main(["explain", str(path)]) == USAGE
+    assert message in capsys.readouterr().err
+
+
+def test_several_models_need_a_name(model, capsys):
+    assert main(["explain", str(model)]) == USAGE
+    assert "defines valley, traced, pair, waves; say which" in capsys.readouterr().err
+
+
+# ---- lower, explain, draw ------------------------------------------------------------------------
+
+
+def test_lower_writes_a_file_that_needs_no_symad(model, tmp_path, capsys):
+    out = tmp_path / "out.py"
+    assert main(["lower", f"{model}:valley", "--of", "gradient", "-o", str(out)]) == OK
+    assert "valley_gradient" in capsys.readouterr().out
+    source = out.read_text("utf-8")
+    assert "symad" not in source.replace("symad.", "").split('"""')[0]
+    code = f"import runpy, sys; m = runpy.run_path({str(out)!r}); assert 'symad' not in sys.modules\n"
+    code += "print(*m['valley_gradient'](-1.2, 1.0))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    np.testing.assert_allclose([float(v) for v in done.stdout.split()], [-215.6, -88], rtol=1e-14)
+
+
+def test_lower_prints_by_default(model, capsys):
+    assert main(["lower", f"{model}:traced", "--dtype", "float32"]) == OK
+    assert "def traced(" in capsys.readouterr().out
+
+
+def test_lower_refuses_what_is_not_there(model, capsys):
+    assert main(["lower", f"{model}:traced", "--backend", "fortran"]) == USAGE
+    assert "backend='fortran' is not one of" in capsys.readouterr().err
+
+
+def test_explain_at_a_point(model, capsys):
+    assert main(["explain", f"{model}:traced", "--at", "x=0", "--at", "y=1/3"]) == OK
+    shown = capsys.readouterr().out
+    assert shown.startswith("traced(x, y) at x = 0, y = 1/3")
+    assert "Reverse mode" in shown
+    assert main(["explain", f"{model}:traced", "--format", "latex"]) == OK
+    assert r"\begin{tabular}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("at", ["x", "x=__import__('os')", "=3", "x=[1, 'a']", "x=1/0"])
+def test_values_are_numbers_only(model, at, capsys):
+    assert main(["explain", f"{model}:traced", "--at", at]) == USAGE
+    assert capsys.readouterr().err.startswith("symad: ")
+
+
+def test_draw(model, tmp_path, capsys):
+    out = tmp_path / "g.svg"
+    assert main(["draw", f"{model}:valley", "--of", "hessian", "-o", str(out)]) == OK
+    assert ElementTree.parse(out).getroot().tag.endswith("svg")
+    assert main(["draw", f"{model}:valley", "-o", str(tmp_path / "g.gif")]) == USAGE
+    assert "g.gif" in capsys.readouterr().err
+
+
+# ---- check and recheck ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("statuses", "code"),
+    [
+        (["proved", "tested"], OK),
+        (["proved", "undecided"], UNDECIDED),
+        (["undecided", "refuted"], REFUTED),
+    ],
+)
+def test_exit_codes_of_check(model, judged, statuses, code, capsys):
+    judged("proved", "proved", *statuses)
+    assert main(["check", str(model)]) == code
+    shown = capsys.readouterr().out
+    assert all(status in shown for status in statuses)
+    assert "taken on trust: the front end" in shown
+
+
+def test_check_passes_the_model_and_wrt_on(model, judged):
+    asked = judged("proved")
+    assert main(["check", f"{model}:valley", "--wrt", "x,y"]) == OK
+    ((graph, wrt),) = asked
+    assert wrt == ("x", "y")
+    assert graph is load_models(f"{model}:valley")["valley"]
+
+
+def test_certificates_can_be_kept_and_rechecked(model, judged, tmp_path, capsys):
+    asked = judged("proved", "proved", "refuted")
+    assert main(["check", f"{model}:valley", "--json"]) == OK
+    kept = tmp_path / "cert.json"
+    kept.write_text(capsys.readouterr().out, encoding="utf-8")
+    document = json.loads(kept.read_text("utf-8"))
+    assert document["models"][0]["status"] == "proved"
+    model.write_text("raise SystemExit('a model file is not run again')", encoding="utf-8")
+    assert main(["recheck", str(kept)]) == OK
+    assert asked[0] == asked[1]
+    assert main(["recheck", str(kept)]) == REFUTED
+    assert "gradient[0]: was proved, is refuted" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("text", ["{}", "not json", '{"format": "symad certificates", "models": 3}'])
+def test_other_files_are_no_certificates(tmp_path, text, capsys):
+    path = tmp_path / "cert.json"
+    path.write_text(text, encoding="utf-8")
+    assert main(["recheck", str(path)]) == USAGE
+    assert "cert.json is no certificate" in capsys.readouterr().err
+
+
+# ---- ops -----------------------------------------------------------------------------------------
+
+
+def test_ops_shows_every_operation(capsys):
+    assert main(["ops"]) == OK
+    shown = capsys.readouterr().out
+    assert "Einsum" in shown and "jvp" in shown and "✗ missing" in shown
+    assert main(["ops", "--json"]) == OK
+    answers = json.loads(capsys.readouterr().out)
+    assert answers["Einsum"]["transpose"] == "answered"
+    assert answers["Apply"]["transpose"] == "not linear"
+    assert answers["Softmax"]["definition"] == "answered"
+
+
+# ---- help and usage ------------------------------------------------------------------------------
+
+COMMANDS = ["tour", "check", "recheck", "lower", "explain", "draw", "ops"]
+
+
+def test_help_teaches(capsys):
+    assert main(["--help"]) == OK
+    shown = capsys.readouterr().out
+    assert all(command in shown for command in COMMANDS)
+    assert "exit codes" in shown and "first steps" in shown
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_each_command(command, capsys):
+    assert main([command, "--help"]) == OK
+    assert f"symad {command}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [[], ["fly"], ["draw", "m.py"], ["check"], ["tour", "nowhere"]])
+def test_wrong_usage(arguments):
+    assert main(arguments) == USAGE
+
+
+def test_the_command_is_installed_as_a_module(tmp_path):
+    code = "import sys; from symad.cli import main; sys.exit(main(['--version']))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, f"symad {symad.__version__}\n")
+
+
+# ---- tour ----------------------------------------------------------------------------------------
+
+
+def test_the_tour_lists_its_stages(capsys):
+    assert main(["tour", "--list"]) == OK
+    shown = capsys.readouterr().out
+    assert {"chain rule", "rosenbrock", "arm"} <= set(all_stages())
+    assert all(stage.about in shown for stage in all_stages().values())
+
+
+@pytest.mark.parametrize("name", ["chain rule", "rosenbrock", "arm"])
+def test_first_stages_of_the_tour(name, judged, tmp_path, capsys):
+    judged("proved")
+    assert main(["tour", name, "--out", str(tmp_path / "out")]) == OK
+    shown = capsys.readouterr().out
+    assert "ok" in shown and "FAILED" not in shown and "✗" not in shown
+    assert (tmp_path / "out" / f"{name}.svg").exists()
+
+
+def outcome(model, **options):
+    return run_stage(Stage("test", "a test", model, **options), None, lambda step: None)
+
+
+def test_a_stage_reports_all_that_fails(judged):
+    import sympy
+
+    judged("refuted")
+    x = sympy.Symbol("x", real=True)
+
+    def use(made):
+        return [Finding("two and two is five", False)]
+
+    found = outcome(lambda: Model(sympy.sin(x), point=(0.5,), use=use))
+    assert not found.ok
+    assert (found.status, found.modes) == ("refuted", 8)
+    assert found.findings[0].text == "two and two is five"
+
+
+def test_a_stage_that_breaks_does_not_end_the_tour():
+    def broken():
+        raise ValueError("no such data")
+
+    assert outcome(broken).failures == ["ValueError: no such data"]
+
+    def absent():
+        raise Skip("scikit-learn is not installed")
+
+    skipped = outcome(absent)
+    assert skipped.ok and skipped.skipped == "scikit-learn is not installed"
+
+
+def test_differences_are_relative_to_the_largest_entry():
+    a = np.array([1.0, 1e6, np.nan])
+    assert relative_difference(a, a) == 0
+    assert relative_difference(a, a + np.array([0.5, 0, 0])) == pytest.approx(5e-7)
+    assert relative_difference(a, np.array([1.0, np.nan, np.nan])) == np.inf
+    assert relative_difference(np.zeros(2), np.zeros(2)) == 0
+    assert relative_difference(np.zeros(2), np.zeros(3)) == np.inf

@@ -1,0 +1,156 @@
+"""Every op answers every question, or says why not; and the answers agree with each other."""
+
+import importlib
+import pkgutil
+
+import numpy as np
+import pytest
+import sympy
+
+import symad
+from symad import ops, questions
+from symad.cli.ops import MISSING, linear_arguments, table
+from symad.graph import SHAPE, Graph, Op, topological
+from symad.numeric import lower
+from symad.ops.selection import Condition
+from symad.ops.sources import Input
+from symad.questions import EXAMPLES
+
+for _module in pkgutil.iter_modules(ops.__path__):
+    importlib.import_module(f"{ops.__name__}.{_module.name}")
+
+PLACEHOLDERS = {"Seed", "Fresh", "Local"}
+"""Stand for values while graphs are transformed, or inside the body of a scan."""
+
+QUESTIONS = [
+    questions.jvp, questions.transpose, questions.batch, questions.evaluate, questions.sympy_form,
+    questions.flops, questions.definition, questions.sparsity,
+]  # fmt: skip
+
+NODES = {f"{cls.__name__} {k}": n for cls, make in EXAMPLES.items() for k, n in enumerate(make())}
+
+
+def graph_of(node):
+    return Graph(tuple(n for n in topological([node]) if isinstance(n.op, Input)), (node,))
+
+
+CONCRETE = {
+    name: graph_of(node)
+    for name, node in NODES.items()
+    if not graph_of(node).dims and node.op.__class__.__name__ != "Dimension"
+}
+REAL = {name: g for name, g in CONCRETE.items() if g.inputs and not isinstance(g.outputs[0].op, Condition)}
+
+over = pytest.mark.parametrize
+
+
+def points(graph, seed=0, low=0.1, high=0.9):
+    rng = np.random.default_rng(seed)
+    return [rng.uniform(low, high, n.shape)[()] for n in graph.input_nodes]
+
+
+def subclasses(cls):
+    return {cls}.union(*(subclasses(child) for child in cls.__subclasses__()))
+
+
+def test_every_op_has_a_shape_and_examples():
+    own = {c for c in subclasses(Op) if c.__module__.startswith("symad.")}
+    concrete = own & set(SHAPE)
+    assert {c.__name__ for c in concrete - set(EXAMPLES)} - PLACEHOLDERS == set()
+    assert all(c in SHAPE for c in own if not c.__subclasses__())
+
+
+def test_the_examples_of_an_op_contain_it():
+    for cls, make in EXAMPLES.items():
+        assert any(isinstance(node.op, cls) for node in make()), cls.__name__
+
+
+@over("question", QUESTIONS, ids=lambda q: q.__name__)
+def test_signatures_are_faithful_so_that_plum_caches_lookups(question):
+    unfaithful = [str(m.signature) for m in question.methods if not m.signature.is_faithful]
+    assert unfaithful == []
+
+
+def test_no_answer_is_missing():
+    answers = table()
+    missing = {(op, q) for op, row in answers.items() for q, cell in row.items() if cell == MISSING}
+    assert missing == set()
+    assert set(answers) == {cls.__name__ for cls in EXAMPLES}
+
+
+@over("name", REAL)
+def test_linear_means_linear(name):
+    """An op whose tangent is itself adds up; one that says so of all arguments does jointly."""
+    node = REAL[name].outputs[0]
+    for k, flag in enumerate(linear_arguments(node)):
+        if not flag or not isinstance(node.args[k].op, Input):
+            continue
+        graph = REAL[name]
+        position = graph.input_nodes.index(node.args[k])
+        a, b = points(graph, 1), points(graph, 2)
+        both, other = list(a), list(a)
+        both[position], other[position] = a[position] + 2 * b[position], b[position]
+        if node.op.linear:
+            both = [p + 2 * q for p, q in zip(a, b, strict=True)]
+            other = b
+        np.testing.assert_allclose(graph(*both), graph(*a) + 2 * graph(*other), rtol=1e-12)
+
+
+@over("name", REAL)
+def test_tangents_and_cotangents_are_adjoint(name):
+    """⟨y_bar, J x_dot⟩ = ⟨Jᵀ y_bar, x_dot⟩."""
+    graph = REAL[name]
+    values, dots = points(graph), points(graph, 1, -1, 1)
+    y_bar = np.random.default_rng(2).uniform(-1, 1, np.shape(graph(*values)))[()]
+    y_dot = symad.pushforward(graph)(*values, *dots)[1]
+    x_bars = symad.pullback(graph)(*values, y_bar)[1:]
+    across = sum(float(np.sum(b * d)) for b, d in zip(x_bars, dots, strict=True))
+    assert float(np.sum(y_bar * y_dot)) == pytest.approx(across, rel=1e-10, abs=1e-12)
+
+
+@over("name", REAL)
+def test_a_batch_is_the_stack_of_its_points(name):
+    graph = REAL[name]
+    batch = [points(graph, seed) for seed in range(3)]
+    expected = np.stack([graph(*values) for values in batch])
+    stacked = [np.stack(column) for column in zip(*batch, strict=True)]
+    np.testing.assert_allclose(symad.vmap(graph)(*stacked), expected, rtol=1e-12, atol=1e-14)
+
+
+@over("name", CONCRETE)
+def test_values_have_the_shape_of_the_node(name):
+    graph = CONCRETE[name]
+    assert np.shape(graph(*points(graph))) == graph.outputs[0].shape
+
+
+@over("name", CONCRETE)
+def test_operation_counts_are_numbers(name):
+    assert symad.flops(CONCRETE[name]) >= 0
+    assert symad.flops(CONCRETE[name]).is_Rational
+
+
+@over("name", [name for name, node in NODES.items() if questions.definition(node.op, node)])
+def test_a_fused_op_equals_its_definition(name):
+    node = NODES[name]
+    graph = graph_of(node)
+    defined = Graph(graph.input_nodes, (questions.definition(node.op, node),))
+    for seed in range(3):
+        values = points(graph, seed, -2, 2)
+        np.testing.assert_allclose(graph(*values), defined(*values), rtol=1e-12, atol=1e-14)
+
+
+@over("name", REAL)
+def test_lowered_code_computes_the_same(name):
+    graph = REAL[name]
+    values = points(graph)
+    np.testing.assert_allclose(lower(graph)(*values), graph(*values), rtol=1e-12, atol=1e-14)
+
+
+@over("name", REAL)
+def test_exact_evaluation_agrees_with_floats(name):
+    graph = REAL[name]
+    values = points(graph)
+    exact = [np.vectorize(sympy.Float, otypes=[object])(v)[()] for v in values]
+    found = np.asarray(graph(*exact), dtype=object)
+    numbers = np.vectorize(lambda e: float(sympy.sympify(e).evalf()), otypes=[float])(found)
+    np.testing.assert_allclose(numbers, graph(*values), rtol=1e-9, atol=1e-12)
