@@ -54,9 +54,7 @@ def product_count(sides: Sides) -> int:
     return int(sides[0].max(initial=0) + sides[1].max(initial=0))
 
 
-def _candidates(
-    pattern: Pattern, orders: tuple[Any, ...] | None, race: Race
-) -> Iterator[tuple[str, Sides]]:
+def _candidates(pattern: Pattern, orders: tuple[Any, ...] | None, race: Race) -> Iterator[tuple[str, Sides]]:
     if orders is None:
         yield from _peelings(pattern, race)
     graph = bipartite_graph(pattern)
@@ -192,9 +190,7 @@ def _kept(colors: IntArray, kept: set[int]) -> IntArray:
 def _recolored(pattern: Pattern, sides: Sides) -> Sides:
     """Each entry is left to the side that gives it now, and either side colored again for that."""
     by_row, by_column = readable(pattern, sides)
-    served = by_column & ~(
-        by_row & (pattern.row_degrees > pattern.row_degrees.mean())[pattern.rows]
-    )
+    served = by_column & ~(by_row & (pattern.row_degrees > pattern.row_degrees.mean())[pattern.rows])
     columns = _serving_columns(pattern, served, sides[1])
     flipped = (~served)[pattern.transposing_order]
     rows = _serving_columns(pattern.transposed, flipped, sides[0])

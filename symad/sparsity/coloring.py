@@ -66,9 +66,7 @@ class Coloring:
         columns = self.pattern.column_labels or range(self.pattern.shape[1])
         if self.kind == "bidirectional":
             row_colors, column_colors = (c.tolist() for c in self.colors)
-            return dict(zip(rows, row_colors, strict=True)), dict(
-                zip(columns, column_colors, strict=True)
-            )
+            return dict(zip(rows, row_colors, strict=True)), dict(zip(columns, column_colors, strict=True))
         return dict(zip(rows if self.kind == "row" else columns, self.colors.tolist(), strict=True))
 
     # Compression
@@ -82,8 +80,7 @@ class Coloring:
         if self.kind == "bidirectional":
             counts = self._side_counts
             return tuple(
-                compression.indicator(c, p, 1, dtype)
-                for c, p in zip(self.colors, counts, strict=True)
+                compression.indicator(c, p, 1, dtype) for c, p in zip(self.colors, counts, strict=True)
             )
         return compression.indicator(self.colors, self.num_colors, 0, dtype)
 
@@ -101,8 +98,7 @@ class Coloring:
             matrix = np.asarray(matrix)
         if tuple(matrix.shape[-2:]) != self.pattern.shape:
             raise ColoringError(
-                f"compress needs a matrix of the pattern's shape {self.pattern.shape}, not "
-                f"{matrix.shape}"
+                f"compress needs a matrix of the pattern's shape {self.pattern.shape}, not {matrix.shape}"
             )
         seeds = self.seeds(compression.product_dtype(matrix))
         if self.kind == "bidirectional":
@@ -136,9 +132,7 @@ class Coloring:
             return compression.star_positions(self.pattern, self.colors, p)
         if self.kind == "bidirectional":
             return compression.bidirectional_positions(self.pattern, *self.colors)
-        raise ColoringError(
-            "an acyclic coloring has no direct recovery; it is decompressed by substitution"
-        )
+        raise ColoringError("an acyclic coloring has no direct recovery; it is decompressed by substitution")
 
     @cached_property
     def trees(self) -> Forest:
@@ -166,19 +160,13 @@ class Coloring:
             raise ColoringError(f"method={method!r} is neither 'substitution' nor 'prefix'")
         if self.kind == "acyclic":
             trees = self.trees
-            return (
-                trees.prefix(compressed) if method == "prefix" else trees.substitution(compressed)
-            )
+            return trees.prefix(compressed) if method == "prefix" else trees.substitution(compressed)
         if self.kind == "bidirectional":
             parts = [part.reshape((*part.shape[:-2], -1)) for part in compressed]
             flat = np.concatenate(parts, axis=-1)
         else:
             flat = compressed.reshape((*compressed.shape[:-2], -1))
-        index = (
-            self.positions
-            if isinstance(flat, np.ndarray)
-            else np.asarray(self.positions, like=flat)
-        )
+        index = self.positions if isinstance(flat, np.ndarray) else np.asarray(self.positions, like=flat)
         return flat.take(index, axis=-1)
 
     def decompress(self, compressed: Any, method: str = "substitution") -> Any:
@@ -195,8 +183,7 @@ class Coloring:
         ):
             given = [getattr(part, "shape", None) for part in parts]
             raise ColoringError(
-                f"decompressing this {self.kind} coloring needs shape {self.compressed_shape}, not "
-                f"{given}"
+                f"decompressing this {self.kind} coloring needs shape {self.compressed_shape}, not {given}"
             )
 
     def __repr__(self) -> str:

@@ -53,9 +53,7 @@ def star_positions(pattern: Pattern, colors: IntArray, p: int) -> IntArray:
     return np.where(alone, i * p + colors[j], j * p + colors[i])
 
 
-def bidirectional_positions(
-    pattern: Pattern, row_colors: IntArray, column_colors: IntArray
-) -> IntArray:
+def bidirectional_positions(pattern: Pattern, row_colors: IntArray, column_colors: IntArray) -> IntArray:
     """Flat positions of the entries in the row products (p, n), followed by the column products."""
     n = pattern.shape[1]
     p, q = int(row_colors.max(initial=0)), int(column_colors.max(initial=0))

@@ -92,9 +92,7 @@ def reordered_by_class(colors: IntArray, k: int) -> IntArray:
     return np.argsort(rank[colors], kind="stable")
 
 
-def try_more_orders(
-    graph: Pattern, race: Race, greedy: Callable[[Pattern, IntArray], IntArray]
-) -> None:
+def try_more_orders(graph: Pattern, race: Race, greedy: Callable[[Pattern, IntArray], IntArray]) -> None:
     """A few rounds class by class from the best coloring so far, then shuffled orders."""
     colors, name = race.colors, f"{race.winner}, reordered"
     for k in range(min(6, MORE_WORK // max(1, graph.nnz))):

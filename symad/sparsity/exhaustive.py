@@ -50,11 +50,7 @@ def _ball(graph: Pattern, center: int) -> list[list[int]]:
                 number[w] = len(near)
                 near.append(w)
     return [
-        [
-            number[w]
-            for w in graph.indices[graph.indptr[v] : graph.indptr[v + 1]].tolist()
-            if w in number
-        ]
+        [number[w] for w in graph.indices[graph.indptr[v] : graph.indptr[v + 1]].tolist() if w in number]
         for v in near
     ]
 

@@ -95,8 +95,7 @@ def check_columns(pattern: Pattern, colors: IntArray, what: str, other: str) -> 
     mates = pattern.indices[pattern.indptr[i] : pattern.indptr[i + 1]]
     mate = next(int(q) for q in mates if q != j and colors[q] == colors[j])
     raise ColoringError(
-        f"{what} {j} and {mate} have the same color {colors[j]}, but both have an entry in "
-        f"{other} {i}"
+        f"{what} {j} and {mate} have the same color {colors[j]}, but both have an entry in {other} {i}"
     )
 
 
@@ -136,9 +135,7 @@ def check_acyclic(graph: Pattern, colors: IntArray) -> None:
 
 def _check_proper(v: int, w: int, colors: IntArray) -> None:
     if colors[v] == colors[w]:
-        raise ColoringError(
-            f"vertices {v} and {w} have the same color {colors[v]}, but are adjacent"
-        )
+        raise ColoringError(f"vertices {v} and {w} have the same color {colors[v]}, but are adjacent")
 
 
 def check_bidirectional(pattern: Pattern, row_colors: IntArray, column_colors: IntArray) -> None:

@@ -59,9 +59,7 @@ def color(pattern: Any, kind: str = "column", order: Any = None, colors: Any = N
         matrix = matrix.with_diagonal()
     if colors is not None:
         return given_coloring(matrix, kind, colors)
-    orders = (
-        None if order is None else tuple(order) if isinstance(order, tuple | list) else (order,)
-    )
+    orders = None if order is None else tuple(order) if isinstance(order, tuple | list) else (order,)
     if orders is not None and all(isinstance(k, int | np.integer) for k in orders):
         orders = (np.asarray(orders),)
     if kind == "column":

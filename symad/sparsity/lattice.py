@@ -48,9 +48,7 @@ def lattice_coloring(graph: Pattern, low: int, high: int) -> IntArray | None:
     return None
 
 
-def lattice_colorings(
-    graph: Pattern, low: int, high: int, most: int
-) -> Iterator[tuple[int, IntArray]]:
+def lattice_colorings(graph: Pattern, low: int, high: int, most: int) -> Iterator[tuple[int, IntArray]]:
     """Candidates (p, colors), proper on the sampled vertices, fewest colors first.
 
     At most ``most`` for each group and each reading of the vertex numbers as points.
@@ -76,9 +74,7 @@ def _readings(graph: Pattern) -> Iterator[tuple[Matrix, Matrix]]:
     strides = [s for s in offsets.tolist() if 1 < s < n and n % s == 0]
     # The last coordinate is the slowest; three strides describe a grid in space or fields on a
     # plane.
-    chains: list[tuple[int, ...]] = [
-        (1, s, t) for s in strides for t in strides if s < t and t % s == 0
-    ]
+    chains: list[tuple[int, ...]] = [(1, s, t) for s in strides for t in strides if s < t and t % s == 0]
     chains += [(1, s) for s in strides]
     for chain in [*chains[: MOST_READINGS - 1], (1,)]:
         points = _points(n, chain)
@@ -89,9 +85,7 @@ def _sample(graph: Pattern) -> tuple[IntArray, IntArray]:
     """The edges (row, column), row < column, of vertices at both ends and evenly in between."""
     n = graph.shape[0]
     step = max(1, n // SAMPLE) | 1  # odd, so that a column of a grid with even sides is not skipped
-    near_ends = np.concatenate(
-        [np.arange(min(n, SAMPLE // 8)), np.arange(max(0, n - SAMPLE // 8), n)]
-    )
+    near_ends = np.concatenate([np.arange(min(n, SAMPLE // 8)), np.arange(max(0, n - SAMPLE // 8), n)])
     chosen = np.union1d(np.arange(0, n, step), near_ends)
     degrees = graph.row_degrees[chosen]
     rows = np.repeat(chosen, degrees)
@@ -112,9 +106,7 @@ def _factorizations(p: int) -> list[tuple[int, int]]:
     return [(p, 1)] + [(p // t, t) for t in range(2, p) if p % t == 0 and t * t <= p]
 
 
-def _proper_maps(
-    differences: Matrix, s: int, t: int, most: int
-) -> Iterator[tuple[IntArray, IntArray]]:
+def _proper_maps(differences: Matrix, s: int, t: int, most: int) -> Iterator[tuple[IntArray, IntArray]]:
     """Coefficient vectors of maps to Z_s and to Z_t that together send no difference to 0."""
     d = differences.shape[1]
     first, second = _vectors(s, d), _vectors(t, d)

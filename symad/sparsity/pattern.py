@@ -175,9 +175,7 @@ class Pattern:
 
         index = np.int32 if max(*self.shape, self.nnz) < 2**31 else np.int64
         values = np.ones(self.nnz, bool) if data is None else data
-        return csr_array(
-            (values, self.indices.astype(index), self.indptr.astype(index)), shape=self.shape
-        )
+        return csr_array((values, self.indices.astype(index), self.indptr.astype(index)), shape=self.shape)
 
     def __repr__(self) -> str:
         return f"Pattern({_times(self.shape)}, {self.nnz} entries)"
@@ -228,9 +226,7 @@ def _of_dense(matrix: Any) -> Pattern:
     try:
         array = np.asarray(matrix)
     except ValueError as error:
-        raise PatternError(
-            f"a pattern given as lists needs rows of equal length: {error}"
-        ) from None
+        raise PatternError(f"a pattern given as lists needs rows of equal length: {error}") from None
     if array.ndim != 2:
         raise PatternError(
             "a pattern is a sparse or dense matrix or a NetworkX graph; the "

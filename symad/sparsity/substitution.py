@@ -93,9 +93,7 @@ class Forest:
             sums = np.pad(terms.cumsum(axis=-1), [(0, 0)] * (len(lead) + 1) + [(1, 0)])
             sums = sums.reshape((*lead, -1))
             above = sums.take(_like(batch.stops, flat), axis=-1)
-            parts.append(
-                (above - sums.take(_like(batch.starts, flat), axis=-1)) * _like(batch.leading, flat)
-            )
+            parts.append((above - sums.take(_like(batch.starts, flat), axis=-1)) * _like(batch.leading, flat))
         parts.append(flat.take(_like(self.diagonal, flat), axis=-1))
         return np.concatenate(parts, axis=-1).take(_like(self.batched_entries, flat), axis=-1)
 
@@ -123,9 +121,7 @@ def forest(pattern: Pattern, colors: IntArray, p: int) -> Forest:
     n = pattern.shape[0]
     entries[~off] = len(keys) + np.arange(n)
     batched[~off] = sum(len(batch.starts) for batch in batches) + np.arange(n)
-    return Forest(
-        keys, _levels(parent, height), batches, entries, batched, np.arange(n) * p + colors
-    )
+    return Forest(keys, _levels(parent, height), batches, entries, batched, np.arange(n) * p + colors)
 
 
 def _mirror(pattern: Pattern, off: Any) -> IntArray:
@@ -166,9 +162,7 @@ def _levels(parent: IntArray, height: IntArray) -> tuple[Level, ...]:
     return tuple(Level(nodes, parent[nodes]) for nodes in np.split(below, cuts) if len(nodes))
 
 
-def _batches(
-    reads: IntArray, parent: IntArray, order: list[int]
-) -> tuple[tuple[Batch, ...], IntArray]:
+def _batches(reads: IntArray, parent: IntArray, order: list[int]) -> tuple[tuple[Batch, ...], IntArray]:
     """Depth-first runs of the subtrees under the roots, and the place of every node's entry."""
     run, offset, size, sign = _depth_first(parent.tolist(), order)
     lengths = np.bincount(run, minlength=int(run.max(initial=-1)) + 1) if len(run) else run

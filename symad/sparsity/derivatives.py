@@ -1,0 +1,198 @@
+"""Sparse Jacobians and Hessians: graphs whose value is a scipy ``csr_array`` on a fixed pattern.
+
+Three ways lead there; where the mode leaves it open, the first that applies is taken:
+
+- scalars: one unit seed for each scalar input is folded into the graph, so that only the
+  expressions of the entries remain;
+- stencils: the derivative is a short sum of scaled selections (`symad.sparsity.terms`), written
+  down without seeds;
+- colored compression: seeds of zeros and ones, one for each color, go through the graph in lanes,
+  in forward, reverse or mixed mode, and the entries are gathered from the products.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from symad.errors import DerivativeError
+from symad.forward import dense
+from symad.graph import Graph, Node
+from symad.ops.shaping import gather
+from symad.ops.sources import array_constant
+from symad.pausing import without_collecting
+from symad.reverse import gradient_nodes
+from symad.selecting import scalar_output, select_wrt
+from symad.sparsity.assembly import compressed_rows
+from symad.sparsity.bounds import bidirectional_bound
+from symad.sparsity.coloring import Coloring
+from symad.sparsity.compressed import hessian_products, jacobian_products, recovered
+from symad.sparsity.detection import jacobian_pattern
+from symad.sparsity.kinds import color
+from symad.sparsity.pattern import IntArray, Pattern, as_pattern
+from symad.sparsity.probing import check_pattern
+from symad.sparsity.seedless import seedless_entries
+from symad.tracing import as_graph
+
+JACOBIAN_MODES = ("auto", "forward", "reverse", "mixed")
+HESSIAN_MODES = (
+    "forward-over-reverse",
+    "reverse-over-forward",
+    "reverse-over-reverse",
+    "forward-over-forward",
+)
+
+REVERSE_COST = 1.5
+"""A pullback costs about this many pushforwards."""
+
+
+@without_collecting
+def sparse_jacobian(
+    f: Any,
+    wrt: Any = None,
+    mode: str = "auto",
+    pattern: Any = None,
+    coloring: Coloring | None = None,
+) -> Graph:
+    """The Jacobian (M, N) as a graph whose value is a ``csr_array``; see `symad.jacobian`.
+
+    Args:
+        f: what `trace` takes.
+        wrt: inputs, all by default.
+        mode: "forward" (column colors, pushforwards), "reverse" (row colors, pullbacks), "mixed"
+            (bidirectional colors) or "auto": no seeds where the graph allows, else the cheapest
+            coloring. What was chosen is told in ``graph.report``.
+        pattern: a known pattern instead of the detected one; it is checked at random points.
+        coloring: a `Coloring` to use, of kind "column", "row" or "bidirectional".
+
+    Raises:
+        DerivativeError: the mode is unknown.
+        PatternError: the pattern given misses an entry of the Jacobian; the message names it.
+    """
+    _check("mode", mode, JACOBIAN_MODES)
+    graph = as_graph(f, wrt)
+    nodes, _ = select_wrt(graph, wrt)
+    outputs = graph.output_nodes
+    name = f"{graph.name}_jacobian"
+    if mode == "auto" and pattern is None and coloring is None:
+        seedless = seedless_entries(outputs, nodes)
+        if seedless is not None:
+            return _graph_of(graph, *seedless, name)
+    if coloring is None:
+        known = _known_pattern(graph, outputs, nodes, pattern)
+        coloring = _cheapest(known, mode)
+    else:
+        _check("coloring.kind", coloring.kind, ("column", "row", "bidirectional"))
+        _known_pattern(graph, outputs, nodes, coloring.pattern)
+    products = jacobian_products(outputs, nodes, coloring)
+    entries = recovered(products, coloring)
+    return _on_pattern(graph, coloring, entries, coloring.pattern, _report(coloring), name)
+
+
+@without_collecting
+def sparse_hessian(
+    f: Any,
+    wrt: Any = None,
+    mode: str = "forward-over-reverse",
+    pattern: Any = None,
+    coloring: Coloring | None = None,
+) -> Graph:
+    """The Hessian (N, N) as a graph whose value is a ``csr_array``; see `symad.hessian`.
+
+    Forward-over-reverse needs no seeds where the graph allows. Otherwise, and in the other modes,
+    the products with the seeds of a star coloring are computed, or of the coloring given ("star",
+    "acyclic" or "column"). The choice is told in ``graph.report``.
+
+    Raises:
+        DerivativeError: ``f`` is not scalar, or the mode is unknown.
+        PatternError: the pattern given misses an entry of the Hessian; the message names it.
+    """
+    _check("mode", mode, HESSIAN_MODES)
+    graph = as_graph(f, wrt)
+    nodes, _ = select_wrt(graph, wrt)
+    name = f"{graph.name}_hessian"
+    value = scalar_output(graph, "a Hessian")
+    gradient = _gradient(value, nodes)
+    if mode == "forward-over-reverse" and pattern is None and coloring is None:
+        seedless = seedless_entries(gradient, nodes)
+        if seedless is not None:
+            return _graph_of(graph, *seedless, name)
+    if coloring is None:
+        known = _known_pattern(graph, gradient, nodes, pattern)
+        # A pattern that is not symmetric belongs to no Hessian of smooth values: nothing is
+        # assumed.
+        coloring = color(known, "star" if known.first_asymmetry() is None else "column")
+    else:
+        _check("coloring.kind", coloring.kind, ("star", "acyclic", "column"))
+        known = _known_pattern(graph, gradient, nodes, coloring.pattern)
+    products = hessian_products(value, gradient, nodes, mode, coloring)
+    entries = recovered([products], coloring)
+    report = f"{mode}: {coloring.num_colors} Hessian-vector products, {coloring!r}"
+    return _on_pattern(graph, coloring, entries, known, report, name)
+
+
+def _check(what: str, given: str, known: Sequence[str]) -> None:
+    if given not in known:
+        raise DerivativeError(f"{what}={given!r} is not one of {', '.join(map(repr, known))}")
+
+
+def _gradient(value: Node, wrt: Sequence[Node]) -> list[Node]:
+    return [dense(bar, x) for bar, x in zip(gradient_nodes(value, wrt), wrt, strict=True)]
+
+
+def _known_pattern(graph: Graph, outputs: Sequence[Node], wrt: Sequence[Node], given: Any) -> Pattern:
+    """The detected pattern, or the one given when it holds every entry."""
+    detected = jacobian_pattern(graph, outputs, wrt)
+    if given is None:
+        return detected
+    pattern = as_pattern(given)
+    check_pattern(graph, outputs, wrt, pattern, detected)
+    return pattern
+
+
+def _cheapest(pattern: Pattern, mode: str) -> Coloring:
+    """The coloring of a mode, or of all modes the one whose products cost least."""
+    if mode != "auto":
+        kind = {"forward": "column", "reverse": "row", "mixed": "bidirectional"}[mode]
+        return color(pattern, kind)
+    candidates = [color(pattern, "column"), color(pattern, "row")]
+    if bidirectional_bound(pattern) < min(map(_cost, candidates)):
+        candidates.append(color(pattern, "bidirectional"))
+    return min(candidates, key=_cost)
+
+
+def _cost(coloring: Coloring) -> float:
+    return coloring.column_colors + REVERSE_COST * coloring.row_colors
+
+
+def _report(coloring: Coloring) -> str:
+    passes = []
+    if coloring.column_colors:
+        passes.append(f"{coloring.column_colors} forward products")
+    if coloring.row_colors:
+        passes.append(f"{coloring.row_colors} reverse products")
+    m, n = coloring.pattern.shape
+    what = " and ".join(passes) or "no products"
+    return f"sparse {m}×{n}, {coloring.pattern.nnz} entries, {what}: {coloring!r}"
+
+
+def _on_pattern(
+    graph: Graph, coloring: Coloring, entries: Node, wanted: Pattern, report: str, name: str
+) -> Graph:
+    """The sparse matrix of the entries of the coloring's pattern that are wanted."""
+    have = coloring.pattern
+    if wanted.nnz < have.nnz:  # a symmetric coloring has the whole diagonal
+        n = have.shape[1]
+        chosen = np.isin(have.rows * n + have.indices, wanted.rows * n + wanted.indices)
+        entries = gather(entries, array_constant(np.flatnonzero(chosen)))
+    return _graph_of(graph, wanted, [(entries, np.arange(wanted.nnz))], report, name)
+
+
+def _graph_of(
+    graph: Graph, pattern: Pattern, parts: list[tuple[Node, IntArray]], report: str, name: str
+) -> Graph:
+    if not parts:
+        parts = [(array_constant(np.zeros(0)), np.zeros(0, np.int64))]
+    return Graph(graph.input_nodes, (compressed_rows(pattern, parts),), None, name, report)
