@@ -6,6 +6,6 @@ A model's functions return SymPy expressions in symbols whose sizes may be symbo
 
 from __future__ import annotations
 
-from symad.models import ar, feedforward, lstm, regression, rnn
+from symad.models import ar, feedforward, linear_unit, lstm, maximum, regression, rnn
 
-__all__ = ["ar", "feedforward", "lstm", "regression", "rnn"]
+__all__ = ["ar", "feedforward", "linear_unit", "lstm", "maximum", "regression", "rnn"]

@@ -1,0 +1,84 @@
+"""The autoregressive model: Fibonacci, sunspots, windows, and the unit that is an AR model."""
+
+import numpy as np
+import pytest
+import sympy
+
+import symad
+from symad.errors import ShapeError
+from symad.models import ar, linear_unit
+from symad.models.parameters import trace_model
+from symad.numeric import lower
+
+FIBONACCI = [1, 1, 2, 3, 5, 8, 13, 21, 34, 55]
+
+
+def test_seq2col_holds_the_windows_newest_first():
+    expected = [[2, 1, 1], [3, 2, 1], [5, 3, 2]]
+    np.testing.assert_array_equal(ar.seq2col(FIBONACCI[:5], 3), expected)
+    with pytest.raises(ShapeError, match="at least 4 numbers"):
+        ar.seq2col([1, 2, 3], 4)
+    with pytest.raises(ShapeError, match=r"shape \(0,\)"):
+        ar.seq2col([], 1)
+
+
+def test_fibonacci_is_singular_with_the_least_solution():
+    fit = ar.fit(FIBONACCI, 3)
+    assert (fit.rank, fit.deficient) == (3, True)
+    np.testing.assert_allclose(fit.weights[::-1], [0, 1, 1], atol=1e-12)  # oldest lag first
+    assert abs(fit.bias) < 1e-11
+    assert "rank 3 of 4" in str(fit)
+    # All solutions, oldest lag first: (α, 1 + α, 1 − α) with bias 0.
+    (direction,) = fit.directions
+    np.testing.assert_allclose(direction / direction[2], [-1, 1, 1, 0], atol=1e-11)
+
+
+def test_every_solution_of_fibonacci_has_zero_loss_and_slope():
+    alpha = sympy.Symbol("alpha", real=True)
+    loss = symad.trace(ar.loss(), [ar.w, ar.b, ar.x])
+    weights = np.array([1 - alpha, 1 + alpha, alpha])
+    assert sympy.expand(loss(weights, sympy.S.Zero, np.array(FIBONACCI, dtype=object))) == 0
+    for a in (-2.0, 0.5):
+        slopes = symad.gradient(loss, [ar.w, ar.b])(np.array([1 - a, 1 + a, a]), 0.0, FIBONACCI)
+        np.testing.assert_allclose(np.hstack(slopes), 0, atol=1e-9)
+
+
+def test_loss_and_gradient_are_those_of_the_windows():
+    rng = np.random.default_rng(0)
+    x, w, b = rng.normal(size=20), rng.normal(size=4), 0.3
+    residual = ar.seq2col(x[:-1], 4) @ w + b - x[4:]
+    graph = symad.trace(ar.loss(), [ar.w, ar.b, ar.x])
+    value, w_bar, b_bar = lower(symad.value_and_gradient(graph, [ar.w, ar.b]))(w, b, x)
+    np.testing.assert_allclose(value, np.mean(residual**2), rtol=1e-13)
+    np.testing.assert_allclose(w_bar, 2 * ar.seq2col(x[:-1], 4).T @ residual / 16, rtol=1e-12)
+    np.testing.assert_allclose(b_bar, 2 * residual.mean(), rtol=1e-12)
+
+
+def test_sunspots_beat_the_naive_forecast():
+    datasets = pytest.importorskip("statsmodels.api").datasets
+    series = datasets.sunspots.load_pandas().data["SUNACTIVITY"].to_numpy()
+    fit = ar.fit(series[:-50], 9)
+    assert not fit.deficient
+    windows, actual = ar.seq2col(series[:-1], 9)[-50:], series[-50:]
+    error = np.sqrt(np.mean((windows @ fit.weights + fit.bias - actual) ** 2))
+    naive = np.sqrt(np.mean((windows[:, 0] - actual) ** 2))
+    assert error < 0.7 * naive
+
+
+def test_a_linear_recurrent_unit_is_an_ar_model():
+    """Proved: with the shift matrix the unit's outputs are the AR(4) predictions, as polynomials."""
+    w = sympy.symbols("w0:4", real=True)
+    x = sympy.symbols("x0:7", real=True)
+    shapes = {"W_rec": (4, 4), "w_in": (4,), "w_out": (4,)}
+    graph = trace_model(linear_unit.apply, shapes, (7,))
+    unit = linear_unit.from_ar(np.array(w, dtype=object))
+    exact = [np.vectorize(sympy.nsimplify, otypes=[object])(v) for v in unit.values()]
+    outputs = graph(*exact, np.array(x, dtype=object))
+    for t, y in enumerate(outputs):
+        expected = sum(w[k] * x[t - k] for k in range(4) if t - k >= 0)
+        assert sympy.expand(y - expected) == 0
+
+
+def test_the_unit_with_fibonacci_weights_continues_the_sequence():
+    y = linear_unit.apply(linear_unit.from_ar([1.0, 1.0]), np.array(FIBONACCI, dtype=float))
+    np.testing.assert_array_equal(y[1:], [*FIBONACCI[2:], 89])

@@ -1,0 +1,151 @@
+"""Training: optimisers against torch, batches, schedules, checkpoints, bad data."""
+
+import math
+
+import numpy as np
+import pytest
+
+from symad.errors import EvaluationError
+from symad.models import maximum
+from symad.models.feedforward import FeedForward
+from symad.models.parameters import trace_model
+from symad.numeric.optimisers import SGD, Adam, clip_gradients
+from symad.numeric.training import batches, train, warmup_cosine
+
+rng = np.random.default_rng(0)
+MODEL = FeedForward((3, 4, 1))
+X, Y = rng.normal(size=(40, 3)), rng.normal(size=(40, 1))
+LOSS = MODEL.graph(8)
+
+
+def torch_run(optimiser, steps, clip=None):
+    torch = pytest.importorskip("torch")
+    p = {k: torch.tensor(v, requires_grad=True) for k, v in MODEL.init(0).items()}
+    decayed = [v for v in p.values() if v.ndim > 1]
+    others = [v for v in p.values() if v.ndim <= 1]
+    run = optimiser(torch.optim, decayed, others)
+    for _, (x, y) in zip(range(steps), batches(X, Y, size=8, seed=1), strict=False):
+        run.zero_grad()
+        S = torch.tanh(torch.as_tensor(x) @ p["W1"] + p["b1"]) @ p["W2"]
+        ((S - torch.as_tensor(y)) ** 2).mean().backward()
+        if clip:
+            torch.nn.utils.clip_grad_norm_(list(p.values()), clip)
+        run.step()
+    return {k: v.detach().numpy() for k, v in p.items()}
+
+
+def adamw(optim, decayed, others):
+    groups = [{"params": decayed}, {"params": others, "weight_decay": 0.0}]
+    return optim.AdamW(groups, lr=0.01, weight_decay=0.1)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "clip"),
+    [
+        (SGD(0.1), lambda optim, a, b: optim.SGD(a + b, lr=0.1), None),
+        (SGD(0.05, 0.9), lambda optim, a, b: optim.SGD(a + b, lr=0.05, momentum=0.9), None),
+        (Adam(0.01), lambda optim, a, b: optim.Adam(a + b, lr=0.01), None),
+        (Adam(0.01, decay=0.1), adamw, None),
+        (SGD(0.1), lambda optim, a, b: optim.SGD(a + b, lr=0.1), 0.05),
+    ],
+)
+def test_optimisers_against_torch(ours, theirs, clip):
+    found = train(LOSS, MODEL.init(0), batches(X, Y, size=8, seed=1), ours, 12, clip=clip)
+    # torch adds 1e-6 to the norm that it clips by.
+    for name, value in torch_run(theirs, 12, clip).items():
+        np.testing.assert_allclose(found.parameters[name], value, rtol=1e-9 if clip is None else 1e-5)
+
+
+def test_batches_hold_every_sample_once_a_round():
+    stream = batches(np.arange(10), np.arange(10) ** 2, size=5, seed=3)
+    for _ in range(3):
+        (a, b), (c, d) = next(stream), next(stream)
+        assert sorted([*a, *c]) == list(range(10))
+        np.testing.assert_array_equal(np.r_[b, d], np.r_[a, c] ** 2)
+    with pytest.raises(EvaluationError, match="batches of 11"):
+        batches(np.arange(10), size=11)
+    with pytest.raises(EvaluationError, match="9, 10 samples"):
+        batches(np.arange(10), np.arange(9), size=2)
+
+
+def test_clipping_limits_the_norm_of_all_arrays_together():
+    g = {"a": np.array([3.0]), "b": np.array([[4.0]])}
+    assert clip_gradients(g, 10) is g
+    clipped = clip_gradients(g, 1.0)
+    np.testing.assert_allclose([clipped["a"][0], clipped["b"][0, 0]], [0.6, 0.8])
+
+
+def test_schedule():
+    factor = warmup_cosine(4, 104, floor=0.1)
+    assert [factor(k) for k in range(4)] == [0.25, 0.5, 0.75, 1.0]
+    assert factor(4) == 1.0
+    assert math.isclose(factor(54), 0.55)
+    assert math.isclose(factor(104), 0.1)
+    assert math.isclose(factor(500), 0.1)
+
+
+@pytest.mark.parametrize("optimiser", [SGD(0.05, 0.9), Adam(0.01, decay=0.01)])
+def test_a_resumed_run_is_the_uninterrupted_one(tmp_path, optimiser):
+    path = tmp_path / "run.npz"
+    whole = train(LOSS, MODEL.init(0), batches(X, Y, size=8), optimiser, 20)
+    train(LOSS, MODEL.init(0), batches(X, Y, size=8), optimiser, 7, checkpoint=path)
+    rest = train(LOSS, MODEL.init(5), batches(X, Y, size=8), optimiser, 20, checkpoint=path, resume=True)
+    assert rest.losses == whole.losses
+    for name, value in whole.parameters.items():
+        np.testing.assert_array_equal(rest.parameters[name], value)
+
+
+def test_checkpoints_of_another_model_are_refused(tmp_path):
+    path = tmp_path / "run.npz"
+    train(LOSS, MODEL.init(0), batches(X, Y, size=8), SGD(0.1), 1, checkpoint=path)
+    wider = FeedForward((3, 5, 1))
+    with pytest.raises(EvaluationError, match=r"parameter/W1 with the shape \(3, 4\).*\(3, 5\)"):
+        train(
+            wider.graph(8), wider.init(0), batches(X, Y, size=8), SGD(0.1), 2,
+            checkpoint=path, resume=True,
+        )  # fmt: skip
+    with pytest.raises(EvaluationError, match="lacks state/m/W1"):
+        train(LOSS, MODEL.init(0), batches(X, Y, size=8), Adam(), 2, checkpoint=path, resume=True)
+    path.write_bytes(b"not a checkpoint")
+    with pytest.raises(EvaluationError, match="no checkpoint that can be read"):
+        train(LOSS, MODEL.init(0), batches(X, Y, size=8), SGD(0.1), 2, checkpoint=path, resume=True)
+
+
+def test_pickles_are_never_read(tmp_path):
+    path = tmp_path / "evil.npz"
+    np.savez(path, losses=np.array([{}], dtype=object))
+    with pytest.raises(EvaluationError, match="no checkpoint"):
+        train(LOSS, MODEL.init(0), batches(X, Y, size=8), SGD(0.1), 2, checkpoint=path, resume=True)
+
+
+def test_bad_data_are_named_before_training():
+    bad = X.copy()
+    bad[3, 1] = np.nan
+    with pytest.raises(EvaluationError, match=r"data array 0 holds nan at \(3, 1\)"):
+        batches(bad, Y, size=8)
+    with pytest.raises(EvaluationError, match=r"X holds nan at \(3, 1\)"):
+        train(LOSS, MODEL.init(0), [(bad[:8], Y[:8])], SGD(0.1), 1)
+    with pytest.raises(EvaluationError, match="the data end before step 1"):
+        train(LOSS, MODEL.init(0), [(X[:8], Y[:8])], SGD(0.1), 2)
+    with pytest.raises(EvaluationError, match="the parameters are b1, W1, W2"):
+        p = MODEL.init(0)
+        train(LOSS, {k: p[k] for k in ("b1", "W1", "W2")}, [], SGD(0.1), 1)
+    with pytest.raises(EvaluationError, match=r"the loss is .* at step"), np.errstate(all="ignore"):
+        train(LOSS, MODEL.init(0), batches(X, Y, size=8), SGD(1e200), 50)
+
+
+def test_progress_is_shown(capsys):
+    train(LOSS, MODEL.init(0), batches(X, Y, size=8), SGD(0.1), 3, progress=True)
+    assert "loss" in capsys.readouterr().out
+
+
+def test_training_narrows_but_does_not_close_the_gap_to_the_exact_maximum():
+    """Exact weights exist; from random ones Adam finds good ones only."""
+    stream = ((maximum.batch(np.random.default_rng(k)),) for k in range(10**6))
+    for name in ("absolute_loss", "squared_loss"):
+        loss = trace_model(getattr(maximum, name), maximum.SHAPES, (5, 256))
+        found = train(loss, maximum.init(1), stream, Adam(0.01), 600)
+        assert 0 < np.mean(found.losses[-50:]) < 0.2 * np.mean(found.losses[:5])
+        test = maximum.batch(np.random.default_rng(10**7))
+        exact = loss(*maximum.exact_parameters().values(), test)
+        assert exact < 1e-12 < loss(*found.parameters.values(), test)
