@@ -19,6 +19,7 @@ from symad.dims import Shape, as_dim
 from symad.errors import ShapeError, TraceError
 from symad.ops import softmax as fused
 from symad.ops.shaping import reshape
+from symad.ops.sources import eye as identity
 from symad.ops.sources import iota
 from symad.proxy import Proxy
 from symad.registering import register_function
@@ -42,6 +43,7 @@ __all__ = [
     "arange",
     "concatenate",
     "expm1",
+    "eye",
     "gelu",
     "hypot",
     "log1p",
@@ -184,6 +186,13 @@ def lookup(table: Any, indices: Any) -> Any:
     if isinstance(indices, Proxy):
         return Proxy(number(np.asarray(table)))[indices]
     return np.asarray(table)[indices]
+
+
+def eye(count: Any) -> Any:
+    """The identity matrix of an order that may be a dimension symbol: an array, or a traced value."""
+    if isinstance(as_dim(count), int):
+        return np.eye(as_dim(count))  # type: ignore[arg-type]
+    return Proxy(identity(count))
 
 
 def arange(count: Any) -> Any:

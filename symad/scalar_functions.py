@@ -56,6 +56,9 @@ def on_arrays(head: Any, args: tuple[Any, ...]) -> Any:
 class ScalarFunction(sympy.Function):
     """A real function with a definition in functions that SymPy knows."""
 
+    total = True
+    """Whether the function is real for all real arguments."""
+
     def __new__(cls, *args: Any, **options: Any) -> Any:
         """The expression; a value or traced value for arrays and traced values."""
         elsewhere = on_arrays(cls, args)
@@ -75,8 +78,8 @@ class ScalarFunction(sympy.Function):
     def _eval_expand_func(self, **hints: Any) -> Any:
         return self.definition(*self.args)
 
-    def _eval_is_extended_real(self) -> Any:
-        return True if all(a.is_extended_real for a in self.args) else None
+    def _eval_is_real(self) -> Any:
+        return True if self.total and all(a.is_real for a in self.args) else None
 
 
 class sigmoid(ScalarFunction):
@@ -160,6 +163,7 @@ class xlogy(ScalarFunction):
     """x log(y), and 0 where x = 0."""
 
     nargs = 2
+    total = False
 
     @classmethod
     def eval(cls, x: Any, y: Any) -> Any:

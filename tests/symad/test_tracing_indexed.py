@@ -29,7 +29,7 @@ from symad.ops.selection import Compare
 from symad.ops.shaping import Gather, Slice
 from symad.ops.sources import Eye
 
-i, j, k, l = symbols("i j k l", integer=True)
+i, j, k, q = symbols("i j k q", integer=True)
 n, m = symbols("n m", integer=True, positive=True)
 s = symbols("s", real=True)
 x, y, u = IndexedBase("x"), IndexedBase("y"), IndexedBase("u")
@@ -198,11 +198,11 @@ def test_sums_of_products_are_contractions():
 
 def test_contractions_take_the_cheap_order():
     chain = Sum(
-        A[i, j] * B[j, k] * C[k, l] * x[l],
+        A[i, j] * B[j, k] * C[k, q] * x[q],
         (i, 0, n - 1),
         (j, 0, n - 1),
         (k, 0, n - 1),
-        (l, 0, n - 1),
+        (q, 0, n - 1),
     )
     assert sympy.degree(symad.flops(chain), n) == 2
 
@@ -297,8 +297,8 @@ def test_sums_of_matrices_with_known_bounds():
 
 
 def test_indices_with_ranges():
-    q = Idx("q", n)
-    graph = symad.trace(Sum(xn[q] ** 2, q))
+    p = Idx("p", n)
+    graph = symad.trace(Sum(xn[p] ** 2, p))
     assert graph(np.array([1.0, 2.0, 3.0])) == 14.0
     r = Idx("r", (1, 2))
     assert symad.trace(Sum(x[r] * r, r))(np.array([5.0, 7.0, 11.0])) == 29.0
@@ -343,8 +343,8 @@ def test_reused_indices_are_refused():
 
 def test_free_indices_are_refused():
     refused(x[i] * y[i], "the index i of .* is free; sum over it")
-    q = Idx("q", 3)
-    refused(x[q] * y[q], "the index q of .* is free; sum over it")
+    p = Idx("p", 3)
+    refused(x[p] * y[p], "the index p of .* is free; sum over it")
     refused(Sum(A[i, j], (i, 0, 2)), "the index j of .* is free")
 
 
