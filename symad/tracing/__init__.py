@@ -13,12 +13,12 @@ from symad.errors import TraceError
 from symad.graph import DictOf, Graph, Node, Structure, TupleOf
 from symad.ops.sources import Input, input_node
 from symad.pausing import without_collecting
-from symad.tracing import arrays, indexed, matrices, matrix_parts, own, scalars
+from symad.tracing import arrays, entries, indexed, matrices, matrix_parts, own, scalars
 from symad.tracing.back import to_sympy
 from symad.tracing.inputs import as_input_symbol, find_inputs
 from symad.tracing.walk import Tracer
 
-__all__ = ["arrays", "as_graph", "indexed", "matrices", "matrix_parts", "own", "scalars", "to_sympy", "trace"]
+__all__ = ["arrays", "as_graph", "entries", "indexed", "matrices", "matrix_parts", "own", "scalars", "to_sympy", "trace"]
 
 
 @without_collecting

@@ -20,6 +20,7 @@ from sympy.matrices.expressions import (
     MatMul,
     MatPow,
     Transpose,
+    special,
 )
 from sympy.matrices.expressions.applyfunc import ElementwiseApplyFunction
 from sympy.matrices.expressions.blockmatrix import BlockMatrix
@@ -99,9 +100,7 @@ def add(shape: Shape, signs: Sequence[int], terms: Sequence[Any]) -> Any:
         return None
     matrices = all_matrices(terms)
     scale, total = (MatMul, MatAdd) if matrices else (ArrayTensorProduct, ArrayAdd)
-    signed = [
-        scale(-1, term) if sign == -1 else term for sign, term in zip(signs, terms, strict=True)
-    ]
+    signed = [scale(-1, term) if sign == -1 else term for sign, term in zip(signs, terms, strict=True)]
     return signed[0] if len(signed) == 1 else total(*signed)
 
 
@@ -252,6 +251,7 @@ def shaping(op: Any, y: Node, forms: Sequence[Any]) -> Any:
         sh.Slice: _slice,
         sh.Concatenate: _concatenate,
         sh.Stack: _stack,
+        sh.Pad: _pad,
     }
     propose = table.get(type(op))
     return propose(op, y, forms) if propose is not None else None
@@ -266,9 +266,7 @@ def _broadcast(op: sh.Broadcast, y: Node, forms: Sequence[Any]) -> Any:
         if op.shape == (1, 1) and isinstance(form, MatrixElement) and form.parent.shape == (1, 1):
             return form.parent
         ones = sympy.OneMatrix(*op.shape) if matrix else OneArray(*op.shape)
-        return (
-            ones if value == 1 else MatMul(form, ones) if matrix else ArrayTensorProduct(form, ones)
-        )
+        return ones if value == 1 else MatMul(form, ones) if matrix else ArrayTensorProduct(form, ones)
     if matrix and isinstance(form, Reshape) and is_matrix(form.expr):
         rows, columns = op.shape
         if op.axes == (0,):
@@ -283,9 +281,7 @@ def _reshape(op: sh.Reshape, y: Node, forms: Sequence[Any]) -> Any:
     if isinstance(inner.op, sh.Stack) and not inner.args[0].shape:
         entries = sympy.flatten(form)
         return (
-            sympy.ImmutableDenseMatrix(*op.shape, entries)
-            if len(op.shape) == 2
-            else form.reshape(*op.shape)
+            sympy.ImmutableDenseMatrix(*op.shape, entries) if len(op.shape) == 2 else form.reshape(*op.shape)
         )
     if not op.shape:
         return _only_element(form)
@@ -313,11 +309,7 @@ def _as_matrix(shape: Shape, inner: Node, form: Any) -> Any:
         return _as_column(form)
     if isinstance(form, PermuteDims) and isinstance(form.expr, ArrayTensorProduct):
         return KroneckerProduct(*form.expr.args)
-    if (
-        isinstance(form, Reshape)
-        and is_matrix(form.expr)
-        and isinstance(form.expr, sympy.FunctionMatrix)
-    ):
+    if isinstance(form, Reshape) and is_matrix(form.expr) and isinstance(form.expr, sympy.FunctionMatrix):
         return form.expr if same_dim(shape[1], 1) else None
     return None
 
@@ -341,6 +333,13 @@ def _concatenate(op: sh.Concatenate, y: Node, forms: Sequence[Any]) -> Any:
 
 def _stack(op: sh.Stack, y: Node, forms: Sequence[Any]) -> Any:
     return None if y.args[0].shape else sympy.ImmutableDenseNDimArray(list(forms), (len(forms),))
+
+
+def _pad(op: sh.Pad, y: Node, forms: Sequence[Any]) -> Any:
+    """A single element of a matrix, where SymPy has a class for that (1.15)."""
+    if not hasattr(special, "MatrixUnit") or len(op.shape) != 2 or y.args[0].shape != (1, 1):
+        return None
+    return special.MatrixUnit(*op.shape, *op.start)
 
 
 # ---- linear algebra -----------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import sympy
+from sympy.matrices.expressions import special
 from sympy.matrices.expressions.blockmatrix import BlockDiagMatrix, BlockMatrix
 from sympy.matrices.expressions.companion import CompanionMatrix
 from sympy.matrices.expressions.diagonal import DiagMatrix, DiagonalMatrix, DiagonalOf
@@ -27,10 +28,11 @@ from symad.ops.shaping import (
     element,
     gather,
     pack_scalars,
+    pad,
     reshape,
     slice_axes,
 )
-from symad.ops.sources import array_constant, constant, iota
+from symad.ops.sources import array_constant, constant, dimension, iota
 from symad.questions import Nodes
 from symad.tracing.bodies import apply_lambda
 from symad.tracing.naming import describe
@@ -67,9 +69,7 @@ def block_operands(expression: BlockMatrix, tracer: Tracer) -> Any:
 @lift.register(BlockMatrix)
 def block_lift(expression: BlockMatrix, args: Nodes, tracer: Tracer) -> Node:
     rows, columns = expression.blocks.shape
-    return concatenate(
-        [concatenate(args[r * columns : (r + 1) * columns], 1) for r in range(rows)], 0
-    )
+    return concatenate([concatenate(args[r * columns : (r + 1) * columns], 1) for r in range(rows)], 0)
 
 
 @operands.register(BlockDiagMatrix)
@@ -83,10 +83,7 @@ def block_diagonal_lift(expression: BlockDiagMatrix, args: Nodes, tracer: Tracer
     zero = constant(0)
     rows = [
         concatenate(
-            [
-                a if i == j else broadcast_to(zero, (a.shape[0], b.shape[1]))
-                for j, b in enumerate(args)
-            ],
+            [a if i == j else broadcast_to(zero, (a.shape[0], b.shape[1])) for j, b in enumerate(args)],
             1,
         )
         for i, a in enumerate(args)
@@ -124,6 +121,17 @@ def index_along(shape: Shape, axis: int) -> Node:
     return broadcast_axes(index, shape, (axis,))
 
 
+def unit_lift(expression: Any, args: Nodes, tracer: Tracer) -> Node:
+    """A matrix with a single 1, at (i, j)."""
+    rows, columns, i, j = as_shape(expression.args)
+    return pad(broadcast_to(constant(1), (1, 1)), (i, j), (rows, columns))
+
+
+if hasattr(special, "MatrixUnit"):  # SymPy 1.15
+    operands.register(special.MatrixUnit, function_matrix_operands)
+    lift.register(special.MatrixUnit, unit_lift)
+
+
 # ---- elements and slices ------------------------------------------------------------------------
 
 
@@ -145,8 +153,6 @@ def element_at(array: Node, indices: Sequence[Any], values: Nodes, tracer: Trace
     for index in indices:
         known = constant(as_dim(index)) if index.is_Integer else None
         if known is None and is_position(index, tracer):
-            from symad.ops.sources import dimension
-
             known = dimension(index)
         array = gather(array, known if known is not None else next(rest))
     return array
@@ -164,9 +170,7 @@ def element_lift(expression: MatrixElement, args: Nodes, tracer: Tracer) -> Node
     indices = expression.args[1:]
     for index, dim in zip(indices, matrix.shape, strict=True):
         if index.is_Integer and isinstance(dim, int) and not 0 <= int(index) < dim:
-            raise ShapeError(
-                f"{describe(expression)}: the matrix has shape {format_shape(matrix.shape)}"
-            )
+            raise ShapeError(f"{describe(expression)}: the matrix has shape {format_shape(matrix.shape)}")
     return element_at(matrix, indices, tuple(values), tracer)
 
 
@@ -228,8 +232,7 @@ def diagonal_of_lift(expression: DiagonalOf, args: Nodes, tracer: Tracer) -> Nod
     numbers = [dim for dim in a.shape if isinstance(dim, int)]
     if not numbers and not same_dim(*a.shape):
         raise ShapeError(
-            f"{describe(expression)}: which side of the shape {format_shape(a.shape)} is shorter "
-            "is not known"
+            f"{describe(expression)}: which side of the shape {format_shape(a.shape)} is shorter is not known"
         )
     length = min(numbers) if numbers else a.shape[0]  # a symbol counts as longer, as in SymPy
     square = slice_axes(a, (0, 0), (length, length))

@@ -105,8 +105,7 @@ SCALARS = {
     "dot": lambda s: (DotProduct(s.x, s.A * s.x) ** 2, s.x),
     "Cholesky": lambda s: (Trace(s.B * LofCholesky(s.X * s.X.T)), s.X),
     "Gaussian log density": lambda s: (
-        -log(Determinant(s.A * s.A.T)) / 2
-        - number((s.x - s.b).T * (s.A * s.A.T).I * (s.x - s.b)) / 2,
+        -log(Determinant(s.A * s.A.T)) / 2 - number((s.x - s.b).T * (s.A * s.A.T).I * (s.x - s.b)) / 2,
         s.A,
     ),
 }
@@ -192,7 +191,8 @@ def test_scalar_functions_of_matrices(name, size):
 # To be compared twice: second derivatives by definition cost four evaluations an entry.
 SECOND = [
     "tr X'X - 3", "exp tr X", "exp of a quadratic form", "norm", "log det", "det times trace",
-    "det along a line", "a'(Ax∘x)", "log sum exp", "sum exp Ax", "x'Ax", "least squares", "a'tanh(Ax) in x", "dot",
+    "det along a line", "a'(Ax∘x)", "log sum exp", "sum exp Ax", "x'Ax", "least squares",
+    "a'tanh(Ax) in x", "dot",
 ]  # fmt: skip
 
 
@@ -350,6 +350,45 @@ def test_large_integers_do_not_overflow():
     np.testing.assert_allclose(value, [[1e36, 3e24], [0, 1e36]], rtol=1e-15)
 
 
+class Softmax(sympy.MatrixExpr):
+    """Columns of positive numbers that sum to one: a user's class that says only its elements."""
+
+    def __new__(cls, matrix):
+        return super().__new__(cls, matrix)
+
+    shape = property(lambda self: self.args[0].shape)
+
+    def _entry(self, i, j, **kwargs):
+        k = sympy.Dummy("k", integer=True)
+        column = sympy.Sum(exp(self.args[0][k, j]), (k, 0, self.shape[0] - 1))
+        return exp(self.args[0][i, j]) / column
+
+
+class Nameless(sympy.MatrixExpr):
+    shape = (n, n)
+
+
+@pytest.mark.parametrize("rows", [4, n])
+def test_classes_known_by_their_elements(rows):
+    X, w = MatrixSymbol("X", rows, m), MatrixSymbol("w", m, 1)
+    value, weights = np.arange(12.0).reshape(4, 3) / 5, np.array([[1.0], [-2.0], [0.5]])
+    p = np.exp(value) / np.exp(value).sum(axis=0)
+    np.testing.assert_allclose(symad.trace(Softmax(X))(value), p, rtol=1e-14)
+    graph = symad.gradient(OneMatrix(1, rows) * HadamardPower(Softmax(X), 2) * w, [X, w])
+    expected = 2 * weights.T * p * (p - (p * p).sum(axis=0))
+    np.testing.assert_allclose(graph(value, weights)[0], expected, rtol=1e-13)
+    with pytest.raises(TraceError, match=r"Nameless is not known.*define Nameless\._entry"):
+        symad.trace(Nameless() * MatrixSymbol("x", n, 1))
+
+
+@pytest.mark.skipif(not hasattr(sympy.matrices.expressions.special, "MatrixUnit"), reason="SymPy 1.15 has it")
+def test_matrix_units():
+    unit = sympy.matrices.expressions.special.MatrixUnit(n, m, 1, m - 1)
+    graph = symad.trace(unit + MatrixSymbol("X", n, m))
+    assert np.array_equal(graph(np.zeros((2, 3))), [[0, 0, 0], [0, 0, 1]])
+    assert symad.trace(symad.to_sympy(graph)) is graph
+
+
 # ---- what is computed ---------------------------------------------------------------------------
 
 
@@ -367,9 +406,7 @@ def test_products_are_associated_with_vectors_first():
         (A * B).T * w,
         A * B * A * w * w.T * B,
     ):
-        sizes = [
-            node.shape for node in symad.trace(expression).nodes if isinstance(node.op, Einsum)
-        ]
+        sizes = [node.shape for node in symad.trace(expression).nodes if isinstance(node.op, Einsum)]
         assert sum(shape == (n, n) for shape in sizes) == (expression.shape == (n, n))
     assert ops(A**5 * w).count(Einsum) == 5
     assert ops(A**8).count(Einsum) == 3
@@ -379,9 +416,7 @@ def test_products_are_associated_with_vectors_first():
 def test_known_sizes_choose_the_order():
     thin, wide = MatrixSymbol("P", 100, 2), MatrixSymbol("Q", 2, 100)
     full = MatrixSymbol("F", 100, 100)
-    shapes = [
-        n.shape for n in symad.trace(thin * wide * full * thin).nodes if isinstance(n.op, Einsum)
-    ]
+    shapes = [n.shape for n in symad.trace(thin * wide * full * thin).nodes if isinstance(n.op, Einsum)]
     assert shapes == [(100, 2), (2, 2), (100, 2)]
 
 
