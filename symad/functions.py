@@ -134,7 +134,8 @@ def _as_matrix(x: Any) -> Any:
         return sympy.ImmutableDenseMatrix(len(x), 1, list(x))
     if isinstance(x, (sympy.Basic, sympy.NDimArray)):
         raise TraceError(
-            f"{x} is no matrix; give a matrix expression or a list of scalars, or trace a Python function of arrays"
+            f"{x} is no matrix; give a matrix expression or a list of scalars, or trace a Python "
+            "function of arrays"
         )
     return None
 
@@ -191,7 +192,7 @@ def lookup(table: Any, indices: Any) -> Any:
 def eye(count: Any) -> Any:
     """The identity matrix of an order that may be a dimension symbol: an array, or a traced value."""
     if isinstance(as_dim(count), int):
-        return np.eye(as_dim(count))  # type: ignore[arg-type]
+        return np.eye(as_dim(count))
     return Proxy(identity(count))
 
 

@@ -111,7 +111,7 @@ class Proxy(Wrapped):
 
     def flatten(self) -> Proxy:
         """All elements in one axis, row by row."""
-        return self.reshape(-1)  # type: ignore[no-any-return]
+        return self.reshape(-1)
 
     def tolist(self) -> Any:
         """Scalar proxies in nested lists."""
@@ -132,7 +132,8 @@ class Proxy(Wrapped):
 
     def _no_value(self, what: str, advice: str) -> NoReturn:
         raise TraceError(
-            f"{what} of a traced value of shape {format_shape(self.shape)}: it has no value while the function is "
+            f"{what} of a traced value of shape {format_shape(self.shape)}: it has no value while the "
+            "function is "
             f"traced; {advice}"
         )
 
@@ -165,7 +166,8 @@ class Proxy(Wrapped):
         if self.ndim:
             self._no_value(
                 "a conversion to a NumPy array",
-                "use np.stack or np.concatenate instead of np.array, and functions that speak NumPy's protocols "
+                "use np.stack or np.concatenate instead of np.array, and functions that speak "
+                "NumPy's protocols "
                 "(symad.functions has softmax, logsumexp and others)",
             )
         boxed = np.empty((), dtype=object)
@@ -274,7 +276,7 @@ def remainder(a: Node, b: Node) -> Node:
     return apply(sympy.Mod, a, b)
 
 
-for _name, _make in {
+_ARITHMETIC: dict[str, Callable[..., Node]] = {
     "add": add,
     "sub": sub,
     "mul": mul,
@@ -282,7 +284,8 @@ for _name, _make in {
     "pow": power,
     "floordiv": floor_divide,
     "mod": remainder,
-}.items():
+}
+for _name, _make in _ARITHMETIC.items():
     _forward, _backward = _operator(_make)
     setattr(Proxy, f"__{_name}__", _forward)
     setattr(Proxy, f"__r{_name}__", _backward)

@@ -41,7 +41,7 @@ def register_function(
     """
     if isinstance(head, str):
         head = type(head, (sympy.Function,), {})
-    if not (isinstance(head, type) and issubclass(head, sympy.Function)):
+    if not _is_function_class(head):
         raise TraceError(f"register_function needs a SymPy function class or a name, not {head!r}")
     for given in (implementation, *derivatives, mpmath):
         if given is not None and not callable(given):
@@ -59,6 +59,10 @@ def register_function(
     return head
 
 
+def _is_function_class(head: Any) -> bool:
+    return isinstance(head, type) and issubclass(head, sympy.Function)
+
+
 def _slope(head: Any, rules: Sequence[Callable[..., Any] | None]) -> Callable[[Node, Nodes, int], Tangent]:
     def rule(y: Node, args: Nodes, i: int) -> Tangent:
         from symad.tracing.functions import tracing
@@ -66,7 +70,8 @@ def _slope(head: Any, rules: Sequence[Callable[..., Any] | None]) -> Callable[[N
         derivative = rules[i] if i < len(rules) else None
         if derivative is None:
             raise DerivativeError(
-                f"the derivative of {head.__name__} in argument {i + 1} of {len(args)} was not given to register_function"
+                f"the derivative of {head.__name__} in argument {i + 1} of {len(args)} was not given "
+                "to register_function"
             )
         with tracing():
             return number(derivative(*map(Proxy, args)))

@@ -47,7 +47,8 @@ def on_arrays(head: Any, args: tuple[Any, ...]) -> Any:
         return None
     if len(args) > 1:
         raise TraceError(
-            f"{head.__name__} of {len(args)} arguments takes no matrix expressions; use it in a Python function of arrays"
+            f"{head.__name__} of {len(args)} arguments takes no matrix expressions; use it in a "
+            "Python function of arrays"
         )
     (x,) = args
     return ArrayElementwiseApplyFunc(head, x) if isinstance(x, _ArrayExpr) else x.applyfunc(head)

@@ -14,7 +14,7 @@ import numpy as np
 import sympy
 
 from symad.dims import Shape, broadcast_shapes
-from symad.graph import Node, Op
+from symad.graph import Node
 from symad.ops.contraction import Einsum, matmul
 from symad.ops.selection import Condition, compare, indicator
 from symad.ops.shaping import ScatterAdd, ShapingOp, broadcast_to, stack
@@ -108,7 +108,7 @@ _SHAPED: WeakKeyDictionary[Node, bool] = WeakKeyDictionary()
 
 
 @cache
-def _kind(op_class: type[Op]) -> str:
+def _kind(op_class: Any) -> str:
     """How an op says whether its elements are truth values."""
     if issubclass(op_class, ScatterAdd):
         return "number"
@@ -128,7 +128,7 @@ def is_condition(node: Node) -> bool:
     known: bool | None = None
     while known is None:
         op: Any = node.op
-        kind = _kind(type(op))
+        kind = _kind(op.__class__)
         if kind == "moved":
             known = _SHAPED.get(node)
             path.append(node)

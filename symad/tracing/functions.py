@@ -73,7 +73,8 @@ def _inputs(f: Callable[..., Any], inputs: Sequence[Any] | None) -> tuple[Node, 
     if inputs is None:
         name = getattr(f, "__name__", "f")
         raise TraceError(
-            f"a Python function needs its inputs: symad.trace({name}, inputs=[...]) with a symbol, an example or "
+            f"a Python function needs its inputs: symad.trace({name}, inputs=[...]) with a symbol, an "
+            "example or "
             f"a shape for each of its parameters {_signature(f)}"
         )
     if isinstance(inputs, (str, sympy.Basic, np.ndarray)):
@@ -129,7 +130,8 @@ def _input(name: str, value: Any, taken: set[str]) -> Node:
         shape = as_shape(value)
     elif isinstance(value, (str, bytes, type(None))):
         raise TraceError(
-            f"the input {name} is given as {value!r}; give a symbol, an example number or array, or a shape such as (3,)"
+            f"the input {name} is given as {value!r}; give a symbol, an example number or array, or a "
+            "shape such as (3,)"
         )
     else:
         example = np.asarray(value)
@@ -180,7 +182,8 @@ def trace_inside(expression: Any) -> Node:
     unknown = [s for s in symbols if s not in session.symbols and s not in session.dims]
     if unknown:
         raise TraceError(
-            f"the function uses the SymPy symbol {unknown[0]}, which is not one of its inputs; pass it in inputs and "
+            f"the function uses the SymPy symbol {unknown[0]}, which is not one of its inputs; pass "
+            "it in inputs and "
             "use the parameter"
         )
     return Tracer(session.dims, {s: session.symbols[s].shape for s in symbols if s in session.symbols}).trace(

@@ -56,8 +56,10 @@ class Scope:
             if unknown:
                 name = min(map(str, unknown))
                 raise TraceError(
-                    f"the range ({r.index}, {r.low}, {r.high}) depends on {name}, which is no dimension of an input; "
-                    f"bounds are numbers or dimensions: replace {name} with .subs, or declare IndexedBase(..., shape=({name},))"
+                    f"the range ({r.index}, {r.low}, {r.high}) depends on {name}, which is no "
+                    "dimension of an input; "
+                    f"bounds are numbers or dimensions: replace {name} with .subs, or declare "
+                    f"IndexedBase(..., shape=({name},))"
                 )
         if low is None or high is None:
             raise TraceError(
@@ -69,7 +71,8 @@ class Scope:
         count = as_dim(sympy.expand(box.high - box.low + 1))
         if isinstance(count, int) and count < 0:
             raise TraceError(
-                f"the range ({box.index}, {box.low}, {box.high}) runs backwards; SymPy gives it a meaning by .doit()"
+                f"the range ({box.index}, {box.low}, {box.high}) runs backwards; SymPy gives it a "
+                "meaning by .doit()"
             )
         return count
 
@@ -156,7 +159,8 @@ def read(expression: Any, args: tuple[Labeled, ...], scope: Scope) -> Labeled:
     labels = scope.joint(args)
     if labels and any(arg.node.shape and not arg.labels for arg in args):
         raise TraceError(
-            f"{expression} mixes the indices {', '.join(map(str, labels))} with whole arrays; write elements, as in A[i, j]"
+            f"{expression} mixes the indices {', '.join(map(str, labels))} with whole arrays; write "
+            "elements, as in A[i, j]"
         )
     return scope.elementwise(lambda *nodes: lift(expression, nodes, scope.tracer), *args)
 

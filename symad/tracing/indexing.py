@@ -69,7 +69,8 @@ def _prepared(a: Node, key: Any) -> list[Any]:
     if isinstance(node.op, ArrayConstant):
         return [array_constant(positions) for positions in np.nonzero(node.op.array)]
     raise TraceError(
-        f"x[mask] with a traced mask of shape {format_shape(node.shape)} would have a shape that depends on data; "
+        f"x[mask] with a traced mask of shape {format_shape(node.shape)} would have a shape that "
+        "depends on data; "
         "use np.where(mask, x, 0)"
     )
 
@@ -108,7 +109,8 @@ def position(key: Any, length: Dim, a: Node) -> Dim:
         place = plus(place, length)
     if isinstance(place, int) and isinstance(length, int) and not 0 <= place < length:
         raise ShapeError(
-            f"index {key} is out of range for an axis of length {length} of a traced value of shape {format_shape(a.shape)}"
+            f"index {key} is out of range for an axis of length {length} of a traced value of shape "
+            f"{format_shape(a.shape)}"
         )
     return place
 
@@ -186,9 +188,7 @@ def _flat_indices(arrays: Sequence[Any], lengths: Sequence[Dim], a: Node) -> Nod
 
 def _constant_indices(nodes: Sequence[Node], lengths: Sequence[Dim], a: Node) -> Node:
     """The same for known positions; they are checked here."""
-    values = [
-        node.op.array if isinstance(node.op, ArrayConstant) else np.asarray(node.op.value) for node in nodes
-    ]  # type: ignore[attr-defined]
+    values = [_constant_array(node.op) for node in nodes]
     for value, length in zip(values, lengths, strict=True):
         if np.any((value < 0) | (value >= length)):
             raise ShapeError(
@@ -196,6 +196,10 @@ def _constant_indices(nodes: Sequence[Node], lengths: Sequence[Dim], a: Node) ->
                 f"{format_shape(a.shape)}"
             )
     return array_constant(np.ravel_multi_index(np.broadcast_arrays(*values), tuple(lengths)))
+
+
+def _constant_array(op: Any) -> Any:
+    return op.array if isinstance(op, ArrayConstant) else np.asarray(op.value)
 
 
 def _from_start(indices: Node, length: Dim) -> Node:

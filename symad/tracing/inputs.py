@@ -64,7 +64,7 @@ class Found:
         """
         declared = declared_shape(symbol)
         if declared is not None:
-            return declared  # type: ignore[no-any-return]
+            return declared
         uses = self.uses.get(symbol, [])
         if uses and all(len(use) == len(uses[0]) for use in uses):
             extents = [_joint_extent([use[axis] for use in uses]) for axis in range(len(uses[0]))]
@@ -73,7 +73,8 @@ class Found:
             if None not in extents and FREE not in extents:
                 return as_shape(extents)
         raise TraceError(
-            f"the shape of {symbol} does not follow from its indices; declare it: IndexedBase({str(symbol)!r}, shape=...)"
+            f"the shape of {symbol} does not follow from its indices; declare it: "
+            f"IndexedBase({str(symbol)!r}, shape=...)"
         )
 
     def check_indices(self, dims: Iterable[Any]) -> None:
@@ -86,7 +87,8 @@ class Found:
         for index, element in self.free_indices.items():
             if index not in known:
                 raise TraceError(
-                    f"the index {index} of {element} is free; sum over it with Sum(..., ({index}, 0, n - 1)), or write a "
+                    f"the index {index} of {element} is free; sum over it with Sum(..., ({index}, 0, "
+                    "n - 1)), or write a "
                     "Python function of arrays"
                 )
 
@@ -135,7 +137,8 @@ def find_inputs(parts: Sequence[Any]) -> Found:
     for index, expression in bound.items():
         if index in found.symbols or index in found.free_indices:
             raise TraceError(
-                f"{index} is the index of {expression} and also stands free in the expression; rename one of them"
+                f"{index} is the index of {expression} and also stands free in the expression; rename "
+                "one of them"
             )
     return found
 

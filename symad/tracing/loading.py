@@ -116,7 +116,8 @@ def _check_free(scope: Scope, expression: Any, index: Any) -> None:
     if free:
         name = min(map(str, free))
         raise TraceError(
-            f"the index {name} of {expression} is free; sum over it with Sum(..., ({name}, 0, n - 1)), or give a number"
+            f"the index {name} of {expression} is free; sum over it with Sum(..., ({name}, 0, n - "
+            "1)), or give a number"
         )
 
 
@@ -131,7 +132,8 @@ def _check_range(scope: Scope, expression: Any, axis: int, index: Any, length: D
         return False
     reached = f"{lowest}..{highest}" if lowest != highest else f"{lowest}"
     raise ShapeError(
-        f"{expression} reads position {reached} of axis {axis}, which has length {length}; positions count from 0 to "
+        f"{expression} reads position {reached} of axis {axis}, which has length {length}; positions "
+        "count from 0 to "
         f"{sympy.expand(sympy.sympify(length) - 1)}"
     )
 
@@ -165,11 +167,16 @@ def _sliced(scope: Scope, array: Node, places: Sequence[Place]) -> tuple[Node, l
             counts.append(1)
             steps.append(1)
             continue
-        strided = isinstance(p, Strided)
-        starts.append(p.start if strided else 0)
-        counts.append(scope.sizes[p.label] if strided else array.shape[axis])
-        steps.append(p.step if strided else 1)
-        labels.append(p.label if strided else p)
+        if isinstance(p, Strided):
+            starts.append(p.start)
+            counts.append(scope.sizes[p.label])
+            steps.append(p.step)
+            labels.append(p.label)
+        else:
+            starts.append(0)
+            counts.append(array.shape[axis])
+            steps.append(1)
+            labels.append(p)
     node = slice_axes(array, starts, counts, steps)
     kept = [count for p, count in zip(places, counts, strict=True) if not isinstance(p, Fixed)]
     return reshape(node, kept), labels

@@ -110,7 +110,8 @@ def _matrix_norm(node: Node, axes: tuple[int, ...], order: Any) -> Node:
     """The largest (smallest) column sum for 1 (−1), row sum for inf (−inf)."""
     if order not in (1, -1, np.inf, -np.inf):
         raise TraceError(
-            f"np.linalg.norm(ord={order!r}) of a matrix needs singular values, which are not supported on traced "
+            f"np.linalg.norm(ord={order!r}) of a matrix needs singular values, which are not "
+            "supported on traced "
             "values; use ord='fro'"
         )
     summed = axes[0] if order in (1, -1) else axes[1]

@@ -11,7 +11,7 @@ from symad.dims import Dim, plus, size
 from symad.errors import ShapeError
 from symad.graph import Node
 from symad.ops import shaping
-from symad.ops.arithmetic import add, div, mul, power, sub
+from symad.ops.arithmetic import add, div, mul, power, sqrt, sub
 from symad.ops.contraction import contract, sum_axes
 from symad.ops.linalg import Triangle
 from symad.ops.reduction import extreme, product
@@ -85,7 +85,7 @@ def std(
     keepdims: Any = False,
 ) -> Proxy:
     """The square root of the variance; its derivative does not exist where all elements agree."""
-    return np.sqrt(var(a, axis, ddof=ddof, keepdims=keepdims))  # type: ignore[return-value]
+    return Proxy(sqrt(var(a, axis, ddof=ddof, keepdims=keepdims)._node))
 
 
 @implements(np.prod)
@@ -121,7 +121,8 @@ def _extreme(kind: str, node: Node, axis: Any, keepdims: Any) -> Proxy:
 @implements(np.ptp)
 def ptp(a: Any, axis: Any = None, out: None = None, keepdims: Any = False) -> Proxy:
     """Max − min."""
-    return max_(a, axis, keepdims=keepdims) - min_(a, axis, keepdims=keepdims)  # type: ignore[operator,no-any-return]
+    largest, smallest = (f(a, axis, keepdims=keepdims)._node for f in (max_, min_))
+    return Proxy(sub(largest, smallest))
 
 
 @implements(np.all)

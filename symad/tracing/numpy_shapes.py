@@ -136,8 +136,13 @@ def atleast_2d(*arrays: Any) -> Any:
 @implements(np.atleast_3d)
 def atleast_3d(*arrays: Any) -> Any:
     """Axes are added as NumPy does: (n,) to (1, n, 1), (m, n) to (m, n, 1)."""
-    shapes = {0: lambda s: (1, 1, 1), 1: lambda s: (1, *s, 1), 2: lambda s: (*s, 1)}
-    return _each(arrays, lambda node: reshape(node, shapes.get(len(node.shape), lambda s: s)(node.shape)))
+    added = {0: (1, 2), 1: (1, 1), 2: (0, 1)}
+
+    def change(node: Node) -> Node:
+        front, back = added.get(len(node.shape), (0, 0))
+        return reshape(node, (1,) * front + node.shape + (1,) * back)
+
+    return _each(arrays, change)
 
 
 def _each(arrays: Sequence[Any], change: Callable[[Node], Node]) -> Any:

@@ -36,7 +36,8 @@ def ranges_of(expression: Any, outer: Sequence[IndexRange]) -> tuple[IndexRange,
             )
         if len(limit) != 3 or any(b.has(sympy.oo, -sympy.oo, sympy.nan) for b in limit[1:]):
             raise TraceError(
-                f"the {name} over {index} has no finite bounds; give ({index}, 0, n - 1) where n is a number or a "
+                f"the {name} over {index} has no finite bounds; give ({index}, 0, n - 1) where n is a "
+                "number or a "
                 "dimension, or evaluate it first with .doit()"
             )
         found.append(IndexRange(index, limit[1], limit[2]))
