@@ -84,7 +84,8 @@ def compressed_rows(pattern: Pattern, parts: Sequence[tuple[Node, Any]]) -> Node
     Raises:
         ShapeError: the parts do not fill the pattern exactly once.
     """
-    filled = np.concatenate([np.asarray(places, np.int64) for _, places in parts] or [np.zeros(0)])
+    empty = np.zeros(0, np.int64)
+    filled = np.concatenate([empty, *(np.asarray(places, np.int64) for _, places in parts)])
     if not np.array_equal(np.sort(filled), np.arange(pattern.nnz)):
         raise ShapeError(f"the parts do not fill the {pattern.nnz} entries of the pattern once each")
     op = CompressedRows(

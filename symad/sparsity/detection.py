@@ -26,7 +26,7 @@ from symad.selecting import scalar_output, select_wrt
 from symad.sparsity.dependence import nothing, of_bits, seeds, stacked, to_bits
 from symad.sparsity.pattern import Pattern
 from symad.sparsity.rules import size_of
-from symad.sparsity.support import at_point
+from symad.sparsity.support import at_point, is_local
 from symad.tracing import as_graph
 
 
@@ -74,8 +74,7 @@ def jacobian_pattern(
     at: Sequence[Any] | None = None,
     like: Sequence[Node] | None = None,
 ) -> Pattern:
-    """The pattern of ∂outputs/∂wrt; a ZERO among the outputs has the shape of its node in
-    ``like``."""
+    """The pattern of ∂outputs/∂wrt; where an output is ZERO, ``like`` tells its shape."""
     shapes = list(like) if like is not None else [y for y in outputs if isinstance(y, Node)]
     _check_dimensions(graph, [*shapes, *wrt])
     placeholders = [fresh_seed(x) for x in wrt]
@@ -148,7 +147,7 @@ def dependencies(
 
 def _passed_on(node: Node, sets: list[Any], inputs: int) -> Any:
     bits = all(s is None or isinstance(s, int) for s in sets)
-    if bits and not node.shape and isinstance(node.op, ElementwiseOp):
+    if bits and not node.shape and isinstance(node.op, ElementwiseOp) and not is_local():
         united = 0
         for s in sets:
             united |= s or 0

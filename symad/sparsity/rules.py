@@ -143,7 +143,7 @@ def gather_sparsity(op: Gather, y: Node, patterns: Patterns) -> Any:
 
 @sparsity.dispatch
 def scatter_add_sparsity(op: ScatterAdd, y: Node, patterns: Patterns) -> Any:
-    """Every row of the result unites the updates added into it; unknown indices reach every row."""
+    """Rows of the result unite what is added into them; unknown indices reach every row."""
     indices, updates = y.args
     width = size_of(y) // max(1, int(y.shape[0]))
     source = np.arange(size_of(updates))
@@ -161,8 +161,7 @@ def scatter_add_sparsity(op: ScatterAdd, y: Node, patterns: Patterns) -> Any:
 
 @sparsity.dispatch
 def einsum_sparsity(op: Einsum, y: Node, patterns: Patterns) -> Any:
-    """An element of y depends on those of the linear operand that meet it with a coefficient ≠
-    0."""
+    """Dependence on the elements of the linear operand that have a coefficient ≠ 0."""
     (k,) = [i for i, p in enumerate(patterns) if p is not None]
     dims = {
         label: int(dim)
@@ -205,8 +204,7 @@ def _contracted(
 def _label_grid(
     own: Labels, out: Labels, dims: dict[int, int], coefficients: list[tuple[Labels, Any]]
 ) -> dict[int, IntArray] | None:
-    """The label values at which the known coefficients are not zero; None where that is too
-    much."""
+    """Label values at which the known coefficients are not zero; None if that is too much."""
     labels = tuple(sorted({label for part, _ in coefficients for label in part}))
     rest = tuple(label for label in dict.fromkeys(own + out) if label not in labels)
     if not coefficients or _count(labels, dims) > MOST_LINKS:

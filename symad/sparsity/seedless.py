@@ -1,5 +1,4 @@
-"""The entries of a sparse derivative without seeds: scalar expressions, or the terms of a
-stencil."""
+"""Entries of a sparse derivative without seeds: scalar expressions, or terms of a stencil."""
 
 from __future__ import annotations
 

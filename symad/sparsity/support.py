@@ -55,6 +55,11 @@ def at_point(values: Mapping[Node, Any]) -> Iterator[None]:
         _point.reset(token)
 
 
+def is_local() -> bool:
+    """Whether states are taken at a point."""
+    return _point.get() is not None
+
+
 def may_be_nonzero(node: Node) -> NDArray[np.bool_] | None:
     """For each element, flat, whether it may differ from zero; None where all may."""
     values = _point.get()
@@ -81,7 +86,7 @@ def constant_of(node: Node) -> Any:
 
 def states_of(node: Node) -> States | None:
     """The states of all elements, in the node's shape; None where all are ANY."""
-    return _look_up(node)[1]  # type: ignore[no-any-return]
+    return _look_up(node)[1]
 
 
 def _look_up(node: Node) -> tuple[Any, Any]:
@@ -89,7 +94,7 @@ def _look_up(node: Node) -> tuple[Any, Any]:
         for part in topological([node]):
             if part not in _known:
                 _known[part] = _judged(part)
-    return _known[node]  # type: ignore[no-any-return]
+    return _known[node]
 
 
 def _judged(node: Node) -> tuple[Any, States | None]:

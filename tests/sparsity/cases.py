@@ -50,9 +50,7 @@ def brusselator(n):
 
 
 def band(n, k):
-    return from_entries(
-        (n, n), {(i, j) for i in range(n) for j in range(max(0, i - k), min(n, i + k + 1))}
-    )
+    return from_entries((n, n), {(i, j) for i in range(n) for j in range(max(0, i - k), min(n, i + k + 1))})
 
 
 def cycle(n):

@@ -19,9 +19,7 @@ def with_values(pattern, seed, scale=None):
 
 
 def shapes_of(found, compressed):
-    return (
-        [part.shape for part in compressed] if found.kind == "bidirectional" else compressed.shape
-    )
+    return [part.shape for part in compressed] if found.kind == "bidirectional" else compressed.shape
 
 
 def test_compressed_shapes():
@@ -94,9 +92,7 @@ def test_leading_batch_axes(kind, method):
 
 
 @pytest.mark.parametrize("method", ["substitution", "prefix"])
-@pytest.mark.parametrize(
-    "pattern", [band(400, 1), five_point(14), bordered(40, 2, 1), cycle(31)], ids=str
-)
+@pytest.mark.parametrize("pattern", [band(400, 1), five_point(14), bordered(40, 2, 1), cycle(31)], ids=str)
 def test_substitution_is_accurate_for_well_scaled_entries(pattern, method):
     matrix = with_values(pattern, 3)
     found = color(pattern, "acyclic")

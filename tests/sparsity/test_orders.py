@@ -74,9 +74,7 @@ def test_saturation_takes_a_vertex_that_sees_most_colors_and_of_those_the_fulles
 
 def test_saturation_colors_are_first_fit_in_saturation_order():
     graph = graph_pattern(GRAPHS["random"])
-    assert np.array_equal(
-        orders.saturation_colors(graph), first_fit_proper(graph, orders.saturation(graph))
-    )
+    assert np.array_equal(orders.saturation_colors(graph), first_fit_proper(graph, orders.saturation(graph)))
 
 
 def test_random_orders_repeat_and_differ_by_seed():
@@ -108,9 +106,7 @@ def test_perfect_elimination_colors_chordal_graphs_with_their_clique_number():
 @pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS)
 def test_chordality_is_recognized(graph):
     pattern = graph_pattern(graph)
-    assert orders.is_perfect(pattern, orders.incidence_degree(pattern)) == networkx.is_chordal(
-        graph
-    )
+    assert orders.is_perfect(pattern, orders.incidence_degree(pattern)) == networkx.is_chordal(graph)
 
 
 def test_perfect_elimination_needs_a_chordal_graph():
@@ -137,8 +133,7 @@ def test_an_explicit_permutation_and_a_list_of_orders():
     assert np.array_equal(forward.colors, color(matrix, "column", order="natural").colors)
     several = color(matrix, "column", order=["natural", "smallest_last", "saturation"])
     singles = [
-        color(matrix, "column", order=name).num_colors
-        for name in ("natural", "smallest_last", "saturation")
+        color(matrix, "column", order=name).num_colors for name in ("natural", "smallest_last", "saturation")
     ]
     assert several.num_colors == min(singles)
 
@@ -175,16 +170,10 @@ def test_first_fit_stars_and_trees_by_definition(seed):
     order = rng.permutation(14)
 
     def fits(fault):
-        return lambda colors: (
-            fault({(v, w) for v, w in edges if v in colors and w in colors}, colors) is None
-        )
+        return lambda colors: fault({(v, w) for v, w in edges if v in colors and w in colors}, colors) is None
 
-    assert first_fit_stars(graph, order).tolist() == literal_first_fit(
-        order.tolist(), fits(star_fault)
-    )
-    assert first_fit_trees(graph, order).tolist() == literal_first_fit(
-        order.tolist(), fits(acyclic_fault)
-    )
+    assert first_fit_stars(graph, order).tolist() == literal_first_fit(order.tolist(), fits(star_fault))
+    assert first_fit_trees(graph, order).tolist() == literal_first_fit(order.tolist(), fits(acyclic_fault))
 
 
 @pytest.mark.parametrize("seed", range(4))

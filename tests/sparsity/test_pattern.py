@@ -124,7 +124,5 @@ def test_column_intersection():
     rng = np.random.default_rng(0)
     matrix = rng.random((7, 9)) < 0.3
     found = as_pattern(matrix).column_intersection()
-    wanted = {
-        (j, k) for j in range(9) for k in range(9) if j != k and (matrix[:, j] & matrix[:, k]).any()
-    }
+    wanted = {(j, k) for j in range(9) for k in range(9) if j != k and (matrix[:, j] & matrix[:, k]).any()}
     assert entries_of(found.to_scipy()) == wanted
