@@ -42,27 +42,27 @@ def stack(arrays: Any, axis: int = 0) -> Proxy:
 @implements(np.vstack)
 def vstack(tup: Any) -> Proxy:
     """Rows below each other."""
-    return concatenate([atleast_2d(Proxy(as_node(a))) for a in tup], 0)  # type: ignore[no-any-return]
+    return concatenate([atleast_2d(Proxy(as_node(a))) for a in tup], 0)
 
 
 @implements(np.hstack)
 def hstack(tup: Any) -> Proxy:
     """Columns beside each other; vectors end to end."""
     arrays = [atleast_1d(Proxy(as_node(a))) for a in tup]
-    return concatenate(arrays, 0 if arrays[0].ndim == 1 else 1)  # type: ignore[no-any-return]
+    return concatenate(arrays, 0 if arrays[0].ndim == 1 else 1)
 
 
 @implements(np.column_stack)
 def column_stack(tup: Any) -> Proxy:
     """Vectors as columns beside each other."""
     nodes = [as_node(a) for a in tup]
-    return concatenate([Proxy(n if len(n.shape) > 1 else reshape(n, (size(n.shape), 1))) for n in nodes], 1)  # type: ignore[no-any-return]
+    return concatenate([Proxy(n if len(n.shape) > 1 else reshape(n, (size(n.shape), 1))) for n in nodes], 1)
 
 
 @implements(np.append)
 def append(arr: Any, values: Any, axis: Any = None) -> Proxy:
     """Values after the array."""
-    return concatenate([arr, values], axis)  # type: ignore[no-any-return]
+    return concatenate([arr, values], axis)
 
 
 @implements(np.split, np.array_split)
@@ -134,13 +134,13 @@ def flip(m: Any, axis: Any = None) -> Proxy:
 @implements(np.fliplr)
 def fliplr(m: Any) -> Proxy:
     """The second axis reversed."""
-    return flip(m, 1)  # type: ignore[no-any-return]
+    return flip(m, 1)
 
 
 @implements(np.flipud)
 def flipud(m: Any) -> Proxy:
     """The first axis reversed."""
-    return flip(m, 0)  # type: ignore[no-any-return]
+    return flip(m, 0)
 
 
 @implements(np.pad)
@@ -224,7 +224,7 @@ def diag(v: Any, k: int = 0) -> Proxy:
     """The diagonal of a matrix, or the matrix with this diagonal."""
     node = number(v)
     if len(node.shape) == 2:
-        return diagonal(v, k)  # type: ignore[no-any-return]
+        return diagonal(v, k)
     if len(node.shape) != 1:
         raise ShapeError(f"np.diag needs a vector or a matrix, not {format_shape(node.shape)}")
     square = diagonal_matrix(node)
@@ -237,7 +237,7 @@ def diag(v: Any, k: int = 0) -> Proxy:
 @implements(np.diagflat)
 def diagflat(v: Any, k: int = 0) -> Proxy:
     """The matrix with all elements of v on its diagonal."""
-    return diag(Proxy(shaping.flatten(number(v))), k)  # type: ignore[no-any-return]
+    return diag(Proxy(shaping.flatten(number(v))), k)
 
 
 @implements(np.tril)

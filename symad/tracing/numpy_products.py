@@ -38,13 +38,13 @@ def dot(a: Any, b: Any, out: None = None) -> Proxy:
 @implements(np.vdot)
 def vdot(a: Any, b: Any) -> Proxy:
     """Σ a b over all elements."""
-    return dot(Proxy(shaping.flatten(number(a))), Proxy(shaping.flatten(number(b))))  # type: ignore[no-any-return]
+    return dot(Proxy(shaping.flatten(number(a))), Proxy(shaping.flatten(number(b))))
 
 
 @implements(np.inner)
 def inner(a: Any, b: Any) -> Proxy:
     """Σ over the last axes of both."""
-    return tensordot(a, b, (-1, -1)) if number(a).shape and number(b).shape else dot(a, b)  # type: ignore[no-any-return]
+    return tensordot(a, b, (-1, -1)) if number(a).shape and number(b).shape else dot(a, b)
 
 
 @implements(np.outer)
@@ -149,7 +149,7 @@ def cross(a: Any, b: Any) -> Proxy:
 @implements(np.trace)
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Proxy:
     """The sum of a diagonal."""
-    return sum_(diagonal(a, offset, axis1, axis2), -1)  # type: ignore[no-any-return]
+    return sum_(diagonal(a, offset, axis1, axis2), -1)
 
 
 @implements(getattr(np.linalg, "matmul", None))

@@ -53,9 +53,9 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims
 def average(a: Any, axis: Any = None, weights: Any = None) -> Proxy:
     """The mean, or Σ w a / Σ w."""
     if weights is None:
-        return mean(a, axis)  # type: ignore[no-any-return]
+        return mean(a, axis)
     total = sum_(Proxy(number(a)) * weights, axis)
-    return total / sum_(Proxy(broadcast_to(number(weights), number(a).shape)), axis)  # type: ignore[no-any-return]
+    return total / sum_(Proxy(broadcast_to(number(weights), number(a).shape)), axis)
 
 
 @implements(np.var)
@@ -128,19 +128,19 @@ def ptp(a: Any, axis: Any = None, out: None = None, keepdims: Any = False) -> Pr
 @implements(np.all)
 def all_(a: Any, axis: Any = None, out: None = None, keepdims: Any = False) -> Proxy:
     """Whether all are true."""
-    return _extreme("min", number(Proxy(condition(a))), axis, keepdims) == 1  # type: ignore[no-any-return]
+    return _extreme("min", number(Proxy(condition(a))), axis, keepdims) == 1
 
 
 @implements(np.any)
 def any_(a: Any, axis: Any = None, out: None = None, keepdims: Any = False) -> Proxy:
     """Whether any is true."""
-    return _extreme("max", number(Proxy(condition(a))), axis, keepdims) == 1  # type: ignore[no-any-return]
+    return _extreme("max", number(Proxy(condition(a))), axis, keepdims) == 1
 
 
 @implements(np.count_nonzero)
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Proxy:
     """The number of elements that are not 0; a step function."""
-    return sum_(Proxy(condition(a)), axis, keepdims=keepdims)  # type: ignore[no-any-return]
+    return sum_(Proxy(condition(a)), axis, keepdims=keepdims)
 
 
 @implements(np.cumsum)

@@ -82,7 +82,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Proxy:
     order = list(range(len(as_node(a).shape)))
     i, j = normal_axes((axis1, axis2), len(order))
     order[i], order[j] = j, i
-    return transpose(a, order)  # type: ignore[no-any-return]
+    return transpose(a, order)
 
 
 @implements(np.moveaxis)
@@ -92,7 +92,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Proxy:
     moved = normal_axes(source, rank)
     places = dict(zip(normal_axes(destination, rank), moved, strict=True))
     rest = iter([k for k in range(rank) if k not in moved])
-    return transpose(a, [places[k] if k in places else next(rest) for k in range(rank)])  # type: ignore[no-any-return]
+    return transpose(a, [places[k] if k in places else next(rest) for k in range(rank)])
 
 
 @implements(np.expand_dims)
@@ -169,13 +169,13 @@ def broadcast_arrays(*arrays: Any) -> Any:
 @implements(np.zeros_like)
 def zeros_like(a: Any, dtype: Any = None, shape: Any = None) -> Proxy:
     """Zeros."""
-    return full_like(a, 0, shape=shape)  # type: ignore[no-any-return]
+    return full_like(a, 0, shape=shape)
 
 
 @implements(np.ones_like)
 def ones_like(a: Any, dtype: Any = None, shape: Any = None) -> Proxy:
     """Ones."""
-    return full_like(a, 1, shape=shape)  # type: ignore[no-any-return]
+    return full_like(a, 1, shape=shape)
 
 
 @implements(np.full_like)
@@ -239,7 +239,7 @@ def same(a: Any) -> Proxy:
 @implements(np.imag)
 def imag(val: Any) -> Proxy:
     """0: every value is real."""
-    return full_like(val, 0)  # type: ignore[no-any-return]
+    return full_like(val, 0)
 
 
 @implements(np.iscomplexobj)
