@@ -38,10 +38,14 @@ def nodes_to_sympy(outputs: Sequence[Node]) -> list[Any]:
     for node in order:
         parts = tuple([forms[a] for a in node.args])
         if node.shape or any(a.shape for a in node.args):
-            forms[node] = _array_form(node, parts, tracer)
+            form = _array_form(node, parts, tracer)
         else:
-            forms[node] = sympy_form(node.op, node, parts)
-        tracer.assume(forms[node], node)
+            form = sympy_form(node.op, node, parts)
+        if form is None:
+            form = opaque(node, parts)
+        hash(form)  # level by level: SymPy's own hashing recurses
+        forms[node] = form
+        tracer.assume(form, node)
     return [forms[o] for o in outputs]
 
 
@@ -67,7 +71,7 @@ def _array_form(node: Node, parts: tuple[Any, ...], tracer: Tracer) -> Any:
                 return form
         except REFUSALS:
             continue
-    return opaque(node, parts)
+    return None
 
 
 def elementwise_form(op: Any, node: Node, parts: tuple[Any, ...]) -> Any:
@@ -81,9 +85,7 @@ def array_add(shape: Shape, signs: Sequence[int], terms: Sequence[Any]) -> Any:
     """The signed sum of the terms."""
     if shape:
         return _arrays().add(shape, signs, terms)
-    signed = [
-        _negated(term) if sign == -1 else term for sign, term in zip(signs, terms, strict=True)
-    ]
+    signed = [_negated(term) if sign == -1 else term for sign, term in zip(signs, terms, strict=True)]
     return signed[0] if len(signed) == 1 else sympy.Add(*signed, evaluate=False)
 
 
@@ -117,14 +119,17 @@ def inverted(form: Any) -> Any:
 
 def array_pow(shape: Shape, base: Any, exponent: Any) -> Any:
     """The power."""
-    return (
-        _arrays().pow(shape, base, exponent) if shape else sympy.Pow(base, exponent, evaluate=False)
-    )
+    return _arrays().pow(shape, base, exponent) if shape else sympy.Pow(base, exponent, evaluate=False)
 
 
 def array_apply(shape: Shape, head: Any, forms: Sequence[Any]) -> Any:
     """The function, unevaluated; of arrays it is left to `elementwise_form`."""
-    return None if shape else head(*forms, evaluate=False)
+    if shape:
+        return None
+    try:
+        return head(*forms, evaluate=False)
+    except TypeError:  # a head that takes no such argument
+        return head(*forms)
 
 
 def array_select(shape: Shape, condition: Any, a: Any, b: Any) -> Any:

@@ -29,7 +29,7 @@ from sympy.matrices.expressions.special import GenericIdentity, GenericZeroMatri
 from symad.dims import as_shape, same_dim, size, times
 from symad.errors import ShapeError, TraceError
 from symad.graph import Node
-from symad.ops.arithmetic import add, mul, power
+from symad.ops.arithmetic import add, div, mul, power
 from symad.ops.contraction import Einsum, contract, einsum, inner, matrix_transpose
 from symad.ops.elementwise import apply
 from symad.ops.linalg import (
@@ -46,7 +46,7 @@ from symad.ops.sources import constant, constant_value, eye, input_node
 from symad.questions import Nodes
 from symad.tracing.bodies import apply_lambda
 from symad.tracing.chains import Factor, is_ones, multiply
-from symad.tracing.naming import check_one_shape, describe, describe_shapes
+from symad.tracing.naming import check_one_shape, check_scalars, describe, describe_shapes
 from symad.tracing.walk import Tracer, lift, operands
 
 
@@ -96,9 +96,7 @@ def matmul_lift(expression: MatMul, args: Nodes, tracer: Tracer) -> Node:
     scalars = [node for f, node in factors if not f.is_Matrix]
     matrices = [(f, node) for f, node in factors if f.is_Matrix]
     if not matrices:
-        raise TraceError(
-            f"{describe(expression)} has no size: an identity matrix needs one, Identity(n)"
-        )
+        raise TraceError(f"{describe(expression)} has no size: an identity matrix needs one, Identity(n)")
     links = [_link(f, node) for f, node in matrices]
     _check_chain(expression, [f for f, _ in matrices], links)
     product = multiply(links)
@@ -185,9 +183,7 @@ def matadd_lift(expression: sympy.MatAdd, args: Nodes, tracer: Tracer) -> Node:
 @lift.register(GenericZeroMatrix)
 @lift.register(GenericIdentity)
 def generic_lift(expression: Any, args: Nodes, tracer: Tracer) -> Node:
-    raise TraceError(
-        f"{type(expression).__name__} has no size; use ZeroMatrix(n, m) or Identity(n)"
-    )
+    raise TraceError(f"{type(expression).__name__} has no size; use ZeroMatrix(n, m) or Identity(n)")
 
 
 @lift.register(sympy.Transpose)
@@ -279,8 +275,10 @@ def determinant_lift(expression: sympy.Determinant, args: Nodes, tracer: Tracer)
 @lift.register(sympy.log)
 def log_lift(expression: sympy.log, args: Nodes, tracer: Tracer) -> Node:
     """log(det A) is one op: det overflows long before its logarithm does. NaN where det A < 0."""
-    (a,) = args
-    return log_determinant(a.args[0]) if isinstance(a.op, Determinant) else apply(sympy.log, a)
+    check_scalars(expression, args)
+    a, *base = args
+    logarithm = log_determinant(a.args[0]) if isinstance(a.op, Determinant) else apply(sympy.log, a)
+    return div(logarithm, apply(sympy.log, *base)) if base else logarithm
 
 
 @lift.register(DotProduct)
@@ -289,17 +287,14 @@ def dot_lift(expression: DotProduct, args: Nodes, tracer: Tracer) -> Node:
     a, b = args
     if not same_dim(size(a.shape), size(b.shape)):
         raise ShapeError(
-            f"{describe(expression)} needs equally long vectors: "
-            f"{describe_shapes(expression.args, args)}"
+            f"{describe(expression)} needs equally long vectors: {describe_shapes(expression.args, args)}"
         )
     return inner(a, reshape(b, a.shape))
 
 
 @lift.register(Permanent)
 def permanent_lift(expression: Permanent, args: Nodes, tracer: Tracer) -> Node:
-    raise TraceError(
-        f"{describe(expression)}: permanents are not supported; write it out over the elements"
-    )
+    raise TraceError(f"{describe(expression)}: permanents are not supported; write it out over the elements")
 
 
 @lift.register(Factorization)

@@ -43,6 +43,8 @@ from symad.errors import TraceError
 from symad.graph import Graph, Node, topological
 from symad.ops.arithmetic import add, mul, power
 from symad.ops.elementwise import apply
+from symad.ops.numeric_names import NUMPY_NAMES
+from symad.ops.shaping import element
 from symad.ops.sources import Input, constant, input_node
 from symad.questions import EXAMPLES
 from symad.tracing.back import nodes_to_sympy
@@ -180,6 +182,38 @@ def test_deep_chains_of_matrices_come_back():
         node = mul(matrix, apply(sympy.sin, node))
     (form,) = nodes_to_sympy([node])
     assert symad.trace(form).outputs[0] is node
+
+
+def test_numbers_at_the_end_of_deep_chains_come_back():
+    matrix = input_node(sympy.MatrixSymbol("A", n, n), (n, n))
+    node = matrix
+    for _ in range(3000):
+        node = mul(matrix, apply(sympy.sin, node))
+    number = apply(sympy.exp, element(node, 0, 0))
+    (form,) = nodes_to_sympy([number])
+    assert symad.trace(form).outputs[0] is number
+
+
+@pytest.mark.parametrize("head", [h for h in NUMPY_NAMES if isinstance(h, sympy.FunctionClass)], ids=str)
+def test_every_function_head_comes_back(head):
+    counts = head.nargs if head.nargs != sympy.S.Naturals0 else (2,)
+    if head is sympy.log:
+        counts = (1,)
+    for count in map(int, counts):
+        node = apply(head, *map(input_node, (x, y, z, sympy.Symbol("w", real=True))[:count]))
+        (back,) = symad.trace(nodes_to_sympy([node])[0]).outputs
+        if head is sympy.Heaviside and count == 1:  # SymPy writes the value at 0 as well
+            assert back.args[0] is node.args[0]
+        elif head in (sympy.Max, sympy.Min):
+            assert set(back.args) == set(node.args)
+        else:
+            assert back is node
+
+
+def test_logarithms_to_a_base():
+    graph = symad.trace(log(x, y, evaluate=False))
+    assert graph(8.0, 2.0) == pytest.approx(3)
+    assert symad.trace(symad.to_sympy(graph)) is graph
 
 
 def test_forms_print_and_stand_in_expressions():
