@@ -1,0 +1,157 @@
+"""Checkpointing: plans against a search over all plans, gradients against the whole chain."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+import sympy
+from hypothesis import given
+from hypothesis import strategies as st
+
+import symad
+from symad.checkpointing import (
+    POLICIES,
+    Advance,
+    Drop,
+    Keep,
+    Reverse,
+    chain_gradient,
+    least_evaluations,
+    make_plan,
+)
+from symad.errors import DerivativeError, EvaluationError
+from symad.numeric import lower
+
+h, x, a, b = sympy.symbols("h x a b", real=True)
+
+
+@cache
+def fewest(length, free):
+    """By trying every place of the next kept state: slow and literal."""
+    if length <= 1:
+        return 0
+    if not free:
+        return length * (length - 1) // 2
+    return min(m + fewest(length - m, free - 1) + fewest(m, free) for m in range(1, length))
+
+
+@pytest.mark.parametrize("free", range(6))
+def test_binomial_plans_run_the_fewest_steps(free):
+    for length in range(1, 50):
+        plan = make_plan(length, "binomial", free + 1)
+        assert plan.evaluations == least_evaluations(length, free) == fewest(length, free)
+
+
+plans = st.builds(
+    make_plan, st.integers(0, 60), st.sampled_from(POLICIES), st.one_of(st.none(), st.integers(1, 9))
+)
+
+
+@given(plans)
+def test_plans_reverse_every_step_once_from_states_that_are_there(plan):
+    kept, latest, reversed_ = {0}, 0, []
+    for action in plan.actions:
+        if isinstance(action, Advance):
+            assert action.start in kept or action.start == latest
+            assert action.start < action.stop
+            latest = action.stop
+        elif isinstance(action, Keep):
+            assert action.at == latest
+            kept.add(action.at)
+        elif isinstance(action, Drop):
+            kept.remove(action.at)
+        else:
+            assert isinstance(action, Reverse)
+            assert action.at in kept or action.at == latest
+            reversed_.append(action.at)
+    assert reversed_ == list(reversed(range(plan.length)))
+    assert kept == {0}
+
+
+def test_what_policies_cost():
+    every, all_, none = (make_plan(10_000, p) for p in ("every", "all", "none"))
+    assert (all_.peak, all_.recomputations) == (10_000, 0)
+    assert (none.peak, none.evaluations) == (1, 10_000 * 9_999 // 2)
+    assert every.peak == 2 * 100 - 1
+    assert every.recomputations <= 10_000
+    binomial = make_plan(10_000)
+    assert binomial.peak <= 2 * 14
+    assert binomial.evaluations < 4 * 10_000
+    assert make_plan(10_000, keep=5).peak == 5
+
+
+def test_the_memory_curve_rises_and_falls():
+    curve = make_plan(50, "all").live
+    assert curve[0] == 1 and max(curve) == 50 and curve[-1] == 1
+    assert "at most 50 states kept, 0 steps run again" in str(make_plan(50, "all"))
+
+
+def loop(length):
+    """The recurrence of the tests, unrolled: h ← sin(a h + x_k) + b."""
+    inputs = sympy.symbols(f"x0:{length}", real=True)
+    state = h
+    for moving in inputs:
+        state = sympy.sin(a * state + moving) + b
+    return symad.value_and_gradient(symad.trace(state**2 / 2, inputs=[h, *inputs, a, b]))
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("compiled", [None, lower])
+def test_every_policy_gives_the_gradient_of_the_whole_chain(policy, compiled):
+    length = 17
+    step = symad.trace(sympy.sin(a * h + x) + b, inputs=[h, x, a, b])
+    run = chain_gradient(step, h**2 / 2, length, policy, sequences=1, compiled=compiled)
+    xs = np.random.default_rng(0).normal(size=length)
+    value, h_bar, x_bars, a_bar, b_bar = run(0.3, xs, 1.1, -0.2)
+    expected = loop(length)(0.3, *xs, 1.1, -0.2)
+    np.testing.assert_allclose(value, expected[0], rtol=1e-13)
+    np.testing.assert_allclose([h_bar, *x_bars, a_bar, b_bar], expected[1:], rtol=1e-11, atol=1e-16)
+
+
+def test_states_and_parameters_may_be_arrays():
+    n = 3
+    state, weights = sympy.MatrixSymbol("s", n, 1), sympy.MatrixSymbol("W", n, n)
+    step = symad.trace((weights * state).applyfunc(sympy.tanh), inputs=[state, weights])
+    loss = symad.trace(sympy.Trace(state.T * state), inputs=[state])
+    rng = np.random.default_rng(1)
+    start, w = rng.normal(size=(n, 1)), rng.normal(size=(n, n))
+    whole = state
+    for _ in range(5):
+        whole = (weights * whole).applyfunc(sympy.tanh)
+    expected = symad.value_and_gradient(symad.trace(sympy.Trace(whole.T * whole), inputs=[state, weights]))(
+        start, w
+    )
+    for part, other in zip(chain_gradient(step, loss, 5)(start, w), expected, strict=True):
+        np.testing.assert_allclose(part, other, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize(("policy", "keep"), [("binomial", 4), ("every", 5), ("none", None)])
+def test_the_run_keeps_and_repeats_what_the_plan_says(policy, keep):
+    calls = []
+
+    def counted(graph):
+        def function(*values):
+            calls.append(graph.name)
+            return graph(*values)
+
+        return function
+
+    run = chain_gradient(symad.trace(sympy.sin(h)), h, 30, policy, keep, compiled=counted)
+    run(0.5)
+    assert calls.count("f") == run.plan.evaluations + 1  # and once for the loss
+    assert calls.count("f_pullback") == 30
+
+
+def test_a_chain_without_steps_is_its_loss():
+    assert chain_gradient(sympy.sin(h), h**2, 0)(3.0) == (9, 6)
+
+
+def test_mistakes_are_told():
+    with pytest.raises(DerivativeError, match="policy='some' is not one of 'all'"):
+        make_plan(3, "some")
+    with pytest.raises(DerivativeError, match="keep ≥ 1, not 3 and 0"):
+        make_plan(3, "binomial", 0)
+    with pytest.raises(DerivativeError, match="a step maps the state h"):
+        chain_gradient(sympy.Matrix([h, h]), h, 3)
+    with pytest.raises(EvaluationError, match="2 entries, but the chain has 3 steps"):
+        chain_gradient(symad.trace(h + x, inputs=[h, x]), h, 3, sequences=1)(0.0, [1.0, 2.0])
