@@ -242,7 +242,7 @@ class Graph(metaclass=Interned):
 
         return call(self, values)
 
-    def explain(self, **point: Any) -> Any:
+    def explain(self, /, **point: Any) -> Any:
         """The evaluation tables at a point: states, tangents, adjoints, Hessian duals, costs."""
         from symad.display.explain import explain
 

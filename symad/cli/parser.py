@@ -126,8 +126,8 @@ examples:
 
 def _recheck(commands: Commands) -> None:
     text = f"""\
-The certificate holds the graph of the model as data, so nothing of the model's file is run. Its
-derivatives are checked again with new random primes, and every claim is compared.
+The certificate holds the graphs it compares as data, so nothing of the model's file is run. Every
+claim is decided again, with new random primes, and compared with what the certificate says.
 
 example:
   symad check model.py --json > cert.json

@@ -51,7 +51,7 @@ class Explanation:
         return self.to_text()
 
 
-def explain(graph: Graph, **point: Any) -> Explanation:
+def explain(graph: Graph, /, **point: Any) -> Explanation:
     """Tables of every step of a graph: values, both modes, four Hessians, operations, live bytes.
 
     Args:

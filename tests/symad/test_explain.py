@@ -245,3 +245,9 @@ def test_bad_questions_are_answered():
         node = add(apply(sympy.sin, node), start)
     with pytest.raises(EvaluationError, match="1001 nodes, too many"):
         Graph((start,), (node,)).explain(x=1)
+
+
+@pytest.mark.parametrize("name", ["self", "graph", "point"])
+def test_inputs_may_have_any_name(name):
+    tables = symad.trace(sympy.Symbol(name, real=True) ** 2).explain(**{name: 3})
+    assert table(tables, "Reverse")["r_0"][1] == 6
