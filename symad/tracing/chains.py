@@ -88,6 +88,9 @@ class _Plan:
 
     def __init__(self, factors: Sequence[Factor]) -> None:
         self.factors = factors
+        self.rows = [_weight(factor.rows) for factor in factors]
+        self.columns = [_weight(factor.columns) for factor in factors]
+        self.thin = [_is_thin(factor) for factor in factors]
         self.best: dict[tuple[int, int], tuple[float, int]] = {}
         for i, factor in enumerate(factors):
             self.best[i, i] = (_power_cost(factor), i)
@@ -102,16 +105,13 @@ class _Plan:
 
     def _cost(self, i: int, k: int, j: int) -> float:
         """The cost of (i … k)·(k+1 … j)."""
-        factors = self.factors
-        rows, inner, columns = (
-            _weight(d) for d in (factors[i].rows, factors[k].columns, factors[j].columns)
-        )
+        rows, inner, columns = self.rows[i], self.columns[k], self.columns[j]
         below = self.best[i, k][0] + self.best[k + 1, j][0]
-        if i == k and factors[k].exponent == -1:
+        if i == k and self.factors[k].exponent == -1:
             return below + 2 / 3 * rows**3 + 2 * rows**2 * columns
-        if k + 1 == j and factors[j].exponent == -1:
+        if k + 1 == j and self.factors[j].exponent == -1:
             return below + 2 / 3 * columns**3 + 2 * columns**2 * rows
-        if (i == k and _is_thin(factors[k])) or (k + 1 == j and _is_thin(factors[j])):
+        if (i == k and self.thin[k]) or (k + 1 == j and self.thin[j]):
             return below + max(rows, inner) * max(inner, columns)
         return below + 2 * rows * inner * columns
 
@@ -143,19 +143,14 @@ def _power_cost(factor: Factor) -> float:
         return 0.0
     products = k.bit_length() + k.bit_count() - 2
     return (
-        products * 2 * _weight(factor.rows) ** 3
-        + (factor.exponent < 0) * 8 / 3 * _weight(factor.rows) ** 3
+        products * 2 * _weight(factor.rows) ** 3 + (factor.exponent < 0) * 8 / 3 * _weight(factor.rows) ** 3
     )
 
 
 def _formed(factor: Factor) -> Node:
     if factor.exponent == 1:
         return factor.node
-    return (
-        inverse(factor.node)
-        if factor.exponent == -1
-        else matrix_power(factor.node, factor.exponent)
-    )
+    return inverse(factor.node) if factor.exponent == -1 else matrix_power(factor.node, factor.exponent)
 
 
 def _pair(left: Factor, right: Factor) -> Node:
@@ -163,9 +158,7 @@ def _pair(left: Factor, right: Factor) -> Node:
     if left.exponent == -1:
         return solve(left.node, _formed(right))
     if right.exponent == -1:
-        return matrix_transpose(
-            solve(matrix_transpose(right.node), matrix_transpose(_formed(left)))
-        )
+        return matrix_transpose(solve(matrix_transpose(right.node), matrix_transpose(_formed(left))))
     a, b = _formed(left), _formed(right)
     if _row_of_ones(left):
         return _column_sums(b)
@@ -216,9 +209,5 @@ def diagonal_of(a: Node) -> Node | None:
     """The vector v of a matrix that was made as Diag(v); None for any other."""
     if not isinstance(a.op, Einsum) or len(a.args) != 2 or a.op.output != (0, 1):
         return None
-    vectors = [
-        arg for arg, labels in zip(a.args, a.op.inputs, strict=True) if labels in ((0,), (1,))
-    ]
-    return (
-        vectors[0] if len(vectors) == 1 and any(isinstance(arg.op, Eye) for arg in a.args) else None
-    )
+    vectors = [arg for arg, labels in zip(a.args, a.op.inputs, strict=True) if labels in ((0,), (1,))]
+    return vectors[0] if len(vectors) == 1 and any(isinstance(arg.op, Eye) for arg in a.args) else None

@@ -39,6 +39,7 @@ from sympy.matrices.expressions import (
     DotProduct,
     FunctionMatrix,
     PermutationMatrix,
+    special,
 )
 from sympy.matrices.expressions.adjoint import Adjoint
 from sympy.matrices.expressions.determinant import Permanent
@@ -344,6 +345,27 @@ def test_explicit_matrices_of_numbers_are_one_constant():
     assert mixed(np.array([[sympy.S(0)], third], dtype=object))[0, 0] == sympy.Rational(1, 9)
 
 
+def test_what_changes_nothing():
+    A = MatrixSymbol("A", n, n)
+    (node,) = symad.trace(A).outputs
+    for expression in (
+        sympy.MatMul(special.GenericIdentity(), A),
+        sympy.MatAdd(special.GenericZeroMatrix(), A),
+        sympy.MatMul(Identity(n), A, Identity(n)),
+        sympy.Transpose(sympy.Transpose(A)),
+        sympy.conjugate(A),
+        A[:, :],
+    ):
+        assert symad.trace(expression).outputs[0] is node
+
+
+def test_sparse_matrices_are_matrices():
+    sparse = sympy.SparseMatrix(2, 2, {(0, 1): t})
+    assert np.array_equal(symad.trace(sparse)(3), [[0, 3], [0, 0]])
+    product = sympy.ImmutableSparseMatrix(sparse) * MatrixSymbol("v", 2, 1)
+    assert np.array_equal(symad.trace(product, [t, MatrixSymbol("v", 2, 1)])(3, np.ones((2, 1))), [[3], [0]])
+
+
 def test_large_integers_do_not_overflow():
     big = ImmutableDenseMatrix([[10**12, 1], [0, 10**12]])
     value = symad.trace(sympy.MatMul(big, big, big))()
@@ -383,7 +405,7 @@ def test_classes_known_by_their_elements(rows):
 
 @pytest.mark.skipif(not hasattr(sympy.matrices.expressions.special, "MatrixUnit"), reason="SymPy 1.15 has it")
 def test_matrix_units():
-    unit = sympy.matrices.expressions.special.MatrixUnit(n, m, 1, m - 1)
+    unit = special.MatrixUnit(n, m, 1, m - 1)
     graph = symad.trace(unit + MatrixSymbol("X", n, m))
     assert np.array_equal(graph(np.zeros((2, 3))), [[0, 0, 0], [0, 0, 1]])
     assert symad.trace(symad.to_sympy(graph)) is graph
@@ -509,7 +531,7 @@ def test_symbolic_shapes_are_checked(expression, message):
         (Bad.X ** sympy.Rational(1, 2), "exponent 1/2; only integer"),
         (Permanent(Bad.X), "permanents are not supported"),
         (QofQR(Bad.X), "QofQR is not supported"),
-        (sympy.matrices.expressions.special.GenericIdentity(), "has no size"),
+        (special.GenericIdentity(), "has no size"),
         (Bad.v.applyfunc(Lambda(u, sympy.Integral(cos(u * t), (t, 0, 1)))), "Integral"),
     ],
     ids=lambda value: str(value)[:30],
