@@ -54,7 +54,9 @@ def subclasses(cls):
 
 
 def test_every_op_has_a_shape_and_examples():
-    own = {c for c in subclasses(Op) if c.__module__.startswith("symad.")}
+    lowering = ("symad.numeric", "symad.gpu")  # ops of the printers are never differentiated
+    every = [c for c in subclasses(Op) if c.__module__.startswith("symad.")]
+    own = {c for c in every if not c.__module__.startswith(lowering)}
     concrete = own & set(SHAPE)
     assert {c.__name__ for c in concrete - set(EXAMPLES)} - PLACEHOLDERS == set()
     assert all(c in SHAPE for c in own if not c.__subclasses__())
