@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +75,8 @@ def constant_emit(
     number = float(value)
     if number != number:
         return f"{printer.np}.nan"
+    if math.isinf(number):
+        return f"{printer.np}.inf" if number > 0 else f"(-{printer.np}.inf)"
     return f"({number!r})" if number < 0 else repr(number)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +74,8 @@ def c_literal(value: Any) -> str:
     number = float(value)
     if number != number:
         return "NAN"
+    if math.isinf(number):
+        return "INFINITY" if number > 0 else "(-INFINITY)"
     return f"({number!r})" if number < 0 else repr(number)
 
 

@@ -73,6 +73,7 @@ SCALAR_FUNCTIONS: dict[str, tuple[str, str]] = {
     "pack_at": ("_pack_at", "_pack_arrays_at"),
     "array": ("np.array", "np.array"),
     "nan": ("math.nan", "np.nan"),
+    "inf": ("math.inf", "np.inf"),
 }
 
 MATH_NAMES: dict[Any, str] = {
@@ -286,6 +287,8 @@ def literal(value: Any, printer: ScalarPrinter) -> str:
     number = float(value)
     if number != number:
         return printer.use("nan")
+    if abs(number) == float("inf"):
+        return printer.use("inf") if number > 0 else f"(-{printer.use('inf')})"
     text = repr(number)
     return f"({text})" if number < 0 else text
 

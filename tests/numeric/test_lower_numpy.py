@@ -346,3 +346,13 @@ def test_packed_arrays() -> None:
     assert np.allclose(kernel(packed), expected, rtol=1e-13)
     with pytest.raises(ValueError, match="10 elements|elements"):
         kernel(packed[:-1])
+
+
+def test_infinite_constants() -> None:
+    scalar = symad.trace(lambda a: (np.where(a > 0, a, -np.inf), np.where(a > 0, np.inf, a)), [()])
+    for backend in ("numpy", "c"):
+        kernel = lower(scalar, backend=backend)
+        assert kernel(-1.0) == (-math.inf, -1.0)
+        assert kernel(2.0) == (2.0, math.inf)
+    array = lower(symad.trace(lambda a: np.where(a > 0, a, -np.inf), [(2,)]))
+    assert array(np.array([1.0, -1.0])).tolist() == [1.0, -math.inf]
