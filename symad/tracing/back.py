@@ -37,10 +37,7 @@ def nodes_to_sympy(outputs: Sequence[Node]) -> list[Any]:
     forms: dict[Node, Any] = {}
     for node in order:
         parts = tuple([forms[a] for a in node.args])
-        if node.shape or any(a.shape for a in node.args):
-            form = _array_form(node, parts, tracer)
-        else:
-            form = sympy_form(node.op, node, parts)
+        form = _form(node, parts, tracer)
         if form is None:
             form = opaque(node, parts)
         hash(form)  # level by level: SymPy's own hashing recurses
@@ -59,15 +56,17 @@ def _tracer_of(order: Sequence[Node]) -> Tracer:
     return Tracer(dims, {op.symbol: op.shape for op in inputs})
 
 
-REFUSALS = (TypeError, ValueError, AttributeError, IndexError, NotImplementedError, RecursionError)
+REFUSALS = (TypeError, ValueError, AttributeError, LookupError, NotImplementedError, RecursionError)
 """How SymPy's constructors, and our own checks, decline."""
 
 
-def _array_form(node: Node, parts: tuple[Any, ...], tracer: Tracer) -> Any:
+def _form(node: Node, parts: tuple[Any, ...], tracer: Tracer) -> Any:
+    """The first form proposed that is right, or None. Forms of numbers need no check."""
+    checked = bool(node.shape) or any(a.shape for a in node.args)
     for propose in (sympy_form, elementwise_form):
         try:
             form = propose(node.op, node, parts)
-            if form is not None and tracer.trace(form) is node:
+            if form is not None and (not checked or tracer.trace(form) is node):
                 return form
         except REFUSALS:
             continue
