@@ -92,8 +92,10 @@ def logic(kind: str, *conditions: Node) -> Node:
 def select(condition: Node, a: Node, b: Node) -> Node:
     """A where the condition holds, else b."""
     value = constant_value(condition)
-    if value is not None and a.shape == b.shape:
-        return a if value else b
+    if value is not None:
+        from symad.ops.shaping import broadcast_to
+
+        return broadcast_to(a if value else b, _common_shape("a selection", (a, b)))
     if isinstance(a.op, Select) and a.args[0] is condition and a.args[1].shape == a.shape:
         a = a.args[1]
     if isinstance(b.op, Select) and b.args[0] is condition and b.args[2].shape == b.shape:

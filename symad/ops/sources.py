@@ -261,7 +261,9 @@ def eye_evaluate(op: Eye, values: Values) -> Any:
 
 @sympy_form.dispatch
 def input_sympy(op: Input, y: Node, forms: Forms) -> Any:
-    return op.symbol
+    from symad.tracing.bases import with_shape
+
+    return with_shape(op.symbol, op.shape)
 
 
 @sympy_form.dispatch

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import sympy
-from sympy.core.function import FunctionClass
 from sympy.tensor.array.expressions import ArraySymbol
 
 from symad.dims import as_shape, dim_symbols
@@ -27,7 +26,7 @@ from symad.tracing import (  # noqa: F401
     numpy_shapes,
     numpy_ufuncs,
 )
-from symad.tracing.heads import apply_head
+from symad.tracing.heads import heads_take_proxies
 from symad.tracing.inputs import as_input_symbol, find_inputs
 from symad.tracing.walk import Tracer, lift, operands
 from symad.wrapped import SESSION, Session, Traced, as_node
@@ -203,36 +202,12 @@ def traced_lift(expression: Traced, args: Nodes, tracer: Tracer) -> Node:
     return expression.node
 
 
-_depth = 0
-
-
 @contextmanager
 def tracing(session: Session | None = None) -> Iterator[None]:
-    """While this lasts, SymPy's functions of proxies are proxies, and no expression is built.
-
-    SymPy calls its function classes like any class, so their metaclass is asked to hand over calls
-    that hold a proxy; all other calls go on as before.
-    """
-    global _depth
+    """While this lasts, SymPy's functions take proxies; a session says what the inputs are."""
     token = SESSION.set(session if session is not None else SESSION.get())
-    _depth += 1
-    if _depth == 1:
-        FunctionClass.__call__ = _call_head
     try:
-        yield
+        with heads_take_proxies():
+            yield
     finally:
         SESSION.reset(token)
-        _depth -= 1
-        if _depth == 0:
-            del FunctionClass.__call__
-
-
-def _call_head(head: Any, *args: Any, **options: Any) -> Any:
-    """``head(*args)`` for a SymPy function class."""
-    if any(_holds_proxy(a) for a in args):
-        return apply_head(head, args)
-    return type.__call__(head, *args, **options)
-
-
-def _holds_proxy(value: Any) -> bool:
-    return isinstance(value, Proxy) or (isinstance(value, tuple) and any(isinstance(v, Proxy) for v in value))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
+from threading import Lock
 from typing import Any
 
 import sympy
+from sympy.core.function import FunctionClass
 
 from symad.graph import Node, rebuild
 from symad.ops.elementwise import apply
@@ -15,6 +19,42 @@ from symad.proxy import Proxy
 from symad.tracing.scalars import application_lift, function_lift
 from symad.tracing.walk import Tracer, lift
 from symad.wrapped import broadcast, condition, number
+
+_LOCK = Lock()
+_traces = 0
+
+
+@contextmanager
+def heads_take_proxies() -> Iterator[None]:
+    """While this lasts, SymPy's functions of proxies are proxies, and no expression is built.
+
+    SymPy calls its function classes like any class. Their metaclass is asked to hand over the calls
+    that hold a proxy; all other calls, also those of other threads, go on as before.
+    """
+    global _traces
+    with _LOCK:
+        _traces += 1
+        if _traces == 1:
+            FunctionClass.__call__ = _call_head
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _traces -= 1
+            if _traces == 0:
+                del FunctionClass.__call__
+
+
+def _call_head(head: Any, *args: Any, **options: Any) -> Any:
+    """``head(*args)`` for a SymPy function class."""
+    if any(map(_holds_proxy, args)):
+        return apply_head(head, args)
+    return type.__call__(head, *args, **options)
+
+
+def _holds_proxy(value: Any) -> bool:
+    """A proxy, or a pair of a Piecewise with one."""
+    return isinstance(value, Proxy) or (isinstance(value, tuple) and any(isinstance(v, Proxy) for v in value))
 
 
 def apply_head(head: Any, args: tuple[Any, ...]) -> Proxy:

@@ -23,6 +23,7 @@ from symad.ops.reduction import product
 from symad.ops.selection import compare, equal, indicator, logic, select
 from symad.ops.sources import constant, dimension, eye, input_node, iota
 from symad.questions import Nodes
+from symad.tracing.bases import InferredBase
 from symad.tracing.contractions import Labeled, aligned, contract_all
 from symad.tracing.loading import load
 from symad.tracing.naming import is_array
@@ -368,6 +369,12 @@ operands.register(sympy.Idx, _no_operands)
 def base_lift(expression: sympy.IndexedBase, args: Nodes, tracer: Tracer) -> Node:
     """The whole array."""
     return input_node(expression, tracer.shapes[expression])
+
+
+@lift.register(InferredBase)
+def inferred_lift(expression: InferredBase, args: Nodes, tracer: Tracer) -> Node:
+    """The whole array of the base as it was declared."""
+    return input_node(expression.declared, tracer.shapes[expression.declared])
 
 
 @lift.register(sympy.Idx)

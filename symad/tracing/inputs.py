@@ -12,6 +12,7 @@ from sympy.tensor.array.expressions import ArraySymbol
 
 from symad.dims import Shape, as_shape
 from symad.errors import TraceError
+from symad.tracing.bases import InferredBase
 from symad.tracing.ranges import IndexRange, larger, ranges_of, reach
 
 Ranges = tuple[IndexRange, ...]
@@ -162,6 +163,16 @@ def children(expression: Any, ranges: Ranges, guarded: bool, found: Found) -> It
 def symbol_children(expression: Any, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
     """An input; its dimensions are no inputs."""
     found.symbols[expression] = None
+    return ()
+
+
+@children.register(InferredBase)
+def inferred_children(
+    expression: InferredBase, ranges: Ranges, guarded: bool, found: Found
+) -> Iterable[Child]:
+    """The base as it was declared, of a shape known from an earlier trace."""
+    found.symbols[expression.declared] = None
+    found.uses.setdefault(expression.declared, []).append(expression.shape)
     return ()
 
 

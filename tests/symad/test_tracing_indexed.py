@@ -1,5 +1,7 @@
 """Sums and products with indices, against SymPy's own expansion into explicit symbols."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import sympy
@@ -23,7 +25,7 @@ from sympy import (
 from sympy.tensor.array.expressions import ArraySymbol
 
 import symad
-from symad.errors import ShapeError, TraceError
+from symad.errors import EvaluationError, ShapeError, TraceError
 from symad.ops.contraction import Einsum
 from symad.ops.selection import Compare
 from symad.ops.shaping import Gather, Slice
@@ -173,6 +175,31 @@ def test_hessians_equal_explicit_ones(name):
         elements += [elements_symbol((str(symbol), p)) if p else symbol for p in np.ndindex(np.shape(value))]
     expected = [[float(reference.diff(a, b).subs(substitution)) for b in elements] for a in elements]
     np.testing.assert_allclose(symad.hessian(graph)(*values), expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values_on_fractions_equal_explicit_ones(name):
+    """Exact numbers find every wrong element; functions that are not rational are left out."""
+    graph = symad.trace(CASES[name])
+    sizes = {n: 4, m: 2}
+    values, substitution = point_of(graph, sizes)
+    exact = [np.vectorize(_simple, otypes=[object])(v) if np.shape(v) else _simple(v) for v in values]
+    try:
+        found = graph(*exact)
+    except EvaluationError:
+        pytest.skip("not rational")
+    rational = {s: sympy.Rational(_simple(v)) for s, v in substitution.items()}
+    assert found == Fraction(str(explicit(CASES[name], sizes).subs(rational)))
+
+
+def _simple(value):
+    return Fraction(value).limit_denominator(20)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_way_to_sympy_and_back(name):
+    graph = symad.trace(CASES[name])
+    assert symad.trace(symad.to_sympy(graph), inputs=graph.inputs) is graph
 
 
 def test_one_trace_serves_all_sizes():
