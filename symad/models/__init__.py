@@ -6,6 +6,36 @@ A model's functions return SymPy expressions in symbols whose sizes may be symbo
 
 from __future__ import annotations
 
-from symad.models import ar, feedforward, linear_unit, lstm, maximum, regression, rnn
+from symad.models import (
+    activations,
+    ar,
+    attention,
+    feedforward,
+    gated,
+    linear_unit,
+    losses,
+    lstm,
+    maximum,
+    normalization,
+    parameters,
+    positions,
+    regression,
+    rnn,
+)
 
-__all__ = ["ar", "feedforward", "linear_unit", "lstm", "maximum", "regression", "rnn"]
+__all__ = [
+    "activations",
+    "ar",
+    "attention",
+    "feedforward",
+    "gated",
+    "linear_unit",
+    "losses",
+    "lstm",
+    "maximum",
+    "normalization",
+    "parameters",
+    "positions",
+    "regression",
+    "rnn",
+]
