@@ -118,7 +118,7 @@ def _power(form: Form, node: Node, exponent: Fraction, networks: Networks) -> Fo
     if len(form) == 1 and not form[0][1].dims and (exponent.denominator == 1 or form[0][0] == 1):
         coefficient, network = form[0]
         whole = exponent.denominator == 1
-        if whole or all(e.denominator == 1 and e == 1 for _, _, e in network.factors):
+        if whole or (len(network.factors) == 1 and network.factors[0][2] == 1):
             factors = tuple((atom, at, e * exponent) for atom, at, e in network.factors)
             if all(atom != DELTA for atom, _, _ in factors):
                 scale = coefficient ** int(exponent) if whole else Fraction(1)

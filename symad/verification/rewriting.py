@@ -21,7 +21,7 @@ import sympy
 
 from symad.evaluation import run
 from symad.graph import Node, Op, rebuild, topological
-from symad.ops.arithmetic import Pow, add, div, mul, power, sub
+from symad.ops.arithmetic import Add, Mul, Pow, add, div, mul, power, signed_product, signed_sum, sub
 from symad.ops.contraction import contract
 from symad.ops.elementwise import Apply
 from symad.ops.reduction import Extreme
@@ -71,6 +71,21 @@ def in_basis(op: Op, y: Node, args: Nodes, basis: Basis) -> Any:
 
 @in_basis.dispatch
 def kept_in_basis(op: Op, y: Node, args: Nodes, basis: Basis) -> Any:
+    return y if args == y.args else Node.of(op, args)
+
+
+@in_basis.dispatch
+def add_in_basis(op: Add, y: Node, args: Nodes, basis: Basis) -> Any:
+    """As it is, but for sums of numbers, which may be the order of a function."""
+    if all(isinstance(a.op, Constant) for a in args):
+        return signed_sum(zip(op.signs, args, strict=True))
+    return y if args == y.args else Node.of(op, args)
+
+
+@in_basis.dispatch
+def mul_in_basis(op: Mul, y: Node, args: Nodes, basis: Basis) -> Any:
+    if all(isinstance(a.op, Constant) for a in args):
+        return signed_product(zip(op.powers, args, strict=True))
     return y if args == y.args else Node.of(op, args)
 
 

@@ -59,8 +59,10 @@ class Signatures:
     """The kinds of which both m and −m occurred."""
     choices: list[bool] = field(default_factory=list)
     """Of exact signs, in the order they come, whether they are +; those beyond the list become +."""
-    chosen: list[Array] = field(default_factory=list)
-    """The arguments of the exact signs that were free to choose."""
+    chosen: int = 0
+    """How many exact signs were free to choose so far."""
+    settled: list[tuple[Array, bool]] = field(default_factory=list)
+    """The arguments of exact signs, and whether they are positive."""
     relations: Relations | None = None
     """Where it is given, exponents and angles that are rational combinations of others are found."""
 
@@ -221,19 +223,24 @@ class Signatures:
             return self.nonzero(1)[:, 0]
         positive = self._implied_sign(column)
         if positive is None:
-            if len(self.chosen) == len(self.choices):
+            if self.chosen == len(self.choices):
                 self.choices.append(True)
-            positive = self.choices[len(self.chosen)]
-            self.chosen.append(column)
+            positive = self.choices[self.chosen]
+            self.chosen += 1
+        self.settled.append((column, positive))
         return self.field.constant(1 if positive else -1)
 
     def _implied_sign(self, column: Array) -> bool | None:
-        """The sign that another one implies, if one does: x > 0 implies x + 1 > 0."""
-        for other, known in zip(self.chosen, self.choices, strict=False):
-            for positive, against in ((known, other), (not known, self.field.neg(other))):
-                gap = self.small_rational(self.field.sub(column, against))
-                if gap is not None and (gap > 0) is positive:  # column = against + gap
-                    return positive
+        """The sign that others imply, if they do: x > 0 implies x + 1 > 0, and x > y > z implies x > z."""
+        signed = [a if positive else self.field.neg(a) for a, positive in self.settled]
+        for truth, target in ((True, column), (False, self.field.neg(column))):
+            for k, a in enumerate(signed):
+                rest = self.field.sub(target, a)  # target = a + rest with a > 0
+                gap = self.small_rational(rest)
+                if gap is not None and gap > 0:
+                    return truth
+                if any(self.field.is_zero(self.field.sub(rest, b)).all() for b in signed[: k + 1]):
+                    return truth
         return None
 
     def small_rational(self, column: Array) -> Fraction | None:

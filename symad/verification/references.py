@@ -1,0 +1,214 @@
+"""Derivatives from elsewhere, as nodes: SymPy's own diff, and Dual numbers.
+
+Neither uses a rule of the graph's forward or reverse mode. Both cost more, so both have budgets: an
+explicit SymPy expression grows with the number of paths through the graph, and Dual numbers need one
+evaluation for each element of ``wrt``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symad.dual import Dual
+from symad.errors import SymadError
+from symad.evaluation import unchecked
+from symad.graph import Node, rebuild, topological
+from symad.ops.shaping import element, pack_scalars
+from symad.ops.sources import Constant, Input, input_node
+from symad.tracing.scalars import trace_scalar
+from symad.values import Undefined
+from symad.verification.node_numbers import NodeNumber
+
+MOST_OPERATIONS = 600
+"""An explicit expression of more operations than this is not given to SymPy."""
+
+MOST_EVALUATIONS = 60_000
+"""Dual numbers are used while elements of wrt times scalar operations stay below this."""
+
+UNUSABLE = (sympy.Derivative, sympy.Subs, sympy.DiracDelta, sympy.Integral, sympy.nan, sympy.zoo, sympy.oo)
+
+
+class NoReference(SymadError):
+    """This reference is not available; says why."""
+
+
+def flat_elements(node: Node) -> list[Node]:
+    """The elements of a node of known sizes, as scalar nodes in row-major order."""
+    return [element(node, *index) if index else node for index in np.ndindex(*node.shape)]
+
+
+def _inputs_of(outputs: Sequence[Node]) -> list[Node]:
+    return [n for n in topological(outputs) if isinstance(n.op, Input)]
+
+
+# ---- SymPy --------------------------------------------------------------------------------------
+
+
+class SympyReference:
+    """Explicit scalar expressions of some outputs, to be differentiated by SymPy."""
+
+    def __init__(self, outputs: Sequence[Node], wrt: Sequence[Node]) -> None:
+        """Write the outputs out, entry by entry.
+
+        Raises:
+            NoReference: they are too large, or have no explicit form.
+        """
+        inputs = list(dict.fromkeys([*wrt, *_inputs_of(outputs)]))
+        if scalar_operations(outputs) > MOST_OPERATIONS:
+            raise NoReference(f"more than {MOST_OPERATIONS} scalar operations, which SymPy's diff would expand")
+        self.replaced: dict[Node, Node] = {}
+        point: dict[Node, Any] = {}
+        self.symbols: dict[Node, list[Any]] = {}
+        for node in inputs:
+            made = [self._symbol(node, e) for e in flat_elements(node)]
+            self.symbols[node] = made
+            point[node] = np.array(made, dtype=object).reshape(node.shape) if node.shape else made[0]
+        try:
+            values = unchecked(outputs, point or {_anchor(): sympy.EulerGamma})
+        except (SymadError, TypeError, ValueError, NotImplementedError, AttributeError, RecursionError) as problem:
+            raise NoReference(f"no explicit expression: {problem}") from None
+        self.expressions = [e for v in values for e in np.asarray(v, dtype=object).ravel()]
+        self.wrt = [s for node in wrt for s in self.symbols[node]]
+        if any(isinstance(e, Undefined) or _tree_size(e) > MOST_OPERATIONS for e in self.expressions):
+            raise NoReference(f"an explicit expression of more than {MOST_OPERATIONS} operations")
+
+    def _symbol(self, node: Node, part: Node) -> Any:
+        """A real symbol for one element, with the assumptions of the input's symbol."""
+        old = node.op.symbol  # type: ignore[attr-defined]
+        given = {k: getattr(old, f"is_{k}", None) for k in ("positive", "negative", "nonnegative", "integer")}
+        symbol = sympy.Dummy("x", real=True, **{k: True for k, v in given.items() if v})
+        self.replaced[input_node(symbol)] = part
+        return symbol
+
+    def first(self) -> list[Node]:
+        """∂expression/∂symbol for all expressions and, inside, all symbols."""
+        return [self._traced(e.diff(s)) for e in map(sympy.sympify, self.expressions) for s in self.wrt]
+
+    def second(self) -> list[Node]:
+        """∂²expression/∂symbol∂symbol of the one expression."""
+        (expression,) = map(sympy.sympify, self.expressions)
+        slopes = [expression.diff(s) for s in self.wrt]
+        if any(_tree_size(e) > 4 * MOST_OPERATIONS for e in slopes):
+            raise NoReference("the first derivative of SymPy is too large to be differentiated again")
+        return [self._traced(e.diff(s)) for e in slopes for s in self.wrt]
+
+    def _traced(self, expression: Any) -> Node:
+        if expression.has(*UNUSABLE):
+            raise NoReference("SymPy's derivative holds what has no value, such as DiracDelta or Derivative")
+        try:
+            node = trace_scalar(expression)
+        except SymadError as problem:
+            raise NoReference(f"SymPy's derivative cannot be read: {problem}") from None
+        return rebuild((node,), self.replaced)[0]
+
+
+def _anchor() -> Node:
+    return Node.of(Constant(sympy.EulerGamma, "symbol"))
+
+
+def _tree_size(expression: Any) -> int:
+    """The number of operations of an expression as a tree, each distinct part visited once."""
+    sizes: dict[Any, int] = {}
+    stack = [expression]
+    while stack:
+        current = stack[-1]
+        missing = [a for a in getattr(current, "args", ()) if a not in sizes]
+        if missing:
+            stack.extend(missing)
+            continue
+        stack.pop()
+        sizes[current] = 1 + sum(sizes[a] for a in getattr(current, "args", ()))
+    return sizes[expression]
+
+
+def scalar_operations(outputs: Sequence[Node]) -> int:
+    """Roughly the number of scalar operations of some nodes."""
+    total = 0
+    for node in topological(outputs):
+        if node.args:
+            own = int(np.prod(node.shape)) if all(isinstance(d, int) for d in node.shape) else 1 << 40
+            widest = max(int(np.prod(a.shape)) for a in node.args) if own < 1 << 40 else 1
+            total += max(own, widest)
+    return total
+
+
+# ---- Dual numbers -------------------------------------------------------------------------------
+
+
+class DualReference:
+    """Derivatives by Dual numbers whose parts are nodes."""
+
+    def __init__(self, outputs: Sequence[Node], wrt: Sequence[Node]) -> None:
+        """``outputs`` as functions of ``wrt``; sizes must be numbers."""
+        self.outputs, self.wrt = outputs, wrt
+        self.inputs = list(dict.fromkeys([*wrt, *_inputs_of(outputs)]))
+        self.elements = {node: flat_elements(node) for node in self.inputs}
+
+    def first(self) -> list[Node]:
+        """∂output/∂element for all output elements and, inside, all elements of wrt."""
+        count = sum(len(self.elements[w]) for w in self.wrt)
+        self._check(count)
+        columns = [self._tangents([k]) for k in range(count)]
+        return [columns[k][row] for row in range(len(columns[0])) for k in range(count)]
+
+    def second(self) -> list[Node]:
+        """The Hessian of the one output, row by row, by nested Dual numbers."""
+        count = sum(len(self.elements[w]) for w in self.wrt)
+        self._check(4 * count * count)
+        return [self._tangents([i, j])[0] for i in range(count) for j in range(count)]
+
+    def _check(self, evaluations: int) -> None:
+        if evaluations * scalar_operations(self.outputs) > MOST_EVALUATIONS:
+            raise NoReference(f"{evaluations} evaluations of Dual numbers are too many")
+
+    def _tangents(self, directions: Sequence[int]) -> list[Node]:
+        """The derivative in the directions of one or two elements of wrt, numbered over all of them."""
+        point: dict[Node, Any] = {}
+        offset = 0
+        for node in self.inputs:
+            numbers = np.empty(len(self.elements[node]), dtype=object)
+            for k, part in enumerate(self.elements[node]):
+                hits = [int(node in self.wrt and offset + k == d) for d in directions]
+                numbers[k] = _seeded(NodeNumber(part), hits)
+            offset += len(numbers) if node in self.wrt else 0
+            point[node] = numbers.reshape(node.shape) if node.shape else numbers[0]
+        try:
+            values = unchecked(self.outputs, point)
+        except (SymadError, TypeError, ValueError, AttributeError, RecursionError) as problem:
+            raise NoReference(f"Dual numbers do not apply: {problem}") from None
+        return [_part(v, len(directions)) for value in values for v in np.asarray(value, dtype=object).ravel()]
+
+
+def _seeded(value: NodeNumber, hits: Sequence[int]) -> Any:
+    """Dual(x, h), or Dual(Dual(x, h1), Dual(h2, 0))."""
+    if len(hits) == 1:
+        return Dual(value, _unit(hits[0]))
+    return Dual(Dual(value, _unit(hits[0])), Dual(_unit(hits[1]), 0) if hits[1] else 0)
+
+
+def _unit(hit: int) -> Any:
+    from symad.ops.sources import constant
+
+    return NodeNumber(constant(1)) if hit else 0
+
+
+def _part(value: Any, depth: int) -> Node:
+    """The tangent of the given depth; what is known to be zero is the constant 0."""
+    from symad.ops.sources import constant
+
+    for _ in range(depth):
+        value = value.tangent if isinstance(value, Dual) else 0
+    if isinstance(value, NodeNumber):
+        return value.node
+    if isinstance(value, (int, float)):
+        return constant(value)
+    raise NoReference("Dual numbers do not apply: a value is undefined")
+
+
+def packed(entries: Sequence[Node], shape: Sequence[int]) -> Node:
+    """Scalar nodes as an array of a shape; a scalar for the shape ()."""
+    return pack_scalars(entries, tuple(shape)) if shape else entries[0]

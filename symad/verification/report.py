@@ -1,0 +1,154 @@
+"""Certificates as text, Markdown and HTML."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log2
+from textwrap import fill
+
+from symad.verification.certificate import Certificate, Entry, worst
+
+WIDTH = 100
+MOST_FAULTS = 8
+"""Refuted and undecided entries shown one by one; the others are counted."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """The entries of one output that have one status and one claim."""
+
+    name: str
+    status: str
+    count: int
+    bound: float
+    claim: str
+
+
+def lines_of(certificate: Certificate) -> list[Line]:
+    """Entries grouped by output, status and claim, in order."""
+    groups: dict[tuple[str, str, str], list[Entry]] = {}
+    for entry in certificate.entries:
+        groups.setdefault((entry.name, entry.status, entry.claim), []).append(entry)
+    return [
+        Line(name, status, len(entries), max(e.bound for e in entries), claim)
+        for (name, status, claim), entries in groups.items()
+    ]
+
+
+def bound_text(status: str, bound: float) -> str:
+    """A bound as a power of two."""
+    if status in ("proved", "refuted") or bound == 0:
+        return ""
+    return "1" if bound >= 1 else f"2^{log2(bound):.0f}"
+
+
+def headline(certificate: Certificate) -> str:
+    """The title, the status, and the bound."""
+    bound = bound_text(certificate.status, certificate.bound)
+    tail = {
+        "proved": "exact: no probability of error",
+        "tested": f"probability of a false 'equal' below {bound}" if bound != "1" else "measured in floating point",
+        "refuted": f"{len(certificate.entries_of('refuted'))} of {len(certificate.entries)} entries differ",
+        "undecided": f"{len(certificate.entries_of('undecided'))} of {len(certificate.entries)} entries not decided",
+    }[certificate.status]
+    return f"{certificate.title}: {certificate.status.upper()} ({tail})"
+
+
+def as_text(certificate: Certificate) -> str:
+    """Aligned columns for a terminal."""
+    parts = [headline(certificate)]
+    rows = [(line.name, line.status, _count(line), bound_text(line.status, line.bound), line.claim) for line in lines_of(certificate)]
+    parts.append(_table(("output", "status", "entries", "bound", "claim"), rows))
+    parts.extend(_faults(certificate))
+    if certificate.assumes:
+        parts.append(fill("trusted: " + "; ".join(certificate.assumes), WIDTH, subsequent_indent="  "))
+    if certificate.primes:
+        parts.append(f"seed {certificate.seed}, {certificate.seconds:.2f} s")
+    return "\n".join(parts)
+
+
+def _count(line: Line) -> str:
+    return str(line.count)
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(len(row[k]) for row in [head, *rows]) for k in range(len(head))]
+    made = ["  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in [head, *rows]]
+    return "\n".join(made)
+
+
+def _faults(certificate: Certificate) -> list[str]:
+    """What is wrong, or not known, entry by entry."""
+    found = [e for e in certificate.entries if e.status in ("refuted", "undecided")]
+    parts = [fault_text(e) for e in found[:MOST_FAULTS]]
+    if len(found) > MOST_FAULTS:
+        parts.append(f"... and {len(found) - MOST_FAULTS} more")
+    return parts
+
+
+def fault_text(entry: Entry) -> str:
+    """One refuted or undecided entry."""
+    if entry.status == "undecided":
+        return fill(f"{entry.label} is undecided: {entry.reason}", WIDTH, subsequent_indent="    ")
+    rows = [f"{entry.label} is wrong" + (f": {entry.blame.mistake}" if entry.blame and entry.blame.mistake else "")]
+    if entry.witness is not None:
+        point = ", ".join(f"{k} = {_short(v)}" for k, v in entry.witness.point.items())
+        rows.append(fill(f"at       {point}", WIDTH, initial_indent="    ", subsequent_indent=" " * 13))
+        rows.append(f"    expected {entry.witness.left}")
+        rows.append(f"    found    {entry.witness.right}")
+    if entry.blame is not None and entry.blame.expected:
+        rows.append("    the smallest part that differs:")
+        rows.append(f"      expected {entry.blame.expected}")
+        rows.append(f"      found    {entry.blame.found}")
+    if entry.reason:
+        rows.append(fill(entry.reason, WIDTH, initial_indent="    ", subsequent_indent="    "))
+    return "\n".join(rows)
+
+
+def _short(value: object) -> str:
+    return "[" + ", ".join(map(_short, value)) + "]" if isinstance(value, list) else str(value)
+
+
+# ---- Markdown and HTML --------------------------------------------------------------------------
+
+
+def as_markdown(certificate: Certificate) -> str:
+    """A heading, a table, and the faults as code blocks."""
+    parts = [f"**{headline(certificate)}**", ""]
+    parts.append("| output | status | entries | bound | claim |\n|---|---|---|---|---|")
+    for line in lines_of(certificate):
+        cells = [line.name, line.status, _count(line), bound_text(line.status, line.bound), line.claim]
+        parts.append("| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |")
+    parts.append("")
+    parts.extend(f"```text\n{text}\n```" for text in _faults(certificate))
+    if certificate.assumes:
+        parts.append("Trusted: " + "; ".join(certificate.assumes))
+    return "\n".join(parts)
+
+
+COLORS = {"proved": "#2e7d32", "tested": "#1565c0", "refuted": "#c62828", "undecided": "#ef6c00"}
+
+
+def as_html(certificate: Certificate) -> str:
+    """A table with coloured statuses."""
+    rows = []
+    for line in lines_of(certificate):
+        color = COLORS[line.status]
+        cells = [
+            html.escape(line.name),
+            f'<span style="color:{color}">{line.status}</span>',
+            _count(line),
+            bound_text(line.status, line.bound),
+            html.escape(line.claim),
+        ]
+        rows.append("<tr>" + "".join(f"<td>{c}</td>" for c in cells) + "</tr>")
+    head = "".join(f"<th>{c}</th>" for c in ("output", "status", "entries", "bound", "claim"))
+    faults = "".join(f"<pre>{html.escape(text)}</pre>" for text in _faults(certificate))
+    trusted = f"<p>Trusted: {html.escape('; '.join(certificate.assumes))}</p>" if certificate.assumes else ""
+    title = html.escape(headline(certificate))
+    return f"<p><b>{title}</b></p><table><tr>{head}</tr>{''.join(rows)}</table>{faults}{trusted}"
+
+
+__all__ = ["as_html", "as_markdown", "as_text", "fault_text", "headline", "worst"]

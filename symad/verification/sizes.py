@@ -1,0 +1,36 @@
+"""Numbers for symbolic dimensions, at which what cannot be proved for all sizes is certified."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy
+
+from symad.graph import Graph, Node, topological
+
+FIRST = (3, 2, 4, 5)
+SECOND = (2, 3, 1, 4)
+"""Two instances: different numbers for different symbols, so that axes are not taken for one another."""
+
+Sizes = tuple[tuple[Any, tuple[int, ...]], ...]
+
+
+def sizes_of(left: Graph, right: Graph) -> Sizes:
+    """For each dimension symbol of two graphs the numbers it is given; empty if there are none."""
+    symbols = sorted(left.dims | right.dims, key=sympy.default_sort_key)
+    chosen = [
+        {s: values[k % len(values)] + k // len(values) for k, s in enumerate(symbols)} for values in (FIRST, SECOND)
+    ]
+    possible = [c for c in chosen if _fits(left.output_nodes + right.output_nodes, c)]
+    if not possible and symbols:
+        possible = [{s: 6 + k for k, s in enumerate(symbols)}]
+    return tuple((s, tuple(c[s] for c in possible)) for s in symbols)
+
+
+def _fits(outputs: tuple[Node, ...], sizes: dict[Any, int]) -> bool:
+    """Whether no dimension becomes negative or zero, and all slices stay inside."""
+    try:
+        bound = Graph((), outputs).at(sizes)
+    except (ValueError, TypeError):
+        return False
+    return all(isinstance(d, int) and d > 0 for n in topological(bound.output_nodes) for d in n.shape)
