@@ -11,11 +11,13 @@ import symad
 from symad.display.tables import Math, Table, latex, text
 from symad.dual import Dual
 from symad.errors import EvaluationError
-from symad.graph import Graph
-from symad.ops.arithmetic import add
+from symad.graph import Graph, topological
+from symad.ops.arithmetic import add, mul
 from symad.ops.contraction import matmul, sum_all
 from symad.ops.elementwise import apply
-from symad.ops.sources import input_node
+from symad.ops.selection import Condition
+from symad.ops.sources import Input, input_node
+from symad.questions import EXAMPLES
 
 x, y, z = sympy.symbols("x y z", real=True)
 
@@ -98,9 +100,7 @@ def test_all_modes_give_sympys_derivatives(f):
     names = {"x": x, "y": y}
     at = {x: 0.4, y: 1.3}
     gradient = {n: float(f.diff(names[n]).subs(at).doit()) for n in names}
-    hessian = {
-        (a, b): float(f.diff(names[a], names[b]).subs(at).doit()) for a in names for b in names
-    }
+    hessian = {(a, b): float(f.diff(names[a], names[b]).subs(at).doit()) for a in names for b in names}
     last = list(first)[-1]
     np.testing.assert_allclose(first[last][3:5], list(gradient.values()), rtol=1e-12)
     for a in names:
@@ -201,11 +201,7 @@ def test_markdown_has_one_width_and_escapes_bars():
 
 def test_latex_is_balanced_and_uses_plain_tabulars():
     shown = symad.trace(sympy.sqrt(x) / 3 + y).explain(x=sympy.Rational(1, 2), y=1).to_latex()
-    assert (
-        shown.count(r"\begin{tabular}")
-        == shown.count(r"\end{tabular}")
-        == shown.count("subsection")
-    )
+    assert shown.count(r"\begin{tabular}") == shown.count(r"\end{tabular}") == shown.count("subsection")
     assert shown.replace(r"\{", "").count("{") == shown.replace(r"\}", "").count("}")
     assert shown.count("$") % 2 == 0
     assert r"\frac{\sqrt{2}}{2}" in shown
@@ -251,3 +247,42 @@ def test_bad_questions_are_answered():
 def test_inputs_may_have_any_name(name):
     tables = symad.trace(sympy.Symbol(name, real=True) ** 2).explain(**{name: 3})
     assert table(tables, "Reverse")["r_0"][1] == 6
+
+
+def scalar_examples():
+    """The sum of each op's example over all elements, squared so that Hessians are not zero."""
+    for cls, make in EXAMPLES.items():
+        for k, node in enumerate(make()):
+            inputs = tuple(n for n in topological([node]) if isinstance(n.op, Input))
+            total = sum_all(mul(node, node)) if node.shape else mul(node, node)
+            if inputs and not Graph(inputs, (node,)).dims and not isinstance(node.op, Condition):
+                yield pytest.param(Graph(inputs, (total,)), id=f"{cls.__name__} {k}")
+
+
+@pytest.mark.parametrize("graph", list(scalar_examples()))
+def test_every_op_in_every_table(graph):
+    """Gradients and Hessian-vector products of the tables are those of the transformations."""
+    rng = np.random.default_rng(0)
+    values = [rng.uniform(0.1, 0.9, n.shape)[()] for n in graph.input_nodes]
+    names = [str(s) for s in graph.inputs]
+    tables = graph.explain(**dict(zip(names, values, strict=True)))
+    gradient = symad.gradient(graph)(*values)
+    assert "" not in {row[0].text for row in table(tables, "Forward").values()}
+    if len(names) <= 3 and not any(n.shape for n in graph.input_nodes):
+        directions = [(n, [float(m == n) for m in names]) for n in names]
+    else:
+        directions = [("(1, ..., 1)", [np.ones(n.shape)[()] for n in graph.input_nodes])]
+    rows = ["s_0"] if len(names) == 1 else names
+    for direction, dots in directions:
+        product = symad.hvp(graph)(*values, *dots)
+        for_, rof, ror = (
+            table(tables, f"Hessian, {mode}, direction {direction}")
+            for mode in ("forward over reverse", "reverse over forward", "reverse over reverse")
+        )
+        for row, first, second in zip(rows, gradient, product, strict=True):
+            close = {"rtol": 1e-9, "atol": 1e-11}
+            np.testing.assert_allclose(for_[row][1].value, first, **close)
+            np.testing.assert_allclose(for_[row][1].tangent, second, **close)
+            np.testing.assert_allclose(rof[row][1].value, second, **close)
+            np.testing.assert_allclose(rof[row][1].tangent, first, **close)
+            np.testing.assert_allclose(ror[row][2], second, **close)
