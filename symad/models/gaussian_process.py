@@ -23,7 +23,6 @@ import symad
 from symad import functions
 from symad.errors import SymadError
 from symad.models import kernels
-from symad.numeric import lower
 
 N, D = sympy.symbols("N D", integer=True, positive=True)
 noise = sympy.Symbol("noise", positive=True)
@@ -111,7 +110,7 @@ def fit(kernel: sympy.Expr, xs: Any, y: Any, start: Sequence[float] | None = Non
 
     symbols = parameters_of(kernel)
     graph = log_likelihood(kernel)
-    slope = lower(symad.value_and_gradient(graph, "theta"))
+    slope = symad.value_and_gradient(graph, "theta")
     xs, y = np.asarray(xs, dtype=np.float64), np.asarray(y, dtype=np.float64)
 
     def objective(theta: Any) -> tuple[float, Any]:

@@ -1,0 +1,194 @@
+"""Kernels and Gaussian processes: identities proved, matrices against loops, fits against scikit-learn."""
+
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+import pytest
+import sympy as sp
+from sklearn.datasets import load_diabetes
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process import kernels as sk
+from sklearn.kernel_ridge import KernelRidge
+
+import symad
+from symad.models import gaussian_process as gp
+from symad.models import kernels
+
+VALUES = {
+    kernels.length: 1.3,
+    kernels.variance: 0.7,
+    kernels.alpha: 0.9,
+    kernels.period: 2.1,
+    kernels.offset: 0.4,
+}
+KERNELS = {
+    "rbf": (kernels.rbf(), sk.RBF(1.3)),
+    "matern 1/2": (kernels.matern(sp.Rational(1, 2)), sk.Matern(1.3, nu=0.5)),
+    "matern 3/2": (kernels.matern(sp.Rational(3, 2)), sk.Matern(1.3, nu=1.5)),
+    "matern 5/2": (kernels.matern(sp.Rational(5, 2)), sk.Matern(1.3, nu=2.5)),
+    "periodic": (kernels.periodic(), sk.ExpSineSquared(1.3, 2.1)),
+    "rational quadratic": (kernels.rational_quadratic(), sk.RationalQuadratic(1.3, 0.9)),
+    "linear": (kernels.linear(), sk.DotProduct(np.sqrt(0.4))),
+    "sum": (kernels.rbf() + kernels.linear(), sk.RBF(1.3) + sk.DotProduct(np.sqrt(0.4))),
+    "product": (
+        kernels.variance * kernels.rbf() * kernels.periodic(),
+        sk.ConstantKernel(0.7) * sk.RBF(1.3) * sk.ExpSineSquared(1.3, 2.1),
+    ),
+}
+POINTS = np.random.default_rng(0).normal(size=(7, 3))
+
+
+def used(kernel: sp.Expr) -> dict[sp.Symbol, float]:
+    return {s: v for s, v in VALUES.items() if s in kernel.free_symbols}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernel_matrices_are_scikit_learns(name: str) -> None:
+    ours, theirs = KERNELS[name]
+    others = POINTS[:4] + 0.3
+    assert np.allclose(kernels.gram(ours, POINTS, others, used(ours)), theirs(POINTS, others), rtol=1e-12)
+    assert kernels.is_kernel_on(ours, POINTS[:, :1], used(ours))
+
+
+def test_what_is_no_kernel_is_found_out() -> None:
+    assert not kernels.is_kernel_on(kernels.periodic(), POINTS, used(kernels.periodic()))
+    assert not kernels.is_kernel_on(-kernels.rbf(), POINTS, {kernels.length: 1.0})
+    with pytest.raises(symad.errors.SymadError, match="smallest eigenvalue is -1"):
+        kernels.reconstruct([[0.0, 1.0], [1.0, 0.0]])
+
+
+def test_missing_parameters_are_named() -> None:
+    with pytest.raises(symad.errors.SymadError, match="needs values for length"):
+        kernels.gram(kernels.rbf(), POINTS)
+    with pytest.raises(symad.errors.ShapeError, match=r"points \(N, D\)"):
+        kernels.gram(kernels.rbf(), POINTS, POINTS[:, :2], {kernels.length: 1.0})
+
+
+@pytest.mark.parametrize(("n", "degree"), [(1, 3), (2, 2), (2, 4), (3, 3), (4, 2)])
+def test_polynomial_features_give_the_kernel(n: int, degree: int) -> None:
+    x, y = list(sp.symbols(f"x1:{n + 1}", real=True)), list(sp.symbols(f"y1:{n + 1}", real=True))
+    phi_x, phi_y = (kernels.polynomial_features(v, degree) for v in (x, y))
+    assert len(phi_x) == kernels.feature_dimension(n, degree)
+    product = sum(a * b for a, b in zip(x, y, strict=True)) ** degree
+    assert sp.expand(phi_x.dot(phi_y) - product) == 0  # by SymPy
+    assert symad.equal(phi_x.dot(phi_y), product).status == "proved"
+
+
+def test_worked_feature_map() -> None:
+    a, b = sp.symbols("a b", real=True)
+    assert set(kernels.polynomial_features([a, b], 2)) == {a**2, b**2, sp.sqrt(2) * a * b}
+
+
+def test_one_hot_words_and_unit_features() -> None:
+    words = np.eye(4)[[0, 1, 1, 3]]
+    assert np.array_equal(kernels.gram(kernels.inner, words), (words[:, None] == words[None]).all(-1))
+    unit = POINTS / np.linalg.norm(POINTS, axis=1, keepdims=True)
+    assert np.abs(kernels.gram(kernels.inner, unit)).max() <= 1 + 1e-15
+
+
+def test_the_economy_of_the_kernel_trick() -> None:
+    features, proteins = 20**4, 100
+    assert (features, features * proteins, proteins**2) == (160_000, 16_000_000, 10_000)
+
+
+def test_reconstruction_up_to_rotation() -> None:
+    matrix = kernels.gram(kernels.inner, POINTS)
+    points = kernels.reconstruct(matrix)
+    assert points.shape == (7, 3)  # the matrix is degenerate: rank 3 of 7
+    assert np.allclose(points @ points.T, matrix, atol=1e-12)
+    q, _ = np.linalg.qr(np.random.default_rng(1).normal(size=(3, 3)))
+    assert np.allclose((points @ q) @ (points @ q).T, matrix, atol=1e-12)
+
+
+def test_kernel_coordinates_give_the_matrix_back() -> None:
+    """φ(x_i) = K e_i with ⟨u, v⟩ = uᵀK⁻¹v: K_ij = φ_iᵀ K⁻¹ φ_j; the same after every rotation Q."""
+    k, q = sp.MatrixSymbol("K", 3, 3), sp.MatrixSymbol("Q", 3, 3)
+    graph = symad.trace((q * k).T * (q * k.inverse() * q.T) * (q * k), [k, q])
+    matrix = kernels.gram(kernels.rbf(), POINTS[:3], None, {kernels.length: 1.0})
+    rotation, _ = np.linalg.qr(np.random.default_rng(2).normal(size=(3, 3)))
+    assert np.allclose(graph(matrix, rotation), matrix, rtol=1e-12)
+
+
+def test_cholesky_coordinates() -> None:
+    """⟨x, y⟩_M = xᵀMy is the plain product of Lx and Ly for M = LᵀL, L upper triangular: proved."""
+    u = sp.symbols("u0:6", real=True)
+    x, y = sp.Matrix(sp.symbols("x0:3", real=True)), sp.Matrix(sp.symbols("y0:3", real=True))
+    upper = sp.Matrix([[u[0], u[1], u[2]], [0, u[3], u[4]], [0, 0, u[5]]])
+    assert symad.equal((x.T * (upper.T * upper) * y)[0], (upper * x).dot(upper * y)).status == "proved"
+
+
+# ---- Gaussian processes ---------------------------------------------------------------------------
+
+
+def data(count: int) -> tuple[np.ndarray, np.ndarray]:
+    table = load_diabetes()
+    return table.data[:count] * 20, (table.target[:count] - table.target.mean()) / table.target.std()
+
+
+def test_likelihood_and_gradient_are_scikit_learns() -> None:
+    xs, y = data(80)
+    graph = gp.log_likelihood(kernels.variance * kernels.rbf())
+    theta = np.log([1.5, 0.8, 0.3])  # length, variance, noise
+    value, gradient = symad.value_and_gradient(graph, "theta")(theta, xs, y)
+    theirs = GaussianProcessRegressor(
+        sk.ConstantKernel(0.8) * sk.RBF(1.5) + sk.WhiteKernel(0.3), optimizer=None
+    ).fit(xs, y)
+    expected, slope = theirs.log_marginal_likelihood(np.log([0.8, 1.5, 0.3]), eval_gradient=True)
+    assert value == pytest.approx(expected, rel=1e-8)
+    assert np.allclose(gradient, slope[[1, 0, 2]], rtol=1e-6)
+
+
+def test_likelihood_hessian_at_high_precision() -> None:
+    xs, y = data(4)
+    graph = gp.log_likelihood(kernels.variance * kernels.rbf())
+    theta = np.log([1.5, 0.8, 0.3])
+    hessian = symad.hessian(graph, "theta")(theta, xs, y)
+    gradient = symad.gradient(graph, "theta")
+    with mpmath.workdps(50):
+        step = mpmath.mpf(10) ** -15
+        exact = [np.frompyfunc(mpmath.mpf, 1, 1)(a) for a in (xs, y)]
+        columns = []
+        for k in range(3):
+            shifted = [
+                np.array([mpmath.mpf(t) + s * step * (j == k) for j, t in enumerate(theta)]) for s in (1, -1)
+            ]
+            high, low = (gradient(t, *exact) for t in shifted)
+            columns.append([float((a - b) / (2 * step)) for a, b in zip(high, low, strict=True)])
+    assert np.allclose(hessian, np.array(columns).T, rtol=1e-7)
+
+
+def test_fit_and_prediction_are_scikit_learns() -> None:
+    xs, y = data(100)
+    ours = gp.fit(kernels.variance * kernels.rbf(), xs, y)
+    theirs = GaussianProcessRegressor(sk.ConstantKernel(1.0) * sk.RBF(1.0) + sk.WhiteKernel(1.0)).fit(xs, y)
+    assert ours.log_likelihood == pytest.approx(theirs.log_marginal_likelihood_value_, abs=1e-6)
+    mean, variance = ours.predict(xs[:20] + 0.1)
+    expected, deviation = theirs.predict(xs[:20] + 0.1, return_std=True)
+    assert np.allclose(mean, expected, atol=1e-4)
+    assert np.allclose(variance + ours.noise, deviation**2, atol=1e-4)
+
+
+def test_prediction_at_given_parameters_is_scikit_learns() -> None:
+    xs, y = data(60)
+    ours = gp.condition(kernels.rbf(), {kernels.length: 2.0}, 0.5, xs, y)
+    theirs = GaussianProcessRegressor(sk.RBF(2.0), alpha=0.5, optimizer=None).fit(xs, y)
+    mean, variance = ours.predict(xs[:9] + 0.2)
+    expected, deviation = theirs.predict(xs[:9] + 0.2, return_std=True)
+    assert np.allclose(mean, expected, rtol=1e-9, atol=1e-11)
+    assert np.allclose(variance, deviation**2, rtol=1e-8, atol=1e-10)
+
+
+def test_ridge_regression_is_scikit_learns() -> None:
+    xs, y = data(60)
+    ours = gp.ridge(kernels.matern(sp.Rational(3, 2)), {kernels.length: 2.0}, 0.1, xs, y)
+    theirs = KernelRidge(alpha=0.1, kernel=lambda a, b: sk.Matern(2.0, nu=1.5)(a[None], b[None])[0, 0]).fit(
+        xs, y
+    )
+    assert np.allclose(ours.predict(xs + 0.1)[0], theirs.predict(xs + 0.1), rtol=1e-8, atol=1e-10)
+
+
+def test_matrices_that_are_not_positive_definite() -> None:
+    twice = np.zeros((2, 3))
+    with pytest.raises(symad.errors.SymadError, match="smallest eigenvalue is .*raise the noise"):
+        gp.condition(kernels.rbf(), {kernels.length: 1.0}, -0.1, twice, np.zeros(2))
