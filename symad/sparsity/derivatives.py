@@ -116,7 +116,7 @@ def sparse_hessian(
     value = scalar_output(graph, "a Hessian")
     gradient = _gradient(value, nodes)
     if mode == "forward-over-reverse" and pattern is None and coloring is None:
-        seedless = seedless_entries(gradient, nodes)
+        seedless = seedless_entries(gradient, nodes, symmetric=True)
         if seedless is not None:
             return _graph_of(graph, *seedless, name)
     if coloring is None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from symad.sparsity.bounds import column_bound
-from symad.sparsity.lattice import lattice_coloring
+from symad.sparsity.lattice import is_proper, lattice_coloring
 from symad.sparsity.orders import order_named, saturation_colors, shuffled
 from symad.sparsity.pattern import IntArray, Pattern
 from symad.sparsity.race import Race, order_name
@@ -49,7 +49,7 @@ def color_columns(pattern: Pattern, orders: tuple[Any, ...] | None) -> Race:
 
 def _with_graph(pattern: Pattern, race: Race) -> None:
     graph = pattern.column_intersection()
-    if race.offer("lattice", lattice_coloring(graph, race.bound, race.count)):
+    if race.offer("lattice", lattice_coloring(graph, race.bound, race.count, is_proper, most=2)):
         return
     for name in ("largest_first", "smallest_last", "incidence_degree"):
         if race.offer(name, first_fit(pattern, order_named(name)(graph))):

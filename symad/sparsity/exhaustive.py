@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from symad.sparsity.pattern import Pattern
+from symad.sparsity.pattern import IntArray, Pattern
 
-BALL = 36
+BALL, SMALL_BALL = 36, 20
 """Vertices of the subgraph."""
+
+PATIENT = 1000
+"""Graphs of more vertices are worth several attempts."""
 
 STEPS = 20_000
 """The search gives up after this many attempts to color a vertex."""
@@ -21,10 +24,19 @@ def local_star_bound(graph: Pattern, low: int, high: int) -> int:
     """A number of star colors between ``low`` (known to be needed) and ``high`` that is needed."""
     if low >= high or graph.nnz == 0:
         return low
-    ball = _ball(graph, _middle_vertex(graph))
+    for size in (BALL, SMALL_BALL) if graph.shape[0] > PATIENT else (BALL,):
+        near, around = neighborhood(graph, middle_vertex(graph), size)
+        for order in (np.arange(len(near)), np.argsort(near)) if size == SMALL_BALL else (None,):
+            neighbors = around.lists() if order is None else _renumbered(around, order)
+            low = _least_possible(neighbors, low, high)
+    return low
+
+
+def _least_possible(neighbors: list[list[int]], low: int, high: int) -> int:
+    """The least number of colors from ``low`` on that is not found impossible."""
     steps = STEPS
     while low < high:
-        possible, used = _star_colorable(ball, low, steps)
+        possible, used = _star_colorable(neighbors, low, steps)
         steps -= used
         if possible is not False:
             break
@@ -32,7 +44,13 @@ def local_star_bound(graph: Pattern, low: int, high: int) -> int:
     return low
 
 
-def _middle_vertex(graph: Pattern) -> int:
+def _renumbered(graph: Pattern, order: IntArray) -> list[list[int]]:
+    rank = np.argsort(order)
+    neighbors = graph.lists()
+    return [[int(rank[w]) for w in neighbors[v]] for v in order.tolist()]
+
+
+def middle_vertex(graph: Pattern) -> int:
     """Of the vertices of largest degree the one whose number is in the middle."""
     fullest = np.flatnonzero(graph.row_degrees == graph.row_degrees.max())
     n = graph.shape[0]
@@ -40,19 +58,24 @@ def _middle_vertex(graph: Pattern) -> int:
     return int(fullest[np.argmin(np.abs(fullest - (n // 2 + side // 2)))])
 
 
-def _ball(graph: Pattern, center: int) -> list[list[int]]:
-    """The subgraph induced by the vertices nearest to one, in breadth-first order."""
+def neighborhood(graph: Pattern, center: int, size: int) -> tuple[IntArray, Pattern]:
+    """The vertices nearest to one, in breadth-first order, and the graph they induce."""
     number = {center: 0}
     near = [center]
     for v in near:
         for w in graph.indices[graph.indptr[v] : graph.indptr[v + 1]].tolist():
-            if len(near) < BALL and w not in number:
+            if len(near) < size and w not in number:
                 number[w] = len(near)
                 near.append(w)
-    return [
-        [number[w] for w in graph.indices[graph.indptr[v] : graph.indptr[v + 1]].tolist() if w in number]
+    edges = [
+        (number[v], number[w])
         for v in near
+        for w in graph.indices[graph.indptr[v] : graph.indptr[v + 1]].tolist()
+        if w in number
     ]
+    ends = np.array(edges, np.int64).reshape(-1, 2)
+    around = Pattern.from_entries((len(near), len(near)), ends[:, 0], ends[:, 1])
+    return np.array(near, np.int64), around
 
 
 def _star_colorable(neighbors: list[list[int]], p: int, most: int) -> tuple[bool | None, int]:

@@ -14,12 +14,13 @@ use.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
+from symad.sparsity.exhaustive import middle_vertex, neighborhood
 from symad.sparsity.pattern import IntArray, Pattern
 
 MOST_OFFSETS = 250
@@ -31,21 +32,42 @@ MOST_READINGS = 16
 WORK = 20_000_000
 """At most this many values of homomorphisms on differences are computed in one search."""
 
-SAMPLE = 4000
+SAMPLE = 2000
 """About this many vertices show the differences."""
+
+NEAR = 150
+"""Vertices of the neighborhood on which candidates are judged first."""
 
 Matrix = NDArray[np.int64]
 
 
-def lattice_coloring(graph: Pattern, low: int, high: int) -> IntArray | None:
-    """A proper coloring of a stencil graph with at least ``low`` and less than ``high`` colors.
+Judge = Callable[[Pattern, IntArray], bool]
+"""Whether the colors of a graph are what is wanted."""
 
-    The least number of colors for which some homomorphism is proper; None if there is none.
+
+def lattice_coloring(graph: Pattern, low: int, high: int, is_good: Judge, most: int) -> IntArray | None:
+    """A good coloring of a stencil graph with at least ``low`` and less than ``high`` colors.
+
+    The least number of colors for which some homomorphism is good; None if there is none. Each
+    candidate is judged on the neighborhood of a vertex first, and then on the whole graph.
+
+    Args:
+        graph: symmetric, without diagonal.
+        low: the least number of colors to try.
+        high: fewer colors than this.
+        is_good: the judge; colors that are not proper are never judged.
+        most: candidates for each group and each reading of the vertex numbers as points.
     """
-    for _, colors in lattice_colorings(graph, low, high, most=2):
-        if (colors[graph.rows] != colors[graph.indices]).all():
+    near, around = neighborhood(graph, middle_vertex(graph), NEAR) if graph.nnz else (None, graph)
+    for _, colors in lattice_colorings(graph, low, high, most):
+        if (near is None or is_good(around, colors[near])) and is_good(graph, colors):
             return colors
     return None
+
+
+def is_proper(graph: Pattern, colors: IntArray) -> bool:
+    """Whether adjacent vertices have different colors."""
+    return bool((colors[graph.rows] != colors[graph.indices]).all())
 
 
 def lattice_colorings(graph: Pattern, low: int, high: int, most: int) -> Iterator[tuple[int, IntArray]]:
@@ -78,7 +100,15 @@ def _readings(graph: Pattern) -> Iterator[tuple[Matrix, Matrix]]:
     chains += [(1, s) for s in strides]
     for chain in [*chains[: MOST_READINGS - 1], (1,)]:
         points = _points(n, chain)
-        yield points, np.unique(points[columns] - points[rows], axis=0)
+        yield points, _distinct(points[columns] - points[rows])
+
+
+def _distinct(steps: Matrix) -> Matrix:
+    """The different rows."""
+    low = steps.min(axis=0, initial=0)
+    extent = tuple((steps.max(axis=0, initial=0) - low + 1).tolist())
+    keys = np.unique(np.ravel_multi_index(tuple((steps - low).T), extent))
+    return np.stack(np.unravel_index(keys, extent), axis=1) + low
 
 
 def _sample(graph: Pattern) -> tuple[IntArray, IntArray]:

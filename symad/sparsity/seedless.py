@@ -9,50 +9,59 @@ import numpy as np
 from symad.conditions import use_conditions
 from symad.forward import push, push_along
 from symad.graph import Node
-from symad.ops.shaping import ScatterAdd, concatenate, flatten, gather, slice_axis, stack
+from symad.ops.shaping import ScatterAdd, concatenate, stack
 from symad.ops.sources import array_constant, constant
 from symad.reverse import fresh_seed
 from symad.seeding import Descent, scalar_parts
 from symad.sparsity.pattern import IntArray, Pattern
 from symad.sparsity.rules import size_of
-from symad.sparsity.terms import Term, stencil_terms
+from symad.sparsity.slicing import chosen
+from symad.sparsity.terms import stencil_terms
 
-Entries = tuple[Pattern, list[tuple[Node, IntArray]], str]
-"""The pattern, the nodes of its entries with their positions, and what to report."""
+Parts = list[tuple[Node, IntArray]]
+"""Nodes of entries (k,), and the positions (k,) of these among the stored ones."""
+
+Entries = tuple[Pattern, Parts, str]
+"""The pattern, its entries, and what to report."""
 
 
-def seedless_entries(outputs: Sequence[Node], wrt: Sequence[Node]) -> Entries | None:
-    """∂outputs/∂wrt entry by entry; None where the graph is neither of scalars nor a stencil."""
+def seedless_entries(outputs: Sequence[Node], wrt: Sequence[Node], symmetric: bool = False) -> Entries | None:
+    """∂outputs/∂wrt entry by entry; None where the graph is neither of scalars nor a stencil.
+
+    Of a ``symmetric`` matrix only the upper triangle is computed, and put into both places.
+    """
     parts = scalar_parts(outputs)
     if parts is not None and not any(x.shape for x in wrt):
         descent = Descent(parts, wrt)
         if descent.worth_unrolling():
-            return _scalar_entries(descent)
-    return _stencil_entries(outputs, wrt)
+            return _scalar_entries(descent, symmetric)
+    return _stencil_entries(outputs, wrt, symmetric)
 
 
-def _scalar_entries(descent: Descent) -> Entries:
+def _scalar_entries(descent: Descent, symmetric: bool) -> Entries:
     """One pushforward of a folded unit seed for each input, through its heirs only."""
     conditions = use_conditions(descent.order, descent.outputs)
     rows_of: dict[Node, list[int]] = {}
     for i, output in enumerate(descent.outputs):
         rows_of.setdefault(output, []).append(i)
-    rows, columns, nodes = [], [], []
+    found: dict[tuple[int, int], Node] = {}
     for j, w in enumerate(descent.wrt):
         order = _heirs(descent, w)
         dots = push_along(order, {w: constant(1)}, conditions)
         for node in order:
             if node in dots:
-                for i in rows_of.get(node, ()):
-                    rows.append(i)
-                    columns.append(j)
-                    nodes.append(dots[node])
+                found |= {(i, j): dots[node] for i in rows_of.get(node, ())}
     shape = (len(descent.outputs), len(descent.wrt))
-    pattern = Pattern.from_entries(shape, rows, columns)
+    places = np.array(list(found), np.int64).reshape(-1, 2)
+    pattern = Pattern.from_entries(shape, places[:, 0], places[:, 1])
     report = f"sparse {shape[0]}×{shape[1]}, {pattern.nnz} entries, each an expression of its own"
-    if not nodes:
+    if not found:
         return pattern, [], report
-    return pattern, [(stack(nodes), _positions(pattern, np.array(rows), np.array(columns)))], report
+    half = symmetric and pattern.first_asymmetry() is None
+    kept = [key for key in found if not half or key[0] <= key[1]]
+    i, j = np.array(kept, np.int64).T
+    values = stack([found[key] for key in kept])
+    return pattern, _on_both_sides(pattern, [(values, i, j)], half), report
 
 
 def _heirs(descent: Descent, w: Node) -> list[Node]:
@@ -73,40 +82,46 @@ def _positions(pattern: Pattern, rows: IntArray, columns: IntArray) -> IntArray:
     return np.searchsorted(pattern.rows * n + pattern.indices, rows * n + columns)
 
 
-def _stencil_entries(outputs: Sequence[Node], wrt: Sequence[Node]) -> Entries | None:
+def _on_both_sides(pattern: Pattern, entries: Sequence[tuple[Node, IntArray, IntArray]], half: bool) -> Parts:
+    """Entries (values, rows, columns) with their positions; also mirrored, if they are one half."""
+    parts: Parts = [(values, _positions(pattern, i, j)) for values, i, j in entries]
+    if not half:
+        return parts
+    for values, i, j in entries:
+        above = np.flatnonzero(i != j)
+        if len(above):
+            mirrored = _positions(pattern, j[above], i[above])
+            parts.append((values if len(above) == len(i) else chosen(values, above), mirrored))
+    return parts
+
+
+def _stencil_entries(outputs: Sequence[Node], wrt: Sequence[Node], symmetric: bool) -> Entries | None:
     placeholders = [fresh_seed(x) for x in wrt]
     tangents = push(outputs, dict(zip(wrt, placeholders, strict=True)))
     terms = stencil_terms(tangents, placeholders)
     if terms is None:
         return None
-    rows, columns, nodes = [], [], []
+    found: list[tuple[Node, IntArray, IntArray]] = []
     first = 0
     for output, own in zip(outputs, terms, strict=True):
-        for term in own:
-            picked = np.flatnonzero(term.picks >= 0)
-            rows.append(first + picked)
-            columns.append(term.picks[picked])
-            nodes.append(_chosen(term, picked))
+        found += [(term.value, first + np.arange(size_of(output)), term.picks) for term in own]
         first += size_of(output)
     shape = (first, sum(map(size_of, wrt)))
-    report = f"sparse {shape[0]}×{shape[1]}, {len(nodes)} diagonals without seeds"
-    if not nodes:
+    report = f"sparse {shape[0]}×{shape[1]}, {len(found)} diagonals without seeds"
+    if not found:
         return Pattern.from_entries(shape, [], []), [], report
-    pattern = Pattern.from_entries(shape, np.concatenate(rows), np.concatenate(columns))
-    places = [_positions(pattern, r, c) for r, c in zip(rows, columns, strict=True)]
-    if sum(map(len, places)) == pattern.nnz:
-        return pattern, list(zip(nodes, places, strict=True)), report
+    rows, columns = (np.concatenate([part[k] for part in found]) for k in (1, 2))
+    pattern = Pattern.from_entries(shape, rows[columns >= 0], columns[columns >= 0])
+    half = symmetric and pattern.first_asymmetry() is None
+    entries = []
+    for value, i, j in found:
+        kept = np.flatnonzero((j >= 0) & (i <= j) if half else j >= 0)
+        if len(kept):
+            entries.append((chosen(value, kept), i[kept], j[kept]))
+    parts = _on_both_sides(pattern, entries, half)
+    if sum(len(where) for _, where in parts) == pattern.nnz:
+        return pattern, parts, report
     # Some entries are sums over several terms.
-    where = array_constant(np.concatenate(places))
-    total = Node.of(ScatterAdd(pattern.nnz), (where, concatenate(nodes)))
+    places = array_constant(np.concatenate([where for _, where in parts]))
+    total = Node.of(ScatterAdd(pattern.nnz), (places, concatenate([values for values, _ in parts])))
     return pattern, [(total, np.arange(pattern.nnz))], report
-
-
-def _chosen(term: Term, picked: IntArray) -> Node:
-    """The elements of a term's value at some flat positions."""
-    flat = flatten(term.value)
-    step = int(picked[1] - picked[0]) if len(picked) > 1 else 1
-    first = int(picked[0])
-    if np.array_equal(picked, np.arange(first, int(picked[-1]) + 1, step)):
-        return slice_axis(flat, 0, first, len(picked), step)
-    return gather(flat, array_constant(picked))

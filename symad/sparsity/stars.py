@@ -17,7 +17,7 @@ import numpy as np
 from symad.sparsity.bounds import star_bound
 from symad.sparsity.distance2 import color_columns, try_more_orders
 from symad.sparsity.exhaustive import local_star_bound
-from symad.sparsity.lattice import lattice_colorings
+from symad.sparsity.lattice import lattice_coloring
 from symad.sparsity.orders import order_named
 from symad.sparsity.pattern import BoolArray, IntArray, Pattern
 from symad.sparsity.race import Race, order_name
@@ -44,11 +44,9 @@ def color_stars(graph: Pattern, orders: tuple[Any, ...] | None) -> Race:
 
 
 def _beyond_orders(graph: Pattern, race: Race) -> None:
-    for p, colors in lattice_colorings(graph, race.bound, race.count, most=60):
-        if p >= race.count:
-            break
-        if is_star_coloring(graph, colors) and race.offer("lattice", colors):
-            return
+    found = lattice_coloring(graph, race.bound, race.count, is_star_coloring, most=60)
+    if race.offer("lattice", found):
+        return
     square = graph.with_diagonal()
     if square.intersection_work <= SQUARE_WORK:
         of_square = color_columns(square, None)

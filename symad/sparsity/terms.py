@@ -26,6 +26,7 @@ from symad.ops.shaping import (
     Pad,
     ScatterAdd,
     ShapingOp,
+    Slice,
     broadcast_to,
     gather,
     slice_axis,
@@ -34,6 +35,7 @@ from symad.ops.sources import constant
 from symad.questions import evaluate
 from symad.sparsity.pattern import IntArray
 from symad.sparsity.rules import size_of
+from symad.sparsity.slicing import moved_slice
 from symad.sparsity.support import constant_of, may_be_nonzero
 
 MOST_TERMS = 64
@@ -176,6 +178,8 @@ def _same_op(op: ShapingOp, values: list[Node], node: Node) -> Node:
     repeated = [v for v in values if isinstance(v.op, Broadcast) and not v.op.axes]
     if len(repeated) == len(values) and not isinstance(op, Pad) and len(set(values)) == 1:
         return broadcast_to(repeated[0].args[0], node.shape)
+    if isinstance(op, Slice):
+        return moved_slice(op, values[0])
     return Node.of(op, tuple(values))
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from symad.sparsity.bounds import acyclic_bound
 from symad.sparsity.distance2 import try_more_orders
-from symad.sparsity.lattice import lattice_colorings
+from symad.sparsity.lattice import lattice_coloring
 from symad.sparsity.orders import incidence_degree, is_perfect, order_named
 from symad.sparsity.pattern import IntArray, Pattern
 from symad.sparsity.race import Race, order_name
@@ -57,11 +57,9 @@ def _color_chordal(graph: Pattern) -> Race | None:
 
 
 def _beyond_orders(graph: Pattern, race: Race) -> None:
-    for p, colors in lattice_colorings(graph, race.bound, race.count, most=60):
-        if p >= race.count:
-            break
-        if is_acyclic_coloring(graph, colors) and race.offer("lattice", colors):
-            return
+    found = lattice_coloring(graph, race.bound, race.count, is_acyclic_coloring, most=60)
+    if race.offer("lattice", found):
+        return
     stars = color_stars(graph, None)
     if race.offer(f"star coloring, {stars.winner}", stars.colors):
         return

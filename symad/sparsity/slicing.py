@@ -1,0 +1,63 @@
+"""Slices of computed arrays, taken as early as possible: of the parts of a sum, inside the padding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from symad.graph import Node
+from symad.ops.arithmetic import Add, signed_sum
+from symad.ops.shaping import Broadcast, Pad, Slice, broadcast_to, flatten, gather, slice_axes
+from symad.ops.sources import array_constant
+from symad.sparsity.pattern import IntArray
+
+MOST_DEPTH = 8
+"""Slices are pushed through at most this many ops."""
+
+Ints = Sequence[int]
+
+
+def sliced(a: Node, start: Ints, count: Ints, step: Ints, depth: int = MOST_DEPTH) -> Node:
+    """``count`` elements of each axis from ``start`` with ``step``.
+
+    Where ``a`` is padded with zeros that are cut off again, neither happens; a sum with such a term is
+    sliced term by term. Slices are views, while padding copies.
+    """
+    if isinstance(a.op, Broadcast) and not a.op.axes:
+        return broadcast_to(a.args[0], tuple(count))
+    if depth and isinstance(a.op, Pad) and all(s == 1 for s in a.op.step):
+        (inner,) = a.args
+        inside = [first - low for first, low in zip(start, a.op.start, strict=True)]
+        ends = [
+            first + (number - 1) * stride for first, number, stride in zip(inside, count, step, strict=True)
+        ]
+        if all(
+            min(first, last) >= 0 and max(first, last) < dim
+            for first, last, dim in zip(inside, ends, inner.shape, strict=True)
+        ):
+            return sliced(inner, inside, count, step, depth - 1)
+    if depth and isinstance(a.op, Add) and any(isinstance(arg.op, Pad) for arg in a.args):
+        return signed_sum(
+            (sign, sliced(arg, start, count, step, depth - 1) if arg.shape else arg)
+            for sign, arg in zip(a.op.signs, a.args, strict=True)
+        )
+    return slice_axes(a, start, count, step)
+
+
+def moved_slice(op: Slice, a: Node) -> Node:
+    """`sliced` by a slice op."""
+    return sliced(a, op.start, op.count, op.step)
+
+
+def chosen(a: Node, positions: IntArray) -> Node:
+    """The elements at some flat positions, ascending: a slice where they fill a box, else a gather."""
+    shape = tuple(int(d) for d in a.shape)
+    along = np.unravel_index(positions, shape)
+    axes = [np.unique(index) for index in along]
+    counts = [len(axis) for axis in axes]
+    steps = [int(axis[1] - axis[0]) if len(axis) > 1 else 1 for axis in axes]
+    even = all((np.diff(axis) == step).all() for axis, step in zip(axes, steps, strict=True))
+    if shape and even and int(np.prod(counts)) == len(positions):
+        return flatten(sliced(a, [int(axis[0]) for axis in axes], counts, steps))
+    return gather(flatten(a), array_constant(positions))
