@@ -184,7 +184,8 @@ def logic_evaluate(op: Logic, values: Values) -> Any:
         return LOGIC[op.kind](*values)
     if op.kind == "not":
         return np.logical_not(values[0])
-    combine = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}[op.kind]
+    # np.logical_xor asks objects for a method of that name; ^ is the same on truth values.
+    combine = {"and": np.logical_and, "or": np.logical_or, "xor": np.bitwise_xor}[op.kind]
     result = values[0]
     for value in values[1:]:
         result = combine(result, value)

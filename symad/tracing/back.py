@@ -132,8 +132,12 @@ def array_apply(shape: Shape, head: Any, forms: Sequence[Any]) -> Any:
 
 
 def array_select(shape: Shape, condition: Any, a: Any, b: Any) -> Any:
-    """A Piecewise; one in the last branch is flattened into it."""
-    if shape:
+    """A Piecewise; one in the last branch is flattened into it.
+
+    SymPy folds a Piecewise inside a condition outwards, also out of a Lambda, where it is wrong: such a
+    selection stands for itself.
+    """
+    if shape or condition.has(sympy.Piecewise):
         return None
     rest = list(b.args) if isinstance(b, sympy.Piecewise) else [(b, True)]
     if b is sympy.nan:

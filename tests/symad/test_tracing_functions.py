@@ -2,6 +2,7 @@
 
 import math
 import time
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from sympy import MatrixSymbol, symbols
 import symad
 from symad import functions
 from symad.errors import ShapeError, TraceError
+from symad.graph import Graph
 
 rng = np.random.default_rng(5)
 
@@ -430,7 +432,7 @@ def test_numpy_functions(name):
 
 LINALG = {
     "solve": lambda s, v: [np.linalg.solve(s, v), np.linalg.solve(s, np.outer(v, v))],
-    "solve of stacks": lambda s, v: np.linalg.solve(np.stack([s, 2 * s]), np.outer(v, v)),
+    "solve of stacks": lambda s, v: np.linalg.solve(np.stack([s, 2 * s]), np.outer(v, v)[None]),
     "inv": lambda s, v: np.linalg.inv(s) @ v,
     "det": lambda s, v: np.linalg.det(s) * v,
     "slogdet": lambda s, v: list(np.linalg.slogdet(s)),
@@ -464,6 +466,24 @@ LINALG = {
 def test_linear_algebra(name):
     values_agree(LINALG[name], SPD, V[:3])
     tangents_agree(LINALG[name], SPD, V[:3])
+
+
+@pytest.mark.filterwarnings("ignore::sympy.utilities.exceptions.SymPyDeprecationWarning")
+@pytest.mark.parametrize("name", [*CASES, *LINALG])
+def test_the_way_to_sympy_and_back(name):
+    points = (A, B) if name in CASES else (SPD, V[:3])
+    graph = symad.trace((CASES | LINALG)[name], [p.shape for p in points])
+    again = symad.trace(symad.to_sympy(graph), inputs=graph.inputs)
+    for a, b in zip(again.output_nodes, graph.output_nodes, strict=True):
+        found, expected = (Graph(graph.input_nodes, (y,))(*points) for y in (a, b))
+        np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-14)
+
+
+def test_conditions_on_exact_numbers():
+    f = CASES["logic"]
+    exact = [np.vectorize(Fraction, otypes=[object])(p) for p in (A, B)]
+    found = symad.trace(f, [(3, 4), (3, 4)])(*exact)
+    assert np.array_equal(found.astype(float), f(A, B))
 
 
 def test_norm_at_the_origin_has_derivative_zero():
