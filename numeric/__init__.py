@@ -3,7 +3,17 @@
 if __name__ != "symad.numeric":  # the checkout also shows this folder as a top-level package
     raise ImportError("import symad.numeric, not numeric: a second copy would register rules twice")
 
+from typing import TYPE_CHECKING
+
+from symad.numeric.faces import offer
 from symad.numeric.kernel import Kernel
 from symad.numeric.lower import lower
 
-__all__ = ["Kernel", "lower"]
+if TYPE_CHECKING:
+    from symad.numeric.attention import attention
+    from symad.numeric.pairwise import pairwise
+
+__all__ = ["Kernel", "attention", "lower", "pairwise"]
+
+# `lower` too: its module has its name, and importing that module again must not hide it.
+offer(__name__, ("attention", "lower", "pairwise"))

@@ -1,0 +1,163 @@
+"""Where CuPy is written differently from NumPy.
+
+Numbers that are known on the host (dimensions and arithmetic on them) stay Python numbers; every
+other value is an array on the device, scalars too, and no statement brings one back.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy
+
+from symad.errors import LoweringError
+from symad.gpu.fusion import Fused, FusedSum, on_host
+from symad.gpu.printers.library import CuPy
+from symad.graph import Node, topological
+from symad.numeric.printers.arrays import (
+    Text,
+    Texts,
+    emit,
+)
+from symad.ops.arithmetic import Mul, Pow
+from symad.ops.elementwise import Apply
+from symad.ops.linalg import MatrixPower
+from symad.ops.shaping import Broadcast
+
+HELPERS: dict[str, str] = {
+    "_indices": '''def _indices(values, rows):
+    indices = values.astype(cp.int64)
+    if ((indices != values) | (indices < 0) | (indices >= rows)).any().item():
+        raise IndexError(f"indices must be integers in 0..{rows - 1}")
+    return indices
+''',
+    "_scatter_add": '''def _scatter_add(indices, updates, rows):
+    result = cp.zeros((rows, *updates.shape[indices.ndim:]), dtype=updates.dtype)
+    cupyx.scatter_add(result, indices, updates)
+    return result
+''',
+    "_solve_triangular": '''def _solve_triangular(matrix, right, lower):
+    if matrix.ndim == 2:
+        return cupyx.scipy.linalg.solve_triangular(matrix, right, lower=lower)
+    return cp.linalg.solve(cp.tril(matrix) if lower else cp.triu(matrix), right)
+''',
+    "_lower_triangle": '''def _lower_triangle(matrix, diagonal):
+    return cp.tril(matrix, -1) + diagonal*(cp.tril(matrix) - cp.tril(matrix, -1))
+''',
+    "_log_determinant": '''def _log_determinant(matrix):
+    sign, logarithm = cp.linalg.slogdet(matrix)
+    return cp.where(sign < 0, matrix.dtype.type(cp.nan), logarithm)
+''',
+    "_exponentials": '''def _exponentials(x, axes):
+    highest = x.max(axis=axes, keepdims=True)
+    highest = cp.where(cp.isfinite(highest), highest, x.dtype.type(0))
+    e = cp.exp(x - highest)
+    return highest, e, e.sum(axis=axes, keepdims=True)
+''',
+    "_newton": '''def _newton(equations, x):
+    residual, slope = equations(x)
+    tolerance = 450*float(cp.finfo(x.dtype).eps)
+    for _ in range(100):
+        move = cp.linalg.solve(slope, residual)
+        small = (abs(move).max() <= tolerance*(1 + abs(x).max())).item()
+        scale = 1.0
+        for _ in range(30):
+            new = x - scale*move
+            new_residual, new_slope = equations(new)
+            if small or (abs(new_residual).max() < abs(residual).max()).item():
+                break
+            scale /= 2
+        x, residual, slope = new, new_residual, new_slope
+        if small or not residual.any().item():
+            return x
+    raise ArithmeticError(f"Newton did not converge; it stopped at x = {x}, F = {residual}")
+''',
+}
+"""Helper functions of generated modules that are not NumPy's text under another name."""
+
+SPECIAL: dict[Any, str] = {
+    sympy.gamma: "gamma({})",
+    sympy.digamma: "digamma({})",
+    sympy.polygamma: "polygamma({})",
+    sympy.beta: "beta({})",
+    sympy.erfinv: "erfinv({})",
+    sympy.erfcinv: "erfcinv({})",
+    sympy.zeta: "zeta({})",
+    sympy.E1: "expn(1, {})",
+}
+"""Functions of cupyx.scipy.special for heads that no kernel body can call."""
+
+BESSEL: dict[Any, dict[int, str]] = {
+    sympy.besselj: {0: "j0", 1: "j1"},
+    sympy.bessely: {0: "y0", 1: "y1"},
+    sympy.besseli: {0: "i0", 1: "i1"},
+}
+
+
+@emit.dispatch
+def fused_emit(op: Fused, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
+    """The call of the group's kernel; `CuPyPrinter.statement` unpacks several results."""
+    types = [printer.kernels.type_of(a) for a in node.args]
+    return f"{printer.kernels.elementwise(op.body, types)}({', '.join(printer.on_device(node))})"
+
+
+@emit.dispatch
+def fused_sum_emit(op: FusedSum, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
+    types = [printer.kernels.type_of(a) for a in node.args]
+    name = printer.kernels.sum(op.body, types)
+    return f"{name}({', '.join(printer.on_device(node))}, axis={op.axes})"
+
+
+@emit.dispatch
+def mul_cupy(op: Mul, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
+    over = [a for p, a in zip(op.powers, args, strict=True) if p == 1]
+    under = [a for p, a in zip(op.powers, args, strict=True) if p == -1]
+    top = "*".join(over) if over else "1"
+    if not under:
+        return top
+    return f"{top}/{under[0]}" if len(under) == 1 else f"{top}/({'*'.join(under)})"
+
+
+@emit.dispatch
+def pow_cupy(op: Pow, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
+    return f"{args[0]}**{args[1]}"
+
+
+@emit.dispatch
+def apply_cupy(op: Apply, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
+    """A function that only cupyx.scipy.special has; its arguments must be arrays of one dtype."""
+    printer.imports.add("import cupyx.scipy.special")
+    dtype = f"cp.{printer.accumulator}"
+    arrays = [f"cp.asarray({a}, dtype={dtype})" for a in args]
+    form = SPECIAL.get(op.head)
+    if form is None and op.head in BESSEL and args[0] in ("0", "1"):
+        form, arrays = BESSEL[op.head][int(args[0])] + "({})", arrays[1:]
+    if form is None:
+        raise LoweringError(
+            f"{op.head.__name__} has no CUDA or CuPy form; rewrite it, or use backend='numpy'"
+        )
+    if op.head is sympy.zeta and len(arrays) == 1:
+        arrays.append(f"cp.asarray(1, dtype={dtype})")
+    call = f"cupyx.scipy.special.{form.format(', '.join(arrays))}"
+    return f"{call}.astype({printer.type_text}, copy=False)"
+
+
+@emit.dispatch
+def broadcast_cupy(op: Broadcast, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
+    (arg,) = node.args
+    if not arg.shape and arg in on_host(topological([arg])):
+        return f"cp.full({printer.dims(op.shape)}, {args[0]}, dtype={printer.type_text})"
+    rank = len(op.shape)
+    if op.axes == tuple(range(rank - len(op.axes), rank)):
+        return f"cp.broadcast_to({args[0]}, {printer.dims(op.shape)})"
+    index = ", ".join(":" if k in op.axes else "None" for k in range(rank))
+    return f"cp.broadcast_to({args[0]}[{index}], {printer.dims(op.shape)})"
+
+
+@emit.dispatch
+def matrix_power_cupy(
+    op: MatrixPower, library: CuPy, node: Node, args: Texts, printer: Any
+) -> Text:
+    known = node.args[1] in on_host(topological([node.args[1]]))
+    exponent = args[1] if known else f"{args[1]}.item()"
+    return f"cp.linalg.matrix_power({args[0]}, int({exponent}))"

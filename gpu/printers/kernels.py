@@ -1,0 +1,138 @@
+"""Generated kernels in the text of a module: one per distinct body, shared by all its calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from symad.gpu.fusion import Fused
+from symad.gpu.printers.c_text import Body, statements
+from symad.gpu.printers.library import real_type
+from symad.graph import Graph, Node
+from symad.ops.contraction import Einsum
+from symad.ops.selection import Condition, Logic
+from symad.ops.shaping import ScatterAdd, ShapingOp
+from symad.ops.sources import ArrayConstant, constant_value
+
+BOOLEAN = (Condition, Logic)
+
+
+@dataclass
+class Kernels:
+    """The kernels of one module, by their text."""
+
+    dtype: str
+    names: dict[str, str] = field(default_factory=dict)
+    types: dict[Node, str] = field(default_factory=dict)
+    """Types of the inputs of the scan's body that is being written."""
+
+    def elementwise(self, body: Graph, types: Sequence[str]) -> str:
+        """The name of an `ElementwiseKernel` for a body, with arguments of these types."""
+        text = Body(real_type(self.dtype))
+        results = statements(body.output_nodes, self._locals(body, types, text), text)
+        lines = [*text.lines, *(f"y{k} = {result};" for k, result in enumerate(results))]
+        inputs = ", ".join(f"{t} x{k}" for k, t in enumerate(types))
+        outputs = ", ".join(f"{self.type_of(o)} y{k}" for k, o in enumerate(body.output_nodes))
+        return self.add("ElementwiseKernel", [quoted(inputs), quoted(outputs), block(lines)], text)
+
+    def sum(self, body: Graph, types: Sequence[str]) -> str:
+        """The name of a `ReductionKernel` that adds the body's values."""
+        text = Body(real_type(self.dtype))
+        names = {local: f"x{k}" for k, local in enumerate(body.input_nodes)}
+        (result,) = statements(body.output_nodes, names, text)
+        lines = [*text.lines, f"return {result};"]
+        kinds = [t if t in ("bool", "int64") else text.real for t in types]
+        c_kinds = [{"int64": "long long"}.get(kind, kind) for kind in kinds]
+        signature = ", ".join(f"{kind} x{k}" for k, kind in enumerate(c_kinds))
+        mapped = [f"static __device__ {text.real} mapped({signature}) {{", *indent(lines), "}"]
+        inputs = ", ".join(f"{t} x{k}" for k, t in enumerate(types))
+        casts = ", ".join(f"({kind})x{k}" for k, kind in enumerate(c_kinds))
+        arguments = [
+            quoted(inputs),
+            quoted(f"{self.dtype} y0"),
+            quoted(f"mapped({casts})"),
+            quoted("a + b"),
+            quoted("y0 = a"),
+            quoted("0"),
+        ]
+        reduced = {"float": "float", "double": "double"}[text.real]
+        return self.add("ReductionKernel", arguments, text, mapped, f'reduce_type="{reduced}"')
+
+    def add(
+        self,
+        kind: str,
+        arguments: Sequence[str],
+        text: Body,
+        functions: Sequence[str] = (),
+        *options: str,
+    ) -> str:
+        """The name of the kernel with these constructor arguments."""
+        preamble = [*text.preamble().split("\n"), *functions] if text.helpers else [*functions]
+        extra = [f"preamble={block(preamble)}"] if preamble else []
+        key = f"{kind}({', '.join([*arguments, '@', *options, *extra])})"
+        if key not in self.names:
+            self.names[key] = f"_kernel_{len(self.names) + 1}"
+        return self.names[key]
+
+    def definitions(self, prefix: str) -> list[str]:
+        """The statements of the module that make the kernels."""
+        lines: list[str] = []
+        for key, name in self.names.items():
+            text = key.replace("@", quoted(name.strip("_")), 1)
+            lines += f"{name} = {prefix}.{text}".split("\n")
+        return lines
+
+    def type_of(self, node: Node) -> str:
+        """The type of the array that holds a node's value: that of the elements it moves or makes."""
+        while node not in self.types and (isinstance(node.op, (ShapingOp, Fused)) or _permutes(node)):
+            if isinstance(node.op, Fused):
+                node = node.op.body.output_nodes[node.op.index]
+            else:
+                node = node.args[_source(node)]
+        if node in self.types:
+            return self.types[node]
+        if isinstance(node.op, BOOLEAN) or isinstance(constant_value(node), bool):
+            return "bool"
+        if isinstance(node.op, ArrayConstant):
+            kind = np.dtype(node.op.dtype).kind
+            return {"b": "bool", "i": "int64", "u": "int64"}.get(kind, self.dtype)
+        return self.dtype
+
+    def _locals(self, body: Graph, types: Sequence[str], text: Body) -> dict[Node, str]:
+        """The text of the arguments: converted first where their type is not that of the body."""
+        names: dict[Node, str] = {}
+        for k, (local, kind) in enumerate(zip(body.input_nodes, types, strict=True)):
+            names[local] = f"x{k}"
+            if kind in ("float16", "bfloat16", "int64"):
+                text.lines.append(f"const {text.real} a{k} = ({text.real})x{k};")
+                names[local] = f"a{k}"
+        return names
+
+
+def _source(node: Node) -> int:
+    """The argument whose elements a node moves: of a scatter, the updates."""
+    return 1 if isinstance(node.op, ScatterAdd) else 0
+
+
+def _permutes(node: Node) -> bool:
+    """Whether a contraction only orders axes."""
+    if not isinstance(node.op, Einsum) or len(node.args) != 1:
+        return False
+    return sorted(node.op.inputs[0]) == sorted(node.op.output)
+
+
+def quoted(text: str) -> str:
+    """A one-line string literal."""
+    return f'"{text}"'
+
+
+def block(lines: Sequence[str]) -> str:
+    """A string literal over several lines."""
+    return '"""\n' + "\n".join(indent(lines)) + '\n"""'
+
+
+def indent(lines: Sequence[str]) -> list[str]:
+    """The lines one level deeper."""
+    return [f"  {line}" for line in lines]

@@ -1,0 +1,170 @@
+"""Scalar graphs as one kernel: every point of a batch is one thread, every output is written by it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from symad.gpu.printers.c_text import Body, has_c_form, statements
+from symad.gpu.printers.kernels import block, quoted
+from symad.gpu.printers.library import real_type
+from symad.gpu.program import finish
+from symad.graph import Graph, Node, topological
+from symad.numeric.names import Names
+from symad.numeric.scalar_program import is_scalar, packed_entries
+from symad.numeric.text import docstring, module_header, pack_text
+from symad.ops.selection import Condition
+from symad.ops.sources import ArrayConstant, Constant, Input, constant
+
+DIRECT = 48
+"""More inputs than these come to the kernel in one array: its parameters have limited room."""
+
+BATCH = '''def _batch(name, value, dtype):
+    if isinstance(value, cp.ndarray) or hasattr(value, "__cuda_array_interface__"):
+        array = cp.asarray(value)
+    elif hasattr(value, "__float__") and getattr(value, "ndim", 0) == 0:
+        return cp.asarray(float(value), dtype=dtype)
+    elif hasattr(value, "__dlpack__") and not hasattr(value, "__array_interface__"):
+        array = cp.from_dlpack(value)
+    else:
+        kind = f"{type(value).__module__}.{type(value).__qualname__}"
+        raise TypeError(
+            f"{name} is a {kind}, but this code runs on the GPU and takes numbers and CuPy arrays: "
+            f"pass cupy.asarray({name}), or lower with backend='numpy'"
+        )
+    if array.dtype.kind not in "fiub" and array.dtype.name != "bfloat16":
+        raise TypeError(f"{name} must hold real numbers, not {array.dtype}")
+    return array.astype(dtype, copy=False)
+'''
+
+
+def is_kernel(graph: Graph) -> bool:
+    """Whether all values are scalars that a kernel body can compute."""
+    if not is_scalar(graph):
+        return False
+    return all(
+        isinstance(node.op, (Constant, Input)) or has_c_form(node)
+        for node in topological([e for o in graph.output_nodes for e in _entries(o)])
+    )
+
+
+def _entries(output: Node) -> tuple[Node, ...]:
+    """The scalars of an output, in row-major order."""
+    if isinstance(output.op, ArrayConstant):
+        return tuple(constant(v) for v in output.op.array.ravel().tolist())
+    return packed_entries(output) or (output,)
+
+
+def print_scalar_kernel(graph: Graph, dtype: str, packed: bool) -> tuple[str, str]:
+    """The entry point's name and the source of the module."""
+    names = Names(("packed", "shape", "values", "count"))
+    entry = names.unique(graph.name)
+    inputs = [names.of(symbol) for symbol in graph.inputs]
+    results = [names.unique(f"result_{k + 1}") for k in range(len(graph.output_nodes))]
+    text = Body(real_type(dtype))
+    reading = _reads(graph, dtype, packed, text)
+    lines = _writes(graph, packed, text)
+    outputs = (
+        [f"raw {dtype} packed_result"]
+        if packed
+        else [f"raw {_type(o, dtype)} out{k}" for k, o in enumerate(graph.output_nodes)]
+    )
+    preamble = f", preamble={block(text.preamble().split(chr(10)))}" if text.helpers else ""
+    made = (
+        f"_kernel = cp.ElementwiseKernel({quoted(reading)}, {quoted(', '.join(outputs))}, "
+        f"{block([*text.lines, *lines])}, {quoted('point')}{preamble})"
+    )
+    body = _packed_entry(graph, dtype) if packed else _entry(graph, inputs, results, dtype)
+    signature = "packed" if packed else ", ".join(inputs)
+    module = [
+        *module_header(graph, ["import cupy as cp"]),
+        *BATCH.rstrip().split("\n"),
+        "",
+        "",
+        *made.split("\n"),
+        "",
+        "",
+        f"def {entry}({signature}):",
+        *docstring(graph, packed),
+        *(f"    {line}" for line in body),
+    ]
+    return entry, finish(module, dtype)
+
+
+def _type(output: Node, dtype: str) -> str:
+    return "bool" if isinstance(output.op, Condition) else dtype
+
+
+def _reads(graph: Graph, dtype: str, packed: bool, text: Body) -> str:
+    """The kernel's inputs; their values get names in ``text``."""
+    count = len(graph.input_nodes)
+    direct = not packed and count <= DIRECT
+    if not count:
+        parameters = f"raw {dtype} nothing"
+    elif direct:
+        parameters = ", ".join(f"{dtype} x{k}" for k in range(count))
+    else:
+        parameters = f"raw {dtype} values" + ("" if packed else ", int64 count")
+    for k, node in enumerate(graph.input_nodes):
+        source = f"x{k}" if direct else f"values[{k}]" if packed else f"values[{k} * count + i]"
+        text.lines.append(f"const {text.real} a{k} = ({text.real}){source};")
+        text.text[node] = f"a{k}"
+    return parameters
+
+
+def _writes(graph: Graph, packed: bool, text: Body) -> list[str]:
+    """The statements that store every entry of every output."""
+    entries = [_entries(o) for o in graph.output_nodes]
+    values = statements([e for part in entries for e in part], {}, text)
+    if packed:
+        return [f"packed_result[{k}] = {value};" for k, value in enumerate(values)]
+    lines, rest = [], iter(values)
+    for k, part in enumerate(entries):
+        for j in range(len(part)):
+            place = "i" if len(part) == 1 else f"i * {len(part)} + {j}"
+            lines.append(f"out{k}[{place}] = {next(rest)};")
+    return lines
+
+
+def _entry(graph: Graph, inputs: Sequence[str], results: Sequence[str], dtype: str) -> list[str]:
+    """Broadcast the inputs, make the outputs, run the kernel."""
+    lines = [f'{name} = _batch("{name}", {name}, cp.{dtype})' for name in inputs]
+    many = len(inputs) > DIRECT
+    if not inputs:
+        lines.append("shape = ()")
+    elif many:
+        lines += [
+            f"values = cp.stack(cp.broadcast_arrays({', '.join(inputs)}))",
+            "shape = values.shape[1:]",
+        ]
+    else:
+        lines.append(f"shape = cp.broadcast({', '.join(inputs)}).shape")
+    for name, output in zip(results, graph.output_nodes, strict=True):
+        tail = "".join(f", {d}" for d in output.shape)
+        kind = "bool" if _type(output, dtype) == "bool" else f"cp.{dtype}"
+        whole = f"(*shape{tail})" if tail else "shape"
+        lines.append(f"{name} = cp.empty({whole}, dtype={kind})")
+    if not inputs:
+        arguments = [f"cp.empty(0, dtype=cp.{dtype})", *results, "size=1"]
+    elif many:
+        count = f"values.size//{len(inputs)}"
+        arguments = ["values", count, *results, f"size={count}"]
+    else:
+        arguments = [*inputs, *results]
+    return [*lines, f"_kernel({', '.join(arguments)})", f"return {pack_text(graph.structure, results)}"]
+
+
+def _packed_entry(graph: Graph, dtype: str) -> list[str]:
+    count = len(graph.input_nodes)
+    size = sum(len(_entries(o)) for o in graph.output_nodes)
+    return [
+        "if not isinstance(packed, cp.ndarray):",
+        '    raise TypeError(f"packed must be a CuPy array, not {type(packed).__qualname__}")',
+        f"if packed.shape != ({count},):",
+        f'    raise ValueError(f"packed must have shape ({count},), not {{packed.shape}}")',
+        f"packed_result = cp.empty({size}, dtype=cp.{dtype})",
+        f"_kernel(cp.ascontiguousarray(packed.astype(cp.{dtype}, copy=False)), packed_result, size=1)",
+        "return packed_result",
+    ]
+
+
+

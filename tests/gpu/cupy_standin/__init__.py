@@ -1,0 +1,40 @@
+"""A stand-in for CuPy without a GPU: NumPy inside, CuPy's manners outside.
+
+What generated code must not do on a GPU is an error here: mixing NumPy arrays with device arrays,
+reading a device array implicitly (bool, float, iteration), results wider than their operands, and
+functions that CuPy does not have. Bodies of generated kernels are compiled by the C compiler, with
+every implicit widening of float to double an error. `empty` is filled with NaN.
+
+    with installed(): ...    # `import cupy` gives this module inside
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import sys
+
+NAMES = {
+    "cupy": "tests.gpu.cupy_standin.module",
+    "cupy.cuda": "tests.gpu.cupy_standin.cuda",
+    "cupyx": "tests.gpu.cupy_standin.extras",
+    "cupyx.scipy": "tests.gpu.cupy_standin.extras",
+    "cupyx.scipy.special": "tests.gpu.cupy_standin.special",
+    "cupyx.scipy.linalg": "tests.gpu.cupy_standin.extras",
+}
+
+
+@contextlib.contextmanager
+def installed():
+    """Make `import cupy` and `import cupyx` give the stand-in."""
+    before = {name: sys.modules.get(name) for name in NAMES}
+    modules = {name: importlib.import_module(path) for name, path in NAMES.items()}
+    sys.modules.update(modules)
+    try:
+        yield modules["cupy"]
+    finally:
+        for name, module in before.items():
+            if module is None:
+                del sys.modules[name]
+            else:
+                sys.modules[name] = module

@@ -1,0 +1,168 @@
+"""Generated kernels on the CPU: the C text of their bodies, compiled and run in a loop."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import re
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from tests.gpu.cupy_standin.array import ndarray
+
+C_TYPES = {
+    "float64": "double", "float32": "float", "float16": "float", "bfloat16": "float",
+    "bool": "_Bool", "int64": "long long",
+}  # fmt: skip
+INSIDE = {"float16": np.float32, "bfloat16": np.float32, "bool": np.bool_}
+PREAMBLE = """
+#include <math.h>
+#define bool _Bool
+#define true 1
+#define false 0
+#define __device__
+"""
+STRICT = ["-Wall", "-Wextra", "-Werror", "-Wdouble-promotion", "-Wfloat-conversion"]
+RELAXED = ["-Wno-unused", "-Wno-unused-parameter", "-Wno-div-by-zero"]
+
+
+@cache
+def compiled(source):
+    """The function ``loop`` of a C text."""
+    folder = Path(tempfile.mkdtemp(prefix="cupy_standin_"))
+    (folder / "k.c").write_text(source)
+    command = ["gcc", "-O0", "-shared", "-fPIC", *STRICT, *RELAXED, "-o", str(folder / "k.so")]
+    made = subprocess.run(
+        [*command, str(folder / "k.c"), "-lm"], capture_output=True, text=True, check=False
+    )
+    if made.returncode:
+        raise AssertionError(f"the kernel does not compile:\n{made.stderr}\n{source}")
+    return ctypes.CDLL(str(folder / "k.so")).loop
+
+
+class Parameter:
+    """One of "float32 x0" and "raw float32 out"."""
+
+    def __init__(self, text):
+        *modifiers, self.dtype, self.name = text.split()
+        if modifiers not in ([], ["raw"]):
+            raise ValueError(f"Invalid kernel parameter {text!r}")
+        self.raw = bool(modifiers)
+        if self.name in ("i", "n") or self.name.startswith("_") or self.dtype not in C_TYPES:
+            raise ValueError(f"Invalid kernel parameter {text!r}")
+        self.c_type = C_TYPES[self.dtype]
+
+    def check(self, value):
+        """CuPy's rule: an array has exactly the declared type; numbers are converted."""
+        if isinstance(value, ndarray):
+            if value.dtype != np.dtype(self.dtype):
+                raise TypeError(f"Type is mismatched. {self.name} {value.dtype} {self.dtype}")
+        elif not isinstance(value, (int, float, bool)):
+            raise TypeError(f"Unsupported type {type(value)} for {self.name}")
+
+
+def parameters(text):
+    return [Parameter(part) for part in text.split(",")]
+
+
+def prepared(parameter, value, shape):
+    """A contiguous array in the type of the C text, broadcast unless raw."""
+    kind = INSIDE.get(parameter.dtype, parameter.dtype)
+    inside = value._inside if isinstance(value, ndarray) else np.asarray(value)
+    if not parameter.raw:
+        inside = np.broadcast_to(inside, shape)
+    return np.ascontiguousarray(inside, dtype=kind)
+
+
+def run(source, arrays, size):
+    pointers = [a.ctypes.data_as(ctypes.c_void_p) for a in arrays]
+    compiled(source)(ctypes.c_longlong(size), *pointers)
+
+
+def check_name(name):
+    if not re.fullmatch(r"[a-zA-Z_]\w*", name):
+        raise ValueError(f"Invalid kernel name: {name!r}")
+
+
+class ElementwiseKernel:
+    """The body at every element."""
+
+    def __init__(self, inputs, outputs, body, name="kernel", preamble=""):
+        check_name(name)
+        self.inputs, self.outputs = parameters(inputs), parameters(outputs)
+        self.source = self._text(body, preamble)
+
+    def _text(self, body, preamble):
+        everything = self.inputs + self.outputs
+        signature = ", ".join(f"{p.c_type} *all_{p.name}" for p in everything)
+        lines = []
+        for p in everything:
+            if p.raw:
+                lines.append(f"{p.c_type} *{p.name} = all_{p.name};")
+            elif p in self.inputs:
+                lines.append(f"const {p.c_type} {p.name} = all_{p.name}[i];")
+            else:
+                lines.append(f"{p.c_type} {p.name};")
+        stores = [f"all_{p.name}[i] = {p.name};" for p in self.outputs if not p.raw]
+        inner = "\n".join([*lines, body, *stores])
+        loop = f"for (long long i = 0; i < size; ++i) {{\n{inner}\n}}"
+        return f"{PREAMBLE}\n{preamble}\nvoid loop(long long size, {signature}) {{\n{loop}\n}}\n"
+
+    def __call__(self, *args, size=None):
+        if len(args) not in (len(self.inputs), len(self.inputs) + len(self.outputs)):
+            raise TypeError(f"Wrong number of arguments: {len(args)}")
+        everything = self.inputs + self.outputs
+        for p, value in zip(everything, args, strict=False):
+            p.check(value)
+        sized = [
+            v._inside
+            for p, v in zip(everything, args, strict=False)
+            if not p.raw and isinstance(v, ndarray)
+        ]
+        if (size is None) != bool(sized):
+            raise ValueError("Loop size is undecided." if size is None else "size with plain arrays")
+        shape = np.broadcast_shapes(*(a.shape for a in sized)) if size is None else (size,)
+        ins = [prepared(p, v, shape) for p, v in zip(self.inputs, args, strict=False)]
+        given = args[len(self.inputs) :]
+        if given:
+            outs = [prepared(p, v, v.shape) for p, v in zip(self.outputs, given, strict=True)]
+        else:
+            outs = [np.empty(shape, INSIDE.get(p.dtype, p.dtype)) for p in self.outputs]
+        run(self.source, [*ins, *outs], math.prod(shape))
+        with np.errstate(over="ignore"):
+            results = [o.astype(p.dtype, copy=False) for p, o in zip(self.outputs, outs, strict=True)]
+        if given:
+            for target, result in zip(given, results, strict=True):
+                target._inside[...] = result
+            return given[0] if len(given) == 1 else given
+        made = tuple(ndarray(r) for r in results)
+        return made[0] if len(made) == 1 else made
+
+
+class ReductionKernel:
+    """The sum of a mapped expression over axes: the only reduction that generated code uses."""
+
+    def __init__(
+        self, inputs, outputs, mapped, reduced, after, identity, name="k", reduce_type=None, preamble=""
+    ):
+        check_name(name)
+        (self.output,) = parameters(outputs)
+        if (reduced, after, identity) != ("a + b", f"{self.output.name} = a", "0"):
+            raise NotImplementedError(f"{reduced}; {after}; {identity}")
+        self.inputs = parameters(inputs)
+        if any(p.raw for p in self.inputs):
+            raise NotImplementedError("raw arrays in reductions")
+        if reduce_type not in ("float", "double"):
+            raise ValueError(f"reduce_type={reduce_type!r}")
+        wide = {"float": "float32", "double": "float64"}[reduce_type]
+        body = f"mapped_value = {mapped};"
+        self.map = ElementwiseKernel(inputs, f"{wide} mapped_value", body, name, preamble)
+
+    def __call__(self, *args, axis):
+        values = self.map(*args)
+        with np.errstate(all="ignore"):
+            return ndarray(np.asarray(values._inside.sum(axis=axis)).astype(self.output.dtype))

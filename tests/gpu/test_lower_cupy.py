@@ -1,0 +1,372 @@
+"""CuPy code without a GPU: run against a strict stand-in, compared with NumPy code and graphs."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import itertools
+import sys
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import symad
+from symad import functions
+from symad.errors import LoweringError
+from symad.gpu.compile import GpuError
+from symad.graph import Graph
+from symad.numeric import lower
+from symad.ops.sources import Input
+from symad.questions import EXAMPLES
+from tests.gpu.cupy_standin import array as standin
+from tests.gpu.cupy_standin import installed
+
+x, y, z = sp.symbols("x y z", real=True)
+RNG = np.random.default_rng(5)
+
+
+def on_device(cp, values, dtype="float64"):
+    return [cp.asarray(np.asarray(v, dtype)) for v in values]
+
+
+def leaves(result):
+    if isinstance(result, dict):
+        result = tuple(result.values())
+    return [a for part in result for a in leaves(part)] if isinstance(result, tuple) else [result]
+
+
+def agree(graph, values, dtype="float64", rtol=1e-12):
+    """CuPy code gives what NumPy code gives, in its own type."""
+    expected = leaves(lower(graph)(*values))
+    with installed() as cp:
+        kernel = lower(graph, backend="cupy", dtype=dtype)
+        got = leaves(kernel(*on_device(cp, values, dtype)))
+    for e, g in zip(expected, got, strict=True):
+        assert isinstance(g, standin.ndarray)
+        assert g.shape == np.shape(e)
+        assert g.dtype in (np.dtype(dtype), np.dtype(bool))
+        scale = max(1.0, np.abs(e).max(initial=0.0)) if np.asarray(e).dtype != bool else 1
+        np.testing.assert_allclose(g.get().astype(float), np.asarray(e, float), rtol=rtol, atol=rtol * scale)
+    return kernel
+
+
+def example_graphs():
+    for op_class, make in EXAMPLES.items():
+        for k, node in enumerate(make()):
+            inputs = tuple(n for n in Graph((), (node,)).nodes if isinstance(n.op, Input))
+            dims = {d: 3 + j for j, d in enumerate(sorted(_dims((*inputs, node)), key=str))}
+            yield pytest.param(Graph(inputs, (node,)), dims, id=f"{op_class.__name__}-{k}")
+
+
+def _dims(nodes):
+    return {s for n in nodes for d in n.shape if not isinstance(d, int) for s in d.free_symbols}
+
+
+def example_values(graph, dims):
+    """Positive definite matrices and positive numbers: every op has a value there."""
+    values = []
+    for node in graph.input_nodes:
+        shape = tuple(int(d if isinstance(d, int) else d.subs(dims)) for d in node.shape)
+        value = RNG.uniform(0.3, 0.9, shape)
+        if len(shape) >= 2 and shape[-1] == shape[-2]:
+            value = value @ np.swapaxes(value, -1, -2) + shape[-1] * np.eye(shape[-1])
+        values.append(value)
+    if any(type(n.op).__name__ in ("Gather", "ScatterAdd") for n in graph.nodes):
+        values = [
+            np.arange(v.size).reshape(v.shape) % 2 if _is_index(graph, node) else v
+            for v, node in zip(values, graph.input_nodes, strict=True)
+        ]
+    return values
+
+
+def _is_index(graph, node):
+    place = {"Gather": 1, "ScatterAdd": 0}
+    return any(
+        n.args[place[type(n.op).__name__]] is node
+        for n in graph.nodes
+        if type(n.op).__name__ in place
+    )
+
+
+@pytest.mark.parametrize(("graph", "dims"), list(example_graphs()))
+@pytest.mark.parametrize(("dtype", "rtol"), [("float64", 1e-12), ("float32", 2e-5), ("float16", 2e-2)])
+def test_every_op_equals_numpy_code(graph, dims, dtype, rtol):
+    if any(type(n.op).__name__ == "Dimension" for n in graph.nodes):
+        pytest.skip("no input tells the dimension")
+    values = example_values(graph, dims)
+    if any(type(n.op).__name__ == "MatrixPower" for n in graph.nodes):
+        values = [np.asarray(3.0) if np.ndim(v) == 0 else v for v in values]
+    if dtype == "float16" and any(type(n.op).__name__ == "Root" for n in graph.nodes):
+        with pytest.raises(LoweringError, match="float32 or float64"):
+            lower(graph, backend="cupy", dtype=dtype)
+        return
+    agree(graph, values, dtype, rtol)
+
+
+SCALARS = [
+    x * y / z - x**3 + 2 * z,
+    sp.sin(x) * sp.exp(-y / 3) + sp.sqrt(x**2 + y**2),
+    sp.Piecewise((x**2, x > y), (sp.sin(z), sp.And(y > 0, z > 0)), (y, True)),
+    sp.Max(x, y, z) - sp.Min(x, y) + sp.Abs(x - y) * sp.sign(z),
+    sp.erf(x) + sp.gamma(y) + sp.loggamma(z + 1),
+    sp.atan2(x, y) + sp.asinh(z) + sp.acoth(2 + x**2) + sp.sech(y),
+    sp.floor(3 * x) + sp.ceiling(y) + sp.Heaviside(z) + sp.Mod(x, 1),
+    sp.log(1 + sp.exp(x)) + sp.log(sp.exp(x) + sp.exp(y)) + 1 / (1 + sp.exp(-z)),
+    x**y + sp.cbrt(z) + 2**x + sp.pi * sp.E,
+    functions.softplus(x) + functions.silu(y) + functions.gelu(z) + functions.relu(x),
+]
+
+
+@pytest.mark.parametrize("e", SCALARS, ids=str)
+@pytest.mark.parametrize("derived", [symad.trace, symad.gradient, symad.hessian])
+@pytest.mark.parametrize(("dtype", "rtol"), [("float64", 1e-12), ("float32", 1e-4)])
+def test_scalar_graphs_are_one_kernel_for_points_and_batches(e, derived, dtype, rtol):
+    if derived is not symad.trace and e.has(sp.gamma):
+        pytest.skip("digamma has no form in a kernel body")
+    graph = derived(symad.trace(e, (x, y, z)))
+    kernel = agree(graph, RNG.uniform(0.2, 1.9, (3, 7)), dtype, rtol)
+    assert kernel.source.count("ElementwiseKernel(") == 1
+    agree(graph, [0.4, 1.3, 0.7], dtype, rtol)
+    agree(graph, [RNG.uniform(0.2, 1.9, (4, 1)), RNG.uniform(0.2, 1.9, 5), 0.8], dtype, rtol)
+
+
+def test_numbers_may_stay_on_the_host():
+    with installed():
+        assert lower(x * y, backend="cupy")(2, np.float64(3.5)).item() == 7.0
+
+
+def test_hundreds_of_scalar_inputs():
+    xs = sp.symbols("x0:60", real=True)
+    graph = symad.gradient(sp.Add(*[s**2 * t for s, t in itertools.pairwise(xs)]), xs)
+    agree(graph, RNG.normal(size=(60, 3)))
+
+
+def test_packed_vectors():
+    xs = sp.symbols("x0:40", real=True)
+    with installed() as cp:
+        kernel = lower(symad.gradient(sp.Add(*[s**2 for s in xs]), xs), backend="cupy", packed=True)
+        assert np.array_equal(kernel(cp.asarray(np.arange(40.0))).get(), 2 * np.arange(40.0))
+        with pytest.raises(ValueError, match="shape"):
+            kernel(cp.asarray(np.arange(39.0)))
+        a = sp.MatrixSymbol("A", 3, 2)
+        loss = symad.trace(lambda a, s: np.sum(np.tanh(a) * s), [(3, 2), ()])
+        values = RNG.normal(size=7)
+        expected = lower(symad.gradient(loss), packed=True)(values)
+        got = lower(symad.gradient(loss), backend="cupy", packed=True)(cp.asarray(values))
+        np.testing.assert_allclose(got.get(), expected, rtol=1e-13)
+        assert a.shape == (3, 2)
+
+
+# ---- models --------------------------------------------------------------------------------------
+
+
+def network(inputs, w1, b1, w2, b2, targets):
+    hidden = np.tanh(inputs @ w1 + b1)
+    logits = hidden @ w2 + b2
+    return -np.sum(targets * functions.log_softmax(logits, axis=1)) / 6
+
+
+def layer_norm(a, gain, bias):
+    mean = np.mean(a, axis=1)[:, None]
+    variance = np.mean((a - mean) ** 2, axis=1)[:, None]
+    return np.sum(((a - mean) / np.sqrt(variance + 1e-5) * gain + bias) ** 3)
+
+
+def attention_of_one_head(q, k, v):
+    return np.sum((functions.softmax(q @ k.T / 2, axis=1) @ v) ** 2)
+
+
+def gaussian_process(points, targets, scale):
+    squares = np.sum((points[:, None, :] - points[None, :, :]) ** 2, axis=2)
+    covariance = np.exp(-squares / scale**2) + 0.1 * np.eye(5)
+    return targets @ np.linalg.solve(covariance, targets) + np.linalg.slogdet(covariance)[1]
+
+
+def lstm(inputs, h, c, w, u, b):
+    def step(state, row):
+        h, c = state
+        gates = w @ row + u @ h + b
+        i, f, o = (functions.sigmoid(gates[k]) for k in range(3))
+        c = f * c + i * np.tanh(gates[3])
+        return o * np.tanh(c), c
+
+    h, c = functions.scan(step, (h, c), inputs)
+    return np.sum(h**2)
+
+
+T, H, D = sp.symbols("T H D", integer=True, positive=True)
+MODELS = [
+    (network, [(6, 4), (4, 5), (5,), (5, 3), (3,), (6, 3)], None),
+    (layer_norm, [(4, 6), (6,), (6,)], None),
+    (attention_of_one_head, [(4, 3), (5, 3), (5, 2)], None),
+    (gaussian_process, [(5, 2), (5,), ()], None),
+    (lstm, [(T, D), (H,), (H,), (4, H, D), (4, H, H), (4, H)], {T: 6, H: 3, D: 2}),
+]
+
+
+def model_values(shapes, dims):
+    sizes = [tuple(int(sp.sympify(d).subs(dims or {})) for d in s) for s in shapes]
+    return [RNG.uniform(0.2, 1.0, s) for s in sizes]
+
+
+@pytest.mark.parametrize(("model", "shapes", "dims"), MODELS, ids=lambda p: getattr(p, "__name__", ""))
+@pytest.mark.parametrize(("dtype", "rtol"), [("float64", 1e-10), ("float32", 3e-4)])
+def test_models_and_their_gradients(model, shapes, dims, dtype, rtol):
+    graph = symad.trace(model, shapes)
+    values = model_values(shapes, dims)
+    agree(graph, values, dtype, rtol)
+    agree(symad.value_and_gradient(graph), values, dtype, rtol)
+
+
+@pytest.mark.parametrize("mode", ["forward-over-reverse", "reverse-over-reverse"])
+@pytest.mark.parametrize(("model", "shapes", "dims"), MODELS[1:], ids=lambda p: getattr(p, "__name__", ""))
+def test_hessian_products_of_models(model, shapes, dims, mode):
+    graph = symad.hvp(symad.trace(model, shapes), mode=mode)
+    values = model_values(shapes, dims)
+    agree(graph, [*values, *model_values(shapes, dims)], rtol=1e-8)
+
+
+def test_half_precision_adds_in_float32():
+    ones = np.ones(5000)
+    graph = symad.trace(lambda a: np.sum(a * a), [(5000,)])
+    with installed() as cp:
+        total = lower(graph, backend="cupy", dtype="float16")(*on_device(cp, [ones], "float16"))
+        assert total.dtype == np.float16
+        assert total.item() == 5000  # adding in float16 stops at 2048
+
+
+# ---- the generated text --------------------------------------------------------------------------
+
+
+def test_a_chain_is_one_kernel():
+    graph = symad.trace(lambda a, b, s: np.exp(-((a - b) ** 2) * s) + np.sin(a) / b, [(4, 3), (4, 3), ()])
+    source = lower(graph, backend="cupy").source
+    assert source.count("ElementwiseKernel(") == 1
+    assert "cp.exp" not in source
+    assert "cp.sin" not in source
+
+
+def test_a_map_and_its_sum_are_one_kernel():
+    graph = symad.trace(lambda a, b: np.sum((a - b) ** 2, axis=1), [(4, 3), (4, 3)])
+    source = lower(graph, backend="cupy").source
+    assert source.count("ReductionKernel(") == 1
+    assert "ElementwiseKernel(" not in source
+
+
+def test_sources_import_only_cupy_and_free_what_is_dead():
+    graph = symad.value_and_gradient(symad.trace(network, MODELS[0][1]))
+    source = lower(graph, backend="cupy", dtype="float32").source
+    imported = {
+        alias.name.split(".")[0]
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    }
+    assert imported <= {"cupy", "cupyx"}
+    assert "double" not in source
+    assert "float64" not in source
+    lines = source.splitlines()
+    freed = [name for line in lines if "    del " in line for name in line.split("del ")[1].split(", ")]
+    assert freed
+    for name in freed:
+        after = lines[[k for k, line in enumerate(lines) if "    del " in line and name in line][-1] + 1 :]
+        assert not any(f"{name} " in f"{line} ".replace(",", " ").replace(")", " ") for line in after)
+
+
+def test_saved_files_stand_alone(tmp_path):
+    graph = symad.gradient(symad.trace(layer_norm, MODELS[1][1]))
+    values = model_values(MODELS[1][1], None)
+    path = tmp_path / "model.py"
+    lower(graph, backend="cupy").save(path)
+    with installed() as cp:
+        spec = importlib.util.spec_from_file_location("saved_model", path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        entry = [n.name for n in ast.parse(path.read_text()).body if isinstance(n, ast.FunctionDef)][-1]
+        got = getattr(module, entry)(*on_device(cp, values))
+    for g, e in zip(got, lower(graph)(*values), strict=True):
+        np.testing.assert_allclose(g.get(), e, rtol=1e-12)
+
+
+# ---- bad input -----------------------------------------------------------------------------------
+
+
+def test_without_cupy_the_text_is_there_and_the_call_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    kernel = lower(x * y, backend="cupy")
+    assert "ElementwiseKernel" in kernel.source
+    with pytest.raises(GpuError, match=r"gpu-cuda12.*gpu-cuda13.*backend=\"numpy\""):
+        kernel(1.0, 2.0)
+
+
+def test_without_a_driver_the_error_says_so(monkeypatch):
+    with installed() as cp:
+
+        def no_driver():
+            raise cp.cuda.runtime.CUDARuntimeError("cudaErrorInsufficientDriver")
+
+        monkeypatch.setattr(cp.cuda.runtime, "getDeviceCount", no_driver)
+        with pytest.raises(GpuError, match=r"cudaErrorInsufficientDriver.*backend=\"numpy\""):
+            lower(x * y, backend="cupy")(1.0, 2.0)
+        monkeypatch.setattr(cp.cuda.runtime, "getDeviceCount", lambda: 0)
+        with pytest.raises(GpuError, match="no CUDA device"):
+            lower(x * y, backend="cupy")(1.0, 2.0)
+
+
+def test_numpy_arrays_are_refused_by_name():
+    graph = symad.trace(lambda a, b: a + b, [(2, 2), (2, 2)])
+    names = [str(s) for s in graph.inputs]
+    with installed() as cp:
+        kernel = lower(graph, backend="cupy")
+        with pytest.raises(TypeError, match=rf"{names[1]} is a numpy.ndarray.*cupy.asarray"):
+            kernel(cp.asarray(np.eye(2)), np.eye(2))
+        with pytest.raises(TypeError, match="y is a numpy.ndarray"):
+            lower(x * y, backend="cupy")(cp.asarray(np.ones(3)), np.ones(3))
+
+
+def test_shapes_and_types_are_checked_at_the_door():
+    graph = symad.trace(lambda a, b: a @ b, [(2, 3), (3, 2)])
+    with installed() as cp:
+        kernel = lower(graph, backend="cupy")
+        with pytest.raises(ValueError, match="shape"):
+            kernel(*on_device(cp, [np.ones((2, 3)), np.ones((2, 2))]))
+        with pytest.raises(TypeError, match="real numbers"):
+            kernel(*on_device(cp, [np.ones((2, 3)), np.ones((3, 2))], "complex128"))
+
+
+def test_unknown_types_and_functions_are_errors():
+    with pytest.raises(LoweringError, match="float8"):
+        lower(x, backend="cupy", dtype="float8")
+    with pytest.raises(LoweringError, match=r"Ei.*backend='numpy'"):
+        lower(sp.Ei(x), backend="cupy")
+
+
+# ---- the stand-in itself -------------------------------------------------------------------------
+
+
+def test_the_stand_in_refuses_what_a_gpu_would_not_forgive():
+    with installed() as cp:
+        a = cp.asarray(np.ones(3, np.float32))
+        for wrong in (
+            lambda: a + np.ones(3),
+            lambda: np.ones(3) + a,
+            lambda: bool(a[0]),
+            lambda: float(a[0]),
+            lambda: list(a),
+            lambda: np.sin(a),
+            lambda: np.asarray(a),
+            lambda: a * cp.asarray(np.ones(3)),
+            lambda: cp.stack([a, a.get()]),
+        ):
+            with pytest.raises(TypeError):
+                wrong()
+        with pytest.raises(TypeError, match="mismatched"):
+            cp.ElementwiseKernel("float64 x0", "float64 y0", "y0 = x0;")(a)
+        with pytest.raises(ValueError, match="undecided"):
+            cp.ElementwiseKernel("float32 x0", "float32 y0", "y0 = x0;")(1.0)
+        with pytest.raises(ValueError, match="Invalid"):
+            cp.ElementwiseKernel("float32 n", "float32 y0", "y0 = n;")
+        with pytest.raises(AssertionError, match="double"):
+            cp.ElementwiseKernel("float32 x0", "float32 y0", "y0 = x0 * 2.0;")(a)
+        assert not hasattr(cp, "errstate")
