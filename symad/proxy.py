@@ -193,6 +193,15 @@ class Proxy(Wrapped):
     def __abs__(self) -> Proxy:
         return Proxy(apply(sympy.Abs, number(self)))
 
+    def __floor__(self) -> Proxy:
+        return Proxy(apply(sympy.floor, number(self)))
+
+    def __ceil__(self) -> Proxy:
+        return Proxy(apply(sympy.ceiling, number(self)))
+
+    def __round__(self, digits: Any = None) -> Proxy:
+        self._no_value("round()", "rounding has no useful derivative; use np.floor(x + 0.5)")
+
     def __invert__(self) -> Proxy:
         return truth("not", self)
 

@@ -60,8 +60,21 @@ def trace_function(f: Callable[..., Any], inputs: Sequence[Any] | None) -> Graph
                 f"{symbol} is a dimension of another input, which binds it; do not pass it as an input"
             )
     with tracing(Session(dims, symbols)):
-        structure, outputs = _outputs(f(*map(Proxy, nodes)), name)
+        structure, outputs = _outputs(_run(f, nodes, name), name)
     return Graph(nodes, tuple(outputs), structure, name if name.isidentifier() else "f")
+
+
+def _run(f: Callable[..., Any], nodes: Sequence[Node], name: str) -> Any:
+    """What the function returns on proxies."""
+    try:
+        return f(*map(Proxy, nodes))
+    except TypeError as error:
+        if "ufunc" in str(error) and "no callable" in str(error):
+            raise TraceError(
+                f"{name} applies a NumPy function to a SymPy expression, perhaps to a symbolic dimension such as "
+                f"x.shape[0]; use SymPy's function there, as in sympy.sqrt(x.shape[0]) ({error})"
+            ) from error
+        raise
 
 
 # ---- inputs -------------------------------------------------------------------------------------

@@ -560,6 +560,24 @@ def test_symbolic_dimensions():
         np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-14)
 
 
+def test_symbolic_dimensions_as_numbers():
+    n, d = symbols("n d", integer=True, positive=True)
+    q, k, v = signed(4, 3), signed(5, 3), signed(5, 2)
+
+    def attention(q, k, v):
+        return functions.softmax(q @ k.T / sympy.sqrt(q.shape[1]), 1) @ v
+
+    m = symbols("m", integer=True, positive=True)
+    graph = symad.trace(attention, [(n, d), (m, d), (m, 2)])
+    np.testing.assert_allclose(graph(q, k, v), scipy.special.softmax(q @ k.T / 3**0.5, axis=1) @ v)
+    refused(lambda x: x / np.sqrt(x.shape[0]), (n,), match=r"sympy\.sqrt\(x\.shape\[0\]\)")
+
+
+def test_rounding_by_the_math_module():
+    assert symad.trace(lambda x: math.floor(x) + math.ceil(x), [()])(1.5) == 3.0
+    refused(lambda x: round(x), (), match=r"np\.floor")
+
+
 def test_tracing_is_deterministic():
     def f(x, y):
         return np.sum(np.exp(x @ y)) * sympy.sin(x[0, 0])
