@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from symad.functions import log_softmax
+from symad.functions import arange, log_softmax, lookup
 
 
 def mean_squared_error(predicted: Any, target: Any) -> Any:
@@ -22,7 +22,12 @@ def mean_squared_error(predicted: Any, target: Any) -> Any:
 
 
 def log_likelihoods(scores: Any, targets: Any) -> Any:
-    """log softmax(z)_y at every position: scores (..., classes), integer targets (...) -> (...)."""
+    """log softmax(z)_y at every position: scores (..., classes), integer targets (...) -> (...).
+
+    A target that is no class is an error when the function is called.
+    """
+    # The lookup changes no target; it refuses those outside of 0..classes − 1.
+    targets = lookup(arange(scores.shape[-1]), targets)
     chosen = np.take_along_axis(log_softmax(scores, axis=-1), targets[..., None], axis=-1)
     return chosen[..., 0]
 

@@ -249,6 +249,9 @@ def test_bad_input():
     kernel = lower(trace_model(model.loss, model.shapes, (2, 5), (2, 5)))
     with pytest.raises(IndexError, match=r"0\.\.6"):
         kernel(*p.values(), TOKENS + 5, TARGETS)
+    outside = np.full((2, 5), 7)
+    with pytest.raises(IndexError, match=r"0\.\.6"):
+        kernel(*p.values(), TOKENS, outside)
     with pytest.raises(SymadError, match="order='sandwich' is not one of pre, post, deep"):
         small(order="sandwich")
     with pytest.raises(ShapeError, match="do not fit the 6 learned positions"):

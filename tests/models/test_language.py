@@ -1,0 +1,155 @@
+"""Tokens, embeddings, n-grams and the neural autoregressive model."""
+
+import numpy as np
+import pytest
+import sympy
+
+import symad
+from symad.errors import ShapeError, SymadError
+from symad.models import embedding, ngram, tokenization
+from symad.models.neural_ar import NeuralAR, contexts
+from symad.models.parameters import count, trace_model
+from tests.models.reference import agrees_with_torch
+
+rng = np.random.default_rng(0)
+
+
+def test_byte_pairs_of_abracadabra():
+    """abracadabra → XracadXra (ab) → XYcadXY (ra) → ZcadZ (XY)."""
+    tokenizer = tokenization.learn("abracadabra", 8)
+    assert tokenizer.characters == ("a", "b", "c", "d", "r")
+    assert tokenizer.texts[5:] == ["ab", "ra", "abra"]
+    assert tokenizer.merges == ((0, 1), (4, 0), (5, 6))
+    steps = [tokenization.Tokenizer(tokenizer.characters, tokenizer.merges[:k]) for k in range(4)]
+    names = dict(enumerate("abcdrXYZ"))
+    encoded = ["".join(names[t] for t in s.encode("abracadabra")) for s in steps]
+    assert encoded == ["abracadabra", "XracadXra", "XYcadXY", "ZcadZ"]
+
+
+def test_encoding_is_undone_by_decoding():
+    text = "the theme of the thesis is the theory of these things\n" * 3
+    tokenizer = tokenization.learn(text, 40)
+    assert tokenizer.size == 40
+    for other in (text, "these", "tttt", ""):
+        assert tokenizer.decode(tokenizer.encode(other)) == other
+    assert len(tokenizer.encode(text)) < len(text) / 2
+
+
+def test_merging_goes_from_the_left():
+    assert tokenization.merge([0, 0, 0, 1, 0, 0], (0, 0), 2) == [2, 0, 1, 2]
+    assert tokenization.learn("ab", 10).merges == ()
+
+
+def test_errors_of_tokenizers():
+    tokenizer = tokenization.learn("abracadabra", 8)
+    with pytest.raises(SymadError, match="'x' at 2 is not among the 5"):
+        tokenizer.encode("abx")
+    with pytest.raises(ShapeError, match="token 8 at 1 is not one of the 8 tokens"):
+        tokenizer.decode([0, 8])
+    with pytest.raises(ShapeError, match="text of 0 characters"):
+        tokenization.learn("", 4)
+    with pytest.raises(ShapeError, match="5 of them distinct"):
+        tokenization.learn("abracadabra", 4)
+
+
+def test_embedding_is_a_one_hot_product():
+    table, tokens = rng.normal(size=(6, 3)), rng.integers(0, 6, (4, 2))
+    expected = embedding.one_hot(tokens, 6) @ table
+    np.testing.assert_array_equal(embedding.embed(table, tokens), expected)
+    stacked = embedding.embed_context(table, tokens)
+    np.testing.assert_array_equal(stacked, expected.reshape(4, 6))
+
+
+def test_tied_embedding_adds_both_gradients():
+    tokens = np.array([1, 4, 1])
+    Y = rng.normal(size=(3, 6))
+
+    def loss(p, tokens, Y):
+        return np.sum(embedding.decode(np.tanh(embedding.embed(p["C"], tokens)), p["C"]) * Y)
+
+    def reference(torch, p, tokens, Y):
+        return ((torch.tanh(p["C"][tokens]) @ p["C"].T) * Y).sum()
+
+    agrees_with_torch(loss, {"C": (6, 3)}, reference, tokens, Y)
+
+
+def test_the_shared_embedding_shrinks_the_first_layer():
+    v, n, e, h = sympy.symbols("v n e h", integer=True, positive=True)
+    model = NeuralAR(v, n, e, h)
+    assert model.shapes["W1"] == (h, n * e)
+    total = v * e + h * n * e + h + v * h + v
+    assert sympy.expand(count(model.shapes) - total) == 0
+    # On one position the layer acts as W₁C, of rank at most d_emb.
+    p = NeuralAR(20, 2, 3, 10).init(0)
+    assert np.linalg.matrix_rank(p["W1"][:, :3] @ p["C"].T) == 3
+
+
+def test_contexts_hold_the_newest_token_first():
+    past, target = contexts([5, 6, 7, 8], 2)
+    np.testing.assert_array_equal(past, [[6, 5], [7, 6]])
+    np.testing.assert_array_equal(target, [7, 8])
+    with pytest.raises(ShapeError, match=r"shape \(2,\)"):
+        contexts([1, 2], 2)
+
+
+def test_neural_ar_against_torch():
+    model = NeuralAR(7, 3, 4, 5)
+    past, target = rng.integers(0, 7, (6, 3)), rng.integers(0, 7, 6)
+
+    def reference(torch, p, past, target):
+        hidden = torch.tanh(p["C"][past].reshape(6, 12) @ p["W1"].T + p["b1"])
+        return torch.nn.functional.cross_entropy(hidden @ p["W2"].T + p["b2"], target)
+
+    agrees_with_torch(model.loss, model.shapes, reference, past, target)
+
+
+def test_neural_ar_refuses_tokens_outside_of_the_vocabulary():
+    model = NeuralAR(7, 3, 4, 5)
+    graph = trace_model(model.loss, model.shapes, (1, 3), (1,))
+    with pytest.raises(ShapeError, match=r"index 7.0 at position \(0, 2\)"):
+        graph(*model.init().values(), np.array([[1, 2, 7]]), np.array([0]))
+    with pytest.raises(ShapeError, match=r"index 7.0"):
+        graph(*model.init().values(), np.array([[1, 2, 6]]), np.array([7]))
+    assert symad.gradient(graph, "C")(*model.init().values(), np.array([[1, 2, 6]]), np.array([0])).shape == (
+        7,
+        4,
+    )
+
+
+def test_ngrams_are_relative_frequencies():
+    tokens = [0, 1, 0, 1, 0, 2]
+    model = ngram.fit(tokens, 2, 3)
+    np.testing.assert_allclose(model.probabilities([0]), [0, 2 / 3, 1 / 3])
+    np.testing.assert_allclose(model.probabilities([2, 1]), [1, 0, 0])
+    np.testing.assert_allclose(ngram.fit(tokens, 1, 3).probabilities([]), [3 / 6, 2 / 6, 1 / 6])
+    # Five successors, of which three have probability 2/3, 2/3, 1/3 and two are certain.
+    expected = (1 / (2 / 3 * 2 / 3 * 1 / 3)) ** (1 / 5)
+    assert np.isclose(model.perplexity(tokens), expected)
+    with pytest.raises(ShapeError, match="never occurred"):
+        model.probabilities([2])
+
+
+def test_smoothing_mixes_with_the_shorter_context():
+    model = ngram.fit([0, 1, 0, 1, 0, 2], 2, 3, smoothing=1.0)
+    unigram = (np.array([3, 2, 1]) + 1 / 3) / 7
+    np.testing.assert_allclose(model.probabilities([]), unigram)
+    np.testing.assert_allclose(model.probabilities([0]), (np.array([0, 2, 1]) + unigram) / 4)
+    np.testing.assert_allclose(model.probabilities([2]), unigram)
+
+
+def test_samples_are_transitions_that_occurred():
+    text = "it was the best of times it was the worst of times"
+    words = text.split()
+    ids = {w: k for k, w in enumerate(sorted(set(words)))}
+    tokens = [ids[w] for w in words]
+    model = ngram.fit(tokens, 3, len(ids), smoothing=0.0)
+    drawn = [*tokens[:2], *model.sample(tokens[:2], 8, seed=1)]
+    triples = set(zip(tokens, tokens[1:], tokens[2:], strict=False))
+    assert set(zip(drawn, drawn[1:], drawn[2:], strict=False)) <= triples
+
+
+def test_errors_of_ngrams():
+    with pytest.raises(ShapeError, match="at least 3 tokens, not 2"):
+        ngram.fit([0, 1], 3, 2)
+    with pytest.raises(ShapeError, match=r"not all in 0\.\.1"):
+        ngram.fit([0, 2], 1, 2)
