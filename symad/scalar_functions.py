@@ -20,7 +20,7 @@ from sympy.tensor.array.expressions.array_expressions import _ArrayExpr
 
 from symad.errors import TraceError
 from symad.graph import ZERO, Node
-from symad.ops.arithmetic import div, mul, neg, sub
+from symad.ops.arithmetic import add, div, mul, neg, sqrt, sub
 from symad.ops.elementwise import apply, slope
 from symad.ops.numeric_names import NUMPY_NAMES
 from symad.ops.selection import compare, equal, indicator, select
@@ -293,7 +293,15 @@ def hypot_slope(y: Node, args: Nodes, i: int) -> Tangent:
 @slope(silu)
 def silu_slope(y: Node, args: Nodes, i: int) -> Tangent:
     """σ(x) + y σ(−x)."""
-    from symad.ops.arithmetic import add
-
     (x,) = args
     return add(apply(sigmoid, x), mul(y, apply(sigmoid, neg(x))))
+
+
+@slope(gelu)
+def gelu_slope(y: Node, args: Nodes, i: int) -> Tangent:
+    """Φ(x) + x φ(x), with Φ by erfc of the negative: SymPy's 2 − erfc(x) would cancel for x < 0."""
+    (x,) = args
+    root = sqrt(constant(2))
+    distribution = div(apply(sympy.erfc, neg(div(x, root))), constant(2))
+    density = div(apply(sympy.exp, neg(div(mul(x, x), constant(2)))), mul(root, sqrt(constant(sympy.pi))))
+    return add(distribution, mul(x, density))

@@ -71,8 +71,8 @@ def _run(f: Callable[..., Any], nodes: Sequence[Node], name: str) -> Any:
     except TypeError as error:
         if "ufunc" in str(error) and "no callable" in str(error):
             raise TraceError(
-                f"{name} applies a NumPy function to a SymPy expression, perhaps to a symbolic dimension such as "
-                f"x.shape[0]; use SymPy's function there, as in sympy.sqrt(x.shape[0]) ({error})"
+                f"{name} applies a NumPy function to a SymPy expression, perhaps to a symbolic dimension "
+                f"such as x.shape[0]; use SymPy's function there, as in sympy.sqrt(x.shape[0]) ({error})"
             ) from error
         raise
 

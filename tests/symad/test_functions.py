@@ -100,6 +100,19 @@ def test_derivatives_up_to_the_third(head):
             assert float(by_sympy) == pytest.approx(exact, rel=1e-11, abs=1e-13)
 
 
+@pytest.mark.parametrize("head", [sigmoid, softplus, silu, gelu], ids=lambda h: h.__name__)
+def test_derivatives_are_accurate_far_from_zero(head):
+    graph = symad.gradient(symad.trace(head(x)), wrt=x)
+    for point in (-30.0, -9.0, 9.0, 30.0):
+        with mpmath.workdps(400):
+            exact = mpmath.diff(DEFINITIONS[head], mpmath.mpf(point))
+            curvature = mpmath.diff(DEFINITIONS[head], mpmath.mpf(point), 2)
+            condition = abs(float(point * curvature / exact))
+        bound = 8 * np.finfo(float).eps * (1 + condition)
+        saturated = 1e-16 if head is sigmoid and point > 0 else 0  # y (1 − y), by choice
+        assert graph(point) == pytest.approx(float(exact), rel=bound, abs=saturated)
+
+
 @pytest.mark.parametrize("head", PAIRS, ids=lambda head: head.__name__)
 def test_functions_of_two_arguments(head):
     graph = symad.trace(head(x, y), inputs=[x, y])
