@@ -45,7 +45,9 @@ def main() -> None:
         difference = np.abs(kernel(w, b, data, labels, penalty) - h).max()
         print(f"{mode:22}: {1e3 * (time.perf_counter() - start):7.2f} ms, differs by {difference:.1e}")
 
-    theirs = LogisticRegression(C=1.0, tol=1e-10, max_iter=10_000, solver="newton-cholesky").fit(data, table.target)
+    theirs = LogisticRegression(C=1.0, tol=1e-10, max_iter=10_000, solver="newton-cholesky").fit(
+        data, table.target
+    )
     print(f"coefficients differ from scikit-learn's by {np.abs(theirs.coef_[0] - w).max():.1e}")
     accuracy = np.mean(np.sign(data @ w + b) == labels)
     print(f"accuracy on the data: {accuracy:.4f}")

@@ -31,7 +31,10 @@ def equations(links: int) -> tuple[sp.Matrix, sp.Matrix, list[sp.Symbol], dict[s
     mass, forcing = mass.xreplace(names), forcing.xreplace(names)
     symbols = [names[s] for s in states]
     constants = sorted((mass.free_symbols | forcing.free_symbols) - set(symbols), key=str)
-    values = {c: {"g": 9.81, "F": 0.0}.get(c.name, 1.0 / links if c.name.startswith("l") else 1.0) for c in constants}
+    values = {
+        c: {"g": 9.81, "F": 0.0}.get(c.name, 1.0 / links if c.name.startswith("l") else 1.0)
+        for c in constants
+    }
     return mass, forcing, symbols, values
 
 
@@ -70,7 +73,9 @@ def main() -> None:
     start = time.perf_counter()
     reference = forcing.jacobian(states)
     print(f"SymPy's own Jacobian: {time.perf_counter() - start:.2f} s")
-    exact = np.array(reference.subs(dict(zip(inputs, [*point, *numbers], strict=True))).evalf(30).tolist(), dtype=float)
+    exact = np.array(
+        reference.subs(dict(zip(inputs, [*point, *numbers], strict=True))).evalf(30).tolist(), dtype=float
+    )
     difference = np.abs(jacobian(*point.tolist(), *numbers) - exact).max()
     print(f"largest difference from SymPy at 30 digits: {difference:.1e}")
 

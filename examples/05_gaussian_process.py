@@ -48,7 +48,9 @@ def main() -> None:
     #        b    c    d    l_b   l_c  l_s  noise
     first = [6.0, 0.5, 2.0, 60.0, 1.0, 1.3, 0.05]
     fitted = gp.fit(k, train_x, train_y - mean, start=first)
-    print(f"fitted {len(first)} hyperparameters on {len(train_y)} months in {time.perf_counter() - start:.1f} s")
+    print(
+        f"fitted {len(first)} hyperparameters on {len(train_y)} months in {time.perf_counter() - start:.1f} s"
+    )
     print({str(s): round(v, 3) for s, v in fitted.values.items()}, f"noise {fitted.noise:.3g}")
     print(f"log likelihood {fitted.log_likelihood:.3f}")
 
@@ -66,7 +68,9 @@ def main() -> None:
         picture(options.out, years, values, predicted, band)
 
 
-def picture(folder: Path, years: np.ndarray, values: np.ndarray, predicted: np.ndarray, band: np.ndarray) -> None:
+def picture(
+    folder: Path, years: np.ndarray, values: np.ndarray, predicted: np.ndarray, band: np.ndarray
+) -> None:
     """Data, prediction and error bars."""
     import matplotlib
 
@@ -74,7 +78,9 @@ def picture(folder: Path, years: np.ndarray, values: np.ndarray, predicted: np.n
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(9, 3.8), layout="constrained")
-    axes.fill_between(years, predicted - band, predicted + band, color="tab:blue", alpha=0.25, lw=0, label="two sigma")
+    axes.fill_between(
+        years, predicted - band, predicted + band, color="tab:blue", alpha=0.25, lw=0, label="two sigma"
+    )
     axes.plot(years, predicted, color="tab:blue", lw=1, label="Gaussian process")
     axes.plot(years[:-HELD_OUT], values[:-HELD_OUT], "k.", ms=2, label="data")
     axes.plot(years[-HELD_OUT:], values[-HELD_OUT:], ".", color="tab:red", ms=3, label="held out")

@@ -32,7 +32,10 @@ def compiler() -> list[str] | None:
 
 def cache_folder() -> Path:
     """Where compiled kernels are kept: $SYMAD_CACHE, or symad in the user's cache folder."""
-    base = os.environ.get("SYMAD_CACHE") or Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "symad"
+    base = (
+        os.environ.get("SYMAD_CACHE")
+        or Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "symad"
+    )
     return Path(base)
 
 

@@ -64,7 +64,9 @@ def _is_traced(values: Sequence[Any]) -> bool:
 
 
 def _check(parts: Sequence[Node], shapes: Sequence[Shape]) -> None:
-    if len(parts) != len(shapes) or not all(same_shape(p.shape, s) for p, s in zip(parts, shapes, strict=True)):
+    if len(parts) != len(shapes) or not all(
+        same_shape(p.shape, s) for p, s in zip(parts, shapes, strict=True)
+    ):
         raise ShapeError(
             f"scan: the state has shapes {', '.join(map(str, shapes))}, but the step gives "
             f"{', '.join(str(p.shape) for p in parts)}"

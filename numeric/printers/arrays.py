@@ -189,7 +189,8 @@ def broadcast_emit(
     (arg,) = node.args
     if not arg.shape:
         if constant_value(arg) is not None:
-            return f"{printer.np}.full({printer.dims(op.shape)}, {args[0]}, dtype={printer.np}.{printer.dtype})"
+            dtype = f"{printer.np}.{printer.dtype}"
+            return f"{printer.np}.full({printer.dims(op.shape)}, {args[0]}, dtype={dtype})"
         return f"{printer.np}.broadcast_to({args[0]}, {printer.dims(op.shape)})"
     lead = op.axes == tuple(range(len(op.shape) - len(op.axes), len(op.shape)))
     if lead:
@@ -244,7 +245,8 @@ def pad_emit(op: Pad, library: ArrayLibrary, node: Node, args: Texts, printer: A
         parts = [part or "None" for part in text.split(":")]
         index.append(f"slice({', '.join(parts)})" if text != ":" else "slice(None)")
     closing = "," if len(index) == 1 else ""
-    return f"{printer.helper('_pad', PAD)}({args[0]}, {printer.dims(op.shape)}, ({', '.join(index)}{closing}))"
+    pad = printer.helper("_pad", PAD)
+    return f"{pad}({args[0]}, {printer.dims(op.shape)}, ({', '.join(index)}{closing}))"
 
 
 @emit.dispatch
@@ -257,7 +259,9 @@ def concatenate_emit(
 @emit.dispatch
 def stack_emit(op: Stack, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     if not node.args[0].shape:
-        return f"{printer.np}.stack([{', '.join(f'{printer.np}.asarray({a}, dtype={printer.np}.{printer.dtype})' for a in args)}])"
+        dtype = f"{printer.np}.{printer.dtype}"
+        scalars = ", ".join(f"{printer.np}.asarray({a}, dtype={dtype})" for a in args)
+        return f"{printer.np}.stack([{scalars}])"
     return f"{printer.np}.stack([{', '.join(args)}], axis={op.axis})"
 
 

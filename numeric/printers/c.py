@@ -28,9 +28,9 @@ else:  # plum sees Any: it dispatches on the op alone
 MATH_H: dict[Any, str] = {
     **{
         getattr(sympy, name): name
-        for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log", "asin", "acos", "atan", "atan2")
+        for name in ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "exp")
     },
-    **{getattr(sympy, name): name for name in ("asinh", "acosh", "atanh", "floor", "erf", "erfc")},
+    **{getattr(sympy, name): name for name in ("log", "asinh", "acosh", "atanh", "floor", "erf", "erfc")},
     sympy.ceiling: "ceil",
     sympy.Abs: "fabs",
     sympy.gamma: "tgamma",
@@ -44,7 +44,10 @@ HELPERS = """\
 static double sign_(double x) { return x > 0 ? 1.0 : x < 0 ? -1.0 : x; }
 static double max_(double a, double b) { return (a > b || a != a) ? a : b; }
 static double min_(double a, double b) { return (a < b || a != a) ? a : b; }
-static double mod_(double a, double b) { double r = fmod(a, b); return (r != 0 && (r < 0) != (b < 0)) ? r + b : r; }
+static double mod_(double a, double b) {
+    double r = fmod(a, b);
+    return (r != 0 && (r < 0) != (b < 0)) ? r + b : r;
+}
 static double heaviside_(double x, double at) { return x > 0 ? 1.0 : x < 0 ? 0.0 : x == 0 ? at : x; }
 static double loggamma_(double x) { return x > 0 ? lgamma(x) : NAN; }
 static double sigmoid_(double x) { return 0.5 + 0.5*tanh(0.5*x); }

@@ -75,7 +75,8 @@ class Fit:
         return self.rank < len(self.weights) + 1
 
     def __str__(self) -> str:
-        free = f"; rank {self.rank} of {len(self.weights) + 1}, so the smallest of many" if self.deficient else ""
+        rank = f"rank {self.rank} of {len(self.weights) + 1}"
+        free = f"; {rank}, so the smallest of many" if self.deficient else ""
         return f"AR({len(self.weights)}): w = {np.round(self.weights, 6).tolist()}, b = {self.bias:.6g}{free}"
 
 

@@ -113,7 +113,9 @@ def wasserstein_dual(xs: Any, p: Any, q: Any) -> float:
     steps = np.diff(np.eye(len(points)), axis=0)
     gaps = np.diff(points)
     bounds = [(0, 0), *[(None, None)] * (len(points) - 1)]
-    found = linprog(-weights, A_ub=np.vstack([steps, -steps]), b_ub=np.concatenate([gaps, gaps]), bounds=bounds)
+    found = linprog(
+        -weights, A_ub=np.vstack([steps, -steps]), b_ub=np.concatenate([gaps, gaps]), bounds=bounds
+    )
     return float(-found.fun)
 
 

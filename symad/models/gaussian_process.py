@@ -96,7 +96,9 @@ def condition(
     return Regression(kernel, values, noise_, xs, factor, weights, float(log_p))
 
 
-def ridge(kernel: sympy.Expr, values: dict[sympy.Symbol, float], penalty: float, xs: Any, y: Any) -> Regression:
+def ridge(
+    kernel: sympy.Expr, values: dict[sympy.Symbol, float], penalty: float, xs: Any, y: Any
+) -> Regression:
     """Kernel ridge regression: weights (K + λI)⁻¹y."""
     return condition(kernel, values, penalty, xs, y)
 

@@ -8,8 +8,8 @@
 Switches: the mask (causal, prefix, none), the order of norm and residual (pre, post, deep), layer or RMS
 norm, positions (learned, sinusoidal, rotary, ALiBi, relative, none), the feed-forward block (ReLU,
 GELU, GeGLU, SwiGLU), biases, tied embedding (U = E). Shapes: tokens (n,) or a batch (B, n), integers
-0..|V|−1; E and U (|V|, d); scores (n, |V|) or (B, n, |V|). The cost of one layer in multiply-adds, with H·d_k = d, is
-4d²n + 2n²d + 2 d d_ff n.
+0..|V|−1; E and U (|V|, d); scores (n, |V|) or (B, n, |V|). The cost of one layer in multiply-adds, with
+H·d_k = d, is 4d²n + 2n²d + 2 d d_ff n.
 
 Sources: Vaswani et al. (2017); Radford et al. (2018, 2019) for decoder-only models; Wang et al., "DeepNet"
 (2022), equation 1; Phuong & Hutter, "Formal algorithms for transformers" (2022), algorithm 10.

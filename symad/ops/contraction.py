@@ -106,7 +106,8 @@ def _fold_units(
     gone: set[Any] = set()
     for k in reversed(range(len(args))):
         arg = args[k]
-        if len(args) > 1 and isinstance(arg.op, Broadcast) and not arg.op.axes and all(d == 1 for d in arg.shape):
+        unit = isinstance(arg.op, Broadcast) and not arg.op.axes and all(d == 1 for d in arg.shape)
+        if len(args) > 1 and unit:
             gone |= set(labels[k])
             if constant_value(arg.args[0]) != 1:
                 factors.append(arg.args[0])

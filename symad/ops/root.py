@@ -200,7 +200,9 @@ def newton(at: Callable[[Any], tuple[Any, Any]], x: Any, high_precision: bool = 
         x, residual, matrix = new, new_residual, new_matrix
         if done:
             return x
-    raise EvaluationError(f"implicit: Newton did not converge in {STEPS} steps; it stopped at x = {x}, F = {residual}")
+    raise EvaluationError(
+        f"implicit: Newton did not converge in {STEPS} steps; it stopped at x = {x}, F = {residual}"
+    )
 
 
 def _norm(vector: Any) -> Any:

@@ -18,7 +18,10 @@ from symad.tracing.back import to_sympy
 from symad.tracing.inputs import as_input_symbol, find_inputs
 from symad.tracing.walk import Tracer
 
-__all__ = ["arrays", "as_graph", "entries", "indexed", "matrices", "matrix_parts", "own", "scalars", "to_sympy", "trace"]
+__all__ = [
+    "arrays", "as_graph", "entries", "indexed", "matrices",
+    "matrix_parts", "own", "scalars", "to_sympy", "trace",
+]  # fmt: skip
 
 
 @without_collecting

@@ -82,12 +82,16 @@ def _one_differing_pair(a: Node, b: Node, values: Mapping[Node, Array]) -> tuple
         return None
     left, right = _labelled(a), _labelled(b)
     if not free:
-        differing = [(x, y) for (_, x), (_, y) in zip(left, right, strict=True) if not same(values[x], values[y])]
+        differing = [
+            (x, y) for (_, x), (_, y) in zip(left, right, strict=True) if not same(values[x], values[y])
+        ]
     else:
         rest = list(right)
         alone = []
         for label, x in left:
-            match = next((k for k, (m, y) in enumerate(rest) if m == label and same(values[x], values[y])), None)
+            match = next(
+                (k for k, (m, y) in enumerate(rest) if m == label and same(values[x], values[y])), None
+            )
             if match is None:
                 alone.append((label, x))
             else:
@@ -147,7 +151,9 @@ def _value_text(value: Array) -> str:
         return str(bool(number)) if isinstance(number, (bool, np.bool_)) else digits_of(number)
     if value.size > 9:
         return f"an array of shape {value.shape}"
-    return str([_value_text(np.asarray(v)) if v.ndim else mpmath.nstr(v[()], 8) for v in map(np.asarray, value)]).replace("'", "")
+    return str(
+        [_value_text(np.asarray(v)) if v.ndim else mpmath.nstr(v[()], 8) for v in map(np.asarray, value)]
+    ).replace("'", "")
 
 
 # ---- how ----------------------------------------------------------------------------------------
@@ -210,7 +216,11 @@ def _missing_factor(a: Node, b: Node, values: Sequence[Mapping[Node, Array]]) ->
                 pairs = [(v[x], np.broadcast_to(v[y] * v[node], v[x].shape)) for v in values]
             ratio = _constant_ratio(pairs) if all(_finite(p) for _, p in pairs) else None
             if ratio:
-                return f"{word} factor {text_of(node)}" if ratio == 1 else f"{word} factor {ratio}·{text_of(node)}"
+                return (
+                    f"{word} factor {text_of(node)}"
+                    if ratio == 1
+                    else f"{word} factor {ratio}·{text_of(node)}"
+                )
     return ""
 
 
@@ -240,6 +250,8 @@ def _wrong_axis(a: Node, b: Node, values: Sequence[Mapping[Node, Array]]) -> str
         with mpmath.workdps(40):
             sums = [(np.asarray(v[node]).sum(axis=0), np.asarray(v[node]).sum(axis=1)) for v in values]
         for first in (0, 1):
-            if all(same(s[first], v[a]) and same(s[1 - first], v[b]) for s, v in zip(sums, values, strict=True)):
+            if all(
+                same(s[first], v[a]) and same(s[1 - first], v[b]) for s, v in zip(sums, values, strict=True)
+            ):
                 return f"wrong axis: {text_of(node)} is summed along axis {1 - first}, not {first}"
     return ""

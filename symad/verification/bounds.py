@@ -98,6 +98,8 @@ def bits_for(deg: int, bits: int, growths: Growths, lanes: int, slack: float, co
     return int(need + size) + 8
 
 
-def sampled(field: Field, odd_roots: tuple[int, ...], common_prime: bool = False, dependent: int = 0) -> Sampling:
+def sampled(
+    field: Field, odd_roots: tuple[int, ...], common_prime: bool = False, dependent: int = 0
+) -> Sampling:
     """The sampling of a field."""
     return Sampling(max(field.primes).bit_length(), field.lanes, odd_roots, common_prime, dependent)

@@ -200,7 +200,9 @@ def _decide_concrete(
         result = compare_nodes([(p.left, p.right) for p in pairs], seed, budget, clock)
     except OutOfBudget as problem:
         result = Result(tuple(_untested(p) for p in pairs), seed, (), (), (str(problem),))
-    verdicts = [_verdict(p, found, result, budget, clock) for p, found in zip(pairs, result.pairs, strict=True)]
+    verdicts = [
+        _verdict(p, found, result, budget, clock) for p, found in zip(pairs, result.pairs, strict=True)
+    ]
     return verdicts, result.primes
 
 
@@ -246,7 +248,9 @@ def _why_undecided(found: PairResult, result: Result, hunt: Search) -> str:
     if found.equal.any() and found.log2_bound > TARGET:
         parts.append(f"equal modulo primes, but with a bound of 2^{found.log2_bound:.0f} only")
     elif not found.defined.all():
-        parts.append("undefined at every point tried" if not found.defined.any() else "undefined in some elements")
+        parts.append(
+            "undefined at every point tried" if not found.defined.any() else "undefined in some elements"
+        )
     else:
         parts.append("not equal modulo primes by the relations that are known here")
     if hunt.agreed:
@@ -284,7 +288,9 @@ def _index_text(index: tuple[int, ...]) -> str:
     return f"[{', '.join(map(str, index))}]" if index else ""
 
 
-def _entry(pair: Pair, verdict: Verdict, index: str, status: str, at: tuple[int, ...] | None, sizes: str) -> Entry:
+def _entry(
+    pair: Pair, verdict: Verdict, index: str, status: str, at: tuple[int, ...] | None, sizes: str
+) -> Entry:
     comparison = pair.comparison
     made = Entry(pair.name, status, verdict.claim + sizes, 0.0, comparison.assumes, index=index)
     if status == "proved":

@@ -42,10 +42,20 @@ def equal(a: Any, b: Any, seed: int | None = None, budget: Budget | None = None)
             f"equal: one side has {len(left.output_nodes)} outputs, the other {len(right.output_nodes)}"
         )
     right = with_inputs_of(left, right)
-    right = right.with_outputs([fit(y, x) for y, x in zip(right.output_nodes, left.output_nodes, strict=True)], right.structure)
-    names = ["value"] if len(left.output_nodes) == 1 else [f"value {k}" for k in range(len(left.output_nodes))]
+    right = right.with_outputs(
+        [fit(y, x) for y, x in zip(right.output_nodes, left.output_nodes, strict=True)], right.structure
+    )
+    names = (
+        ["value"] if len(left.output_nodes) == 1 else [f"value {k}" for k in range(len(left.output_nodes))]
+    )
     comparison = Comparison(
-        "equality", left, right, tuple(names), trusted(left, right, derivatives=False), "the left side", "the right side"
+        "equality",
+        left,
+        right,
+        tuple(names),
+        trusted(left, right, derivatives=False),
+        "the left side",
+        "the right side",
     )
     return decide("equality", [comparison], seed, budget)
 

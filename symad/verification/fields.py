@@ -76,7 +76,9 @@ class Field:
         """An array of integers over a common denominator, in every lane."""
         flat = numerators.astype(object)
         rows = [flat * pow(denominator, -1, p) % p if denominator != 1 else flat % p for p in self.primes]
-        return self.embed(np.array(rows, dtype=object).reshape(self.lanes, *numerators.shape).astype(self.dtype))
+        return self.embed(
+            np.array(rows, dtype=object).reshape(self.lanes, *numerators.shape).astype(self.dtype)
+        )
 
     def embed(self, base: Array) -> Array:
         """Residues (T, *s) as elements of the extension."""
@@ -129,7 +131,9 @@ class Field:
         half = 1 << (level - 1)
         a0, a1, b0, b1 = a[..., :half], a[..., half:], b[..., :half], b[..., half:]
         lower = level - 1
-        low = self.add(self._bilinear(base, a0, b0, lower), self._times_nu(self._bilinear(base, a1, b1, lower), level))
+        low = self.add(
+            self._bilinear(base, a0, b0, lower), self._times_nu(self._bilinear(base, a1, b1, lower), level)
+        )
         high = self.add(self._bilinear(base, a0, b1, lower), self._bilinear(base, a1, b0, lower))
         return np.concatenate([low, high], axis=-1)
 
@@ -148,7 +152,9 @@ class Field:
     @cached_property
     def _shift(self) -> Array:
         """The smallest a for which a + t_1 is a non-square: its norm a² + 1 is none in F_p."""
-        found = [next(a for a in range(1, p) if pow(a * a + 1, (p - 1) // 2, p) == p - 1) for p in self.primes]
+        found = [
+            next(a for a in range(1, p) if pow(a * a + 1, (p - 1) // 2, p) == p - 1) for p in self.primes
+        ]
         return np.array(found, dtype=self.dtype)
 
     def power(self, a: Array, exponent: int) -> Array:

@@ -25,7 +25,15 @@ from symad.graph import Node, Op, topological
 from symad.ops.arithmetic import Add, Mul, Pow
 from symad.ops.contraction import Einsum
 from symad.ops.elementwise import Apply
-from symad.ops.linalg import Cholesky, Determinant, MatrixPower, MatrixPowerDerivative, Solve, Triangle, TriangularSolve
+from symad.ops.linalg import (
+    Cholesky,
+    Determinant,
+    MatrixPower,
+    MatrixPowerDerivative,
+    Solve,
+    Triangle,
+    TriangularSolve,
+)
 from symad.ops.reduction import Product
 from symad.ops.selection import Compare, Select
 from symad.ops.shaping import ScatterAdd, ShapingOp
@@ -223,7 +231,9 @@ def _rational(value: Fraction, all_: Growths) -> Growth:
     if rest > 1:
         under[("int", rest)] = 1
         all_.sizes["int", rest] = (0, rest.bit_length())
-    return Growth(0, abs(value.numerator).bit_length(), under, 0, twos + (rest.bit_length() if rest > 1 else 0))
+    return Growth(
+        0, abs(value.numerator).bit_length(), under, 0, twos + (rest.bit_length() if rest > 1 else 0)
+    )
 
 
 @growth.dispatch
@@ -279,7 +289,11 @@ def product_growth(op: Product, y: Node, args: Values, all_: Growths) -> Any:
 
 @growth.dispatch
 def einsum_growth(op: Einsum, y: Node, args: Values, all_: Growths) -> Any:
-    dims = {k: d for labels, a in zip(op.inputs, y.args, strict=True) for k, d in zip(labels, a.shape, strict=True)}
+    dims = {
+        k: d
+        for labels, a in zip(op.inputs, y.args, strict=True)
+        for k, d in zip(labels, a.shape, strict=True)
+    }
     count = int(np.prod([d for k, d in dims.items() if k not in op.output]))
     product = all_.mul(args)
     return replace(product, bits=product.bits + max(count - 1, 0).bit_length())
@@ -401,7 +415,11 @@ def _matrix_power(a: Growth, y: Node, exponent: Growth, all_: Growths) -> Growth
     deg, bits = _determinant_size(n, a)
     stack = int(np.prod(y.shape[:-2]))
     inverse = all_.over(
-        ("inverse power", y), stack * deg, stack * bits, stack * deg + a.under_deg, stack * bits + a.under_bits
+        ("inverse power", y),
+        stack * deg,
+        stack * bits,
+        stack * deg + a.under_deg,
+        stack * bits + a.under_bits,
     )
     larger = all_.add([a, inverse])
     return all_.power(replace(larger, bits=larger.bits + n.bit_length()), k)

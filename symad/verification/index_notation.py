@@ -166,7 +166,13 @@ def reshape_index_form(op: Reshape, y: Node, args: Values, networks: Networks) -
         raise OutOfBudget("reshaping has no form for all sizes")
     moved = dict(zip(old, new, strict=True))
     return [
-        (c, Network(tuple((atom, tuple(moved.get(i, i) for i in at), e) for atom, at, e in network.factors), network.dims))
+        (
+            c,
+            Network(
+                tuple((atom, tuple(moved.get(i, i) for i in at), e) for atom, at, e in network.factors),
+                network.dims,
+            ),
+        )
         for c, network in args[0]
     ]
 

@@ -55,7 +55,9 @@ class Result:
 Way = Callable[[Sampler], "list[PairResult]"]
 
 
-def compare_nodes(pairs: Sequence[tuple[Node, Node]], seed: int, budget: Budget, clock: Clock | None = None) -> Result:
+def compare_nodes(
+    pairs: Sequence[tuple[Node, Node]], seed: int, budget: Budget, clock: Clock | None = None
+) -> Result:
     """Test pairs of nodes of equal shapes; all dimensions must be numbers.
 
     Args:
@@ -70,7 +72,12 @@ def compare_nodes(pairs: Sequence[tuple[Node, Node]], seed: int, budget: Budget,
     basis = Basis()
     made = rewrite([n for pair in pairs for n in pair], basis)
     sampler = Sampler(
-        made[0::2], made[1::2], Random(seed), clock or Clock(budget), _odd_parts(basis.roots.found), _root_inputs(made)
+        made[0::2],
+        made[1::2],
+        Random(seed),
+        clock or Clock(budget),
+        _odd_parts(basis.roots.found),
+        _root_inputs(made),
     )
     ranges = integer_inputs(made)
     best = [_nothing(a) for a in sampler.left]

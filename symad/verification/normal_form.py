@@ -34,7 +34,10 @@ def prove(left: Node, right: Node, budget: Budget) -> tuple[Array, str]:
     nothing = np.zeros(left.shape, dtype=bool)
     needed = generators_needed([a, b])
     if needed > MOST_GENERATORS:
-        return nothing, f"{needed} inputs and functions are more than an exact normal form can take ({MOST_GENERATORS})"
+        return (
+            nothing,
+            f"{needed} inputs and functions are more than an exact normal form can take ({MOST_GENERATORS})",
+        )
     clock = Clock(Budget(seconds=budget.proof_seconds))
     algebra = Algebra(needed, clock, budget.terms)
     try:

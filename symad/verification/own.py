@@ -72,7 +72,10 @@ def _compare_with_references(
         first = next(iter(made))
         references = {f"the {first}": made[first]}
         made = {k: v for k, v in made.items() if k != first}
-        assumes = (*assumes, f"that {first} is right: there is no independent reference ({'; '.join(missing)})")
+        assumes = (
+            *assumes,
+            f"that {first} is right: there is no independent reference ({'; '.join(missing)})",
+        )
     (reference, parts), *others = references.items()
     everything = {**made, **{f"second reference ({name})": nodes for name, nodes in others}}
     return [

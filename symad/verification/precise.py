@@ -92,7 +92,10 @@ def settled_values(outputs: Sequence[Node], point: Point, wanted: int = 35) -> P
     for digits in PRECISIONS[1:]:
         fine = evaluate_all(outputs, point, digits)
         with mpmath.workdps(digits):
-            steady = [np.frompyfunc(lambda a, b: _agree(a, b, wanted), 2, 1)(a, b) for a, b in zip(coarse, fine, strict=True)]
+            steady = [
+                np.frompyfunc(lambda a, b: _agree(a, b, wanted), 2, 1)(a, b)
+                for a, b in zip(coarse, fine, strict=True)
+            ]
         if all(np.all(s) for s in steady):
             break
         coarse = fine
@@ -119,7 +122,10 @@ def kinks(order: Sequence[Node]) -> list[Node]:
         n
         for n in order
         if isinstance(n.op, (Compare, Extreme))
-        or (isinstance(n.op, Apply) and (n.op.head in JUMPS | STEPS or n.op.head in (sympy.Max, sympy.Min, sympy.Mod)))
+        or (
+            isinstance(n.op, Apply)
+            and (n.op.head in JUMPS | STEPS or n.op.head in (sympy.Max, sympy.Min, sympy.Mod))
+        )
     ]
 
 

@@ -59,7 +59,9 @@ class SympyReference:
         """
         inputs = list(dict.fromkeys([*wrt, *_inputs_of(outputs)]))
         if scalar_operations(outputs) > MOST_OPERATIONS:
-            raise NoReference(f"more than {MOST_OPERATIONS} scalar operations, which SymPy's diff would expand")
+            raise NoReference(
+                f"more than {MOST_OPERATIONS} scalar operations, which SymPy's diff would expand"
+            )
         self.replaced: dict[Node, Node] = {}
         point: dict[Node, Any] = {}
         self.symbols: dict[Node, list[Any]] = {}
@@ -69,7 +71,9 @@ class SympyReference:
             point[node] = np.array(made, dtype=object).reshape(node.shape) if node.shape else made[0]
         try:
             values = unchecked(outputs, point or {_anchor(): sympy.EulerGamma})
-        except (SymadError, TypeError, ValueError, NotImplementedError, AttributeError, RecursionError) as problem:
+        except (
+            SymadError, TypeError, ValueError, NotImplementedError, AttributeError, RecursionError,
+        ) as problem:  # fmt: skip
             raise NoReference(f"no explicit expression: {problem}") from None
         self.expressions = [e for v in values for e in np.asarray(v, dtype=object).ravel()]
         self.wrt = [s for node in wrt for s in self.symbols[node]]
@@ -180,7 +184,9 @@ class DualReference:
             values = unchecked(self.outputs, point)
         except (SymadError, TypeError, ValueError, AttributeError, RecursionError) as problem:
             raise NoReference(f"Dual numbers do not apply: {problem}") from None
-        return [_part(v, len(directions)) for value in values for v in np.asarray(value, dtype=object).ravel()]
+        return [
+            _part(v, len(directions)) for value in values for v in np.asarray(value, dtype=object).ravel()
+        ]
 
 
 def _seeded(value: NodeNumber, hits: Sequence[int]) -> Any:

@@ -120,7 +120,9 @@ def input_residue(op: Input, y: Node, values: Values, run: Run) -> Array:
     order = run.root_orders.get(y)
     if order is None:
         return run.field.random(run.rng, y.shape)
-    roots = run.signatures.nonzero(int(np.prod(y.shape))).reshape((run.field.lanes, *y.shape, *run.field.tail))
+    roots = run.signatures.nonzero(int(np.prod(y.shape))).reshape(
+        (run.field.lanes, *y.shape, *run.field.tail)
+    )
     value = run.field.power(roots, order)
     run.signatures.enter_root(value, order, roots)
     return value
@@ -234,7 +236,9 @@ def einsum_residue(op: Einsum, y: Node, values: Values, run: Run) -> Array:
 @residue.dispatch
 def apply_residue(op: Apply, y: Node, values: Values, run: Run) -> Array:
     functions = run.signatures
-    arguments = [np.broadcast_to(run.lift(v, a, y), _full(y, run)) for v, a in zip(values, y.args, strict=True)]
+    arguments = [
+        np.broadcast_to(run.lift(v, a, y), _full(y, run)) for v, a in zip(values, y.args, strict=True)
+    ]
     if op.head is sympy.exp:
         return functions.exponential(arguments[0])
     if op.head is sympy.sin:
@@ -259,7 +263,8 @@ def select_residue(op: Select, y: Node, values: Values, run: Run) -> Array:
     c, a, b = (np.broadcast_to(run.lift(v, n, y), _full(y, run)) for v, n in zip(values, y.args, strict=True))
     if any(arg in run.marks for arg in y.args):
         marks = [
-            np.broadcast_to(_lift_marks(run.marks_of(arg), arg, y), (run.field.lanes, *y.shape)) for arg in y.args
+            np.broadcast_to(_lift_marks(run.marks_of(arg), arg, y), (run.field.lanes, *y.shape))
+            for arg in y.args
         ]
         no = run.field.is_zero(c)
         yes = run.field.is_zero(run.field.sub(c, np.broadcast_to(run.field.unit(c.ndim), c.shape)))
@@ -373,6 +378,8 @@ def _einsum_marks(y: Node, marks: Sequence[Array]) -> Array:
     spec = ",".join(f"Y{part}" for part in left.split(",")) + f"->Y{output}"
     found = np.zeros((marks[0].shape[0], *y.shape), dtype=bool)
     for k in range(len(marks)):
-        counts = [m.astype(np.int64) if j == k else np.ones_like(m, dtype=np.int64) for j, m in enumerate(marks)]
+        counts = [
+            m.astype(np.int64) if j == k else np.ones_like(m, dtype=np.int64) for j, m in enumerate(marks)
+        ]
         found |= np.asarray(np.einsum(spec, *counts)) > 0
     return found

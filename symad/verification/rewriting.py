@@ -27,7 +27,16 @@ from symad.ops.elementwise import Apply
 from symad.ops.reduction import Extreme
 from symad.ops.selection import Compare, Logic
 from symad.ops.shaping import Broadcast, Reshape, broadcast_to, reshape, stack, take
-from symad.ops.sources import ArrayConstant, Constant, Dimension, Eye, Iota, array_constant, constant, constant_value
+from symad.ops.sources import (
+    ArrayConstant,
+    Constant,
+    Dimension,
+    Eye,
+    Iota,
+    array_constant,
+    constant,
+    constant_value,
+)
 from symad.questions import Nodes, definition, question
 from symad.verification.aliases import alias, largest
 from symad.verification.basis import Basis

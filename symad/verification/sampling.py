@@ -203,7 +203,11 @@ class Sampler:
         if sampling.dependent_roots and lane < -8:
             lane = log2(1 - 2.0**-sampling.dependent_roots + 2.0**lane)
         lanes = ceil((slack - TARGET) / -lane) if lane < 0 else MOST_LANES + 1
-        if not sampling.common_prime and sampling.lanes < lanes <= MOST_LANES and (lane < -6 or sampling.dependent_roots):
+        if (
+            not sampling.common_prime
+            and sampling.lanes < lanes <= MOST_LANES
+            and (lane < -6 or sampling.dependent_roots)
+        ):
             return replace(sampling, lanes=lanes)
         few = sampling.lanes if sampling.common_prime or growths.root_bits else 3
         needed = bits_for(deg, bits, growths, few, slack, sampling.common_prime)
@@ -223,7 +227,9 @@ def independent_roots(signatures: Signatures) -> int:
     rows: dict[int, list[int]] = {}
     for level, column in signatures.radicands:
         squares = signatures.field.is_square(column, level)
-        rows.setdefault(level, []).append(sum(1 << k for k, square in enumerate(squares.tolist()) if not square))
+        rows.setdefault(level, []).append(
+            sum(1 << k for k, square in enumerate(squares.tolist()) if not square)
+        )
     return sum(_rank(vectors) for vectors in rows.values())
 
 

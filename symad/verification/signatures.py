@@ -68,7 +68,9 @@ class Signatures:
 
     # ---- identifying arguments -------------------------------------------------------------------
 
-    def look_up(self, kind: Hashable, arguments: Sequence[Array], fresh: Fresh, odd: bool) -> tuple[Any, Array]:
+    def look_up(
+        self, kind: Hashable, arguments: Sequence[Array], fresh: Fresh, odd: bool
+    ) -> tuple[Any, Array]:
         """For each element the values of its atom, and −1 where it is the negative of the atom.
 
         ``arguments`` are arrays (T, *s, *tail) of one shape s; the values come as a tuple of arrays of
@@ -95,11 +97,19 @@ class Signatures:
         return values, turns
 
     def _enter(
-        self, atoms: Atoms, arguments: Sequence[Array], keys: list[Any], new: list[int], fresh: Fresh, odd: bool
+        self,
+        atoms: Atoms,
+        arguments: Sequence[Array],
+        keys: list[Any],
+        new: list[int],
+        fresh: Fresh,
+        odd: bool,
     ) -> None:
         """Give values to new arguments, and enter their negatives with them."""
         first: dict[Any, int] = {}
-        opposite = _keys(np.concatenate([self._rows(self.field.neg(a)) for a in arguments], axis=1)) if odd else []
+        opposite = (
+            _keys(np.concatenate([self._rows(self.field.neg(a)) for a in arguments], axis=1)) if odd else []
+        )
         for k in new:
             if keys[k] not in atoms.index and keys[k] not in first:
                 if odd and opposite[k] in first:

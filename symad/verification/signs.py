@@ -105,7 +105,9 @@ ODD = {
 }  # fmt: skip
 """Functions with the sign of their argument."""
 
-AT_POSITIVE = {sympy.gamma, sympy.factorial, sympy.besseli, sympy.besselk, sympy.Shi, sympy.Si, sympy.LambertW}
+AT_POSITIVE = {
+    sympy.gamma, sympy.factorial, sympy.besseli, sympy.besselk, sympy.Shi, sympy.Si, sympy.LambertW,
+}  # fmt: skip
 """Functions that are positive where their arguments are."""
 
 

@@ -19,7 +19,8 @@ def sizes_of(left: Graph, right: Graph) -> Sizes:
     """For each dimension symbol of two graphs the numbers it is given; empty if there are none."""
     symbols = sorted(left.dims | right.dims, key=sympy.default_sort_key)
     chosen = [
-        {s: values[k % len(values)] + k // len(values) for k, s in enumerate(symbols)} for values in (FIRST, SECOND)
+        {s: values[k % len(values)] + k // len(values) for k, s in enumerate(symbols)}
+        for values in (FIRST, SECOND)
     ]
     possible = [c for c in chosen if _fits(left.output_nodes + right.output_nodes, c)]
     if not possible and symbols:

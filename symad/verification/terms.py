@@ -144,7 +144,8 @@ def _factors(n: Node, sign: Callable[[Node], int]) -> Terms | None:
     if value is not None:
         return _prime_factors(value)
     if isinstance(n.op, Mul):
-        if _is_absolute(n) or sum(sign(a) != 1 for a in n.args) > 1 or len(n.args) == 1 and n.op.powers == (1,):
+        trivial = len(n.args) == 1 and n.op.powers == (1,)
+        if trivial or _is_absolute(n) or sum(sign(a) != 1 for a in n.args) > 1:
             return None
         return [(Fraction(p), a) for p, a in zip(n.op.powers, n.args, strict=True)]
     if isinstance(n.op, Add):

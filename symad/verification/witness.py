@@ -66,7 +66,11 @@ class Search:
 
 
 def search(
-    left: Node, right: Node, integers: Mapping[Node, tuple[int, int]], clock: Clock, suspects: Array | None = None
+    left: Node,
+    right: Node,
+    integers: Mapping[Node, tuple[int, int]],
+    clock: Clock,
+    suspects: Array | None = None,
 ) -> Search:
     """Look for points at which two nodes of one shape differ; all dimensions must be numbers.
 

@@ -44,7 +44,9 @@ def test_conjugates(divergence: dv.Divergence) -> None:
     left = divergence.conjugate.subs(dv.t, divergence.slope)
     right = dv.u * divergence.slope - divergence.f
     for number in (0.3, 1.0, 2.7):
-        assert float(left.subs(dv.u, number)) == pytest.approx(float(right.subs(dv.u, number)), rel=1e-12, abs=1e-14)
+        assert float(left.subs(dv.u, number)) == pytest.approx(
+            float(right.subs(dv.u, number)), rel=1e-12, abs=1e-14
+        )
 
 
 def test_wasserstein_both_ways() -> None:

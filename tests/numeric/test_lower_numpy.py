@@ -332,7 +332,9 @@ def test_softmax_and_log_sum_exp_are_recognised(shift: float) -> None:
     values = np.array([0.3, -1.0, 2.0, 0.5])
     weights = np.exp(values) / np.exp(values).sum()
     assert np.allclose(lower(quotient)(values + shift), weights, rtol=1e-12)
-    assert lower(logarithm)(values + shift) == pytest.approx(shift + math.log(np.exp(values).sum()), rel=1e-14)
+    assert lower(logarithm)(values + shift) == pytest.approx(
+        shift + math.log(np.exp(values).sum()), rel=1e-14
+    )
     assert "np.exp(v)" not in lower(quotient).source
 
 

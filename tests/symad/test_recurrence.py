@@ -63,7 +63,13 @@ def autonomous(steps: int) -> tuple[tuple[Node, ...], Node]:
     return (a, s), scan(lambda c, v: mul(a, c, add(constant(1), mul(constant(-1), c))), a, [s])
 
 
-CASES = {"elman": elman(4, 2, 3), "gated": gated(3), "scalar": scalar(5), "autonomous": autonomous(4), "one step": scalar(1)}
+CASES = {
+    "elman": elman(4, 2, 3),
+    "gated": gated(3),
+    "scalar": scalar(5),
+    "autonomous": autonomous(4),
+    "one step": scalar(1),
+}
 
 
 def values_of(inputs: tuple[Node, ...]) -> list[object]:
@@ -136,7 +142,9 @@ def test_symbolic_length_and_sizes() -> None:
     kernel = lower(graph)
     rng = np.random.default_rng(1)
     for steps, hidden, width in [(5, 2, 3), (1, 1, 1), (8, 3, 2)]:
-        values = [rng.normal(size=s) for s in [(hidden, hidden), (hidden, width), (hidden, 1), (steps, width, 1)]]
+        values = [
+            rng.normal(size=s) for s in [(hidden, hidden), (hidden, width), (hidden, 1), (steps, width, 1)]
+        ]
         fixed_inputs, fixed = elman(steps, hidden, width)
         out = written_out(fixed)
         expected = symad.gradient(Graph(fixed_inputs, (sum_all(mul(out, out)),)))(*values)

@@ -52,7 +52,9 @@ def forecast(made: Made) -> list[Finding]:
     fibonacci = ar.fit([1, 1, 2, 3, 5, 8, 13, 21, 34, 55], 3)
     return [
         Finding(f"one Newton step from zero and least squares differ by {apart:.1e}", apart < 1e-10),
-        Finding(f"held-out error {error:.1f} a year ahead; 'as last year' errs by {naive:.1f}", error < naive),
+        Finding(
+            f"held-out error {error:.1f} a year ahead; 'as last year' errs by {naive:.1f}", error < naive
+        ),
         Finding(
             f"fitted to ten Fibonacci numbers the windows have rank {fibonacci.rank} of 4: the smallest solution is "
             f"w = {np.round(fibonacci.weights, 9).tolist()} (newest lag first)",
@@ -101,7 +103,10 @@ def newton(made: Made) -> list[Finding]:
     theirs = LogisticRegression(C=1.0, tol=1e-10, max_iter=1000, solver="newton-cholesky").fit(xs, y)
     apart = float(np.abs(theirs.coef_[0] - w).max())
     return [
-        Finding(f"Newton converges in {steps} steps; coefficients differ from scikit-learn's by {apart:.0e}", apart < 1e-8),
+        Finding(
+            f"Newton converges in {steps} steps; coefficients differ from scikit-learn's by {apart:.0e}",
+            apart < 1e-8,
+        ),
         Finding(f"{np.mean(np.sign(xs @ w + b) == y):.1%} of the tumours are told right", True),
     ]
 
@@ -149,8 +154,13 @@ def linearise(made: Made) -> list[Finding]:
     exact = np.array(reference.subs(point).evalf(30).tolist(), dtype=float)
     apart = float(np.abs(kernel(*map(float, values)) - exact).max() / np.abs(exact).max())
     return [
-        Finding(f"SymPy to callable Jacobian in {ours:.2f} s; SymPy's jacobian alone takes {theirs:.2f} s", True),
-        Finding(f"it differs from SymPy's at 30 digits by {apart:.0e}, relative to the largest entry", apart < 1e-14),
+        Finding(
+            f"SymPy to callable Jacobian in {ours:.2f} s; SymPy's jacobian alone takes {theirs:.2f} s", True
+        ),
+        Finding(
+            f"it differs from SymPy's at 30 digits by {apart:.0e}, relative to the largest entry",
+            apart < 1e-14,
+        ),
     ]
 
 
@@ -186,6 +196,11 @@ def likelihood(made: Made) -> list[Finding]:
     fitted = gaussian_process.fit(kernels.variance * kernels.rbf(), xs, y)
     better = abs(fitted.log_likelihood - theirs.log_marginal_likelihood_value_)
     return [
-        Finding(f"log likelihood {value:.6f} and its slopes differ from scikit-learn's by {apart:.0e}", apart < 1e-6),
-        Finding(f"the fitted maximum {fitted.log_likelihood:.6f} differs by {better:.0e}", bool(better < 1e-6)),
+        Finding(
+            f"log likelihood {value:.6f} and its slopes differ from scikit-learn's by {apart:.0e}",
+            apart < 1e-6,
+        ),
+        Finding(
+            f"the fitted maximum {fitted.log_likelihood:.6f} differs by {better:.0e}", bool(better < 1e-6)
+        ),
     ]
