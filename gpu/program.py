@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from symad.dims import dim_symbols, format_shape
 from symad.errors import LoweringError
 from symad.gpu.fusion import Fused, fuse, on_host
-from symad.gpu.printers import rows
+from symad.gpu.printers import rows  # noqa: F401  (registers its answers)
 from symad.gpu.printers.arrays import HELPERS
 from symad.gpu.printers.kernels import Kernels
 from symad.gpu.printers.library import CUPY, HALVES
@@ -135,7 +135,7 @@ class CuPyPrinter(ArrayPrinter):
 
 def print_cupy_module(graph: Graph, dtype: str, packed: bool) -> tuple[str, str]:
     """The entry point's name and the source of the module."""
-    fused = fuse(rows.prepare(graph))
+    fused = fuse(graph)
     printer = CuPyPrinter(fused, dtype)
     entry = printer.names.unique(graph.name)
     inputs = [printer.symbols[symbol] for symbol in graph.inputs]

@@ -32,9 +32,9 @@ class Kernels:
         """The name of an `ElementwiseKernel` for a body, with arguments of these types."""
         text = Body(real_type(self.dtype))
         results = statements(body.output_nodes, self._locals(body, types, text), text)
-        lines = [*text.lines, *(f"y{k} = {result};" for k, result in enumerate(results))]
+        lines = [*text.lines, *(f"out{k} = {result};" for k, result in enumerate(results))]
         inputs = ", ".join(f"{t} x{k}" for k, t in enumerate(types))
-        outputs = ", ".join(f"{self.type_of(o)} y{k}" for k, o in enumerate(body.output_nodes))
+        outputs = ", ".join(f"{self.type_of(o)} out{k}" for k, o in enumerate(body.output_nodes))
         return self.add("ElementwiseKernel", [quoted(inputs), quoted(outputs), block(lines)], text)
 
     def sum(self, body: Graph, types: Sequence[str]) -> str:
@@ -51,10 +51,10 @@ class Kernels:
         casts = ", ".join(f"({kind})x{k}" for k, kind in enumerate(c_kinds))
         arguments = [
             quoted(inputs),
-            quoted(f"{self.dtype} y0"),
+            quoted(f"{self.dtype} out0"),
             quoted(f"mapped({casts})"),
             quoted("a + b"),
-            quoted("y0 = a"),
+            quoted("out0 = a"),
             quoted("0"),
         ]
         reduced = {"float": "float", "double": "double"}[text.real]
@@ -72,6 +72,13 @@ class Kernels:
         preamble = [*text.preamble().split("\n"), *functions] if text.helpers else [*functions]
         extra = [f"preamble={block(preamble)}"] if preamble else []
         key = f"{kind}({', '.join([*arguments, '@', *options, *extra])})"
+        if key not in self.names:
+            self.names[key] = f"_kernel_{len(self.names) + 1}"
+        return self.names[key]
+
+    def raw(self, function: str, source: str) -> str:
+        """The name of a `RawKernel`."""
+        key = f"RawKernel({block(source.split(chr(10)), raw=True)}, {quoted(function)})"
         if key not in self.names:
             self.names[key] = f"_kernel_{len(self.names) + 1}"
         return self.names[key]
@@ -128,9 +135,9 @@ def quoted(text: str) -> str:
     return f'"{text}"'
 
 
-def block(lines: Sequence[str]) -> str:
+def block(lines: Sequence[str], raw: bool = False) -> str:
     """A string literal over several lines."""
-    return '"""\n' + "\n".join(indent(lines)) + '\n"""'
+    return ('r' if raw else '') + '"""\n' + "\n".join(indent(lines)) + '\n"""'
 
 
 def indent(lines: Sequence[str]) -> list[str]:

@@ -1,9 +1,134 @@
-"""Row reductions that keep a row in one block: softmax and its kin."""
+"""Softmax and its kin on the device: one warp a row, one kernel instead of seven.
+
+A row is read twice (three times for softmax) and stays in the cache in between. Rows known to be
+long, and axes that are not the last ones,
+go through CuPy's own reductions. Half precisions are computed in float32.
+"""
 
 from __future__ import annotations
 
-from symad.graph import Graph
+from typing import Any
+
+from symad.gpu.printers.library import CuPy, real_type
+from symad.graph import Node
+from symad.numeric.printers.arrays import Text, Texts, emit
+from symad.numeric.printers.softmax import EXPONENTIALS as EXPONENTIALS_TEXT
+from symad.numeric.printers.softmax import LOG_SOFTMAX, LOG_SUM_EXP, SOFTMAX
+from symad.numeric.printers.softmax import TANGENT as SOFTMAX_TANGENT
+from symad.ops.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
+
+START = """extern "C" __global__ void NAME(
+    const real *x, const real *t, real *result, long long rows, long long columns) {
+  const long long row = blockIdx.x * 4LL + threadIdx.x / 32;
+  const int lane = threadIdx.x % 32;
+  if (row >= rows) return;
+  x += row * columns;
+"""
+
+EXPONENTIALS = """  real highest = x[0];
+  for (long long j = lane; j < columns; j += 32) highest = x[j] > highest ? x[j] : highest;
+  for (int step = 16; step > 0; step /= 2) {
+    const real other = __shfl_xor_sync(0xffffffffu, highest, step);
+    highest = other > highest ? other : highest;
+  }
+  if (highest - highest != 0) highest = 0;  // infinite or NaN
+  real total = 0;
+  for (long long j = lane; j < columns; j += 32) total += EXP(x[j] - highest);
+  for (int step = 16; step > 0; step /= 2) total += __shfl_xor_sync(0xffffffffu, total, step);
+"""
+
+ENDS = {
+    "softmax": """  result += row * columns;
+  for (long long j = lane; j < columns; j += 32) result[j] = EXP(x[j] - highest) / total;
+}""",
+    "log_softmax": """  result += row * columns;
+  const real shift = LOG(total);
+  for (long long j = lane; j < columns; j += 32) result[j] = x[j] - highest - shift;
+}""",
+    "log_sum_exp": """  if (lane == 0) result[row] = highest + LOG(total);
+}""",
+}
+
+TANGENT = """  t += row * columns;
+  result += row * columns;
+  real total = 0;
+  for (long long j = lane; j < columns; j += 32) total += x[j] * t[j];
+  for (int step = 16; step > 0; step /= 2) total += __shfl_xor_sync(0xffffffffu, total, step);
+  for (long long j = lane; j < columns; j += 32) result[j] = x[j] * (t[j] - total);
+}"""
+
+# The calls: `axes` are the last ones, so that a contiguous array has its rows one after another.
+ROWS = '''def _rows(kernel, x, t, axes, keep, dtype):
+    x, t = cp.ascontiguousarray(x.astype(dtype, copy=False)), cp.ascontiguousarray(t.astype(dtype, copy=False))
+    lead = x.shape[:x.ndim - len(axes)]
+    result = cp.empty(x.shape if keep else lead, dtype=dtype)
+    rows, columns = math.prod(lead), math.prod(x.shape[x.ndim - len(axes):])
+    if rows*columns:
+        kernel(((rows + 3)//4,), (128,), (x, t, result, cp.int64(rows), cp.int64(columns)))
+    return result
+'''
+
+LONG = 16384
+"""Rows longer than this go to CuPy's reductions, which use many warps for one row."""
 
 
-def prepare(graph: Graph) -> Graph:
-    return graph
+def row_source(kind: str, dtype: str) -> str:
+    """The CUDA text of one row kernel."""
+    real = real_type(dtype)
+    text = START + (TANGENT if kind == "softmax_tangent" else EXPONENTIALS + ENDS[kind])
+    suffix = "f" if real == "float" else ""
+    text = text.replace("NAME", f"{kind}_rows").replace("EXP", f"exp{suffix}")
+    return text.replace("LOG(", f"log{suffix}(").replace("real", real)
+
+
+def row_call(kind: str, node: Node, args: Texts, printer: Any) -> str | None:
+    """The call of a row kernel; None where the axes are not the last ones."""
+    axes = node.op.axes  # type: ignore[attr-defined]
+    shape = node.args[0].shape
+    rank = len(shape)
+    if axes != tuple(range(rank - len(axes), rank)):
+        return None
+    if any(isinstance(shape[k], int) and (shape[k] > LONG or not shape[k]) for k in axes):
+        return None
+    printer.imports.add("import math")
+    name = printer.kernels.raw(f"{kind}_rows", row_source(kind, printer.dtype))
+    helper = printer.helper("_rows", ROWS)
+    keep = kind != "log_sum_exp"
+    call = f"{helper}({name}, {args[0]}, {args[-1]}, {axes}, {keep}, cp.{printer.accumulator})"
+    back = "" if printer.accumulator == printer.dtype else f".astype({printer.type_text})"
+    return call + back
+
+
+def by_library(name: str, source: str, args: Texts, axes: tuple[int, ...], printer: Any) -> str:
+    """The call of a helper that uses CuPy's reductions, in float32 for the half precisions."""
+    printer.helper("_exponentials", EXPONENTIALS_TEXT)
+    half = printer.accumulator != printer.dtype
+    wide = [f"{a}.astype(cp.float32)" for a in args] if half else args
+    call = f"{printer.helper(name, source)}({', '.join(wide)}, {axes})"
+    return f"{call}.astype({printer.type_text})" if half else call
+
+
+@emit.dispatch
+def softmax_cupy(op: Softmax, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
+    return row_call("softmax", node, args, printer) or by_library("_softmax", SOFTMAX, args, op.axes, printer)
+
+
+@emit.dispatch
+def log_softmax_cupy(op: LogSoftmax, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
+    return row_call("log_softmax", node, args, printer) or by_library(
+        "_log_softmax", LOG_SOFTMAX, args, op.axes, printer
+    )
+
+
+@emit.dispatch
+def log_sum_exp_cupy(op: LogSumExp, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
+    return row_call("log_sum_exp", node, args, printer) or by_library(
+        "_log_sum_exp", LOG_SUM_EXP, args, op.axes, printer
+    )
+
+
+@emit.dispatch
+def tangent_cupy(op: SoftmaxTangent, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
+    return row_call("softmax_tangent", node, args, printer) or by_library(
+        "_softmax_tangent", SOFTMAX_TANGENT, args, op.axes, printer
+    )

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.gpu.cupy_standin.array import ndarray
+from tests.gpu.shim.driver import CpuModule
 
 C_TYPES = {
     "float64": "double", "float32": "float", "float16": "float", "bfloat16": "float",
@@ -141,6 +142,22 @@ class ElementwiseKernel:
             return given[0] if len(given) == 1 else given
         made = tuple(ndarray(r) for r in results)
         return made[0] if len(made) == 1 else made
+
+
+class RawKernel:
+    """A CUDA kernel, run by the CPU shim."""
+
+    def __init__(self, code, name, options=()):
+        self.code, self.name, self.options = code, name, options
+
+    def __call__(self, grid, block, args, *, shared_mem=0):
+        inside = [a._inside if isinstance(a, ndarray) else a for a in args]
+        _module(self.code).get_function(self.name)(grid, block, inside, shared_mem=shared_mem)
+
+
+@cache
+def _module(code):
+    return CpuModule(code, optimize="-O1")
 
 
 class ReductionKernel:

@@ -8,10 +8,10 @@ import numpy as np
 
 from tests.gpu.cupy_standin import cuda
 from tests.gpu.cupy_standin.array import device_operands, host, ndarray, wrapped
-from tests.gpu.cupy_standin.kernels import ElementwiseKernel, ReductionKernel
+from tests.gpu.cupy_standin.kernels import ElementwiseKernel, RawKernel, ReductionKernel
 
 __version__ = "14.0 (stand-in)"
-__all__ = ["ElementwiseKernel", "ReductionKernel", "cuda", "ndarray"]
+__all__ = ["ElementwiseKernel", "RawKernel", "ReductionKernel", "cuda", "ndarray"]
 
 float16, float32, float64, int64, bool_ = np.float16, np.float32, np.float64, np.int64, np.bool_
 nan, inf, pi, dtype, finfo = np.nan, np.inf, np.pi, np.dtype, np.finfo
