@@ -25,7 +25,6 @@ from symad.ops.recurrence import Scan
 from symad.ops.root import Root
 from symad.ops.sources import ArrayConstant, Constant, Input
 
-
 ARRAY = '''def _array(name, value, dtype, rank, shape):
     array = np.asarray(value)
     if array.dtype.kind not in "fiub":

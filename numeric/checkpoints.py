@@ -58,8 +58,8 @@ def _compare(path: str | Path, wanted: dict[str, Any], found: dict[str, Any]) ->
     missing, extra = sorted(wanted.keys() - found.keys()), sorted(found.keys() - wanted.keys())
     if missing or extra:
         raise EvaluationError(
-            f"{path} is a checkpoint of another model or optimiser: it lacks {', '.join(missing) or 'nothing'} "
-            f"and has in addition {', '.join(extra) or 'nothing'}"
+            f"{path} is a checkpoint of another model or optimiser: it lacks "
+            f"{', '.join(missing) or 'nothing'} and has in addition {', '.join(extra) or 'nothing'}"
         )
     for name, value in wanted.items():
         if value.shape != found[name].shape:

@@ -24,9 +24,9 @@ RESERVED = {
 
 
 def identifier(name: str) -> str:
-    """``name`` with everything that Python does not allow in an identifier made an underscore.
+    r"""``name`` with everything that Python does not allow in an identifier made an underscore.
 
-    ``x[0]`` becomes ``x_0``, ``\\hat{y}`` becomes ``hat_y``; letters of any alphabet stay.
+    ``x[0]`` becomes ``x_0``, ``\hat{y}`` becomes ``hat_y``; letters of any alphabet stay.
     """
     plain = re.sub(r"\W+", "_", unicodedata.normalize("NFKC", name)).strip("_")
     if not plain or not plain.isidentifier():

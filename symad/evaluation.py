@@ -53,7 +53,7 @@ def as_value(value: Any, symbol: Any) -> Any:
         value = float(value)
     if isinstance(value, Dual):
         value = as_input(value)
-    if isinstance(value, sympy.MatrixBase) or isinstance(value, sympy.NDimArray):
+    if isinstance(value, (sympy.MatrixBase, sympy.NDimArray)):
         value = np.array(value.tolist(), dtype=object)
     elif isinstance(value, (list, tuple)):
         value = np.asarray(value)

@@ -147,7 +147,7 @@ def rebuild(
 
 
 # How outputs are packed for the caller: a leaf is one output, a tuple or dict nests.
-Structure: TypeAlias = "None | TupleOf | DictOf"
+Structure: TypeAlias = "TupleOf | DictOf | None"
 
 
 @dataclass(frozen=True)

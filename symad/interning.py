@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import MISSING, fields
 from functools import cache
 from threading import RLock
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
 LOCK = RLock()
@@ -28,7 +28,7 @@ class Interned(type):
     are weak: an instance nobody holds disappears.
     """
 
-    _instances: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
+    _instances: ClassVar[WeakValueDictionary[tuple[Any, ...], Any]] = WeakValueDictionary()
 
     def __call__(cls, *args: Any) -> Any:
         """The instance made from ``args``, old or new; left-out arguments take their defaults."""

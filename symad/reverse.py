@@ -39,6 +39,7 @@ def fresh_seed(owner: Node) -> Node:
 
 @shape(Seed)
 def seed_shape(op: Seed, args: Nodes) -> Shape:
+    """The shape of the node it perturbs."""
     return op.owner.shape
 
 

@@ -56,6 +56,7 @@ def stable(op: Op, args: Nodes) -> Any:
 
 @stable.dispatch
 def keep(op: Op, args: Nodes) -> Any:
+    """An op without a rule stays."""
     return None
 
 

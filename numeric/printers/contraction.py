@@ -71,7 +71,7 @@ def _two_operands(op: Einsum, node: Node, args: Texts, printer: Any) -> str | No
     if not summed:
         return _outer(op, args)
     free = [set(part) - summed for part in op.inputs]
-    if len(summed) > 1 or max(map(len, free)) > 1 and not free[0] & free[1]:
+    if len(summed) > 1 or (max(map(len, free)) > 1 and not free[0] & free[1]):
         return _tensordot(op, args, summed, printer)
     return _matmul(op, args, next(iter(summed)))
 

@@ -88,8 +88,8 @@ def condition(
     except np.linalg.LinAlgError:
         low = kernels.smallest_eigenvalue(matrix)
         raise SymadError(
-            f"the kernel matrix of {len(xs)} points with noise {noise_} is not positive definite: its smallest "
-            f"eigenvalue is {low:.3e}; raise the noise (jitter) above {abs(low):.1e}"
+            f"the kernel matrix of {len(xs)} points with noise {noise_} is not positive definite: its "
+            f"smallest eigenvalue is {low:.3e}; raise the noise (jitter) above {abs(low):.1e}"
         ) from None
     weights = np.linalg.solve(factor.T, np.linalg.solve(factor, y))
     log_p = -(y @ weights) / 2 - np.log(np.diagonal(factor)).sum() - len(y) * np.log(2 * np.pi) / 2

@@ -20,7 +20,8 @@ import sympy
 
 import symad
 from symad.errors import ShapeError, SymadError
-from symad.proxy import Proxy, number
+from symad.proxy import Proxy
+from symad.wrapped import number
 
 r2 = sympy.Symbol("r2", nonnegative=True)
 """|x − y|²."""
@@ -86,7 +87,8 @@ def gram(kernel: sympy.Expr, xs: Any, ys: Any = None, parameters: Mapping[Any, A
 
     Args:
         kernel: an expression in `r2`, `inner` and parameters.
-        xs: (N, D) points; ``ys``: (M, D) points, ``xs`` by default.
+        xs: (N, D) points.
+        ys: (M, D) points; ``xs`` by default.
         parameters: values of the other symbols, by symbol.
 
     Returns:
@@ -179,8 +181,8 @@ def reconstruct(matrix: Any) -> np.ndarray[Any, Any]:
     floor = 1e-10 * max(1.0, abs(values[-1]))
     if values[0] < -floor:
         raise SymadError(
-            f"the matrix is no kernel matrix: its smallest eigenvalue is {values[0]:.3e}; add at least that much "
-            "to its diagonal (jitter), or use a positive semidefinite kernel"
+            f"the matrix is no kernel matrix: its smallest eigenvalue is {values[0]:.3e}; add at least that "
+            "much to its diagonal (jitter), or use a positive semidefinite kernel"
         )
     kept = values > floor
     points: np.ndarray[Any, Any] = vectors[:, kept] * np.sqrt(values[kept])

@@ -175,10 +175,10 @@ def newton(at: Callable[[Any], tuple[Any, Any]], x: Any, high_precision: bool = 
     Raises:
         EvaluationError: no convergence, or a singular Jacobian; tells where it stopped.
     """
-    from symad.questions import evaluate as evaluate_op
-    from symad.ops.linalg import Solve
-
     import mpmath
+
+    from symad.ops.linalg import Solve
+    from symad.questions import evaluate as evaluate_op
 
     tolerance = mpmath.mpf(10) ** (4 - mpmath.mp.dps) if high_precision else TOLERANCE
     if high_precision:

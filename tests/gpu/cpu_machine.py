@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 
@@ -27,7 +27,7 @@ class PoisonedNumPy:
         return cls.empty(array.shape, array.dtype)
 
 
-@lru_cache(maxsize=None)
+@cache
 def load(source):
     return CpuModule(source, optimize="-O1")
 

@@ -190,5 +190,5 @@ def test_ridge_regression_is_scikit_learns() -> None:
 
 def test_matrices_that_are_not_positive_definite() -> None:
     twice = np.zeros((2, 3))
-    with pytest.raises(symad.errors.SymadError, match="smallest eigenvalue is .*raise the noise"):
+    with pytest.raises(symad.errors.SymadError, match=r"smallest eigenvalue is .*raise the noise"):
         gp.condition(kernels.rbf(), {kernels.length: 1.0}, -0.1, twice, np.zeros(2))

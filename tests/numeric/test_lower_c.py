@@ -18,6 +18,16 @@ pytestmark = pytest.mark.skipif(compiling.compiler() is None, reason="no C compi
 
 x, y, z = sp.symbols("x y z", real=True)
 
+MAIN = """\
+#include <stdio.h>
+#include "model.h"
+int main(void) {
+    double x[2] = {0.5, 2}, y[2];
+    MODEL(x, y);
+    printf("%.17g %.17g", y[0], y[1]);
+    return 0;
+}
+"""
 EXPRESSIONS = [
     x * y / z - x**3 + 2 * z,
     sp.sin(x) * sp.exp(-y / 3) + sp.sqrt(x**2 + y**2) + sp.log(1 + z),
@@ -79,8 +89,7 @@ def test_the_c_file_stands_alone(tmp_path: Path) -> None:
     kernel.save(tmp_path / "model.c")
     kernel.save(tmp_path / "model.h")
     name = kernel.c_header.split("void ")[1].split("(")[0]
-    main = f'#include <stdio.h>\n#include "model.h"\nint main(void) {{ double x[2] = {{0.5, 2}}, y[2]; {name}(x, y); printf("%.17g %.17g", y[0], y[1]); return 0; }}\n'
-    (tmp_path / "main.c").write_text(main)
+    (tmp_path / "main.c").write_text(MAIN.replace("MODEL", name))
     cc = compiling.compiler()
     assert cc is not None
     flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]

@@ -346,7 +346,7 @@ def test_packed_arrays() -> None:
     packed = np.concatenate([np.ravel(v) for v in values])
     expected = np.concatenate([np.ravel(v) for v in graph(*values)])
     assert np.allclose(kernel(packed), expected, rtol=1e-13)
-    with pytest.raises(ValueError, match="10 elements|elements"):
+    with pytest.raises(ValueError, match="elements"):
         kernel(packed[:-1])
 
 

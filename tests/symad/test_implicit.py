@@ -102,7 +102,7 @@ def test_batches_of_problems() -> None:
 def test_errors_say_what_is_wrong() -> None:
     with pytest.raises(symad.errors.ShapeError, match="1 equations for 2 unknowns"):
         symad.implicit(x + y - a, (x, y))
-    with pytest.raises(symad.errors.EvaluationError, match="did not converge|singular"):
+    with pytest.raises(symad.errors.EvaluationError, match=r"did not converge|singular"):
         symad.implicit(x**2 + a, x)(1.0, 0.5)
 
 

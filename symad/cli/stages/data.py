@@ -56,8 +56,8 @@ def forecast(made: Made) -> list[Finding]:
             f"held-out error {error:.1f} a year ahead; 'as last year' errs by {naive:.1f}", error < naive
         ),
         Finding(
-            f"fitted to ten Fibonacci numbers the windows have rank {fibonacci.rank} of 4: the smallest solution is "
-            f"w = {np.round(fibonacci.weights, 9).tolist()} (newest lag first)",
+            f"fitted to ten Fibonacci numbers the windows have rank {fibonacci.rank} of 4: the smallest "
+            f"solution is w = {np.round(fibonacci.weights, 9).tolist()} (newest lag first)",
             fibonacci.rank == 3 and bool(np.allclose(fibonacci.weights, [1, 1, 0], atol=1e-9)),
         ),
     ]
