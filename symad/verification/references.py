@@ -8,6 +8,8 @@ evaluation for each element of ``wrt``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,7 @@ from symad.errors import SymadError
 from symad.evaluation import unchecked
 from symad.graph import Node, rebuild, topological
 from symad.ops.shaping import element, pack_scalars
-from symad.ops.sources import Constant, Input, input_node
+from symad.ops.sources import Constant, Input, constant, input_node
 from symad.tracing.scalars import trace_scalar
 from symad.values import Undefined
 from symad.verification.node_numbers import NodeNumber
@@ -48,6 +50,17 @@ def _inputs_of(outputs: Sequence[Node]) -> list[Node]:
 # ---- SymPy --------------------------------------------------------------------------------------
 
 
+def _with_exact_floats(outputs: Sequence[Node]) -> tuple[Node, ...]:
+    """The outputs with floats as the rational numbers they are: SymPy rounds products of Floats."""
+
+    def exact(node: Node, args: tuple[Node, ...]) -> Node:
+        if isinstance(node.op, Constant) and isinstance(node.op.value, float) and isfinite(node.op.value):
+            return constant(Fraction(node.op.value))
+        return node if args == node.args else Node.of(node.op, args)
+
+    return rebuild(outputs, {}, exact)
+
+
 class SympyReference:
     """Explicit scalar expressions of some outputs, to be differentiated by SymPy."""
 
@@ -70,7 +83,7 @@ class SympyReference:
             self.symbols[node] = made
             point[node] = np.array(made, dtype=object).reshape(node.shape) if node.shape else made[0]
         try:
-            values = unchecked(outputs, point or {_anchor(): sympy.EulerGamma})
+            values = unchecked(_with_exact_floats(outputs), point or {_anchor(): sympy.EulerGamma})
         except (
             SymadError, TypeError, ValueError, NotImplementedError, AttributeError, RecursionError,
         ) as problem:  # fmt: skip

@@ -1,0 +1,23 @@
+"""Floats in expressions are their exact binary values, also in the reference derivative.
+
+SymPy rounds products of Floats to 15 digits, so its derivative of an expression with Floats is off by
+1e-17; a checker that compares exactly must not call the right derivative wrong for it.
+"""
+
+from __future__ import annotations
+
+import sympy as sp
+
+import symad
+
+
+def test_products_of_floats_do_not_refute() -> None:
+    a, b = sp.symbols("a b", real=True)
+    f = ((sp.cos(a) + 0.7 * sp.cos(a + b) - 0.9) ** 2 + (sp.sin(a) + 0.7 * sp.sin(a + b) - 1.2) ** 2) / 2
+    assert symad.check(f).status in ("proved", "tested")
+
+
+def test_a_float_is_not_the_decimal_it_is_written_as() -> None:
+    a = sp.Symbol("a", real=True)
+    assert symad.equal(0.1 * a, a * sp.Rational(0.1)).status == "proved"
+    assert symad.equal(0.1 * a, a / 10).status == "refuted"
