@@ -118,8 +118,8 @@ def _pairs(comparison: Comparison) -> list[Pair]:
     for name, a, b in zip(comparison.names, left.output_nodes, right.output_nodes, strict=True):
         if not same_shape(a.shape, b.shape):
             raise ShapeError(
-                f"{comparison.title}: {name} has shape {format_shape(a.shape)} in {comparison.left_name}, but "
-                f"{format_shape(b.shape)} in {comparison.right_name}"
+                f"{comparison.title}: {name} has shape {format_shape(a.shape)} in {comparison.left_name}, "
+                f"but {format_shape(b.shape)} in {comparison.right_name}"
             )
         made.append(Pair(comparison, name, a, b))
     return made

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-
 from symad.dims import same_dim, size
 from symad.errors import TraceError
 from symad.graph import Graph, Node, rebuild
 from symad.ops.shaping import reshape
-
 from symad.tracing import as_graph
 from symad.verification.budget import Budget
 from symad.verification.certificate import Certificate, Comparison
 from symad.verification.deciding import decide
 from symad.verification.trust import trusted
-
 
 
 def equal(a: Any, b: Any, seed: int | None = None, budget: Budget | None = None) -> Certificate:
@@ -84,5 +81,3 @@ def with_inputs_of(left: Graph, right: Graph) -> Graph:
         return right
     inputs = tuple(replaced.get(n, n) for n in right.input_nodes)
     return Graph(inputs, rebuild(right.output_nodes, replaced), right.structure, right.name, right.report)
-
-

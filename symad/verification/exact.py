@@ -134,7 +134,7 @@ class Algebra:
         parts: dict[int, Any] = {}
         for monomial, coefficient in poly.terms():
             q, s = divmod(monomial[k], order)
-            rest = monomial[:k] + (s,) + monomial[k + 1 :]
+            rest = (*monomial[:k], s, *monomial[k + 1 :])
             part = parts.setdefault(q, self.ring.zero.copy())
             part[rest] = part.get(rest, ZZ(0)) + coefficient
         top = max(parts)

@@ -215,7 +215,7 @@ def _inverse(form: Form, node: Node, networks: Networks) -> Form:
 
 
 def _chain(form: Form, node: Node) -> Any:
-    """c s M_1 M_2 ... of square matrices: (c, scalar factors, [(M, whether transposed)]); None if it is none."""
+    """c s M_1 M_2 ... of square matrices: (c, scalar factors, [(M, whether transposed)]), or None."""
     if len(form) != 1:
         return None
     coefficient, network = form[0]

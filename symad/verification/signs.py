@@ -100,8 +100,8 @@ def pow_sign(op: Pow, y: Node, signs: Values) -> Any:
 
 POSITIVE = {sympy.exp, sympy.cosh, sympy.sech, sympy.Abs, sympy.acos, sympy.erfc, sympy.asech, sympy.acosh}
 ODD = {
-    sympy.sign, sympy.sinh, sympy.tanh, sympy.csch, sympy.coth, sympy.atan, sympy.asinh, sympy.erf, sympy.asin,
-    sympy.erfi, sympy.atanh, sympy.acsch, sympy.acoth, sympy.acsc,
+    sympy.sign, sympy.sinh, sympy.tanh, sympy.csch, sympy.coth, sympy.atan, sympy.asinh, sympy.erf,
+    sympy.asin, sympy.erfi, sympy.atanh, sympy.acsch, sympy.acoth, sympy.acsc,
 }  # fmt: skip
 """Functions with the sign of their argument."""
 
