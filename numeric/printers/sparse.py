@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from symad.graph import Node
 from symad.numeric.backends import NumPy
 from symad.numeric.printers.arrays import emit
-from symad.sparsity.assembly import CompressedRows
+from symad.ops.sparse import CompressedRows
 
 if TYPE_CHECKING:
     Text = str

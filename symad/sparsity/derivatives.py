@@ -22,10 +22,10 @@ from symad.forward import dense
 from symad.graph import Graph, Node
 from symad.ops.shaping import gather
 from symad.ops.sources import array_constant
+from symad.ops.sparse import compressed_rows
 from symad.pausing import without_collecting
 from symad.reverse import gradient_nodes
 from symad.selecting import scalar_output, select_wrt
-from symad.sparsity.assembly import compressed_rows
 from symad.sparsity.bounds import bidirectional_bound
 from symad.sparsity.coloring import Coloring
 from symad.sparsity.compressed import hessian_products, jacobian_products, recovered
@@ -195,4 +195,5 @@ def _graph_of(
 ) -> Graph:
     if not parts:
         parts = [(array_constant(np.zeros(0)), np.zeros(0, np.int64))]
-    return Graph(graph.input_nodes, (compressed_rows(pattern, parts),), None, name, report)
+    matrix = compressed_rows(pattern.shape, pattern.indptr, pattern.indices, parts)
+    return Graph(graph.input_nodes, (matrix,), None, name, report)

@@ -7,7 +7,7 @@ from symad.sparsity import color
 from tests.sparsity.cases import band, bordered, brusselator, five_point
 
 pytest.importorskip("matplotlib")
-from symad.sparsity import pictures  # noqa: E402
+from symad.sparsity import pictures
 
 KINDS = ["column", "row", "star", "acyclic", "bidirectional"]
 

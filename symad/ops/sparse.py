@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-import sympy
 
 from symad.dims import Shape, same_dim, size
 from symad.errors import ShapeError
 from symad.graph import ZERO, Node, Op, shape
 from symad.ops.contraction import permute
 from symad.ops.shaping import ScatterAdd, broadcast_to, concatenate, gather, lift, reshape
-from symad.ops.sources import array_constant, constant, input_node
+from symad.ops.sources import array_constant, constant
 from symad.questions import (
     Flags,
     Forms,
@@ -26,16 +25,16 @@ from symad.questions import (
     batch,
     definition,
     evaluate,
-    examples,
     flops,
     jvp,
     sympy_form,
     transpose,
 )
-from symad.sparsity.pattern import IntArray, Pattern
 
 INDEX = "<i4"
 """How positions are stored: SciPy's sparse solvers take 32-bit indices."""
+
+IntArray: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,20 +77,28 @@ def _as_slice(positions: IntArray) -> Any:
     return positions
 
 
-def compressed_rows(pattern: Pattern, parts: Sequence[tuple[Node, Any]]) -> Node:
+def compressed_rows(
+    dims: tuple[int, int], indptr: Any, indices: Any, parts: Sequence[tuple[Node, Any]]
+) -> Node:
     """The sparse matrix with the entries (node (k,), positions (k,)) among the stored ones.
 
+    Args:
+        dims: rows and columns.
+        indptr: where each row starts among the stored entries, (rows + 1,).
+        indices: the column of each stored entry, (nnz,), ascending in each row.
+        parts: nodes of entries, with their positions.
+
     Raises:
-        ShapeError: the parts do not fill the pattern exactly once.
+        ShapeError: the parts do not fill the stored entries once each.
     """
     empty = np.zeros(0, np.int64)
     filled = np.concatenate([empty, *(np.asarray(places, np.int64) for _, places in parts)])
-    if not np.array_equal(np.sort(filled), np.arange(pattern.nnz)):
-        raise ShapeError(f"the parts do not fill the {pattern.nnz} entries of the pattern once each")
+    if not np.array_equal(np.sort(filled), np.arange(len(indices))):
+        raise ShapeError(f"the parts do not fill the {len(indices)} stored entries once each")
     op = CompressedRows(
-        pattern.shape,
-        pattern.indptr.astype(INDEX).tobytes(),
-        pattern.indices.astype(INDEX).tobytes(),
+        dims,
+        np.asarray(indptr).astype(INDEX).tobytes(),
+        np.asarray(indices).astype(INDEX).tobytes(),
         tuple(np.asarray(places).astype(INDEX).tobytes() for _, places in parts),
     )
     return Node.of(op, tuple(node for node, _ in parts))
@@ -190,11 +197,3 @@ def compressed_rows_evaluate(op: CompressedRows, values: Values) -> Any:
 def compressed_rows_sympy(op: CompressedRows, y: Node, forms: Forms) -> Any:
     """SymPy has no sparse matrix of given pattern: the op stands for itself."""
     return None
-
-
-@examples(CompressedRows)
-def compressed_rows_examples() -> list[Node]:
-    """A 2×3 matrix of two parts."""
-    pattern = Pattern.from_entries((2, 3), [0, 0, 1], [0, 2, 1])
-    a, b = (input_node(sympy.MatrixSymbol(name, k, 1), (k, 1)) for name, k in (("a", 2), ("b", 1)))
-    return [compressed_rows(pattern, [(a, [0, 2]), (b, [1])])]
