@@ -362,8 +362,8 @@ def _limits(
     params: Mapping[str, Any], lengths: Lengths | None, batch: int
 ) -> dict[str, Array]:
     """Lengths as two more parameters of the mask."""
-    given = dict(zip(_LIMITS, lengths or (None, None), strict=True))
-    given = {name: array for name, array in given.items() if array is not None}
+    pairs = zip(_LIMITS, lengths or (None, None), strict=True)
+    given = {name: array for name, array in pairs if array is not None}
     for name, array in given.items():
         if name in params:
             raise ShapeError(f"a parameter is called {name}, which the argument lengths also names")

@@ -22,7 +22,7 @@ from symad.errors import DerivativeError, LoweringError
 Array = Any
 
 
-class Share(sp.Function):  # type: ignore[misc]
+class Share(sp.Function):
     """share(a, m, a_1, ..., a_k) = [a = m] / #{l : a_l = m}, with m the extremum of a_1..a_k.
 
     The derivative of an n-ary maximum or minimum with respect to the argument a: a k-way tie gives
@@ -34,21 +34,21 @@ class Share(sp.Function):  # type: ignore[misc]
         return sp.S.Zero
 
 
-class _Maximum(sp.Function):  # type: ignore[misc]
+class _Maximum(sp.Function):
     """Max with `Share` as its derivative (SymPy's own gives a Heaviside per pair)."""
 
     def fdiff(self, argindex: int = 1) -> sp.Expr:
         return Share(self.args[argindex - 1], self, *self.args)
 
 
-class _Minimum(sp.Function):  # type: ignore[misc]
+class _Minimum(sp.Function):
     """Min with `Share` as its derivative."""
 
     def fdiff(self, argindex: int = 1) -> sp.Expr:
         return Share(self.args[argindex - 1], self, *self.args)
 
 
-class _Step(sp.Function):  # type: ignore[misc]
+class _Step(sp.Function):
     """A piecewise constant function (kind, argument): sign, floor, ceiling or Heaviside."""
 
     def fdiff(self, argindex: int = 1) -> sp.Expr:
@@ -109,7 +109,7 @@ def _heaviside(x: Array, at_zero: Array = 0.5) -> Array:
     return np.heaviside(x, at_zero)
 
 
-class FloorDivide(sp.Function):  # type: ignore[misc]
+class FloorDivide(sp.Function):
     """⌊a / n⌋ for an integer expression a and a positive integer n, in integer arithmetic."""
 
     is_integer = True

@@ -182,7 +182,7 @@ def split_flat(vector: Node, like: Sequence[Node]) -> list[Node]:
     for node in like:
         count = size(node.shape)
         parts.append(reshape(slice_axis(vector, 0, offset, count), node.shape))
-        offset = plus(offset, count)  # type: ignore[assignment]
+        offset = plus(offset, count)
     return parts
 
 

@@ -128,10 +128,10 @@ def apply_c(op: Apply, node: Node, args: Texts) -> Text:
         for arg in args[1:]:
             text = f"{name}({text}, {arg})"
         return text
-    name = MATH_H.get(op.head) or OWN.get(op.head)
-    if name is None:
+    function = MATH_H.get(op.head) or OWN.get(op.head)
+    if function is None:
         raise LoweringError(f"{op.head.__name__} is not in C's math.h; backend='numpy' has it")
-    return f"{name}({', '.join(args)})"
+    return f"{function}({', '.join(args)})"
 
 
 @c_form.dispatch

@@ -194,8 +194,8 @@ def scan_jvp(op: Scan, y: Node, tangents: Tangents) -> Tangent:
         return ZERO
     initial, xs, constants = parts(op, y.args)
     dot_0 = tangents[0] if isinstance(tangents[0], Node) else broadcast_to(constant(0), initial.shape)
-    moving = [k for k in range(op.slices) if isinstance(tangents[1 + k], Node)]
-    x_dots = [tangents[1 + k] for k in moving]
+    of_slices = {k: t for k, t in enumerate(tangents[1 : 1 + op.slices]) if isinstance(t, Node)}
+    moving, x_dots = list(of_slices), list(of_slices.values())
 
     def body(c_dot: Node, c: Node, c_new: Node, *rest: Node) -> Node:
         local = op.body.input_nodes

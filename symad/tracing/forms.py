@@ -24,7 +24,7 @@ HIDDEN = {"head", "data", "dtype"}
 """Fields that are not printed: the name says the head, and data are too long."""
 
 
-class OpName(sympy.Atom):  # type: ignore[misc]
+class OpName(sympy.Atom):
     """The op of a form, as an atom of SymPy's expression tree."""
 
     op: Op
@@ -84,7 +84,7 @@ class _Form:
         )
 
 
-class ScalarForm(_Form, sympy.Expr):  # type: ignore[misc]
+class ScalarForm(_Form, sympy.Expr):
     """A number computed by an op."""
 
     is_commutative = True
@@ -92,15 +92,15 @@ class ScalarForm(_Form, sympy.Expr):  # type: ignore[misc]
 
     def __new__(cls, name: OpName, *parts: Any) -> ScalarForm:
         """The op ``name`` of the operands ``parts``."""
-        return sympy.Expr.__new__(cls, name, *parts)  # type: ignore[no-any-return]
+        return sympy.Expr.__new__(cls, name, *parts)
 
 
-class MatrixForm(_Form, MatrixExpr):  # type: ignore[misc]
+class MatrixForm(_Form, MatrixExpr):
     """A matrix computed by an op."""
 
     def __new__(cls, name: OpName, *parts: Any) -> MatrixForm:
         """The op ``name`` of the operands ``parts``."""
-        return MatrixExpr.__new__(cls, name, *parts)  # type: ignore[no-any-return]
+        return MatrixExpr.__new__(cls, name, *parts)
 
     @property
     def shape(self) -> tuple[Any, ...]:
@@ -111,12 +111,12 @@ class MatrixForm(_Form, MatrixExpr):  # type: ignore[misc]
         return MatrixElement(self, i, j)
 
 
-class ArrayForm(_Form, _ArrayExpr):  # type: ignore[misc]
+class ArrayForm(_Form, _ArrayExpr):
     """An array with another number of axes, computed by an op."""
 
     def __new__(cls, name: OpName, *parts: Any) -> ArrayForm:
         """The op ``name`` of the operands ``parts``."""
-        return sympy.Expr.__new__(cls, name, *parts)  # type: ignore[no-any-return]
+        return sympy.Expr.__new__(cls, name, *parts)
 
     @property
     def shape(self) -> tuple[Any, ...]:

@@ -270,7 +270,7 @@ def _entries(pair: Pair, verdict: Verdict, sizes: tuple[str, ...]) -> list[Entry
         statuses = dict.fromkeys(verdict.status.ravel())
         return [_entry(pair, verdict, _count(verdict, s), s, None, at) for s in statuses]
     return [
-        _entry(pair, verdict, _index_text(index), verdict.status[index], index, at)
+        _entry(pair, verdict, _index_text(index), str(verdict.status[index]), index, at)
         for index in np.ndindex(verdict.status.shape)
     ]
 

@@ -295,7 +295,9 @@ class Quotient:
     def _other(self, other: Any) -> Quotient | None:
         if isinstance(other, Quotient):
             return other
-        if isinstance(other, (int, float, Fraction, np.integer, np.floating)):
+        if isinstance(other, np.generic):
+            other = other.item()
+        if isinstance(other, (int, float, Fraction)):
             return self.algebra.rational(Fraction(other))
         return None
 
@@ -388,7 +390,7 @@ class Quotients(Domain):
 
     def of(self, value: Any) -> Domain:
         """The domain of the algebra a number belongs to."""
-        return value.algebra.domain  # type: ignore[no-any-return]
+        return value.algebra.domain
 
     def number(self, value: Any) -> Any:
         """Floats are their exact binary values; pi and the like are generators."""

@@ -220,7 +220,8 @@ class Field:
         p = self.modulus(a.ndim)
         if self.dtype == object:
             over = np.array(exponents, dtype=object).reshape(p.shape)
-            return np.frompyfunc(pow, 3, 1)(a, over, p)  # type: ignore[no-any-return]
+            powers: Array = np.asarray(np.frompyfunc(pow, 3, 1)(a, over, p))
+            return powers
         result = np.ones_like(a)
         left = np.array(exponents, dtype=np.uint64).reshape(p.shape)
         one = np.uint64(1)

@@ -9,7 +9,7 @@ det Mᵀ = det M.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -239,14 +239,18 @@ def _chain(form: Form, node: Node) -> Any:
 
 @index_form.dispatch
 def determinant_index_form(op: Determinant, y: Node, args: Values, networks: Networks) -> Any:
-    (form,) = args
+    return _determinant(y, args[0], networks)
+
+
+def _determinant(y: Node, form: Form, networks: Networks) -> Any:
+    """det M = Π det of its factors, where M is a product; y is det M or its logarithm."""
     if y.shape:
         raise OutOfBudget("stacks of matrices have no form for all sizes")
     chain = _chain(form, y.args[0])
     if chain is None or chain[0] != 1 or chain[1]:
         name, _ = networks.name(form, y.args[0].shape)
         return networks.single(("determinant", name), ())
-    factors = []
+    factors: list[tuple[Hashable, tuple[int, ...], Fraction]] = []
     for matrix, _ in chain[2]:
         inverse = matrix in networks.singles
         base = networks.singles[matrix][0] if inverse else matrix
@@ -256,6 +260,6 @@ def determinant_index_form(op: Determinant, y: Node, args: Values, networks: Net
 
 @index_form.dispatch
 def log_determinant_index_form(op: LogDeterminant, y: Node, args: Values, networks: Networks) -> Any:
-    determinant = determinant_index_form(op, y, args, networks)
+    determinant = _determinant(y, args[0], networks)
     name, _ = networks.name(determinant, ())
     return networks.single(("function", sympy.log, name), ())

@@ -57,7 +57,7 @@ def _definite(a: Array) -> Array:
     """A Aᵀ + I, symmetric and positive definite."""
     n = a.shape[-1]
     product = (a[..., :, None, :] * a[..., None, :, :]).sum(axis=-1)
-    return product + np.eye(n, dtype=int).astype(object) * Fraction(1)  # type: ignore[no-any-return]
+    return product + np.eye(n, dtype=int).astype(object) * Fraction(1)
 
 
 def _fresh_number(symbol: Any, kind: str, rng: Random, used: set[Fraction]) -> Fraction:

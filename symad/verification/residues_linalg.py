@@ -33,7 +33,7 @@ class _Rows:
 
     def column(self, a: Array, i: Any, j: int) -> Array:
         """The elements (T, S, rows, *tail) of one column."""
-        return a[(slice(None), slice(None), i, j, *self.tail)]  # type: ignore[no-any-return]
+        return a[(slice(None), slice(None), i, j, *self.tail)]
 
     def eliminate(self, a: Array, b: Array) -> tuple[Array, Array, Array]:
         """Reduce [A | B] to [I | A⁻¹B]; returns A⁻¹B, det A, and where A is singular (T, S)."""
@@ -94,7 +94,7 @@ def triangular_solve_residue(op: TriangularSolve, y: Node, values: Values, run: 
     keep = np.tril(np.ones((n, n), dtype=bool))
     keep = (keep if op.lower else keep.T).reshape((n, n) + (1,) * len(run.field.tail))
     triangle = np.where(keep, values[0], 0).astype(run.field.dtype)
-    return solve_residue(Solve(), y, (triangle, values[1]), run)  # type: ignore[no-any-return]
+    return solve_residue(Solve(), y, (triangle, values[1]), run)
 
 
 @residue.dispatch
