@@ -236,7 +236,7 @@ class Field:
     def is_zero(self, a: Array) -> Array:
         """Where a is 0: a boolean array (T, *s)."""
         zero: Array = a == 0
-        return zero.all(axis=-1) if self.levels else zero
+        return np.asarray(zero.all(axis=-1)) if self.levels else zero
 
     def level_of(self, a: Array) -> int:
         """The smallest extension that holds all the elements in all lanes."""
