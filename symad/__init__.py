@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from symad import errors
 from symad.batching import vmap
 from symad.cost import flops, live_memory, memory
@@ -17,16 +20,27 @@ from symad.reverse import pullback, value_and_gradient
 from symad.saving import load, save
 from symad.tracing import to_sympy, trace
 
+if TYPE_CHECKING:
+    from symad import testing
+    from symad.sparsity import color, hessian_sparsity, jacobian_sparsity
+    from symad.verification import Certificate, check, equal, verify
+
 __all__ = [
+    "Certificate",
     "Dual",
     "Graph",
+    "check",
+    "color",
+    "equal",
     "errors",
     "flops",
     "gradient",
     "hessian",
+    "hessian_sparsity",
     "hvp",
     "implicit",
     "jacobian",
+    "jacobian_sparsity",
     "join",
     "live_memory",
     "load",
@@ -36,10 +50,26 @@ __all__ = [
     "register_function",
     "save",
     "stop_gradient",
+    "testing",
     "to_sympy",
     "trace",
     "value_and_gradient",
+    "verify",
     "vmap",
 ]
 
 __version__ = "0.1.0"
+
+_LATER = {
+    **dict.fromkeys(("Certificate", "check", "equal", "verify"), "symad.verification"),
+    **dict.fromkeys(("color", "hessian_sparsity", "jacobian_sparsity"), "symad.sparsity"),
+}
+"""Names and the packages that are loaded when one is first asked for: importing symad stays quick."""
+
+
+def __getattr__(name: str) -> Any:
+    if name == "testing":
+        return import_module("symad.testing")
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
+    raise AttributeError(f"module 'symad' has no attribute {name!r}")
