@@ -1,8 +1,8 @@
 """Softmax and its kin on the device: one warp a row, one kernel instead of seven.
 
 A row is read twice (three times for softmax) and stays in the cache in between. Rows known to be
-long, and axes that are not the last ones,
-go through CuPy's own reductions. Half precisions are computed in float32.
+long, and axes that are not the last ones, go through CuPy's own reductions. Half precisions are
+computed in float32.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ TANGENT = """  t += row * columns;
 
 # The calls: `axes` are the last ones, so that a contiguous array has its rows one after another.
 ROWS = '''def _rows(kernel, x, t, axes, keep, dtype):
-    x, t = cp.ascontiguousarray(x.astype(dtype, copy=False)), cp.ascontiguousarray(t.astype(dtype, copy=False))
+    x, t = (cp.ascontiguousarray(a.astype(dtype, copy=False)) for a in (x, t))
     lead = x.shape[:x.ndim - len(axes)]
     result = cp.empty(x.shape if keep else lead, dtype=dtype)
     rows, columns = math.prod(lead), math.prod(x.shape[x.ndim - len(axes):])

@@ -19,36 +19,11 @@ from symad.graph import Graph
 from symad.numeric import lower
 from symad.ops.sources import Input
 from symad.questions import EXAMPLES
-from tests.gpu.cupy_standin import array as standin
+from tests.gpu.cupy_agreement import WHERE, agree, library, on_device
 from tests.gpu.cupy_standin import installed
 
 x, y, z = sp.symbols("x y z", real=True)
 RNG = np.random.default_rng(5)
-
-
-def on_device(cp, values, dtype="float64"):
-    return [cp.asarray(np.asarray(v, dtype)) for v in values]
-
-
-def leaves(result):
-    if isinstance(result, dict):
-        result = tuple(result.values())
-    return [a for part in result for a in leaves(part)] if isinstance(result, tuple) else [result]
-
-
-def agree(graph, values, dtype="float64", rtol=1e-12):
-    """CuPy code gives what NumPy code gives, in its own type."""
-    expected = leaves(lower(graph)(*values))
-    with installed() as cp:
-        kernel = lower(graph, backend="cupy", dtype=dtype)
-        got = leaves(kernel(*on_device(cp, values, dtype)))
-    for e, g in zip(expected, got, strict=True):
-        assert isinstance(g, standin.ndarray)
-        assert g.shape == np.shape(e)
-        assert g.dtype in (np.dtype(dtype), np.dtype(bool))
-        scale = max(1.0, np.abs(e).max(initial=0.0)) if np.asarray(e).dtype != bool else 1
-        np.testing.assert_allclose(g.get().astype(float), np.asarray(e, float), rtol=rtol, atol=rtol * scale)
-    return kernel
 
 
 def example_graphs():
@@ -91,7 +66,8 @@ def _is_index(graph, node):
 
 @pytest.mark.parametrize(("graph", "dims"), list(example_graphs()))
 @pytest.mark.parametrize(("dtype", "rtol"), [("float64", 1e-12), ("float32", 2e-5), ("float16", 2e-2)])
-def test_every_op_equals_numpy_code(graph, dims, dtype, rtol):
+@pytest.mark.parametrize("where", WHERE)
+def test_every_op_equals_numpy_code(graph, dims, dtype, rtol, where):
     if any(type(n.op).__name__ == "Dimension" for n in graph.nodes):
         pytest.skip("no input tells the dimension")
     values = example_values(graph, dims)
@@ -101,7 +77,7 @@ def test_every_op_equals_numpy_code(graph, dims, dtype, rtol):
         with pytest.raises(LoweringError, match="float32 or float64"):
             lower(graph, backend="cupy", dtype=dtype)
         return
-    agree(graph, values, dtype, rtol)
+    agree(graph, values, dtype, rtol, where)
 
 
 SCALARS = [
@@ -121,14 +97,16 @@ SCALARS = [
 @pytest.mark.parametrize("e", SCALARS, ids=str)
 @pytest.mark.parametrize("derived", [symad.trace, symad.gradient, symad.hessian])
 @pytest.mark.parametrize(("dtype", "rtol"), [("float64", 1e-12), ("float32", 1e-4)])
-def test_scalar_graphs_are_one_kernel_for_points_and_batches(e, derived, dtype, rtol):
+@pytest.mark.parametrize("where", WHERE)
+def test_scalar_graphs_are_one_kernel_for_points_and_batches(e, derived, dtype, rtol, where):
     if derived is not symad.trace and e.has(sp.gamma):
         pytest.skip("digamma has no form in a kernel body")
     graph = derived(symad.trace(e, (x, y, z)))
-    kernel = agree(graph, RNG.uniform(0.2, 1.9, (3, 7)), dtype, rtol)
+    kernel = agree(graph, RNG.uniform(0.2, 1.9, (3, 7)), dtype, rtol, where)
     assert kernel.source.count("ElementwiseKernel(") == 1
-    agree(graph, [0.4, 1.3, 0.7], dtype, rtol)
-    agree(graph, [RNG.uniform(0.2, 1.9, (4, 1)), RNG.uniform(0.2, 1.9, 5), 0.8], dtype, rtol)
+    agree(graph, [0.4, 1.3, 0.7], dtype, rtol, where)
+    batch = [RNG.uniform(0.2, 1.9, (4, 1)), RNG.uniform(0.2, 1.9, 5), 0.8]
+    agree(graph, batch, dtype, rtol, where)
 
 
 def test_numbers_may_stay_on_the_host():
@@ -212,11 +190,12 @@ def model_values(shapes, dims):
 
 @pytest.mark.parametrize(("model", "shapes", "dims"), MODELS, ids=lambda p: getattr(p, "__name__", ""))
 @pytest.mark.parametrize(("dtype", "rtol"), [("float64", 1e-10), ("float32", 3e-4)])
-def test_models_and_their_gradients(model, shapes, dims, dtype, rtol):
+@pytest.mark.parametrize("where", WHERE)
+def test_models_and_their_gradients(model, shapes, dims, dtype, rtol, where):
     graph = symad.trace(model, shapes)
     values = model_values(shapes, dims)
-    agree(graph, values, dtype, rtol)
-    agree(symad.value_and_gradient(graph), values, dtype, rtol)
+    agree(graph, values, dtype, rtol, where)
+    agree(symad.value_and_gradient(graph), values, dtype, rtol, where)
 
 
 @pytest.mark.parametrize("mode", ["forward-over-reverse", "reverse-over-reverse"])
@@ -227,13 +206,25 @@ def test_hessian_products_of_models(model, shapes, dims, mode):
     agree(graph, [*values, *model_values(shapes, dims)], rtol=1e-8)
 
 
-def test_half_precision_adds_in_float32():
-    ones = np.ones(5000)
-    graph = symad.trace(lambda a: np.sum(a * a), [(5000,)])
-    with installed() as cp:
-        total = lower(graph, backend="cupy", dtype="float16")(*on_device(cp, [ones], "float16"))
+@pytest.mark.parametrize("where", WHERE)
+@pytest.mark.parametrize("f", [lambda a: np.sum(a * a), np.sum], ids=["map", "plain"])
+def test_half_precision_adds_in_float32(f, where):
+    graph = symad.trace(f, [(5000,)])
+    with library(where) as cp:
+        kernel = lower(graph, backend="cupy", dtype="float16")
+        total = kernel(*on_device(cp, [np.ones(5000)], "float16"))
         assert total.dtype == np.float16
         assert total.item() == 5000  # adding in float16 stops at 2048
+
+
+@pytest.mark.parametrize("where", WHERE)
+@pytest.mark.parametrize(("model", "shapes", "dims"), MODELS, ids=lambda p: getattr(p, "__name__", ""))
+def test_bfloat16_storage(model, shapes, dims, where):
+    pytest.importorskip("ml_dtypes")
+    if model is gaussian_process:
+        pytest.skip("its covariance matrix is not positive definite in eight bits")
+    values = [v.astype("bfloat16").astype(float) for v in model_values(shapes, dims)]
+    agree(symad.trace(model, shapes), values, "bfloat16", 5e-2, where)
 
 
 # ---- the generated text --------------------------------------------------------------------------
@@ -321,7 +312,7 @@ def test_numpy_arrays_are_refused_by_name():
         kernel = lower(graph, backend="cupy")
         with pytest.raises(TypeError, match=rf"{names[1]} is a numpy.ndarray.*cupy.asarray"):
             kernel(cp.asarray(np.eye(2)), np.eye(2))
-        with pytest.raises(TypeError, match="y is a numpy.ndarray"):
+        with pytest.raises(TypeError, match=r"y is a numpy.ndarray"):
             lower(x * y, backend="cupy")(cp.asarray(np.ones(3)), np.ones(3))
 
 

@@ -45,7 +45,10 @@ def wrapped(result, operands, explicit=False):
     if isinstance(result, tuple):
         return tuple(wrapped(r, operands, explicit) for r in result)
     array = np.asarray(result)
-    floats = [a.dtype for a in device_operands(operands) if np.issubdtype(a.dtype, np.inexact)]
+    kinds = [a.dtype for a in device_operands(operands)]
+    floats = [d for d in kinds if d.kind == "f" or d.name == "bfloat16"]
+    if floats and all(f.name == "bfloat16" for f in floats) and array.dtype == np.float32:
+        array = array.astype(floats[0])  # NumPy's products of bfloat16 are float32, CuPy's are not
     wider = floats and array.dtype.kind == "f" and array.dtype.itemsize > min(f.itemsize for f in floats)
     if wider and not explicit:
         raise Promotion(f"{array.dtype} from operands of {[str(f) for f in floats]}")

@@ -95,6 +95,7 @@ class ElementwiseKernel:
     def __init__(self, inputs, outputs, body, name="kernel", preamble=""):
         check_name(name)
         self.inputs, self.outputs = parameters(inputs), parameters(outputs)
+        self.body, self.preamble = body, preamble
         self.source = self._text(body, preamble)
 
     def _text(self, body, preamble):
