@@ -1,1 +1,16 @@
-"""Certificates: what is known about a derivative, and how well."""
+"""Certificates: what is known about a derivative or an equality, and how well.
+
+`check` certifies symad's own derivatives, `verify` somebody's formula or code, `equal` any two
+expressions. Four levels, never blurred: proved (exact normal form), tested (identity test in random
+prime fields, with a bound), refuted (a witness), undecided (what was tried).
+"""
+
+from __future__ import annotations
+
+from symad.verification.budget import Budget
+from symad.verification.certificate import Certificate, RefutedError
+from symad.verification.equality import equal
+from symad.verification.own import check
+from symad.verification.users import verify
+
+__all__ = ["Budget", "Certificate", "RefutedError", "check", "equal", "verify"]

@@ -16,7 +16,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf, log2
 
-from symad.verification.fields import Field
 from symad.verification.growth import Growth, Growths
 from symad.verification.primes import log2_prime_count
 
@@ -33,8 +32,9 @@ class Sampling:
     odd_roots: tuple[int, ...] = ()
     common_prime: bool = False
     """Whether all lanes share one prime, which may divide a coefficient in all of them."""
-    dependent_roots: int = 0
-    """How many of the exact roots may be rational functions of the others."""
+    coins: int = 0
+    """A lane has the signs that matter with probability 2^−coins at least: those of exact roots that may
+    be rational functions of others, and of branches where each lane has a region of its own."""
 
 
 def log2_of(number: int) -> float:
@@ -68,8 +68,8 @@ def lane_parts(deg: int, bits: int, growths: Growths, sampling: Sampling) -> tup
 def log2_false_zero(deg: int, bits: int, growths: Growths, sampling: Sampling) -> float:
     """log₂ of the probability that a non-zero polynomial vanishes in all lanes."""
     point, prime = lane_parts(deg, bits, growths, sampling)
-    c = sampling.dependent_roots
-    if c:  # the lane has the signs of the true roots with probability at least 2^−c
+    c = sampling.coins
+    if c:
         lane = log2(1 - 2.0**-c) if c < 50 else -(2.0**-c)
         point, prime = add_logs(point, lane), prime
     point, prime = min(point, 0.0), min(prime, 0.0)
@@ -96,10 +96,3 @@ def bits_for(deg: int, bits: int, growths: Growths, lanes: int, slack: float, co
     need = (-TARGET + slack) / (1 if common_prime else lanes)
     size = add_logs(log2_of(deg), log2_of(bits) + 8) + growths.root_bits + 3
     return int(need + size) + 8
-
-
-def sampled(
-    field: Field, odd_roots: tuple[int, ...], common_prime: bool = False, dependent: int = 0
-) -> Sampling:
-    """The sampling of a field."""
-    return Sampling(max(field.primes).bit_length(), field.lanes, odd_roots, common_prime, dependent)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -180,8 +180,3 @@ class Certificate:
         if not self.comparisons:
             raise SymadError("this certificate measured a numeric function and holds nothing to check again")
         return decide(self.title, self.comparisons, seed=seed)
-
-
-def worst(statuses: Sequence[str]) -> str:
-    """The worst of some statuses."""
-    return min(statuses, key=STATUSES.index, default="undecided")

@@ -13,7 +13,7 @@ nothing: an identity may rest on a relation that is not known here.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from random import Random
 
@@ -69,38 +69,59 @@ def compare_nodes(
     Returns:
         For each pair which elements are equal, with the probability of a false 'equal'.
     """
-    basis = Basis()
+    basis, rng, clock = Basis(), Random(seed), clock or Clock(budget)
     made = rewrite([n for pair in pairs for n in pair], basis)
-    sampler = Sampler(
-        made[0::2],
-        made[1::2],
-        Random(seed),
-        clock or Clock(budget),
-        _odd_parts(basis.roots.found),
-        _root_inputs(made),
-    )
-    ranges = integer_inputs(made)
-    best = [_nothing(a) for a in sampler.left]
-    reasons, draws = [], list[str]()
-    for name, way in _ways(made):
-        try:
-            found, draws = _over_draws(sampler, ranges, way)
-            best = [_better(old, new) for old, new in zip(best, found, strict=True)]
-        except (Unsupported, NeedsLevel) as problem:
-            reasons.append(f"{name}: {problem}")
-            if isinstance(problem, OutOfBudget):
+    odd = _odd_parts(basis.roots.found)
+    together = Sampler(made[0::2], made[1::2], rng, clock, odd, _root_inputs(made))
+    search = _Search(integer_inputs(made))
+    best = search.improve([_nothing(a) for a in together.left], together, [("free", Sampler.free)])
+    primes = together.primes
+    for k, found in enumerate(best):
+        if _is_done(found):
+            continue
+        pair = made[2 * k : 2 * k + 2]
+        alone = Sampler(pair[:1], pair[1:], rng, clock, odd, _root_inputs(pair))
+        (best[k],) = search.improve([found], alone, _ways(pair))
+        primes = alone.primes or primes
+    return Result(tuple(best), seed, tuple(primes), tuple(search.draws), tuple(dict.fromkeys(search.reasons)))
+
+
+def _is_done(found: PairResult) -> bool:
+    return bool(found.equal.all()) and found.log2_bound <= TARGET
+
+
+@dataclass(eq=False)
+class _Search:
+    """Ways tried one after the other, with what is to be told about them."""
+
+    ranges: Mapping[Node, tuple[int, int]]
+    draws: list[str] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+
+    def improve(
+        self, best: list[PairResult], sampler: Sampler, ways: Sequence[tuple[str, Way]]
+    ) -> list[PairResult]:
+        """The best results for the pairs of a sampler."""
+        for name, way in ways:
+            try:
+                found, draws = _over_draws(sampler, self.ranges, way)
+                self.draws = draws or self.draws
+                best = [_better(old, new) for old, new in zip(best, found, strict=True)]
+            except (Unsupported, NeedsLevel) as problem:
+                self.reasons.append(f"{name}: {problem}")
+                if isinstance(problem, OutOfBudget):
+                    break
+            if all(map(_is_done, best)):
                 break
-        if all(b.equal.all() and b.log2_bound <= TARGET for b in best):
-            break
-    return Result(tuple(best), seed, tuple(sampler.primes), tuple(draws), tuple(reasons))
+        return best
 
 
 def _ways(outputs: Sequence[Node]) -> list[tuple[str, Way]]:
-    """The ways that can find something in these graphs."""
-    found: list[tuple[str, Way]] = [("free", Sampler.free)]
+    """The ways, after the free one, that can find something in these graphs."""
+    found: list[tuple[str, Way]] = []
     nodes = topological(outputs)
     if any(_is_root_or_sign(n) for n in nodes):
-        found.append(("exact", Sampler.exact))
+        found.extend([("exact", Sampler.exact), ("scattered", Sampler.scattered)])
     if sum(isinstance(n.op, Apply) and n.op.head in (sympy.exp, sympy.cos, sympy.sin) for n in nodes) > 1:
         found.append(("related", Sampler.related))
     return found

@@ -14,8 +14,6 @@ from fractions import Fraction
 from itertools import count, permutations, product
 from typing import Any
 
-import networkx
-
 from symad.dims import Dim, Shape
 from symad.verification.budget import Clock, OutOfBudget
 
@@ -58,13 +56,17 @@ class Networks:
         """A number."""
         return [(Fraction(value), Network((), {}))] if value else []
 
-    def single(self, atom: Atom, shape: Shape, order: Sequence[int] | None = None, exponent: Fraction | int = 1) -> Form:
+    def single(
+        self, atom: Atom, shape: Shape, order: Sequence[int] | None = None, exponent: Fraction | int = 1
+    ) -> Form:
         """One atom with all its axes free; axis k of the value is axis ``order[k]`` of the atom."""
         at = [UNIT if dim == 1 else k for k, dim in enumerate(shape)]
         own = at if order is None else [at[order.index(k)] for k in range(len(at))]
         return self.simplify(Fraction(1), [(atom, tuple(own), Fraction(exponent))], {})
 
-    def contract(self, parts: Sequence[tuple[Form, Sequence[Any]]], output: Sequence[Any], dims: Mapping[Any, Dim]) -> Form:
+    def contract(
+        self, parts: Sequence[tuple[Form, Sequence[Any]]], output: Sequence[Any], dims: Mapping[Any, Dim]
+    ) -> Form:
         """Σ over labels not in ``output`` of the product; ``parts`` are forms with labels of their axes."""
         place = {label: UNIT if dims[label] == 1 else k for k, label in enumerate(output)}
         if len(place) != len(output):
@@ -114,7 +116,9 @@ class Networks:
         factors = self._merged(factors)
         for k, (atom, at, e) in enumerate(factors):
             if _is_power(atom) and e >= 1:  # u^(3/2) = u · u^(1/2)
-                rest: Form = [(coefficient, Network((*factors[:k], (atom, at, e - 1), *factors[k + 1 :]), dims))]
+                rest: Form = [
+                    (coefficient, Network((*factors[:k], (atom, at, e - 1), *factors[k + 1 :]), dims))
+                ]
                 return self._times(rest, atom, at)
         return [(coefficient, Network(tuple(factors), dims))] if coefficient else []
 
@@ -184,6 +188,8 @@ class Networks:
 
     def collect(self, form: Form) -> Form:
         """Isomorphic networks added up."""
+        import networkx
+
         self.clock.check()
         buckets: dict[str, list[tuple[Fraction, Network, Any]]] = {}
         for c, network in form:
@@ -203,6 +209,8 @@ class Networks:
 
     def _graph(self, network: Network) -> Any:
         """Factors, their slots and indices as a graph with labels."""
+        import networkx
+
         graph = networkx.Graph()
         for k, (atom, at, e) in enumerate(network.factors):
             graph.add_node(("factor", k), label=f"{atom!r}^{e}")
@@ -252,7 +260,11 @@ class Networks:
             (
                 c,
                 Network(
-                    tuple((a, tuple(order[i] if UNIT < i < BOUND else i for i in at), e) for a, at, e in n.factors), n.dims
+                    tuple(
+                        (a, tuple(order[i] if UNIT < i < BOUND else i for i in at), e)
+                        for a, at, e in n.factors
+                    ),
+                    n.dims,
                 ),
             )
             for c, n in form

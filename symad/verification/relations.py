@@ -66,6 +66,8 @@ class Relations:
     angles: Span
     powers: list[Array] = field(default_factory=list)
     """Of each independent exponent a 12th root of its exponential: arrays (T, *tail)."""
+    logarithms: dict[int, Array] = field(default_factory=dict)
+    """Of those exponents that are logarithms, of what they are."""
     turns: list[tuple[Array, Array]] = field(default_factory=list)
     """Of each independent angle the rotation by a twelfth of it."""
     weight: int = ORDER
@@ -77,17 +79,28 @@ class Relations:
         """(exp, 1/exp) of new exponents (T, n, *tail)."""
         made: list[tuple[Array, ...]] = []
         for k in range(columns.shape[1]):
-            relation = self._relate(self.exponents, columns[:, k], len(self.powers))
+            name = len(self.powers)
+            relation = self._relate(self.exponents, columns[:, k], name)
             self.powers.append(random[:, k])
+            if any(c.denominator > 1 for k, c in relation.items() if k in self.logarithms):
+                relation = {name: Fraction(1)}  # roots of arguments are not related
             value = self._product(relation)
             made.append((value, self.field.inverse(value)[0]))
         return made
+
+    def enter_logarithm(self, column: Array, argument: Array) -> None:
+        """A new logarithm as an exponent whose exponential is its argument."""
+        name = len(self.powers)
+        self.powers.append(argument)
+        if self._relate(self.exponents, column, name) == {name: Fraction(1)}:
+            self.logarithms[name] = argument
 
     def _product(self, relation: dict[int, Fraction]) -> Array:
         value = self.field.embed(np.ones(self.field.lanes, dtype=self.field.dtype))
         self.weight = max(self.weight, sum(abs(int(c * ORDER)) for c in relation.values()))
         for k, c in relation.items():
-            power = self.field.power(self.powers[k], abs(int(c * ORDER)))
+            order = 1 if k in self.logarithms else ORDER
+            power = self.field.power(self.powers[k], abs(int(c * order)))
             value = self.field.mul(value, power if c > 0 else self.field.inverse(power)[0])
         return value
 

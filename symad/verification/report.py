@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from math import log2
 from textwrap import fill
 
-from symad.verification.certificate import Certificate, Entry, worst
+from symad.verification.certificate import Certificate, Entry
+from symad.verification.trust import CHECKED
 
 WIDTH = 100
 MOST_FAULTS = 8
@@ -49,7 +50,9 @@ def headline(certificate: Certificate) -> str:
     bound = bound_text(certificate.status, certificate.bound)
     tail = {
         "proved": "exact: no probability of error",
-        "tested": f"probability of a false 'equal' below {bound}" if bound != "1" else "measured in floating point",
+        "tested": f"probability of a false 'equal' below {bound}"
+        if bound != "1"
+        else "measured in floating point",
         "refuted": f"{len(certificate.entries_of('refuted'))} of {len(certificate.entries)} entries differ",
         "undecided": f"{len(certificate.entries_of('undecided'))} of {len(certificate.entries)} entries not decided",
     }[certificate.status]
@@ -59,14 +62,31 @@ def headline(certificate: Certificate) -> str:
 def as_text(certificate: Certificate) -> str:
     """Aligned columns for a terminal."""
     parts = [headline(certificate)]
-    rows = [(line.name, line.status, _count(line), bound_text(line.status, line.bound), line.claim) for line in lines_of(certificate)]
+    rows = [
+        (line.name, line.status, _count(line), bound_text(line.status, line.bound), line.claim)
+        for line in lines_of(certificate)
+    ]
     parts.append(_table(("output", "status", "entries", "bound", "claim"), rows))
     parts.extend(_faults(certificate))
     if certificate.assumes:
-        parts.append(fill("trusted: " + "; ".join(certificate.assumes), WIDTH, subsequent_indent="  "))
+        parts.append(fill("trusted: " + trusted_text(certificate.assumes), WIDTH, subsequent_indent="  "))
     if certificate.primes:
         parts.append(f"seed {certificate.seed}, {certificate.seconds:.2f} s")
     return "\n".join(parts)
+
+
+def trusted_text(assumes: Sequence[str]) -> str:
+    """What is trusted, with the derivatives of functions in one clause."""
+    head, tail = "the derivative of ", CHECKED
+    names = [
+        a.removeprefix(head).removesuffix(tail) for a in assumes if a.startswith(head) and a.endswith(tail)
+    ]
+    rest = [a for a in assumes if not (a.startswith(head) and a.endswith(tail))]
+    if len(names) == 1:
+        rest.insert(1, f"{head}{names[0]}{tail}")
+    elif names:
+        rest.insert(1, f"the derivatives of {', '.join(names)}{tail}")
+    return "; ".join(rest)
 
 
 def _count(line: Line) -> str:
@@ -75,7 +95,10 @@ def _count(line: Line) -> str:
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     widths = [max(len(row[k]) for row in [head, *rows]) for k in range(len(head))]
-    made = ["  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in [head, *rows]]
+    made = [
+        "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in [head, *rows]
+    ]
     return "\n".join(made)
 
 
@@ -92,7 +115,10 @@ def fault_text(entry: Entry) -> str:
     """One refuted or undecided entry."""
     if entry.status == "undecided":
         return fill(f"{entry.label} is undecided: {entry.reason}", WIDTH, subsequent_indent="    ")
-    rows = [f"{entry.label} is wrong" + (f": {entry.blame.mistake}" if entry.blame and entry.blame.mistake else "")]
+    rows = [
+        f"{entry.label} is wrong"
+        + (f": {entry.blame.mistake}" if entry.blame and entry.blame.mistake else "")
+    ]
     if entry.witness is not None:
         point = ", ".join(f"{k} = {_short(v)}" for k, v in entry.witness.point.items())
         rows.append(fill(f"at       {point}", WIDTH, initial_indent="    ", subsequent_indent=" " * 13))
@@ -124,7 +150,7 @@ def as_markdown(certificate: Certificate) -> str:
     parts.append("")
     parts.extend(f"```text\n{text}\n```" for text in _faults(certificate))
     if certificate.assumes:
-        parts.append("Trusted: " + "; ".join(certificate.assumes))
+        parts.append("Trusted: " + trusted_text(certificate.assumes))
     return "\n".join(parts)
 
 
@@ -146,9 +172,8 @@ def as_html(certificate: Certificate) -> str:
         rows.append("<tr>" + "".join(f"<td>{c}</td>" for c in cells) + "</tr>")
     head = "".join(f"<th>{c}</th>" for c in ("output", "status", "entries", "bound", "claim"))
     faults = "".join(f"<pre>{html.escape(text)}</pre>" for text in _faults(certificate))
-    trusted = f"<p>Trusted: {html.escape('; '.join(certificate.assumes))}</p>" if certificate.assumes else ""
+    trusted = (
+        f"<p>Trusted: {html.escape(trusted_text(certificate.assumes))}</p>" if certificate.assumes else ""
+    )
     title = html.escape(headline(certificate))
     return f"<p><b>{title}</b></p><table><tr>{head}</tr>{''.join(rows)}</table>{faults}{trusted}"
-
-
-__all__ = ["as_html", "as_markdown", "as_text", "fault_text", "headline", "worst"]

@@ -23,7 +23,7 @@ from symad.ops.reduction import Product
 from symad.ops.selection import Compare, Select
 from symad.ops.shaping import Broadcast, Concatenate, Gather, Reshape, ScatterAdd, ShapingOp, Slice, Stack
 from symad.ops.sources import ArrayConstant, Constant, Eye, Input, Iota, constant_value
-from symad.questions import Values, question, evaluate
+from symad.questions import Values, evaluate, question
 from symad.verification.budget import Clock
 from symad.verification.fields import Array, Field
 from symad.verification.signatures import Signatures, Unsupported
@@ -278,9 +278,9 @@ def _lift_marks(marks: Array, arg: Node, y: Node) -> Array:
 
 @residue.dispatch
 def compare_residue(op: Compare, y: Node, values: Values, run: Run) -> Array:
-    """[a == 0] in the basis; equal means in every lane, or, where signs are exact, in this one."""
+    """[a == 0] in the basis; equal means in every lane, or, where each has a region of its own, in this one."""
     zero = run.field.is_zero(run.lift(values[0], y.args[0], y))
-    if not run.signatures.exact_signs:
+    if run.signatures.regions is None or run.signatures.regions.choices is not None:
         zero = np.broadcast_to(zero.all(axis=0), zero.shape)
     return run.field.embed(zero.astype(np.int64).astype(run.field.dtype))
 

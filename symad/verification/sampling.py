@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil, log2
 from random import Random
@@ -25,6 +25,7 @@ from symad.verification.budget import Clock
 from symad.verification.fields import Array, Field
 from symad.verification.growth import Growths
 from symad.verification.primes import SMALL, random_primes
+from symad.verification.regions import Regions, sign_support
 from symad.verification.relations import relations_for
 from symad.verification.residues import Run
 from symad.verification.signatures import NeedsLevel, Signatures, Unsupported
@@ -59,6 +60,9 @@ class PairResult:
         return PairResult(equal & defined, defined, add_logs(*[p.log2_bound for p in parts]), parts[0].way)
 
 
+SignedRun = tuple[Signatures, "list[PairResult]"]
+
+
 @dataclass(eq=False)
 class Sampler:
     """Pairs of nodes in the basis, and the ways to compare them."""
@@ -87,11 +91,25 @@ class Sampler:
             sampling = better
 
     def exact(self) -> list[PairResult]:
-        """Roots are roots in an extension, signs are ±1 in each region."""
-        sampling, levels = Sampling(SMALL, LANES, self.odd_roots), 1
+        """Roots are roots in an extension, signs are ±1 in each region, one after the other."""
+        return self._exactly(self._regions, 0)
+
+    def scattered(self) -> list[PairResult]:
+        """As `exact`, but with a region of its own in each lane: for elements that depend on few signs.
+
+        Raises:
+            Unsupported: one element may depend on many signs.
+        """
+        support = sign_support(self.left + self.right)
+        if support is None or support > 4:
+            raise Unsupported("an element may depend on many signs")
+        return self._exactly(self._one_run, support)
+
+    def _exactly(self, runs_in: Callable[[Field], Iterable[SignedRun]], coins: int) -> list[PairResult]:
+        sampling, levels = Sampling(SMALL, LANES, self.odd_roots, coins=coins), 1
         while True:
             try:
-                runs = list(self._regions(self._field(sampling, levels)))
+                runs = list(runs_in(self._field(sampling, levels)))
             except NeedsLevel:
                 levels += 1
                 if levels > MOST_LEVELS:
@@ -99,11 +117,12 @@ class Sampler:
                 continue
             results = [PairResult.together(column) for column in zip(*(r for _, r in runs), strict=True)]
             rooted = max((s for s, _ in runs), key=lambda s: len(s.radicands))
-            if sampling.lanes < min(len(rooted.radicands) + 16, MOST_LANES) and rooted.radicands:
-                sampling = replace(sampling, lanes=min(len(rooted.radicands) + 16, MOST_LANES))
+            wanted = min(len(rooted.radicands) + 16, MOST_LANES)
+            if rooted.radicands and sampling.lanes < wanted:
+                sampling = replace(sampling, lanes=wanted)
                 continue
             dependent = max(len(s.radicands) - independent_roots(s) for s, _ in runs)
-            sampling = replace(sampling, dependent_roots=dependent)
+            sampling = replace(sampling, coins=coins + dependent)
             results, better = self._judge(results, rooted, sampling, "exact")
             if better is None:
                 return results
@@ -113,7 +132,8 @@ class Sampler:
         """Relations between exponents and between angles are found, in lanes of one prime."""
         probe = Signatures(self._field(Sampling(SMALL, 3, self.odd_roots)), self.rng)
         self._run(probe)
-        count = max(len(probe.kinds[k].values) for k in ("exp", "rotation") if k in probe.kinds)
+        counts = {k: len(atoms.values) for k, atoms in probe.kinds.items() if k in ("exp", "log", "rotation")}
+        count = max(counts.get("exp", 0) + counts.get("log", 0), counts.get("rotation", 0))
         if count > MOST_RELATED:
             raise Unsupported(f"{count} exponents or angles are too many to search for relations")
         sampling = Sampling(128, count + 8, self.odd_roots, common_prime=True)
@@ -144,14 +164,21 @@ class Sampler:
             usable = ~(run.marks_of(a) | run.marks_of(b))
             same = signatures.field.is_zero(signatures.field.sub(values[k], values[half + k]))
             defined = usable.any(axis=0)
-            results.append(PairResult((same | ~usable).all(axis=0) & defined, defined, 0.0, ""))
+            equal = np.asarray((same | ~usable).all(axis=0) & defined)
+            results.append(PairResult(equal, np.asarray(defined), 0.0, ""))
         return results
 
-    def _regions(self, fields: Field) -> Iterator[tuple[Signatures, list[PairResult]]]:
+    def _one_run(self, fields: Field) -> list[SignedRun]:
+        """One run with a region of its own in each lane."""
+        signatures = Signatures(fields, self.rng, exact_roots=True, regions=Regions(fields, self.rng))
+        return [(signatures, self._run(signatures))]
+
+    def _regions(self, fields: Field) -> Iterator[SignedRun]:
         """A run for each combination of signs, as far as the signs are free."""
         choices: list[bool] = []
         for _ in range(MOST_REGIONS):
-            signatures = Signatures(fields, self.rng, exact_roots=True, exact_signs=True, choices=choices)
+            regions = Regions(fields, self.rng, choices)
+            signatures = Signatures(fields, self.rng, exact_roots=True, regions=regions)
             yield signatures, self._run(signatures)
             while choices and not choices[-1]:
                 choices = choices[:-1]
@@ -200,18 +227,18 @@ class Sampler:
         size = max(int(np.prod(n.shape)) for n in self.left)
         slack = 26 + log2(max(size, 1)) + 2 * log2(max([1, *(n for n, _, _ in arguments)]))
         lane = add_logs(*lane_parts(deg, bits, growths, sampling))
-        if sampling.dependent_roots and lane < -8:
-            lane = log2(1 - 2.0**-sampling.dependent_roots + 2.0**lane)
+        if sampling.coins and lane < -8:
+            lane = log2(1 - 2.0**-sampling.coins + 2.0**lane)
         lanes = ceil((slack - TARGET) / -lane) if lane < 0 else MOST_LANES + 1
         if (
             not sampling.common_prime
             and sampling.lanes < lanes <= MOST_LANES
-            and (lane < -6 or sampling.dependent_roots)
+            and (lane < -6 or sampling.coins)
         ):
             return replace(sampling, lanes=lanes)
         few = sampling.lanes if sampling.common_prime or growths.root_bits else 3
         needed = bits_for(deg, bits, growths, few, slack, sampling.common_prime)
-        if needed <= sampling.bits or sampling.dependent_roots:
+        if needed <= sampling.bits or sampling.coins:
             return None
         return replace(sampling, bits=needed, lanes=few)
 

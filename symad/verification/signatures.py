@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from random import Random
 from typing import Any
 
@@ -21,7 +20,8 @@ import numpy as np
 
 from symad.errors import SymadError
 from symad.verification.fields import Array, Field
-from symad.verification.relations import Relations, reconstruct, rotation_by
+from symad.verification.regions import Regions, small_rational
+from symad.verification.relations import Relations, rotation_by
 
 
 class Unsupported(SymadError):
@@ -51,18 +51,13 @@ class Signatures:
     field: Field
     rng: Random
     exact_roots: bool = False
-    exact_signs: bool = False
+    regions: Regions | None = None
+    """Where it is given, signs are exactly ±1."""
     kinds: dict[Hashable, Atoms] = field(default_factory=dict)
     radicands: list[tuple[int, Array]] = field(default_factory=list)
     """Of each exact square root the level of its radicand, and the radicand (T, *tail)."""
     turned: set[Hashable] = field(default_factory=set)
     """The kinds of which both m and −m occurred."""
-    choices: list[bool] = field(default_factory=list)
-    """Of exact signs, in the order they come, whether they are +; those beyond the list become +."""
-    chosen: int = 0
-    """How many exact signs were free to choose so far."""
-    settled: list[tuple[Array, bool]] = field(default_factory=list)
-    """The arguments of exact signs, and whether they are positive."""
     relations: Relations | None = None
     """Where it is given, exponents and angles that are rational combinations of others are found."""
 
@@ -205,12 +200,28 @@ class Signatures:
 
     def logarithm(self, a: Array) -> Array:
         """log, with log 1 = 0."""
-        values = self.opaque("log", [a])
+        if self.relations is not None:
+            values = self._related_logarithm(a)
+        else:
+            values = self.opaque("log", [a])
         unit = self.field.unit(a.ndim)
         ones = self.field.is_zero(self.field.sub(a, np.broadcast_to(unit, a.shape))).all(axis=0)
         if not ones.any():
             return values
         return np.where(self._spread(ones.ravel(), values), 0, values).astype(self.field.dtype)
+
+    def _related_logarithm(self, a: Array) -> Array:
+        """log, known to the relations: exp(log a) = a."""
+        relations = self.relations
+        assert relations is not None
+
+        def fresh(column: Array) -> list[tuple[Array, ...]]:
+            values = self.nonzero(column.shape[1])
+            for k in range(column.shape[1]):
+                relations.enter_logarithm(values[:, k], column[:, k])
+            return [(values[:, k],) for k in range(column.shape[1])]
+
+        return self.look_up("log", [a], fresh, False)[0][0]
 
     # ---- signs -----------------------------------------------------------------------------------
 
@@ -226,45 +237,12 @@ class Signatures:
     def _fresh_sign(self, column: Array) -> Array:
         if self.field.is_zero(column).all():
             return np.zeros_like(column)
-        known = self.small_rational(column)
+        known = small_rational(column, self.field)
         if known is not None:
             return self.field.constant(1 if known > 0 else -1)
-        if not self.exact_signs:
+        if self.regions is None:
             return self.nonzero(1)[:, 0]
-        positive = self._implied_sign(column)
-        if positive is None:
-            if self.chosen == len(self.choices):
-                self.choices.append(True)
-            positive = self.choices[self.chosen]
-            self.chosen += 1
-        self.settled.append((column, positive))
-        return self.field.constant(1 if positive else -1)
-
-    def _implied_sign(self, column: Array) -> bool | None:
-        """The sign that others imply, if they do: x > 0 implies x + 1 > 0, and x > y > z implies x > z."""
-        signed = [a if positive else self.field.neg(a) for a, positive in self.settled]
-        for truth, target in ((True, column), (False, self.field.neg(column))):
-            for k, a in enumerate(signed):
-                rest = self.field.sub(target, a)  # target = a + rest with a > 0
-                gap = self.small_rational(rest)
-                if gap is not None and gap > 0:
-                    return truth
-                if any(self.field.is_zero(self.field.sub(rest, b)).all() for b in signed[: k + 1]):
-                    return truth
-        return None
-
-    def small_rational(self, column: Array) -> Fraction | None:
-        """The rational n/d with |n|, d ≤ 2¹⁰ that a value (T, *tail) is in every lane, if there is one."""
-        base = column if not self.field.levels else column[..., 0]
-        if self.field.levels and np.any(column[..., 1:]):
-            return None
-        first = reconstruct(int(base[0]), self.field.primes[0])
-        if first is None:
-            return None
-        for residue, p in zip(base.tolist(), self.field.primes, strict=True):
-            if (first.numerator - residue * first.denominator) % p:
-                return None
-        return first
+        return self.regions.sign(column)
 
     # ---- roots -----------------------------------------------------------------------------------
 

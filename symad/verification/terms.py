@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from math import gcd, lcm
+from typing import cast
 
 import sympy
 
@@ -65,7 +66,8 @@ def _summands(n: Node) -> Terms | None:
         return _multiple(n) or _distributed(n)
     if isinstance(n.op, Pow) and number(n.args[1]) == 2 and _is_short_sum(n.args[0]):
         base = n.args[0]
-        return [(Fraction(s), mul(a, base)) for s, a in zip(base.op.signs, base.args, strict=True)]
+        signs = cast(Add, base.op).signs
+        return [(Fraction(s), mul(a, base)) for s, a in zip(signs, base.args, strict=True)]
     if moves_elements(n):
         inner = _summands(n.args[0]) if isinstance(n.args[0].op, (Add, Mul)) else None
         if inner is not None:
@@ -74,8 +76,10 @@ def _summands(n: Node) -> Terms | None:
 
 
 def _is_short_sum(n: Node) -> bool:
-    """Scalar sums are multiplied out; for arrays that would cost more than it helps."""
-    return isinstance(n.op, Add) and not n.shape and len(n.args) <= 4
+    """Scalar sums are multiplied out; of arrays only those with a number, such as y − 1."""
+    if not isinstance(n.op, Add) or len(n.args) > 4:
+        return False
+    return not n.shape or any(number(a) is not None for a in n.args)
 
 
 def _distributed(n: Node) -> Terms | None:
@@ -84,12 +88,11 @@ def _distributed(n: Node) -> Terms | None:
     if any(p == -1 and isinstance(arg.op, Add) for p, arg in factors):
         return None  # (x² − 1)/(x + 1) is better left together
     for k, (p, arg) in enumerate(factors):
-        if p == 1 and _is_short_sum(arg) and not n.shape:
+        if p == 1 and _is_short_sum(arg):
             rest = factors[:k] + factors[k + 1 :]
-            signs = arg.op.signs  # type: ignore[attr-defined]
+            signs = cast(Add, arg.op).signs
             return [
-                (Fraction(s), signed_product([*rest, (1, a)]))
-                for s, a in zip(signs, arg.args, strict=True)
+                (Fraction(s), signed_product([*rest, (1, a)])) for s, a in zip(signs, arg.args, strict=True)
             ]
     return None
 

@@ -33,4 +33,3 @@ class Units:
             return int(coefficient / self.found[position]), self.found[position]
         self.found.append(abs(coefficient))
         return (1 if coefficient > 0 else -1), abs(coefficient)
-

@@ -1,0 +1,242 @@
+"""Checks for test suites: of derivatives, and of the rules of ops added to symad.
+
+Plain functions that raise AssertionError; they need no plugin. All comparisons are certificates of
+`symad.verification`, or exact in rational numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from symad.dual import Dual
+from symad.errors import SymadError
+from symad.evaluation import unchecked
+from symad.forward import dense, push
+from symad.graph import Graph, Node, Op, TupleOf, topological
+from symad.hessian import MODES, hessian_node
+from symad.jacobian import forward_jacobian, reverse_jacobian
+from symad.ops.arithmetic import add, mul
+from symad.ops.contraction import inner, permute, sum_all
+from symad.ops.sources import Input, input_node
+from symad.questions import EXAMPLES, definition
+from symad.reverse import pull
+from symad.selecting import tangent_inputs
+from symad.values import Undefined
+from symad.verification import Budget, Certificate, verify
+from symad.verification.certificate import Comparison
+from symad.verification.deciding import decide
+from symad.verification.rewriting import expand_definitions
+
+__all__ = [
+    "assert_derivative",
+    "assert_dot_product",
+    "assert_dual",
+    "check_rule",
+]
+
+
+def assert_derivative(f: Any, wrt: Any = None, *, level: str = "tested", **candidate: Any) -> Certificate:
+    """Assert that a formula or numeric function for ``f`` or a derivative of it is right.
+
+    Args:
+        f: what `trace` takes.
+        wrt: inputs, all by default.
+        level: "proved" demands a proof; "tested" takes an identity test or accurate numbers.
+        candidate: one of ``value=``, ``gradient=``, ``jacobian=``, ``hessian=``, as `symad.verify`.
+
+    Returns:
+        The certificate.
+
+    Raises:
+        AssertionError: it is refuted or undecided, or not proved where that is demanded; the message is
+            the certificate.
+    """
+    certificate = verify(f, wrt, **candidate)
+    accepted = ("proved",) if level == "proved" else ("proved", "tested")
+    if certificate.status not in accepted:
+        raise AssertionError(str(certificate))
+    return certificate
+
+
+def check_rule(op: Op | Node | type[Op], budget: Budget | None = None) -> Certificate:
+    """Check the derivative rules of an op on its examples, or of one node.
+
+    These have to agree, entry by entry: the value and the value of the definition, if there is one; the
+    Jacobian in forward mode (`jvp`) and in reverse mode (`transpose`), and that of the definition;
+    the four Hessians of Σ y² and their transposes. The dot-product identity and Dual numbers are checked
+    exactly, in rationals, where the op has rational values.
+
+    Args:
+        op: an op class with examples, an op of such a class, or a node on input nodes.
+        budget: limits of time and size.
+
+    Returns:
+        A certificate that is proved or tested.
+
+    Raises:
+        AssertionError: something disagrees, or could not be decided; the message says what.
+    """
+    nodes = [op] if isinstance(op, Node) else EXAMPLES[op if isinstance(op, type) else type(op)]()
+    comparisons: list[Comparison] = []
+    for k, node in enumerate(nodes):
+        graph = _graph_of(node)
+        if not graph.input_nodes:
+            continue
+        comparisons.extend(_rule_comparisons(graph, f"{type(node.op).__name__} example {k}"))
+        assert_dot_product(graph)
+        assert_dual(graph)
+    name = type(nodes[0].op).__name__
+    certificate = decide(f"rules of {name}", comparisons, seed=0, budget=budget)
+    if comparisons and not certificate:
+        raise AssertionError(str(certificate))
+    return certificate
+
+
+def _graph_of(node: Node) -> Graph:
+    """A node as a graph of its inputs, with numbers for symbolic sizes."""
+    inputs = tuple(n for n in topological([node]) if isinstance(n.op, Input))
+    graph = Graph(inputs, (node,))
+    return graph.at({symbol: 3 for symbol in graph.dims})
+
+
+def _rule_comparisons(graph: Graph, title: str) -> list[Comparison]:
+    (y,), wrt = graph.output_nodes, graph.input_nodes
+    forward, reverse = forward_jacobian([y], wrt), reverse_jacobian([y], wrt)
+    found = [_comparison(graph, f"{title}: jvp and transpose", forward, reverse)]
+    if definition(y.op, y) is not None:
+        (plain,) = expand_definitions([y])
+        found.append(_comparison(graph, f"{title}: value and definition", plain, y))
+        found.append(
+            _comparison(graph, f"{title}: jvp and definition", forward_jacobian([plain], wrt), forward)
+        )
+    scalar = sum_all(mul(y, y)) if y.shape else mul(y, y)
+    matrices = [hessian_node(scalar, wrt, mode) for mode in MODES]
+    for mode, matrix in zip(MODES[1:], matrices[1:], strict=True):
+        found.append(_comparison(graph, f"{title}: Hessian {MODES[0]} and {mode}", matrices[0], matrix))
+    found.append(
+        _comparison(graph, f"{title}: Hessian and its transpose", matrices[0], permute(matrices[0], (1, 0)))
+    )
+    return found
+
+
+def _comparison(graph: Graph, title: str, left: Node, right: Node) -> Comparison:
+    one = TupleOf((None,))
+    first, _, second = title.partition(" and ")
+    return Comparison(
+        title,
+        graph.with_outputs((left,), one),
+        graph.with_outputs((right,), one),
+        (title,),
+        (),
+        first,
+        second or "the other",
+    )
+
+
+# ---- exact checks in rationals -------------------------------------------------------------------
+
+
+def assert_dot_product(f: Graph, wrt: Sequence[Node] | None = None, points: int = 2, seed: int = 0) -> None:
+    """Assert ⟨w, J v⟩ = ⟨Jᵀ w, v⟩ exactly, in rationals, at random points and directions.
+
+    Points at which a value is not rational are left out; a graph that has none is not checked.
+
+    Raises:
+        AssertionError: the two numbers differ; the message has both.
+    """
+    nodes = tuple(f.input_nodes if wrt is None else wrt)
+    directions = tangent_inputs(nodes, "v", {str(s) for s in f.inputs})
+    weights = tuple(input_node(_weight_symbol(k, y), y.shape) for k, y in enumerate(f.output_nodes))
+    pushed = [
+        dense(t, y)
+        for t, y in zip(
+            push(f.output_nodes, dict(zip(nodes, directions, strict=True))), f.output_nodes, strict=True
+        )
+    ]
+    pulled = [dense(t, x) for t, x in zip(pull(f.output_nodes, weights, nodes), nodes, strict=True)]
+    left = add(*[_inner(w, t) for w, t in zip(weights, pushed, strict=True)])
+    right = add(*[_inner(t, v) for t, v in zip(pulled, directions, strict=True)])
+    rng = Random(seed)
+    for _ in range(points):
+        point = {n: _rationals(n, rng) for n in (*f.input_nodes, *directions, *weights)}
+        try:
+            a, b = unchecked([left, right], point)
+        except (SymadError, ArithmeticError, ValueError, TypeError):
+            continue
+        if _is_exact(a) and _is_exact(b) and a != b:
+            raise AssertionError(f"⟨w, J v⟩ = {a}, but ⟨Jᵀ w, v⟩ = {b}, at {_described(point)}")
+
+
+def _weight_symbol(k: int, y: Node) -> Any:
+    from symad.selecting import symbol_like
+
+    return symbol_like(f"w_{k}", y.shape, set())
+
+
+def _inner(a: Node, b: Node) -> Node:
+    return inner(a, b) if a.shape else mul(a, b)
+
+
+def _rationals(node: Node, rng: Random) -> Any:
+    """Random rationals in the shape of an input, perfect squares so that roots stay rational."""
+    shape = tuple(int(d) for d in node.shape)
+    numbers = np.empty(int(np.prod(shape)), dtype=object)
+    numbers[:] = [Fraction(rng.randrange(1, 12), rng.randrange(1, 6)) ** 2 for _ in range(len(numbers))]
+    return numbers.reshape(shape) if shape else numbers[0]
+
+
+def _described(point: dict[Node, Any]) -> str:
+    from symad.verification.points import describe
+
+    return ", ".join(f"{k} = {v}" for k, v in describe(point).items()).replace("'", "")
+
+
+def assert_dual(f: Graph, points: int = 1, seed: int = 0) -> None:
+    """Assert that forward mode and Dual numbers agree exactly, in rationals, in a random direction.
+
+    Points at which a value is not rational are left out; a graph that has none is not checked.
+
+    Raises:
+        AssertionError: a tangent differs.
+    """
+    nodes = f.input_nodes
+    directions = tangent_inputs(nodes, "v", {str(s) for s in f.inputs})
+    pushed = push(f.output_nodes, dict(zip(nodes, directions, strict=True)))
+    tangents = [dense(t, y) for t, y in zip(pushed, f.output_nodes, strict=True)]
+    rng = Random(seed)
+    for _ in range(points):
+        values = {n: _rationals(n, rng) for n in (*nodes, *directions)}
+        duals = {x: _dual(values[x], values[v]) for x, v in zip(nodes, directions, strict=True)}
+        try:
+            expected = unchecked(tangents, values)
+            found = unchecked(f.output_nodes, duals)
+        except (SymadError, ArithmeticError, ValueError, TypeError):
+            continue
+        for a, b in zip(expected, found, strict=True):
+            _assert_same_tangents(np.asarray(a, dtype=object), np.asarray(b, dtype=object), values)
+
+
+def _dual(value: Any, tangent: Any) -> Any:
+    return (
+        np.frompyfunc(Dual, 2, 1)(value, tangent) if isinstance(value, np.ndarray) else Dual(value, tangent)
+    )
+
+
+def _is_exact(value: Any) -> bool:
+    """Whether a value is rational; floats come from iterative solvers."""
+    return isinstance(value, (int, Fraction))
+
+
+def _assert_same_tangents(expected: Any, found: Any, values: dict[Node, Any]) -> None:
+    for index in np.ndindex(expected.shape):
+        a, dual = expected[index], found[index]
+        if isinstance(dual, Undefined):
+            continue
+        b = dual.tangent if isinstance(dual, Dual) else 0
+        if _is_exact(a) and _is_exact(b) and a != b:
+            raise AssertionError(f"forward mode gives {a}, Dual numbers {b}, at {_described(values)}")

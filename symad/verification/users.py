@@ -1,0 +1,222 @@
+"""Certificates of what users derived or programmed themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symad.dims import format_shape, same_dim, same_shape, size
+from symad.errors import DerivativeError, ShapeError
+from symad.graph import Graph, Node, TupleOf
+from symad.hessian import hessian as own_hessian
+from symad.jacobian import gradient as own_gradient
+from symad.jacobian import jacobian as own_jacobian
+from symad.ops.contraction import permute
+from symad.ops.shaping import element, reshape
+from symad.selecting import select_wrt
+from symad.tracing import as_graph
+from symad.verification.budget import Budget
+from symad.verification.certificate import Certificate, Comparison
+from symad.verification.deciding import decide, versions
+from symad.verification.equality import fit, with_inputs_of
+from symad.verification.measuring import measure
+from symad.verification.sizes import sizes_of
+from symad.verification.trust import trusted
+
+MISSING = object()
+OWN = "symad's derivative rules (check(f) certifies them)"
+
+
+def verify(
+    f: Any,
+    wrt: Any = None,
+    *,
+    value: Any = MISSING,
+    gradient: Any = MISSING,
+    jacobian: Any = MISSING,
+    hessian: Any = MISSING,
+    seed: int | None = None,
+    budget: Budget | None = None,
+) -> Certificate:
+    """A certificate of somebody's formula or code for ``f`` or one of its derivatives.
+
+    Exactly one candidate is given. It is SymPy (an expression, matrix, matrix expression, array, or a
+    list of them), a Graph, or a numeric function. A formula is compared exactly. A numeric function is
+    called with the inputs in the order of the graph (wrt first for SymPy ``f``), as floats and float64
+    arrays, and its results are compared with exact values to 50 digits, at ordinary and at hostile
+    points.
+
+    Args:
+        f: what `trace` takes.
+        wrt: inputs, all by default.
+        value: a candidate for f itself.
+        gradient: one part for each wrt entry, in its shape; bare if wrt is bare. For scalar inputs also
+            a vector of all of them. Row and column vectors count as the same.
+        jacobian: rows are the outputs flattened in order, columns the wrt elements; also an array
+            (output axes..., wrt axes...), or SymPy's order (wrt axes..., output axes...).
+        hessian: N×N over all wrt elements flattened in order.
+        seed: for the random primes; a new one by default, always recorded.
+        budget: limits of time and size.
+
+    Raises:
+        TypeError: not exactly one candidate was given.
+        ShapeError: a formula has another shape than the derivative.
+        DerivativeError: a function in ``f`` has no known derivative.
+    """
+    given = {"value": value, "gradient": gradient, "jacobian": jacobian, "hessian": hessian}
+    chosen = {k: v for k, v in given.items() if v is not MISSING}
+    if len(chosen) != 1:
+        names = ", ".join(chosen) or "none"
+        raise TypeError(f"verify needs exactly one of value=, gradient=, jacobian=, hessian=; given: {names}")
+    ((kind, candidate),) = chosen.items()
+    graph = as_graph(f, wrt)
+    nodes, bare = select_wrt(graph, wrt)
+    reference, names = _reference(graph, nodes, bare, kind)
+    assumes = trusted(graph, derivatives=kind != "value")
+    if kind != "value":
+        assumes = (*assumes, OWN)
+    title = f"{kind} of {graph.name}"
+    if _is_numeric(candidate):
+        return _measured(title, candidate, reference, names, kind, assumes)
+    formula = _formula(graph, nodes, reference, candidate, kind)
+    comparison = Comparison(title, reference, formula, names, assumes, f"the {kind}", "the candidate")
+    return decide(title, [comparison], seed, budget)
+
+
+def _is_numeric(candidate: Any) -> bool:
+    return callable(candidate) and not isinstance(
+        candidate, (sympy.Basic, sympy.MatrixBase, sympy.NDimArray, Graph)
+    )
+
+
+def _reference(graph: Graph, nodes: tuple[Node, ...], bare: bool, kind: str) -> tuple[Graph, tuple[str, ...]]:
+    """The exact value or derivative, and the names of its outputs."""
+    wrt = [n.op.symbol for n in nodes]  # type: ignore[attr-defined]
+    if kind == "value":
+        count = len(graph.output_nodes)
+        return graph, ("value",) if count == 1 else tuple(f"value {k}" for k in range(count))
+    if kind == "gradient":
+        made = own_gradient(graph, wrt[0] if bare else wrt)
+        return made, tuple(f"∂f/∂{s}" for s in wrt)
+    made = own_jacobian(graph, wrt) if kind == "jacobian" else own_hessian(graph, wrt)
+    return made, ("∂f" if kind == "jacobian" else "∂²f",)
+
+
+# ---- formulas -----------------------------------------------------------------------------------
+
+
+def _formula(graph: Graph, wrt: Sequence[Node], reference: Graph, candidate: Any, kind: str) -> Graph:
+    """The candidate as a graph whose outputs have the shapes of the reference's."""
+    formula = with_inputs_of(graph, as_graph(candidate))
+    parts = list(formula.output_nodes)
+    wanted = reference.output_nodes
+    if kind == "gradient" and len(parts) == 1 and len(wanted) > 1:
+        parts = _split_vector(parts[0], wanted)
+    if kind in ("jacobian", "hessian"):
+        parts = [_as_matrix(graph, wrt, parts, wanted[0], kind)]
+    if len(parts) != len(wanted):
+        raise ShapeError(
+            f"the {kind} has {len(wanted)} parts ({', '.join(format_shape(w.shape) for w in wanted)}), but the "
+            f"candidate has {len(parts)}"
+        )
+    fitted = tuple(_fitted(p, w, kind) for p, w in zip(parts, wanted, strict=True))
+    inputs = tuple(dict.fromkeys((*reference.input_nodes, *formula.input_nodes)))
+    return Graph(inputs, fitted, TupleOf((None,) * len(fitted)), "candidate")
+
+
+def _split_vector(vector: Node, wanted: Sequence[Node]) -> list[Node]:
+    """A vector of all scalar parts, taken apart."""
+    flat = [d for d in vector.shape if d != 1]
+    if all(w.shape == () for w in wanted) and flat == [len(wanted)]:
+        line = reshape(vector, (len(wanted),))
+        return [element(line, k) for k in range(len(wanted))]
+    return [vector]
+
+
+def _fitted(part: Node, wanted: Node, kind: str) -> Node:
+    """The part in the shape wanted; rows and columns are the same where nothing else can be meant."""
+    part = fit(part, wanted)
+    if same_shape(part.shape, wanted.shape):
+        return part
+    if part.shape == () and all(d == 1 for d in wanted.shape):
+        return reshape(part, wanted.shape)
+    if (
+        len(part.shape) == len(wanted.shape) == 2
+        and same_shape(part.shape[::-1], wanted.shape)
+        and 1 in part.shape
+    ):
+        return permute(part, (1, 0))
+    raise ShapeError(
+        f"the {kind} has shape {format_shape(wanted.shape)}, but the candidate {format_shape(part.shape)}"
+    )
+
+
+def _as_matrix(graph: Graph, wrt: Sequence[Node], parts: Sequence[Node], wanted: Node, kind: str) -> Node:
+    """A Jacobian or Hessian given as a matrix, as an array over all axes, or entry by entry."""
+    if len(parts) != 1:
+        if all(same_dim(size(p.shape), 1) for p in parts):
+            from symad.ops.shaping import pack_scalars
+
+            return pack_scalars([reshape(p, ()) for p in parts], (len(parts),))
+        from symad.ops.shaping import stack
+
+        return stack([reshape(p, (size(p.shape),)) for p in parts])
+    (part,) = parts
+    if same_shape(part.shape, wanted.shape) or len(wrt) != 1 or len(graph.output_nodes) != 1:
+        return part
+    inner = wrt[0].shape
+    outer = graph.output_nodes[0].shape if kind == "jacobian" else inner
+    if same_shape(part.shape, (*outer, *inner)):
+        return reshape(part, wanted.shape)
+    if same_shape(part.shape, (*inner, *outer)):  # SymPy's order
+        rank = len(inner)
+        order = (*range(rank, len(part.shape)), *range(rank))
+        return reshape(permute(part, order), wanted.shape)
+    if same_dim(size(part.shape), size(wanted.shape)) and 1 in wanted.shape:
+        return reshape(part, wanted.shape)
+    return part
+
+
+# ---- numeric functions --------------------------------------------------------------------------
+
+
+def _measured(
+    title: str,
+    candidate: Callable[..., Any],
+    reference: Graph,
+    names: tuple[str, ...],
+    kind: str,
+    assumes: tuple[str, ...],
+) -> Certificate:
+    """Measurements of a numeric function; symbolic sizes become numbers."""
+    sizes = {symbol: values[0] for symbol, values in sizes_of(reference, reference)}
+    concrete = reference.at(sizes)
+    count = len(concrete.output_nodes)
+
+    def flat(returned: Any) -> list[Any]:
+        if count == 1:
+            single = (
+                isinstance(returned, (tuple, list))
+                and len(returned) == 1
+                and np.ndim(returned[0]) == len(concrete.output_nodes[0].shape)
+            )
+            return [returned[0]] if single else [returned]
+        if isinstance(returned, dict):
+            return list(returned.values())
+        if isinstance(returned, (tuple, list)) or np.ndim(returned) > 0:
+            return list(returned)
+        return [returned]
+
+    at = f" at {', '.join(f'{s} = {v}' for s, v in sizes.items())}" if sizes else ""
+    entries = measure(candidate, concrete, [n + at for n in names], flat, assumes)
+    return Certificate(
+        f"{title}, as {getattr(candidate, '__name__', 'the function')} computes it",
+        tuple(entries),
+        (),
+        0,
+        (),
+        versions(),
+    )
