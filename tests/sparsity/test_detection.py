@@ -220,3 +220,30 @@ def test_large_array_graphs_take_milliseconds():
     start = time.perf_counter()
     assert hessian_sparsity(graph).nnz == 29_998
     assert time.perf_counter() - start < 0.5  # some milliseconds on a quiet machine
+
+
+def example_nodes():
+    """Every example of every op, with inputs of known shape."""
+    from symad.dims import is_concrete
+    from symad.graph import Graph, topological
+    from symad.ops.sources import Input
+    from symad.questions import EXAMPLES
+    from symad.saved_ops import classes
+
+    classes()  # loads all op families
+    for op_class, make in sorted(EXAMPLES.items(), key=lambda item: item[0].__name__):
+        for k, node in enumerate(make()):
+            inputs = tuple(n for n in topological([node]) if isinstance(n.op, Input))
+            if inputs and all(is_concrete(n.shape) for n in (*inputs, node)):
+                yield pytest.param(Graph(inputs, (node,)), id=f"{op_class.__name__} {k}")
+
+
+@pytest.mark.parametrize("graph", list(example_nodes()))
+def test_no_op_loses_a_dependency(graph):
+    found = jacobian_sparsity(graph).toarray()
+    rng = np.random.default_rng(1)
+    dense = symad.jacobian(graph)
+    for _ in range(2):
+        point = [rng.uniform(0.1, 0.9, x.shape) if x.shape else 0.4 for x in graph.input_nodes]
+        numeric = np.asarray(dense(*point))
+        assert not (np.nan_to_num(numeric) != 0)[~found].any()
