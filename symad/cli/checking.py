@@ -48,8 +48,7 @@ def check(options: Namespace) -> int:
     """Certify the models of a file."""
     wrt = tuple(options.wrt.split(",")) if options.wrt else None
     results = [
-        _timed(name, partial(symad.check, graph, wrt))
-        for name, graph in load_models(options.model).items()
+        _timed(name, partial(symad.check, graph, wrt)) for name, graph in load_models(options.model).items()
     ]
     if options.json:
         models = [

@@ -42,6 +42,8 @@ class Outcome:
     seconds: float = 0.0
     findings: list[Finding] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
+    """What could be neither proved nor refuted; this is told, and is no failure."""
     skipped: str = ""
 
     @property
@@ -182,6 +184,13 @@ def _check(model: Model, graph: Graph, outcome: Outcome) -> None:
     outcome.status = str(certificate.status)
     if outcome.status == "refuted":
         outcome.failures.append(str(certificate))
+    undecided = [e for e in certificate.entries if e.status == "undecided"]
+    if undecided:
+        first = undecided[0]
+        outcome.doubts.append(
+            f"{len(undecided)} of {len(certificate.entries)} entries are undecided, such as "
+            f"{first.name}: {first.reason}"
+        )
 
 
 def _lower(model: Model, graph: Graph, outcome: Outcome) -> Any:

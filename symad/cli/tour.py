@@ -76,7 +76,7 @@ def _run_all(chosen: list[Stage], out: Path | None, console: Console) -> list[Ou
 
 def _show(outcomes: list[Outcome], console: Console) -> None:
     table = Table(title="symad tour", title_justify="left")
-    table.add_column("stage")
+    table.add_column("stage", no_wrap=True)
     for header in ("nodes", "modes", "apart", "check", "code", "seconds", ""):
         table.add_column(header, justify="right" if header else "left")
     for o in outcomes:
@@ -91,7 +91,8 @@ def _cells(o: Outcome) -> tuple[str, ...]:
     verdict = "[yellow]skipped[/]" if o.skipped else "[green]ok[/]" if o.ok else "[bold red]FAILED[/]"
     apart = f"{o.difference:.0e}" if o.modes else ""
     lines = f"{o.lines} lines" if o.lines else ""
-    return (str(o.nodes), str(o.modes), apart, o.status, lines, f"{o.seconds:.1f}", verdict)
+    status = f"[yellow]{o.status}[/]" if o.doubts else o.status
+    return (str(o.nodes), str(o.modes), apart, status, lines, f"{o.seconds:.1f}", verdict)
 
 
 def _tell(o: Outcome, console: Console) -> None:
@@ -103,5 +104,7 @@ def _tell(o: Outcome, console: Console) -> None:
         mark = " " if finding.ok else "✗"
         style = "" if finding.ok else "red"
         console.print(f" {mark} {finding.text}", style=style, **PLAIN)
+    for doubt in o.doubts:
+        console.print(f" ? {doubt}", style="yellow", **PLAIN)
     for failure in o.failures:
         console.print(f" ✗ {failure}", style="red", **PLAIN)

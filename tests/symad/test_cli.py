@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import sympy
 
 import symad
 from symad.cli import main
@@ -58,7 +59,7 @@ class Judgement:
 
     def __init__(self, status, later=None):
         self.status, self.later = status, later
-        self.entries = [SimpleNamespace(name="∂f/∂x", status=status)]
+        self.entries = [SimpleNamespace(name="∂f/∂x", status=status, reason="out of time")]
 
     def to_json(self):
         return json.dumps({"kept": self.status})
@@ -320,8 +321,6 @@ def outcome(model, **options):
 
 
 def test_a_stage_reports_all_that_fails(judged):
-    import sympy
-
     judged("refuted")
     x = sympy.Symbol("x", real=True)
 
@@ -332,6 +331,13 @@ def test_a_stage_reports_all_that_fails(judged):
     assert not found.ok
     assert (found.status, found.modes) == ("refuted", 8)
     assert found.findings[0].text == "two and two is five"
+
+
+def test_what_is_undecided_is_told_and_is_no_failure(judged):
+    judged("undecided")
+    found = outcome(lambda: Model(sympy.sin(sympy.Symbol("x", real=True)), point=(0.5,)))
+    assert found.ok
+    assert found.doubts == ["1 of 1 entries are undecided, such as ∂f/∂x: out of time"]
 
 
 def test_a_stage_that_breaks_does_not_end_the_tour():
