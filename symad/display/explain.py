@@ -104,9 +104,7 @@ def _itself(node: Node) -> Any:
     if not node.shape:
         return symbol
     if not is_concrete(node.shape):
-        raise EvaluationError(
-            f"{symbol} has the symbolic shape {format_shape(node.shape)}; give it an array"
-        )
+        raise EvaluationError(f"{symbol} has the symbolic shape {format_shape(node.shape)}; give it an array")
     entries = np.empty(node.shape, dtype=object)
     for index in np.ndindex(*node.shape):
         entries[index] = sympy.Symbol(f"{symbol}{list(index)}", real=True)

@@ -87,9 +87,7 @@ def _input(op: Input, node: Node, names: tuple[Any, ...]) -> Math:
 @_formula.register(ArrayConstant)
 def _array_constant(op: ArrayConstant, node: Node, names: tuple[Any, ...]) -> Math:
     shape = "×".join(map(str, op.shape))
-    return Math(
-        f"constant {shape}", rf"\text{{constant }} {shape.replace('×', chr(92) + 'times ')}"
-    )
+    return Math(f"constant {shape}", rf"\text{{constant }} {shape.replace('×', chr(92) + 'times ')}")
 
 
 @_formula.register(Eye)
@@ -114,15 +112,17 @@ def _einsum(op: Einsum, node: Node, names: tuple[Any, ...]) -> Math:
             tops = (f"{t}^T" if flip else t for t, flip in zip(latexes, product, strict=True))
             return Math(f"{left} @ {right}", " ".join(tops))
         if op.inputs[0] == op.inputs[1] and not op.output:
-            return call("sum", [f"{texts[0]}*{texts[1]}"])
+            return Math(f"sum({texts[0]}*{texts[1]})", rf"\sum {latexes[0]} {latexes[1]}")
     if len(names) == 1 and set(op.inputs[0]) == set(op.output):
+        if len(op.inputs[0]) > len(op.output):
+            return call("diagonal", names)
         if len(op.output) == 2:
             return Math(f"{texts[0]}ᵀ", f"{latexes[0]}^T")
         return call("permute", names, str(tuple(op.inputs[0].index(k) for k in op.output)))
     if len(names) == 1 and len(set(op.inputs[0])) == len(op.inputs[0]):
         gone = [k for k, label in enumerate(op.inputs[0]) if label not in op.output]
         return call("sum", names, *([f"axis={gone[0]}"] if op.output and len(gone) == 1 else []))
-    return call("einsum", names, op.spec)
+    return call("trace", names) if op.spec == "ii->" else call("einsum", names, op.spec)
 
 
 def matrix_product(op: Einsum) -> tuple[bool, bool] | None:
@@ -150,9 +150,7 @@ def _reshape(op: Reshape, node: Node, names: tuple[Any, ...]) -> Math:
 def _slice(op: Slice, node: Node, names: tuple[Any, ...]) -> Math:
     """The subscripts as Python writes them."""
     parts = []
-    for dim, start, count, step in zip(
-        node.args[0].shape, op.start, op.count, op.step, strict=True
-    ):
+    for dim, start, count, step in zip(node.args[0].shape, op.start, op.count, op.step, strict=True):
         if start == 0 and count == dim and step == 1:
             parts.append(":")
         elif count == 1:

@@ -188,12 +188,16 @@ def _einsum(op: Einsum, node: Node) -> str:
             return {(False, False): "@", (True, False): "·ᵀ @ ·", (False, True): "· @ ·ᵀ"}.get(
                 flips, "·ᵀ @ ·ᵀ"
             )
+        if op.inputs[0] == op.inputs[1] and not op.output:
+            return "Σ · × ·"
     if len(node.args) == 1 and set(op.inputs[0]) == set(op.output):
+        if len(op.inputs[0]) > len(op.output):
+            return "diagonal"
         return "transpose" if len(op.output) == 2 else "permute"
     if len(node.args) == 1 and len(set(op.inputs[0])) == len(op.inputs[0]):
         gone = [k for k, axis in enumerate(op.inputs[0]) if axis not in op.output]
         return "Σ" if not op.output else "Σ axis " + ", ".join(map(str, gone))
-    return op.spec.replace("->", " → ")
+    return "trace" if op.spec == "ii->" else op.spec.replace("->", " → ")
 
 
 def details(node: Node) -> str:

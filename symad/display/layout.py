@@ -95,9 +95,7 @@ def _neighbours(links: Sequence[Edge]) -> tuple[dict[int, list[int]], dict[int, 
     return above, below
 
 
-def _ordered(
-    layer_of: Mapping[int, int], links: Sequence[Edge], sweeps: int = 12
-) -> list[list[int]]:
+def _ordered(layer_of: Mapping[int, int], links: Sequence[Edge], sweeps: int = 12) -> list[list[int]]:
     """The vertices of each layer from left to right, with few crossings."""
     rows: list[list[int]] = [[] for _ in range(max(layer_of.values(), default=-1) + 1)]
     for vertex, level in layer_of.items():
@@ -165,9 +163,7 @@ def _coordinates(
         for row in rows if down else reversed(rows):
             wanted = []
             for vertex in row:
-                near = (
-                    (above if down else below).get(vertex) or below.get(vertex) or above.get(vertex)
-                )
+                near = (above if down else below).get(vertex) or below.get(vertex) or above.get(vertex)
                 wanted.append(sum(x[n] for n in near) / len(near) if near else x[vertex])
             offsets = _offsets(row, width_of)
             free = _isotonic([w - o for w, o in zip(wanted, offsets, strict=True)])

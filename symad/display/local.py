@@ -149,9 +149,7 @@ def program(kind: str, op: Op, slots: Slots, present: tuple[tuple[bool, ...], ..
     groups = []
     for position, flags in enumerate(present):
         like = [y] if position in OF_VALUE.get(kind, ()) else free
-        groups.append(
-            tuple(_placeholder(n.shape) if f else ZERO for n, f in zip(like, flags, strict=True))
-        )
+        groups.append(tuple(_placeholder(n.shape) if f else ZERO for n, f in zip(like, flags, strict=True)))
     outputs = tuple(KINDS[kind](y, free, *groups))
     new = set(topological([o for o in outputs if isinstance(o, Node)])) - set(topological([y]))
     return Program(y, tuple(free), tuple(groups), outputs, add_up(flops(n.op, n) for n in new))

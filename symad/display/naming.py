@@ -29,9 +29,7 @@ class Names:
         self.inputs = inputs
         self.index: dict[Node, str] = {}
         literals = (Constant, Dimension)
-        self.literals = {
-            n: sympy_form(n.op, n, ()) for n in runs.order if isinstance(n.op, literals)
-        }
+        self.literals = {n: sympy_form(n.op, n, ()) for n in runs.order if isinstance(n.op, literals)}
         for node in inputs:
             self.index[node] = "0" if len(inputs) == 1 else str(node.op.symbol)  # type: ignore[attr-defined]
         steps = [n for n in runs.order if n not in self.index and n not in self.literals]
@@ -94,6 +92,5 @@ class Names:
         table.update({slot: self.of("s", a) for slot, a in args})
         symbols = {n.op.symbol: v for n, v in table.items()}
         return [
-            next(shown).xreplace(symbols) if isinstance(o, Node) else sympy.S.Zero
-            for o in program.outputs
+            next(shown).xreplace(symbols) if isinstance(o, Node) else sympy.S.Zero for o in program.outputs
         ]

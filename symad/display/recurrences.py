@@ -30,9 +30,7 @@ class Recurrences:
     ``operations[node]`` counts what the last sweep did at each node.
     """
 
-    def __init__(
-        self, output: Node | None, outputs: Sequence[Node], point: Mapping[Node, Any]
-    ) -> None:
+    def __init__(self, output: Node | None, outputs: Sequence[Node], point: Mapping[Node, Any]) -> None:
         """Evaluate every node. ``output`` is the scalar to differentiate backwards, if any."""
         self.output = output
         roots = list(outputs) if output is None else [*outputs, output]

@@ -60,10 +60,7 @@ def _edge(route: Sequence[tuple[float, float]], shift: float) -> str:
     for (x0, y0), (x1, y1) in pairwise(points):
         bend = (y1 - y0) / 2
         path += f" C{x0:.1f},{y0 + bend:.1f} {x1:.1f},{y1 - bend:.1f} {x1:.1f},{y1:.1f}"
-    return (
-        f'<path d="{path}" fill="none" stroke="#555555" stroke-width="1.3" '
-        'marker-end="url(#head)"/>'
-    )
+    return f'<path d="{path}" fill="none" stroke="#555555" stroke-width="1.3" marker-end="url(#head)"/>'
 
 
 def _box(box: Box, centre: tuple[float, float]) -> str:

@@ -47,24 +47,17 @@ class Table:
         rights = self._numeric_columns()
         lines = ["  ".join(_aligned(row, widths, rights)).rstrip() for row in cells]
         rule = "─" * max(map(len, lines))
-        return "\n".join(
-            [self.title, rule, lines[0], rule, *lines[1:], rule, *map(_note, self.notes)]
-        )
+        return "\n".join([self.title, rule, lines[0], rule, *lines[1:], rule, *map(_note, self.notes)])
 
     def to_markdown(self) -> str:
         """A pipe table."""
-        cells = [
-            [text(c).replace("|", "\\|") or " " for c in r] for r in (self.headers, *self.rows)
-        ]
+        cells = [[text(c).replace("|", "\\|") or " " for c in r] for r in (self.headers, *self.rows)]
         widths = [max(3, *map(len, column)) for column in zip(*cells, strict=True)]
         rights = self._numeric_columns()
         lines = [" | ".join(_aligned(row, widths, rights)) for row in cells]
         marks = ["-" * (w - 1) + (":" if r else "-") for w, r in zip(widths, rights, strict=True)]
         table = [f"| {line} |" for line in (lines[0], " | ".join(marks), *lines[1:])]
-        return (
-            "\n".join([f"**{self.title}**", "", *table, "", *map(_note, self.notes)]).rstrip()
-            + "\n"
-        )
+        return "\n".join([f"**{self.title}**", "", *table, "", *map(_note, self.notes)]).rstrip() + "\n"
 
     def to_latex(self) -> str:
         """A tabular that needs no package."""
@@ -88,9 +81,7 @@ class Table:
     def _numeric_columns(self) -> list[bool]:
         """Which columns hold only numbers: those are set flush right."""
         plain = (int, float, Fraction, np.generic, mpmath.mpf, sympy.Number, type(None))
-        return [
-            all(isinstance(row[k], plain) for row in self.rows) for k in range(len(self.headers))
-        ]
+        return [all(isinstance(row[k], plain) for row in self.rows) for k in range(len(self.headers))]
 
 
 def _note(note: str | Math) -> str:
@@ -133,11 +124,7 @@ def _array_text(array: np.ndarray[Any, Any]) -> str:
     if array.size <= ENTRIES:
         if not array.ndim:
             return text(array[()])
-        return (
-            "["
-            + ", ".join(_array_text(part) if np.ndim(part) else text(part) for part in array)
-            + "]"
-        )
+        return "[" + ", ".join(_array_text(part) if np.ndim(part) else text(part) for part in array) + "]"
     shape = "×".join(map(str, array.shape))
     if array.dtype.kind == "f":
         return f"{shape}, norm {text(float(np.linalg.norm(array)))}"

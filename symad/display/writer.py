@@ -228,9 +228,7 @@ class Writer:
             )
             for n in self._backwards()
         ]
-        return self._hessian(
-            "reverse over reverse", direction.name, columns, rows, (ROR, STORED_THRICE)
-        )
+        return self._hessian("reverse over reverse", direction.name, columns, rows, (ROR, STORED_THRICE))
 
     def _hessian(
         self,
@@ -293,6 +291,4 @@ def _dd(i: str, j: str) -> Math:
 
 def _pair(name: str, first: Any, second: Math) -> Math:
     first = Math(first, first) if isinstance(first, str) else first
-    return Math(
-        f"{name} = ({first.text}, {second.text})", rf"{name} = ({first.latex},\ {second.latex})"
-    )
+    return Math(f"{name} = ({first.text}, {second.text})", rf"{name} = ({first.latex},\ {second.latex})")

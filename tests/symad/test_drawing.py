@@ -8,15 +8,16 @@ import pytest
 import sympy
 from hypothesis import given
 from hypothesis import strategies as st
+from sympy.tensor.array.expressions import ArraySymbol
 
 import symad
-from symad.display.labels import label
+from symad.display.labels import details, label
 from symad.display.layout import GAP, ROW, layout
 from symad.display.picture import MOST, picture
 from symad.errors import EvaluationError
 from symad.graph import Graph
 from symad.ops.arithmetic import add
-from symad.ops.contraction import matmul, matrix_transpose, sum_axes
+from symad.ops.contraction import einsum, matmul, matrix_transpose, sum_axes
 from symad.ops.elementwise import apply
 from symad.ops.sources import input_node
 from symad.questions import EXAMPLES
@@ -87,6 +88,23 @@ def test_names_are_escaped(tmp_path):
 )  # fmt: skip
 def test_labels(expression, expected):
     assert label(node(expression)) == expected
+
+
+@pytest.mark.parametrize(
+    ("spec", "drawn", "written"),
+    [
+        ("ij,jk->ik", "@", "a @ b"), ("ij,kj->ik", "· @ ·ᵀ", "a @ bᵀ"),
+        ("ji,jk->ik", "·ᵀ @ ·", "aᵀ @ b"), ("ij,ij->", "Σ · × ·", "sum(a*b)"),
+        ("ij->ji", "transpose", "aᵀ"), ("ii->i", "diagonal", "diagonal(a)"), ("ij->", "Σ", "sum(a)"),
+        ("ij->i", "Σ axis 1", "sum(a, axis=1)"), ("ii->", "trace", "trace(a)"),
+        ("ijk,jl->ilk", "ijk,jl → ilk", "einsum(a, b, ijk,jl->ilk)"),
+    ],
+)  # fmt: skip
+def test_contractions_are_named(spec, drawn, written):
+    parts = spec.partition("->")[0].split(",")
+    args = (input_node(ArraySymbol(f"A{k}", (3,) * len(p)), (3,) * len(p)) for k, p in enumerate(parts))
+    made = einsum(spec, *args)
+    assert (label(made), details(made)) == (drawn, written)
 
 
 @pytest.mark.parametrize("op_class", EXAMPLES, ids=lambda c: c.__name__)
