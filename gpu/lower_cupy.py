@@ -5,11 +5,15 @@ Lowering prints text and needs neither CuPy nor a device; the first call does.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+import sympy
+
+from symad.cost import memory
 from symad.errors import LoweringError
-from symad.gpu.compile import cupy
+from symad.gpu.compile import GpuError, cupy
 from symad.gpu.printers.library import DTYPES
 from symad.gpu.program import print_cupy_module
 from symad.gpu.scalar_program import is_kernel, print_scalar_kernel
@@ -42,6 +46,28 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
         return compile_source(name, source)
 
     def run(*values: Any) -> Any:
-        return compiled().function(*values)
+        try:
+            return compiled().function(*values)
+        except MemoryError as error:
+            raise GpuError(_out_of_memory(prepared, dtype, values, error)) from error
 
     return Kernel(name, source, run)
+
+
+BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
+
+
+def _out_of_memory(graph: Graph, dtype: str, values: Sequence[Any], error: MemoryError) -> str:
+    """What was asked, what it takes at these shapes, and what would take less."""
+    sizes = {
+        dim: size
+        for node, value in zip(graph.input_nodes, values, strict=False)
+        for dim, size in zip(node.shape, getattr(value, "shape", ()), strict=False)
+    }
+    peak = sympy.sympify(memory(graph)).subs(sizes) * BYTES[dtype] / BYTES["float64"]
+    planned = f"{float(peak) / 2**30:.3g} GiB" if peak.is_number else f"{peak} bytes"
+    return (
+        f"{graph.name} ran out of device memory; its values take about {planned} at the peak in "
+        f"{dtype}. A shorter dtype, a smaller batch, or fewer derivatives at once (products with a "
+        f"vector in place of whole matrices) take less. CuPy said: {error}"
+    )

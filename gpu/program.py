@@ -18,7 +18,11 @@ from symad.numeric.text import docstring, module_header, one_line, pack_text
 from symad.ops.linalg import MatrixOp
 from symad.ops.recurrence import Scan
 from symad.ops.root import Root
+from symad.ops.shaping import Broadcast, Gather, Reshape, ScatterAdd, Slice
 from symad.ops.sources import ArrayConstant
+
+INDEX = {Gather: 1, ScatterAdd: 0}
+"""The argument of an op that holds row numbers."""
 
 ARRAY = '''def _array(name, value, dtype, rank, shape):
     if isinstance(value, cp.ndarray) or hasattr(value, "__cuda_array_interface__"):
@@ -42,7 +46,7 @@ ARRAY = '''def _array(name, value, dtype, rank, shape):
             f"{name} is on device {array.device.id}, but device {cp.cuda.Device().id} is current: "
             f"copy it there, or call within cupy.cuda.Device({array.device.id})"
         )
-    return array.astype(dtype, copy=False)
+    return array if dtype is None else array.astype(dtype, copy=False)
 '''
 
 
@@ -54,6 +58,7 @@ class CuPyPrinter(ArrayPrinter):
         super().__init__(graph, CUPY, dtype)
         self.kernels = Kernels(dtype)
         self.host: set[Node] = set()
+        self.indices = only_indices(graph.output_nodes)
         self.accumulator = "float32" if dtype in HALVES else dtype
         self.type_text = f"cp.{dtype}"
 
@@ -133,6 +138,32 @@ class CuPyPrinter(ArrayPrinter):
         return lines
 
 
+def only_indices(outputs: Sequence[Node]) -> set[Node]:
+    """The nodes that are read as row numbers only: they keep the type they come in.
+
+    Token numbers, say, would not survive bfloat16, which counts to 256.
+    """
+    order = topological(outputs)
+    computed = {*outputs, *_inner_nodes(order)}
+    for node in reversed(order):
+        numbers = INDEX.get(type(node.op))
+        for k, arg in enumerate(node.args):
+            moved = isinstance(node.op, (Broadcast, Reshape, Slice)) and node not in computed
+            if k != numbers and not moved:
+                computed.add(arg)
+    return {node for node in order if node not in computed}
+
+
+def _inner_nodes(order: Sequence[Node]) -> set[Node]:
+    """The nodes in the bodies of scans, which may be nodes outside as well."""
+    found: set[Node] = set()
+    for node in order:
+        if isinstance(node.op, Scan):
+            inner = topological(node.op.body.output_nodes)
+            found |= {*inner, *_inner_nodes(inner)}
+    return found
+
+
 def print_cupy_module(graph: Graph, dtype: str, packed: bool) -> tuple[str, str]:
     """The entry point's name and the source of the module."""
     fused = fuse(graph)
@@ -195,7 +226,8 @@ def _door(graph: Graph, printer: CuPyPrinter, inputs: Sequence[str]) -> list[str
     helper, lines = printer.helper("_array", ARRAY), []
     for name, node in zip(inputs, graph.input_nodes, strict=True):
         declared, rank = one_line(format_shape(node.shape)), len(node.shape)
-        call = f'{helper}("{name}", {name}, {printer.type_text}, {rank}, "{declared}")'
+        kind = "None" if node in printer.indices else printer.type_text
+        call = f'{helper}("{name}", {name}, {kind}, {rank}, "{declared}")'
         lines.append(f"{name} = {call}")
     return lines + _shape_checks(graph, printer, inputs)
 

@@ -23,6 +23,7 @@ from symad.ops.arithmetic import Mul, Pow
 from symad.ops.elementwise import Apply
 from symad.ops.linalg import MatrixPower
 from symad.ops.shaping import Broadcast
+from symad.ops.sources import Iota
 
 HELPERS: dict[str, str] = {
     "_indices": '''def _indices(values, rows):
@@ -152,6 +153,12 @@ def broadcast_cupy(op: Broadcast, library: CuPy, node: Node, args: Texts, printe
         return f"cp.broadcast_to({args[0]}, {printer.dims(op.shape)})"
     index = ", ".join(":" if k in op.axes else "None" for k in range(rank))
     return f"cp.broadcast_to({args[0]}[{index}], {printer.dims(op.shape)})"
+
+
+@emit.dispatch
+def iota_cupy(op: Iota, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
+    kind = "cp.int64" if node in printer.indices else printer.type_text
+    return f"cp.arange({printer.dim(op.size)}, dtype={kind})"
 
 
 @emit.dispatch

@@ -227,6 +227,20 @@ def test_bfloat16_storage(model, shapes, dims, where):
     agree(symad.trace(model, shapes), values, "bfloat16", 5e-2, where)
 
 
+@pytest.mark.parametrize("where", WHERE)
+def test_row_numbers_keep_their_type(where):
+    graph = symad.trace(lambda table, rows: functions.lookup(table, rows[::-1]), [(5000, 2), (3,)])
+    table, rows = RNG.normal(size=(5000, 2)), np.array([4097, 2049, 0])
+    with library(where) as cp:
+        kernel = lower(graph, backend="cupy", dtype="float16")
+        got = kernel(cp.asarray(table.astype("float16")), cp.asarray(rows))
+        assert np.array_equal(got.get(), table.astype("float16")[rows[::-1]])
+        with pytest.raises(IndexError, match=r"0\.\.4999"):
+            kernel(cp.asarray(table.astype("float16")), cp.asarray(rows + 4096))
+        with pytest.raises(IndexError, match="integers"):
+            kernel(cp.asarray(table.astype("float16")), cp.asarray(rows + 0.5))
+
+
 # ---- the generated text --------------------------------------------------------------------------
 
 
@@ -324,6 +338,19 @@ def test_shapes_and_types_are_checked_at_the_door():
             kernel(*on_device(cp, [np.ones((2, 3)), np.ones((2, 2))]))
         with pytest.raises(TypeError, match="real numbers"):
             kernel(*on_device(cp, [np.ones((2, 3)), np.ones((3, 2))], "complex128"))
+
+
+def test_out_of_memory_names_the_planned_peak(monkeypatch):
+    n = sp.Symbol("n", integer=True, positive=True)
+    graph = symad.trace(lambda a: np.concatenate([a, a @ a]), [(n, n)])
+    with installed() as cp:
+
+        def full(*args, **kwargs):
+            raise MemoryError("Out of memory allocating 1 bytes")
+
+        monkeypatch.setattr(cp, "concatenate", full)
+        with pytest.raises(GpuError, match=r"GiB at the peak in float32.*allocating 1 bytes"):
+            lower(graph, backend="cupy", dtype="float32")(*on_device(cp, [np.eye(256)], "float32"))
 
 
 def test_unknown_types_and_functions_are_errors():
