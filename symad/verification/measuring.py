@@ -274,8 +274,8 @@ def _claim(w: Worst, kind: str) -> str:
     if w.fault:
         return f"called at {w.points} {kind} points"
     return (
-        f"measured at {w.points} {kind} points: error at most {w.ulps:.3g} ulps, {w.relative:.2g} relative; allowed "
-        f"{FACTOR:g} ε (|v| + Σ|x ∂v/∂x|)"
+        f"measured at {w.points} {kind} points: error at most {w.ulps:.3g} ulps, {w.relative:.2g} relative; "
+        f"allowed {FACTOR:g} ε (|v| + Σ|x ∂v/∂x|)"
     )
 
 

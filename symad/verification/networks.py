@@ -2,8 +2,8 @@
 
 A `Network` is a product of factors T[i, j, ...]^e with a rational coefficient. Indices 0, 1, ... are
 the axes of the value; larger ones (`BOUND` and up) are summed over their dimension; along axes of
-length 1 the index is always `UNIT`. A `Form` is a sum of networks. Networks that differ only in the order of factors and the names of bound indices are
-isomorphic graphs, which networkx decides.
+length 1 the index is always `UNIT`. A `Form` is a sum of networks. Networks that differ only in the
+order of factors and the names of bound indices are isomorphic graphs, which networkx decides.
 """
 
 from __future__ import annotations

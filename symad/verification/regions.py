@@ -7,8 +7,9 @@ are not free: x > 0 implies x + 1 > 0, and x − y > 0 with y − z > 0 implies 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -37,10 +38,13 @@ class Regions:
     field: Field
     rng: Random
     choices: list[bool] | None = None
-    """Whether the free signs are +, in the order they come; missing ones become +. None: each lane its own."""
+    """Whether the free signs are +, in the order they come; missing ones become +.
+
+    None: each lane has its own.
+    """
     chosen: int = 0
     """How many signs were free so far."""
-    settled: list[tuple[Array, Array]] = field(default_factory=list)
+    settled: list[tuple[Array, Array]] = dataclasses.field(default_factory=list)
     """Arguments (T, *tail), and in which lanes they are positive (T,)."""
 
     def sign(self, column: Array) -> Array:

@@ -9,7 +9,8 @@ sines and cosines likewise.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import dataclasses
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -29,7 +30,7 @@ class Span:
     """Vectors modulo p, in echelon form, with what they are made of."""
 
     p: int
-    rows: list[tuple[int, list[int], dict[int, int]]] = field(default_factory=list)
+    rows: list[tuple[int, list[int], dict[int, int]]] = dataclasses.field(default_factory=list)
     """Pivot, the vector (1 at its pivot), and its combination of the vectors entered, by name."""
 
     def express(self, vector: list[int], name: int) -> dict[int, Fraction]:
@@ -45,15 +46,15 @@ class Span:
                 rest = [(r - factor * s) % self.p for r, s in zip(rest, row, strict=True)]
                 for k, c in combination.items():
                     made[k] = (made.get(k, 0) + factor * c) % self.p
-        pivot = next((k for k, r in enumerate(rest) if r), None)
-        if pivot is None:
+        first = next((k for k, r in enumerate(rest) if r), None)
+        if first is None:
             found = {k: reconstruct(c, self.p) for k, c in made.items() if c}
             known = {k: c for k, c in found.items() if c is not None and ORDER % c.denominator == 0}
             return known if len(known) == len(found) else {name: Fraction(1)}
-        over = pow(rest[pivot], -1, self.p)
+        over = pow(rest[first], -1, self.p)
         combination = {k: -c * over % self.p for k, c in made.items()}
         combination[name] = over
-        self.rows.append((pivot, [r * over % self.p for r in rest], combination))
+        self.rows.append((first, [r * over % self.p for r in rest], combination))
         return {name: Fraction(1)}
 
 
@@ -64,11 +65,11 @@ class Relations:
     field: Field
     exponents: Span
     angles: Span
-    powers: list[Array] = field(default_factory=list)
+    powers: list[Array] = dataclasses.field(default_factory=list)
     """Of each independent exponent a 12th root of its exponential: arrays (T, *tail)."""
-    logarithms: dict[int, Array] = field(default_factory=dict)
+    logarithms: dict[int, Array] = dataclasses.field(default_factory=dict)
     """Of those exponents that are logarithms, of what they are."""
-    turns: list[tuple[Array, Array]] = field(default_factory=list)
+    turns: list[tuple[Array, Array]] = dataclasses.field(default_factory=list)
     """Of each independent angle the rotation by a twelfth of it."""
     weight: int = ORDER
     """The largest Σ |12 c_i| of a relation."""

@@ -48,13 +48,15 @@ def bound_text(status: str, bound: float) -> str:
 def headline(certificate: Certificate) -> str:
     """The title, the status, and the bound."""
     bound = bound_text(certificate.status, certificate.bound)
+    measured = bound == "1"
+    count = f"{len(certificate.entries_of(certificate.status))} of {len(certificate.entries)} entries"
     tail = {
         "proved": "exact: no probability of error",
-        "tested": f"probability of a false 'equal' below {bound}"
-        if bound != "1"
-        else "measured in floating point",
-        "refuted": f"{len(certificate.entries_of('refuted'))} of {len(certificate.entries)} entries differ",
-        "undecided": f"{len(certificate.entries_of('undecided'))} of {len(certificate.entries)} entries not decided",
+        "tested": "measured in floating point"
+        if measured
+        else f"probability of a false 'equal' below {bound}",
+        "refuted": f"{count} differ",
+        "undecided": f"{count} not decided",
     }[certificate.status]
     return f"{certificate.title}: {certificate.status.upper()} ({tail})"
 

@@ -6,8 +6,9 @@ exactly 0 or 1 takes only the marks of the branch it takes.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -38,13 +39,13 @@ class Run:
     rng: Random
     signatures: Signatures
     clock: Clock
-    root_orders: Mapping[Node, int] = field(default_factory=dict)
+    root_orders: Mapping[Node, int] = dataclasses.field(default_factory=dict)
     """Inputs of which roots are taken, with the order L: their value is drawn as X^L."""
-    integers: Mapping[Node, Array] = field(default_factory=dict)
+    integers: Mapping[Node, Array] = dataclasses.field(default_factory=dict)
     """Inputs that are indices or exponents, with the integers they are given."""
-    marks: dict[Node, Array] = field(default_factory=dict)
+    marks: dict[Node, Array] = dataclasses.field(default_factory=dict)
     """Where a value is undefined: boolean arrays (T, *shape), only for nodes that have some."""
-    values: dict[Node, Array] = field(default_factory=dict)
+    values: dict[Node, Array] = dataclasses.field(default_factory=dict)
 
     def evaluate(self, outputs: Sequence[Node]) -> list[Array]:
         """The residues of some nodes in the basis."""
@@ -178,7 +179,7 @@ def add_residue(op: Add, y: Node, values: Values, run: Run) -> Array:
         term = run.lift(value, arg, y)
         term = term if sign == 1 else p - term
         total = term if total is None else total + term
-    return total % p  # type: ignore[no-any-return]
+    return total % p
 
 
 @residue.dispatch
@@ -192,7 +193,7 @@ def mul_residue(op: Mul, y: Node, values: Values, run: Run) -> Array:
         else:
             under = factor if under is None else run.field.mul(under, factor)
     if under is None:
-        return over  # type: ignore[no-any-return]
+        return over
     inverse = divided(under, y, run)
     return inverse if over is None else run.field.mul(over, inverse)
 
@@ -278,7 +279,7 @@ def _lift_marks(marks: Array, arg: Node, y: Node) -> Array:
 
 @residue.dispatch
 def compare_residue(op: Compare, y: Node, values: Values, run: Run) -> Array:
-    """[a == 0] in the basis; equal means in every lane, or, where each has a region of its own, in this one."""
+    """[a == 0] in the basis; equal means in every lane, or in this one where each has its own region."""
     zero = run.field.is_zero(run.lift(values[0], y.args[0], y))
     if run.signatures.regions is None or run.signatures.regions.choices is not None:
         zero = np.broadcast_to(zero.all(axis=0), zero.shape)
@@ -310,7 +311,7 @@ def move(op: Op, y: Node, values: Sequence[Array], tail: tuple[int, ...]) -> Arr
 
 @residue.dispatch
 def reshape_residue(op: Reshape, y: Node, values: Values, run: Run) -> Array:
-    return values[0].reshape(_full(y, run))  # type: ignore[no-any-return]
+    return values[0].reshape(_full(y, run))
 
 
 @residue.dispatch
@@ -325,7 +326,7 @@ def broadcast_residue(op: Broadcast, y: Node, values: Values, run: Run) -> Array
 def slice_residue(op: Slice, y: Node, values: Values, run: Run) -> Array:
     from symad.ops.shaping import _slices
 
-    return values[0][(slice(None), *_slices(op.start, op.count, op.step))]  # type: ignore[no-any-return]
+    return values[0][(slice(None), *_slices(op.start, op.count, op.step))]
 
 
 @residue.dispatch
@@ -341,14 +342,15 @@ def concatenate_residue(op: Concatenate, y: Node, values: Values, run: Run) -> A
 @residue.dispatch
 def gather_residue(op: Gather, y: Node, values: Values, run: Run) -> Array:
     indices = run.integer_values(values[1], "indices")
-    return values[0][:, indices]  # type: ignore[no-any-return]
+    return values[0][:, indices]
 
 
 @residue.dispatch
 def scatter_add_residue(op: ScatterAdd, y: Node, values: Values, run: Run) -> Array:
     indices = run.integer_values(values[0], "indices")
     result = run.field.zeros(y.shape)
-    np.add.at(result, (slice(None), indices), values[1])
+    at: Any = (slice(None), indices)
+    np.add.at(result, at, values[1])
     return result % run.field.modulus(result.ndim)
 
 

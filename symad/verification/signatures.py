@@ -11,8 +11,9 @@ the field with a random sign. Signs are free, or exactly ±1 as chosen for one r
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -36,8 +37,8 @@ class NeedsLevel(SymadError):
 class Atoms:
     """The arguments met so far of one kind of function, and the random values they got."""
 
-    index: dict[Hashable, tuple[int, int]] = field(default_factory=dict)
-    values: list[tuple[Array, ...]] = field(default_factory=list)
+    index: dict[Hashable, tuple[int, int]] = dataclasses.field(default_factory=dict)
+    values: list[tuple[Array, ...]] = dataclasses.field(default_factory=list)
 
 
 Fresh = Callable[[Array], "list[tuple[Array, ...]]"]
@@ -53,10 +54,10 @@ class Signatures:
     exact_roots: bool = False
     regions: Regions | None = None
     """Where it is given, signs are exactly ±1."""
-    kinds: dict[Hashable, Atoms] = field(default_factory=dict)
-    radicands: list[tuple[int, Array]] = field(default_factory=list)
+    kinds: dict[Hashable, Atoms] = dataclasses.field(default_factory=dict)
+    radicands: list[tuple[int, Array]] = dataclasses.field(default_factory=list)
     """Of each exact square root the level of its radicand, and the radicand (T, *tail)."""
-    turned: set[Hashable] = field(default_factory=set)
+    turned: set[Hashable] = dataclasses.field(default_factory=set)
     """The kinds of which both m and −m occurred."""
     relations: Relations | None = None
     """Where it is given, exponents and angles that are rational combinations of others are found."""
@@ -200,10 +201,7 @@ class Signatures:
 
     def logarithm(self, a: Array) -> Array:
         """log, with log 1 = 0."""
-        if self.relations is not None:
-            values = self._related_logarithm(a)
-        else:
-            values = self.opaque("log", [a])
+        values = self._related_logarithm(a) if self.relations is not None else self.opaque("log", [a])
         unit = self.field.unit(a.ndim)
         ones = self.field.is_zero(self.field.sub(a, np.broadcast_to(unit, a.shape))).all(axis=0)
         if not ones.any():
@@ -286,7 +284,7 @@ class Signatures:
             roots, missing = self.field.square_root(column)
             if missing.any():
                 raise NeedsLevel("a root of a root")
-            made = []
+            made: list[tuple[Array, ...]] = []
             for k in range(column.shape[1]):
                 self.radicands.append((self.field.level_of(column[:, k]), column[:, k]))
                 flip = np.array([self.rng.random() < 0.5 for _ in self.field.primes])

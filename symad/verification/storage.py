@@ -148,7 +148,7 @@ def _read_witness(saved: Any) -> Witness | None:
         case None:
             return None
         case {"point": dict(point), "left": str(left), "right": str(right), **rest}:
-            index = rest.get("index", [])
+            index: Any = rest.get("index", [])
             return Witness(point, left, right, tuple(int(i) for i in index))
     raise SavingError("a witness lacks its point or its values")
 

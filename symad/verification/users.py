@@ -9,7 +9,7 @@ import numpy as np
 import sympy
 
 from symad.dims import format_shape, same_dim, same_shape, size
-from symad.errors import DerivativeError, ShapeError
+from symad.errors import ShapeError
 from symad.graph import Graph, Node, TupleOf
 from symad.hessian import hessian as own_hessian
 from symad.jacobian import gradient as own_gradient
@@ -69,8 +69,8 @@ def verify(
     given = {"value": value, "gradient": gradient, "jacobian": jacobian, "hessian": hessian}
     chosen = {k: v for k, v in given.items() if v is not MISSING}
     if len(chosen) != 1:
-        names = ", ".join(chosen) or "none"
-        raise TypeError(f"verify needs exactly one of value=, gradient=, jacobian=, hessian=; given: {names}")
+        found = ", ".join(chosen) or "none"
+        raise TypeError(f"verify needs exactly one of value=, gradient=, jacobian=, hessian=; given: {found}")
     ((kind, candidate),) = chosen.items()
     graph = as_graph(f, wrt)
     nodes, bare = select_wrt(graph, wrt)
@@ -119,8 +119,8 @@ def _formula(graph: Graph, wrt: Sequence[Node], reference: Graph, candidate: Any
         parts = [_as_matrix(graph, wrt, parts, wanted[0], kind)]
     if len(parts) != len(wanted):
         raise ShapeError(
-            f"the {kind} has {len(wanted)} parts ({', '.join(format_shape(w.shape) for w in wanted)}), but the "
-            f"candidate has {len(parts)}"
+            f"the {kind} has {len(wanted)} parts ({', '.join(format_shape(w.shape) for w in wanted)}), "
+            f"but the candidate has {len(parts)}"
         )
     fitted = tuple(_fitted(p, w, kind) for p, w in zip(parts, wanted, strict=True))
     inputs = tuple(dict.fromkeys((*reference.input_nodes, *formula.input_nodes)))
