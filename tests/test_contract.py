@@ -15,9 +15,9 @@ from symad.numeric import lower
 x, y = sp.symbols("x y", real=True)
 F = x**2 * y + sp.sin(y)
 NAMES = [
-    "trace", "to_sympy", "join", "pushforward", "pullback", "gradient", "value_and_gradient", "jacobian", "hessian",
-    "hvp", "vmap", "stop_gradient", "Dual", "implicit", "jacobian_sparsity", "hessian_sparsity", "color", "check",
-    "verify", "equal", "flops", "memory", "save", "load", "register_function", "Graph",
+    "trace", "to_sympy", "join", "pushforward", "pullback", "gradient", "value_and_gradient", "jacobian",
+    "hessian", "hvp", "vmap", "stop_gradient", "Dual", "implicit", "jacobian_sparsity", "hessian_sparsity",
+    "color", "check", "verify", "equal", "flops", "memory", "save", "load", "register_function", "Graph",
 ]  # fmt: skip
 
 
@@ -55,7 +55,12 @@ def test_sparse_derivatives_are_csr_arrays() -> None:
     chain = symad.trace(sp.Sum((u[i + 1] - u[i] ** 2) ** 2 + (1 - u[i]) ** 2, (i, 0, n - 2))).at({n: 30})
     point = np.linspace(-1, 1, 30)
     dense = symad.hessian(chain)(point)
-    for mode in ("forward-over-reverse", "reverse-over-forward", "reverse-over-reverse", "forward-over-forward"):
+    for mode in (
+        "forward-over-reverse",
+        "reverse-over-forward",
+        "reverse-over-reverse",
+        "forward-over-forward",
+    ):
         value = symad.hessian(chain, mode=mode, sparse=True)(point)
         assert isinstance(value, scipy.sparse.csr_array)
         assert np.allclose(value.toarray(), dense, rtol=1e-12)
@@ -95,7 +100,7 @@ def test_certificates_have_the_promised_fields() -> None:
     assert [e.status for e in bad.entries].count("refuted") == 1
     assert bad.witness is not None
     assert "sin" in str(bad) or "y" in str(bad)
-    with pytest.raises(Exception, match="refuted|wrong|differ"):
+    with pytest.raises(Exception, match=r"refuted|wrong|differ"):
         bad.raise_if_refuted()
 
 
@@ -145,7 +150,9 @@ def test_gpu_faces_run_on_numpy_arrays() -> None:
     assert np.allclose(attention(q, k, v), weights @ v, rtol=1e-10)
     points, b = np.random.default_rng(1).normal(size=(2, 6, 3))
     direct = np.exp(-((points[:, None] - b[None]) ** 2).sum(-1)) @ np.ones((6, 1))
-    ours = pairwise(lambda s, t: sp.exp(-sum((s[i] - t[i]) ** 2 for i in range(3))), points, b, np.ones((6, 1)))
+    ours = pairwise(
+        lambda s, t: sp.exp(-sum((s[i] - t[i]) ** 2 for i in range(3))), points, b, np.ones((6, 1))
+    )
     assert np.allclose(ours, direct, rtol=1e-12)
 
 
