@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import cache
 from math import factorial
 from typing import Any
 
 import sympy
 from sympy.codegen import cfunctions
+from sympy.codegen.numpy_nodes import logaddexp
 
-from symad.graph import Node
+from symad.graph import Node, rebuild
 from symad.ops.arithmetic import add, div, mul, power, sub
 from symad.ops.elementwise import apply
 from symad.ops.shaping import broadcast_to
-from symad.ops.sources import constant, constant_value
+from symad.ops.sources import constant, constant_value, input_node
 from symad.questions import Nodes
+from symad.scalar_functions import ScalarFunction
+from symad.tracing.scalars import trace_scalar
 from symad.verification.basis import Basis
 from symad.verification.elementary import exponential, logarithm, rational_power, sign, sine_and_cosine
 from symad.verification.terms import linear_terms, through
@@ -34,9 +38,20 @@ def alias(node: Node, args: Nodes, basis: Basis) -> Node:
     rule = ALIASES.get(head)
     if rule is not None:
         return broadcast_to(rule(args, basis), node.shape)
+    if isinstance(head, type) and issubclass(head, ScalarFunction):
+        inputs, meaning = _definition(head, len(args))
+        (expanded,) = rebuild((meaning,), dict(zip(inputs, args, strict=True)))
+        return broadcast_to(basis.rewritten(expanded), node.shape)
     if len(args) == 1:
         return through(args[0], lambda inner: apply(head, inner))
     return apply(head, *args)
+
+
+@cache
+def _definition(head: Any, count: int) -> tuple[tuple[Node, ...], Node]:
+    """A function's definition as a graph of fresh inputs."""
+    symbols = [sympy.Dummy(f"x{k}", real=True) for k in range(count)]
+    return tuple(map(input_node, symbols)), trace_scalar(sympy.sympify(head.definition(*symbols)))
 
 
 def aliased(*heads: Any) -> Callable[[Alias], Alias]:
@@ -106,6 +121,11 @@ def log1p_alias(args: Nodes, basis: Basis) -> Node:
 @aliased(cfunctions.expm1)
 def expm1_alias(args: Nodes, basis: Basis) -> Node:
     return sub(exponential(args[0], basis), constant(1))
+
+
+@aliased(logaddexp)
+def logaddexp_alias(args: Nodes, basis: Basis) -> Node:
+    return logarithm(add(*[exponential(a, basis) for a in args]), basis)
 
 
 @aliased(cfunctions.exp2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from symad.graph import Node, topological
@@ -15,6 +16,7 @@ class Basis:
     def __init__(self) -> None:
         """Nothing is known yet."""
         self.exponents, self.angles, self.roots = Units(), Units(), Units()
+        self.rewrite: Callable[[Node], Node] = lambda node: node
         self._signs: dict[Node, int] = {}
         self.winners: dict[Node, Any] = {}
         """For each extreme the indicators of what it was taken over: by argument, or as one array."""
@@ -26,6 +28,10 @@ class Basis:
                 if n not in self._signs:
                     self._signs[n] = sign_of(n.op, n, tuple([self._signs[a] for a in n.args]))
         return self._signs[node]
+
+    def rewritten(self, node: Node) -> Node:
+        """A node built of arguments that are in the basis already, itself in the basis."""
+        return self.rewrite(node)
 
     def settled(self) -> bool:
         """Whether no unit was refined since this was last asked."""

@@ -21,7 +21,7 @@ class Budget:
     """
 
     seconds: float = 20.0
-    proof_seconds: float = 2.0
+    proof_seconds: float = 4.0
     residues: int = 1 << 26
     terms: int = 4000
     points: int = 24

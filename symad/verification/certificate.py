@@ -98,7 +98,7 @@ class Certificate:
     @cached_property
     def status(self) -> str:
         """The worst status of all entries."""
-        return min((e.status for e in self.entries), key=STATUSES.index, default="undecided")
+        return min((e.status for e in self.entries), key=STATUSES.index, default="proved")
 
     @property
     def bound(self) -> float:

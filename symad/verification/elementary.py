@@ -17,12 +17,24 @@ from symad.ops.elementwise import Apply, apply
 from symad.ops.shaping import broadcast_to
 from symad.ops.sources import constant, constant_value
 from symad.verification.basis import Basis
-from symad.verification.terms import linear_terms, moves_elements, number, power_factors, through
+from symad.verification.terms import (
+    collect_roots,
+    linear_terms,
+    moves_elements,
+    number,
+    power_factors,
+    through,
+)
 
 
 def integer_power(base: Node, k: int) -> Node:
-    """base ** k for an integer k of either sign."""
-    return power(base, constant(k)) if k else constant(1)
+    """base ** k for an integer k of either sign; roots in it that become whole are taken out."""
+    if not k:
+        return constant(1)
+    if isinstance(base.op, Add) and len(base.args) == 1:
+        return mul(constant(base.op.signs[0] ** k), integer_power(base.args[0], k))
+    collected = collect_roots([(k, base)])
+    return power(base, constant(k)) if collected is None else collected
 
 
 def exponential(argument: Node, basis: Basis) -> Node:

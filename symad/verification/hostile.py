@@ -14,7 +14,6 @@ from symad.evaluation import unchecked
 from symad.graph import Node, topological
 from symad.ops.arithmetic import Pow
 from symad.ops.elementwise import Apply
-from symad.verification.fields import Array
 from symad.verification.points import points
 
 HOSTILE: tuple[tuple[str, float, float], ...] = (
@@ -85,8 +84,7 @@ def exactly(point: FloatPoint) -> dict[Node, Any]:
 
 def _exact(value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.dtype.kind == "f":
-        made: Array = np.frompyfunc(Fraction, 1, 1)(value)
-        return made
+        return np.frompyfunc(Fraction, 1, 1)(value)
     return Fraction(value) if isinstance(value, float) else value
 
 

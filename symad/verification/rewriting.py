@@ -41,6 +41,7 @@ from symad.questions import Nodes, definition, question
 from symad.verification.aliases import alias, largest
 from symad.verification.basis import Basis
 from symad.verification.elementary import exponential, logarithm, rational_power, sign
+from symad.verification.terms import collect_roots
 
 PASSES = 8
 """Units of coefficients are found by repetition; more refinements than this are not followed."""
@@ -50,13 +51,20 @@ def rewrite(outputs: Sequence[Node], basis: Basis) -> tuple[Node, ...]:
     """The outputs in the basis. Graphs that are to be compared are rewritten together."""
     expanded = expand_definitions(outputs)
     made: dict[Node, Node] = {}
+    basis.rewrite = lambda node: _rewritten([node], basis)[node]
     for _ in range(PASSES):
-        made = {}
-        for node in topological(expanded):
-            made[node] = in_basis(node.op, node, tuple([made[a] for a in node.args]), basis)
+        made = _rewritten(expanded, basis)
         if basis.settled():
             break
     return tuple(made[o] for o in expanded)
+
+
+def _rewritten(outputs: Sequence[Node], basis: Basis) -> dict[Node, Node]:
+    """Every node the outputs need, in the basis; what is in the basis already stays."""
+    made: dict[Node, Node] = {}
+    for node in topological(outputs):
+        made[node] = in_basis(node.op, node, tuple([made[a] for a in node.args]), basis)
+    return made
 
 
 def expand_definitions(outputs: Sequence[Node]) -> tuple[Node, ...]:
@@ -95,6 +103,9 @@ def add_in_basis(op: Add, y: Node, args: Nodes, basis: Basis) -> Any:
 def mul_in_basis(op: Mul, y: Node, args: Nodes, basis: Basis) -> Any:
     if all(isinstance(a.op, Constant) for a in args):
         return signed_product(zip(op.powers, args, strict=True))
+    whole = collect_roots(list(zip(op.powers, args, strict=True)))
+    if whole is not None:
+        return broadcast_to(whole, y.shape)
     return y if args == y.args else Node.of(op, args)
 
 

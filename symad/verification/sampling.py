@@ -51,13 +51,16 @@ class PairResult:
     log2_bound: float
     """log₂ of the probability that some element called equal is not; 0 if nothing is known."""
     way: str
+    primes: tuple[int, ...] = ()
+    """The primes of the run that said so."""
 
     @staticmethod
     def together(parts: Sequence[PairResult]) -> PairResult:
         """What holds in all parts; elements undefined in one part count by the others."""
         equal = np.all([p.equal | ~p.defined for p in parts], axis=0)
         defined = np.any([p.defined for p in parts], axis=0)
-        return PairResult(equal & defined, defined, add_logs(*[p.log2_bound for p in parts]), parts[0].way)
+        bound = add_logs(*[p.log2_bound for p in parts])
+        return PairResult(equal & defined, defined, bound, parts[0].way, parts[0].primes)
 
 
 SignedRun = tuple[Signatures, "list[PairResult]"]
@@ -202,7 +205,8 @@ class Sampler:
             deg, bits = difference(growths.found[a], growths.found[b], growths)
             once = log2_false_zero(deg, bits, growths, sampling)
             bound = add_logs(once + log2(max(result.equal.size, 1)), collisions)
-            made.append(replace(result, log2_bound=min(bound, 0.0), way=way))
+            primes = tuple(dict.fromkeys(signatures.field.primes))
+            made.append(replace(result, log2_bound=min(bound, 0.0), way=way, primes=primes))
             worst = max(worst[0], deg), max(worst[1], bits)
         if max(r.log2_bound for r in made) <= TARGET:
             return made, None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from math import gcd, lcm
 from typing import cast
@@ -10,7 +10,7 @@ from typing import cast
 import sympy
 
 from symad.graph import Node
-from symad.ops.arithmetic import Add, Mul, Pow, add, mul, signed_product
+from symad.ops.arithmetic import Add, Mul, Pow, add, mul, power, signed_product
 from symad.ops.contraction import Einsum
 from symad.ops.elementwise import Apply, apply
 from symad.ops.shaping import Broadcast, Reshape
@@ -63,7 +63,8 @@ def _summands(n: Node) -> Terms | None:
     if isinstance(n.op, Add):
         return [(Fraction(s), a) for s, a in zip(n.op.signs, n.args, strict=True)]
     if isinstance(n.op, Mul):
-        return _multiple(n) or _distributed(n)
+        whole = collect_roots(list(zip(n.op.powers, n.args, strict=True)))
+        return [(Fraction(1), whole)] if whole is not None else _multiple(n) or _distributed(n)
     if isinstance(n.op, Pow) and number(n.args[1]) == 2 and _is_short_sum(n.args[0]):
         base = n.args[0]
         signs = cast(Add, base.op).signs
@@ -95,6 +96,53 @@ def _distributed(n: Node) -> Terms | None:
                 (Fraction(s), signed_product([*rest, (1, a)])) for s, a in zip(signs, arg.args, strict=True)
             ]
     return None
+
+
+def collect_roots(factors: Sequence[tuple[int, Node]]) -> Node | None:
+    """A product of integer powers in which roots of one base that make it whole are replaced by it.
+
+    √u·√u = u, and 1/√u·1/√u = 1/u, where u > 0. None where nothing becomes whole.
+    """
+    roots: dict[Node, Fraction] = {}
+    rest: list[tuple[int, Node]] = []
+    todo = list(reversed(factors))
+    while todo:
+        k, node = todo.pop()
+        found = _root(node)
+        if found is not None:
+            roots[found[0]] = roots.get(found[0], Fraction(0)) + k * found[1]
+        elif isinstance(node.op, Mul) and any(_holds_root(a) for a in node.args):
+            todo.extend((k * p, a) for p, a in zip(node.op.powers, node.args, strict=True))
+        else:
+            rest.append((k, node))
+    if not any(abs(e) >= 1 for e in roots.values()):
+        return None
+    for base, exponent in roots.items():
+        whole = exponent.numerator // exponent.denominator
+        rest.append((whole, base))
+        if exponent != whole:
+            part = exponent - whole
+            root = Node.of(Pow(), (base, constant(Fraction(1, part.denominator))))
+            rest.append((part.numerator, root))
+    return mul(*[power(node, constant(k)) for k, node in rest if k])
+
+
+def _root(node: Node) -> tuple[Node, Fraction] | None:
+    """The base and exponent of a root, or of an integer power of one."""
+    if not isinstance(node.op, Pow):
+        return None
+    exponent = number(node.args[1])
+    if exponent is None or exponent.denominator > 64:
+        return None
+    if exponent.denominator > 1:
+        return node.args[0], exponent
+    inner = _root(node.args[0])
+    return None if inner is None else (inner[0], inner[1] * exponent)
+
+
+def _holds_root(node: Node) -> bool:
+    below = node.args if isinstance(node.op, Mul) else ()
+    return any(_root(n) is not None for n in (node, *below))
 
 
 def _multiple(n: Node) -> Terms | None:

@@ -1,0 +1,193 @@
+"""What is found about one pair of nodes of known sizes, and the entries of a certificate it becomes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from symad.graph import Node
+from symad.verification.blame import Blame, blame
+from symad.verification.bounds import TARGET
+from symad.verification.budget import Budget, Clock, OutOfBudget
+from symad.verification.certificate import STATUSES, Comparison, Entry
+from symad.verification.fields import Array
+from symad.verification.modular import Result, compare_nodes, integer_inputs
+from symad.verification.normal_form import prove
+from symad.verification.sampling import PairResult
+from symad.verification.witness import Search, search
+
+MOST_ENTRIES = 1024
+"""Larger outputs get one entry for the whole array instead of one for each element."""
+
+EXACT = "equal by exact normal form"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One output of a comparison."""
+
+    comparison: Comparison
+    name: str
+    left: Node
+    right: Node
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was found about one pair at one choice of sizes."""
+
+    status: Array
+    """Object array of statuses, in the shape of the pair."""
+    claim: str
+    """How the elements that are not refuted are known."""
+    log2_bound: float
+    search: Search | None = None
+    blame: Blame | None = None
+    reason: str = ""
+    sizes: str = ""
+    """At which sizes this is, as text."""
+
+    @property
+    def rank(self) -> int:
+        """The position of the worst status among all statuses."""
+        return min((STATUSES.index(s) for s in self.status.ravel()), default=len(STATUSES))
+
+    def worse(self, other: Verdict) -> Verdict:
+        """Of two instances the one that says less."""
+        return min(self, other, key=lambda v: (v.rank, -v.log2_bound))
+
+
+def certain(pair: Pair, claim: str) -> Verdict:
+    """Every element is proved."""
+    shape = tuple(d if isinstance(d, int) else 1 for d in pair.left.shape)
+    return Verdict(np.full(shape, "proved", dtype=object), claim, -np.inf)
+
+
+@dataclass(eq=False)
+class Judge:
+    """Decides pairs within one budget of time."""
+
+    budget: Budget
+    clock: Clock
+    proof_seconds: float
+    """What is left of the time for exact normal forms."""
+
+    def decide(self, pairs: Sequence[Pair], seed: int) -> tuple[list[Verdict], tuple[int, ...]]:
+        """Verdicts on pairs whose dimensions are numbers, and the primes of the identity test."""
+        try:
+            result = compare_nodes([(p.left, p.right) for p in pairs], seed, self.budget, self.clock)
+        except OutOfBudget as problem:
+            result = Result(tuple(_untested(p) for p in pairs), seed, (), (), (str(problem),))
+        return [self._verdict(p, f, result) for p, f in zip(pairs, result.pairs, strict=True)], result.primes
+
+    def _verdict(self, pair: Pair, found: PairResult, result: Result) -> Verdict:
+        """Elements that test equal are tested or proved, the others refuted or undecided."""
+        status = np.full(pair.left.shape, "undecided", dtype=object)
+        equal = found.equal & (found.log2_bound <= TARGET)
+        status[equal] = "tested"
+        reason, hunt, fault = "", None, None
+        if equal.any() and not result.draws:
+            exact, reason = self._prove(pair)
+            status[equal & exact] = "proved"
+        if not equal.all():
+            ranges = integer_inputs([pair.left, pair.right])
+            hunt = search(pair.left, pair.right, ranges, self.clock, ~found.equal)
+            status[hunt.differs] = "refuted"
+            reason = _why_undecided(found, result, hunt)
+            fault = blame(pair.left, pair.right, hunt.points) if hunt.witnesses else None
+        return Verdict(status, _tested_claim(found, result), found.log2_bound, hunt, fault, reason)
+
+    def _prove(self, pair: Pair) -> tuple[Array, str]:
+        """The exact normal form, in the time that is left for proofs."""
+        if self.proof_seconds <= 0:
+            return np.zeros(pair.left.shape, dtype=bool), "the time for exact normal forms was used up"
+        start = time.monotonic()
+        made = prove(pair.left, pair.right, replace(self.budget, proof_seconds=self.proof_seconds))
+        self.proof_seconds -= time.monotonic() - start
+        return made
+
+
+def _untested(pair: Pair) -> PairResult:
+    none = np.zeros(pair.left.shape, dtype=bool)
+    return PairResult(none, none, 0.0, "none")
+
+
+def _tested_claim(found: PairResult, result: Result) -> str:
+    way = {
+        "exact": ", roots exact and signs by region",
+        "related": ", relations between exponents found",
+    }.get(found.way, "")
+    drawn = f", for {' and for '.join(result.draws)}" if result.draws else ""
+    count, bits = len(found.primes), max((p.bit_length() for p in found.primes), default=0)
+    primes = f"{count} random primes" if count > 1 else "a random prime"
+    return f"equal at random points modulo {primes} of {bits} bits{way}{drawn}"
+
+
+def _why_undecided(found: PairResult, result: Result, hunt: Search) -> str:
+    """What was tried."""
+    if found.equal.any() and found.log2_bound > TARGET:
+        parts = [f"equal modulo primes, but with a bound of 2^{found.log2_bound:.0f} only"]
+    elif not found.defined.any() and not result.reasons:
+        parts = ["undefined at every point tried"]
+    elif not found.defined.all() and not result.reasons:
+        parts = ["undefined in some elements"]
+    else:
+        parts = ["not equal modulo primes by the relations that are known here"]
+    if hunt.agreed:
+        parts.append(f"equal to 30 digits at {hunt.agreed} rational points")
+    elif not hunt.points:
+        parts.append("no rational point was found at which both are defined")
+    return "; ".join([*parts, *result.reasons])
+
+
+# ---- entries ------------------------------------------------------------------------------------
+
+
+def entries_of(pair: Pair, verdict: Verdict, sizes: tuple[str, ...]) -> list[Entry]:
+    """One entry for each element, or one for each status where the array is large or of any size."""
+    at = f" at {' and at '.join(sizes)}" if sizes else ""
+    if verdict.status.size == 0:
+        return [Entry(pair.name, "proved", "there are no elements", 0.0, pair.comparison.assumes)]
+    if verdict.status.size > MOST_ENTRIES or not all(isinstance(d, int) for d in pair.left.shape):
+        statuses = dict.fromkeys(verdict.status.ravel())
+        return [_entry(pair, verdict, _count(verdict, s), s, None, at) for s in statuses]
+    return [
+        _entry(pair, verdict, _index_text(index), str(verdict.status[index]), index, at)
+        for index in np.ndindex(verdict.status.shape)
+    ]
+
+
+def _count(verdict: Verdict, status: str) -> str:
+    number = int((verdict.status == status).sum())
+    return "" if number == verdict.status.size else f" ({number} of {verdict.status.size} elements)"
+
+
+def _index_text(index: tuple[int, ...]) -> str:
+    return f"[{', '.join(map(str, index))}]" if index else ""
+
+
+def _entry(
+    pair: Pair, verdict: Verdict, index: str, status: str, at: tuple[int, ...] | None, sizes: str
+) -> Entry:
+    made = Entry(pair.name, status, verdict.claim + sizes, 0.0, pair.comparison.assumes, index=index)
+    if status == "proved":
+        for_all = verdict.log2_bound == -np.inf
+        return made if for_all else replace(made, claim=EXACT + sizes)
+    if status == "tested":
+        return replace(made, bound=power_of_two(verdict.log2_bound), reason=verdict.reason)
+    if status == "undecided":
+        bound = power_of_two(verdict.log2_bound)
+        return replace(made, claim="not decided" + sizes, bound=bound, reason=verdict.reason)
+    assert verdict.search is not None
+    known = verdict.search.witnesses
+    witness = known[at] if at is not None else next(iter(known.values()))
+    claim = f"{pair.comparison.left_name} and {pair.comparison.right_name} differ{verdict.sizes}"
+    return replace(made, claim=claim, witness=witness, blame=verdict.blame)
+
+
+def power_of_two(log2_bound: float) -> float:
+    """2^log2_bound, and never 0 by underflow."""
+    return float(max(2.0 ** max(log2_bound, -1074.0), 5e-324))
