@@ -212,8 +212,8 @@ class AttentionCall:
 
     def plans(self, kind: str) -> tuple[Plan, ...]:
         """The specialised kernels of one pass."""
-        shared = self.machine.shared_memory
-        return plans(kind, self.element, self.q.shape[3], self.v.shape[3], shared)
+        shared, plain = self.machine.shared_memory, "SCORE_PLAIN 1" in self.score.macros
+        return plans(kind, self.element, self.q.shape[3], self.v.shape[3], shared, plain)
 
     def launch(
         self, plan: Plan, name: str, grid: Sequence[int], *args: Any, shared: int | None = None

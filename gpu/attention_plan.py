@@ -44,12 +44,22 @@ MAX_HEAD_DIM = 256
 
 @dataclass(frozen=True)
 class Shape:
-    """Tile shape: a block owns 16 ``mt`` ``warps`` rows; ``span`` rows pass by in ``stages``."""
+    """Tile shape: a block owns 16 ``mt`` ``warps`` rows; ``span`` rows pass by at a time.
+
+    Attributes:
+        warps: of a block.
+        mt: blocks of 16 rows per warp.
+        span: rows of the tiles that pass by.
+        part: how many of them are in registers at once.
+        stages: buffers for such tiles, 1 or 2.
+        min_blocks: blocks that should fit on one multiprocessor.
+    """
 
     warps: int
     mt: int
     span: int
-    stages: int
+    part: int
+    stages: int = 2
     min_blocks: int = 1
 
 
@@ -142,8 +152,8 @@ def constants(plan: Plan) -> dict[str, int]:
     s = plan.shape
     return {
         "HEAD_DIM": plan.head_dim, "VALUE_DIM": plan.value_dim, "D": d, "DV": dv,
-        "SLICE": plan.slice, "WARPS": s.warps, "MT": s.mt, "SPAN": s.span, "STAGES": s.stages,
-        "MIN_BLOCKS": s.min_blocks, "WITH_K": int(plan.with_k), "WITH_V": int(plan.with_v),
+        "SLICE": plan.slice, "WARPS": s.warps, "MT": s.mt, "SPAN": s.span, "PART": s.part,
+        "STAGES": s.stages, "MIN_BLOCKS": s.min_blocks, "WITH_K": int(plan.with_k), "WITH_V": int(plan.with_v),
     }  # fmt: skip
 
 
@@ -173,41 +183,50 @@ def _source(plan: Plan, macros: str, score: str) -> str:
 
 # Tile shapes from the fastest on, by kind, bits per element and largest padded head dim.
 _SHAPES: dict[tuple[str, int, int], tuple[Shape, ...]] = {
-    (FORWARD, 16, 64): (Shape(4, 2, 64, 2, 2),),
-    (FORWARD, 16, 128): (Shape(4, 2, 64, 2, 2), Shape(4, 1, 64, 2), Shape(4, 1, 32, 2)),
-    (FORWARD, 16, 256): (Shape(8, 1, 32, 2), Shape(4, 1, 32, 1), Shape(2, 1, 16, 1)),
-    (FORWARD, 32, 64): (Shape(8, 1, 32, 2), Shape(4, 1, 32, 2)),
-    (FORWARD, 32, 128): (Shape(8, 1, 16, 2), Shape(4, 1, 16, 2)),
-    (FORWARD, 32, 256): (Shape(4, 1, 16, 2), Shape(2, 1, 16, 1)),
-    (FORWARD, 64, 64): (Shape(8, 1, 32, 2), Shape(4, 1, 16, 2)),
-    (FORWARD, 64, 128): (Shape(4, 1, 32, 2), Shape(4, 1, 16, 1), Shape(2, 1, 16, 1)),
-    (FORWARD, 64, 256): (Shape(4, 1, 16, 1), Shape(1, 1, 16, 1)),
-    (BACKWARD_Q, 16, 64): (Shape(8, 1, 64, 2), Shape(4, 1, 64, 2)),
-    (BACKWARD_Q, 16, 128): (Shape(8, 1, 64, 2), Shape(4, 1, 32, 2)),
-    (BACKWARD_Q, 16, 256): (Shape(4, 1, 32, 2), Shape(2, 1, 16, 2)),
-    (BACKWARD_Q, 32, 64): (Shape(8, 1, 32, 2), Shape(4, 1, 16, 2)),
-    (BACKWARD_Q, 32, 128): (Shape(4, 1, 16, 2), Shape(2, 1, 16, 1)),
-    (BACKWARD_Q, 32, 256): (Shape(4, 1, 16, 1), Shape(1, 1, 16, 1)),
-    (BACKWARD_Q, 64, 64): (Shape(4, 1, 16, 2), Shape(2, 1, 16, 2)),
-    (BACKWARD_Q, 64, 128): (Shape(4, 1, 16, 1), Shape(1, 1, 16, 1)),
-    (BACKWARD_Q, 64, 256): (Shape(2, 1, 16, 1),),
-    (BACKWARD_KV, 16, 64): (Shape(8, 1, 64, 2), Shape(4, 1, 64, 2)),
-    (BACKWARD_KV, 16, 128): (Shape(8, 1, 32, 2), Shape(4, 1, 32, 2)),
-    (BACKWARD_KV, 16, 256): (Shape(4, 1, 32, 2), Shape(2, 1, 16, 2)),
-    (BACKWARD_KV, 32, 64): (Shape(8, 1, 16, 2), Shape(4, 1, 16, 2)),
-    (BACKWARD_KV, 32, 128): (Shape(4, 1, 16, 2), Shape(2, 1, 16, 1)),
-    (BACKWARD_KV, 32, 256): (Shape(4, 1, 16, 1), Shape(1, 1, 16, 1)),
-    (BACKWARD_KV, 64, 64): (Shape(4, 1, 16, 2), Shape(2, 1, 16, 2)),
-    (BACKWARD_KV, 64, 128): (Shape(4, 1, 16, 1), Shape(1, 1, 16, 1)),
-    (BACKWARD_KV, 64, 256): (Shape(2, 1, 16, 1),),
+    (FORWARD, 16, 64): (Shape(4, 2, 64, 64, 2, 2),),
+    (FORWARD, 16, 128): (Shape(4, 2, 64, 64, 2, 2), Shape(8, 1, 64, 64), Shape(4, 1, 32, 32)),
+    (FORWARD, 16, 256): (Shape(8, 1, 32, 32), Shape(4, 1, 32, 32, 1), Shape(2, 1, 16, 16, 1)),
+    (FORWARD, 32, 64): (Shape(8, 1, 64, 32), Shape(4, 1, 32, 32)),
+    (FORWARD, 32, 128): (Shape(8, 1, 32, 16), Shape(4, 1, 16, 16)),
+    (FORWARD, 32, 256): (Shape(4, 1, 16, 16), Shape(2, 1, 16, 16, 1)),
+    (FORWARD, 64, 64): (Shape(8, 1, 32, 32), Shape(4, 1, 16, 16)),
+    (FORWARD, 64, 128): (Shape(4, 1, 32, 16), Shape(4, 1, 16, 16, 1), Shape(2, 1, 16, 16, 1)),
+    (FORWARD, 64, 256): (Shape(4, 1, 16, 16, 1), Shape(1, 1, 16, 16, 1)),
+    (BACKWARD_Q, 16, 64): (Shape(4, 2, 64, 32, 2, 2), Shape(8, 1, 64, 64)),
+    (BACKWARD_Q, 16, 128): (Shape(4, 2, 32, 32, 2, 2), Shape(8, 1, 64, 64), Shape(8, 1, 32, 32)),
+    (BACKWARD_Q, 16, 256): (Shape(4, 1, 32, 32), Shape(2, 1, 16, 16)),
+    (BACKWARD_Q, 32, 64): (Shape(8, 1, 64, 32), Shape(4, 1, 16, 16)),
+    (BACKWARD_Q, 32, 128): (Shape(4, 1, 32, 16), Shape(2, 1, 16, 16, 1)),
+    (BACKWARD_Q, 32, 256): (Shape(4, 1, 16, 16, 1), Shape(1, 1, 16, 16, 1)),
+    (BACKWARD_Q, 64, 64): (Shape(4, 1, 32, 16), Shape(2, 1, 16, 16)),
+    (BACKWARD_Q, 64, 128): (Shape(4, 1, 16, 16, 1), Shape(2, 1, 16, 16, 1)),
+    (BACKWARD_Q, 64, 256): (Shape(2, 1, 16, 16, 1),),
+    (BACKWARD_KV, 16, 64): (Shape(4, 2, 64, 32, 2, 2), Shape(8, 1, 64, 64)),
+    (BACKWARD_KV, 16, 128): (Shape(8, 1, 64, 32), Shape(8, 1, 32, 32)),
+    (BACKWARD_KV, 16, 256): (Shape(4, 1, 32, 32), Shape(2, 1, 16, 16)),
+    (BACKWARD_KV, 32, 64): (Shape(8, 1, 32, 16), Shape(4, 1, 16, 16)),
+    (BACKWARD_KV, 32, 128): (Shape(4, 1, 32, 16), Shape(2, 1, 16, 16, 1)),
+    (BACKWARD_KV, 32, 256): (Shape(4, 1, 16, 16, 1), Shape(1, 1, 16, 16, 1)),
+    (BACKWARD_KV, 64, 64): (Shape(4, 1, 32, 16), Shape(2, 1, 16, 16)),
+    (BACKWARD_KV, 64, 128): (Shape(4, 1, 16, 16, 1), Shape(2, 1, 16, 16, 1)),
+    (BACKWARD_KV, 64, 256): (Shape(2, 1, 16, 16, 1),),
 }
 
 
 @lru_cache(maxsize=256)
 def plans(
-    kind: str, element: Element, head_dim: int, value_dim: int, shared: int
+    kind: str, element: Element, head_dim: int, value_dim: int, shared: int, plain: bool = True
 ) -> tuple[Plan, ...]:
     """The launches of one pass: one, or for wide heads k̄ and v̄ in turn.
+
+    Args:
+        kind: FORWARD, BACKWARD_Q or BACKWARD_KV.
+        element: the type of q, k, v.
+        head_dim: columns of q and k.
+        value_dim: columns of v.
+        shared: bytes of shared memory that a block may use.
+        plain: the score is s itself. Other scores need registers in the backward: one block of
+            rows per warp.
 
     Raises:
         ShapeError: a head dim is over 256, or no tile fits in ``shared`` bytes.
@@ -228,10 +247,11 @@ def plans(
         candidates = [
             Plan(kind, element, head_dim, value_dim, shape, slices, with_k, with_v)
             for shape in _SHAPES[kind, bits, level]
+            if plain or kind == FORWARD or shape.mt == 1
         ]
-        fitting = [p for p in candidates if p.shared_bytes <= shared]
+        fitting = [p for p in candidates if p.shared_bytes * p.shape.min_blocks <= shared]
         if not fitting:
-            least = min(p.shared_bytes for p in candidates)
+            least = min(p.shared_bytes * p.shape.min_blocks for p in candidates)
             raise ShapeError(
                 f"head dims {head_dim} and {value_dim} in {element.name} need {least} bytes of "
                 f"shared memory; this device has {shared}. Use a smaller dtype or backend numpy"

@@ -2,12 +2,12 @@
 //
 // Constants pasted in front of this file: `typedef Bf16 | Fp16 | Fp32 | Fp64 E`; HEAD_DIM, VALUE_DIM as in the
 // arrays (rows of a multiple of 16 bytes); D, DV the same padded to what `Matrix` needs; WARPS, MT: a block
-// owns 16 MT WARPS rows; SPAN: rows of the tiles that pass by, in STAGES (1 or 2) buffers; MIN_BLOCKS: blocks that should fit on a
-// multiprocessor. Arrays are contiguous: q, o (B, H, N, ·), k, v (B, G, M, ·).
+// owns 16 MT WARPS rows; SPAN: rows of the tiles that pass by, in STAGES (1 or 2) buffers, PART of them
+// in registers at once; MIN_BLOCKS: blocks that should fit on a multiprocessor. Arrays are contiguous: q, o (B, H, N, ·), k, v (B, G, M, ·).
 
 typedef E::Storage Storage;
 typedef Matrix<E> P;
-constexpr int THREADS = 32 * WARPS, OWN = 16 * MT * WARPS, BLOCKS = SPAN / 8;
+constexpr int THREADS = 32 * WARPS, OWN = 16 * MT * WARPS, BLOCKS = PART / 8;
 constexpr Real LOG2E = Real(1.4426950408889634074), LN2 = Real(0.69314718055994530942);
 
 template <class T, T VALUE>
@@ -20,8 +20,15 @@ typedef PairOf<Real>::Type RealPair;
 
 struct Sizes { int heads, groups, n, m; };  // groups: key heads; query head h reads key head h / (heads / groups)
 
-// One tile of a walk: its index along the walk, or -1 at the end.
-struct Step { int index, kind; };
+// One tile of a walk, or its end, in one register: index along the walk and kind of the tile.
+struct Step {
+  int code;
+  DEVICE bool more() const { return code >= 0; }
+  DEVICE int index() const { return code >> 2; }
+  DEVICE int kind() const { return code & 3; }
+};
+DEVICE Step make_step(int index, int kind) { return {index << 2 | kind}; }
+DEVICE Step end_of_walk() { return {-1}; }
 
 DEVICE int tile_kind(const ScoreArgs& args, const ScoreHead& head, const Sizes& s, int b, int h, int q0, int q1,
                      int k0, int k1) {

@@ -8,7 +8,7 @@ constexpr int K_BYTES = QueryTile::size(OWN), V_BYTES = ValueTile::size(OWN);
 constexpr int Q_BYTES = QueryTile::size(SPAN), O_BYTES = ValueTile::size(SPAN), ROW_BYTES = SPAN * int(sizeof(Real));
 constexpr int STAGE_BYTES = Q_BYTES + O_BYTES + (2 * ROW_BYTES + 127) / 128 * 128;
 
-struct QueryStep { int head, index, kind; };
+struct QueryStep { int head; Step tile; };
 
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
 attention_backward_kv(const Storage* q, const Storage* k, const Storage* v, const Storage* o_bar, const Real* base,
@@ -32,15 +32,15 @@ attention_backward_kv(const Storage* q, const Storage* k, const Storage* v, cons
       score_q_range(args, head, b, h, k0, smallest(k0 + OWN, M), low, high);
       for (index = largest(index, largest(low, 0) / SPAN); index * SPAN < high; ++index) {
         int kind = tile_kind(args, head, sizes, b, h, index * SPAN, (index + 1) * SPAN, k0, k0 + OWN);
-        if (kind != TILE_EMPTY) return {h, index, kind};
+        if (kind != TILE_EMPTY) return {h, make_step(index, kind)};
       }
     }
-    return {-1, -1, TILE_EMPTY};
+    return {-1, end_of_walk()};
   };
   auto load = [&](const QueryStep& step, int stage) {
     smem_t at = stages + smem_t(stage * STAGE_BYTES);
     size_t row = (size_t(b) * heads + step.head) * N;
-    int q0 = step.index * SPAN;
+    int q0 = step.tile.index() * SPAN;
     load_tile<E, D, SPAN, THREADS>(at, q + row * HEAD_DIM, q0, N, HEAD_DIM, HEAD_DIM);
     load_tile<E, DV, SPAN, THREADS>(at + Q_BYTES, o_bar + row * VALUE_DIM, q0, N, VALUE_DIM, VALUE_DIM);
     for (int i = int(threadIdx.x); i < 2 * SPAN; i += THREADS) {
@@ -130,29 +130,37 @@ attention_backward_kv(const Storage* q, const Storage* k, const Storage* v, cons
   for (int stage = 0; step.head >= 0; stage = STAGES == 2 ? stage ^ 1 : 0) {
     cp_async_wait<0>();
     block_sync();
-    QueryStep next = step_from(step.head, step.index + 1);
-    if (STAGES == 2 && next.head >= 0) load(next, stage ^ 1);
+    QueryStep next;
+    if (STAGES == 2) {
+      next = step_from(step.head, step.tile.index() + 1);
+      if (next.head >= 0) load(next, stage ^ 1);
+    }
     for (; current < step.head; begin_head(++current)) end_head(current);
 
     const smem_t offset = smem_t(stage * STAGE_BYTES);
-    Real x[MT][BLOCKS][4], y[MT][BLOCKS][4];
+#pragma unroll 1
+    for (int part = 0; part < SPAN; part += PART) {
+      const smem_t q_down = offset + smem_t(part * QueryTile::PITCH), o_down = offset + smem_t(part * ValueTile::PITCH);
+      const smem_t lines = stages + offset + smem_t(Q_BYTES + O_BYTES + part * int(sizeof(Real)));
+      Real x[MT][BLOCKS][4], y[MT][BLOCKS][4];
 #pragma unroll
-    for (int m = 0; m < MT; ++m) {
-      clear(x[m]);
-      clear(y[m]);
+      for (int m = 0; m < MT; ++m) {
+        clear(x[m]);
+        clear(y[m]);
+      }
+      product_abt<E, D>(x, lane_k, lane_q + q_down);
+      if (WITH_K) product_abt<E, DV>(y, lane_v, lane_o + o_down);
+      if (step.tile.kind() == TILE_FULL)
+        cotangents(Constant<bool, false>(), x, y, lines, step.head, step.tile.index() * SPAN + part);
+      else
+        cotangents(Constant<bool, true>(), x, y, lines, step.head, step.tile.index() * SPAN + part);
+      if (WITH_V) product_wb<E, DV>(out_v, x, lane_ot + o_down);
+      if (WITH_K) product_wb<E, D>(out_k, y, lane_qt + q_down);
     }
-    product_abt<E, D>(x, lane_k, lane_q + offset);
-    if (WITH_K) product_abt<E, DV>(y, lane_v, lane_o + offset);
-    smem_t lines = stages + offset + smem_t(Q_BYTES + O_BYTES);
-    if (step.kind == TILE_FULL)
-      cotangents(Constant<bool, false>(), x, y, lines, step.head, step.index * SPAN);
-    else
-      cotangents(Constant<bool, true>(), x, y, lines, step.head, step.index * SPAN);
-    if (WITH_V) product_wb<E, DV>(out_v, x, lane_ot + offset);
-    if (WITH_K) product_wb<E, D>(out_k, y, lane_qt + offset);
-    if (STAGES == 1 && next.head >= 0) {
+    if (STAGES == 1) {
+      next = step_from(step.head, step.tile.index() + 1);
       block_sync();
-      load(next, 0);
+      if (next.head >= 0) load(next, 0);
     }
     step = next;
   }

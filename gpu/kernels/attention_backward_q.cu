@@ -35,20 +35,17 @@ attention_backward_q(const Storage* q, const Storage* k, const Storage* v, const
   const int own0 = q0 + warp * 16 * MT;
   const Sizes sizes{heads, groups, N, M};
   const Scale c = make_scale(scale);
-  const size_t row = (size_t(b) * heads + h) * N, key_row = (size_t(b) * groups + h / (heads / groups)) * M;
-  const Storage *keys = k + key_row * HEAD_DIM, *values = v + key_row * VALUE_DIM;
+  // Positions in the arrays are computed where they are used: registers are scarce in the loop.
+  auto first_row = [&] { return (size_t(b) * opaque(heads) + h) * N; };
 
   const ScoreHead head = score_head(args, b, h);
   ScoreRow rows[MT][2];
-  Real row_base[MT][2], row_delta[MT][2], sums[MT][2][AT_LEAST_ONE(SCORE_ROWS)];
+  Real sums[MT][2][AT_LEAST_ONE(SCORE_ROWS)];
 #pragma unroll
   for (int m = 0; m < MT; ++m)
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      int at = own0 + 16 * m + 8 * half + g;
-      rows[m][half] = score_row(args, head, b, h, smallest(at, N - 1));
-      row_base[m][half] = at < N ? base[row + at] : infinity(Real());
-      row_delta[m][half] = at < N ? delta[row + at] : Real(0);
+      rows[m][half] = score_row(args, head, b, h, smallest(own0 + 16 * m + 8 * half + g, N - 1));
 #pragma unroll
       for (int i = 0; i < SCORE_ROWS; ++i) sums[m][half][i] = 0;
     }
@@ -58,12 +55,14 @@ attention_backward_q(const Storage* q, const Storage* k, const Storage* v, const
   auto step_from = [&](int index) -> Step {
     for (; index * SPAN < high; ++index) {
       int kind = tile_kind(args, head, sizes, b, h, q0, q0 + OWN, index * SPAN, (index + 1) * SPAN);
-      if (kind != TILE_EMPTY) return {index, kind};
+      if (kind != TILE_EMPTY) return make_step(index, kind);
     }
-    return {-1, TILE_EMPTY};
+    return end_of_walk();
   };
   auto load = [&](int index, int stage) {
     smem_t at = stages + smem_t(stage * (K_BYTES + V_BYTES));
+    const size_t key_row = (size_t(b) * groups + h / (opaque(heads) / groups)) * M;
+    const Storage *keys = k + key_row * HEAD_DIM, *values = v + key_row * VALUE_DIM;
     load_tile<E, D, SPAN, THREADS>(at, keys, index * SPAN, M, HEAD_DIM, HEAD_DIM);
     load_tile<E, DV, SPAN, THREADS>(at + K_BYTES, values, index * SPAN, M, VALUE_DIM, VALUE_DIM);
     cp_async_commit();
@@ -71,6 +70,16 @@ attention_backward_q(const Storage* q, const Storage* k, const Storage* v, const
   // x := p, y := s̄, and the parameters' share of one tile.
   auto cotangents = [&](auto masked, Real(&x)[MT][BLOCKS][4], Real(&y)[MT][BLOCKS][4], int k0) {
     constexpr bool MASKED = decltype(masked)::value;
+    const size_t row = first_row();
+    Real row_base[MT][2], row_delta[MT][2];
+#pragma unroll
+    for (int m = 0; m < MT; ++m)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        int at = smallest(own0 + 16 * m + 8 * half + g, N - 1);
+        row_base[m][half] = base[row + at];
+        row_delta[m][half] = delta[row + at];
+      }
 #pragma unroll
     for (int n = 0; n < BLOCKS; ++n)
 #pragma unroll
@@ -107,38 +116,48 @@ attention_backward_q(const Storage* q, const Storage* k, const Storage* v, const
   for (int m = 0; m < MT; ++m) clear(out[m]);
 
   Step step = step_from(largest(low, 0) / SPAN);
-  if (step.index >= 0) {
+  if (step.more()) {
+    const size_t row = first_row();
     load_tile<E, D, OWN, THREADS>(q_tile, q + row * HEAD_DIM, q0, N, HEAD_DIM, HEAD_DIM);
     load_tile<E, DV, OWN, THREADS>(o_tile, o_bar + row * VALUE_DIM, q0, N, VALUE_DIM, VALUE_DIM);
-    load(step.index, 0);
+    load(step.index(), 0);
   }
-  for (int stage = 0; step.index >= 0; stage = STAGES == 2 ? stage ^ 1 : 0) {
+  for (int stage = 0; step.more(); stage = STAGES == 2 ? stage ^ 1 : 0) {
     cp_async_wait<0>();
     block_sync();
-    Step next = step_from(step.index + 1);
-    if (STAGES == 2 && next.index >= 0) load(next.index, stage ^ 1);
+    Step next;
+    if (STAGES == 2) {
+      next = step_from(step.index() + 1);
+      if (next.more()) load(next.index(), stage ^ 1);
+    }
 
     const smem_t offset = smem_t(stage * (K_BYTES + V_BYTES));
-    Real x[MT][BLOCKS][4], y[MT][BLOCKS][4];
+#pragma unroll 1
+    for (int part = 0; part < SPAN; part += PART) {
+      const smem_t down = offset + smem_t(part * QueryTile::PITCH);
+      Real x[MT][BLOCKS][4], y[MT][BLOCKS][4];
 #pragma unroll
-    for (int m = 0; m < MT; ++m) {
-      clear(x[m]);
-      clear(y[m]);
+      for (int m = 0; m < MT; ++m) {
+        clear(x[m]);
+        clear(y[m]);
+      }
+      product_abt<E, D>(x, lane_q, lane_k + down);
+      product_abt<E, DV>(y, lane_o, lane_v + offset + smem_t(part * ValueTile::PITCH));
+      if (step.kind() == TILE_FULL)
+        cotangents(Constant<bool, false>(), x, y, step.index() * SPAN + part);
+      else
+        cotangents(Constant<bool, true>(), x, y, step.index() * SPAN + part);
+      product_wb<E, D>(out, y, lane_kt + down);
     }
-    product_abt<E, D>(x, lane_q, lane_k + offset);
-    product_abt<E, DV>(y, lane_o, lane_v + offset);
-    if (step.kind == TILE_FULL)
-      cotangents(Constant<bool, false>(), x, y, step.index * SPAN);
-    else
-      cotangents(Constant<bool, true>(), x, y, step.index * SPAN);
-    product_wb<E, D>(out, y, lane_kt + offset);
-    if (STAGES == 1 && next.index >= 0) {
+    if (STAGES == 1) {
+      next = step_from(step.index() + 1);
       block_sync();
-      load(next.index, 0);
+      if (next.more()) load(next.index(), 0);
     }
     step = next;
   }
 
+  const size_t row = first_row();
   Real factor[MT][2];
 #pragma unroll
   for (int m = 0; m < MT; ++m)

@@ -119,9 +119,9 @@ attention_forward(const Storage* q, const Storage* k, const Storage* v, Storage*
   auto step_from = [&](int index) -> Step {
     for (; index * SPAN < high; ++index) {
       int kind = tile_kind(args, head, sizes, b, h, q0, q0 + OWN, index * SPAN, (index + 1) * SPAN);
-      if (kind != TILE_EMPTY) return {index, kind};
+      if (kind != TILE_EMPTY) return make_step(index, kind);
     }
-    return {-1, TILE_EMPTY};
+    return end_of_walk();
   };
   auto load = [&](int index, int stage) {
     smem_t at = stages + smem_t(stage * (K_BYTES + V_BYTES));
@@ -146,30 +146,37 @@ attention_forward(const Storage* q, const Storage* k, const Storage* v, Storage*
   }
 
   Step step = step_from(largest(low, 0) / SPAN);
-  if (step.index >= 0) {
+  if (step.more()) {
     load_tile<E, D, OWN, THREADS>(q_tile, q + row * HEAD_DIM, q0, N, HEAD_DIM, HEAD_DIM);
-    load(step.index, 0);
+    load(step.index(), 0);
   }
-  for (int stage = 0; step.index >= 0; stage = STAGES == 2 ? stage ^ 1 : 0) {
+  for (int stage = 0; step.more(); stage = STAGES == 2 ? stage ^ 1 : 0) {
     cp_async_wait<0>();
     block_sync();  // this tile has arrived for all; all are done with the other stage
-    Step next = step_from(step.index + 1);
-    if (STAGES == 2 && next.index >= 0) load(next.index, stage ^ 1);
+    Step next;
+    if (STAGES == 2) {
+      next = step_from(step.index() + 1);
+      if (next.more()) load(next.index(), stage ^ 1);
+    }
 
     const smem_t offset = smem_t(stage * (K_BYTES + V_BYTES));
-    Real x[MT][BLOCKS][4];
+#pragma unroll 1
+    for (int part = 0; part < SPAN; part += PART) {
+      Real x[MT][BLOCKS][4];
 #pragma unroll
-    for (int m = 0; m < MT; ++m) clear(x[m]);
-    product_abt<E, D>(x, lane_q, lane_k + offset);
-    if (step.kind == TILE_FULL)
-      apply_score<false>(x, args, head, rows, sizes, c, b, h, own0, step.index * SPAN);
-    else
-      apply_score<true>(x, args, head, rows, sizes, c, b, h, own0, step.index * SPAN);
-    online_softmax(x, state, out, c.log2);
-    product_wb<E, SLICE>(out, x, lane_v + offset);
-    if (STAGES == 1 && next.index >= 0) {
+      for (int m = 0; m < MT; ++m) clear(x[m]);
+      product_abt<E, D>(x, lane_q, lane_k + offset + smem_t(part * Tile<E, D>::PITCH));
+      if (step.kind() == TILE_FULL)
+        apply_score<false>(x, args, head, rows, sizes, c, b, h, own0, step.index() * SPAN + part);
+      else
+        apply_score<true>(x, args, head, rows, sizes, c, b, h, own0, step.index() * SPAN + part);
+      online_softmax(x, state, out, c.log2);
+      product_wb<E, SLICE>(out, x, lane_v + offset + smem_t(part * Tile<E, SLICE>::PITCH));
+    }
+    if (STAGES == 1) {
+      next = step_from(step.index() + 1);
       block_sync();
-      load(next.index, 0);
+      if (next.more()) load(next.index(), 0);
     }
     step = next;
   }

@@ -22,7 +22,7 @@ struct Tile {
   static constexpr int PITCH = BYTES <= 32 ? 32 : BYTES <= 64 ? 64 : (BYTES + 127) / 128 * 128;
   static constexpr int PER_CHUNK = 16 / int(sizeof(Storage));
 
-  static constexpr int size(int rows) { return rows * PITCH; }
+  DEVICE static constexpr int size(int rows) { return rows * PITCH; }
 
   DEVICE static int permutation(int row) {
     if (sizeof(Storage) == 8) return ((row ^ row >> 1) & 1) << 6 | (row >> 2 & 1) << 5;
@@ -44,7 +44,7 @@ template <class T, int COLS, int ROWS, int THREADS>
 DEVICE void load_tile(smem_t tile, const typename T::Storage* from, int row0, int rows, int pitch, int width) {
   typedef Tile<T, COLS> Shape;
   constexpr int CHUNKS = Shape::BYTES / 16, TOTAL = ROWS * CHUNKS;
-  int thread = int(threadIdx.x);
+  int thread = opaque(int(threadIdx.x));  // a few instructions per tile instead of registers all the time
   if constexpr (THREADS % CHUNKS == 0 && TOTAL % THREADS == 0) {
     constexpr int STEP = THREADS / CHUNKS;
     int row = thread / CHUNKS, chunk = thread % CHUNKS * 16, column = thread % CHUNKS * Shape::PER_CHUNK;
@@ -189,10 +189,10 @@ struct Matrix<Fp32> {
   template <int BLOCKS>
   DEVICE static A weights(const Real (&c)[BLOCKS][4], int step) {
     A a;
-    split(opaque(c[step][0]), a.hi[0], a.lo[0]);
-    split(opaque(c[step][2]), a.hi[1], a.lo[1]);
-    split(opaque(c[step][1]), a.hi[2], a.lo[2]);
-    split(opaque(c[step][3]), a.hi[3], a.lo[3]);
+    split(c[step][0], a.hi[0], a.lo[0]);
+    split(c[step][2], a.hi[1], a.lo[1]);
+    split(c[step][1], a.hi[2], a.lo[2]);
+    split(c[step][3], a.hi[3], a.lo[3]);
     return a;
   }
   DEVICE static void multiply(Real (&c)[4], const A& a, const B& b) {

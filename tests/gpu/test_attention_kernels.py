@@ -24,6 +24,9 @@ BOUNDS = {
 }  # fmt: skip
 
 
+SOME = ["bfloat16", "float64", *(pytest.param(n, marks=pytest.mark.slow) for n in NAMES[1:3])]
+
+
 @dataclass(frozen=True)
 class Case:
     """Sizes (batch, heads, key heads, N, M, d, d_v)."""
@@ -79,9 +82,10 @@ def check(name, arrays, lse_bar, found, scale, score=None, slope=None, visible=N
     value_bound, bar_bound = BOUNDS[name]
     assert relative(decode(out, name), wanted[0]) < value_bound
     finite = np.isfinite(wanted[1])
+    largest = max(1, np.abs(wanted[1][finite]).max())
     np.testing.assert_array_equal(np.isneginf(lse), ~finite)
     lse_bound = 1e-14 if name == "float64" else 3e-6
-    assert np.abs(lse - wanted[1])[finite].max() < lse_bound * max(1, np.abs(wanted[1][finite]).max())
+    assert np.abs(lse[finite] - wanted[1][finite]).max() < lse_bound * largest
     for got, want in zip((bars.q, bars.k, bars.v), wanted[2:5], strict=True):
         assert relative(decode(got, name), want) < bar_bound
     return wanted[5]
@@ -92,8 +96,8 @@ def same_bits(x, y):
 
 
 def quick(case, name):
-    """Each case with two element types; the other half is marked slow."""
-    chosen = (CASES.index(case) + NAMES.index(name)) % 2 == 0
+    """Each case with one element type; the others are marked slow."""
+    chosen = (CASES.index(case) - NAMES.index(name)) % 4 == 0
     return pytest.param(case, name, marks=[] if chosen else pytest.mark.slow)
 
 
@@ -118,7 +122,7 @@ def relative_positions(n, m):
     return np.arange(m) - np.arange(n)[:, None]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SOME)
 def test_alibi_with_soft_cap_and_window(name):
     sizes = (2, 4, 2, 90, 80, 32, 32)
     arrays, lse_bar = draw(name, sizes, seed=1)
@@ -190,7 +194,7 @@ def test_masks_by_document_prefix_and_length(name):
     check(name, arrays, lse_bar, found, 32**-0.5, visible=visible)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SOME)
 def test_queries_without_keys_give_zero_and_pass_no_gradient(name):
     arrays, lse_bar = draw(name, (1, 2, 1, 70, 70, 32, 32), seed=7)
     found = run(name, arrays, lse_bar, mask=lambda b, h, i, j: (j < i - 30) & (i < 60))

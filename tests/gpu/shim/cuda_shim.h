@@ -522,6 +522,8 @@ inline float __int_as_float(int x) { float y; memcpy(&y, &x, 4); return y; }
 inline int __float_as_int(float x) { int y; memcpy(&y, &x, 4); return y; }
 inline float __uint_as_float(unsigned x) { float y; memcpy(&y, &x, 4); return y; }
 inline unsigned __float_as_uint(float x) { unsigned y; memcpy(&y, &x, 4); return y; }
+inline long long __double_as_longlong(double x) { long long y; memcpy(&y, &x, 8); return y; }
+inline double __longlong_as_double(long long x) { double y; memcpy(&y, &x, 8); return y; }
 inline float __fmaf_rn(float a, float b, float c) { return std::fmaf(a, b, c); }
 inline float __fdividef(float a, float b) { return a / b; }
 inline float __expf(float x) { return std::exp(x); }

@@ -75,28 +75,47 @@ extern "C" const char* run_{name}(const unsigned* grid, const unsigned* block, s
 def build(source, optimize="-O2"):
     """Path of a shared library with the kernels of ``source``; built once per text."""
     names = kernel_names(source)
-    text = f'#include "{SHIM}"\n{source}\n' + "".join(_WRAPPER.format(name=n) for n in names)
-    flags = ["-std=c++17", optimize, "-g1", "-shared", "-fPIC", "-Wno-attributes", "-fno-strict-aliasing"]
+    text = f'#include "cuda_shim.h"\n{source}\n' + "".join(_WRAPPER.format(name=n) for n in names)
+    flags = ["-std=c++17", optimize, "-g1", "-fPIC", "-Wno-attributes", "-fno-strict-aliasing"]
     if sanitized():
         flags += ["-fsanitize=address,undefined", "-fno-omit-frame-pointer"]
-    key = hashlib.sha256((text + SHIM.read_text() + " ".join(flags)).encode()).hexdigest()[:24]
-    folder = Path(tempfile.gettempdir()) / f"symad-shim-{os.getuid()}"
-    folder.mkdir(exist_ok=True)
-    library = folder / f"{key}.so"
+    header = _precompiled(flags)
+    library = header.parent / f"{_digest(text)}.so"
     if not library.exists():
-        code = folder / f"{key}.{os.getpid()}.cpp"
-        code.write_text(text)
-        built = folder / f"{key}.{os.getpid()}.so"
-        environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
-        done = subprocess.run(
-            ["g++", *flags, str(code), "-o", str(built)],
-            capture_output=True, text=True, env=environment, check=False,
-        )
-        if done.returncode:
-            raise KernelError(f"g++ failed on {code}:\n{done.stderr[:6000]}")
-        built.replace(library)
-        code.unlink()
+        _compile([*flags, "-shared", f"-I{header.parent}"], text, ".cpp", library)
     return library
+
+
+def _precompiled(flags):
+    """cuda_shim.h compiled with these flags, in a folder of its own."""
+    folder = Path(tempfile.gettempdir()) / f"symad-shim-{os.getuid()}"
+    folder /= _digest(SHIM.read_text() + " ".join(flags))
+    header = folder / "cuda_shim.h.gch"
+    if not header.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "cuda_shim.h").write_text(SHIM.read_text())
+        _compile([*flags, "-x", "c++-header"], SHIM.read_text(), ".h", header)
+    return header
+
+
+def _digest(text):
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def _compile(flags, text, suffix, target):
+    """Compile beside the target and move it there whole: other processes may build the same."""
+    code = target.with_name(f"{target.stem}.{os.getpid()}{suffix}")
+    built = target.with_name(f"{target.stem}.{os.getpid()}.built")
+    code.write_text(text)
+    environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
+    done = subprocess.run(
+        ["g++", *flags, str(code), "-o", str(built)],
+        capture_output=True, text=True, env=environment, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        raise KernelError(f"g++ failed on {code}:\n{done.stderr[:6000]}")
+    built.replace(target)
+    code.unlink()
 
 
 class CpuModule:

@@ -1,0 +1,101 @@
+"""Every kernel compiles for five architectures: no spills, and the instructions it is written for.
+
+Needs the wheels nvidia-cuda-nvrtc and nvidia-cuda-nvdisasm, and no GPU.
+"""
+
+import itertools
+
+import pytest
+import sympy as sp
+
+from symad.gpu.attention_plan import BACKWARD_KV, BACKWARD_Q, ELEMENTS, FORWARD, plans
+from symad.gpu.score import compile_score
+from symad.numeric.scores import Parameter, trace_score
+from tests.gpu import nvrtc
+
+pytestmark = pytest.mark.skipif(
+    nvrtc.library() is None, reason="needs the wheel nvidia-cuda-nvrtc (pip, no GPU)"
+)
+
+# Shared memory per block by architecture, in bytes.
+ARCHITECTURES = {
+    "sm_80": 163 << 10, "sm_90": 227 << 10, "sm_90a": 227 << 10, "sm_100": 227 << 10,
+    "sm_120": 99 << 10,
+}  # fmt: skip
+KINDS = (FORWARD, BACKWARD_Q, BACKWARD_KV)
+PRODUCT = {"bfloat16": "HMMA", "float16": "HMMA", "float32": "HMMA", "float64": "DMMA"}
+# Bytes of spills that the compiler does not avoid although a register is free elsewhere.
+KNOWN_SPILLS = {("sm_100", "float64", 128, BACKWARD_Q): 8}
+
+
+def compiled(name, head_dim, kind, arch, score=None, mask=None, parameters=(), causal=False):
+    element = ELEMENTS[name]
+    traced = trace_score(score, mask, parameters, causal)
+    code = compile_score(traced, element.real)
+    for plan in plans(kind, element, head_dim, head_dim, ARCHITECTURES[arch], score is None):
+        yield nvrtc.compile_text(plan.source(code), arch)
+
+
+def check(name, head_dim, kind, arch, **options):
+    for cubin, kernels in compiled(name, head_dim, kind, arch, **options):
+        kernel = kernels[f"attention_{kind}"]
+        assert kernel.spilled <= KNOWN_SPILLS.get((arch, name, head_dim, kind), 0)
+        assert kernel.registers <= 255
+        if nvrtc.disassembler() is None:
+            continue
+        found = nvrtc.instructions(cubin)
+        assert found[PRODUCT[name]] > 0
+        assert found["LDGSTS"] > 0  # cp.async
+        if name != "float64":
+            assert found["LDSM"] > 0  # ldmatrix
+
+
+def case(arch, name, head_dim, kind):
+    few = head_dim == 128 and (name == "bfloat16" or (arch == "sm_90" and name != "float16"))
+    return pytest.param(arch, name, head_dim, kind, marks=[] if few else pytest.mark.slow)
+
+
+CASES = [case(*c) for c in itertools.product(ARCHITECTURES, ELEMENTS, (64, 128), KINDS)]
+
+
+@pytest.mark.parametrize(("arch", "name", "head_dim", "kind"), CASES)
+def test_plain_kernels(arch, name, head_dim, kind):
+    check(name, head_dim, kind, arch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("name", ELEMENTS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_causal_kernels(arch, name, kind):
+    for head_dim in (64, 128):
+        check(name, head_dim, kind, arch, causal=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kernels_with_score_functions(kind):
+    def alibi_with_cap(s, b, h, i, j, slope, cap):
+        return cap * sp.tanh((s + slope[h] * (j - i)) / cap)
+
+    parameters = (Parameter("slope", 1, False), Parameter("cap", 0, False))
+    options = {"score": alibi_with_cap, "parameters": parameters, "causal": True}
+    for cubin, kernels in compiled("bfloat16", 128, kind, "sm_90", **options):
+        assert kernels[f"attention_{kind}"].spilled <= 16
+        if nvrtc.disassembler() is not None:
+            assert nvrtc.instructions(cubin)["HMMA"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("name", ELEMENTS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_wide_heads_compile(arch, name, kind):
+    if name == "float64" and ARCHITECTURES[arch] < 227 << 10:
+        pytest.skip("head dim 256 in float64 needs more shared memory than this device has")
+    for _, kernels in compiled(name, 256, kind, arch):
+        assert f"attention_{kind}" in kernels
+
+
+def test_a_compiler_error_is_shown():
+    with pytest.raises(nvrtc.NvrtcError, match="no_such_function"):
+        nvrtc.compile_text('extern "C" __global__ void f() { no_such_function(); }', "sm_90")
