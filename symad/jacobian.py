@@ -66,14 +66,15 @@ def jacobian(f: Any, wrt: Any = None, mode: str = "auto", sparse: bool = False) 
         f: what `trace` takes.
         wrt: inputs, all by default.
         mode: "forward" (N pushforwards), "reverse" (M pullbacks), or "auto": the cheaper by N against
-            M, with the choice told in ``graph.report``.
+            M, with the choice told in ``graph.report``. Sparse Jacobians also know "mixed": some rows by
+            reverse mode and the rest by forward mode.
         sparse: the value is a scipy csr_array with fixed structure, by coloured compression.
 
     Raises:
         DerivativeError: the mode is unknown.
     """
     graph = as_graph(f, wrt)
-    _check_mode(mode, ("auto", "forward", "reverse"))
+    _check_mode(mode, ("auto", "forward", "reverse", "mixed") if sparse else ("auto", "forward", "reverse"))
     if sparse:
         from symad.sparsity.derivatives import sparse_jacobian
 

@@ -1,0 +1,143 @@
+"""Denoising diffusion: noise step by step, learn to predict the noise, run backwards.
+
+    q(x_t | x_0) = N(√ᾱ_t x_0, (1 − ᾱ_t) I),   ᾱ_t = Π_{s≤t} (1 − β_s),   t = 1..T,
+    loss = E ‖ε − ε_θ(√ᾱ_t x_0 + √(1 − ᾱ_t) ε, t)‖²,
+    DDPM: x_{t−1} = (x_t − β_t/√(1 − ᾱ_t) ε_θ)/√(1 − β_t) + √β_t n,
+    DDIM: x_{t−1} = √ᾱ_{t−1} x̂_0 + √(1 − ᾱ_{t−1}) ε_θ,  x̂_0 = (x_t − √(1 − ᾱ_t) ε_θ)/√ᾱ_t,
+    score: ∇ log q(x_t) ≈ −ε_θ/√(1 − ᾱ_t).
+
+Samples are rows (N, d). Sources: Ho, Jain, Abbeel, "Denoising diffusion probabilistic models" (2020),
+equations 4, 11, 14 and algorithms 1, 2; Song, Meng, Ermon, "Denoising diffusion implicit models" (2021),
+equation 12 with η = 0; Song and Ermon (2019) for the score.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from symad.dims import Dim
+from symad.errors import SymadError
+from symad.graph import Graph
+from symad.models.feedforward import FeedForward
+from symad.models.parameters import Parameters, Shapes, trace_model
+
+Array = np.ndarray[Any, Any]
+
+
+def schedule(steps: int, first: float = 1e-4, last: float = 0.02) -> tuple[Array, Array]:
+    """β and ᾱ, each (T + 1,), with β_0 = 0 and ᾱ_0 = 1; β grows linearly from ``first`` to ``last``.
+
+    Raises:
+        SymadError: no steps, or a β outside (0, 1).
+    """
+    if steps < 1 or not 0 < first <= last < 1:
+        raise SymadError(
+            f"a diffusion schedule needs steps ≥ 1 and 0 < β_1 ≤ β_T < 1, not {steps}, {first}, {last}"
+        )
+    beta = np.concatenate([[0.0], np.linspace(first, last, steps)])
+    return beta, np.cumprod(1 - beta)
+
+
+def noised(x: Any, noise: Any, alpha_bar: Any) -> Any:
+    """x_t = √ᾱ x_0 + √(1 − ᾱ) ε, with ᾱ (N,) of each sample's step."""
+    return np.sqrt(alpha_bar)[:, None] * x + np.sqrt(1 - alpha_bar)[:, None] * noise
+
+
+def time_features(times: Any, width: int, steps: int) -> Array:
+    """Sines and cosines of the step, (N, width), wave lengths from 2π to 2π T."""
+    rates = np.exp(-np.log(steps) * np.arange(width // 2) / max(width // 2 - 1, 1))
+    angles = np.asarray(times, dtype=np.float64)[:, None] * rates
+    return np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
+
+
+@dataclass(frozen=True)
+class Diffusion:
+    """A feed-forward noise predictor ε_θ(x_t, features of t, class) for d-dimensional data."""
+
+    inputs: Dim
+    hidden: tuple[Dim, ...]
+    features: int = 16
+    classes: int = 0
+    activation: str = "silu"
+
+    @property
+    def network(self) -> FeedForward:
+        """From (x_t, features, class) to ε."""
+        return FeedForward(
+            (self.inputs + self.features + self.classes, *self.hidden, self.inputs), self.activation
+        )
+
+    @property
+    def shapes(self) -> Shapes:
+        """The network's parameters."""
+        return self.network.shapes
+
+    def init(self, seed: int = 0) -> Parameters:
+        """The network's own initial values."""
+        return self.network.init(seed)
+
+    def predict(self, p: Any, x: Any, time: Any, c: Any = None) -> Any:
+        """ε_θ (N, d) from x_t (N, d), time features (N, features) and one-hot classes (N, C)."""
+        parts = [x, time, c] if self.classes else [x, time]
+        return self.network.apply(p, np.concatenate(parts, axis=1))
+
+    def loss(self, p: Any, x: Any, noise: Any, alpha_bar: Any, time: Any, c: Any = None) -> Any:
+        """E ‖ε − ε_θ‖² over samples and coordinates."""
+        rest = noise - self.predict(p, noised(x, noise, alpha_bar), time, c)
+        return (rest * rest).mean()
+
+    def graph(self, samples: Any) -> Graph:
+        """The loss as a graph of the parameters, x_0, ε, ᾱ, time features and classes."""
+        data = [(samples, self.inputs), (samples, self.inputs), (samples,), (samples, self.features)]
+        if self.classes:
+            data.append((samples, self.classes))
+        return trace_model(self.loss, self.shapes, *data)
+
+    def draw(
+        self, x: Array, steps: int, alpha_bar: Array, rng: np.random.Generator, c: Any = None
+    ) -> tuple[Any, ...]:
+        """Random inputs of the loss for samples x: (x, ε, ᾱ, features[, c])."""
+        times = rng.integers(1, steps + 1, size=len(x))
+        found = (
+            x,
+            rng.standard_normal(x.shape),
+            alpha_bar[times],
+            time_features(times, self.features, steps),
+        )
+        return (*found, c) if self.classes else found
+
+    def score(self, p: Parameters, x: Any, t: int, alpha_bar: Array, c: Any = None) -> Any:
+        """∇ log q(x_t) at points (N, d)."""
+        time = time_features(np.full(len(x), t), self.features, len(alpha_bar) - 1)
+        return -self.predict(p, x, time, c) / np.sqrt(1 - alpha_bar[t])
+
+    def sample(self, p: Parameters, count: int, beta: Array, seed: int = 0, c: Any = None) -> Array:
+        """Ancestral sampling (DDPM, algorithm 2): (count, d)."""
+        rng = np.random.default_rng(seed)
+        alpha_bar = np.cumprod(1 - beta)
+        x = rng.standard_normal((count, int(self.inputs)))
+        for t in range(len(beta) - 1, 0, -1):
+            time = time_features(np.full(count, t), self.features, len(beta) - 1)
+            noise = self.predict(p, x, time, c)
+            x = (x - beta[t] / np.sqrt(1 - alpha_bar[t]) * noise) / np.sqrt(1 - beta[t])
+            if t > 1:
+                x = x + np.sqrt(beta[t]) * rng.standard_normal(x.shape)
+        return x
+
+    def sample_ddim(
+        self, p: Parameters, count: int, beta: Array, steps: int, seed: int = 0, c: Any = None
+    ) -> Array:
+        """Deterministic sampling in fewer steps (DDIM with η = 0): (count, d)."""
+        alpha_bar = np.cumprod(1 - beta)
+        chosen = np.unique(np.linspace(0, len(beta) - 1, steps + 1).round().astype(int))[::-1]
+        x = np.random.default_rng(seed).standard_normal((count, int(self.inputs)))
+        for t, before in pairwise(chosen):
+            time = time_features(np.full(count, t), self.features, len(beta) - 1)
+            noise = self.predict(p, x, time, c)
+            clean = (x - np.sqrt(1 - alpha_bar[t]) * noise) / np.sqrt(alpha_bar[t])
+            x = np.sqrt(alpha_bar[before]) * clean + np.sqrt(1 - alpha_bar[before]) * noise
+        return x
