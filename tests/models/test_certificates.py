@@ -1,0 +1,104 @@
+"""Certificates of the models' derivatives at small sizes; causality from patterns; refutations."""
+
+import numpy as np
+import pytest
+import sympy
+
+import symad
+from symad.models import attention as att
+from symad.models import lstm, normalization
+from symad.models.attention import MultiHead
+from symad.models.feedforward import FeedForward
+from symad.models.gated import FeedForwardBlock
+from symad.models.neural_ar import NeuralAR
+from symad.models.parameters import trace_model
+from symad.models.rnn import RNN
+from symad.models.transformer import Transformer
+
+
+def of(model, *data):
+    return trace_model(model.loss, model.shapes, *data)
+
+
+def gated():
+    model = FeedForwardBlock(1, 1, "swiglu")
+    return trace_model(lambda p, x: np.sum(model.apply(p, x) ** 2), model.shapes, (1, 1))
+
+
+SMALL = {
+    "feed-forward": lambda: FeedForward((1, 2, 1)).graph(2),
+    "RNN": lambda: of(RNN(1, 1, 1, bias=False), (2, 1), (2, 1)),
+    "LSTM step": lambda: symad.trace(lstm.step, [(1,), (1,), (4, 1), (4, 1, 1)]),
+    "attention": lambda: symad.trace(att.attention, [(2, 1), (2, 1), (2, 1)]),
+    "layer norm": lambda: symad.trace(normalization.layer_norm, [(1, 2), (2,), (2,)]),
+    "RMS norm": lambda: symad.trace(normalization.rms_norm, [(1, 2), (2,)]),
+    "SwiGLU": gated,
+    "neural AR": lambda: symad.trace(
+        lambda *p: NeuralAR(2, 1, 1, 1).loss(
+            dict(zip(("C", "W1", "b1", "W2", "b2"), p, strict=True)), np.array([[0], [1]]), np.array([1, 0])
+        ),
+        list(NeuralAR(2, 1, 1, 1).shapes.values()),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(SMALL))
+def test_derivatives_are_certified(name):
+    certificate = symad.check(SMALL[name]())
+    assert certificate.status in ("proved", "tested"), str(certificate)
+
+
+def seen(f, n, width, out):
+    """Which of n rows of outputs may depend on which rows of the input, from the graph alone."""
+    pattern = symad.jacobian_sparsity(symad.trace(f, [(n, width)]), [0]).toarray()
+    return pattern.reshape(n, out, -1, width).any(axis=(1, 3))
+
+
+def test_causality_from_the_pattern():
+    """∂Y_t/∂x_{t'} = 0 for t' > t, for all parameters and inputs."""
+    model, lower_triangle = MultiHead(4, 2), np.tril(np.ones((5, 5), dtype=bool))
+    p = model.init(0)
+
+    def masked(mask):
+        return seen(lambda X: model.apply(p, X, mask=mask), 5, 4, 4)
+
+    np.testing.assert_array_equal(masked(att.causal_mask(5)), lower_triangle)
+    prefix = lower_triangle.copy()
+    prefix[:, :3] = True
+    np.testing.assert_array_equal(masked(att.prefix_mask(5, 3)), prefix)
+
+
+@pytest.mark.parametrize("position", ["learned", "rotary", "alibi"])
+def test_causality_of_a_transformer_from_the_pattern(position):
+    model = Transformer(5, 5, 4, 2, 2, tied=False, position=position)
+    p = model.init(0)
+    table = seen(lambda E: model.scores(p | {"E": E}, np.arange(5)), 5, 4, 5)
+    np.testing.assert_array_equal(table, np.tril(np.ones((5, 5), dtype=bool)))
+
+
+def test_the_multiplicative_mask_is_no_causal_softmax():
+    mask = att.causal_mask(2)
+    wrong = symad.trace(lambda S: att.multiplicative_mask(S, S, mask), [(2, 1)])
+    right = symad.trace(lambda S: att.weights(S, S, mask), [(2, 1)])
+    assert symad.equal(wrong, right).status == "refuted"
+    leaks = seen(lambda S: att.multiplicative_mask(S, S, att.causal_mask(4)), 4, 3, 4)
+    assert leaks[np.triu_indices(4, 1)].all()
+
+
+def test_permutation_equivariance_is_an_identity():
+    """Attn(P X) = P Attn(X) for all X and all weights, P a cyclic shift of three rows."""
+    model, order = MultiHead(2, 1), np.array([2, 0, 1])
+    before = trace_model(lambda p, X: model.apply(p, X[order]), model.shapes, (3, 2))
+    after = trace_model(lambda p, X: model.apply(p, X)[order], model.shapes, (3, 2))
+    assert symad.equal(before, after).status in ("proved", "tested")
+    other = trace_model(lambda p, X: model.apply(p, X), model.shapes, (3, 2))
+    assert symad.equal(before, other).status == "refuted"
+
+
+def test_both_conventions_of_attention_are_one():
+    n, d, v = sympy.symbols("n d v", integer=True, positive=True)
+    rows = symad.trace(att.attention, [(n, d), (n, d), (n, v)]).at({n: 2, d: 2, v: 1})
+    columns = symad.trace(
+        lambda Q, K, V: att.attention_columns(Q.T, K.T, V.T).T, [(n, d), (n, d), (n, v)]
+    ).at({n: 2, d: 2, v: 1})
+    assert symad.equal(rows, columns).status == "proved"
