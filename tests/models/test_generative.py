@@ -118,9 +118,7 @@ def test_samplers_with_the_exact_noise_of_a_gaussian() -> None:
 
     class Exact(Diffusion):
         def predict(self, p: object, x: np.ndarray, time: np.ndarray, c: object = None) -> np.ndarray:
-            t = int(
             t = round(float(np.arctan2(time[0, 7], time[0, -1])) * steps)
-            )
             level = alpha_bar[t]
             return np.sqrt(1 - level) * (x - np.sqrt(level) * m) / (level * s**2 + 1 - level)
 
