@@ -15,6 +15,7 @@ from typing import Any
 
 from symad.dims import Shape, same_shape
 from symad.gpu.printers.c_text import has_c_form
+from symad.gpu.views import simplify_views
 from symad.graph import Graph, Node, Op, rebuild, shape, topological
 from symad.ops.arithmetic import Add, ElementwiseOp, Mul, Pow
 from symad.ops.contraction import Einsum
@@ -23,7 +24,7 @@ from symad.ops.shaping import Broadcast
 from symad.ops.sources import Constant, Dimension
 from symad.questions import Nodes
 
-LEAVES, MEMBERS, RESULTS, SEARCH = 24, 300, 8, 2000
+LEAVES, MEMBERS, RESULTS, SEARCH = 24, 300, 8, 1000
 """Limits: arrays a kernel reads, nodes it computes, arrays it writes, nodes looked at for a cycle."""
 
 
@@ -64,7 +65,7 @@ def fuse(graph: Graph) -> Graph:
 
 def fuse_outputs(outputs: Sequence[Node]) -> Nodes:
     """Outputs with their chains fused."""
-    made = _Groups(outputs).rebuilt()
+    made = _Groups(simplify_views(outputs)).rebuilt()
     users = _users(topological(made))
     return rebuild(made, {}, lambda node, args: _reduced(node, args, users, made))
 
@@ -79,7 +80,7 @@ def on_host(nodes: Iterable[Node]) -> set[Node]:
     return found
 
 
-@dataclass
+@dataclass(eq=False)
 class _Group:
     root: Node
     members: set[Node] = field(default_factory=set)
@@ -98,6 +99,9 @@ class _Groups:
         self.of: dict[Node, _Group] = {}
         for node in reversed(self.order):
             self._place(node)
+            if node in self.of:
+                for other in self._siblings(node):
+                    self._merge(self.of[node], other)
         self._split_shapeless()
 
     def _place(self, node: Node) -> None:
@@ -133,6 +137,27 @@ class _Groups:
                         found[id(self.of[user])] = self.of[user]
         return list(found.values())
 
+    def _merge(self, group: _Group, other: _Group) -> None:
+        """Make one kernel of two that read the same array, if their results have one shape."""
+        if other is group or not same_shape(group.root.shape, other.root.shape):
+            return
+        members = group.members | other.members
+        leaves = (group.leaves | other.leaves) - members
+        small = len(leaves) <= LEAVES and len(members) < MEMBERS
+        results = group.results + other.results
+        if not small or results > RESULTS or not group.root.shape:
+            return
+        if self._reaches(group, other) or self._reaches(other, group):
+            return
+        group.members, group.leaves, group.results = members, leaves, results
+        for node in other.members:
+            self.of[node] = group
+
+    def _reaches(self, group: _Group, other: _Group) -> bool:
+        """Whether a value of ``group`` comes to ``other`` through nodes of neither."""
+        users = {u for m in group.members for u in self.users[m]}
+        return self._comes_to([u for u in users if self.of.get(u) not in (group, other)], other)
+
     def _fusable(self, node: Node) -> bool:
         if isinstance(node.op, Broadcast):
             return not node.args[0].shape and bool(self.users[node])
@@ -154,7 +179,10 @@ class _Groups:
 
     def _returns(self, node: Node, group: _Group) -> bool:
         """Whether a value leaves ``group`` by ``node`` and comes back to it: then it cannot join."""
-        stack = [u for u in self.users[node] if self.of.get(u) is not group]
+        return self._comes_to([u for u in self.users[node] if self.of.get(u) is not group], group)
+
+    def _comes_to(self, stack: list[Node], group: _Group) -> bool:
+        """Whether a group is read, directly or not, from these nodes; when in doubt, yes."""
         seen: set[Node] = set()
         while stack:
             at = stack.pop()
@@ -169,15 +197,18 @@ class _Groups:
         return False
 
     def _split_shapeless(self) -> None:
-        """Groups that only repeat scalars do not know their size: their nodes stay single."""
+        """Groups that only repeat scalars do not know their size: those scalars are made outside."""
         for group in {id(g): g for g in self.of.values()}.values():
-            if group.root.shape and not any(
-                same_shape(leaf.shape, group.root.shape) for leaf in group.leaves
-            ):
-                for node in group.members:
+            shape_ = group.root.shape
+            if shape_ and not any(same_shape(leaf.shape, shape_) for leaf in group.leaves):
+                members = [node for node in self.order if node in group.members]
+                kept, scalars = _Group(group.root), _Group(members[0])
+                for node in members:
                     del self.of[node]
-                    if not isinstance(node.op, Broadcast) and not node.shape:
-                        self._join(node, _Group(node))
+                    if not node.shape:
+                        self._join(node, scalars)
+                    elif not isinstance(node.op, Broadcast):
+                        self._join(node, kept)
 
     def rebuilt(self) -> Nodes:
         """The outputs over `Fused` nodes."""

@@ -13,11 +13,13 @@ import sympy
 from symad.errors import LoweringError
 from symad.gpu.fusion import Fused, FusedSum, on_host
 from symad.gpu.printers.library import CuPy
+from symad.gpu.views import Take
 from symad.graph import Node, topological
 from symad.numeric.printers.arrays import (
     Text,
     Texts,
     emit,
+    slice_text,
 )
 from symad.ops.arithmetic import Mul, Pow
 from symad.ops.elementwise import Apply
@@ -153,6 +155,17 @@ def broadcast_cupy(op: Broadcast, library: CuPy, node: Node, args: Texts, printe
         return f"cp.broadcast_to({args[0]}, {printer.dims(op.shape)})"
     index = ", ".join(":" if k in op.axes else "None" for k in range(rank))
     return f"cp.broadcast_to({args[0]}[{index}], {printer.dims(op.shape)})"
+
+
+@emit.dispatch
+def take_cupy(op: Take, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
+    rows = zip(op.start, op.count, op.step, node.args[0].shape, strict=True)
+    parts = [slice_text(*row, printer) for row in rows]
+    for k in op.dropped:
+        parts[k] = printer.dim(op.start[k])
+    while parts[-1] == ":":
+        parts.pop()
+    return f"{args[0]}[{', '.join(parts)}]"
 
 
 @emit.dispatch

@@ -259,6 +259,20 @@ def test_a_map_and_its_sum_are_one_kernel():
     assert "ElementwiseKernel(" not in source
 
 
+def test_a_step_of_an_lstm_is_a_few_launches():
+    graph = symad.value_and_gradient(symad.trace(lstm, MODELS[-1][1]))
+    lines = lower(graph, backend="cupy").source.splitlines()
+    starts = [k for k, line in enumerate(lines) if line.startswith("    for ")]
+    assert len(starts) == 2  # forward and backward through time
+    for start in starts:
+        body = list(itertools.takewhile(lambda line: line.startswith(" " * 8), lines[start + 1 :]))
+        kernels = [line for line in body if "_kernel_" in line]
+        products = [line for line in body if "tensordot" in line or "@" in line]
+        assert len(products) == 1
+        assert len(kernels) <= 4
+        assert not any("_pad" in line for line in body)
+
+
 def test_sources_import_only_cupy_and_free_what_is_dead():
     graph = symad.value_and_gradient(symad.trace(network, MODELS[0][1]))
     source = lower(graph, backend="cupy", dtype="float32").source

@@ -1,0 +1,75 @@
+"""Fusion keeps the function: random graphs, with work between the chains that no kernel can hold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import symad
+from symad.gpu.fusion import Fused, FusedSum, fuse
+from symad.graph import Graph
+from symad.ops.arithmetic import add, mul, power
+from symad.ops.contraction import matmul, sum_axes
+from symad.ops.elementwise import apply
+from symad.ops.selection import compare, select
+from symad.ops.shaping import broadcast_axes
+from symad.ops.sources import constant, input_node
+from tests.gpu.cupy_agreement import agree
+
+SIZE = 3
+
+
+def random_graph(seed, steps):
+    """A graph of elementwise nodes, products, sums with broadcasts, and selections."""
+    rng = np.random.default_rng(seed)
+    square = (SIZE, SIZE)
+    inputs = [input_node(sp.MatrixSymbol(name, *square), square) for name in "AB"]
+    scalar = input_node(sp.Symbol("s", real=True))
+    nodes = list(inputs)
+
+    def pick():
+        return nodes[max(0, len(nodes) - 1 - int(rng.integers(6)))]
+
+    makers = [
+        lambda: add(pick(), pick()),
+        lambda: mul(pick(), scalar, constant(0.5)),
+        lambda: apply(sp.tanh, pick()),
+        lambda: apply(sp.sin, mul(pick(), pick())),
+        lambda: power(apply(sp.cos, pick()), constant(2)),
+        lambda: apply(sp.tanh, matmul(pick(), pick())),
+        lambda: broadcast_axes(sum_axes(apply(sp.sin, pick()), (1,)), square, (0,)),
+        lambda: select(compare("<", pick(), pick()), pick(), apply(sp.atan, pick())),
+        lambda: broadcast_axes(apply(sp.exp, mul(scalar, constant(-1))), square, ()),
+    ]
+    for _ in range(steps):
+        nodes.append(makers[rng.integers(len(makers))]())
+    return Graph((*inputs, scalar), (nodes[-1], nodes[-4], sum_axes(nodes[-2], (0,))))
+
+
+def values(seed):
+    rng = np.random.default_rng(seed)
+    return [rng.normal(size=(SIZE, SIZE)), rng.normal(size=(SIZE, SIZE)), 0.3]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_graphs_keep_their_values(seed):
+    agree(random_graph(seed, 12 + 2 * seed), values(seed), rtol=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_fused_graphs_are_acyclic_and_smaller(seed):
+    graph = random_graph(seed, 60)
+    fused = fuse(graph)  # a cycle between kernels would raise
+    kernels = {(n.op.body, n.args) for n in fused.nodes if isinstance(n.op, (Fused, FusedSum))}
+    assert 0 < len(kernels) < len(graph.nodes) / 2
+    assert [o.shape for o in fused.outputs] == [o.shape for o in graph.outputs]
+
+
+def test_gradients_of_long_chains_are_few_kernels():
+    graph = symad.value_and_gradient(
+        symad.trace(lambda a: np.sum(np.tanh(np.sin(a) * np.exp(-(a**2)) + a)), [(5, 4)])
+    )
+    fused = fuse(graph)
+    kernels = {(n.op.body, n.args) for n in fused.nodes if isinstance(n.op, (Fused, FusedSum))}
+    assert len(kernels) == 1  # value and slope of each element together
