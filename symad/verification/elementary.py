@@ -46,7 +46,8 @@ def exponential(argument: Node, basis: Basis) -> Node:
 def _exponential_of(c: Fraction, m: Node, basis: Basis) -> Node:
     """exp(c m): a power of b for m = log b, a power of exp(u m) for an atom."""
     if moves_elements(m):
-        return through(m, lambda inner: exponential(mul(constant(c), inner), basis))
+        moved = through(m, lambda inner: exponential(mul(constant(abs(c)), inner), basis))
+        return moved if c > 0 else div(constant(1), moved)
     if isinstance(m.op, Apply):
         if m.op.head is sympy.log:
             return rational_power(m.args[0], c, basis)
@@ -76,14 +77,16 @@ def logarithm(argument: Node, basis: Basis) -> Node:
     """log of a node, on the set where it is positive."""
 
     def of(node: Node) -> Node:
-        terms = [_logarithm_of(e, b) for e, b in power_factors(node, basis.sign)]
+        terms = [_logarithm_of(e, b, basis) for e, b in power_factors(node, basis.sign)]
         return broadcast_to(add(*terms) if terms else constant(0), node.shape)
 
     return through(argument, of)
 
 
-def _logarithm_of(e: Fraction, b: Node) -> Node:
+def _logarithm_of(e: Fraction, b: Node, basis: Basis) -> Node:
     """E log b, which is e a for b = exp(a)."""
+    if moves_elements(b):
+        return mul(constant(e), logarithm(b, basis))
     inner = b.args[0] if isinstance(b.op, Apply) and b.op.head is sympy.exp else apply(sympy.log, b)
     return mul(constant(e), inner)
 
@@ -102,6 +105,8 @@ def rational_power(base: Node, exponent: Fraction, basis: Basis) -> Node:
 
 def _root_power(b: Node, exponent: Fraction, basis: Basis) -> Node:
     """b ** exponent for an atom b: a power of its root of the common order."""
+    if moves_elements(b):
+        return rational_power(b, exponent, basis)
     if isinstance(b.op, Apply) and b.op.head is sympy.exp:
         return exponential(mul(constant(exponent), b.args[0]), basis)
     if exponent.denominator == 1:

@@ -22,11 +22,11 @@ import sympy
 from symad.evaluation import run
 from symad.graph import Node, Op, rebuild, topological
 from symad.ops.arithmetic import Add, Mul, Pow, add, div, mul, power, signed_product, signed_sum, sub
-from symad.ops.contraction import contract
+from symad.ops.contraction import Einsum, contract
 from symad.ops.elementwise import Apply
 from symad.ops.reduction import Extreme
 from symad.ops.selection import Compare, Logic
-from symad.ops.shaping import Broadcast, Reshape, broadcast_to, reshape, stack, take
+from symad.ops.shaping import Broadcast, Reshape, broadcast_axes, broadcast_to, reshape, stack, take
 from symad.ops.sources import (
     ArrayConstant,
     Constant,
@@ -41,7 +41,7 @@ from symad.questions import Nodes, definition, question
 from symad.verification.aliases import alias, largest
 from symad.verification.basis import Basis
 from symad.verification.elementary import exponential, logarithm, rational_power, sign
-from symad.verification.terms import collect_roots
+from symad.verification.terms import collect_roots, holds_exponential
 
 PASSES = 8
 """Units of coefficients are found by repetition; more refinements than this are not followed."""
@@ -107,6 +107,39 @@ def mul_in_basis(op: Mul, y: Node, args: Nodes, basis: Basis) -> Any:
     if whole is not None:
         return broadcast_to(whole, y.shape)
     return y if args == y.args else Node.of(op, args)
+
+
+@in_basis.dispatch
+def einsum_in_basis(op: Einsum, y: Node, args: Nodes, basis: Basis) -> Any:
+    """What is constant along the summed axes is taken out: Σ exp(x_i − m) = Σ exp(x_i) / exp(m)."""
+    if len(args) == 1 and isinstance(args[0].op, Mul) and _is_plain_sum(op):
+        labels = op.inputs[0]
+        split = [
+            (p, a, _constant_part(a, labels, op, y))
+            for p, a in zip(args[0].op.powers, args[0].args, strict=True)
+        ]
+        inside = [(p, a) for p, a, out in split if out is None]
+        if inside and len(inside) < len(split):
+            summed = Node.of(op, (broadcast_to(signed_product(inside), args[0].shape),))
+            return broadcast_to(
+                signed_product([(1, summed), *((p, out) for p, _, out in split if out is not None)]), y.shape
+            )
+    return y if args == y.args else Node.of(op, args)
+
+
+def _is_plain_sum(op: Einsum) -> bool:
+    """Whether a contraction of one array only sums over some axes."""
+    (labels,) = op.inputs
+    return len(set(labels)) == len(labels) and [k for k in labels if k in op.output] == list(op.output)
+
+
+def _constant_part(factor: Node, labels: tuple[int, ...], op: Einsum, y: Node) -> Node | None:
+    """An exponential that does not vary along the summed axes, in the shape of the sum; None for others."""
+    if isinstance(factor.op, Broadcast):
+        inner, axes = factor.args[0], [labels[k] for k in factor.op.axes]
+        if all(label in op.output for label in axes) and holds_exponential(inner):
+            return broadcast_axes(inner, y.shape, tuple(op.output.index(label) for label in axes))
+    return factor if factor.shape == () and holds_exponential(factor) else None
 
 
 @in_basis.dispatch

@@ -10,7 +10,7 @@ from typing import cast
 import sympy
 
 from symad.graph import Node
-from symad.ops.arithmetic import Add, Mul, Pow, add, mul, power, signed_product
+from symad.ops.arithmetic import Add, Mul, Pow, add, mul, power, signed_product, signed_sum
 from symad.ops.contraction import Einsum
 from symad.ops.elementwise import Apply, apply
 from symad.ops.shaping import Broadcast, Reshape
@@ -200,7 +200,7 @@ def _factors(n: Node, sign: Callable[[Node], int]) -> Terms | None:
             return None
         return [(Fraction(p), a) for p, a in zip(n.op.powers, n.args, strict=True)]
     if isinstance(n.op, Add):
-        return _content(n)
+        return _exponential_content(n) or _content(n)
     if isinstance(n.op, Pow):
         exponent = number(n.args[1])
         if exponent is not None and (sign(n.args[0]) == 1 or exponent.denominator > 1):
@@ -219,6 +219,61 @@ def _content(n: Node) -> Terms | None:
         return None
     rest = add(*[mul(constant(c / content), m) for c, m in terms])
     return [(Fraction(1), constant(content)), (Fraction(1), rest)] if rest.shape == n.shape else None
+
+
+def _exponential_content(n: Node) -> Terms | None:
+    """A sum without the powers of exponentials common to its terms: 1 + 1/E = (E + 1)/E."""
+    parts = [_exponential_powers(a) for a in n.args]
+    common: dict[Node, int] = {}
+    for e in dict.fromkeys(e for powers, _ in parts for e in powers):
+        lowest = min(powers.get(e, 0) for powers, _ in parts)
+        if lowest:
+            common[e] = lowest
+    if not common:
+        return None
+    terms = []
+    for sign, (powers, rest) in zip(n.op.signs, parts, strict=True):  # type: ignore[attr-defined]
+        left = {e: powers.get(e, 0) - common.get(e, 0) for e in (*powers, *common)}
+        factors = [power(e, constant(k)) for e, k in left.items() if k]
+        terms.append((sign, mul(signed_product(rest), *factors) if rest else mul(*factors, constant(1))))
+    whole = signed_sum(terms)
+    if whole.shape != n.shape:
+        return None
+    return [(Fraction(1), whole), *((Fraction(k), e) for e, k in common.items())]
+
+
+def _exponential_powers(a: Node) -> tuple[dict[Node, int], list[tuple[int, Node]]]:
+    """A term as powers of exponentials times the rest."""
+    powers: dict[Node, int] = {}
+    rest: list[tuple[int, Node]] = []
+    todo = [(1, a)]
+    while todo:
+        k, n = todo.pop()
+        exponent = number(n.args[1]) if isinstance(n.op, Pow) else None
+        if isinstance(n.op, Mul):
+            todo.extend((k * p, arg) for p, arg in zip(n.op.powers, n.args, strict=True))
+        elif exponent is not None and exponent.denominator == 1 and _is_exponential(n.args[0]):
+            powers[n.args[0]] = powers.get(n.args[0], 0) + k * int(exponent)
+        elif _is_exponential(n):
+            powers[n] = powers.get(n, 0) + k
+        elif abs(k) == 1:
+            rest.append((k, n))
+        else:
+            rest.append((1 if k > 0 else -1, power(n, constant(abs(k)))))
+    return powers, rest
+
+
+def holds_exponential(n: Node) -> bool:
+    """Whether a node is an exponential or a power of one, moved or not."""
+    while moves_elements(n):
+        n = n.args[0]
+    return _is_exponential(n) or (isinstance(n.op, Pow) and _is_exponential(n.args[0]))
+
+
+def _is_exponential(n: Node) -> bool:
+    while moves_elements(n):
+        n = n.args[0]
+    return isinstance(n.op, Apply) and n.op.head is sympy.exp
 
 
 def _one_multiple(a: Node) -> Terms:
