@@ -24,7 +24,7 @@ modes  ways of differentiating that were run: pushforward, Dual numbers, both
        where Hessians are large)
 apart  the largest relative difference between any two of them
 check  what the certificate says: proved or tested against SymPy's derivative
-code   lines of the NumPy file that computes the model and its gradient
+lines  of the NumPy file that computes the model and its gradient
 """
 
 
@@ -77,7 +77,7 @@ def _run_all(chosen: list[Stage], out: Path | None, console: Console) -> list[Ou
 def _show(outcomes: list[Outcome], console: Console) -> None:
     table = Table(title="symad tour", title_justify="left")
     table.add_column("stage", no_wrap=True)
-    for header in ("nodes", "modes", "apart", "check", "code", "seconds", ""):
+    for header in ("nodes", "modes", "apart", "check", "lines", "time", ""):
         table.add_column(header, justify="right" if header else "left")
     for o in outcomes:
         table.add_row(o.stage.name, *_cells(o))
@@ -90,9 +90,9 @@ def _show(outcomes: list[Outcome], console: Console) -> None:
 def _cells(o: Outcome) -> tuple[str, ...]:
     verdict = "[yellow]skipped[/]" if o.skipped else "[green]ok[/]" if o.ok else "[bold red]FAILED[/]"
     apart = f"{o.difference:.0e}" if o.modes else ""
-    lines = f"{o.lines} lines" if o.lines else ""
+    lines = str(o.lines) if o.lines else ""
     status = f"[yellow]{o.status}[/]" if o.doubts else o.status
-    return (str(o.nodes), str(o.modes), apart, status, lines, f"{o.seconds:.1f}", verdict)
+    return (str(o.nodes), str(o.modes), apart, status, lines, f"{o.seconds:.1f} s", verdict)
 
 
 def _tell(o: Outcome, console: Console) -> None:
