@@ -179,7 +179,8 @@ def _check(model: Model, graph: Graph, outcome: Outcome) -> None:
     checked = graph if model.check is None else symad.trace(model.check)
     wrt = model.wrt
     if isinstance(wrt, (list, tuple)) and model.check is not None:  # a small instance may have fewer inputs
-        wrt = [w for w in wrt if isinstance(w, (str, int)) or w in checked.inputs]
+        names = {str(s) for s in checked.inputs}
+        wrt = [w for w in wrt if isinstance(w, int) or str(w) in names]
     certificate = symad.check(checked, wrt)
     outcome.status = str(certificate.status)
     if outcome.status == "refuted":
