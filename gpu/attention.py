@@ -19,6 +19,7 @@ from symad.errors import ShapeError
 from symad.gpu.attention_plan import (
     BACKWARD_KV,
     BACKWARD_Q,
+    DIAGONALS,
     ELEMENTS,
     FORWARD,
     Element,
@@ -265,6 +266,7 @@ class AttentionCall:
         score = self.score
         row_sums = self._sums(len(score.rows), heads, n)
         column_sums = self._sums(len(score.columns), heads, m)
+        diagonals = self._sums(len(score.diagonals), heads, max(n + m - 1, 0))
         pairs = self._sums(len(score.pairs), heads, n, m)
         if m and self.q.size and self.k.size:
             delta, base = xp.empty(rows, self.real), xp.empty(rows, self.real)
@@ -283,7 +285,11 @@ class AttentionCall:
                 grid = (-(-m // plan.own) * plan.slices, groups, batch)
                 args = (*common, k_bar, v_bar, column_sums, *self.numbers())
                 self.launch(plan, "attention_backward_kv", grid, *args)
-        sums = score.gradients(row_sums, column_sums, None, pairs, self.params, m)
+            if diagonals is not None:
+                (plan,) = self.plans(DIAGONALS)
+                grid = (-(-(n + m - 1) // plan.band), heads, batch)
+                self.launch(plan, "attention_diagonals", grid, *common, diagonals, *self.numbers())
+        sums = score.gradients(row_sums, column_sums, diagonals, pairs, self.params, m)
         return AttentionCotangents(
             _columns(xp, q_bar, self.widths[0]),
             _columns(xp, k_bar, self.widths[0]),

@@ -39,6 +39,7 @@ ELEMENTS = {
     "float64": Element("Fp64", 8, 16, "double"),
 }
 FORWARD, BACKWARD_Q, BACKWARD_KV = "forward", "backward_q", "backward_kv"
+DIAGONALS = "diagonals"
 MAX_HEAD_DIM = 256
 
 
@@ -68,7 +69,7 @@ class Plan:
     """One kernel, specialised.
 
     Attributes:
-        kind: FORWARD, BACKWARD_Q or BACKWARD_KV.
+        kind: FORWARD, BACKWARD_Q, BACKWARD_KV or DIAGONALS.
         element: the type of q, k, v.
         head_dim: columns of q and k, a multiple of 16 bytes.
         value_dim: columns of v.
@@ -95,6 +96,16 @@ class Plan:
     def own(self) -> int:
         """Rows that a block owns."""
         return 16 * self.shape.mt * self.shape.warps
+
+    @property
+    def keys(self) -> int:
+        """Keys that meet the rows of a block along the diagonals it owns."""
+        return self.own - 16 + self.shape.part
+
+    @property
+    def band(self) -> int:
+        """Diagonals that a block of DIAGONALS owns."""
+        return self.shape.part - 16
 
     @property
     def padded(self) -> tuple[int, int]:
@@ -133,6 +144,8 @@ class Plan:
         """Dynamic shared memory of a block."""
         d, dv = map(self.pitch, self.padded)
         s = self.shape
+        if self.kind == DIAGONALS:
+            return (self.own + self.keys) * (d + dv)
         if self.kind == FORWARD:
             return self.own * d + s.stages * s.span * (d + self.pitch(self.slice))
         lines = 0
@@ -210,6 +223,15 @@ _SHAPES: dict[tuple[str, int, int], tuple[Shape, ...]] = {
     (BACKWARD_KV, 64, 64): (Shape(4, 1, 32, 16), Shape(2, 1, 16, 16)),
     (BACKWARD_KV, 64, 128): (Shape(4, 1, 16, 16, 1), Shape(2, 1, 16, 16, 1)),
     (BACKWARD_KV, 64, 256): (Shape(2, 1, 16, 16, 1),),
+    (DIAGONALS, 16, 64): (Shape(4, 1, 64, 64, 1, 2),),
+    (DIAGONALS, 16, 128): (Shape(4, 1, 64, 64, 1, 2), Shape(4, 1, 64, 64, 1)),
+    (DIAGONALS, 16, 256): (Shape(4, 1, 64, 64, 1), Shape(2, 1, 32, 32, 1)),
+    (DIAGONALS, 32, 64): (Shape(4, 1, 32, 32, 1, 2), Shape(2, 1, 32, 32, 1)),
+    (DIAGONALS, 32, 128): (Shape(4, 1, 32, 32, 1), Shape(2, 1, 32, 32, 1)),
+    (DIAGONALS, 32, 256): (Shape(2, 1, 32, 32, 1), Shape(1, 1, 32, 32, 1)),
+    (DIAGONALS, 64, 64): (Shape(4, 1, 32, 32, 1), Shape(2, 1, 32, 32, 1)),
+    (DIAGONALS, 64, 128): (Shape(2, 1, 32, 32, 1), Shape(1, 1, 32, 32, 1)),
+    (DIAGONALS, 64, 256): (Shape(1, 1, 32, 32, 1),),
 }
 
 
@@ -220,7 +242,7 @@ def plans(
     """The launches of one pass: one, or for wide heads k̄ and v̄ in turn.
 
     Args:
-        kind: FORWARD, BACKWARD_Q or BACKWARD_KV.
+        kind: FORWARD, BACKWARD_Q, BACKWARD_KV or DIAGONALS.
         element: the type of q, k, v.
         head_dim: columns of q and k.
         value_dim: columns of v.
@@ -241,7 +263,7 @@ def plans(
     bits = 8 * element.bytes
     both = level == 64 or (bits == 16 and level == 128)  # k̄ and v̄ fit in registers together
     sides = ((True, True),) if both or kind != BACKWARD_KV else ((True, False), (False, True))
-    slices = 2 if bits == 64 and level == 256 else 1
+    slices = 2 if bits == 64 and level == 256 and kind != DIAGONALS else 1
     chosen = []
     for with_k, with_v in sides:
         candidates = [

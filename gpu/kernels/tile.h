@@ -39,7 +39,7 @@ struct Tile {
 };
 
 // Starts copying rows [row0, row0 + ROWS) of a matrix with `rows` rows, `pitch` elements apart, into a
-// tile; zeros beyond the last row and beyond `width` columns.
+// tile; zeros outside of the matrix (row0 may be negative) and beyond `width` columns.
 template <class T, int COLS, int ROWS, int THREADS>
 DEVICE void load_tile(smem_t tile, const typename T::Storage* from, int row0, int rows, int pitch, int width) {
   typedef Tile<T, COLS> Shape;
@@ -49,21 +49,21 @@ DEVICE void load_tile(smem_t tile, const typename T::Storage* from, int row0, in
     constexpr int STEP = THREADS / CHUNKS;
     int row = thread / CHUNKS, chunk = thread % CHUNKS * 16, column = thread % CHUNKS * Shape::PER_CHUNK;
     bool inside = column < width;
-    const typename T::Storage* source = from + size_t(row0 + row) * size_t(pitch) + column;
+    const typename T::Storage* source = from + (long long)(row0 + row) * pitch + column;
     smem_t to = tile + smem_t(Shape::offset(row, chunk));
 #pragma unroll
     for (int i = 0; i < TOTAL / THREADS; ++i) {
       int further = i * STEP;
-      bool valid = inside && row0 + row + further < rows;
+      bool valid = inside && u32(row0 + row + further) < u32(rows);
       smem_t at = STEP % 8 ? tile + smem_t(Shape::offset(row + further, chunk)) : to + smem_t(further * Shape::PITCH);
-      cp_async<16>(at, valid ? source + size_t(further) * size_t(pitch) : from, valid);
+      cp_async<16>(at, valid ? source + (long long)(further) * pitch : from, valid);
     }
   } else {
     for (int i = thread; i < TOTAL; i += THREADS) {
       int row = i / CHUNKS, chunk = i % CHUNKS, column = chunk * Shape::PER_CHUNK;
-      bool valid = column < width && row0 + row < rows;
+      bool valid = column < width && u32(row0 + row) < u32(rows);
       cp_async<16>(tile + smem_t(Shape::offset(row, chunk * 16)),
-                   valid ? from + size_t(row0 + row) * size_t(pitch) + column : from, valid);
+                   valid ? from + (long long)(row0 + row) * pitch + column : from, valid);
     }
   }
 }

@@ -175,6 +175,47 @@ def test_a_bias_for_every_pair(name):
     assert relative(found[2].params["bias"], t_bar.sum(0)) < 2 * BOUNDS[name][1]
 
 
+@pytest.mark.parametrize(
+    ("name", "sizes"),
+    [
+        ("bfloat16", (1, 2, 1, 100, 70, 32, 32)),
+        ("float32", (2, 1, 1, 70, 100, 40, 24)),
+        pytest.param("float64", (1, 2, 2, 90, 90, 128, 128), marks=pytest.mark.slow),
+        pytest.param("float16", (1, 1, 1, 65, 200, 128, 64), marks=pytest.mark.slow),
+        pytest.param("float64", (1, 1, 1, 40, 50, 256, 256), marks=pytest.mark.slow),
+    ],
+)
+def test_tables_of_relative_positions(name, sizes):
+    """Two tables: one per head and clipped at a distance of 20, one shared by all heads."""
+    batch, heads, _, n, m, d, _ = sizes
+    arrays, lse_bar = draw(name, sizes, seed=12)
+    rng = np.random.default_rng(13)
+    near, far = rng.normal(size=(heads, 41)), rng.normal(size=n + m - 1)
+
+    def score(s, b, h, i, j, near, far):
+        return s + near[h, sp.Max(-20, sp.Min(20, i - j)) + 20] * far[i - j + m - 1]
+
+    found = [
+        run(name, arrays, lse_bar, score=score, params={"near": near, "far": far},
+            mask=lambda b, h, i, j: (j <= i + 30))
+        for _ in range(2)
+    ]  # fmt: skip
+    away = relative_positions(n, m)
+    clipped, index = np.clip(-away, -20, 20) + 20, m - 1 - away
+    bias = near[:, clipped] * far[index]
+    t_bar = check(
+        name, arrays, lse_bar, found[0], d**-0.5, lambda s: s + bias, None, away <= 30
+    )
+    wanted_near, wanted_far = np.zeros_like(near), np.zeros_like(far)
+    for h in range(heads):
+        np.add.at(wanted_near[h], clipped, (t_bar[:, h] * far[index]).sum(0))
+        np.add.at(wanted_far, index, (t_bar[:, h] * near[h, clipped]).sum(0))
+    assert relative(found[0][2].params["near"], wanted_near) < 5 * BOUNDS[name][1]
+    assert relative(found[0][2].params["far"], wanted_far) < 5 * BOUNDS[name][1]
+    for parameter in ("near", "far"):
+        assert same_bits(found[0][2].params[parameter], found[1][2].params[parameter])
+
+
 @pytest.mark.parametrize("name", ["bfloat16", "float64"])
 def test_masks_by_document_prefix_and_length(name):
     sizes = (2, 2, 2, 75, 75, 32, 32)

@@ -8,7 +8,14 @@ import itertools
 import pytest
 import sympy as sp
 
-from symad.gpu.attention_plan import BACKWARD_KV, BACKWARD_Q, ELEMENTS, FORWARD, plans
+from symad.gpu.attention_plan import (
+    BACKWARD_KV,
+    BACKWARD_Q,
+    DIAGONALS,
+    ELEMENTS,
+    FORWARD,
+    plans,
+)
 from symad.gpu.score import compile_score
 from symad.numeric.scores import Parameter, trace_score
 from tests.gpu import nvrtc
@@ -83,6 +90,24 @@ def test_kernels_with_score_functions(kind):
         assert kernels[f"attention_{kind}"].spilled <= 16
         if nvrtc.disassembler() is not None:
             assert nvrtc.instructions(cubin)["HMMA"] > 0
+
+
+@pytest.mark.parametrize(
+    ("arch", "name"),
+    [
+        pytest.param(arch, name, marks=[] if (arch, name) == ("sm_90", "bfloat16") else pytest.mark.slow)
+        for arch in ARCHITECTURES
+        for name in ELEMENTS
+    ],
+)
+def test_relative_tables(arch, name):
+    options = {
+        "score": lambda s, b, h, i, j, table: s + table[h, sp.Max(-99, sp.Min(99, i - j)) + 99],
+        "parameters": (Parameter("table", 2, False),),
+    }
+    for head_dim in (64, 128):
+        for _, kernels in compiled(name, head_dim, DIAGONALS, arch, **options):
+            assert kernels["attention_diagonals"].spilled == 0
 
 
 @pytest.mark.slow
