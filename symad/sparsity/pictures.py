@@ -153,7 +153,7 @@ def palette(count: int) -> NDArray[np.float64]:
     from matplotlib import colormaps
 
     if count <= 8:
-        return np.asarray(colormaps["Set2"].colors)[:count]  # type: ignore[attr-defined]
+        return np.asarray(colormaps["Set2"].colors)[:count]
     hue = np.arange(count) / count
     lightness = np.where(np.arange(count) % 2, 0.62, 0.85)
     wheel = np.asarray(colormaps["hsv"](hue))[:, :3]
