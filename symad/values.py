@@ -79,9 +79,9 @@ def mpmath_function(head: Any) -> Callable[..., Any]:
 
     def through_sympy(*values: Any) -> Any:
         result = head(*[sympy.Float(v, mpmath.mp.dps) for v in values]).evalf(mpmath.mp.dps)
-        if not isinstance(result, sympy.Float):
+        if not isinstance(result, (sympy.Float, sympy.Rational)):
             raise EvaluationError(f"{head.__name__} has no numeric value at {values}")
-        return mpmath.mpf(result._mpf_)
+        return mpmath.mpf(sympy.Float(result, mpmath.mp.dps)._mpf_)
 
     return through_sympy
 
@@ -100,6 +100,10 @@ MPMATH_SPECIAL: dict[Any, Callable[..., Any]] = {
     sympy.loggamma: lambda x: mpmath.log(abs(mpmath.gamma(x))) if x > 0 else mpmath.nan,
     sympy.sec: mpmath.sec,
     sympy.binomial: mpmath.binomial,
+    sympy.erfcinv: lambda x: mpmath.erfinv(1 - x),
+    sympy.jn: lambda n, x: mpmath.sqrt(mpmath.pi / (2 * x)) * mpmath.besselj(n + mpmath.mpf(1) / 2, x),
+    sympy.yn: lambda n, x: mpmath.sqrt(mpmath.pi / (2 * x)) * mpmath.bessely(n + mpmath.mpf(1) / 2, x),
+    sympy.laguerre: lambda n, x: mpmath.laguerre(n, 0, x),
 }
 
 

@@ -104,7 +104,7 @@ def partial_expression(head: Any, i: int, symbols: list[Any]) -> Any:
         expression = value.fdiff(i + 1) if same else value.diff(symbols[i])
     except (sympy.core.function.ArgumentIndexError, NotImplementedError, AttributeError, TypeError):
         expression = None
-    unknown = (sympy.Derivative, sympy.Subs, sympy.Integral, sympy.DiracDelta)
+    unknown = (sympy.Derivative, sympy.Subs, sympy.Integral, sympy.Sum, sympy.DiracDelta)
     if expression is None or expression.has(*unknown):
         name = getattr(head, "__name__", str(head))
         raise DerivativeError(

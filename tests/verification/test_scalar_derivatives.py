@@ -1,0 +1,134 @@
+"""Every function symad can evaluate has the right derivative: against numerical differentiation, 50 digits.
+
+This is the one place where derivatives are checked numerically. SymPy supplies the derivatives of scalar
+functions, and SymPy's diff is also a reference of `symad.check`, so the table itself needs a check that
+knows nothing of SymPy's derivatives: mpmath's values, differentiated by mpmath.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+import sympy
+from sympy.codegen import cfunctions
+from sympy.codegen.numpy_nodes import logaddexp
+from sympy.functions.special.elliptic_integrals import elliptic_e, elliptic_k
+
+from symad import functions
+from symad.errors import DerivativeError
+from symad.graph import Node
+from symad.ops.elementwise import apply, partial
+from symad.ops.numeric_names import NUMPY_NAMES
+from symad.ops.sources import constant, input_node
+from symad.values import mpmath_function
+from symad.verification.precise import evaluate_all
+
+WIDE, UNIT, ABOVE, POSITIVE = (-3.0, 3.0), (-0.95, 0.95), (1.05, 4.0), (0.1, 4.0)
+
+# For each function the ranges of its arguments; a tuple of ints stands for orders to choose from.
+DOMAINS: dict[Any, tuple[Any, ...]] = {
+    **dict.fromkeys(
+        [sympy.sin, sympy.cos, sympy.sinh, sympy.cosh, sympy.tanh, sympy.atan, sympy.asinh, sympy.exp], (WIDE,)
+    ),
+    **dict.fromkeys([sympy.tan, sympy.sec], ((-1.4, 1.4),)),
+    **dict.fromkeys([sympy.cot, sympy.csc, sympy.csch, sympy.coth, sympy.acsch, sympy.acot], (POSITIVE,)),
+    **dict.fromkeys([sympy.asin, sympy.acos, sympy.atanh, sympy.erfinv], (UNIT,)),
+    **dict.fromkeys([sympy.acosh, sympy.asec, sympy.acsc, sympy.acoth], (ABOVE,)),
+    **dict.fromkeys([sympy.log, cfunctions.log2, cfunctions.log10], (POSITIVE,)),
+    **dict.fromkeys([sympy.sech, sympy.sinc, sympy.erf, sympy.erfc, sympy.erfi, cfunctions.expm1], (WIDE,)),
+    **dict.fromkeys([cfunctions.exp2, sympy.Abs, sympy.sign, sympy.floor, sympy.ceiling], (WIDE,)),
+    **dict.fromkeys([sympy.frac, sympy.Heaviside], (WIDE,)),
+    cfunctions.log1p: ((-0.9, 4.0),),
+    cfunctions.hypot: (WIDE, WIDE),
+    logaddexp: (WIDE, WIDE),
+    sympy.asech: ((0.05, 0.95),),
+    sympy.atan2: (WIDE, WIDE),
+    sympy.Mod: (WIDE, POSITIVE),
+    sympy.Max: (WIDE, WIDE),
+    sympy.Min: (WIDE, WIDE),
+    **dict.fromkeys([sympy.gamma, sympy.loggamma, sympy.digamma, sympy.factorial], (POSITIVE,)),
+    sympy.polygamma: ((0, 1, 2), POSITIVE),
+    sympy.binomial: ((4.0, 7.0), (0.5, 3.0)),
+    sympy.beta: (POSITIVE, POSITIVE),
+    sympy.erfcinv: ((0.1, 1.9),),
+    **dict.fromkeys([sympy.besselj, sympy.bessely, sympy.besseli, sympy.besselk], ((0, 1, 3), POSITIVE)),
+    **dict.fromkeys([sympy.jn, sympy.yn], ((1, 2), POSITIVE)),
+    **dict.fromkeys([sympy.airyai, sympy.airybi, sympy.airyaiprime, sympy.airybiprime], (WIDE,)),
+    **dict.fromkeys([sympy.Ei, sympy.E1, sympy.Si, sympy.Ci, sympy.Shi, sympy.Chi], (POSITIVE,)),
+    **dict.fromkeys([sympy.fresnels, sympy.fresnelc], (WIDE,)),
+    sympy.LambertW: (POSITIVE,),
+    sympy.zeta: ((2, 3), POSITIVE),
+    **dict.fromkeys([elliptic_k, elliptic_e], (UNIT,)),
+    **dict.fromkeys([sympy.legendre, sympy.chebyshevt, sympy.chebyshevu], ((2, 5), UNIT)),
+    **dict.fromkeys([sympy.hermite, sympy.laguerre], ((2, 5), WIDE)),
+    sympy.gegenbauer: ((2, 4), (0.5, 2.0), UNIT),
+    sympy.jacobi: ((2, 3), (0.5, 2.0), (0.5, 2.0), UNIT),
+    **dict.fromkeys(
+        [functions.sigmoid, functions.softplus, functions.relu, functions.silu, functions.gelu], (WIDE,)
+    ),
+    functions.xlogy: (POSITIVE, POSITIVE),
+}
+
+NOT_DIFFERENTIATED = {functions.stop_gradient}
+"""stop_gradient is the identity with derivative 0 on purpose."""
+
+UNKNOWN = {
+    (sympy.polygamma, 0), (sympy.besselj, 0), (sympy.bessely, 0), (sympy.besseli, 0), (sympy.besselk, 0),
+    (sympy.jn, 0), (sympy.yn, 0), (sympy.zeta, 0), (sympy.legendre, 0), (sympy.chebyshevt, 0),
+    (sympy.chebyshevu, 0), (sympy.hermite, 0), (sympy.laguerre, 0), (sympy.gegenbauer, 0), (sympy.jacobi, 0),
+}  # fmt: skip
+"""Orders, by which nothing is differentiated."""
+
+FINITE_SUMS = {(sympy.gegenbauer, 1), (sympy.jacobi, 1), (sympy.jacobi, 2)}
+"""SymPy gives these derivatives as sums over a symbolic number of terms, which are not read."""
+
+CASES = [(head, i) for head, domain in DOMAINS.items() for i in range(len(domain))]
+
+
+def name(case: Any) -> str:
+    return case.__name__ if hasattr(case, "__name__") else str(case)
+
+
+def test_the_table_is_complete() -> None:
+    assert set(NUMPY_NAMES) - NOT_DIFFERENTIATED == set(DOMAINS)
+
+
+def points(domain: tuple[Any, ...], rng: random.Random) -> list[Any]:
+    """Arguments: ints for orders, else rationals with small denominators."""
+    found = []
+    for part in domain:
+        if all(isinstance(p, int) for p in part):
+            found.append(rng.choice(part))
+        else:
+            found.append(mpmath.mpf(rng.randrange(int(part[0] * 97), int(part[1] * 97) + 1)) / 97)
+    return found
+
+
+@pytest.mark.parametrize(("head", "i"), CASES, ids=name)
+def test_partial_derivative(head: Any, i: int) -> None:
+    rng = random.Random(f"{head.__name__} {i}")
+    inputs = [input_node(sympy.Symbol(f"x{k}", real=True)) for k in range(len(DOMAINS[head]))]
+    if (head, i) in UNKNOWN | FINITE_SUMS:
+        with pytest.raises(DerivativeError, match=head.__name__):
+            partial(apply(head, *inputs), i)
+        return
+    function = mpmath_function(head)
+    for _ in range(5):
+        values = points(DOMAINS[head], rng)
+        args = [constant(v) if isinstance(v, int) else n for v, n in zip(values, inputs, strict=True)]
+        slope = partial(apply(head, *args), i)
+        with mpmath.workdps(50):
+            expected = mpmath.diff(lambda t, v=values: function(*v[:i], t, *v[i + 1 :]), values[i])
+            found = value_of(slope, {n: v for v, n in zip(values, args, strict=True) if not isinstance(v, int)})
+            assert abs(found - expected) <= mpmath.mpf(10) ** -18 * max(abs(expected), 1), (values, found, expected)
+
+
+def value_of(slope: Any, point: dict[Node, Any]) -> Any:
+    """A derivative at a point; structural zeros are 0."""
+    if not isinstance(slope, Node):
+        return mpmath.mpf(0)
+    return np.asarray(evaluate_all([slope], point, 50)[0])[()]
