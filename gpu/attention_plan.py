@@ -90,6 +90,7 @@ class Plan:
 
     @property
     def threads(self) -> int:
+        """Threads of a block."""
         return 32 * self.shape.warps
 
     @property
@@ -124,7 +125,8 @@ class Plan:
     @property
     def sliced_side(self) -> str:
         """Whether the result has the columns of q ("head") or of v ("value")."""
-        if self.kind == FORWARD or (self.kind == BACKWARD_KV and not self.with_k):
+        values = self.kind == BACKWARD_KV and not self.with_k
+        if self.kind == FORWARD or values:
             return "value"
         return "head"
 
@@ -166,7 +168,8 @@ def constants(plan: Plan) -> dict[str, int]:
     return {
         "HEAD_DIM": plan.head_dim, "VALUE_DIM": plan.value_dim, "D": d, "DV": dv,
         "SLICE": plan.slice, "WARPS": s.warps, "MT": s.mt, "SPAN": s.span, "PART": s.part,
-        "STAGES": s.stages, "MIN_BLOCKS": s.min_blocks, "WITH_K": int(plan.with_k), "WITH_V": int(plan.with_v),
+        "STAGES": s.stages, "MIN_BLOCKS": s.min_blocks,
+        "WITH_K": int(plan.with_k), "WITH_V": int(plan.with_v),
     }  # fmt: skip
 
 

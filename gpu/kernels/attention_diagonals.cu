@@ -51,28 +51,38 @@ attention_diagonals(const Storage* q, const Storage* k, const Storage* v, const 
     clear(y[0]);
     product_abt<E, D>(x, lane_q, lane_k);
     product_abt<E, DV>(y, lane_o, lane_v);
+    int query[2];
+    bool inside_q[2];
+    Real row_base[2], row_delta[2];
+    ScoreRow rows[2];
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const int query = q0 + 16 * warp + 8 * half + g, qc = smallest(query, N - 1);
-      const Real row_base = base[row + qc], row_delta = delta[row + qc];
-      const ScoreRow score = score_row(args, head, b, h, qc);
+      int at = q0 + 16 * warp + 8 * half + g;
+      inside_q[half] = at < N;
+      query[half] = smallest(at, N - 1);
+      row_base[half] = base[row + query[half]];
+      row_delta[half] = delta[row + query[half]];
+      rows[half] = score_row(args, head, b, h, query[half]);
+    }
 #pragma unroll
-      for (int n = 0; n < BLOCKS; ++n)
+    for (int n = 0; n < BLOCKS; ++n)
 #pragma unroll
-        for (int e = 0; e < 2; ++e) {
-          const int key = k0 + 16 * warp + 8 * n + 2 * t + e, kc = smallest(largest(key, 0), M - 1);
-          const int place = BAND - 1 + 8 * half + g - (8 * n + 2 * t + e);  // in the band
-          const bool inside = query < N && key >= 0 && key < M && place >= 0 && place < BAND;
-          const ScoreColumn column = score_column(args, head, b, h, kc);
-          const ScorePair at{args, head, score, column, b, h, qc, kc};
+      for (int e = 0; e < 2; ++e) {
+        const int across = 8 * n + 2 * t + e, key = k0 + 16 * warp + across, kc = smallest(largest(key, 0), M - 1);
+        const ScoreColumn column = score_column(args, head, b, h, kc);
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          const int place = BAND - 1 + 8 * half + g - across;  // in the band
+          const bool inside = inside_q[half] && key == kc && place >= 0 && place < BAND;
+          const ScorePair at{args, head, rows[half], column, b, h, query[half], kc};
           ScoreGrad grad;
-          Real t_bar = pair_cotangents<true>(x[0][n][2 * half + e], y[0][n][2 * half + e], row_base, row_delta, inside, c,
-                                             at, grad);
+          Real t_bar = pair_cotangents<true>(x[0][n][2 * half + e], y[0][n][2 * half + e], row_base[half],
+                                             row_delta[half], inside, c, at, grad);
 #pragma unroll
           for (int j = 0; j < SCORE_DIAGONALS; ++j)
             bins[j][e][half - n + BLOCKS - 1] += parameter_cotangent(t_bar, grad.diagonal[j]);
         }
-    }
+      }
   }
 
   // Each place of the band: add the bins that hold it, warp by warp, row by row of the fragment.

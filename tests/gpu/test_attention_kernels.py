@@ -187,7 +187,7 @@ def test_a_bias_for_every_pair(name):
 )
 def test_tables_of_relative_positions(name, sizes):
     """Two tables: one per head and clipped at a distance of 20, one shared by all heads."""
-    batch, heads, _, n, m, d, _ = sizes
+    _, heads, _, n, m, d, _ = sizes
     arrays, lse_bar = draw(name, sizes, seed=12)
     rng = np.random.default_rng(13)
     near, far = rng.normal(size=(heads, 41)), rng.normal(size=n + m - 1)
@@ -300,7 +300,7 @@ def test_smaller_tiles_where_shared_memory_is_short(shared_memory):
 
 def test_a_head_dim_too_large_for_the_device():
     arrays, _ = draw("float64", (1, 1, 1, 8, 8, 256, 256))
-    with pytest.raises(ShapeError, match="need .* bytes of shared memory; this device has 50000"):
+    with pytest.raises(ShapeError, match=r"need .* bytes of shared memory; this device has 50000"):
         run("float64", arrays, np.zeros((1, 1, 8)), cpu_machine(50000))
     arrays, _ = draw("float32", (1, 1, 1, 8, 8, 260, 16))
     with pytest.raises(ShapeError, match="head dims 260 and 16: the kernels take at most 256"):
@@ -318,7 +318,7 @@ def test_arrays_that_do_not_fit():
         AttentionCall.make(machine, q[0], k, v)
     with pytest.raises(TypeError, match="q, k, v have dtypes float32, float64, float32"):
         AttentionCall.make(machine, q, k.astype(float), v)
-    with pytest.raises(TypeError, match="k is a builtins.list, others are numpy arrays"):
+    with pytest.raises(TypeError, match=r"k is a builtins\.list, others are numpy arrays"):
         AttentionCall.make(machine, q, k.tolist(), v)
     with pytest.raises(TypeError, match="dtype int32; the kernels take bfloat16, float16"):
         AttentionCall.make(machine, *(a.astype(np.int32) for a in (q, k, v)))

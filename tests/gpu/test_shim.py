@@ -196,7 +196,9 @@ def test_the_exponential_in_double_is_right_to_an_ulp():
 OUT_OF_BOUNDS = """
 import numpy as np
 from tests.gpu.shim.driver import CpuModule
-source = 'extern "C" __global__ void past(const float* a, float* b) { b[threadIdx.x] = a[threadIdx.x + SHIFT]; }'
+source = '''extern "C" __global__ void past(const float* a, float* b) {
+    b[threadIdx.x] = a[threadIdx.x + SHIFT];
+}'''
 a, b = np.zeros(32, np.float32), np.zeros(32, np.float32)
 CpuModule(source.replace("SHIFT", "%d")).get_function("past")((1,), (32,), (a, b))
 print("ran to the end")
@@ -230,7 +232,10 @@ arrays, lse_bar = draw({name!r}, {sizes})
 run({name!r}, arrays, lse_bar, causal={causal}, **{options})
 print("clean")
 """
-BIAS = 'dict(params={"bias": arrays[0][0, 0, :, 0] * 0.0}, score=lambda s, b, h, i, j, bias: s + bias[i])'
+BIAS = (
+    'dict(params={"bias": arrays[0][0, 0, :, 0] * 0.0}, '
+    "score=lambda s, b, h, i, j, bias: s + bias[i])"
+)
 SMALL, WIDE = (1, 2, 1, 37, 41, 24, 40), (1, 1, 1, 130, 70, 128, 128)
 
 
