@@ -38,7 +38,8 @@ def alias(node: Node, args: Nodes, basis: Basis) -> Node:
     rule = ALIASES.get(head)
     if rule is not None:
         return broadcast_to(rule(args, basis), node.shape)
-    if isinstance(head, type) and issubclass(head, ScalarFunction):
+    has_definition = isinstance(head, type) and issubclass(head, ScalarFunction)
+    if has_definition:
         inputs, meaning = _definition(head, len(args))
         (expanded,) = rebuild((meaning,), dict(zip(inputs, args, strict=True)))
         return broadcast_to(basis.rewritten(expanded), node.shape)
