@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
+from itertools import islice
 from typing import Any
 
 from symad.dims import Shape, same_shape
@@ -24,7 +25,7 @@ from symad.ops.shaping import Broadcast
 from symad.ops.sources import Constant, Dimension
 from symad.questions import Nodes
 
-LEAVES, MEMBERS, RESULTS, SEARCH = 24, 300, 8, 1000
+LEAVES, MEMBERS, RESULTS, SEARCH = 24, 300, 8, 100
 """Limits: arrays a kernel reads, nodes it computes, arrays it writes, nodes looked at for a cycle."""
 
 
@@ -66,8 +67,8 @@ def fuse(graph: Graph) -> Graph:
 def fuse_outputs(outputs: Sequence[Node]) -> Nodes:
     """Outputs with their chains fused."""
     made = _Groups(simplify_views(outputs)).rebuilt()
-    users = _users(topological(made))
-    return rebuild(made, {}, lambda node, args: _reduced(node, args, users, made))
+    users, kept = _users(topological(made)), set(made)
+    return rebuild(made, {}, lambda node, args: _reduced(node, args, users, kept))
 
 
 def on_host(nodes: Iterable[Node]) -> set[Node]:
@@ -96,6 +97,7 @@ class _Groups:
         self.order = topological(outputs)
         self.users = _users(self.order)
         self.host = on_host(self.order)
+        self.kept = set(outputs)
         self.of: dict[Node, _Group] = {}
         for node in reversed(self.order):
             self._place(node)
@@ -111,7 +113,7 @@ class _Groups:
         users = self.users[node]
         groups = {id(self.of[u]): self.of[u] for u in users if u in self.of}
         inside = len(groups) == 1 and all(u in self.of for u in users)
-        if inside and node not in self.outputs:
+        if inside and node not in self.kept:
             (group,) = groups.values()
             if self._fits(node, group):
                 self._join(node, group)
@@ -132,9 +134,8 @@ class _Groups:
         found: dict[int, _Group] = {}
         for arg in node.args:
             if arg.shape and not isinstance(arg.op, Constant):
-                for user in self.users[arg]:
-                    if user in self.of and len(found) < 4:
-                        found[id(self.of[user])] = self.of[user]
+                near = (self.of[user] for user in self.users[arg][:16] if user in self.of)
+                found |= {id(group): group for group in islice(near, 4)}
         return list(found.values())
 
     def _merge(self, group: _Group, other: _Group) -> None:
@@ -245,10 +246,13 @@ class _Groups:
         results = [
             m
             for m in members
-            if m in self.outputs or any(u not in inside for u in self.users[m])
+            if m in self.kept or any(u not in inside for u in self.users[m])
         ]
         local = {leaf: Node.of(Local(k, leaf.shape)) for k, leaf in enumerate(leaves)}
-        body = Graph(tuple(local.values()), rebuild(results, local))
+        inner = dict(local)
+        for m in members:
+            inner[m] = Node.of(m.op, tuple(inner.get(a, a) for a in m.args))
+        body = Graph(tuple(local.values()), tuple(inner[m] for m in results))
         args = tuple(new[leaf] for leaf in leaves)
         return {m: Node.of(Fused(body, k), args) for k, m in enumerate(results)}
 
@@ -275,7 +279,7 @@ def _rewritten(node: Node, args: Nodes) -> Node:
     return node if args == node.args else Node.of(node.op, args)
 
 
-def _reduced(node: Node, args: Nodes, users: Any, outputs: Nodes) -> Node:
+def _reduced(node: Node, args: Nodes, users: Any, outputs: set[Node]) -> Node:
     """A sum of a chain that nobody else reads: map and reduction in one kernel."""
     made = node if args == node.args else Node.of(node.op, args)
     if not isinstance(made.op, Einsum) or len(args) != 1 or not isinstance(args[0].op, Fused):
