@@ -1,12 +1,24 @@
-"""What every test shares: reproducible property tests, and a skip where there is no GPU."""
+"""What every test shares: numbers that can be had again, and a skip where there is no GPU."""
 
 import importlib.util
+from zlib import crc32
 
+import numpy as np
 import pytest
 from hypothesis import settings
 
 settings.register_profile("symad", deadline=None, derandomize=True)
 settings.load_profile("symad")
+
+
+@pytest.fixture(autouse=True)
+def numbers_of_its_own(request):
+    """A test draws the same numbers whichever tests ran before it: its module's generator starts anew."""
+    for name in ("rng", "RNG"):
+        generator = getattr(getattr(request, "module", None), name, None)
+        if isinstance(generator, np.random.Generator):
+            seed = crc32(request.node.name.encode())
+            generator.bit_generator.state = np.random.default_rng(seed).bit_generator.state
 
 
 def missing_for_gpu():

@@ -201,7 +201,7 @@ CASES = {
     "reflected": lambda a, b: 1 - a + 2 / (b + 3) + 2**a + (a + 5) // 2 + (a + 5) % 2,
     "divmod": lambda a, b: divmod(a + 3, b + 2),
     "comparisons": lambda a, b: [np.where(c, a, b) for c in (a > b, a >= b, a < b, a <= b, a == b, a != b)],
-    "logic": lambda a, b: np.where((a > 0) & ~(b > 0) | (a > b) ^ (b < 0.1), a, b),
+    "logic": lambda a, b: np.where((a > 0) & ~(b > 0) | (a > b) ^ (b < 0.2), a, b),
     "logical": lambda a, b: np.where(
         np.logical_and(a > 0, np.logical_not(b > 0)), a, np.logical_or(a, b) * b
     ),
