@@ -37,6 +37,7 @@ Array = Any
 Function = Callable[..., Any]
 Lengths = tuple[Array | None, Array | None]
 _LIMITS = ("query_lengths", "key_lengths")
+_NULL = np.uint64(0)  # CuPy's launcher takes no None for a null pointer
 
 
 def attention(
@@ -109,6 +110,7 @@ def attention_vjp(
     causal: bool = False,
     lengths: Lengths | None = None,
     fast: bool = False,
+    deterministic: bool = True,
 ) -> AttentionCotangents:
     """Cotangents of all arguments of `attention`, the same bits from run to run.
 
@@ -131,6 +133,8 @@ def attention_vjp(
         causal: as for `attention`.
         lengths: as for `attention`.
         fast: as for `attention`.
+        deterministic: False lets q̄ be added up in any order where that is faster: for 16-bit
+            dtypes, head dims up to 128 and scores without parameters per query or pair.
     """
     if _all_numpy(q, k, v):
         return cpu_attention_vjp(
@@ -140,7 +144,7 @@ def attention_vjp(
     call = AttentionCall.make(
         machine(), q, k, v, score, mask, params, scale, causal, lengths, fast
     )
-    return call.backward(out, lse, out_bar, lse_bar)
+    return call.backward(out, lse, out_bar, lse_bar, deterministic)
 
 
 @dataclass(frozen=True)
@@ -211,10 +215,10 @@ class AttentionCall:
         (batch, heads, n, _), (_, groups, m, _) = self.q.shape, self.k.shape
         return batch, heads, groups, n, m
 
-    def plans(self, kind: str) -> tuple[Plan, ...]:
+    def plans(self, kind: str, atomic: bool = False) -> tuple[Plan, ...]:
         """The specialised kernels of one pass."""
         shared, plain = self.machine.shared_memory, "SCORE_PLAIN 1" in self.score.macros
-        return plans(kind, self.element, self.q.shape[3], self.v.shape[3], shared, plain)
+        return plans(kind, self.element, self.q.shape[3], self.v.shape[3], shared, plain, atomic)
 
     def launch(
         self, plan: Plan, name: str, grid: Sequence[int], *args: Any, shared: int | None = None
@@ -250,10 +254,15 @@ class AttentionCall:
         return _columns(xp, out, self.widths[1]), lse
 
     def backward(
-        self, out: Array, lse: Array, out_bar: Array, lse_bar: Array | None = None
+        self,
+        out: Array,
+        lse: Array,
+        out_bar: Array,
+        lse_bar: Array | None = None,
+        deterministic: bool = True,
     ) -> AttentionCotangents:
         """Cotangents of q, k, v and the real parameters."""
-        xp, (batch, heads, groups, n, m) = self.machine.xp, self.sizes
+        xp, (batch, heads, _, n, m) = self.machine.xp, self.sizes
         rows = (batch, heads, n)
         _check_shape(xp, "out", out, (*rows, self.widths[1]), self.q.dtype)
         _check_shape(xp, "out_bar", out_bar, (*rows, self.widths[1]), self.q.dtype)
@@ -262,43 +271,82 @@ class AttentionCall:
             _check_shape(xp, "lse_bar", lse_bar, rows, self.real)
             lse_bar = xp.ascontiguousarray(lse_bar)
         out, out_bar = (_rows_of_16_bytes(xp, a) for a in (out, out_bar))
-        q_bar, k_bar, v_bar = (xp.zeros_like(a) for a in (self.q, self.k, self.v))
+        bars = [xp.zeros_like(a) for a in (self.q, self.k, self.v)]
         score = self.score
         row_sums = self._sums(len(score.rows), heads, n)
         column_sums = self._sums(len(score.columns), heads, m)
         diagonals = self._sums(len(score.diagonals), heads, max(n + m - 1, 0))
         pairs = self._sums(len(score.pairs), heads, n, m)
         if m and self.q.size and self.k.size:
-            delta, base = xp.empty(rows, self.real), xp.empty(rows, self.real)
-            (plan,) = self.plans(BACKWARD_Q)
-            count = batch * heads * n
-            statistics = (out, out_bar, xp.ascontiguousarray(lse), lse_bar, delta, base)
-            blocks = -(-count // plan.shape.warps)
-            self.launch(
-                plan, "attention_delta", (blocks,), *statistics, np.int64(count), shared=0
-            )
+            delta, base = self._statistics(out, out_bar, lse, lse_bar)
             common = (self.q, self.k, self.v, out_bar, base, delta)
-            grid = (-(-n // plan.own) * plan.slices, heads, batch)
-            args = (*common, q_bar, row_sums, pairs, *self.numbers())
-            self.launch(plan, "attention_backward_q", grid, *args)
-            for plan in self.plans(BACKWARD_KV):
-                grid = (-(-m // plan.own) * plan.slices, groups, batch)
-                args = (*common, k_bar, v_bar, column_sums, *self.numbers())
-                self.launch(plan, "attention_backward_kv", grid, *args)
+            q_sum = self._room_for_atomics(deterministic)
+            if q_sum is None:
+                self._pass_over_keys(common, bars[0], row_sums, pairs)
+            self._pass_over_queries(common, *bars, column_sums, q_sum)
             if diagonals is not None:
                 (plan,) = self.plans(DIAGONALS)
                 grid = (-(-(n + m - 1) // plan.band), heads, batch)
                 self.launch(plan, "attention_diagonals", grid, *common, diagonals, *self.numbers())
         sums = score.gradients(row_sums, column_sums, diagonals, pairs, self.params, m)
         return AttentionCotangents(
-            _columns(xp, q_bar, self.widths[0]),
-            _columns(xp, k_bar, self.widths[0]),
-            _columns(xp, v_bar, self.widths[1]),
+            *(_columns(xp, a, self.widths[i]) for a, i in zip(bars, (0, 0, 1), strict=True)),
             {n: _like(g, self.given[n]) for n, g in sums.items()},
         )
 
+    def _statistics(
+        self, out: Array, out_bar: Array, lse: Array, lse_bar: Array | None
+    ) -> tuple[Array, Array]:
+        """Δ, and L in base 2, one each per query."""
+        xp, (batch, heads, _, n, _) = self.machine.xp, self.sizes
+        delta, base = (xp.empty((batch, heads, n), self.real) for _ in range(2))
+        (plan,) = self.plans(BACKWARD_Q)
+        count = batch * heads * n
+        args = (out, out_bar, xp.ascontiguousarray(lse), _pointer(lse_bar), delta, base)
+        grid = (-(-count // plan.shape.warps),)
+        self.launch(plan, "attention_delta", grid, *args, np.int64(count), shared=0)
+        return delta, base
+
+    def _pass_over_keys(
+        self, common: tuple[Array, ...], q_bar: Array, row_sums: Array | None, pairs: Array | None
+    ) -> None:
+        """q̄, and what belongs to query rows."""
+        batch, heads, _, n, _ = self.sizes
+        (plan,) = self.plans(BACKWARD_Q)
+        grid = (-(-n // plan.own) * plan.slices, heads, batch)
+        args = (*common, q_bar, _pointer(row_sums), _pointer(pairs), *self.numbers())
+        self.launch(plan, "attention_backward_q", grid, *args)
+
+    def _pass_over_queries(
+        self,
+        common: tuple[Array, ...],
+        q_bar: Array,
+        k_bar: Array,
+        v_bar: Array,
+        column_sums: Array | None,
+        q_sum: Array | None,
+    ) -> None:
+        """k̄ and v̄, and what belongs to keys; q̄ by atomic additions to ``q_sum`` if given."""
+        batch, _, groups, _, m = self.sizes
+        atomic = q_sum is not None
+        for plan in self.plans(BACKWARD_KV, atomic):
+            grid = (-(-m // plan.own) * plan.slices, groups, batch)
+            outputs = (k_bar, v_bar, _pointer(column_sums), _pointer(q_sum))
+            self.launch(plan, "attention_backward_kv", grid, *common, *outputs, *self.numbers())
+        if atomic:
+            blocks = -(-q_bar.size // (2 * plan.threads))
+            args = (q_sum, q_bar, np.int64(q_bar.size))
+            self.launch(plan, "attention_round", (blocks,), *args, shared=0)
+
+    def _room_for_atomics(self, deterministic: bool) -> Array | None:
+        """Zeroed float32 sums for q̄, where the pass with atomic additions exists and is wanted."""
+        widest, score = max(self.q.shape[3], self.v.shape[3]), self.score
+        if deterministic or self.element.bytes > 2 or widest > 128 or score.rows or score.pairs:
+            return None
+        return self.machine.xp.zeros(self.q.shape, np.float32)
+
     def _sums(self, count: int, *shape: int) -> Array | None:
-        """Zeroed room for parameter cotangents, or None (a null pointer) if there are none."""
+        """Zeroed room for parameter cotangents, or None if there are none."""
         full = (count, self.q.shape[0], *shape)
         return self.machine.xp.zeros(full, self.real) if count else None
 
@@ -399,6 +447,10 @@ def _rows_of_16_bytes(xp: Any, array: Array) -> Array:
 def _columns(xp: Any, array: Array, width: int) -> Array:
     """The first columns, contiguous."""
     return array if array.shape[-1] == width else xp.ascontiguousarray(array[..., :width])
+
+
+def _pointer(array: Array | None) -> Any:
+    return _NULL if array is None else array
 
 
 def _like(gradient: Array, parameter: Any) -> Any:

@@ -77,6 +77,7 @@ class Plan:
         slices: blocks that share the columns of the result; each repeats the scores.
         with_k: BACKWARD_KV computes k̄.
         with_v: BACKWARD_KV computes v̄.
+        with_q: BACKWARD_KV adds up q̄ too, by atomic additions.
     """
 
     kind: str
@@ -87,6 +88,7 @@ class Plan:
     slices: int = 1
     with_k: bool = True
     with_v: bool = True
+    with_q: bool = False
 
     @property
     def threads(self) -> int:
@@ -154,7 +156,8 @@ class Plan:
         if self.kind == BACKWARD_KV:
             real = 8 if self.element.real == "double" else 4
             lines = -(-2 * s.span * real // 128) * 128
-        return (self.own + s.stages * s.span) * (d + dv) + s.stages * lines
+        weights = 2 * self.own * self.pitch(s.part) if self.with_q else 0
+        return (self.own + s.stages * s.span) * (d + dv) + s.stages * lines + weights
 
     def source(self, score: CompiledScore) -> str:
         """The whole text of the module."""
@@ -193,7 +196,7 @@ def assemble(
 def _source(plan: Plan, macros: str, score: str) -> str:
     files = ["attention.h", f"attention_{plan.kind}.cu"]
     if plan.kind != FORWARD:
-        files.insert(1, "attention_backward.h")
+        files[1:1] = ["attention_backward.h", *["attention_atomic.h"] * plan.with_q]
     return assemble(plan.element, macros, score, constants(plan), *files)
 
 
@@ -237,10 +240,22 @@ _SHAPES: dict[tuple[str, int, int], tuple[Shape, ...]] = {
     (DIAGONALS, 64, 256): (Shape(1, 1, 32, 32, 1),),
 }
 
+# The pass over keys that adds up q̄ too, by largest padded head dim.
+_ATOMIC_SHAPES = {
+    64: (Shape(8, 1, 64, 64), Shape(8, 1, 32, 32)),
+    128: (Shape(8, 1, 64, 32), Shape(8, 1, 32, 32, 1)),
+}
+
 
 @lru_cache(maxsize=256)
 def plans(
-    kind: str, element: Element, head_dim: int, value_dim: int, shared: int, plain: bool = True
+    kind: str,
+    element: Element,
+    head_dim: int,
+    value_dim: int,
+    shared: int,
+    plain: bool = True,
+    atomic: bool = False,
 ) -> tuple[Plan, ...]:
     """The launches of one pass: one, or for wide heads k̄ and v̄ in turn.
 
@@ -252,6 +267,7 @@ def plans(
         shared: bytes of shared memory that a block may use.
         plain: the score is s itself. Other scores need registers in the backward: one block of
             rows per warp.
+        atomic: BACKWARD_KV adds up q̄ too; for 16-bit elements and head dims up to 128.
 
     Raises:
         ShapeError: a head dim is over 256, or no tile fits in ``shared`` bytes.
@@ -270,8 +286,8 @@ def plans(
     chosen = []
     for with_k, with_v in sides:
         candidates = [
-            Plan(kind, element, head_dim, value_dim, shape, slices, with_k, with_v)
-            for shape in _SHAPES[kind, bits, level]
+            Plan(kind, element, head_dim, value_dim, shape, slices, with_k, with_v, atomic)
+            for shape in (_ATOMIC_SHAPES[level] if atomic else _SHAPES[kind, bits, level])
             if plain or kind == FORWARD or shape.mt == 1
         ]
         fitting = [p for p in candidates if p.shared_bytes * p.shape.min_blocks <= shared]

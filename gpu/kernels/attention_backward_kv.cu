@@ -1,6 +1,12 @@
 // k̄ and v̄ (WITH_K, WITH_V), and column sums of the parameters' cotangents.
 // grid (key tiles × slices, key heads, batch); SLICE columns of k̄ or v̄ each where only one of them is wanted.
+//
+// WITH_Q adds scale s̄ k to q_sum (B, H, N, HEAD_DIM) as well, by atomic additions in no fixed order: faster than a
+// pass over queries of its own, and not the same bits from run to run. attention_atomic.h then stands before this.
 
+#ifndef WITH_Q
+#define WITH_Q 0
+#endif
 constexpr int SLICES = WITH_K && WITH_V ? 1 : (WITH_K ? D : DV) / SLICE;  // both at once: never sliced
 constexpr int OUT_K = !WITH_K ? P::NT : WITH_V ? D / 8 : SLICE / 8;
 constexpr int OUT_V = !WITH_V ? P::NT : WITH_K ? DV / 8 : SLICE / 8;
@@ -12,8 +18,8 @@ struct QueryStep { int head; Step tile; };
 
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
 attention_backward_kv(const Storage* q, const Storage* k, const Storage* v, const Storage* o_bar, const Real* base,
-                      const Real* delta, Storage* k_bar, Storage* v_bar, Real* column_sums, int heads, int groups,
-                      int N, int M, Real scale, ScoreArgs args) {
+                      const Real* delta, Storage* k_bar, Storage* v_bar, Real* column_sums, float* q_sum, int heads,
+                      int groups, int N, int M, Real scale, ScoreArgs args) {
   DYNAMIC_SHARED(shared);
   const smem_t k_tile = smem_address(shared), v_tile = k_tile + K_BYTES, stages = v_tile + V_BYTES;
   const int slice = int(blockIdx.x) % SLICES, group = int(blockIdx.y), b = int(blockIdx.z);
@@ -125,7 +131,7 @@ attention_backward_kv(const Storage* q, const Storage* k, const Storage* v, cons
     load_tile<E, DV, OWN, THREADS>(v_tile, v + key_row * VALUE_DIM, k0, M, VALUE_DIM, VALUE_DIM);
     load(step, 0);
   }
-  int current = first_head;
+  int current = first_head, turn = 0;
   begin_head(current);
   for (int stage = 0; step.head >= 0; stage = STAGES == 2 ? stage ^ 1 : 0) {
     cp_async_wait<0>();
@@ -154,8 +160,22 @@ attention_backward_kv(const Storage* q, const Storage* k, const Storage* v, cons
         cotangents(Constant<bool, false>(), x, y, lines, step.head, step.tile.index() * SPAN + part);
       else
         cotangents(Constant<bool, true>(), x, y, lines, step.head, step.tile.index() * SPAN + part);
+#if WITH_Q  // two buffers in turn: the barrier of the next part also frees this one
+      const smem_t weights = stages + smem_t(STAGES * STAGE_BYTES + (turn ^= 1) * WEIGHT_BYTES);
+#pragma unroll
+      for (int n = 0; n < BLOCKS; ++n)
+#pragma unroll
+        for (int half = 0; half < 2; ++half)
+          store_shared(weights + smem_t(WeightTile::offset(warp_row + 8 * half + g, 16 * n + 4 * t)),
+                       pack<E>(y[0][n][2 * half], y[0][n][2 * half + 1]));
+#endif
       if (WITH_V) product_wb<E, DV>(out_v, x, lane_ot + o_down);
       if (WITH_K) product_wb<E, D>(out_k, y, lane_qt + q_down);
+#if WITH_Q
+      block_sync();
+      const int q0 = step.tile.index() * SPAN + part;
+      add_to_queries(q_sum + ((size_t(b) * heads + step.head) * N + q0) * HEAD_DIM, weights, k_tile, N - q0, scale);
+#endif
     }
     if (STAGES == 1) {
       next = step_from(step.head, step.tile.index() + 1);

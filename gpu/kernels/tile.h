@@ -92,6 +92,15 @@ struct Matrix {
     ldmatrix(a.r, Tile<T, COLS>::move(at, row, k * 2));
     return a;
   }
+  // The operand a from a tile that holds it transposed: K down the rows.
+  template <int COLS>
+  DEVICE static int lane_at(int lane) { return lane_b<COLS>(lane); }
+  template <int COLS>
+  DEVICE static A load_at(smem_t at, int k, int row) {
+    A a;
+    ldmatrix_trans(a.r, Tile<T, COLS>::move(at, k, row * 2));
+    return a;
+  }
   template <int COLS>
   DEVICE static void load_b(B (&b)[NB], smem_t at, int row, int k) {
     u32 r[4];

@@ -64,14 +64,16 @@ def draw(name, sizes, seed=0):
     return arrays, rng.normal(size=(batch, heads, n)).astype(np.float32)
 
 
-def run(name, arrays, lse_bar, machine=None, **options):
+def run(name, arrays, lse_bar, machine=None, deterministic=True, **options):
     """One forward and backward through the launchers."""
     q, k, v, out_bar = arrays
     call = AttentionCall.make(
         machine or cpu_machine(), q, k, v, element=ELEMENTS[name], **options
     )
     out, lse = call.forward()
-    return out, lse, call.backward(out, lse, out_bar, lse_bar.astype(lse.dtype))
+    return out, lse, call.backward(
+        out, lse, out_bar, lse_bar.astype(lse.dtype), deterministic
+    )
 
 
 def check(name, arrays, lse_bar, found, scale, score=None, slope=None, visible=None):
@@ -116,6 +118,32 @@ def test_plain_attention_and_its_cotangents(case, name):
     for other in results[1:]:  # the order of threads changes no bit
         assert same_bits(other[0], results[0][0])
         assert all(same_bits(getattr(other[2], a), getattr(results[0][2], a)) for a in "qkv")
+
+
+@pytest.mark.parametrize(
+    ("name", "case"),
+    [
+        ("bfloat16", Case((1, 2, 1, 100, 140, 64, 64), causal=True)),
+        ("float16", Case((2, 2, 2, 70, 150, 128, 96))),
+    ],
+    ids=str,
+)
+def test_query_cotangents_by_atomic_additions(name, case):
+    """The order of additions differs between schedules; the result only by rounding."""
+    arrays, lse_bar = draw(name, case.sizes)
+    n, m, d = case.sizes[3:6]
+    visible = np.arange(m) <= np.arange(n)[:, None] if case.causal else None
+    for order in SCHEDULES:
+        with schedule(order):
+            found = run(name, arrays, lse_bar, causal=case.causal, deterministic=False)
+        check(name, arrays, lse_bar, found, d**-0.5, visible=visible)
+
+
+def test_atomic_additions_only_where_they_exist():
+    arrays, lse_bar = draw("float32", (1, 1, 1, 40, 50, 32, 32))
+    one = run("float32", arrays, lse_bar)
+    two = run("float32", arrays, lse_bar, deterministic=False)
+    assert same_bits(one[2].q, two[2].q)
 
 
 def relative_positions(n, m):

@@ -79,6 +79,21 @@ def test_causal_kernels(arch, name, kind):
         check(name, head_dim, kind, arch, causal=True)
 
 
+@pytest.mark.parametrize(
+    "arch", [pytest.param(a, marks=[] if a == "sm_90" else pytest.mark.slow) for a in ARCHITECTURES]
+)
+@pytest.mark.parametrize("head_dim", [64, 128])
+def test_the_pass_with_atomic_additions(arch, head_dim):
+    code = compile_score(trace_score(causal=True), "float")
+    element, shared = ELEMENTS["bfloat16"], ARCHITECTURES[arch]
+    (plan,) = plans(BACKWARD_KV, element, head_dim, head_dim, shared, atomic=True)
+    cubin, kernels = nvrtc.compile_text(plan.source(code), arch)
+    assert kernels["attention_backward_kv"].spilled == 0
+    if nvrtc.disassembler() is not None:
+        found = nvrtc.instructions(cubin)
+        assert found["RED"] + found["REDG"] > 0
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_kernels_with_score_functions(kind):
     def alibi_with_cap(s, b, h, i, j, slope, cap):

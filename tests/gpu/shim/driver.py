@@ -2,8 +2,8 @@
 
 `CpuModule` has the calling convention of `cupy.RawModule`: ``module.get_function(name)`` gives a
 callable ``(grid, block, args, shared_mem=0)``. Arguments are NumPy arrays (passed as pointers),
-NumPy scalars and arrays of a structured dtype with one entry (passed by value), or None (a null
-pointer). Unlike a GPU it refuses arguments of the wrong number, size or layout.
+NumPy scalars and arrays of a structured dtype with one entry (passed by value); a null pointer is
+np.uint64(0). Unlike a GPU it refuses arguments of the wrong number, size or layout.
 """
 
 from __future__ import annotations
@@ -164,8 +164,6 @@ def _three(sizes):
 
 def _value(kernel, position, argument):
     """The bytes of one kernel argument, as an array."""
-    if argument is None:
-        return np.zeros(1, np.uint64)
     if isinstance(argument, np.ndarray) and argument.dtype.fields is not None:
         if argument.size != 1:
             raise KernelError(f"{kernel}: argument {position} has {argument.size} structures, not 1")
