@@ -32,7 +32,8 @@ WIDE, UNIT, ABOVE, POSITIVE = (-3.0, 3.0), (-0.95, 0.95), (1.05, 4.0), (0.1, 4.0
 # For each function the ranges of its arguments; a tuple of ints stands for orders to choose from.
 DOMAINS: dict[Any, tuple[Any, ...]] = {
     **dict.fromkeys(
-        [sympy.sin, sympy.cos, sympy.sinh, sympy.cosh, sympy.tanh, sympy.atan, sympy.asinh, sympy.exp], (WIDE,)
+        [sympy.sin, sympy.cos, sympy.sinh, sympy.cosh, sympy.tanh, sympy.atan, sympy.asinh, sympy.exp],
+        (WIDE,),
     ),
     **dict.fromkeys([sympy.tan, sympy.sec], ((-1.4, 1.4),)),
     **dict.fromkeys([sympy.cot, sympy.csc, sympy.csch, sympy.coth, sympy.acsch, sympy.acot], (POSITIVE,)),
@@ -123,8 +124,10 @@ def test_partial_derivative(head: Any, i: int) -> None:
         slope = partial(apply(head, *args), i)
         with mpmath.workdps(50):
             expected = mpmath.diff(lambda t, v=values: function(*v[:i], t, *v[i + 1 :]), values[i])
-            found = value_of(slope, {n: v for v, n in zip(values, args, strict=True) if not isinstance(v, int)})
-            assert abs(found - expected) <= mpmath.mpf(10) ** -18 * max(abs(expected), 1), (values, found, expected)
+            point = {n: v for v, n in zip(values, args, strict=True) if not isinstance(v, int)}
+            found = value_of(slope, point)
+            bound = mpmath.mpf(10) ** -18 * max(abs(expected), 1)
+            assert abs(found - expected) <= bound, (values, found, expected)
 
 
 def value_of(slope: Any, point: dict[Node, Any]) -> Any:
