@@ -353,6 +353,29 @@ ALIASES[sympy.besseli] = _bessel_alias(sympy.besseli, (-1, 1))
 ALIASES[sympy.besselk] = _bessel_alias(sympy.besselk, (1, 1))
 
 
+@aliased(sympy.expint)
+def expint_alias(args: Nodes, basis: Basis) -> Node:
+    """Integer orders by E_1: n E_{n+1}(x) = exp(−x) − x E_n(x), and E_0 = exp(−x)/x."""
+    order, x = constant_value(args[0]), args[1]
+    if not isinstance(order, int) or abs(order) > 12:
+        return apply(sympy.expint, *args)
+    decay = div(constant(1), exponential(x, basis))
+    if order >= 1:
+        value, n = apply(sympy.expint, constant(1), x), 1
+    else:
+        value, n = div(decay, x), 0
+    while n < order:
+        value, n = div(sub(decay, mul(x, value)), constant(n)), n + 1
+    while n > order:
+        value, n = div(sub(decay, mul(constant(n - 1), value)), x), n - 1
+    return value
+
+
+@aliased(sympy.E1)
+def e1_alias(args: Nodes, basis: Basis) -> Node:
+    return apply(sympy.expint, constant(1), args[0])
+
+
 # ---- extremes -----------------------------------------------------------------------------------
 
 

@@ -25,7 +25,7 @@ from symad.verification.budget import Budget, Clock
 from symad.verification.certificate import Certificate, Comparison, Entry
 from symad.verification.index_notation import prove_for_all_sizes
 from symad.verification.sizes import Sizes, sizes_of
-from symad.verification.verdicts import Judge, Pair, Verdict, certain, entries_of
+from symad.verification.verdicts import INDEXED, Judge, Pair, Verdict, certain, entries_of
 
 
 def decide(
@@ -96,7 +96,7 @@ def _structural(pair: Pair, budget: Budget) -> Verdict | None:
         return certain(pair, "both sides are one and the same graph")
     dims = pair.comparison.left.dims | pair.comparison.right.dims
     if dims and prove_for_all_sizes(pair.left, pair.right, budget)[0]:
-        return certain(pair, f"equal in index notation, for all {', '.join(sorted(map(str, dims)))}")
+        return certain(pair, f"{INDEXED}, for all {', '.join(sorted(map(str, dims)))}")
     return None
 
 

@@ -17,12 +17,12 @@ from symad.ops.elementwise import Apply, apply
 from symad.ops.shaping import broadcast_to
 from symad.ops.sources import constant, constant_value
 from symad.verification.basis import Basis
+from symad.verification.factoring import power_factors
 from symad.verification.terms import (
     collect_roots,
     linear_terms,
     moves_elements,
     number,
-    power_factors,
     through,
 )
 
@@ -208,8 +208,11 @@ def _sign_of_factor(node: Node, basis: Basis) -> Node:
         return constant(known)
     if isinstance(node.op, Mul):
         return mul(*[sign(a, basis) for a in node.args])
-    if isinstance(node.op, Add) and len(node.args) == 1:
-        return mul(constant(node.op.signs[0]), sign(node.args[0], basis))
+    if isinstance(node.op, Add):
+        terms = linear_terms(node)
+        if len(terms) == 1:
+            ((c, m),) = terms
+            return mul(constant(1 if c > 0 else -1), sign(m, basis))
     if isinstance(node.op, Pow) and number(node.args[1]) is not None:  # odd: even powers are positive
         return sign(node.args[0], basis)
     if isinstance(node.op, Apply) and node.op.head is sympy.sign:

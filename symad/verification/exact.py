@@ -211,12 +211,31 @@ class Algebra:
         if number is not None and number in (0, 1):
             return argument
 
-        def make() -> Quotient:
+        def make() -> Any:
+            known = self._known_root(argument, order)
+            if known is not None:
+                return known
             value = self.generator()
             self.relations.append((self.used - 1, order, argument.numerator, argument.denominator()))
             return value
 
         return self.atom(("root", order), argument, make, False)[0]
+
+    def _known_root(self, argument: Quotient, order: int) -> Any:
+        """The product or quotient of two known roots that a root is: √(uv) = √u √v for u, v > 0."""
+        old = self.atoms.get(("root", order), [])
+        for k, (a, _, root) in enumerate(old):
+            for b, _, other in old[: k + 1]:
+                for left, right, make in (
+                    (argument.fingerprint, a * b, lambda r=root, o=other: r * o),
+                    (argument.fingerprint * a, b, lambda r=root, o=other: o / r),
+                    (argument.fingerprint * b, a, lambda r=root, o=other: r / o),
+                ):
+                    if (left - right) % PRIME == 0:
+                        value = make()
+                        if not (value**order - argument).reduced_numerator():
+                            return value
+        return None
 
 
 @dataclass(eq=False)

@@ -24,6 +24,9 @@ from symad.verification.fields import Array, Field
 from symad.verification.regions import Regions, small_rational
 from symad.verification.relations import Relations, rotation_by
 
+MOST_ROOTS = 24
+"""With more roots than this, products of two are no longer looked for."""
+
 
 class Unsupported(SymadError):
     """A graph holds something that cannot be evaluated in a prime field; says what."""
@@ -57,6 +60,10 @@ class Signatures:
     kinds: dict[Hashable, Atoms] = dataclasses.field(default_factory=dict)
     radicands: list[tuple[int, Array]] = dataclasses.field(default_factory=list)
     """Of each exact square root the level of its radicand, and the radicand (T, *tail)."""
+    roots: dict[int, list[tuple[Array, Array]]] = dataclasses.field(default_factory=dict)
+    """Of each order the radicands met, and their roots."""
+    signs: list[tuple[Array, Array]] = dataclasses.field(default_factory=list)
+    """The arguments of which a sign was drawn, and their signs."""
     turned: set[Hashable] = dataclasses.field(default_factory=set)
     """The kinds of which both m and −m occurred."""
     relations: Relations | None = None
@@ -238,9 +245,20 @@ class Signatures:
         known = small_rational(column, self.field)
         if known is not None:
             return self.field.constant(1 if known > 0 else -1)
-        if self.regions is None:
-            return self.nonzero(1)[:, 0]
-        return self.regions.sign(column)
+        value = self._proportional_sign(column)
+        if value is None:
+            value = self.nonzero(1)[:, 0] if self.regions is None else self.regions.sign(column)
+            self.signs.append((column, value))
+        return value
+
+    def _proportional_sign(self, column: Array) -> Array | None:
+        """The sign of another argument of which this one is a rational multiple."""
+        over = self.field.inverse(column)[0] if 0 < len(self.signs) <= MOST_ROOTS else column
+        for other, value in self.signs[:MOST_ROOTS]:
+            ratio = small_rational(self.field.mul(other, over), self.field)
+            if ratio:
+                return value if ratio > 0 else self.field.neg(value)
+        return None
 
     # ---- roots -----------------------------------------------------------------------------------
 
@@ -266,18 +284,45 @@ class Signatures:
         def fresh(column: Array) -> list[tuple[Array, ...]]:
             values = self.nonzero(column.shape[1])
             values = np.where(self._zero_columns(column, values), 0, values).astype(self.field.dtype)
-            return [(values[:, k],) for k in range(values.shape[1])]
+            return [self._entered(column[:, k], values[:, k], order) for k in range(values.shape[1])]
 
         (values,), _ = self.look_up(("root", order), [a], fresh, False)
         return values
+
+    def _entered(self, radicand: Array, root: Array, order: int) -> tuple[Array]:
+        """A new root, or the product or quotient of two old ones that it is: √(uv) = √u √v for u, v > 0."""
+        known = self._known_root(radicand, order)
+        if known is None:
+            self.roots.setdefault(order, []).append((radicand, root))
+        return (root if known is None else known,)
+
+    def _known_root(self, radicand: Array, order: int) -> Array | None:
+        mul, same = self.field.mul, self._same
+        old = self.roots.get(order, [])
+        if len(old) > MOST_ROOTS:
+            return None
+        for k, (u, root) in enumerate(old):
+            for v, other in old[: k + 1]:
+                if same(radicand, mul(u, v)):
+                    return mul(root, other)
+                if same(mul(radicand, u), v):
+                    return mul(other, self.field.inverse(root)[0])
+                if same(mul(radicand, v), u):
+                    return mul(root, self.field.inverse(other)[0])
+        return None
+
+    def _same(self, a: Array, b: Array) -> bool:
+        return bool(np.all(a == b))
 
     def enter_root(self, a: Array, order: int, roots: Array) -> None:
         """Say that ``roots`` are the roots of the values ``a``, arrays (T, *s)."""
         atoms = self.kinds.setdefault(("root", order), Atoms())
         columns = roots.reshape(self.field.lanes, -1, *self.field.tail)
+        radicands = a.reshape(self.field.lanes, -1, *self.field.tail)
         for k, key in enumerate(_keys(self._rows(a))):
             atoms.index[key] = (len(atoms.values), 1)
             atoms.values.append((columns[:, k],))
+            self.roots.setdefault(order, []).append((radicands[:, k], columns[:, k]))
 
     def _square_root(self, a: Array) -> Array:
         def fresh(column: Array) -> list[tuple[Array, ...]]:
@@ -286,10 +331,13 @@ class Signatures:
                 raise NeedsLevel("a root of a root")
             made: list[tuple[Array, ...]] = []
             for k in range(column.shape[1]):
-                self.radicands.append((self.field.level_of(column[:, k]), column[:, k]))
                 flip = np.array([self.rng.random() < 0.5 for _ in self.field.primes])
                 flip = flip.reshape((-1,) + (1,) * len(self.field.tail))
-                made.append((np.where(flip, self.field.neg(roots[:, k]), roots[:, k]),))
+                root = np.where(flip, self.field.neg(roots[:, k]), roots[:, k])
+                (entered,) = self._entered(column[:, k], root, 2)
+                if entered is root:
+                    self.radicands.append((self.field.level_of(column[:, k]), column[:, k]))
+                made.append((entered,))
             return made
 
         (values,), _ = self.look_up("square root", [a], fresh, False)

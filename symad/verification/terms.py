@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from math import gcd, lcm
 from typing import cast
 
 import sympy
 
 from symad.graph import Node
-from symad.ops.arithmetic import Add, Mul, Pow, add, mul, power, signed_product, signed_sum
+from symad.ops.arithmetic import Add, Mul, Pow, mul, power, signed_product
 from symad.ops.contraction import Einsum
-from symad.ops.elementwise import Apply, apply
+from symad.ops.elementwise import Apply
 from symad.ops.shaping import Broadcast, Reshape
 from symad.ops.sources import constant, constant_value, is_exact
 
@@ -64,7 +63,7 @@ def _summands(n: Node) -> Terms | None:
         return [(Fraction(s), a) for s, a in zip(n.op.signs, n.args, strict=True)]
     if isinstance(n.op, Mul):
         whole = collect_roots(list(zip(n.op.powers, n.args, strict=True)))
-        return [(Fraction(1), whole)] if whole is not None else _multiple(n) or _distributed(n)
+        return [(Fraction(1), whole)] if whole is not None else multiple(n) or _distributed(n)
     if isinstance(n.op, Pow) and number(n.args[1]) == 2 and _is_short_sum(n.args[0]):
         base = n.args[0]
         signs = cast(Add, base.op).signs
@@ -145,7 +144,7 @@ def _holds_root(node: Node) -> bool:
     return any(_root(n) is not None for n in (node, *below))
 
 
-def _multiple(n: Node) -> Terms | None:
+def multiple(n: Node) -> Terms | None:
     """A product as a rational multiple of the rest; None if it has no rational factor."""
     scale = Fraction(1)
     rest: list[tuple[int, Node]] = []
@@ -172,97 +171,6 @@ def merged(terms: Iterable[tuple[Fraction, Node]]) -> Terms:
     return [(c, n) for n, c in total.items() if c]
 
 
-def power_factors(node: Node, sign: Callable[[Node], int]) -> Terms:
-    """node = Π b^e over rational e, where node is positive: all b are positive there.
-
-    A product is split only if at most one factor may be negative; b^e for even e becomes |b|^e, where
-    |b| = sign(b)·b.
-    """
-    found: Terms = []
-    todo: Terms = [(Fraction(1), node)]
-    while todo:
-        e, n = todo.pop()
-        parts = _factors(n, sign) if len(found) + len(todo) < MOST else None
-        if parts is None:
-            found.append((e, n))
-        else:
-            todo.extend((e * exponent, part) for exponent, part in reversed(parts))
-    return merged((e, b) for e, b in found if constant_value(b) != 1)
-
-
-def _factors(n: Node, sign: Callable[[Node], int]) -> Terms | None:
-    value = number(n)
-    if value is not None:
-        return _prime_factors(value)
-    if isinstance(n.op, Mul):
-        trivial = len(n.args) == 1 and n.op.powers == (1,)
-        if trivial or _is_absolute(n) or sum(sign(a) != 1 for a in n.args) > 1:
-            return None
-        return [(Fraction(p), a) for p, a in zip(n.op.powers, n.args, strict=True)]
-    if isinstance(n.op, Add):
-        return _exponential_content(n) or _content(n)
-    if isinstance(n.op, Pow):
-        exponent = number(n.args[1])
-        if exponent is not None and (sign(n.args[0]) == 1 or exponent.denominator > 1):
-            return [(exponent, n.args[0])] if exponent.numerator != 1 else None
-        if exponent is not None and exponent.denominator == 1 and exponent % 2 == 0:
-            return [(exponent, absolute(n.args[0]))]
-    return None
-
-
-def _content(n: Node) -> Terms | None:
-    """A sum as its positive rational content times the rest; None where that is 1."""
-    terms = [(s * c, m) for s, a in zip(n.op.signs, n.args, strict=True) for c, m in _one_multiple(a)]  # type: ignore[attr-defined]
-    numerators = gcd(*[c.numerator for c, _ in terms])
-    content = Fraction(numerators, lcm(*[c.denominator for c, _ in terms]))
-    if content == 1 or max(content.numerator, content.denominator) > 1 << 62:
-        return None
-    rest = add(*[mul(constant(c / content), m) for c, m in terms])
-    return [(Fraction(1), constant(content)), (Fraction(1), rest)] if rest.shape == n.shape else None
-
-
-def _exponential_content(n: Node) -> Terms | None:
-    """A sum without the powers of exponentials common to its terms: 1 + 1/E = (E + 1)/E."""
-    parts = [_exponential_powers(a) for a in n.args]
-    common: dict[Node, int] = {}
-    for e in dict.fromkeys(e for powers, _ in parts for e in powers):
-        lowest = min(powers.get(e, 0) for powers, _ in parts)
-        if lowest:
-            common[e] = lowest
-    if not common:
-        return None
-    terms = []
-    for sign, (powers, rest) in zip(n.op.signs, parts, strict=True):  # type: ignore[attr-defined]
-        left = {e: powers.get(e, 0) - common.get(e, 0) for e in (*powers, *common)}
-        factors = [power(e, constant(k)) for e, k in left.items() if k]
-        terms.append((sign, mul(signed_product(rest), *factors) if rest else mul(*factors, constant(1))))
-    whole = signed_sum(terms)
-    if whole.shape != n.shape:
-        return None
-    return [(Fraction(1), whole), *((Fraction(k), e) for e, k in common.items())]
-
-
-def _exponential_powers(a: Node) -> tuple[dict[Node, int], list[tuple[int, Node]]]:
-    """A term as powers of exponentials times the rest."""
-    powers: dict[Node, int] = {}
-    rest: list[tuple[int, Node]] = []
-    todo = [(1, a)]
-    while todo:
-        k, n = todo.pop()
-        exponent = number(n.args[1]) if isinstance(n.op, Pow) else None
-        if isinstance(n.op, Mul):
-            todo.extend((k * p, arg) for p, arg in zip(n.op.powers, n.args, strict=True))
-        elif exponent is not None and exponent.denominator == 1 and _is_exponential(n.args[0]):
-            powers[n.args[0]] = powers.get(n.args[0], 0) + k * int(exponent)
-        elif _is_exponential(n):
-            powers[n] = powers.get(n, 0) + k
-        elif abs(k) == 1:
-            rest.append((k, n))
-        else:
-            rest.append((1 if k > 0 else -1, power(n, constant(abs(k)))))
-    return powers, rest
-
-
 def holds_exponential(n: Node) -> bool:
     """Whether a node is an exponential or a power of one, moved or not."""
     while moves_elements(n):
@@ -274,36 +182,6 @@ def _is_exponential(n: Node) -> bool:
     while moves_elements(n):
         n = n.args[0]
     return isinstance(n.op, Apply) and n.op.head is sympy.exp
-
-
-def _one_multiple(a: Node) -> Terms:
-    value = number(a)
-    if value is not None:
-        return [(value, constant(1))]
-    return (_multiple(a) if isinstance(a.op, Mul) else None) or [(Fraction(1), a)]
-
-
-def _prime_factors(value: Fraction) -> Terms | None:
-    """The factorisation of a positive rational; None for primes, 1 and what is too large."""
-    if value <= 0 or max(value.numerator, value.denominator) > 1 << 62:
-        return None
-    primes: dict[int, int] = sympy.factorint(value.numerator)
-    for p, e in sympy.factorint(value.denominator).items():
-        primes[p] = primes.get(p, 0) - e
-    if value == 1 or (len(primes) == 1 and value in primes):
-        return None
-    return [(Fraction(e), constant(int(p))) for p, e in sorted(primes.items())]
-
-
-def absolute(b: Node) -> Node:
-    """sign(b)·b."""
-    return mul(apply(sympy.sign, b), b)
-
-
-def _is_absolute(n: Node) -> bool:
-    """Whether a product is sign(b)·b."""
-    heads = [a.args[0] for a in n.args if isinstance(a.op, Apply) and a.op.head is sympy.sign]
-    return len(n.args) == 2 and len(heads) == 1 and heads[0] in n.args
 
 
 def through(node: Node, function: Callable[[Node], Node]) -> Node:

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from symad.graph import Node
+from symad.graph import Node, topological
 from symad.verification.blame import Blame, blame
 from symad.verification.bounds import TARGET
 from symad.verification.budget import Budget, Clock, OutOfBudget
 from symad.verification.certificate import STATUSES, Comparison, Entry
 from symad.verification.fields import Array
+from symad.verification.index_notation import prove_for_all_sizes
 from symad.verification.modular import Result, compare_nodes, integer_inputs
 from symad.verification.normal_form import prove
 from symad.verification.sampling import PairResult
@@ -22,7 +23,7 @@ from symad.verification.witness import Search, search
 MOST_ENTRIES = 1024
 """Larger outputs get one entry for the whole array instead of one for each element."""
 
-EXACT = "equal by exact normal form"
+EXACT, INDEXED = "equal by exact normal form", "equal in index notation"
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,10 @@ class Verdict:
     status: Array
     """Object array of statuses, in the shape of the pair."""
     claim: str
-    """How the elements that are not refuted are known."""
+    """How the elements that are tested are known."""
     log2_bound: float
+    proof: str = ""
+    """How the elements that are proved are known."""
     search: Search | None = None
     blame: Blame | None = None
     reason: str = ""
@@ -63,7 +66,7 @@ class Verdict:
 def certain(pair: Pair, claim: str) -> Verdict:
     """Every element is proved."""
     shape = tuple(d if isinstance(d, int) else 1 for d in pair.left.shape)
-    return Verdict(np.full(shape, "proved", dtype=object), claim, -np.inf)
+    return Verdict(np.full(shape, "proved", dtype=object), "", -np.inf, claim)
 
 
 @dataclass(eq=False)
@@ -88,9 +91,9 @@ class Judge:
         status = np.full(pair.left.shape, "undecided", dtype=object)
         equal = found.equal & (found.log2_bound <= TARGET)
         status[equal] = "tested"
-        reason, hunt, fault = "", None, None
+        reason, proof, hunt, fault = "", "", None, None
         if equal.any() and not result.draws:
-            exact, reason = self._prove(pair)
+            exact, proof, reason = self._prove(pair, bool(equal.all()))
             status[equal & exact] = "proved"
         if not equal.all():
             ranges = integer_inputs([pair.left, pair.right])
@@ -98,16 +101,23 @@ class Judge:
             status[hunt.differs] = "refuted"
             reason = _why_undecided(found, result, hunt)
             fault = blame(pair.left, pair.right, hunt.points) if hunt.witnesses else None
-        return Verdict(status, _tested_claim(found, result), found.log2_bound, hunt, fault, reason)
+        return Verdict(status, _tested_claim(found, result), found.log2_bound, proof, hunt, fault, reason)
 
-    def _prove(self, pair: Pair) -> tuple[Array, str]:
-        """The exact normal form, in the time that is left for proofs."""
+    def _prove(self, pair: Pair, whole: bool) -> tuple[Array, str, str]:
+        """Which elements are equal exactly, how that is known, and why it is not known of more."""
         if self.proof_seconds <= 0:
-            return np.zeros(pair.left.shape, dtype=bool), "the time for exact normal forms was used up"
+            return np.zeros(pair.left.shape, dtype=bool), "", "the time for exact normal forms was used up"
         start = time.monotonic()
-        made = prove(pair.left, pair.right, replace(self.budget, proof_seconds=self.proof_seconds))
+        budget = replace(self.budget, proof_seconds=self.proof_seconds)
+        exact, reason = prove(pair.left, pair.right, budget)
+        how = EXACT
+        if whole and not exact.all() and any(n.shape for n in topological([pair.left, pair.right])):
+            half = replace(budget, proof_seconds=budget.proof_seconds / 2)
+            indexed, _ = prove_for_all_sizes(pair.left, pair.right, half)
+            if indexed:
+                exact, how, reason = np.ones_like(exact), INDEXED, ""
         self.proof_seconds -= time.monotonic() - start
-        return made
+        return exact, how, reason
 
 
 def _untested(pair: Pair) -> PairResult:
@@ -174,8 +184,7 @@ def _entry(
 ) -> Entry:
     made = Entry(pair.name, status, verdict.claim + sizes, 0.0, pair.comparison.assumes, index=index)
     if status == "proved":
-        for_all = verdict.log2_bound == -np.inf
-        return made if for_all else replace(made, claim=EXACT + sizes)
+        return replace(made, claim=verdict.proof + sizes)
     if status == "tested":
         return replace(made, bound=power_of_two(verdict.log2_bound), reason=verdict.reason)
     if status == "undecided":
