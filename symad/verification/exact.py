@@ -12,6 +12,7 @@ Quotients are numbers to `symad.values`, so graphs, linear algebra and Dual numb
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -226,13 +227,13 @@ class Algebra:
         old = self.atoms.get(("root", order), [])
         for k, (a, _, root) in enumerate(old):
             for b, _, other in old[: k + 1]:
-                for left, right, make in (
-                    (argument.fingerprint, a * b, lambda r=root, o=other: r * o),
-                    (argument.fingerprint * a, b, lambda r=root, o=other: o / r),
-                    (argument.fingerprint * b, a, lambda r=root, o=other: r / o),
+                for left, right, combine, x, y in (
+                    (argument.fingerprint, a * b, operator.mul, root, other),
+                    (argument.fingerprint * a, b, operator.truediv, other, root),
+                    (argument.fingerprint * b, a, operator.truediv, root, other),
                 ):
                     if (left - right) % PRIME == 0:
-                        value = make()
+                        value = combine(x, y)
                         if not (value**order - argument).reduced_numerator():
                             return value
         return None

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from sympy import (
+    E1,
     Abs,
     Ci,
-    E1,
     Ei,
     Heaviside,
     LambertW,
