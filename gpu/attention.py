@@ -22,11 +22,12 @@ from symad.gpu.attention_plan import (
     DIAGONALS,
     ELEMENTS,
     FORWARD,
+    PLAIN_FLOAT32,
     Element,
     Plan,
     plans,
 )
-from symad.gpu.compile import Machine, machine
+from symad.gpu.compile import GpuError, Machine, machine
 from symad.gpu.score import CompiledScore, compile_score
 from symad.numeric.attention import AttentionCotangents
 from symad.numeric.attention import attention as cpu_attention
@@ -53,6 +54,7 @@ def attention(
     lengths: Lengths | None = None,
     return_lse: bool = False,
     fast: bool = False,
+    tensor_cores: bool = True,
 ) -> Any:
     """o_i = Σ_j softmax_j(f(scale ⟨q_i, k_j⟩, b, h, i, j, θ)) v_j over the pairs the mask allows.
 
@@ -71,6 +73,8 @@ def attention(
         return_lse: also return L_i = log Σ_j exp(t_ij), shape (batch, heads, N), float32 (float64
             for float64).
         fast: allow approximate instructions in the score function (tanh, absolute error 5e-4).
+        tensor_cores: False computes float32 products by ordinary arithmetic instead of three
+            tf32 products each (22 bits of every factor); compute capability 7.5 does so always.
 
     Returns:
         Outputs (batch, heads, N, d_v) in the dtype of ``q``, with L if asked. Rows without visible
@@ -87,8 +91,10 @@ def attention(
             q, k, v, score=score, mask=mask, params=params, scale=scale, causal=causal,
             lengths=lengths, return_lse=return_lse,
         )  # fmt: skip
+    where = machine()
+    element = check_arrays(where, q, k, v, tensor_cores)
     call = AttentionCall.make(
-        machine(), q, k, v, score, mask, params, scale, causal, lengths, fast
+        where, q, k, v, score, mask, params, scale, causal, lengths, fast, element
     )
     out, lse = call.forward()
     return (out, lse) if return_lse else out
@@ -110,6 +116,7 @@ def attention_vjp(
     causal: bool = False,
     lengths: Lengths | None = None,
     fast: bool = False,
+    tensor_cores: bool = True,
     deterministic: bool = True,
 ) -> AttentionCotangents:
     """Cotangents of all arguments of `attention`, the same bits from run to run.
@@ -133,6 +140,7 @@ def attention_vjp(
         causal: as for `attention`.
         lengths: as for `attention`.
         fast: as for `attention`.
+        tensor_cores: as for `attention`.
         deterministic: False lets q̄ be added up in any order where that is faster: for 16-bit
             dtypes, head dims up to 128 and scores without parameters per query or pair.
     """
@@ -141,8 +149,10 @@ def attention_vjp(
             q, k, v, out, lse, out_bar, lse_bar=lse_bar, score=score, mask=mask, params=params,
             scale=scale, causal=causal, lengths=lengths,
         )  # fmt: skip
+    where = machine()
+    element = check_arrays(where, q, k, v, tensor_cores)
     call = AttentionCall.make(
-        machine(), q, k, v, score, mask, params, scale, causal, lengths, fast
+        where, q, k, v, score, mask, params, scale, causal, lengths, fast, element
     )
     return call.backward(out, lse, out_bar, lse_bar, deterministic)
 
@@ -189,7 +199,7 @@ class AttentionCall:
         element: Element | None = None,
     ) -> AttentionCall:
         """Check the arguments, trace the functions (once per function object) and convert."""
-        element = check_arrays(machine.xp, q, k, v, element)
+        element = element or check_arrays(machine, q, k, v)
         params = dict(params or {})
         kinds = parameters_of(params)
         limits = _limits(params, lengths, q.shape[0])
@@ -271,7 +281,7 @@ class AttentionCall:
             _check_shape(xp, "lse_bar", lse_bar, rows, self.real)
             lse_bar = xp.ascontiguousarray(lse_bar)
         out, out_bar = (_rows_of_16_bytes(xp, a) for a in (out, out_bar))
-        bars = [xp.zeros_like(a) for a in (self.q, self.k, self.v)]
+        q_bar, k_bar, v_bar = (xp.zeros_like(a) for a in (self.q, self.k, self.v))
         score = self.score
         row_sums = self._sums(len(score.rows), heads, n)
         column_sums = self._sums(len(score.columns), heads, m)
@@ -282,15 +292,17 @@ class AttentionCall:
             common = (self.q, self.k, self.v, out_bar, base, delta)
             q_sum = self._room_for_atomics(deterministic)
             if q_sum is None:
-                self._pass_over_keys(common, bars[0], row_sums, pairs)
-            self._pass_over_queries(common, *bars, column_sums, q_sum)
+                self._pass_over_keys(common, q_bar, row_sums, pairs)
+            self._pass_over_queries(common, q_bar, k_bar, v_bar, column_sums, q_sum)
             if diagonals is not None:
                 (plan,) = self.plans(DIAGONALS)
                 grid = (-(-(n + m - 1) // plan.band), heads, batch)
                 self.launch(plan, "attention_diagonals", grid, *common, diagonals, *self.numbers())
         sums = score.gradients(row_sums, column_sums, diagonals, pairs, self.params, m)
         return AttentionCotangents(
-            *(_columns(xp, a, self.widths[i]) for a, i in zip(bars, (0, 0, 1), strict=True)),
+            _columns(xp, q_bar, self.widths[0]),
+            _columns(xp, k_bar, self.widths[0]),
+            _columns(xp, v_bar, self.widths[1]),
             {n: _like(g, self.given[n]) for n, g in sums.items()},
         )
 
@@ -352,14 +364,19 @@ class AttentionCall:
 
 
 def check_arrays(
-    xp: Any, q: Array, k: Array, v: Array, element: Element | None = None
+    machine: Machine, q: Array, k: Array, v: Array, tensor_cores: bool = True
 ) -> Element:
     """Check that q, k, v are (batch, heads, length, width) arrays of one library and dtype.
+
+    Returns:
+        The element type of the kernels.
 
     Raises:
         ShapeError: the axes do not fit together.
         TypeError: an array of another library, or a dtype without kernels.
+        GpuError: the device has no tensor cores for this dtype.
     """
+    xp = machine.xp
     named = (("q", q), ("k", k), ("v", v))
     for name, array in named:
         if not isinstance(array, xp.ndarray):
@@ -372,9 +389,17 @@ def check_arrays(
             raise ShapeError(f"{name} has shape {array.shape}; give (batch, heads, length, width)")
     if not q.dtype == k.dtype == v.dtype:
         raise TypeError(f"q, k, v have dtypes {q.dtype}, {k.dtype}, {v.dtype}; use one dtype")
-    found = element or ELEMENTS.get(q.dtype.name)
-    if found is None:
+    element = ELEMENTS.get(q.dtype.name)
+    if element is None:
         raise TypeError(f"q, k, v have dtype {q.dtype}; the kernels take {', '.join(ELEMENTS)}")
+    old = machine.capability < (8, 0)
+    if q.dtype == np.float32 and (old or not tensor_cores):
+        element = PLAIN_FLOAT32
+    elif old:
+        raise GpuError(
+            f"attention in {q.dtype} needs compute capability 8.0; this device has "
+            f"{'.'.join(map(str, machine.capability))}: use float32"
+        )
     shapes = f"q {q.shape}, k {k.shape}, v {v.shape}"
     if q.shape[0] != k.shape[0] or k.shape[:3] != v.shape[:3] or q.shape[3] != k.shape[3]:
         raise ShapeError(
@@ -385,7 +410,7 @@ def check_arrays(
         raise ShapeError(f"{shapes}: the query heads must be a multiple of the key heads")
     if max(q.shape[0], q.shape[1]) > 65535 or 0 in (q.shape[3], v.shape[3]):
         raise ShapeError(f"{shapes}: at most 65535 batches and heads, at least one column")
-    return found
+    return element
 
 
 @lru_cache(maxsize=256)

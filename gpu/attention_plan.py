@@ -21,23 +21,27 @@ class Element:
 
     Attributes:
         name: in the kernels.
+        family: element types with the same tile shapes.
         bytes: of one number.
         multiple: tiles have a multiple of this many columns.
         real: the C type of scores and sums.
     """
 
     name: str
+    family: str
     bytes: int
     multiple: int
     real: str = "float"
 
 
+HALF, TF32, PLAIN, DOUBLE = "half", "tf32", "plain", "double"
 ELEMENTS = {
-    "bfloat16": Element("Bf16", 2, 16),
-    "float16": Element("Fp16", 2, 16),
-    "float32": Element("Fp32", 4, 32),
-    "float64": Element("Fp64", 8, 16, "double"),
+    "bfloat16": Element("Bf16", HALF, 2, 16),
+    "float16": Element("Fp16", HALF, 2, 16),
+    "float32": Element("Fp32", TF32, 4, 32),
+    "float64": Element("Fp64", DOUBLE, 8, 16, "double"),
 }
+PLAIN_FLOAT32 = Element("Fp32Plain", PLAIN, 4, 32)  # ordinary arithmetic, no tensor cores
 FORWARD, BACKWARD_Q, BACKWARD_KV = "forward", "backward_q", "backward_kv"
 DIAGONALS = "diagonals"
 MAX_HEAD_DIM = 256
@@ -200,44 +204,56 @@ def _source(plan: Plan, macros: str, score: str) -> str:
     return assemble(plan.element, macros, score, constants(plan), *files)
 
 
-# Tile shapes from the fastest on, by kind, bits per element and largest padded head dim.
-_SHAPES: dict[tuple[str, int, int], tuple[Shape, ...]] = {
-    (FORWARD, 16, 64): (Shape(4, 2, 64, 64, 2, 2),),
-    (FORWARD, 16, 128): (Shape(4, 2, 64, 64, 2, 2), Shape(8, 1, 64, 64), Shape(4, 1, 32, 32)),
-    (FORWARD, 16, 256): (Shape(8, 1, 32, 32), Shape(4, 1, 32, 32, 1), Shape(2, 1, 16, 16, 1)),
-    (FORWARD, 32, 64): (Shape(8, 1, 64, 32), Shape(4, 1, 32, 32)),
-    (FORWARD, 32, 128): (Shape(8, 1, 32, 16), Shape(4, 1, 16, 16)),
-    (FORWARD, 32, 256): (Shape(4, 1, 16, 16), Shape(2, 1, 16, 16, 1)),
-    (FORWARD, 64, 64): (Shape(8, 1, 32, 32), Shape(4, 1, 16, 16)),
-    (FORWARD, 64, 128): (Shape(4, 1, 32, 16), Shape(4, 1, 16, 16, 1), Shape(2, 1, 16, 16, 1)),
-    (FORWARD, 64, 256): (Shape(4, 1, 16, 16, 1), Shape(1, 1, 16, 16, 1)),
-    (BACKWARD_Q, 16, 64): (Shape(4, 2, 64, 32, 2, 2), Shape(8, 1, 64, 64)),
-    (BACKWARD_Q, 16, 128): (Shape(4, 2, 32, 32, 2, 2), Shape(8, 1, 64, 64), Shape(8, 1, 32, 32)),
-    (BACKWARD_Q, 16, 256): (Shape(4, 1, 32, 32), Shape(2, 1, 16, 16)),
-    (BACKWARD_Q, 32, 64): (Shape(8, 1, 64, 32), Shape(4, 1, 16, 16)),
-    (BACKWARD_Q, 32, 128): (Shape(4, 1, 32, 16), Shape(2, 1, 16, 16, 1)),
-    (BACKWARD_Q, 32, 256): (Shape(4, 1, 16, 16, 1), Shape(1, 1, 16, 16, 1)),
-    (BACKWARD_Q, 64, 64): (Shape(4, 1, 32, 16), Shape(2, 1, 16, 16)),
-    (BACKWARD_Q, 64, 128): (Shape(4, 1, 16, 16, 1), Shape(2, 1, 16, 16, 1)),
-    (BACKWARD_Q, 64, 256): (Shape(2, 1, 16, 16, 1),),
-    (BACKWARD_KV, 16, 64): (Shape(4, 2, 64, 32, 2, 2), Shape(8, 1, 64, 64)),
-    (BACKWARD_KV, 16, 128): (Shape(8, 1, 64, 32), Shape(8, 1, 32, 32)),
-    (BACKWARD_KV, 16, 256): (Shape(4, 1, 32, 32), Shape(2, 1, 16, 16)),
-    (BACKWARD_KV, 32, 64): (Shape(8, 1, 32, 16), Shape(4, 1, 16, 16)),
-    (BACKWARD_KV, 32, 128): (Shape(4, 1, 32, 16), Shape(2, 1, 16, 16, 1)),
-    (BACKWARD_KV, 32, 256): (Shape(4, 1, 16, 16, 1), Shape(1, 1, 16, 16, 1)),
-    (BACKWARD_KV, 64, 64): (Shape(4, 1, 32, 16), Shape(2, 1, 16, 16)),
-    (BACKWARD_KV, 64, 128): (Shape(4, 1, 16, 16, 1), Shape(2, 1, 16, 16, 1)),
-    (BACKWARD_KV, 64, 256): (Shape(2, 1, 16, 16, 1),),
-    (DIAGONALS, 16, 64): (Shape(4, 1, 64, 64, 1, 2),),
-    (DIAGONALS, 16, 128): (Shape(4, 1, 64, 64, 1, 2), Shape(4, 1, 64, 64, 1)),
-    (DIAGONALS, 16, 256): (Shape(4, 1, 64, 64, 1), Shape(2, 1, 32, 32, 1)),
-    (DIAGONALS, 32, 64): (Shape(4, 1, 32, 32, 1, 2), Shape(2, 1, 32, 32, 1)),
-    (DIAGONALS, 32, 128): (Shape(4, 1, 32, 32, 1), Shape(2, 1, 32, 32, 1)),
-    (DIAGONALS, 32, 256): (Shape(2, 1, 32, 32, 1), Shape(1, 1, 32, 32, 1)),
-    (DIAGONALS, 64, 64): (Shape(4, 1, 32, 32, 1), Shape(2, 1, 32, 32, 1)),
-    (DIAGONALS, 64, 128): (Shape(2, 1, 32, 32, 1), Shape(1, 1, 32, 32, 1)),
-    (DIAGONALS, 64, 256): (Shape(1, 1, 32, 32, 1),),
+# Tile shapes from the fastest on, by kind, family of the element and largest head dim.
+_SHAPES: dict[tuple[str, str, int], tuple[Shape, ...]] = {
+    (FORWARD, HALF, 64): (Shape(4, 2, 64, 64, 2, 2),),
+    (FORWARD, HALF, 128): (Shape(4, 2, 64, 64, 2, 2), Shape(8, 1, 64, 64), Shape(4, 1, 32, 32)),
+    (FORWARD, HALF, 256): (Shape(8, 1, 32, 32), Shape(4, 1, 32, 32, 1), Shape(2, 1, 16, 16, 1)),
+    (FORWARD, TF32, 64): (Shape(8, 1, 64, 32), Shape(4, 1, 32, 32)),
+    (FORWARD, TF32, 128): (Shape(8, 1, 32, 16), Shape(4, 1, 16, 16)),
+    (FORWARD, TF32, 256): (Shape(4, 1, 16, 16), Shape(2, 1, 16, 16, 1)),
+    (FORWARD, DOUBLE, 64): (Shape(8, 1, 32, 32), Shape(4, 1, 16, 16)),
+    (FORWARD, DOUBLE, 128): (Shape(4, 1, 32, 16), Shape(4, 1, 16, 16, 1), Shape(2, 1, 16, 16, 1)),
+    (FORWARD, DOUBLE, 256): (Shape(4, 1, 16, 16, 1), Shape(1, 1, 16, 16, 1)),
+    (BACKWARD_Q, HALF, 64): (Shape(4, 2, 64, 32, 2, 2), Shape(8, 1, 64, 64)),
+    (BACKWARD_Q, HALF, 128): (Shape(4, 2, 32, 32, 2, 2), Shape(8, 1, 64, 64), Shape(8, 1, 32, 32)),
+    (BACKWARD_Q, HALF, 256): (Shape(4, 1, 32, 32), Shape(2, 1, 16, 16)),
+    (BACKWARD_Q, TF32, 64): (Shape(8, 1, 64, 32), Shape(4, 1, 16, 16)),
+    (BACKWARD_Q, TF32, 128): (Shape(4, 1, 32, 16), Shape(2, 1, 16, 16, 1)),
+    (BACKWARD_Q, TF32, 256): (Shape(4, 1, 16, 16, 1), Shape(1, 1, 16, 16, 1)),
+    (BACKWARD_Q, DOUBLE, 64): (Shape(4, 1, 32, 16), Shape(2, 1, 16, 16)),
+    (BACKWARD_Q, DOUBLE, 128): (Shape(4, 1, 16, 16, 1), Shape(2, 1, 16, 16, 1)),
+    (BACKWARD_Q, DOUBLE, 256): (Shape(2, 1, 16, 16, 1),),
+    (BACKWARD_KV, HALF, 64): (Shape(4, 2, 64, 32, 2, 2), Shape(8, 1, 64, 64)),
+    (BACKWARD_KV, HALF, 128): (Shape(8, 1, 64, 32), Shape(8, 1, 32, 32)),
+    (BACKWARD_KV, HALF, 256): (Shape(4, 1, 32, 32), Shape(2, 1, 16, 16)),
+    (BACKWARD_KV, TF32, 64): (Shape(8, 1, 32, 16), Shape(4, 1, 16, 16)),
+    (BACKWARD_KV, TF32, 128): (Shape(4, 1, 32, 16), Shape(2, 1, 16, 16, 1)),
+    (BACKWARD_KV, TF32, 256): (Shape(4, 1, 16, 16, 1), Shape(1, 1, 16, 16, 1)),
+    (BACKWARD_KV, DOUBLE, 64): (Shape(4, 1, 32, 16), Shape(2, 1, 16, 16)),
+    (BACKWARD_KV, DOUBLE, 128): (Shape(4, 1, 16, 16, 1), Shape(2, 1, 16, 16, 1)),
+    (BACKWARD_KV, DOUBLE, 256): (Shape(2, 1, 16, 16, 1),),
+    (DIAGONALS, HALF, 64): (Shape(4, 1, 64, 64, 1, 2),),
+    (DIAGONALS, HALF, 128): (Shape(4, 1, 64, 64, 1, 2), Shape(4, 1, 64, 64, 1)),
+    (DIAGONALS, HALF, 256): (Shape(4, 1, 64, 64, 1), Shape(2, 1, 32, 32, 1)),
+    (DIAGONALS, TF32, 64): (Shape(4, 1, 32, 32, 1, 2), Shape(2, 1, 32, 32, 1)),
+    (DIAGONALS, TF32, 128): (Shape(4, 1, 32, 32, 1), Shape(2, 1, 32, 32, 1)),
+    (DIAGONALS, TF32, 256): (Shape(2, 1, 32, 32, 1), Shape(1, 1, 32, 32, 1)),
+    (DIAGONALS, DOUBLE, 64): (Shape(4, 1, 32, 32, 1), Shape(2, 1, 32, 32, 1)),
+    (DIAGONALS, DOUBLE, 128): (Shape(2, 1, 32, 32, 1), Shape(1, 1, 32, 32, 1)),
+    (DIAGONALS, DOUBLE, 256): (Shape(1, 1, 32, 32, 1),),
+    (FORWARD, PLAIN, 64): (Shape(8, 2, 64, 32), Shape(4, 1, 32, 32)),
+    (FORWARD, PLAIN, 128): (Shape(8, 2, 32, 32), Shape(4, 1, 32, 32), Shape(2, 1, 16, 16, 1)),
+    (FORWARD, PLAIN, 256): (Shape(4, 1, 16, 16), Shape(2, 1, 16, 16, 1)),
+    (BACKWARD_Q, PLAIN, 64): (Shape(8, 2, 32, 32), Shape(8, 1, 64, 32), Shape(4, 1, 32, 16, 1)),
+    (BACKWARD_Q, PLAIN, 128): (Shape(4, 1, 32, 32), Shape(2, 1, 16, 16, 1)),
+    (BACKWARD_Q, PLAIN, 256): (Shape(4, 1, 16, 16, 1), Shape(1, 1, 16, 16, 1)),
+    (BACKWARD_KV, PLAIN, 64): (Shape(8, 1, 64, 32), Shape(4, 1, 32, 16, 1)),
+    (BACKWARD_KV, PLAIN, 128): (Shape(4, 1, 32, 16), Shape(2, 1, 16, 16, 1)),
+    (BACKWARD_KV, PLAIN, 256): (Shape(4, 1, 16, 16, 1), Shape(1, 1, 16, 16, 1)),
+    (DIAGONALS, PLAIN, 64): (Shape(4, 1, 32, 32, 1), Shape(2, 1, 32, 32, 1)),
+    (DIAGONALS, PLAIN, 128): (Shape(4, 1, 32, 32, 1), Shape(1, 1, 32, 32, 1)),
+    (DIAGONALS, PLAIN, 256): (Shape(2, 1, 32, 32, 1), Shape(1, 1, 32, 32, 1)),
 }
 
 # The pass over keys that adds up q̄ too, by largest padded head dim.
@@ -279,15 +295,15 @@ def plans(
             "use backend numpy, or split the heads"
         )
     level = next(w for w in (64, 128, 256) if widest <= w)
-    bits = 8 * element.bytes
-    both = level == 64 or (bits == 16 and level == 128)  # k̄ and v̄ fit in registers together
+    family = element.family
+    both = level == 64 or (family in (HALF, PLAIN) and level == 128)  # k̄ and v̄ fit in registers together
     sides = ((True, True),) if both or kind != BACKWARD_KV else ((True, False), (False, True))
-    slices = 2 if bits == 64 and level == 256 and kind != DIAGONALS else 1
+    slices = 2 if family == DOUBLE and level == 256 and kind != DIAGONALS else 1
     chosen = []
     for with_k, with_v in sides:
         candidates = [
             Plan(kind, element, head_dim, value_dim, shape, slices, with_k, with_v, atomic)
-            for shape in (_ATOMIC_SHAPES[level] if atomic else _SHAPES[kind, bits, level])
+            for shape in (_ATOMIC_SHAPES[level] if atomic else _SHAPES[kind, family, level])
             if plain or kind == FORWARD or shape.mt == 1
         ]
         fitting = [p for p in candidates if p.shared_bytes * p.shape.min_blocks <= shared]

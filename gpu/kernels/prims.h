@@ -14,13 +14,15 @@ typedef unsigned int u32;
 
 struct Bf16 { typedef u16 Storage; };
 struct Fp16 { typedef u16 Storage; };
-struct Fp32 { typedef float Storage; };
+struct Fp32 { typedef float Storage; };       // multiplied as three tf32 products on tensor cores
+struct Fp32Plain { typedef float Storage; };  // multiplied by ordinary fused multiply-adds
 struct Fp64 { typedef double Storage; };
 
 // ------------------------------------------------------------------ CPU twins
 
 #ifdef SYMAD_CPU
 
+#define SYMAD_TENSOR_CORES
 typedef uintptr_t smem_t;  // an address in shared memory
 #define DYNAMIC_SHARED(name) char* name = shim::m.shared
 DEVICE smem_t smem_address(const void* p) { return reinterpret_cast<smem_t>(p); }
@@ -75,15 +77,28 @@ DEVICE void block_sync() { asm volatile("bar.sync 0;" ::: "memory"); }
 // Copies BYTES (4, 8 or 16) to shared memory behind the thread's back; zeros if not valid.
 template <int BYTES>
 DEVICE void cp_async(smem_t to, const void* from, bool valid) {
+#if __CUDA_ARCH__ < 800
+  for (int i = 0; i < BYTES; i += 4) {
+    u32 word = valid ? *(const u32*)((const char*)from + i) : 0u;
+    asm volatile("st.shared.u32 [%0], %1;" ::"r"(to + i), "r"(word) : "memory");
+  }
+#else
   int size = valid ? BYTES : 0;
   if constexpr (BYTES == 16)
     asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(size));
   else
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(BYTES), "r"(size));
+#endif
 }
+#if __CUDA_ARCH__ < 800
+DEVICE void cp_async_commit() {}
+template <int PENDING>
+DEVICE void cp_async_wait() {}
+#else
 DEVICE void cp_async_commit() { asm volatile("cp.async.commit_group;"); }
 template <int PENDING>
 DEVICE void cp_async_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory"); }
+#endif
 
 template <class V>
 DEVICE V load_shared(smem_t from);
@@ -133,6 +148,8 @@ DEVICE void ldmatrix_trans(u32 (&r)[4], smem_t row) {
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(row));
 }
 
+#if __CUDA_ARCH__ >= 800  // before, only Fp32Plain works
+#define SYMAD_TENSOR_CORES
 DEVICE void mma_bf16(float (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
   asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
@@ -173,6 +190,7 @@ DEVICE u32 pack_fp16(float lo, float hi) {
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(d) : "f"(hi), "f"(lo));
   return d;
 }
+#endif
 DEVICE float unpack_fp16(u16 x) {
   float y;
   asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));
@@ -242,7 +260,8 @@ DEVICE double exp2_fast(double x) {
   p = p * f + 2.4022650695910159567e-1;
   p = p * f + 6.9314718055994530925e-1;
   p = p * f + 1.0;
-  const long long n = __double_as_longlong(shifted) << 52;  // the low 12 bits of n, at the exponent
+  // the low 12 bits of n, at the exponent
+  const long long n = (long long)((unsigned long long)__double_as_longlong(shifted) << 52);
   return x < -1022.0 ? 0.0 : __longlong_as_double(__double_as_longlong(p) + n);
 }
 DEVICE double tanh_fast(double x) { return tanh(x); }
@@ -255,12 +274,14 @@ DEVICE double infinity(double) { return double(__int_as_float(0x7f800000)); }
 DEVICE int smallest(int a, int b) { return a < b ? a : b; }
 DEVICE int largest(int a, int b) { return a > b ? a : b; }
 
+#if SYMAD_ELEMENT_BITS == 16
 template <class T>
 DEVICE u32 pack(float lo, float hi);
 template <>
 DEVICE u32 pack<Bf16>(float lo, float hi) { return pack_bf16(lo, hi); }
 template <>
 DEVICE u32 pack<Fp16>(float lo, float hi) { return pack_fp16(lo, hi); }
+#endif
 
 template <class T>
 DEVICE Real unpack(typename T::Storage x) { return x; }

@@ -70,6 +70,7 @@ DEVICE void load_tile(smem_t tile, const typename T::Storage* from, int row0, in
 
 // ------------------------------------------------------------------ 16-bit elements
 
+#if SYMAD_ELEMENT_BITS == 16
 template <class T>
 struct Matrix {
   static constexpr int K = 16, NB = 2, NT = 2, UNROLL = 8;
@@ -133,7 +134,6 @@ struct Matrix {
     }
   }
 };
-#if SYMAD_ELEMENT_BITS == 16
 template <>
 DEVICE void Matrix<Bf16>::multiply(Real (&c)[4], const A& a, const B& b) { mma_bf16(c, a.r, b.r); }
 template <>
@@ -142,7 +142,12 @@ DEVICE void Matrix<Fp16>::multiply(Real (&c)[4], const A& a, const B& b) { mma_f
 
 // ------------------------------------------------------------------ fp32 as 3 x tf32
 
-#if SYMAD_ELEMENT_BITS == 32
+#if SYMAD_ELEMENT_BITS != 16
+template <class T>
+struct Matrix;
+#endif
+
+#if SYMAD_ELEMENT_BITS == 32 && defined(SYMAD_TENSOR_CORES)
 template <>
 struct Matrix<Fp32> {
   static constexpr int K = 8, NB = 2, NT = 4, UNROLL = 1;
@@ -224,6 +229,84 @@ struct Matrix<Fp32> {
         *reinterpret_cast<float4*>(row + at) =
             make_float4(c[0][i] * factor, c[1][i] * factor, c[2][i] * factor, c[3][i] * factor);
     }
+  }
+};
+#endif
+
+// ------------------------------------------------------------------ fp32 without tensor cores
+
+// The same interface for ordinary arithmetic: every lane computes the elements that it holds. Here a lane's columns
+// 2t, 2t + 1 of two neighbouring blocks of load_bt are columns 4t to 4t + 3.
+#if SYMAD_ELEMENT_BITS == 32
+template <>
+struct Matrix<Fp32Plain> {
+  static constexpr int K = 8, NB = 1, NT = 2, UNROLL = 1;
+  static constexpr bool TWO_LEVEL = false;
+  struct A { float r[2][8]; };  // rows g, g + 8
+  struct B { float r[8][2]; };  // columns 2t, 2t + 1
+
+  template <int COLS>
+  DEVICE static int lane_a(int lane) { return Tile<Fp32Plain, COLS>::offset(lane >> 2, 0); }
+  template <int COLS>
+  DEVICE static int lane_b(int lane) { return Tile<Fp32Plain, COLS>::offset(2 * (lane & 3), 0); }
+  template <int COLS>
+  DEVICE static int lane_bt(int lane) { return (lane & 3) * 16; }
+
+  template <int COLS>
+  DEVICE static A load_a(smem_t at, int row, int k) {
+    typedef Tile<Fp32Plain, COLS> Shape;
+    A a;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      float4 x = load_shared<float4>(Shape::move(at, row + i / 2 * 8, k * 4 + i % 2 * 16));
+      float* to = a.r[i / 2] + i % 2 * 4;
+      to[0] = x.x, to[1] = x.y, to[2] = x.z, to[3] = x.w;
+    }
+    return a;
+  }
+  template <int COLS>
+  DEVICE static void load_b(B (&b)[NB], smem_t at, int row, int k) {
+    typedef Tile<Fp32Plain, COLS> Shape;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      int e = i / 2, first = i % 2 * 4;  // the odd row is one further down, where 16 bytes are swapped
+      smem_t from = Shape::move(at, row, (k * 4 + i % 2 * 16) ^ e * 16) + smem_t(e * Shape::PITCH);
+      float4 x = load_shared<float4>(from);
+      b[0].r[first][e] = x.x, b[0].r[first + 1][e] = x.y;
+      b[0].r[first + 2][e] = x.z, b[0].r[first + 3][e] = x.w;
+    }
+  }
+  template <int COLS>
+  DEVICE static void load_bt(B (&b)[NT], smem_t at, int k, int column) {
+    typedef Tile<Fp32Plain, COLS> Shape;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      smem_t row = Shape::move(at, k, (column * 4) ^ Shape::permutation(i)) + smem_t(i * Shape::PITCH);
+      float4 x = load_shared<float4>(row);
+      b[0].r[i][0] = x.x, b[0].r[i][1] = x.y, b[1].r[i][0] = x.z, b[1].r[i][1] = x.w;
+    }
+  }
+  // The other lanes of a row hold the other columns.
+  template <int BLOCKS>
+  DEVICE static A weights(const Real (&c)[BLOCKS][4], int step) {
+    A a;
+#pragma unroll
+    for (int i = 0; i < 16; ++i)
+      a.r[i / 8][i % 8] = __shfl_sync(~0u, c[step][i / 8 * 2 + i % 2], int(threadIdx.x) % 32 / 4 * 4 + i % 8 / 2);
+    return a;
+  }
+  DEVICE static void multiply(Real (&c)[4], const A& a, const B& b) {
+#pragma unroll
+    for (int k = 0; k < 8; ++k)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) c[i] = __fmaf_rn(a.r[i / 2][k], b.r[k][i % 2], c[i]);
+  }
+  DEVICE static void add_product(Real (&c)[4], const A& a, const B& b) { multiply(c, a, b); }
+  DEVICE static void store(float* row, const Real (&c)[NT][4], int half, int first, int t, int width, Real factor) {
+    int at = first + 4 * t, i = 2 * half;
+    if (at < width)
+      *reinterpret_cast<float4*>(row + at) =
+          make_float4(c[0][i] * factor, c[0][i + 1] * factor, c[1][i] * factor, c[1][i + 1] * factor);
   }
 };
 #endif

@@ -32,6 +32,6 @@ def load(source):
     return CpuModule(source, optimize="-O1")
 
 
-def cpu_machine(shared_memory=227 * 1024):
+def cpu_machine(shared_memory=227 * 1024, capability=(9, 0)):
     """A machine with the shared memory of a data-centre GPU (227 KB) or less."""
-    return Machine(PoisonedNumPy(), load, 4, (9, 0), shared_memory)
+    return Machine(PoisonedNumPy(), load, 4, capability, shared_memory)

@@ -9,7 +9,8 @@ import sympy as sp
 
 from symad.errors import ShapeError
 from symad.gpu.attention import AttentionCall
-from symad.gpu.attention_plan import ELEMENTS
+from symad.gpu.attention_plan import ELEMENTS, PLAIN_FLOAT32
+from symad.gpu.compile import GpuError
 from tests.gpu.attention_cases import NAMES, decode, encode, reference, relative
 from tests.gpu.cpu_machine import cpu_machine
 from tests.gpu.shim.driver import SCHEDULES, schedule
@@ -64,12 +65,11 @@ def draw(name, sizes, seed=0):
     return arrays, rng.normal(size=(batch, heads, n)).astype(np.float32)
 
 
-def run(name, arrays, lse_bar, machine=None, deterministic=True, **options):
+def run(name, arrays, lse_bar, machine=None, deterministic=True, element=None, **options):
     """One forward and backward through the launchers."""
     q, k, v, out_bar = arrays
-    call = AttentionCall.make(
-        machine or cpu_machine(), q, k, v, element=ELEMENTS[name], **options
-    )
+    element = element or ELEMENTS[name]
+    call = AttentionCall.make(machine or cpu_machine(), q, k, v, element=element, **options)
     out, lse = call.forward()
     return out, lse, call.backward(
         out, lse, out_bar, lse_bar.astype(lse.dtype), deterministic
@@ -118,6 +118,19 @@ def test_plain_attention_and_its_cotangents(case, name):
     for other in results[1:]:  # the order of threads changes no bit
         assert same_bits(other[0], results[0][0])
         assert all(same_bits(getattr(other[2], a), getattr(results[0][2], a)) for a in "qkv")
+
+
+@pytest.mark.parametrize(
+    "case", [CASES[1], CASES[4], *(pytest.param(c, marks=pytest.mark.slow) for c in CASES)], ids=str
+)
+def test_float32_without_tensor_cores(case):
+    arrays, lse_bar = draw("float32", case.sizes)
+    n, m, d = case.sizes[3:6]
+    visible = np.arange(m) <= np.arange(n)[:, None] if case.causal else None
+    for order in SCHEDULES:
+        with schedule(order):
+            found = run("float32", arrays, lse_bar, causal=case.causal, element=PLAIN_FLOAT32)
+        check("float32", arrays, lse_bar, found, d**-0.5, visible=visible)
 
 
 @pytest.mark.parametrize(
@@ -324,6 +337,16 @@ def test_smaller_tiles_where_shared_memory_is_short(shared_memory):
     arrays, lse_bar = draw("float32", (1, 1, 1, 70, 60, 128, 128), seed=11)
     found = run("float32", arrays, lse_bar, machine)
     check("float32", arrays, lse_bar, found, 128**-0.5)
+
+
+def test_devices_without_tensor_cores_for_the_dtype():
+    turing = cpu_machine(64 * 1024, (7, 5))
+    (q, k, v, _), lse_bar = arrays = draw("float32", (1, 1, 1, 70, 60, 128, 128), seed=14)
+    assert AttentionCall.make(turing, q, k, v).element == PLAIN_FLOAT32
+    found = run("float32", arrays[0], lse_bar, turing, element=PLAIN_FLOAT32)
+    check("float32", arrays[0], lse_bar, found, 128**-0.5)
+    with pytest.raises(GpuError, match=r"float64 needs compute capability 8\.0; this device has 7\.5"):
+        AttentionCall.make(turing, *(a.astype(float) for a in (q, k, v)))
 
 
 def test_a_head_dim_too_large_for_the_device():

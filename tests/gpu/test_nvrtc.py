@@ -14,6 +14,7 @@ from symad.gpu.attention_plan import (
     DIAGONALS,
     ELEMENTS,
     FORWARD,
+    PLAIN_FLOAT32,
     plans,
 )
 from symad.gpu.score import compile_score
@@ -92,6 +93,20 @@ def test_the_pass_with_atomic_additions(arch, head_dim):
     if nvrtc.disassembler() is not None:
         found = nvrtc.instructions(cubin)
         assert found["RED"] + found["REDG"] > 0
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_90"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_float32_without_tensor_cores(arch, kind):
+    code = compile_score(trace_score(causal=True), "float")
+    for head_dim in (64, 128):
+        for plan in plans(kind, PLAIN_FLOAT32, head_dim, head_dim, 64 << 10):
+            cubin, kernels = nvrtc.compile_text(plan.source(code), arch)
+            assert kernels[f"attention_{kind}"].spilled == 0
+            if nvrtc.disassembler() is not None:
+                found = nvrtc.instructions(cubin)
+                assert found["FFMA"] > 500
+                assert found["HMMA"] == 0
 
 
 @pytest.mark.parametrize("kind", KINDS)
