@@ -171,7 +171,9 @@ def name_of(a: Node, b: Node, values: Sequence[Mapping[Node, Array]]) -> str:
         return "transposed"
     factor = _constant_ratio(pairs)
     if factor is not None:
-        return f"missing factor {factor}" if abs(factor) != 0 else "zero"
+        return f"missing factor {factor}" if factor else "it should be zero"
+    if all(same(y, 0 * y) for _, y in pairs):
+        return "it should not be zero"
     if len(topological([a, b])) > MOST_NODES:
         return ""
     return _wrong_axis(a, b, values) or _missing_factor(a, b, values) or _missing_term(a, b, values)

@@ -27,7 +27,6 @@ from symad.ops.linalg import Cholesky, MatrixPower, MatrixPowerDerivative
 from symad.ops.shaping import Gather, ScatterAdd
 from symad.ops.sources import Input, constant_value
 from symad.verification.basis import Basis
-from symad.verification.bounds import TARGET
 from symad.verification.budget import Budget, Clock, OutOfBudget
 from symad.verification.fields import Array
 from symad.verification.rewriting import rewrite
@@ -87,7 +86,7 @@ def compare_nodes(
 
 
 def _is_done(found: PairResult) -> bool:
-    return bool(found.equal.all()) and found.log2_bound <= TARGET
+    return bool(found.certain.all())
 
 
 @dataclass(eq=False)
@@ -140,9 +139,9 @@ def _nothing(node: Node) -> PairResult:
 
 
 def _better(old: PairResult, new: PairResult) -> PairResult:
-    """The result that says more: more elements equal, or equally many with a smaller bound."""
-    if (new.equal.sum(), -new.log2_bound) > (old.equal.sum(), -old.log2_bound):
-        return new
+    """The result that says more: more elements certainly equal, or equally many with a smaller bound."""
+    if (new.certain.sum(), -new.log2_bound) > (old.certain.sum(), -old.log2_bound):
+        return replace(new, defined=old.defined | new.defined)
     return replace(old, defined=old.defined | new.defined)
 
 

@@ -54,6 +54,11 @@ class PairResult:
     primes: tuple[int, ...] = ()
     """The primes of the run that said so."""
 
+    @property
+    def certain(self) -> Array:
+        """The elements that are equal with a bound below the target."""
+        return self.equal if self.log2_bound <= TARGET else np.zeros_like(self.equal)
+
     @staticmethod
     def together(parts: Sequence[PairResult]) -> PairResult:
         """What holds in all parts; elements undefined in one part count by the others."""

@@ -89,7 +89,7 @@ class Judge:
     def _verdict(self, pair: Pair, found: PairResult, result: Result) -> Verdict:
         """Elements that test equal are tested or proved, the others refuted or undecided."""
         status = np.full(pair.left.shape, "undecided", dtype=object)
-        equal = found.equal & (found.log2_bound <= TARGET)
+        equal = found.certain
         status[equal] = "tested"
         reason, proof, hunt, fault = "", "", None, None
         if equal.any() and not result.draws:
@@ -97,7 +97,7 @@ class Judge:
             status[equal & exact] = "proved"
         if not equal.all():
             ranges = integer_inputs([pair.left, pair.right])
-            hunt = search(pair.left, pair.right, ranges, self.clock, ~found.equal)
+            hunt = search(pair.left, pair.right, ranges, self.clock, ~equal)
             status[hunt.differs] = "refuted"
             reason = _why_undecided(found, result, hunt)
             fault = blame(pair.left, pair.right, hunt.points) if hunt.witnesses else None

@@ -23,6 +23,7 @@ from symad.verification.fields import Array
 from symad.verification.points import describe, points
 from symad.verification.precise import all_nodes, close_everywhere, settled_values, usable
 from symad.verification.rewriting import expand_definitions
+from symad.verification.scouting import scout
 
 DIGITS = 30
 """Both values are given to this many digits."""
@@ -81,41 +82,82 @@ def search(
         clock: stops the search.
         suspects: the elements to look at; all by default.
     """
-    a, b = expand_definitions((left, right))
-    nodes = all_nodes(a, b)
-    inputs = [n for n in nodes if isinstance(n.op, Input)]
-    differs = np.zeros(left.shape, dtype=bool)
-    watched = np.ones(left.shape, dtype=bool) if suspects is None else suspects
-    witnesses: dict[tuple[int, ...], Witness] = {}
-    with_difference, without = [], []
-    agreed = 0
-    tried = list(points(inputs, integers, clock.budget.points))
-    always = close_everywhere(nodes, tried[:3])
-    for point in tried:
+    hunt = _Hunt(*expand_definitions((left, right)), integers, clock, suspects)
+    try:
+        hunt.ordinary()
+        if not hunt.is_over:
+            hunt.scouted()
+    except OutOfBudget:
+        pass
+    return Search(hunt.differs, hunt.witnesses, tuple(hunt.with_difference + hunt.without), hunt.agreed)
+
+
+@dataclass(eq=False)
+class _Hunt:
+    """One search, and what it has found so far."""
+
+    left: Node
+    right: Node
+    integers: Mapping[Node, tuple[int, int]]
+    clock: Clock
+    suspects: Array | None
+
+    def __post_init__(self) -> None:
+        self.nodes = all_nodes(self.left, self.right)
+        self.inputs = [n for n in self.nodes if isinstance(n.op, Input)]
+        shape = self.left.shape
+        self.watched = np.ones(shape, dtype=bool) if self.suspects is None else self.suspects
+        self.differs = np.zeros(shape, dtype=bool)
+        self.witnesses: dict[tuple[int, ...], Witness] = {}
+        self.with_difference: list[Mapping[Node, Any]] = []
+        self.without: list[Mapping[Node, Any]] = []
+        self.agreed = 0
+        self.always: dict[Node, Array] = {}
+
+    @property
+    def is_over(self) -> bool:
+        """Whether every watched element is known to differ."""
+        return bool((self.differs | ~self.watched).all())
+
+    def ordinary(self) -> None:
+        """A few points of all kinds; three differences are enough to name a mistake."""
+        tried = list(points(self.inputs, self.integers, self.clock.budget.points))
+        self.always = close_everywhere(self.nodes, tried[:3])
+        for point in tried:
+            self.visit(point)
+            if self.is_over and len(self.with_difference) >= 3:
+                return
+            if not self.with_difference and self.agreed >= 6:
+                return
+
+    def scouted(self) -> None:
+        """Points that floating-point evaluation at many places suggests."""
+        for point in scout(
+            self.left, self.right, self.inputs, self.integers, self.watched & ~self.differs, self.clock
+        ):
+            self.visit(point)
+            if self.is_over:
+                return
+
+    def visit(self, point: Mapping[Node, Any]) -> None:
+        """Evaluate both at a point that is not close to a kink."""
+        self.clock.check()
+        if not usable(self.nodes, point, self.always):
+            return
         try:
-            clock.check()
-            if not usable(nodes, point, always):
-                continue
-            values = settled_values((a, b), point).values
-        except OutOfBudget:
-            break
+            values = settled_values((self.left, self.right), point).values
         except (SymadError, ArithmeticError, ValueError):
-            continue
+            return
         new, defined = _different(*values)
-        new &= watched
+        new &= self.watched
         if new.any():
-            with_difference.append(point)
-            for index in map(tuple, np.argwhere(new & ~differs).tolist()):
-                witnesses[index] = _witness(point, values, index)
+            self.with_difference.append(point)
+            for index in map(tuple, np.argwhere(new & ~self.differs).tolist()):
+                self.witnesses[index] = _witness(point, values, index)
         elif defined.any():
-            without.append(point)
-            agreed += bool(defined.all())
-        differs |= new
-        if (differs | ~watched).all() and len(with_difference) >= 3:
-            break
-        if not with_difference and agreed >= 6:
-            break
-    return Search(differs, witnesses, tuple(with_difference + without), agreed)
+            self.without.append(point)
+            self.agreed += bool(defined.all())
+        self.differs |= new
 
 
 def _different(a: Array, b: Array) -> tuple[Array, Array]:

@@ -1,0 +1,120 @@
+"""Points worth a precise look: two graphs evaluated in floating point at very many places.
+
+A difference in floats proves nothing; it says where high precision should look. Where branches make
+functions differ in a small region only, a few points would miss it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from symad.batching import batch_outputs
+from symad.errors import SymadError
+from symad.evaluation import unchecked
+from symad.graph import Node, topological
+from symad.ops.sources import input_node
+from symad.verification.budget import Clock
+from symad.verification.fields import Array
+from symad.verification.points import points
+
+MANY = 4096
+"""Points tried at once where all inputs are scalars."""
+
+SOME = 48
+"""Points tried one by one where inputs are arrays."""
+
+LARGEST = 20_000
+"""Graphs of more nodes are not scouted."""
+
+FOUND = 6
+"""So many points are handed on."""
+
+STEPS = 16
+"""Coordinates are multiples of 1/STEPS, hence exact in binary."""
+
+SUSPICIOUS = 1e-11
+"""Relative differences beyond this are looked at; the largest ones first."""
+
+
+def scout(
+    a: Node,
+    b: Node,
+    inputs: Sequence[Node],
+    integers: Mapping[Node, tuple[int, int]],
+    watched: Array,
+    clock: Clock,
+) -> Iterator[dict[Node, Any]]:
+    """Rational points at which floats suggest that two nodes differ in a watched element."""
+    if len(topological([a, b])) > LARGEST or not inputs:
+        return
+    scalar = not any(n.shape for n in inputs) and not integers
+    found = _at_once(a, b, inputs, watched) if scalar else _one_by_one(a, b, inputs, integers, watched, clock)
+    for number, point in enumerate(found):
+        if number == FOUND:
+            return
+        yield point
+
+
+def _gaps(u: Any, v: Any, watched: Array) -> Array:
+    """Relative differences of watched elements where both values are finite, else 0."""
+    with np.errstate(all="ignore"):
+        gap = np.abs(np.asarray(u, dtype=float) - v) / (np.abs(u) + np.abs(v))
+    return np.where(np.isfinite(gap) & watched, gap, 0.0)
+
+
+def _at_once(a: Node, b: Node, inputs: Sequence[Node], watched: Array) -> Iterator[dict[Node, Any]]:
+    """Scalar inputs: one evaluation of all points together."""
+    rng = np.random.default_rng(0)
+    columns = {node: _column(node.op.symbol, rng) for node in inputs}  # type: ignore[attr-defined]
+    batched = {node: input_node(node.op.symbol, (MANY,)) for node in inputs}  # type: ignore[attr-defined]
+    try:
+        outputs = batch_outputs((a, b), batched, MANY)
+        u, v = unchecked(outputs, {batched[n]: column for n, column in columns.items()})
+    except (SymadError, ArithmeticError, ValueError, TypeError):
+        return
+    gaps = _gaps(u, v, watched[None]).reshape(MANY, -1).max(axis=1, initial=0.0)
+    for k in np.argsort(-gaps, kind="stable"):
+        if gaps[k] <= SUSPICIOUS:
+            return
+        yield {node: Fraction(float(column[k])) for node, column in columns.items()}
+
+
+def _column(symbol: Any, rng: np.random.Generator) -> Array:
+    """Coordinates of several sizes, of the signs that the symbol allows."""
+    largest = rng.choice([8, 24, 80, 480], size=MANY)
+    values = np.floor(rng.random(MANY) * largest + 1) / (1 if getattr(symbol, "is_integer", False) else STEPS)
+    if getattr(symbol, "is_nonpositive", None):
+        return -values
+    if getattr(symbol, "is_nonnegative", None):
+        return values
+    return np.asarray(np.where(rng.random(MANY) < 0.5, values, -values))
+
+
+def _one_by_one(
+    a: Node,
+    b: Node,
+    inputs: Sequence[Node],
+    integers: Mapping[Node, tuple[int, int]],
+    watched: Array,
+    clock: Clock,
+) -> Iterator[dict[Node, Any]]:
+    """Arrays: as many points as there is time for."""
+    for point in points(inputs, integers, SOME, seed=1):
+        clock.check()
+        floats = {n: _floats(v) for n, v in point.items()}
+        try:
+            u, v = unchecked((a, b), floats)
+        except (SymadError, ArithmeticError, ValueError, TypeError, np.linalg.LinAlgError):
+            continue
+        if np.any(_gaps(u, v, watched) > SUSPICIOUS):
+            yield point
+
+
+def _floats(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.astype(np.float64) if value.dtype == object else value
+    return float(value)
