@@ -14,6 +14,8 @@ from symad.questions import Nodes
 
 def hoist(graph: Graph) -> Graph:
     """The graph with every scan's body reduced to what depends on its state."""
+    if not any(isinstance(node.op, Scan) for node in topological(graph.output_nodes)):
+        return graph
     made = rebuild(graph.output_nodes, {}, _hoisted)
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 

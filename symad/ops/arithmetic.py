@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import gcd
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -64,10 +65,23 @@ class Pow(ElementwiseOp):
 # ---- makers -------------------------------------------------------------------------------------
 
 
+@lru_cache(256)
+def _add_op(signs: tuple[int, ...]) -> Add:
+    return Add(signs)
+
+
+@lru_cache(256)
+def _mul_op(powers: tuple[int, ...]) -> Mul:
+    return Mul(powers)
+
+
 def _plain(parts: Iterable[tuple[int, Node]]) -> tuple[list[tuple[int, Node]], Shape]:
     """The parts with repeated scalars made plain scalars, and the axes that would be lost by it."""
     listed = list(parts)
-    if not any(node.op.repeats for _, node in listed):
+    for _, node in listed:
+        if node.op.repeats:
+            break
+    else:
         return listed, ()
     lost = next((node.shape for _, node in listed if node.op.repeats), ())
     plain = [
@@ -89,6 +103,8 @@ def signed_sum(terms: Iterable[tuple[int, Node]]) -> Node:
     kept: list[Node] = []
     total: int | Fraction = 0
     plain, lost = _plain(terms)
+    if len(plain) == 1 and plain[0][0] == 1 and not lost:
+        return plain[0][1]
     for given_sign, given in plain:
         sign, term = given_sign, given
         op = term.op
@@ -109,7 +125,7 @@ def signed_sum(terms: Iterable[tuple[int, Node]]) -> Node:
         kept.insert(0, constant(abs(total)))
     if signs == [1]:
         return _repeated(kept[0], lost)
-    return _repeated(Node.of(Add(tuple(signs)), tuple(kept)), lost)
+    return _repeated(Node.of(_add_op(tuple(signs)), tuple(kept)), lost)
 
 
 def _collected(signs: list[int], terms: list[Node]) -> tuple[list[int], list[Node]]:
@@ -128,7 +144,7 @@ def _collected(signs: list[int], terms: list[Node]) -> tuple[list[int], list[Nod
 
 def add(*terms: Node) -> Node:
     """The sum of the terms."""
-    return signed_sum((1, term) for term in terms)
+    return terms[0] if len(terms) == 1 else signed_sum([(1, term) for term in terms])
 
 
 def sub(a: Node, b: Node) -> Node:
@@ -147,6 +163,8 @@ def signed_product(factors: Iterable[tuple[int, Node]]) -> Node:
     kept: list[Node] = []
     over, under = 1, 1
     plain, lost = _plain(factors)
+    if len(plain) == 1 and plain[0][0] == 1 and not lost:
+        return plain[0][1]
     for given_power, given in plain:
         power_, factor = given_power, given
         op = factor.op
@@ -184,7 +202,7 @@ def signed_product(factors: Iterable[tuple[int, Node]]) -> Node:
 
 
 def _product_of(powers: list[int], factors: list[Node]) -> Node:
-    return factors[0] if powers == [1] else Node.of(Mul(tuple(powers)), tuple(factors))
+    return factors[0] if powers == [1] else Node.of(_mul_op(tuple(powers)), tuple(factors))
 
 
 def _zero_like(nodes: Sequence[Node]) -> Node:
@@ -196,7 +214,7 @@ def _zero_like(nodes: Sequence[Node]) -> Node:
 
 def mul(*factors: Node) -> Node:
     """The product of the factors."""
-    return signed_product((1, factor) for factor in factors)
+    return signed_product([(1, factor) for factor in factors])
 
 
 def div(a: Node, b: Node) -> Node:

@@ -103,6 +103,16 @@ def constant(value: Any) -> Node:
     Raises:
         TraceError: complex numbers and things that are no numbers.
     """
+    if type(value) is int and 0 <= value < len(_SMALL):
+        return _SMALL[value]
+    return _constant(value)
+
+
+_SMALL: list[Node] = []
+"""The constants 0, 1, 2, ..., kept because they are asked for all the time; filled below."""
+
+
+def _constant(value: Any) -> Node:
     if isinstance(value, Node):
         return value
     if isinstance(value, (bool, np.bool_)):
@@ -197,6 +207,9 @@ def input_shape(op: Input, args: Nodes) -> Shape:
 @shape(Constant)
 def constant_shape(op: Constant, args: Nodes) -> Shape:
     return ()
+
+
+_SMALL.extend(_constant(k) for k in range(33))
 
 
 @shape(ArrayConstant)

@@ -35,6 +35,7 @@ class Tracer:
     def trace(self, expression: Any) -> Node:
         """The node of an expression."""
         nodes = self._nodes
+        parts_of, node_of = operands.dispatch, lift.dispatch  # looked up here: this loop runs a lot
         stack: list[tuple[Any, tuple[Any, ...] | None]] = [(expression, None)]
         while stack:
             current, below = stack.pop()
@@ -42,13 +43,14 @@ class Tracer:
             if key in nodes:
                 continue
             if below is None:
-                below = operands(current, self)
+                below = parts_of(current.__class__)(current, self)
                 missing = [(o, None) for o in reversed(below) if id(o) not in nodes]
                 if missing:
                     stack.append((current, below))
                     stack.extend(missing)
                     continue
-            node = lift(current, tuple([nodes[id(o)] for o in below]), self)
+            args = tuple([nodes[id(o)] for o in below])
+            node = node_of(current.__class__)(current, args, self)
             nodes[key] = node
             self._alive.append((current, below))  # ids stay valid while the objects live
         return nodes[id(expression)]
