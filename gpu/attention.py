@@ -261,7 +261,7 @@ class AttentionCall:
         grid = (-(-n // plan.own) * plan.slices, heads, batch)
         args = (self.q, self.k, self.v, out, lse, *self.numbers())
         self.launch(plan, "attention_forward", grid, *args)
-        return _columns(xp, out, self.widths[1]), lse
+        return _with_width(xp, out, self.widths[1]), lse
 
     def backward(
         self,
@@ -300,9 +300,9 @@ class AttentionCall:
                 self.launch(plan, "attention_diagonals", grid, *common, diagonals, *self.numbers())
         sums = score.gradients(row_sums, column_sums, diagonals, pairs, self.params, m)
         return AttentionCotangents(
-            _columns(xp, q_bar, self.widths[0]),
-            _columns(xp, k_bar, self.widths[0]),
-            _columns(xp, v_bar, self.widths[1]),
+            _with_width(xp, q_bar, self.widths[0]),
+            _with_width(xp, k_bar, self.widths[0]),
+            _with_width(xp, v_bar, self.widths[1]),
             {n: _like(g, self.given[n]) for n, g in sums.items()},
         )
 
@@ -461,17 +461,21 @@ def _all_numpy(*arrays: Array) -> bool:
 def _rows_of_16_bytes(xp: Any, array: Array) -> Array:
     """A contiguous array whose rows are a multiple of 16 bytes: zeros are added where needed."""
     per = 16 // array.dtype.itemsize
-    width = array.shape[-1]
-    if width % per == 0:
-        return xp.ascontiguousarray(array)
-    padded = xp.zeros((*array.shape[:-1], -(-width // per) * per), array.dtype)
-    padded[..., :width] = array
-    return padded
+    return _with_width(xp, array, -(-array.shape[-1] // per) * per)
 
 
-def _columns(xp: Any, array: Array, width: int) -> Array:
-    """The first columns, contiguous."""
-    return array if array.shape[-1] == width else xp.ascontiguousarray(array[..., :width])
+def _with_width(xp: Any, array: Array, width: int) -> Array:
+    """The array, contiguous, with rows cut or filled with zeros to ``width``.
+
+    Copied as bits: CuPy has few kernels for bfloat16.
+    """
+    if array.shape[-1] == width and array.flags.c_contiguous:
+        return array
+    bits = np.dtype(f"u{array.dtype.itemsize}")
+    made = xp.zeros((*array.shape[:-1], width), bits)
+    common = min(width, array.shape[-1])
+    made[..., :common] = array.view(bits)[..., :common]
+    return made.view(array.dtype)
 
 
 def _pointer(array: Array | None) -> Any:

@@ -1,0 +1,196 @@
+"""Other attention implementations behind one interface, for gpu_attention.py.
+
+A peer is called with (array library, [q, k, v, ō], causal, timed) and returns (forward, backward,
+values): two calls to time, and one that gives (o, q̄, k̄, v̄) as arrays of that library. It raises
+`Unavailable` where it cannot run.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+Peer = tuple[Callable[[], Any], Callable[[], Any], Callable[[], Any]]
+
+
+class Unavailable(Exception):
+    """A package is missing, or the implementation refuses this problem."""
+
+
+def unfused(xp: Any, arrays: list[Any], causal: bool, timed: bool) -> Peer:
+    """Three matrix products and a softmax on N × M matrices: what one writes in CuPy."""
+    q, k, v, out_bar = arrays
+    if q.dtype.itemsize == 2:
+        raise Unavailable("CuPy's elementwise kernels are not used in bfloat16 here")
+    scale = q.dtype.type(1 / math.sqrt(q.shape[-1]))
+    n, m = q.shape[2], k.shape[2]
+    hidden = xp.arange(m) > xp.arange(n)[:, None] if causal else None
+
+    def probabilities() -> Any:
+        s = q @ k.swapaxes(-1, -2)
+        s *= scale
+        if hidden is not None:
+            s[..., hidden] = -np.inf
+        s -= s.max(axis=-1, keepdims=True)
+        xp.exp(s, out=s)
+        s /= s.sum(axis=-1, keepdims=True)
+        return s
+
+    p = probabilities()
+    out = p @ v
+
+    def forward() -> Any:
+        return probabilities() @ v
+
+    def backward() -> tuple[Any, ...]:
+        v_bar = p.swapaxes(-1, -2) @ out_bar
+        t_bar = out_bar @ v.swapaxes(-1, -2)
+        t_bar -= (out_bar * out).sum(axis=-1, keepdims=True)
+        t_bar *= p
+        t_bar *= scale
+        return t_bar @ k, t_bar.swapaxes(-1, -2) @ q, v_bar
+
+    return forward, backward, lambda: (out, *backward())
+
+
+def _tensors(xp: Any, arrays: list[Any]) -> list[Any]:
+    """The same memory as torch tensors, the first three with gradients."""
+    try:
+        import torch
+    except ImportError as error:
+        raise Unavailable("torch is not installed") from error
+    torch.backends.cuda.matmul.allow_tf32 = False
+    made = [torch.from_numpy(a) if xp.__class__.__name__ == "PoisonedNumPy" else torch.from_dlpack(a)
+            for a in arrays]  # fmt: skip
+    return [t.requires_grad_(i < 3) for i, t in enumerate(made)]
+
+
+def _through_autograd(xp: Any, function: Callable[..., Any], tensors: list[Any]) -> Peer:
+    import torch
+
+    *qkv, out_bar = tensors
+    out = function(*qkv)
+
+    def forward() -> Any:
+        with torch.no_grad():
+            return function(*qkv)
+
+    def backward() -> Any:
+        return torch.autograd.grad(out, qkv, out_bar, retain_graph=True)
+
+    def values() -> list[Any]:
+        found = [t.detach() for t in (out, *backward())]
+        return [t.numpy() if t.device.type == "cpu" else xp.from_dlpack(t) for t in found]
+
+    return forward, backward, values
+
+
+def sdpa(backend: str, xp: Any, arrays: list[Any], causal: bool, timed: bool) -> Peer:
+    """torch's scaled_dot_product_attention with one backend forced."""
+    tensors = _tensors(xp, arrays)
+    import torch
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    chosen = getattr(SDPBackend, backend)
+
+    def function(q: Any, k: Any, v: Any) -> Any:
+        with sdpa_kernel(chosen):
+            return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+    try:
+        return _through_autograd(xp, function, tensors)
+    except RuntimeError as error:
+        raise Unavailable(str(error).splitlines()[0]) from error
+
+
+def flex(xp: Any, arrays: list[Any], causal: bool, timed: bool) -> Peer:
+    """Compiled FlexAttention with its block mask."""
+    if not timed:
+        raise Unavailable("needs a GPU")
+    tensors = _tensors(xp, arrays)
+    compiled, create_block_mask = _flex()
+    n, m = tensors[0].shape[2], tensors[1].shape[2]
+    blocks = create_block_mask(_causal, None, None, n, m, device="cuda") if causal else None
+
+    def function(q: Any, k: Any, v: Any) -> Any:
+        return compiled(q, k, v, block_mask=blocks)
+
+    return _through_autograd(xp, function, tensors)
+
+
+def _flex() -> tuple[Any, Any]:
+    try:
+        import torch
+        from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+    except ImportError as error:
+        raise Unavailable("no FlexAttention in this torch") from error
+    return torch.compile(flex_attention, dynamic=False), create_block_mask
+
+
+def _causal(b: Any, h: Any, i: Any, j: Any) -> Any:
+    return j <= i
+
+
+def _alibi(s: Any, b: Any, h: Any, i: Any, j: Any) -> Any:
+    return s + (j - i) * 2.0 ** (-(h + 1) / 2)
+
+
+def _soft_cap(s: Any, b: Any, h: Any, i: Any, j: Any) -> Any:
+    import torch
+
+    return 20 * torch.tanh(s / 20)
+
+
+def flex_first_call(timed: bool) -> dict[str, Any]:
+    """Seconds of FlexAttention's first forward and backward, and ms of later ones, by score."""
+    if not timed:
+        return {}
+    try:
+        import torch
+
+        _flex()
+    except (ImportError, Unavailable) as error:
+        return {"failed": str(error)}
+    found: dict[str, Any] = {}
+    for name, score in (("ALiBi", _alibi), ("soft cap", _soft_cap)):
+        compiled, create_block_mask = _flex()
+        shape = (1, 16, 16384, 128)
+        qkv = [
+            torch.randn(shape, device="cuda", dtype=torch.bfloat16, requires_grad=True)
+            for _ in range(3)
+        ]
+        try:
+            torch.cuda.synchronize()
+            begin = time.perf_counter()
+            blocks = create_block_mask(_causal, None, None, 16384, 16384, device="cuda")
+            out = compiled(*qkv, score_mod=score, block_mask=blocks)
+            torch.autograd.grad(out.sum(), qkv)
+            torch.cuda.synchronize()
+            found[name] = {"first_s": time.perf_counter() - begin}
+            for _ in range(3):
+                compiled(*qkv, score_mod=score, block_mask=blocks)
+            start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            start.record()
+            for _ in range(10):
+                compiled(*qkv, score_mod=score, block_mask=blocks)
+            stop.record()
+            torch.cuda.synchronize()
+            found[name]["forward_ms"] = start.elapsed_time(stop) / 10
+        except Exception as error:
+            found[name] = {"failed": f"{type(error).__name__}: {error}"[:200]}
+    return found
+
+
+PEERS: dict[str, Callable[..., Peer]] = {
+    "unfused CuPy": unfused,
+    "torch SDPA flash": partial(sdpa, "FLASH_ATTENTION"),
+    "torch SDPA cuDNN": partial(sdpa, "CUDNN_ATTENTION"),
+    "torch SDPA memory-efficient": partial(sdpa, "EFFICIENT_ATTENTION"),
+    "torch SDPA math": partial(sdpa, "MATH"),
+    "FlexAttention": flex,
+}

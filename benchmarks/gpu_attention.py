@@ -1,0 +1,330 @@
+"""Attention on a GPU: symad against unfused CuPy, torch's SDPA backends and FlexAttention, in one run.
+
+Forward and backward for d in {64, 128}, N in {1k, 4k, 16k}, plain and causal, in bf16, fp32 and
+fp64, 16k tokens in all and heads · d = 2048; then score functions, first calls, and 64k tokens in
+fp32. CUDA events around whole calls, medians, random data; errors are relative, against float64, on
+one head. One convention counts 4 B H N² d operations forward, half of it causal, and 2.5 times as
+many backward. TF32 is off for the peers. Peers that are not installed, refuse or run out of memory
+are reported as such.
+
+Usage: python benchmarks/gpu_attention.py [--out FILE.json] [--quick] [--rehearse]
+
+--rehearse runs everything that needs no GPU, tiny, on the CPU: it tests this script, and times nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.attention_peers import PEERS, Unavailable, flex_first_call
+from symad.gpu.attention import AttentionCall
+from symad.gpu.compile import Machine, machine
+
+Call = Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One problem: (batch, heads, N, d) of a dtype."""
+
+    dtype: str
+    d: int
+    n: int
+    batch: int
+    heads: int
+    causal: bool
+
+    def operations(self, direction: str) -> float:
+        """Floating-point operations by the convention above."""
+        forward = 4.0 * self.batch * self.heads * self.n**2 * self.d * (0.5 if self.causal else 1)
+        return forward * (2.5 if direction == "backward" else 1)
+
+
+# ---------------------------------------------------------------- scores, as mathematics
+
+
+def alibi(s: Any, b: Any, h: Any, i: Any, j: Any) -> Any:
+    return s + (j - i) * 2 ** (-(h + 1) / sp.Integer(2))
+
+
+def soft_cap(s: Any, b: Any, h: Any, i: Any, j: Any) -> Any:
+    return 20 * sp.tanh(s / 20)
+
+
+def learned_slopes(s: Any, b: Any, h: Any, i: Any, j: Any, slope: Any) -> Any:
+    return s + slope[h] * (j - i)
+
+
+def window(b: Any, h: Any, i: Any, j: Any) -> Any:
+    return (j <= i) & (i - j < 1024)
+
+
+# ---------------------------------------------------------------- measuring
+
+
+def seconds(call: Call, timed: bool, budget: float = 0.4) -> float:
+    """Median seconds of a call by CUDA events; 0 in a rehearsal."""
+    call()
+    if not timed:
+        return 0.0
+    import cupy as cp
+
+    times: list[float] = []
+    begin = time.perf_counter()
+    while len(times) < 5 or (time.perf_counter() - begin < budget and len(times) < 50):
+        start, stop = cp.cuda.Event(), cp.cuda.Event()
+        start.record()
+        call()
+        stop.record()
+        stop.synchronize()
+        times.append(cp.cuda.get_elapsed_time(start, stop) / 1e3)
+    return statistics.median(times)
+
+
+def wide(array: Any) -> Any:
+    """An array in float64, also from bfloat16."""
+    if array.dtype.itemsize == 2:
+        array = array.astype(np.float32)
+    return array.astype(np.float64)
+
+
+def exact_head(xp: Any, arrays: list[Any], causal: bool) -> list[Any]:
+    """o, q̄, k̄, v̄ of the last head of the first batch in float64, by blocks of rows."""
+    q, k, v, out_bar = (wide(a[0, -1]) for a in arrays)
+    out, q_bar, k_bar, v_bar = (xp.zeros_like(a) for a in (q, q, k, v))
+    scale, rows = q.shape[1] ** -0.5, 1024
+    for begin in range(0, len(q), rows):
+        part = slice(begin, begin + rows)
+        s = scale * (q[part] @ k.T)
+        if causal:
+            hidden = xp.arange(len(k)) > xp.arange(begin, begin + len(s))[:, None]
+            s = xp.where(hidden, -np.inf, s)
+        p = xp.exp(s - s.max(axis=1, keepdims=True))
+        p /= p.sum(axis=1, keepdims=True)
+        out[part] = p @ v
+        t_bar = p * (out_bar[part] @ v.T - (out_bar[part] * out[part]).sum(axis=1, keepdims=True))
+        q_bar[part] = scale * (t_bar @ k)
+        k_bar += scale * (t_bar.T @ q[part])
+        v_bar += p.T @ out_bar[part]
+    return [out, q_bar, k_bar, v_bar]
+
+
+def error(xp: Any, found: Any, exact: Any) -> float:
+    """‖found − exact‖ / ‖exact‖ on that head."""
+    return float(xp.linalg.norm(wide(found[0, -1]) - exact) / xp.linalg.norm(exact))
+
+
+@dataclass
+class Report:
+    """What was measured, one record per number; printed as it comes."""
+
+    records: list[dict[str, Any]]
+    timed: bool
+
+    def add(self, name: str, setting: Setting, direction: str, call: Call, **more: Any) -> None:
+        """Time a call; a call that fails is recorded with its reason."""
+        record = {"name": name, "direction": direction, **setting.__dict__, **more}
+        try:
+            time_ = seconds(call, self.timed)
+            if self.timed:
+                record["ms"] = 1e3 * time_
+                record["tflops"] = setting.operations(direction) / time_ / 1e12
+        except Exception as reason:
+            record["failed"] = f"{type(reason).__name__}: {reason}"[:200]
+        self.records.append(record)
+        print({k: v for k, v in record.items() if k not in ("batch", "heads")}, flush=True)
+
+
+# ---------------------------------------------------------------- one setting
+
+
+def draw(xp: Any, s: Setting) -> list[Any]:
+    """q, k, v and ō."""
+    rng = xp.random.default_rng(0)
+    dtype = s.dtype
+    if dtype == "bfloat16":
+        import ml_dtypes
+
+        dtype = ml_dtypes.bfloat16
+    shape = (s.batch, s.heads, s.n, s.d)
+    return [rng.standard_normal(shape, dtype=np.float32).astype(dtype) for _ in range(4)]
+
+
+def ours(where: Machine, s: Setting, arrays: list[Any], exact: list[Any], report: Report) -> None:
+    """symad: forward, deterministic backward, and the one with atomic additions."""
+    *qkv, out_bar = arrays
+    xp = where.xp
+
+    def call() -> AttentionCall:
+        return AttentionCall.make(where, *qkv, causal=s.causal)
+
+    out, lse = call().forward()
+    bars = call().backward(out, lse, out_bar)
+    again = call().backward(out, lse, out_bar)
+    same = all(
+        bool((getattr(bars, n).view(np.uint8) == getattr(again, n).view(np.uint8)).all())
+        for n in "qkv"
+    )
+    errors = [error(xp, a, e) for a, e in zip((out, bars.q, bars.k, bars.v), exact, strict=True)]
+    report.add("symad", s, "forward", lambda: call().forward(), error=errors[0])
+    report.add(
+        "symad", s, "backward", lambda: call().backward(out, lse, out_bar),
+        error=max(errors[1:]), same_bits=same,
+    )  # fmt: skip
+    if s.dtype in ("bfloat16", "float16"):
+        loose = call().backward(out, lse, out_bar, deterministic=False)
+        report.add(
+            "symad, atomic additions", s, "backward",
+            lambda: call().backward(out, lse, out_bar, deterministic=False),
+            error=error(xp, loose.q, exact[1]),
+        )  # fmt: skip
+
+
+def peers(where: Machine, s: Setting, arrays: list[Any], exact: list[Any], report: Report) -> None:
+    """Every other implementation; one that is missing or refuses is recorded."""
+    for name, make in PEERS.items():
+        try:
+            forward, backward, values = make(where.xp, arrays, s.causal, report.timed)
+            out, *bars = values()
+            errors = [error(where.xp, a, e) for a, e in zip(bars, exact[1:], strict=True)]
+        except Exception as reason:
+            kind = "" if isinstance(reason, Unavailable) else f"{type(reason).__name__}: "
+            record = {"name": name, **s.__dict__, "failed": f"{kind}{reason}"[:200]}
+            report.records.append(record)
+            print(record, flush=True)
+            continue
+        report.add(name, s, "forward", forward, error=error(where.xp, out, exact[0]))
+        report.add(name, s, "backward", backward, error=max(errors))
+
+
+def scores(where: Machine, s: Setting, arrays: list[Any], report: Report) -> None:
+    """The price of score functions and masks over the plain kernel."""
+    *qkv, out_bar = arrays
+    slope = where.xp.linspace(0.01, 0.5, s.heads).astype(np.float32)
+    options: dict[str, dict[str, Any]] = {
+        "plain": {},
+        "ALiBi": {"score": alibi},
+        "learned slopes": {"score": learned_slopes, "params": {"slope": slope}},
+        "soft cap": {"score": soft_cap},
+        "soft cap, fast": {"score": soft_cap, "fast": True},
+        "window of 1024": {"mask": window},
+    }
+    for name, chosen in options.items():
+
+        def call(chosen: dict[str, Any] = chosen) -> AttentionCall:
+            return AttentionCall.make(where, *qkv, causal=s.causal, **chosen)
+
+        begin = time.perf_counter()
+        out, lse = call().forward()
+        call().backward(out, lse, out_bar)
+        if report.timed:
+            where.xp.cuda.Device().synchronize()
+        first = time.perf_counter() - begin if report.timed else 0.0
+        report.add("symad", s, "forward", lambda c=call: c().forward(), score=name, first_call_s=first)
+        report.add(
+            "symad", s, "backward", lambda c=call, o=out, m=lse: c().backward(o, m, out_bar),
+            score=name,
+        )  # fmt: skip
+
+
+def long_sequence(where: Machine, report: Report) -> None:
+    """64k tokens in fp32: memory stays linear in N."""
+    n = 65536 if report.timed else 64
+    s = Setting("float32", 64, n, 1, 4, True)
+    arrays = draw(where.xp, s)
+    if report.timed:
+        where.xp.get_default_memory_pool().free_all_blocks()
+    report.add(
+        "symad", s, "forward", lambda: AttentionCall.make(where, *arrays[:3], causal=True).forward()
+    )
+    if report.timed:
+        pool = where.xp.get_default_memory_pool()
+        report.records[-1]["bytes_held"] = pool.total_bytes()
+        report.records[-1]["bytes_of_one_matrix"] = 4 * n * n
+
+
+# ---------------------------------------------------------------- the run
+
+
+def settings(quick: bool, timed: bool) -> list[Setting]:
+    """16k tokens in all, heads · d = 2048."""
+    if not timed:
+        return [Setting(t, 16, 48, 1, 2, c) for t in ("float32", "float64") for c in (False, True)]
+    lengths = (4096,) if quick else (1024, 4096, 16384)
+    widths = (128,) if quick else (64, 128)
+    return [
+        Setting(dtype, d, n, 16384 // n, 2048 // d, causal)
+        for dtype in ("bfloat16", "float32", "float64")
+        for d in widths
+        for n in lengths
+        for causal in (False, True)
+    ]
+
+
+def surroundings(timed: bool) -> dict[str, Any]:
+    """Device, driver and versions."""
+    found: dict[str, Any] = {"date": datetime.date.today().isoformat(), "versions": {}}
+    for package in ("symad", "sympy", "numpy", "cupy-cuda12x", "cupy-cuda13x", "torch", "triton"):
+        try:
+            found["versions"][package] = version(package)
+        except PackageNotFoundError:
+            continue
+    if timed:
+        import cupy as cp
+
+        found["device"] = cp.cuda.runtime.getDeviceProperties(cp.cuda.Device().id)["name"].decode()
+        found["driver"] = cp.cuda.runtime.driverGetVersion()
+        found["nvrtc"] = ".".join(map(str, cp.cuda.nvrtc.getVersion()))
+    else:
+        found["device"] = "rehearsal on a CPU: no times"
+    return found
+
+
+def main() -> int:
+    """Run every setting and write one JSON file."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/gpu_attention.json"))
+    parser.add_argument("--quick", action="store_true", help="d = 128 and N = 4096 only")
+    parser.add_argument("--rehearse", action="store_true", help="tiny, on the CPU, no times")
+    arguments = parser.parse_args()
+    timed = not arguments.rehearse
+    if timed:
+        where = machine()
+    else:
+        from tests.gpu.cpu_machine import cpu_machine
+
+        where = cpu_machine()
+    report = Report([], timed)
+    for s in settings(arguments.quick, timed):
+        arrays = draw(where.xp, s)
+        exact = exact_head(where.xp, arrays, s.causal)
+        ours(where, s, arrays, exact, report)
+        peers(where, s, arrays, exact, report)
+    s = Setting("bfloat16", 128, 16384, 1, 16, True) if timed else settings(False, False)[0]
+    scores(where, s, draw(where.xp, s), report)
+    long_sequence(where, report)
+    result = {**surroundings(timed), "flex_first_call_s": flex_first_call(timed)}
+    result["records"] = report.records
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    arguments.out.write_text(json.dumps(result, indent=1) + "\n")
+    print(f"{len(report.records)} records in {arguments.out}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""Finding the GPU, and the one error where there is none."""
+
+import builtins
+import sys
+import types
+
+import numpy as np
+import pytest
+
+from symad.gpu import compile as gpu_compile
+from symad.gpu.attention import attention
+from symad.gpu.compile import GpuError, cupy, kernel_text
+
+
+class Refused(Exception):
+    """What CuPy raises without a driver."""
+
+
+def fake_cupy(count):
+    def get_device_count():
+        if count is None:
+            raise Refused("cudaErrorInsufficientDriver: CUDA driver version is insufficient")
+        return count
+
+    runtime = types.SimpleNamespace(getDeviceCount=get_device_count, CUDARuntimeError=Refused)
+    made = types.ModuleType("cupy")
+    made.__version__ = "14.0"
+    made.cuda = types.SimpleNamespace(runtime=runtime)
+    return made
+
+
+@pytest.mark.parametrize("error", [ImportError("No module named cupy"), OSError("libcuda broken")])
+def test_cupy_missing_or_broken(monkeypatch, error):
+    genuine = builtins.__import__
+
+    def refuse(name, *args, **kwargs):
+        if name == "cupy":
+            raise error
+        return genuine(name, *args, **kwargs)
+
+    monkeypatch.delitem(sys.modules, "cupy", raising=False)
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    with pytest.raises(GpuError, match=r'extra "gpu-cuda12" or "gpu-cuda13".*backend="numpy"'):
+        cupy()
+
+
+def test_no_driver_and_no_device(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy(None))
+    with pytest.raises(GpuError, match=r"cudaErrorInsufficientDriver.*nvidia-smi"):
+        cupy()
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy(0))
+    with pytest.raises(GpuError, match="there is no CUDA device"):
+        cupy()
+
+
+def test_numpy_arrays_need_no_gpu(monkeypatch):
+    monkeypatch.setattr(gpu_compile, "cupy", lambda: pytest.fail("looked for a GPU"))
+    q = np.random.default_rng(0).normal(size=(1, 1, 5, 4))
+    out, lse = attention(q, q, q, causal=True, return_lse=True)
+    np.testing.assert_allclose(out[0, 0, 0], q[0, 0, 0])
+    assert lse.shape == (1, 1, 5)
+
+
+def test_kernel_files_keep_their_line_numbers():
+    text = kernel_text("prims.h", "tile.h")
+    assert text.startswith('#line 1 "prims.h"\n')
+    assert '\n#line 1 "tile.h"\n' in text
+
+
+def test_kernel_files_include_nothing_and_keep_ptx_in_one_place():
+    for path in sorted(gpu_compile.KERNELS.glob("*")):
+        text = path.read_text("utf-8") if path.suffix in (".h", ".cu") else ""
+        assert "#include" not in text
+        assert path.name == "prims.h" or "asm" not in text.replace("_asm", "")
