@@ -92,9 +92,18 @@ def _plain(parts: Iterable[tuple[int, Node]]) -> tuple[list[tuple[int, Node]], S
 
 
 def _repeated(node: Node, shape_: Shape) -> Node:
+    if not shape_:
+        return node
     from symad.ops.shaping import broadcast_to
 
-    return broadcast_to(node, shape_) if shape_ else node
+    return broadcast_to(node, shape_)
+
+
+def tangent_of_shape(total: Tangent, shape_: Shape) -> Tangent:
+    """A tangent repeated to the shape of its value; scalars and zeros are passed through at once."""
+    if not isinstance(total, Node):
+        return ZERO
+    return total if total.shape == shape_ else _repeated(total, shape_)
 
 
 def signed_sum(terms: Iterable[tuple[int, Node]]) -> Node:
@@ -294,17 +303,13 @@ def pow_shape(op: Pow, args: Nodes) -> Shape:
 @jvp.dispatch
 def add_jvp(op: Add, y: Node, tangents: Tangents) -> Tangent:
     """y_dot = Σ signs_i x_i_dot."""
-    from symad.ops.shaping import broadcast_to
-
     terms = [(s, t) for s, t in zip(op.signs, tangents, strict=True) if isinstance(t, Node)]
-    return broadcast_to(signed_sum(terms), y.shape) if terms else ZERO
+    return tangent_of_shape(signed_sum(terms), y.shape) if terms else ZERO
 
 
 @jvp.dispatch
 def mul_jvp(op: Mul, y: Node, tangents: Tangents) -> Tangent:
     """Product rule. For y = n/d: y_dot = (n_dot − y d_dot)/d; in general by products of the others."""
-    from symad.ops.shaping import broadcast_to
-
     terms: list[Tangent] = []
     others = _products_of_others(op, y) if len(y.args) > 2 else None
     for i, tangent in enumerate(tangents):
@@ -318,8 +323,7 @@ def mul_jvp(op: Mul, y: Node, tangents: Tangents) -> Tangent:
             terms.append(signed_product([*rest, (1, tangent)]))
         else:
             terms.append(mul(others[i], tangent))
-    total = add_tangents(terms)
-    return broadcast_to(total, y.shape) if isinstance(total, Node) else ZERO
+    return tangent_of_shape(add_tangents(terms), y.shape)
 
 
 _OTHERS: WeakKeyDictionary[Node, list[Node]] = WeakKeyDictionary()
@@ -347,21 +351,19 @@ def _products_of_others(op: Mul, y: Node) -> list[Node]:
 @jvp.dispatch
 def pow_jvp(op: Pow, y: Node, tangents: Tangents) -> Tangent:
     """d(b**e) = e b**(e−1) ḃ + b**e log(b) ė, with log(b) b**e = 0 at b = 0 (the limit for e > 0)."""
-    from symad.ops.elementwise import apply
-    from symad.ops.selection import equal, select
-    from symad.ops.shaping import broadcast_to
-
     base, exponent = y.args
     base_dot, exponent_dot = tangents
     terms: list[Tangent] = []
     if isinstance(base_dot, Node):
         terms.append(mul(_power_slope(y, base, exponent), base_dot))
     if isinstance(exponent_dot, Node):
+        from symad.ops.elementwise import apply
+        from symad.ops.selection import equal, select
+
         at_zero = equal(base, constant(0))
         logarithm = apply(sympy.log, select(at_zero, constant(1), base))
         terms.append(mul(y, logarithm, exponent_dot))
-    total = add_tangents(terms)
-    return broadcast_to(total, y.shape) if isinstance(total, Node) else ZERO
+    return tangent_of_shape(add_tangents(terms), y.shape)
 
 
 def _power_slope(y: Node, base: Node, exponent: Node) -> Node:

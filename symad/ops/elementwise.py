@@ -27,6 +27,7 @@ from symad.ops.arithmetic import (
     power,
     scale_tangent,
     sub,
+    tangent_of_shape,
 )
 from symad.ops.sources import constant, input_node
 from symad.questions import (
@@ -195,16 +196,13 @@ def apply_shape(op: Apply, args: Nodes) -> Shape:
 @jvp.dispatch
 def apply_jvp(op: Apply, y: Node, tangents: Tangents) -> Tangent:
     """y_dot = Σ_i ∂head/∂x_i · x_i_dot."""
-    from symad.ops.shaping import broadcast_to
-
     terms = []
     for i, tangent in enumerate(tangents):
         if isinstance(tangent, Node):
             coefficient = partial(y, i)
             if isinstance(coefficient, Node):
                 terms.append(scale_tangent(coefficient, tangent))
-    total = add_tangents(terms)
-    return broadcast_to(total, y.shape) if isinstance(total, Node) else ZERO
+    return tangent_of_shape(add_tangents(terms), y.shape)
 
 
 @flops.dispatch
