@@ -7,19 +7,29 @@ from typing import Any
 
 from symad.graph import Node, topological
 from symad.verification.signs import sign_of
+from symad.verification.terms import Terms, linear_terms, single_term
 from symad.verification.units import Units
 
 
 class Basis:
-    """One rewriting of several graphs together, so that their units and winners agree."""
+    """One rewriting of several graphs together, so that their units and winners agree.
 
-    def __init__(self) -> None:
+    With ``split``, exponents and angles are taken apart at sums: exp(x + y) is exp(x) exp(y). Without, a
+    sum is one argument, which agrees between graphs that compute it in different ways.
+    """
+
+    def __init__(self, split: bool = True) -> None:
         """Nothing is known yet."""
+        self.split = split
         self.exponents, self.angles, self.roots = Units(), Units(), Units()
         self.rewrite: Callable[[Node], Node] = lambda node: node
         self._signs: dict[Node, int] = {}
         self.winners: dict[Node, Any] = {}
         """For each extreme the indicators of what it was taken over: by argument, or as one array."""
+
+    def terms(self, argument: Node) -> Terms:
+        """An exponent or angle as Σ c·m."""
+        return linear_terms(argument) if self.split else single_term(argument)
 
     def sign(self, node: Node) -> int:
         """The sign of a node everywhere: 1, −1, or 0 where it is not known."""

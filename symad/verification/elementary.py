@@ -39,7 +39,7 @@ def integer_power(base: Node, k: int) -> Node:
 
 def exponential(argument: Node, basis: Basis) -> Node:
     """exp of a node."""
-    factors = [_exponential_of(c, m, basis) for c, m in linear_terms(argument)]
+    factors = [_exponential_of(c, m, basis) for c, m in basis.terms(argument)]
     return broadcast_to(mul(*factors) if factors else constant(1), argument.shape)
 
 
@@ -132,7 +132,7 @@ Rotation = tuple[Node, Node]
 def sine_and_cosine(argument: Node, basis: Basis) -> Rotation:
     """(cos, sin) of a node, by the addition theorem over its terms."""
     total: Rotation = constant(1), constant(0)
-    for c, m in linear_terms(argument):
+    for c, m in basis.terms(argument):
         total = _compose(total, _rotation_of(c, m, basis))
     cosine, sine = total
     return broadcast_to(cosine, argument.shape), broadcast_to(sine, argument.shape)

@@ -101,6 +101,8 @@ def _powers(a: Node) -> tuple[dict[Node, int], list[tuple[int, Node]]]:
             todo.extend((k * p, arg) for p, arg in zip(n.op.powers, n.args, strict=True))
         elif number(n) is not None:
             numbers.append((1 if k > 0 else -1, power(n, constant(abs(k)))))
+        elif exponent is not None and exponent.denominator == 1 and isinstance(n.args[0].op, Mul):
+            todo.append((k * int(exponent), n.args[0]))
         elif exponent is not None and exponent.denominator == 1:
             powers[n.args[0]] = powers.get(n.args[0], 0) + k * int(exponent)
         else:

@@ -68,21 +68,17 @@ def compare_nodes(
     Returns:
         For each pair which elements are equal, with the probability of a false 'equal'.
     """
-    basis, rng, clock = Basis(), Random(seed), clock or Clock(budget)
-    made = rewrite([n for pair in pairs for n in pair], basis)
-    odd = _odd_parts(basis.roots.found)
-    together = Sampler(made[0::2], made[1::2], rng, clock, odd, _root_inputs(made))
-    search = _Search(integer_inputs(made))
-    best = search.improve([_nothing(a) for a in together.left], together, [("free", Sampler.free)])
-    primes = together.primes
-    for k, found in enumerate(best):
-        if _is_done(found):
-            continue
-        pair = made[2 * k : 2 * k + 2]
-        alone = Sampler(pair[:1], pair[1:], rng, clock, odd, _root_inputs(pair))
-        (best[k],) = search.improve([found], alone, _ways(pair))
-        primes = alone.primes or primes
-    return Result(tuple(best), seed, tuple(primes), tuple(search.draws), tuple(dict.fromkeys(search.reasons)))
+    rng, clock = Random(seed), clock or Clock(budget)
+    best = [_nothing(a) for a, _ in pairs]
+    search = _Search()
+    for split in (False, True):
+        rest = [k for k, found in enumerate(best) if not _is_done(found)]
+        if rest:
+            basis = Basis(split)
+            made = rewrite([n for k in rest for n in pairs[k]], basis)
+            for k, found in zip(rest, search.compare(made, basis, rng, clock), strict=True):
+                best[k] = _better(best[k], found)
+    return Result(tuple(best), seed, search.primes, tuple(search.draws), tuple(dict.fromkeys(search.reasons)))
 
 
 def _is_done(found: PairResult) -> bool:
@@ -93,9 +89,27 @@ def _is_done(found: PairResult) -> bool:
 class _Search:
     """Ways tried one after the other, with what is to be told about them."""
 
-    ranges: Mapping[Node, tuple[int, int]]
+    ranges: Mapping[Node, tuple[int, int]] = field(default_factory=dict)
     draws: list[str] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
+    primes: tuple[int, ...] = ()
+
+    def compare(self, made: Sequence[Node], basis: Basis, rng: Random, clock: Clock) -> list[PairResult]:
+        """Pairs in one basis, one after the other: first all together, then those not equal alone."""
+        odd = _odd_parts(basis.roots.found)
+        together = Sampler(tuple(made[0::2]), tuple(made[1::2]), rng, clock, odd, _root_inputs(made))
+        self.ranges = integer_inputs(made)
+        best = self.improve([_nothing(a) for a in together.left], together, [("free", Sampler.free)])
+        self.primes = tuple(together.primes) or self.primes
+        if not basis.split:
+            return best
+        for k, found in enumerate(best):
+            if not _is_done(found):
+                pair = tuple(made[2 * k : 2 * k + 2])
+                alone = Sampler(pair[:1], pair[1:], rng, clock, odd, _root_inputs(pair))
+                (best[k],) = self.improve([found], alone, _ways(pair))
+                self.primes = tuple(alone.primes) or self.primes
+        return best
 
     def improve(
         self, best: list[PairResult], sampler: Sampler, ways: Sequence[tuple[str, Way]]

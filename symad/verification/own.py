@@ -2,24 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from symad.dims import same_dim, size
 from symad.graph import Graph, Node, TupleOf, topological
 from symad.hessian import MODES, hessian
 from symad.jacobian import gradient, jacobian
+from symad.ops.shaping import reshape
 from symad.questions import definition
-from symad.selecting import select_wrt
+from symad.selecting import input_names, select_wrt
 from symad.tracing import as_graph
 from symad.verification.budget import Budget
 from symad.verification.certificate import Certificate, Comparison
 from symad.verification.deciding import decide
-from symad.verification.references import DualReference, NoReference, SympyReference, packed
+from symad.verification.directional import (
+    bilinear_forward,
+    bilinear_reverse,
+    curvatures,
+    directions,
+    pairing,
+    slope_forward,
+    slope_reverse,
+)
+from symad.verification.references import (
+    DualReference,
+    NoReference,
+    SympyReference,
+    flat_elements,
+    packed,
+)
 from symad.verification.rewriting import expand_definitions
+from symad.verification.sizes import sizes_of
 from symad.verification.trust import trusted
 
-SYMPY, DUAL = "SymPy's own derivative", "Dual numbers"
+SYMPY, DUAL, DEFINITIONS = "SymPy's own derivative", "Dual numbers", "the derivative of the definitions"
+
+MOST_ELEMENTS = 24
+"""More elements of wrt than this are not checked one by one, but along all directions at once."""
+
+Parts = tuple[Node, ...]
 
 
 def check(f: Any, wrt: Any = None, seed: int | None = None, budget: Budget | None = None) -> Certificate:
@@ -29,6 +52,10 @@ def check(f: Any, wrt: Any = None, seed: int | None = None, budget: Budget | Non
     both modes, are compared with derivatives from elsewhere: SymPy's ``diff`` on explicit expressions
     where these are small, Dual numbers, and the derivative of the definitions of fused ops. Where the
     graph is too large for these, the modes are compared with each other, and `assumes` says so.
+
+    Few inputs are checked entry by entry. With many, the derivative along a direction that is itself an
+    input is compared, which is the same claim. With symbolic sizes the modes are compared for all sizes,
+    and at one choice of sizes with the derivatives from elsewhere.
 
     Args:
         f: what `trace` takes.
@@ -41,87 +68,106 @@ def check(f: Any, wrt: Any = None, seed: int | None = None, budget: Budget | Non
     """
     graph = as_graph(f, wrt)
     nodes, _ = select_wrt(graph, wrt)
-    scalar = len(graph.output_nodes) == 1 and same_dim(size(graph.output_nodes[0].shape), 1)
-    comparisons = _scalar_comparisons(graph, nodes) if scalar else _jacobian_comparisons(graph, nodes)
+    symbols = [n.op.symbol for n in nodes]  # type: ignore[attr-defined]
+    comparisons = _comparisons(graph, symbols)
+    if graph.dims:
+        sizes = {symbol: values[0] for symbol, values in sizes_of(graph, graph)}
+        text = ", ".join(f"{symbol} = {value}" for symbol, value in sizes.items())
+        comparisons += [_named_at(c, text) for c in _comparisons(graph.at(sizes), [str(s) for s in symbols])]
     return decide(f"derivatives of {graph.name}", comparisons, seed, budget)
 
 
-def _scalar_comparisons(graph: Graph, nodes: tuple[Node, ...]) -> list[Comparison]:
-    wrt = [n.op.symbol for n in nodes]  # type: ignore[attr-defined]
-    reverse, forward = (gradient(graph, wrt, mode).output_nodes for mode in ("reverse", "forward"))
-    made = {f"gradient ({mode})": parts for mode, parts in (("reverse", reverse), ("forward", forward))}
-    matrices = {f"Hessian ({mode})": hessian(graph, wrt, mode).output_nodes for mode in MODES}
-    names = tuple(f"∂f/∂{symbol}" for symbol in wrt)
-    found = _compare_with_references(graph, nodes, made, names, order=1)
-    return found + _compare_with_references(graph, nodes, matrices, ("∂²f",), order=2)
+def _named_at(comparison: Comparison, sizes: str) -> Comparison:
+    """A comparison whose names say at which sizes it is."""
+    names = tuple(f"{name} at {sizes}" for name in comparison.names)
+    return Comparison(
+        comparison.title, comparison.left, comparison.right, names, comparison.assumes,
+        comparison.left_name, comparison.right_name,
+    )  # fmt: skip
 
 
-def _jacobian_comparisons(graph: Graph, nodes: tuple[Node, ...]) -> list[Comparison]:
-    wrt = [n.op.symbol for n in nodes]  # type: ignore[attr-defined]
-    made = {f"Jacobian ({mode})": jacobian(graph, wrt, mode).output_nodes for mode in ("forward", "reverse")}
-    return _compare_with_references(graph, nodes, made, ("∂f",), order=1)
+@dataclass(frozen=True)
+class Claim:
+    """Some derivatives that should be the same: by name, in parts; and from elsewhere, if there is any."""
+
+    made: Mapping[str, Parts]
+    names: tuple[str, ...]
+    elsewhere: Mapping[str, Callable[[], Parts]]
+    inputs: Parts = ()
+    """Directions, which are further inputs."""
 
 
-def _compare_with_references(
-    graph: Graph, wrt: tuple[Node, ...], made: dict[str, tuple[Node, ...]], names: tuple[str, ...], order: int
-) -> list[Comparison]:
-    """Each derivative against the first reference there is, and that against the second."""
-    references, missing = _references(graph, wrt, next(iter(made.values())), order)
-    assumes = trusted(graph)
-    if not references:
-        first = next(iter(made))
-        references = {f"the {first}": made[first]}
-        made = {k: v for k, v in made.items() if k != first}
-        assumes = (
-            *assumes,
-            f"that {first} is right: there is no independent reference ({'; '.join(missing)})",
-        )
-    (reference, parts), *others = references.items()
-    everything = {**made, **{f"second reference ({name})": nodes for name, nodes in others}}
-    return [
-        Comparison(
-            title,
-            graph.with_outputs(parts, _tuple(parts)),
-            graph.with_outputs(outputs, _tuple(outputs)),
-            tuple(f"{title}: {name}" for name in names),
-            assumes,
-            reference,
-            title,
-        )
-        for title, outputs in everything.items()
-    ]
-
-
-def _tuple(parts: Sequence[Node]) -> TupleOf:
-    return TupleOf((None,) * len(parts))
-
-
-def _references(
-    graph: Graph, wrt: tuple[Node, ...], shapes: Sequence[Node], order: int
-) -> tuple[dict[str, tuple[Node, ...]], list[str]]:
-    """Derivatives from elsewhere by name, in the shapes given, and why others are missing."""
-    found: dict[str, tuple[Node, ...]] = {}
-    missing = []
-    if not graph.dims:
-        for name, kind in ((SYMPY, SympyReference), (DUAL, DualReference)):
-            try:
-                reference = kind(graph.output_nodes, wrt)
-                entries = reference.first() if order == 1 else reference.second()
-                found[name] = _cut(entries, shapes)
-            except NoReference as problem:
-                missing.append(f"{name}: {problem}")
+def _comparisons(graph: Graph, wrt: Sequence[Any]) -> list[Comparison]:
+    """Everything there is to compare about one graph."""
+    nodes, _ = select_wrt(graph, list(wrt))
+    scalar = len(graph.output_nodes) == 1 and same_dim(size(graph.output_nodes[0].shape), 1)
+    total = sum(n for n in (size(x.shape) for x in nodes) if isinstance(n, int))
+    if not graph.dims and total > MOST_ELEMENTS:
+        claims = _directional_claims(graph, nodes, scalar)
+    elif scalar:
+        claims = [_gradient_claim(graph, nodes), _hessian_claim(graph, nodes)]
     else:
-        missing.append("sizes are symbolic")
-    if not found and any(definition(n.op, n) is not None for n in topological(graph.output_nodes)):
-        plain = graph.with_outputs(expand_definitions(graph.output_nodes), graph.structure)
-        symbols = [n.op.symbol for n in wrt]  # type: ignore[attr-defined]
-        whole = gradient(plain, symbols) if order == 1 and len(shapes) == len(wrt) else None
-        whole = whole or (hessian(plain, symbols) if order == 2 else jacobian(plain, symbols))
-        found["the derivative of the definitions"] = whole.output_nodes
-    return found, missing
+        claims = [_jacobian_claim(graph, nodes)]
+    return [c for claim in claims for c in _compare(graph, claim)]
 
 
-def _cut(entries: Sequence[Node], shapes: Sequence[Node]) -> tuple[Node, ...]:
+def _symbols(nodes: Sequence[Node]) -> list[Any]:
+    return [n.op.symbol for n in nodes]  # type: ignore[attr-defined]
+
+
+# ---- entry by entry -----------------------------------------------------------------------------
+
+
+def _gradient_claim(graph: Graph, nodes: Parts) -> Claim:
+    made = {
+        f"gradient ({mode})": gradient(graph, _symbols(nodes), mode).output_nodes
+        for mode in ("reverse", "forward")
+    }
+    elsewhere = _explicit(graph, nodes, nodes, lambda reference: reference.first())
+    elsewhere.update(_by_definitions(graph, lambda plain: gradient(plain, _symbols(nodes)).output_nodes))
+    return Claim(made, tuple(f"∂f/∂{s}" for s in _symbols(nodes)), elsewhere)
+
+
+def _hessian_claim(graph: Graph, nodes: Parts) -> Claim:
+    made = {f"Hessian ({mode})": hessian(graph, _symbols(nodes), mode).output_nodes for mode in MODES}
+    shapes = next(iter(made.values()))
+    elsewhere = _explicit(graph, nodes, shapes, lambda reference: reference.second())
+    elsewhere.update(_by_definitions(graph, lambda plain: hessian(plain, _symbols(nodes)).output_nodes))
+    return Claim(made, ("∂²f",), elsewhere)
+
+
+def _jacobian_claim(graph: Graph, nodes: Parts) -> Claim:
+    made = {
+        f"Jacobian ({mode})": jacobian(graph, _symbols(nodes), mode).output_nodes
+        for mode in ("forward", "reverse")
+    }
+    shapes = next(iter(made.values()))
+    elsewhere = _explicit(graph, nodes, shapes, lambda reference: reference.first())
+    elsewhere.update(_by_definitions(graph, lambda plain: jacobian(plain, _symbols(nodes)).output_nodes))
+    return Claim(made, ("∂f",), elsewhere)
+
+
+def _explicit(
+    graph: Graph, nodes: Parts, shapes: Parts, ask: Callable[[Any], list[Node]]
+) -> dict[str, Callable[[], Parts]]:
+    """SymPy and Dual numbers, entry by entry; nothing for symbolic sizes."""
+    if graph.dims:
+        return {}
+    return {
+        SYMPY: lambda: _cut(ask(SympyReference(graph.output_nodes, nodes)), shapes),
+        DUAL: lambda: _cut(ask(DualReference(graph.output_nodes, nodes)), shapes),
+    }
+
+
+def _by_definitions(graph: Graph, derive: Callable[[Graph], Parts]) -> dict[str, Callable[[], Parts]]:
+    """The derivative of a graph whose fused ops are written out; nothing if it has none."""
+    if not any(definition(n.op, n) is not None for n in topological(graph.output_nodes)):
+        return {}
+    plain = graph.with_outputs(expand_definitions(graph.output_nodes), graph.structure)
+    return {DEFINITIONS: lambda: derive(plain)}
+
+
+def _cut(entries: Sequence[Node], shapes: Sequence[Node]) -> Parts:
     """Scalar entries in row-major order as arrays of the shapes of some nodes."""
     parts, offset = [], 0
     for node in shapes:
@@ -129,3 +175,74 @@ def _cut(entries: Sequence[Node], shapes: Sequence[Node]) -> tuple[Node, ...]:
         parts.append(packed(entries[offset : offset + count], [int(d) for d in node.shape]))
         offset += count
     return tuple(parts)
+
+
+# ---- along directions ---------------------------------------------------------------------------
+
+
+def _directional_claims(graph: Graph, nodes: Parts, scalar: bool) -> list[Claim]:
+    taken = input_names(graph)
+    u, v = directions(nodes, "u", taken), directions(nodes, "v", taken)
+    dual = DualReference(graph.output_nodes, nodes)
+    if not scalar:
+        w = directions(graph.output_nodes, "w", taken)
+        outputs = graph.output_nodes
+        made = {
+            "Jacobian (forward)": (bilinear_forward(outputs, nodes, v, w),),
+            "Jacobian (reverse)": (bilinear_reverse(outputs, nodes, v, w),),
+        }
+
+        def by_dual() -> Parts:
+            tangents = _cut(dual.along([v]), outputs)
+            return (pairing(tangents, w),)
+
+        return [Claim(made, ("⟨w, J v⟩ for all v, w",), {DUAL: by_dual}, (*v, *w))]
+    value = reshape(graph.output_nodes[0], ())
+    slopes = {
+        "gradient (reverse)": (slope_reverse(value, nodes, v),),
+        "gradient (forward)": (slope_forward(value, nodes, v),),
+    }
+
+    def by_sympy() -> Parts:
+        slopes = SympyReference(graph.output_nodes, nodes).first()
+        return (pairing(slopes, [e for part in v for e in flat_elements(part)]),)
+
+    bends = {f"Hessian ({mode})": (node,) for mode, node in curvatures(value, nodes, u, v).items()}
+    return [
+        Claim(slopes, ("⟨∇f, v⟩ for all v",), {SYMPY: by_sympy, DUAL: lambda: tuple(dual.along([v]))}, v),
+        Claim(bends, ("uᵀ H v for all u, v",), {DUAL: lambda: tuple(dual.along([u, v]))}, (*u, *v)),
+    ]
+
+
+# ---- comparing ----------------------------------------------------------------------------------
+
+
+def _compare(graph: Graph, claim: Claim) -> list[Comparison]:
+    """Each derivative against the first reference there is, and that against the others."""
+    references: dict[str, Parts] = {}
+    missing = []
+    for name, make in claim.elsewhere.items():
+        try:
+            references[name] = make()
+        except NoReference as problem:
+            missing.append(f"{name}: {problem}")
+    assumes, made = trusted(graph), dict(claim.made)
+    if not references:
+        first = next(iter(made))
+        references = {f"the {first}": made.pop(first)}
+        reason = "; ".join(missing) or "sizes are symbolic"
+        assumes = (*assumes, f"that {first} is right: nothing independent was compared ({reason})")
+    (reference, parts), *others = references.items()
+    made.update({f"second reference ({name})": nodes for name, nodes in others})
+    inputs = graph.input_nodes + claim.inputs
+
+    def side(outputs: Parts) -> Graph:
+        return Graph(inputs, outputs, TupleOf((None,) * len(outputs)), graph.name)
+
+    return [
+        Comparison(
+            title, side(parts), side(outputs), tuple(f"{title}: {n}" for n in claim.names), assumes,
+            reference, title,
+        )
+        for title, outputs in made.items()
+    ]  # fmt: skip

@@ -28,7 +28,7 @@ from symad.verification.node_numbers import NodeNumber
 MOST_OPERATIONS = 600
 """An explicit expression of more operations than this is not given to SymPy."""
 
-MOST_EVALUATIONS = 60_000
+MOST_EVALUATIONS = 20_000
 """Dual numbers are used while elements of wrt times scalar operations stay below this."""
 
 UNUSABLE = (sympy.Derivative, sympy.Subs, sympy.DiracDelta, sympy.Integral, sympy.nan, sympy.zoo, sympy.oo)
@@ -167,31 +167,51 @@ class DualReference:
 
     def first(self) -> list[Node]:
         """∂output/∂element for all output elements and, inside, all elements of wrt."""
-        count = sum(len(self.elements[w]) for w in self.wrt)
+        count = self._count()
         self._check(count)
-        columns = [self._tangents([k]) for k in range(count)]
+        columns = [self._tangents([self._unit(k)]) for k in range(count)]
         return [columns[k][row] for row in range(len(columns[0])) for k in range(count)]
 
     def second(self) -> list[Node]:
         """The Hessian of the one output, row by row, by nested Dual numbers."""
-        count = sum(len(self.elements[w]) for w in self.wrt)
+        count = self._count()
         self._check(4 * count * count)
-        return [self._tangents([i, j])[0] for i in range(count) for j in range(count)]
+        units = [self._unit(k) for k in range(count)]
+        return [self._tangents([u, v])[0] for u in units for v in units]
+
+    def along(self, directions: Sequence[Sequence[Node]]) -> list[Node]:
+        """The first or second derivatives of all output elements along one or two given directions."""
+        self._check(4 ** (len(directions) - 1))
+        return self._tangents(
+            [
+                {w: list(map(NodeNumber, flat_elements(d))) for w, d in zip(self.wrt, v, strict=True)}
+                for v in directions
+            ]
+        )
+
+    def _count(self) -> int:
+        return sum(len(self.elements[w]) for w in self.wrt)
 
     def _check(self, evaluations: int) -> None:
         if evaluations * scalar_operations(self.outputs) > MOST_EVALUATIONS:
             raise NoReference(f"{evaluations} evaluations of Dual numbers are too many")
 
-    def _tangents(self, directions: Sequence[int]) -> list[Node]:
-        """The derivative in the directions of one or two elements of wrt, numbered over all of them."""
+    def _unit(self, position: int) -> Direction:
+        """The direction of one element of wrt, numbered over all of them."""
+        found: Direction = {}
+        for node in self.wrt:
+            count = len(self.elements[node])
+            found[node] = [NodeNumber(constant(1)) if k == position else 0 for k in range(count)]
+            position -= count
+        return found
+
+    def _tangents(self, directions: Sequence[Direction]) -> list[Node]:
+        """The derivative of all output elements in one direction, or in two."""
         point: dict[Node, Any] = {}
-        offset = 0
         for node in self.inputs:
             numbers = np.empty(len(self.elements[node]), dtype=object)
             for k, part in enumerate(self.elements[node]):
-                hits = [int(node in self.wrt and offset + k == d) for d in directions]
-                numbers[k] = _seeded(NodeNumber(part), hits)
-            offset += len(numbers) if node in self.wrt else 0
+                numbers[k] = _seeded(NodeNumber(part), [d[node][k] if node in d else 0 for d in directions])
             point[node] = numbers.reshape(node.shape) if node.shape else numbers[0]
         try:
             values = unchecked(self.outputs, point)
@@ -202,23 +222,20 @@ class DualReference:
         ]
 
 
-def _seeded(value: NodeNumber, hits: Sequence[int]) -> Any:
-    """Dual(x, h), or Dual(Dual(x, h1), Dual(h2, 0))."""
-    if len(hits) == 1:
-        return Dual(value, _unit(hits[0]))
-    return Dual(Dual(value, _unit(hits[0])), Dual(_unit(hits[1]), 0) if hits[1] else 0)
+Direction = dict[Node, "list[Any]"]
+"""For inputs the tangent of each element: a number, or 0 for none."""
 
 
-def _unit(hit: int) -> Any:
-    from symad.ops.sources import constant
-
-    return NodeNumber(constant(1)) if hit else 0
+def _seeded(value: NodeNumber, tangents: Sequence[Any]) -> Any:
+    """Dual(x, u), or Dual(Dual(x, u), Dual(v, 0)), whose tangent's tangent is the second derivative."""
+    if len(tangents) == 1:
+        return Dual(value, tangents[0])
+    u, v = tangents
+    return Dual(Dual(value, u), v if isinstance(v, int) else Dual(v, 0))
 
 
 def _part(value: Any, depth: int) -> Node:
     """The tangent of the given depth; what is known to be zero is the constant 0."""
-    from symad.ops.sources import constant
-
     for _ in range(depth):
         value = value.tangent if isinstance(value, Dual) else 0
     if isinstance(value, NodeNumber):

@@ -57,6 +57,20 @@ def linear_terms(node: Node) -> Terms:
     return merged(found)
 
 
+def single_term(node: Node) -> Terms:
+    """node = c·m with the rational factor taken out and nothing else taken apart; m may be 1."""
+    c = Fraction(1)
+    while True:
+        value = number(node)
+        if value is not None:
+            return merged([(c * value, constant(1))])
+        parts = _summands(node) if not isinstance(node.op, Add) or len(node.args) == 1 else None
+        if parts is None or len(parts) != 1:
+            return [(c, node)]
+        ((scale, node),) = parts
+        c *= scale
+
+
 def _summands(n: Node) -> Terms | None:
     """One step of taking a sum or a multiple apart; None where it is an atom."""
     if isinstance(n.op, Add):
