@@ -82,7 +82,8 @@ def search(
         clock: stops the search.
         suspects: the elements to look at; all by default.
     """
-    hunt = _Hunt(*expand_definitions((left, right)), integers, clock, suspects)
+    left, right = expand_definitions((left, right))
+    hunt = _Hunt(left, right, integers, clock, suspects)
     try:
         hunt.ordinary()
         if not hunt.is_over:
