@@ -190,7 +190,7 @@ def assemble(
     """Macros, primitives, score text, tiles, constants and kernel files as one source text."""
     lines = [f"#define SYMAD_REAL {element.real}\n"]
     lines += [f"#define SYMAD_ELEMENT_BITS {8 * element.bytes}\n", macros, "\n"]
-    lines += [kernel_text("prims.h"), score, "\n", kernel_text("tile.h")]
+    lines += [kernel_text("prims.h"), score, "\n", kernel_text("tile.h", "matrix.h", "product.h")]
     lines += [f"typedef {element.name} E;\n"]
     lines += [f"constexpr int {name} = {value};\n" for name, value in numbers.items()]
     return "".join(lines) + kernel_text(*files)

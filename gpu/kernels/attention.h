@@ -1,9 +1,10 @@
 // What the attention kernels share: configuration, position of a block, walks over tiles, one score.
 //
-// Constants pasted in front of this file: `typedef Bf16 | Fp16 | Fp32 | Fp64 E`; HEAD_DIM, VALUE_DIM as in the
-// arrays (rows of a multiple of 16 bytes); D, DV the same padded to what `Matrix` needs; WARPS, MT: a block
-// owns 16 MT WARPS rows; SPAN: rows of the tiles that pass by, in STAGES (1 or 2) buffers, PART of them
-// in registers at once; MIN_BLOCKS: blocks that should fit on a multiprocessor. Arrays are contiguous: q, o (B, H, N, ·), k, v (B, G, M, ·).
+// Constants pasted in front of this file: `typedef Bf16 | Fp16 | Fp32 | Fp64 E`; HEAD_DIM, VALUE_DIM as in
+// the arrays (rows of a multiple of 16 bytes); D, DV the same padded to what `Matrix` needs; WARPS, MT: a
+// block owns 16 MT WARPS rows; SPAN: rows of the tiles that pass by, in STAGES (1 or 2) buffers, PART of them
+// in registers at once; MIN_BLOCKS: blocks that should fit on a multiprocessor. Arrays are contiguous: q, o
+// (B, H, N, ·), k, v (B, G, M, ·).
 
 typedef E::Storage Storage;
 typedef Matrix<E> P;
@@ -11,14 +12,22 @@ constexpr int THREADS = 32 * WARPS, OWN = 16 * MT * WARPS, BLOCKS = PART / 8;
 constexpr Real LOG2E = Real(1.4426950408889634074), LN2 = Real(0.69314718055994530942);
 
 template <class T, T VALUE>
-struct Constant { static constexpr T value = VALUE; };
+struct Constant {
+  static constexpr T value = VALUE;
+};
 template <class R>
-struct PairOf { typedef float2 Type; };
+struct PairOf {
+  typedef float2 Type;
+};
 template <>
-struct PairOf<double> { typedef double2 Type; };
+struct PairOf<double> {
+  typedef double2 Type;
+};
 typedef PairOf<Real>::Type RealPair;
 
-struct Sizes { int heads, groups, n, m; };  // groups: key heads; query head h reads key head h / (heads / groups)
+struct Sizes {
+  int heads, groups, n, m;
+};  // groups: key heads; query head h reads key head h / (heads / groups)
 
 // One tile of a walk, or its end, in one register: index along the walk and kind of the tile.
 struct Step {
@@ -30,8 +39,8 @@ struct Step {
 DEVICE Step make_step(int index, int kind) { return {index << 2 | kind}; }
 DEVICE Step end_of_walk() { return {-1}; }
 
-DEVICE int tile_kind(const ScoreArgs& args, const ScoreHead& head, const Sizes& s, int b, int h, int q0, int q1,
-                     int k0, int k1) {
+DEVICE int tile_kind(const ScoreArgs& args, const ScoreHead& head, const Sizes& s, int b, int h, int q0,
+                     int q1, int k0, int k1) {
   int q_end = smallest(q1, s.n), k_end = smallest(k1, s.m);
   int kind = score_tile(args, head, b, h, q0, q_end, k0, k_end);
   return kind == TILE_FULL && (q_end < q1 || k_end < k1) ? TILE_PARTIAL : kind;

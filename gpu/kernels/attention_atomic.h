@@ -37,7 +37,7 @@ DEVICE void add_to_queries(float* q_sum, smem_t weights, smem_t keys, int rows, 
 
 // grid (ceil(count / (2 THREADS))): the sums in the type of the arrays; count is even.
 extern "C" __global__ void __launch_bounds__(THREADS)
-attention_round(const float* sums, Storage* to, long long count) {
+    attention_round(const float* sums, Storage* to, long long count) {
   const long long at = 2 * ((long long)(blockIdx.x) * THREADS + threadIdx.x);
   if (at < count) *reinterpret_cast<u32*>(to + at) = pack<E>(sums[at], sums[at + 1]);
 }

@@ -14,8 +14,8 @@ typedef Tile<E, DV> ValueTile;
 
 // From x = q·k and y = ō·v: x := p and y := s̄ (without the factor scale); returns t̄.
 template <bool MASKED>
-DEVICE Real pair_cotangents(Real& x, Real& y, Real base, Real delta, bool inside, const Scale& c, const ScorePair& at,
-                            ScoreGrad& grad) {
+DEVICE Real pair_cotangents(Real& x, Real& y, Real base, Real delta, bool inside, const Scale& c,
+                            const ScorePair& at, ScoreGrad& grad) {
 #if SCORE_PLAIN
   Real p = exp2_fast(x * c.log2 - base), slope = 1;
 #else

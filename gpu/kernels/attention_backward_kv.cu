@@ -1,8 +1,9 @@
 // k̄ and v̄ (WITH_K, WITH_V), and column sums of the parameters' cotangents.
 // grid (key tiles × slices, key heads, batch); SLICE columns of k̄ or v̄ each where only one of them is wanted.
 //
-// WITH_Q adds scale s̄ k to q_sum (B, H, N, HEAD_DIM) as well, by atomic additions in no fixed order: faster than a
-// pass over queries of its own, and not the same bits from run to run. attention_atomic.h then stands before this.
+// WITH_Q adds scale s̄ k to q_sum (B, H, N, HEAD_DIM) as well, by atomic additions in no fixed order: faster
+// than a pass over queries of its own, and not the same bits from run to run. attention_atomic.h then stands
+// before this.
 
 #ifndef WITH_Q
 #define WITH_Q 0
@@ -11,15 +12,20 @@ constexpr int SLICES = WITH_K && WITH_V ? 1 : (WITH_K ? D : DV) / SLICE;  // bot
 constexpr int OUT_K = !WITH_K ? P::NT : WITH_V ? D / 8 : SLICE / 8;
 constexpr int OUT_V = !WITH_V ? P::NT : WITH_K ? DV / 8 : SLICE / 8;
 constexpr int K_BYTES = QueryTile::size(OWN), V_BYTES = ValueTile::size(OWN);
-constexpr int Q_BYTES = QueryTile::size(SPAN), O_BYTES = ValueTile::size(SPAN), ROW_BYTES = SPAN * int(sizeof(Real));
+constexpr int Q_BYTES = QueryTile::size(SPAN), O_BYTES = ValueTile::size(SPAN),
+              ROW_BYTES = SPAN * int(sizeof(Real));
 constexpr int STAGE_BYTES = Q_BYTES + O_BYTES + (2 * ROW_BYTES + 127) / 128 * 128;
 
-struct QueryStep { int head; Step tile; };
+struct QueryStep {
+  int head;
+  Step tile;
+};
 
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
-attention_backward_kv(const Storage* q, const Storage* k, const Storage* v, const Storage* o_bar, const Real* base,
-                      const Real* delta, Storage* k_bar, Storage* v_bar, Real* column_sums, float* q_sum, int heads,
-                      int groups, int N, int M, Real scale, ScoreArgs args) {
+    attention_backward_kv(const Storage* q, const Storage* k, const Storage* v, const Storage* o_bar,
+                          const Real* base, const Real* delta, Storage* k_bar, Storage* v_bar,
+                          Real* column_sums, float* q_sum, int heads, int groups, int N, int M, Real scale,
+                          ScoreArgs args) {
   DYNAMIC_SHARED(shared);
   const smem_t k_tile = smem_address(shared), v_tile = k_tile + K_BYTES, stages = v_tile + V_BYTES;
   const int slice = int(blockIdx.x) % SLICES, group = int(blockIdx.y), b = int(blockIdx.z);
@@ -86,12 +92,14 @@ attention_backward_kv(const Storage* q, const Storage* k, const Storage* v, cons
         }
   };
   // x := pᵀ, y := s̄ᵀ, and the parameters' share of one tile; `lines` holds base and Δ of its queries.
-  auto cotangents = [&](auto masked, Real(&x)[MT][BLOCKS][4], Real(&y)[MT][BLOCKS][4], smem_t lines, int h, int q0) {
+  auto cotangents = [&](auto masked, Real(&x)[MT][BLOCKS][4], Real(&y)[MT][BLOCKS][4], smem_t lines, int h,
+                        int q0) {
     constexpr bool MASKED = decltype(masked)::value;
 #pragma unroll
     for (int n = 0; n < BLOCKS; ++n) {
       smem_t line = lines + smem_t((8 * n + 2 * t) * int(sizeof(Real)));
-      const RealPair line_base = load_shared<RealPair>(line), line_delta = load_shared<RealPair>(line + ROW_BYTES);
+      const RealPair line_base = load_shared<RealPair>(line),
+                     line_delta = load_shared<RealPair>(line + ROW_BYTES);
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
         int query = q0 + 8 * n + 2 * t + e, qc = MASKED ? smallest(query, N - 1) : query;
@@ -100,13 +108,16 @@ attention_backward_kv(const Storage* q, const Storage* k, const Storage* v, cons
         for (int m = 0; m < MT; ++m)
 #pragma unroll
           for (int half = 0; half < 2; ++half) {
-            int key = own0 + 16 * m + 8 * half + g, kc = MASKED ? smallest(key, M - 1) : key, a = 2 * half + e;
+            int key = own0 + 16 * m + 8 * half + g, kc = MASKED ? smallest(key, M - 1) : key,
+                a = 2 * half + e;
             ScorePair at{args, head, row, columns[m][half], b, h, qc, kc};
             ScoreGrad grad;
-            Real t_bar = pair_cotangents<MASKED>(x[m][n][a], y[m][n][a], e ? line_base.y : line_base.x,
-                                                 e ? line_delta.y : line_delta.x, key < M && query < N, c, at, grad);
+            Real t_bar =
+                pair_cotangents<MASKED>(x[m][n][a], y[m][n][a], e ? line_base.y : line_base.x,
+                                        e ? line_delta.y : line_delta.x, key < M && query < N, c, at, grad);
 #pragma unroll
-            for (int j = 0; j < SCORE_COLUMNS; ++j) sums[m][half][j] += parameter_cotangent(t_bar, grad.column[j]);
+            for (int j = 0; j < SCORE_COLUMNS; ++j)
+              sums[m][half][j] += parameter_cotangent(t_bar, grad.column[j]);
           }
       }
     }
@@ -115,7 +126,8 @@ attention_backward_kv(const Storage* q, const Storage* k, const Storage* v, cons
   const int warp_row = warp * 16 * MT, slice_byte = slice * SLICE * int(sizeof(Storage));
   const smem_t lane_k = k_tile + smem_t(P::lane_a<D>(lane) + warp_row * QueryTile::PITCH);
   const smem_t lane_v = v_tile + smem_t(P::lane_a<DV>(lane) + warp_row * ValueTile::PITCH);
-  const smem_t lane_q = stages + smem_t(P::lane_b<D>(lane)), lane_o = stages + smem_t(Q_BYTES + P::lane_b<DV>(lane));
+  const smem_t lane_q = stages + smem_t(P::lane_b<D>(lane)),
+               lane_o = stages + smem_t(Q_BYTES + P::lane_b<DV>(lane));
   const smem_t lane_qt = QueryTile::move(stages + smem_t(P::lane_bt<D>(lane)), 0, slice_byte);
   const smem_t lane_ot = ValueTile::move(stages + smem_t(Q_BYTES + P::lane_bt<DV>(lane)), 0, slice_byte);
   Real out_k[MT][OUT_K][4], out_v[MT][OUT_V][4];
@@ -146,7 +158,8 @@ attention_backward_kv(const Storage* q, const Storage* k, const Storage* v, cons
     const smem_t offset = smem_t(stage * STAGE_BYTES);
 #pragma unroll 1
     for (int part = 0; part < SPAN; part += PART) {
-      const smem_t q_down = offset + smem_t(part * QueryTile::PITCH), o_down = offset + smem_t(part * ValueTile::PITCH);
+      const smem_t q_down = offset + smem_t(part * QueryTile::PITCH),
+                   o_down = offset + smem_t(part * ValueTile::PITCH);
       const smem_t lines = stages + offset + smem_t(Q_BYTES + O_BYTES + part * int(sizeof(Real)));
       Real x[MT][BLOCKS][4], y[MT][BLOCKS][4];
 #pragma unroll
@@ -174,7 +187,8 @@ attention_backward_kv(const Storage* q, const Storage* k, const Storage* v, cons
 #if WITH_Q
       block_sync();
       const int q0 = step.tile.index() * SPAN + part;
-      add_to_queries(q_sum + ((size_t(b) * heads + step.head) * N + q0) * HEAD_DIM, weights, k_tile, N - q0, scale);
+      add_to_queries(q_sum + ((size_t(b) * heads + step.head) * N + q0) * HEAD_DIM, weights, k_tile, N - q0,
+                     scale);
 #endif
     }
     if (STAGES == 1) {

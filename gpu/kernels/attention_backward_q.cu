@@ -3,13 +3,14 @@
 // One warp per row. base[row] = L log2(e), +inf where no key is visible, so that exp2(t - base) = 0 there.
 // grid (ceil(rows / WARPS)), rows = B H N.
 extern "C" __global__ void __launch_bounds__(THREADS)
-attention_delta(const Storage* o, const Storage* o_bar, const Real* lse, const Real* lse_bar, Real* delta, Real* base,
-                long long count) {
+    attention_delta(const Storage* o, const Storage* o_bar, const Real* lse, const Real* lse_bar, Real* delta,
+                    Real* base, long long count) {
   const long long row = (long long)(blockIdx.x) * WARPS + threadIdx.x / 32;
   const int lane = int(threadIdx.x) % 32;
   Real sum = 0;
   if (row < count)
-    for (int i = lane; i < VALUE_DIM; i += 32) sum += unpack<E>(o[row * VALUE_DIM + i]) * unpack<E>(o_bar[row * VALUE_DIM + i]);
+    for (int i = lane; i < VALUE_DIM; i += 32)
+      sum += unpack<E>(o[row * VALUE_DIM + i]) * unpack<E>(o_bar[row * VALUE_DIM + i]);
 #pragma unroll
   for (int bit = 16; bit; bit >>= 1) sum += __shfl_xor_sync(~0u, sum, bit);
   if (row < count && lane == 0) {
@@ -24,9 +25,9 @@ constexpr int Q_BYTES = QueryTile::size(OWN), O_BYTES = ValueTile::size(OWN);
 constexpr int K_BYTES = QueryTile::size(SPAN), V_BYTES = ValueTile::size(SPAN);
 
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
-attention_backward_q(const Storage* q, const Storage* k, const Storage* v, const Storage* o_bar, const Real* base,
-                     const Real* delta, Storage* q_bar, Real* row_sums, Real* pairs, int heads, int groups, int N, int M,
-                     Real scale, ScoreArgs args) {
+    attention_backward_q(const Storage* q, const Storage* k, const Storage* v, const Storage* o_bar,
+                         const Real* base, const Real* delta, Storage* q_bar, Real* row_sums, Real* pairs,
+                         int heads, int groups, int N, int M, Real scale, ScoreArgs args) {
   DYNAMIC_SHARED(shared);
   const smem_t q_tile = smem_address(shared), o_tile = q_tile + Q_BYTES, stages = o_tile + O_BYTES;
   const int slice = int(blockIdx.x) % SLICES, h = int(blockIdx.y), b = int(blockIdx.z);
@@ -90,11 +91,12 @@ attention_backward_q(const Storage* q, const Storage* k, const Storage* v, const
         for (int m = 0; m < MT; ++m)
 #pragma unroll
           for (int half = 0; half < 2; ++half) {
-            int query = own0 + 16 * m + 8 * half + g, qc = MASKED ? smallest(query, N - 1) : query, i = 2 * half + e;
+            int query = own0 + 16 * m + 8 * half + g, qc = MASKED ? smallest(query, N - 1) : query,
+                i = 2 * half + e;
             ScorePair at{args, head, rows[m][half], column, b, h, qc, kc};
             ScoreGrad grad;
-            Real t_bar = pair_cotangents<MASKED>(x[m][n][i], y[m][n][i], row_base[m][half], row_delta[m][half],
-                                                 key < M && query < N, c, at, grad);
+            Real t_bar = pair_cotangents<MASKED>(x[m][n][i], y[m][n][i], row_base[m][half],
+                                                 row_delta[m][half], key < M && query < N, c, at, grad);
 #pragma unroll
             for (int j = 0; j < SCORE_ROWS; ++j) sums[m][half][j] += parameter_cotangent(t_bar, grad.row[j]);
 #pragma unroll
@@ -109,8 +111,10 @@ attention_backward_q(const Storage* q, const Storage* k, const Storage* v, const
   const int warp_row = warp * 16 * MT;
   const smem_t lane_q = q_tile + smem_t(P::lane_a<D>(lane) + warp_row * QueryTile::PITCH);
   const smem_t lane_o = o_tile + smem_t(P::lane_a<DV>(lane) + warp_row * ValueTile::PITCH);
-  const smem_t lane_k = stages + smem_t(P::lane_b<D>(lane)), lane_v = stages + smem_t(K_BYTES + P::lane_b<DV>(lane));
-  const smem_t lane_kt = QueryTile::move(stages + smem_t(P::lane_bt<D>(lane)), 0, slice * SLICE * int(sizeof(Storage)));
+  const smem_t lane_k = stages + smem_t(P::lane_b<D>(lane)),
+               lane_v = stages + smem_t(K_BYTES + P::lane_b<DV>(lane));
+  const smem_t lane_kt =
+      QueryTile::move(stages + smem_t(P::lane_bt<D>(lane)), 0, slice * SLICE * int(sizeof(Storage)));
   Real out[MT][OUT][4];
 #pragma unroll
   for (int m = 0; m < MT; ++m) clear(out[m]);

@@ -1,8 +1,9 @@
 // Sums of the parameters' cotangents t̄ ∂t/∂θ along the diagonals q - k, for tables of relative positions.
 //
-// A block owns BAND diagonals and walks down along them. At every step each of its warps holds 16 queries and the
-// PART keys that these diagonals cross there, so an element's diagonal depends on its place in the fragment
-// alone: every lane adds to the same few registers all the way, and they are added up once at the end.
+// A block owns BAND diagonals and walks down along them. At every step each of its warps holds 16 queries and
+// the PART keys that these diagonals cross there, so an element's diagonal depends on its place in the
+// fragment alone: every lane adds to the same few registers all the way, and they are added up once at the
+// end.
 //
 // grid (bands, heads, batch); result (SCORE_DIAGONALS, B, H, N + M - 1), entry q - k + M - 1.
 
@@ -10,8 +11,9 @@ constexpr int BAND = PART - 16, KEYS = OWN - 16 + PART, BINS = BLOCKS + 1;
 constexpr int Q_BYTES = QueryTile::size(OWN), O_BYTES = ValueTile::size(OWN), K_BYTES = QueryTile::size(KEYS);
 
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
-attention_diagonals(const Storage* q, const Storage* k, const Storage* v, const Storage* o_bar, const Real* base,
-                    const Real* delta, Real* sums, int heads, int groups, int N, int M, Real scale, ScoreArgs args) {
+    attention_diagonals(const Storage* q, const Storage* k, const Storage* v, const Storage* o_bar,
+                        const Real* base, const Real* delta, Real* sums, int heads, int groups, int N, int M,
+                        Real scale, ScoreArgs args) {
   DYNAMIC_SHARED(shared);
   const smem_t q_tile = smem_address(shared), o_tile = q_tile + Q_BYTES, k_tile = o_tile + O_BYTES;
   const smem_t v_tile = k_tile + K_BYTES;
@@ -25,7 +27,8 @@ attention_diagonals(const Storage* q, const Storage* k, const Storage* v, const 
   const smem_t lane_k = k_tile + smem_t(P::lane_b<D>(lane) + warp * 16 * QueryTile::PITCH);
   const smem_t lane_v = v_tile + smem_t(P::lane_b<DV>(lane) + warp * 16 * ValueTile::PITCH);
 
-  Real bins[AT_LEAST_ONE(SCORE_DIAGONALS)][2][BINS];  // of columns 2t + e, by 8-row block minus 8-column block
+  Real bins[AT_LEAST_ONE(SCORE_DIAGONALS)][2]
+           [BINS];  // of columns 2t + e, by 8-row block minus 8-column block
 #pragma unroll
   for (int j = 0; j < SCORE_DIAGONALS; ++j)
 #pragma unroll
@@ -68,7 +71,8 @@ attention_diagonals(const Storage* q, const Storage* k, const Storage* v, const 
     for (int n = 0; n < BLOCKS; ++n)
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
-        const int across = 8 * n + 2 * t + e, key = k0 + 16 * warp + across, kc = smallest(largest(key, 0), M - 1);
+        const int across = 8 * n + 2 * t + e, key = k0 + 16 * warp + across,
+                  kc = smallest(largest(key, 0), M - 1);
         const ScoreColumn column = score_column(args, head, b, h, kc);
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
@@ -94,7 +98,8 @@ attention_diagonals(const Storage* q, const Storage* k, const Storage* v, const 
     for (int e = 0; e < 2; ++e)
 #pragma unroll
       for (int i = 0; i < BINS; ++i)
-        store_shared(table + smem_t(((e * BINS + i) * THREADS + int(threadIdx.x)) * int(sizeof(Real))), bins[j][e][i]);
+        store_shared(table + smem_t(((e * BINS + i) * THREADS + int(threadIdx.x)) * int(sizeof(Real))),
+                     bins[j][e][i]);
     block_sync();
     for (int place = int(threadIdx.x); place < BAND; place += THREADS) {
       Real sum = 0;
@@ -104,7 +109,8 @@ attention_diagonals(const Storage* q, const Storage* k, const Storage* v, const 
             int rest = place - (BAND - 1 + l / 4 - 2 * (l % 4) - e);  // 8 (half - n) for this lane
             int i = rest / 8 + BLOCKS - 1;
             if (rest % 8 == 0 && i >= 0 && i < BINS)
-              sum += load_shared<Real>(table + smem_t(((e * BINS + i) * THREADS + 32 * w + l) * int(sizeof(Real))));
+              sum += load_shared<Real>(table +
+                                       smem_t(((e * BINS + i) * THREADS + 32 * w + l) * int(sizeof(Real))));
           }
       int at = first + place + M - 1;
       if (at < N + M - 1) sums[((size_t(j) * gridDim.z + b) * heads + h) * size_t(N + M - 1) + at] = sum;

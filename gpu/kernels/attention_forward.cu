@@ -1,15 +1,16 @@
 // o = softmax(f(scale q kᵀ)) v and lse = log Σ exp f(scale q kᵀ), tile by tile with an online softmax
 // (Milakov and Gimelshein 2018; Dao et al. 2022, algorithm 1; Dao 2023, algorithm 1).
 //
-// A block owns OWN query rows of one head and walks over tiles of SPAN keys. Its warps own 16 MT rows each and
-// never exchange anything: probabilities go from the accumulators of q kᵀ to the operand of p v in
+// A block owns OWN query rows of one head and walks over tiles of SPAN keys. Its warps own 16 MT rows each
+// and never exchange anything: probabilities go from the accumulators of q kᵀ to the operand of p v in
 // registers. With two stages of keys and values cp.async fills one while the other is
 // used: one barrier per tile.
 //
 // grid (query tiles × value slices, heads, batch), block THREADS; slices of SLICE columns of v.
 
 constexpr int SLICES = DV / SLICE, OUT = SLICE / 8;
-constexpr int Q_BYTES = Tile<E, D>::size(OWN), K_BYTES = Tile<E, D>::size(SPAN), V_BYTES = Tile<E, SLICE>::size(SPAN);
+constexpr int Q_BYTES = Tile<E, D>::size(OWN), K_BYTES = Tile<E, D>::size(SPAN),
+              V_BYTES = Tile<E, SLICE>::size(SPAN);
 
 struct Online {  // per row: the maximum subtracted so far (times log2 e), and this lane's part of the sum
   Real base[MT][2], sum[MT][2];
@@ -18,8 +19,8 @@ struct Online {  // per row: the maximum subtracted so far (times log2 e), and t
 // x := t, or -inf where hidden.
 template <bool MASKED>
 DEVICE void apply_score(Real (&x)[MT][BLOCKS][4], const ScoreArgs& args, const ScoreHead& head,
-                        const ScoreRow (&rows)[MT][2], const Sizes& sizes, const Scale& c, int b, int h, int q0,
-                        int k0) {
+                        const ScoreRow (&rows)[MT][2], const Sizes& sizes, const Scale& c, int b, int h,
+                        int q0, int k0) {
 #if SCORE_PLAIN
   if (!MASKED) return;
 #endif
@@ -44,7 +45,8 @@ DEVICE void apply_score(Real (&x)[MT][BLOCKS][4], const ScoreArgs& args, const S
 }
 
 // x := exp(x - base), with sums; out is rescaled only when some maximum has grown by a factor of 2^8.
-DEVICE void online_softmax(Real (&x)[MT][BLOCKS][4], Online& state, Real (&out)[MT][OUT][4], Real log2_scale) {
+DEVICE void online_softmax(Real (&x)[MT][BLOCKS][4], Online& state, Real (&out)[MT][OUT][4],
+                           Real log2_scale) {
   Real highest[MT][2];
   bool grown = false;
 #pragma unroll
@@ -53,7 +55,8 @@ DEVICE void online_softmax(Real (&x)[MT][BLOCKS][4], Online& state, Real (&out)[
     for (int half = 0; half < 2; ++half) {
       Real top = x[m][0][2 * half];
 #pragma unroll
-      for (int n = 0; n < BLOCKS; ++n) top = real_max(top, real_max(x[m][n][2 * half], x[m][n][2 * half + 1]));
+      for (int n = 0; n < BLOCKS; ++n)
+        top = real_max(top, real_max(x[m][n][2 * half], x[m][n][2 * half + 1]));
       highest[m][half] = quad_max(top) * log2_scale;
       grown = grown || highest[m][half] > state.base[m][half] + Real(8);
     }
@@ -92,12 +95,13 @@ DEVICE void online_softmax(Real (&x)[MT][BLOCKS][4], Online& state, Real (&out)[
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
-attention_forward(const Storage* q, const Storage* k, const Storage* v, Storage* o, Real* lse, int heads, int groups,
-                  int N, int M, Real scale, ScoreArgs args) {
+    attention_forward(const Storage* q, const Storage* k, const Storage* v, Storage* o, Real* lse, int heads,
+                      int groups, int N, int M, Real scale, ScoreArgs args) {
   DYNAMIC_SHARED(shared);
   const smem_t q_tile = smem_address(shared), stages = q_tile + Q_BYTES;
   const int slice = int(blockIdx.x) % SLICES, h = int(blockIdx.y), b = int(blockIdx.z);
-  const int q0 = (int(gridDim.x) / SLICES - 1 - int(blockIdx.x) / SLICES) * OWN;  // causal: the long rows first
+  const int q0 =
+      (int(gridDim.x) / SLICES - 1 - int(blockIdx.x) / SLICES) * OWN;  // causal: the long rows first
   const int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
   const int own0 = q0 + warp * 16 * MT;
   const Sizes sizes{heads, groups, N, M};
@@ -126,12 +130,14 @@ attention_forward(const Storage* q, const Storage* k, const Storage* v, Storage*
   auto load = [&](int index, int stage) {
     smem_t at = stages + smem_t(stage * (K_BYTES + V_BYTES));
     load_tile<E, D, SPAN, THREADS>(at, keys, index * SPAN, M, HEAD_DIM, HEAD_DIM);
-    load_tile<E, SLICE, SPAN, THREADS>(at + K_BYTES, values, index * SPAN, M, VALUE_DIM, VALUE_DIM - slice * SLICE);
+    load_tile<E, SLICE, SPAN, THREADS>(at + K_BYTES, values, index * SPAN, M, VALUE_DIM,
+                                       VALUE_DIM - slice * SLICE);
     cp_async_commit();
   };
 
   const smem_t lane_q = q_tile + smem_t(P::lane_a<D>(lane) + warp * 16 * MT * Tile<E, D>::PITCH);
-  const smem_t lane_k = stages + smem_t(P::lane_b<D>(lane)), lane_v = stages + smem_t(K_BYTES + P::lane_bt<SLICE>(lane));
+  const smem_t lane_k = stages + smem_t(P::lane_b<D>(lane)),
+               lane_v = stages + smem_t(K_BYTES + P::lane_bt<SLICE>(lane));
 
   Online state;
   Real out[MT][OUT][4];
