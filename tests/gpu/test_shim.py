@@ -165,7 +165,8 @@ def test_matrix_products_of_every_type(name, tag, bits, bound, old):
     """``old``: the fp64 instruction of compute capability 8."""
     defines = f"#define SYMAD_REAL {'double' if bits == 64 else 'float'}\n"
     defines += f"#define SYMAD_ELEMENT_BITS {bits}\n" + "#define SYMAD_SM80\n" * old
-    source = defines + kernel_text("prims.h", "tile.h", "matrix.h", "product.h") + f"typedef {tag} E;\n" + PRODUCTS
+    files = kernel_text("prims.h", "tile.h", "matrix.h", "product.h")
+    source = defines + files + f"typedef {tag} E;\n" + PRODUCTS
     rng = np.random.default_rng(0)
     a, b, w = (encode(rng.normal(size=s), name) for s in ((16, 32), (32, 32), (16, 32)))
     real = np.float64 if bits == 64 else np.float32
