@@ -46,6 +46,8 @@ class Algebra:
     """For each function the arguments met: fingerprint, argument, and value."""
     relations: list[tuple[int, int, PolyElement, PolyElement]] = field(default_factory=list)
     """(k, L, n, d): the L-th power of generator k is n/d. Later generators first when applied."""
+    positive: set[Any] = field(default_factory=set)
+    """Generators that are positive."""
     used: int = 0
     factors: dict[Any, int] = field(default_factory=dict)
 
@@ -173,9 +175,14 @@ class Algebra:
         """exp: integer multiples of monomials become powers."""
         result = self.rational(1)
         for k, part in argument.multiples():
-            value, turned = self.atom("exp", part, self.generator, True)
+            value, turned = self.atom("exp", part, self._positive, True)
             result = result * value ** (-k if turned else k)
         return result
+
+    def _positive(self) -> Quotient:
+        value = self.generator()
+        self.positive.add(value.numerator)
+        return value
 
     def rotation(self, argument: Quotient) -> tuple[Any, Any]:
         """(cos, sin), by the addition theorem over the terms of the argument."""
@@ -198,7 +205,31 @@ class Algebra:
         number = argument.number()
         if number is not None:
             return self.rational((number > 0) - (number < 0))
-        value, turned = self.atom("sign", argument, self._sign, True)
+        powers, rest = self._monomial_content(argument.numerator)
+        content, primitive = rest.primitive()
+        value = self.rational(1 if content > 0 else -1) * self._sign_of(primitive)
+        for k, e in enumerate(powers):
+            if e % 2:
+                value = value * self._sign_of(self.ring.gens[k])
+        for factor, e in argument.under.items():
+            if e % 2:
+                value = value * self._sign_of(factor)
+        return value
+
+    def _monomial_content(self, poly: Any) -> tuple[tuple[int, ...], Any]:
+        """The powers of generators that all terms share, and the rest."""
+        shared = tuple(map(min, zip(*poly.monoms(), strict=True)))
+        lowered = {
+            tuple(e - s for e, s in zip(monomial, shared, strict=True)): coefficient
+            for monomial, coefficient in poly.terms()
+        }
+        return shared, self.ring.from_dict(lowered)
+
+    def _sign_of(self, poly: Any) -> Any:
+        """The sign of one factor: 1 for numbers and exponentials."""
+        if poly.is_ground or poly in self.positive:
+            return self.rational(1)
+        value, turned = self.atom("sign", Quotient(self, poly, 1, {}), self._sign, True)
         return -value if turned else value
 
     def _sign(self) -> Quotient:
@@ -216,7 +247,7 @@ class Algebra:
             known = self._known_root(argument, order)
             if known is not None:
                 return known
-            value = self.generator()
+            value = self._positive()
             self.relations.append((self.used - 1, order, argument.numerator, argument.denominator()))
             return value
 

@@ -24,6 +24,9 @@ from symad.verification.fields import Array, Field
 from symad.verification.regions import Regions, small_rational
 from symad.verification.relations import Relations, rotation_by
 
+MOST_SIGNS = 10
+"""With more signs than this, products of two are no longer looked for."""
+
 MOST_ROOTS = 24
 """With more roots than this, products of two are no longer looked for."""
 
@@ -258,6 +261,20 @@ class Signatures:
             ratio = small_rational(self.field.mul(other, over), self.field)
             if ratio:
                 return value if ratio > 0 else self.field.neg(value)
+        return self._sign_of_product(column) if len(self.signs) <= MOST_SIGNS else None
+
+    def _sign_of_product(self, column: Array) -> Array | None:
+        """The product of the signs of two arguments that this one is a product or quotient of."""
+        mul = self.field.mul
+        for k, (a, first) in enumerate(self.signs):
+            over = self.field.inverse(a)[0]
+            for b, second in self.signs[:k]:
+                under = self.field.inverse(b)[0]
+                for factor in (mul(over, under), mul(over, b), mul(a, under), mul(a, b)):
+                    ratio = small_rational(mul(column, factor), self.field)
+                    if ratio:
+                        product = mul(first, second)
+                        return product if ratio > 0 else self.field.neg(product)
         return None
 
     # ---- roots -----------------------------------------------------------------------------------
