@@ -12,6 +12,7 @@ from symad.dims import is_concrete, solve_dims
 from symad.dual import Dual, as_input
 from symad.errors import EvaluationError
 from symad.graph import Graph, Node, pack, topological
+from symad.inlining import inline, is_traced
 from symad.questions import evaluate
 from symad.values import FLOATS, Domain, Undefined, domain_of
 
@@ -20,12 +21,14 @@ def call(graph: Graph, values: Sequence[Any]) -> Any:
     """The outputs of a graph at these values, in the graph's structure.
 
     For a graph of scalar inputs the values may be arrays that broadcast together: a batch of
-    points, whose axes lead in every output.
+    points, whose axes lead in every output. Inside a traced function the graph joins it.
 
     Raises:
         EvaluationError: values are missing, or are no real numbers; names the input.
         ShapeError: shapes do not fit the declared ones, or disagree on a dimension symbol.
     """
+    if is_traced(values):
+        return inline(graph, values)
     names = [str(symbol) for symbol in graph.inputs]
     if len(values) != len(names):
         raise EvaluationError(
