@@ -158,19 +158,20 @@ def dim_text(dim: Any, names: dict[Any, str]) -> str:
         return str(int(dim))
     if isinstance(dim, sympy.Symbol):
         return names[dim]
+    if isinstance(dim, (sympy.floor, sympy.ceiling)):
+        sign = "-" if isinstance(dim, sympy.ceiling) else ""  # ⌈a/b⌉ = −⌊−a/b⌋
+        numerator, denominator = sympy.together(dim.args[0]).as_numer_denom()
+        return f"({sign}({sign}({dim_text(numerator, names)})//{dim_text(denominator, names)}))"
     parts = [dim_text(a, names) for a in dim.args] if not isinstance(dim, sympy.Rational) else []
     if isinstance(dim, sympy.Add):
         return f"({_sum_text(dim, names)})"
     if isinstance(dim, sympy.Mul):
         numerator, denominator = dim.as_numer_denom()
         if denominator != 1:
-            return f"({dim_text(numerator, names)})//{dim_text(denominator, names)}"
+            return f"(({dim_text(numerator, names)})//{dim_text(denominator, names)})"
         return "*".join(parts)
     if isinstance(dim, sympy.Pow) and dim.exp.is_Integer and dim.exp > 0:
         return f"{parts[0]}**{int(dim.exp)}"
-    if isinstance(dim, sympy.floor):
-        numerator, denominator = dim.args[0].as_numer_denom()
-        return f"({dim_text(numerator, names)})//{dim_text(denominator, names)}"
     if isinstance(dim, (sympy.Max, sympy.Min)):
         return f"{type(dim).__name__.lower()}({', '.join(parts)})"
     raise LoweringError(f"the dimension {dim} has no form in generated code")

@@ -358,3 +358,17 @@ def test_infinite_constants() -> None:
         assert kernel(2.0) == (2.0, math.inf)
     array = lower(symad.trace(lambda a: np.where(a > 0, a, -np.inf), [(2,)]))
     assert array(np.array([1.0, -1.0])).tolist() == [1.0, -math.inf]
+
+
+@pytest.mark.parametrize("length", [4, 5, 6])
+def test_dimensions_that_are_rounded_quotients(length):
+    """Every second element of a symbolic number, and twice as many again: ⌈n/2⌉ and 2⌈n/2⌉ places."""
+    n = sp.Symbol("n", integer=True, positive=True)
+
+    def doubled(x):
+        even = x[::2]
+        return np.stack([even, 3 * even], axis=1).reshape(2 * even.shape[0])
+
+    values = np.arange(1.0, length + 1)
+    kernel = lower(symad.trace(doubled, [(n,)]))
+    np.testing.assert_array_equal(kernel(values), doubled(values))
