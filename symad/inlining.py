@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from symad.dims import format_shape, same_shape, solve_dims
+from symad.dims import broadcast_shapes, format_shape, same_shape, size, solve_dims
 from symad.errors import EvaluationError, ShapeError
-from symad.graph import Graph, pack, rebuild
+from symad.graph import Graph, Node, pack, rebuild
+from symad.ops.shaping import broadcast_to, reshape
 from symad.proxy import Proxy
 from symad.wrapped import Wrapped, number
 
@@ -26,7 +27,8 @@ def is_traced(values: Sequence[Any]) -> bool:
 def inline(graph: Graph, values: Sequence[Any]) -> Any:
     """The graph's outputs at traced values, in the graph's structure; other values become constants.
 
-    Dimension symbols of the graph are bound to the dimensions of the values, which may be symbols too.
+    Dimension symbols of the graph are bound to the dimensions of the values, which may be symbols too. A
+    graph of scalars takes arrays that broadcast together, elementwise.
 
     Raises:
         EvaluationError: too many or too few values.
@@ -38,6 +40,8 @@ def inline(graph: Graph, values: Sequence[Any]) -> Any:
             f"{graph.name} takes {len(names)} values ({', '.join(names)}), but {len(values)} were given"
         )
     nodes = [number(v) for v in values]
+    if any(n.shape for n in nodes) and not any(node.shape for node in graph.input_nodes):
+        return pack(graph.structure, [Proxy(o) for o in _elementwise(graph, nodes)])
     declared = [node.shape for node in graph.input_nodes]
     bound = graph.at(solve_dims(list(zip(names, declared, [n.shape for n in nodes], strict=True))))
     for name, asked, given in zip(names, bound.input_nodes, nodes, strict=True):
@@ -48,3 +52,17 @@ def inline(graph: Graph, values: Sequence[Any]) -> Any:
             )
     made = rebuild(bound.output_nodes, dict(zip(bound.input_nodes, nodes, strict=True)))
     return pack(graph.structure, [Proxy(node) for node in made])
+
+
+def _elementwise(graph: Graph, nodes: Sequence[Node]) -> list[Node]:
+    """The outputs of a graph of scalars at arrays, whose axes lead in every output."""
+    from symad.batching import batch_outputs  # which imports tracing, and that evaluation
+
+    common = broadcast_shapes(*[n.shape for n in nodes])
+    count = size(common)
+    flat = [reshape(broadcast_to(n, common), (count,)) if n.shape else n for n in nodes]
+    pairs = list(zip(graph.input_nodes, flat, strict=True))
+    single = {symbol: n for symbol, n in pairs if not n.shape}
+    outputs = rebuild(graph.output_nodes, single)
+    made = batch_outputs(outputs, {symbol: n for symbol, n in pairs if n.shape}, count)
+    return [reshape(o, (*common, *o.shape[1:])) for o in made]

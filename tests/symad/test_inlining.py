@@ -28,6 +28,15 @@ def test_scalars_tuples_and_constants():
     assert symad.equal(found, 4 * sp.Symbol("a", real=True) + 2).status == "proved"
 
 
+def test_scalar_graphs_are_applied_to_arrays():
+    x, y = sp.symbols("x y", real=True)
+    wave = symad.trace((sp.sin(x) * y, sp.Integer(2)))
+    found = symad.trace(lambda a, b, c: wave(a, b)[0] * c + wave(a, 1.0)[1], [(n, 1), (m,), sp.Symbol("c")])
+    a, b = np.array([[0.5], [2.0]]), np.array([1.0, 3.0, -1.0])
+    assert np.allclose(found(a, b, 2.0), 2 * np.sin(a) * b + 2, rtol=1e-15)
+    assert np.allclose(lower(found)(a, b, 2.0), 2 * np.sin(a) * b + 2, rtol=1e-15)
+
+
 def test_dimensions_that_are_known_or_sums():
     total = symad.trace(lambda x: (x * x).sum(axis=0), [(n, 2)])
     joined = symad.trace(lambda a, b: total(np.concatenate([a, b])), [(n, 2), (m, 2)])
