@@ -11,6 +11,7 @@ from symad.models import (
     adaptation,
     ar,
     attention,
+    convolution,
     costs,
     embedding,
     encoder_decoder,
@@ -29,8 +30,11 @@ from symad.models import (
     presets,
     regression,
     rnn,
+    state_space,
+    tcn,
     tokenization,
     transformer,
+    two_layer,
 )
 
 __all__ = [
@@ -38,6 +42,7 @@ __all__ = [
     "adaptation",
     "ar",
     "attention",
+    "convolution",
     "costs",
     "embedding",
     "encoder_decoder",
@@ -56,6 +61,9 @@ __all__ = [
     "presets",
     "regression",
     "rnn",
+    "state_space",
+    "tcn",
     "tokenization",
     "transformer",
+    "two_layer",
 ]
