@@ -32,7 +32,7 @@ import sympy as sp
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.attention_peers import PEERS, Unavailable, flex_first_call
-from symad.gpu.attention import AttentionCall
+from symad.gpu.attention_call import AttentionCall
 from symad.gpu.compile import Machine, machine
 
 Call = Callable[[], Any]

@@ -11,6 +11,20 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from symad.errors import ShapeError
+from symad.gpu.attention_shapes import (
+    BACKWARD_KV,
+    DIAGONALS,
+    DOUBLE,
+    FORWARD,
+    HALF,
+    PLAIN,
+    SECOND_KV,
+    SECOND_ORDER,
+    TANGENT,
+    TF32,
+    Shape,
+    candidates,
+)
 from symad.gpu.compile import kernel_text
 from symad.gpu.score import CompiledScore
 
@@ -34,7 +48,6 @@ class Element:
     real: str = "float"
 
 
-HALF, TF32, PLAIN, DOUBLE = "half", "tf32", "plain", "double"
 ELEMENTS = {
     "bfloat16": Element("Bf16", HALF, 2, 16),
     "float16": Element("Fp16", HALF, 2, 16),
@@ -42,30 +55,7 @@ ELEMENTS = {
     "float64": Element("Fp64", DOUBLE, 8, 16, "double"),
 }
 PLAIN_FLOAT32 = Element("Fp32Plain", PLAIN, 4, 32)  # ordinary arithmetic, no tensor cores
-FORWARD, BACKWARD_Q, BACKWARD_KV = "forward", "backward_q", "backward_kv"
-DIAGONALS = "diagonals"
 MAX_HEAD_DIM = 256
-
-
-@dataclass(frozen=True)
-class Shape:
-    """Tile shape: a block owns 16 ``mt`` ``warps`` rows; ``span`` rows pass by at a time.
-
-    Attributes:
-        warps: of a block.
-        mt: blocks of 16 rows per warp.
-        span: rows of the tiles that pass by.
-        part: how many of them are in registers at once.
-        stages: buffers for such tiles, 1 or 2.
-        min_blocks: blocks that should fit on one multiprocessor.
-    """
-
-    warps: int
-    mt: int
-    span: int
-    part: int
-    stages: int = 2
-    min_blocks: int = 1
 
 
 @dataclass(frozen=True)
@@ -73,7 +63,7 @@ class Plan:
     """One kernel, specialised.
 
     Attributes:
-        kind: FORWARD, BACKWARD_Q, BACKWARD_KV or DIAGONALS.
+        kind: the pass, a name of attention_shapes.
         element: the type of q, k, v.
         head_dim: columns of q and k, a multiple of 16 bytes.
         value_dim: columns of v.
@@ -131,8 +121,8 @@ class Plan:
     @property
     def sliced_side(self) -> str:
         """Whether the result has the columns of q ("head") or of v ("value")."""
-        values = self.kind == BACKWARD_KV and not self.with_k
-        if self.kind == FORWARD or values:
+        values = self.kind in (BACKWARD_KV, SECOND_KV) and not self.with_k
+        if self.kind in (FORWARD, TANGENT) or values:
             return "value"
         return "head"
 
@@ -152,13 +142,18 @@ class Plan:
         """Dynamic shared memory of a block."""
         d, dv = map(self.pitch, self.padded)
         s = self.shape
+        real = 8 if self.element.real == "double" else 4
+        if self.kind == TANGENT:
+            return 2 * (self.own * d + s.span * (d + self.pitch(self.slice)))
+        if self.kind in SECOND_ORDER:
+            lines = 4 * s.span * real if self.kind == SECOND_KV else 0
+            return 2 * (self.own + s.span) * (d + dv) + lines
         if self.kind == DIAGONALS:
             return (self.own + self.keys) * (d + dv)
         if self.kind == FORWARD:
             return self.own * d + s.stages * s.span * (d + self.pitch(self.slice))
         lines = 0
         if self.kind == BACKWARD_KV:
-            real = 8 if self.element.real == "double" else 4
             lines = -(-2 * s.span * real // 128) * 128
         weights = 2 * self.own * self.pitch(s.part) if self.with_q else 0
         return (self.own + s.stages * s.span) * (d + dv) + s.stages * lines + weights
@@ -199,68 +194,11 @@ def assemble(
 @lru_cache(maxsize=512)
 def _source(plan: Plan, macros: str, score: str) -> str:
     files = ["attention.h", f"attention_{plan.kind}.cu"]
-    if plan.kind != FORWARD:
+    if plan.kind in SECOND_ORDER:
+        files[1:1] = ["attention_second.h"] * (plan.kind != TANGENT)
+    elif plan.kind != FORWARD:
         files[1:1] = ["attention_backward.h", *["attention_atomic.h"] * plan.with_q]
     return assemble(plan.element, macros, score, constants(plan), *files)
-
-
-# Tile shapes from the fastest on, by kind, family of the element and largest head dim.
-_SHAPES: dict[tuple[str, str, int], tuple[Shape, ...]] = {
-    (FORWARD, HALF, 64): (Shape(4, 2, 64, 64, 2, 2),),
-    (FORWARD, HALF, 128): (Shape(4, 2, 64, 64, 2, 2), Shape(8, 1, 64, 64), Shape(4, 1, 32, 32)),
-    (FORWARD, HALF, 256): (Shape(8, 1, 32, 32), Shape(4, 1, 32, 32, 1), Shape(2, 1, 16, 16, 1)),
-    (FORWARD, TF32, 64): (Shape(8, 1, 64, 32), Shape(4, 1, 32, 32)),
-    (FORWARD, TF32, 128): (Shape(8, 1, 32, 16), Shape(4, 1, 16, 16)),
-    (FORWARD, TF32, 256): (Shape(4, 1, 16, 16), Shape(2, 1, 16, 16, 1)),
-    (FORWARD, DOUBLE, 64): (Shape(8, 1, 32, 32), Shape(4, 1, 16, 16)),
-    (FORWARD, DOUBLE, 128): (Shape(4, 1, 32, 16), Shape(4, 1, 16, 16, 1), Shape(2, 1, 16, 16, 1)),
-    (FORWARD, DOUBLE, 256): (Shape(4, 1, 16, 16, 1), Shape(1, 1, 16, 16, 1)),
-    (BACKWARD_Q, HALF, 64): (Shape(4, 2, 64, 32, 2, 2), Shape(8, 1, 64, 64)),
-    (BACKWARD_Q, HALF, 128): (Shape(4, 2, 32, 32, 2, 2), Shape(8, 1, 64, 64), Shape(8, 1, 32, 32)),
-    (BACKWARD_Q, HALF, 256): (Shape(4, 1, 32, 32), Shape(2, 1, 16, 16)),
-    (BACKWARD_Q, TF32, 64): (Shape(8, 1, 64, 32), Shape(4, 1, 16, 16)),
-    (BACKWARD_Q, TF32, 128): (Shape(4, 1, 32, 16), Shape(2, 1, 16, 16, 1)),
-    (BACKWARD_Q, TF32, 256): (Shape(4, 1, 16, 16, 1), Shape(1, 1, 16, 16, 1)),
-    (BACKWARD_Q, DOUBLE, 64): (Shape(4, 1, 32, 16), Shape(2, 1, 16, 16)),
-    (BACKWARD_Q, DOUBLE, 128): (Shape(4, 1, 16, 16, 1), Shape(2, 1, 16, 16, 1)),
-    (BACKWARD_Q, DOUBLE, 256): (Shape(2, 1, 16, 16, 1),),
-    (BACKWARD_KV, HALF, 64): (Shape(4, 2, 64, 32, 2, 2), Shape(8, 1, 64, 64)),
-    (BACKWARD_KV, HALF, 128): (Shape(8, 1, 64, 32), Shape(8, 1, 32, 32)),
-    (BACKWARD_KV, HALF, 256): (Shape(4, 1, 32, 32), Shape(2, 1, 16, 16)),
-    (BACKWARD_KV, TF32, 64): (Shape(8, 1, 32, 16), Shape(4, 1, 16, 16)),
-    (BACKWARD_KV, TF32, 128): (Shape(4, 1, 32, 16), Shape(2, 1, 16, 16, 1)),
-    (BACKWARD_KV, TF32, 256): (Shape(4, 1, 16, 16, 1), Shape(1, 1, 16, 16, 1)),
-    (BACKWARD_KV, DOUBLE, 64): (Shape(4, 1, 32, 16), Shape(2, 1, 16, 16)),
-    (BACKWARD_KV, DOUBLE, 128): (Shape(4, 1, 16, 16, 1), Shape(2, 1, 16, 16, 1)),
-    (BACKWARD_KV, DOUBLE, 256): (Shape(2, 1, 16, 16, 1),),
-    (DIAGONALS, HALF, 64): (Shape(4, 1, 64, 64, 1, 2),),
-    (DIAGONALS, HALF, 128): (Shape(4, 1, 64, 64, 1, 2), Shape(4, 1, 64, 64, 1)),
-    (DIAGONALS, HALF, 256): (Shape(4, 1, 64, 64, 1), Shape(2, 1, 32, 32, 1)),
-    (DIAGONALS, TF32, 64): (Shape(4, 1, 32, 32, 1, 2), Shape(2, 1, 32, 32, 1)),
-    (DIAGONALS, TF32, 128): (Shape(4, 1, 32, 32, 1), Shape(2, 1, 32, 32, 1)),
-    (DIAGONALS, TF32, 256): (Shape(2, 1, 32, 32, 1), Shape(1, 1, 32, 32, 1)),
-    (DIAGONALS, DOUBLE, 64): (Shape(4, 1, 32, 32, 1), Shape(2, 1, 32, 32, 1)),
-    (DIAGONALS, DOUBLE, 128): (Shape(2, 1, 32, 32, 1), Shape(1, 1, 32, 32, 1)),
-    (DIAGONALS, DOUBLE, 256): (Shape(1, 1, 32, 32, 1),),
-    (FORWARD, PLAIN, 64): (Shape(8, 2, 64, 32), Shape(4, 1, 32, 32)),
-    (FORWARD, PLAIN, 128): (Shape(8, 2, 32, 32), Shape(4, 1, 32, 32), Shape(2, 1, 16, 16, 1)),
-    (FORWARD, PLAIN, 256): (Shape(4, 1, 16, 16), Shape(2, 1, 16, 16, 1)),
-    (BACKWARD_Q, PLAIN, 64): (Shape(8, 2, 32, 32), Shape(8, 1, 64, 32), Shape(4, 1, 32, 16, 1)),
-    (BACKWARD_Q, PLAIN, 128): (Shape(4, 1, 32, 32), Shape(2, 1, 16, 16, 1)),
-    (BACKWARD_Q, PLAIN, 256): (Shape(4, 1, 16, 16, 1), Shape(1, 1, 16, 16, 1)),
-    (BACKWARD_KV, PLAIN, 64): (Shape(8, 1, 64, 32), Shape(4, 1, 32, 16, 1)),
-    (BACKWARD_KV, PLAIN, 128): (Shape(4, 1, 32, 16), Shape(2, 1, 16, 16, 1)),
-    (BACKWARD_KV, PLAIN, 256): (Shape(4, 1, 16, 16, 1), Shape(1, 1, 16, 16, 1)),
-    (DIAGONALS, PLAIN, 64): (Shape(4, 1, 32, 32, 1), Shape(2, 1, 32, 32, 1)),
-    (DIAGONALS, PLAIN, 128): (Shape(4, 1, 32, 32, 1), Shape(1, 1, 32, 32, 1)),
-    (DIAGONALS, PLAIN, 256): (Shape(2, 1, 32, 32, 1), Shape(1, 1, 32, 32, 1)),
-}
-
-# The pass over keys that adds up q̄ too, by largest padded head dim.
-_ATOMIC_SHAPES = {
-    64: (Shape(8, 1, 64, 64), Shape(8, 1, 32, 32)),
-    128: (Shape(8, 1, 64, 32), Shape(8, 1, 32, 32, 1)),
-}
 
 
 @lru_cache(maxsize=256)
@@ -276,7 +214,7 @@ def plans(
     """The launches of one pass: one, or for wide heads k̄ and v̄ in turn.
 
     Args:
-        kind: FORWARD, BACKWARD_Q, BACKWARD_KV or DIAGONALS.
+        kind: the pass, a name of attention_shapes.
         element: the type of q, k, v.
         head_dim: columns of q and k.
         value_dim: columns of v.
@@ -297,18 +235,23 @@ def plans(
     level = next(w for w in (64, 128, 256) if widest <= w)
     family = element.family
     both = level == 64 or (family in (HALF, PLAIN) and level == 128)  # k̄ and v̄ fit in registers together
-    sides = ((True, True),) if both or kind != BACKWARD_KV else ((True, False), (False, True))
+    if kind == SECOND_KV:
+        both = level == 64 and family in (HALF, PLAIN)
+    keys = kind in (BACKWARD_KV, SECOND_KV)
+    sides = ((True, True),) if both or not keys else ((True, False), (False, True))
     slices = 2 if family == DOUBLE and level == 256 and kind != DIAGONALS else 1
+    if kind in SECOND_ORDER and level == 128 and family in (TF32, DOUBLE):
+        slices = 2
     chosen = []
     for with_k, with_v in sides:
-        candidates = [
+        possible = [
             Plan(kind, element, head_dim, value_dim, shape, slices, with_k, with_v, atomic)
-            for shape in (_ATOMIC_SHAPES[level] if atomic else _SHAPES[kind, family, level])
+            for shape in candidates(kind, family, level, atomic)
             if plain or kind == FORWARD or shape.mt == 1
         ]
-        fitting = [p for p in candidates if p.shared_bytes * p.shape.min_blocks <= shared]
+        fitting = [p for p in possible if p.shared_bytes * p.shape.min_blocks <= shared]
         if not fitting:
-            least = min(p.shared_bytes * p.shape.min_blocks for p in candidates)
+            least = min(p.shared_bytes * p.shape.min_blocks for p in possible)
             raise ShapeError(
                 f"head dims {head_dim} and {value_dim} in {element.name} need {least} bytes of "
                 f"shared memory; this device has {shared}. Use a smaller dtype or backend numpy"

@@ -11,7 +11,7 @@
 //
 // For fp32 and fp64 the sum over K runs in another order in weights/load_bt: position t of the
 // instruction is column 2t of the accumulators, position t + 4 column 2t + 1. Likewise load_bt gives block i
-// columns NT apart, so that each lane reads 16 bytes; `store` undoes that.
+// columns NT apart, so that each lane reads 16 bytes: see `column`.
 
 // ------------------------------------------------------------------ 16-bit elements
 
@@ -20,6 +20,8 @@ template <class T>
 struct Matrix {
   static constexpr int K = 16, NB = 2, NT = 2, UNROLL = 8;
   static constexpr bool TWO_LEVEL = false;  // the accumulator of a long sum may be the instruction's
+  // Column of element e of block i, within the 8 NT columns of one load_bt.
+  DEVICE static int column(int i, int t, int e) { return 8 * i + 2 * t + e; }
   struct A { u32 r[4]; };
   struct B { u32 r[2]; };
 
@@ -95,6 +97,7 @@ template <>
 struct Matrix<Fp32> {
   static constexpr int K = 8, NB = 2, NT = 4, UNROLL = 1;
   static constexpr bool TWO_LEVEL = true;  // tensor cores truncate: keep their sums short
+  DEVICE static int column(int i, int t, int e) { return 4 * (2 * t + e) + i; }
   struct A { float hi[4], lo[4]; };
   struct B { float hi[2], lo[2]; };
 
@@ -183,6 +186,7 @@ template <>
 struct Matrix<Fp32Plain> {
   static constexpr int K = 8, NB = 1, NT = 2, UNROLL = 1;
   static constexpr bool TWO_LEVEL = false;
+  DEVICE static int column(int i, int t, int e) { return 4 * t + 2 * i + e; }
   struct A { float r[2][8]; };  // rows g, g + 8
   struct B { float r[8][2]; };  // columns 2t, 2t + 1
 
@@ -259,6 +263,7 @@ template <>
 struct Matrix<Fp64> {
   static constexpr int K = 8, NB = 1, NT = 2, UNROLL = 1;
   static constexpr bool TWO_LEVEL = false;
+  DEVICE static int column(int i, int t, int e) { return 2 * (2 * t + e) + i; }
   struct A { double r[4]; };
   struct B { double r[2]; };
 

@@ -100,3 +100,26 @@ DEVICE void store_rows(typename T::Storage* to, Real (&c)[MT][OUT][4], int row0,
                  first + 8 * n, t, width, factor[m][half]);
     }
 }
+
+// c += factor x for the rows x of a matrix that store_rows would write.
+template <class T, int MT, int OUT>
+DEVICE void add_rows(Real (&c)[MT][OUT][4], const typename T::Storage* from, int row0, int rows, int first, int width,
+                     const Real (&factor)[MT][2]) {
+  typedef Matrix<T> P;
+  int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
+#pragma unroll
+  for (int m = 0; m < MT; ++m)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      int row = row0 + 16 * m + 8 * half + g;
+      if (row >= rows) continue;
+      const typename T::Storage* x = from + size_t(row) * size_t(width);
+#pragma unroll
+      for (int n = 0; n < OUT; ++n)
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+          int at = first + 8 * (n / P::NT * P::NT) + P::column(n % P::NT, t, e);
+          if (at < width) c[m][n][2 * half + e] += factor[m][half] * unpack<T>(x[at]);
+        }
+    }
+}

@@ -8,14 +8,13 @@ import itertools
 import pytest
 import sympy as sp
 
-from symad.gpu.attention_plan import (
+from symad.gpu.attention_plan import ELEMENTS, PLAIN_FLOAT32, plans
+from symad.gpu.attention_shapes import (
     BACKWARD_KV,
     BACKWARD_Q,
     DIAGONALS,
-    ELEMENTS,
     FORWARD,
-    PLAIN_FLOAT32,
-    plans,
+    SECOND_ORDER,
 )
 from symad.gpu.score import compile_score
 from symad.numeric.scores import Parameter, trace_score
@@ -78,6 +77,28 @@ def test_plain_kernels(arch, name, head_dim, kind):
 def test_causal_kernels(arch, name, kind):
     for head_dim in (64, 128):
         check(name, head_dim, kind, arch, causal=True)
+
+
+def soft_cap(s, b, h, i, j):
+    return 20 * sp.tanh(s / 20)
+
+
+@pytest.mark.parametrize(
+    ("arch", "name", "head_dim", "score"),
+    [
+        pytest.param(arch, name, head_dim, score, marks=[] if quick else pytest.mark.slow)
+        for arch in ARCHITECTURES
+        for name in ELEMENTS
+        for head_dim in (64, 128)
+        for score in (None, soft_cap)
+        for quick in [(arch, head_dim) == ("sm_90", 128) and name in ("bfloat16", "float64")]
+    ],
+)
+def test_second_derivatives(arch, name, head_dim, score):
+    if name == "float64" and head_dim == 128 and ARCHITECTURES[arch] < 163 << 10:
+        pytest.skip("second derivatives at head dim 128 in float64 need 128 KB of shared memory")
+    for kind in SECOND_ORDER:
+        check(name, head_dim, kind, arch, score=score, causal=True)
 
 
 @pytest.mark.parametrize(
