@@ -15,7 +15,7 @@ from symad.errors import LoweringError
 from symad.graph import Graph, Node, topological
 from symad.numeric.backends import ArrayLibrary
 from symad.numeric.names import Names
-from symad.numeric.printers import contraction, softmax, sparse  # noqa: F401  (register their answers)
+from symad.numeric.printers import contraction, random, softmax, sparse  # noqa: F401  (register answers)
 from symad.numeric.printers.arrays import emit
 from symad.numeric.printers.recurrence import scan_lines
 from symad.numeric.printers.root import root_lines

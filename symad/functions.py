@@ -3,7 +3,8 @@
 Scalar functions (`sigmoid`, `softplus`, `relu`, `silu`, `gelu`, `xlogy`, `log1p`, `expm1`, `logaddexp`,
 `hypot`, `stop_gradient`) act elementwise. Functions of whole arrays (`softmax`, `log_softmax`,
 `logsumexp`, `concatenate`, `stack`, `lookup`) give matrix expressions for matrix expressions. `axis` is
-None for all elements, as in SciPy.
+None for all elements, as in SciPy. Random numbers (`rand`, `randn`, `key`, `split`, `fold_in`) are functions
+of a key.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from symad.ops.shaping import reshape
 from symad.ops.sources import eye as identity
 from symad.ops.sources import iota
 from symad.proxy import Proxy
+from symad.randomness import fold_in, key, rand, randn, split
 from symad.registering import register_function
 from symad.scalar_functions import (
     expm1,
@@ -44,13 +46,17 @@ __all__ = [
     "concatenate",
     "expm1",
     "eye",
+    "fold_in",
     "gelu",
     "hypot",
+    "key",
     "log1p",
     "log_softmax",
     "logaddexp",
     "logsumexp",
     "lookup",
+    "rand",
+    "randn",
     "register_function",
     "relu",
     "scan",
@@ -58,6 +64,7 @@ __all__ = [
     "silu",
     "softmax",
     "softplus",
+    "split",
     "stack",
     "stop_gradient",
     "xlogy",

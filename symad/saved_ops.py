@@ -18,6 +18,7 @@ from symad.ops.arithmetic import Add, Mul, Pow
 from symad.ops.contraction import Einsum
 from symad.ops.elementwise import Apply
 from symad.ops.linalg import Cholesky, Determinant, Solve, Triangle, TriangularSolve
+from symad.ops.random import FoldIn, Uniform
 from symad.ops.reduction import Extreme, Product
 from symad.ops.selection import LOGIC, RELATIONS, Compare, Logic, Select
 from symad.ops.shaping import Broadcast, Gather, Pad, Reshape, ScatterAdd, Slice
@@ -152,8 +153,8 @@ def _takes(op: Any, count: int) -> bool:
 
 ARGUMENTS: list[tuple[Any, int]] = [
     (Source, 0),
-    ((Broadcast, Reshape, Slice, Pad, Extreme, Product, Triangle, Cholesky, Determinant), 1),
-    ((Pow, Compare, Gather, ScatterAdd, Solve, TriangularSolve), 2),
+    ((Broadcast, Reshape, Slice, Pad, Extreme, Product, Triangle, Cholesky, Determinant, Uniform), 1),
+    ((Pow, Compare, Gather, ScatterAdd, Solve, TriangularSolve, FoldIn), 2),
     (Select, 3),
 ]
 """How many arguments some ops take; the shape rules of the others say."""

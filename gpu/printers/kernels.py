@@ -71,17 +71,17 @@ class Kernels:
         """The name of the kernel with these constructor arguments."""
         preamble = [*text.preamble().split("\n"), *functions] if text.helpers else [*functions]
         extra = [f"preamble={block(preamble)}"] if preamble else []
-        key = f"{kind}({', '.join([*arguments, '@', *options, *extra])})"
+        return self.named(f"{kind}({', '.join([*arguments, '@', *options, *extra])})")
+
+    def named(self, key: str) -> str:
+        """The name of the kernel that a constructor call makes; ``@`` in it stands for that name."""
         if key not in self.names:
             self.names[key] = f"_kernel_{len(self.names) + 1}"
         return self.names[key]
 
     def raw(self, function: str, source: str) -> str:
         """The name of a `RawKernel`."""
-        key = f"RawKernel({block(source.split(chr(10)), raw=True)}, {quoted(function)})"
-        if key not in self.names:
-            self.names[key] = f"_kernel_{len(self.names) + 1}"
-        return self.names[key]
+        return self.named(f"RawKernel({block(source.split(chr(10)), raw=True)}, {quoted(function)})")
 
     def definitions(self, prefix: str) -> list[str]:
         """The statements of the module that make the kernels."""

@@ -24,6 +24,7 @@ from symad.graph import Node, topological
 from symad.ops.arithmetic import Pow
 from symad.ops.elementwise import Apply
 from symad.ops.linalg import Cholesky, MatrixPower, MatrixPowerDerivative
+from symad.ops.random import RandomOp
 from symad.ops.shaping import Gather, ScatterAdd
 from symad.ops.sources import Input, constant_value
 from symad.verification.basis import Basis
@@ -183,26 +184,25 @@ def integer_inputs(outputs: Sequence[Node]) -> dict[Node, tuple[int, int]]:
     """Inputs that are indices or matrix exponents, with the range to draw them from."""
     found: dict[Node, tuple[int, int]] = {}
     for node in topological(outputs):
-        used = _integer_argument(node)
-        if used is None:
-            continue
-        position, low, high = used
-        for source in topological([node.args[position]]):
-            if isinstance(source.op, Input):
-                old = found.get(source, (low, high))
-                found[source] = max(low, old[0]), min(high, old[1])
+        for position, low, high in _integer_arguments(node):
+            for source in topological([node.args[position]]):
+                if isinstance(source.op, Input):
+                    old = found.get(source, (low, high))
+                    found[source] = max(low, old[0]), min(high, old[1])
     return found
 
 
-def _integer_argument(node: Node) -> tuple[int, int, int] | None:
-    """Which argument of a node has to be an integer, and its range."""
+def _integer_arguments(node: Node) -> list[tuple[int, int, int]]:
+    """Which arguments of a node have to be integers, and their ranges."""
     if isinstance(node.op, Gather):
-        return 1, 0, int(node.args[0].shape[0])
+        return [(1, 0, int(node.args[0].shape[0]))]
     if isinstance(node.op, ScatterAdd):
-        return 0, 0, int(node.op.size)
+        return [(0, 0, int(node.op.size))]
     if isinstance(node.op, (MatrixPower, MatrixPowerDerivative)):
-        return len(node.args) - 1, 2, 5
-    return None
+        return [(len(node.args) - 1, 2, 5)]
+    if isinstance(node.op, RandomOp):
+        return [(position, 0, 2**16) for position in range(len(node.args))]
+    return []
 
 
 def _over_draws(

@@ -1,0 +1,104 @@
+"""Random numbers on the device: every element computes its own block of Philox 4×32-10.
+
+The integer arithmetic is that of `symad.philox`, so the bits are equal. Half precisions are refused: a
+float16 has 2¹⁰ steps between 1/2 and 1, a bfloat16 2⁷.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symad.errors import LoweringError
+from symad.gpu.printers.kernels import block, quoted
+from symad.gpu.printers.library import HALVES, CuPy, real_type
+from symad.graph import Node
+from symad.numeric.printers.arrays import Text, Texts, emit
+from symad.ops.random import FoldIn, Uniform
+
+PHILOX = """static __device__ void symad_philox(unsigned int *c, unsigned int k0, unsigned int k1) {
+  for (int round = 0; round < 10; ++round) {
+    const unsigned long long left = c[0] * 0xD2511F53ull, right = c[2] * 0xCD9E8D57ull;
+    c[0] = (unsigned int)(right >> 32) ^ c[1] ^ k0;
+    c[2] = (unsigned int)(left >> 32) ^ c[3] ^ k1;
+    c[1] = (unsigned int)right;
+    c[3] = (unsigned int)left;
+    k0 += 0x9E3779B9u;
+    k1 += 0xBB67AE85u;
+  }
+}"""
+
+WORDS = """const unsigned int k0 = (unsigned int)(key[4*row] | key[4*row + 1] << 16);
+const unsigned int k1 = (unsigned int)(key[4*row + 2] | key[4*row + 3] << 16);"""
+
+UNIFORM = f"""const long long row = i / count, place = i % count;
+const long long block = place / 2;
+{WORDS}
+unsigned int c[4] = {{(unsigned int)block, (unsigned int)(block >> 32), 0u, 0u}};
+symad_philox(c, k0, k1);
+const unsigned int high = c[place % 2 * 2], low = c[place % 2 * 2 + 1];
+u = VALUE;"""
+
+VALUES = {
+    "float32": "((float)(high >> 9) + 0.5f) * 1.1920928955078125e-07f",
+    "float64": "((double)((unsigned long long)high << 20 | low >> 12) + 0.5) * 2.220446049250313e-16",
+}
+
+FOLD_IN = f"""const long long row = i / 4, place = i % 4;
+const long long block = number[row];
+{WORDS}
+unsigned int c[4] = {{(unsigned int)block, (unsigned int)(block >> 32), 0u, 1u}};
+symad_philox(c, k0, k1);
+limb = (TYPE)(c[place / 2] >> place % 2 * 16 & 65535u);"""
+
+INTEGERS = '''def _integers(values, limit, message):
+    integers = values.astype(cp.int64)
+    if ((integers != values) | (integers < 0) | (integers >= limit)).any().item():
+        raise ValueError(message)
+    return cp.ascontiguousarray(integers)
+'''
+
+RANDOM = '''def _uniform(kernel, key, shape, dtype):
+    words = _integers(key, 65536, "a random key is four integers in 0..65535")
+    result = cp.empty((*words.shape[:-1], *shape), dtype=dtype)
+    if result.size:
+        kernel(words, math.prod(shape), result)
+    return result
+'''
+
+FOLDED = '''def _fold_in(kernel, key, number, dtype):
+    words = _integers(key, 65536, "a random key is four integers in 0..65535")
+    numbers = _integers(cp.asarray(number), 2**63 - 1, "fold_in takes integers from 0 up")
+    result = cp.empty(words.shape, dtype=dtype)
+    if result.size:
+        kernel(words, numbers, result)
+    return result
+'''
+
+
+def _kernel(inputs: str, output: str, body: str, printer: Any) -> str:
+    """The name of an elementwise kernel with this body."""
+    if printer.dtype in HALVES:
+        raise LoweringError(
+            f"random numbers need float32 or float64: {printer.dtype} has too few steps in (0, 1)"
+        )
+    printer.imports.add("import math")
+    printer.helper("_integers", INTEGERS)
+    name = f"preamble={block(PHILOX.split(chr(10)))}"
+    parts = [quoted(inputs), quoted(f"{printer.dtype} {output}"), block(body.split("\n")), "@", name]
+    return str(printer.kernels.named(f"ElementwiseKernel({', '.join(parts)})"))
+
+
+@emit.dispatch
+def uniform_cupy(op: Uniform, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
+    body = UNIFORM.replace("VALUE", VALUES.get(printer.dtype, ""))
+    kernel = _kernel("raw int64 key, int64 count", "u", body, printer)
+    helper = printer.helper("_uniform", RANDOM)
+    return f"{helper}({kernel}, {args[0]}, {printer.dims(op.shape)}, {printer.type_text})"
+
+
+@emit.dispatch
+def fold_in_cupy(op: FoldIn, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
+    body = FOLD_IN.replace("TYPE", real_type(printer.dtype))
+    kernel = _kernel("raw int64 key, raw int64 number", "limb", body, printer)
+    helper = printer.helper("_fold_in", FOLDED)
+    return f"{helper}({kernel}, {args[0]}, {args[1]}, {printer.type_text})"
