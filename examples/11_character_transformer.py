@@ -94,10 +94,9 @@ def main() -> None:
     print(f"loss {result.losses[0]:.2f} -> {np.mean(result.losses[-30:]):.2f} nats a letter")
 
     found = perplexity(model, result.parameters, test)
-    counted = {
-        n: ngram.fit(tokens, n, len(alphabet), 2.0).perplexity(test, CONTEXT)
-        for n in (2, 3, 4, 5, CONTEXT + 1)
-    }
+    counts = ngram.fit(tokens, CONTEXT + 1, len(alphabet), 2.0)
+    orders = (2, 3, 4, 5, CONTEXT + 1)
+    counted = {n: counts.shorter(n).perplexity(test, CONTEXT) for n in orders}
     same, best = counted[CONTEXT + 1], min(counted, key=counted.get)
     print(f"held-out perplexity: transformer {found:.2f}, {CONTEXT + 1}-grams (same context) {same:.2f}")
     print(f"the best n-grams here are {best}-grams with {counted[best]:.2f}")

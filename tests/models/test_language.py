@@ -148,7 +148,30 @@ def test_samples_are_transitions_that_occurred():
     assert set(zip(drawn, drawn[1:], drawn[2:], strict=False)) <= triples
 
 
+def test_ngrams_against_their_definition():
+    """Every probability of all orders, counted by hand; one fit holds the lower orders too."""
+    tokens = [int(t) for t in np.random.default_rng(3).integers(0, 3, 40)]
+
+    def defined(context, token, alpha):
+        below = 1 / 3 if not context else defined(context[1:], token, alpha)
+        n = len(context)
+        followers = [tokens[t + n] for t in range(40 - n) if tuple(tokens[t : t + n]) == context]
+        return (followers.count(token) + alpha * below) / (len(followers) + alpha)
+
+    model = ngram.fit(tokens, 4, 3, smoothing=0.5)
+    for order in (1, 2, 4):
+        found = model.shorter(order)
+        for context in ([0, 2, 1], [1, 1, 1], tokens[-3:]):
+            recent = tuple(context[len(context) - order + 1 :])
+            expected = [defined(recent, token, 0.5) for token in range(3)]
+            np.testing.assert_allclose(found.probabilities(context), expected)
+            np.testing.assert_allclose([found.probability(context, k) for k in range(3)], expected)
+        assert found.perplexity(tokens) == ngram.fit(tokens, order, 3, smoothing=0.5).perplexity(tokens)
+
+
 def test_errors_of_ngrams():
+    with pytest.raises(ShapeError, match="orders 1 to 2, not 3"):
+        ngram.fit([0, 1, 0], 2, 2).shorter(3)
     with pytest.raises(ShapeError, match="at least 3 tokens, not 2"):
         ngram.fit([0, 1], 3, 2)
     with pytest.raises(ShapeError, match=r"not all in 0\.\.1"):

@@ -150,8 +150,8 @@ def linearise(made: Made) -> list[Finding]:
     reference = forcing.jacobian(states)
     theirs = time.perf_counter() - start
     values = [*np.linspace(-1, 1, len(states)), *np.linspace(0.5, 1.5, len(constants))]
-    point = dict(zip([*states, *constants], values, strict=True))
-    exact = np.array(reference.subs(point).evalf(30).tolist(), dtype=float)
+    point = {s: sympy.Float(float(v), 30) for s, v in zip([*states, *constants], values, strict=True)}
+    exact = np.array(reference.xreplace(point).evalf(30).tolist(), dtype=float)
     apart = float(np.abs(kernel(*map(float, values)) - exact).max() / np.abs(exact).max())
     return [
         Finding(
