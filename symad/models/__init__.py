@@ -9,6 +9,7 @@ from __future__ import annotations
 from symad.models import (
     activations,
     adaptation,
+    alignment,
     ar,
     attention,
     convolution,
@@ -40,6 +41,7 @@ from symad.models import (
 __all__ = [
     "activations",
     "adaptation",
+    "alignment",
     "ar",
     "attention",
     "convolution",
