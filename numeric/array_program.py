@@ -17,6 +17,7 @@ from symad.numeric.backends import ArrayLibrary
 from symad.numeric.names import Names
 from symad.numeric.printers import contraction, random, softmax, sparse  # noqa: F401  (register answers)
 from symad.numeric.printers.arrays import emit
+from symad.numeric.printers.integers import integers_text
 from symad.numeric.printers.recurrence import scan_lines
 from symad.numeric.printers.root import root_lines
 from symad.numeric.text import docstring, module_header, one_line, pack_text
@@ -138,7 +139,8 @@ class ArrayPrinter:
         )
         if array.dtype.kind == "b":
             dtype = "bool"
-        self.constants.append(f"{name} = {self.np}.array({array.tolist()}, dtype={dtype})")
+        text = integers_text(array, dtype, self) or f"{self.np}.array({array.tolist()}, dtype={dtype})"
+        self.constants.append(f"{name} = {text}")
         return name
 
 
@@ -178,10 +180,10 @@ def dim_text(dim: Any, names: dict[Any, str]) -> str:
 
 
 def print_array_module(
-    graph: Graph, library: ArrayLibrary, dtype: str, packed: bool
+    graph: Graph, library: ArrayLibrary, dtype: str, packed: bool, printing: Any = ArrayPrinter
 ) -> tuple[str, str]:
     """The entry point's name and the source of the module."""
-    printer = ArrayPrinter(graph, library, dtype)
+    printer = printing(graph, library, dtype)
     entry = printer.names.unique(graph.name)
     inputs = [printer.symbols[symbol] for symbol in graph.inputs]
     body = [*_unpack_lines(graph, printer, inputs, packed), *printer.statements(graph.output_nodes)]

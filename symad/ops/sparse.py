@@ -12,8 +12,8 @@ import numpy as np
 from symad.dims import Shape, same_dim, size
 from symad.errors import ShapeError
 from symad.graph import ZERO, Node, Op, shape
-from symad.ops.contraction import permute
-from symad.ops.shaping import ScatterAdd, broadcast_to, concatenate, gather, lift, reshape
+from symad.ops.contraction import permute, sum_all
+from symad.ops.shaping import ScatterAdd, broadcast_axes, broadcast_to, concatenate, gather, lift, reshape
 from symad.ops.sources import array_constant, constant
 from symad.questions import (
     Flags,
@@ -39,10 +39,11 @@ IntArray: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
 @dataclass(frozen=True, eq=False)
 class CompressedRows(Op):
-    """A matrix of ``shape`` in compressed rows; argument k holds the entries at ``places[k]``.
+    """A matrix of ``shape`` in compressed rows; argument k holds what stands at ``places[k]``.
 
-    Its value is a scipy ``csr_array`` on a pattern that never changes; a dense array where the
-    numbers are no floats, and wherever it is used in a computation.
+    Each stored entry is the sum of what stands at its place. An argument without axes stands at all
+    of its places. The value is a scipy ``csr_array`` on a pattern that never changes; a dense array
+    where the numbers are no floats, and wherever it is used in a computation.
     """
 
     shape: Shape
@@ -62,12 +63,28 @@ class CompressedRows(Op):
         return np.frombuffer(self.indices, INDEX)
 
     @cached_property
-    def positions(self) -> tuple[Any, ...]:
-        """For each argument the positions of its entries: a slice where they are evenly spaced."""
-        return tuple(_as_slice(np.frombuffer(place, INDEX)) for place in self.places)
+    def places_of(self) -> tuple[IntArray, ...]:
+        """For each argument the positions of its entries among the stored ones, (k,)."""
+        return tuple(np.frombuffer(place, INDEX).astype(np.int64) for place in self.places)
+
+    @cached_property
+    def writes(self) -> tuple[tuple[IntArray, IntArray, bool], ...]:
+        """For each argument: its positions, those of them to set to zero before, whether to add.
+
+        The first that is written to a place need not be added to anything.
+        """
+        filled = np.zeros(len(self.columns), bool)
+        made = []
+        for places in self.places_of:
+            before = filled[places]
+            gaps = places[~before] if before.any() else places[:0]
+            made.append((places, gaps, bool(before.any())))
+            filled[places] = True
+        return tuple(made)
 
 
-def _as_slice(positions: IntArray) -> Any:
+def as_slice(positions: IntArray) -> Any:
+    """The slice that takes these positions where they are evenly spaced, else the positions."""
     if len(positions) == 0:
         return slice(0, 0, 1)
     step = int(positions[1] - positions[0]) if len(positions) > 1 else 1
@@ -86,15 +103,19 @@ def compressed_rows(
         dims: rows and columns.
         indptr: where each row starts among the stored entries, (rows + 1,).
         indices: the column of each stored entry, (nnz,), ascending in each row.
-        parts: nodes of entries, with their positions.
+        parts: nodes of entries, with their positions; where several meet they are added. A node
+            without axes stands at all its positions.
 
     Raises:
-        ShapeError: the parts do not fill the stored entries once each.
+        ShapeError: a part has two values for one entry, or some entry has none.
     """
     empty = np.zeros(0, np.int64)
+    for _, places in parts:
+        if len(np.unique(places)) < len(places):
+            raise ShapeError("a part has several values for one stored entry")
     filled = np.concatenate([empty, *(np.asarray(places, np.int64) for _, places in parts)])
-    if not np.array_equal(np.sort(filled), np.arange(len(indices))):
-        raise ShapeError(f"the parts do not fill the {len(indices)} stored entries once each")
+    if not np.array_equal(np.unique(filled), np.arange(len(indices))):
+        raise ShapeError(f"the parts do not fill the {len(indices)} stored entries")
     op = CompressedRows(
         dims,
         np.asarray(indptr).astype(INDEX).tobytes(),
@@ -106,10 +127,10 @@ def compressed_rows(
 
 @shape(CompressedRows)
 def compressed_rows_shape(op: CompressedRows, args: Nodes) -> Shape:
-    """The matrix's; every part must have as many elements as places."""
+    """The matrix's; every part must have as many elements as places, or no axes."""
     lengths = [len(place) // np.dtype(INDEX).itemsize for place in op.places]
     if len(args) != len(lengths) or not all(
-        same_dim(size(a.shape), k) for a, k in zip(args, lengths, strict=True)
+        not a.shape or same_dim(size(a.shape), k) for a, k in zip(args, lengths, strict=True)
     ):
         raise ShapeError(f"parts of {[a.shape for a in args]} were given for {lengths} entries")
     return op.shape
@@ -120,11 +141,7 @@ def compressed_rows_jvp(op: CompressedRows, y: Node, tangents: Tangents) -> Tang
     """A dense matrix: other ops can go on with it."""
     if not any(isinstance(t, Node) for t in tangents):
         return ZERO
-    filled = [
-        t if isinstance(t, Node) else broadcast_to(constant(0), arg.shape)
-        for t, arg in zip(tangents, y.args, strict=True)
-    ]
-    return _dense(op, [reshape(t, (size(t.shape),)) for t in filled])
+    return _dense(op, [t if isinstance(t, Node) else constant(0) for t in tangents])
 
 
 @transpose.dispatch
@@ -132,10 +149,14 @@ def compressed_rows_transpose(op: CompressedRows, y: Node, y_bar: Node, linear: 
     """Each part gets the cotangents of its entries."""
     entries = reshape(y_bar, (size(op.shape),))
     flat = _flat_positions(op)
-    return tuple(
-        reshape(gather(entries, array_constant(flat[where])), arg.shape) if flag else ZERO
-        for where, arg, flag in zip(op.positions, y.args, linear, strict=True)
-    )
+    bars: list[Tangent] = []
+    for places, arg, flag in zip(op.places_of, y.args, linear, strict=True):
+        if not flag:
+            bars.append(ZERO)
+            continue
+        bar = gather(entries, array_constant(flat[places]))
+        bars.append(reshape(bar, arg.shape) if arg.shape else sum_all(bar))
+    return tuple(bars)
 
 
 def _flat_positions(op: CompressedRows) -> IntArray:
@@ -144,30 +165,34 @@ def _flat_positions(op: CompressedRows) -> IntArray:
     return np.repeat(np.arange(m), np.diff(op.rows)) * n + op.columns
 
 
-def _dense(op: CompressedRows, parts: Sequence[Node]) -> Node:
-    """The dense matrix, from parts (k,), or matrices (b, m, n) from parts (k, b)."""
+def _dense(op: CompressedRows, parts: Sequence[Node], lead: Shape = ()) -> Node:
+    """The dense matrix (*lead, m, n), from parts without axes or of shape (*lead, ...).
+
+    ``lead`` has at most one axis.
+    """
     flat = _flat_positions(op)
-    places = array_constant(np.concatenate([flat[where] for where in op.positions]))
-    added = Node.of(ScatterAdd(size(op.shape)), (places, concatenate(parts)))
-    if len(added.shape) > 1:
-        added = permute(added, (1, 0))
-    return reshape(added, (*added.shape[:-1], *op.shape))
+    rows = []
+    for places, part in zip(op.places_of, parts, strict=True):
+        if len(part.shape) > len(lead):
+            row = reshape(part, (*lead, len(places)))
+        else:  # one value for all places
+            row = broadcast_axes(part, (*lead, len(places)), tuple(range(len(part.shape))))
+        rows.append(permute(row, (1, 0)) if lead else row)
+    everywhere = array_constant(np.concatenate([flat[places] for places in op.places_of]))
+    added = Node.of(ScatterAdd(size(op.shape)), (everywhere, concatenate(rows)))
+    return reshape(permute(added, (1, 0)) if lead else added, (*lead, *op.shape))
 
 
 @definition.dispatch
 def compressed_rows_definition(op: CompressedRows, y: Node) -> Node:
     """The dense matrix: all entries added into zeros."""
-    if not y.args:
-        return broadcast_to(constant(0), op.shape)
-    return _dense(op, [reshape(arg, (size(arg.shape),)) for arg in y.args])
+    return _dense(op, y.args) if y.args else broadcast_to(constant(0), op.shape)
 
 
 @batch.dispatch
 def compressed_rows_batch(op: CompressedRows, args: Nodes, batched: Flags, count: Any) -> Node:
     """A batch of matrices is dense."""
-    lifted = [lift(arg, flag, count) for arg, flag in zip(args, batched, strict=True)]
-    flat = [reshape(arg, (count, size(arg.shape[1:]))) for arg in lifted]
-    return _dense(op, [permute(arg, (1, 0)) for arg in flat])
+    return _dense(op, [lift(arg, flag, count) for arg, flag in zip(args, batched, strict=True)], (count,))
 
 
 @flops.dispatch
@@ -179,11 +204,11 @@ def compressed_rows_flops(op: CompressedRows, y: Node) -> Any:
 @evaluate.dispatch
 def compressed_rows_evaluate(op: CompressedRows, values: Values) -> Any:
     """A ``csr_array`` of floats, a dense array of other numbers."""
-    parts = [np.ravel(value) for value in values]
+    parts = [np.ravel(value) if np.ndim(value) else np.asarray(value) for value in values]
     dtype = np.result_type(np.float32, *parts) if parts else np.dtype(float)
     data = np.zeros(len(op.columns), dtype)
-    for where, part in zip(op.positions, parts, strict=True):
-        data[where] = part
+    for (places, _, adds), part in zip(op.writes, parts, strict=True):
+        data[places] = data[places] + part if adds else part
     if dtype.kind == "O":
         dense = np.zeros(op.shape, object)
         dense.reshape(-1)[_flat_positions(op)] = data

@@ -9,8 +9,8 @@ import numpy as np
 from symad.conditions import use_conditions
 from symad.forward import push, push_along
 from symad.graph import Node
-from symad.ops.shaping import ScatterAdd, concatenate, stack
-from symad.ops.sources import array_constant, constant
+from symad.ops.shaping import flatten, stack
+from symad.ops.sources import constant
 from symad.reverse import fresh_seed
 from symad.seeding import Descent, scalar_parts
 from symad.sparsity.pattern import IntArray, Pattern
@@ -58,10 +58,9 @@ def _scalar_entries(descent: Descent, symmetric: bool) -> Entries:
     if not found:
         return pattern, [], report
     half = symmetric and pattern.first_asymmetry() is None
-    kept = [key for key in found if not half or key[0] <= key[1]]
-    i, j = np.array(kept, np.int64).T
-    values = stack([found[key] for key in kept])
-    return pattern, _on_both_sides(pattern, [(values, i, j)], half), report
+    stored = zip(pattern.rows.tolist(), pattern.indices.tolist(), strict=True)
+    entries = [found[(j, i) if half and i > j else (i, j)] for i, j in stored]
+    return pattern, [(stack(entries), np.arange(pattern.nnz))], report
 
 
 def _heirs(descent: Descent, w: Node) -> list[Node]:
@@ -91,7 +90,8 @@ def _on_both_sides(pattern: Pattern, entries: Sequence[tuple[Node, IntArray, Int
         above = np.flatnonzero(i != j)
         if len(above):
             mirrored = _positions(pattern, j[above], i[above])
-            parts.append((values if len(above) == len(i) else chosen(values, above), mirrored))
+            same = len(above) == len(i) or not values.shape
+            parts.append((values if same else chosen(flatten(values), above), mirrored))
     return parts
 
 
@@ -107,9 +107,8 @@ def _stencil_entries(outputs: Sequence[Node], wrt: Sequence[Node], symmetric: bo
         found += [(term.value, first + np.arange(size_of(output)), term.picks) for term in own]
         first += size_of(output)
     shape = (first, sum(map(size_of, wrt)))
-    report = f"sparse {shape[0]}×{shape[1]}, {len(found)} diagonals without seeds"
     if not found:
-        return Pattern.from_entries(shape, [], []), [], report
+        return Pattern.from_entries(shape, [], []), [], f"sparse {shape[0]}×{shape[1]}, no entries"
     rows, columns = (np.concatenate([part[k] for part in found]) for k in (1, 2))
     pattern = Pattern.from_entries(shape, rows[columns >= 0], columns[columns >= 0])
     half = symmetric and pattern.first_asymmetry() is None
@@ -118,10 +117,5 @@ def _stencil_entries(outputs: Sequence[Node], wrt: Sequence[Node], symmetric: bo
         kept = np.flatnonzero((j >= 0) & (i <= j) if half else j >= 0)
         if len(kept):
             entries.append((chosen(value, kept), i[kept], j[kept]))
-    parts = _on_both_sides(pattern, entries, half)
-    if sum(len(where) for _, where in parts) == pattern.nnz:
-        return pattern, parts, report
-    # Some entries are sums over several terms.
-    places = array_constant(np.concatenate([where for _, where in parts]))
-    total = Node.of(ScatterAdd(pattern.nnz), (places, concatenate([values for values, _ in parts])))
-    return pattern, [(total, np.arange(pattern.nnz))], report
+    report = f"sparse {shape[0]}×{shape[1]}, {pattern.nnz} entries in {len(found)} arrays, without seeds"
+    return pattern, _on_both_sides(pattern, entries, half), report

@@ -26,6 +26,10 @@ def sliced(a: Node, start: Ints, count: Ints, step: Ints, depth: int = MOST_DEPT
     """
     if isinstance(a.op, Broadcast) and not a.op.axes:
         return broadcast_to(a.args[0], tuple(count))
+    if isinstance(a.op, Slice):
+        outer = zip(a.op.start, a.op.step, start, step, strict=True)
+        first, strides = zip(*[(s0 + d0 * s, d0 * d) for s0, d0, s, d in outer], strict=True)
+        return sliced(a.args[0], first, count, strides, depth)
     if depth and isinstance(a.op, Pad) and all(s == 1 for s in a.op.step):
         (inner,) = a.args
         inside = [first - low for first, low in zip(start, a.op.start, strict=True)]
@@ -51,7 +55,15 @@ def moved_slice(op: Slice, a: Node) -> Node:
 
 
 def chosen(a: Node, positions: IntArray) -> Node:
-    """The elements at some flat positions, ascending: a slice where they fill a box, else a gather."""
+    """The elements at some flat positions, ascending, in this order.
+
+    A slice, in as many axes as ``a`` has, where they fill a box; else a gather with one axis. An array of
+    equal elements gives their number.
+    """
+    if isinstance(a.op, Broadcast) and not a.op.axes:
+        return a.args[0]
+    if not a.shape:
+        return a
     shape = tuple(int(d) for d in a.shape)
     along = np.unravel_index(positions, shape)
     axes = [np.unique(index) for index in along]
@@ -59,5 +71,5 @@ def chosen(a: Node, positions: IntArray) -> Node:
     steps = [int(axis[1] - axis[0]) if len(axis) > 1 else 1 for axis in axes]
     even = all((np.diff(axis) == step).all() for axis, step in zip(axes, steps, strict=True))
     if shape and even and int(np.prod(counts)) == len(positions):
-        return flatten(sliced(a, [int(axis[0]) for axis in axes], counts, steps))
+        return sliced(a, [int(axis[0]) for axis in axes], counts, steps)
     return gather(flatten(a), array_constant(positions))

@@ -23,7 +23,6 @@ from symad.ops.selection import Select, select
 from symad.ops.shaping import (
     Broadcast,
     Gather,
-    Pad,
     ScatterAdd,
     ShapingOp,
     Slice,
@@ -31,7 +30,7 @@ from symad.ops.shaping import (
     gather,
     slice_axis,
 )
-from symad.ops.sources import constant
+from symad.ops.sources import array_constant, constant
 from symad.questions import evaluate
 from symad.sparsity.pattern import IntArray
 from symad.sparsity.rules import size_of
@@ -49,7 +48,8 @@ MOST_SUMMED = 16
 class Term:
     """diag(value) S: element i of the output, flat, depends on input ``picks[i]``, or none for −1.
 
-    ``value`` has the output's shape, and 0 wherever nothing is picked.
+    ``value`` has the output's shape; it may be anything where nothing is picked. So the ones that a
+    slice or padding leaves of a seed are no arrays of ones and zeros, but the number 1.
     """
 
     value: Node
@@ -81,21 +81,37 @@ def stencil_terms(tangents: Sequence[Tangent], placeholders: Sequence[Node]) -> 
 
 
 def _merged(terms: Sequence[Term], node: Node) -> Terms:
-    """Terms whose picks do not contradict each other are added up."""
+    """Terms that pick alike are added up; if too many are left, also those that do not contradict."""
+    groups: dict[bytes, list[Term]] = {}
+    for term in terms:
+        if (term.picks >= 0).any():
+            groups.setdefault(term.picks.tobytes(), []).append(term)
+    made = [_total([t.value for t in group], group[0].picks, node) for group in groups.values()]
+    if len(made) > MOST_TERMS:
+        made = _joined(made, node)
+    if len(made) > MOST_TERMS:
+        raise NotStencil
+    return tuple(made)
+
+
+def _total(values: Sequence[Node], picks: IntArray, node: Node) -> Term:
+    return Term(broadcast_to(add(*values), node.shape), picks)
+
+
+def _joined(terms: Sequence[Term], node: Node) -> list[Term]:
+    """Terms that pick the same or nothing as one, with zeros where they pick nothing."""
     groups: list[tuple[IntArray, list[Node]]] = []
     for term in terms:
-        if (term.picks < 0).all():
-            continue
+        inside = array_constant((term.picks >= 0).reshape(node.shape))
+        value = broadcast_to(select(inside, term.value, constant(0)), node.shape)
         for k, (picks, values) in enumerate(groups):
             if ((picks == term.picks) | (picks < 0) | (term.picks < 0)).all():
-                values.append(term.value)
+                values.append(value)
                 groups[k] = (np.maximum(picks, term.picks), values)
                 break
         else:
-            groups.append((term.picks, [term.value]))
-    if len(groups) > MOST_TERMS:
-        raise NotStencil
-    return tuple(Term(broadcast_to(add(*values), node.shape), picks) for picks, values in groups)
+            groups.append((term.picks, [value]))
+    return [_total(values, picks, node) for picks, values in groups]
 
 
 def _terms_of(node: Node, terms: list[Terms | None]) -> list[Term]:
@@ -175,9 +191,9 @@ def _moved(op: ShapingOp, node: Node, terms: list[Terms | None]) -> list[Term]:
 
 def _same_op(op: ShapingOp, values: list[Node], node: Node) -> Node:
     """The op on the values of terms; equal elements stay equal however they are moved."""
-    repeated = [v for v in values if isinstance(v.op, Broadcast) and not v.op.axes]
-    if len(repeated) == len(values) and not isinstance(op, Pad) and len(set(values)) == 1:
-        return broadcast_to(repeated[0].args[0], node.shape)
+    repeated = {v.args[0] for v in values if isinstance(v.op, Broadcast) and not v.op.axes}
+    if len(repeated) == 1 and all(isinstance(v.op, Broadcast) and not v.op.axes for v in values):
+        return broadcast_to(repeated.pop(), node.shape)
     if isinstance(op, Slice):
         return moved_slice(op, values[0])
     return Node.of(op, tuple(values))

@@ -10,6 +10,7 @@ import sympy
 import symad
 from symad.errors import ShapeError
 from symad.graph import Graph, Node
+from symad.numeric import lower
 from symad.ops.sources import array_constant, input_node
 from symad.ops.sparse import compressed_rows
 from symad.questions import definition, flops, transpose
@@ -58,10 +59,35 @@ def test_other_numbers_give_a_dense_array():
     assert value.tolist() == [[a[0], 0, a[2]], [0, a[1], 0]]
 
 
-def test_the_parts_must_fill_the_pattern_once():
+def test_parts_that_meet_are_added_and_scalars_stand_everywhere():
+    a = input_node(sympy.MatrixSymbol("a", 2, 1), (2, 1))
+    c = input_node(sympy.Symbol("c", real=True))
+    parts = [(a, [0, 2]), (c, [1, 2]), (c, [0])]
+    node = compressed_rows(PATTERN.shape, PATTERN.indptr, PATTERN.indices, parts)
+    graph = Graph((a, c), (node,))
+    wanted = [[11, 0, 10], [0, 12, 0]]
+    assert graph(A, 10.0).toarray().tolist() == wanted
+    assert lower(graph)(A, 10.0).toarray().tolist() == wanted
+    assert Graph((a, c), (definition(node.op, node),))(A, 10.0).tolist() == wanted
+    bar = array_constant(np.arange(6.0).reshape(2, 3))
+    bars = transpose(node.op, node, bar, (True, True, True))
+    a_bar, c_bar, last = Graph((), bars, symad.graph.TupleOf((None, None, None)))()
+    assert a_bar.tolist() == [[0], [4]]
+    assert (c_bar, last) == (6, 0)
+    several = symad.vmap(graph, in_axes=(None, 0))(A, np.array([10.0, 20.0]))
+    assert several.tolist() == [wanted, [[21, 0, 20], [0, 22, 0]]]
+    pushed = symad.pushforward(graph)(A, 10.0, A, 0.0)[1]
+    assert pushed.tolist() == [[1, 0, 0], [0, 2, 0]]
+
+
+def test_the_parts_must_fill_the_pattern():
     a = array_constant(np.zeros(2))
-    for places in ([0, 1], [0, 0], [1, 3]):
-        with pytest.raises(ShapeError, match="do not fill the 3 stored entries once each"):
+    for places, message in [
+        ([0, 1], "do not fill the 3 stored entries"),
+        ([0, 0], "several values for one stored entry"),
+        ([1, 3], "do not fill the 3 stored entries"),
+    ]:
+        with pytest.raises(ShapeError, match=message):
             compressed_rows((2, 3), PATTERN.indptr, PATTERN.indices, [(a, places)])
     node = example().output_nodes[0]
     with pytest.raises(ShapeError, match="were given for"):

@@ -1,0 +1,71 @@
+"""Arrays of integers in generated code: ranges where they are ranges, else short texts.
+
+Index arrays of sparse matrices are as long as the matrix, but regular: their differences repeat. The
+differences, compressed, stand in the module as text, a few hundred characters where a display of the
+numbers would take megabytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from typing import Any
+
+import numpy as np
+
+SHORT = 60
+"""Arrays of at most this many elements are displayed."""
+
+LINE = 90
+"""Characters of text in one line."""
+
+INTEGERS = '''def _integers(text):
+    """The integers whose differences are given: 32-bit, little-endian, zlib, base 85."""
+    differences = np.frombuffer(zlib.decompress(base64.b85decode(text)), "<i4")
+    return np.cumsum(differences, dtype=np.int64)
+'''
+
+Array = np.ndarray[Any, Any]
+
+
+def integers_text(array: Array, dtype: str, printer: Any) -> str | None:
+    """An expression for an array of integers (of any dtype) as an array of ``dtype``; None for others."""
+    if array.size <= SHORT or array.dtype.kind not in "iuf":
+        return None
+    flat = array.ravel()
+    if array.dtype.kind == "f" and not (
+        np.isfinite(flat).all() and (flat == np.rint(flat)).all() and not np.signbit(flat).any()
+    ):
+        return None
+    if np.abs(flat).max() >= 2**30:
+        return None
+    whole = flat.astype(np.int64)
+    np_ = printer.np
+    evenly = _range_text(whole)
+    if evenly:
+        text = f"{np_}.arange({evenly}, dtype={dtype})"
+    else:
+        printer.imports |= {"import base64", "import zlib"}
+        text = f"{printer.helper('_integers', INTEGERS)}({_packed(whole)}).astype({dtype})"
+    return text if array.ndim == 1 else f"{text}.reshape({array.shape})"
+
+
+def _range_text(whole: Array) -> str:
+    """The arguments of arange, or nothing."""
+    step = int(whole[1] - whole[0])
+    if step == 0 or (np.diff(whole) != step).any():
+        return ""
+    first, stop = int(whole[0]), int(whole[-1]) + step
+    if step != 1:
+        return f"{first}, {stop}, {step}"
+    return f"{first}, {stop}" if first else str(stop)
+
+
+def _packed(whole: Array) -> str:
+    """The text for `_integers`, in lines."""
+    differences = np.diff(whole, prepend=0).astype("<i4")
+    text = base64.b85encode(zlib.compress(differences.tobytes(), 9)).decode("ascii")
+    if len(text) <= LINE:
+        return f'"{text}"'
+    lines = [f'    "{text[k : k + LINE]}"' for k in range(0, len(text), LINE)]
+    return "\n" + "\n".join(lines) + "\n"
