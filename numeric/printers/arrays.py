@@ -28,6 +28,7 @@ from symad.ops.linalg import (
     Triangle,
     TriangularSolve,
 )
+from symad.ops.positions import Positions
 from symad.ops.reduction import Extreme, Product
 from symad.ops.selection import Compare, Logic, Select
 from symad.ops.shaping import Broadcast, Concatenate, Gather, Pad, Reshape, ScatterAdd, Slice, Stack
@@ -279,9 +280,45 @@ SCATTER = """def _scatter_add(indices, updates, rows):
 """
 
 
+POSITIONS = """def _positions(values, low, length, axis, what):
+    values = np.asarray(values)
+    right = (values == np.floor(values)) & (values >= low) & (values < length)
+    if not right.all().item():
+        raise IndexError(
+            f"index {values[~right].item(0):g} is not an integer in {low}..{length - 1}: "
+            f"axis {axis} of {what} has length {length}"
+        )
+    return values.astype(np.int64) % length
+"""
+
+
+@emit.dispatch
+def positions_emit(op: Positions, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
+    helper = printer.helper("_positions", POSITIONS)
+    text = ""
+    for arg, dim, axis in zip(args, op.shape, op.axes, strict=True):
+        length = printer.dim(dim)
+        low = (f"-{length}" if length.isalnum() else f"-({length})") if op.from_end else "0"
+        found = f"{helper}({arg}, {low}, {length}, {axis}, {op.what!r})"
+        text = f"({text})*{length} + {found}" if text else found
+    return text
+
+
+def _fits(indices: Node, rows: Any) -> bool:
+    """Whether the indices are constants that are known to be in range."""
+    if not isinstance(indices.op, ArrayConstant) or not isinstance(rows, int):
+        return False
+    array = indices.op.array
+    if array.dtype.kind not in "iu":
+        return False
+    return not array.size or bool(array.min() >= 0 and array.max() < rows)
+
+
 @emit.dispatch
 def gather_emit(op: Gather, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     table, indices = args
+    if isinstance(node.args[1].op, Positions) or _fits(node.args[1], node.args[0].shape[0]):
+        return f"{table}[{indices}]"  # they are checked already
     helper = printer.helper("_indices", INDICES)
     return f"{table}[{helper}({printer.np}.asarray({indices}), {table}.shape[0])]"
 
@@ -292,7 +329,10 @@ def scatter_add_emit(
 ) -> Text:
     indices, updates = args
     rows = printer.dim(op.size)
-    found = f"{printer.helper('_indices', INDICES)}({printer.np}.asarray({indices}), {rows})"
+    if isinstance(node.args[0].op, Positions) or _fits(node.args[0], op.size):
+        found = indices
+    else:
+        found = f"{printer.helper('_indices', INDICES)}({printer.np}.asarray({indices}), {rows})"
     return f"{printer.helper('_scatter_add', SCATTER)}({found}, {updates}, {rows})"
 
 
