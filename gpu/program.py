@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from symad.dims import dim_symbols, format_shape
 from symad.errors import LoweringError
@@ -16,13 +16,14 @@ from symad.graph import Graph, Node, topological
 from symad.numeric.array_program import ArrayPrinter, _shape_checks
 from symad.numeric.text import docstring, module_header, one_line, pack_text
 from symad.ops.linalg import MatrixOp
+from symad.ops.positions import Positions
 from symad.ops.recurrence import Scan
 from symad.ops.root import Root
 from symad.ops.shaping import Broadcast, Gather, Reshape, ScatterAdd, Slice
 from symad.ops.sources import ArrayConstant
 
-INDEX = {Gather: 1, ScatterAdd: 0}
-"""The argument of an op that holds row numbers."""
+INDEX: dict[type, Collection[int]] = {Gather: (1,), ScatterAdd: (0,), Positions: range(64)}
+"""The arguments of an op that hold row numbers."""
 
 ARRAY = '''def _array(name, value, dtype, rank, shape):
     if isinstance(value, cp.ndarray) or hasattr(value, "__cuda_array_interface__"):
@@ -146,10 +147,10 @@ def only_indices(outputs: Sequence[Node]) -> set[Node]:
     order = topological(outputs)
     computed = {*outputs, *_inner_nodes(order)}
     for node in reversed(order):
-        numbers = INDEX.get(type(node.op))
+        numbers = INDEX.get(type(node.op), ())
         for k, arg in enumerate(node.args):
             moved = isinstance(node.op, (Broadcast, Reshape, Slice)) and node not in computed
-            if k != numbers and not moved:
+            if k not in numbers and not moved:
                 computed.add(arg)
     return {node for node in order if node not in computed}
 

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symad.dims import Dim, as_dim, broadcast_shapes, format_shape, plus, size, times
+from symad.dims import Dim, as_dim, format_shape, plus, size, times
 from symad.errors import ShapeError, TraceError
 from symad.graph import Node
-from symad.ops.arithmetic import add, mul
 from symad.ops.contraction import permute
-from symad.ops.selection import compare, select
-from symad.ops.shaping import broadcast_to, element, gather, reshape, slice_axes
-from symad.ops.sources import ArrayConstant, Constant, array_constant, constant, dimension
+from symad.ops.positions import name_of, positions
+from symad.ops.shaping import element, gather, reshape, slice_axes
+from symad.ops.sources import ArrayConstant, Constant, array_constant, dimension
 from symad.wrapped import as_node, is_condition
 
 
@@ -149,12 +148,14 @@ def _advanced(a: Node, keys: Sequence[Any]) -> Node:
     rest = [slice(None) if _is_index(key) else key for key in keys]
     arrays = [key for key in keys if _is_index(key)]
     places = [k for k, key in enumerate(keys) if _is_index(key)]
+    axes = tuple([k - keys[:k].count(None) for k in places])
+    what = name_of(a)
     a = _basic(a, rest)  # every key, None included, is now one axis
     neighbours = places == list(range(places[0], places[0] + len(places)))
     others = [k for k in range(len(a.shape)) if k not in places]
     lengths = [a.shape[k] for k in places]
     table = reshape(permute(a, (*places, *others)), (size(lengths), *(a.shape[k] for k in others)))
-    indices = _flat_indices(arrays, lengths, a)
+    indices = _flat_indices(arrays, lengths, a, axes, what)
     rows = gather(table, indices)
     if not neighbours:
         return rows
@@ -168,50 +169,34 @@ def _is_index(key: Any) -> bool:
     return key is not None and not isinstance(key, slice)
 
 
-def _flat_indices(arrays: Sequence[Any], lengths: Sequence[Dim], a: Node) -> Node:
+def _flat_indices(
+    arrays: Sequence[Any], lengths: Sequence[Dim], a: Node, axes: tuple[int, ...], what: str
+) -> Node:
     """Row-major positions in the indexed axes, from one array of positions for each."""
     nodes = [
-        _from_start(key, length) if isinstance(key, Node) else dimension(position(key, length, a))
+        key if isinstance(key, Node) else dimension(position(key, length, a))
         for key, length in zip(arrays, lengths, strict=True)
     ]
-    common = broadcast_shapes(*[node.shape for node in nodes])
     if all(isinstance(n.op, (ArrayConstant, Constant)) for n in nodes) and all(
         isinstance(d, int) for d in lengths
     ):
         return _constant_indices(nodes, lengths, a)
-    flat = constant(0)
-    for node, length in zip(nodes, lengths, strict=True):
-        spread = broadcast_to(node, common) if node.shape else node
-        flat = add(mul(flat, dimension(length)), spread)
-    return broadcast_to(flat, common)
+    return positions(tuple(nodes), tuple(lengths), axes, what)
 
 
 def _constant_indices(nodes: Sequence[Node], lengths: Sequence[Dim], a: Node) -> Node:
     """The same for known positions; they are checked here."""
-    values = [_constant_array(node.op) for node in nodes]
-    for value, length in zip(values, lengths, strict=True):
-        if np.any((value < 0) | (value >= length)):
+    values = []
+    for node, length in zip(nodes, lengths, strict=True):
+        value = _constant_array(node.op)
+        if np.any((value < -length) | (value >= length)):
             raise ShapeError(
-                f"an index array holds positions outside of 0..{length - 1} of a traced value of shape "
-                f"{format_shape(a.shape)}"
+                f"an index array holds positions outside of {-length}..{length - 1} of a traced value of "
+                f"shape {format_shape(a.shape)}"
             )
+        values.append(np.where(value < 0, value + length, value))
     return array_constant(np.ravel_multi_index(np.broadcast_arrays(*values), tuple(lengths)))
 
 
 def _constant_array(op: Any) -> Any:
     return op.array if isinstance(op, ArrayConstant) else np.asarray(op.value)
-
-
-def _from_start(indices: Node, length: Dim) -> Node:
-    """Positions counted from the start where negative ones count from the end.
-
-    Positions that are only known at run time stand as they are: they must not be negative.
-    """
-    if not isinstance(indices.op, ArrayConstant):
-        return indices
-    values = indices.op.array
-    if not np.any(values < 0):
-        return indices
-    if isinstance(length, int):
-        return array_constant(np.where(values < 0, values + length, values))
-    return select(compare("<", indices, constant(0)), add(indices, dimension(length)), indices)

@@ -16,9 +16,10 @@ import sympy
 from symad.dims import Dim, as_dim, format_shape, size
 from symad.errors import ShapeError, TraceError
 from symad.graph import Node
-from symad.ops.arithmetic import add, mul
+from symad.ops.arithmetic import add
 from symad.ops.contraction import contract, permute
 from symad.ops.elementwise import apply
+from symad.ops.positions import name_of, positions
 from symad.ops.shaping import element, gather, reshape, slice_axes
 from symad.ops.sources import constant, dimension
 from symad.tracing.contractions import Labeled
@@ -75,7 +76,8 @@ def load(scope: Scope, array: Node, expression: Any, indices: Sequence[Any]) -> 
     for axis, p in enumerate(places):
         if isinstance(p, Strided) and p.label in gathered:  # A[i, k[i]]: pairs, not a square
             places[axis] = General(scope.value(sympy.sympify(indices[axis])))
-    return _gathered(scope, *_sliced(scope, array, places))
+    axes = tuple([axis for axis, p in enumerate(places) if isinstance(p, General)])
+    return _gathered(scope, *_sliced(scope, array, places), axes, name_of(array))
 
 
 # ---- what kind of index ---------------------------------------------------------------------------
@@ -182,7 +184,7 @@ def _sliced(scope: Scope, array: Node, places: Sequence[Place]) -> tuple[Node, l
     return reshape(node, kept), labels
 
 
-def _gathered(scope: Scope, node: Node, labels: list[Any]) -> Labeled:
+def _gathered(scope: Scope, node: Node, labels: list[Any], axes: tuple[int, ...], what: str) -> Labeled:
     """General axes are gathered together; repeated labels become diagonals."""
     general = [axis for axis, label in enumerate(labels) if isinstance(label, General)]
     if general:
@@ -190,18 +192,15 @@ def _gathered(scope: Scope, node: Node, labels: list[Any]) -> Labeled:
         lengths = [node.shape[axis] for axis in general]
         rest = [node.shape[axis] for axis in others]
         table = reshape(permute(node, (*general, *others)), (size(lengths), *rest))
-        positions = scope.elementwise(
-            partial(_row_major, tuple(lengths)), *(labels[axis].positions for axis in general)
+        found = scope.elementwise(
+            partial(_row_major, tuple(lengths), axes, what), *(labels[axis].positions for axis in general)
         )
-        node = gather(table, positions.node)
-        labels = [*positions.labels, *(labels[axis] for axis in others)]
+        node = gather(table, found.node)
+        labels = [*found.labels, *(labels[axis] for axis in others)]
     kept = tuple(dict.fromkeys(labels))
     return Labeled(contract([labels], kept, node), kept)
 
 
-def _row_major(lengths: tuple[Dim, ...], *positions: Node) -> Node:
+def _row_major(lengths: tuple[Dim, ...], axes: tuple[int, ...], what: str, *places: Node) -> Node:
     """One position in axes laid end to end, from a position in each."""
-    flat = positions[0]
-    for length, position in zip(lengths[1:], positions[1:], strict=True):
-        flat = add(mul(flat, dimension(length)), position)
-    return flat
+    return positions(places, lengths, axes, what, False) if len(places) > 1 else places[0]

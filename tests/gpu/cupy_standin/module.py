@@ -33,7 +33,7 @@ def host_options(options):
 
 
 FUNCTIONS = [
-    "abs", "exp", "log", "sqrt", "isfinite", "where", "maximum", "minimum", "stack", "concatenate",
+    "abs", "exp", "log", "sqrt", "floor", "isfinite", "where", "maximum", "minimum", "stack", "concatenate",
     "tensordot", "einsum", "vdot", "trace", "tril", "triu", "reshape", "ravel", "broadcast_to",
     "zeros_like", "square", "power", "true_divide", "logical_and", "logical_or", "logical_not",
     "ascontiguousarray",

@@ -1,0 +1,153 @@
+"""Positions in several axes at once, as one position in these axes laid out row by row.
+
+What ``x[i, j]`` reads for arrays of integers i and j is row i·n + j of x with its two axes joined.
+Joining hides an index that is out of range of its own axis, so each is checked before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symad.dims import Shape, broadcast_shapes, format_shape
+from symad.errors import ShapeError
+from symad.graph import ZERO, Node, Op, shape
+from symad.ops.sources import Input
+from symad.questions import (
+    Flags,
+    Forms,
+    Nodes,
+    Tangent,
+    Tangents,
+    Values,
+    batch,
+    definition,
+    evaluate,
+    examples,
+    flops,
+    jvp,
+    sympy_form,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Positions(Op):
+    """Σ_k i_k Π_{l>k} n_l for indices i_k into axes of lengths n = ``shape``.
+
+    Arguments: one array of integers for each axis; they broadcast together. ``axes`` are the numbers of
+    the axes and ``what`` the name of the array, for messages. If ``from_end``, negative indices count
+    from the end, as in NumPy.
+    """
+
+    shape: Shape
+    axes: tuple[int, ...]
+    what: str
+    from_end: bool = True
+
+
+def positions(
+    indices: Nodes, lengths: Shape, axes: tuple[int, ...], what: str, from_end: bool = True
+) -> Node:
+    """The row-major position of the indices in axes of these lengths."""
+    return Node.of(Positions(lengths, axes, what, from_end), indices)
+
+
+def name_of(array: Node) -> str:
+    """How messages call an array."""
+    if isinstance(array.op, Input):
+        return str(array.op.symbol)
+    return f"a traced value of shape {format_shape(array.shape)}"
+
+
+@shape(Positions)
+def positions_shape(op: Positions, args: Nodes) -> Shape:
+    return broadcast_shapes(*[arg.shape for arg in args])
+
+
+@jvp.dispatch
+def positions_jvp(op: Positions, y: Node, tangents: Tangents) -> Tangent:
+    return ZERO
+
+
+@batch.dispatch
+def positions_batch(op: Positions, args: Nodes, batched: Flags, count: Any) -> Node:
+    from symad.ops.shaping import reshape
+
+    rank = max(len(arg.shape) - flag for arg, flag in zip(args, batched, strict=True))
+    aligned = [
+        reshape(arg, (count, *(1,) * (rank + 1 - len(arg.shape)), *arg.shape[1:])) if flag else arg
+        for arg, flag in zip(args, batched, strict=True)
+    ]
+    return Node.of(op, tuple(aligned))
+
+
+@flops.dispatch
+def positions_flops(op: Positions, y: Node) -> Any:
+    return 0
+
+
+@evaluate.dispatch
+def positions_evaluate(op: Positions, values: Values) -> Any:
+    whole: Any = 0
+    for value, length, axis in zip(values, op.shape, op.axes, strict=True):
+        whole = whole * length + _from_start(op, value, length, axis)
+    return whole
+
+
+def _from_start(op: Positions, value: Any, length: int, axis: int) -> Any:
+    """Integers in 0..length − 1.
+
+    Raises:
+        ShapeError: an index is not integral or out of range; the message names the first one.
+    """
+    from symad.dual import primals
+
+    given = np.asarray(primals(value))
+    found = given.astype(np.int64)
+    low = -length if op.from_end else 0
+    right = np.asarray((found == given) & (found >= low) & (found < length), bool)
+    if not right.all():
+        place = tuple([int(k) for k in np.argwhere(~right)[0]])
+        raise ShapeError(
+            f"index {given[place]} at position {place} is not an integer in {low}..{length - 1}: "
+            f"axis {axis} of {op.what} has length {length}"
+        )
+    return found % length if length else found
+
+
+@definition.dispatch
+def positions_definition(op: Positions, y: Node) -> Node:
+    """In primitives, for indices that are in range."""
+    from symad.ops.arithmetic import add, mul
+    from symad.ops.selection import compare, select
+    from symad.ops.shaping import broadcast_to
+    from symad.ops.sources import constant, dimension
+
+    whole = constant(0)
+    for arg, length in zip(y.args, op.shape, strict=True):
+        n = dimension(length)
+        from_start = select(compare("<", arg, constant(0)), add(arg, n), arg) if op.from_end else arg
+        whole = add(mul(whole, n), broadcast_to(from_start, y.shape))
+    return broadcast_to(whole, y.shape)
+
+
+@sympy_form.dispatch
+def positions_sympy(op: Positions, y: Node, forms: Forms) -> Any:
+    from symad.tracing.back import nodes_to_sympy
+
+    return nodes_to_sympy([definition(op, y)])[0]
+
+
+@examples(Positions)
+def positions_examples() -> list[Node]:
+    """All positions of a 3 × 4 array, and two of them."""
+    from symad.ops.shaping import reshape
+    from symad.ops.sources import array_constant, iota
+
+    every = positions((reshape(iota(3), (3, 1)), iota(4)), (3, 4), (0, 1), "x")
+    some = positions(
+        (array_constant(np.array([2, -1])), array_constant(np.array([0, 3]))), (3, 4), (0, 1), "x"
+    )
+    return [every, some]
