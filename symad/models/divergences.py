@@ -4,11 +4,14 @@ For probability vectors p, q (n,):
 
     KL(p‖q) = Σ p log(p/q),     D_f(p‖q) = Σ q f(p/q),     JS = ½ KL(p‖m) + ½ KL(q‖m), m = (p + q)/2,
     D_f(p‖q) ≥ E_p[T] − E_q[f*(T)] for every T, with equality at T = f'(p/q);
-    W₁(p, q) = Σ |F_p − F_q| Δx = max { E_p[g] − E_q[g] : g 1-Lipschitz }   on points x of a line.
+    W₁(p, q) = Σ |F_p − F_q| Δx = ∫₀¹ |F_p⁻¹ − F_q⁻¹| = max { E_p[g] − E_q[g] : g 1-Lipschitz }
 
-f and its conjugate f*(t) = sup_u (tu − f(u)) are SymPy expressions in `u` and `t`. The functions of
-arrays run on NumPy arrays and in traced functions alike. Sources: Nowozin, Cseke, Tomioka, "f-GAN"
-(2016), equations 4-6 and table 1; Villani, "Topics in Optimal Transportation" (2003), section 2.2.
+on points x of a line.
+
+f and its conjugate f*(t) = sup_u (tu − f(u)) are SymPy expressions in `u` and `t`, the maps from
+scores to critics are expressions in `v`. The functions of arrays run on NumPy arrays and in traced
+functions alike. Sources: Nowozin, Cseke, Tomioka, "f-GAN" (2016), equations 4-6, tables 1 and 2;
+Villani, "Topics in Optimal Transportation" (2003), section 2.2.
 """
 
 from __future__ import annotations
@@ -25,15 +28,23 @@ from symad.errors import SymadError
 
 u = sympy.Symbol("u", positive=True)
 t = sympy.Symbol("t", real=True)
+v = sympy.Symbol("v", real=True)
 
 
 @dataclass(frozen=True)
 class Divergence:
-    """A convex function f with f(1) fixed, and its conjugate f*."""
+    """A convex function f, its conjugate f*, and a way to reach every critic of the bound.
+
+    A score v on the real line is mapped into the domain of f* by the increasing function ``output``
+    T = g(v); ``penalty`` is f*(g(v)) in a form that neither overflows early nor cancels.
+    """
 
     name: str
     f: sympy.Expr
     conjugate: sympy.Expr
+    output: sympy.Expr
+    penalty: sympy.Expr
+    domain: sympy.Interval = sympy.Reals
 
     @property
     def slope(self) -> sympy.Expr:
@@ -41,11 +52,71 @@ class Divergence:
         return symad.to_sympy(symad.gradient(self.f, u))
 
 
-KL = Divergence("KL", u * sympy.log(u), sympy.exp(t - 1))
-REVERSE_KL = Divergence("reverse KL", -sympy.log(u), -1 - sympy.log(-t))
-PEARSON = Divergence("Pearson", (u - 1) ** 2, t**2 / 4 + t)
-GAN = Divergence("GAN", u * sympy.log(u) - (u + 1) * sympy.log(u + 1), -sympy.log(1 - sympy.exp(t)))
-"""Twice Jensen-Shannon minus 2 log 2: what the discriminator of a GAN estimates."""
+def _below(end: Any) -> sympy.Interval:
+    return sympy.Interval.open(-sympy.oo, end)
+
+
+_log2 = sympy.log(2)
+
+KL = Divergence("KL", u * sympy.log(u), sympy.exp(t - 1), v, sympy.exp(v - 1))
+REVERSE_KL = Divergence("reverse KL", -sympy.log(u), -1 - sympy.log(-t), -sympy.exp(-v), v - 1, _below(0))
+PEARSON = Divergence("Pearson", (u - 1) ** 2, t**2 / 4 + t, v, v**2 / 4 + v)
+"""The conjugate is that of (u − 1)² on the whole line; for critics above −2 it is that on u > 0."""
+NEYMAN = Divergence(
+    "Neyman",
+    (1 - u) ** 2 / u,
+    2 - 2 * sympy.sqrt(1 - t),
+    1 - sympy.exp(-v),
+    2 - 2 * sympy.exp(-v / 2),
+    _below(1),
+)
+HELLINGER = Divergence(
+    "squared Hellinger",
+    (sympy.sqrt(u) - 1) ** 2,
+    t / (1 - t),
+    1 - sympy.exp(-v),
+    sympy.exp(v) - 1,
+    _below(1),
+)
+JEFFREYS = Divergence(
+    "Jeffreys",
+    (u - 1) * sympy.log(u),
+    sympy.LambertW(sympy.exp(1 - t)) + 1 / sympy.LambertW(sympy.exp(1 - t)) + t - 2,
+    v + 1 - sympy.exp(-v),
+    v + sympy.exp(v) - 1,
+)
+"""KL both ways. Its output is f'(eᵛ), so that no Lambert function is needed in training."""
+JENSEN_SHANNON = Divergence(
+    "Jensen-Shannon",
+    u * sympy.log(u) - (u + 1) * sympy.log((u + 1) / 2),
+    -sympy.log(2 - sympy.exp(t)),
+    _log2 - functions.softplus(-v),
+    functions.softplus(v) - _log2,
+    _below(_log2),
+)
+"""Twice the Jensen-Shannon divergence."""
+GAN = Divergence(
+    "GAN",
+    u * sympy.log(u) - (u + 1) * sympy.log(u + 1),
+    -sympy.log(1 - sympy.exp(t)),
+    -functions.softplus(-v),
+    functions.softplus(v),
+    _below(0),
+)
+"""Twice Jensen-Shannon minus 2 log 2: what the discriminator σ(v) of a GAN estimates."""
+TOTAL_VARIATION = Divergence(
+    "total variation",
+    sympy.Abs(u - 1) / 2,
+    t,
+    sympy.tanh(v) / 2,
+    sympy.tanh(v) / 2,
+    sympy.Interval(-sympy.Rational(1, 2), sympy.Rational(1, 2)),
+)
+
+DIVERGENCES = (
+    KL, REVERSE_KL, PEARSON, NEYMAN, HELLINGER, JEFFREYS, JENSEN_SHANNON, GAN, TOTAL_VARIATION
+)  # fmt: skip
+"""All of table 1 of Nowozin et al. that have no parameter of their own."""
 
 
 def check_probabilities(name: str, p: Any) -> np.ndarray[Any, Any]:
@@ -103,6 +174,26 @@ def wasserstein(xs: Any, p: Any, q: Any) -> float:
     return float(np.sum(np.abs(np.cumsum(p - q))[:-1] * np.diff(points)))
 
 
+def wasserstein_quantiles(xs: Any, p: Any, ys: Any, q: Any) -> float:
+    """W₁ on a line by optimal transport: ∫₀¹ |F_p⁻¹(s) − F_q⁻¹(s)| ds, as the order of points is kept.
+
+    Args:
+        xs: (N,) points with the probabilities p (N,).
+        ys: (M,) points with the probabilities q (M,).
+        p: probabilities.
+        q: probabilities.
+    """
+    rows, columns = np.argsort(xs), np.argsort(ys)
+    levels_p = np.cumsum(check_probabilities("p", p)[rows])
+    levels_q = np.cumsum(check_probabilities("q", q)[columns])
+    levels = np.sort(np.concatenate([[0.0], levels_p, levels_q]))
+    middles = (levels[1:] + levels[:-1]) / 2
+    # rounding may leave a middle above the last level
+    from_p = np.asarray(xs, dtype=np.float64)[rows][np.searchsorted(levels_p[:-1], middles)]
+    from_q = np.asarray(ys, dtype=np.float64)[columns][np.searchsorted(levels_q[:-1], middles)]
+    return float(np.sum(np.diff(levels) * np.abs(from_p - from_q)))
+
+
 def wasserstein_dual(xs: Any, p: Any, q: Any) -> float:
     """W₁ by duality: the best 1-Lipschitz function, a linear program."""
     from scipy.optimize import linprog
@@ -117,6 +208,11 @@ def wasserstein_dual(xs: Any, p: Any, q: Any) -> float:
         -weights, A_ub=np.vstack([steps, -steps]), b_ub=np.concatenate([gaps, gaps]), bounds=bounds
     )
     return float(-found.fun)
+
+
+def discriminator_objective(p: Any, q: Any, d: Any) -> Any:
+    """p log D + q log(1 − D), the summand of a GAN's objective; at D* its sum is −log 4 + 2 JS(p, q)."""
+    return functions.xlogy(p, d) + functions.xlogy(q, 1 - d)
 
 
 # ---- Gaussians ------------------------------------------------------------------------------------
