@@ -29,7 +29,7 @@ import numpy as np
 
 from symad.errors import ShapeError, SymadError
 from symad.functions import expm1, softplus
-from symad.models.losses import log_likelihoods
+from symad.models.losses import log_likelihoods, masked_cross_entropy
 
 
 def sequence_log_probability(scores: Any, targets: Any, mask: Any) -> Any:
@@ -39,11 +39,8 @@ def sequence_log_probability(scores: Any, targets: Any, mask: Any) -> Any:
 
 
 def fine_tuning_loss(scores: Any, targets: Any, mask: Any) -> Any:
-    """The mean of −log π(y_t) over the positions with m_t = 1, of all sequences together.
-
-    A mask without any 1 gives 0/0.
-    """
-    return -np.sum(sequence_log_probability(scores, targets, mask)) / np.sum(mask)
+    """The mean of −log π(y_t) over the positions with m_t = 1, of all sequences together."""
+    return masked_cross_entropy(scores, targets, mask)
 
 
 def reward_loss(chosen: Any, rejected: Any) -> Any:
@@ -52,9 +49,7 @@ def reward_loss(chosen: Any, rejected: Any) -> Any:
     return np.mean(softplus(rejected - chosen))
 
 
-def dpo_loss(
-    chosen: Any, rejected: Any, ref_chosen: Any, ref_rejected: Any, beta: float | Any = 0.1
-) -> Any:
+def dpo_loss(chosen: Any, rejected: Any, ref_chosen: Any, ref_rejected: Any, beta: float | Any = 0.1) -> Any:
     """−mean log σ(β (log π/π_ref (w) − log π/π_ref (l))), from log-probabilities (N,)."""
     _same("the log-probabilities", chosen, rejected, ref_chosen, ref_rejected)
     return np.mean(softplus(-beta * ((chosen - ref_chosen) - (rejected - ref_rejected))))
@@ -73,9 +68,7 @@ def clipped_objective(log_p: Any, log_old: Any, advantages: Any, epsilon: float 
     """The mean of min(ρ A, clip(ρ, 1 − ε, 1 + ε) A), ρ = π/π_old, to be maximised: arrays of one shape."""
     _same("log-probabilities and advantages", log_p, log_old, advantages)
     ratio = np.exp(log_p - log_old)
-    return np.mean(
-        np.minimum(ratio * advantages, np.clip(ratio, 1 - epsilon, 1 + epsilon) * advantages)
-    )
+    return np.mean(np.minimum(ratio * advantages, np.clip(ratio, 1 - epsilon, 1 + epsilon) * advantages))
 
 
 def kl_estimate(log_p: Any, log_other: Any) -> Any:

@@ -1,15 +1,17 @@
-"""The transformer, decoder-only or encoder-only, with the switches of published architectures.
+"""The transformer with the switches of published architectures: alone, or one of a pair.
 
     x_t = E[token_t] + P[t],
-    each of L layers:  x ← residual(x, multi-head attention),  x ← residual(x, feed-forward block),
+    each of L layers:  x ← residual(x, multi-head attention),
+                       x ← residual(x, attention to the memory z), if there is one,
+                       x ← residual(x, feed-forward block),
     scores = norm(x) Uᵀ,   p(token_{t+1} | tokens ≤ t) = softmax(scores_t),
     loss = −mean_t log p(token_{t+1} | tokens ≤ t).
 
 Switches: the mask (causal, prefix, none), the order of norm and residual (pre, post, deep), layer or RMS
 norm, positions (learned, sinusoidal, rotary, ALiBi, relative, none), the feed-forward block (ReLU,
-GELU, GeGLU, SwiGLU), biases, tied embedding (U = E). Shapes: tokens (n,) or a batch (B, n), integers
-0..|V|−1; E and U (|V|, d); scores (n, |V|) or (B, n, |V|). The cost of one layer in multiply-adds, with
-H·d_k = d, is 4d²n + 2n²d + 2 d d_ff n.
+GELU, GeGLU, SwiGLU), biases, tied embedding (U = E), and ``memory``, what a decoder reads. Shapes: tokens
+(n,) or a batch (B, n), integers 0..|V|−1; E and U (|V|, d); memory z (m, d_z) or (B, m, d_z); scores (n, |V|)
+or (B, n, |V|). The cost of one layer in multiply-adds, with H·d_k = d, is 4d²n + 2n²d + 2 d d_ff n.
 
 Sources: Vaswani et al. (2017); Radford et al. (2018, 2019) for decoder-only models; Wang et al., "DeepNet"
 (2022), equation 1; Phuong & Hutter, "Formal algorithms for transformers" (2022), algorithm 10.
@@ -61,6 +63,7 @@ class Transformer:
         bias: whether linear maps and layer norms have biases.
         tied: whether U = E.
         prefix: the length of the prefix.
+        memory: d_z, the features of a memory that every layer attends to; None without one.
 
     Raises:
         SymadError: a switch is set to something else.
@@ -81,6 +84,7 @@ class Transformer:
     bias: bool = True
     tied: bool = True
     prefix: int = 0
+    memory: Dim | None = None
 
     def __post_init__(self) -> None:
         for switch, choices in CHOICES.items():
@@ -93,6 +97,11 @@ class Transformer:
     def heads_of(self) -> MultiHead:
         """The attention of a layer."""
         return MultiHead(self.width, self.heads, self.key, bias=self.bias)
+
+    @property
+    def cross_of(self) -> MultiHead:
+        """The attention of a layer to the memory."""
+        return MultiHead(self.width, self.heads, self.key, context=self.memory, bias=self.bias)
 
     @property
     def block_of(self) -> FeedForwardBlock:
@@ -118,6 +127,9 @@ class Transformer:
             found |= prefixed(f"layer{k}_", self.heads_of.shapes | self.block_of.shapes)
             found |= prefixed(f"layer{k}_norm1_", self.norm_shapes)
             found |= prefixed(f"layer{k}_norm2_", self.norm_shapes)
+            if self.memory is not None:
+                found |= prefixed(f"layer{k}_cross_", self.cross_of.shapes)
+                found |= prefixed(f"layer{k}_norm3_", self.norm_shapes)
         if self.order == "pre":
             found |= prefixed("norm_", self.norm_shapes)
         return found if self.tied else found | {"U": (self.vocabulary, self.width)}
@@ -131,7 +143,7 @@ class Transformer:
         rng = np.random.default_rng(seed)
         start: Parameters = {}
         for name, shape in self.shapes.items():
-            kind = name.split("_", 1)[-1]
+            kind = name.split("_", 1)[-1].removeprefix("cross_")
             if "norm" in name or kind.startswith("b_") or name == "R":
                 fill = 1.0 if name.endswith("gamma") else 0.0
                 start[name] = np.full(numbers(shape), fill)
@@ -146,12 +158,27 @@ class Transformer:
 
     # ---- the function
 
-    def scores(self, p: Any, tokens: Any) -> Any:
+    def scores(self, p: Any, tokens: Any, memory: Any = None) -> Any:
         """Scores of the next token: tokens (n,) or (B, n) -> (n, |V|) or (B, n, |V|)."""
+        return self.unembed(p, self.features(p, tokens, memory))
+
+    def features(self, p: Any, tokens: Any, memory: Any = None, seen: Any = None) -> Any:
+        """What the layers make of the tokens: (n,) or (B, n) -> (n, d) or (B, n, d).
+
+        Args:
+            p: parameters.
+            tokens: (n,) or (B, n).
+            memory: z (m, d_z) or (B, m, d_z), for a decoder.
+            seen: conditions in the shape of the tokens, False where a token is padding: none sees it.
+        """
+        self._check_memory(memory)
         n = tokens.shape[-1]
         t = arange(n)
         x = self.embed(p, tokens, t)
         mask, bias = self.visible(n), self.bias_at(p, t, t)
+        if seen is not None:
+            keys = seen[..., None, None, :]  # (..., heads, queries, keys)
+            mask = keys if mask is None else np.logical_and(mask, keys)
         turn = partial(positions.rotate, t=t) if self.position == "rotary" else None
         for k in range(1, self.layers + 1):
             layer = part(p, f"layer{k}_")
@@ -159,8 +186,8 @@ class Transformer:
             def mix(value: Any, layer: Any = layer) -> Any:
                 return self.heads_of.apply(layer, value, mask=mask, bias=bias, rotate=turn)
 
-            x = self._residuals(layer, x, mix)
-        return self.unembed(p, x)
+            x = self._residuals(layer, x, mix, memory)
+        return self.normed(part(p, "norm_"), x) if self.order == "pre" else x
 
     def loss(self, p: Any, tokens: Any, targets: Any) -> Any:
         """The mean of −log p(target) over all positions: tokens and targets (n,) or (B, n)."""
@@ -177,8 +204,7 @@ class Transformer:
         return x
 
     def unembed(self, p: Any, x: Any) -> Any:
-        """The scores of the vocabulary."""
-        x = self.normed(part(p, "norm_"), x) if self.order == "pre" else x
+        """The scores of the vocabulary, from features (..., d)."""
         return x @ (p["E"] if self.tied else p["U"]).T
 
     def normed(self, p: Any, x: Any) -> Any:
@@ -199,16 +225,27 @@ class Transformer:
             return positions.alibi(self.heads, t, s)
         return positions.relative(p["R"], t, s) if self.position == "relative" else None
 
-    def _residuals(self, layer: Any, x: Any, mix: Any) -> Any:
-        """The two residual blocks of a layer."""
+    def _residuals(self, layer: Any, x: Any, mix: Any, memory: Any) -> Any:
+        """The two or three residual blocks of a layer."""
         alpha = deep_scale(self.layers) if self.order == "deep" else 1.0
         first, second = (partial(self.normed, part(layer, f"norm{k}_")) for k in (1, 2))
         x = residual(self.order, x, mix, first, alpha)
+        if memory is not None:
+            read = partial(self.cross_of.apply, part(layer, "cross_"), Z=memory)
+            x = residual(self.order, x, read, partial(self.normed, part(layer, "norm3_")), alpha)
         return residual(self.order, x, partial(self.block_of.apply, layer), second, alpha)
+
+    def _check_memory(self, memory: Any) -> None:
+        if (memory is None) != (self.memory is None):
+            raise SymadError(
+                f"the model has memory={self.memory}, but {'no' if memory is None else 'a'} memory is given"
+            )
+        if memory is not None and memory.shape[-1] != self.memory:
+            raise ShapeError(f"the memory has shape {memory.shape}; its features must be {self.memory}")
 
     # ---- generation
 
-    def step(self, p: Any, token: Any, K: Any, V: Any) -> tuple[Any, Any, Any]:
+    def step(self, p: Any, token: Any, K: Any, V: Any, memory: Any = None) -> tuple[Any, Any, Any]:
         """Scores after one more token, from the keys and values of the tokens before it.
 
         Args:
@@ -216,6 +253,7 @@ class Transformer:
             token: () an integer.
             K: (L, H, t, d_k), the keys of the t tokens before; V the values.
             V: (L, H, t, d_k).
+            memory: (m, d_z), for a decoder.
 
         Returns:
             Scores (|V|,), and K and V with one more position. The work is O(t), where running all
@@ -226,6 +264,7 @@ class Transformer:
         """
         if self.mask != "causal":
             raise SymadError(f"step needs a causal model, but mask={self.mask!r}")
+        self._check_memory(memory)
         before = K.shape[2]
         s = arange(before + 1)
         t = s[before:]
@@ -242,7 +281,8 @@ class Transformer:
                 caches.append(joined)
                 return self.heads_of.merge(layer, attention(Q, joined[0], joined[1], bias=bias))
 
-            x = self._residuals(layer, x, mix)
+            x = self._residuals(layer, x, mix, memory)
+        x = self.normed(part(p, "norm_"), x) if self.order == "pre" else x
         return self.unembed(p, x)[0], *(np.stack(c) for c in zip(*caches, strict=True))
 
     def empty_cache(self) -> tuple[Array, Array]:

@@ -195,7 +195,7 @@ def test_certificates():
 def test_bad_input():
     with pytest.raises(ShapeError, match=r"the rewards have the shapes \(3,\), \(2,\)"):
         al.reward_loss(np.zeros(3), np.zeros(2))
-    with pytest.raises(ShapeError, match="targets and mask"):
+    with pytest.raises(ShapeError, match=r"targets \(4,\) and mask \(3,\)"):
         al.fine_tuning_loss(np.zeros((4, 3)), np.zeros(4, dtype=int), np.zeros(3))
     with pytest.raises(SymadError, match="against='new'"):
         al.grpo_objective(*[np.zeros(3)] * 4, against="new")
