@@ -47,6 +47,31 @@ def noised(x: Any, noise: Any, alpha_bar: Any) -> Any:
     return np.sqrt(alpha_bar)[:, None] * x + np.sqrt(1 - alpha_bar)[:, None] * noise
 
 
+def denoised(x: Any, noise: Any, alpha_bar: Any) -> Any:
+    """x̂_0 = (x_t − √(1 − ᾱ) ε)/√ᾱ, which inverts `noised`; arrays, numbers or traced values."""
+    return (x - np.sqrt(1 - alpha_bar) * noise) / np.sqrt(alpha_bar)
+
+
+def ancestral_mean(x: Any, noise: Any, beta: Any, alpha_bar: Any) -> Any:
+    """The mean of q(x_{t−1} | x_t, x_0), where ε = (x_t − √ᾱ x_0)/√(1 − ᾱ) (DDPM, equation 11)."""
+    return (x - beta / np.sqrt(1 - alpha_bar) * noise) / np.sqrt(1 - beta)
+
+
+def implicit_step(x: Any, noise: Any, alpha_bar: Any, before: Any) -> Any:
+    """The point at the level ``before`` with the same x̂_0 and the same noise (DDIM, equation 12, η = 0)."""
+    return np.sqrt(before) * denoised(x, noise, alpha_bar) + np.sqrt(1 - before) * noise
+
+
+def score_of(noise: Any, alpha_bar: Any) -> Any:
+    """∇ log q(x_t | x_0) = −ε/√(1 − ᾱ)."""
+    return -noise / np.sqrt(1 - alpha_bar)
+
+
+def tweedie(x: Any, score: Any, alpha_bar: Any) -> Any:
+    """E[x_0 | x_t] = (x_t + (1 − ᾱ) ∇ log q(x_t))/√ᾱ, for every law of x_0 (Efron 2011, equation 1.4)."""
+    return (x + (1 - alpha_bar) * score) / np.sqrt(alpha_bar)
+
+
 def time_features(times: Any, width: int, steps: int) -> Array:
     """Sines and cosines of the step, (N, width), wave lengths from 2π to 2π T."""
     rates = np.exp(-np.log(steps) * np.arange(width // 2) / max(width // 2 - 1, 1))
@@ -113,7 +138,7 @@ class Diffusion:
     def score(self, p: Parameters, x: Any, t: int, alpha_bar: Array, c: Any = None) -> Any:
         """∇ log q(x_t) at points (N, d)."""
         time = time_features(np.full(len(x), t), self.features, len(alpha_bar) - 1)
-        return -self.predict(p, x, time, c) / np.sqrt(1 - alpha_bar[t])
+        return score_of(self.predict(p, x, time, c), alpha_bar[t])
 
     def sample(self, p: Parameters, count: int, beta: Array, seed: int = 0, c: Any = None) -> Array:
         """Ancestral sampling (DDPM, algorithm 2): (count, d)."""
@@ -122,8 +147,7 @@ class Diffusion:
         x = rng.standard_normal((count, int(self.inputs)))
         for t in range(len(beta) - 1, 0, -1):
             time = time_features(np.full(count, t), self.features, len(beta) - 1)
-            noise = self.predict(p, x, time, c)
-            x = (x - beta[t] / np.sqrt(1 - alpha_bar[t]) * noise) / np.sqrt(1 - beta[t])
+            x = ancestral_mean(x, self.predict(p, x, time, c), beta[t], alpha_bar[t])
             if t > 1:
                 x = x + np.sqrt(beta[t]) * rng.standard_normal(x.shape)
         return x
@@ -137,7 +161,5 @@ class Diffusion:
         x = np.random.default_rng(seed).standard_normal((count, int(self.inputs)))
         for t, before in pairwise(chosen):
             time = time_features(np.full(count, t), self.features, len(beta) - 1)
-            noise = self.predict(p, x, time, c)
-            clean = (x - np.sqrt(1 - alpha_bar[t]) * noise) / np.sqrt(alpha_bar[t])
-            x = np.sqrt(alpha_bar[before]) * clean + np.sqrt(1 - alpha_bar[before]) * noise
+            x = implicit_step(x, self.predict(p, x, time, c), alpha_bar[t], alpha_bar[before])
         return x

@@ -88,13 +88,6 @@ def test_deep_autoencoder_interpolates_between_its_reconstructions() -> None:
 # ---- diffusion ------------------------------------------------------------------------------------
 
 
-def test_forward_closed_form_by_induction() -> None:
-    """If Var x_t = 1 − ᾱ_t and the factor is √ᾱ_t, one more step gives the same with ᾱ_{t+1}."""
-    a, b = sp.symbols("abar beta", positive=True)
-    assert symad.equal((1 - b) * (1 - a) + b, 1 - a * (1 - b)).status == "proved"
-    assert symad.equal(sp.sqrt(1 - b) * sp.sqrt(a), sp.sqrt(a * (1 - b))).status in ("proved", "tested")
-
-
 def test_forward_noising_has_the_stated_moments() -> None:
     _, alpha_bar = schedule(100)
     rng = np.random.default_rng(0)
