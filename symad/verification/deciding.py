@@ -21,9 +21,9 @@ import sympy
 from symad.dims import format_shape, same_shape
 from symad.errors import ShapeError
 from symad.graph import Graph
+from symad.verification.all_sizes import prove_for_all_sizes
 from symad.verification.budget import Budget, Clock
 from symad.verification.certificate import Certificate, Comparison, Entry
-from symad.verification.index_notation import prove_for_all_sizes
 from symad.verification.sizes import Sizes, sizes_of
 from symad.verification.verdicts import INDEXED, Judge, Pair, Verdict, certain, entries_of
 

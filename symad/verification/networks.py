@@ -64,6 +64,18 @@ class Networks:
         own = at if order is None else [at[order.index(k)] for k in range(len(at))]
         return self.simplify(Fraction(1), [(atom, tuple(own), Fraction(exponent))], {})
 
+    def atom(self, kind: Hashable, form: Form, shape: Shape, exponent: Fraction | int = 1) -> Form:
+        """A function of a form, elementwise: an atom with the axes that the form has."""
+        used = self.axes(form)
+        inner = self.permuted(form, [used.index(k) if k in used else UNIT for k in range(len(shape))])
+        number, order = self.name(inner, tuple(shape[k] for k in used))
+        at = tuple(used[order.index(k)] for k in range(len(used)))
+        return self.simplify(Fraction(1), [((kind, number), at, Fraction(exponent))], {})
+
+    def axes(self, form: Form) -> list[int]:
+        """The axes of the value that a form depends on."""
+        return sorted({i for _, n in form for _, at, _ in n.factors for i in at if UNIT < i < BOUND})
+
     def contract(
         self, parts: Sequence[tuple[Form, Sequence[Any]]], output: Sequence[Any], dims: Mapping[Any, Dim]
     ) -> Form:
@@ -120,11 +132,40 @@ class Networks:
                     (coefficient, Network((*factors[:k], (atom, at, e - 1), *factors[k + 1 :]), dims))
                 ]
                 return self._times(rest, atom, at)
+            if _is_power(atom) and e < 0:
+                found = self._led(coefficient, factors, dims, k)
+                if found is not None:
+                    return found
         return [(coefficient, Network(tuple(factors), dims))] if coefficient else []
+
+    def _led(self, coefficient: Fraction, factors: list[Factor], dims: dict[int, Dim], k: int) -> Form | None:
+        """x u^e = (u^(e+1) − (u − x) u^e) for the term x of highest degree of a sum u, and e < 0."""
+        atom, at, e = factors[k]
+        _, form = self.named[atom[1]]  # type: ignore[index]
+        lead = _leading(form)
+        if lead is None:
+            return None
+        scale, term = form[lead]
+        place = {UNIT: UNIT, **dict(enumerate(at))}
+        have = {(a, where): x for a, where, x in factors}
+        for a, where, x in term.factors:
+            key = (a, tuple(place[i] for i in where))
+            if have.get(key, 0) < x:
+                return None
+            have[key] -= x
+        left = [(a, where, x) for (a, where), x in have.items() if x and (a, where) != (atom, at)]
+        raised: list[Factor] = [*left, (atom, at, e + 1)] if e != -1 else left
+        total = self.simplify(coefficient / scale, raised, dict(dims))
+        others = [(-c / scale, network) for n, (c, network) in enumerate(form) if n != lead]
+        kept: Form = [(coefficient, Network((*left, (atom, at, e)), dims))]
+        return [*total, *self._multiplied(kept, others, at)]
 
     def _times(self, rest: Form, atom: Any, at: tuple[int, ...]) -> Form:
         """Networks multiplied by the form that a power is taken of, at these indices."""
-        _, form = self.named[atom[1]]
+        return self._multiplied(rest, self.named[atom[1]][1], at)
+
+    def _multiplied(self, rest: Form, form: Form, at: tuple[int, ...]) -> Form:
+        """Networks multiplied by a form, at these indices."""
         total: Form = []
         for c, network in rest:
             for d, inner in form:
@@ -245,14 +286,26 @@ class Networks:
 
         Axis k of the form is axis ``order[k]`` of the one with that number.
         """
+        found = self._named(form, shape)
+        if found is None:
+            self.named.append((tuple(shape), form))
+            found = len(self.named) - 1, tuple(range(len(shape)))
+        return found
+
+    def known(self, form: Form, shape: Shape) -> tuple[int, tuple[int, ...]] | None:
+        """As `atom` would name it, if it has a name already."""
+        used = self.axes(form)
+        inner = self.permuted(form, [used.index(k) if k in used else UNIT for k in range(len(shape))])
+        return self._named(inner, tuple(shape[k] for k in used))
+
+    def _named(self, form: Form, shape: Shape) -> tuple[int, tuple[int, ...]] | None:
         for order in permutations(range(len(shape))):
             turned = self.permuted(form, order)
             dims = tuple(shape[order.index(k)] for k in range(len(shape)))
             for number, (known_shape, known) in enumerate(self.named):
                 if known_shape == dims and not self.collect([*turned, *[(-c, n) for c, n in known]]):
                     return number, order
-        self.named.append((tuple(shape), form))
-        return len(self.named) - 1, tuple(range(len(shape)))
+        return None
 
     def permuted(self, form: Form, order: Sequence[int]) -> Form:
         """The form with its axis k called ``order[k]``."""
@@ -273,6 +326,16 @@ class Networks:
     def is_symmetric(self, form: Form) -> bool:
         """Whether a matrix is its own transpose."""
         return not self.collect([*form, *[(-c, n) for c, n in self.permuted(form, (1, 0))]])
+
+
+def _leading(form: Form) -> int | None:
+    """The term of a sum that alone has the highest degree; None if exponents are not whole."""
+    if any(e < 0 or e.denominator > 1 or a == DELTA for _, n in form for a, _, e in n.factors):
+        return None
+    degrees = [sum(e for _, _, e in n.factors) for _, n in form]
+    top = max(degrees)
+    lead = degrees.index(top)
+    return lead if degrees.count(top) == 1 and len(form) > 1 and not form[lead][1].dims else None
 
 
 def _is_power(atom: Any) -> bool:

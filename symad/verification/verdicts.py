@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from symad.graph import Node, topological
+from symad.verification.all_sizes import prove_for_all_sizes
 from symad.verification.blame import Blame, blame
 from symad.verification.bounds import TARGET
 from symad.verification.budget import Budget, Clock, OutOfBudget
 from symad.verification.certificate import STATUSES, Comparison, Entry
 from symad.verification.fields import Array
-from symad.verification.index_notation import prove_for_all_sizes
 from symad.verification.modular import Result, compare_nodes, integer_inputs
 from symad.verification.normal_form import prove
 from symad.verification.sampling import PairResult
