@@ -55,7 +55,8 @@ def by_definition(
     stands_for = definition(op, node)
     if not isinstance(stands_for, Node):
         raise LoweringError(f"the op {type(op).__name__} has no form for backend {library.name!r}")
-    printer.before.extend(printer.statements((stands_for,)))
+    needed = printer.statements((stands_for,))  # which begins new lists of its own
+    printer.before.extend(needed)
     return str(printer.text[stands_for])
 
 
