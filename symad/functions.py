@@ -16,10 +16,11 @@ import numpy as np
 import sympy
 
 from symad import matrix_functions
+from symad.associative import affine_scan, associative_scan
 from symad.dims import Shape, as_dim
 from symad.errors import ShapeError, TraceError
 from symad.ops import softmax as fused
-from symad.ops.shaping import reshape
+from symad.ops.shaping import as_indices, gather, reshape
 from symad.ops.sources import eye as identity
 from symad.ops.sources import iota
 from symad.proxy import Proxy
@@ -39,10 +40,12 @@ from symad.scalar_functions import (
     xlogy,
 )
 from symad.scanning import scan
-from symad.wrapped import number
+from symad.wrapped import as_node, number
 
 __all__ = [
+    "affine_scan",
     "arange",
+    "associative_scan",
     "concatenate",
     "expm1",
     "eye",
@@ -184,16 +187,19 @@ def stack(arrays: Sequence[Any], axis: int = 0) -> Any:
 def lookup(table: Any, indices: Any) -> Any:
     """Rows of a table (an embedding): y[i..., :] = table[indices[i...], :].
 
-    ``table`` has shape (rows, d) and ``indices`` integer values in 0 … rows − 1. The derivative adds into
+    ``table`` has shape (rows, d) and ``indices`` integer values in 0 … rows − 1; unlike ``table[indices]``
+    it takes no negative ones, so that no wrong token passes for one from the end. The derivative adds into
     the rows that were used; the indices have none.
+
+    Raises:
+        ShapeError: an index is not integral or out of range (IndexError in generated code).
     """
     if isinstance(table, (sympy.MatrixExpr, sympy.MatrixBase)):
         return matrix_functions.Lookup(_as_matrix(table), indices)
-    if isinstance(table, Proxy):
-        return table[indices]
-    if isinstance(indices, Proxy):
-        return Proxy(number(np.asarray(table)))[indices]
-    return np.asarray(table)[indices]
+    if isinstance(table, Proxy) or isinstance(indices, Proxy):
+        return Proxy(gather(number(table), as_node(indices)))
+    rows = np.asarray(table)
+    return rows[as_indices(np.asarray(indices), len(rows))]
 
 
 def eye(count: Any) -> Any:

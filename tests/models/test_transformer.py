@@ -249,9 +249,13 @@ def test_bad_input():
     kernel = lower(trace_model(model.loss, model.shapes, (2, 5), (2, 5)))
     with pytest.raises(IndexError, match=r"0\.\.6"):
         kernel(*p.values(), TOKENS + 5, TARGETS)
-    outside = np.full((2, 5), 7)
-    with pytest.raises(IndexError, match=r"0\.\.6"):
-        kernel(*p.values(), TOKENS, outside)
+    for outside in (7, -1):
+        with pytest.raises(IndexError, match=r"0\.\.6"):
+            kernel(*p.values(), np.full((2, 5), outside), TARGETS)
+        with pytest.raises(IndexError, match=r"0\.\.6"):
+            kernel(*p.values(), TOKENS, np.full((2, 5), outside))
+        with pytest.raises(ShapeError, match="not one of|not an integer in 0..6"):
+            model.loss(p, TOKENS, np.full((2, 5), outside))
     with pytest.raises(SymadError, match="order='sandwich' is not one of pre, post, deep"):
         small(order="sandwich")
     with pytest.raises(ShapeError, match="do not fit the 6 learned positions"):
