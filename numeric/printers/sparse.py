@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from symad.graph import Node
 from symad.numeric.backends import NumPy
 from symad.numeric.printers.arrays import emit
@@ -18,31 +16,50 @@ else:
     Text = Texts = Any
 
 
+FILLED = '''def _filled(structure, entries):
+    """The matrix of a fixed structure with these entries; the index arrays are shared."""
+    matrix = copy.copy(structure)
+    matrix.data = entries
+    return matrix
+'''
+
+
 @emit.dispatch
 def compressed_rows_emit(op: CompressedRows, library: NumPy, node: Node, args: Texts, printer: Any) -> Text:
     """A scipy ``csr_array``; its index arrays are read-only, as all results share them."""
     np_ = printer.np
     entries = printer.value_name("entries")
     printer.before.append(f"{entries} = {np_}.empty({len(op.columns)}, dtype={np_}.{printer.dtype})")
+    flat: dict[Node, str] = {}
     for (places, gaps, adds), arg, text in zip(op.writes, node.args, args, strict=True):
         if len(gaps):
-            printer.before.append(f"{entries}[{_index(gaps, (), printer)}] = 0")
-        index = _index(places, arg.shape, printer)
-        flat = len(arg.shape) > 1 and isinstance(as_slice(places), slice)
-        value = f"{np_}.ravel({text})" if flat else text
-        printer.before.append(f"{entries}[{index}] {'+=' if adds else '='} {value}")
+            printer.before.append(f"{entries}[{_index(gaps, False, printer)}] = 0")
+        if len(arg.shape) > 1 and arg not in flat:
+            flat[arg] = printer.value_name()
+            printer.before.append(f"{flat[arg]} = {np_}.ravel({text})")
+        index = _index(places, bool(arg.shape), printer)
+        printer.before.append(f"{entries}[{index}] {'+=' if adds else '='} {flat.get(arg, text)}")
+    structure = sparse_structure(op, printer)
+    return f"{printer.helper('_filled', FILLED)}({structure}, {entries})"
+
+
+def sparse_structure(op: CompressedRows, printer: Any) -> str:
+    """A module-level matrix of zeros that has the structure of the results; its name."""
+    printer.imports |= {"import copy", "from scipy.sparse import csr_array"}
     columns, rows = (shared(index, printer) for index in (op.columns, op.rows))
-    printer.imports.add("from scipy.sparse import csr_array")
-    return f"csr_array(({entries}, {columns}, {rows}), shape={printer.dims(op.shape)})"
+    name: str = printer.names.unique("structure")
+    entries = f"{printer.np}.zeros({len(op.columns)}, dtype={printer.np}.{printer.dtype})"
+    printer.constants.append(f"{name} = csr_array(({entries}, {columns}, {rows}), shape={tuple(op.shape)})")
+    printer.constants.append(f"{name}.has_canonical_format = True")
+    return name
 
 
-def _index(places: Any, shape: Any, printer: Any) -> str:
-    """A slice, or an index array in the shape of the values, of the type that NumPy indexes with."""
+def _index(places: Any, several: bool, printer: Any) -> str:
+    """A slice or a position, or an index array of the type that NumPy indexes with."""
     where = as_slice(places)
     if not isinstance(where, slice):
-        whole = places.astype(np.int64)
-        return str(printer.constant_array(whole.reshape(shape) if len(shape) > 1 else whole))
-    if where.stop - where.start == 1 and not shape:
+        return str(printer.constant_array(places))
+    if where.stop - where.start == 1 and not several:
         return str(where.start)
     step = f":{where.step}" if where.step != 1 else ""
     return f"{where.start or ''}:{where.stop}{step}"

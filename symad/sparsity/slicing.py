@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from symad.graph import Node
-from symad.ops.arithmetic import Add, signed_sum
+from symad.ops.arithmetic import Add, add, signed_sum
 from symad.ops.shaping import Broadcast, Pad, Slice, broadcast_to, flatten, gather, slice_axes
 from symad.ops.sources import array_constant
 from symad.sparsity.pattern import IntArray
+from symad.sparsity.rules import size_of
 
 MOST_DEPTH = 8
 """Slices are pushed through at most this many ops."""
@@ -73,3 +74,26 @@ def chosen(a: Node, positions: IntArray) -> Node:
     if shape and even and int(np.prod(counts)) == len(positions):
         return sliced(a, [int(axis[0]) for axis in axes], counts, steps)
     return gather(flatten(a), array_constant(positions))
+
+
+def sum_of(values: Sequence[Node]) -> Node:
+    """The sum of arrays; equal slices of arrays of one shape are taken after adding.
+
+    Whole arrays are added faster than slices of them, unless most of them is cut off.
+    """
+    terms = [_signed(value) for value in values]
+    first = terms[0][1]
+    alike = all(
+        isinstance(a.op, Slice) and a.op is first.op and a.args[0].shape == first.args[0].shape
+        for _, a in terms
+    )
+    if len(terms) < 2 or not alike or 2 * size_of(first) < size_of(first.args[0]):
+        return add(*values)
+    return Node.of(first.op, (signed_sum((sign, a.args[0]) for sign, a in terms),))
+
+
+def _signed(a: Node) -> tuple[int, Node]:
+    """A term without its sign."""
+    if isinstance(a.op, Add) and len(a.args) == 1:
+        return a.op.signs[0], a.args[0]
+    return 1, a

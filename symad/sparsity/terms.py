@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from symad.graph import Node, Tangent, topological
-from symad.ops.arithmetic import Add, Mul, add, neg, signed_product
+from symad.ops.arithmetic import Add, Mul, neg, signed_product
 from symad.ops.contraction import Einsum, contract
 from symad.ops.selection import Select, select
 from symad.ops.shaping import (
@@ -34,7 +34,7 @@ from symad.ops.sources import array_constant, constant
 from symad.questions import evaluate
 from symad.sparsity.pattern import IntArray
 from symad.sparsity.rules import size_of
-from symad.sparsity.slicing import moved_slice
+from symad.sparsity.slicing import moved_slice, sum_of
 from symad.sparsity.support import constant_of, may_be_nonzero
 
 MOST_TERMS = 64
@@ -95,7 +95,7 @@ def _merged(terms: Sequence[Term], node: Node) -> Terms:
 
 
 def _total(values: Sequence[Node], picks: IntArray, node: Node) -> Term:
-    return Term(broadcast_to(add(*values), node.shape), picks)
+    return Term(broadcast_to(sum_of(values), node.shape), picks)
 
 
 def _joined(terms: Sequence[Term], node: Node) -> list[Term]:
