@@ -27,6 +27,7 @@ from symad.ops.root import Root
 from symad.ops.sources import ArrayConstant, Constant, Input
 
 ARRAY = '''def _array(name, value, dtype, rank, shape):
+from symad.ops.sparse import CompressedRows
     array = np.asarray(value)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name} must hold real numbers, not {array.dtype}")
@@ -188,7 +189,7 @@ def print_array_module(
     inputs = [printer.symbols[symbol] for symbol in graph.inputs]
     body = [*_unpack_lines(graph, printer, inputs, packed), *printer.statements(graph.output_nodes)]
     values = [printer.text[o] for o in graph.output_nodes]
-    result = _flat_result(values, printer) if packed else pack_text(graph.structure, values)
+    result = _flat_result(graph, values, printer) if packed else pack_text(graph.structure, values)
     signature = "packed" if packed else ", ".join(inputs)
     if packed and dim_symbols([d for node in graph.input_nodes for d in node.shape]):
         signature += "".join(f", {printer.symbols[s]}" for s in sorted(graph.dims, key=str))
@@ -209,7 +210,7 @@ def print_array_module(
     return entry, "\n".join(lines) + "\n"
 
 
-def _flat_result(values: Sequence[str], printer: ArrayPrinter) -> str:
+def _flat_result(graph: Graph, values: Sequence[str], printer: ArrayPrinter) -> str:
     np_ = printer.np
     if len(values) == 1:
         return f"{np_}.ravel({values[0]})"
@@ -217,6 +218,12 @@ def _flat_result(values: Sequence[str], printer: ArrayPrinter) -> str:
 
 
 def _unpack_lines(
+    if any(isinstance(output.op, CompressedRows) for output in graph.output_nodes):
+        if len(values) == 1:
+            return values[0]
+        raise LoweringError(
+            "packed=True returns one flat vector, which cannot hold a sparse matrix: lower it alone"
+        )
     graph: Graph, printer: ArrayPrinter, inputs: Sequence[str], packed: bool
 ) -> list[str]:
     """Convert the inputs, bind the dimension symbols, check the shapes."""

@@ -10,7 +10,7 @@ from symad.errors import LoweringError
 from symad.graph import Graph, Node, topological
 from symad.numeric.names import identifier
 from symad.numeric.printers.c import HELPERS, c_form, c_literal
-from symad.numeric.scalar_program import packed_entries
+from symad.numeric.scalar_program import packed_entries, sparse_entries
 from symad.numeric.text import one_line
 from symad.ops.sources import ArrayConstant, Constant, constant
 
@@ -22,7 +22,8 @@ def output_scalars(graph: Graph) -> list[Node]:
     """The scalars of all outputs, flat."""
     flat: list[Node] = []
     for output in graph.output_nodes:
-        entries = packed_entries(output)
+        entries = sparse_entries(output)
+        entries = packed_entries(output) if entries is None else entries
         if entries is not None:
             flat.extend(entries)
         elif isinstance(output.op, ArrayConstant):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from symad.errors import LoweringError
-from symad.graph import Graph, pack
+from symad.graph import Graph, Node, pack
 from symad.numeric import lower_numpy
 from symad.numeric.c_program import output_scalars, print_c, print_header
 from symad.numeric.compiling import compile_c
 from symad.numeric.kernel import Kernel
 from symad.numeric.passes import prepare
 from symad.numeric.scalar_program import is_scalar
+from symad.ops.sparse import CompressedRows
 
 DOUBLE = ctypes.POINTER(ctypes.c_double)
 
@@ -43,7 +45,11 @@ def _bind(
 ) -> Callable[..., Any]:
     """A Python function that calls the compiled one; odd arguments go to the NumPy form."""
     count = len(graph.input_nodes)
-    shapes = [tuple(output.shape) for output in graph.output_nodes]
+    structures = [_structure(output) for output in graph.output_nodes]
+    shapes = [
+        tuple(output.shape) if structure is None else (structure.nnz,)
+        for output, structure in zip(graph.output_nodes, structures, strict=True)
+    ]
     sizes = [int(np.prod(shape)) for shape in shapes]
     total = len(output_scalars(graph))
     one, many = getattr(library, name), getattr(library, f"{name}_batch")
@@ -53,9 +59,11 @@ def _bind(
 
     def split(flat: Any, lead: tuple[int, ...]) -> Any:
         parts, offset = [], 0
-        for shape, size in zip(shapes, sizes, strict=True):
+        for shape, size, structure in zip(shapes, sizes, structures, strict=True):
             part = flat[..., offset : offset + size].reshape(lead + shape)
-            parts.append(part if part.ndim else float(part))
+            if structure is not None:
+                part = _on_structure(part, structure)
+            parts.append(part if np.ndim(part) else float(part))
             offset += size
         return pack(graph.structure, parts)
 
@@ -65,7 +73,7 @@ def _bind(
             return plain(vector)
         result = np.empty(total)
         one(values.ctypes.data, result.ctypes.data)
-        return result
+        return result if structures[0] is None else _on_structure(result, structures[0])
 
     def call(*values: Any) -> Any:
         if len(values) != count:
@@ -82,3 +90,26 @@ def _bind(
         return split(result, lead)
 
     return flat_call if packed else call
+
+
+def _structure(output: Node) -> Any:
+    """The matrix of zeros that a sparse output is copied from; None for other outputs."""
+    op = output.op
+    if not isinstance(op, CompressedRows):
+        return None
+    from scipy.sparse import csr_array
+
+    matrix = csr_array((np.zeros(len(op.columns)), op.columns, op.rows), shape=op.shape)
+    matrix.has_canonical_format = True
+    return matrix
+
+
+def _on_structure(entries: Any, structure: Any) -> Any:
+    """A sparse matrix from its entries (nnz,), dense ones (..., m, n) from entries (..., nnz)."""
+    if entries.ndim == 1:
+        matrix = copy.copy(structure)
+        matrix.data = entries
+        return matrix
+    dense = np.zeros((*entries.shape[:-1], *structure.shape))
+    dense[(..., *structure.tocoo().coords)] = entries
+    return dense

@@ -8,14 +8,20 @@ nan; such points go to the NumPy binding, so the results always have NumPy's sem
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
+
+from symad.errors import LoweringError
 from symad.graph import Graph, Node, topological
 from symad.numeric.backends import Backend
 from symad.numeric.names import Names
+from symad.numeric.printers.integers import integers_text
 from symad.numeric.printers.scalars import SCALAR_FUNCTIONS, ScalarPrinter, statement
 from symad.numeric.text import docstring, module_header, pack_text
 from symad.ops.shaping import Reshape, Stack
-from symad.ops.sources import ArrayConstant, Constant, constant_value
+from symad.ops.sources import ArrayConstant, Constant, constant, constant_value
+from symad.ops.sparse import CompressedRows
 
 
 def packed_entries(node: Node) -> tuple[Node, ...] | None:
@@ -26,6 +32,19 @@ def packed_entries(node: Node) -> tuple[Node, ...] | None:
     return None
 
 
+def sparse_entries(node: Node) -> tuple[Node, ...] | None:
+    """The stored entries of a sparse output made of scalars, in order; None for other outputs."""
+    op = node.op
+    if not isinstance(op, CompressedRows) or len(node.args) != 1:
+        return None
+    (arg,), (places,) = node.args, op.places_of
+    if not np.array_equal(places, np.arange(len(op.columns))):
+        return None
+    if isinstance(arg.op, ArrayConstant):
+        return tuple(constant(value) for value in arg.op.array.ravel().tolist())
+    return packed_entries(arg)
+
+
 def is_scalar(graph: Graph) -> bool:
     """Whether all values are scalars, packed into arrays at the outputs only."""
     if any(node.shape for node in graph.input_nodes):
@@ -33,7 +52,8 @@ def is_scalar(graph: Graph) -> bool:
     roots: list[Node] = []
     for output in graph.output_nodes:
         if output.shape and not isinstance(output.op, ArrayConstant):
-            entries = packed_entries(output)
+            entries = sparse_entries(output)
+            entries = packed_entries(output) if entries is None else entries
             if entries is None:
                 return False
             roots.extend(entries)
@@ -74,7 +94,8 @@ def print_scalar_module(
 def _body_lines(graph: Graph, printer: ScalarPrinter) -> list[str]:
     roots: list[Node] = []
     for output in graph.output_nodes:
-        roots.extend(packed_entries(output) or ((output,) if not output.shape else ()))
+        entries = sparse_entries(output) or packed_entries(output)
+        roots.extend(entries or ((output,) if not output.shape else ()))
     lines: list[str] = []
     for node, symbol in zip(graph.input_nodes, graph.inputs, strict=True):
         printer.text[node] = printer.names.of(symbol)
@@ -86,6 +107,8 @@ def _body_lines(graph: Graph, printer: ScalarPrinter) -> list[str]:
 
 
 def _output_text(output: Node, printer: ScalarPrinter) -> str:
+    if isinstance(output.op, CompressedRows):
+        return _sparse_text(output, printer)
     entries = packed_entries(output)
     if entries is not None:
         filled = [
@@ -104,6 +127,22 @@ def _output_text(output: Node, printer: ScalarPrinter) -> str:
     if isinstance(output.op, Constant):
         return printer.text[output]
     return printer.text[output]
+
+
+def _sparse_text(output: Node, printer: ScalarPrinter) -> str:
+    op: Any = output.op
+    printer.imports |= {"import copy", "from scipy.sparse import csr_array"}
+    names = []
+    for what, array in (("columns", op.columns), ("rows", op.rows)):
+        names.append(f"_{what}_{len(printer.constants) + 1}")
+        text = integers_text(array, "np.int32", printer) or f"np.array({array.tolist()}, dtype=np.int32)"
+        printer.constants += [f"{names[-1]} = {text}", f"{names[-1]}.flags.writeable = False"]
+    entries = sparse_entries(output) or ()
+    zeros = f"np.zeros({len(entries)})"
+    structure = printer.constant(f"csr_array(({zeros}, {', '.join(names)}), shape={tuple(op.shape)})")
+    printer.constants.append(f"_{structure}.has_canonical_format = True")
+    items = "".join(f"{printer.text[e]}, " for e in entries)
+    return f"{printer.use('sparse')}(({items}), {structure})"
 
 
 def _entry_lines(
@@ -125,9 +164,13 @@ def _entry_lines(
             "    values = packed.tolist()" if point else "    values = list(packed)",
             "    result = _call(values)",
         ]
-        flat = "np.ravel(result)" if len(graph.output_nodes) == 1 else None
+        sparse = any(isinstance(output.op, CompressedRows) for output in graph.output_nodes)
+        if sparse and graph.structure is not None:
+            raise LoweringError(
+                "packed=True returns one flat vector, which cannot hold a sparse matrix: lower it alone"
+            )
         if graph.structure is None:
-            lines += [f"    return {flat}"]
+            lines += ["    return result" if sparse else "    return np.ravel(result)"]
         else:
             lines += ["    return np.concatenate([np.ravel(part) for part in _leaves(result)])"]
         return [*_call_lines(dtype, ranks), *lines]
@@ -178,7 +221,7 @@ def _call_lines(dtype: str, ranks: tuple[int, ...]) -> list[str]:
         "        return {key: _batched(part, batch, ranks) for key, part in result.items()}",
         "    if isinstance(result, tuple):",
         "        return tuple(_batched(part, batch, ranks) for part in result)",
-        "    array = np.asarray(result)",
+        "    array = np.asarray(result.toarray() if hasattr(result, 'toarray') else result)",
         "    shape = batch + array.shape[array.ndim - next(ranks):]",
         "    return array if array.shape == shape else np.broadcast_to(array, shape).copy()",
         "",

@@ -71,6 +71,7 @@ SCALAR_FUNCTIONS: dict[str, tuple[str, str]] = {
     "logical_xor": ("_xor", "_xor_of_arrays"),
     "pack": ("_pack", "_pack_arrays"),
     "pack_at": ("_pack_at", "_pack_arrays_at"),
+    "sparse": ("_sparse", "_sparse_or_dense"),
     "array": ("np.array", "np.array"),
     "nan": ("math.nan", "np.nan"),
     "inf": ("math.inf", "np.inf"),
@@ -189,6 +190,24 @@ HELPERS: dict[str, str] = {
 """,
 }
 
+HELPERS["_sparse"] = """def _sparse(entries, structure):
+    matrix = copy.copy(structure)
+    matrix.data = np.array(entries, dtype=np.float64)
+    return matrix
+"""
+
+HELPERS["_sparse_or_dense"] = """def _sparse_or_dense(entries, structure):
+    values = np.stack(np.broadcast_arrays(*entries), axis=-1) if entries else np.zeros(0)
+    if values.ndim == 1:
+        matrix = copy.copy(structure)
+        matrix.data = values
+        return matrix
+    places = structure.tocoo().coords
+    dense = np.zeros((*values.shape[:-1], *structure.shape), dtype=values.dtype)
+    dense[(..., *places)] = values
+    return dense
+"""
+
 
 class ScalarPrinter:
     """The names given to values, and which functions the body uses."""
@@ -217,6 +236,13 @@ class ScalarPrinter:
         name = f"constant_{len(self.constants) + 1}"
         self.constants.append(f"_{name} = {text}")
         self.bindings[name] = (f"_{name}", f"_{name}")
+        return name
+
+    np = "np"
+
+    def helper(self, name: str, source: str) -> str:
+        """Add a helper function to the module; its name."""
+        self.helper_sources[name] = source
         return name
 
     def use(self, name: str) -> str:
