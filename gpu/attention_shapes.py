@@ -102,9 +102,9 @@ SECOND_SHAPES: dict[tuple[str, int], tuple[Shape, ...]] = {
     (PLAIN, 64): (Shape(4, 1, 32, 16, 1), Shape(2, 1, 16, 16, 1), Shape(1, 1, 16, 16, 1)),
     (PLAIN, 128): (Shape(4, 1, 32, 16, 1), Shape(2, 1, 16, 16, 1), Shape(1, 1, 16, 16, 1)),
     (PLAIN, 256): (Shape(2, 1, 16, 16, 1), Shape(1, 1, 16, 16, 1)),
-    (DOUBLE, 64): (Shape(4, 1, 32, 16, 1), Shape(2, 1, 16, 16, 1), Shape(1, 1, 16, 16, 1)),
-    (DOUBLE, 128): (Shape(2, 1, 16, 16, 1), Shape(1, 1, 16, 16, 1)),
-    (DOUBLE, 256): (Shape(1, 1, 16, 16, 1),),
+    (DOUBLE, 64): (Shape(4, 1, 32, 8, 1), Shape(2, 1, 16, 8, 1), Shape(1, 1, 16, 8, 1)),
+    (DOUBLE, 128): (Shape(2, 1, 16, 8, 1), Shape(1, 1, 16, 8, 1), Shape(1, 1, 8, 8, 1)),
+    (DOUBLE, 256): (Shape(1, 1, 16, 8, 1), Shape(1, 1, 8, 8, 1)),
 }
 
 

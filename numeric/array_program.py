@@ -17,17 +17,19 @@ from symad.numeric.backends import ArrayLibrary
 from symad.numeric.names import Names
 from symad.numeric.printers import contraction, random, softmax, sparse  # noqa: F401  (register answers)
 from symad.numeric.printers.arrays import emit
+from symad.numeric.printers.attention import attention_lines
 from symad.numeric.printers.integers import integers_text
 from symad.numeric.printers.recurrence import scan_lines
 from symad.numeric.printers.root import root_lines
 from symad.numeric.text import docstring, module_header, one_line, pack_text
+from symad.ops.attention import AttentionOp
 from symad.ops.numeric_names import NUMPY_NAMES
 from symad.ops.recurrence import Scan
 from symad.ops.root import Root
 from symad.ops.sources import ArrayConstant, Constant, Input
+from symad.ops.sparse import CompressedRows
 
 ARRAY = '''def _array(name, value, dtype, rank, shape):
-from symad.ops.sparse import CompressedRows
     array = np.asarray(value)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name} must hold real numbers, not {array.dtype}")
@@ -55,6 +57,8 @@ class ArrayPrinter:
         self.imports: set[str] = {f"import {library.module} as {library.prefix}"}
         self.helpers: dict[str, str] = {}
         self.constants: list[str] = []
+        self.scores: dict[Any, int] = {}
+        """The numbers of the score functions of attention that the module holds."""
         self.symbols = {s: self.names.of(s) for s in (*graph.inputs, *sorted(graph.dims, key=str))}
         self.before: list[str] = []
         """Statements that the expression being written needs before its own."""
@@ -85,6 +89,8 @@ class ArrayPrinter:
             lines = write(node.op, self.library, node, name, self)
             self.text[node] = name
             return lines
+        if isinstance(node.op, AttentionOp):
+            return attention_lines(node.op, node, self)
         args = tuple(self.text[a] for a in node.args)
         expression = emit(node.op, self.library, node, args, self)
         if isinstance(node.op, (Constant, ArrayConstant)):
@@ -212,18 +218,18 @@ def print_array_module(
 
 def _flat_result(graph: Graph, values: Sequence[str], printer: ArrayPrinter) -> str:
     np_ = printer.np
-    if len(values) == 1:
-        return f"{np_}.ravel({values[0]})"
-    return f"{np_}.concatenate([{', '.join(f'{np_}.ravel({v})' for v in values)}])"
-
-
-def _unpack_lines(
     if any(isinstance(output.op, CompressedRows) for output in graph.output_nodes):
         if len(values) == 1:
             return values[0]
         raise LoweringError(
             "packed=True returns one flat vector, which cannot hold a sparse matrix: lower it alone"
         )
+    if len(values) == 1:
+        return f"{np_}.ravel({values[0]})"
+    return f"{np_}.concatenate([{', '.join(f'{np_}.ravel({v})' for v in values)}])"
+
+
+def _unpack_lines(
     graph: Graph, printer: ArrayPrinter, inputs: Sequence[str], packed: bool
 ) -> list[str]:
     """Convert the inputs, bind the dimension symbols, check the shapes."""

@@ -1,35 +1,37 @@
-"""Score functions and masks of attention, as SymPy mathematics with their derivatives.
+"""Traced score functions and masks of attention, with their derivatives and reductions.
 
-A score function is called once with symbols: the scaled score s = scale ⟨q_i, k_j⟩, the integers
-b (batch), h (query head), i (query position), j (key position), and the learned parameters by name.
-Scalar parameters arrive as real symbols, arrays as indexed symbols: ``slope[h]``,
-``bias[h, i, j]``, ``table[i - j + N - 1]``, ``doc[i]`` (integer arrays may index other arrays). A
-mask is a SymPy Boolean of b, h, i, j and the parameters it names; a pair takes part where it is
-true.
-
-FlexAttention (Dong et al. 2024, arXiv 2412.05496) has the same two functions in tensor code; here
-they are mathematics, so derivatives, intervals and kernels follow from one expression.
+What a score function is stands in `symad.score_functions`.
 """
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property, lru_cache
 from typing import Any
 
-import numpy as np
 import sympy as sp
-from sympy.logic.boolalg import Boolean
 
-from symad.errors import ShapeError, TraceError
 from symad.numeric.pointwise import derivative, exact_integers
+from symad.score_functions import (
+    LOOPS,
+    B,
+    H,
+    I,
+    J,
+    Load,
+    Parameter,
+    S,
+    call_functions,
+    extract_reads,
+    parameters_of,
+)
 
-S = sp.Symbol("s", real=True)
-B, H, I, J = sp.symbols("b h i j", integer=True, nonnegative=True)  # noqa: E741
-LOOPS = (B, H, I, J)
+__all__ = [
+    "LOOPS", "B", "H", "I", "J", "Load", "Parameter", "Reduction", "S", "Score", "parameters_of",
+    "score_of", "trace_score",
+]  # fmt: skip
 
 
 class Reduction(Enum):
@@ -44,24 +46,6 @@ class Reduction(Enum):
     COLUMN = "sum over i: the index holds j"
     DIAGONAL = "sum along i - j: the index is a function of i - j"
     PAIR = "no sum: the index is a function of i and j"
-
-
-@dataclass(frozen=True)
-class Load:
-    """One array read ``name[index]``; ``symbol`` stands for its value in expressions."""
-
-    symbol: sp.Symbol
-    name: str
-    index: tuple[sp.Expr, ...]
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """What a score function may know about a parameter: its rank, and whether it is an integer."""
-
-    name: str
-    ndim: int
-    integer: bool
 
 
 @dataclass(frozen=True)
@@ -154,24 +138,6 @@ def _flat(expr: sp.Expr) -> sp.Expr:
     return sp.expand(expr.replace(lambda e: e.is_Add or e.is_Mul, sp.expand))
 
 
-def parameters_of(params: Mapping[str, Any] | None) -> tuple[Parameter, ...]:
-    """Rank and kind of each parameter value: numbers and 0-d arrays are scalars.
-
-    Integer and Boolean values are integer parameters: they can index arrays, and have no gradient.
-    """
-    found = []
-    for name, value in (params or {}).items():
-        if not name.isidentifier():
-            raise TraceError(f"parameter {name!r} is not a valid name; use a Python identifier")
-        array = value if hasattr(value, "dtype") else np.asarray(value)
-        if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
-            raise TraceError(
-                f"parameter {name} has dtype {array.dtype}; give real or integer numbers"
-            )
-        found.append(Parameter(name, array.ndim, array.dtype.kind in "biu"))
-    return tuple(found)
-
-
 @lru_cache(maxsize=256)
 def trace_score(
     score: Callable[..., Any] | None = None,
@@ -190,109 +156,11 @@ def trace_score(
             symbols other than its arguments.
         ShapeError: a parameter is indexed with the wrong number of indices.
     """
-    symbols: dict[str, Any] = {}
-    for p in parameters:
-        assumption = {"integer": True} if p.integer else {"real": True}
-        made = sp.IndexedBase if p.ndim else sp.Symbol
-        symbols[p.name] = made(p.name, **assumption)
-    value = S if score is None else _call(score, (S, B, H, I, J), symbols)
-    allowed: sp.Basic = sp.true if mask is None else _call(mask, LOOPS, symbols)
-    value, allowed = _scalar(value, "score"), _boolean(allowed)
-    if causal:
-        allowed = sp.And(allowed, J <= I)
-    loads = _Loads({p.name: p for p in parameters})
-    value, allowed = (loads.extract(exact_integers(e)) for e in (value, allowed))
-    scalars = tuple((p.name, symbols[p.name]) for p in parameters if p.ndim == 0)
-    known = {S, *LOOPS, *(s for _, s in scalars), *(r.symbol for r in loads.found.values())}
-    _refuse_unknown("score function", value, known, parameters)
-    _refuse_unknown("mask", allowed, known - {S}, parameters)
-    return Score(value, allowed, parameters, scalars, tuple(loads.found.values()))
+    return score_of(*call_functions(score, mask, parameters, causal), parameters)
 
 
-def _call(function: Callable[..., Any], loops: tuple[Any, ...], symbols: Mapping[str, Any]) -> Any:
-    if not callable(function):
-        raise TraceError(
-            f"score and mask are functions of (s, b, h, i, j) and (b, h, i, j), not {function!r}"
-        )
-    accepted = inspect.signature(function).parameters
-    if any(p.kind is p.VAR_KEYWORD for p in accepted.values()):
-        return function(*loops, **symbols)
-    missing = [n for n in list(accepted)[len(loops) :] if n not in symbols]
-    missing = [n for n in missing if accepted[n].default is inspect.Parameter.empty]
-    if missing:
-        raise TraceError(
-            f"{function} asks for parameter {missing[0]}; params holds "
-            f"{', '.join(symbols) or 'nothing'}"
-        )
-    return function(*loops, **{n: s for n, s in symbols.items() if n in accepted})
-
-
-def _scalar(value: Any, what: str) -> sp.Expr:
-    if isinstance(value, (int, float)):
-        return sp.Float(value) if isinstance(value, float) else sp.Integer(value)
-    if not isinstance(value, sp.Expr) or isinstance(value, (sp.MatrixExpr, sp.IndexedBase)):
-        raise TraceError(f"the {what} function returned {value!r}; return a scalar expression")
-    return value
-
-
-def _boolean(value: Any) -> sp.Basic:
-    if isinstance(value, bool):
-        return sp.true if value else sp.false
-    if not isinstance(value, Boolean) or isinstance(value, sp.Expr):  # Symbols are both
-        raise TraceError(
-            f"the mask returned {value!r}; return a SymPy Boolean such as j <= i or Eq(a[i], a[j])"
-        )
-    return value
-
-
-class _Loads:
-    """Replaces every ``name[index]`` by a symbol of its value, innermost first."""
-
-    def __init__(self, parameters: Mapping[str, Parameter]) -> None:
-        self.parameters = parameters
-        self.found: dict[sp.Indexed, Load] = {}
-
-    def extract(self, expr: sp.Basic) -> sp.Basic:
-        while reads := [r for r in expr.atoms(sp.Indexed) if not self._nested(r)]:
-            reads.sort(key=sp.default_sort_key)
-            expr = expr.xreplace({r: self._symbol(r) for r in reads})
-        return expr
-
-    @staticmethod
-    def _nested(read: sp.Indexed) -> bool:
-        return any(index.has(sp.Indexed) for index in read.indices)
-
-    def _symbol(self, read: sp.Indexed) -> sp.Symbol:
-        if read in self.found:
-            return self.found[read].symbol
-        name = str(read.base.label)
-        known = self.parameters.get(name)
-        if known is None:
-            raise TraceError(
-                f"unknown array {name} in {read}; params holds {', '.join(self.parameters) or '-'}"
-            )
-        if len(read.indices) != known.ndim:
-            raise ShapeError(
-                f"{read} has {len(read.indices)} indices; parameter {name} has {known.ndim} axes"
-            )
-        for index in read.indices:
-            if not index.is_integer:
-                raise TraceError(f"index {index} of {read} is not an integer expression")
-        assumption = {"integer": True} if known.integer else {"real": True}
-        symbol = sp.Dummy(f"{name}_{len(self.found)}", **assumption)
-        self.found[read] = Load(symbol, name, tuple(read.indices))
-        return symbol
-
-
-def _refuse_unknown(
-    what: str, expr: sp.Basic, known: set[Any], parameters: tuple[Parameter, ...]
-) -> None:
-    unknown = sorted((s for s in expr.free_symbols if s not in known), key=str)
-    if not unknown:
-        return
-    arrays = [p.name for p in parameters if p.ndim and p.name == str(unknown[0])]
-    hint = f"{arrays[0]} is an array: index it" if arrays else "pass it in params"
-    raise TraceError(
-        f"the {what} uses {unknown[0]}, which is not an argument of it; {hint} "
-        f"(known: {', '.join(sorted(str(k) for k in known))})"
-    )
+def score_of(value: sp.Expr, allowed: sp.Basic, parameters: tuple[Parameter, ...]) -> Score:
+    """The score of expressions that read their parameters: ``slope[h]*s``."""
+    exact = (exact_integers(value), exact_integers(allowed))
+    value, allowed, scalars, loads = extract_reads(*exact, parameters)
+    return Score(value, allowed, parameters, scalars, loads)

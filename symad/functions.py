@@ -17,6 +17,7 @@ import sympy
 
 from symad import matrix_functions
 from symad.associative import affine_scan, associative_scan
+from symad.attending import attention
 from symad.dims import Shape, as_dim
 from symad.errors import ShapeError, TraceError
 from symad.ops import softmax as fused
@@ -46,6 +47,7 @@ __all__ = [
     "affine_scan",
     "arange",
     "associative_scan",
+    "attention",
     "concatenate",
     "expm1",
     "eye",

@@ -19,6 +19,7 @@ from sympy.core.function import FunctionClass
 from sympy.tensor.array.expressions import ArraySymbol
 
 from symad.errors import SavingError
+from symad.formula import Formula, read_expression, write_expression
 from symad.ops.numeric_names import NUMPY_NAMES
 from symad.values import IMPLEMENTATIONS
 
@@ -213,6 +214,8 @@ def write_value(value: Any) -> Any:
         return ["Float", sign, hex(mantissa), exponent, bits, value._prec]
     if isinstance(value, (sympy.Symbol, sympy.MatrixSymbol, ArraySymbol, sympy.IndexedBase)):
         return write_symbol(value)
+    if isinstance(value, Formula):
+        return ["formula", write_expression(value.expression)]
     if isinstance(value, sympy.Expr):
         return ["dimension", write_dim(value)]
     raise SavingError(f"{value!r} of type {type(value).__name__} cannot be saved")
@@ -244,6 +247,8 @@ def read_value(saved: Any) -> Any:
             return read_symbol(saved)
         case ["dimension", dim]:
             return read_dim(dim)
+        case ["formula", expression]:
+            return Formula(read_expression(expression))
     raise SavingError(f"{_shown(saved)} is not a saved value")
 
 

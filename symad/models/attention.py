@@ -181,13 +181,17 @@ class MultiHead:
         mask: Any = None,
         bias: Any = None,
         rotate: Callable[[Any], Any] | None = None,
+        attend: Callable[[Any, Any, Any], Any] | None = None,
     ) -> Any:
         """Y (..., n, d_out) of X (..., n, d_in), with keys and values from Z (..., m, d_z) or from X.
 
-        ``rotate`` is applied to queries and keys (see `symad.models.positions.rotate`).
+        ``rotate`` is applied to queries and keys (see `symad.models.positions.rotate`). ``attend``
+        computes the heads from Q, K and V in place of ``mask`` and ``bias``: `symad.functions.attention`
+        with its arguments given, which lowered code computes tile by tile.
         """
         Z = X if Z is None else Z
         Q, K, V = self.project(p, "Q", X), self.project(p, "K", Z), self.project(p, "V", Z)
         if rotate is not None:
             Q, K = rotate(Q), rotate(K)
-        return self.merge(p, attention(Q, K, V, mask, bias))
+        heads = attention(Q, K, V, mask, bias) if attend is None else attend(Q, K, V)
+        return self.merge(p, heads)
