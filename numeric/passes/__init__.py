@@ -5,8 +5,9 @@ from __future__ import annotations
 from symad.graph import Graph
 from symad.numeric.passes.hoist import hoist
 from symad.numeric.passes.stable import stabilize
+from symad.numeric.passes.sums import contract_sums
 
-__all__ = ["hoist", "prepare", "stabilize"]
+__all__ = ["contract_sums", "hoist", "prepare", "stabilize"]
 
 
 def prepare(graph: Graph) -> Graph:

@@ -25,7 +25,7 @@ def einsum_emit(op: Einsum, library: ArrayLibrary, node: Node, args: Texts, prin
 
 
 def _general(op: Einsum, args: Texts, printer: Any) -> str:
-    optimize = ", optimize=True" if len(args) > 1 else ""
+    optimize = ", optimize=True" if len(args) > 2 else ""
     return f'{printer.np}.einsum("{op.spec}", {", ".join(args)}{optimize})'
 
 

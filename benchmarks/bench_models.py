@@ -1,0 +1,187 @@
+"""Value and gradient of models: symad's NumPy code against JAX and PyTorch, on one thread.
+
+For each case of benchmarks/model_cases.py and each precision: all values and gradients are compared
+first, then every contestant runs in turn in rounds, in one process; the table holds medians of process
+CPU time, and the ratio of symad to the best peer. Setup (trace, differentiate, print; JAX's trace and
+compilation) is wall time, first call included.
+
+Usage: python benchmarks/bench_models.py [CASE ...] [--dtype float32] [--rounds 30] [--compile] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import os
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[name] = "1"
+os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+os.environ["JAX_ENABLE_X64"] = "1"
+
+import argparse  # noqa: E402
+import json  # noqa: E402
+import platform  # noqa: E402
+import statistics  # noqa: E402
+import time  # noqa: E402
+from collections.abc import Callable  # noqa: E402
+from importlib.metadata import PackageNotFoundError, version  # noqa: E402
+from pathlib import Path  # noqa: E402
+from typing import Any  # noqa: E402
+
+import model_cases  # noqa: E402
+import numpy as np  # noqa: E402
+from rich.console import Console  # noqa: E402
+from rich.table import Table  # noqa: E402
+
+import symad  # noqa: E402
+from symad.numeric import lower  # noqa: E402
+
+TOLERANCE = {"float32": 2e-3, "float64": 1e-9}
+"""Largest distance of two gradients relative to their norm."""
+
+Run = Callable[[], Any]
+
+
+def ours(case: model_cases.Case, dtype: str, backend: str) -> Run:
+    """symad: trace, differentiate, print."""
+    arrays = {**case.weights, **case.data}
+    space = model_cases.for_symad()
+    graph = symad.trace(lambda *a: case.loss(space, *a), inputs=[a.shape for a in arrays.values()])
+    wrt = list(range(len(case.weights)))
+    kernel = lower(symad.value_and_gradient(graph, wrt=wrt), backend=backend, dtype=dtype)
+    values = [np.asarray(a, dtype) for a in arrays.values()]
+    return lambda: kernel(*values)
+
+
+def by_jax(case: model_cases.Case, dtype: str) -> Run:
+    """jax.jit(jax.value_and_grad)."""
+    import jax
+
+    space = model_cases.for_jax(dtype)
+    count = len(case.weights)
+    both = jax.jit(jax.value_and_grad(lambda *a: case.loss(space, *a), argnums=tuple(range(count))))
+    values = [jax.numpy.asarray(a, dtype) for a in {**case.weights, **case.data}.values()]
+
+    def run() -> Any:
+        value, gradients = both(*values)
+        return jax.block_until_ready((value, *gradients))
+
+    return run
+
+
+def by_torch(case: model_cases.Case, form: str, dtype: str, compiled: bool) -> Run:
+    """torch.autograd.grad, eager or compiled."""
+    import torch
+
+    torch.set_num_threads(1)
+    kind = getattr(torch, dtype)
+    weights = [torch.tensor(np.asarray(a), dtype=kind, requires_grad=True) for a in case.weights.values()]
+    data = [torch.tensor(np.asarray(a), dtype=kind) for a in case.data.values()]
+    loss = case.torch[form]
+
+    def value(*arrays: Any) -> Any:
+        return loss(torch, *arrays)
+
+    function = torch.compile(value) if compiled else value
+
+    def run() -> Any:
+        result = function(*weights, *data)
+        return (result.detach(), *torch.autograd.grad(result, weights))
+
+    return run
+
+
+def contestants(case: model_cases.Case, dtype: str, compiled: bool) -> dict[str, tuple[Run, float]]:
+    """Every contestant by name, with the seconds from nothing to the first result."""
+    makers: dict[str, Callable[[], Run]] = {"symad": lambda: ours(case, dtype, "numpy")}
+    makers["jax"] = lambda: by_jax(case, dtype)
+    for form in case.torch:
+        makers[f"torch {form}"] = lambda form=form: by_torch(case, form, dtype, False)
+        if compiled:
+            makers[f"torch {form} compiled"] = lambda form=form: by_torch(case, form, dtype, True)
+    made = {}
+    for name, make in makers.items():
+        start = time.perf_counter()
+        try:
+            run = make()
+            run()
+        except ImportError:
+            continue
+        made[name] = (run, time.perf_counter() - start)
+    return made
+
+
+def compare(runs: dict[str, tuple[Run, float]], dtype: str) -> float:
+    """The largest distance between symad's results and a peer's; an error if it is too large."""
+    reference = [np.asarray(a, np.float64) for a in runs["symad"][0]()]
+    worst = 0.0
+    for name, (run, _) in runs.items():
+        for one, other in zip(reference, run(), strict=True):
+            other = np.asarray(other, np.float64)
+            distance = np.linalg.norm(one - other) / max(np.linalg.norm(one), 1e-30)
+            worst = max(worst, float(distance))
+            if not distance <= TOLERANCE[dtype]:
+                raise AssertionError(f"{name} differs from symad by {distance:.1e}")
+    return worst
+
+
+def medians(runs: dict[str, tuple[Run, float]], rounds: int) -> dict[str, float]:
+    """Median process CPU seconds, contestants taking turns."""
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    for round_ in range(rounds + 3):
+        for name, (run, _) in runs.items():
+            start = time.process_time()
+            run()
+            if round_ >= 3:
+                times[name].append(time.process_time() - start)
+    return {name: statistics.median(t) for name, t in times.items()}
+
+
+def versions() -> dict[str, str]:
+    """What ran, and on what."""
+    found = {"python": platform.python_version(), "machine": platform.processor() or platform.machine()}
+    for package in ("numpy", "jax", "torch"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("cases", nargs="*", default=list(model_cases.CASES))
+    parser.add_argument("--dtype", choices=("float32", "float64", "both"), default="both")
+    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--compile", action="store_true", help="torch.compile as well")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    console = Console()
+    console.print("  ".join(f"{k} {v}" for k, v in versions().items()))
+    columns = ("case", "dtype", "contestant", "ms", "ratio", "setup s")
+    table = Table(*columns, title="value and gradient, one thread")
+    rows = []
+    for name in options.cases:
+        case = model_cases.CASES[name]()
+        for dtype in ("float32", "float64") if options.dtype == "both" else (options.dtype,):
+            runs = contestants(case, dtype, options.compile)
+            compare(runs, dtype)
+            took = medians(runs, options.rounds)
+            best = min(t for k, t in took.items() if k != "symad") if len(took) > 1 else took["symad"]
+            for k, (contestant, seconds) in enumerate(took.items()):
+                setup = runs[contestant][1]
+                ratio = seconds / best
+                table.add_row(
+                    name if k == 0 else "", dtype if k == 0 else "", contestant, f"{1e3 * seconds:.2f}",
+                    f"{ratio:.2f}", f"{setup:.2f}", end_section=k == len(took) - 1,
+                )  # fmt: skip
+                rows.append(
+                    {"case": name, "dtype": dtype, "contestant": contestant, "seconds": seconds,
+                     "ratio": ratio, "setup": setup}
+                )  # fmt: skip
+    console.print(table)
+    if options.json:
+        options.json.write_text(json.dumps({"versions": versions(), "rows": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,203 @@
+"""NumPy modules whose arithmetic runs in place: an operand that is not needed again becomes the result.
+
+An elementwise statement writes into the array of an operand that ends there (liveness), so a chain of
+operations touches one array that stays in the cache. Repetition of smaller arrays along axes is left
+to NumPy's broadcasting. Arrays that came from outside, and results, are never overwritten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from symad.graph import Node, topological
+from symad.numeric.array_program import ArrayPrinter
+from symad.numeric.steps import WRITERS, into, is_indicator, ufunc_name
+from symad.ops.arithmetic import Add, Mul, Pow
+from symad.ops.contraction import Einsum
+from symad.ops.elementwise import Apply
+from symad.ops.recurrence import Scan
+from symad.ops.selection import Select
+from symad.ops.shaping import Broadcast, Concatenate, Pad, Reshape, Slice, Stack
+from symad.ops.softmax import LogSoftmax, Softmax, SoftmaxTangent
+from symad.scalar_functions import relu, sigmoid, silu, softplus
+
+FRESH = (Add, Mul, Pow, Pad, Concatenate, Stack, Softmax, LogSoftmax, SoftmaxTangent, Scan)
+"""Ops whose result is a new array of floats, so that it may be overwritten."""
+
+
+@dataclass
+class Lifetimes:
+    """Positions of nodes in the order of printing, and the last use of every array by its owner."""
+
+    position: dict[Node, int] = field(default_factory=dict)
+    last: dict[Node, int] = field(default_factory=dict)
+
+
+def is_view(node: Node) -> bool:
+    """Whether the array shares the memory of its argument's."""
+    op = node.op
+    if isinstance(op, Einsum):
+        return len(op.inputs) == 1 and set(op.inputs[0]) == set(op.output)
+    return isinstance(op, (Slice, Reshape, Broadcast))
+
+
+def owner(node: Node) -> Node:
+    """The node that made the memory of an array."""
+    while is_view(node):
+        node = node.args[0]
+    return node
+
+
+def is_fresh(node: Node) -> bool:
+    """Whether the statement of a node makes a new array of floats."""
+    op = node.op
+    if isinstance(op, Apply):
+        return op.head in (relu, sigmoid, silu, softplus) or ufunc_name(op.head) is not None
+    if isinstance(op, Select):
+        return any(a.shape for a in node.args[1:])
+    return isinstance(op, FRESH) or (isinstance(op, Einsum) and not is_view(node))
+
+
+def lifetimes(outputs: Sequence[Node]) -> Lifetimes:
+    """The last use of every array; outputs never end."""
+    found = Lifetimes()
+    order = topological(outputs)
+    for k, node in enumerate(order):
+        found.position[node] = k
+        if not is_view(node):
+            for arg in node.args:
+                found.last[owner(arg)] = k
+    # what waits to be written with its user is read there
+    for node in reversed(order):
+        if is_indicator(node):
+            condition = owner(node.args[0])
+            found.last[condition] = max(found.last[condition], found.last.get(node, 0))
+    for node in outputs:
+        found.last[owner(node)] = len(order)
+    return found
+
+
+class InPlacePrinter(ArrayPrinter):
+    """The state of one NumPy module, with the lifetimes of its arrays."""
+
+    def __init__(self, *args: Any) -> None:
+        """See `ArrayPrinter`."""
+        super().__init__(*args)
+        self.lives = Lifetimes()
+        self.waiting: set[Node] = set()
+        """Repetitions and indicators, written where they are used."""
+        self.fresh = ""
+        """The name of the array that is being made."""
+        self.slots: dict[Node, str] = {}
+        """Where results of a loop's body go."""
+
+    def statements(self, outputs: Sequence[Node]) -> list[str]:
+        """The statements that compute some nodes; bodies of loops have lifetimes of their own."""
+        before, self.lives = self.lives, lifetimes(outputs)
+        self.lives.last |= {owner(node): len(self.lives.position) for node in self.text}
+        lines = super().statements(outputs)
+        for node in outputs:
+            lines += self.settle(node)
+        self.lives = before
+        return lines
+
+    def statement(self, node: Node) -> list[str]:
+        """The statements of one node."""
+        if (isinstance(node.op, Broadcast) and node.args[0].shape) or (node.shape and is_indicator(node)):
+            self.waiting.add(node)
+            return [line for a in node.args for line in self.settle(a)]
+        lines = self.steps(node) if node.shape else None
+        if lines is not None:
+            return lines
+        settled = [line for arg in node.args for line in self.settle(arg)]
+        return [*settled, *super().statement(node)]
+
+    def steps(self, node: Node) -> list[str] | None:
+        """The statements of an elementwise node, in place where an operand ends."""
+        write = WRITERS.get(type(node.op))
+        if write is None:
+            return None
+        serial = self._serial
+        self.fresh = self.value_name()
+        made = write(node, self)
+        if made is None:
+            self._serial = serial
+            return None
+        if node in self.slots:
+            made = into(made, self.slots[node])
+        name = self.fresh
+        if made[0].out is not None and node not in self.slots:
+            name = made[0].out
+            self._serial = serial
+        self.text[node] = name
+        return [step.line(name, self.np) for step in made]
+
+    def settle(self, node: Node) -> list[str]:
+        """The statement of an array that waited for its use."""
+        if node not in self.waiting:
+            return []
+        self.waiting.remove(node)
+        if isinstance(node.op, Broadcast):
+            return [*self.settle(node.args[0]), *super().statement(node)]
+        self.text[node] = self.value_name()
+        return [f"{self.text[node]} = {self.text[node.args[0]]}.astype({self.np}.{self.dtype})"]
+
+    # ---- operands --------------------------------------------------------------------------------
+
+    def is_lean(self, node: Node) -> bool:
+        """Whether the array waits, so that broadcasting may repeat it."""
+        return node in self.waiting
+
+    def ends(self, arg: Node, node: Node) -> bool:
+        """Whether the array of ``arg`` has the shape of ``node``, and is not needed after it."""
+        made = owner(arg)
+        return (
+            arg.shape == node.shape
+            and is_fresh(made)
+            and not _repeats(arg)
+            and not _cut(arg)
+            and self.lives.last.get(made) == self.lives.position.get(node)
+        )
+
+    def operand(self, node: Node) -> str:
+        """The text of an operand under broadcasting."""
+        if node not in self.waiting:
+            return self.text[node]
+        if is_indicator(node):
+            return f"{self.text[node.args[0]]}.astype({self.np}.{self.dtype})"
+        (arg,) = node.args
+        text, rank = self.text[arg], len(node.shape)
+        axes: tuple[int, ...] = node.op.axes  # type: ignore[attr-defined]
+        if axes == tuple(range(rank - len(axes), rank)):
+            return text
+        return f"{text}[{', '.join(':' if k in axes else 'None' for k in range(rank))}]"
+
+    def factor(self, node: Node) -> str:
+        """The text of an operand of a product, where a condition counts as 1 or 0."""
+        if node in self.waiting and is_indicator(node):
+            return self.text[node.args[0]]
+        return self.operand(node)
+
+
+def _repeats(node: Node) -> bool:
+    """Whether a view shows one element several times."""
+    while is_view(node):
+        if isinstance(node.op, Broadcast):
+            return True
+        node = node.args[0]
+    return False
+
+
+def _cut(node: Node) -> bool:
+    """Whether a view leaves gaps in memory: whole arrays are worked on faster."""
+    while is_view(node):
+        op = node.op
+        if isinstance(op, Slice) and (
+            any(c != d for c, d in zip(op.count[1:], node.args[0].shape[1:], strict=True))
+            or any(step != 1 for step in op.step)
+        ):
+            return True
+        node = node.args[0]
+    return False

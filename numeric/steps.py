@@ -1,0 +1,300 @@
+"""Elementwise nodes as NumPy steps, each with the array it writes into."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import sympy
+from sympy.codegen.cfunctions import expm1, log1p
+
+from symad.graph import Node
+from symad.ops.arithmetic import Add, Mul, Pow
+from symad.ops.elementwise import Apply
+from symad.ops.numeric_names import NUMPY_NAMES
+from symad.ops.selection import Select
+from symad.ops.sources import constant_value
+from symad.scalar_functions import relu, sigmoid, silu, softplus
+
+INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
+
+SIGMOID = '''def _sigmoid(x, out=None):
+    """1/(1 + exp(-x)); the exponential stops at the largest float."""
+    out = np.negative(x, out)
+    np.minimum(out, {largest}, out=out)
+    np.exp(out, out)
+    out += 1
+    return np.reciprocal(out, out)
+'''
+
+SILU = '''def _silu(x):
+    """x/(1 + exp(-x))."""
+    y = _sigmoid(x)
+    y *= x
+    return y
+'''
+
+SOFTPLUS = '''def _softplus(x):
+    """log(1 + exp(x)) = max(x, 0) + log(1 + e), e = exp(-|x|); what 1 + e rounds away is added."""
+    e = np.abs(x)
+    np.negative(e, e)
+    np.exp(e, e)
+    u = e + 1
+    e -= u - 1
+    e /= u
+    e += np.log(u, u)
+    e += np.maximum(x, 0, out=u)
+    return e
+'''
+
+LARGEST = {"float64": "709.78", "float32": "88.72"}
+"""Where exp is still finite."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """``function(*args)`` into the array ``out``; None for a new one."""
+
+    function: str
+    args: tuple[str, ...]
+    out: str | None = None
+
+    def text(self, np_: str) -> str:
+        """The expression, with a third argument if it writes into an array."""
+        symbol = INFIX.get(self.function)
+        if symbol and self.out is None:
+            return f"{self.args[0]} {symbol} {self.args[1]}" if symbol in "+-" else symbol.join(self.args)
+        name = self.function if "." in self.function or self.function[0] == "_" else f"{np_}.{self.function}"
+        if self.function == "negative" and self.out is None:
+            return f"-{self.args[0]}"
+        # NumPy takes the third positional argument of these two for one more operand
+        keyword = "out=" if self.function in ("maximum", "minimum") else ""
+        return f"{name}({', '.join([*self.args, *([keyword + self.out] if self.out else [])])})"
+
+    def line(self, name: str, np_: str) -> str:
+        """The statement that makes ``name``."""
+        symbol = INFIX.get(self.function)
+        if symbol and self.out == self.args[0]:
+            return f"{self.out} {symbol}= {self.args[1]}"
+        if self.out is None or self.out != name:
+            return f"{name} = {self.text(np_)}"
+        return self.text(np_)
+
+
+Steps = Sequence[Step]
+Term = tuple[int, str, "Node | None"]
+"""A sign or power, the text, and the node; None for a number."""
+Writer = Callable[[Node, Any], "list[Step] | None"]
+
+
+def into(steps: Steps, slot: str) -> list[Step]:
+    """The steps, the last of which writes into ``slot``."""
+    return [*steps[:-1], replace(steps[-1], out=slot)]
+
+
+# ---- sums and products ---------------------------------------------------------------------------
+
+
+def sum_steps(node: Node, printer: Any) -> list[Step] | None:
+    """Σ ± terms: numbers first joined to one, then one step for each further term."""
+    op: Any = node.op
+    arrays = [(s, a) for s, a in zip(op.signs, node.args, strict=True) if a.shape]
+    numbers = [(s, printer.text[a]) for s, a in zip(op.signs, node.args, strict=True) if not a.shape]
+    terms: list[Term] = [(s, printer.operand(a), a) for s, a in arrays]
+    if numbers:
+        text = _signed(numbers)
+        sign = 1
+        if len(numbers) == 1:
+            (sign, text) = numbers[0]
+        else:
+            text = f"({text})"
+        terms.append((sign, text, None))
+    return _chain(node, terms, printer, ("add", "subtract", "negative"))
+
+
+def _signed(numbers: Sequence[tuple[int, str]]) -> str:
+    text = ""
+    for sign, number in numbers:
+        text += (" + " if sign == 1 else " - ") + number if text else ("" if sign == 1 else "-") + number
+    return text
+
+
+def product_steps(node: Node, printer: Any) -> list[Step] | None:
+    """Π factors^±1: numbers first joined to one, then one step for each further factor."""
+    op: Any = node.op
+    pairs = list(zip(op.powers, node.args, strict=True))
+    numbers = [(p, printer.text[a]) for p, a in pairs if not a.shape]
+    factors: list[Term] = [
+        (p, printer.factor(a) if p == 1 else printer.operand(a), a) for p, a in pairs if a.shape
+    ]
+    if len(numbers) == 1:
+        factors.append((*numbers[0], None))
+    elif numbers:
+        over = [t for p, t in numbers if p == 1] or ["1"]
+        under = [t for p, t in numbers if p == -1]
+        text = "*".join(over)
+        if under:
+            text = f"{printer.np}.true_divide({text}, {'*'.join(under)})"
+        factors.append((1, f"({text})" if len(over) > 1 and not under else text, None))
+    return _chain(node, factors, printer, ("multiply", "divide", "reciprocal"))
+
+
+def _chain(
+    node: Node,
+    terms: Sequence[Term],
+    printer: Any,
+    names: tuple[str, str, str],
+) -> list[Step] | None:
+    """A sum or product of terms t with their signs or powers ±1, first into an operand that ends."""
+    direct, inverse, alone = names
+    rest = list(terms)
+    ending = [t for t in rest if t[2] is not None and printer.ends(t[2], node)]
+    ending.sort(key=lambda t: -t[0])
+    first = ending[0] if ending else None
+    out: str | None = printer.text[first[2]] if first else None
+    if first is None:
+        first = _start(node, rest, printer)
+        if first is None:
+            return None
+    rest.remove(first)
+    steps: list[Step] = []
+    sign, text, _ = first
+    if sign == -1:
+        partner = next((t for t in rest if t[0] == 1), None)
+        if partner is None:
+            steps.append(Step(alone, (text,), out))
+        else:
+            rest.remove(partner)
+            steps.append(Step(inverse, (partner[1], text), out))
+    elif not rest:
+        return None
+    else:
+        partner = _partner(node, first, rest, printer)
+        rest.remove(partner)
+        steps.append(Step(direct if partner[0] == 1 else inverse, (text, partner[1]), out))
+    target = out or printer.fresh
+    for sign, text, _ in rest:
+        steps.append(Step(direct if sign == 1 else inverse, (target, text), target))
+    return steps
+
+
+def _start(node: Node, terms: Sequence[Term], printer: Any) -> Term | None:
+    """A term to begin a new array with: one of full shape, or the first of two that fill it."""
+    whole = [t for t in terms if t[2] is not None and not printer.is_lean(t[2])]
+    if whole:
+        return next((t for t in whole if t[0] == 1), whole[0])
+    lean = [t for t in terms if t[2] is not None and t[0] == 1]
+    if len(lean) > 1 and _covers(node, lean[0], lean[1]):
+        return lean[0]
+    return None
+
+
+def _partner(
+    node: Node,
+    first: Term,
+    rest: Sequence[Term],
+    printer: Any,
+) -> Term:
+    """The second term: after a lean one the one that fills the shape with it."""
+    if first[2] is None or not printer.is_lean(first[2]):
+        return rest[0]
+    return next(t for t in rest if t[2] is not None and _covers(node, first, t))
+
+
+def _covers(node: Node, one: Term, other: Term) -> bool:
+    axes: set[int] = set()
+    for _, _, term in (one, other):
+        if term is not None:
+            axes |= set(getattr(term.op, "axes", ()))
+    return axes == set(range(len(node.shape)))
+
+
+# ---- functions -----------------------------------------------------------------------------------
+
+
+def power_steps(node: Node, printer: Any) -> list[Step] | None:
+    """Squares and square roots."""
+    exponent = constant_value(node.args[1])
+    base = node.args[0]
+    if not base.shape or printer.is_lean(base):
+        return None
+    text = printer.text[base]
+    out = text if printer.ends(base, node) else None
+    if exponent == 2:
+        return [Step("multiply", (text, text), out)]
+    if exponent == sympy.Rational(1, 2):
+        return [Step("sqrt", (text,), out)]
+    return None
+
+
+def ufunc_name(head: Any) -> str | None:
+    """The ufunc of a head, for generated code."""
+    if head is expm1 or head is log1p:
+        return str(head.__name__)
+    if head is sympy.Abs:
+        return "abs"
+    name = NUMPY_NAMES.get(head, "")
+    if name.startswith("numpy."):
+        return name.removeprefix("numpy.")
+    return name if name.startswith("scipy.special.") else None
+
+
+def function_steps(node: Node, printer: Any) -> list[Step] | None:
+    """Functions of one array; maxima and minima."""
+    head: Any = node.op.head  # type: ignore[attr-defined]
+    if head in (sympy.Max, sympy.Min):
+        return _extreme(node, "maximum" if head is sympy.Max else "minimum", printer)
+    if len(node.args) != 1 or printer.is_lean(node.args[0]):
+        return None
+    (arg,) = node.args
+    text = printer.text[arg]
+    out = text if printer.ends(arg, node) else None
+    if head is relu:
+        return [Step("maximum", (text, "0"), out)]
+    if head in (sigmoid, silu):
+        largest = LARGEST.get(printer.dtype, LARGEST["float64"])
+        printer.helper("_sigmoid", SIGMOID.replace("{largest}", largest))
+        if head is sigmoid:
+            return [Step("_sigmoid", (text,), out)]
+        return [Step(printer.helper("_silu", SILU), (text,))]
+    if head is softplus:
+        return [Step(printer.helper("_softplus", SOFTPLUS), (text,))]
+    name = ufunc_name(head)
+    if name is None:
+        return None
+    if "." in name:
+        printer.imports.add("import scipy.special")
+    return [Step(name, (text,), out)]
+
+
+def _extreme(node: Node, name: str, printer: Any) -> list[Step] | None:
+    ending = next((a for a in node.args if a.shape and printer.ends(a, node)), None)
+    first = ending or next((a for a in node.args if a.shape and not printer.is_lean(a)), None)
+    if first is None:
+        return None
+    rest = list(node.args)
+    rest.remove(first)
+    out = printer.text[first] if ending else None
+    target = out or printer.fresh
+    steps = [Step(name, (printer.text[first], printer.operand(rest[0])), out)]
+    steps += [Step(name, (target, printer.operand(a)), target) for a in rest[1:]]
+    return steps
+
+
+WRITERS: dict[type, Writer] = {
+    Add: sum_steps,
+    Mul: product_steps,
+    Pow: power_steps,
+    Apply: function_steps,
+}
+"""Ops that are written as steps."""
+
+
+def is_indicator(node: Node) -> bool:
+    """Whether the node is 1 where a condition holds, and 0 elsewhere."""
+    return (
+        isinstance(node.op, Select)
+        and constant_value(node.args[1]) == 1
+        and constant_value(node.args[2]) == 0
+    )
