@@ -1,0 +1,45 @@
+"""Smooth stand-ins for the largest of some numbers and for its place, with a temperature α.
+
+    weights       p_i = e^{z_i/α} / Σ_j e^{z_j/α}        α → 0: 1 at the largest z_i, 0 elsewhere (a Dirac)
+    maximum       α log Σ_i e^{z_i/α}                    between max z and max z + α log n
+    argmax        Σ_i i p_i                              α → 0: the place of the largest
+    cross-entropy −log p_y = log Σ_j e^{z_j/α} − z_y/α
+
+The gradient of the maximum is p. Shapes: z (..., n), along the last axis; α > 0 a number or a traced one.
+Source: Goodfellow, Bengio & Courville, "Deep Learning" (2016), sections 4.1 and 6.2.2.3.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symad.errors import SymadError
+from symad.functions import arange, log_softmax, logsumexp, softmax
+
+
+def weights(z: Any, alpha: Any = 1.0) -> Any:
+    """softmax(z/α): (..., n) -> (..., n)."""
+    return softmax(z / _positive(alpha), axis=-1)
+
+
+def log_weights(z: Any, alpha: Any = 1.0) -> Any:
+    """log softmax(z/α): (..., n) -> (..., n)."""
+    return log_softmax(z / _positive(alpha), axis=-1)
+
+
+def maximum(z: Any, alpha: Any = 1.0) -> Any:
+    """α log Σ e^{z/α}: (..., n) -> (...)."""
+    return alpha * logsumexp(z / _positive(alpha), axis=-1)
+
+
+def argmax(z: Any, alpha: Any = 1.0) -> Any:
+    """Σ_i i p_i, i = 0..n−1: (..., n) -> (...)."""
+    return np.sum(weights(z, alpha) * arange(z.shape[-1]), axis=-1)
+
+
+def _positive(alpha: Any) -> Any:
+    if isinstance(alpha, (int, float)) and not alpha > 0:
+        raise SymadError(f"the temperature alpha={alpha} must be > 0; its limit 0 is np.max and np.argmax")
+    return alpha
