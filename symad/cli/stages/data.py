@@ -128,10 +128,10 @@ def pendulum_equations(links: int) -> tuple[Any, list[Any], list[Any]]:
     return forcing, symbols, constants
 
 
-@stage("pendulum", "ten links on a cart: SymPy's equations of motion, their Jacobian, against SymPy's own")
+@stage("pendulum", "six links on a cart: SymPy's equations of motion, their Jacobian, against SymPy's own")
 def pendulum() -> Model:
     """The forcing vector by coordinates and speeds."""
-    forcing, states, constants = pendulum_equations(10)
+    forcing, states, constants = pendulum_equations(6)
     point = [*np.linspace(-1, 1, len(states)), *np.linspace(0.5, 1.5, len(constants))]
     small, small_states, small_constants = pendulum_equations(2)
     check = symad.trace(small, [*small_states, *small_constants])
@@ -142,7 +142,7 @@ def linearise(made: Made) -> list[Finding]:
     """The Jacobian's code, its time, and SymPy's value at 30 digits."""
     from symad.numeric import lower
 
-    forcing, states, constants = pendulum_equations(10)
+    forcing, states, constants = pendulum_equations(6)
     start = time.perf_counter()
     kernel = lower(symad.jacobian(forcing, states))
     ours = time.perf_counter() - start
