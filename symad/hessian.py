@@ -38,7 +38,11 @@ MODES = (
 
 @without_collecting
 def hessian(
-    f: Any, wrt: Any = None, mode: str = "forward-over-reverse", sparse: bool = False
+    f: Any,
+    wrt: Any = None,
+    mode: str = "forward-over-reverse",
+    sparse: bool = False,
+    chunk: int | None = None,
 ) -> Graph:
     """The Hessian of a scalar function: one N×N array over all ``wrt`` elements, flattened in order.
 
@@ -47,16 +51,19 @@ def hessian(
         wrt: inputs, all by default.
         mode: one of the four compositions; see this module.
         sparse: the value is a scipy csr_array with fixed structure, by coloured compression.
+        chunk: of a sparse Hessian, how many compressed products are computed at a time.
 
     Raises:
-        DerivativeError: ``f`` is not scalar, or the mode is unknown.
+        DerivativeError: ``f`` is not scalar, the mode is unknown, or there is a chunk of a dense Hessian.
     """
     graph = as_graph(f, wrt)
     _check_mode(mode, MODES)
     if sparse:
         from symad.sparsity.derivatives import sparse_hessian
 
-        return sparse_hessian(graph, wrt, mode)
+        return sparse_hessian(graph, wrt, mode, chunk=chunk)
+    if chunk is not None:
+        raise DerivativeError("chunk is for sparse Hessians; give sparse=True as well")
     nodes, _ = select_wrt(graph, wrt)
     value = scalar_output(graph, "a Hessian")
     matrix = hessian_node(value, nodes, mode)

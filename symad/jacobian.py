@@ -59,7 +59,9 @@ def forward_gradient(value: Node, wrt: Sequence[Node]) -> list[Node]:
 
 
 @without_collecting
-def jacobian(f: Any, wrt: Any = None, mode: str = "auto", sparse: bool = False) -> Graph:
+def jacobian(
+    f: Any, wrt: Any = None, mode: str = "auto", sparse: bool = False, chunk: int | None = None
+) -> Graph:
     """The Jacobian, one M×N array: rows all outputs flattened in order, columns all ``wrt`` elements.
 
     Args:
@@ -69,16 +71,19 @@ def jacobian(f: Any, wrt: Any = None, mode: str = "auto", sparse: bool = False) 
             M, with the choice told in ``graph.report``. Sparse Jacobians also know "mixed": some rows by
             reverse mode and the rest by forward mode.
         sparse: the value is a scipy csr_array with fixed structure, by coloured compression.
+        chunk: of a sparse Jacobian, how many compressed products are computed at a time.
 
     Raises:
-        DerivativeError: the mode is unknown.
+        DerivativeError: the mode is unknown, or there is a chunk of a dense Jacobian.
     """
     graph = as_graph(f, wrt)
     _check_mode(mode, ("auto", "forward", "reverse", "mixed") if sparse else ("auto", "forward", "reverse"))
     if sparse:
         from symad.sparsity.derivatives import sparse_jacobian
 
-        return sparse_jacobian(graph, wrt, mode)
+        return sparse_jacobian(graph, wrt, mode, chunk=chunk)
+    if chunk is not None:
+        raise DerivativeError("chunk is for sparse Jacobians; give sparse=True as well")
     nodes, _ = select_wrt(graph, wrt)
     chosen, report = _choose_mode(mode, total_size(graph.output_nodes), total_size(nodes))
     build = forward_jacobian if chosen == "forward" else reverse_jacobian

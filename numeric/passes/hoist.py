@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from symad.batching import batch_outputs
 from symad.graph import Graph, Node, rebuild, topological
-from symad.ops.recurrence import Scan, close_scan, fresh_input, parts
+from symad.ops.recurrence import Scan, backwards, close_scan, fresh_input, parts
 from symad.questions import Nodes
 
 
@@ -29,6 +29,8 @@ def _hoisted(node: Node, args: Nodes) -> Node:
 def hoist_scan(op: Scan, args: Nodes) -> Node:
     """One scan with its independent parts outside."""
     initial, xs, constants = parts(op, args)
+    if op.body.input_nodes[0] not in topological(op.body.output_nodes):
+        return Node.of(op, args)  # steps that need no state: a loop that is there to save memory
     once, always = _independent(op)
     if not once and not always:
         return Node.of(op, args)
@@ -36,8 +38,13 @@ def hoist_scan(op: Scan, args: Nodes) -> Node:
     outer = dict(zip(local[1 + op.slices :], constants, strict=True))
     before = rebuild(once, outer)
     per_step = rebuild(always, outer)
-    moving = dict(zip(local[1 : 1 + op.slices], xs, strict=True))
+    # Of a loop from the last step to the first, in the order of time: those are often known already.
+    turned = any(backwards(x) is x.args[0] for x in xs if x.args)
+    in_order = [backwards(x) if turned else x for x in xs]
+    moving = dict(zip(local[1 : 1 + op.slices], in_order, strict=True))
     at_all_steps = batch_outputs(per_step, moving, xs[0].shape[0])
+    if turned:
+        at_all_steps = tuple(backwards(x) for x in at_all_steps)
     fresh = [fresh_input(initial.shape), *(fresh_input(x.shape[1:]) for x in (*xs, *at_all_steps))]
     replaced = dict(zip(local[: 1 + op.slices], fresh, strict=False))
     replaced |= outer

@@ -13,7 +13,16 @@ from symad.forward import push
 from symad.graph import ZERO, Node, Tangent
 from symad.jacobian import forward_gradient
 from symad.ops.arithmetic import sub
-from symad.ops.shaping import ScatterAdd, concatenate, flatten, gather
+from symad.ops.recurrence import scan
+from symad.ops.shaping import (
+    ScatterAdd,
+    broadcast_to,
+    concatenate,
+    flatten,
+    gather,
+    reshape,
+    slice_axis,
+)
 from symad.ops.sources import array_constant, constant
 from symad.reverse import fresh_seed, pull
 from symad.seeding import flat_columns
@@ -29,27 +38,40 @@ Linear = Callable[[list[Node]], "list[Tangent]"]
 """A linear map from seeds to outputs."""
 
 
-def jacobian_products(outputs: Sequence[Node], wrt: Sequence[Node], coloring: Coloring) -> list[Node]:
-    """The products that a coloring asks for: Sᵀ J (p, N) by rows, then (J S)ᵀ (q, M) by columns."""
+def jacobian_products(
+    outputs: Sequence[Node], wrt: Sequence[Node], coloring: Coloring, chunk: int | None = None
+) -> list[Node]:
+    """The products that a coloring asks for: Sᵀ J (p, N) by rows, then (J S)ᵀ (q, M) by columns.
+
+    ``chunk``: so many products are computed at a time; all at once for None.
+    """
     seeds = coloring.seeds()
     both = seeds if coloring.kind == "bidirectional" else (None, seeds)
     by_rows, by_columns = (seeds, None) if coloring.kind == "row" else both
     products = []
     if by_rows is not None and by_rows.shape[1]:
-        products.append(_lanes(lambda bars: pull(outputs, bars, wrt), outputs, wrt, by_rows))
+        products.append(_lanes(lambda bars: pull(outputs, bars, wrt), outputs, wrt, by_rows, chunk))
     if by_columns is not None and by_columns.shape[1]:
 
         def forward(dots: list[Node]) -> list[Tangent]:
             return push(outputs, dict(zip(wrt, dots, strict=True)))
 
-        products.append(_lanes(forward, wrt, outputs, by_columns))
+        products.append(_lanes(forward, wrt, outputs, by_columns, chunk))
     return products
 
 
 def hessian_products(
-    value: Node, gradient: Sequence[Node], wrt: Sequence[Node], mode: str, coloring: Coloring
+    value: Node,
+    gradient: Sequence[Node],
+    wrt: Sequence[Node],
+    mode: str,
+    coloring: Coloring,
+    chunk: int | None = None,
 ) -> Node:
-    """(H S)ᵀ (p, N) for the seeds S (N, p) of a coloring, by one of the four compositions."""
+    """(H S)ᵀ (p, N) for the seeds S (N, p) of a coloring, by one of the four compositions.
+
+    ``chunk``: so many products are computed at a time; all at once for None.
+    """
 
     def pushed(of: Sequence[Node]) -> Linear:
         return lambda dots: push(of, dict(zip(wrt, dots, strict=True)))
@@ -67,23 +89,42 @@ def hessian_products(
         linear = lambda bars: pull(gradient, bars, wrt)  # noqa: E731
     else:
         linear = reverse_over_forward
-    return _lanes(linear, wrt, wrt, coloring.seeds())
+    return _lanes(linear, wrt, wrt, coloring.seeds(), chunk)
 
 
-def _lanes(linear: Linear, inputs: Sequence[Node], outputs: Sequence[Node], seeds: Any) -> Node:
-    """A linear map applied to all columns of a seed matrix (inputs, p): (p, outputs)."""
+def _lanes(
+    linear: Linear, inputs: Sequence[Node], outputs: Sequence[Node], seeds: Any, chunk: int | None
+) -> Node:
+    """A linear map applied to all columns of a seed matrix (inputs, p): (p, outputs).
+
+    In chunks the map is the body of a loop, so that its intermediate values exist for ``chunk`` lanes at
+    a time.
+    """
     count = seeds.shape[1]
     placeholders = [fresh_seed(x) for x in inputs]
     results = linear(placeholders)
-    replaced, first = {}, 0
-    for x, placeholder in zip(inputs, placeholders, strict=True):
-        block = seeds[first : first + size_of(x)].T
-        replaced[placeholder] = array_constant(block.reshape(count, *x.shape))
-        first += size_of(x)
-    present = [r for r in results if isinstance(r, Node)]
-    batched = iter(batch_outputs(present, replaced, count))
-    lanes = [next(batched) if isinstance(r, Node) else ZERO for r in results]
-    return flat_columns(lanes, outputs, count)
+
+    def at(block: Node, lanes: int) -> Node:
+        """The map at seeds (lanes, inputs)."""
+        replaced, first = {}, 0
+        for x, placeholder in zip(inputs, placeholders, strict=True):
+            part = slice_axis(block, 1, first, size_of(x))
+            replaced[placeholder] = reshape(part, (lanes, *x.shape))
+            first += size_of(x)
+        present = [r for r in results if isinstance(r, Node)]
+        batched = iter(batch_outputs(present, replaced, lanes))
+        made = [next(batched) if isinstance(r, Node) else ZERO for r in results]
+        return flat_columns(made, outputs, lanes)
+
+    if chunk is None or chunk >= count:
+        return at(array_constant(np.ascontiguousarray(seeds.T)), count)
+    steps = -(-count // chunk)
+    padded = np.zeros((steps * chunk, len(seeds)), seeds.dtype)
+    padded[:count] = seeds.T
+    blocks = array_constant(padded.reshape(steps, chunk, -1))
+    nothing = broadcast_to(constant(0), (chunk, sum(map(size_of, outputs))))
+    history = scan(lambda _, block: at(block, chunk), nothing, [blocks])
+    return slice_axis(reshape(history, (steps * chunk, history.shape[-1])), 0, 0, count)
 
 
 def recovered(products: Sequence[Node], coloring: Coloring) -> Node:

@@ -55,6 +55,7 @@ def sparse_jacobian(
     mode: str = "auto",
     pattern: Any = None,
     coloring: Coloring | None = None,
+    chunk: int | None = None,
 ) -> Graph:
     """The Jacobian (M, N) as a graph whose value is a ``csr_array``; see `symad.jacobian`.
 
@@ -66,12 +67,15 @@ def sparse_jacobian(
             coloring. What was chosen is told in ``graph.report``.
         pattern: a known pattern instead of the detected one; it is checked at random points.
         coloring: a `Coloring` to use, of kind "column", "row" or "bidirectional".
+        chunk: compute so many compressed products at a time, one after another, so that memory is
+            bounded; by default all at once. Derivatives without seeds have none to cut.
 
     Raises:
-        DerivativeError: the mode is unknown.
+        DerivativeError: the mode is unknown, or the chunk is no positive integer.
         PatternError: the pattern given misses an entry of the Jacobian; the message names it.
     """
     _check("mode", mode, JACOBIAN_MODES)
+    _check_chunk(chunk)
     graph = as_graph(f, wrt)
     nodes, _ = select_wrt(graph, wrt)
     outputs = graph.output_nodes
@@ -86,9 +90,9 @@ def sparse_jacobian(
     else:
         _check("coloring.kind", coloring.kind, ("column", "row", "bidirectional"))
         _known_pattern(graph, outputs, nodes, coloring.pattern)
-    products = jacobian_products(outputs, nodes, coloring)
+    products = jacobian_products(outputs, nodes, coloring, chunk)
     entries = recovered(products, coloring)
-    return _on_pattern(graph, coloring, entries, coloring.pattern, _report(coloring), name)
+    return _on_pattern(graph, coloring, entries, coloring.pattern, _report(coloring) + _chunks(chunk), name)
 
 
 @without_collecting
@@ -98,18 +102,20 @@ def sparse_hessian(
     mode: str = "forward-over-reverse",
     pattern: Any = None,
     coloring: Coloring | None = None,
+    chunk: int | None = None,
 ) -> Graph:
     """The Hessian (N, N) as a graph whose value is a ``csr_array``; see `symad.hessian`.
 
     Forward-over-reverse needs no seeds where the graph allows. Otherwise, and in the other modes,
     the products with the seeds of a star coloring are computed, or of the coloring given ("star",
-    "acyclic" or "column"). The choice is told in ``graph.report``.
+    "acyclic" or "column"). ``chunk`` as in `sparse_jacobian`. The choice is told in ``graph.report``.
 
     Raises:
-        DerivativeError: ``f`` is not scalar, or the mode is unknown.
+        DerivativeError: ``f`` is not scalar, the mode is unknown, or the chunk is no positive integer.
         PatternError: the pattern given misses an entry of the Hessian; the message names it.
     """
     _check("mode", mode, HESSIAN_MODES)
+    _check_chunk(chunk)
     graph = as_graph(f, wrt)
     nodes, _ = select_wrt(graph, wrt)
     name = f"{graph.name}_hessian"
@@ -127,15 +133,24 @@ def sparse_hessian(
     else:
         _check("coloring.kind", coloring.kind, ("star", "acyclic", "column"))
         known = _known_pattern(graph, gradient, nodes, coloring.pattern)
-    products = hessian_products(value, gradient, nodes, mode, coloring)
+    products = hessian_products(value, gradient, nodes, mode, coloring, chunk)
     entries = recovered([products], coloring)
     report = f"{mode}: {coloring.num_colors} Hessian-vector products, {coloring!r}"
-    return _on_pattern(graph, coloring, entries, known, report, name)
+    return _on_pattern(graph, coloring, entries, known, report + _chunks(chunk), name)
 
 
 def _check(what: str, given: str, known: Sequence[str]) -> None:
     if given not in known:
         raise DerivativeError(f"{what}={given!r} is not one of {', '.join(map(repr, known))}")
+
+
+def _check_chunk(chunk: Any) -> None:
+    if chunk is not None and (isinstance(chunk, bool) or not isinstance(chunk, int) or chunk < 1):
+        raise DerivativeError(f"chunk={chunk!r} is not a positive integer: how many products at a time?")
+
+
+def _chunks(chunk: int | None) -> str:
+    return "" if chunk is None else f", {chunk} products at a time"
 
 
 def _gradient(value: Node, wrt: Sequence[Node]) -> list[Node]:

@@ -1,5 +1,7 @@
 """Sparse Jacobians and Hessians: every mode against the dense derivative and against SymPy."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import sympy
@@ -8,6 +10,7 @@ from scipy.sparse.linalg import splu
 
 import symad
 from symad.errors import DerivativeError
+from symad.numeric import lower
 from symad.sparsity import (
     PatternError,
     color,
@@ -254,3 +257,60 @@ def test_a_coloring_of_another_kind_or_mode():
         sparse_jacobian(graph, mode="sideways")
     with pytest.raises(DerivativeError, match="'forward' is not one of 'forward-over-reverse'"):
         sparse_hessian(graph, mode="forward")
+
+
+# Chunks
+
+
+def coupled(x):
+    """A dense row and column beside a wide band: many colors in every mode."""
+    near = sum(np.roll(x, s) * x for s in range(1, 6))
+    return np.tanh(near) + x[0] * np.sum(x)
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 4, 100])
+@pytest.mark.parametrize("mode", ["forward", "reverse", "mixed"])
+def test_jacobians_in_chunks(mode, chunk):
+    graph = symad.trace(coupled, [(15,)])
+    sparse = sparse_jacobian(graph, mode=mode, chunk=chunk)
+    assert f", {chunk} products at a time" in sparse.report
+    point = points(graph)
+    for value in (sparse(*point), lower(sparse)(*point)):
+        np.testing.assert_allclose(value.toarray(), symad.jacobian(graph)(*point), rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("mode", HESSIAN_MODES)
+def test_hessians_in_chunks(mode):
+    graph = symad.trace(lambda x, y: np.sum(coupled(x) ** 2) + np.sum(x * y**2), [(9,), (9,)])
+    sparse = symad.hessian(graph, mode=mode, sparse=True, chunk=4)
+    point = points(graph)
+    for value in (sparse(*point), lower(sparse)(*point)):
+        np.testing.assert_allclose(value.toarray(), symad.hessian(graph)(*point), rtol=1e-11, atol=1e-11)
+
+
+def test_chunks_bound_the_memory_of_generated_code():
+    def wide(x):  # 21 colors; several intermediate values for each lane
+        near = sum(np.sin(np.roll(x, s)) * x for s in range(1, 21))
+        return np.exp(np.tanh(near) ** 2)
+
+    graph = symad.trace(wide, [(20_000,)])
+    point = points(graph)
+    peaks = {}
+    for chunk in (None, 2):
+        kernel = lower(symad.jacobian(graph, mode="forward", sparse=True, chunk=chunk))
+        kernel(*point)
+        tracemalloc.start()
+        value = kernel(*point)
+        peaks[chunk] = tracemalloc.get_traced_memory()[1] - value.data.nbytes
+        tracemalloc.stop()
+    assert peaks[2] < peaks[None] / 4
+
+
+@pytest.mark.parametrize("chunk", [0, -2, 1.5, True, "all"])
+def test_chunks_are_positive_integers(chunk):
+    graph = symad.trace(rosenbrock, [(5,)])
+    for derivative in (symad.hessian, symad.jacobian):
+        with pytest.raises(DerivativeError, match="not a positive integer"):
+            derivative(graph, sparse=True, chunk=chunk)
+        with pytest.raises(DerivativeError, match="give sparse=True"):
+            derivative(graph, chunk=chunk)
