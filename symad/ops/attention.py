@@ -278,7 +278,8 @@ def second_jvp(op: AttentionSecond, y: Node, tangents: Tangents) -> Tangent:
 
 @transpose.dispatch
 def second_transpose(op: AttentionSecond, y: Node, y_bar: Node, linear: Flags) -> Tangents:
-    return written_out.transpose_through(y, y_bar, linear)
+    tangents = [flag and k >= op.inner + 4 for k, flag in enumerate(linear)]
+    return written_out.transpose_through(y, y_bar, tangents)
 
 
 # ---- definitions, values and costs --------------------------------------------------------------
