@@ -30,7 +30,8 @@ def read_checkpoint(path: str | Path, parameters: Arrays, state: State) -> tuple
     """Read a checkpoint of a model with these parameters and an optimiser with this state.
 
     Raises:
-        EvaluationError: no checkpoint, or one of other parameters, shapes or another optimiser.
+        EvaluationError: no checkpoint, or one of other parameters, shapes, precision or optimiser, or
+            with NaN in it.
     """
     wanted = {f"parameter/{k}": v for k, v in parameters.items()}
     for group, members in state.items():
@@ -66,3 +67,10 @@ def _compare(path: str | Path, wanted: dict[str, Any], found: dict[str, Any]) ->
             raise EvaluationError(
                 f"{path} holds {name} with the shape {found[name].shape}, but the model has {value.shape}"
             )
+        if value.dtype != found[name].dtype:
+            raise EvaluationError(
+                f"{path} holds {name} as {found[name].dtype}, but training runs in {value.dtype}; give "
+                f"dtype={str(found[name].dtype)!r} to go on with it"
+            )
+        if not np.isfinite(found[name]).all():
+            raise EvaluationError(f"{path} holds NaN or infinity in {name}; start from an earlier checkpoint")

@@ -7,6 +7,8 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from symad.errors import EvaluationError
+
 Arrays: TypeAlias = "dict[str, np.ndarray[Any, Any]]"
 State: TypeAlias = "dict[str, Arrays]"
 
@@ -32,6 +34,9 @@ class SGD:
 
     rate: float
     momentum: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check(self, rate=self.rate > 0, momentum=0 <= self.momentum < 1)
 
     def start(self, parameters: Arrays) -> State:
         """Velocities, which are 0."""
@@ -66,6 +71,16 @@ class Adam:
     epsilon: float = 1e-8
     decay: float = 0.0
 
+    def __post_init__(self) -> None:
+        _check(
+            self,
+            rate=self.rate > 0,
+            beta1=0 <= self.beta1 < 1,
+            beta2=0 <= self.beta2 < 1,
+            epsilon=self.epsilon > 0,
+            decay=self.decay >= 0,
+        )
+
     def start(self, parameters: Arrays) -> State:
         """Both moments, which are 0, and the number of steps."""
         return {
@@ -89,6 +104,20 @@ class Adam:
                 move = move + self.decay * p
             moved[k] = (p - rate * move).astype(p.dtype, copy=False)
         return moved, {"m": m, "v": v, "t": {"t": t}}
+
+
+def adamw(rate: float = 1e-3, decay: float = 0.01) -> Adam:
+    """Adam with decay of the matrices; see `Adam`."""
+    return Adam(rate, decay=decay)
+
+
+def _check(optimiser: SGD | Adam, **right: bool) -> None:
+    wrong = [name for name, ok in right.items() if not ok]
+    if wrong:
+        raise EvaluationError(
+            f"{optimiser}: {', '.join(wrong)} out of range; rate and epsilon are positive, momentum and "
+            "betas in [0, 1), decay at least 0"
+        )
 
 
 def clip_gradients(gradients: Arrays, limit: float | None) -> Arrays:

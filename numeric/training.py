@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -23,8 +23,9 @@ from symad.graph import Graph
 from symad.numeric.checkpoints import read_checkpoint, write_checkpoint
 from symad.numeric.lower import lower
 from symad.numeric.optimisers import Arrays, Optimiser, State, clip_gradients
+from symad.numeric.schedules import Rate, staircase, warmup_cosine, warmup_root
 
-Rate: TypeAlias = "Callable[[int], float]"
+__all__ = ["Rate", "Trained", "batches", "refuse_nan", "staircase", "train", "warmup_cosine", "warmup_root"]
 
 
 @dataclass(frozen=True)
@@ -57,10 +58,10 @@ def train(
         parameters: initial values; they are not changed in place.
         data: one tuple of arrays for each step; see `batches`. When training resumes, the tuples of the
             steps done are passed over, so that the run is the one that was interrupted.
-        optimiser: `SGD` or `Adam` of `symad.numeric.optimisers`.
+        optimiser: `SGD`, `Adam` or `adamw` of `symad.numeric.optimisers`.
         steps: how many steps in all, those before a checkpoint included.
         clip: gradients of larger norm, of all parameters together, are scaled down to it.
-        schedule: a factor of the learning rate for each step; see `warmup_cosine`.
+        schedule: a factor of the learning rate for each step; see `symad.numeric.schedules`.
         progress: show a bar with the loss.
         checkpoint: an .npz file written every ``every`` steps and at the end.
         every: steps between checkpoints.
@@ -68,10 +69,12 @@ def train(
         dtype: the precision of the generated code.
 
     Raises:
-        EvaluationError: parameters that are not the graph's, NaN in parameters or data, a loss that
-            is no longer finite, too little data, or a checkpoint of another model.
+        EvaluationError: parameters that are not the graph's, NaN in parameters or data, a loss or a
+            gradient that is no longer finite, too little data, or a checkpoint of another model.
     """
     _check_parameters(loss, parameters)
+    if steps < 0 or every < 1 or (clip is not None and not clip > 0):
+        raise EvaluationError(f"train with steps={steps}, every={every}, clip={clip}: need ≥ 0, ≥ 1, > 0")
     names = list(parameters)
     kernel = lower(value_and_gradient(loss, names), dtype=dtype)
     values: Arrays = {k: np.array(v, dtype=dtype) for k, v in parameters.items()}
@@ -90,6 +93,8 @@ def train(
                 raise EvaluationError(
                     f"the loss is {value} at step {number}; lower the learning rate or give clip"
                 )
+            for name, slope in zip(names, slopes, strict=True):
+                refuse_nan(f"at step {number} the gradient by {name}", slope, "lower the learning rate")
             gradients = clip_gradients(dict(zip(names, slopes, strict=True)), clip)
             factor = 1.0 if schedule is None else schedule(number)
             values, state = optimiser.step(values, gradients, state, factor)
@@ -131,7 +136,7 @@ def _rounds(arrays: list[Any], length: int, size: int, seed: int, axis: int) -> 
             yield tuple(np.take(a, chosen, axis=axis) for a in arrays)
 
 
-def refuse_nan(name: str, array: Any) -> None:
+def refuse_nan(name: str, array: Any, advice: str = "clean the data first") -> None:
     """Find what is not a number before it spoils everything.
 
     Raises:
@@ -140,22 +145,7 @@ def refuse_nan(name: str, array: Any) -> None:
     values = np.asarray(array)
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         place = tuple(int(k) for k in np.argwhere(~np.isfinite(values))[0])
-        raise EvaluationError(f"{name} holds {values[place]} at {place}; clean the data first")
-
-
-def warmup_cosine(warmup: int, steps: int, floor: float = 0.0) -> Rate:
-    """A factor that rises linearly to 1 in ``warmup`` steps, then falls along a cosine to ``floor``.
-
-    Source: Loshchilov & Hutter, "SGDR" (2017), equation 5, without restarts.
-    """
-
-    def factor(number: int) -> float:
-        if number < warmup:
-            return (number + 1) / warmup
-        done = min(1.0, (number - warmup) / max(1, steps - warmup))
-        return floor + (1 - floor) * 0.5 * (1 + math.cos(math.pi * done))
-
-    return factor
+        raise EvaluationError(f"{name} holds {values[place]} at {place}; {advice}")
 
 
 def _check_parameters(loss: Graph, parameters: Arrays) -> None:
@@ -170,7 +160,13 @@ def _check_parameters(loss: Graph, parameters: Arrays) -> None:
 
 
 def _check_data(loss: Graph, skip: int, batch: tuple[Any, ...]) -> None:
-    for symbol, array in zip(loss.inputs[skip:], batch, strict=False):
+    wanted = loss.inputs[skip:]
+    if len(batch) != len(wanted):
+        raise EvaluationError(
+            f"a batch of {len(batch)} arrays for {loss.name}, whose data are "
+            f"{', '.join(map(str, wanted)) or 'none'}"
+        )
+    for symbol, array in zip(wanted, batch, strict=True):
         refuse_nan(str(symbol), array)
 
 

@@ -9,8 +9,9 @@ from symad.errors import EvaluationError
 from symad.models import maximum
 from symad.models.feedforward import FeedForward
 from symad.models.parameters import trace_model
-from symad.numeric.optimisers import SGD, Adam, clip_gradients
-from symad.numeric.training import batches, train, warmup_cosine
+from symad.numeric.optimisers import SGD, Adam, adamw, clip_gradients
+from symad.numeric.schedules import staircase, warmup_cosine, warmup_root
+from symad.numeric.training import batches, train
 
 rng = np.random.default_rng(0)
 MODEL = FeedForward((3, 4, 1))
@@ -18,23 +19,29 @@ X, Y = rng.normal(size=(40, 3)), rng.normal(size=(40, 1))
 LOSS = MODEL.graph(8)
 
 
-def torch_run(optimiser, steps, clip=None):
+def torch_run(optimiser, steps, clip=None, schedule=None):
     torch = pytest.importorskip("torch")
     p = {k: torch.tensor(v, requires_grad=True) for k, v in MODEL.init(0).items()}
     decayed = [v for v in p.values() if v.ndim > 1]
     others = [v for v in p.values() if v.ndim <= 1]
     run = optimiser(torch.optim, decayed, others)
+    pace = schedule(torch.optim.lr_scheduler, run) if schedule else None
     for _, (x, y) in zip(range(steps), batches(X, Y, size=8, seed=1), strict=False):
         run.zero_grad()
         S = torch.tanh(torch.as_tensor(x) @ p["W1"] + p["b1"]) @ p["W2"]
         ((S - torch.as_tensor(y)) ** 2).mean().backward()
-        if clip:
-            torch.nn.utils.clip_grad_norm_(list(p.values()), clip)
+        if clip:  # torch's own function adds 1e-6 to the norm that it divides by
+            norm = torch.sqrt(sum((v.grad**2).sum() for v in p.values()))
+            assert norm > clip
+            for v in p.values():
+                v.grad *= clip / norm
         run.step()
+        if pace:
+            pace.step()
     return {k: v.detach().numpy() for k, v in p.items()}
 
 
-def adamw(optim, decayed, others):
+def torch_adamw(optim, decayed, others):
     groups = [{"params": decayed}, {"params": others, "weight_decay": 0.0}]
     return optim.AdamW(groups, lr=0.01, weight_decay=0.1)
 
@@ -45,15 +52,31 @@ def adamw(optim, decayed, others):
         (SGD(0.1), lambda optim, a, b: optim.SGD(a + b, lr=0.1), None),
         (SGD(0.05, 0.9), lambda optim, a, b: optim.SGD(a + b, lr=0.05, momentum=0.9), None),
         (Adam(0.01), lambda optim, a, b: optim.Adam(a + b, lr=0.01), None),
-        (Adam(0.01, decay=0.1), adamw, None),
+        (Adam(0.01, 0.8, 0.99, 1e-5), lambda optim, a, b: optim.Adam(a + b, 0.01, (0.8, 0.99), 1e-5), None),
+        (adamw(0.01, 0.1), torch_adamw, None),
         (SGD(0.1), lambda optim, a, b: optim.SGD(a + b, lr=0.1), 0.05),
+        (Adam(0.01), lambda optim, a, b: optim.Adam(a + b, lr=0.01), 0.01),
     ],
 )
 def test_optimisers_against_torch(ours, theirs, clip):
-    found = train(LOSS, MODEL.init(0), batches(X, Y, size=8, seed=1), ours, 12, clip=clip)
-    # torch adds 1e-6 to the norm that it clips by.
-    for name, value in torch_run(theirs, 12, clip).items():
-        np.testing.assert_allclose(found.parameters[name], value, rtol=1e-9 if clip is None else 1e-5)
+    found = train(LOSS, MODEL.init(0), batches(X, Y, size=8, seed=1), ours, 30, clip=clip)
+    for name, value in torch_run(theirs, 30, clip).items():
+        np.testing.assert_allclose(found.parameters[name], value, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (staircase(5, 0.3), lambda s, run: s.StepLR(run, 5, 0.3)),
+        (warmup_cosine(0, 20, 0.1), lambda s, run: s.CosineAnnealingLR(run, 20, 0.1 * 0.02)),
+        (warmup_root(6), lambda s, run: s.LambdaLR(run, lambda k: min((k + 1) / 6, (6 / (k + 1)) ** 0.5))),
+    ],
+)
+def test_schedules_against_torch(ours, theirs):
+    found = train(LOSS, MODEL.init(0), batches(X, Y, size=8, seed=1), Adam(0.02), 20, schedule=ours)
+    expected = torch_run(lambda optim, a, b: optim.Adam(a + b, lr=0.02), 20, schedule=theirs)
+    for name, value in expected.items():
+        np.testing.assert_allclose(found.parameters[name], value, rtol=1e-12, atol=1e-12)
 
 
 def test_batches_hold_every_sample_once_a_round():
@@ -75,7 +98,11 @@ def test_clipping_limits_the_norm_of_all_arrays_together():
     np.testing.assert_allclose([clipped["a"][0], clipped["b"][0, 0]], [0.6, 0.8])
 
 
-def test_schedule():
+def test_schedules():
+    assert [staircase(2, 0.5)(k) for k in range(6)] == [1, 1, 0.5, 0.5, 0.25, 0.25]
+    assert [warmup_root(4)(k) for k in (0, 3, 15)] == [0.25, 1.0, 0.5]
+    with pytest.raises(EvaluationError, match="every=0: it must be at least 1"):
+        staircase(0)
     factor = warmup_cosine(4, 104, floor=0.1)
     assert [factor(k) for k in range(4)] == [0.25, 0.5, 0.75, 1.0]
     assert factor(4) == 1.0
@@ -106,6 +133,16 @@ def test_checkpoints_of_another_model_are_refused(tmp_path):
         )  # fmt: skip
     with pytest.raises(EvaluationError, match="lacks state/m/W1"):
         train(LOSS, MODEL.init(0), batches(X, Y, size=8), Adam(), 2, checkpoint=path, resume=True)
+    with pytest.raises(EvaluationError, match="training runs in float32; give dtype='float64'"):
+        train(
+            LOSS, MODEL.init(0), batches(X, Y, size=8), SGD(0.1), 2,
+            checkpoint=path, resume=True, dtype="float32",
+        )  # fmt: skip
+    arrays = dict(np.load(path))
+    arrays["parameter/b1"][1] = np.nan
+    np.savez(path, **arrays)
+    with pytest.raises(EvaluationError, match="NaN or infinity in parameter/b1"):
+        train(LOSS, MODEL.init(0), batches(X, Y, size=8), SGD(0.1), 2, checkpoint=path, resume=True)
     path.write_bytes(b"not a checkpoint")
     with pytest.raises(EvaluationError, match="no checkpoint that can be read"):
         train(LOSS, MODEL.init(0), batches(X, Y, size=8), SGD(0.1), 2, checkpoint=path, resume=True)
@@ -127,11 +164,46 @@ def test_bad_data_are_named_before_training():
         train(LOSS, MODEL.init(0), [(bad[:8], Y[:8])], SGD(0.1), 1)
     with pytest.raises(EvaluationError, match="the data end before step 1"):
         train(LOSS, MODEL.init(0), [(X[:8], Y[:8])], SGD(0.1), 2)
+    with pytest.raises(EvaluationError, match="a batch of 1 arrays for loss, whose data are X, Y"):
+        train(LOSS, MODEL.init(0), [(X[:8],)], SGD(0.1), 1)
     with pytest.raises(EvaluationError, match="the parameters are b1, W1, W2"):
         p = MODEL.init(0)
         train(LOSS, {k: p[k] for k in ("b1", "W1", "W2")}, [], SGD(0.1), 1)
     with pytest.raises(EvaluationError, match=r"the loss is .* at step"), np.errstate(all="ignore"):
         train(LOSS, MODEL.init(0), batches(X, Y, size=8), SGD(1e200), 50)
+
+
+def test_a_gradient_that_is_no_number_stops_training_before_it_spoils_the_parameters():
+    root = trace_model(lambda p, x: np.mean(np.sqrt(p["w"]) * x), {"w": (2,)}, (2,))
+    with (
+        pytest.raises(EvaluationError, match=r"at step 0 the gradient by w holds inf at \(1,\); lower"),
+        np.errstate(divide="ignore"),
+    ):
+        train(root, {"w": np.array([1.0, 0.0])}, [(np.ones(2),)], SGD(0.1), 1)
+
+
+@pytest.mark.parametrize(
+    ("make", "wrong"),
+    [
+        (lambda: SGD(-0.1), "rate out of range"),
+        (lambda: SGD(0.1, 1.0), "momentum out of range"),
+        (lambda: Adam(beta1=1.0, decay=-1), "beta1, decay out of range"),
+    ],
+)
+def test_optimisers_refuse_impossible_settings(make, wrong):
+    with pytest.raises(EvaluationError, match=wrong):
+        make()
+
+
+def test_settings_of_training_are_checked():
+    with pytest.raises(EvaluationError, match="clip=0"):
+        train(LOSS, MODEL.init(0), [], SGD(0.1), 1, clip=0)
+
+
+def test_seeds_decide_the_batches():
+    first, again, other = (next(batches(np.arange(50), size=20, seed=k))[0] for k in (1, 1, 2))
+    assert (first == again).all()
+    assert (first != other).any()
 
 
 def test_progress_is_shown(capsys):

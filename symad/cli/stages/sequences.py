@@ -170,7 +170,7 @@ def transformer() -> Model:
     switches: dict[str, Any] = {"norm": "rms", "block": "swiglu", "bias": False}
     model = Transformer(4, 3, 4, 1, 2, hidden=4, position="rotary", **switches)
     # The certificate is about the embedding, a query and a feed-forward matrix of a layer without mask,
-    # the other parameters being 1: the stage before proves causality, the tests certify all parameters.
+    # the other parameters being 1; the stage before proves causality.
     plain = Transformer(2, 1, 1, 1, 1, hidden=1, mask="none", position="none", **switches)
     fixed = np.array([0, 1]), np.array([1, 0])
     free = {name: plain.shapes[name] for name in ("E", "layer1_W_Q", "layer1_W_2")}
