@@ -123,9 +123,18 @@ class Diffusion:
         return trace_model(self.loss, self.shapes, *data)
 
     def draw(
-        self, x: Array, steps: int, alpha_bar: Array, rng: np.random.Generator, c: Any = None
+        self,
+        x: Array,
+        steps: int,
+        alpha_bar: Array,
+        rng: np.random.Generator,
+        c: Any = None,
+        hidden: float = 0.0,
     ) -> tuple[Any, ...]:
-        """Random inputs of the loss for samples x: (x, ε, ᾱ, features[, c])."""
+        """Random inputs of the loss for samples x: (x, ε, ᾱ, features[, c]).
+
+        A share ``hidden`` of the classes becomes 0, so that the network also learns to do without.
+        """
         times = rng.integers(1, steps + 1, size=len(x))
         found = (
             x,
@@ -133,27 +142,48 @@ class Diffusion:
             alpha_bar[times],
             time_features(times, self.features, steps),
         )
-        return (*found, c) if self.classes else found
+        if not self.classes:
+            return found
+        return (*found, c * (rng.uniform(size=(len(x), 1)) >= hidden) if hidden else c)
+
+    def guided(self, p: Any, x: Any, time: Any, c: Any, guidance: float) -> Any:
+        """ε_θ with the class weighed more: (1 + w) ε_θ(x, c) − w ε_θ(x, no class).
+
+        Source: Ho and Salimans, "Classifier-free diffusion guidance" (2022), equation 6.
+        """
+        noise = self.predict(p, x, time, c)
+        if not guidance:
+            return noise
+        return (1 + guidance) * noise - guidance * self.predict(p, x, time, np.zeros_like(c))
 
     def score(self, p: Parameters, x: Any, t: int, alpha_bar: Array, c: Any = None) -> Any:
         """∇ log q(x_t) at points (N, d)."""
         time = time_features(np.full(len(x), t), self.features, len(alpha_bar) - 1)
         return score_of(self.predict(p, x, time, c), alpha_bar[t])
 
-    def sample(self, p: Parameters, count: int, beta: Array, seed: int = 0, c: Any = None) -> Array:
+    def sample(
+        self, p: Parameters, count: int, beta: Array, seed: int = 0, c: Any = None, guidance: float = 0.0
+    ) -> Array:
         """Ancestral sampling (DDPM, algorithm 2): (count, d)."""
         rng = np.random.default_rng(seed)
         alpha_bar = np.cumprod(1 - beta)
         x = rng.standard_normal((count, int(self.inputs)))
         for t in range(len(beta) - 1, 0, -1):
             time = time_features(np.full(count, t), self.features, len(beta) - 1)
-            x = ancestral_mean(x, self.predict(p, x, time, c), beta[t], alpha_bar[t])
+            x = ancestral_mean(x, self.guided(p, x, time, c, guidance), beta[t], alpha_bar[t])
             if t > 1:
                 x = x + np.sqrt(beta[t]) * rng.standard_normal(x.shape)
         return x
 
     def sample_ddim(
-        self, p: Parameters, count: int, beta: Array, steps: int, seed: int = 0, c: Any = None
+        self,
+        p: Parameters,
+        count: int,
+        beta: Array,
+        steps: int,
+        seed: int = 0,
+        c: Any = None,
+        guidance: float = 0.0,
     ) -> Array:
         """Deterministic sampling in fewer steps (DDIM with η = 0): (count, d)."""
         alpha_bar = np.cumprod(1 - beta)
@@ -161,5 +191,5 @@ class Diffusion:
         x = np.random.default_rng(seed).standard_normal((count, int(self.inputs)))
         for t, before in pairwise(chosen):
             time = time_features(np.full(count, t), self.features, len(beta) - 1)
-            x = implicit_step(x, self.predict(p, x, time, c), alpha_bar[t], alpha_bar[before])
+            x = implicit_step(x, self.guided(p, x, time, c, guidance), alpha_bar[t], alpha_bar[before])
         return x

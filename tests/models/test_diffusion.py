@@ -113,3 +113,19 @@ def test_loss_and_gradients_are_torchs(classes: int) -> None:
     assert value == pytest.approx(expected.item(), rel=1e-12)
     for ours, theirs in zip(slopes, tensors.values(), strict=True):
         np.testing.assert_allclose(ours, theirs.grad.numpy(), rtol=1e-10, atol=1e-14)
+
+
+def test_guidance() -> None:
+    """Hidden classes are zero rows, about as many as asked for; the noise is extrapolated from theirs."""
+    model = Diffusion(2, (5,), 4, classes=3)
+    rng = np.random.default_rng(0)
+    p, c = model.init(0), np.eye(3)[rng.integers(0, 3, 4000)]
+    _, alpha_bar = df.schedule(9)
+    *_, shown = model.draw(rng.normal(size=(4000, 2)), 9, alpha_bar, rng, c, hidden=0.25)
+    gone = shown.sum(axis=1) == 0
+    assert gone.mean() == pytest.approx(0.25, abs=0.03)
+    assert np.array_equal(shown[~gone], c[~gone])
+    points, time = rng.normal(size=(4, 2)), df.time_features([1, 2, 5, 9], 4, 9)
+    with_class, without = model.predict(p, points, time, c[:4]), model.predict(p, points, time, 0 * c[:4])
+    assert np.allclose(model.guided(p, points, time, c[:4], 2.0), 3 * with_class - 2 * without, rtol=1e-14)
+    assert np.array_equal(model.guided(p, points, time, c[:4], 0.0), with_class)
