@@ -86,8 +86,12 @@ def fit(series: Any, lags: int, scale: float = 1e-10) -> Fit:
     Singular values below ``scale`` times the largest count as zero.
 
     Raises:
-        ShapeError: fewer than two windows.
+        ShapeError: no window with a successor, or NaN or infinity in the series.
     """
+    values = np.asarray(series, dtype=np.float64)
+    if not np.isfinite(values).all():
+        place = int(np.argmin(np.isfinite(values)))
+        raise ShapeError(f"fit: the series holds {values[place]} at {place}; clean the data first")
     windows = seq2col(np.asarray(series, dtype=np.float64)[:-1], lags)
     targets = np.asarray(series, dtype=np.float64)[lags:]
     design = np.column_stack([windows, np.ones(len(windows))])

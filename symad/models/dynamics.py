@@ -67,7 +67,7 @@ class AttentionDynamics:
 
     def identity(self) -> Parameters:
         """Q = K = V = I, for which there is an energy."""
-        return {k: np.eye(*numbers(s)) for k, s in self.shapes.items()}
+        return {k: np.eye(numbers(s)[0], numbers(s)[1]) for k, s in self.shapes.items()}
 
     def velocity(self, p: Any, x: Any) -> Any:
         """dx/dt: (n, d) -> (n, d)."""

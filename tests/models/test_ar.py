@@ -22,6 +22,14 @@ def test_seq2col_holds_the_windows_newest_first():
         ar.seq2col([], 1)
 
 
+def test_missing_numbers_are_named():
+    series = np.array([1.0, 2, np.nan, 4, 5])
+    with pytest.raises(ShapeError, match="holds nan at 2"):
+        ar.fit(series, 2)
+    with pytest.raises(ShapeError, match="windows of 5"):
+        ar.fit(FIBONACCI[:4], 5)
+
+
 def test_fibonacci_is_singular_with_the_least_solution():
     fit = ar.fit(FIBONACCI, 3)
     assert (fit.rank, fit.deficient) == (3, True)

@@ -158,6 +158,22 @@ def test_permutation_equivariance():
         np.testing.assert_allclose(f(X[list(order)]), f(X)[list(order)], rtol=1e-12, atol=1e-14)
 
 
+def test_permutation_equivariance_proved():
+    """Attn(P X) = P Attn(X) as expressions in all entries of X and of two heads' weights: the same sums."""
+
+    def symbols(name, shape):
+        return np.array(sympy.symbols(f"{name}:{np.prod(shape)}", real=True), dtype=object).reshape(shape)
+
+    model, X = MultiHead(2, 2), symbols("x", (3, 2))
+    p = [symbols(name, shape) for name, shape in model.shapes.items()]
+    graph = trace_model(lambda p, X: model.apply(p, X), model.shapes, (3, 2))
+    for order in ([1, 0, 2], [1, 2, 0]):  # these two generate all permutations
+        for a, b in zip(graph(*p, X[order]).ravel(), graph(*p, X)[order].ravel(), strict=True):
+            assert sympy.expand(a - b) == 0
+    masked = trace_model(lambda p, X: model.apply(p, X, mask=att.causal_mask(3)), model.shapes, (3, 2))
+    assert sympy.expand(masked(*p, X[[1, 0, 2]])[0, 0] - masked(*p, X)[1, 0]) != 0
+
+
 def test_initial_values_and_errors():
     p = MultiHead(64, 4, bias=True).init(0)
     assert abs(p["W_Q"].std() - 0.02) < 0.002

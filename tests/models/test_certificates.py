@@ -5,14 +5,17 @@ import pytest
 import sympy
 
 import symad
+from symad.models import adaptation, ar, linear_unit, lstm, normalization, positions
 from symad.models import attention as att
-from symad.models import lstm, normalization
 from symad.models.attention import MultiHead
+from symad.models.encoder_decoder import EncoderDecoder
+from symad.models.encoder_only import Encoder
 from symad.models.feedforward import FeedForward
 from symad.models.gated import FeedForwardBlock
 from symad.models.neural_ar import NeuralAR
 from symad.models.parameters import trace_model
 from symad.models.rnn import RNN
+from symad.models.state_space import StateSpace
 from symad.models.transformer import Transformer
 
 
@@ -25,7 +28,56 @@ def gated():
     return trace_model(lambda p, x: np.sum(model.apply(p, x) ** 2), model.shapes, (1, 1))
 
 
+def by_parameters(model, loss, *data):
+    """The loss as a function of the parameters alone."""
+    return trace_model(lambda p: getattr(model, loss)(p, *map(np.asarray, data)), model.shapes)
+
+
+def many_heads():
+    model = MultiHead(1, 1)
+    return trace_model(lambda p, X: np.sum(model.apply(p, X) ** 2), model.shapes, (2, 1))
+
+
+def unit():
+    shapes = {"W_rec": (2, 2), "w_in": (2,), "w_out": (2,)}
+    return trace_model(lambda p, x: np.sum(linear_unit.apply(p, x) ** 2), shapes, (2,))
+
+
+def low_rank():
+    shapes = [(1, 2), (2, 2), (1, 2), (2, 1)]
+    return symad.trace(lambda x, W, A, B: np.sum(adaptation.apply(x, W, A, B, 2) ** 2), shapes)
+
+
+PLAIN = {"hidden": 1, "mask": "none", "position": "none", "norm": "rms", "bias": False}
+
+LARGER = {
+    "multi-head": many_heads,
+    "transformer": lambda: by_parameters(
+        Transformer(2, 1, 1, 1, 1, block="swiglu", **PLAIN), "loss", [0, 1], [1, 0]
+    ),
+    "encoder": lambda: by_parameters(
+        Encoder(Transformer(2, 2, 1, 1, 1, order="post", **PLAIN)),
+        "masked_loss",
+        [[0, 1]],
+        [[1, 1]],
+        [[1.0, 0]],
+    ),
+    "encoder-decoder": lambda: by_parameters(EncoderDecoder(2, 2, 1, 1, "tanh"), "loss", [[0]], [[0]], [[1]]),
+    "state space": lambda: by_parameters(
+        StateSpace(1, 1, 1, state=1, expand=1, taps=1), "loss", [[1.0], [2.0]], [[1.0], [0.0]]
+    ),
+}
+
 SMALL = {
+    "linear unit": unit,
+    "low rank": low_rank,
+    "AR": lambda: symad.trace(ar.loss(), [ar.w, ar.b, ar.x]),
+    "LSTM": lambda: of(lstm.LSTM(1, 1, 1), (1, 1), (1, 1)),
+    "batch norm": lambda: symad.trace(normalization.batch_norm, [(2, 1), (1,), (1,)]),
+    "rotary": lambda: symad.trace(lambda x: positions.rotate(x, np.arange(2)), [(2, 2)]),
+    "relative": lambda: symad.trace(
+        lambda t: np.exp(positions.relative(t, np.arange(2), np.arange(2))), [(1, 3)]
+    ),
     "feed-forward": lambda: FeedForward((1, 2, 1)).graph(2),
     "RNN": lambda: of(RNN(1, 1, 1, bias=False), (2, 1), (2, 1)),
     "LSTM step": lambda: symad.trace(lstm.step, [(1,), (1,), (4, 1), (4, 1, 1)]),
@@ -45,6 +97,13 @@ SMALL = {
 @pytest.mark.parametrize("name", list(SMALL))
 def test_derivatives_are_certified(name):
     certificate = symad.check(SMALL[name]())
+    assert certificate.status in ("proved", "tested"), str(certificate)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(LARGER))
+def test_derivatives_of_larger_models_are_certified(name):
+    certificate = symad.check(LARGER[name]())
     assert certificate.status in ("proved", "tested"), str(certificate)
 
 

@@ -103,6 +103,24 @@ def test_neural_ar_against_torch():
     agrees_with_torch(model.loss, model.shapes, reference, past, target)
 
 
+def test_the_joint_is_the_product_of_the_truncated_factors():
+    """Over three steps Π_t p(x_t | the last two) sums to 1, and its log is −3 times the cross-entropy."""
+    from itertools import product
+
+    model = NeuralAR(3, 2, 2, 4)
+    p, start = {k: rng.normal(size=s) for k, s in model.shapes.items()}, [2, 0]
+    total = 0.0
+    for tail in product(range(3), repeat=3):
+        past, target = contexts([*start, *tail], 2)
+        joint = 1.0
+        for context, token in zip(past, target, strict=True):
+            scores = model.scores(p, context[None])[0]
+            joint *= np.exp(scores[token]) / np.exp(scores).sum()
+        np.testing.assert_allclose(np.exp(-3 * model.loss(p, past, target)), joint, rtol=1e-12)
+        total += joint
+    np.testing.assert_allclose(total, 1, rtol=1e-12)
+
+
 def test_neural_ar_refuses_tokens_outside_of_the_vocabulary():
     model = NeuralAR(7, 3, 4, 5)
     graph = trace_model(model.loss, model.shapes, (1, 3), (1,))

@@ -49,6 +49,24 @@ def test_worked_derivatives():
     np.testing.assert_array_equal(jacobian[2:, 2:], np.diag([0.442752, 0.537430]))
 
 
+def test_the_additive_path_is_the_product_of_forget_gates():
+    """With W_h = 0 the gates do not see h: ∂c_T/∂c_0 = Π_t diag(f_t), and no matrix comes in.
+
+    The tanh network with the same weights multiplies by diag(1 − h²) W_hh, here 0, at once.
+    """
+    x = rng.normal(size=(6, 2))
+
+    def last_cell(c):
+        h = np.zeros(2)
+        for x_t in x:
+            h, c = step(h, c, W_X @ x_t, 0 * W_H)
+        return c
+
+    forget = 1 / (1 + np.exp(-(x @ W_X[1].T)))
+    jacobian = symad.jacobian(symad.trace(last_cell, [(2,)]))(C)
+    np.testing.assert_allclose(jacobian, np.diag(np.prod(forget, axis=0)), rtol=1e-12)
+
+
 @pytest.mark.parametrize("layers", [1, 2])
 def test_torch(layers):
     """torch's own LSTM, whose gates come in the order i, f, g, o, batched."""

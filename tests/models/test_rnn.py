@@ -46,6 +46,13 @@ def test_worked_example_jacobian_norm():
     assert norms.round(6).tolist() == [1.0, 0.443940]
 
 
+@pytest.mark.parametrize("size", [0.5, 1.0, 1.5])
+def test_the_product_of_jacobians_vanishes_or_explodes(size):
+    """At h = 0 with W_hh = size · rotation it is size^(t−1): fading, staying or growing."""
+    turn = size * np.array([[0.6, -0.8], [0.8, 0.6]])
+    np.testing.assert_allclose(jacobian_norms(turn, np.zeros((30, 2))), size ** np.arange(30.0), rtol=1e-12)
+
+
 def test_backpropagation_through_time_is_the_double_sum():
     """The gradient of the scan against Σ_t Σ_{k≤t} ∂L_t/∂h_t (Π ∂h_j/∂h_{j−1}) ∂⁺h_k/∂W, literally."""
     x, target = rng.normal(size=(6, 2)), rng.normal(size=(6, 2))

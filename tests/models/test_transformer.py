@@ -191,6 +191,20 @@ def test_cost_of_a_layer_is_derived_from_the_graph():
     assert sympy.expand(cost - general) == 0
     equal = cost.subs({d_k: d / H, d_v: d / H})
     assert sympy.expand(equal - (4 * d**2 * n + 2 * n**2 * d + 2 * d * d_ff * n)) == 0
+    assert sympy.expand(equal.subs(d_ff, d) - 2 * n * d * (n + 3 * d)) == 0
+
+
+@pytest.mark.parametrize("layers", [1, 3])
+def test_cost_of_all_layers_is_that_of_one_times_their_number(layers):
+    """N layers: N n d (12 d + 2 n) with d_ff = 4d, so O(N d n (n + d)).
+
+    To this come |V| n d to read the tokens out, and n d in each of the 2N + 1 norms for the sum of squares.
+    """
+    n, d, v = sympy.symbols("n d v", integer=True, positive=True)
+    model = Transformer(v, 6, d, layers, 1, position="none")
+    cost = multiply_adds(trace_model(model.scores, model.shapes, (n,)))
+    rest = v * n * d + (2 * layers + 1) * n * d
+    assert sympy.expand(cost - (layers * n * d * (12 * d + 2 * n) + rest)) == 0
 
 
 def test_a_cached_step_costs_linearly_and_a_full_run_quadratically():
@@ -254,7 +268,7 @@ def test_bad_input():
             kernel(*p.values(), np.full((2, 5), outside), TARGETS)
         with pytest.raises(IndexError, match=r"0\.\.6"):
             kernel(*p.values(), TOKENS, np.full((2, 5), outside))
-        with pytest.raises(ShapeError, match="not one of|not an integer in 0..6"):
+        with pytest.raises(ShapeError, match=r"not one of|not an integer in 0\.\.6"):
             model.loss(p, TOKENS, np.full((2, 5), outside))
     with pytest.raises(SymadError, match="order='sandwich' is not one of pre, post, deep"):
         small(order="sandwich")
