@@ -10,11 +10,13 @@ from symad.errors import LoweringError
 from symad.gpu.fusion import Fused, fuse, on_host
 from symad.gpu.printers import random, rows  # noqa: F401  (register their answers)
 from symad.gpu.printers.arrays import HELPERS
+from symad.gpu.printers.attention import attention_lines
 from symad.gpu.printers.kernels import Kernels
 from symad.gpu.printers.library import CUPY, HALVES
 from symad.graph import Graph, Node, topological
 from symad.numeric.array_program import ArrayPrinter, _shape_checks
 from symad.numeric.text import docstring, module_header, one_line, pack_text
+from symad.ops.attention import AttentionOp
 from symad.ops.linalg import MatrixOp
 from symad.ops.positions import Positions
 from symad.ops.recurrence import Scan
@@ -74,6 +76,8 @@ class CuPyPrinter(ArrayPrinter):
             return self._fused(node, node.op)
         if isinstance(node.op, Scan):
             return self._scan(node)
+        if isinstance(node.op, AttentionOp):
+            return attention_lines(node.op, node, self)
         if isinstance(node.op, Root) and self.dtype in HALVES:
             raise LoweringError(f"implicit needs float32 or float64: {self.dtype} cannot converge")
         if isinstance(node.op, MatrixOp) and self.dtype in HALVES:
@@ -148,6 +152,8 @@ def only_indices(outputs: Sequence[Node]) -> set[Node]:
     computed = {*outputs, *_inner_nodes(order)}
     for node in reversed(order):
         numbers = INDEX.get(type(node.op), ())
+        if isinstance(node.op, AttentionOp):
+            numbers = tuple(3 + k for k, p in enumerate(node.op.given) if p.integer)
         for k, arg in enumerate(node.args):
             moved = isinstance(node.op, (Broadcast, Reshape, Slice)) and node not in computed
             if k not in numbers and not moved:
@@ -211,6 +217,8 @@ def _helper_lines(printer: ArrayPrinter) -> list[str]:
 
 def _result(node: Node, printer: CuPyPrinter) -> str:
     """An output as an array of its own."""
+    if isinstance(node.op, AttentionOp) and node in printer.kernels.types:  # log-sum-exps
+        return f"{printer.text[node]}.astype({printer.type_text}, copy=False)"
     if isinstance(node.op, ArrayConstant):
         return f"{printer.text[node]}.copy()"
     return printer.array_text(node)

@@ -79,7 +79,7 @@ TANGENT = '''def _attention_tangent(q, k, v, params, out, lse, dots, seen_at, sl
             t, slope, partials = slopes_at(s, *at, *params)
             t_dot = slope*scale*s_dot
             for number, index, partial in partials:
-                t_dot = t_dot + partial*dots[3 + number][index]
+                t_dot = t_dot + partial*np.asarray(dots[3 + number])[index]
             p = np.where(seen, np.exp(t - anchor[:, :, rows]), 0)
             p_dot = np.where(seen, p*t_dot, 0)
             lse_dot[:, :, rows] += p_dot.sum(axis=3)

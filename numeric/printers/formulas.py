@@ -71,7 +71,7 @@ class FormulaText:
         for axis, index in enumerate(load.index):
             value = self.write(index)
             last = f"{load.name}.shape[{axis}] - 1"
-            plain = index in LOOPS and self.score.mask == sp.true
+            plain = index.is_Integer or (index in LOOPS and self.score.mask == sp.true)
             indices.append(value if plain else self._keep(f"{np_}.clip({value}, 0, {last})"))
         self.places[load.symbol] = indices
         kept = f"{load.name}[{', '.join(indices)}]"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 import operator
+import types
 
 import numpy as np
 
@@ -96,6 +97,10 @@ class ndarray:  # CuPy's name
     size = property(lambda self: self._inside.size)
     T = property(lambda self: ndarray(self._inside.T))
     device = property(lambda self: _Device())
+    data = property(lambda self: types.SimpleNamespace(ptr=self._inside.ctypes.data))
+
+    def view(self, dtype):
+        return ndarray(self._inside.view(dtype))
 
     def __array__(self, *args, **kwargs):
         raise ImplicitTransfer("Implicit conversion to a NumPy array is not allowed")

@@ -15,5 +15,8 @@ runtime = types.SimpleNamespace(getDeviceCount=lambda: 1, CUDARuntimeError=CUDAR
 class Device:
     """The current device."""
 
+    attributes = types.MappingProxyType({"MaxSharedMemoryPerBlockOptin": 227 << 10})
+    compute_capability = "90"
+
     def __init__(self, number=0):
         self.id = number

@@ -156,6 +156,37 @@ class RawKernel:
         _module(self.code).get_function(self.name)(grid, block, inside, shared_mem=shared_mem)
 
 
+class RawModule:
+    """A CUDA source, run by the CPU shim."""
+
+    def __init__(self, code, options=()):
+        self.code, self.options = code, options
+
+    def get_function(self, name):
+        return RawFunction(_module(self.code).get_function(name))
+
+
+class RawFunction:
+    """A kernel of a module; arguments are device arrays, or NumPy scalars and structures by value."""
+
+    def __init__(self, kernel):
+        self.__dict__["kernel"] = kernel
+
+    def __setattr__(self, name, value):
+        if name != "max_dynamic_shared_size_bytes":
+            raise AttributeError(name)
+        self.kernel.max_dynamic_shared_size_bytes = value
+
+    def __call__(self, grid, block, args, *, shared_mem=0):
+        for a in args:
+            if isinstance(a, np.ndarray) and a.size != 1:
+                raise TypeError("Unsupported type: a NumPy array among the arguments of a kernel")
+            if isinstance(a, ndarray) and not a._inside.flags.c_contiguous:
+                raise AssertionError("a kernel gets the pointer of a view that is not contiguous")
+        inside = [a._inside if isinstance(a, ndarray) else a for a in args]
+        self.kernel(grid, block, inside, shared_mem=shared_mem)
+
+
 @cache
 def _module(code):
     return CpuModule(code, optimize="-O1")

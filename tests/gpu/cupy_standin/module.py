@@ -8,12 +8,13 @@ import numpy as np
 
 from tests.gpu.cupy_standin import cuda
 from tests.gpu.cupy_standin.array import device_operands, host, ndarray, wrapped
-from tests.gpu.cupy_standin.kernels import ElementwiseKernel, RawKernel, ReductionKernel
+from tests.gpu.cupy_standin.kernels import ElementwiseKernel, RawKernel, RawModule, ReductionKernel
 
 __version__ = "14.0 (stand-in)"
-__all__ = ["ElementwiseKernel", "RawKernel", "ReductionKernel", "cuda", "ndarray"]
+__all__ = ["ElementwiseKernel", "RawKernel", "RawModule", "ReductionKernel", "cuda", "ndarray"]
 
 float16, float32, float64, int64, bool_ = np.float16, np.float32, np.float64, np.int64, np.bool_
+int32, uint64 = np.int32, np.uint64
 nan, inf, pi, dtype, finfo = np.nan, np.inf, np.pi, np.dtype, np.finfo
 
 
@@ -36,7 +37,7 @@ FUNCTIONS = [
     "abs", "exp", "log", "sqrt", "floor", "isfinite", "where", "maximum", "minimum", "stack", "concatenate",
     "tensordot", "einsum", "vdot", "trace", "tril", "triu", "reshape", "ravel", "broadcast_to",
     "zeros_like", "square", "power", "true_divide", "logical_and", "logical_or", "logical_not",
-    "ascontiguousarray",
+    "ascontiguousarray", "argsort", "flatnonzero", "clip", "moveaxis", "repeat", "atleast_1d",
 ]  # fmt: skip
 globals().update({name: _on_device(name, getattr(np, name)) for name in FUNCTIONS})
 
@@ -65,6 +66,19 @@ def zeros(shape, dtype=float):
 
 def full(shape, value, dtype=None):
     return ndarray(np.full(shape, value, dtype))
+
+
+def ones(shape, dtype=float):
+    return ndarray(np.ones(shape, dtype))
+
+
+class _Add:
+    """The ufunc `cupy.add`, for its method `reduceat`."""
+
+    reduceat = staticmethod(_on_device("add.reduceat", np.add.reduceat))
+
+
+add = _Add()
 
 
 def eye(size, dtype=float):

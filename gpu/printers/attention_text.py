@@ -1,0 +1,184 @@
+"""The functions of generated modules that launch the attention kernels.
+
+`plans` are the kernels of one pass for tiles from the fastest on: entries (least compute capability,
+shared memory needed, launches), a launch being (threads, rows owned by a block, slices of the result,
+shared memory, source). What the kernels compute stands in gpu/kernels.
+"""
+
+LAUNCH = '''@lru_cache(maxsize=None)
+def _module(source):
+    return cp.RawModule(code=source, options=("-std=c++17",))
+
+
+def _launches(plans):
+    """The launches with the fastest tiles that this device can hold."""
+    device = cp.cuda.Device()
+    room = device.attributes["MaxSharedMemoryPerBlockOptin"]
+    for least, needed, launches in plans:
+        if int(device.compute_capability) >= least and needed <= room:
+            return launches
+    raise ValueError(
+        f"attention needs compute capability {plans[-1][0]/10} and {plans[-1][1]} bytes of shared memory; "
+        f"this device has {int(device.compute_capability)/10} and {room}: use backend='numpy'"
+    )
+
+
+def _launch(launch, name, rows, heads, batch, args):
+    threads, own, slices, shared, source = launch
+    kernel = _module(source).get_function(name)
+    if shared > 49152:
+        kernel.max_dynamic_shared_size_bytes = shared
+    kernel((-(-rows//own)*slices, heads, batch), (threads,), args, shared_mem=shared)
+
+
+def _ready(a, dtype, width):
+    """The array as the kernels read it: contiguous, rows filled up with zeros to a width."""
+    a = cp.ascontiguousarray(a, dtype=dtype)
+    if a.shape[-1] == width:
+        return a
+    bits = f"u{a.dtype.itemsize}"  # copied as bits: there are few kernels for bfloat16
+    made = cp.zeros((*a.shape[:-1], width), dtype=bits)
+    made[..., :a.shape[-1]] = a.view(bits)
+    return made.view(a.dtype)
+
+
+def _sizes(q, k, scale, arguments, real):
+    sizes = (q.shape[1], k.shape[1], q.shape[2], k.shape[2])
+    return (*(cp.int32(size) for size in sizes), real(scale), arguments)
+'''
+
+FORWARD = '''def _attention(q, k, v, plans, arguments, scale, dtype, real, widths):
+    """Outputs and log-sum-exps."""
+    batch, heads, n, _ = q.shape
+    columns = v.shape[3]
+    q, k, v = (_ready(a, dtype, w) for a, w in zip((q, k, v), widths))
+    lse = cp.full((batch, heads, n), -cp.inf, dtype=real)
+    out = cp.zeros((batch, heads, n, v.shape[3]), dtype=dtype)
+    if q.size and k.size:
+        args = (q, k, v, out, lse, *_sizes(q, k, scale, arguments[0], real))
+        for launch in _launches(plans):
+            _launch(launch, "attention_forward", n, heads, batch, args)
+    return out[..., :columns], lse
+'''
+
+TANGENT = '''def _attention_tangent(q, k, v, out, lse, dots, plans, arguments, scale, dtype, real, widths):
+    """Tangents of outputs and log-sum-exps along those of q, k and v."""
+    batch, heads, n, _ = q.shape
+    columns = v.shape[3]
+    q, k, v = (_ready(a, dtype, w) for a, w in zip((q, k, v), widths))
+    dots = [_ready(a, dtype, w) for a, w in zip(dots, widths)]
+    out, lse = _ready(out, dtype, widths[2]), cp.ascontiguousarray(lse, dtype=real)
+    out_dot, lse_dot = cp.zeros_like(out), cp.zeros_like(lse)
+    if q.size and k.size:
+        args = (q, k, v, out, lse, *dots, out_dot, lse_dot)
+        for launch in _launches(plans):
+            sizes = _sizes(q, k, scale, arguments[0], real)
+            _launch(launch, "attention_tangent", n, heads, batch, (*args, *sizes))
+    return out_dot[..., :columns], lse_dot
+'''
+
+STATISTICS = '''def _statistics(out, out_bar, lse_bar, real):
+    """Δ = rowsum(ō ∘ o) - L̄."""
+    products = out.astype(real, copy=False)*out_bar.astype(real, copy=False)
+    delta = products.sum(axis=3)
+    return cp.ascontiguousarray(delta if lse_bar is None else delta - lse_bar.astype(real, copy=False))
+
+
+def _base(lse, real):
+    """L in base 2; +inf where no key is visible."""
+    base = cp.where(lse == -real(cp.inf), real(cp.inf), lse*real(1.4426950408889634))
+    return cp.ascontiguousarray(base, dtype=real)
+'''
+
+COTANGENTS = '''def _attention_cotangents(
+    q, k, v, out, lse, bars, plans, arguments, scale, dtype, real, widths, counts
+):
+    """Cotangents of q, k and v, and sums of the parameters': by row, column, diagonal, pair."""
+    batch, heads, n, d = q.shape
+    groups, m, columns = k.shape[1], k.shape[2], v.shape[3]
+    q, k, v = (_ready(a, dtype, w) for a, w in zip((q, k, v), widths))
+    out, out_bar = (_ready(a, dtype, widths[2]) for a in (out, bars[0]))
+    results = [cp.zeros_like(a) for a in (q, k, v)]
+    shapes = ((n,), (m,), (max(n + m - 1, 0),), (n, m))
+    sums = [
+        cp.zeros((count, batch, heads, *shape), dtype=real) if count else cp.uint64(0)
+        for count, shape in zip(counts, shapes)
+    ]
+    if q.size and k.size:
+        base = _base(lse.astype(real, copy=False), real)
+        common = (q, k, v, out_bar, base, _statistics(out, out_bar, bars[1], real))
+        sizes = _sizes(q, k, scale, arguments[0], real)
+        for launch in _launches(plans["backward_q"]):
+            args = (*common, results[0], sums[0], sums[3], *sizes)
+            _launch(launch, "attention_backward_q", n, heads, batch, args)
+        for launch in _launches(plans["backward_kv"]):
+            args = (*common, results[1], results[2], sums[1], cp.uint64(0), *sizes)
+            _launch(launch, "attention_backward_kv", m, groups, batch, args)
+        if counts[2]:
+            for launch in _launches(plans["diagonals"]):
+                args = (*common, sums[2], *sizes)
+                _launch(launch, "attention_diagonals", n + m - 1, heads, batch, args)
+    return results[0][..., :d], results[1][..., :d], results[2][..., :columns], sums
+'''
+
+SECOND = '''def _attention_second(
+    q, k, v, out, lse, bars, dots, plans, arguments, scale, dtype, real, widths
+):
+    """Tangents of the cotangents of q, k and v, the parameters held fixed."""
+    batch, heads, n, d = q.shape
+    groups, m, columns = k.shape[1], k.shape[2], v.shape[3]
+    q, k, v = (_ready(a, dtype, w) for a, w in zip((q, k, v), widths))
+    q_dot, k_dot, v_dot = (_ready(a, dtype, w) for a, w in zip(dots[:3], widths))
+    out, out_bar, out_dot, bar_dot = (
+        _ready(a, dtype, widths[2]) for a in (out, bars[0], dots[3], dots[5])
+    )
+    results = [cp.zeros_like(a) for a in (q, k, v)]
+    if q.size and k.size:
+        base = _base(lse.astype(real, copy=False), real)
+        delta = _statistics(out, out_bar, bars[1], real)
+        delta_dot = _statistics(out, bar_dot, dots[6], real) + _statistics(out_dot, out_bar, None, real)
+        lse_dot = cp.ascontiguousarray(dots[4], dtype=real)
+        common = (q, k, v, out_bar, q_dot, k_dot, v_dot, bar_dot, base, delta, lse_dot, delta_dot)
+        sizes = _sizes(q, k, scale, arguments[0], real)
+        for launch in _launches(plans["second_q"]):
+            _launch(launch, "attention_second_q", n, heads, batch, (*common, results[0], *sizes))
+        for launch in _launches(plans["second_kv"]):
+            args = (*common, results[1], results[2], *sizes)
+            _launch(launch, "attention_second_kv", m, groups, batch, args)
+    return results[0][..., :d], results[1][..., :d], results[2][..., :columns]
+'''
+
+EXTREMES = '''def _extremes(array, axis):
+    """Minima and maxima of every 32 entries along an axis, or of all."""
+    if axis is None:
+        return array.min().reshape(1), array.max().reshape(1)
+    last = cp.moveaxis(array, axis, -1)
+    filler = cp.repeat(last[..., -1:], -last.shape[-1] % 32, axis=-1)
+    chunks = cp.concatenate([last, filler], axis=-1).reshape(*last.shape[:-1], -1, 32)
+    ends = chunks.min(axis=-1), chunks.max(axis=-1)
+    return tuple(cp.ascontiguousarray(cp.moveaxis(end, -1, axis)) for end in ends)
+'''
+
+PARAMETER_BAR = '''def _parameter_bar(shape, terms, params, keys, real, dtype):
+    """Sums of cotangents added up where the parameter was read, in a fixed order."""
+    total = cp.zeros(math.prod(shape), dtype=real)
+    for kind, values, place in terms:
+        along = [cp.arange(size).reshape([-1 if a == k else 1 for a in range(values.ndim)])
+                 for k, size in enumerate(values.shape)]
+        i, j = {
+            "row": (along[2], 0), "column": (0, along[2]), "diagonal": (along[2] - (keys - 1), 0),
+            "pair": (along[2], along[-1]),
+        }[kind]
+        linear = cp.zeros((1,)*values.ndim, dtype=cp.int64)
+        for index, size in zip(place(along[0], along[1], i, j, *params), shape):
+            linear = linear*size + index
+        axes = tuple(k for k, size in enumerate(linear.shape) if size == 1)
+        values = values.sum(axis=axes, keepdims=True) if axes else values
+        flat = cp.ascontiguousarray(cp.broadcast_to(linear, values.shape)).ravel()
+        order = cp.argsort(flat*flat.size + cp.arange(flat.size))
+        flat, values = flat[order], values.ravel()[order]
+        first = cp.concatenate([cp.ones(1, dtype=bool), flat[1:] != flat[:-1]])
+        starts = cp.flatnonzero(first)
+        total[flat[starts]] += cp.add.reduceat(values, starts)
+    return total.reshape(shape).astype(dtype, copy=False)
+'''
