@@ -18,6 +18,7 @@ from fractions import Fraction
 
 from symad.graph import Graph, Node, rebuild, topological
 from symad.ops.arithmetic import Add, Mul, div, mul, signed_product, signed_sum
+from symad.ops.arithmetic import power as power_of
 from symad.ops.shaping import Reshape, Slice
 from symad.ops.sources import Constant, constant, constant_value, is_exact
 from symad.questions import Nodes
@@ -69,6 +70,8 @@ class _Gathering:
     def whole(self, node: Node) -> Node:
         """c·b, computed."""
         factor, base = self.split[node]
+        if factor < 0 and factor != -1 and base.shape and Fraction(factor).denominator == 1:
+            return Node.of(Mul((1, 1)), (constant(factor), base))  # one product, where −(|c|·b) is two steps
         return base if factor == 1 else mul(constant(factor), base)
 
     def parted(self, node: Node) -> tuple[Number, Node]:
@@ -112,6 +115,10 @@ class _Gathering:
                     rest[k] = (1, mul(constant(factor), base))
                     factor = 1
                     break
+        twice = [pair for pair, times in Counter(rest).items() if times == 2 and pair[0] == 1]
+        if twice:  # the square may be there already
+            squares = [(1, power_of(base, constant(2))) for _, base in twice]
+            rest = [*squares, *(pair for pair in rest if pair not in twice)]
         made = signed_product(rest)
         if made.shape != node.shape:  # the only factor with axes was a repeated number
             return 1, Node.of(node.op, tuple(self.whole(a) for a in node.args))

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from symad.graph import Node
 from symad.numeric.backends import NumPy
 from symad.numeric.printers.arrays import emit
+from symad.ops.sources import Constant
 from symad.ops.sparse import CompressedRows, as_slice
 
 if TYPE_CHECKING:
@@ -15,6 +18,9 @@ if TYPE_CHECKING:
 else:
     Text = Texts = Any
 
+
+MANY = 4
+"""If one of so many entries is a number, all entries are copied before the others are computed."""
 
 FILLED = '''def _filled(structure, entries):
     """The matrix of a fixed structure with these entries; the index arrays are shared."""
@@ -27,20 +33,70 @@ FILLED = '''def _filled(structure, entries):
 @emit.dispatch
 def compressed_rows_emit(op: CompressedRows, library: NumPy, node: Node, args: Texts, printer: Any) -> Text:
     """A scipy ``csr_array``; its index arrays are read-only, as all results share them."""
+    structure = sparse_structure(op, printer)
+    if _scattered(op, node):
+        entries = _gathered(op, node, args, printer)
+    else:
+        entries = _assigned(op, node, args, structure, printer)
+    return f"{printer.helper('_filled', FILLED)}({structure}, {entries})"
+
+
+def _scattered(op: CompressedRows, node: Node) -> bool:
+    """Whether most entries stand at places that are not evenly spaced, and none is a sum or a number."""
+    writes = zip(op.writes, node.args, strict=True)
+    if any(adds or isinstance(arg.op, Constant) for (*_, adds), arg in writes):
+        return False
+    loose = sum(len(places) for places in op.places_of if not isinstance(as_slice(places), slice))
+    return len(node.args) > 1 and 2 * loose > len(op.columns)
+
+
+def _gathered(op: CompressedRows, node: Node, args: Texts, printer: Any) -> str:
+    """All values side by side, and from there each entry: scattered reads are faster than writes."""
     np_ = printer.np
-    entries = printer.value_name("entries")
-    printer.before.append(f"{entries} = {np_}.empty({len(op.columns)}, dtype={np_}.{printer.dtype})")
+    first: dict[Node, int] = {}
+    pieces = []
+    source = np.zeros(len(op.columns), np.int64)
+    total = 0
+    for places, arg, text in zip(op.places_of, node.args, args, strict=True):
+        if arg not in first:
+            first[arg] = total
+            total += len(places) if arg.shape else 1
+            pieces.append(f"{np_}.ravel({text})" if len(arg.shape) != 1 else text)
+        source[places] = first[arg] + (np.arange(len(places)) if arg.shape else 0)
+    values, entries = printer.value_name("values"), printer.value_name("entries")
+    printer.before.append(f"{values} = {np_}.concatenate([{', '.join(pieces)}])")
+    printer.before.append(f"{entries} = {values}[{printer.constant_array(source)}]")
+    return str(entries)
+
+
+def _assigned(op: CompressedRows, node: Node, args: Texts, structure: str, printer: Any) -> str:
+    """Part after part written to its places.
+
+    Where many entries are numbers, they stand in the structure that results are copied from.
+    """
+    np_ = printer.np
+    parts = list(zip(op.writes, node.args, args, strict=True))
+    fixed = [part for part in parts if isinstance(part[1].op, Constant) and not part[0][2]]
+    if sum(len(places) for (places, *_), *_ in fixed) * MANY < len(op.columns):
+        fixed = []
+    entries: str = printer.value_name("entries")
+    if fixed:
+        printer.before.append(f"{entries} = {structure}.data.copy()")
+    else:
+        printer.before.append(f"{entries} = {np_}.empty({len(op.columns)}, dtype={np_}.{printer.dtype})")
     flat: dict[Node, str] = {}
-    for (places, gaps, adds), arg, text in zip(op.writes, node.args, args, strict=True):
+    for (places, gaps, adds), arg, text in parts:
+        index = _index(places, bool(arg.shape), printer)
+        if fixed and isinstance(arg.op, Constant) and not adds:
+            printer.constants.append(f"{structure}.data[{index}] = {text}")
+            continue
         if len(gaps):
             printer.before.append(f"{entries}[{_index(gaps, False, printer)}] = 0")
         if len(arg.shape) > 1 and arg not in flat:
             flat[arg] = printer.value_name()
             printer.before.append(f"{flat[arg]} = {np_}.ravel({text})")
-        index = _index(places, bool(arg.shape), printer)
         printer.before.append(f"{entries}[{index}] {'+=' if adds else '='} {flat.get(arg, text)}")
-    structure = sparse_structure(op, printer)
-    return f"{printer.helper('_filled', FILLED)}({structure}, {entries})"
+    return entries
 
 
 def sparse_structure(op: CompressedRows, printer: Any) -> str:
