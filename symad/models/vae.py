@@ -3,10 +3,12 @@
     (μ, log σ) = e(x),   z = μ + σ ⊙ ε,   ℓ = d(z),
     loss = Σ_pixels BCE(x, σ(ℓ)) + KL(N(μ, σ²)‖N(0, I)),   averaged over the samples:
 
-minus the evidence lower bound for pixels x in [0, 1]. The noise ε (N, k) is an input, so derivatives are
-exact. KL in closed form is ½ Σ (μ² + σ² − 1 − ln σ²). Conditional: a one-hot class c (N, C) is appended
-to the inputs of both networks. Source: Kingma and Welling, "Auto-encoding variational Bayes" (2014),
-equation 10 and appendix B; Sohn, Lee, Yan (2015) for the condition.
+minus the evidence lower bound for pixels x in [0, 1]. With a ``deviation`` τ the pixels are Gaussian
+instead, N(σ(ℓ), τ²), and Σ (x − σ(ℓ))²/(2τ²) + (d/2) log 2πτ² takes the place of the cross-entropy. The
+noise ε (N, k) is an input, so derivatives are exact. KL in closed form is ½ Σ (μ² + σ² − 1 − ln σ²).
+Conditional: a one-hot class c (N, C) is appended to the inputs of both networks. Source: Kingma and
+Welling, "Auto-encoding variational Bayes" (2014), equation 10 and appendix B; Sohn, Lee, Yan (2015) for the
+condition.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import numpy as np
 
 from symad import functions
 from symad.dims import Dim
+from symad.errors import SymadError
 from symad.graph import Graph
 from symad.models.autoencoder import chosen, prefixed
 from symad.models.feedforward import FeedForward
@@ -26,13 +29,22 @@ from symad.models.parameters import Parameters, Shapes, trace_model
 
 @dataclass(frozen=True)
 class VAE:
-    """Pixels d, hidden width h, code k, and C classes to condition on (0 for none)."""
+    """Pixels d, hidden width h, code k, C classes to condition on (0 for none), deviation of the pixels.
+
+    Raises:
+        SymadError: a deviation that is not positive.
+    """
 
     pixels: Dim
     hidden: Dim
     code: Dim
     classes: int = 0
     activation: str = "tanh"
+    deviation: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.deviation is not None and not self.deviation > 0:
+            raise SymadError(f"the deviation of the pixels is positive, not {self.deviation}")
 
     @property
     def encoder(self) -> FeedForward:
@@ -75,10 +87,17 @@ class VAE:
         """Minus the evidence lower bound, averaged over the samples, in nats."""
         mu, log_sigma = self.encode(p, x, c)
         logits = self.logits(p, mu + np.exp(log_sigma) * noise, c)
-        # −x log σ(ℓ) − (1 − x) log(1 − σ(ℓ)) = softplus(ℓ) − x ℓ
-        reconstruction = (functions.softplus(logits) - x * logits).sum()
         divergence = (mu * mu + np.exp(2 * log_sigma) - 1 - 2 * log_sigma).sum() / 2
-        return (reconstruction + divergence) / x.shape[0]
+        return (self._reconstruction(x, logits) + divergence) / x.shape[0]
+
+    def _reconstruction(self, x: Any, logits: Any) -> Any:
+        """−log p(x | z), summed over samples and pixels."""
+        if self.deviation is None:
+            # −x log σ(ℓ) − (1 − x) log(1 − σ(ℓ)) = softplus(ℓ) − x ℓ
+            return (functions.softplus(logits) - x * logits).sum()
+        rest = (x - functions.sigmoid(logits)) / self.deviation
+        constant = float(np.log(2 * np.pi * self.deviation**2)) / 2
+        return (rest * rest).sum() / 2 + constant * x.shape[0] * x.shape[1]
 
     def graph(self, samples: Any) -> Graph:
         """The loss as a graph of the parameters, x, the noise, and the class if there is one."""

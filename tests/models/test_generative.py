@@ -40,7 +40,7 @@ def test_the_linear_autoencoder_is_pca() -> None:
     assert worse > value
 
 
-def torch_loss(torch: object, p: dict, x: object, noise: object, c: object, code: int) -> object:
+def torch_loss(p: dict, x: object, noise: object, c: object, code: int, deviation: float | None) -> object:
     """The loss of the variational autoencoder, by torch."""
     import torch as t
 
@@ -51,15 +51,19 @@ def torch_loss(torch: object, p: dict, x: object, noise: object, c: object, code
     z = mu + log_sigma.exp() * noise
     z = z if c is None else t.cat([z, c], 1)
     logits = t.tanh(z @ p["d_W1"] + p["d_b1"]) @ p["d_W2"] + p["d_bias"]
-    bce = t.nn.functional.binary_cross_entropy_with_logits(logits, x, reduction="sum")
-    kl = 0.5 * (mu**2 + (2 * log_sigma).exp() - 1 - 2 * log_sigma).sum()
-    return (bce + kl) / len(x)
+    if deviation is None:
+        pixels = t.nn.functional.binary_cross_entropy_with_logits(logits, x, reduction="sum")
+    else:
+        pixels = -t.distributions.Normal(t.sigmoid(logits), deviation).log_prob(x).sum()
+    posterior = t.distributions.Normal(mu, log_sigma.exp())
+    kl = t.distributions.kl_divergence(posterior, t.distributions.Normal(0.0, 1.0)).sum()
+    return (pixels + kl) / len(x)
 
 
-@pytest.mark.parametrize("classes", [0, 3])
-def test_vae_loss_and_gradients_are_torchs(classes: int) -> None:
+@pytest.mark.parametrize(("classes", "deviation"), [(0, None), (3, None), (3, 0.2)])
+def test_vae_loss_and_gradients_are_torchs(classes: int, deviation: float | None) -> None:
     torch = pytest.importorskip("torch")
-    model = VAE(7, 5, 2, classes)
+    model = VAE(7, 5, 2, classes, deviation=deviation)
     rng = np.random.default_rng(0)
     p = {k: v + 0.1 * rng.normal(size=v.shape) for k, v in model.init(1).items()}
     data = [rng.uniform(size=(6, 7)), rng.normal(size=(6, 2))]
@@ -68,11 +72,16 @@ def test_vae_loss_and_gradients_are_torchs(classes: int) -> None:
     value, *slopes = symad.value_and_gradient(model.graph(N), list(p))(*p.values(), *data)
     tensors = {k: torch.tensor(v, requires_grad=True) for k, v in p.items()}
     x, noise, *rest = (torch.tensor(d) for d in data)
-    expected = torch_loss(torch, tensors, x, noise, rest[0] if rest else None, 2)
+    expected = torch_loss(tensors, x, noise, rest[0] if rest else None, 2, deviation)
     expected.backward()
     assert value == pytest.approx(expected.item(), rel=1e-12)
     for ours, theirs in zip(slopes, tensors.values(), strict=True):
         assert np.allclose(ours, theirs.grad.numpy(), rtol=1e-10, atol=1e-13)
+
+
+def test_pixels_without_spread_are_refused() -> None:
+    with pytest.raises(symad.errors.SymadError, match="deviation of the pixels is positive, not 0"):
+        VAE(7, 5, 2, deviation=0.0)
 
 
 def test_deep_autoencoder_interpolates_between_its_reconstructions() -> None:
