@@ -27,6 +27,7 @@ def apply(p: Any, x: Any) -> Any:
 
 
 def from_ar(weights: Any) -> Parameters:
-    """The unit that is the AR model with these weights (s,), the newest lag first."""
-    w = np.asarray(weights)
-    return {"W_rec": np.eye(len(w), k=-1), "w_in": np.eye(len(w))[0], "w_out": w}
+    """The unit that is the AR model with these weights (s,), the newest lag first; they may be traced."""
+    w = weights if hasattr(weights, "shape") else np.asarray(weights)
+    s = int(w.shape[0])
+    return {"W_rec": np.eye(s, k=-1), "w_in": np.eye(s)[0], "w_out": w}
