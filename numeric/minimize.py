@@ -1,0 +1,104 @@
+"""Unconstrained minimisation by derivatives of any order: Newton's method, Newton-CG, L-BFGS.
+
+    minimize(f, x0, method="newton")
+
+`symad.numeric.newton` holds Newton's method and Newton-CG; a quasi-Newton method and the trust-region problem
+solved to the end are SciPy's (`l-bfgs`, `trust-exact`), with our gradients and Hessians.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from symad.errors import EvaluationError
+from symad.numeric.newton import Minimum, Path, newton, newton_cg
+from symad.numeric.unknowns import Unknowns, Vector, is_scalar
+
+
+def minimize(
+    f: Any,
+    x0: Any,
+    *,
+    data: Mapping[Any, Any] | None = None,
+    method: str = "newton",
+    tolerance: float = 1e-8,
+    iterations: int = 500,
+) -> Minimum:
+    """A local minimum of a scalar function, from a start.
+
+    Args:
+        f: what `symad.trace` takes, or a Graph; all its inputs that are not in ``data`` are unknowns.
+        x0: their first values: an array or number for one unknown, a sequence with one entry for each, or a
+            mapping by symbol or name.
+        data: the values of the other inputs, by symbol or name.
+        method: "newton" (modified Cholesky, line search: dense Hessians), "newton-cg" (trust region by
+            conjugate gradients: Hessian-vector products alone), "trust-exact" or "l-bfgs" (SciPy's).
+        tolerance: of the largest component of |∇f|.
+        iterations: the most steps.
+
+    Returns:
+        The `Minimum`; its ``converged`` says whether it is one.
+
+    Raises:
+        EvaluationError: f is no scalar, names do not fit, or f is not finite at the start.
+    """
+    if method not in METHODS:
+        raise EvaluationError(f"method={method!r} is not one of {', '.join(map(repr, METHODS))}")
+    problem, start = Unknowns.make(f, x0, data)
+    if not is_scalar(problem.graph):
+        raise EvaluationError("minimize takes a scalar function; for a vector of residuals use least_squares")
+    value, gradient = problem.value_and_gradient(start)
+    if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
+        raise EvaluationError(
+            f"f = {value} with the slopes {gradient} is not finite at the start: choose another x0"
+        )
+    return METHODS[method](problem, start, tolerance, iterations)
+
+
+# ---- SciPy's methods --------------------------------------------------------------------------------
+
+
+def _by_scipy(
+    name: str, options: dict[str, Any], problem: Unknowns, start: Vector, tolerance: float, iterations: int
+) -> Minimum:
+    """One of scipy.optimize.minimize, with our derivatives."""
+    from scipy.optimize import minimize as scipy_minimize
+
+    path = Path(problem, start, tolerance)
+
+    def follow(x: Vector) -> None:
+        path.move(np.array(x), *path.problem.value_and_gradient(x))
+
+    with np.errstate(all="ignore"):
+        found = scipy_minimize(
+            path.both, start, jac=True, method=name, callback=follow,
+            options=options | {"maxiter": iterations},
+            hess=problem.hessian if name == "trust-exact" else None,
+        )  # fmt: skip
+    path.x, (path.value, path.gradient) = found.x, problem.value_and_gradient(found.x)
+    return path.stopped(str(found.message))
+
+
+def l_bfgs(problem: Unknowns, start: Vector, tolerance: float, iterations: int) -> Minimum:
+    """SciPy's L-BFGS-B, without bounds (Byrd, Lu, Nocedal, Zhu 1995)."""
+    options = {"gtol": tolerance, "ftol": 0.0, "maxcor": 20, "maxfun": 20 * iterations}
+    return _by_scipy("L-BFGS-B", options, problem, start, tolerance, iterations)
+
+
+def trust_exact(problem: Unknowns, start: Vector, tolerance: float, iterations: int) -> Minimum:
+    """SciPy's trust region with the subproblem solved to the end (Moré and Sorensen 1983)."""
+    options = {"gtol": tolerance, "max_trust_radius": 1e10}
+    return _by_scipy("trust-exact", options, problem, start, tolerance, iterations)
+
+
+Method = Callable[[Unknowns, Vector, float, int], Minimum]
+
+METHODS: dict[str, Method] = {
+    "newton": newton,
+    "newton-cg": newton_cg,
+    "trust-exact": trust_exact,
+    "l-bfgs": l_bfgs,
+}
