@@ -7,13 +7,21 @@ import pytest
 import sympy
 
 import symad
+from symad.models import alignment, convolution, soft, tasks
+from symad.models.convolutional import Adversaries, Classifier
+from symad.models.dynamics import AttentionDynamics
 from symad.models.encoder_decoder import EncoderDecoder
+from symad.models.encoder_decoder_transformer import EncoderDecoderTransformer
+from symad.models.encoder_only import Encoder
 from symad.models.feedforward import FeedForward
 from symad.models.lstm import LSTM
 from symad.models.neural_ar import NeuralAR
 from symad.models.parameters import trace_model
 from symad.models.rnn import RNN
+from symad.models.state_space import StateSpace
+from symad.models.tcn import TCN
 from symad.models.transformer import Transformer
+from symad.models.two_layer import TwoLayer
 from tests.gpu.cupy_agreement import WHERE, agree
 
 RNG = np.random.default_rng(11)
@@ -24,6 +32,7 @@ def normal(*shape):
     return RNG.normal(size=shape)
 
 
+PAIR, READER, SEQUENCES = Adversaries(4, 1, 2, 3), RNN(2, 3, 2), RNG.normal(size=(4, 3, 2))
 CASES = {}
 
 
@@ -48,6 +57,46 @@ for switches in (
 ):
     name = "transformer " + " ".join(switches.values())
     case(name, Transformer(7, 6, 8, 2, 2, **switches), "loss", TOKENS, TARGETS)
+case("two layer", TwoLayer(3, 5, "tanh"), "loss", normal(6, 3), normal(6))
+case("tcn", TCN(2, 3, 1, 2), "loss", normal(7, 2, 2), normal(7, 2, 1))
+for parallel in (False, True):
+    model = StateSpace(2, 3, 1, state=2, parallel=parallel)
+    case(f"state space {'parallel' * parallel}", model, "loss", normal(5, 2, 2), normal(5, 2, 1))
+case("images", Classifier(8, 1, 2, 3), "loss", normal(2, 8, 8, 1), np.array([0, 2]))
+case("dynamics", AttentionDynamics(3), "loss", normal(4, 3), normal(4, 3))
+body = Transformer(7, 6, 4, 1, 2, mask="none")
+case("masked tokens", Encoder(body), "masked_loss", TOKENS, TARGETS, RNG.integers(0, 2, (2, 5)) + 0.0)
+case("classes of text", Encoder(body, 3, "max"), "classification_loss", TOKENS, np.array([0, 2]))
+case("pair", EncoderDecoderTransformer(7, 7, 6, 4, 1, 2), "loss", TOKENS, TOKENS[:, :3], TARGETS[:, :3])
+
+FUNCTIONS = {
+    "transposed convolution": (
+        lambda y, W: np.sum(np.sin(convolution.convolve_transposed(y, W, 2, 1, 1, 1))),
+        (normal(2, 3, 4, 2), normal(3, 3, 1, 2)),
+    ),
+    "generator": (
+        lambda *p: np.sum(
+            PAIR.generate(dict(zip(PAIR.generator_shapes, p, strict=True)), np.ones((2, 3))) ** 2
+        ),
+        [0.5 * normal(*shape) for shape in PAIR.generator_shapes.values()],
+    ),
+    "fine-tuning": (
+        lambda z: alignment.fine_tuning_loss(z, TARGETS, np.tril(np.ones((2, 5)))),
+        [normal(2, 5, 7)],
+    ),
+    "dpo": (alignment.dpo_loss, [normal(4) for _ in range(4)]),
+    "grpo": (
+        lambda p, old, ref: alignment.grpo_objective(p, old, ref, np.array([0.3, -1, 2, 0.5])),
+        [normal(4) for _ in range(3)],
+    ),
+    "smooth maximum": (lambda z: np.sum(soft.maximum(z, 0.5) * soft.argmax(z, 0.5)), [normal(3, 4)]),
+    "task": (
+        lambda *p: tasks.classification_loss(
+            READER, dict(zip(READER.shapes, p, strict=True)), SEQUENCES, np.array([0, 1, 1]), "mean"
+        ),
+        [0.5 * normal(*shape) for shape in READER.shapes.values()],
+    ),
+}
 
 
 @pytest.mark.parametrize("where", WHERE)
@@ -59,6 +108,14 @@ def test_loss_and_gradients(name, dtype, rtol, where):
     parameters = [0.5 * normal(*shape) for shape in model.shapes.values()]
     wrt = list(model.shapes)
     agree(symad.value_and_gradient(graph, wrt), [*parameters, *data], dtype, rtol, where)
+
+
+@pytest.mark.parametrize("where", WHERE)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_and_gradients(name, where):
+    f, values = FUNCTIONS[name]
+    graph = symad.trace(f, [v.shape for v in values])
+    agree(symad.value_and_gradient(graph), values, rtol=1e-10, where=where)
 
 
 def test_symbolic_sizes():

@@ -53,7 +53,7 @@ PLAIN = {"hidden": 1, "mask": "none", "position": "none", "norm": "rms", "bias":
 LARGER = {
     "multi-head": many_heads,
     "transformer": lambda: by_parameters(
-        Transformer(2, 1, 1, 1, 1, block="swiglu", **PLAIN), "loss", [0, 1], [1, 0]
+        Transformer(2, 1, 1, 1, 1, order="post", **PLAIN), "loss", [0, 1], [1, 0]
     ),
     "encoder": lambda: by_parameters(
         Encoder(Transformer(2, 2, 1, 1, 1, order="post", **PLAIN)),
