@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-OPTIONAL = {"matplotlib", "sklearn", "statsmodels"}
+OPTIONAL = {"matplotlib", "sklearn", "statsmodels", "torch"}
 
 
 def optional_libraries(path):
@@ -29,7 +29,7 @@ def optional_libraries(path):
 def test_example_runs(path, tmp_path):
     for library in optional_libraries(path):
         if importlib.util.find_spec(library) is None:
-            pytest.skip(f"{library} is not installed (extras data, draw)")
+            pytest.skip(f"{library} is not installed (extras data, draw; or torch)")
     env = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", "MPLBACKEND": "agg"}
     done = subprocess.run(
         [sys.executable, str(path)],
