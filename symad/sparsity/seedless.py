@@ -117,5 +117,6 @@ def _stencil_entries(outputs: Sequence[Node], wrt: Sequence[Node], symmetric: bo
         kept = np.flatnonzero((j >= 0) & (i <= j) if half else j >= 0)
         if len(kept):
             entries.append((chosen(value, kept), i[kept], j[kept]))
-    report = f"sparse {shape[0]}×{shape[1]}, {pattern.nnz} entries in {len(found)} arrays, without seeds"
+    arrays = f"{len(found)} array{'s' * (len(found) != 1)}"
+    report = f"sparse {shape[0]}×{shape[1]}, {pattern.nnz} entries in {arrays}, without seeds"
     return pattern, _on_both_sides(pattern, entries, half), report
