@@ -15,7 +15,13 @@ from symad.errors import LoweringError
 from symad.graph import Graph, Node, topological
 from symad.numeric.backends import ArrayLibrary
 from symad.numeric.names import Names
-from symad.numeric.printers import contraction, random, softmax, sparse  # noqa: F401  (register answers)
+from symad.numeric.printers import (  # noqa: F401  (register answers)
+    contraction,
+    parts,
+    random,
+    softmax,
+    sparse,
+)
 from symad.numeric.printers.arrays import emit
 from symad.numeric.printers.attention import attention_lines
 from symad.numeric.printers.integers import integers_text

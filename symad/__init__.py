@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from symad import errors
 from symad.batching import vmap
+from symad.checkpointing import memory_plan, memory_plans
 from symad.cost import flops, live_memory, memory
 from symad.dual import Dual
 from symad.forward import pushforward
@@ -16,6 +17,7 @@ from symad.hessian import hessian, hvp
 from symad.implicit import implicit
 from symad.jacobian import gradient, jacobian
 from symad.joining import join
+from symad.remat import remat
 from symad.reverse import pullback, value_and_gradient
 from symad.saving import load, save
 from symad.tracing import to_sympy, trace
@@ -45,9 +47,12 @@ __all__ = [
     "live_memory",
     "load",
     "memory",
+    "memory_plan",
+    "memory_plans",
     "pullback",
     "pushforward",
     "register_function",
+    "remat",
     "save",
     "stop_gradient",
     "testing",

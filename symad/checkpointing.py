@@ -9,6 +9,9 @@ are kept and which steps are run again. Policies:
   twice. With k = √n memory is 2√n.
 - "binomial": with c states kept at once, the least number of steps, by splitting as Revolve does
   (Griewank and Walther 2000, Algorithm 799). Memory and repetitions then grow like log n.
+
+`functions.fold` and `functions.scan` follow such a plan inside a graph, in evaluation and in generated
+code; `memory_plan` tells what their policies cost. `chain_gradient` runs a plan over any functions.
 """
 
 from __future__ import annotations
@@ -17,14 +20,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from math import comb, isqrt
+from math import isqrt
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from symad.errors import DerivativeError, EvaluationError
 from symad.graph import Graph, TupleOf
+from symad.ops.chain import ChainPullback
 from symad.reverse import pullback, value_and_gradient
+from symad.revolve import beta, places, repetitions, split
+from symad.scanning import as_policy
 from symad.tracing import as_graph
 
 
@@ -78,7 +84,7 @@ class Plan:
     @property
     def recomputations(self) -> int:
         """How many of these had been run before."""
-        return self.evaluations - max(self.length - 1, 0)
+        return self.evaluations - max((a.stop for a in self.actions if isinstance(a, Advance)), default=0)
 
     @cached_property
     def live(self) -> tuple[int, ...]:
@@ -167,19 +173,6 @@ def _binomial(length: int, slots: int) -> Iterator[Action]:
             stack += [(first, middle, free), Drop(middle), (middle, last, free - 1)]
 
 
-def _beta(slots: int, repeats: int) -> int:
-    """β(s, r) = C(s + r, s): the longest chain that s slots reverse with r repetitions."""
-    return comb(slots + repeats, slots) if repeats >= 0 else 0
-
-
-def _repetitions(length: int, slots: int) -> int:
-    """The least r with β(s, r) ≥ n."""
-    repeats = 0
-    while _beta(slots, repeats) < length:
-        repeats += 1
-    return repeats
-
-
 def least_evaluations(length: int, free: int) -> int:
     """The least number of steps to reverse a chain of n with s_0 and ``free`` more states kept.
 
@@ -187,15 +180,8 @@ def least_evaluations(length: int, free: int) -> int:
     Walther 2000, equation 3).
     """
     slots = free + 1
-    repeats = _repetitions(length, slots)
-    return repeats * length - _beta(slots + 1, repeats - 1)
-
-
-def split(length: int, free: int) -> int:
-    """Where to keep the next state, so that the number of steps is least."""
-    slots = free + 1
-    repeats = _repetitions(length, slots)
-    return min(_beta(slots, repeats - 1), length - _beta(slots - 1, repeats - 1))
+    repeats = repetitions(length, slots)
+    return repeats * length - beta(slots + 1, repeats - 1)
 
 
 # ---- running a plan ------------------------------------------------------------------------------
@@ -326,3 +312,70 @@ def chain_gradient(
 
 def _interpreted(graph: Graph) -> Graph:
     return graph
+
+
+# ---- scans with a memory policy ------------------------------------------------------------------
+
+
+def memory_plan(length: int, memory: Any = "sqrt") -> Plan:
+    """What the ``memory`` of `functions.fold` costs: states kept, steps run again, the memory curve.
+
+    The forward sweep runs to the end, as the last state must be known before the backward sweep starts.
+    Every policy but "all" runs each step once more when it is reversed; a plan counts what comes on top of
+    that. Of a binomial plan's states, those kept by the forward sweep stay alive until the end.
+
+    Raises:
+        DerivativeError: there is no such policy.
+    """
+    policy, number = as_policy(memory)
+    if policy in ("all", "recompute"):
+        plan, distance = make_plan(length, "all"), 1
+    else:
+        plan = make_plan(length, "every" if policy == "sqrt" else policy, number or None)
+        distance = 0 if policy == "binomial" else number or max(isqrt(length), 1)
+    starts = [0, *places(length, distance, number or 2 * length.bit_length())][:-1]
+    swept = next((k for k, a in enumerate(plan.actions) if a == Keep(starts[-1])), -1) + 1
+    to_the_end = (Advance(starts[-1], length),) if length else ()
+    return Plan(policy, length, (*plan.actions[:swept], *to_the_end, *plan.actions[swept:]))
+
+
+def memory_plans(f: Any, **dims: int) -> list[Plan]:
+    """The plans of all backward sweeps in a graph that run by a memory policy.
+
+    Args:
+        f: what `trace` takes, such as a gradient.
+        dims: numbers for the dimension symbols by name.
+
+    Raises:
+        DerivativeError: a number of steps is still a symbol.
+    """
+    graph = as_graph(f)
+    graph = graph.at({s: dims[str(s)] for s in graph.dims if str(s) in dims})
+    found = []
+    for node in graph.nodes:
+        if isinstance(node.op, ChainPullback):
+            length = node.args[1].shape[0]
+            if not isinstance(length, int):
+                raise DerivativeError(f"a plan needs the number of steps; give a number for {length}")
+            all_kept = node.op.policy == "recompute" or node.op.history
+            memory = {"every": node.op.number, "binomial": ("binomial", node.op.slots(length))}
+            found.append(memory_plan(length, "recompute" if all_kept else memory.get(node.op.policy, "sqrt")))
+    return found
+
+
+def draw_plans(plans: Sequence[Plan], path: Any) -> None:
+    """A picture of the states kept over the actions of each plan; the steps run again in the legend."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
+    for plan in plans:
+        time = np.linspace(0, 1, len(plan.live))
+        axes.plot(time, plan.live, lw=1, label=f"{plan.policy}: ≤ {plan.peak}, {plan.recomputations} again")
+    axes.set(yscale="log", xlabel="the run, from first action to last", ylabel="states kept")
+    axes.legend(frameon=False)
+    axes.set_title(f"{plans[0].length} steps: states kept, steps run again")
+    figure.savefig(path, dpi=150)
+    plt.close(figure)

@@ -27,6 +27,7 @@ from symad.ops.sources import iota
 from symad.proxy import Proxy
 from symad.randomness import fold_in, key, rand, randn, split
 from symad.registering import register_function
+from symad.remat import remat
 from symad.scalar_functions import (
     expm1,
     gelu,
@@ -40,7 +41,7 @@ from symad.scalar_functions import (
     stop_gradient,
     xlogy,
 )
-from symad.scanning import scan
+from symad.scanning import fold, scan
 from symad.wrapped import as_node, number
 
 __all__ = [
@@ -51,6 +52,7 @@ __all__ = [
     "concatenate",
     "expm1",
     "eye",
+    "fold",
     "fold_in",
     "gelu",
     "hypot",
@@ -64,6 +66,7 @@ __all__ = [
     "randn",
     "register_function",
     "relu",
+    "remat",
     "scan",
     "sigmoid",
     "silu",

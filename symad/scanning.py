@@ -12,31 +12,63 @@ from typing import Any
 import numpy as np
 
 from symad.dims import Dim, Shape, plus, same_shape, size
-from symad.errors import ShapeError
+from symad.errors import DerivativeError, ShapeError
 from symad.graph import Node
+from symad.ops.chain import chain
 from symad.ops.recurrence import scan as scan_nodes
-from symad.ops.shaping import concatenate, reshape, slice_axis
+from symad.ops.shaping import concatenate, reshape, slice_axis, stack, take
 from symad.proxy import Proxy
 from symad.wrapped import number
 
 
-def scan(step: Callable[..., Any], initial: Any, inputs: Any) -> Any:
+def scan(step: Callable[..., Any], initial: Any, inputs: Any, memory: Any = "all") -> Any:
     """All states c_1, ..., c_T of the recurrence c_t = step(c_{t−1}, x_t).
 
     Args:
         step: from a state and one step's input to the next state, of the same shape.
         initial: c_0, an array or a tuple of arrays.
         inputs: an array (T, ...) or a tuple of such; the step gets its t-th element(s).
+        memory: what reverse mode keeps of the steps. "all": whatever their derivatives read. Otherwise the
+            states alone, and the steps are computed again in stretches of one step ("recompute"), of k
+            steps (an int) or of √T steps ("sqrt"). Where the last state is all that is wanted, `fold` also
+            keeps fewer states.
 
     Returns:
         The states with a leading axis T: an array, or a tuple of arrays, as ``initial`` is.
 
     Raises:
         ShapeError: no inputs, inputs of different length, or a state that changes its shape.
+        DerivativeError: there is no such policy.
     """
+    return _run(step, initial, inputs, memory, True)
+
+
+def fold(step: Callable[..., Any], initial: Any, inputs: Any, memory: Any = "all") -> Any:
+    """The last state c_T of the recurrence c_t = step(c_{t−1}, x_t), as ``initial`` is.
+
+    A sum over steps, such as a loss, can be a part of the state.
+
+    Args:
+        step: see `scan`.
+        initial: see `scan`.
+        inputs: see `scan`.
+        memory: which states reverse mode keeps; the others are computed again. "all" keeps every value that
+            a derivative reads, "recompute" all states, an int k every k-th, "sqrt" every √T-th, "binomial"
+            about 2 log2 T states and ("binomial", c) c states, with the least number of repeated steps
+            (Griewank and Walther 2000). `symad.memory_plan` tells what a policy costs.
+
+    Raises:
+        ShapeError: no inputs, inputs of different length, or a state that changes its shape.
+        DerivativeError: there is no such policy.
+    """
+    return _run(step, initial, inputs, memory, False)
+
+
+def _run(step: Callable[..., Any], initial: Any, inputs: Any, memory: Any, history: bool) -> Any:
+    policy, kept = as_policy(memory)
     xs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     if not _is_traced((initial, *xs)):
-        return _scan_arrays(step, initial, inputs)
+        return _scan_arrays(step, initial, inputs, history)
     several = isinstance(initial, (tuple, list))
     states = tuple(number(c) for c in (initial if several else (initial,)))
     shapes = [state.shape for state in states]
@@ -52,11 +84,40 @@ def scan(step: Callable[..., Any], initial: Any, inputs: Any) -> Any:
         _check(parts, shapes)
         return _pack(parts, several)
 
-    history = scan_nodes(body, _pack(states, several), [number(x) for x in xs])
+    nodes = _pack(states, several), [number(x) for x in xs]
+    if policy != "all":
+        found = chain(body, *nodes, policy, kept, history)
+    elif history:
+        found = scan_nodes(body, *nodes)
+    else:
+        found = take(scan_nodes(body, *nodes), 0, plus(nodes[1][0].shape[0], -1))
     if not several:
-        return Proxy(history)
-    length = history.shape[0]
-    return tuple(Proxy(part) for part in _columns(history, length, shapes))
+        return Proxy(found)
+    if history:
+        return tuple(Proxy(part) for part in _columns(found, found.shape[0], shapes))
+    return tuple(Proxy(part) for part in _unpack(found, shapes, several))
+
+
+def as_policy(memory: Any) -> tuple[str, int]:
+    """A memory policy as its name and its number.
+
+    Raises:
+        DerivativeError: there is no such policy.
+    """
+    name, k = memory if isinstance(memory, tuple) and len(memory) == 2 else (memory, 0)
+    if isinstance(name, int) and not isinstance(name, bool) and k == 0:
+        name, k = "every", name
+    elif name == "every" or (k != 0 and name != "binomial"):
+        name = None
+    if name not in POLICIES or not isinstance(k, int) or k < (name == "every"):
+        raise DerivativeError(
+            f"memory={memory!r} is not 'all', 'recompute', a positive number of steps, 'sqrt', 'binomial' or "
+            "('binomial', number of states)"
+        )
+    return name, k
+
+
+POLICIES = ("all", "recompute", "every", "sqrt", "binomial")
 
 
 def _is_traced(values: Sequence[Any]) -> bool:
@@ -73,13 +134,24 @@ def _check(parts: Sequence[Node], shapes: Sequence[Shape]) -> None:
         )
 
 
+def _alike(shapes: Sequence[Shape]) -> bool:
+    """States of one shape are stacked; others are flattened and joined."""
+    return all(same_shape(s, shapes[0]) for s in shapes)
+
+
 def _pack(parts: Sequence[Node], several: bool) -> Node:
-    return concatenate([reshape(p, (size(p.shape),)) for p in parts]) if several else parts[0]
+    if not several:
+        return parts[0]
+    if _alike([p.shape for p in parts]):
+        return stack(parts)
+    return concatenate([reshape(p, (size(p.shape),)) for p in parts])
 
 
 def _unpack(packed: Node, shapes: Sequence[Shape], several: bool) -> list[Node]:
     if not several:
         return [packed]
+    if _alike(shapes):
+        return [take(packed, 0, k) for k in range(len(shapes))]
     parts: list[Node] = []
     offset: Dim = 0
     for shape in shapes:
@@ -89,6 +161,8 @@ def _unpack(packed: Node, shapes: Sequence[Shape], several: bool) -> list[Node]:
 
 
 def _columns(history: Node, length: Dim, shapes: Sequence[Shape]) -> list[Node]:
+    if _alike(shapes):
+        return [take(history, 1, k) for k in range(len(shapes))]
     parts: list[Node] = []
     offset: Dim = 0
     for shape in shapes:
@@ -97,7 +171,7 @@ def _columns(history: Node, length: Dim, shapes: Sequence[Shape]) -> list[Node]:
     return parts
 
 
-def _scan_arrays(step: Callable[..., Any], initial: Any, inputs: Any) -> Any:
+def _scan_arrays(step: Callable[..., Any], initial: Any, inputs: Any, whole: bool) -> Any:
     """The same on arrays: a plain loop."""
     several = isinstance(initial, (tuple, list))
     xs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
@@ -105,6 +179,8 @@ def _scan_arrays(step: Callable[..., Any], initial: Any, inputs: Any) -> Any:
     for moving in zip(*xs, strict=True):
         state = step(state, moving if isinstance(inputs, (tuple, list)) else moving[0])
         history.append(tuple(np.asarray(c) for c in state) if several else np.asarray(state))
+    if not whole:
+        return state
     if several:
         return tuple(np.stack(part) for part in zip(*history, strict=True))
     return np.stack(history)

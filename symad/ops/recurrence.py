@@ -23,7 +23,7 @@ from symad.dims import Shape, plus, same_dim, same_shape
 from symad.errors import ShapeError
 from symad.graph import ZERO, Graph, Node, Op, rebuild, shape, topological
 from symad.ops.contraction import permute
-from symad.ops.shaping import broadcast_to, concatenate, lift, reshape, slice_axis, stack, take
+from symad.ops.shaping import Slice, broadcast_to, concatenate, lift, reshape, slice_axis, stack, take
 from symad.ops.sources import Source, constant, input_node, iota
 from symad.questions import (
     Flags,
@@ -96,12 +96,7 @@ def scan(body: Callable[..., Node], initial: Node, xs: Sequence[Node]) -> Node:
     Raises:
         ShapeError: no inputs, inputs of different length, or a state that changes its shape.
     """
-    if not xs or any(not x.shape for x in xs):
-        raise ShapeError("scan needs at least one array of inputs with a leading time axis")
-    length = xs[0].shape[0]
-    for x in xs[1:]:
-        if not same_dim(x.shape[0], length):
-            raise ShapeError(f"scan: the inputs have {length} and {x.shape[0]} steps")
+    check_steps(xs)
     inner = [initial.shape, *(x.shape[1:] for x in xs)]
     fresh = [fresh_input(s) for s in inner]
     output = body(fresh[0], *fresh[1:])
@@ -110,30 +105,53 @@ def scan(body: Callable[..., Node], initial: Node, xs: Sequence[Node]) -> Node:
     return close_scan(fresh, output, initial, xs)
 
 
+def check_steps(xs: Sequence[Node]) -> None:
+    """Raises ShapeError unless there are inputs of steps, all of one length."""
+    if not xs or any(not x.shape for x in xs):
+        raise ShapeError("scan needs at least one array of inputs with a leading time axis")
+    length = xs[0].shape[0]
+    for x in xs[1:]:
+        if not same_dim(x.shape[0], length):
+            raise ShapeError(f"scan: the inputs have {length} and {x.shape[0]} steps")
+
+
 def close_scan(fresh: Sequence[Node], output: Node, initial: Node, xs: Sequence[Node]) -> Node:
     """The scan of a traced body: what does not depend on its inputs becomes constants."""
-    order = topological([output])
-    inside = set(fresh)
-    for node in order:
-        if any(a in inside for a in node.args):
-            inside.add(node)
-    constants: dict[Node, None] = {}
-    for node in order:
-        if node in inside:
-            constants.update((a, None) for a in node.args if a not in inside and a.args)
-            constants.update((a, None) for a in node.args if a not in inside and _is_outer_leaf(a))
-    if output not in inside:
-        constants[output] = None
-    needed = set(order)
+    body, count, args = closed(fresh, [output], initial, xs)
+    return Node.of(Scan(body, count), args)
+
+
+def closed(
+    fresh: Sequence[Node], outputs: Sequence[Node], initial: Node, xs: Sequence[Node]
+) -> tuple[Graph, int, Nodes]:
+    """A traced body as a graph of local inputs, the number of its inputs of steps, and all arguments."""
+    needed = set(topological(outputs))
     used = [k for k in range(len(xs)) if fresh[1 + k] in needed]
+    constants = outer_nodes(fresh, outputs)
     if not used:  # the input that is left only tells the number of steps
         fresh, xs = [fresh[0], fresh_input(())], [iota(xs[0].shape[0])]
     else:
         fresh, xs = [fresh[0], *(fresh[1 + k] for k in used)], [xs[k] for k in used]
     sources = [*fresh, *constants]
     local = [Node.of(Local(k, node.shape)) for k, node in enumerate(sources)]
-    made = rebuild([output], dict(zip(sources, local, strict=True)))
-    return Node.of(Scan(Graph(tuple(local), made), len(xs)), (initial, *xs, *constants))
+    made = rebuild(outputs, dict(zip(sources, local, strict=True)))
+    return Graph(tuple(local), made), len(xs), (initial, *xs, *constants)
+
+
+def outer_nodes(fresh: Sequence[Node], outputs: Sequence[Node]) -> list[Node]:
+    """The nodes that a traced body takes from outside: the largest that do not depend on its inputs."""
+    order = topological(outputs)
+    inside = set(fresh)
+    for node in order:
+        if any(a in inside for a in node.args):
+            inside.add(node)
+    found: dict[Node, None] = {}
+    for node in order:
+        if node in inside:
+            found.update((a, None) for a in node.args if a not in inside and a.args)
+            found.update((a, None) for a in node.args if a not in inside and _is_outer_leaf(a))
+    found.update((output, None) for output in outputs if output not in inside)
+    return list(found)
 
 
 def _is_outer_leaf(node: Node) -> bool:
@@ -219,9 +237,12 @@ def scan_jvp(op: Scan, y: Node, tangents: Tangents) -> Tangent:
 def scan_transpose(op: Scan, y: Node, y_bar: Node, linear: Flags) -> Tangents:
     """Backpropagation through time of a linear scan.
 
-    λ_t = ȳ_t + (∂_c f_{t+1})ᵀ λ_{t+1}, from the last step to the first; then in one product over all
-    steps x̄_t = (∂_x f_t)ᵀ λ_t and k̄ = Σ_t (∂_k f_t)ᵀ λ_t, and c̄_0 = (∂_c f_1)ᵀ λ_1.
+    With u_t = (∂_c f_t)ᵀ λ_t, what step t sends to the state before it, λ_t = ȳ_t + u_{t+1} from the
+    last step to the first, where u_{T+1} = 0. Then in one product over all steps x̄_t = (∂_x f_t)ᵀ λ_t
+    and k̄ = Σ_t (∂_k f_t)ᵀ λ_t; and c̄_0 = u_1. The scan is over u, whose step needs the arrays of one
+    time only: parts of the body that do not depend on the state are then the same outside.
     """
+    from symad.ops.arithmetic import add
     from symad.reverse import pull
 
     # The scan is linear in these arguments, so its derivatives do not depend on their values.
@@ -229,41 +250,47 @@ def scan_transpose(op: Scan, y: Node, y_bar: Node, linear: Flags) -> Tangents:
         fresh_input(a.shape) if flag else a
         for a, flag in zip(y.args, linear, strict=True)
     )
-    initial, xs, constants = parts(op, args)
-    multipliers = _multipliers(op, args, y_bar, linear)
+    _, xs, constants = parts(op, args)
+    sent = _sent_back(op, args, y_bar)
+    multipliers = add(y_bar, backwards(previous_states(sent)))
     states = fresh_input(y.shape)
     out = over_time(op, states, xs, constants)
     wrt = [node for node, flag in zip(args[1:], linear[1:], strict=True) if flag]
     bars = iter(pull([out], [multipliers], wrt))
     result: list[Tangent] = [next(bars) if flag else ZERO for flag in linear[1:]]
-    first: Tangent = ZERO
-    if linear[0]:
-        at_first = [take(x, 0, 0) for x in xs]
-        (first,) = pull([step(op, (initial, *at_first, *constants))], [take(multipliers, 0, 0)], [initial])
+    first: Tangent = take(sent, 0, plus(y.shape[0], -1)) if linear[0] else ZERO
     return (first, *result)
 
 
-def _multipliers(op: Scan, args: Nodes, y_bar: Node, linear: Flags) -> Node:
-    """λ_1, ..., λ_T."""
+def _sent_back(op: Scan, args: Nodes, y_bar: Node) -> Node:
+    """(u_T, ..., u_1)."""
     from symad.ops.arithmetic import add
     from symad.reverse import pull
 
     initial, xs, constants = parts(op, args)
-    length = y_bar.shape[0]
-    rest = plus(length, -1)
-    last = slice_axis(y_bar, 0, rest, 1)
-    if rest == 0:
-        return y_bar
-    backwards = [slice_axis(x, 0, rest, rest, -1) for x in xs]  # x_T, ..., x_2
-    bars = slice_axis(y_bar, 0, plus(length, -2), rest, -1)  # ȳ_{T−1}, ..., ȳ_1
+    zeros = broadcast_to(constant(0), initial.shape)
 
     def body(later: Node, bar: Node, *x: Node) -> Node:
-        zero = fresh_input(initial.shape)
-        (carried,) = pull([step(op, (zero, *x, *constants))], [later], [zero])
-        return add(bar, carried) if isinstance(carried, Node) else bar
+        state = fresh_input(initial.shape)
+        (sent,) = pull([step(op, (state, *x, *constants))], [add(bar, later)], [state])
+        return sent if isinstance(sent, Node) else zeros
 
-    history = scan(body, take(last, 0, 0), [bars, *backwards])
-    return concatenate([slice_axis(history, 0, plus(rest, -1), rest, -1), last])
+    return scan(body, zeros, [backwards(a) for a in (y_bar, *xs)])
+
+
+def backwards(x: Node) -> Node:
+    """The array with its first axis reversed."""
+    if isinstance(x.op, Slice) and _reverses(x):
+        return x.args[0]
+    return slice_axis(x, 0, plus(x.shape[0], -1), x.shape[0], -1)
+
+
+def _reverses(x: Node) -> bool:
+    """Whether a slice only reverses the first axis of its argument."""
+    op: Any = x.op
+    rank = len(x.shape)
+    same = all(map(same_dim, x.shape, x.args[0].shape))
+    return same and op.step == (-1, *[1] * (rank - 1))
 
 
 @batch.dispatch

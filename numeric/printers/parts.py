@@ -1,0 +1,146 @@
+"""Parts of a program as nested functions: their values end with the call.
+
+So are written what is computed again (`Remat`), and the chains whose backward sweep does so.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import sympy
+
+from symad import revolve
+from symad.dims import size
+from symad.graph import Graph, Node
+from symad.numeric.backends import ArrayLibrary
+from symad.numeric.printers.arrays import Text, Texts, emit
+from symad.ops.chain import Chain, ChainOp, ChainPullback, Kept, arguments, length_of, stretch_pullback
+from symad.ops.remat import Remat
+
+STEPS = sympy.Symbol("steps", integer=True, positive=True)
+"""The number of steps of a stretch."""
+
+
+def nested(
+    printer: Any, stem: str, inputs: Sequence[Node], graph: Graph, known: Sequence[str] = ()
+) -> tuple[str, list[str]]:
+    """A function of some inputs of a graph, and its name.
+
+    ``known`` are the texts of the other inputs; the names around the function are seen inside.
+    """
+    from symad.numeric.passes import prepare
+
+    outer = dict(printer.text)
+    name = printer.value_name(stem)
+    others = [node for node in graph.input_nodes if node not in set(inputs)]
+    printer.text.update(zip(others, known, strict=True))
+    parameters = [printer.value_name("a") for _ in inputs]
+    printer.text.update(zip(inputs, parameters, strict=True))
+    first: list[str] = []
+    for node, parameter in zip(inputs, parameters, strict=True):
+        if node.shape and node.shape[0] == STEPS and not first:
+            printer.symbols[STEPS] = printer.value_name("steps")
+            first = [f"{printer.symbols[STEPS]} = {parameter}.shape[0]"]
+    outputs = prepare(graph).output_nodes
+    body = [*first, *printer.statements(outputs)]
+    result = ", ".join(printer.text[o] for o in outputs)
+    printer.text = outer
+    comma = "," if len(outputs) == 1 and stem == "pull" else ""
+    lines = [f"    {line}" for line in [*body, f"return {result}{comma}"]]
+    return name, [f"def {name}({', '.join(parameters)}):", *lines]
+
+
+@emit.dispatch
+def remat_emit(op: Remat, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
+    name, lines = nested(printer, "part", op.body.input_nodes, op.body)
+    printer.before.extend(lines)
+    return f"{name}({', '.join(args)})"
+
+
+def revolving(printer: Any, *names: str) -> None:
+    """Add functions of `symad.revolve` to the module, under names with an underscore."""
+    printer.imports |= {"from math import comb", "from typing import Any"}
+    for name in ("beta", "repetitions", "split", "places", "advance", *names):
+        source = inspect.getsource(getattr(revolve, name))
+        for other in REVOLVE:
+            source = re.sub(rf"\b{other}\(", f"_{other}(", source)
+        printer.helper(f"_{name}", source)
+
+
+REVOLVE = ("beta", "repetitions", "split", "places", "advance", "keep_states", "reverse_chain")
+
+
+def policy_text(op: ChainOp, length: str) -> tuple[str, str]:
+    """The distance of kept states and the number of slots, for a length that the run knows."""
+    if op.policy == "binomial":
+        return "0", str(op.number) if op.number else f"2*({length}).bit_length()"
+    return {"recompute": "1", "every": str(op.number), "sqrt": f"max(1, int({length}**0.5))"}[op.policy], "0"
+
+
+def stepping(op: ChainOp, args: Sequence[str], printer: Any) -> tuple[str, list[str]]:
+    """The function of one step, from a state and one element of each input."""
+    moving = op.body.input_nodes[: 1 + op.slices]
+    return nested(printer, "step", moving, op.body, args[1 + op.slices : len(op.body.input_nodes)])
+
+
+@emit.dispatch
+def kept_emit(op: Kept, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
+    revolving(printer, "keep_states")
+    length = printer.dim(length_of(node.args))
+    distance, slots = ("1", "0") if op.history else policy_text(op, length)
+    step, lines = stepping(op, args, printer)
+    printer.before.extend(lines)
+    xs = "".join(f"{x}, " for x in args[1 : 1 + op.slices])
+    return f"_keep_states({step}, {args[0]}, ({xs}), _places({length}, {distance}, {slots}))"
+
+
+@emit.dispatch
+def chain_emit(op: Chain, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
+    return f"{args[-1]}[:{printer.dim(length_of(node.args))}]" if op.history else f"{args[-1]}[-1]"
+
+
+@emit.dispatch
+def chain_pullback_emit(
+    op: ChainPullback, library: ArrayLibrary, node: Node, args: Texts, printer: Any
+) -> Text:
+    """Fill one flat array of cotangents, stretch by stretch."""
+    revolving(printer, "reverse_chain")
+    values, _, _ = arguments(op, node.args)
+    texts, kept, bar = args[: len(values)], args[len(values)], args[-1]
+    length = printer.dim(length_of(values))
+    distance, slots = policy_text(op, length)
+    if op.history:
+        distance, slots = ("1" if distance == "0" else distance), "0"
+    step, step_lines = stepping(op, texts, printer)
+    stretch = stretch_pullback(op, STEPS, tuple(v.shape for v in values[1 + op.slices :]))
+    moving = (*stretch.input_nodes[: 1 + op.slices], stretch.input_nodes[-1])
+    pulled, lines = nested(printer, "pull", moving, stretch, texts[1 + op.slices :])
+    flat, stops, carry = (printer.value_name(stem) for stem in ("flat", "stops", "carry"))
+    np_, outs, offset, first = printer.np, "", "0", []
+    for k, (value, flag) in enumerate(zip(values, op.active, strict=True)):
+        if not flag:
+            continue
+        end = f"{offset} + {printer.dim(size(value.shape))}"
+        if k:
+            view = f"{flat}[{offset}:{end}].reshape({printer.dims(value.shape)})"
+            outs += f"({view}, {k <= op.slices}), "
+        else:
+            first = [f"{flat}[{offset}:{end}] = 0.0 if {carry} is None else {np_}.ravel({carry})"]
+        offset = end
+    states = f"({kept}[k - 1] for k in {stops})" if op.history else kept
+    xs = "".join(f"{x}, " for x in texts[1 : 1 + op.slices])
+    printer.before.extend(
+        [
+            *step_lines,
+            *lines,
+            f"{flat} = {np_}.zeros({offset}, dtype={np_}.{printer.dtype})",
+            f"{stops} = _places({length}, {distance}, {slots})",
+            f"{carry} = _reverse_chain({step}, {pulled}, ({xs}), [{texts[0]}, *{states}], {stops}, {slots}, "
+            f"{bar}, {op.history}, [{outs}])",
+            *first,
+        ]
+    )
+    return flat

@@ -1,0 +1,79 @@
+"""Recomputation: values inside a function are not kept for derivatives, but computed again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from symad.graph import Graph, Node
+from symad.ops.recurrence import fresh_input
+from symad.ops.remat import remat as remat_nodes
+from symad.proxy import Proxy
+from symad.tracing import as_graph
+from symad.wrapped import number
+
+
+def remat(f: Any) -> Any:
+    """``f`` with the same values and derivatives, in less memory: its inner values are computed twice.
+
+    Without it, reverse mode keeps every value that a derivative reads, from the forward sweep until the
+    backward sweep comes back. Inside ``f`` nothing is kept but the arguments; the derivative runs ``f``
+    again (Griewank and Walther 2008, chapter 12). A chain of n such functions keeps n states.
+
+    Args:
+        f: a Python function of arrays, and of tuples, lists and dicts of them, which returns such; it is
+            used inside functions that are traced. Or a Graph or SymPy object, of which a Graph is made.
+
+    Returns:
+        A function with the arguments of ``f``, or a Graph.
+    """
+    if not callable(f) or isinstance(f, Graph):
+        return _graph(as_graph(f))
+
+    @wraps(f)
+    def part(*args: Any, **options: Any) -> Any:
+        given: list[Node] = []
+        fresh: list[Node] = []
+
+        def hide(value: Any) -> Any:
+            if not isinstance(value, Proxy):
+                return value
+            given.append(number(value))
+            fresh.append(fresh_input(value.shape))
+            return Proxy(fresh[-1])
+
+        hidden, named = _each(hide, args), _each(hide, options)
+        if not given:
+            return f(*args, **options)
+        outputs: list[Node] = []
+
+        def note(value: Any) -> Any:
+            outputs.append(number(value))
+
+        made = f(*hidden, **named)
+        _each(note, made)
+        values = iter(remat_nodes(fresh, outputs, given))
+        return _each(lambda _: Proxy(next(values)), made)
+
+    return part
+
+
+def _graph(graph: Graph) -> Graph:
+    """The outputs of a graph as one part."""
+    from symad.graph import rebuild
+
+    fresh = [fresh_input(node.shape) for node in graph.input_nodes]
+    outputs = rebuild(graph.output_nodes, dict(zip(graph.input_nodes, fresh, strict=True)))
+    return graph.with_outputs(remat_nodes(fresh, outputs, graph.input_nodes), graph.structure)
+
+
+def _each(change: Callable[[Any], Any], value: Any) -> Any:
+    """A value with every leaf of its tuples, lists and dicts changed."""
+    if isinstance(value, dict):
+        return {key: _each(change, item) for key, item in value.items()}
+    if isinstance(value, (tuple, list)) and not isinstance(value, np.ndarray):
+        return type(value)(_each(change, item) for item in value)
+    return change(value)
