@@ -180,7 +180,7 @@ def _check(model: Model, graph: Graph, outcome: Outcome) -> None:
     wrt = model.wrt
     if isinstance(wrt, (list, tuple)) and model.check is not None:  # a small instance may have fewer inputs
         names = {str(s) for s in checked.inputs}
-        wrt = [w for w in wrt if isinstance(w, int) or str(w) in names]
+        wrt = [w for w in wrt if isinstance(w, int) or str(w) in names] or None
     certificate = symad.check(checked, wrt)
     outcome.status = str(certificate.status)
     if outcome.status == "refuted":
