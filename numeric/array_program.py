@@ -17,7 +17,7 @@ from symad.numeric.backends import ArrayLibrary
 from symad.numeric.names import Names
 from symad.numeric.printers import (  # noqa: F401  (register answers)
     contraction,
-    parts,
+    nested,
     random,
     softmax,
     sparse,
