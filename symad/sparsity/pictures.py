@@ -22,6 +22,9 @@ FOUR_BY_FIVE = ((0, 1, 0, 1, 0), (0, 0, 0, 1, 1), (0, 1, 1, 0, 0), (1, 0, 1, 0, 
 MOST_CELLS = 80
 """Matrices with more rows or columns are drawn without grid lines and numbers."""
 
+MOST_LABELS = 30
+"""At most about so many rows and columns are numbered."""
+
 UNUSED = (0.88, 0.88, 0.88)
 """The color of rows and columns that take part in no product."""
 
@@ -212,8 +215,9 @@ def _draw_matrix(axes: Any, coloring: Coloring, shades: NDArray[np.float64], val
     axes.set_ylim(m - 0.4, -0.6 if columns is None else far - 0.1)
     _frame(axes, m, n)
     if max(m, n) <= MOST_CELLS:
-        axes.set_xticks(range(n), [str(k + 1) for k in range(n)], fontsize=7)
-        axes.set_yticks(range(m), [str(k + 1) for k in range(m)], fontsize=7)
+        for set_ticks, count in ((axes.set_xticks, n), (axes.set_yticks, m)):
+            shown = range(0, count, 1 + count // MOST_LABELS)
+            set_ticks(shown, [str(k + 1) for k in shown], fontsize=7)
         axes.tick_params(length=0)
         if values is not None:
             _write(axes, values, pattern.rows, pattern.indices)
