@@ -103,10 +103,13 @@ def ridge(
     return condition(kernel, values, penalty, xs, y)
 
 
-def fit(kernel: sympy.Expr, xs: Any, y: Any, start: Sequence[float] | None = None) -> Regression:
+def fit(
+    kernel: sympy.Expr, xs: Any, y: Any, start: Sequence[float] | None = None, newton: int = 0
+) -> Regression:
     """Maximise the likelihood over the kernel's parameters and the noise, from ``start`` (ones).
 
-    L-BFGS with symad's gradient of the log parameters, bounded to e^±12.
+    L-BFGS with symad's gradient of the log parameters, bounded to e^±12; then at most ``newton`` steps of
+    Newton's method with symad's Hessian, each taken only if the gradient becomes smaller.
     """
     from scipy.optimize import minimize
 
@@ -124,6 +127,21 @@ def fit(kernel: sympy.Expr, xs: Any, y: Any, start: Sequence[float] | None = Non
 
     first = np.log(np.ones(len(symbols) + 1) if start is None else np.asarray(start, dtype=np.float64))
     found = minimize(objective, first, jac=True, method="L-BFGS-B", bounds=[(-12, 12)] * len(first))
-    values = np.exp(found.x)
+    values = np.exp(_polished(graph, found.x, xs, y, newton))
     chosen = dict(zip(symbols, values[:-1].tolist(), strict=True))
     return condition(kernel, chosen, float(values[-1]), xs, y)
+
+
+def _polished(graph: symad.Graph, theta: Any, xs: Any, y: Any, steps: int) -> Any:
+    """Newton's method towards a zero of the gradient, from a point near it."""
+    if not steps:
+        return theta
+    slope, curve = symad.gradient(graph, "theta"), symad.hessian(graph, "theta")
+    gradient = slope(theta, xs, y)
+    for _ in range(steps):
+        there = theta - np.linalg.solve(curve(theta, xs, y), gradient)
+        new = slope(there, xs, y)
+        if not np.abs(new).max() < np.abs(gradient).max():
+            break
+        theta, gradient = there, new
+    return theta

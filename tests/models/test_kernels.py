@@ -121,19 +121,6 @@ def data(count: int) -> tuple[np.ndarray, np.ndarray]:
     return table.data[:count] * 20, (table.target[:count] - table.target.mean()) / table.target.std()
 
 
-def test_likelihood_and_gradient_are_scikit_learns() -> None:
-    xs, y = data(80)
-    graph = gp.log_likelihood(kernels.variance * kernels.rbf())
-    theta = np.log([1.5, 0.8, 0.3])  # length, variance, noise
-    value, gradient = symad.value_and_gradient(graph, "theta")(theta, xs, y)
-    theirs = GaussianProcessRegressor(
-        sk.ConstantKernel(0.8) * sk.RBF(1.5) + sk.WhiteKernel(0.3), optimizer=None
-    ).fit(xs, y)
-    expected, slope = theirs.log_marginal_likelihood(np.log([0.8, 1.5, 0.3]), eval_gradient=True)
-    assert value == pytest.approx(expected, rel=1e-8)
-    assert np.allclose(gradient, slope[[1, 0, 2]], rtol=1e-6)
-
-
 def test_likelihood_hessian_at_high_precision() -> None:
     xs, y = data(4)
     graph = gp.log_likelihood(kernels.variance * kernels.rbf())
@@ -151,17 +138,6 @@ def test_likelihood_hessian_at_high_precision() -> None:
             high, low = (gradient(t, *exact) for t in shifted)
             columns.append([float((a - b) / (2 * step)) for a, b in zip(high, low, strict=True)])
     assert np.allclose(hessian, np.array(columns).T, rtol=1e-7)
-
-
-def test_fit_and_prediction_are_scikit_learns() -> None:
-    xs, y = data(100)
-    ours = gp.fit(kernels.variance * kernels.rbf(), xs, y)
-    theirs = GaussianProcessRegressor(sk.ConstantKernel(1.0) * sk.RBF(1.0) + sk.WhiteKernel(1.0)).fit(xs, y)
-    assert ours.log_likelihood == pytest.approx(theirs.log_marginal_likelihood_value_, abs=1e-6)
-    mean, variance = ours.predict(xs[:20] + 0.1)
-    expected, deviation = theirs.predict(xs[:20] + 0.1, return_std=True)
-    assert np.allclose(mean, expected, atol=1e-4)
-    assert np.allclose(variance + ours.noise, deviation**2, atol=1e-4)
 
 
 def test_prediction_at_given_parameters_is_scikit_learns() -> None:
