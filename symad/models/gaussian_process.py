@@ -21,7 +21,7 @@ import sympy
 
 import symad
 from symad import functions
-from symad.errors import SymadError
+from symad.errors import ShapeError, SymadError
 from symad.models import kernels
 
 N, D = sympy.symbols("N D", integer=True, positive=True)
@@ -63,7 +63,7 @@ class Regression:
     log_likelihood: float
 
     def predict(self, xs: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """Mean and variance (M,) of the noise-free function at points (M, D)."""
+        """Mean (M,) or (M, T) and variance (M,) of the noise-free function at points (M, D)."""
         from scipy.linalg import solve_triangular
 
         cross = kernels.gram(self.kernel, self.points, xs, self.values)
@@ -75,13 +75,18 @@ class Regression:
 def condition(
     kernel: sympy.Expr, values: dict[sympy.Symbol, float], noise_: float, xs: Any, y: Any
 ) -> Regression:
-    """The process given the data, at fixed parameters.
+    """The process given the data xs (N, D), y (N,) or (N, T), at fixed parameters.
+
+    The T columns of y are processes of their own with one kernel; their likelihoods are multiplied.
 
     Raises:
+        ShapeError: not as many targets as points.
         SymadError: the kernel matrix with noise is not positive definite; names its smallest
             eigenvalue.
     """
     xs, y = np.asarray(xs, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if y.ndim not in (1, 2) or len(y) != len(xs):
+        raise ShapeError(f"points of shape {xs.shape} need targets (N,) or (N, T), not {y.shape}")
     matrix = kernels.gram(kernel, xs, None, values) + noise_ * np.eye(len(xs))
     try:
         factor = np.linalg.cholesky(matrix)
@@ -92,7 +97,8 @@ def condition(
             f"smallest eigenvalue is {low:.3e}; raise the noise (jitter) above {abs(low):.1e}"
         ) from None
     weights = np.linalg.solve(factor.T, np.linalg.solve(factor, y))
-    log_p = -(y @ weights) / 2 - np.log(np.diagonal(factor)).sum() - len(y) * np.log(2 * np.pi) / 2
+    own = np.log(np.diagonal(factor)).sum() + len(y) * np.log(2 * np.pi) / 2
+    log_p = -(y * weights).sum() / 2 - own * (y.size // len(y))
     return Regression(kernel, values, noise_, xs, factor, weights, float(log_p))
 
 

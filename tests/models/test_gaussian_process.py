@@ -113,6 +113,18 @@ def test_the_optimum_is_scikit_learns(name: str) -> None:
     np.testing.assert_allclose(variance + ours.noise, deviation**2, rtol=1e-6, atol=1e-8)
 
 
+def test_several_targets_are_scikit_learns() -> None:
+    xs, y = diabetes(50)
+    both = np.stack([y, xs[:, 2] ** 2], axis=1)
+    values = {kernels.length: 2.0}
+    ours = gp.condition(kernels.rbf(), values, 0.3, xs, both)
+    theirs = GaussianProcessRegressor(sk.RBF(2.0), alpha=0.3, optimizer=None).fit(xs, both)
+    np.testing.assert_allclose(ours.predict(xs + 0.1)[0], theirs.predict(xs + 0.1), rtol=1e-8, atol=1e-10)
+    assert ours.log_likelihood == pytest.approx(theirs.log_marginal_likelihood_value_, rel=1e-10)
+    with pytest.raises(symad.errors.ShapeError, match=r"points of shape \(50, 10\) need targets .* \(49,\)"):
+        gp.condition(kernels.rbf(), values, 0.3, xs, y[:-1])
+
+
 def test_derivatives_of_the_likelihood_are_certified() -> None:
     graph = gp.log_likelihood(kernels.variance * kernels.linear()).at({gp.N: 2, gp.D: 1})
     certificate = symad.check(graph, wrt=["theta"])
