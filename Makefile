@@ -2,6 +2,8 @@
 PYTHON ?= python3
 # The version of PyTorch the tests compare with; `make test TORCH=` does without.
 TORCH ?= torch==2.13.0
+# For `make gpu-test` and `make gpu-bench`: the extra for the CUDA version of the driver.
+GPU ?= gpu-cuda13
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -12,11 +14,12 @@ EXTRAS_tour := data,draw
 EXTRAS_test := data,draw,test
 EXTRAS_lint := lint
 EXTRAS_docs := docs
+EXTRAS_gpu := data,draw,test,$(GPU)
 
 # Two test processes on two cores: one BLAS thread each.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
-.PHONY: tour test test-all lint docs clean
+.PHONY: tour test test-all lint docs gpu-test gpu-bench clean
 .SECONDARY:
 
 tour: $(VENV)/tour.installed
@@ -32,6 +35,16 @@ lint: $(VENV)/lint.installed
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+# On a machine with a CUDA device; results go to benchmarks/results/*.json.
+gpu-test: $(VENV)/gpu.installed $(VENV)/torch.tried
+	$(BIN)/python benchmarks/gpu_tests.py
+
+gpu-bench: $(VENV)/gpu.installed $(VENV)/torch.tried $(VENV)/peers.tried
+	$(BIN)/python benchmarks/gpu_probe.py
+	$(BIN)/python benchmarks/gpu_attention.py
+	$(BIN)/python benchmarks/gpu_pairwise.py
+	$(BIN)/python benchmarks/gpu_models.py
+
 docs: $(VENV)/docs.installed
 	$(BIN)/sphinx-build -W -b html docs docs/_build/html
 
@@ -45,6 +58,10 @@ $(BIN)/python:
 # An editable install, so that the next `make` runs the files as they are then.
 $(VENV)/%.installed: pyproject.toml | $(BIN)/python
 	$(PIP) install --quiet --editable '.[$(EXTRAS_$*)]'
+	@touch $@
+
+$(VENV)/peers.tried: $(VENV)/gpu.installed
+	$(PIP) install --quiet pykeops || echo "pykeops cannot be installed here: it is left out"
 	@touch $@
 
 ifneq ($(TORCH),)

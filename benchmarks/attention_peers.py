@@ -29,13 +29,16 @@ def unfused(xp: Any, arrays: list[Any], causal: bool, timed: bool) -> Peer:
         raise Unavailable("CuPy's elementwise kernels are not used in bfloat16 here")
     scale = q.dtype.type(1 / math.sqrt(q.shape[-1]))
     n, m = q.shape[2], k.shape[2]
-    hidden = xp.arange(m) > xp.arange(n)[:, None] if causal else None
+    bias = None
+    if causal:
+        hidden = xp.arange(m) > xp.arange(n)[:, None]
+        bias = xp.where(hidden, q.dtype.type(-np.inf), q.dtype.type(0))
 
     def probabilities() -> Any:
         s = q @ k.swapaxes(-1, -2)
         s *= scale
-        if hidden is not None:
-            s[..., hidden] = -np.inf
+        if bias is not None:
+            s += bias
         s -= s.max(axis=-1, keepdims=True)
         xp.exp(s, out=s)
         s /= s.sum(axis=-1, keepdims=True)
@@ -129,6 +132,7 @@ def _flex() -> tuple[Any, Any]:
         from torch.nn.attention.flex_attention import create_block_mask, flex_attention
     except ImportError as error:
         raise Unavailable("no FlexAttention in this torch") from error
+    torch._dynamo.reset()  # after eight shapes dynamo would go back to eager code
     return torch.compile(flex_attention, dynamic=False), create_block_mask
 
 

@@ -15,14 +15,12 @@ Usage: python benchmarks/gpu_attention.py [--out FILE.json] [--quick] [--rehears
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
 import statistics
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +30,7 @@ import sympy as sp
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.attention_peers import PEERS, Unavailable, flex_first_call
+from benchmarks.gpu_report import release, surroundings
 from symad.gpu.attention_call import AttentionCall
 from symad.gpu.compile import Machine, machine
 
@@ -207,9 +206,14 @@ def peers(where: Machine, s: Setting, arrays: list[Any], exact: list[Any], repor
             record = {"name": name, **s.__dict__, "failed": f"{kind}{reason}"[:200]}
             report.records.append(record)
             print(record, flush=True)
+            if report.timed:
+                release()
             continue
         report.add(name, s, "forward", forward, error=error(where.xp, out, exact[0]))
         report.add(name, s, "backward", backward, error=max(errors))
+        del forward, backward, values, out, bars
+        if report.timed:  # what one peer held in reserve is not missing for the next
+            release()
 
 
 def scores(where: Machine, s: Setting, arrays: list[Any], report: Report) -> None:
@@ -274,25 +278,6 @@ def settings(quick: bool, timed: bool) -> list[Setting]:
         for n in lengths
         for causal in (False, True)
     ]
-
-
-def surroundings(timed: bool) -> dict[str, Any]:
-    """Device, driver and versions."""
-    found: dict[str, Any] = {"date": datetime.date.today().isoformat(), "versions": {}}
-    for package in ("symad", "sympy", "numpy", "cupy-cuda12x", "cupy-cuda13x", "torch", "triton"):
-        try:
-            found["versions"][package] = version(package)
-        except PackageNotFoundError:
-            continue
-    if timed:
-        import cupy as cp
-
-        found["device"] = cp.cuda.runtime.getDeviceProperties(cp.cuda.Device().id)["name"].decode()
-        found["driver"] = cp.cuda.runtime.driverGetVersion()
-        found["nvrtc"] = ".".join(map(str, cp.cuda.nvrtc.getVersion()))
-    else:
-        found["device"] = "rehearsal on a CPU: no times"
-    return found
 
 
 def main() -> int:

@@ -1,23 +1,24 @@
 """One training step of each model on a GPU: value and all gradients, lowered to CuPy.
 
-Against the same step in torch, eager and compiled, and against symad's NumPy code on the CPU. CUDA
-events around whole calls (arrays stay on the device), medians; the error is that of the gradients
-against NumPy float64, relative to the largest entry. Peers that are not installed are left out.
+Against the same step in torch, eager and compiled, in jax.jit, for the LSTM in cuDNN, and against symad's
+NumPy code on the CPU. CUDA events around whole calls (arrays stay on the device), medians; the error is
+that of the gradients against NumPy float64, relative to the largest entry. TF32 is off for the peers.
+Peers that are not installed are left out.
 
-Usage: python benchmarks/gpu_models.py [--out gpu_models.json] [--quick]
+Usage: python benchmarks/gpu_models.py [--out FILE.json] [--quick]
 """
 
 from __future__ import annotations
 
 import argparse
-import datetime
 import importlib.util
 import json
 import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +27,12 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import symad
+from benchmarks.gpu_report import release, surroundings
+from symad.gpu.compile import cupy
 from symad.models.feedforward import FeedForward
 from symad.models.lstm import LSTM
 from symad.models.parameters import trace_model
+from symad.models.rnn import RNN
 from symad.models.transformer import Transformer
 from symad.numeric import lower
 
@@ -52,28 +56,78 @@ def seconds(call: Callable[[], Any], repeats: int) -> tuple[float, float]:
     return first, statistics.median(times)
 
 
-def torch_network(torch: Any, p: dict[str, Any], x: Any, y: Any) -> Any:
-    z = torch.tanh(x @ p["W1"] + p["b1"])
-    z = torch.tanh(z @ p["W2"] + p["b2"])
+@dataclass(frozen=True)
+class Peer:
+    """What the losses below need of torch or jax."""
+
+    tanh: Callable[[Any], Any]
+    sigmoid: Callable[[Any], Any]
+    einsum: Callable[..., Any]
+    zeros: Callable[[tuple[int, ...], Any], Any]
+    scan: Callable[[Callable[..., Any], Any, Any], Any]
+
+
+def torch_peer() -> Peer:
+    import torch
+
+    def scan(step: Callable[..., Any], state: Any, inputs: Any) -> Any:
+        states = []
+        for x in inputs:
+            state = step(state, x)
+            states.append(state[0])
+        return torch.stack(states)
+
+    return Peer(torch.tanh, torch.sigmoid, torch.einsum, lambda s, like: like.new_zeros(s), scan)
+
+
+def jax_peer() -> Peer:
+    import jax
+    from jax import numpy as jnp
+
+    def scan(step: Callable[..., Any], state: Any, inputs: Any) -> Any:
+        def body(state: Any, x: Any) -> Any:
+            state = step(state, x)
+            return state, state[0]
+
+        return jax.lax.scan(body, state, inputs)[1]
+
+    zeros = lambda shape, like: jnp.zeros(shape, like.dtype)  # noqa: E731
+    return Peer(jnp.tanh, jax.nn.sigmoid, jnp.einsum, zeros, scan)
+
+
+def network_loss(m: Peer, p: dict[str, Any], x: Any, y: Any) -> Any:
+    z = m.tanh(x @ p["W1"] + p["b1"])
+    z = m.tanh(z @ p["W2"] + p["b2"])
     return ((z @ p["W3"] - y) ** 2).mean()
 
 
-def torch_lstm(torch: Any, p: dict[str, Any], x: Any, y: Any) -> Any:
-    """The cell written as a loop, gates in symad's order i, f, o, g."""
-    width, batch = p["W_h1"].shape[1], x.shape[1]
-    h = c = x.new_zeros(batch, width)
-    driven = torch.einsum("tbd,ghd->tgbh", x, p["W_x1"]) + p["b1"][:, None]
-    states = []
-    for z in driven:
-        z = z + torch.einsum("bh,gkh->gbk", h, p["W_h1"])
-        c = torch.sigmoid(z[1]) * c + torch.sigmoid(z[0]) * torch.tanh(z[3])
-        h = torch.sigmoid(z[2]) * torch.tanh(c)
-        states.append(h)
-    return ((torch.stack(states) @ p["W_hy"].T + p["c_y"] - y) ** 2).mean()
+def rnn_loss(m: Peer, p: dict[str, Any], x: Any, y: Any) -> Any:
+    driven = m.einsum("tbd,hd->tbh", x, p["W_xh1"]) + p["b1"]
+
+    def step(state: Any, z: Any) -> Any:
+        return (m.tanh(z + state[0] @ p["W_hh1"].T),)
+
+    states = m.scan(step, (m.zeros((x.shape[1], p["W_hh1"].shape[0]), x),), driven)
+    return ((states @ p["W_hy"].T + p["c"] - y) ** 2).mean()
+
+
+def lstm_loss(m: Peer, p: dict[str, Any], x: Any, y: Any) -> Any:
+    """The cell written out, gates in symad's order i, f, o, g."""
+    driven = m.einsum("tbd,ghd->tgbh", x, p["W_x1"]) + p["b1"][:, None]
+
+    def step(state: Any, z: Any) -> Any:
+        h, c = state
+        z = z + m.einsum("bh,gkh->gbk", h, p["W_h1"])
+        c = m.sigmoid(z[1]) * c + m.sigmoid(z[0]) * m.tanh(z[3])
+        return m.sigmoid(z[2]) * m.tanh(c), c
+
+    start = m.zeros((x.shape[1], p["W_h1"].shape[1]), x)
+    states = m.scan(step, (start, start), driven)
+    return ((states @ p["W_hy"].T + p["c_y"] - y) ** 2).mean()
 
 
 def cases(quick: bool) -> dict[str, tuple[Any, Sequence[Any], Any]]:
-    """Name -> (model, data, the loss in torch or None)."""
+    """Name -> (model, data, the loss for the peers, or None)."""
     rng, scale = np.random.default_rng(0), 16 if quick else 1
     batch, width, steps = 4096 // scale, 1024 // scale, 512 // scale
     network = FeedForward((width, width, width, 10))
@@ -85,12 +139,17 @@ def cases(quick: bool) -> dict[str, tuple[Any, Sequence[Any], Any]]:
         "feedforward": (
             network,
             (rng.normal(size=(batch, width)), rng.normal(size=(batch, 10))),
-            torch_network,
+            network_loss,
         ),
         "lstm": (
             lstm,
             (rng.normal(size=(steps, 32, 64)), rng.normal(size=(steps, 32, 8))),
-            torch_lstm,
+            lstm_loss,
+        ),
+        "rnn": (
+            RNN(64, 512 // scale, 8),
+            (rng.normal(size=(steps, 32, 64)), rng.normal(size=(steps, 32, 8))),
+            rnn_loss,
         ),
         "transformer": (transformer, (tokens, targets), None),
     }
@@ -113,16 +172,53 @@ def torch_step(
 ) -> dict[str, Any]:
     import torch
 
-    kind = getattr(torch, dtype)
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch._dynamo.reset()
+    peer, kind = torch_peer(), getattr(torch, dtype)
     p = {k: torch.tensor(v, dtype=kind, device="cuda", requires_grad=True) for k, v in parameters.items()}
     tensors = [torch.tensor(v, dtype=kind, device="cuda") for v in data]
 
     def value(p: dict[str, Any], *data: Any) -> Any:
-        return loss(torch, p, *data)
+        return loss(peer, p, *data)
 
     run = torch.compile(value) if compiled else value
     # torch works on the default stream, on which the events of CuPy are recorded too
     step = lambda: torch.autograd.grad(run(p, *tensors), list(p.values()))  # noqa: E731
+    first, median = seconds(step, repeats)
+    return {"first_call_s": first, "step_s": median}
+
+
+def jax_step(
+    loss: Any, parameters: dict[str, Any], data: Sequence[Any], dtype: str, repeats: int
+) -> dict[str, Any]:
+    """The jitted step; timed by the clock around blocked calls, since jax has its own streams."""
+    import jax
+
+    if jax.default_backend() != "gpu":
+        return {"failed": f"jax runs on {jax.default_backend()} here"}
+    jax.config.update("jax_enable_x64", True)
+    jax.config.update("jax_default_matmul_precision", "highest")
+    peer = jax_peer()
+    p = {k: jax.numpy.asarray(v, dtype) for k, v in parameters.items()}
+    arrays = [jax.numpy.asarray(v, dtype) for v in data]
+    step = jax.jit(jax.value_and_grad(lambda p, *d: loss(peer, p, *d)))
+    times = []
+    for _ in range(repeats + 1):
+        begin = time.perf_counter()
+        jax.block_until_ready(step(p, *arrays))
+        times.append(time.perf_counter() - begin)
+    return {"first_call_s": times[0], "step_s": statistics.median(times[1:])}
+
+
+def cudnn_lstm(data: Sequence[Any], width: int, dtype: str, repeats: int) -> dict[str, Any]:
+    """torch.nn.LSTM, one fused call into cuDNN, with a linear layer: for its time only."""
+    import torch
+
+    x, y = (torch.tensor(v, dtype=getattr(torch, dtype), device="cuda") for v in data)
+    lstm = torch.nn.LSTM(x.shape[2], width, device="cuda", dtype=x.dtype)
+    head = torch.nn.Linear(width, y.shape[2], device="cuda", dtype=x.dtype)
+    weights = [*lstm.parameters(), *head.parameters()]
+    step = lambda: torch.autograd.grad(((head(lstm(x)[0]) - y) ** 2).mean(), weights)  # noqa: E731
     first, median = seconds(step, repeats)
     return {"first_call_s": first, "step_s": median}
 
@@ -140,12 +236,22 @@ def case(name: str, model: Any, data: Sequence[Any], loss: Any, dtype: str, repe
     largest = max(np.abs(e).max() for e in expected)
     errors = [float(np.abs(f - e).max()) for f, e in zip(found, expected, strict=True)]
     result["error"] = max(errors) / float(largest)
+    peers: dict[str, Callable[[], dict[str, Any]]] = {}
     if loss is not None and importlib.util.find_spec("torch") is not None:
-        for peer, compiled in (("torch eager", False), ("torch compiled", True)):
-            try:
-                result[peer] = torch_step(loss, parameters, data, dtype, repeats, compiled)
-            except Exception as error:  # a peer that fails is reported and does not stop the run
-                result[peer] = {"failed": f"{type(error).__name__}: {error}"[:300]}
+        for kind, compiled in (("torch eager", False), ("torch compiled", True)):
+            peers[kind] = partial(torch_step, loss, parameters, data, dtype, repeats, compiled)
+        if name == "lstm":
+            peers["torch.nn.LSTM (cuDNN)"] = partial(
+                cudnn_lstm, data, parameters["W_h1"].shape[1], dtype, repeats
+            )
+    if loss is not None and importlib.util.find_spec("jax") is not None:
+        peers["jax.jit"] = partial(jax_step, loss, parameters, data, dtype, repeats)
+    for peer, run in peers.items():
+        try:
+            result[peer] = run()
+        except Exception as error:  # a peer that fails is reported and does not stop the run
+            result[peer] = {"failed": f"{type(error).__name__}: {error}"[:300]}
+        release()
     print(name, json.dumps(result), flush=True)
     return {"model": name, **result}
 
@@ -153,24 +259,21 @@ def case(name: str, model: Any, data: Sequence[Any], loss: Any, dtype: str, repe
 def main() -> int:
     """Run every model and write one JSON file."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", default="gpu_models.json")
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/gpu_models.json"))
     parser.add_argument("--quick", action="store_true", help="sizes a sixteenth")
     arguments = parser.parse_args()
-    import cupy as cp
-
+    cupy()  # one clear error where there is no device
     repeats = 3 if arguments.quick else 20
-    packages = [p for p in ("sympy", "numpy", "torch") if importlib.util.find_spec(p)]
     report = {
-        "device": cp.cuda.runtime.getDeviceProperties(0)["name"].decode(),
-        "date": datetime.date.today().isoformat(),
-        "versions": {p: version(p) for p in packages} | {"cupy": cp.__version__},
+        **surroundings(),
         "cases": [
             case(name, *parts, dtype, repeats)
             for name, parts in cases(arguments.quick).items()
             for dtype in ("float32", "float64")
         ],
     }
-    Path(arguments.out).write_text(json.dumps(report, indent=1))
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    arguments.out.write_text(json.dumps(report, indent=1) + "\n")
     return 0
 
 

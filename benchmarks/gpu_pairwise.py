@@ -4,20 +4,18 @@ Gaussian sums of N = M random points in the unit cube, forward and backward: one
 three dimensions, and 10⁵ points in 3, 16, 64 and 128. CUDA events around whole calls, medians;
 errors are against float64 on sampled rows. Peers that are not installed are left out.
 
-Usage: python benchmarks/gpu_pairwise.py [--out gpu_pairwise.json] [--quick]
+Usage: python benchmarks/gpu_pairwise.py [--out FILE.json] [--quick]
 """
 
 from __future__ import annotations
 
 import argparse
-import datetime
 import importlib.util
 import json
 import statistics
 import sys
 import time
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +23,8 @@ import sympy as sp
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.gpu_report import release, surroundings
+from symad.gpu.compile import cupy
 from symad.gpu.pairwise import pairwise, pairwise_vjp
 
 SCALE = 0.35
@@ -157,31 +157,28 @@ def case(points: int, dimension: int, dtype: str, repeats: int) -> dict[str, Any
         except Exception as error:  # a peer that fails is reported and does not stop the run
             result[name] = {"failed": f"{type(error).__name__}: {error}"[:300]}
         print(result["points"], dimension, dtype, name, result[name], flush=True)
+        release()
     return result
 
 
 def main() -> int:
     """Run every case and write one JSON file."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", default="gpu_pairwise.json")
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/gpu_pairwise.json"))
     parser.add_argument("--quick", action="store_true", help="10⁴ points only")
     arguments = parser.parse_args()
-    import cupy as cp
-
+    cupy()  # one clear error where there is no device
     cases = [(10**6, 3, "float32", 5), (10**5, 3, "float64", 5)]
     cases += [(10**5, d, "float32", 7) for d in (3, 16, 64, 128)]
     if arguments.quick:
         cases = [(10**4, d, t, 3) for d in (3, 64) for t in ("float32", "float64")]
-    device = cp.cuda.runtime.getDeviceProperties(0)["name"].decode()
-    packages = [p for p in ("sympy", "numpy", "torch", "pykeops") if importlib.util.find_spec(p)]
     report = {
-        "device": device,
-        "date": datetime.date.today().isoformat(),
-        "versions": {p: version(p) for p in packages} | {"cupy": cp.__version__},
+        **surroundings(),
         "first_call_s": {t: first_call(t) for t in ("float32", "float64")},
         "cases": [case(*c) for c in cases],
     }
-    Path(arguments.out).write_text(json.dumps(report, indent=1))
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    arguments.out.write_text(json.dumps(report, indent=1) + "\n")
     print(json.dumps(report, indent=1))
     return 0
 

@@ -1,4 +1,4 @@
-"""The attention benchmark runs through, tiny and on the CPU, so that it works once a GPU is at hand."""
+"""What the benchmarks need no GPU for runs on the CPU, so that they work once one is at hand."""
 
 import json
 import shutil
@@ -6,7 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from benchmarks import gpu_models, gpu_report, gpu_tests
+from symad.models.parameters import trace_model
+from symad.numeric import lower
 
 ROOT = Path(__file__).parents[2]
 
@@ -25,3 +30,62 @@ def test_rehearsal(tmp_path):
     assert not [r for r in ours if "failed" in r]
     assert all(r["error"] < 1e-6 for r in ours if "error" in r)
     assert not [r for r in report["records"] if "ms" in r]  # a rehearsal reports no times
+
+
+@pytest.mark.parametrize("library", ["torch", "jax"])
+@pytest.mark.parametrize("name", ["feedforward", "rnn", "lstm"])
+def test_peers_compute_the_same_loss(name, library):
+    """In float32, jax's default."""
+    module = pytest.importorskip(library)
+    model, data, loss = gpu_models.cases(quick=True)[name]
+    data = [d[:3] if name == "feedforward" else d[:4, :2] for d in data]
+    rng = np.random.default_rng(0)
+    parameters = {k: 0.05 * rng.standard_normal(s) for k, s in model.shapes.items()}
+    expected = lower(trace_model(model.loss, model.shapes, *data))(*parameters.values(), *data)
+    peer = getattr(gpu_models, f"{library}_peer")()
+    convert = module.tensor if library == "torch" else module.numpy.asarray
+    found = loss(
+        peer,
+        {k: convert(np.float32(v)) for k, v in parameters.items()},
+        *[convert(np.float32(d)) for d in data],
+    )
+    assert float(found) == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_report_says_where_it_comes_from():
+    head = gpu_report.surroundings(timed=False)
+    assert head["device"].startswith("rehearsal")
+    assert "numpy" in head["versions"]
+    gpu_report.release()
+
+
+def test_outcomes_of_a_test_report(tmp_path):
+    report = tmp_path / "report.xml"
+    report.write_text(
+        '<testsuites><testsuite><testcase classname="a" name="x"/><testcase classname="a" name="y">'
+        '<skipped message="no tool"/></testcase><testcase classname="b" name="z"><failure message="1 != 2"/>'
+        "</testcase></testsuite></testsuites>"
+    )
+    found = gpu_tests.outcomes(report)
+    assert found["counts"] == {"passed": 1, "skipped": 1, "failed": 1}
+    assert found["failed"] == ["b::z: 1 != 2"]
+    assert found["skipped"] == ["a::y: no tool"]
+
+
+@pytest.mark.parametrize("script", ["gpu_probe", "gpu_pairwise", "gpu_models", "gpu_attention", "gpu_tests"])
+def test_without_a_device_a_benchmark_says_so(script, tmp_path):
+    """One clear error, and no report."""
+    try:
+        import cupy
+    except Exception:
+        cupy = None
+    if cupy is not None and cupy.is_available():
+        pytest.skip("there is a device")
+    out = tmp_path / "report.json"
+    done = subprocess.run(
+        [sys.executable, f"benchmarks/{script}.py", "--out", str(out)],
+        capture_output=True, text=True, check=False, cwd=ROOT,
+    )  # fmt: skip
+    assert done.returncode
+    assert "GpuError" in done.stderr
+    assert not out.exists()

@@ -92,8 +92,8 @@ def run(name, groups, element=None, machine=None, **options):
     return *second.tangents(), *second.cotangents(bars[0], bar_dots[0], bars[1], bar_dots[1])
 
 
-def check(name, groups, found, scale, score=lambda s: s, visible=None):
-    """Compare with torch."""
+def check(name, groups, found, scale, score=lambda s: s, visible=None, room=1):
+    """Compare with torch; ``room`` widens the bounds."""
     exact = [[decode(a, name) for a in g[:-1]] + [g[-1].astype(float)] for g in groups[1::2]]
     points = [[decode(a, name) for a in g] for g in groups[::2]]
     n, m = groups[0][0].shape[2], groups[0][1].shape[2]
@@ -102,7 +102,7 @@ def check(name, groups, found, scale, score=lambda s: s, visible=None):
     bounds = [BOUNDS[name][0]] * 2 + [BOUNDS[name][1]] * 3
     for k, (got, want, bound) in enumerate(zip(found, expected, bounds, strict=True)):
         values = np.asarray(got, float) if k == 1 else decode(got, name)
-        assert relative(values, want) < bound, ("ȯ", "L̇", "q̄̇", "k̄̇", "v̄̇")[k]
+        assert relative(values, want) < room * bound, ("ȯ", "L̇", "q̄̇", "k̄̇", "v̄̇")[k]
 
 
 def quick(index, case, name):
@@ -168,12 +168,14 @@ def test_rows_without_keys_have_no_tangents():
 
 
 def test_smaller_tiles_where_shared_memory_is_short():
-    groups = draw("float32", (1, 1, 1, 40, 50, 128, 128), seed=5)
-    found = run("float32", groups, machine=cpu_machine(99 * 1024))
-    check("float32", groups, found, 128**-0.5)
+    small = cpu_machine(99 * 1024)
+    for name, n, d in (("float32", 40, 128), ("float64", 20, 128)):
+        groups = draw(name, (1, 1, 1, n, 30, d, d), seed=5)
+        check(name, groups, run(name, groups, machine=small), d**-0.5)
     groups = draw("float64", (1, 1, 1, 4, 4, 256, 256))
+    check("float64", groups, run("float64", groups), 1 / 16)
     with pytest.raises(ShapeError, match="Use a smaller dtype or backend numpy"):
-        run("float64", groups)
+        run("float64", groups, machine=small)
 
 
 def test_no_keys():

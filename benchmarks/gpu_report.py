@@ -1,0 +1,57 @@
+"""What stands at the head of every GPU report: device, driver, versions, date."""
+
+from __future__ import annotations
+
+import datetime
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+PACKAGES = (
+    "symad", "sympy", "numpy", "cupy-cuda12x", "cupy-cuda13x", "torch", "triton", "jax", "pykeops",
+    "nvidia-cuda-nvrtc", "nvidia-cublas",
+)  # fmt: skip
+
+
+def surroundings(timed: bool = True) -> dict[str, Any]:
+    """Device, driver and versions; without a device (a rehearsal) it says so."""
+    now = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
+    found: dict[str, Any] = {
+        "date": now.isoformat(),
+        "python": platform.python_version(),
+        "versions": {},
+    }
+    for package in PACKAGES:
+        try:
+            found["versions"][package] = version(package)
+        except PackageNotFoundError:
+            continue
+    if not timed:
+        return {"device": "rehearsal on a CPU: no times", **found}
+    import cupy as cp
+
+    device = cp.cuda.Device()
+    properties = cp.cuda.runtime.getDeviceProperties(device.id)
+    return {
+        "device": properties["name"].decode(),
+        "compute_capability": device.compute_capability,
+        "multiprocessors": device.attributes["MultiProcessorCount"],
+        "memory_bytes": int(properties["totalGlobalMem"]),
+        "driver": cp.cuda.runtime.driverGetVersion(),
+        "runtime": cp.cuda.runtime.runtimeGetVersion(),
+        "nvrtc": ".".join(map(str, cp.cuda.nvrtc.getVersion())),
+        **found,
+    }
+
+
+def release() -> None:
+    """Give the memory that CuPy and torch hold in reserve back to the device."""
+    import gc
+    import sys
+
+    gc.collect()
+    if "cupy" in sys.modules:
+        sys.modules["cupy"].get_default_memory_pool().free_all_blocks()
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        torch.cuda.empty_cache()

@@ -1,0 +1,60 @@
+"""Every test that needs a GPU, the sanitizers included, and one JSON file with what came out.
+
+Usage: python benchmarks/gpu_tests.py [--out FILE.json] [pytest options]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ET
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.gpu_report import surroundings
+
+ROOT = Path(__file__).resolve().parents[1]
+WHY = ("skipped", "failure", "error")
+
+
+def outcomes(report: Path) -> dict[str, Any]:
+    """Numbers of passed, failed and skipped tests of a JUnit report, and the names of the latter."""
+    found: Counter[str] = Counter()
+    named: dict[str, list[str]] = {"failed": [], "skipped": []}
+    for test in ET.parse(report).iter("testcase"):
+        kinds = {child.tag for child in test}
+        kind = "failed" if kinds & {"failure", "error"} else "skipped" if "skipped" in kinds else "passed"
+        found[kind] += 1
+        if kind in named:
+            reason = next((c.get("message", "") for c in test if c.tag in WHY), "")
+            named[kind].append(f"{test.get('classname')}::{test.get('name')}: {reason}"[:300])
+    return {"counts": dict(found), **named}
+
+
+def main() -> int:
+    """Run the tests and write one JSON file; the exit status is pytest's."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/gpu_tests.json"))
+    arguments, options = parser.parse_known_args()
+    from symad.gpu.compile import cupy
+
+    cupy()  # one clear error where there is no device
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.xml"
+        command = [sys.executable, "-m", "pytest", "tests", "-m", "gpu", f"--junitxml={report}", *options]
+        done = subprocess.run(command, cwd=ROOT, check=False)
+        result = {**surroundings(), "status": done.returncode, **outcomes(report)}
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    arguments.out.write_text(json.dumps(result, indent=1) + "\n")
+    print(result["counts"], "in", arguments.out)
+    return done.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
