@@ -7,13 +7,18 @@ to NumPy's broadcasting. Arrays that came from outside, and results, are never o
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from symad.graph import Node, topological
 from symad.numeric.array_program import ArrayPrinter
-from symad.numeric.steps import WRITERS, into, is_indicator, ufunc_name
+from symad.numeric.assembling import boxes, fills, index_text, source, taken
+from symad.numeric.passes.loop import Loop
+from symad.numeric.printers.loops import loop_lines
+from symad.numeric.steps import WITHOUT_OUT, WRITERS, into, is_indicator, ufunc_name
 from symad.ops.arithmetic import Add, Mul, Pow
 from symad.ops.contraction import Einsum
 from symad.ops.elementwise import Apply
@@ -23,7 +28,7 @@ from symad.ops.shaping import Broadcast, Concatenate, Pad, Reshape, Slice, Stack
 from symad.ops.softmax import LogSoftmax, Softmax, SoftmaxTangent
 from symad.scalar_functions import relu, sigmoid, silu, softplus
 
-FRESH = (Add, Mul, Pow, Pad, Concatenate, Stack, Softmax, LogSoftmax, SoftmaxTangent, Scan)
+FRESH = (Add, Mul, Pow, Pad, Concatenate, Stack, Softmax, LogSoftmax, SoftmaxTangent, Scan, Loop)
 """Ops whose result is a new array of floats, so that it may be overwritten."""
 
 
@@ -91,28 +96,124 @@ class InPlacePrinter(ArrayPrinter):
         self.fresh = ""
         """The name of the array that is being made."""
         self.slots: dict[Node, str] = {}
-        """Where results of a loop's body go."""
+        """Where results of a loop's body, and boxes of arrays, go."""
+        self.boxed: dict[Node, tuple[Node, str]] = {}
+        """Padded arrays: the sum that they are boxes of, and the index of the box."""
+        self.users: dict[Node, list[Node]] = {}
+        self.buffers: dict[Node, str] = {}
+        """Sums of boxes, and the names of their arrays once they are made."""
 
     def statements(self, outputs: Sequence[Node]) -> list[str]:
         """The statements that compute some nodes; bodies of loops have lifetimes of their own."""
         before, self.lives = self.lives, lifetimes(outputs)
         self.lives.last |= {owner(node): len(self.lives.position) for node in self.text}
+        self._find_boxes(outputs)
         lines = super().statements(outputs)
         for node in outputs:
             lines += self.settle(node)
         self.lives = before
         return lines
 
+    def _find_boxes(self, outputs: Sequence[Node]) -> None:
+        """Note the boxes of sums of padded arrays, and what can be computed where it goes."""
+        order = [node for node in self.lives.position if node not in self.text]
+        for node in order:
+            for arg in node.args:
+                self.users.setdefault(arg, []).append(node)
+        for node in outputs:
+            self.users.setdefault(node, []).append(node)
+        users = Counter(a for node in order for a in set(node.args))
+        users.update(outputs)
+        for node in order:
+            found = boxes(node)
+            if found is None or any(users[pad] > 1 for pad in found):
+                continue
+            for pad, box in found.items():
+                inner, single = source(pad)
+                index = index_text(box, node.shape, single)
+                self.boxed[pad] = (node, index)
+                alone = users[inner] == 1 and users[pad.args[0]] == 1
+                if alone and inner not in self.text and inner not in self.slots and not is_view(inner):
+                    self.boxed[inner] = (node, index)
+
     def statement(self, node: Node) -> list[str]:
         """The statements of one node."""
+        if node in self.boxed:
+            return self._box(node)
+        if node in self.buffers:
+            self.text[node] = self.buffers.pop(node)
+            return []
+        if self._written_later(node):
+            return []
+        piece = taken(node)
+        if piece is not None and piece[0] in self.text:
+            self.text[node] = self.value_name()
+            return [*self.settle(piece[0]), f"{self.text[node]} = {self.text[piece[0]]}[{piece[1]}]"]
         if (isinstance(node.op, Broadcast) and node.args[0].shape) or (node.shape and is_indicator(node)):
             self.waiting.add(node)
             return [line for a in node.args for line in self.settle(a)]
         lines = self.steps(node) if node.shape else None
         if lines is not None:
             return lines
+        if isinstance(node.op, Stack) and node.args[0].shape and self._in_place(node):
+            return []
         settled = [line for arg in node.args for line in self.settle(arg)]
-        return [*settled, *super().statement(node)]
+        if isinstance(node.op, (Scan, Loop)):
+            return [*settled, *loop_lines(node, self)]
+        lines = super().statement(node)
+        slot = self.slots.get(node)
+        if slot is not None and lines:
+            lines[-1] = self._moved(lines[-1], slot)
+            self.text[node] = slot
+        return [*settled, *lines]
+
+    def _box(self, node: Node) -> list[str]:
+        """The statements of one box, or of what is computed in it."""
+        whole, index = self.boxed.pop(node)
+        lines = []
+        if whole not in self.buffers:
+            name = self.slots.get(whole)
+            full = fills(list((boxes(whole) or {}).values()), whole.shape)
+            if name is None or not full:
+                name = self.value_name()
+                make = "empty" if full else "zeros"
+                shape_text, kind = self.dims(whole.shape), f"{self.np}.{self.dtype}"
+                lines.append(f"{name} = {self.np}.{make}({shape_text}, dtype={kind})")
+            self.buffers[whole] = name
+        place = f"{self.buffers[whole]}[{index}]"
+        if isinstance(node.op, Pad):
+            inner, _ = source(node)
+            text = self.text[inner]
+            return lines if text == place else [*lines, *self.settle(inner), f"{place} = {self.text[inner]}"]
+        self.slots[node] = place
+        lines += self.statement(node)
+        del self.slots[node]
+        return lines
+
+    def _written_later(self, node: Node) -> bool:
+        """Whether a view is only part of the index with which it is used."""
+        users = self.users.get(node, [])
+        if isinstance(node.op, Slice):
+            return bool(users) and all(taken(u) is not None for u in users)
+        if isinstance(node.op, Reshape):
+            return bool(users) and all(u in self.boxed and source(u)[0] is not node for u in users)
+        return False
+
+    def _in_place(self, node: Node) -> bool:
+        """Whether the parts of a new state already stand where it goes."""
+        slots = [self.slots.get(a) for a in node.args]
+        if None in slots or any(self.text[a] != s for a, s in zip(node.args, slots, strict=True)):
+            return False
+        self.text[node] = str(slots[0]).partition("[")[0]
+        return True
+
+    def _moved(self, line: str, slot: str) -> str:
+        """The statement with its value written into a slot."""
+        _, _, expression = line.partition(" = ")
+        product = re.fullmatch(r"([\w.]+) @ ([\w.]+)", expression)
+        if product:
+            return f"{self.np}.matmul({product[1]}, {product[2]}, {slot})"
+        return f"{slot} = {expression}" if slot.endswith("]") else f"{slot}[...] = {expression}"
 
     def steps(self, node: Node) -> list[str] | None:
         """The statements of an elementwise node, in place where an operand ends."""
@@ -125,14 +226,16 @@ class InPlacePrinter(ArrayPrinter):
         if made is None:
             self._serial = serial
             return None
-        if node in self.slots:
-            made = into(made, self.slots[node])
+        slot = self.slots.get(node) if made[-1].function not in WITHOUT_OUT else None
         name = self.fresh
-        if made[0].out is not None and node not in self.slots:
+        if slot is not None:
+            made, name = into(made, slot), slot
+        elif made[0].out is not None:
             name = made[0].out
             self._serial = serial
         self.text[node] = name
-        return [step.line(name, self.np) for step in made]
+        first = made[0].out or (self.fresh if len(made) > 1 else name)
+        return [made[0].line(first, self.np), *(step.line(name, self.np) for step in made[1:])]
 
     def settle(self, node: Node) -> list[str]:
         """The statement of an array that waited for its use."""

@@ -7,14 +7,14 @@ from symad.numeric.array_program import print_array_module
 from symad.numeric.backends import NUMPY
 from symad.numeric.in_place import InPlacePrinter
 from symad.numeric.kernel import Kernel, compile_source
-from symad.numeric.passes import contract_sums, prepare
+from symad.numeric.passes import apply_before_slicing, contract_sums, keep, prepare
 from symad.numeric.passes.factors import gather_factors
 from symad.numeric.scalar_program import is_scalar, print_scalar_module
 
 
 def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
     """Print and compile a graph for NumPy."""
-    prepared = prepare(graph)
+    prepared = prepare(keep(apply_before_slicing(graph)))
     if is_scalar(prepared):
         name, source = print_scalar_module(prepared, NUMPY, dtype, packed)
     else:

@@ -48,6 +48,9 @@ SOFTPLUS = '''def _softplus(x):
     return e
 '''
 
+WITHOUT_OUT = ("_silu", "_softplus")
+"""Helpers that always make a new array."""
+
 LARGEST = {"float64": "709.78", "float32": "88.72"}
 """Where exp is still finite."""
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from symad.graph import Graph
 from symad.numeric.passes.hoist import hoist
+from symad.numeric.passes.keep import keep
+from symad.numeric.passes.slices import apply_before_slicing
 from symad.numeric.passes.stable import stabilize
 from symad.numeric.passes.sums import contract_sums
 
-__all__ = ["contract_sums", "hoist", "prepare", "stabilize"]
+__all__ = ["apply_before_slicing", "contract_sums", "hoist", "keep", "prepare", "stabilize"]
 
 
 def prepare(graph: Graph) -> Graph:

@@ -19,6 +19,7 @@ import numpy as np
 
 from symad.dims import Shape
 from symad.graph import Graph, Node, rebuild, topological
+from symad.numeric.passes.loop import Loop, with_body
 from symad.ops.arithmetic import Add, Mul, Pow, mul, signed_product, signed_sum
 from symad.ops.contraction import Einsum, contract
 from symad.ops.recurrence import Scan
@@ -48,16 +49,19 @@ def contract_nodes(outputs: Sequence[Node]) -> tuple[Node, ...]:
     users.update(outputs)
     alone = {node for node in order if users[node] == 1}
 
+    bodies: dict[Graph, Graph] = {}
+
     def better(node: Node, args: Nodes) -> Node:
         single = [a in alone for a in node.args]
         if isinstance(node.op, Mul):
             return _product(node, args, single)
         if isinstance(node.op, Einsum):
             return _contraction(node, args, alone)
-        if isinstance(node.op, Scan):
+        if isinstance(node.op, (Scan, Loop)):
             body = node.op.body
-            inner = Graph(body.input_nodes, contract_nodes(body.output_nodes))
-            return Node.of(Scan(inner, node.op.slices), args)
+            if body not in bodies:
+                bodies[body] = Graph(body.input_nodes, contract_nodes(body.output_nodes))
+            return Node.of(with_body(node.op, bodies[body], node.op.slices), args)
         return node if args == node.args else Node.of(node.op, args)
 
     return rebuild(outputs, {}, better)

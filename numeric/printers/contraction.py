@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from symad.dims import size
 from symad.graph import Node
 from symad.numeric.backends import ArrayLibrary
 from symad.numeric.printers.arrays import Text, Texts, emit
@@ -72,7 +73,7 @@ def _two_operands(op: Einsum, node: Node, args: Texts, printer: Any) -> str | No
         return _outer(op, args)
     free = [set(part) - summed for part in op.inputs]
     if len(summed) > 1 or (max(map(len, free)) > 1 and not free[0] & free[1]):
-        return _tensordot(op, args, summed, printer)
+        return _flat_product(op, node, args, summed, printer) or _tensordot(op, args, summed, printer)
     return _matmul(op, args, next(iter(summed)))
 
 
@@ -86,6 +87,42 @@ def _outer(op: Einsum, args: Texts) -> str:
             text = f"{text}[{', '.join(':' if label in labels else 'None' for label in op.output)}]"
         parts.append(text)
     return "*".join(parts)
+
+
+def _flat_product(
+    op: Einsum, node: Node, args: Texts, summed: set[int], printer: Any
+) -> str | None:
+    """One matrix product of operands that are matrices once neighbouring axes are joined."""
+    left, right = op.inputs
+    if set(left) & set(right) - summed:
+        return None
+    order = tuple(x for x in left if x in summed)
+    rows = tuple(x for x in left if x not in summed)
+    columns = tuple(x for x in right if x not in summed)
+    first = _as_matrix(args[0], node.args[0], left, rows, order, printer)
+    second = _as_matrix(args[1], node.args[1], right, order, columns, printer)
+    if first is None or second is None or (*rows, *columns) != op.output:
+        return None
+    product = f"{first} @ {second}"
+    if len(rows) == 1 and len(columns) == 1:
+        return product
+    return f"({product}).reshape({', '.join(printer.dim(d) for d in node.shape)})"
+
+
+def _as_matrix(
+    text: str, arg: Node, labels: Labels, rows: Labels, columns: Labels, printer: Any
+) -> str | None:
+    """An operand with the given groups of axes as rows and columns."""
+    if not text.isidentifier() or not rows or not columns:
+        return None
+    dims = dict(zip(labels, arg.shape, strict=True))
+    for one, other, turned in ((rows, columns, ""), (columns, rows, ".T")):
+        if labels == (*one, *other):
+            if len(labels) == 2:
+                return text + turned
+            shape = ", ".join(printer.dim(size(dims[x] for x in group)) for group in (one, other))
+            return f"{text}.reshape({shape}){turned}"
+    return None
 
 
 def _tensordot(op: Einsum, args: Texts, summed: set[int], printer: Any) -> str | None:

@@ -1,0 +1,102 @@
+"""Scans as NumPy loops that write every value where it stays."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from symad.graph import Node
+from symad.numeric.passes.loop import Loop
+from symad.ops.recurrence import Scan, backwards, parts
+from symad.ops.shaping import Stack
+
+
+def loop_lines(node: Node, printer: Any) -> list[str]:
+    """The statements that fill the arrays of all states and of what else is kept of the steps.
+
+    The loop runs over the inputs and the places of the new values together; steps write there. Matrices
+    that every step needs transposed are laid out so before the loop.
+    """
+    op: Any = node.op
+    initial, xs, constants = parts(op, node.args)
+    local, results = op.body.input_nodes, op.body.output_nodes
+    values = [node] if isinstance(op, Scan) else [_value(op, k, node) for k in range(len(results))]
+    names = {value: printer.value_name() for value in values}
+    state = printer.value_name("state")
+    places = [printer.value_name("new") for _ in values]
+    outer = dict(printer.text)
+    fixed = [outer[c] for c in constants]
+    printer.text.update(zip(local[1 + op.slices :], fixed, strict=True))
+    printer.text[local[0]] = state
+    moving = [printer.value_name() for _ in xs]
+    printer.text.update(zip(local[1 : 1 + op.slices], moving, strict=True))
+    slots: dict[Node, str] = {}
+    for place, result in zip(places, results, strict=True):
+        if result.shape and result not in local:
+            slots |= {part: slot for part, slot in _slots(result, place).items() if part not in slots}
+    printer.slots |= slots
+    inner = printer.statements(results)
+    texts = [printer.text[result] for result in results]
+    for part in slots:
+        printer.slots.pop(part, None)
+    printer.text = outer | names
+    step = printer.value_name("t") if any(not r.shape for r in results) else None
+    columns, targets = [*(outer[x] for x in xs)], [*moving]
+    for value, place, result, text in zip(values, places, results, texts, strict=True):
+        if not result.shape:  # a number has no place of its own: it is put into the array
+            inner.append(f"{names[value]}[{step}] = {text}")
+            continue
+        columns.append(_in_order_of_time(value, names[value], printer))
+        targets.append(place)
+        if text != place:
+            inner.append(f"{place}[...] = {text}")
+    if step is not None:
+        columns.append(f"range({printer.dim(node.shape[0])})")
+        targets.append(step)
+    before, inner = _transposed_once(inner, fixed, printer)
+    np_ = printer.np
+    made = [
+        f"{names[value]} = {np_}.empty({printer.dims(value.shape)}, dtype={np_}.{printer.dtype})"
+        for value in values
+    ]
+    return [
+        *made,
+        *before,
+        f"{state} = {outer[initial]}",
+        f"for {', '.join(targets)} in zip({', '.join(columns)}):",
+        *(f"    {line}" for line in inner),
+        f"    {state} = {places[0] if results[0].shape else texts[0]}",
+    ]
+
+
+def _in_order_of_time(value: Node, name: str, printer: Any) -> str:
+    """The column of an array: of one that is only used from its end, the places from the end."""
+    users = printer.users.get(value, [])
+    if not users or not all(u is not value and backwards(u) is value for u in users):
+        return name
+    printer.text.update(dict.fromkeys(users, name))
+    return f"{name}[::-1]"
+
+
+def _value(op: Loop, k: int, node: Node) -> Node:
+    return Node.of(Loop(op.body, op.slices, k), node.args)
+
+
+def _slots(result: Node, place: str) -> dict[Node, str]:
+    """Where a new value goes; each part of a stack of different parts has a place of its own."""
+    args = result.args
+    if isinstance(result.op, Stack) and result.op.axis == 0 and len(set(args)) == len(args) and args[0].shape:
+        return {part: f"{place}[{k}]" for k, part in enumerate(args) if part.args}
+    return {result: place}
+
+
+def _transposed_once(lines: list[str], fixed: list[str], printer: Any) -> tuple[list[str], list[str]]:
+    """The statements that lay out transposes of constants, and the loop's statements with their names."""
+    before: list[str] = []
+    for constant in fixed:
+        pattern = re.compile(rf"(?<![\w.]){re.escape(constant)}\.T(?!\w)")
+        if constant.isidentifier() and any(pattern.search(line) for line in lines):
+            turned = printer.value_name()
+            before.append(f"{turned} = {printer.np}.ascontiguousarray({constant}.T)")
+            lines = [pattern.sub(turned, line) for line in lines]
+    return before, lines
