@@ -87,26 +87,45 @@ class Unknowns:
 
     def parts(self, vector: Vector) -> list[Any]:
         """A vector as one array for each unknown; numbers for scalars."""
-        found, offset = [], 0
-        for shape in self.shapes:
-            count = int(np.prod(shape))
-            part = vector[offset : offset + count].reshape(shape)
-            found.append(part if shape else part[()])
-            offset += count
-        return found
+        return [part[()] for part in self.stacks(vector)]
 
     def unpack(self, vector: Vector) -> Any:
         """A vector in the form in which the start was given."""
-        parts = self.parts(np.array(vector))
-        if self.form == "one":
-            return parts[0]
-        return tuple(parts) if self.form == "sequence" else dict(zip(self.form, parts, strict=True))
+        return self.shaped(self.parts(np.array(vector)))
+
+    @cached_property
+    def places(self) -> tuple[int, ...]:
+        """For each unknown its position among the inputs."""
+        inputs = [str(s) for s in self.graph.inputs]
+        return tuple(inputs.index(name) for name in self.names)
 
     def arguments(self, vector: Vector) -> list[Any]:
         """The values of all inputs, in the graph's order."""
-        mine = dict(zip(self.names, self.parts(vector), strict=True))
-        names = [str(s) for s in self.graph.inputs]
-        return [self.data[k] if k in self.data else mine[name] for k, name in enumerate(names)]
+        return self.around(self.parts(vector))
+
+    def around(self, parts: Sequence[Any]) -> list[Any]:
+        """Values of the unknowns, with the data, as arguments in the graph's order."""
+        found = {**self.data, **dict(zip(self.places, parts, strict=True))}
+        return [found[k] for k in range(len(found))]
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """The number of elements of each unknown."""
+        return tuple(int(np.prod(shape)) for shape in self.shapes)
+
+    def stacks(self, rows: Vector) -> list[Any]:
+        """Vectors (..., unknowns) as one array (..., *shape) for each unknown."""
+        parts, offset = [], 0
+        for shape, size in zip(self.shapes, self.sizes, strict=True):
+            parts.append(rows[..., offset : offset + size].reshape((*rows.shape[:-1], *shape)))
+            offset += size
+        return parts
+
+    def shaped(self, parts: Sequence[Any]) -> Any:
+        """One array for each unknown in the form in which the start was given."""
+        if self.form == "one":
+            return parts[0]
+        return tuple(parts) if self.form == "sequence" else dict(zip(self.form, parts, strict=True))
 
     def _wrt(self) -> list[str]:
         return list(self.names)
