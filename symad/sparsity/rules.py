@@ -79,18 +79,25 @@ def _spread(pattern: Pattern, arg: Node, y: Node) -> Pattern:
     return select_rows(pattern, np.zeros(size_of(y), np.int64))
 
 
-@sparsity.dispatch
-def elementwise_sparsity(op: ElementwiseOp, y: Node, patterns: Patterns) -> Any:
+def _of_any(y: Node, patterns: Patterns) -> Pattern:
+    """An element depends on what the same element of any argument depends on."""
     return union([_spread(p, arg, y) for p, arg in zip(patterns, y.args, strict=True) if p is not None])
 
 
 @sparsity.dispatch
+def elementwise_sparsity(op: ElementwiseOp, y: Node, patterns: Patterns) -> Any:
+    return _of_any(y, patterns)
+
+
+@sparsity.dispatch
 def mul_sparsity(op: Mul, y: Node, patterns: Patterns) -> Any:
-    """Rows where a factor is zero for every input are empty."""
-    (k,) = [i for i, p in enumerate(patterns) if p is not None]
-    result = _spread(patterns[k], y.args[k], y)
+    """Rows where a factor is zero for every input are empty.
+
+    Inside a recurrence whose state is moved as a whole several factors may depend on the seeds.
+    """
+    result = _of_any(y, patterns)
     for i, (power, arg) in enumerate(zip(op.powers, y.args, strict=True)):
-        if i != k and power == 1:
+        if patterns[i] is None and power == 1:
             kept = may_be_nonzero(arg)
             if kept is not None:
                 result = keep_rows(result, kept if arg.shape else np.repeat(kept, size_of(y)))

@@ -293,7 +293,7 @@ def test_chunks_bound_the_memory_of_generated_code():
         near = sum(np.sin(np.roll(x, s)) * x for s in range(1, 21))
         return np.exp(np.tanh(near) ** 2)
 
-    graph = symad.trace(wide, [(20_000,)])
+    graph = symad.trace(wide, [(4_000,)])
     point = points(graph)
     peaks = {}
     for chunk in (None, 2):

@@ -1,0 +1,76 @@
+"""Every coloring that any test here makes is judged by the definition of its kind."""
+
+from collections import Counter
+
+import networkx
+import pytest
+
+from symad.sparsity import Coloring
+from symad.sparsity.validators import (
+    acyclic_fault,
+    bidirectional_fault,
+    column_fault,
+    proper_fault,
+    row_fault,
+    star_fault,
+)
+
+LITERAL = 250
+"""The quadratic definitions judge patterns with at most so many entries."""
+
+
+def is_good(found):
+    """Whether a coloring keeps its promise; linear in the entries, sharing no code with the package."""
+    entries = list(zip(found.pattern.rows.tolist(), found.pattern.indices.tolist(), strict=True))
+    edges = {(i, j) for i, j in entries if i != j}
+    if found.kind == "bidirectional":
+        of_row, of_column = (c.tolist() for c in found.colors)
+        in_row = Counter((i, of_column[j]) for i, j in entries)
+        in_column = Counter((of_row[i], j) for i, j in entries)
+        return all(
+            (of_column[j] and in_row[i, of_column[j]] == 1) or (of_row[i] and in_column[of_row[i], j] == 1)
+            for i, j in entries
+        )
+    colors = found.colors.tolist()
+    if found.kind == "column":
+        return len({(i, colors[j]) for i, j in entries}) == len(entries)
+    if found.kind == "row":
+        return len({(colors[i], j) for i, j in entries}) == len(entries)
+    if proper_fault(edges, colors) is not None:
+        return False
+    if found.kind == "star":  # the vertices of any two colors are stars: no edge has other edges at both ends
+        near = Counter((v, colors[w]) for v, w in edges)
+        return all(near[v, colors[w]] == 1 or near[w, colors[v]] == 1 for v, w in edges)
+    trees = networkx.utils.UnionFind()
+    for i, j in edges:
+        if i < j:
+            pair = frozenset((colors[i], colors[j]))
+            if trees[pair, i] == trees[pair, j]:
+                return False
+            trees.union((pair, i), (pair, j))
+    return True
+
+
+def literal_fault(found):
+    """The fault that the slow, literal definition finds."""
+    entries = set(zip(found.pattern.rows.tolist(), found.pattern.indices.tolist(), strict=True))
+    edges = {(i, j) for i, j in entries if i != j}
+    if found.kind == "bidirectional":
+        return bidirectional_fault(entries, found.colors[0].tolist(), found.colors[1].tolist())
+    judge = {"column": column_fault, "row": row_fault, "star": star_fault, "acyclic": acyclic_fault}
+    return judge[found.kind](entries if found.kind in ("column", "row") else edges, found.colors.tolist())
+
+
+@pytest.fixture(autouse=True)
+def every_coloring_is_judged(monkeypatch):
+    """Colorings are made in two places; both are watched."""
+
+    def judged(*args):
+        found = Coloring(*args)
+        assert is_good(found), f"{found!r} breaks its promise"
+        if found.pattern.nnz <= LITERAL:
+            assert literal_fault(found) is None
+        return found
+
+    for module in ("kinds", "given"):
+        monkeypatch.setattr(f"symad.sparsity.{module}.Coloring", judged)
