@@ -68,7 +68,8 @@ def _bracket(both: Any, u: Array, support: tuple[float, float], cdf: Any) -> tup
             short = sign * (both(end)[0] - u) < 0
             if not short.any():
                 break
-            end[short] *= 2
+            with np.errstate(over="ignore"):
+                end[short] *= 2
         else:
             raise EvaluationError(
                 f"{cdf} does not rise from 0 to 1 on {support}: is it a distribution function?"

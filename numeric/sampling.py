@@ -50,7 +50,8 @@ def hmc(log_density: Any, x0: Any, leaps: int = 10, **options: Any) -> Draws:
     Args:
         log_density: log π up to a constant, a scalar; what `symad.trace` takes, or a Graph.
         x0: a start, in the forms of `symad.numeric.minimize`.
-        leaps: leapfrog steps of one proposal.
+        leaps: leapfrog steps of one proposal. A step that is too long for the curvature in the tails of π
+            keeps the chains out of them, whatever the acceptance elsewhere: compare with half the step.
         options: data (values of the inputs that are no unknowns), count (draws of each chain, 1000), warmup
             (steps before them, 500), chains (4), step (None: tuned during the warm-up to accept 0.8), scale
             (typical sizes of the unknowns, a number or in the form of x0: the step is relative to them),
