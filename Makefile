@@ -2,8 +2,8 @@
 PYTHON ?= python3
 # The version of PyTorch the tests compare with; `make test TORCH=` does without.
 TORCH ?= torch==2.13.0
-# For `make gpu-test` and `make gpu-bench`: the extra for the CUDA version of the driver.
-GPU ?= gpu-cuda13
+# For `make gpu-test` and `make gpu-bench`: the CUDA version of the driver, 12 or 13.
+CUDA ?= 13
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -14,7 +14,6 @@ EXTRAS_tour := data,draw
 EXTRAS_test := data,draw,test
 EXTRAS_lint := lint
 EXTRAS_docs := docs
-EXTRAS_gpu := data,draw,test,$(GPU)
 
 # Two test processes on two cores: one BLAS thread each.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
@@ -36,10 +35,10 @@ lint: $(VENV)/lint.installed
 	$(BIN)/mypy
 
 # On a machine with a CUDA device; results go to benchmarks/results/*.json.
-gpu-test: $(VENV)/gpu.installed $(VENV)/torch.tried
+gpu-test: $(VENV)/cupy.installed $(VENV)/torch.tried
 	$(BIN)/python benchmarks/gpu_tests.py
 
-gpu-bench: $(VENV)/gpu.installed $(VENV)/torch.tried $(VENV)/peers.tried
+gpu-bench: $(VENV)/cupy.installed $(VENV)/torch.tried $(VENV)/peers.tried
 	$(BIN)/python benchmarks/gpu_probe.py
 	$(BIN)/python benchmarks/gpu_attention.py
 	$(BIN)/python benchmarks/gpu_pairwise.py
@@ -60,7 +59,11 @@ $(VENV)/%.installed: pyproject.toml | $(BIN)/python
 	$(PIP) install --quiet --editable '.[$(EXTRAS_$*)]'
 	@touch $@
 
-$(VENV)/peers.tried: $(VENV)/gpu.installed
+$(VENV)/cupy.installed: $(VENV)/test.installed
+	$(PIP) install --quiet --editable '.[gpu-cuda$(CUDA)]'
+	@touch $@
+
+$(VENV)/peers.tried: $(VENV)/cupy.installed
 	$(PIP) install --quiet pykeops || echo "pykeops cannot be installed here: it is left out"
 	@touch $@
 
