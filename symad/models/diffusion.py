@@ -22,6 +22,7 @@ import numpy as np
 from symad.dims import Dim
 from symad.errors import SymadError
 from symad.graph import Graph
+from symad.models.conditional import with_class
 from symad.models.feedforward import FeedForward
 from symad.models.parameters import Parameters, Shapes, trace_model
 
@@ -107,8 +108,8 @@ class Diffusion:
 
     def predict(self, p: Any, x: Any, time: Any, c: Any = None) -> Any:
         """ε_θ (N, d) from x_t (N, d), time features (N, features) and one-hot classes (N, C)."""
-        parts = [x, time, c] if self.classes else [x, time]
-        return self.network.apply(p, np.concatenate(parts, axis=1))
+        inputs = np.concatenate([x, time], axis=1)
+        return self.network.apply(p, with_class(inputs, c, self.classes))
 
     def loss(self, p: Any, x: Any, noise: Any, alpha_bar: Any, time: Any, c: Any = None) -> Any:
         """E ‖ε − ε_θ‖² over samples and coordinates."""

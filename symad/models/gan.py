@@ -36,6 +36,7 @@ from symad.errors import SymadError
 from symad.graph import Graph
 from symad.models import divergences
 from symad.models.autoencoder import chosen, prefixed
+from symad.models.conditional import with_class
 from symad.models.divergences import v
 from symad.models.feedforward import FeedForward
 from symad.models.parameters import Parameters, Shapes, trace_model
@@ -132,15 +133,14 @@ class GAN:
 
     def generate(self, p: Any, z: Any, c: Any = None) -> Any:
         """Samples (N, d) of codes z (N, k)."""
-        raw = self.generator_network.apply(chosen("g_", p), self._with(z, c)) + p["g_bias"]
+        raw = self.generator_network.apply(chosen("g_", p), with_class(z, c, self.classes)) + p["g_bias"]
         return functions.sigmoid(raw) if self.pixels else raw
 
     def score(self, p: Any, x: Any, c: Any = None) -> Any:
         """v(x), (N,)."""
-        return (self.critic_network.apply(chosen("c_", p), self._with(x, c)) + p["c_bias"])[:, 0]
-
-    def _with(self, x: Any, c: Any) -> Any:
-        return np.concatenate([x, c], axis=1) if self.classes else x
+        return (self.critic_network.apply(chosen("c_", p), with_class(x, c, self.classes)) + p["c_bias"])[
+            :, 0
+        ]
 
     def slopes(self, p: Any, x: Any, c: Any = None) -> Any:
         """∇_x v(x), (N, d): the rows of the gradient of Σ v, as each row has its own score."""

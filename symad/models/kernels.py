@@ -96,9 +96,13 @@ def gram(kernel: sympy.Expr, xs: Any, ys: Any = None, parameters: Mapping[Any, A
 
     Raises:
         ShapeError: the points have different dimensions.
-        SymadError: a symbol of the kernel has no value; names it.
+        SymadError: a symbol of the kernel has no value, or one that its assumptions exclude, such as a
+            length of 0; names it.
     """
     values = dict(parameters or {})
+    for symbol, value in values.items():
+        if getattr(symbol, "is_positive", False) and isinstance(value, (int, float)) and not value > 0:
+            raise SymadError(f"{symbol} of the kernel {kernel} is positive, but was given {value}")
     missing = kernel.free_symbols - {r2, inner} - values.keys()
     if missing:
         raise SymadError(f"the kernel {kernel} needs values for {', '.join(sorted(map(str, missing)))}")

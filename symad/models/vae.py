@@ -23,6 +23,7 @@ from symad.dims import Dim
 from symad.errors import SymadError
 from symad.graph import Graph
 from symad.models.autoencoder import chosen, prefixed
+from symad.models.conditional import with_class
 from symad.models.feedforward import FeedForward
 from symad.models.parameters import Parameters, Shapes, trace_model
 
@@ -69,19 +70,16 @@ class VAE:
 
     def encode(self, p: Any, x: Any, c: Any = None) -> tuple[Any, Any]:
         """μ and log σ, each (N, k)."""
-        both = self.encoder.apply(chosen("e_", p), self._with(x, c)) + p["e_bias"]
+        both = self.encoder.apply(chosen("e_", p), with_class(x, c, self.classes)) + p["e_bias"]
         return both[:, : self.code], both[:, self.code :]
 
     def logits(self, p: Any, z: Any, c: Any = None) -> Any:
         """The logits of the pixels (N, d)."""
-        return self.decoder.apply(chosen("d_", p), self._with(z, c)) + p["d_bias"]
+        return self.decoder.apply(chosen("d_", p), with_class(z, c, self.classes)) + p["d_bias"]
 
     def decode(self, p: Any, z: Any, c: Any = None) -> Any:
         """The probabilities of the pixels (N, d)."""
         return functions.sigmoid(self.logits(p, z, c))
-
-    def _with(self, x: Any, c: Any) -> Any:
-        return np.concatenate([x, c], axis=1) if self.classes else x
 
     def loss(self, p: Any, x: Any, noise: Any, c: Any = None) -> Any:
         """Minus the evidence lower bound, averaged over the samples, in nats."""

@@ -10,6 +10,7 @@ from sklearn.datasets import load_digits, make_moons
 import symad
 from symad.models.autoencoder import Autoencoder, LinearAutoencoder
 from symad.models.diffusion import Diffusion, noised, schedule
+from symad.models.gan import GAN
 from symad.models.vae import VAE
 from symad.numeric.optimisers import Adam
 from symad.numeric.training import train, warmup_cosine
@@ -82,6 +83,29 @@ def test_vae_loss_and_gradients_are_torchs(classes: int, deviation: float | None
 def test_pixels_without_spread_are_refused() -> None:
     with pytest.raises(symad.errors.SymadError, match="deviation of the pixels is positive, not 0"):
         VAE(7, 5, 2, deviation=0.0)
+
+
+@pytest.mark.parametrize(
+    ("classes", "c", "message"),
+    [
+        (3, None, r"conditional on 3 classes; give c, one-hot of shape \(N, 3\)"),
+        (3, np.eye(2), r"need the shape \(2, 3\), one row for each of x"),
+        (3, np.eye(3), r"need the shape \(2, 3\), one row for each of x"),
+        (0, np.eye(2), "has no classes, but one of shape"),
+    ],
+)
+def test_classes_that_do_not_fit(classes: int, c: np.ndarray | None, message: str) -> None:
+    z, points, time = np.zeros((2, 1)), np.zeros((2, 4)), np.zeros((2, 6))
+    vae, net = VAE(4, 5, 1, classes), GAN(4, 1, (5,), (5,), classes=classes)
+    noise = Diffusion(4, (5,), 6, classes)
+    for call in (
+        lambda: vae.decode(vae.init(), z, c),
+        lambda: net.generate(net.init(), z, c),
+        lambda: net.score(net.init(), points, c),
+        lambda: noise.predict(noise.init(), points, time, c),
+    ):
+        with pytest.raises(symad.errors.ShapeError, match=message):
+            call()
 
 
 def test_deep_autoencoder_interpolates_between_its_reconstructions() -> None:
