@@ -138,9 +138,8 @@ class GAN:
 
     def score(self, p: Any, x: Any, c: Any = None) -> Any:
         """v(x), (N,)."""
-        return (self.critic_network.apply(chosen("c_", p), with_class(x, c, self.classes)) + p["c_bias"])[
-            :, 0
-        ]
+        inputs = with_class(x, c, self.classes)
+        return (self.critic_network.apply(chosen("c_", p), inputs) + p["c_bias"])[:, 0]
 
     def slopes(self, p: Any, x: Any, c: Any = None) -> Any:
         """∇_x v(x), (N, d): the rows of the gradient of Σ v, as each row has its own score."""

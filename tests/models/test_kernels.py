@@ -61,7 +61,7 @@ def test_what_is_no_kernel_is_found_out() -> None:
 def test_missing_parameters_are_named() -> None:
     with pytest.raises(symad.errors.SymadError, match="needs values for length"):
         kernels.gram(kernels.rbf(), POINTS)
-    with pytest.raises(symad.errors.SymadError, match=r"length of the kernel .* is positive, but was given 0"):
+    with pytest.raises(symad.errors.SymadError, match=r"length of .* is positive, but was given 0"):
         kernels.gram(kernels.rbf(), POINTS, None, {kernels.length: 0.0})
     with pytest.raises(symad.errors.ShapeError, match=r"points \(N, D\)"):
         kernels.gram(kernels.rbf(), POINTS, POINTS[:, :2], {kernels.length: 1.0})
