@@ -36,7 +36,7 @@ def maximum(z: Any, alpha: Any = 1.0) -> Any:
 
 def argmax(z: Any, alpha: Any = 1.0) -> Any:
     """Σ_i i p_i, i = 0..n−1: (..., n) -> (...)."""
-    return np.sum(weights(z, alpha) * arange(z.shape[-1]), axis=-1)
+    return np.sum(weights(z, alpha) * (1.0 * arange(z.shape[-1])), axis=-1)
 
 
 def _positive(alpha: Any) -> Any:

@@ -6,12 +6,13 @@
 where each of the d features has its own state of n numbers. The step Δ_t = softplus(W_Δ x_t + b_Δ), the
 input map B_t = W_B x_t and the readout C_t = W_C x_t depend on x_t: the model chooses what to keep. Given
 these the recurrence is linear, and (Ā, b) ∘ (Ā', b') = (Ā' Ā, Ā' b + b') is associative: all h_t are
-a prefix sum of T elements, found in ⌈log₂ T⌉ rounds (`parallel`), equal to the loop but for rounding.
+prefix sums of T elements, found in O(log T) rounds (``parallel``, by `symad.functions.affine_scan`),
+equal to the loop but for rounding.
 
 A block is x ← x + W_o (s ⊙ silu(z)), with [u, z] = W_i norm(x), v = silu(causal depthwise convolution of u)
 and s the state space model of v. Shapes: x (T, d) or a batch (T, N, d); Δ as x; A (d, n); B, C (T, n) or
 (T, N, n). Source: Gu & Dao, "Mamba: linear-time sequence modeling with selective state spaces" (2023),
-algorithm 2, section 3.4 and appendix C; the prefix sum: Hillis & Steele (1986).
+algorithm 2, section 3.4 and appendix C; the prefix sum: Blelloch (1990).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import numpy as np
 
 from symad.dims import Dim
 from symad.errors import ShapeError
-from symad.functions import concatenate, scan, silu, softplus
+from symad.functions import affine_scan, scan, silu, softplus
 from symad.models.convolution import depthwise
 from symad.models.losses import cross_entropy, mean_squared_error
 from symad.models.normalization import rms_norm
@@ -40,24 +41,6 @@ def linear_recurrence(A: Any, b: Any) -> Any:
     return scan(step, np.zeros_like(b[0]), (A, b))
 
 
-def linear_recurrence_parallel(A: Any, b: Any) -> Any:
-    """The same in ⌈log₂ T⌉ rounds: after round k, element t holds the last 2^k steps as one.
-
-    Raises:
-        ShapeError: T is a symbol; the number of rounds must be known.
-    """
-    length = b.shape[0]
-    if not isinstance(length, int):
-        raise ShapeError(f"the parallel recurrence needs a number of steps that is known, not {length}")
-    reach = 1
-    while reach < length:
-        A_before, b_before = A[:-reach], b[:-reach]
-        b = concatenate([b[:reach], A[reach:] * b_before + b[reach:]])
-        A = concatenate([A[:reach], A[reach:] * A_before])
-        reach *= 2
-    return b
-
-
 def selective_scan(x: Any, delta: Any, A: Any, B: Any, C: Any, parallel: bool = False) -> Any:
     """y_t = C_t h_t for the recurrence above: x and delta (T, ..., d), A (d, n), B and C (T, ..., n)."""
     if len(A.shape) != 2 or x.shape != delta.shape or x.shape[-1] != A.shape[0] or B.shape != C.shape:
@@ -67,7 +50,7 @@ def selective_scan(x: Any, delta: Any, A: Any, B: Any, C: Any, parallel: bool = 
         )
     keep = np.exp(delta[..., None] * A)
     enter = (delta * x)[..., None] * B[..., None, :]
-    h = (linear_recurrence_parallel if parallel else linear_recurrence)(keep, enter)
+    h = (affine_scan if parallel else linear_recurrence)(keep, enter)
     return np.einsum("...dn,...n->...d", h, C)
 
 
@@ -83,7 +66,7 @@ class StateSpace:
         layers: how many blocks.
         expand: the inner features are expand · d.
         taps: of the depthwise convolution.
-        parallel: whether the recurrence runs in ⌈log₂ T⌉ rounds instead of T steps.
+        parallel: whether the recurrence runs in O(log T) rounds instead of T steps.
     """
 
     inputs: Dim

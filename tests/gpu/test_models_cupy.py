@@ -63,7 +63,7 @@ for parallel in (False, True):
     model = StateSpace(2, 3, 1, state=2, parallel=parallel)
     case(f"state space {'parallel' * parallel}", model, "loss", normal(5, 2, 2), normal(5, 2, 1))
 case("images", Classifier(8, 1, 2, 3), "loss", normal(2, 8, 8, 1), np.array([0, 2]))
-case("dynamics", AttentionDynamics(3), "loss", normal(4, 3), normal(4, 3))
+case("dynamics", AttentionDynamics(3), "loss", np.eye(4, 3) - 0.5, normal(4, 3))
 body = Transformer(7, 6, 4, 1, 2, mask="none")
 case("masked tokens", Encoder(body), "masked_loss", TOKENS, TARGETS, RNG.integers(0, 2, (2, 5)) + 0.0)
 case("classes of text", Encoder(body, 3, "max"), "classification_loss", TOKENS, np.array([0, 2]))

@@ -6,6 +6,7 @@ import sympy
 
 import symad
 from symad.errors import ShapeError
+from symad.functions import affine_scan, associative_scan
 from symad.models import state_space as ss
 from symad.models.parameters import trace_model
 from symad.models.state_space import StateSpace
@@ -98,13 +99,16 @@ def test_the_parallel_recurrence_is_the_sequential_one(length):
         h = A[t] * h + b[t]
         loop.append(h)
     np.testing.assert_allclose(ss.linear_recurrence(A, b), loop, rtol=1e-15)
-    np.testing.assert_allclose(ss.linear_recurrence_parallel(A, b), loop, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(affine_scan(A, b), loop, rtol=1e-12, atol=1e-14)
+    # The same by the general product of pairs.
+    joined = associative_scan(lambda e, f: (f[0] * e[0], f[0] * e[1] + f[1]), (A, b))[1]
+    np.testing.assert_allclose(joined, loop, rtol=1e-12, atol=1e-14)
 
 
 def test_both_recurrences_are_one_polynomial():
     shapes = [(5, 1), (5, 1)]
     loop = symad.trace(ss.linear_recurrence, shapes)
-    rounds = symad.trace(ss.linear_recurrence_parallel, shapes)
+    rounds = symad.trace(affine_scan, shapes)
     values = [np.array(sympy.symbols(f"{v}:5", real=True), dtype=object).reshape(5, 1) for v in "ab"]
     for one, other in zip(loop(*values).ravel(), rounds(*values).ravel(), strict=True):
         assert sympy.expand(one - other) == 0
@@ -154,9 +158,10 @@ def test_initial_steps_lie_between_a_thousandth_and_a_tenth():
     np.testing.assert_allclose(-np.exp(p["block1_a"][0]), [-1, -2, -3, -4])
 
 
-def test_graphs_do_not_grow_with_time():
+@pytest.mark.parametrize("parallel", [False, True])
+def test_graphs_do_not_grow_with_time(parallel):
     T = sympy.Symbol("T", integer=True, positive=True)
-    model = StateSpace(1, 2, 1)
+    model = StateSpace(1, 2, 1, parallel=parallel)
     p, kernel = model.init(0), lower(trace_model(model.loss, model.shapes, (T, 1), (T, 1)))
     for length in (1, 6, 50):
         x, y = rng.normal(size=(length, 1)), rng.normal(size=(length, 1))
@@ -190,6 +195,3 @@ def test_bad_input():
     x, B = np.zeros((3, 2)), np.zeros((3, 4))
     with pytest.raises(ShapeError, match=r"A \(4, 2\)"):
         ss.selective_scan(x, x, np.zeros((4, 2)), B, B)
-    T = sympy.Symbol("T", integer=True, positive=True)
-    with pytest.raises(ShapeError, match="number of steps that is known, not T"):
-        symad.trace(ss.linear_recurrence_parallel, [(T, 1), (T, 1)])
