@@ -10,7 +10,7 @@ Madsen, Nielsen, Tingleff, "Methods for non-linear least squares problems" (2004
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -92,6 +92,7 @@ def least_squares(
     solver: str = "dense",
     tolerance: float = 1e-10,
     iterations: int = 500,
+    watch: Callable[[Any], None] | None = None,
 ) -> Fit:
     """A local minimum of ½ |r(x)|² for a vector of residuals.
 
@@ -104,6 +105,7 @@ def least_squares(
             equations), or "products" (J p and Jᵀ w alone, by LSMR).
         tolerance: of the slope, see `Fit`.
         iterations: the most steps.
+        watch: called with the start and with the point after every step, in the form of ``x0``.
 
     Raises:
         EvaluationError: names do not fit, or the residuals are not finite at the start.
@@ -113,7 +115,7 @@ def least_squares(
     if solver not in LINEAR:
         raise EvaluationError(f"solver={solver!r} is not one of {', '.join(map(repr, LINEAR))}")
     problem, x = Unknowns.make(f, x0, data)
-    search = _Search(problem, x, LINEAR[solver], tolerance)
+    search = _Search(problem, x, LINEAR[solver], tolerance, watch)
     run = search.damped if method == "levenberg-marquardt" else search.undamped
     converged, message = run(iterations)
     return Fit(
@@ -125,8 +127,8 @@ def least_squares(
 class _Search:
     """The path of one fit."""
 
-    def __init__(self, problem: Unknowns, x: Vector, linear: Any, tolerance: float) -> None:
-        self.problem, self.x, self.linear, self.tolerance = problem, x, linear, tolerance
+    def __init__(self, problem: Unknowns, x: Vector, linear: Any, tolerance: float, watch: Any) -> None:
+        self.problem, self.x, self.linear, self.tolerance, self.watch = problem, x, linear, tolerance, watch
         self.evaluations, self.history = 0, []
         self.r = self.residuals(x)
         if not np.all(np.isfinite(self.r)):
@@ -148,6 +150,8 @@ class _Search:
         norm = np.linalg.norm(self.r) * np.where(self.j.norms > 0, self.j.norms, 1.0)
         self.slope = float(np.max(np.abs(self.gradient) / norm, initial=0.0)) if norm.any() else 0.0
         self.history.append(Step(self.value, self.slope, length))
+        if self.watch is not None:
+            self.watch(self.problem.unpack(self.x))
 
     def moved(self, p: Vector) -> float:
         """½|r|² after a step, which is taken if it is smaller."""

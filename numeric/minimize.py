@@ -26,6 +26,7 @@ def minimize(
     method: str = "newton",
     tolerance: float = 1e-8,
     iterations: int = 500,
+    watch: Callable[[Any], None] | None = None,
 ) -> Minimum:
     """A local minimum of a scalar function, from a start.
 
@@ -38,6 +39,7 @@ def minimize(
             conjugate gradients: Hessian-vector products alone), "trust-exact" or "l-bfgs" (SciPy's).
         tolerance: of the largest component of |∇f|.
         iterations: the most steps.
+        watch: called with the start and with the point after every step, in the form of ``x0``.
 
     Returns:
         The `Minimum`; its ``converged`` says whether it is one.
@@ -50,31 +52,24 @@ def minimize(
     problem, start = Unknowns.make(f, x0, data)
     if not is_scalar(problem.graph):
         raise EvaluationError("minimize takes a scalar function; for a vector of residuals use least_squares")
-    value, gradient = problem.value_and_gradient(start)
-    if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
-        raise EvaluationError(
-            f"f = {value} with the slopes {gradient} is not finite at the start: choose another x0"
-        )
-    return METHODS[method](problem, start, tolerance, iterations)
+    return METHODS[method](Path(problem, start, tolerance, watch), iterations)
 
 
 # ---- SciPy's methods --------------------------------------------------------------------------------
 
 
-def _by_scipy(
-    name: str, options: dict[str, Any], problem: Unknowns, start: Vector, tolerance: float, iterations: int
-) -> Minimum:
+def _by_scipy(name: str, options: dict[str, Any], path: Path, iterations: int) -> Minimum:
     """One of scipy.optimize.minimize, with our derivatives."""
     from scipy.optimize import minimize as scipy_minimize
 
-    path = Path(problem, start, tolerance)
+    problem = path.problem
 
     def follow(x: Vector) -> None:
-        path.move(np.array(x), *path.problem.value_and_gradient(x))
+        path.move(np.array(x), *problem.value_and_gradient(x))
 
     with np.errstate(all="ignore"):
         found = scipy_minimize(
-            path.both, start, jac=True, method=name, callback=follow,
+            path.both, path.x, jac=True, method=name, callback=follow,
             options=options | {"maxiter": iterations},
             hess=problem.hessian if name == "trust-exact" else None,
         )  # fmt: skip
@@ -82,19 +77,19 @@ def _by_scipy(
     return path.stopped(str(found.message))
 
 
-def l_bfgs(problem: Unknowns, start: Vector, tolerance: float, iterations: int) -> Minimum:
+def l_bfgs(path: Path, iterations: int) -> Minimum:
     """SciPy's L-BFGS-B, without bounds (Byrd, Lu, Nocedal, Zhu 1995)."""
-    options = {"gtol": tolerance, "ftol": 0.0, "maxcor": 20, "maxfun": 20 * iterations}
-    return _by_scipy("L-BFGS-B", options, problem, start, tolerance, iterations)
+    options = {"gtol": path.tolerance, "ftol": 0.0, "maxcor": 20, "maxfun": 20 * iterations}
+    return _by_scipy("L-BFGS-B", options, path, iterations)
 
 
-def trust_exact(problem: Unknowns, start: Vector, tolerance: float, iterations: int) -> Minimum:
+def trust_exact(path: Path, iterations: int) -> Minimum:
     """SciPy's trust region with the subproblem solved to the end (Moré and Sorensen 1983)."""
-    options = {"gtol": tolerance, "max_trust_radius": 1e10}
-    return _by_scipy("trust-exact", options, problem, start, tolerance, iterations)
+    options = {"gtol": path.tolerance, "max_trust_radius": 1e10}
+    return _by_scipy("trust-exact", options, path, iterations)
 
 
-Method = Callable[[Unknowns, Vector, float, int], Minimum]
+Method = Callable[[Path, int], Minimum]
 
 METHODS: dict[str, Method] = {
     "newton": newton,

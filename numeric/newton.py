@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from symad.errors import EvaluationError
 from symad.numeric.unknowns import Unknowns, Vector
 
 EPSILON = float(np.finfo(np.float64).eps)
@@ -73,14 +74,24 @@ class Path:
     problem: Unknowns
     x: Vector
     tolerance: float
+    watch: Callable[[Any], None] | None = None
     evaluations: int = 0
     products: int = 0
     history: list[Step] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Evaluate the start."""
+        """Evaluate the start.
+
+        Raises:
+            EvaluationError: f or its gradient is not finite there.
+        """
         self.value, self.gradient = self.both(self.x)
-        self.history.append(Step(self.value, self.slope, 0.0))
+        if not np.isfinite(self.value):
+            value, slopes = self.problem.value_and_gradient(self.x)
+            raise EvaluationError(
+                f"f = {value} with the slopes {slopes} is not finite at the start: choose another x0"
+            )
+        self.move(self.x, self.value, self.gradient)
 
     @property
     def slope(self) -> float:
@@ -100,6 +111,8 @@ class Path:
         length = float(np.linalg.norm(x - self.x))
         self.x, self.value, self.gradient = x, value, gradient
         self.history.append(Step(value, self.slope, length))
+        if self.watch is not None:
+            self.watch(self.problem.unpack(x))
 
     @property
     def small(self) -> bool:
@@ -179,13 +192,12 @@ def newton_direction(hessian: Vector, gradient: Vector) -> tuple[Vector, bool]:
     return -cho_solve(factor, gradient / scale) / scale, shift == 0
 
 
-def newton(problem: Unknowns, start: Vector, tolerance: float, iterations: int) -> Minimum:
+def newton(path: Path, iterations: int) -> Minimum:
     """Newton's direction of a positive definite model, shortened until f decreases enough."""
-    path = Path(problem, start, tolerance)
     for _ in range(iterations):
         if path.small:
             return path.finish(True, SMALL)
-        hessian = problem.hessian(path.x)
+        hessian = path.problem.hessian(path.x)
         if not np.all(np.isfinite(hessian)):
             return path.finish(False, "the Hessian is not finite")
         direction, _ = newton_direction(hessian, path.gradient)
@@ -244,11 +256,9 @@ def _to_boundary(p: Vector, d: Vector, radius: float) -> float:
     return -c / (b + root) if b > 0 else (root - b) / a
 
 
-def newton_cg(problem: Unknowns, start: Vector, tolerance: float, iterations: int) -> Minimum:
+def newton_cg(path: Path, iterations: int) -> Minimum:
     """Trust-region steps by `steihaug` (Nocedal and Wright, algorithm 4.1)."""
-    path = Path(problem, start, tolerance)
-    radius = max(1.0, float(np.linalg.norm(start)))
-
+    radius = max(1.0, float(np.linalg.norm(path.x)))
     for _ in range(iterations):
         if path.small:
             return path.finish(True, SMALL)

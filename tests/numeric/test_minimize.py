@@ -170,6 +170,22 @@ def test_newton_cg_forms_no_hessian():
     assert found.products < 500
 
 
+@pytest.mark.parametrize("method", [*METHODS, "levenberg-marquardt", "gauss-newton"])
+def test_every_point_can_be_watched(method):
+    x, y = sp.symbols("x y", real=True)
+    rows, seen = [10 * (y - x**2), 1 - x], []
+    if method in METHODS:
+        objective = rows[0] ** 2 + rows[1] ** 2
+        found = minimize(objective, {x: -1.2, y: 1.0}, method=method, watch=seen.append)
+    else:
+        found = least_squares(rows, {x: -1.2, y: 1.0}, method=method, watch=seen.append)
+    assert seen[0] == {x: -1.2, y: 1.0}
+    assert seen[-1] == pytest.approx(found.x)
+    assert len(seen) == len(found.history)
+    lengths = [np.hypot(b[x] - a[x], b[y] - a[y]) for a, b in pairwise(seen)]
+    assert [step.length for step in found.history[1:]] == pytest.approx(lengths, abs=1e-15)
+
+
 def test_bad_calls():
     x, y = sp.symbols("x y", real=True)
     with pytest.raises(EvaluationError, match="method='adam' is not one of 'newton', 'newton-cg'"):
