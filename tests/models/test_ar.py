@@ -9,6 +9,7 @@ from symad.errors import ShapeError
 from symad.models import ar, linear_unit
 from symad.models.parameters import trace_model
 from symad.numeric import lower
+from tests.models.reference import agrees_with_torch
 
 FIBONACCI = [1, 1, 2, 3, 5, 8, 13, 21, 34, 55]
 
@@ -60,6 +61,35 @@ def test_loss_and_gradient_are_those_of_the_windows():
     np.testing.assert_allclose(value, np.mean(residual**2), rtol=1e-13)
     np.testing.assert_allclose(w_bar, 2 * ar.seq2col(x[:-1], 4).T @ residual / 16, rtol=1e-12)
     np.testing.assert_allclose(b_bar, 2 * residual.mean(), rtol=1e-12)
+
+
+def test_the_loss_against_torch():
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(1)
+    w, b, x = rng.normal(size=3), np.array(0.4), rng.normal(size=12)
+    leaves = [torch.tensor(v, requires_grad=True) for v in (w, b, x)]
+    windows = leaves[2].unfold(0, 3, 1)[:-1].flip(1)
+    loss = ((windows @ leaves[0] + leaves[1] - leaves[2][3:]) ** 2).mean()
+    loss.backward()
+    graph = symad.value_and_gradient(symad.trace(ar.loss(), [ar.w, ar.b, ar.x]))
+    for found in (graph(w, b, x), lower(graph)(w, b, x)):
+        np.testing.assert_allclose(found[0], loss.item(), rtol=1e-10)
+        for one, leaf in zip(found[1:], leaves, strict=True):
+            np.testing.assert_allclose(one, leaf.grad.numpy(), rtol=1e-10, atol=1e-13)
+
+
+def test_the_linear_unit_against_torch():
+    x, y = np.random.default_rng(2).normal(size=(2, 6))
+
+    def reference(torch, p, x, y):
+        h, total = torch.zeros(3, dtype=torch.float64), 0
+        for t in range(6):
+            h = p["W_rec"] @ h + p["w_in"] * x[t]
+            total = total + (h @ p["w_out"] - y[t]) ** 2 / 6
+        return total
+
+    shapes = {"W_rec": (3, 3), "w_in": (3,), "w_out": (3,)}
+    agrees_with_torch(lambda p, x, y: np.mean((linear_unit.apply(p, x) - y) ** 2), shapes, reference, x, y)
 
 
 def test_sunspots_beat_the_naive_forecast():

@@ -32,6 +32,24 @@ def test_losses_are_what_they_say() -> None:
     assert squares == pytest.approx(np.mean((z - y) ** 2) + 0.1 * w @ w, rel=1e-13)
 
 
+def test_losses_against_torch() -> None:
+    torch = pytest.importorskip("torch")
+    xs, y = data(30)
+    values = np.linspace(-1, 1, 6), np.array(0.3), xs, y, np.array(0.1)
+    for expression, kind in ((model.logistic_loss(), "logistic"), (model.least_squares_loss(), "squares")):
+        leaves = [torch.tensor(v, requires_grad=True) for v in values]
+        w, b, X, targets, penalty = leaves
+        z = X @ w + b
+        fit = torch.nn.functional.softplus(-targets * z) if kind == "logistic" else (z - targets) ** 2
+        loss = fit.mean() + penalty * (w**2).sum()
+        loss.backward()
+        graph = symad.value_and_gradient(symad.trace(expression, INPUTS))
+        for found in (graph(*values), lower(graph)(*values)):
+            assert found[0] == pytest.approx(loss.item(), rel=1e-10)
+            for one, leaf in zip(found[1:], leaves, strict=True):
+                np.testing.assert_allclose(one, leaf.grad.numpy(), rtol=1e-10, atol=1e-13)
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_newton_reaches_scikit_learns_fit(mode: str) -> None:
     xs, y = data(569)
