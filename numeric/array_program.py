@@ -27,6 +27,7 @@ from symad.numeric.printers.attention import attention_lines
 from symad.numeric.printers.integers import integers_text
 from symad.numeric.printers.recurrence import scan_lines
 from symad.numeric.printers.root import root_lines
+from symad.numeric.size_checks import size_checks
 from symad.numeric.text import docstring, module_header, one_line, pack_text
 from symad.ops.attention import AttentionOp
 from symad.ops.numeric_names import NUMPY_NAMES
@@ -288,7 +289,7 @@ def _shape_checks(graph: Graph, printer: ArrayPrinter, inputs: Sequence[str]) ->
         if node.shape:
             checked = printer.helper("_check", CHECK)
             lines.append(f'{checked}("{name}", {name}, {printer.dims(node.shape)})')
-    return lines
+    return lines + size_checks(graph, printer)
 
 
 def _solve_dim(
