@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from symad.dims import dim_symbols, format_shape
 from symad.errors import LoweringError
@@ -15,17 +15,13 @@ from symad.gpu.printers.kernels import Kernels
 from symad.gpu.printers.library import CUPY, HALVES
 from symad.graph import Graph, Node, topological
 from symad.numeric.array_program import ArrayPrinter, _shape_checks
+from symad.numeric.row_numbers import only_indices
 from symad.numeric.text import docstring, module_header, one_line, pack_text
 from symad.ops.attention import AttentionOp
 from symad.ops.linalg import MatrixOp
-from symad.ops.positions import Positions
 from symad.ops.recurrence import Scan
 from symad.ops.root import Root
-from symad.ops.shaping import Broadcast, Gather, Reshape, ScatterAdd, Slice
 from symad.ops.sources import ArrayConstant
-
-INDEX: dict[type, Collection[int]] = {Gather: (1,), ScatterAdd: (0,), Positions: range(64)}
-"""The arguments of an op that hold row numbers."""
 
 ARRAY = '''def _array(name, value, dtype, rank, shape):
     if isinstance(value, cp.ndarray) or hasattr(value, "__cuda_array_interface__"):
@@ -64,6 +60,10 @@ class CuPyPrinter(ArrayPrinter):
         self.indices = only_indices(graph.output_nodes)
         self.accumulator = "float32" if dtype in HALVES else dtype
         self.type_text = f"cp.{dtype}"
+
+    def prepared(self, graph: Graph) -> Graph:
+        """A graph that becomes a function inside of this one, fused as the module's own."""
+        return fuse(super().prepared(graph))
 
     def statements(self, outputs: Sequence[Node]) -> list[str]:
         """The statements that compute some nodes; what is known on the host is noted first."""
@@ -141,34 +141,6 @@ class CuPyPrinter(ArrayPrinter):
         before[node] = self.text[node]
         self.text = before
         return lines
-
-
-def only_indices(outputs: Sequence[Node]) -> set[Node]:
-    """The nodes that are read as row numbers only: they keep the type they come in.
-
-    Token numbers, say, would not survive bfloat16, which counts to 256.
-    """
-    order = topological(outputs)
-    computed = {*outputs, *_inner_nodes(order)}
-    for node in reversed(order):
-        numbers = INDEX.get(type(node.op), ())
-        if isinstance(node.op, AttentionOp):
-            numbers = tuple(3 + k for k, p in enumerate(node.op.given) if p.integer)
-        for k, arg in enumerate(node.args):
-            moved = isinstance(node.op, (Broadcast, Reshape, Slice)) and node not in computed
-            if k not in numbers and not moved:
-                computed.add(arg)
-    return {node for node in order if node not in computed}
-
-
-def _inner_nodes(order: Sequence[Node]) -> set[Node]:
-    """The nodes in the bodies of scans, which may be nodes outside as well."""
-    found: set[Node] = set()
-    for node in order:
-        if isinstance(node.op, Scan):
-            inner = topological(node.op.body.output_nodes)
-            found |= {*inner, *_inner_nodes(inner)}
-    return found
 
 
 def print_cupy_module(graph: Graph, dtype: str, packed: bool) -> tuple[str, str]:

@@ -27,6 +27,7 @@ from symad.numeric.printers.attention import attention_lines
 from symad.numeric.printers.integers import integers_text
 from symad.numeric.printers.recurrence import scan_lines
 from symad.numeric.printers.root import root_lines
+from symad.numeric.row_numbers import only_indices
 from symad.numeric.size_checks import size_checks
 from symad.numeric.text import docstring, module_header, one_line, pack_text
 from symad.ops.attention import AttentionOp
@@ -70,6 +71,14 @@ class ArrayPrinter:
         self.before: list[str] = []
         """Statements that the expression being written needs before its own."""
         self._serial = 0
+        self.row_numbers: set[Node] = set()
+        """Nodes that are read as row numbers only."""
+
+    def prepared(self, graph: Graph) -> Graph:
+        """A graph that becomes a function inside of this one, as the module's own graph is prepared."""
+        from symad.numeric.passes import prepare
+
+        return prepare(graph)
 
     def value_name(self, stem: str = "v") -> str:
         """A fresh name for an intermediate value."""
@@ -81,6 +90,7 @@ class ArrayPrinter:
     def statements(self, outputs: Sequence[Node]) -> list[str]:
         """The statements that compute some nodes, and all that they need."""
         lines: list[str] = []
+        self.row_numbers |= only_indices(outputs)
         for node in topological(outputs):
             if node not in self.text:
                 lines.extend(self.statement(node))

@@ -55,7 +55,8 @@ def keep_states(step: Any, state: Any, xs: Any, stops: Any) -> Any:
     for k, stop in enumerate(stops):
         state = advance(step, state, xs, start, stop)
         if kept is None:
-            kept = np.empty((len(stops), *np.shape(state)), dtype=np.asarray(state).dtype)
+            first = np.asarray(state)
+            kept = np.empty((len(stops), *first.shape), dtype=first.dtype)
         kept[k], start = state, stop
     return kept
 
@@ -92,5 +93,5 @@ def reverse_chain(
                 if per_step:
                     out[first:last] = part
                 else:
-                    out += part
+                    out[...] += part
     return carry

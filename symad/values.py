@@ -91,8 +91,8 @@ def _as_float(value: Any) -> float:
 
 
 MPMATH_SPECIAL: dict[Any, Callable[..., Any]] = {
-    sympy.Max: max,
-    sympy.Min: min,
+    sympy.Max: lambda *values: max(values),
+    sympy.Min: lambda *values: min(values),
     sympy.Abs: abs,
     sympy.Mod: lambda a, b: a - b * mpmath.floor(a / b),
     sympy.Heaviside: lambda x, at=0.5: mpmath.mpf(at if x == 0 else x > 0),

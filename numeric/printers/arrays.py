@@ -9,6 +9,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import sympy
 from sympy.codegen.cfunctions import expm1, log1p
 from sympy.codegen.numpy_nodes import logaddexp
@@ -55,9 +56,14 @@ def by_definition(
     stands_for = definition(op, node)
     if not isinstance(stands_for, Node):
         raise LoweringError(f"the op {type(op).__name__} has no form for backend {library.name!r}")
+    known, waiting = dict(printer.text), set(getattr(printer, "waiting", ()))
     needed = printer.statements((stands_for,))  # which begins new lists of its own
+    result = str(printer.text[stands_for])
+    printer.text = known  # arrays in between may have been overwritten
+    if hasattr(printer, "waiting"):
+        printer.waiting &= waiting
     printer.before.extend(needed)
-    return str(printer.text[stands_for])
+    return result
 
 
 # ---- sources -------------------------------------------------------------------------------------
@@ -86,7 +92,10 @@ def constant_emit(
 def array_constant_emit(
     op: ArrayConstant, library: ArrayLibrary, node: Node, args: Texts, printer: Any
 ) -> Text:
-    return str(printer.constant_array(op.array))
+    array = op.array
+    if array.dtype.kind in "iu" and node not in printer.row_numbers:
+        array = array.astype(np.float64)  # integers would make double precision of single precision
+    return str(printer.constant_array(array))
 
 
 @emit.dispatch

@@ -31,8 +31,6 @@ def nested(
 
     ``known`` are the texts of the other inputs; the names around the function are seen inside.
     """
-    from symad.numeric.passes import prepare
-
     outer = dict(printer.text)
     name = printer.value_name(stem)
     others = [node for node in graph.input_nodes if node not in set(inputs)]
@@ -44,7 +42,7 @@ def nested(
         if node.shape and node.shape[0] == STEPS and not first:
             printer.symbols[STEPS] = printer.value_name("steps")
             first = [f"{printer.symbols[STEPS]} = {parameter}.shape[0]"]
-    outputs = prepare(graph).output_nodes
+    outputs = printer.prepared(graph).output_nodes
     body = [*first, *printer.statements(outputs)]
     result = ", ".join(printer.text[o] for o in outputs)
     printer.text = outer
@@ -130,7 +128,7 @@ def chain_pullback_emit(
         else:
             first = [f"{flat}[{offset}:{end}] = 0.0 if {carry} is None else {np_}.ravel({carry})"]
         offset = end
-    states = f"({kept}[k - 1] for k in {stops})" if op.history else kept
+    states = f"({kept}[{'k - 1' if op.history else 'j'}] for j, k in enumerate({stops}))"
     xs = "".join(f"{x}, " for x in texts[1 : 1 + op.slices])
     printer.before.extend(
         [

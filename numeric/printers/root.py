@@ -11,9 +11,10 @@ from symad.ops.root import Root, residual_at, slope_at
 
 NEWTON = '''def _newton(equations, x):
     residual, slope = equations(x)
+    tolerance = 450*np.finfo(residual.dtype).eps
     for _ in range(100):
         move = np.linalg.solve(slope, residual)
-        small = abs(move).max() <= 1e-13*(1 + abs(x).max())
+        small = abs(move).max() <= tolerance*(1 + abs(x).max())
         scale = 1.0
         for _ in range(30):
             new = x - scale*move

@@ -43,8 +43,8 @@ from symad.questions import (
 STEPS = 100
 """Newton steps before giving up."""
 
-TOLERANCE = 1e-13
-"""Newton stops when a step is smaller than this, relative to the solution."""
+TOLERANCE = 450
+"""Newton stops when a step is smaller than this many units of rounding, relative to the solution."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +180,7 @@ def newton(at: Callable[[Any], tuple[Any, Any]], x: Any, high_precision: bool = 
     from symad.ops.linalg import Solve
     from symad.questions import evaluate as evaluate_op
 
-    tolerance = mpmath.mpf(10) ** (4 - mpmath.mp.dps) if high_precision else TOLERANCE
+    tolerance = mpmath.mpf(10) ** (4 - mpmath.mp.dps) if high_precision else _reachable(x)
     if high_precision:
         x = np.frompyfunc(mpmath.mpf, 1, 1)(x)
     residual, matrix = at(x)
@@ -203,6 +203,11 @@ def newton(at: Callable[[Any], tuple[Any, Any]], x: Any, high_precision: bool = 
     raise EvaluationError(
         f"implicit: Newton did not converge in {STEPS} steps; it stopped at x = {x}, F = {residual}"
     )
+
+
+def _reachable(x: Any) -> float:
+    """The tolerance in the precision of the numbers; that of doubles for others."""
+    return TOLERANCE * float(np.finfo(x.dtype if x.dtype.kind == "f" else float).eps)
 
 
 def _norm(vector: Any) -> Any:

@@ -372,3 +372,14 @@ def test_dimensions_that_are_rounded_quotients(length):
     values = np.arange(1.0, length + 1)
     kernel = lower(symad.trace(doubled, [(n,)]))
     np.testing.assert_array_equal(kernel(values), doubled(values))
+
+
+def test_integer_constants_leave_single_precision_single() -> None:
+    """Arrays of integers are numbers among numbers, and stay integers where they are row numbers."""
+    weights, rows = np.arange(3), np.array([2, 0, 2])
+    graph = symad.trace(lambda v: (weights * v)[rows], inputs=[(3,)])
+    kernel = lower(graph, dtype="float32")
+    found = kernel(np.ones(3, np.float32))
+    assert found.dtype == np.float32
+    assert np.array_equal(found, [2, 0, 2])
+    assert "np.int64" in kernel.source

@@ -110,3 +110,12 @@ def test_errors_say_what_is_wrong() -> None:
 def test_generated_newton(derived: object) -> None:
     graph = derived(symad.implicit(x**3 + a * x - b, x, (a, b)))  # type: ignore[operator]
     assert np.allclose(lower(graph)(2.0, 5.0, 1.0), graph(2.0, 5.0, 1.0), rtol=1e-12)
+
+
+def test_newton_in_single_precision() -> None:
+    """The tolerance is one that float32 can reach."""
+    kernel = lower(symad.implicit(x**3 + a * x - 2, x), dtype="float32")
+    found = kernel(0.7, 1.0)
+    roots = np.roots([1, 0, 0.7, -2])
+    assert np.asarray(found).dtype == np.float32
+    assert float(found) == pytest.approx(float(roots[roots.imag == 0].real[0]), rel=1e-6)

@@ -334,3 +334,12 @@ def test_contractions_check_sizes_behind_identities():
     matrix = input_node(sympy.MatrixSymbol("A", 4, 2), (4, 2))
     with pytest.raises(ShapeError, match="sizes"):
         einsum("ij,jk->ik", eye(3), matrix)
+
+
+@pytest.mark.parametrize("head", [sympy.Max, sympy.Min])
+def test_extremes_of_one_value_in_high_precision(head):
+    from symad.ops.elementwise import apply
+
+    x = input_node(sympy.Symbol("x", real=True))
+    graph = Graph((x,), (apply(head, x),))
+    assert graph(mpmath.mpf(3)) == 3
