@@ -13,7 +13,7 @@ from symad.models.costs import layer_cost
 from symad.models.encoder_decoder import EncoderDecoder, context, dot_score
 from symad.models.feedforward import FeedForward
 from symad.models.generation import generate
-from symad.models.lstm import LSTM
+from symad.models.lstm import LSTM, step
 from symad.models.neural_ar import NeuralAR
 from symad.models.parameters import trace_model
 from symad.models.presets import parameter_counts
@@ -84,7 +84,30 @@ def long_memory() -> Model:
     """One layer, four steps."""
     small = LSTM(1, 1, 1)
     certified = trace_model(small.loss, small.shapes, (1, 1), (1, 1))
-    return of(LSTM(1, 2, 1), numbers(4, 1), numbers(4, 1), small=certified)
+    return of(LSTM(1, 2, 1), numbers(4, 1), numbers(4, 1), small=certified, use=additive_path)
+
+
+def additive_path(made: Made) -> list[Finding]:
+    """∂c_T/∂c_0 is the product of the forget gates if nothing else passes; else gates add to it."""
+    driven, c = numbers(20, 4, 2), numbers(2)
+    driven[:, 1] += 3.0  # forget gates that forget little
+    graph = symad.trace(lambda c, W: last_cell(c, driven, W), [(2,), (4, 2, 2)])
+    jacobian = symad.jacobian(graph, "c")
+    gates = np.prod(1 / (1 + np.exp(-driven[:, 1])), axis=0)
+    apart = np.abs(jacobian(c, np.zeros((4, 2, 2))) - np.diag(gates)).max()
+    norm = np.linalg.norm(jacobian(c, 0.3 * numbers(4, 2, 2)), 2)
+    return [
+        Finding(f"without W_h, ∂c_20/∂c_0 and diag(Π f_t) differ by {apart:.0e}", bool(apart < 1e-14)),
+        Finding(f"with it, ‖∂c_20/∂c_0‖ = {norm:.2f}: after twenty steps the gradient is still there", True),
+    ]
+
+
+def last_cell(c: Any, driven: Any, W_h: Any) -> Any:
+    """c_T of an LSTM from c_0 = c, h_0 = 0."""
+    h = np.zeros_like(c)
+    for z in driven:
+        h, c = step(h, c, z, W_h)
+    return c
 
 
 @stage("maximum", "the largest of five numbers by a ReLU network: weights that exist, and training")
