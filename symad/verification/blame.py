@@ -58,7 +58,11 @@ def blame(left: Node, right: Node, points: Sequence[Mapping[Node, Any]]) -> Blam
     if not kept:
         return Blame("", "", "")
     u, v = descend(a, b, kept[0])
-    return Blame(name_of(a, b, kept), describe(u, kept[0]), describe(v, kept[0]))
+    try:
+        name = name_of(a, b, kept)
+    except (ArithmeticError, ValueError):  # of values that overflow or are undefined
+        name = ""
+    return Blame(name, describe(u, kept[0]), describe(v, kept[0]))
 
 
 # ---- where --------------------------------------------------------------------------------------

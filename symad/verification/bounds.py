@@ -81,12 +81,16 @@ def log2_false_zero(deg: int, bits: int, growths: Growths, sampling: Sampling) -
 def log2_collisions(growths: Growths, sampling: Sampling) -> float:
     """log₂ of the probability that two different arguments of one function agree in all lanes.
 
-    Signs are also compared with the small rationals (about 2²² of them), alone and in pairs.
+    Arguments of roots, logarithms and signs are also compared with products u v and u² v of others, and
+    those of signs with the small rationals (about 2²² of them) and multiples by them.
     """
     logs = [-inf]
     for kind, (count, deg, bits) in growths.arguments.items():
-        once = log2_false_zero(2 * deg, 2 * bits + 1, growths, sampling)
-        tries = 2 * log2_of(count) + (23 if getattr(kind, "__name__", "") == "sign" else 0)
+        name = getattr(kind, "__name__", kind)
+        products = name in ("root", "log", "sign")
+        parts = 4 if products else 2
+        once = log2_false_zero(parts * deg, parts * bits + 1, growths, sampling)
+        tries = (3 * log2_of(count) + 3 if products else 2 * log2_of(count)) + (23 if name == "sign" else 0)
         logs.append(tries + once)
     return min(add_logs(*logs), 0.0)
 

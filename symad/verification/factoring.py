@@ -86,7 +86,8 @@ def _common_powers(n: Node, sign: Callable[[Node], int]) -> Terms | None:
     whole = signed_sum(terms)
     if whole.shape != n.shape:
         return None
-    return [(Fraction(1), whole), *((Fraction(k), b) for b, k in common.items())]
+    outside = [(Fraction(k), b if sign(b) == 1 else absolute(b)) for b, k in common.items()]
+    return [(Fraction(1), whole), *outside]
 
 
 def _powers(a: Node) -> tuple[dict[Node, int], list[tuple[int, Node]]]:

@@ -26,7 +26,14 @@ from symad.verification.certificate import Entry
 from symad.verification.fields import Array
 from symad.verification.hostile import FloatPoint, exactly, hostile_points, is_manageable, ordinary_points
 from symad.verification.modular import integer_inputs
-from symad.verification.precise import all_nodes, close_everywhere, evaluate_all, settled_values, usable
+from symad.verification.precise import (
+    Precise,
+    all_nodes,
+    close_everywhere,
+    evaluate_all,
+    settled_values,
+    usable,
+)
 from symad.verification.rewriting import expand_definitions
 from symad.verification.witness import Witness, digits_of
 
@@ -102,14 +109,13 @@ def _measure(
         if not is_manageable(outputs, point) or not usable(nodes, exactly(point), always):
             continue
         try:
-            exact = settled_values(outputs, exactly(point)).values
+            found = settled_values(outputs, exactly(point))
         except (SymadError, ArithmeticError, ValueError):
             continue
-        if not any(np.any(_finite(v)) for v in exact):
+        if not any(np.any(_finite(v)) for v in found.values):
             continue
-        _compare_at(
-            candidate, reference, point, exact, _conditions(slopes, point, outputs, exact), flat, worst
-        )
+        conditions = _conditions(slopes, point, outputs, found.values)
+        _compare_at(candidate, reference, point, found, conditions, flat, worst)
     return worst
 
 
@@ -144,7 +150,7 @@ def _compare_at(
     candidate: Callable[..., Any],
     reference: Graph,
     point: FloatPoint,
-    exact: Sequence[Array],
+    exact: Precise,
     conditions: Sequence[Array],
     flat: Flat,
     worst: Sequence[Worst],
@@ -164,14 +170,14 @@ def _compare_at(
             w.points += 1
             _blame_call(w, where, f"returned {len(returned)} outputs instead of {len(worst)}")
         return
-    for w, value, right, condition in zip(worst, returned, exact, conditions, strict=True):
+    for w, value, right, condition in zip(worst, returned, exact.values, conditions, strict=True):
         w.points += 1
         try:
             number = as_real_array(value, right.shape)
         except BadReturn as problem:
             _blame_call(w, where, str(problem))
             continue
-        _compare_arrays(w, number, right, condition, where)
+        _compare_arrays(w, number, right, condition, exact.floor, where)
 
 
 def _own_copy(value: Any) -> Any:
@@ -206,7 +212,9 @@ def as_real_array(value: Any, shape: tuple[int, ...]) -> Array:
     return array.reshape(shape)
 
 
-def _compare_arrays(w: Worst, got: Array, exact: Array, condition: Array, where: Mapping[str, Any]) -> None:
+def _compare_arrays(
+    w: Worst, got: Array, exact: Array, condition: Array, floor: Any, where: Mapping[str, Any]
+) -> None:
     """Update the worst errors of one output with one point."""
     kind = got.dtype if got.dtype.kind == "f" else np.dtype(np.float64)
     limits = np.finfo(kind)
@@ -214,7 +222,8 @@ def _compare_arrays(w: Worst, got: Array, exact: Array, condition: Array, where:
     for index in np.ndindex(*exact.shape):
         if not finite[index]:
             continue
-        relative, ulps, excess = _errors(float(got[index]), exact[index], float(condition[index]), limits)
+        value, slope = float(got[index]), float(condition[index])
+        relative, ulps, excess = _errors(value, exact[index], slope, floor, limits)
         w.relative, w.ulps = max(w.relative, relative), max(w.ulps, ulps)
         if excess > w.excess:
             w.excess, w.at = excess, where
@@ -223,10 +232,13 @@ def _compare_arrays(w: Worst, got: Array, exact: Array, condition: Array, where:
                 w.fault = "returned NaN"
 
 
-def _errors(got: float, exact: Any, condition: float, limits: Any) -> tuple[float, float, float]:
+def _errors(
+    got: float, exact: Any, condition: float, floor: Any, limits: Any
+) -> tuple[float, float, float]:
     """Relative error, ulps, and the error as a multiple of what is allowed.
 
-    Where the allowed error exceeds the value itself no digit is determined, and anything is accepted.
+    The exact value is known up to ``floor``. Where the allowed error exceeds the value itself no digit is
+    determined, and anything is accepted.
     """
     largest, smallest = mpmath.mpf(float(limits.max)), mpmath.mpf(float(limits.smallest_subnormal))
     lost = (float("inf"), float("inf"), float("inf"))
@@ -242,7 +254,7 @@ def _errors(got: float, exact: Any, condition: float, limits: Any) -> tuple[floa
             return (0.0, 0.0, 0.0) if right else lost
         if np.isinf(got):
             return lost
-        error = abs(mpmath.mpf(got) - exact)
+        error = max(abs(mpmath.mpf(got) - exact) - floor, mpmath.mpf(0))
         normal = abs(exact) >= mpmath.mpf(float(limits.smallest_normal))
         spacing = 2 * eps * mpmath.mpf(2) ** mpmath.floor(mpmath.log(abs(exact), 2)) if normal else smallest
         relative = error / abs(exact) if normal else mpmath.mpf(0)

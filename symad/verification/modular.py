@@ -138,7 +138,18 @@ def _ways(outputs: Sequence[Node]) -> list[tuple[str, Way]]:
         found.extend([("exact", Sampler.exact), ("scattered", Sampler.scattered)])
     if sum(isinstance(n.op, Apply) and n.op.head in (sympy.exp, sympy.cos, sympy.sin) for n in nodes) > 1:
         found.append(("related", Sampler.related))
+    if any(_has_domain(n) for n in nodes):
+        found.append(("inside", Sampler.inside))
+        if ("related", Sampler.related) in found:
+            found.append(("inside, related", Sampler.inside_related))
     return found
+
+
+def _has_domain(node: Node) -> bool:
+    """Whether a node is defined for positive arguments only."""
+    return (isinstance(node.op, Apply) and node.op.head is sympy.log) or (
+        _is_root_or_sign(node) and not isinstance(node.op, Apply)
+    )
 
 
 def _is_root_or_sign(node: Node) -> bool:

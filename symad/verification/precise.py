@@ -78,19 +78,30 @@ class Precise:
 
     values: tuple[Array, ...]
     digits: int
+    floor: Any
+    """What cancellation may have hidden: the largest intermediate value, times 10^(GUARD − digits)."""
 
 
-def settled_values(outputs: Sequence[Node], point: Point, wanted: int = 35) -> Precise:
+GUARD = 20
+"""So many digits may be lost to amplified rounding."""
+
+
+def settled_values(
+    outputs: Sequence[Node], point: Point, wanted: int = 35, precisions: Sequence[int] = PRECISIONS
+) -> Precise:
     """The outputs at a point, to ``wanted`` digits, with rounding excluded by doubling the precision.
 
-    Elements that do not settle within the largest precision are NaN.
+    Elements that do not settle within the largest precision are NaN. Two precisions also agree on a 0
+    that is the remainder of a cancellation; what is not larger than ``floor`` may be such a remainder.
 
     Raises:
         SymadError, ArithmeticError: the point lies outside the domain of a decomposition.
     """
-    coarse = evaluate_all(outputs, point, PRECISIONS[0])
-    for digits in PRECISIONS[1:]:
-        fine = evaluate_all(outputs, point, digits)
+    order = topological(outputs)
+    coarse = evaluate_all(outputs, point, precisions[0])
+    for digits in precisions[1:]:
+        every = dict(zip(order, evaluate_all(order, point, digits), strict=True))
+        fine = [every[o] for o in outputs]
         with mpmath.workdps(digits):
             steady = [
                 np.frompyfunc(lambda a, b: _agree(a, b, wanted), 2, 1)(a, b)
@@ -100,7 +111,19 @@ def settled_values(outputs: Sequence[Node], point: Point, wanted: int = 35) -> P
             break
         coarse = fine
     values = [np.where(np.asarray(s).astype(bool), f, mpmath.nan) for s, f in zip(steady, fine, strict=True)]
-    return Precise(tuple(values), digits)
+    largest = max((_magnitude(v) for v in every.values()), default=0)
+    with mpmath.workdps(digits):
+        floor = mpmath.mpf(2) ** largest * mpmath.mpf(10) ** (GUARD - digits)
+    return Precise(tuple(values), digits, floor)
+
+
+def _magnitude(values: Any) -> int:
+    """log₂ of the largest finite number, rounded up."""
+    values = np.asarray(values)
+    if values.dtype != object:
+        return 0
+    found = [v for v in values.ravel() if isinstance(v, mpmath.mpf) and v and mpmath.isfinite(v)]
+    return max((int(mpmath.mag(v)) for v in found), default=0)
 
 
 def _agree(a: Any, b: Any, wanted: int) -> bool:

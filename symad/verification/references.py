@@ -20,7 +20,7 @@ from symad.errors import SymadError
 from symad.evaluation import unchecked
 from symad.graph import Node, rebuild, topological
 from symad.ops.shaping import element, pack_scalars
-from symad.ops.sources import Constant, Input, constant, input_node
+from symad.ops.sources import ArrayConstant, Constant, Input, constant, input_node
 from symad.tracing.scalars import trace_scalar
 from symad.values import Undefined
 from symad.verification.node_numbers import NodeNumber
@@ -82,6 +82,9 @@ class SympyReference:
             made = [self._symbol(node, e) for e in flat_elements(node)]
             self.symbols[node] = made
             point[node] = np.array(made, dtype=object).reshape(node.shape) if node.shape else made[0]
+        for node in topological(outputs):
+            if isinstance(node.op, ArrayConstant) and node.op.array.dtype.kind == "f":
+                point[node] = np.frompyfunc(_exact_number, 1, 1)(node.op.array)
         try:
             values = unchecked(_with_exact_floats(outputs), point or {_anchor(): sympy.EulerGamma})
         except (
@@ -121,6 +124,11 @@ class SympyReference:
         except SymadError as problem:
             raise NoReference(f"SymPy's derivative cannot be read: {problem}") from None
         return rebuild((node,), self.replaced)[0]
+
+
+def _exact_number(value: float) -> Any:
+    """The rational number that a float is."""
+    return sympy.Rational(*value.as_integer_ratio()) if isfinite(value) else sympy.sympify(value)
 
 
 def _anchor() -> Node:

@@ -25,6 +25,7 @@ from symad.ops.selection import Compare, Select
 from symad.ops.shaping import Broadcast, Concatenate, Gather, Reshape, ScatterAdd, ShapingOp, Slice, Stack
 from symad.ops.sources import ArrayConstant, Constant, Eye, Input, Iota, constant_value
 from symad.questions import Values, evaluate, question
+from symad.verification.basis import Basis
 from symad.verification.budget import Clock
 from symad.verification.fields import Array, Field
 from symad.verification.signatures import Signatures, Unsupported
@@ -46,6 +47,8 @@ class Run:
     marks: dict[Node, Array] = dataclasses.field(default_factory=dict)
     """Where a value is undefined: boolean arrays (T, *shape), only for nodes that have some."""
     values: dict[Node, Array] = dataclasses.field(default_factory=dict)
+    _signs: Basis = dataclasses.field(default_factory=Basis)
+    """For the signs that are known everywhere."""
 
     def evaluate(self, outputs: Sequence[Node]) -> list[Array]:
         """The residues of some nodes in the basis."""
@@ -73,6 +76,11 @@ class Run:
         if np.any(where):
             old = self.marks.get(node)
             self.marks[node] = where if old is None else old | where
+
+    def leave(self, node: Node, arg: Node, value: Array) -> None:
+        """A root or logarithm of an argument is undefined in regions where the argument is negative."""
+        if self.signatures.domains and not self._signs.sign(arg):
+            self.mark(node, np.broadcast_to(self.signatures.negative(value), (self.field.lanes, *node.shape)))
 
     def marks_of(self, node: Node) -> Array:
         """Where a value is undefined: (T, *shape)."""
@@ -212,6 +220,7 @@ def pow_residue(op: Pow, y: Node, values: Values, run: Run) -> Array:
     if value.denominator == 1:
         return run.field.power(base, int(value))
     if value.numerator == 1 and value.denominator <= 64:
+        run.leave(y, y.args[0], base)
         return run.signatures.root(base, value.denominator)
     return run.signatures.opaque(("power", value), [base])
 
@@ -250,6 +259,7 @@ def apply_residue(op: Apply, y: Node, values: Values, run: Run) -> Array:
         return functions.sign(arguments[0])
     if op.head is sympy.log:
         run.mark(y, run.field.is_zero(arguments[0]))
+        run.leave(y, y.args[0], arguments[0])
         return functions.logarithm(arguments[0])
     return functions.opaque(op.head, arguments, odd=op.head in ODD and len(arguments) == 1)
 

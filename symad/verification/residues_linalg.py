@@ -124,7 +124,7 @@ def cholesky_residue(op: Cholesky, y: Node, values: Values, run: Run) -> Array:
     for k in range(n):
         pivot = a[:, :, k, k].copy()
         inverse, zero = field.inverse(pivot)
-        _mark_stack(y, zero, run)
+        _mark_stack(y, zero | run.signatures.negative(pivot) if run.signatures.domains else zero, run)
         column = a[:, :, k:, k].copy()  # d_k u_ik
         root = run.signatures.root(pivot, 2)
         scale = field.mul(root, inverse)  # √d_k / d_k

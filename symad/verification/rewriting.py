@@ -15,11 +15,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-import mpmath
 import numpy as np
 import sympy
 
-from symad.evaluation import run
 from symad.graph import Node, Op, rebuild, topological
 from symad.ops.arithmetic import Add, Mul, Pow, add, div, mul, power, signed_product, signed_sum, sub
 from symad.ops.contraction import Einsum, contract
@@ -28,11 +26,8 @@ from symad.ops.reduction import Extreme
 from symad.ops.selection import Compare, Logic
 from symad.ops.shaping import Broadcast, Reshape, broadcast_axes, broadcast_to, reshape, stack, take
 from symad.ops.sources import (
-    ArrayConstant,
     Constant,
     Dimension,
-    Eye,
-    Iota,
     array_constant,
     constant,
     constant_value,
@@ -41,6 +36,7 @@ from symad.questions import Nodes, definition, question
 from symad.verification.aliases import alias, largest
 from symad.verification.basis import Basis
 from symad.verification.elementary import exponential, logarithm, rational_power, sign
+from symad.verification.infinities import constant_truth, is_constant, without_infinities
 from symad.verification.terms import collect_roots, holds_exponential
 
 PASSES = 8
@@ -49,7 +45,7 @@ PASSES = 8
 
 def rewrite(outputs: Sequence[Node], basis: Basis) -> tuple[Node, ...]:
     """The outputs in the basis. Graphs that are to be compared are rewritten together."""
-    expanded = expand_definitions(outputs)
+    expanded = without_infinities(expand_definitions(outputs))
     made: dict[Node, Node] = {}
     basis.rewrite = lambda node: _rewritten([node], basis)[node]
     for _ in range(PASSES):
@@ -178,8 +174,8 @@ def pow_in_basis(op: Pow, y: Node, args: Nodes, basis: Basis) -> Any:
 @in_basis.dispatch
 def compare_in_basis(op: Compare, y: Node, args: Nodes, basis: Basis) -> Any:
     """[a < b] = (1 + sign(b − a))/2; [a == y] for y = max(..., a, ...) says whether a wins."""
-    if _is_constant(y):
-        return _constant_truth(y)
+    if is_constant(y):
+        return array_constant(constant_truth(y).astype(np.int64))
     if op.relation in ("<", "<="):
         order = sign(sub(args[1], args[0]), basis)
         return broadcast_to(mul(constant(Fraction(1, 2)), add(constant(1), order)), y.shape)
@@ -188,20 +184,6 @@ def compare_in_basis(op: Compare, y: Node, args: Nodes, basis: Basis) -> Any:
         won = Node.of(Compare("=="), (sub(*args), constant(0)))
     won = broadcast_to(won, y.shape)
     return won if op.relation == "==" else sub(constant(1), won)
-
-
-def _is_constant(y: Node) -> bool:
-    """Whether nothing below depends on an input."""
-    known = (Constant, ArrayConstant, Dimension, Eye, Iota)
-    return all(n.args or isinstance(n.op, known) for n in topological([y]))
-
-
-def _constant_truth(y: Node) -> Node:
-    """A condition between constants, decided with 50 digits."""
-    anchor = Node.of(Constant(sympy.pi, "symbol"))
-    with mpmath.workdps(50):
-        (truth, _) = run([y, anchor], {anchor: +mpmath.pi})
-    return array_constant(np.asarray(truth).astype(np.int64))
 
 
 @in_basis.dispatch

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from math import ceil, log2
 from random import Random
 
 import numpy as np
 
 import symad.verification.residues_linalg  # noqa: F401  (registers the rules)
-from symad.graph import Node
+from symad.graph import Node, topological
+from symad.ops.selection import Select
 from symad.verification.bounds import (
     TARGET,
     Sampling,
@@ -100,7 +102,7 @@ class Sampler:
 
     def exact(self) -> list[PairResult]:
         """Roots are roots in an extension, signs are ±1 in each region, one after the other."""
-        return self._exactly(self._regions, 0)
+        return self._exactly(self._regions, Sampling(SMALL, LANES, self.odd_roots), "exact")
 
     def scattered(self) -> list[PairResult]:
         """As `exact`, but with a region of its own in each lane: for elements that depend on few signs.
@@ -111,40 +113,46 @@ class Sampler:
         support = sign_support(self.left + self.right)
         if support is None or support > 4:
             raise Unsupported("an element may depend on many signs")
-        return self._exactly(self._one_run, support)
+        sampling = Sampling(SMALL, LANES, self.odd_roots, coins=support)
+        return self._exactly(self._one_run, sampling, "exact")
 
-    def _exactly(self, runs_in: Callable[[Field], Iterable[SignedRun]], coins: int) -> list[PairResult]:
-        sampling, levels = Sampling(SMALL, LANES, self.odd_roots, coins=coins), 1
+    def inside(self) -> list[PairResult]:
+        """As `exact`, in the regions where arguments of roots and logarithms are positive only."""
+        sampling = Sampling(SMALL, LANES, self.odd_roots)
+        return self._exactly(partial(self._regions, domains=True), sampling, "inside")
+
+    def inside_related(self) -> list[PairResult]:
+        """As `inside` and `related` together."""
+        return self._exactly(partial(self._regions, domains=True, related=True), self._common(), "inside")
+
+    def _exactly(
+        self, runs_in: Callable[[Field], Iterable[SignedRun]], sampling: Sampling, way: str
+    ) -> list[PairResult]:
+        levels, coins = 1, sampling.coins
         while True:
             try:
-                runs = list(runs_in(self._field(sampling, levels)))
+                runs = _until_hopeless(runs_in(self._field(sampling, levels)))
             except NeedsLevel:
                 levels += 1
                 if levels > MOST_LEVELS:
                     raise Unsupported(f"roots are nested deeper than {MOST_LEVELS}") from None
                 continue
-            results = [PairResult.together(column) for column in zip(*(r for _, r in runs), strict=True)]
+            results = _together(runs)
             rooted = max((s for s, _ in runs), key=lambda s: len(s.radicands))
             wanted = min(len(rooted.radicands) + 16, MOST_LANES)
-            if rooted.radicands and sampling.lanes < wanted:
+            if rooted.radicands and sampling.lanes < wanted and any(r.equal.any() for r in results):
                 sampling = replace(sampling, lanes=wanted)
                 continue
             dependent = max(len(s.radicands) - independent_roots(s) for s, _ in runs)
             sampling = replace(sampling, coins=coins + dependent)
-            results, better = self._judge(results, rooted, sampling, "exact")
+            results, better = self._judge(results, rooted, sampling, way)
             if better is None:
                 return results
             sampling = better
 
     def related(self) -> list[PairResult]:
         """Relations between exponents and between angles are found, in lanes of one prime."""
-        probe = Signatures(self._field(Sampling(SMALL, 3, self.odd_roots)), self.rng)
-        self._run(probe)
-        counts = {k: len(atoms.values) for k, atoms in probe.kinds.items() if k in ("exp", "log", "rotation")}
-        count = max(counts.get("exp", 0) + counts.get("log", 0), counts.get("rotation", 0))
-        if count > MOST_RELATED:
-            raise Unsupported(f"{count} exponents or angles are too many to search for relations")
-        sampling = Sampling(128, count + 8, self.odd_roots, common_prime=True)
+        sampling = self._common()
         while True:
             fields = self._field(sampling)
             signatures = Signatures(fields, self.rng, relations=relations_for(fields))
@@ -153,6 +161,21 @@ class Sampler:
             if better is None:
                 return results
             sampling = better
+
+    def _common(self) -> Sampling:
+        """Lanes of one prime, more than there are exponents or angles.
+
+        Raises:
+            Unsupported: there are too many.
+        """
+        probe = Signatures(self._field(Sampling(SMALL, 3, self.odd_roots)), self.rng)
+        self._run(probe)
+        counts = {k: len(atoms.values) for k, atoms in probe.kinds.items() if k in ("exp", "log", "rotation")}
+        count = max(counts.get("exp", 0) + counts.get("log", 0), counts.get("rotation", 0))
+        if count > MOST_RELATED:
+            raise Unsupported(f"{count} exponents or angles are too many to search for relations")
+        roots = sum(map(len, probe.roots.values()))
+        return Sampling(128, max(count + 8, roots + 16), self.odd_roots, common_prime=True)
 
     # ---- runs ------------------------------------------------------------------------------------
 
@@ -181,19 +204,30 @@ class Sampler:
         signatures = Signatures(fields, self.rng, exact_roots=True, regions=Regions(fields, self.rng))
         return [(signatures, self._run(signatures))]
 
-    def _regions(self, fields: Field) -> Iterator[SignedRun]:
+    def _regions(
+        self, fields: Field, domains: bool = False, related: bool = False
+    ) -> Iterator[SignedRun]:
         """A run for each combination of signs, as far as the signs are free."""
         choices: list[bool] = []
         for _ in range(MOST_REGIONS):
             regions = Regions(fields, self.rng, choices)
-            signatures = Signatures(fields, self.rng, exact_roots=True, regions=regions)
-            yield signatures, self._run(signatures)
+            relations = relations_for(fields) if related else None
+            signatures = Signatures(fields, self.rng, True, regions, domains=domains, relations=relations)
+            results = self._run(signatures)
+            yield signatures, results
+            if domains and not self._selects and not any(r.defined.any() for r in results):
+                choices = choices[: signatures.left_at]  # other signs of later arguments define nothing
             while choices and not choices[-1]:
                 choices = choices[:-1]
             if not choices:
                 return
             choices = [*choices[:-1], False]
         raise Unsupported(f"more than {MOST_REGIONS} regions")
+
+    @cached_property
+    def _selects(self) -> bool:
+        """Whether a value may be undefined in a branch that is not taken."""
+        return any(isinstance(n.op, Select) for n in topological(self.left + self.right))
 
     # ---- bounds ----------------------------------------------------------------------------------
 
@@ -231,10 +265,10 @@ class Sampler:
     def _larger(self, worst: tuple[int, int], growths: Growths, sampling: Sampling) -> Sampling | None:
         """More lanes if one lane says enough, else larger primes; None if that was done already."""
         arguments = growths.arguments.values()
-        deg = max([worst[0], *(2 * d for _, d, _ in arguments)])
-        bits = max([worst[1], *(2 * b + 1 for _, _, b in arguments)])
+        deg = max([worst[0], *(4 * d for _, d, _ in arguments)])
+        bits = max([worst[1], *(4 * b + 1 for _, _, b in arguments)])
         size = max(int(np.prod(n.shape)) for n in self.left)
-        slack = 26 + log2(max(size, 1)) + 2 * log2(max([1, *(n for n, _, _ in arguments)]))
+        slack = 26 + log2(max(size, 1)) + 3 * log2(max([1, *(n for n, _, _ in arguments)]))
         lane = add_logs(*lane_parts(deg, bits, growths, sampling))
         if sampling.coins and lane < -8:
             lane = log2(1 - 2.0**-sampling.coins + 2.0**lane)
@@ -250,6 +284,22 @@ class Sampler:
         if needed <= sampling.bits or sampling.coins:
             return None
         return replace(sampling, bits=needed, lanes=few)
+
+
+def _together(runs: Sequence[SignedRun]) -> list[PairResult]:
+    """What holds in all regions."""
+    return [PairResult.together(column) for column in zip(*(r for _, r in runs), strict=True)]
+
+
+def _until_hopeless(runs: Iterable[SignedRun]) -> list[SignedRun]:
+    """The runs in all regions, or as many as show that no element is equal in all."""
+    made: list[SignedRun] = []
+    for run in runs:
+        made.append(run)
+        found = _together(made)
+        if any(r.defined.any() for r in found) and not any(r.equal.any() for r in found):
+            break
+    return made
 
 
 def independent_roots(signatures: Signatures) -> int:

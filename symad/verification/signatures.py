@@ -65,10 +65,16 @@ class Signatures:
     """Of each exact square root the level of its radicand, and the radicand (T, *tail)."""
     roots: dict[int, list[tuple[Array, Array]]] = dataclasses.field(default_factory=dict)
     """Of each order the radicands met, and their roots."""
+    logarithms: list[tuple[Array, Array]] = dataclasses.field(default_factory=list)
+    """The arguments met of which logarithms were drawn, and these."""
     signs: list[tuple[Array, Array]] = dataclasses.field(default_factory=list)
     """The arguments of which a sign was drawn, and their signs."""
     turned: set[Hashable] = dataclasses.field(default_factory=set)
     """The kinds of which both m and −m occurred."""
+    domains: bool = False
+    """Whether roots and logarithms are undefined where the sign of their argument was chosen to be −1."""
+    left_at: int = 0
+    """How many signs were chosen when a domain was last left."""
     relations: Relations | None = None
     """Where it is given, exponents and angles that are rational combinations of others are found."""
 
@@ -211,12 +217,37 @@ class Signatures:
 
     def logarithm(self, a: Array) -> Array:
         """log, with log 1 = 0."""
-        values = self._related_logarithm(a) if self.relations is not None else self.opaque("log", [a])
+
+        def fresh(column: Array) -> list[tuple[Array, ...]]:
+            new = self.nonzero(column.shape[1])
+            return [(self._fresh_logarithm(column[:, k], new[:, k]),) for k in range(column.shape[1])]
+
+        if self.relations is not None:
+            values = self._related_logarithm(a)
+        else:
+            values = self.look_up("log", [a], fresh, False)[0][0]
         unit = self.field.unit(a.ndim)
         ones = self.field.is_zero(self.field.sub(a, np.broadcast_to(unit, a.shape))).all(axis=0)
         if not ones.any():
             return values
         return np.where(self._spread(ones.ravel(), values), 0, values).astype(self.field.dtype)
+
+    def _fresh_logarithm(self, column: Array, value: Array) -> Array:
+        """A new logarithm, or what follows from two old ones: log|uv| = log|u| + log|v|."""
+        field, same, found = self.field, self._same, None
+        old = self.logarithms if len(self.logarithms) <= MOST_ROOTS else []
+        for k, (u, first) in enumerate(old):
+            for v, second in old[: k + 1]:
+                if same(column, field.mul(u, v)):
+                    found = field.add(first, second)
+                elif same(field.mul(column, u), v):
+                    found = field.sub(second, first)
+                elif same(field.mul(column, v), u):
+                    found = field.sub(first, second)
+                if found is not None:
+                    return found
+        self.logarithms.append((column, value))
+        return value
 
     def _related_logarithm(self, a: Array) -> Array:
         """log, known to the relations: exp(log a) = a."""
@@ -225,9 +256,12 @@ class Signatures:
 
         def fresh(column: Array) -> list[tuple[Array, ...]]:
             values = self.nonzero(column.shape[1])
+            made: list[tuple[Array, ...]] = []
             for k in range(column.shape[1]):
-                relations.enter_logarithm(values[:, k], column[:, k])
-            return [(values[:, k],) for k in range(column.shape[1])]
+                value = self._fresh_logarithm(column[:, k], values[:, k])
+                relations.enter_logarithm(value, column[:, k])
+                made.append((value,))
+            return made
 
         return self.look_up("log", [a], fresh, False)[0][0]
 
@@ -241,6 +275,15 @@ class Signatures:
 
         (values,), turns = self.look_up("sign", [a], fresh, True)
         return self.turn(values, turns)
+
+    def negative(self, a: Array) -> Array:
+        """In which lanes the elements of an argument (T, *s, *tail) have the sign −1: (T, *s)."""
+        values = self.sign(a)
+        base = values[..., 0] if self.field.levels else values
+        found = np.asarray(base == self.field.modulus(base.ndim) - 1)
+        if self.regions is not None and found.any():
+            self.left_at = self.regions.chosen
+        return found
 
     def _fresh_sign(self, column: Array) -> Array:
         if self.field.is_zero(column).all():
@@ -314,6 +357,7 @@ class Signatures:
         return (root if known is None else known,)
 
     def _known_root(self, radicand: Array, order: int) -> Array | None:
+        """A root that follows from one or two old ones, by √|uv| = √|u| √|v| and √|v u²| = √|v| |u|."""
         mul, same = self.field.mul, self._same
         old = self.roots.get(order, [])
         if len(old) > MOST_ROOTS:
@@ -321,12 +365,31 @@ class Signatures:
         for k, (u, root) in enumerate(old):
             for v, other in old[: k + 1]:
                 if same(radicand, mul(u, v)):
-                    return mul(root, other)
+                    return self._turned(mul(root, other), u, v)
                 if same(mul(radicand, u), v):
                     return mul(other, self.field.inverse(root)[0])
                 if same(mul(radicand, v), u):
                     return mul(root, self.field.inverse(other)[0])
+        for u, root in old if order == 2 else ():
+            power = mul(u, u)
+            for v, other in old:
+                if same(radicand, mul(v, power)):
+                    return mul(other, self._size(u, root))
+                if same(mul(radicand, power), v):
+                    return mul(other, self.field.inverse(self._size(u, root))[0])
         return None
+
+    def _turned(self, product: Array, u: Array, v: Array) -> Array:
+        """√u √v; for exact roots of negative u and v it is −√(uv)."""
+        if not self.exact_roots:
+            return product
+        both = self.negative(u) & self.negative(v)
+        where = both.reshape(both.shape + (1,) * len(self.field.tail))
+        return np.where(where, self.field.neg(product), product)
+
+    def _size(self, u: Array, root: Array) -> Array:
+        """|u|: the square of its root where that is free."""
+        return self.field.mul(u, self.sign(u)) if self.exact_roots else self.field.mul(root, root)
 
     def _same(self, a: Array, b: Array) -> bool:
         return bool(np.all(a == b))

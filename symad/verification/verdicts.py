@@ -128,6 +128,7 @@ def _untested(pair: Pair) -> PairResult:
 def _tested_claim(found: PairResult, result: Result) -> str:
     way = {
         "exact": ", roots exact and signs by region",
+        "inside": ", roots exact, region by region where both sides are defined",
         "related": ", relations between exponents found",
     }.get(found.way, "")
     drawn = f", for {' and for '.join(result.draws)}" if result.draws else ""

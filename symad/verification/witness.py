@@ -21,12 +21,15 @@ from symad.ops.sources import Input
 from symad.verification.budget import Clock, OutOfBudget
 from symad.verification.fields import Array
 from symad.verification.points import describe, points
-from symad.verification.precise import all_nodes, close_everywhere, settled_values, usable
+from symad.verification.precise import PRECISIONS, all_nodes, close_everywhere, settled_values, usable
 from symad.verification.rewriting import expand_definitions
 from symad.verification.scouting import scout
 
 DIGITS = 30
 """Both values are given to this many digits."""
+
+HIGHER = (400, 800)
+"""Digits for points at which cancellation hides more."""
 
 SURE = mpmath.mpf(10) ** -DIGITS
 """A smaller relative difference is none."""
@@ -146,10 +149,9 @@ class _Hunt:
         if not usable(self.nodes, point, self.always):
             return
         try:
-            values = settled_values((self.left, self.right), point).values
+            new, defined, values = self._compared(point)
         except (SymadError, ArithmeticError, ValueError):
             return
-        new, defined = _different(*values)
         new &= self.watched
         if new.any():
             self.with_difference.append(point)
@@ -160,21 +162,32 @@ class _Hunt:
             self.agreed += bool(defined.all())
         self.differs |= new
 
+    def _compared(self, point: Mapping[Node, Any]) -> tuple[Array, Array, tuple[Array, ...]]:
+        """Where the sides certainly differ at a point, where both are known, and their values."""
+        for precisions in (PRECISIONS, HIGHER):
+            found = settled_values((self.left, self.right), point, precisions=precisions)
+            verdicts = np.asarray(np.frompyfunc(_verdict, 3, 1)(*found.values, found.floor))
+            if not np.any(verdicts == -2):
+                break
+        return (
+            np.asarray(verdicts == 1).astype(bool),
+            np.asarray(verdicts >= 0).astype(bool),
+            found.values,
+        )
 
-def _different(a: Array, b: Array) -> tuple[Array, Array]:
-    """Where two arrays of values certainly differ, and where both are finite."""
-    results = np.frompyfunc(_verdict, 2, 1)(a, b)
-    verdicts = np.asarray(results)
-    return np.asarray(verdicts == 1).astype(bool), np.asarray(verdicts >= 0).astype(bool)
 
+def _verdict(a: Any, b: Any, floor: Any) -> int:
+    """1 where two numbers differ, 0 where they agree to 30 digits, −1 where one is undefined.
 
-def _verdict(a: Any, b: Any) -> int:
-    """1 where two numbers differ, 0 where they agree to 30 digits, −1 where one is undefined."""
+    −2 where they differ by no more than a cancellation may have hidden.
+    """
     with mpmath.workdps(60):
         a, b = mpmath.mpf(a), mpmath.mpf(b)
         if not (mpmath.isfinite(a) and mpmath.isfinite(b)):
             return -1
-        return int(abs(a - b) > SURE * max(abs(a), abs(b)))
+        if abs(a - b) <= SURE * max(abs(a), abs(b)):
+            return 0
+        return 1 if abs(a - b) > floor else -2
 
 
 def _witness(point: Mapping[Node, Any], values: Sequence[Array], index: tuple[int, ...]) -> Witness:
