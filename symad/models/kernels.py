@@ -37,21 +37,33 @@ def rbf() -> sympy.Expr:
 
 
 def matern(nu: sympy.Expr) -> sympy.Expr:
-    """The Matérn kernel of smoothness 1/2, 3/2 or 5/2 (equations 4.16, 4.17).
-
-    Written in |x − y| = √r2; its slope in r2 at equal points is finite for 3/2 and 5/2 only.
-    """
-    distance = sympy.sqrt(r2) / length
+    """The Matérn kernel of smoothness 1/2, 3/2 or 5/2 (equations 4.16, 4.17), by `at_equal_points`."""
+    distance, s = sympy.sqrt(r2) / length, r2 / length**2
     forms = {
-        sympy.Rational(1, 2): sympy.exp(-distance),
-        sympy.Rational(3, 2): (1 + sympy.sqrt(3) * distance) * sympy.exp(-sympy.sqrt(3) * distance),
-        sympy.Rational(5, 2): (1 + sympy.sqrt(5) * distance + 5 * distance**2 / 3)
-        * sympy.exp(-sympy.sqrt(5) * distance),
+        sympy.Rational(1, 2): (sympy.exp(-distance), sympy.S.One),
+        sympy.Rational(3, 2): (
+            (1 + sympy.sqrt(3) * distance) * sympy.exp(-sympy.sqrt(3) * distance),
+            1 - 3 * s / 2,
+        ),
+        sympy.Rational(5, 2): (
+            (1 + sympy.sqrt(5) * distance + 5 * s / 3) * sympy.exp(-sympy.sqrt(5) * distance),
+            1 - 5 * s / 6 + 25 * s**2 / 24,
+        ),
     }
     chosen = forms.get(sympy.nsimplify(nu))
     if chosen is None:
         raise SymadError(f"matern has smoothness 1/2, 3/2 or 5/2 here, not {nu}")
-    return chosen
+    return at_equal_points(*chosen)
+
+
+def at_equal_points(elsewhere: sympy.Expr, series: sympy.Expr) -> sympy.Expr:
+    """``elsewhere`` for different points, its Taylor series in r2 at equal ones.
+
+    The root of r2 has no slope at 0, but a kernel that is smooth in the points has, and the series gives it:
+    gradients and Hessians by coordinates are then right at equal points too. Without a series, as for the
+    kink of the Matérn kernel of smoothness 1/2, the slope at equal points is 0, like that of |x|.
+    """
+    return sympy.Piecewise((elsewhere, r2 > 0), (series, True))
 
 
 def laplace() -> sympy.Expr:
@@ -61,7 +73,9 @@ def laplace() -> sympy.Expr:
 
 def periodic() -> sympy.Expr:
     """exp(−2 sin²(π|x − y|/p)/ℓ²) (equation 4.31): a kernel on the line, not in higher dimensions."""
-    return sympy.exp(-2 * sympy.sin(sympy.pi * sympy.sqrt(r2) / period) ** 2 / length**2)
+    s = sympy.pi**2 * r2 / period**2
+    sine = at_equal_points(sympy.sin(sympy.pi * sympy.sqrt(r2) / period) ** 2, s - s**2 / 3)
+    return sympy.exp(-2 * sine / length**2)
 
 
 def rational_quadratic() -> sympy.Expr:
@@ -116,9 +130,9 @@ def gram(kernel: sympy.Expr, xs: Any, ys: Any = None, parameters: Mapping[Any, A
         graph = _graph(kernel)
         point = {r2: cdist(xs, ys, "sqeuclidean"), inner: products, **values}
         return np.broadcast_to(graph(*[point[s] for s in graph.inputs]), products.shape).copy()
-    squares_x, squares_y = (xs * xs).sum(axis=1), (ys * ys).sum(axis=1)
-    # rounding may leave a small negative number, of which the square root would be NaN
-    distances = np.maximum(squares_x[:, None] + squares_y[None, :] - 2 * products, 0.0)
+    # From differences, though squares and products need less memory: exact at equal points, in every order.
+    apart = xs[:, None, :] - ys[None, :, :]
+    distances = (apart * apart).sum(axis=2)
     return _apply_traced(kernel, {r2: distances, inner: products, **values})
 
 

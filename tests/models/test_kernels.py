@@ -14,6 +14,7 @@ from sklearn.kernel_ridge import KernelRidge
 import symad
 from symad.models import gaussian_process as gp
 from symad.models import kernels
+from symad.numeric import lower
 
 VALUES = {
     kernels.length: 1.3,
@@ -65,6 +66,54 @@ def test_missing_parameters_are_named() -> None:
         kernels.gram(kernels.rbf(), POINTS, None, {kernels.length: 0.0})
     with pytest.raises(symad.errors.ShapeError, match=r"points \(N, D\)"):
         kernels.gram(kernels.rbf(), POINTS, POINTS[:, :2], {kernels.length: 1.0})
+
+
+SMOOTH = {  # −∂²k/∂x² at equal points, from the series of k in |x − y|
+    "rbf": (kernels.rbf(), lambda ell, p: 1 / ell**2),
+    "matern 3/2": (kernels.matern(sp.Rational(3, 2)), lambda ell, p: 3 / ell**2),
+    "matern 5/2": (kernels.matern(sp.Rational(5, 2)), lambda ell, p: 5 / (3 * ell**2)),
+    "periodic": (kernels.periodic(), lambda ell, p: 4 * np.pi**2 / (ell * p) ** 2),
+}
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_derivatives_at_equal_points(name: str) -> None:
+    kernel, curve = SMOOTH[name]
+    ours = used(kernel)
+    graph = symad.trace(lambda x, y: kernels.gram(kernel, x, y, ours).sum(), [(1, 1), (1, 1)])
+    point = np.array([[0.7]])
+    expected = curve(VALUES[kernels.length], VALUES[kernels.period]) * np.array([[-1, 1], [1, -1]])
+    for gradient, hessian in (
+        (symad.gradient(graph), symad.hessian(graph)),
+        (lower(symad.gradient(graph)), lower(symad.hessian(graph))),
+    ):
+        assert [float(g[0, 0]) for g in gradient(point, point)] == [0.0, 0.0]
+        assert np.allclose(hessian(point, point), expected, rtol=1e-14)
+    beyond = np.array([[0.7 + 1e-4]])
+    assert np.allclose(symad.hessian(graph)(point, beyond), expected, rtol=1e-3)  # continuous
+
+
+@pytest.mark.parametrize("nu", [1, 3, 5])
+def test_gradients_of_a_matrix_with_its_diagonal_are_torchs(nu: int) -> None:
+    torch = pytest.importorskip("torch")
+    weights = np.random.default_rng(3).normal(size=(7, 7))
+    kernel = kernels.matern(sp.Rational(nu, 2))
+    graph = symad.trace(
+        lambda x, ell: (kernels.gram(kernel, x, None, {kernels.length: ell}) * weights).sum(),
+        [(7, 3), sp.Symbol("ell", positive=True)],
+    )
+    x, ell = (
+        torch.tensor(POINTS, requires_grad=True),
+        torch.tensor(1.3, dtype=torch.double, requires_grad=True),
+    )
+    away = torch.tensor(1 - np.eye(7))
+    r2 = ((x[:, None] - x[None]) ** 2).sum(-1)
+    d = np.sqrt(nu) * torch.sqrt(r2 + 1 - away) / ell  # the diagonal is 1 whatever the points
+    factor = {1: 1, 3: 1 + d, 5: 1 + d + d**2 / 3}[nu]
+    (factor * torch.exp(-d) * away * torch.tensor(weights)).sum().backward()
+    for slopes in (symad.gradient(graph)(POINTS, 1.3), lower(symad.gradient(graph))(POINTS, 1.3)):
+        assert np.allclose(slopes[0], x.grad.numpy(), rtol=1e-10, atol=1e-13)
+        assert np.allclose(slopes[1], ell.grad.item(), rtol=1e-10)
 
 
 @pytest.mark.parametrize(("n", "degree"), [(1, 3), (2, 2), (2, 4), (3, 3), (4, 2)])
