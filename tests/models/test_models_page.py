@@ -1,0 +1,25 @@
+"""docs/models.md lists every file of symad/models, and points at examples that exist."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+ROWS = [
+    [cell.strip() for cell in line.strip("|").split("|")]
+    for line in (ROOT / "docs" / "models.md").read_text("utf-8").splitlines()
+    if line.startswith("| `")
+]
+
+
+def test_every_model_has_one_row():
+    listed = [row[0].strip("`") for row in ROWS]
+    files = sorted(p.stem for p in (ROOT / "symad" / "models").glob("*.py") if p.stem != "__init__")
+    assert sorted(listed) == files
+
+
+def test_rows_are_whole_and_their_examples_exist():
+    numbers = {path.name[:2] for path in (ROOT / "examples").glob("*.py")}
+    for row in ROWS:
+        assert len(row) == 5
+        assert row[1]
+        assert set(re.findall(r"\d\d", row[3])) <= numbers, row[0]
