@@ -107,6 +107,15 @@ class Adversaries:
             "g3": (self.channels,),
         }
 
+    @property
+    def shapes(self) -> Shapes:
+        """Those of both."""
+        return self.generator_shapes | self.discriminator_shapes
+
+    def init(self, seed: int = 0) -> Parameters:
+        """Both."""
+        return self.init_generator(seed) | self.init_discriminator(seed + 1)
+
     def init_discriminator(self, seed: int = 0) -> Parameters:
         """He's values, biases 0."""
         return _start(self.discriminator_shapes, seed)

@@ -8,6 +8,7 @@ from symad.errors import ShapeError
 from symad.models.convolutional import Adversaries, Classifier
 from symad.models.parameters import trace_model
 from symad.numeric import lower
+from symad.numeric.adversarial import Player, train_in_turn
 from symad.numeric.optimisers import Adam
 from symad.numeric.training import batches, train
 from tests.models.reference import agrees_with_torch
@@ -81,6 +82,37 @@ def test_the_generator_makes_images():
     assert made.shape == (5, 8, 8, 1)
     assert (made > 0).all()
     assert (made < 1).all()
+
+
+def test_the_game_on_digits():
+    """After a few rounds samples have the mean of the data; before they are grey."""
+    x = pytest.importorskip("sklearn.datasets").load_digits().images[..., None] / 16
+    pair, size, draw = Adversaries(8, 1, 16, 6), 32, np.random.default_rng(2)
+
+    def judge(p, real, z):
+        return pair.discriminator_loss(p, real, pair.generate(p, z))
+
+    def deceive(p, z):
+        return pair.generator_loss(p, p, z)
+
+    def images():
+        while True:
+            yield x[draw.integers(0, len(x), size)], draw.normal(size=(size, 6))
+
+    graphs = (
+        trace_model(judge, pair.shapes, (size, 8, 8, 1), (size, 6)),
+        trace_model(deceive, pair.shapes, (size, 6)),
+    )
+    sides = pair.discriminator_shapes, pair.generator_shapes
+    players = [Player(g, list(s), Adam(0.004, beta1=0.5)) for g, s in zip(graphs, sides, strict=True)]
+    codes = ((z,) for _, z in images())
+    start = pair.init(0)
+    played = train_in_turn(players, start, [images(), codes], 100)
+    z = draw.normal(size=(300, 6))
+    before, after = (
+        np.abs(pair.generate(p, z).mean(axis=0) - x.mean(axis=0)).mean() for p in (start, played.parameters)
+    )
+    assert after < 0.6 * before
 
 
 def test_digits():
