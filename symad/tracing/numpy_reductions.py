@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 
 from symad.dims import Dim, plus, size
-from symad.errors import ShapeError
 from symad.graph import Node
 from symad.ops import shaping
 from symad.ops.arithmetic import add, div, mul, power, sqrt, sub
 from symad.ops.contraction import contract, sum_axes
-from symad.ops.linalg import Triangle
 from symad.ops.reduction import extreme, product
 from symad.ops.shaping import broadcast_to, reshape, slice_axis
 from symad.ops.sources import constant, dimension
 from symad.proxy import Proxy
+from symad.scanning import scan
 from symad.tracing.numpy_functions import along, implements, normal_axes
 from symad.wrapped import broadcast, condition, number
 
@@ -145,30 +144,27 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Proxy:
 
 @implements(np.cumsum)
 def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Proxy:
-    """y_i = Σ_{j ≤ i} a_j: log2(n) shifted additions, or a triangular matrix for a symbolic length."""
-    node, k = along(a, axis)
-    count = node.shape[k]
-    if not isinstance(count, int):
-        lower = Node.of(Triangle(1), (broadcast_to(constant(1), (count, count)),))
-        labels = [str(j) for j in range(len(node.shape))]
-        return Proxy(
-            contract([["out", labels[k]], labels], [*labels[:k], "out", *labels[k + 1 :]], lower, node)
-        )
-    return Proxy(_running(node, k, count, add, 0))
+    """y_i = Σ_{j ≤ i} a_j: log2(n) shifted additions, or a loop of n steps for a symbolic length."""
+    return _prefixes(a, axis, add, 0)
 
 
 @implements(np.cumprod)
 def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Proxy:
-    """y_i = Π_{j ≤ i} a_j, by log2(n) shifted products.
+    """y_i = Π_{j ≤ i} a_j, in the same way."""
+    return _prefixes(a, axis, mul, 1)
 
-    Raises:
-        ShapeError: the length is a symbol.
-    """
+
+def _prefixes(a: Any, axis: Any, combine: Callable[..., Node], neutral: int) -> Proxy:
     node, k = along(a, axis)
     count = node.shape[k]
-    if not isinstance(count, int):
-        raise ShapeError(f"np.cumprod needs an axis of known length, not {count}")
-    return Proxy(_running(node, k, count, mul, 1))
+    if isinstance(count, int):
+        return Proxy(_running(node, k, count, combine, neutral))
+    whole: Any = Proxy(node)
+    moved = np.moveaxis(whole, k, 0)
+    start = Proxy(broadcast_to(constant(neutral), moved.shape[1:]))
+    prefixes = scan(lambda y, x: Proxy(combine(number(y), number(x))), start, moved)
+    result: Proxy = np.moveaxis(prefixes, 0, k)
+    return result
 
 
 def _running(node: Node, axis: int, count: int, combine: Callable[..., Node], neutral: int) -> Node:
