@@ -25,6 +25,7 @@ from symad.numeric.printers import (  # noqa: F401  (register answers)
 from symad.numeric.printers.arrays import emit
 from symad.numeric.printers.attention import attention_lines
 from symad.numeric.printers.integers import integers_text
+from symad.numeric.printers.pair_sum import pair_lines
 from symad.numeric.printers.recurrence import scan_lines
 from symad.numeric.printers.root import root_lines
 from symad.numeric.row_numbers import only_indices
@@ -32,6 +33,7 @@ from symad.numeric.size_checks import size_checks
 from symad.numeric.text import docstring, module_header, one_line, pack_text
 from symad.ops.attention import AttentionOp
 from symad.ops.numeric_names import NUMPY_NAMES
+from symad.ops.pair_sum import PairSum, PairSumCotangent
 from symad.ops.recurrence import Scan
 from symad.ops.root import Root
 from symad.ops.sources import ArrayConstant, Constant, Input
@@ -108,6 +110,8 @@ class ArrayPrinter:
             return lines
         if isinstance(node.op, AttentionOp):
             return attention_lines(node.op, node, self)
+        if isinstance(node.op, (PairSum, PairSumCotangent)):
+            return pair_lines(node.op, node, self)
         args = tuple(self.text[a] for a in node.args)
         expression = emit(node.op, self.library, node, args, self)
         if isinstance(node.op, (Constant, ArrayConstant)):

@@ -24,6 +24,7 @@ from symad.ops import softmax as fused
 from symad.ops.shaping import as_indices, gather, reshape
 from symad.ops.sources import eye as identity
 from symad.ops.sources import iota
+from symad.pairing import pairwise
 from symad.proxy import Proxy
 from symad.randomness import fold_in, key, rand, randn, split
 from symad.registering import register_function
@@ -62,6 +63,7 @@ __all__ = [
     "logaddexp",
     "logsumexp",
     "lookup",
+    "pairwise",
     "rand",
     "randn",
     "register_function",

@@ -79,6 +79,10 @@ def call_functions(
     Raises:
         TraceError: a function does not return a scalar expression (a Boolean for the mask).
     """
+    reserved = {str(symbol) for symbol in (S, *LOOPS)}
+    for p in parameters:
+        if p.name in reserved:
+            raise TraceError(f"a parameter is called {p.name}, like a position; give it another name")
     symbols = {p.name: parameter_symbol(p) for p in parameters}
     value = S if score is None else _call(score, (S, B, H, I, J), symbols)
     allowed: sp.Basic = sp.true if mask is None else _call(mask, LOOPS, symbols)

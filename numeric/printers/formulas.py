@@ -1,4 +1,4 @@
-"""Scalar formulas of a score as statements on arrays, every distinct part once."""
+"""Scalar formulas as statements on arrays, every distinct part once."""
 
 from __future__ import annotations
 
@@ -18,23 +18,18 @@ INFIX = {
 FOLDED = {sp.Max: "maximum", sp.Min: "minimum"}
 
 
-class FormulaText:
-    """The statements of one generated function; `write` gives the name of a formula's value."""
+class ExpressionText:
+    """The statements of one generated function; `write` gives the name of an expression's value."""
 
-    def __init__(self, score: Score, printer: Any, taken: set[str]) -> None:
-        """Write formulas of a score, with names that are not taken by arguments."""
-        self.score = score
+    def __init__(self, printer: Any, taken: set[str], names: dict[sp.Basic, str]) -> None:
+        """Write expressions of symbols with these names; new names are not among those taken."""
         self.printer = printer
         self.taken = taken
         self.lines: list[str] = []
-        self.names: dict[sp.Basic, str] = {s: str(s) for s in (S, *LOOPS)}
-        self.names |= {symbol: name for name, symbol in score.scalars}
-        self.places: dict[sp.Symbol, list[str]] = {}
+        self.names = names
 
     def write(self, expr: sp.Basic) -> str:
         """The name or number that holds the value of an expression, after `lines`."""
-        for load in self.score.reads(expr):
-            self._read(load)
         for part in topological([expr]):
             if part in self.names:
                 continue
@@ -45,15 +40,6 @@ class FormulaText:
                 self.names[part] = self._keep(self._text(part))
         return self.names[expr]
 
-    def place(self, symbol: sp.Symbol) -> tuple[str, list[str]]:
-        """The parameter that a differentiable symbol reads, and the texts of its indices."""
-        for name, scalar in self.score.scalars:
-            if scalar is symbol:
-                return name, []
-        load = next(r for r in self.score.loads if r.symbol is symbol)
-        self._read(load)
-        return load.name, self.places[symbol]
-
     def _keep(self, text: str) -> str:
         number = len(self.lines) + 1
         while f"f{number}" in self.taken:
@@ -62,21 +48,6 @@ class FormulaText:
         self.taken.add(name)
         self.lines.append(f"{name} = {text}")
         return name
-
-    def _read(self, load: Load) -> None:
-        """One array read; where the mask hides a pair the position may be outside, and is clipped."""
-        if load.symbol in self.places:
-            return
-        np_, indices = self.printer.np, []
-        for axis, index in enumerate(load.index):
-            value = self.write(index)
-            last = f"{load.name}.shape[{axis}] - 1"
-            plain = index.is_Integer or (index in LOOPS and self.score.mask == sp.true)
-            indices.append(value if plain else self._keep(f"{np_}.clip({value}, 0, {last})"))
-        self.places[load.symbol] = indices
-        kept = f"{load.name}[{', '.join(indices)}]"
-        integer = bool(load.symbol.is_integer)
-        self.names[load.symbol] = self._keep(f"{kept}.astype({np_}.int64)" if integer else kept)
 
     def _text(self, expr: sp.Basic) -> str:
         np_ = self.printer.np
@@ -135,6 +106,47 @@ class FormulaText:
             self.printer.imports.add("import scipy.special")
             return f"scipy.special.{name}({', '.join(args)})"
         raise LoweringError(f"{expr.func.__name__} in {expr} has no form in generated code")
+
+
+class FormulaText(ExpressionText):
+    """The same for the formulas of a score, with the array reads in them."""
+
+    def __init__(self, score: Score, printer: Any, taken: set[str]) -> None:
+        """Write formulas of a score, with names that are not taken by arguments."""
+        names: dict[sp.Basic, str] = {s: str(s) for s in (S, *LOOPS)}
+        super().__init__(printer, taken, names | {symbol: name for name, symbol in score.scalars})
+        self.score = score
+        self.places: dict[sp.Symbol, list[str]] = {}
+
+    def write(self, expr: sp.Basic) -> str:
+        """The name of the value, after the reads that it needs."""
+        for load in self.score.reads(expr):
+            self._read(load)
+        return super().write(expr)
+
+    def place(self, symbol: sp.Symbol) -> tuple[str, list[str]]:
+        """The parameter that a differentiable symbol reads, and the texts of its indices."""
+        for name, scalar in self.score.scalars:
+            if scalar is symbol:
+                return name, []
+        load = next(r for r in self.score.loads if r.symbol is symbol)
+        self._read(load)
+        return load.name, self.places[symbol]
+
+    def _read(self, load: Load) -> None:
+        """One array read; where the mask hides a pair the position may be outside, and is clipped."""
+        if load.symbol in self.places:
+            return
+        np_, indices = self.printer.np, []
+        for axis, index in enumerate(load.index):
+            value = self.write(index)
+            last = f"{load.name}.shape[{axis}] - 1"
+            plain = index.is_Integer or (index in LOOPS and self.score.mask == sp.true)
+            indices.append(value if plain else self._keep(f"{np_}.clip({value}, 0, {last})"))
+        self.places[load.symbol] = indices
+        kept = f"{load.name}[{', '.join(indices)}]"
+        integer = bool(load.symbol.is_integer)
+        self.names[load.symbol] = self._keep(f"{kept}.astype({np_}.int64)" if integer else kept)
 
 
 def _number(value: Any, np_: str) -> str:

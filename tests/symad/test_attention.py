@@ -226,5 +226,7 @@ def test_what_does_not_fit():
         symad.trace(
             lambda q, k, v: attention(q, k, v, score=lambda s, *_: s * sp.Symbol("gain")), [(5, 3)] * 3
         )
+    with pytest.raises(TraceError, match="a parameter is called h, like a position"):
+        symad.trace(lambda q, k, v: attention(q, k, v, params={"h": 1.0}), [(5, 3)] * 3)
     with pytest.raises(TraceError, match="return a SymPy Boolean"):
         symad.trace(lambda q, k, v: attention(q, k, v, mask=lambda *_: 1.0), [(5, 3)] * 3)
