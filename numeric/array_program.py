@@ -16,6 +16,7 @@ from symad.graph import Graph, Node, topological
 from symad.numeric.backends import ArrayLibrary
 from symad.numeric.names import Names
 from symad.numeric.printers import (  # noqa: F401  (register answers)
+    adjugate,
     contraction,
     nested,
     random,

@@ -243,9 +243,11 @@ def _triangle(a: Node, lower: bool) -> Node:
 
 @jvp.dispatch
 def determinant_jvp(op: Determinant, y: Node, tangents: Tangents) -> Tangent:
-    """Jacobi: y_dot = det(A) tr(A⁻¹ A_dot), for invertible A."""
+    """Jacobi: y_dot = tr(adj(A) A_dot)."""
+    from symad.ops.adjugate import adjugate
+
     (a,), (a_dot,) = y.args, tangents
-    return mul(y, _trace(inverse(a), a_dot)) if isinstance(a_dot, Node) else ZERO
+    return _trace(adjugate(a), a_dot) if isinstance(a_dot, Node) else ZERO
 
 
 @jvp.dispatch

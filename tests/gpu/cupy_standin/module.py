@@ -37,6 +37,7 @@ FUNCTIONS = [
     "abs", "exp", "log", "sqrt", "floor", "isfinite", "where", "maximum", "minimum", "stack", "concatenate",
     "tensordot", "einsum", "vdot", "trace", "tril", "triu", "reshape", "ravel", "broadcast_to",
     "zeros_like", "square", "power", "true_divide", "logical_and", "logical_or", "logical_not",
+    "ones_like", "cumprod", "swapaxes", "round",
     "ascontiguousarray", "argsort", "flatnonzero", "clip", "moveaxis", "repeat", "atleast_1d",
 ]  # fmt: skip
 globals().update({name: _on_device(name, getattr(np, name)) for name in FUNCTIONS})
@@ -110,5 +111,5 @@ def _lapack(name):
 
 
 linalg = types.SimpleNamespace(
-    **{name: _lapack(name) for name in ("solve", "det", "slogdet", "cholesky", "matrix_power")}
+    **{name: _lapack(name) for name in ("solve", "det", "slogdet", "cholesky", "matrix_power", "svd")}
 )
