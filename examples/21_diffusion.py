@@ -1,7 +1,8 @@
 """Denoising diffusion on two moons: train on the noise, sample by DDPM and by DDIM, measure.
 
 Data: scikit-learn's two moons; a third is held out. Samples are compared with held-out points by the
-energy distance, beside a Gaussian of the same moments and beside more real points.
+energy distance, beside a Gaussian of the same moments and beside more real points; the model's lower bound on
+the likelihood of held-out points is compared with the likelihood under that Gaussian.
 Run: python examples/21_diffusion.py [--out DIR] for the picture.
 """
 
@@ -12,19 +13,15 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # products this small run fastest on one thread
 
 import numpy as np
-from scipy.spatial.distance import cdist
+from scipy.stats import multivariate_normal
 from sklearn.datasets import make_moons
 
+from symad.models import measures
 from symad.models.diffusion import Diffusion, schedule
 from symad.numeric.optimisers import Adam
 from symad.numeric.training import train, warmup_cosine
 
 STEPS, BATCH, LEVELS = 4000, 128, 40
-
-
-def energy_distance(a: np.ndarray, b: np.ndarray) -> float:
-    """2 E|a − b| − E|a − a'| − E|b − b'|: 0 for equal laws, in the limit of many points."""
-    return float(2 * cdist(a, b).mean() - cdist(a, a).mean() - cdist(b, b).mean())
 
 
 def main() -> None:
@@ -49,22 +46,26 @@ def main() -> None:
         "Gaussian of the same moments": rng.multivariate_normal(x.mean(0), np.cov(x.T), 1000),
         "real points": x[:1000],
     }
-    distances = {name: energy_distance(samples, held) for name, samples in made.items()}
+    distances = {name: measures.energy_distance(samples, held) for name, samples in made.items()}
     for name, distance in distances.items():
         print(f"{name:30} energy distance to held-out points {distance:.4f}")
     assert distances["DDPM, 40 steps"] < 0.5 * distances["Gaussian of the same moments"]
+    bound = model.bound(p, held, beta, seed=3)
+    gaussian = multivariate_normal(x.mean(axis=0), np.cov(x.T)).logpdf(held).mean()
+    print(f"log-likelihood of held-out points: at least {bound:.3f} nats; under the Gaussian {gaussian:.3f}")
+    assert bound > gaussian
     if options.out:
-        picture(options.out, made, model, p, alpha_bar)
+        picture(options.out, made, model, p, alpha_bar, result.losses)
 
 
-def picture(folder: Path, made: dict, model: Diffusion, p: dict, alpha_bar: np.ndarray) -> None:
-    """Samples, and the learned score at a middle noise level."""
+def picture(folder: Path, made: dict, model: Diffusion, p: dict, alpha_bar: np.ndarray, losses: list) -> None:
+    """Samples, the learned score at a middle noise level, and the loss of each step."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 4, figsize=(12, 3.2), layout="constrained", sharex=True, sharey=True)
+    figure, axes = plt.subplots(1, 5, figsize=(15, 3.2), layout="constrained")
     for axis, name in zip(axes, ["real points", "DDPM, 40 steps", "DDIM, 20 steps"], strict=False):
         axis.plot(*made[name].T, ".", ms=2, alpha=0.6)
         axis.set_title(name, fontsize=10)
@@ -73,6 +74,12 @@ def picture(folder: Path, made: dict, model: Diffusion, p: dict, alpha_bar: np.n
     score = model.score(p, grid, level, alpha_bar)
     axes[3].quiver(*grid.T, *score.T, np.linalg.norm(score, axis=1), cmap="viridis", angles="xy", width=0.004)
     axes[3].set_title(f"learned score at step {level}", fontsize=10)
+    for axis in axes[:4]:
+        axis.set(xlim=(-2.4, 2.4), ylim=(-1.8, 1.8))
+    axes[4].plot(losses, lw=0.3, color="tab:gray")
+    axes[4].plot(np.convolve(losses, np.ones(100) / 100, mode="valid"))
+    axes[4].set(xlabel="step", ylim=(0, 1))
+    axes[4].set_title("error of the predicted noise, mean of 100", fontsize=10)
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / "diffusion.png", dpi=140)
 

@@ -162,6 +162,30 @@ class Diffusion:
         time = time_features(np.full(len(x), t), self.features, len(alpha_bar) - 1)
         return score_of(self.predict(p, x, time, c), alpha_bar[t])
 
+    def bound(self, p: Parameters, x: Any, beta: Array, seed: int = 0, c: Any = None) -> float:
+        """A lower bound on the mean of log p(x) over samples x (N, d), in nats: one draw of ε a step.
+
+        E_q [log p(x_0 | x_1) − Σ_{t>1} KL(q(x_{t−1} | x_t, x_0)‖p(x_{t−1} | x_t))] − KL(q(x_T | x_0)‖N(0, I))
+        with p(x_{t−1} | x_t) = N(ancestral mean, β_t I), what `sample` draws from but for noise of variance
+        β_1 at the end (DDPM, equation 5).
+        """
+        rng, alpha_bar, steps = np.random.default_rng(seed), np.cumprod(1 - beta), len(beta) - 1
+        count, width = np.shape(x)
+        log_p = -_kl((alpha_bar[-1] * x * x).sum(axis=1), 1 - alpha_bar[-1], 1.0, width)
+        for t in range(steps, 0, -1):
+            noise = rng.standard_normal((count, width))
+            noisy = noised(x, noise, np.full(count, alpha_bar[t]))
+            time = time_features(np.full(count, t), self.features, steps)
+            mean = ancestral_mean(noisy, self.predict(p, noisy, time, c), beta[t], alpha_bar[t])
+            if t == 1:
+                square = ((x - mean) ** 2).sum(axis=1)
+                log_p = log_p - square / (2 * beta[1]) - width * np.log(2 * np.pi * beta[1]) / 2
+            else:
+                square = ((ancestral_mean(noisy, noise, beta[t], alpha_bar[t]) - mean) ** 2).sum(axis=1)
+                posterior = beta[t] * (1 - alpha_bar[t - 1]) / (1 - alpha_bar[t])
+                log_p = log_p - _kl(square, posterior, beta[t], width)
+        return float(log_p.mean())
+
     def sample(
         self, p: Parameters, count: int, beta: Array, seed: int = 0, c: Any = None, guidance: float = 0.0
     ) -> Array:
@@ -194,3 +218,9 @@ class Diffusion:
             time = time_features(np.full(count, t), self.features, len(beta) - 1)
             x = implicit_step(x, self.guided(p, x, time, c, guidance), alpha_bar[t], alpha_bar[before])
         return x
+
+
+def _kl(square: Any, variance: Any, other: Any, width: int) -> Any:
+    """KL(N(m, v I)‖N(n, w I)) for |m − n|² = ``square``, v = ``variance``, w = ``other``."""
+    ratio = variance / other
+    return (square / other + width * (ratio - 1 - np.log(ratio))) / 2

@@ -154,6 +154,14 @@ def test_samplers_with_the_exact_noise_of_a_gaussian() -> None:
         assert made.std() == pytest.approx(s, rel=0.06)
 
 
+    # Held-out points of the law itself: the bound lies below their likelihood, and near it.
+    points = m + s * np.random.default_rng(5).standard_normal((20_000, 1))
+    exact = -((points - m) ** 2 / (2 * s**2)).mean() - np.log(2 * np.pi * s**2) / 2
+    found = model.bound({}, points, beta)
+    assert exact - 0.1 < found < exact
+    assert model.bound({}, points + 0.5, beta) < found  # points that are not from it
+
+
 def test_training_learns_two_moons() -> None:
     """Energy distance of samples to held-out data, against a Gaussian of the same moments."""
     x = (make_moons(3000, noise=0.06, random_state=0)[0] - [0.5, 0.25]) * 1.5
