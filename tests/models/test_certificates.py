@@ -33,9 +33,9 @@ def by_parameters(model, loss, *data):
     return trace_model(lambda p: getattr(model, loss)(p, *map(np.asarray, data)), model.shapes)
 
 
-def many_heads():
+def many_heads(mask=None):
     model = MultiHead(1, 1)
-    return trace_model(lambda p, X: np.sum(model.apply(p, X) ** 2), model.shapes, (2, 1))
+    return trace_model(lambda p, X: np.sum(model.apply(p, X, mask=mask) ** 2), model.shapes, (2, 1))
 
 
 def unit():
@@ -81,6 +81,10 @@ SMALL = {
     "feed-forward": lambda: FeedForward((1, 2, 1)).graph(2),
     "RNN": lambda: of(RNN(1, 1, 1, bias=False), (2, 1), (2, 1)),
     "LSTM step": lambda: symad.trace(lstm.step, [(1,), (1,), (4, 1), (4, 1, 1)]),
+    "causal attention": lambda: symad.trace(
+        lambda Q, K, V: att.attention(Q, K, V, att.causal_mask(2)), [(2, 1)] * 3
+    ),
+    "causal heads": lambda: many_heads(att.causal_mask(2)),
     "attention": lambda: symad.trace(att.attention, [(2, 1), (2, 1), (2, 1)]),
     "layer norm": lambda: symad.trace(normalization.layer_norm, [(1, 2), (2,), (2,)]),
     "RMS norm": lambda: symad.trace(normalization.rms_norm, [(1, 2), (2,)]),
