@@ -145,6 +145,16 @@ def spherical_yn(n: Any, x: Any) -> Any:
     return np.sqrt(np.pi / (2 * np.asarray(x, dtype=float))) * yv(np.add(n, 0.5), x)
 
 
+def hermite(n: Any, x: Any) -> Any:
+    """The Hermite polynomial H_n for integers n ≥ 0, which may come as floats; NaN for other n."""
+    from scipy.special import eval_hermite
+
+    degree = np.asarray(n, dtype=float)
+    right = (degree == np.floor(degree)) & (degree >= 0)
+    value = eval_hermite(np.where(right, degree, 0).astype(np.int64), x)
+    return np.where(right, value, np.nan)[()]
+
+
 def airyai(x: Any) -> Any:
     """Airy function Ai."""
     from scipy.special import airy

@@ -107,12 +107,22 @@ def partial_expression(head: Any, i: int, symbols: list[Any]) -> Any:
         expression = None
     unknown = (sympy.Derivative, sympy.Subs, sympy.Integral, sympy.Sum, sympy.DiracDelta)
     if expression is None or expression.has(*unknown):
-        name = getattr(head, "__name__", str(head))
-        raise DerivativeError(
-            f"the derivative of {name} in argument {i + 1} of {len(symbols)} is not known to SymPy; define "
-            f"{name}.fdiff(self, argindex), or register it with symad.register_function"
-        )
+        raise DerivativeError(_unknown(head, i, len(symbols)))
     return expression
+
+
+def _unknown(head: Any, i: int, count: int) -> str:
+    """What to do about ∂head/∂x_i, which SymPy does not know."""
+    name = getattr(head, "__name__", str(head))
+    if str(head.__module__).startswith("sympy.") and count > 1:  # a degree or an order, as of legendre(n, x)
+        return (
+            f"{name} has no derivative by argument {i + 1} of {count}, such as a degree or an order: give "
+            f"wrt=[...] without the inputs on which that argument depends"
+        )
+    return (
+        f"the derivative of {name} in argument {i + 1} of {count} is not known to SymPy; define "
+        f"{name}.fdiff(self, argindex), or register it with symad.register_function"
+    )
 
 
 @slope(sympy.exp)

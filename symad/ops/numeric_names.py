@@ -94,7 +94,7 @@ NUMPY_NAMES: dict[Any, str] = {
     sympy.legendre: "scipy.special.eval_legendre",
     sympy.chebyshevt: "scipy.special.eval_chebyt",
     sympy.chebyshevu: "scipy.special.eval_chebyu",
-    sympy.hermite: "scipy.special.eval_hermite",
+    sympy.hermite: "symad.special.hermite",
     sympy.laguerre: "scipy.special.eval_laguerre",
     sympy.gegenbauer: "scipy.special.eval_gegenbauer",
     sympy.jacobi: "scipy.special.eval_jacobi",

@@ -317,3 +317,15 @@ class Cube(sp.Function):
 def test_users_functions_with_fdiff() -> None:
     graph = symad.gradient(Cube(x * y), (x, y))
     assert graph(2.0, 3.0) == (3 * 36.0 * 3.0, 3 * 36.0 * 2.0)
+
+
+@pytest.mark.parametrize("family", [sp.legendre, sp.chebyshevt, sp.hermite, sp.laguerre])
+def test_degrees_of_orthogonal_polynomials_have_no_derivative(family: type) -> None:
+    """By x they have one, of any degree; by the degree none, and the message says what to do."""
+    degree = sp.Symbol("degree", integer=True, nonnegative=True)
+    slope = symad.gradient(family(degree, x), x)  # type: ignore[call-arg]
+    for k in (1, 3, 4):
+        expected = float(family(k, x).diff(x).subs(x, sp.Rational(3, 10)))  # type: ignore[call-arg]
+        assert np.isclose(float(slope(0.3, k)), expected, rtol=1e-12)
+    with pytest.raises(symad.errors.DerivativeError, match=r"argument 1 of 2, such as a degree.*give wrt"):
+        symad.gradient(family(degree, x))  # type: ignore[call-arg]
