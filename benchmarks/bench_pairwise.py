@@ -3,12 +3,17 @@
 Time and peak memory of symad.numeric.pairwise and symad.numeric.attention, and of the same by
 whole matrices, for growing lengths.
 
+With --points N the three reductions over N × N pairs, and the cotangents of x, y, b and the length, where no
+matrix would fit: time, growth of the process, and the error at some rows that are computed directly.
+
 Usage: python benchmarks/bench_pairwise.py [--largest 8000]
+       python benchmarks/bench_pairwise.py --points 100000 [--reduce sum]
 """
 
 from __future__ import annotations
 
 import argparse
+import resource
 import sys
 import time
 import tracemalloc
@@ -25,7 +30,7 @@ from scipy.spatial.distance import cdist
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from symad.numeric.attention import attention
-from symad.numeric.pairwise import pairwise
+from symad.numeric.pairwise import pairwise, pairwise_vjp
 
 
 def gaussian(x: Any, y: Any, ell: Any) -> Any:
@@ -63,11 +68,62 @@ def row(table: Table, name: str, n: int, blocked: Any, whole: Any) -> None:
     table.add_row(name, str(n), *cells)
 
 
+def exponent(x: Any, y: Any, ell: Any) -> Any:
+    return -(x - y).dot(x - y) / (2 * ell**2)
+
+
+def directly(reduce: str, rows: Any, y: Any, b: Any) -> tuple[Any, Any]:
+    """Results and x̄ of some rows x, at length 1 and cotangents 1, from their whole lines of the matrix."""
+    logits = -cdist(rows, y, "sqeuclidean") / 2
+    if reduce == "sum":
+        out, weights = np.exp(logits) @ b, np.exp(logits) * b
+    elif reduce == "logsumexp":
+        out = np.log(np.exp(logits) @ b)
+        weights = np.exp(logits - out[:, None]) * b
+    else:
+        p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+        out = p @ b
+        weights = p * (b - out[:, None])
+    return out, weights @ y - weights.sum(axis=1, keepdims=True) * rows
+
+
+def large(n: int, reductions: list[str]) -> None:
+    """N × N pairs, forward and backward."""
+    rng = np.random.default_rng(0)
+    x, y, b = rng.normal(size=(n, 3)), rng.normal(size=(n, 3)), rng.uniform(0.1, 1, size=n)
+    table = Table("reduction", "pairs", "result s", "cotangents s", "process grew MB", "error", "error of x̄")
+    chosen, params = rng.integers(0, n, 20), {"ell": 1.0}
+    for reduce in reductions:
+        f = gaussian if reduce == "sum" else exponent
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        begin = time.perf_counter()
+        result = pairwise(f, x, y, b, reduce=reduce, params=params, return_lse=True)
+        out, lse = result if isinstance(result, tuple) else (result, None)
+        middle = time.perf_counter()
+        bars = pairwise_vjp(f, x, y, b, out, np.ones_like(out), lse=lse, reduce=reduce, params=params)
+        end = time.perf_counter()
+        grew = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1e3
+        expected, x_bar = directly(reduce, x[chosen], y, b)
+        errors = [
+            np.abs(found - right).max() / np.abs(right).max()
+            for found, right in ((out[chosen], expected), (bars.x[chosen], x_bar))
+        ]
+        times = f"{middle - begin:.1f}", f"{end - middle:.1f}", f"{grew:.0f}"
+        table.add_row(reduce, f"{n * n:.0e}", *times, *(f"{e:.0e}" for e in errors))
+    Console().print(table)
+
+
 def main() -> int:
     """Measure and print one table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--largest", type=int, default=8000)
-    largest = parser.parse_args().largest
+    parser.add_argument("--points", type=int)
+    parser.add_argument("--reduce", choices=["sum", "logsumexp", "softmax"], action="append")
+    options = parser.parse_args()
+    if options.points:
+        large(options.points, options.reduce or ["sum", "logsumexp", "softmax"])
+        return 0
+    largest = options.largest
     headers = ("what", "N", "blocked s", "whole s", "blocked MB", "whole MB", "error")
     table = Table(*headers, title="float64; errors relative to the largest entry")
     rng = np.random.default_rng(0)

@@ -74,7 +74,13 @@ def tweedie(x: Any, score: Any, alpha_bar: Any) -> Any:
 
 
 def time_features(times: Any, width: int, steps: int) -> Array:
-    """Sines and cosines of the step, (N, width), wave lengths from 2π to 2π T."""
+    """Sines and cosines of the step, (N, width), wave lengths from 2π to 2π T.
+
+    Raises:
+        SymadError: an odd width.
+    """
+    if width < 2 or width % 2:
+        raise SymadError(f"features of the step are pairs of a sine and a cosine, not {width} numbers")
     rates = np.exp(-np.log(steps) * np.arange(width // 2) / max(width // 2 - 1, 1))
     angles = np.asarray(times, dtype=np.float64)[:, None] * rates
     return np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
@@ -158,7 +164,9 @@ class Diffusion:
         return (1 + guidance) * noise - guidance * self.predict(p, x, time, np.zeros_like(c))
 
     def score(self, p: Parameters, x: Any, t: int, alpha_bar: Array, c: Any = None) -> Any:
-        """∇ log q(x_t) at points (N, d)."""
+        """∇ log q(x_t) at points (N, d), for a step t in 1..T."""
+        if not 1 <= t < len(alpha_bar):
+            raise SymadError(f"the steps of this schedule are 1..{len(alpha_bar) - 1}, not {t}")
         time = time_features(np.full(len(x), t), self.features, len(alpha_bar) - 1)
         return score_of(self.predict(p, x, time, c), alpha_bar[t])
 
@@ -211,6 +219,8 @@ class Diffusion:
         guidance: float = 0.0,
     ) -> Array:
         """Deterministic sampling in fewer steps (DDIM with η = 0): (count, d)."""
+        if not 1 <= steps < len(beta):
+            raise SymadError(f"DDIM takes 1..{len(beta) - 1} steps with this schedule, not {steps}")
         alpha_bar = np.cumprod(1 - beta)
         chosen = np.unique(np.linspace(0, len(beta) - 1, steps + 1).round().astype(int))[::-1]
         x = np.random.default_rng(seed).standard_normal((count, int(self.inputs)))

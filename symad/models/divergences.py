@@ -24,7 +24,7 @@ import sympy
 
 import symad
 from symad import functions
-from symad.errors import SymadError
+from symad.errors import ShapeError, SymadError
 
 u = sympy.Symbol("u", positive=True)
 t = sympy.Symbol("t", real=True)
@@ -126,18 +126,30 @@ def check_probabilities(name: str, p: Any) -> np.ndarray[Any, Any]:
         SymadError: an entry is negative or above 1, or they do not sum to 1.
     """
     values = np.asarray(p, dtype=np.float64)
-    if values.ndim != 1 or np.any(values < 0) or np.any(values > 1) or abs(values.sum() - 1) > 1e-9:
+    inside = np.all((values >= 0) & (values <= 1))  # false for not a number
+    if values.ndim != 1 or not inside or abs(values.sum() - 1) > 1e-9:
         raise SymadError(f"{name} = {values} is no probability vector: its entries lie in 0..1 and sum to 1")
     return values
 
 
+def _checked(name: str, p: Any) -> Any:
+    """A vector of numbers checked, anything else (traced, a batch) as it is."""
+    if isinstance(p, (list, tuple)) or (isinstance(p, np.ndarray) and p.ndim == 1 and p.dtype != object):
+        return check_probabilities(name, p)
+    return p
+
+
 def kl(p: Any, q: Any) -> Any:
     """KL(p‖q) in nats; 0 log 0 = 0."""
+    p, q = _checked("p", p), _checked("q", q)
+    if np.shape(p) != np.shape(q):
+        raise ShapeError(f"KL(p‖q) of p {np.shape(p)} and q {np.shape(q)}: they live on the same points")
     return (functions.xlogy(p, p) - functions.xlogy(p, q)).sum()
 
 
 def jensen_shannon(p: Any, q: Any) -> Any:
     """Half the sum of the divergences from the mixture, in nats; at most log 2."""
+    p, q = _checked("p", p), _checked("q", q)
     middle = (p + q) / 2
     return (kl(p, middle) + kl(q, middle)) / 2
 

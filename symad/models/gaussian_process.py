@@ -81,12 +81,14 @@ def condition(
 
     Raises:
         ShapeError: not as many targets as points.
-        SymadError: the kernel matrix with noise is not positive definite; names its smallest
-            eigenvalue.
+        SymadError: points or targets are not finite, or the kernel matrix with noise is not positive
+            definite; names its smallest eigenvalue.
     """
     xs, y = np.asarray(xs, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if y.ndim not in (1, 2) or len(y) != len(xs):
         raise ShapeError(f"points of shape {xs.shape} need targets (N,) or (N, T), not {y.shape}")
+    if not (np.all(np.isfinite(xs)) and np.all(np.isfinite(y))):
+        raise SymadError("the points or the targets hold values that are not finite; clean the data first")
     matrix = kernels.gram(kernel, xs, None, values) + noise_ * np.eye(len(xs))
     try:
         factor = np.linalg.cholesky(matrix)
