@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,18 @@ class ArrayPrinter:
             self._serial += 1
             if (name := f"{stem}{self._serial}") not in self.names.taken:
                 return name
+
+    @contextmanager
+    def inside(self, inputs: Mapping[Node, str]) -> Iterator[None]:
+        """While the body of a loop or function is written: its inputs have names, the outside has none.
+
+        Bodies are graphs of their own, whose nodes may be equal to others outside by accident.
+        """
+        outer = self.text
+        constants = {n: t for n, t in outer.items() if isinstance(n.op, (Constant, ArrayConstant))}
+        self.text = constants | dict(inputs)
+        yield
+        self.text = outer
 
     def statements(self, outputs: Sequence[Node]) -> list[str]:
         """The statements that compute some nodes, and all that they need."""

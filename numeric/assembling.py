@@ -67,8 +67,11 @@ def single_axes(short: Sequence[Any], long: Sequence[Any]) -> frozenset[int]:
     k = 0
     for axis, dim in enumerate(long):
         left = len(short) - k
-        if left and short[k] == dim and len(long) - axis >= left and not (
-            dim == 1 and len(long) - axis > left
+        if (
+            left
+            and short[k] == dim
+            and len(long) - axis >= left
+            and not (dim == 1 and len(long) - axis > left)
         ):
             k += 1
         elif dim == 1:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +18,8 @@ from symad.graph import Node, topological
 from symad.numeric.array_program import ArrayPrinter
 from symad.numeric.assembling import boxes, fills, index_text, source, taken
 from symad.numeric.passes.loop import Loop
+from symad.numeric.passes.row_blocks import RowBlocks
+from symad.numeric.printers.blocks import block_lines
 from symad.numeric.printers.loops import loop_lines
 from symad.numeric.steps import WITHOUT_OUT, WRITERS, into, is_indicator, ufunc_name
 from symad.ops.arithmetic import Add, Mul, Pow
@@ -28,7 +31,7 @@ from symad.ops.shaping import Broadcast, Concatenate, Pad, Reshape, Slice, Stack
 from symad.ops.softmax import LogSoftmax, Softmax, SoftmaxTangent
 from symad.scalar_functions import relu, sigmoid, silu, softplus
 
-FRESH = (Add, Mul, Pow, Pad, Concatenate, Stack, Softmax, LogSoftmax, SoftmaxTangent, Scan, Loop)
+FRESH = (Add, Mul, Pow, Pad, Concatenate, Stack, Softmax, LogSoftmax, SoftmaxTangent, Scan, Loop, RowBlocks)
 """Ops whose result is a new array of floats, so that it may be overwritten."""
 
 
@@ -103,6 +106,15 @@ class InPlacePrinter(ArrayPrinter):
         self.buffers: dict[Node, str] = {}
         """Sums of boxes, and the names of their arrays once they are made."""
 
+    @contextmanager
+    def inside(self, inputs: Mapping[Node, str]) -> Iterator[None]:
+        """See `ArrayPrinter.inside`."""
+        outer = self.waiting, self.users, self.boxed, self.buffers
+        self.waiting, self.users, self.boxed, self.buffers = set(), {}, {}, {}
+        with super().inside(inputs):
+            yield
+        self.waiting, self.users, self.boxed, self.buffers = outer
+
     def statements(self, outputs: Sequence[Node]) -> list[str]:
         """The statements that compute some nodes; bodies of loops have lifetimes of their own."""
         before, self.lives = self.lives, lifetimes(outputs)
@@ -160,6 +172,8 @@ class InPlacePrinter(ArrayPrinter):
         settled = [line for arg in node.args for line in self.settle(arg)]
         if isinstance(node.op, (Scan, Loop)):
             return [*settled, *loop_lines(node, self)]
+        if isinstance(node.op, RowBlocks):
+            return [*settled, *block_lines(node, self)]
         lines = super().statement(node)
         slot = self.slots.get(node)
         if slot is not None and lines:
@@ -196,7 +210,9 @@ class InPlacePrinter(ArrayPrinter):
         if isinstance(node.op, Slice):
             return bool(users) and all(taken(u) is not None for u in users)
         if isinstance(node.op, Reshape):
-            return bool(users) and all(u in self.boxed and source(u)[0] is not node for u in users)
+            return bool(users) and all(
+                isinstance(u.op, Pad) and u in self.boxed and source(u)[0] is not node for u in users
+            )
         return False
 
     def _in_place(self, node: Node) -> bool:

@@ -7,17 +7,19 @@ from symad.numeric.array_program import print_array_module
 from symad.numeric.backends import NUMPY
 from symad.numeric.in_place import InPlacePrinter
 from symad.numeric.kernel import Kernel, compile_source
-from symad.numeric.passes import apply_before_slicing, contract_sums, keep, prepare
+from symad.numeric.passes import apply_before_slicing, contract_sums, expand, keep, prepare
 from symad.numeric.passes.factors import gather_factors
+from symad.numeric.passes.masks import drop_masks
+from symad.numeric.passes.row_blocks import in_row_blocks
 from symad.numeric.scalar_program import is_scalar, print_scalar_module
 
 
 def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
     """Print and compile a graph for NumPy."""
-    prepared = prepare(keep(apply_before_slicing(graph)))
+    prepared = prepare(keep(apply_before_slicing(expand(graph))))
     if is_scalar(prepared):
         name, source = print_scalar_module(prepared, NUMPY, dtype, packed)
     else:
-        joined = gather_factors(contract_sums(prepared))
+        joined = in_row_blocks(drop_masks(gather_factors(contract_sums(prepared))))
         name, source = print_array_module(joined, NUMPY, dtype, packed, InPlacePrinter)
     return compile_source(name, source)

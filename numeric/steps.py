@@ -14,6 +14,7 @@ from symad.ops.arithmetic import Add, Mul, Pow
 from symad.ops.elementwise import Apply
 from symad.ops.numeric_names import NUMPY_NAMES
 from symad.ops.selection import Select
+from symad.ops.softmax import Softmax, SoftmaxTangent
 from symad.ops.sources import constant_value
 from symad.scalar_functions import relu, sigmoid, silu, softplus
 
@@ -48,7 +49,66 @@ SOFTPLUS = '''def _softplus(x):
     return e
 '''
 
-WITHOUT_OUT = ("_silu", "_softplus")
+ERFC = '''def _erfc(x):
+    """The complementary error function in single precision, to five units in the last place.
+
+    erfc(z) = t exp(P(t) - z*z) for z >= 0, t = 2/(2 + z), P of degree 10 by Chebyshev interpolation;
+    z*z = h*h + (z - h)*(z + h) with the leading bits h of z, so that its rounding does no harm.
+    """
+    result = np.empty(x.shape, x.dtype)
+    given, made = x.reshape(-1), result.reshape(-1)
+    for k in range(0, x.size, 16384):  # the blocks stay in the cache
+        y, t = given[k:k + 16384], made[k:k + 16384]
+        z = np.abs(y)
+        np.minimum(z, 20, out=z)
+        np.multiply(z, 0.5, t)
+        t += 1
+        np.reciprocal(t, t)
+        p = t*0.004769650990903117
+        for c in (0.14636138445251246, -0.7684580854035477, 1.423171945188338, -1.0869556190563945,
+                  0.25671506729831634, -0.18006151231337936, 0.09577241223365032, 0.37417608818367715,
+                  1.000020943046116):
+            p += c
+            p *= t
+        p -= 1.2655122103075869
+        h = z*4097
+        h -= h - z
+        low = z - h
+        z += h
+        low *= z
+        p -= low
+        np.exp(p, p)
+        t *= p
+        h *= h
+        np.negative(h, h)
+        np.exp(h, h)
+        t *= h
+        np.copysign(t, y, t)  # erfc(-z) = 2 - erfc(z)
+        t += np.multiply(np.signbit(y), 2, dtype=t.dtype)
+    return result
+'''
+
+SOFTMAX = '''def _softmax(x, axes, out=None):
+    """exp(x)/sum(exp(x)); the largest element is subtracted first."""
+    highest = x.max(axis=axes, keepdims=True)
+    out = np.subtract(x, np.where(np.isfinite(highest), highest, 0), out)
+    np.exp(out, out)
+    out /= out.sum(axis=axes, keepdims=True)
+    return out
+'''
+
+SOFTMAX_TANGENT = '''def _softmax_tangent(p, t, axes, out=None):
+    """p*(t - sum(p*t))."""
+    if axes == (p.ndim - 1,):
+        mean = np.einsum("...i,...i->...", p, t)[..., None]
+    else:
+        mean = (p*t).sum(axis=axes, keepdims=True)
+    out = np.subtract(t, mean, out)
+    out *= p
+    return out
+'''
+
+WITHOUT_OUT = ("_erfc", "_silu", "_softplus")
 """Helpers that always make a new array."""
 
 LARGEST = {"float64": "709.78", "float32": "88.72"}
@@ -263,12 +323,36 @@ def function_steps(node: Node, printer: Any) -> list[Step] | None:
         return [Step(printer.helper("_silu", SILU), (text,))]
     if head is softplus:
         return [Step(printer.helper("_softplus", SOFTPLUS), (text,))]
+    if head is sympy.erfc and printer.dtype == "float32":
+        return [Step(printer.helper("_erfc", ERFC), (text,))]
     name = ufunc_name(head)
     if name is None:
         return None
     if "." in name:
         printer.imports.add("import scipy.special")
     return [Step(name, (text,), out)]
+
+
+def softmax_steps(node: Node, printer: Any) -> list[Step] | None:
+    """A softmax over some axes."""
+    (arg,) = node.args
+    op: Any = node.op
+    if printer.is_lean(arg):
+        return None
+    text = printer.text[arg]
+    printer.helper("_softmax", SOFTMAX)
+    return [Step("_softmax", (text, str(op.axes)), text if printer.ends(arg, node) else None)]
+
+
+def softmax_tangent_steps(node: Node, printer: Any) -> list[Step] | None:
+    """The derivative of a softmax p along t, into t."""
+    p, t = node.args
+    op: Any = node.op
+    if printer.is_lean(p) or printer.is_lean(t):
+        return None
+    printer.helper("_softmax_tangent", SOFTMAX_TANGENT)
+    out = printer.text[t] if p is not t and printer.ends(t, node) else None
+    return [Step("_softmax_tangent", (printer.text[p], printer.text[t], str(op.axes)), out)]
 
 
 def _extreme(node: Node, name: str, printer: Any) -> list[Step] | None:
@@ -290,6 +374,8 @@ WRITERS: dict[type, Writer] = {
     Mul: product_steps,
     Pow: power_steps,
     Apply: function_steps,
+    Softmax: softmax_steps,
+    SoftmaxTangent: softmax_tangent_steps,
 }
 """Ops that are written as steps."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from symad.graph import Graph
+from symad.numeric.passes.expand import expand
 from symad.numeric.passes.hoist import hoist
 from symad.numeric.passes.keep import keep
 from symad.numeric.passes.slices import apply_before_slicing
 from symad.numeric.passes.stable import stabilize
 from symad.numeric.passes.sums import contract_sums
 
-__all__ = ["apply_before_slicing", "contract_sums", "hoist", "keep", "prepare", "stabilize"]
+__all__ = ["apply_before_slicing", "contract_sums", "expand", "hoist", "keep", "prepare", "stabilize"]
 
 
 def prepare(graph: Graph) -> Graph:

@@ -66,11 +66,7 @@ def head_of(node: Node) -> Any:
 
 
 def _terms(node: Node) -> list[tuple[int, Node]]:
-    return (
-        list(zip(node.op.signs, node.args, strict=True))
-        if isinstance(node.op, Add)
-        else [(1, node)]
-    )
+    return list(zip(node.op.signs, node.args, strict=True)) if isinstance(node.op, Add) else [(1, node)]
 
 
 @stable.dispatch
@@ -81,11 +77,7 @@ def stable_apply(op: Apply, args: Nodes) -> Any:
     (inside,) = args
     if isinstance(inside.op, Add):
         return _log_of_sum(inside)
-    if (
-        isinstance(inside.op, Einsum)
-        and len(inside.args) == 1
-        and head_of(inside.args[0]) is sympy.exp
-    ):
+    if isinstance(inside.op, Einsum) and len(inside.args) == 1 and head_of(inside.args[0]) is sympy.exp:
         return _log_sum_exp(inside)
     return None
 

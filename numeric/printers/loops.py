@@ -26,20 +26,18 @@ def loop_lines(node: Node, printer: Any) -> list[str]:
     places = [printer.value_name("new") for _ in values]
     outer = dict(printer.text)
     fixed = [outer[c] for c in constants]
-    printer.text.update(zip(local[1 + op.slices :], fixed, strict=True))
-    printer.text[local[0]] = state
     moving = [printer.value_name() for _ in xs]
-    printer.text.update(zip(local[1 : 1 + op.slices], moving, strict=True))
+    inputs = dict(zip(local, [state, *moving, *fixed], strict=True))
     slots: dict[Node, str] = {}
     for place, result in zip(places, results, strict=True):
         if result.shape and result not in local:
             slots |= {part: slot for part, slot in _slots(result, place).items() if part not in slots}
-    printer.slots |= slots
-    inner = printer.statements(results)
-    texts = [printer.text[result] for result in results]
-    for part in slots:
-        printer.slots.pop(part, None)
-    printer.text = outer | names
+    around, printer.slots = printer.slots, slots
+    with printer.inside(inputs):
+        inner = printer.statements(results)
+        texts = [printer.text[result] for result in results]
+    printer.slots = around
+    printer.text |= names
     step = printer.value_name("t") if any(not r.shape for r in results) else None
     columns, targets = [*(outer[x] for x in xs)], [*moving]
     for value, place, result, text in zip(values, places, results, texts, strict=True):

@@ -16,21 +16,19 @@ def scan_lines(op: Scan, library: ArrayLibrary, node: Node, name: str, printer: 
     initial, xs, constants = parts(op, node.args)
     np_, local = printer.np, op.body.input_nodes
     step, state = printer.value_name("t"), printer.value_name("state")
-    outer = dict(printer.text)
-    printer.text.update(
-        zip(local[1 + op.slices :], (outer[c] for c in constants), strict=True),
-    )
+    outer = printer.text
+    inputs = dict(zip(local[1 + op.slices :], (outer[c] for c in constants), strict=True))
     lines = [f"{np_}.empty({printer.dims(node.shape)}, dtype={np_}.{printer.dtype})"]
     lines[0] = f"{name} = {lines[0]}"
     lines += [f"{state} = {outer[initial]}", f"for {step} in range({printer.dim(node.shape[0])}):"]
-    printer.text[local[0]] = state
+    inputs[local[0]] = state
     inner = []
     for x, place in zip(xs, local[1 : 1 + op.slices], strict=True):
-        printer.text[place] = printer.value_name()
-        inner.append(f"{printer.text[place]} = {outer[x]}[{step}]")
-    inner += printer.statements(op.body.output_nodes)
-    inner += [f"{name}[{step}] = {printer.text[op.body.output_nodes[0]]}", f"{state} = {name}[{step}]"]
-    printer.text = outer
+        inputs[place] = printer.value_name()
+        inner.append(f"{inputs[place]} = {outer[x]}[{step}]")
+    with printer.inside(inputs):
+        inner += printer.statements(op.body.output_nodes)
+        inner += [f"{name}[{step}] = {printer.text[op.body.output_nodes[0]]}", f"{state} = {name}[{step}]"]
     return [*lines, *(f"    {line}" for line in inner)]
 
 

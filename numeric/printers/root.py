@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from symad.errors import LoweringError
 from symad.graph import Node
 from symad.numeric.backends import ArrayLibrary
-from symad.ops.root import Root, residual_at, slope_at
+from symad.numeric.printers.arrays import Text, Texts, emit
+from symad.ops.root import Root, residual_at, slope_at, sparse_slope
+from symad.ops.sparse_solve import SparseSolve, solve_sparse
 
-NEWTON = '''def _newton(equations, x):
+NEWTON = '''def _newton(equations, x, solve=np.linalg.solve):
     residual, slope = equations(x)
     tolerance = 450*np.finfo(residual.dtype).eps
     for _ in range(100):
-        move = np.linalg.solve(slope, residual)
+        move = solve(slope, residual)
         small = abs(move).max() <= tolerance*(1 + abs(x).max())
         scale = 1.0
         for _ in range(30):
@@ -34,18 +37,32 @@ def root_lines(op: Root, library: ArrayLibrary, node: Node, name: str, printer: 
     if op.solver is not None or any(op.batched):
         what = "a solver of your own" if op.solver is not None else "a batch of implicit problems"
         raise LoweringError(f"implicit with {what} cannot be written as standalone code")
-    outer = dict(printer.text)
+    outer = printer.text
     local = op.residual.input_nodes
     function, unknown = printer.value_name("equations"), printer.value_name("x")
-    printer.text.update(zip(local[1:], (outer[a] for a in node.args[1:]), strict=True))
-    printer.text[local[0]] = unknown
-    outputs = (residual_at(op, local[0], local[1:]), slope_at(op, local[0], local[1:]))
-    inner = printer.statements(outputs)
-    result = ", ".join(printer.text[o] for o in outputs)
-    printer.text = outer
+    inputs = dict(zip(local, [unknown, *(outer[a] for a in node.args[1:])], strict=True))
+    sparse = sparse_slope(op.residual)
+    slope = sparse if sparse is not None else slope_at(op, local[0], local[1:])
+    outputs = (residual_at(op, local[0], local[1:]), slope)
+    with printer.inside(inputs):
+        inner = printer.statements(outputs)
+        result = ", ".join(printer.text[o] for o in outputs)
+    solver = ""
+    if sparse is not None:
+        printer.helper("solve_sparse", inspect.getsource(solve_sparse))
+        printer.imports.add("from typing import Any")
+        solver = ", lambda a, b: solve_sparse(a.data, b, a.indptr, a.indices, False)"
     return [
         f"def {function}({unknown}):",
         *(f"    {line}" for line in inner),
         f"    return {result}",
-        f"{name} = {printer.helper('_newton', NEWTON)}({function}, {outer[node.args[0]]})",
+        f"{name} = {printer.helper('_newton', NEWTON)}({function}, {outer[node.args[0]]}{solver})",
     ]
+
+
+@emit.dispatch
+def sparse_solve_emit(op: SparseSolve, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
+    printer.helper("solve_sparse", inspect.getsource(solve_sparse))
+    printer.imports.add("from typing import Any")
+    pattern = ", ".join(printer.constant_array(part) for part in (op.starts, op.columns))
+    return f"solve_sparse({', '.join(args)}, {pattern}, {op.transposed})"

@@ -1,0 +1,82 @@
+"""Row blocks as NumPy loops: views of the rows, the body in place, results joined or summed."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from symad.graph import Node, topological
+from symad.numeric.passes.row_blocks import BLOCK, ROWS, RowBlocks
+from symad.numeric.passes.triangles import COLUMNS
+
+
+def block_lines(node: Node, printer: Any) -> list[str]:
+    """The statements that fill all values of a loop over blocks of rows."""
+    op: Any = node.op
+    np_, local, results = printer.np, op.body.input_nodes, op.body.output_nodes
+    every = range(len(results))
+    same = (op.body, op.axes, op.joined, op.length)
+    values = [Node.of(RowBlocks(*same, k, op.columns, op.ends), node.args) for k in every]
+    columns = op.columns or [None] * len(local)
+    ends = op.ends or [None] * len(results)
+    names = {value: printer.value_name() for value in values}
+    start, part = printer.value_name("start"), printer.value_name("part")
+    outer, inputs = printer.text, {}
+    lines, inner = [], []
+    stop = printer.symbols[COLUMNS] = printer.value_name("stop")
+    axes = [*op.axes, *[None] * (len(local) - len(op.axes))]
+    for position, arg, axis, column in zip(local, node.args, axes, columns, strict=True):
+        inputs[position] = outer[arg]
+        if axis is not None or column is not None:
+            inputs[position] = printer.value_name()
+            inner.append(f"{inputs[position]} = {outer[arg]}[{_index(part, axis, stop, column)}]")
+    slots: dict[Node, str] = {}
+    for value, result, axis, end in zip(values, results, op.joined, ends, strict=True):
+        shape, name = printer.dims(value.shape), names[value]
+        if axis is None:
+            zero = f"{np_}.zeros({shape}, dtype={np_}.{printer.dtype})" if value.shape else "0"
+            lines.append(f"{name} = {zero}")
+            continue
+        make = "empty" if end is None else "zeros"
+        lines.append(f"{name} = {np_}.{make}({shape}, dtype={np_}.{printer.dtype})")
+        slots[result] = printer.value_name("new")
+        inner.append(f"{slots[result]} = {name}[{_index(part, axis, stop, end)}]")
+    rows = printer.symbols[ROWS] = printer.value_name("rows")
+    around, printer.slots = printer.slots, slots
+    with printer.inside(inputs):
+        body = printer.statements(results)
+        texts = [printer.text[result] for result in results]
+    printer.slots = around
+    printer.text |= names
+    if any(rows in line for line in body):
+        inner.insert(0, f"{rows} = min({_height(op)}, {op.length} - {start})")
+    if any(x is not None for x in (*columns, *ends)):
+        inner.insert(0, f"{stop} = min({start} + {_height(op)}, {op.length})")
+    for value, result, text, end in zip(values, results, texts, ends, strict=True):
+        if result not in slots:
+            seen = "" if end is None else f"[{_index(part, None, stop, end)}]"
+            body.append(f"{names[value]}{seen} += {text}")
+        elif text != slots[result]:
+            body.append(f"{slots[result]}[...] = {text}")
+    return [
+        *lines,
+        f"for {start} in range(0, {op.length}, {_height(op)}):",
+        f"    {part} = slice({start}, {start} + {_height(op)})",
+        *(f"    {line}" for line in [*inner, *body]),
+    ]
+
+
+def _index(part: str, axis: int | None, stop: str, column: int | None) -> str:
+    """The index of the rows of a block along one axis, and of the columns that they see along another."""
+    last = max(a for a in (axis, column) if a is not None)
+    return ", ".join(part if k == axis else f":{stop}" if k == column else ":" for k in range(last + 1))
+
+
+def _height(op: RowBlocks) -> int:
+    """The number of rows of a block: so many that the largest array of the body stays in the cache."""
+    order = topological(op.body.output_nodes)
+    widest = max(
+        prod(op.length if d == COLUMNS else d for d in n.shape if d != ROWS) for n in order if ROWS in n.shape
+    )
+    rows = max(BLOCK // widest, 8)
+    return min(rows // 8 * 8, op.length)
