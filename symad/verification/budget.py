@@ -18,6 +18,7 @@ class Budget:
         residues: the largest number of residues of one node in all lanes.
         terms: the largest number of terms of a polynomial in an exact normal form.
         points: points tried in the search for a witness.
+        memory: bytes by which the process may grow.
     """
 
     seconds: float = 20.0
@@ -25,6 +26,7 @@ class Budget:
     residues: int = 1 << 26
     terms: int = 4000
     points: int = 24
+    memory: int = 4 << 30
 
 
 class OutOfBudget(Unsupported):
@@ -37,6 +39,8 @@ class Clock:
 
     budget: Budget
     start: float = field(default_factory=time.monotonic)
+    stopped: str = ""
+    """What was used up when a computation was interrupted: time or memory."""
 
     @property
     def spent(self) -> float:
@@ -49,8 +53,15 @@ class Clock:
         Raises:
             OutOfBudget: it is.
         """
-        if self.spent > self.budget.seconds:
-            raise OutOfBudget(f"the time allowed ({self.budget.seconds:g} s) was used up")
+        if self.stopped or self.spent > self.budget.seconds:
+            raise OutOfBudget(self.used_up)
+
+    @property
+    def used_up(self) -> str:
+        """What to tell when the budget is used up."""
+        if self.stopped == "memory":
+            return f"the memory allowed ({self.budget.memory >> 20} MiB) was used up"
+        return f"the time allowed ({self.budget.seconds:g} s) was used up"
 
     def check_size(self, count: int) -> None:
         """Refuse arrays that are too large.

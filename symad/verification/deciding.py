@@ -12,6 +12,7 @@ import secrets
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import mpmath
@@ -29,7 +30,11 @@ from symad.verification.verdicts import INDEXED, Judge, Pair, Verdict, certain, 
 
 
 def decide(
-    title: str, comparisons: Sequence[Comparison], seed: int | None = None, budget: Budget | None = None
+    title: str,
+    comparisons: Sequence[Comparison],
+    seed: int | None = None,
+    budget: Budget | None = None,
+    clock: Clock | None = None,
 ) -> Certificate:
     """A certificate of some comparisons.
 
@@ -38,6 +43,7 @@ def decide(
         comparisons: graphs claimed to be equal; they may have symbolic dimensions.
         seed: from which primes and points are drawn; a new one by default, and always recorded.
         budget: limits; the defaults are meant for interactive use.
+        clock: where the time is already running.
 
     Raises:
         ShapeError: two outputs that are compared have different shapes.
@@ -45,12 +51,19 @@ def decide(
     start = time.monotonic()
     seed = secrets.randbits(63) if seed is None else seed
     budget = budget or Budget()
-    judge = Judge(budget, Clock(budget), budget.proof_seconds)
+    clock = clock or Clock(budget)
+    judge = Judge(budget, clock, budget.proof_seconds)
     pairs = [pair for c in comparisons for pair in _pairs(c)]
+    flat, primes = _decided(pairs, seed, judge)
+    return Certificate(title, flat, tuple(comparisons), seed, primes, versions(), time.monotonic() - start)
+
+
+def _decided(pairs: Sequence[Pair], seed: int, judge: Judge) -> tuple[tuple[Entry, ...], tuple[int, ...]]:
+    """The entries of all pairs, and the primes of the last identity test."""
     entries: dict[int, list[Entry]] = {}
     groups: dict[Sizes, list[int]] = {}
     for k, pair in enumerate(pairs):
-        proof = _structural(pair, budget)
+        proof = judge.within(partial(_structural, pair, judge.budget), None)
         if proof is not None:
             entries[k] = entries_of(pair, proof, ())
         else:
@@ -60,8 +73,7 @@ def decide(
         verdicts, primes = _at_sizes([pairs[k] for k in group], sizes, seed, judge)
         for k, verdict in zip(group, verdicts, strict=True):
             entries[k] = entries_of(pairs[k], verdict, _size_texts(sizes))
-    flat = tuple(e for k in range(len(pairs)) for e in entries[k])
-    return Certificate(title, flat, tuple(comparisons), seed, primes, versions(), time.monotonic() - start)
+    return tuple(e for k in range(len(pairs)) for e in entries[k]), primes
 
 
 def versions() -> Mapping[str, str]:

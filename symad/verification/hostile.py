@@ -15,6 +15,7 @@ from symad.graph import Node, topological
 from symad.ops.arithmetic import Pow
 from symad.ops.elementwise import Apply
 from symad.verification.points import points
+from symad.verification.terms import number
 
 HOSTILE: tuple[tuple[str, float, float], ...] = (
     ("cancellation", 1e-5, 0.0),
@@ -88,11 +89,19 @@ def _exact(value: Any) -> Any:
     return Fraction(value) if isinstance(value, float) else value
 
 
+def _is_small_power(node: Node) -> bool:
+    exponent = number(node.args[1])
+    return exponent is not None and abs(exponent) <= 100
+
+
 def is_manageable(outputs: Sequence[Node], point: FloatPoint) -> bool:
     """Whether no exponential has so large an argument that its exact value cannot be held."""
     order = topological(outputs)
     suspects = [
-        n for n in order if isinstance(n.op, Pow) or (isinstance(n.op, Apply) and n.op.head in RUNAWAY)
+        n
+        for n in order
+        if (isinstance(n.op, Pow) and not _is_small_power(n))
+        or (isinstance(n.op, Apply) and n.op.head in RUNAWAY)
     ]
     wanted = list(dict.fromkeys(a for n in suspects for a in n.args))
     try:

@@ -2,11 +2,14 @@
 
 A value v computed in floating point with unit roundoff ε is accepted at a point x if
 
-    |computed − v| ≤ C ε (|v| + Σ_j |x_j ∂v/∂x_j|),
+    |computed − v| ≤ C ε (|v| + ‖V‖ + Σ_j |x_j ∂v/∂x_j|),
 
 the error that C roundings of the inputs and the result would cause (Higham, Accuracy and Stability of
-Numerical Algorithms, section 1.6). Exact values come from the graph in 50 digits and more, at the exact
-rational values of the floats. Ties and boundaries are left out.
+Numerical Algorithms, section 1.6); ‖V‖ is the largest element, if v is one of an array. At ordinary
+points C roundings of intermediate values of the formula, of the size M of the largest, are allowed as
+well: there the question is whether the formula is right, not whether it is stable. Exact values come
+from the graph in 50 digits and more, at the exact rational values of the floats. Ties and boundaries are
+left out.
 """
 
 from __future__ import annotations
@@ -22,8 +25,11 @@ from symad.errors import SymadError
 from symad.evaluation import unchecked
 from symad.graph import Graph, Node
 from symad.jacobian import jacobian
+from symad.verification.budget import Clock, OutOfBudget
+from symad.verification.calling import BadReturn, Caller, as_real_array
 from symad.verification.certificate import Entry
 from symad.verification.fields import Array
+from symad.verification.guard import Guard
 from symad.verification.hostile import FloatPoint, exactly, hostile_points, is_manageable, ordinary_points
 from symad.verification.modular import integer_inputs
 from symad.verification.precise import (
@@ -46,10 +52,6 @@ Flat = Callable[[Any], "list[Any]"]
 """From what a numeric function returned its outputs, in order."""
 
 
-class BadReturn(SymadError):
-    """A numeric function returned something that is no array of real numbers of the right shape."""
-
-
 @dataclass
 class Worst:
     """The largest errors of one output, and what went wrong first."""
@@ -61,6 +63,8 @@ class Worst:
     """The largest error as a multiple of what is allowed."""
     at: Mapping[str, Any] | None = None
     fault: str = ""
+    stopped: str = ""
+    """What was used up before all points were visited."""
     witness: Witness | None = None
 
 
@@ -70,6 +74,8 @@ def measure(
     names: Sequence[str],
     flat: Flat,
     assumes: tuple[str, ...],
+    clock: Clock,
+    hostile: bool = True,
 ) -> list[Entry]:
     """Two entries for each output: at ordinary points, and at hostile ones.
 
@@ -79,33 +85,59 @@ def measure(
         names: of its outputs.
         flat: takes apart what the candidate returns.
         assumes: what is trusted.
+        clock: stops the measurement.
+        hostile: whether hostile points are visited as well.
     """
+    caller = Caller(candidate)
     outputs = expand_definitions(reference.output_nodes)
     ranges = integer_inputs(outputs)
-    ordinary = _measure(
-        candidate, reference, outputs, flat, ordinary_points(reference.input_nodes, ranges, ORDINARY)
-    )
+    tried = ordinary_points(reference.input_nodes, ranges, ORDINARY)
+    ordinary = _measure(caller, reference, outputs, flat, tried, clock, True)
     entries = [_ordinary_entry(n, w, assumes) for n, w in zip(names, ordinary, strict=True)]
-    if any(e.status == "refuted" for e in entries):
+    if not hostile or any(e.status == "refuted" for e in entries):
         return entries
-    hostile = _measure(candidate, reference, outputs, flat, hostile_points(reference.input_nodes, ranges))
-    return entries + [_hostile_entry(n, w, assumes) for n, w in zip(names, hostile, strict=True)]
+    tried = hostile_points(reference.input_nodes, ranges)
+    worst = _measure(caller, reference, outputs, flat, tried, clock, False)
+    return entries + [_hostile_entry(n, w, assumes) for n, w in zip(names, worst, strict=True)]
 
 
 def _measure(
-    candidate: Callable[..., Any],
+    candidate: Caller,
     reference: Graph,
     outputs: Sequence[Node],
     flat: Flat,
     tried: Iterable[tuple[str, FloatPoint]],
+    clock: Clock,
+    lenient: bool,
 ) -> list[Worst]:
-    """The worst errors of each output over some points."""
+    """The worst errors of each output over some points, as many as there is time for."""
     worst = [Worst() for _ in outputs]
+    try:
+        with Guard(clock):
+            _visit(candidate, reference, outputs, flat, tried, worst, clock, lenient)
+    except OutOfBudget:
+        for w in worst:
+            w.stopped = clock.used_up
+    return worst
+
+
+def _visit(
+    candidate: Caller,
+    reference: Graph,
+    outputs: Sequence[Node],
+    flat: Flat,
+    tried: Iterable[tuple[str, FloatPoint]],
+    worst: Sequence[Worst],
+    clock: Clock,
+    lenient: bool,
+) -> None:
+    """Compare at the points at which an exact value exists and no kink is close."""
     slopes = jacobian(reference.with_outputs(outputs, None) if len(outputs) == 1 else reference)
     nodes = all_nodes(*outputs)
     listed = [p for _, p in tried]
     always = close_everywhere(nodes, [exactly(p) for p in listed[:3]])
     for point in listed:
+        clock.check()
         if not is_manageable(outputs, point) or not usable(nodes, exactly(point), always):
             continue
         try:
@@ -115,8 +147,9 @@ def _measure(
         if not any(np.any(_finite(v)) for v in found.values):
             continue
         conditions = _conditions(slopes, point, outputs, found.values)
+        if lenient:
+            conditions = [c + float(found.largest) for c in conditions]
         _compare_at(candidate, reference, point, found, conditions, flat, worst)
-    return worst
 
 
 def _finite(values: Array) -> Array:
@@ -133,7 +166,8 @@ def _conditions(
     rows = np.asarray(matrix, dtype=np.float64)
     if not np.all(np.isfinite(rows)):  # over- or underflow on the way
         (precise,) = evaluate_all(slopes.output_nodes, exactly(point), 50)
-        rows = np.asarray(np.frompyfunc(float, 1, 1)(precise), dtype=np.float64)
+        with np.errstate(all="ignore"):
+            rows = np.asarray(np.frompyfunc(float, 1, 1)(precise), dtype=np.float64)
     flat = [np.ravel(np.asarray(point[n], dtype=np.float64)) for n in slopes.input_nodes]
     inputs = np.concatenate(flat) if flat else np.zeros(0)
     with np.errstate(all="ignore"):
@@ -147,7 +181,7 @@ def _conditions(
 
 
 def _compare_at(
-    candidate: Callable[..., Any],
+    candidate: Caller,
     reference: Graph,
     point: FloatPoint,
     exact: Precise,
@@ -159,7 +193,9 @@ def _compare_at(
     where = {str(n.op.symbol): _plain(v) for n, v in point.items()}  # type: ignore[attr-defined]
     try:
         with np.errstate(all="ignore"):
-            returned = flat(candidate(*[_own_copy(point[n]) for n in reference.input_nodes]))
+            returned = flat(candidate([point[n] for n in reference.input_nodes]))
+    except OutOfBudget:
+        raise
     except Exception as problem:  # whatever the user's function raises is what is to be reported
         for w in worst:
             w.points += 1
@@ -180,36 +216,9 @@ def _compare_at(
         _compare_arrays(w, number, right, condition, exact.floor, where)
 
 
-def _own_copy(value: Any) -> Any:
-    return value.copy() if isinstance(value, np.ndarray) else value
-
-
 def _blame_call(w: Worst, where: Mapping[str, Any], fault: str) -> None:
     if not w.fault:
         w.fault, w.at, w.excess = fault, where, float("inf")
-
-
-def as_real_array(value: Any, shape: tuple[int, ...]) -> Array:
-    """What a numeric function returned as an array of the shape expected; 1×1 and () are the same.
-
-    Raises:
-        BadReturn: it is complex, no array of numbers, or of another shape.
-    """
-    if hasattr(value, "detach"):  # a tensor of PyTorch
-        value = value.detach().cpu()
-    elif hasattr(value, "get") and not isinstance(value, dict):  # an array of CuPy
-        value = value.get()
-    try:
-        array = np.asarray(value)
-    except (TypeError, ValueError) as problem:
-        raise BadReturn(f"returned {type(value).__name__}, which is no array: {problem}") from None
-    if array.dtype.kind == "c":
-        raise BadReturn(f"returned complex numbers ({array.dtype})")
-    if array.dtype.kind not in "fiub":
-        raise BadReturn(f"returned an array of dtype {array.dtype}")
-    if array.shape != shape and [d for d in array.shape if d != 1] != [d for d in shape if d != 1]:
-        raise BadReturn(f"returned shape {array.shape} instead of {shape}")
-    return array.reshape(shape)
 
 
 def _compare_arrays(
@@ -219,6 +228,8 @@ def _compare_arrays(
     kind = got.dtype if got.dtype.kind == "f" else np.dtype(np.float64)
     limits = np.finfo(kind)
     finite = _finite(exact)
+    if exact.shape and finite.any():
+        condition = condition + float(max(abs(v) for v in exact[finite]))
     for index in np.ndindex(*exact.shape):
         if not finite[index]:
             continue
@@ -285,15 +296,16 @@ def _figures(w: Worst) -> dict[str, Any]:
 def _claim(w: Worst, kind: str) -> str:
     if w.fault:
         return f"called at {w.points} {kind} points"
+    more = " + M" if kind == "ordinary" else ""
     return (
         f"measured at {w.points} {kind} points: error at most {w.ulps:.3g} ulps, {w.relative:.2g} relative; "
-        f"allowed {FACTOR:g} ε (|v| + Σ|x ∂v/∂x|)"
+        f"allowed {FACTOR:g} ε (|v| + ‖V‖ + Σ|x ∂v/∂x|{more})"
     )
 
 
 def _ordinary_entry(name: str, w: Worst, assumes: tuple[str, ...]) -> Entry:
-    if not w.points:
-        reason = "no point was found at which the exact value exists"
+    if not w.points or (w.stopped and w.excess <= 1):
+        reason = w.stopped or "no point was found at which the exact value exists"
         return Entry(name, "undecided", "not measured", 1.0, assumes, reason=reason)
     if w.excess <= 1:
         return Entry(name, "tested", _claim(w, "ordinary"), 1.0, assumes, measured=_figures(w))
@@ -313,6 +325,8 @@ def _ordinary_entry(name: str, w: Worst, assumes: tuple[str, ...]) -> Entry:
 
 def _hostile_entry(name: str, w: Worst, assumes: tuple[str, ...]) -> Entry:
     label = f"{name} at hostile points"
+    if w.stopped and w.excess <= 1:
+        return Entry(label, "undecided", _claim(w, "hostile"), 1.0, assumes, reason=w.stopped)
     if not w.points:
         return Entry(label, "tested", "no hostile point has an exact value", 1.0, assumes)
     if w.excess <= 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from symad.dims import same_dim, size
@@ -14,7 +14,7 @@ from symad.ops.shaping import reshape
 from symad.questions import definition
 from symad.selecting import input_names, select_wrt
 from symad.tracing import as_graph
-from symad.verification.budget import Budget
+from symad.verification.budget import Budget, Clock, OutOfBudget
 from symad.verification.certificate import Certificate, Comparison
 from symad.verification.deciding import decide
 from symad.verification.directional import (
@@ -26,6 +26,7 @@ from symad.verification.directional import (
     slope_forward,
     slope_reverse,
 )
+from symad.verification.guard import Guard
 from symad.verification.references import (
     DualReference,
     NoReference,
@@ -69,12 +70,16 @@ def check(f: Any, wrt: Any = None, seed: int | None = None, budget: Budget | Non
     graph = as_graph(f, wrt)
     nodes, _ = select_wrt(graph, wrt)
     symbols = [n.op.symbol for n in nodes]  # type: ignore[attr-defined]
-    comparisons = _comparisons(graph, symbols)
+    budget = budget or Budget()
+    clock = Clock(budget)
+    patience = Clock(replace(budget, seconds=budget.seconds / 2))
+    comparisons = _comparisons(graph, symbols, patience)
     if graph.dims:
         sizes = {symbol: values[0] for symbol, values in sizes_of(graph, graph)}
         text = ", ".join(f"{symbol} = {value}" for symbol, value in sizes.items())
-        comparisons += [_named_at(c, text) for c in _comparisons(graph.at(sizes), [str(s) for s in symbols])]
-    return decide(f"derivatives of {graph.name}", comparisons, seed, budget)
+        at = _comparisons(graph.at(sizes), [str(s) for s in symbols], patience)
+        comparisons += [_named_at(c, text) for c in at]
+    return decide(f"derivatives of {graph.name}", comparisons, seed, budget, clock)
 
 
 def _named_at(comparison: Comparison, sizes: str) -> Comparison:
@@ -97,8 +102,8 @@ class Claim:
     """Directions, which are further inputs."""
 
 
-def _comparisons(graph: Graph, wrt: Sequence[Any]) -> list[Comparison]:
-    """Everything there is to compare about one graph."""
+def _comparisons(graph: Graph, wrt: Sequence[Any], patience: Clock) -> list[Comparison]:
+    """Everything there is to compare about one graph; references may take as long as there is patience."""
     nodes, _ = select_wrt(graph, list(wrt))
     scalar = len(graph.output_nodes) == 1 and same_dim(size(graph.output_nodes[0].shape), 1)
     total = sum(n for n in (size(x.shape) for x in nodes) if isinstance(n, int))
@@ -108,7 +113,7 @@ def _comparisons(graph: Graph, wrt: Sequence[Any]) -> list[Comparison]:
         claims = [_gradient_claim(graph, nodes), _hessian_claim(graph, nodes)]
     else:
         claims = [_jacobian_claim(graph, nodes)]
-    return [c for claim in claims for c in _compare(graph, claim)]
+    return [c for claim in claims for c in _compare(graph, claim, patience)]
 
 
 def _symbols(nodes: Sequence[Node]) -> list[Any]:
@@ -214,16 +219,36 @@ def _directional_claims(graph: Graph, nodes: Parts, scalar: bool) -> list[Claim]
     ]
 
 
+def _made(make: Callable[[], Parts], patience: Clock) -> Parts:
+    """A reference, unless it takes too long.
+
+    Raises:
+        NoReference: it does.
+    """
+    try:
+        patience.check()
+        with Guard(patience):
+            return make()
+    except OutOfBudget:
+        raise NoReference(patience.used_up) from None
+    except NoReference:
+        raise
+    except Exception:
+        if patience.stopped:
+            raise NoReference(patience.used_up) from None
+        raise
+
+
 # ---- comparing ----------------------------------------------------------------------------------
 
 
-def _compare(graph: Graph, claim: Claim) -> list[Comparison]:
+def _compare(graph: Graph, claim: Claim, patience: Clock) -> list[Comparison]:
     """Each derivative against the first reference there is, and that against the others."""
     references: dict[str, Parts] = {}
     missing = []
     for name, make in claim.elsewhere.items():
         try:
-            references[name] = make()
+            references[name] = _made(make, patience)
         except NoReference as problem:
             missing.append(f"{name}: {problem}")
     assumes, made = trusted(graph), dict(claim.made)

@@ -80,6 +80,8 @@ class Precise:
     digits: int
     floor: Any
     """What cancellation may have hidden: the largest intermediate value, times 10^(GUARD − digits)."""
+    largest: Any
+    """A power of two above all intermediate values."""
 
 
 GUARD = 20
@@ -113,8 +115,9 @@ def settled_values(
     values = [np.where(np.asarray(s).astype(bool), f, mpmath.nan) for s, f in zip(steady, fine, strict=True)]
     largest = max((_magnitude(v) for v in every.values()), default=0)
     with mpmath.workdps(digits):
-        floor = mpmath.mpf(2) ** largest * mpmath.mpf(10) ** (GUARD - digits)
-    return Precise(tuple(values), digits, floor)
+        above = mpmath.mpf(2) ** largest
+        floor = above * mpmath.mpf(10) ** (GUARD - digits)
+    return Precise(tuple(values), digits, floor, above)
 
 
 def _magnitude(values: Any) -> int:

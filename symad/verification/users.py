@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import PurePath
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,8 @@ from symad.ops.contraction import permute
 from symad.ops.shaping import element, reshape
 from symad.selecting import select_wrt
 from symad.tracing import as_graph
-from symad.verification.budget import Budget
+from symad.verification.budget import Budget, Clock
+from symad.verification.calling import function_of
 from symad.verification.certificate import Certificate, Comparison
 from symad.verification.deciding import decide, versions
 from symad.verification.equality import fit, with_inputs_of
@@ -40,14 +43,16 @@ def verify(
     hessian: Any = MISSING,
     seed: int | None = None,
     budget: Budget | None = None,
+    hostile: bool = True,
 ) -> Certificate:
     """A certificate of somebody's formula or code for ``f`` or one of its derivatives.
 
     Exactly one candidate is given. It is SymPy (an expression, matrix, matrix expression, array, or a
     list of them), a Graph, or a numeric function. A formula is compared exactly. A numeric function is
     called with the inputs in the order of the graph (wrt first for SymPy ``f``), as floats and float64
-    arrays, and its results are compared with exact values to 50 digits, at ordinary and at hostile
-    points.
+    arrays, or as tensors of PyTorch or arrays of JAX or CuPy if it refuses these; its results are compared
+    with exact values to 50 digits, at ordinary and at hostile points. A module stands for the last function
+    it defines, such as a generated file that was imported.
 
     Args:
         f: what `trace` takes.
@@ -60,9 +65,11 @@ def verify(
         hessian: N×N over all wrt elements flattened in order.
         seed: for the random primes; a new one by default, always recorded.
         budget: limits of time and size.
+        hostile: whether a numeric function is measured at hostile points as well, where a formula that is
+            right may lose its accuracy; then it is undecided.
 
     Raises:
-        TypeError: not exactly one candidate was given.
+        TypeError: not exactly one candidate was given, or it is text or a path.
         ShapeError: a formula has another shape than the derivative.
         DerivativeError: a function in ``f`` has no known derivative.
     """
@@ -80,16 +87,21 @@ def verify(
         assumes = (*assumes, OWN)
     title = f"{kind} of {graph.name}"
     if _is_numeric(candidate):
-        return _measured(title, candidate, reference, names, kind, assumes)
+        clock = Clock(budget or Budget())
+        return _measured(title, function_of(candidate), reference, names, kind, assumes, clock, hostile)
     formula = _formula(graph, nodes, reference, candidate, kind)
     comparison = Comparison(title, reference, formula, names, assumes, f"the {kind}", "the candidate")
     return decide(title, [comparison], seed, budget)
 
 
 def _is_numeric(candidate: Any) -> bool:
-    return callable(candidate) and not isinstance(
-        candidate, (sympy.Basic, sympy.MatrixBase, sympy.NDimArray, Graph)
-    )
+    if isinstance(candidate, (str, PurePath)):
+        raise TypeError(
+            f"verify: {str(candidate)!r} is text, and no text and no file is run; import the file yourself "
+            "and give its function, or the module"
+        )
+    known = (sympy.Basic, sympy.MatrixBase, sympy.NDimArray, Graph)
+    return isinstance(candidate, ModuleType) or (callable(candidate) and not isinstance(candidate, known))
 
 
 def _reference(graph: Graph, nodes: tuple[Node, ...], bare: bool, kind: str) -> tuple[Graph, tuple[str, ...]]:
@@ -190,6 +202,8 @@ def _measured(
     names: tuple[str, ...],
     kind: str,
     assumes: tuple[str, ...],
+    clock: Clock,
+    hostile: bool,
 ) -> Certificate:
     """Measurements of a numeric function; symbolic sizes become numbers."""
     sizes = {symbol: values[0] for symbol, values in sizes_of(reference, reference)}
@@ -211,7 +225,7 @@ def _measured(
         return [returned]
 
     at = f" at {', '.join(f'{s} = {v}' for s, v in sizes.items())}" if sizes else ""
-    entries = measure(candidate, concrete, [n + at for n in names], flat, assumes)
+    entries = measure(candidate, concrete, [n + at for n in names], flat, assumes, clock, hostile)
     return Certificate(
         f"{title}, as {getattr(candidate, '__name__', 'the function')} computes it",
         tuple(entries),
@@ -219,4 +233,5 @@ def _measured(
         0,
         (),
         versions(),
+        clock.spent,
     )

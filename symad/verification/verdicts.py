@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from symad.verification.bounds import TARGET
 from symad.verification.budget import Budget, Clock, OutOfBudget
 from symad.verification.certificate import STATUSES, Comparison, Entry
 from symad.verification.fields import Array
+from symad.verification.guard import Guard
 from symad.verification.modular import Result, compare_nodes, integer_inputs
 from symad.verification.normal_form import prove
 from symad.verification.sampling import PairResult
@@ -22,6 +25,8 @@ from symad.verification.witness import Search, search
 
 MOST_ENTRIES = 1024
 """Larger outputs get one entry for the whole array instead of one for each element."""
+
+T = TypeVar("T")
 
 EXACT, INDEXED = "equal by exact normal form", "equal in index notation"
 
@@ -80,11 +85,27 @@ class Judge:
 
     def decide(self, pairs: Sequence[Pair], seed: int) -> tuple[list[Verdict], tuple[int, ...]]:
         """Verdicts on pairs whose dimensions are numbers, and the primes of the identity test."""
+        nodes = [(p.left, p.right) for p in pairs]
+        nothing = Result(tuple(_untested(p) for p in pairs), seed, (), (), (self.clock.used_up,))
+        result = self.within(lambda: compare_nodes(nodes, seed, self.budget, self.clock), nothing)
+        verdicts = []
+        for pair, found in zip(pairs, result.pairs, strict=True):
+            stopped = _undecided(pair, found, result)
+            verdicts.append(self.within(partial(self._verdict, pair, found, result), stopped))
+        return verdicts, result.primes
+
+    def within(self, compute: Callable[[], T], otherwise: T) -> T:
+        """What is computed, or something else if the budget is used up on the way."""
         try:
-            result = compare_nodes([(p.left, p.right) for p in pairs], seed, self.budget, self.clock)
-        except OutOfBudget as problem:
-            result = Result(tuple(_untested(p) for p in pairs), seed, (), (), (str(problem),))
-        return [self._verdict(p, f, result) for p, f in zip(pairs, result.pairs, strict=True)], result.primes
+            self.clock.check()
+            with Guard(self.clock):
+                return compute()
+        except OutOfBudget:
+            return otherwise
+        except Exception:
+            if self.clock.stopped:  # an interruption that other code has turned into its own error
+                return otherwise
+            raise
 
     def _verdict(self, pair: Pair, found: PairResult, result: Result) -> Verdict:
         """Elements that test equal are tested or proved, the others refuted or undecided."""
@@ -120,6 +141,14 @@ class Judge:
         return exact, how, reason
 
 
+def _undecided(pair: Pair, found: PairResult, result: Result) -> Verdict:
+    """What is known of a pair without a search for a witness and without a proof."""
+    status = np.full(pair.left.shape, "undecided", dtype=object)
+    status[found.certain] = "tested"
+    reasons = result.reasons or ("the time allowed was used up",)
+    return Verdict(status, _tested_claim(found, result), found.log2_bound, reason="; ".join(reasons))
+
+
 def _untested(pair: Pair) -> PairResult:
     none = np.zeros(pair.left.shape, dtype=bool)
     return PairResult(none, none, 0.0, "none")
@@ -151,7 +180,9 @@ def _why_undecided(found: PairResult, result: Result, hunt: Search) -> str:
         parts.append(f"equal to 30 digits at {hunt.agreed} rational points")
     elif not hunt.points:
         parts.append("no rational point was found at which both are defined")
-    return "; ".join([*parts, *result.reasons])
+    if hunt.stopped:
+        parts.append(hunt.stopped)
+    return "; ".join(dict.fromkeys([*parts, *result.reasons]))
 
 
 # ---- entries ------------------------------------------------------------------------------------

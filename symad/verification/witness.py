@@ -67,6 +67,8 @@ class Search:
     """The points at which both were defined, those with a difference first."""
     agreed: int
     """The number of points at which all elements agreed to 30 digits."""
+    stopped: str = ""
+    """What was used up before all points were tried."""
 
 
 def search(
@@ -87,13 +89,15 @@ def search(
     """
     left, right = expand_definitions((left, right))
     hunt = _Hunt(left, right, integers, clock, suspects)
+    stopped = ""
     try:
         hunt.ordinary()
         if not hunt.is_over:
             hunt.scouted()
     except OutOfBudget:
-        pass
-    return Search(hunt.differs, hunt.witnesses, tuple(hunt.with_difference + hunt.without), hunt.agreed)
+        stopped = clock.used_up
+    tried = tuple(hunt.with_difference + hunt.without)
+    return Search(hunt.differs, hunt.witnesses, tried, hunt.agreed, stopped)
 
 
 @dataclass(eq=False)
@@ -150,6 +154,8 @@ class _Hunt:
             return
         try:
             new, defined, values = self._compared(point)
+        except OutOfBudget:
+            raise
         except (SymadError, ArithmeticError, ValueError):
             return
         new &= self.watched

@@ -1,0 +1,90 @@
+"""A hard stop: a computation is interrupted when its time or memory is used up, wherever it is.
+
+Most loops look at the clock themselves. What cannot, such as a derivative by SymPy or one value of a
+special function to 400 digits, is interrupted from a second thread, which raises `OutOfBudget` in the
+first (CPython's `PyThreadState_SetAsyncExc`). A single call into compiled code is waited for.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import threading
+from types import TracebackType
+
+from symad.verification.budget import Clock, OutOfBudget
+
+GRACE = 0.25
+"""Seconds beyond the budget that the loops have to stop by themselves."""
+
+AGAIN = 0.5
+"""Seconds after which an interruption is repeated, if the computation went on elsewhere."""
+
+
+class OutOfTime(OutOfBudget):
+    """Raised by the clock of another thread, hence without arguments."""
+
+    def __init__(self, message: str = "the time or memory allowed was used up") -> None:
+        """``message`` is what users read."""
+        super().__init__(message)
+
+
+class Guard:
+    """Interrupts the thread that enters it when the budget of a clock is used up."""
+
+    def __init__(self, clock: Clock) -> None:
+        """``clock`` runs already."""
+        self.clock = clock
+        self._lock = threading.Lock()
+        self._left = threading.Event()
+        self._thread = 0
+
+    def __enter__(self) -> Guard:
+        self._thread = threading.get_ident()
+        threading.Thread(target=self._watch, name="symad budget", daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self._leave()
+        except OutOfTime:  # sent at the last moment
+            self._leave()
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._left.set()
+            _interrupt(self._thread, None)  # one that was sent and has not arrived yet
+
+    def _watch(self) -> None:
+        before = resident_memory()
+        while not self._left.wait(0.05):
+            late = self.clock.spent > self.clock.budget.seconds + GRACE
+            large = before and resident_memory() - before > self.clock.budget.memory
+            if not (late or large):
+                continue
+            with self._lock:
+                if self._left.is_set():
+                    return
+                self.clock.stopped = "memory" if large and not late else "time"
+                _interrupt(self._thread, OutOfTime)
+            if self._left.wait(AGAIN):
+                return
+
+
+def _interrupt(thread: int, error: type[BaseException] | None) -> None:
+    """Raise an error in a thread as soon as it runs Python code again; None takes one back."""
+    raised = ctypes.py_object(error) if error is not None else None
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
+
+
+def resident_memory() -> int:
+    """The memory of this process in bytes; 0 where the system does not tell."""
+    if not sys.platform.startswith("linux"):
+        return 0
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * 4096
+    except (OSError, ValueError, IndexError):
+        return 0

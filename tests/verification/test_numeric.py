@@ -1,0 +1,214 @@
+"""Numeric functions of several libraries are measured; bad ones are reported for what they are."""
+
+import importlib.util
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sympy import MatrixSymbol, Symbol, atan, cos, exp, log, sin, sqrt, symbols, tanh
+
+import symad
+from symad import functions
+from symad.numeric import lower
+from symad.verification import Budget
+from tests.gpu.cupy_standin import installed
+
+x, y = symbols("x y", real=True)
+f = tanh(x) * y
+
+
+def right(x, y):
+    return 1 - np.tanh(x) ** 2, np.tanh(x)
+
+
+def verified(function, budget=None):
+    """Of ∂f/∂x = y (1 − tanh² x) and ∂f/∂y = tanh x."""
+    return symad.verify(f, [x, y], gradient=function, budget=budget)
+
+
+def of(x, y):
+    t = np.tanh(x)
+    return y * (1 - t) * (1 + t), t
+
+
+def test_an_accurate_function_is_tested_and_its_figures_are_told():
+    certificate = symad.verify(sin(x) * y, [x, y], gradient=lambda x, y: (y * np.cos(x), np.sin(x)))
+    ordinary, hostile = certificate.entries[0], certificate.entries[2]
+    assert certificate.status == "tested"
+    assert certificate.bound == 1.0  # measurements give no probability
+    assert ordinary.measured["ulps"] < 8
+    assert ordinary.measured["points"] >= 20
+    assert hostile.measured["points"] >= 10
+    assert "ulps" in str(certificate)
+
+
+def test_a_wrong_function_is_refuted_with_a_witness():
+    certificate = verified(right)  # a factor y is missing
+    assert certificate.status == "refuted"
+    wrong = next(e for e in certificate.entries if e.status == "refuted")
+    assert wrong.name.startswith("∂f/∂x")
+    assert float(wrong.witness.left) == pytest.approx(
+        float(wrong.witness.point["y"]) * float(wrong.witness.right), rel=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda x, y: 1 / 0, "raised ZeroDivisionError"),
+        (lambda x: x, "raised TypeError"),
+        (lambda x, y: of(x, y)[0], "returned 1 outputs instead of 2"),
+        (lambda x, y: (*of(x, y), 0.0), "returned 3 outputs instead of 2"),
+        (lambda x, y: (np.ones(3), 0.0), "returned shape (3,) instead of ()"),
+        (lambda x, y: (np.nan, of(x, y)[1]), "returned NaN"),
+        (lambda x, y: (of(x, y)[0] + 0j, of(x, y)[1]), "returned complex numbers"),
+        (lambda x, y: ("one", of(x, y)[1]), "returned str"),
+        (lambda x, y: (None, of(x, y)[1]), "returned NoneType"),
+        (lambda x, y: (np.inf, of(x, y)[1]), "times what is allowed"),
+    ],
+)
+def test_what_is_no_derivative_is_reported_as_such(function, words):
+    certificate = verified(function)
+    assert certificate.status == "refuted"
+    assert words in str(certificate)
+
+
+def test_loss_of_accuracy_at_hostile_points_is_no_refutation():
+    """1 − cos x loses all digits near 0; 2 sin²(x/2) none."""
+    lossy = symad.verify(1 - cos(x), x, value=lambda x: 1 - np.cos(x))
+    assert lossy.status == "undecided"
+    assert lossy.entries[0].status == "tested"
+    assert "accuracy is lost" in str(lossy)
+    assert symad.verify(1 - cos(x), x, value=lambda x: 1 - np.cos(x), hostile=False).status == "tested"
+    stable = symad.verify(1 - cos(x), x, value=lambda x: 2 * np.sin(x / 2) ** 2)
+    assert stable.status == "tested"
+
+
+@pytest.mark.parametrize(
+    ("formula", "naive", "stable"),
+    [
+        (log(1 + exp(x)), lambda x: np.log(1 + np.exp(x)), lambda x: np.logaddexp(0, x)),
+        (log(1 + x), lambda x: np.log(1 + x), np.log1p),
+        (exp(x) - 1, lambda x: np.exp(x) - 1, np.expm1),
+        (sqrt(x**2 + y**2), lambda x, y: np.sqrt(x * x + y * y), np.hypot),
+    ],
+)
+def test_the_stable_form_is_told_from_the_naive_one(formula, naive, stable):
+    assert symad.verify(formula, value=naive).status == "undecided"
+    assert symad.verify(formula, value=stable).status == "tested"
+
+
+def test_an_error_of_a_few_roundings_is_accepted_and_one_of_many_is_not():
+    def off_by(factor):
+        return lambda x: np.arctan(x) * (1 + factor * np.finfo(float).eps)
+
+    assert symad.verify(atan(x), value=off_by(20)).status == "tested"
+    assert symad.verify(atan(x), value=off_by(2000)).status == "refuted"
+
+
+def test_single_precision_is_measured_as_such():
+    certificate = symad.verify(sin(x), x, value=lambda x: np.sin(np.float32(x)))
+    assert certificate.entries[0].status == "tested"
+    doubled = symad.verify(sin(x), x, value=lambda x: float(np.sin(np.float32(x))))
+    assert doubled.status == "refuted"
+
+
+# ---- libraries ----------------------------------------------------------------------------------
+
+S = MatrixSymbol("S", 3, 2)
+
+
+def loss(S):
+    return np.sum(functions.softmax(S, axis=-1) ** 2)
+
+
+LOSS = symad.trace(loss, [(3, 2)])
+
+
+def test_a_function_of_torch():
+    torch = pytest.importorskip("torch")
+
+    def gradient(S):
+        S = S.requires_grad_()
+        (torch.softmax(S, -1) ** 2).sum().backward()
+        return S.grad
+
+    def halved(S):
+        return gradient(S) / 2
+
+    assert symad.verify(LOSS, LOSS.inputs[0], gradient=gradient, hostile=False).status == "tested"
+    assert symad.verify(LOSS, LOSS.inputs[0], gradient=halved).status == "refuted"
+
+
+def test_a_function_of_jax():
+    jax = pytest.importorskip("jax")
+    gradient = jax.grad(lambda S: (jax.nn.softmax(S, axis=-1) ** 2).sum())
+    assert symad.verify(LOSS, LOSS.inputs[0], gradient=gradient, hostile=False).status == "tested"
+    twice = jax.grad(lambda S: 2 * (jax.nn.softmax(S, axis=-1) ** 2).sum())
+    assert symad.verify(LOSS, LOSS.inputs[0], gradient=twice).status == "refuted"
+
+
+def test_a_function_of_cupy(monkeypatch):
+    with installed() as cupy:
+
+        def gradient(S):
+            if not isinstance(S, cupy.ndarray):
+                raise TypeError("give me an array of CuPy")
+            e = cupy.exp(S - S.max(axis=-1, keepdims=True))
+            p = e / e.sum(axis=-1, keepdims=True)
+            return 2 * p * (p - (p * p).sum(axis=-1, keepdims=True))
+
+        assert symad.verify(LOSS, LOSS.inputs[0], gradient=gradient, hostile=False).status == "tested"
+        assert symad.verify(LOSS, LOSS.inputs[0], gradient=lambda S: -gradient(S)).status == "refuted"
+
+
+def test_generated_code_and_generated_files(tmp_path):
+    kernel = lower(symad.gradient(LOSS, LOSS.inputs[0]))
+    assert symad.verify(LOSS, LOSS.inputs[0], gradient=kernel, hostile=False).status == "tested"
+    path = tmp_path / "generated_gradient.py"
+    kernel.save(path)
+    spec = importlib.util.spec_from_file_location("generated_gradient", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert symad.verify(LOSS, LOSS.inputs[0], gradient=module, hostile=False).status == "tested"
+    for text in (path, str(path)):
+        with pytest.raises(TypeError, match="no text and no file is run"):
+            symad.verify(LOSS, LOSS.inputs[0], gradient=text)
+
+
+def test_a_function_may_change_its_arguments():
+    def spoiled(S):
+        p = np.exp(S - S.max(axis=-1, keepdims=True))
+        p /= p.sum(axis=-1, keepdims=True)
+        S[:] = np.nan
+        return 2 * p * (p - (p * p).sum(axis=-1, keepdims=True))
+
+    assert symad.verify(LOSS, LOSS.inputs[0], gradient=spoiled, hostile=False).status == "tested"
+
+
+def test_a_function_that_hangs_is_stopped():
+    def slow(x, y):
+        while True:
+            sum(range(1000))
+
+    start = time.monotonic()
+    certificate = verified(slow, Budget(seconds=1))
+    assert time.monotonic() - start < 4
+    assert certificate.status == "undecided"
+    assert "the time allowed (1 s) was used up" in str(certificate)
+
+
+def test_exactly_one_candidate():
+    with pytest.raises(TypeError, match="exactly one"):
+        symad.verify(f, x)
+    with pytest.raises(TypeError, match="exactly one"):
+        symad.verify(f, x, gradient=y, value=y)
+
+
+def test_nothing_of_the_users_libraries_is_imported():
+    assert Path(symad.__file__).name == "__init__.py"
+    text = Path(sys.modules["symad.verification.calling"].__file__).read_text(encoding="utf-8")
+    assert not any(f"import {name}" in text for name in ("torch", "jax", "cupy"))
+    assert Symbol("x", real=True) == x
