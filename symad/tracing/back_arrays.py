@@ -74,8 +74,8 @@ def all_matrices(forms: Sequence[Any]) -> bool:
 
 
 def constant(array: np.ndarray[Any, Any]) -> Any:
-    """An explicit matrix or array."""
-    if array.size > LARGEST:
+    """An explicit matrix or array of numbers; SymPy has none of truth values."""
+    if array.size > LARGEST or array.dtype.kind == "b":
         return None
     if array.ndim == 2:
         return sympy.ImmutableDenseMatrix(*array.shape, array.ravel().tolist())
@@ -208,6 +208,13 @@ def _element(form: Any, indices: Sequence[Any]) -> Any:
         return MatrixElement(form, *indices)
     if isinstance(form, Reshape) and is_matrix(form.expr) and len(indices) == 1:
         return MatrixElement(form.expr, *indices, 0)
+    if isinstance(form, ArrayElementwiseApplyFunc):
+        inner = _element(form.expr, indices)
+        return None if inner is None else form.function.expr.xreplace({form.function.variables[0]: inner})
+    if isinstance(form, (ArrayAdd, ArrayTensorProduct)):
+        head = sympy.Add if isinstance(form, ArrayAdd) else sympy.Mul  # of numbers and one array
+        parts = [_element(part, indices) if is_array(part) else part for part in form.args]
+        return None if None in parts else head(*parts, evaluate=False)
     return ArrayElement(form, tuple(indices)) if isinstance(form, ArraySymbol) else None
 
 

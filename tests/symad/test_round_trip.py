@@ -1,5 +1,7 @@
 """SymPy to graph to SymPy to graph: the same graph, or where SymPy took no part the same values."""
 
+import warnings
+
 import numpy as np
 import pytest
 import sympy
@@ -246,3 +248,27 @@ def test_an_undefined_function_has_no_way_in():
 def test_constants_are_kept_apart():
     nodes: list[Node] = [constant(v) for v in (1, 1.0, Rational(1, 3), sympy.Float("0.1", 40))]
     assert [symad.trace(form).outputs[0] for form in nodes_to_sympy(nodes)] == nodes
+
+
+@pytest.mark.parametrize(
+    ("f", "printed"),
+    [
+        (lambda x: np.sum(np.exp(x)), "Sum(exp(x[_i]), (_i, 0, n - 1))"),
+        (lambda x: np.log(np.sum(np.exp(2 * x + 1))), "log(Sum(exp(2*x[_i] + 1), (_i, 0, n - 1)))"),
+    ],
+)
+def test_sums_over_elements_are_written_as_sums(f, printed):
+    graph = symad.trace(f, [(n,)])
+    form = symad.to_sympy(graph)
+    assert str(form) == printed
+    assert symad.trace(form).output_nodes == graph.output_nodes
+
+
+def test_truth_values_are_no_matrix_of_numbers():
+    """SymPy warns of matrices that hold something else than expressions."""
+    mask = np.array([[True, False], [False, True]])
+    graph = symad.trace(lambda x: np.sum(np.where(mask, x, 0.0)), [(2, 2)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        form = symad.to_sympy(graph)
+    assert symad.trace(form)(np.arange(4.0).reshape(2, 2)) == 3.0
