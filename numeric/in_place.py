@@ -144,7 +144,7 @@ class InPlacePrinter(ArrayPrinter):
                 inner, single = source(pad)
                 index = index_text(box, node.shape, single)
                 self.boxed[pad] = (node, index)
-                alone = users[inner] == 1 and users[pad.args[0]] == 1
+                alone = users[inner] == 1 and users[pad.args[0]] == 1 and not isinstance(inner.op, Pad)
                 if alone and inner not in self.text and inner not in self.slots and not is_view(inner):
                     self.boxed[inner] = (node, index)
 
