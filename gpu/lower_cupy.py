@@ -14,10 +14,10 @@ import sympy
 from symad.cost import memory
 from symad.errors import LoweringError
 from symad.gpu.compile import GpuError, cupy
-from symad.gpu.printers.attention import with_kernels
 from symad.gpu.printers.library import DTYPES
 from symad.gpu.program import print_cupy_module
 from symad.gpu.scalar_program import is_kernel, print_scalar_kernel
+from symad.gpu.written_out import with_kernels
 from symad.graph import Graph
 from symad.numeric.kernel import Kernel, compile_source
 from symad.numeric.passes import prepare

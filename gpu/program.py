@@ -13,12 +13,14 @@ from symad.gpu.printers.arrays import HELPERS
 from symad.gpu.printers.attention import attention_lines
 from symad.gpu.printers.kernels import Kernels
 from symad.gpu.printers.library import CUPY, HALVES
+from symad.gpu.printers.pair_sum import has_kernels, pair_lines
 from symad.graph import Graph, Node, topological
 from symad.numeric.array_program import ArrayPrinter, _shape_checks
 from symad.numeric.row_numbers import only_indices
 from symad.numeric.text import docstring, module_header, one_line, pack_text
 from symad.ops.attention import AttentionOp
 from symad.ops.linalg import MatrixOp
+from symad.ops.pair_sum import PairOp, PairSum, PairSumCotangent
 from symad.ops.recurrence import Scan
 from symad.ops.root import Root
 from symad.ops.sources import ArrayConstant
@@ -78,6 +80,8 @@ class CuPyPrinter(ArrayPrinter):
             return self._scan(node)
         if isinstance(node.op, AttentionOp):
             return attention_lines(node.op, node, self)
+        if isinstance(node.op, (PairSum, PairSumCotangent)) and has_kernels(node.op, node, self.dtype):
+            return pair_lines(node.op, node, self)
         if isinstance(node.op, Root) and self.dtype in HALVES:
             raise LoweringError(f"implicit needs float32 or float64: {self.dtype} cannot converge")
         if isinstance(node.op, MatrixOp) and self.dtype in HALVES:
@@ -189,7 +193,7 @@ def _helper_lines(printer: ArrayPrinter) -> list[str]:
 
 def _result(node: Node, printer: CuPyPrinter) -> str:
     """An output as an array of its own."""
-    if isinstance(node.op, AttentionOp) and node in printer.kernels.types:  # log-sum-exps
+    if isinstance(node.op, (AttentionOp, PairOp)) and node in printer.kernels.types:  # log-sum-exps
         return f"{printer.text[node]}.astype({printer.type_text}, copy=False)"
     if isinstance(node.op, ArrayConstant):
         return f"{printer.text[node]}.copy()"

@@ -1,7 +1,7 @@
 """Attention in CuPy modules: the tiled kernels as text, and the calls that launch them.
 
 The head dims must be numbers when the code is written, since tiles are compiled for them; otherwise,
-and where no tile fits, attention is written out by its definition (`with_kernels` decides). Scalar
+and where no tile fits, attention is written out by its definition (`symad.gpu.written_out` decides). Scalar
 parameters become arrays of one element, so that no number has to come back to the host.
 """
 
@@ -29,7 +29,7 @@ from symad.gpu.compile import kernel_text
 from symad.gpu.printers import attention_text as texts
 from symad.gpu.score import CompiledScore, compile_score
 from symad.gpu.score_layout import extreme_key, tiled_axis
-from symad.graph import Graph, Node, rebuild
+from symad.graph import Node
 from symad.numeric.printers.attention import results_of, tuple_text
 from symad.numeric.printers.formulas import FormulaText
 from symad.numeric.scores import LOOPS, score_of
@@ -55,19 +55,6 @@ PASSES = {
 
 ROOMS = (227 << 10, 163 << 10, 99 << 10, 64 << 10)
 """Shared memory per block of compute capability 9.0 and 10.0, 8.0, 8.6 to 12.0, and 7.5."""
-
-
-def with_kernels(graph: Graph, dtype: str) -> Graph:
-    """The graph with every attention op that no kernel computes written out by its definition."""
-
-    def make(node: Node, args: tuple[Node, ...]) -> Node:
-        made = Node.of(node.op, args)
-        if not isinstance(node.op, AttentionOp) or has_kernels(node.op, made, dtype):
-            return made
-        return definition_of(made)
-
-    outputs = rebuild(graph.output_nodes, {n: n for n in graph.input_nodes}, make)
-    return Graph(graph.input_nodes, outputs, graph.structure, graph.name, graph.report)
 
 
 def has_kernels(op: AttentionOp, node: Node, dtype: str) -> bool:
@@ -103,7 +90,7 @@ def attention_lines(op: AttentionOp, node: Node, printer: Any) -> list[str]:
     """The statements that compute all results of an attention op."""
     if has_kernels(op, node, printer.dtype):
         return _Writer(op, node, printer).lines()
-    stands_for = definition_of(node)  # in the body of a scan, which `with_kernels` does not enter
+    stands_for = definition_of(node)  # in the body of a scan, which `symad.gpu.written_out` does not enter
     lines: list[str] = printer.statements((stands_for,))
     printer.text[node] = printer.text[stands_for]
     return lines
@@ -122,6 +109,7 @@ class _Writer:
         key = (op.score, op.mask, op.parameters)
         self.number = printer.scores.setdefault(key, len(printer.scores) + 1)
         self.compiled = self._compile()
+        printer.helper("_module", texts.MODULE)
         for name, source in (("_launch", texts.LAUNCH), ("_statistics", texts.STATISTICS)):
             if name == "_launch" or isinstance(op, (AttentionCotangent, AttentionSecond)):
                 printer.helper(name, source)
@@ -277,7 +265,8 @@ class _Writer:
         lines = []
         for p in self.parameters:
             kind = "cp.int32" if p.integer else self.np_real
-            lines.append(f"{p.name} = cp.ascontiguousarray(cp.atleast_1d({p.name}), dtype={kind})")
+            given = f"cp.atleast_1d({p.name}).astype({kind}, copy=False)"
+            lines.append(f"{p.name} = cp.ascontiguousarray({given})")
         kept = list(names)
         for load in score.reads(score.mask):
             key = extreme_key(load)

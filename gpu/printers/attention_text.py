@@ -5,12 +5,12 @@ shared memory needed, launches), a launch being (threads, rows owned by a block,
 shared memory, source). What the kernels compute stands in gpu/kernels.
 """
 
-LAUNCH = '''@lru_cache(maxsize=None)
+MODULE = '''@lru_cache(maxsize=None)
 def _module(source):
     return cp.RawModule(code=source, options=("-std=c++17",))
+'''
 
-
-def _launches(plans):
+LAUNCH = '''def _launches(plans):
     """The launches with the fastest tiles that this device can hold."""
     device = cp.cuda.Device()
     room = device.attributes["MaxSharedMemoryPerBlockOptin"]

@@ -51,8 +51,16 @@ def test_value_and_gradients(dtype, rtol, where):
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_half_precision(dtype, where):
     pytest.importorskip("ml_dtypes")
-    graph = symad.trace(lambda q, k, v: attention(q, k, v, causal=True, return_lse=True), SHAPES)
-    agree(graph, draw(SHAPES), dtype, 3e-2, where)
+    """Log-sum-exps and parameters are float32 inside."""
+
+    def f(q, k, v, slope):
+        return attention(
+            q, k, v, causal=True, return_lse=True, params={"slope": slope},
+            score=lambda s, b, h, i, j, slope: s + slope[h] * (j - i),
+        )  # fmt: skip
+
+    shapes = [*SHAPES, (4,)]
+    agree(symad.trace(f, shapes), draw(shapes), dtype, 3e-2, where)
 
 
 @pytest.mark.parametrize("where", WHERE)

@@ -15,7 +15,9 @@ runtime = types.SimpleNamespace(getDeviceCount=lambda: 1, CUDARuntimeError=CUDAR
 class Device:
     """The current device."""
 
-    attributes = types.MappingProxyType({"MaxSharedMemoryPerBlockOptin": 227 << 10})
+    attributes = types.MappingProxyType(
+        {"MaxSharedMemoryPerBlockOptin": 227 << 10, "MultiProcessorCount": 4}
+    )
     compute_capability = "90"
 
     def __init__(self, number=0):
