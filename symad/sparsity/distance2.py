@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from symad.sparsity.bounds import column_bound
-from symad.sparsity.lattice import is_proper, lattice_coloring
+from symad.sparsity.lattice import cyclic_blocks, is_proper, lattice_coloring
 from symad.sparsity.orders import order_named, saturation_colors, shuffled
 from symad.sparsity.pattern import IntArray, Pattern
-from symad.sparsity.race import Race, order_name
+from symad.sparsity.race import Race, compact, order_name
+from symad.sparsity.tabu import fewer_colors
 
 GRAPH_WORK = 30_000_000
 """The column intersection graph is built while it has at most this many entries."""
@@ -28,8 +29,11 @@ MORE_WORK = 300_000
 """Entries visited by the extra orders tried for star and acyclic colorings."""
 
 
-def color_columns(pattern: Pattern, orders: tuple[Any, ...] | None) -> Race:
-    """Colors (n,) from 0 for the columns; with ``orders`` None everything known is tried."""
+def color_columns(pattern: Pattern, orders: tuple[Any, ...] | None, search: bool = False) -> Race:
+    """Colors (n,) from 0 for the columns; with ``orders`` None everything known is tried.
+
+    ``search``: small graphs are also searched for colorings that no order finds.
+    """
     race = Race(column_bound(pattern))
     if orders is not None:
         graph = pattern.column_intersection()
@@ -44,11 +48,16 @@ def color_columns(pattern: Pattern, orders: tuple[Any, ...] | None) -> Race:
         _without_graph(pattern, race)
     else:
         _with_graph(pattern, race)
+        if search and not race.done:
+            found = fewer_colors(pattern.column_intersection(), compact(race.colors), race.bound)
+            race.offer("tabu search", found)
     return race
 
 
 def _with_graph(pattern: Pattern, race: Race) -> None:
     graph = pattern.column_intersection()
+    if race.offer("cyclic blocks", cyclic_blocks(graph)):
+        return
     if race.offer("lattice", lattice_coloring(graph, race.bound, race.count, is_proper, most=2)):
         return
     for name in ("largest_first", "smallest_last", "incidence_degree"):

@@ -63,9 +63,9 @@ def color(pattern: Any, kind: str = "column", order: Any = None, colors: Any = N
     if orders is not None and all(isinstance(k, int | np.integer) for k in orders):
         orders = (np.asarray(orders),)
     if kind == "column":
-        race = color_columns(matrix, orders)
+        race = color_columns(matrix, orders, search=True)
     elif kind == "row":
-        race = color_columns(matrix.transposed, orders)
+        race = color_columns(matrix.transposed, orders, search=True)
     elif kind == "bidirectional":
         race = color_both(matrix, orders)
     else:

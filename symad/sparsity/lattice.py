@@ -65,6 +65,22 @@ def lattice_coloring(graph: Pattern, low: int, high: int, is_good: Judge, most: 
     return None
 
 
+def cyclic_blocks(graph: Pattern) -> IntArray:
+    """The optimal coloring of a band that is closed to a ring, proper for every graph.
+
+    If adjacent numbers differ by at most w around the ring, the n vertices are cut into ⌊n/(w+1)⌋ blocks
+    of nearly equal length, and the color is the place in the block: vertices of one color are at least
+    w + 1 apart. Where every vertex is adjacent to all within w no fewer colors do, as a class has at most
+    ⌊n/(w+1)⌋ vertices.
+    """
+    n = graph.shape[0]
+    apart = np.abs(graph.rows - graph.indices)
+    reach = int(np.minimum(apart, n - apart).max(initial=0))
+    blocks = max(1, n // (reach + 1))
+    first = -(-np.arange(blocks + 1) * n // blocks)
+    return np.arange(n) - np.repeat(first[:-1], np.diff(first))
+
+
 def is_proper(graph: Pattern, colors: IntArray) -> bool:
     """Whether adjacent vertices have different colors."""
     return bool((colors[graph.rows] != colors[graph.indices]).all())

@@ -57,6 +57,11 @@ def cycle(n):
     return from_entries((n, n), {(i, (i + d) % n) for i in range(n) for d in (-1, 0, 1)})
 
 
+def ring(n, k):
+    """A band of half-width k closed to a ring."""
+    return from_entries((n, n), {(i, (i + d) % n) for i in range(n) for d in range(-k, k + 1)})
+
+
 def bordered(n, k, b):
     """A band of half-width k (0 for a diagonal) with b full rows and columns first."""
     entries = {(i, j) for i in range(n) for j in range(n) if min(i, j) < b or abs(i - j) <= k}

@@ -20,6 +20,7 @@ from tests.sparsity.cases import (
     entries_of,
     five_point,
     nine_point,
+    ring,
 )
 
 OPTIMAL_COLUMNS = [
@@ -37,10 +38,12 @@ OPTIMAL_COLUMNS = [
     ("bordered band", bordered(20, 2, 2), 20),
     *[(f"5-point {n}", five_point(n), 5) for n in (4, 5, 6, 7, 8, 13, 20)],
     *[(f"5-point periodic {n}", five_point(n, periodic=True), 5) for n in (5, 10, 20)],
-    ("5-point periodic 6", five_point(6, periodic=True), 6),
+    *[(f"5-point periodic {n}", five_point(n, periodic=True), 6) for n in (6, 16)],
     *[(f"9-point {n}", nine_point(n), 9) for n in (4, 5, 6, 15)],
     *[(f"Brusselator {n}", brusselator(n), 6) for n in (6, 12, 18)],
-    ("Brusselator 7", brusselator(7), 7),
+    *[(f"Brusselator {n}", brusselator(n), 7) for n in (7, 9)],
+    ("ring of 61, 5 a row", ring(61, 2), 6),  # 12 blocks of 5 and 6
+    ("ring of 1000, 21 a row", ring(1000, 10), 22),
 ]
 
 
@@ -58,15 +61,15 @@ def test_columns_at_the_optimum(matrix, optimum):
 @pytest.mark.parametrize(
     ("matrix", "least", "most"),
     [
-        (five_point(16, periodic=True), 6, 8),
-        (brusselator(9), 7, 10),
-        (brusselator(10), 7, 10),
+        (five_point(17, periodic=True), 6, 7),
+        (brusselator(5), 7, 9),
+        (brusselator(10), 7, 8),
         (brusselator(8), 7, 8),
         (brusselator(32), 7, 10),  # plain greedy needs 12
     ],
     ids=[
-        "5-point periodic 16",
-        "Brusselator 9",
+        "5-point periodic 17",
+        "Brusselator 5",
         "Brusselator 10",
         "Brusselator 8",
         "Brusselator 32",
