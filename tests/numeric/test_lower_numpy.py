@@ -383,3 +383,17 @@ def test_integer_constants_leave_single_precision_single() -> None:
     assert found.dtype == np.float32
     assert np.array_equal(found, [2, 0, 2])
     assert "np.int64" in kernel.source
+
+
+def test_boxes_of_boxes():
+    """A sum of padded arrays, one of which is padded before: slices of slices, differentiated."""
+
+    def f(x):
+        return np.sum(np.sin(x[:2]) ** 2) + np.sum(x[2:][:, 1:] ** 3)
+
+    graph = symad.gradient(symad.trace(f, [(4, 3)]), 0)
+    x = np.arange(12.0).reshape(4, 3) / 5
+    expected = np.zeros((4, 3))
+    expected[:2] = np.sin(2 * x[:2])
+    expected[2:, 1:] = 3 * x[2:, 1:] ** 2
+    np.testing.assert_allclose(lower(graph)(x), expected, rtol=1e-14, atol=1e-15)
