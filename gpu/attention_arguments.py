@@ -12,7 +12,7 @@ import sympy as sp
 
 from symad.errors import ShapeError
 from symad.gpu.attention_plan import ELEMENTS, PLAIN_FLOAT32, Element
-from symad.gpu.compile import GpuError, Machine
+from symad.gpu.compile import GpuError, Machine, check_device
 from symad.gpu.score import CompiledScore, compile_score
 from symad.numeric.scores import B, I, J, Load, Parameter, trace_score
 
@@ -34,7 +34,7 @@ def check_arrays(
     Raises:
         ShapeError: the axes do not fit together.
         TypeError: an array of another library, or a dtype without kernels.
-        GpuError: the device has no tensor cores for this dtype.
+        GpuError: an array lies on another device, or the device has no tensor cores for this dtype.
     """
     xp = machine.xp
     named = (("q", q), ("k", k), ("v", v))
@@ -47,6 +47,7 @@ def check_arrays(
             )
         if array.ndim != 4:
             raise ShapeError(f"{name} has shape {array.shape}; give (batch, heads, length, width)")
+    check_device(xp, q=q, k=k, v=v)
     if not q.dtype == k.dtype == v.dtype:
         raise TypeError(f"q, k, v have dtypes {q.dtype}, {k.dtype}, {v.dtype}; use one dtype")
     element = ELEMENTS.get(q.dtype.name)
@@ -143,6 +144,7 @@ def check_shape(xp: Any, name: str, array: Array, shape: tuple[int, ...], dtype:
     """Check an array of results, or of their cotangents."""
     if not isinstance(array, xp.ndarray):
         raise TypeError(f"{name} is a {type(array)}; give a {xp.__name__} array")
+    check_device(xp, **{name: array})
     if array.shape != shape or array.dtype != dtype:
         raise ShapeError(
             f"{name} has shape {array.shape} and dtype {array.dtype}; this attention has "

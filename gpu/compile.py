@@ -108,7 +108,32 @@ def _module(source: str, device: int) -> Any:
         module.compile()
     except cp.cuda.compiler.CompileException as error:
         raise GpuError(f"NVRTC does not compile a kernel of symad:\n{error}") from error
+    except Exception as error:  # without NVRTC, CuPy's path finder raises errors of its own
+        raise GpuError(
+            f"CuPy {cp.__version__} cannot compile kernels ({type(error).__name__}: {error}); the extras "
+            '"gpu-cuda12" and "gpu-cuda13" install the libraries it needs, NVRTC among them. NumPy '
+            'arrays and backend="numpy" need none'
+        ) from error
     return module
+
+
+def check_device(xp: Any, **arrays: Any) -> None:
+    """Check that arrays lie on the current device, where kernels run.
+
+    Raises:
+        GpuError: one lies elsewhere.
+    """
+    cuda = getattr(xp, "cuda", None)
+    if cuda is None:  # NumPy, in tests of the kernels
+        return
+    current = cuda.Device().id
+    for name, array in arrays.items():
+        where = getattr(array, "device", None)
+        if where is not None and where.id != current:
+            raise GpuError(
+                f"{name} is on device {where.id}, but device {current} is current: copy it there, or call "
+                f"within cupy.cuda.Device({where.id})"
+            )
 
 
 @lru_cache(maxsize=64)

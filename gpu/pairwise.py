@@ -16,7 +16,7 @@ import numpy as np
 import sympy as sp
 
 from symad.errors import ShapeError
-from symad.gpu.compile import Machine, kernel_text, machine
+from symad.gpu.compile import Machine, check_device, kernel_text, machine
 from symad.gpu.cprinter import Style
 from symad.gpu.pair_text import THREADS, PairPlan, Shape, pair_text, plan
 from symad.numeric.pairs import PairFunction, trace_pair
@@ -137,6 +137,7 @@ class PairCall:
         """Trace f and compile its kernels; both are kept for the next call with the same f."""
         xp = machine.xp
         check_points(xp.ndarray, x, y, b, reduce, "gpu")
+        check_device(xp, x=x, y=y, b=b)
         if x.shape[1] > 128:
             raise ShapeError(f"points have {x.shape[1]} components; the kernels take at most 128")
         if max(len(x), len(y)) >= 2**31:

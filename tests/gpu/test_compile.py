@@ -9,7 +9,7 @@ import pytest
 
 from symad.gpu import compile as gpu_compile
 from symad.gpu.attention import attention
-from symad.gpu.compile import GpuError, cupy, kernel_text
+from symad.gpu.compile import GpuError, check_device, cupy, kernel_text
 
 
 class Refused(Exception):
@@ -59,6 +59,33 @@ def test_numpy_arrays_need_no_gpu(monkeypatch):
     out, lse = attention(q, q, q, causal=True, return_lse=True)
     np.testing.assert_allclose(out[0, 0, 0], q[0, 0, 0])
     assert lse.shape == (1, 1, 5)
+
+
+def test_arrays_on_another_device():
+    cuda = types.SimpleNamespace(Device=lambda: types.SimpleNamespace(id=0))
+    here, there = (types.SimpleNamespace(device=types.SimpleNamespace(id=k)) for k in (0, 1))
+    xp = types.SimpleNamespace(cuda=cuda)
+    check_device(xp, q=here, k=here, b=None)
+    with pytest.raises(GpuError, match=r"k is on device 1, but device 0 is current: copy it there"):
+        check_device(xp, q=here, k=there)
+
+
+def test_an_install_without_nvrtc(monkeypatch):
+    """The path finder of CuPy's libraries raises an error of its own."""
+
+    class Missing:
+        def __init__(self, code, options):
+            pass
+
+        def compile(self):
+            raise Refused("DynamicLibNotFoundError: libnvrtc.so.13")
+
+    made = fake_cupy(1)
+    made.RawModule = Missing
+    made.cuda.compiler = types.SimpleNamespace(CompileException=type("CompileException", (Exception,), {}))
+    monkeypatch.setitem(sys.modules, "cupy", made)
+    with pytest.raises(GpuError, match=r'cannot compile kernels.*libnvrtc.*"gpu-cuda12" and "gpu-cuda13"'):
+        gpu_compile._module("no text that is cached", 0)
 
 
 def test_kernel_files_keep_their_line_numbers():

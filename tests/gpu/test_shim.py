@@ -261,3 +261,19 @@ def test_attention_kernels_are_clean_under_sanitizers(sanitizer, name, sizes, ca
     done = run_sanitized(code)
     assert done.returncode == 0, done.stderr[-3000:]
     assert "clean" in done.stdout
+
+
+SECOND = """
+from tests.gpu.test_attention_second import draw, run
+run({name!r}, draw({name!r}, {sizes}), causal=True)
+print("clean")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["bfloat16", "float32", "float64"])
+def test_second_derivatives_are_clean_under_sanitizers(sanitizer, name):
+    pytest.importorskip("torch")
+    done = run_sanitized(SECOND.format(name=name, sizes=SMALL))
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "clean" in done.stdout
