@@ -86,13 +86,15 @@ def sparse_jacobian(
             return _graph_of(graph, *seedless, name)
     if coloring is None:
         known = _known_pattern(graph, outputs, nodes, pattern)
-        coloring = _cheapest(known, mode)
+        coloring, why = _cheapest(known, mode)
     else:
         _check("coloring.kind", coloring.kind, ("column", "row", "bidirectional"))
+        why = "; the coloring given"
         _known_pattern(graph, outputs, nodes, coloring.pattern)
     products = jacobian_products(outputs, nodes, coloring, chunk)
     entries = recovered(products, coloring)
-    return _on_pattern(graph, coloring, entries, coloring.pattern, _report(coloring) + _chunks(chunk), name)
+    report = _report(coloring, why) + _chunks(chunk)
+    return _on_pattern(graph, coloring, entries, coloring.pattern, report, name)
 
 
 @without_collecting
@@ -167,30 +169,32 @@ def _known_pattern(graph: Graph, outputs: Sequence[Node], wrt: Sequence[Node], g
     return pattern
 
 
-def _cheapest(pattern: Pattern, mode: str) -> Coloring:
-    """The coloring of a mode, or of all modes the one whose products cost least."""
+def _cheapest(pattern: Pattern, mode: str) -> tuple[Coloring, str]:
+    """The coloring of a mode, or of all modes the one whose products cost least; and why."""
     if mode != "auto":
         kind = {"forward": "column", "reverse": "row", "mixed": "bidirectional"}[mode]
-        return color(pattern, kind)
+        return color(pattern, kind), ""
     candidates = [color(pattern, "column"), color(pattern, "row")]
-    if bidirectional_bound(pattern) < min(map(_cost, candidates)):
+    least = bidirectional_bound(pattern)
+    if least < min(map(_cost, candidates)):
         candidates.append(color(pattern, "bidirectional"))
-    return min(candidates, key=_cost)
+        other = ""
+    else:
+        other = f", both sides at least {least}"
+    costs = ", ".join(f"{c.kind} {_cost(c):g}" for c in candidates)
+    return min(candidates, key=_cost), f"; least of {costs}{other}, in forward products"
 
 
 def _cost(coloring: Coloring) -> float:
     return coloring.column_colors + REVERSE_COST * coloring.row_colors
 
 
-def _report(coloring: Coloring) -> str:
-    passes = []
-    if coloring.column_colors:
-        passes.append(f"{coloring.column_colors} forward products")
-    if coloring.row_colors:
-        passes.append(f"{coloring.row_colors} reverse products")
+def _report(coloring: Coloring, why: str) -> str:
+    sides = (("forward", coloring.column_colors), ("reverse", coloring.row_colors))
+    passes = [f"{count} {mode} product{'s' * (count != 1)}" for mode, count in sides if count]
     m, n = coloring.pattern.shape
     what = " and ".join(passes) or "no products"
-    return f"sparse {m}×{n}, {coloring.pattern.nnz} entries, {what}: {coloring!r}"
+    return f"sparse {m}×{n}, {coloring.pattern.nnz} entries, {what}: {coloring!r}{why}"
 
 
 def _on_pattern(

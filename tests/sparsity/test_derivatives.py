@@ -166,9 +166,21 @@ def test_the_public_functions_take_sparse():
 def test_an_arrow_takes_three_products_in_mixed_mode():
     graph = symad.trace(arrow, [(40,)])
     mixed = sparse_jacobian(graph, mode="mixed")
-    assert "2 forward products and 1 reverse products" in mixed.report
+    assert "2 forward products and 1 reverse product:" in mixed.report
     assert "40 forward products" in sparse_jacobian(graph, mode="forward").report
-    assert "1 reverse products" in sparse_jacobian(graph).report  # chosen by itself
+    report = sparse_jacobian(graph).report  # chosen by itself, and the reason told
+    assert "2 forward products and 1 reverse product:" in report
+    assert "least of column 40, row 60, bidirectional 3.5, in forward products" in report
+
+
+def test_the_choice_of_a_side_and_its_reason():
+    wide = symad.trace(lambda x: np.stack([np.sum(np.sin(x)), np.prod(x)]), [(30,)])
+    report = sparse_jacobian(wide).report
+    assert "2 reverse products" in report
+    assert "least of column 30, row 3, " in report
+    assert "in forward products" in report
+    coloring = color(np.ones((2, 30)), "row")
+    assert sparse_jacobian(wide, coloring=coloring).report.endswith("the coloring given")
 
 
 def test_stencils_need_no_seeds_and_say_so():
@@ -237,6 +249,28 @@ def test_a_pattern_that_is_too_small_is_refused_with_an_entry():
         sparse_jacobian(graph, pattern=np.ones((4, 4)))
     with pytest.raises(PatternError, match="misses entry"):
         sparse_hessian(symad.trace(rosenbrock, [(5,)]), pattern=np.eye(5))
+
+
+def test_a_coloring_of_a_pattern_that_is_too_small_is_refused():
+    graph = symad.trace(grid_energy, [(3, 3)])
+    point_by_point = color(np.eye(9), "star")
+    with pytest.raises(PatternError, match=r"misses entry \(0, 1\), which is -?\d"):
+        sparse_hessian(graph, coloring=point_by_point)
+    with pytest.raises(PatternError, match=r"shape \(4, 4\), but the derivative of"):
+        sparse_hessian(graph, coloring=color(np.eye(4), "star"))
+
+
+def test_a_pattern_of_a_hessian_need_not_be_symmetric():
+    # one triangle is missing entries that the derivative has
+    graph = symad.trace(grid_energy, [(3, 3)])
+    whole = hessian_sparsity(graph).toarray()
+    with pytest.raises(PatternError, match="misses entry"):
+        sparse_hessian(graph, pattern=np.triu(whole))
+    wider = whole.copy()
+    wider[0, 8] = True
+    value = sparse_hessian(graph, pattern=wider)(*points(graph))
+    assert value.nnz == wider.sum()
+    np.testing.assert_allclose(value.toarray(), symad.hessian(graph)(*points(graph)), rtol=1e-12, atol=1e-12)
 
 
 def test_an_entry_that_is_zero_after_all_may_be_missing():
