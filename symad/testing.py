@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 import numpy as np
+from plum import NotFoundLookupError
 
 from symad.dual import Dual
 from symad.errors import SymadError
@@ -47,15 +48,19 @@ def assert_derivative(f: Any, wrt: Any = None, *, level: str = "tested", **candi
         f: what `trace` takes.
         wrt: inputs, all by default.
         level: "proved" demands a proof; "tested" takes an identity test or accurate numbers.
-        candidate: one of ``value=``, ``gradient=``, ``jacobian=``, ``hessian=``, as `symad.verify`.
+        candidate: one of ``value=``, ``gradient=``, ``jacobian=``, ``hessian=``, and options, as
+            `symad.verify`; ``hostile=False`` asks whether numeric code is right, not whether it is stable.
 
     Returns:
         The certificate.
 
     Raises:
+        ValueError: ``level`` is neither "proved" nor "tested".
         AssertionError: it is refuted or undecided, or not proved where that is demanded; the message is
             the certificate.
     """
+    if level not in ("proved", "tested"):
+        raise ValueError(f'assert_derivative: level is "proved" or "tested", not {level!r}')
     certificate = verify(f, wrt, **candidate)
     accepted = ("proved",) if level == "proved" else ("proved", "tested")
     if certificate.status not in accepted:
@@ -87,7 +92,11 @@ def check_rule(op: Op | Node | type[Op], budget: Budget | None = None) -> Certif
         graph = _graph_of(node)
         if not graph.input_nodes:
             continue
-        comparisons.extend(_rule_comparisons(graph, f"{type(node.op).__name__} example {k}"))
+        try:
+            comparisons.extend(_rule_comparisons(graph, f"{type(node.op).__name__} example {k}"))
+        except NotFoundLookupError as problem:
+            name = type(node.op).__name__
+            raise AssertionError(f"{name} does not answer {_question_of(problem)}") from problem
         assert_dot_product(graph)
         assert_dual(graph)
     name = type(nodes[0].op).__name__
@@ -95,6 +104,11 @@ def check_rule(op: Op | Node | type[Op], budget: Budget | None = None) -> Certif
     if comparisons and not certificate:
         raise AssertionError(str(certificate))
     return certificate
+
+
+def _question_of(problem: NotFoundLookupError) -> str:
+    """The name of the generic function that had no rule."""
+    return str(problem).split("(")[0].strip(" `")
 
 
 def _graph_of(node: Node) -> Graph:

@@ -84,6 +84,13 @@ def read(text: str) -> Certificate:
         raise SavingError(
             f"the certificate has version {document.get('version')!r}; this symad reads version {VERSION}"
         )
+    try:
+        return _read_document(document)
+    except (TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError) as error:
+        raise SavingError(f"the certificate is damaged: {error}") from None
+
+
+def _read_document(document: Any) -> Certificate:
     match document:
         case {
             "title": str(title),

@@ -122,7 +122,7 @@ def _reference(graph: Graph, nodes: tuple[Node, ...], bare: bool, kind: str) -> 
 
 def _formula(graph: Graph, wrt: Sequence[Node], reference: Graph, candidate: Any, kind: str) -> Graph:
     """The candidate as a graph whose outputs have the shapes of the reference's."""
-    formula = with_inputs_of(graph, as_graph(candidate))
+    formula = with_inputs_of(graph, as_graph(_as_array(candidate)))
     parts = list(formula.output_nodes)
     wanted = reference.output_nodes
     if kind == "gradient" and len(parts) == 1 and len(wanted) > 1:
@@ -137,6 +137,12 @@ def _formula(graph: Graph, wrt: Sequence[Node], reference: Graph, candidate: Any
     fitted = tuple(_fitted(p, w, kind) for p, w in zip(parts, wanted, strict=True))
     inputs = tuple(dict.fromkeys((*reference.input_nodes, *formula.input_nodes)))
     return Graph(inputs, fitted, TupleOf((None,) * len(fitted)), "candidate")
+
+
+def _as_array(candidate: Any) -> Any:
+    """Nested lists of expressions and numbers as an array; anything else as it is."""
+    rows = isinstance(candidate, (list, tuple)) and all(isinstance(r, (list, tuple)) for r in candidate)
+    return sympy.ImmutableDenseNDimArray(candidate) if rows and candidate else candidate
 
 
 def _split_vector(vector: Node, wanted: Sequence[Node]) -> list[Node]:

@@ -1,0 +1,204 @@
+"""Certificates are kept as JSON, read without running anything, displayed, and established again."""
+
+import json
+import random
+
+import pytest
+from sympy import Abs, MatrixSymbol, Trace, cosh, sin, sqrt, symbols, tanh
+
+import symad
+from symad.cli import main
+from symad.errors import SavingError, SymadError
+from symad.verification import Certificate, RefutedError
+
+x, y = symbols("x y", real=True)
+X = MatrixSymbol("X", *symbols("n n", integer=True, positive=True))
+
+PROVED = symad.verify(tanh(x * y) ** 2, x, gradient=2 * y * tanh(x * y) / cosh(x * y) ** 2, seed=3)
+REFUTED = symad.verify(cosh(x), x, gradient=-sin(x), seed=3)
+TESTED = symad.equal(sqrt(x**2 - y**2) * Abs(x), Abs(x) * sqrt((x - y) * (x + y)), seed=3)
+GENERAL = symad.verify(Trace(X**3), X, gradient=3 * (X**2).T, seed=3)
+ALL = {"proved": PROVED, "refuted": REFUTED, "tested or proved": TESTED, "for all sizes": GENERAL}
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_whole_certificate_is_kept(name):
+    before = ALL[name]
+    text = before.to_json()
+    after = Certificate.from_json(text)
+    assert after.to_json() == text
+    assert (after.status, after.bound, after.seed) == (before.status, before.bound, before.seed)
+    assert after.primes == before.primes
+    assert after.versions == before.versions
+    assert after.assumes == before.assumes
+    assert str(after) == str(before)
+    again = after.recheck()
+    assert again.status == before.status
+    assert [e.name for e in again.entries] == [e.name for e in before.entries]
+
+
+def test_a_measurement_cannot_be_established_again():
+    certificate = symad.verify(sin(x), x, value=lambda x: float(sin(x)))
+    kept = Certificate.from_json(certificate.to_json())
+    assert kept.status == certificate.status
+    with pytest.raises(SymadError, match="numeric function"):
+        kept.recheck()
+
+
+def test_a_refutation_raises_with_its_certificate():
+    with pytest.raises(RefutedError, match="is wrong") as caught:
+        REFUTED.raise_if_refuted()
+    assert caught.value.certificate is REFUTED
+    assert PROVED.raise_if_refuted() is PROVED
+    assert PROVED and not REFUTED
+
+
+def test_the_witness_is_a_point_where_the_sides_differ():
+    point = float(eval_fraction(REFUTED.witness.point["x"]))
+    import math
+
+    assert math.isclose(float(REFUTED.witness.left), math.sinh(point), rel_tol=1e-14)
+    assert math.isclose(float(REFUTED.witness.right), -math.sin(point), rel_tol=1e-14)
+
+
+def eval_fraction(text):
+    from fractions import Fraction
+
+    return Fraction(text)
+
+
+# ---- display ------------------------------------------------------------------------------------
+
+
+def test_text_names_what_matters():
+    text = str(REFUTED)
+    for words in ("REFUTED", "∂f/∂x is wrong", "expected", "found", "at       x = ", "trusted: "):
+        assert words in text
+    assert "PROVED (exact: no probability of error)" in str(PROVED)
+    assert "for all n" in str(GENERAL)
+
+
+def test_markdown_is_a_table():
+    lines = REFUTED._repr_markdown_().splitlines()
+    assert lines[0].startswith("**") and "REFUTED" in lines[0]
+    assert lines[2] == "| output | status | entries | bound | claim |"
+    assert lines[3] == "|---|---|---|---|---|"
+    assert lines[4].count(" | ") == 4
+    assert "```text" in lines
+
+
+def test_html_escapes_what_users_wrote():
+    a = symbols("<script>", real=True)
+    page = symad.equal(a, 2 * a)._repr_html_()
+    assert "<script>" not in page
+    assert "&lt;script&gt;" in page
+    assert page.count("<table>") == page.count("</table>") == 1
+
+
+# ---- hostile files ------------------------------------------------------------------------------
+
+ATTACKS = [
+    "", "null", "[]", "{}", "1", '"x"', "[" * 100_000, '{"format": "symad certificate"}',
+    '{"format": "symad certificate", "version": 2}', '{"format": "symad certificate", "version": 1}',
+    "__import__('os').system('false')", "NaN", '{"format": "symad certificate", "version": 1e400}',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ATTACKS)
+def test_what_is_no_certificate_is_refused(text):
+    with pytest.raises(SavingError):
+        Certificate.from_json(text)
+
+
+CALL = "__import__('pathlib').Path({!r}).touch()"
+
+
+def damaged(document, value, rng):
+    """The document with one part at a random place replaced."""
+    copy = json.loads(json.dumps(document))
+    place = copy
+    while True:
+        keys = list(place) if isinstance(place, dict) else range(len(place))
+        key = rng.choice(list(keys))
+        inner = place[key]
+        if isinstance(inner, (dict, list)) and inner and rng.random() < 0.8:
+            place = inner
+            continue
+        place[key] = value
+        return copy
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_nothing_in_a_certificate_is_ever_run(name, tmp_path, monkeypatch):
+    """Random parts replaced by code and by rubbish: refused, or read as text; never run."""
+    touched = tmp_path / "run"
+    monkeypatch.setattr("builtins.eval", lambda *a, **k: pytest.fail("eval was called"))
+    monkeypatch.setattr("sympy.sympify", refuse_text(__import__("sympy").sympify))
+    rng = random.Random(5)
+    document = json.loads(ALL[name].to_json())
+    values = [CALL.format(str(touched)), "__class__", [], {}, None, -1, 1e308, True, "a" * 5000, 10**400]
+    refused = 0
+    for k in range(200):
+        try:
+            certificate = Certificate.from_json(json.dumps(damaged(document, values[k % len(values)], rng)))
+            str(certificate)
+            certificate.to_json()
+        except SymadError:
+            refused += 1
+    assert refused > 50
+    assert not touched.exists()
+
+
+def refuse_text(sympify):
+    def checked(value, *args, **options):
+        if isinstance(value, str):
+            pytest.fail(f"sympify was given the text {value!r}")
+        return sympify(value, *args, **options)
+
+    return checked
+
+
+# ---- the commands -------------------------------------------------------------------------------
+
+MODEL = """
+import sympy as sp
+x, y = sp.symbols("x y", real=True)
+energy = y**2 / 2 - sp.cos(x)
+"""
+
+
+def test_check_and_recheck(tmp_path, capsys):
+    model = tmp_path / "model.py"
+    model.write_text(MODEL, encoding="utf-8")
+    assert main(["check", f"{model}:energy", "--json"]) == 0
+    text = capsys.readouterr().out
+    document = json.loads(text)
+    assert document["models"][0]["status"] == "proved"
+    kept = tmp_path / "energy.json"
+    kept.write_text(text, encoding="utf-8")
+    assert main(["recheck", str(kept)]) == 0
+    assert "proved" in capsys.readouterr().out
+    one = tmp_path / "one.json"
+    one.write_text(REFUTED.to_json(), encoding="utf-8")
+    assert main(["recheck", str(one)]) == 1
+    assert "is wrong" in capsys.readouterr().out
+
+
+def test_recheck_finds_a_forged_certificate(tmp_path, capsys):
+    document = json.loads(REFUTED.to_json())
+    for entry in document["entries"]:
+        entry.update(status="proved", bound=0.0, claim="trust me")
+    document["status"] = "proved"
+    forged = tmp_path / "forged.json"
+    forged.write_text(json.dumps(document), encoding="utf-8")
+    assert Certificate.from_json(forged.read_text(encoding="utf-8")).status == "proved"
+    assert main(["recheck", str(forged)]) == 1
+    assert "was proved, is refuted" in capsys.readouterr().out
+
+
+def test_recheck_of_rubbish_says_what_a_certificate_is(tmp_path, capsys):
+    rubbish = tmp_path / "rubbish.json"
+    for text in ("", "[1]", '{"format": "symad certificates", "models": [{}]}'):
+        rubbish.write_text(text, encoding="utf-8")
+        assert main(["recheck", str(rubbish)]) == 2
+        assert "is no certificate" in capsys.readouterr().err
