@@ -71,7 +71,7 @@ def main() -> None:
     """Train, measure, write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, help="folder for the picture")
-    parser.add_argument("--steps", type=int, default=900)
+    parser.add_argument("--steps", type=int, default=700)
     options = parser.parse_args()
     text, held_out = manual()
     alphabet = sorted(set(text))

@@ -278,8 +278,9 @@ def stack_emit(op: Stack, library: ArrayLibrary, node: Node, args: Texts, printe
 
 INDICES = """def _indices(values, rows):
     indices = values.astype(np.int64)
-    if ((indices != values) | (indices < 0) | (indices >= rows)).any():
-        raise IndexError(f"indices must be integers in 0..{rows - 1}")
+    wrong = (indices != values) | (indices < 0) | (indices >= rows)
+    if wrong.any():
+        raise IndexError(f"index {values[wrong].item(0):g} is not an integer in 0..{rows - 1}")
     return indices
 """
 

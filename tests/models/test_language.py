@@ -9,6 +9,7 @@ from symad.errors import ShapeError, SymadError
 from symad.models import embedding, ngram, tokenization
 from symad.models.neural_ar import NeuralAR, contexts
 from symad.models.parameters import count, trace_model
+from symad.numeric import lower
 from tests.models.reference import agrees_with_torch
 
 rng = np.random.default_rng(0)
@@ -194,3 +195,14 @@ def test_errors_of_ngrams():
         ngram.fit([0, 1], 3, 2)
     with pytest.raises(ShapeError, match=r"not all in 0\.\.1"):
         ngram.fit([0, 2], 1, 2)
+
+
+def test_lowered_code_names_the_token_that_does_not_exist():
+    model = NeuralAR(6, 2, 2, 3)
+    kernel = lower(trace_model(model.loss, model.shapes, (3, 2), (3,)))
+    contexts_, targets = np.array([[1, 2], [0, 5], [3, 1]]), np.array([0, 4, 2])
+    assert np.isfinite(kernel(*model.init(0).values(), contexts_, targets))
+    with pytest.raises(IndexError, match=r"index 9 is not an integer in 0\.\.5"):
+        kernel(*model.init(0).values(), np.where(contexts_ == 5, 9, contexts_), targets)
+    with pytest.raises(IndexError, match=r"index 1.5 is not an integer in 0\.\.5"):
+        kernel(*model.init(0).values(), contexts_ + 0.5, targets)
