@@ -155,7 +155,7 @@ def test_generated_numpy_code(dtype):
 
 
 def test_keys_go_through_scans_and_float32():
-    """A random walk with its noise made inside the loop: one key a step, made again by the backward loop."""
+    """A random walk with one key a step."""
 
     def walk(c, k):
         steps = functions.scan(lambda s, kk: s * c + randn(kk, 2), np.zeros(2) * c, split(k, 6))
@@ -171,6 +171,48 @@ def test_keys_go_through_scans_and_float32():
         value, c_bar, k_bar = lower(symad.value_and_gradient(graph), dtype=dtype)(c, K)
         assert (value, c_bar) == pytest.approx(((state**2).sum(), 2 * (state * slope).sum()), rel=rel)
         assert not np.any(k_bar)
+
+
+@pytest.mark.parametrize("memory", ["all", "recompute", 2, "sqrt", "binomial"])
+def test_a_backward_loop_makes_its_noise_again(memory):
+    """A key that is part of the state: every policy of what to keep gives the same derivative."""
+
+    def walk(c, k):
+        def step(state, _):
+            position, key = state
+            return position * c + np.sin(position) * randn(key, 3), fold_in(key, 0)
+
+        position, _ = functions.fold(step, (np.ones(3) * c, k), np.zeros(5), memory=memory)
+        return (position**2).sum()
+
+    graph = symad.trace(walk, [(), (4,)])
+    kernel = lower(symad.gradient(graph, "c"))
+    if memory == "recompute":  # four integers a step are kept, and no noise
+        assert kernel.source.count(" = _uniform(") > 1
+    position, slope, k = np.full(3, 0.9), np.ones(3), K
+    for _ in range(5):
+        z = randn(k, 3)
+        slope = slope * 0.9 + position + np.cos(position) * slope * z
+        position, k = position * 0.9 + np.sin(position) * z, fold_in(k, 0)
+    assert kernel(0.9, K) == pytest.approx(2 * position @ slope, rel=1e-12)
+    assert symad.gradient(graph, "c")(0.9, K) == pytest.approx(2 * position @ slope, rel=1e-12)
+
+
+def test_models_take_keys_for_noise():
+    """The loss of a variational autoencoder whose noise is made inside: that of the same noise given."""
+    from symad.models.parameters import trace_model
+    from symad.models.vae import VAE
+
+    model = VAE(6, 5, 2)
+    keyed = trace_model(
+        lambda p, x, k: model.loss(p, x, randn(k, (x.shape[0], 2))), model.shapes, (3, 6), (4,)
+    )
+    x, p = rand(1, (3, 6)), model.init(0)
+    names = list(p)
+    inside = symad.value_and_gradient(keyed, names)(*p.values(), x, K)
+    outside = symad.value_and_gradient(model.graph(3), names)(*p.values(), x, randn(K, (3, 2)))
+    for a, b in zip(inside, outside, strict=True):
+        assert np.allclose(a, b, rtol=1e-13, atol=1e-15)
 
 
 def test_batches_of_keys():
