@@ -197,8 +197,9 @@ class InPlacePrinter(ArrayPrinter):
         place = f"{self.buffers[whole]}[{index}]"
         if isinstance(node.op, Pad):
             inner, _ = source(node)
+            lines += self.settle(inner)
             text = self.text[inner]
-            return lines if text == place else [*lines, *self.settle(inner), f"{place} = {self.text[inner]}"]
+            return lines if text == place else [*lines, f"{place} = {text}"]
         self.slots[node] = place
         lines += self.statement(node)
         del self.slots[node]
