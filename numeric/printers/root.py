@@ -8,7 +8,7 @@ from typing import Any
 from symad.errors import LoweringError
 from symad.graph import Node
 from symad.numeric.backends import ArrayLibrary
-from symad.numeric.printers.arrays import Text, Texts, emit
+from symad.numeric.printers.arrays import Text, Texts, by_definition, emit
 from symad.ops.root import Root, residual_at, slope_at, sparse_slope
 from symad.ops.sparse_solve import SparseSolve, solve_sparse
 
@@ -41,7 +41,7 @@ def root_lines(op: Root, library: ArrayLibrary, node: Node, name: str, printer: 
     local = op.residual.input_nodes
     function, unknown = printer.value_name("equations"), printer.value_name("x")
     inputs = dict(zip(local, [unknown, *(outer[a] for a in node.args[1:])], strict=True))
-    sparse = sparse_slope(op.residual)
+    sparse = sparse_slope(op.residual) if library.module == "numpy" else None
     slope = sparse if sparse is not None else slope_at(op, local[0], local[1:])
     outputs = (residual_at(op, local[0], local[1:]), slope)
     with printer.inside(inputs):
@@ -62,6 +62,8 @@ def root_lines(op: Root, library: ArrayLibrary, node: Node, name: str, printer: 
 
 @emit.dispatch
 def sparse_solve_emit(op: SparseSolve, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
+    if library.module != "numpy":
+        return str(by_definition(op, library, node, args, printer))
     printer.helper("solve_sparse", inspect.getsource(solve_sparse))
     printer.imports.add("from typing import Any")
     pattern = ", ".join(printer.constant_array(part) for part in (op.starts, op.columns))

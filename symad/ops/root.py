@@ -4,20 +4,22 @@
 
 The solver's iterations are never differentiated: the derivative needs the solution alone. It is made
 of a linear solve with ∂F/∂x as a matrix, which has derivatives and a transpose itself, so reverse
-mode and all higher orders follow. Source: Griewank and Walther, "Evaluating Derivatives" (2008),
-section 15.1; Blondel et al., "Efficient and modular implicit differentiation" (2022), equation 2.
+mode and all higher orders follow. A large ∂F/∂x that is mostly zero is kept and factorised sparse.
+Source: Griewank and Walther, "Evaluating Derivatives" (2008), section 15.1; Blondel et al., "Efficient
+and modular implicit differentiation" (2022), equation 2.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import sympy
 
-from symad.dims import Shape, same_dim, size
+from symad.dims import Shape, is_concrete, same_dim, size
 from symad.errors import DerivativeError, EvaluationError, ShapeError
 from symad.graph import ZERO, Graph, Node, Op, rebuild, shape
 from symad.ops.arithmetic import neg
@@ -85,6 +87,29 @@ def slope_at(op: Root, x: Node, parameters: Nodes) -> Node:
     return rebuild([matrix], dict(zip(local, (x, *parameters), strict=True)))[0]
 
 
+LEAST_SPARSE = 50
+"""From this many unknowns on the pattern of ∂F/∂x is looked at."""
+
+MOST_FILLED = 0.1
+"""A Jacobian with a larger part of its entries than this counts as dense."""
+
+
+@lru_cache(maxsize=64)
+def sparse_slope(residual: Graph) -> Node | None:
+    """∂F/∂x as a sparse matrix of the residual's inputs, where most of it is zero by structure."""
+    from symad.sparsity.derivatives import sparse_jacobian
+    from symad.sparsity.detection import jacobian_pattern
+
+    unknown = residual.input_nodes[0]
+    if not all(is_concrete(node.shape) for node in residual.nodes) or size(unknown.shape) < LEAST_SPARSE:
+        return None
+    flat = Graph(residual.input_nodes, (concatenate([flatten(r) for r in residual.output_nodes]),))
+    pattern = jacobian_pattern(flat, flat.output_nodes, (unknown,))
+    if pattern.nnz > MOST_FILLED * int(size(unknown.shape)) ** 2:
+        return None
+    return sparse_jacobian(flat, 0).output_nodes[0]
+
+
 @shape(Root)
 def root_shape(op: Root, args: Nodes) -> Shape:
     guess = args[0]
@@ -104,6 +129,7 @@ def root_shape(op: Root, args: Nodes) -> Shape:
 def root_jvp(op: Root, y: Node, tangents: Tangents) -> Tangent:
     """−(∂F/∂x)⁻¹ times the tangent of F at fixed x; the guess has no influence."""
     from symad.forward import push
+    from symad.ops.sparse_solve import sparse_solve
 
     if not any(isinstance(t, Node) for t in tangents[1:]):
         return ZERO
@@ -116,7 +142,11 @@ def root_jvp(op: Root, y: Node, tangents: Tangents) -> Tangent:
     (moved,) = push([flat], dots)
     if not isinstance(moved, Node):
         return ZERO
-    (moved,) = rebuild([moved], dict(zip(local, (y, *parameters), strict=True)))
+    at_solution = dict(zip(local, (y, *parameters), strict=True))
+    (moved,) = rebuild([moved], at_solution)
+    sparse = sparse_slope(op.residual)
+    if sparse is not None:
+        return neg(sparse_solve(rebuild([sparse], at_solution)[0], moved))
     return neg(solve(slope_at(op, y, parameters), moved))
 
 
@@ -158,8 +188,9 @@ def _solve(op: Root, values: Sequence[Any]) -> Any:
 
     x_node, *parameters = op.residual.input_nodes
     flat = residual_at(op, x_node, tuple(parameters))
-    slope = slope_at(op, x_node, tuple(parameters))
     exact = domain_of(values).rank == 2  # mpmath: iterate to its precision
+    sparse = None if exact else sparse_slope(op.residual)
+    slope = sparse if sparse is not None else slope_at(op, x_node, tuple(parameters))
 
     def at(x: Any) -> tuple[Any, Any]:
         point = dict(zip(op.residual.input_nodes, (x, *values[1:]), strict=True))
@@ -178,6 +209,7 @@ def newton(at: Callable[[Any], tuple[Any, Any]], x: Any, high_precision: bool = 
     import mpmath
 
     from symad.ops.linalg import Solve
+    from symad.ops.sparse_solve import solve_sparse
     from symad.questions import evaluate as evaluate_op
 
     tolerance = mpmath.mpf(10) ** (4 - mpmath.mp.dps) if high_precision else _reachable(x)
@@ -186,7 +218,11 @@ def newton(at: Callable[[Any], tuple[Any, Any]], x: Any, high_precision: bool = 
     residual, matrix = at(x)
     for _ in range(STEPS):
         try:
-            move = evaluate_op(Solve(), (np.asarray(matrix), np.asarray(residual)[:, None]))[:, 0]
+            if hasattr(matrix, "indptr"):
+                parts = matrix.data, residual, matrix.indptr, matrix.indices
+                move = solve_sparse(*parts, False)
+            else:
+                move = evaluate_op(Solve(), (np.asarray(matrix), np.asarray(residual)[:, None]))[:, 0]
         except np.linalg.LinAlgError:
             raise EvaluationError(f"implicit: the Jacobian is singular at x = {x}; start elsewhere") from None
         scale, new = 1.0, None

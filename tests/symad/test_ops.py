@@ -235,7 +235,9 @@ def test_examples_cover_every_op_that_has_rules(question):
         for cls in answered
         if not any(issubclass(example, cls) for example in known) and cls.__module__.startswith("symad.ops")
     ]
-    assert set(left_out) <= {"CompressedRows"}  # its value is a scipy matrix; tests/sparsity compares it
+    # the value of the first is a scipy matrix, which tests/sparsity compares; the second stands in every
+    # example of Chain, and has no derivative because its readers have it
+    assert set(left_out) <= {"CompressedRows", "Kept"}
 
 
 # ---- where the examples do not reach ------------------------------------------------------------
