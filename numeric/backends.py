@@ -33,6 +33,7 @@ NUMPY = NumPy("numpy", "numpy", "np")
 BACKENDS = {
     "numpy": "symad.numeric.lower_numpy",
     "c": "symad.numeric.lower_c",
+    "runs": "symad.numeric.lower_runs",
     "cupy": "symad.gpu.lower_cupy",
 }
 """Backend name -> module with a function ``lower(graph, dtype, packed) -> Kernel``."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
+import platform
 import shlex
 import shutil
 import subprocess
 import tempfile
 import warnings
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -39,8 +41,22 @@ def cache_folder() -> Path:
     return Path(base)
 
 
-def compile_c(source: str) -> ctypes.CDLL | None:
+@cache
+def processor() -> str:
+    """What tells one kind of processor from another: code for this one may not run elsewhere."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        return next(line for line in lines if line.startswith(("flags", "Features")))
+    except (OSError, StopIteration):
+        return platform.processor()
+
+
+def compile_c(source: str, options: Sequence[str] = ()) -> ctypes.CDLL | None:
     """The shared library of a C source; None without a compiler.
+
+    Args:
+        source: C99.
+        options: further options of the compiler, after the usual ones.
 
     Raises:
         LoweringError: the compiler refused the source; its words are in the message.
@@ -49,8 +65,9 @@ def compile_c(source: str) -> ctypes.CDLL | None:
     if command is None:
         return None
     level = "-O1" if source.count("\n") > LONG else "-O2"
-    flags = ["-std=c99", level, "-fPIC", "-shared", "-ffp-contract=off", "-fno-math-errno"]
-    key = hashlib.sha256("\0".join([*command, *flags, source]).encode()).hexdigest()[:32]
+    flags = ["-std=c99", level, "-fPIC", "-shared", "-ffp-contract=off", "-fno-math-errno", *options]
+    parts = [*command, *flags, processor() if options else "", source]
+    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
     folder = _writable(cache_folder())
     library = folder / f"{key}.so"
     if not library.exists():

@@ -11,6 +11,7 @@ from symad.numeric.passes import apply_before_slicing, contract_sums, expand, ke
 from symad.numeric.passes.factors import gather_factors
 from symad.numeric.passes.masks import drop_masks
 from symad.numeric.passes.row_blocks import in_row_blocks
+from symad.numeric.runs_program import print_runs_module
 from symad.numeric.scalar_program import is_scalar, print_scalar_module
 
 
@@ -18,7 +19,8 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
     """Print and compile a graph for NumPy."""
     prepared = prepare(keep(apply_before_slicing(expand(graph))))
     if is_scalar(prepared):
-        name, source = print_scalar_module(prepared, NUMPY, dtype, packed)
+        in_runs = print_runs_module(prepared, dtype, packed)
+        name, source = in_runs or print_scalar_module(prepared, NUMPY, dtype, packed)
     else:
         joined = in_row_blocks(drop_masks(gather_factors(contract_sums(prepared))))
         name, source = print_array_module(joined, NUMPY, dtype, packed, InPlacePrinter)

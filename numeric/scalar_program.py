@@ -161,8 +161,17 @@ def _entry_lines(
         lines += [
             f"    if packed.shape != ({len(inputs)},):",
             f'        raise ValueError(f"packed must have shape ({len(inputs)},), not {{packed.shape}}")',
-            "    values = packed.tolist()" if point else "    values = list(packed)",
-            "    result = _call(values)",
+            *(
+                [
+                    "    values = packed.tolist()",
+                    "    try:",
+                    "        result = _at_point(*values)",
+                    "    except (ArithmeticError, ValueError):",
+                    "        result = _call(values)",
+                ]
+                if point
+                else ["    result = _call(list(packed))"]
+            ),
         ]
         sparse = any(isinstance(output.op, CompressedRows) for output in graph.output_nodes)
         if sparse and graph.structure is not None:
@@ -171,6 +180,8 @@ def _entry_lines(
             )
         if graph.structure is None:
             lines += ["    return result" if sparse else "    return np.ravel(result)"]
+        elif not any(ranks):
+            lines += [f"    return np.array(_leaves(result), dtype=np.{dtype})"]
         else:
             lines += ["    return np.concatenate([np.ravel(part) for part in _leaves(result)])"]
         return [*_call_lines(dtype, ranks), *lines]
@@ -212,6 +223,8 @@ def _call_lines(dtype: str, ranks: tuple[int, ...]) -> list[str]:
         "    if isinstance(result, dict):",
         "        result = tuple(result.values())",
         "    if isinstance(result, tuple):",
+        "        if all(type(part) is float for part in result):",
+        "            return result",
         "        return [leaf for part in result for leaf in _leaves(part)]",
         "    return [result]",
         "",

@@ -1,0 +1,177 @@
+"""Scalar graphs as runs: equal operations on the same level, side by side in one vector of values.
+
+A value's level is one more than the highest of its operands'. Operations of one kind on one level do not
+depend on each other: they become one array operation, whose results stand next to each other. Within a
+run the operations are sorted by the place of their operands, so that regular programs (stencils, chains,
+layers) read slices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symad.errors import LoweringError
+from symad.graph import Graph, Node, topological
+from symad.ops.arithmetic import Add, Mul, Pow
+from symad.ops.elementwise import Apply
+from symad.ops.selection import Compare, Logic, Select
+from symad.ops.sources import Constant, constant_value
+
+Array = np.ndarray[Any, Any]
+
+
+RELATIONS = {"<": "less", "<=": "less_equal", "==": "equal", "!=": "not_equal"}
+
+
+@dataclass(frozen=True)
+class Run:
+    """``values[start : start + n] = function(values[operands[0]], ...)`` with n places each."""
+
+    function: Any
+    """The name of an arithmetic operation, or a SymPy head."""
+    start: int
+    operands: tuple[Array, ...]
+
+    @property
+    def count(self) -> int:
+        """The number of results."""
+        return len(self.operands[0])
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The inputs, then the constants, then the results of all runs in one vector of ``size`` values."""
+
+    inputs: int
+    constants: tuple[float, ...]
+    runs: tuple[Run, ...]
+    size: int
+    results: Array
+    """The places of the outputs."""
+
+
+class _Program:
+    """Operations of one or two operands (three for a choice), numbered in order."""
+
+    def __init__(self) -> None:
+        self.operations: list[tuple[Any, tuple[int, ...]]] = []
+        self.numbers: dict[tuple[Any, tuple[int, ...]], int] = {}
+        self.constants: dict[float, int] = {}
+        self.inputs = 0
+
+    def value(self, function: Any, *operands: int) -> int:
+        key = (function, operands)
+        if key not in self.numbers:
+            self.numbers[key] = len(self.operations)
+            self.operations.append(key)
+        return self.numbers[key]
+
+    def constant(self, number: float) -> int:
+        return self.value(("constant", np.float64(number).tobytes()))
+
+    def joined(self, function: str, parts: Sequence[int]) -> int:
+        """All parts in a balanced tree: its depth is the number of levels."""
+        while len(parts) > 1:
+            pairs = [self.value(function, *parts[k : k + 2]) for k in range(0, len(parts) - 1, 2)]
+            parts = [*pairs, *parts[len(parts) - len(parts) % 2 :]]
+        return parts[0]
+
+    def add(self, node: Node, args: Sequence[int]) -> int:
+        op: Any = node.op
+        return self._two_kinds(op.signs, args, ("add", "subtract", "negative"))
+
+    def product(self, node: Node, args: Sequence[int]) -> int:
+        op: Any = node.op
+        return self._two_kinds(op.powers, args, ("multiply", "divide", "reciprocal"))
+
+    def _two_kinds(self, weights: Sequence[int], args: Sequence[int], names: tuple[str, str, str]) -> int:
+        over = [a for w, a in zip(weights, args, strict=True) if w == 1]
+        under = [a for w, a in zip(weights, args, strict=True) if w == -1]
+        if not under:
+            return self.joined(names[0], over)
+        below = self.joined(names[0], under)
+        if not over:
+            return self.value(names[2], below)
+        return self.value(names[1], self.joined(names[0], over), below)
+
+    def power(self, node: Node, args: Sequence[int]) -> int:
+        exponent = constant_value(node.args[1])
+        if exponent in (2, 3, 4) and not isinstance(exponent, float):
+            square = self.value("multiply", args[0], args[0])
+            if exponent == 2:
+                return square
+            return self.value("multiply", square, args[0] if exponent == 3 else square)
+        if exponent == sympy.Rational(1, 2):
+            return self.value("sqrt", args[0])
+        return self.value("power", *args)
+
+    def applied(self, node: Node, args: Sequence[int]) -> int:
+        head: Any = node.op.head  # type: ignore[attr-defined]
+        if head in (sympy.Max, sympy.Min):
+            return self.joined("maximum" if head is sympy.Max else "minimum", args)
+        return self.value(head, *args)
+
+    def node(self, node: Node, args: Sequence[int]) -> int:
+        op: Any = node.op
+        if isinstance(op, Constant):
+            return self.constant(float(op.value))
+        writers: dict[Any, Any] = {Add: self.add, Mul: self.product, Pow: self.power, Apply: self.applied}
+        write = writers.get(type(op))
+        if write is not None:
+            return int(write(node, args))
+        if isinstance(op, Compare):
+            return self.value(RELATIONS[op.relation], *args)
+        if isinstance(op, Logic):
+            if op.kind == "not":
+                return self.value("logical_not", *args)
+            return self.joined(f"logical_{op.kind}", args)
+        if isinstance(op, Select):
+            return self.value("where", *args)
+        raise LoweringError(f"the op {type(op).__name__} has no form in runs")
+
+
+def plan(graph: Graph, outputs: Sequence[Node]) -> Plan:
+    """The runs of a graph of scalars that compute some of its nodes.
+
+    Raises:
+        LoweringError: an op that is not made of functions of scalars.
+    """
+    program = _Program()
+    number = {node: program.value(("input", k)) for k, node in enumerate(graph.input_nodes)}
+    for node in topological(outputs):
+        if node not in number:
+            number[node] = program.node(node, [number[a] for a in node.args])
+    return _placed(program, [number[o] for o in outputs], len(graph.input_nodes))
+
+
+def _placed(program: _Program, results: Sequence[int], inputs: int) -> Plan:
+    """The operations in runs, and every value in its place."""
+    operations = program.operations
+    level = [0] * len(operations)
+    groups: dict[tuple[int, Any], list[int]] = {}
+    place = np.zeros(len(operations), dtype=np.int64)
+    constants: list[float] = []
+    for k, (function, operands) in enumerate(operations):
+        if not operands:
+            if function[0] == "input":
+                place[k] = function[1]
+            else:
+                place[k] = inputs + len(constants)
+                constants.append(float(np.frombuffer(function[1])[0]))
+            continue
+        level[k] = 1 + max(level[o] for o in operands)
+        groups.setdefault((level[k], function), []).append(k)
+    size = inputs + len(constants)
+    runs = []
+    for (_, function), members in sorted(groups.items(), key=lambda item: item[0][0]):
+        table = place[np.array([operations[k][1] for k in members])]
+        order = np.lexsort(table.T[::-1])
+        place[np.array(members)[order]] = size + np.arange(len(members))
+        runs.append(Run(function, size, tuple(table[order].T.copy())))
+        size += len(members)
+    return Plan(inputs, tuple(constants), tuple(runs), size, place[np.array(results, dtype=np.int64)])

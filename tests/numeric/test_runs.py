@@ -1,0 +1,150 @@
+"""Scalar graphs as runs, in NumPy and by the compiled kernel: the values of straight-line code."""
+
+import threading
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import symad
+from symad.errors import LoweringError
+from symad.numeric import lower, lower_runs, runs_program
+from symad.numeric.compiling import compiler
+from symad.numeric.runs import plan
+
+needs_compiler = pytest.mark.skipif(compiler() is None, reason="no C compiler")
+
+
+def everything() -> tuple[symad.Graph, int]:
+    """A little of every operation, many times over."""
+    x = sp.symbols("x:40", real=True)
+    terms = []
+    for a, b in pairwise(x):
+        terms += [
+            sp.sin(a) * b - a / (2 + b**2) + sp.sqrt(1 + a**2) ** 3 - 1 / (3 + sp.cos(b)),
+            sp.Max(a, b, a * b) - sp.Min(a, 0.3) + sp.Abs(a - b) ** sp.Rational(3, 2),
+            sp.Piecewise((sp.exp(a), a < b), (sp.log(2 + b**2), sp.And(a > 0, b > -1)), (b, True)),
+            symad.functions.sigmoid(a) * sp.tanh(b) + sp.atan2(a, 2 + b) + sp.sign(a) + (1 + a**2) ** b,
+        ]
+    return symad.gradient(sp.Add(*terms), x), len(x)
+
+
+def straight(graph: symad.Graph, monkeypatch: pytest.MonkeyPatch) -> symad.numeric.Kernel:
+    """The straight-line code, whatever is faster."""
+    with monkeypatch.context() as m:
+        m.setattr(runs_program, "FEW", 10**9)
+        return lower(graph)
+
+
+def test_long_regular_programs_become_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = sp.symbols("x:300", real=True)
+    chain = sp.Add(*[100 * (b - a**2) ** 2 + (1 - a) ** 2 for a, b in pairwise(x)])
+    graph = symad.gradient(chain, x)
+    kernel = lower(graph)
+    assert "_runs(" in kernel.source and "_at_point" not in kernel.source
+    point = np.random.default_rng(0).normal(size=300)
+    assert np.allclose(kernel(*point), straight(graph, monkeypatch)(*point), rtol=1e-14)
+    packed = lower(graph, packed=True)
+    assert np.allclose(packed(point), kernel(*point), rtol=1e-15)
+    with pytest.raises(ValueError, match=r"\(300,\)"):
+        packed(point[1:])
+    single = lower(graph, dtype="float32", packed=True)(point)
+    assert single.dtype == np.float32 and np.allclose(single, packed(point), rtol=1e-3)
+
+
+def test_short_or_irregular_programs_stay_straight() -> None:
+    x = sp.symbols("x:6", real=True)
+    assert "_runs(" not in lower(symad.gradient(sp.sin(sp.Mul(*x)), x)).source
+
+
+def test_runs_in_numpy_equal_straight_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, count = everything()
+    points = np.random.default_rng(1).normal(size=(count, 7))
+    expected = straight(graph, monkeypatch)(*points)
+    monkeypatch.setattr(runs_program, "FEW", 0)
+    monkeypatch.setattr(runs_program, "LONG", 0)
+    kernel = lower(graph)
+    assert "_runs(" in kernel.source
+    assert np.allclose(kernel(*points), expected, rtol=1e-12, atol=1e-13)
+    assert np.allclose(kernel(*points[:, 0]), [e[0] for e in expected], rtol=1e-12, atol=1e-13)
+    with pytest.raises(TypeError, match="argument 2"):
+        kernel(points[0], "no", *points[2:])
+
+
+@needs_compiler
+@pytest.mark.parametrize("batch", [(), (1,), (5,), (64,), (3, 50)])
+def test_the_compiled_kernel_equals_straight_code(
+    batch: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph, count = everything()
+    points = np.random.default_rng(2).normal(size=(count, *batch))
+    got = lower(graph, backend="runs")(*points)
+    assert np.allclose(got, straight(graph, monkeypatch)(*points), rtol=1e-12, atol=1e-13)
+
+
+@needs_compiler
+def test_shapes_and_structures_of_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b = sp.symbols("a b", real=True)
+    graph = symad.trace({"matrix": sp.Matrix([[a, b], [a * b, 2]]), "pair": (a - b, b)})
+    one = lower(graph, backend="runs")(2.0, 3.0)
+    assert np.array_equal(one["matrix"], [[2, 3], [6, 2]]) and one["pair"] == (-1.0, 3.0)
+    many = lower(graph, backend="runs")(np.ones((4, 1)), np.arange(3.0))
+    assert many["matrix"].shape == (4, 3, 2, 2) and many["pair"][0].shape == (4, 3)
+    packed = lower(symad.jacobian(sp.Matrix([a * b, a**2]), (a, b)), backend="runs", packed=True)
+    assert np.array_equal(packed([2.0, 5.0]), [5, 2, 4, 0])
+
+
+@needs_compiler
+def test_the_compiled_kernel_has_the_values_of_ieee_arithmetic() -> None:
+    a, b = sp.symbols("a b", real=True)
+    kernel = lower(symad.trace((a / b, sp.log(a), sp.sqrt(a), sp.exp(a), sp.Max(a, b))), backend="runs")
+    with np.errstate(all="ignore"):
+        assert kernel(1.0, 0.0)[0] == np.inf and np.isnan(kernel(-1.0, 1.0)[1])
+        assert np.isnan(kernel(-1.0, 1.0)[2]) and kernel(1e4, 1.0)[3] == np.inf
+        assert np.isnan(kernel(np.nan, 1.0)[4])
+
+
+@needs_compiler
+def test_threads_do_not_share_values() -> None:
+    x = sp.symbols("x:50", real=True)
+    gradient = symad.gradient(sp.Add(*[sp.sin(a * b) for a in x for b in x[:5]]), x)
+    kernel = lower(gradient, backend="runs", packed=True)
+    points = np.random.default_rng(0).normal(size=(4, 50))
+    expected = [kernel(p) for p in points]
+    wrong: list[int] = []
+
+    def work(k: int) -> None:
+        wrong.extend(k for _ in range(300) if not np.array_equal(kernel(points[k]), expected[k]))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_operations_are_grouped_by_level() -> None:
+    x = sp.symbols("x:16", real=True)
+    graph = symad.trace(sp.Add(*[a**2 for a in x]))
+    made = plan(graph, graph.output_nodes)
+    assert [run.function for run in made.runs] == ["multiply", "add", "add", "add", "add"]
+    assert [run.count for run in made.runs] == [16, 8, 4, 2, 1]
+    assert np.array_equal(made.runs[0].operands[0], np.arange(16))
+
+
+def test_what_runs_cannot_do() -> None:
+    x = sp.Symbol("x", real=True)
+    with pytest.raises(LoweringError, match="zeta"):
+        lower(symad.trace(sp.zeta(x)), backend="runs")
+    with pytest.raises(LoweringError, match="arrays inside the graph"):
+        lower(symad.trace(lambda a: np.sum(a), inputs=[(3,)]), backend="runs")
+    with pytest.raises(LoweringError, match="float32"):
+        lower(symad.trace(x), backend="runs", dtype="float32")
+
+
+def test_without_a_compiler_numpy_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lower_runs, "compile_c", lambda *_: None)
+    x = sp.Symbol("x", real=True)
+    assert lower(symad.trace(sp.sin(x)), backend="runs")(0.5) == np.sin(0.5)
