@@ -107,15 +107,18 @@ def compressed_rows(
             without axes stands at all its positions.
 
     Raises:
-        ShapeError: a part has two values for one entry, or some entry has none.
+        ShapeError: a part has two values for one entry or a place outside, or some entry has no value.
     """
-    empty = np.zeros(0, np.int64)
+    filled = np.zeros(len(indices), bool)
     for _, places in parts:
-        if len(np.unique(places)) < len(places):
+        where = np.asarray(places, np.int64)
+        if len(where) and (where.min() < 0 or where.max() >= len(filled)):
+            raise ShapeError(f"a part has places outside of the {len(filled)} stored entries")
+        if np.bincount(where, minlength=1).max() > 1:
             raise ShapeError("a part has several values for one stored entry")
-    filled = np.concatenate([empty, *(np.asarray(places, np.int64) for _, places in parts)])
-    if not np.array_equal(np.unique(filled), np.arange(len(indices))):
-        raise ShapeError(f"the parts do not fill the {len(indices)} stored entries")
+        filled[where] = True
+    if not filled.all():
+        raise ShapeError(f"the parts do not fill the {len(filled)} stored entries")
     op = CompressedRows(
         dims,
         np.asarray(indptr).astype(INDEX).tobytes(),

@@ -67,7 +67,7 @@ def chosen(a: Node, positions: IntArray) -> Node:
         return a
     shape = tuple(int(d) for d in a.shape)
     along = np.unravel_index(positions, shape)
-    axes = [np.unique(index) for index in along]
+    axes = [np.flatnonzero(np.bincount(index)) for index in along]
     counts = [len(axis) for axis in axes]
     steps = [int(axis[1] - axis[0]) if len(axis) > 1 else 1 for axis in axes]
     even = all((np.diff(axis) == step).all() for axis, step in zip(axes, steps, strict=True))

@@ -85,7 +85,7 @@ def test_the_parts_must_fill_the_pattern():
     for places, message in [
         ([0, 1], "do not fill the 3 stored entries"),
         ([0, 0], "several values for one stored entry"),
-        ([1, 3], "do not fill the 3 stored entries"),
+        ([1, 3], "outside of the 3 stored entries"),
     ]:
         with pytest.raises(ShapeError, match=message):
             compressed_rows((2, 3), PATTERN.indptr, PATTERN.indices, [(a, places)])
