@@ -6,11 +6,12 @@ import inspect
 from typing import Any
 
 from symad.errors import LoweringError
-from symad.graph import Node
+from symad.graph import Graph, Node
 from symad.numeric.backends import ArrayLibrary
-from symad.numeric.printers.arrays import Text, Texts, by_definition, emit
+from symad.numeric.printers.arrays import Text, Texts, emit
 from symad.ops.root import Root, residual_at, slope_at, sparse_slope
 from symad.ops.sparse_solve import SparseSolve, solve_sparse
+from symad.questions import definition
 
 NEWTON = '''def _newton(equations, x, solve=np.linalg.solve):
     residual, slope = equations(x)
@@ -63,7 +64,9 @@ def root_lines(op: Root, library: ArrayLibrary, node: Node, name: str, printer: 
 @emit.dispatch
 def sparse_solve_emit(op: SparseSolve, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     if library.module != "numpy":
-        return str(by_definition(op, library, node, args, printer))
+        (dense,) = printer.prepared(Graph(node.args, (definition(op, node),))).output_nodes
+        printer.before.extend(printer.statements((dense,)))
+        return str(printer.text[dense])
     printer.helper("solve_sparse", inspect.getsource(solve_sparse))
     printer.imports.add("from typing import Any")
     pattern = ", ".join(printer.constant_array(part) for part in (op.starts, op.columns))
