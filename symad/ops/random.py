@@ -152,7 +152,7 @@ def _numbers(values: Values) -> list[Any]:
     from symad.dual import primals
 
     try:
-        return [primals(v).astype(np.float64) for v in values]
+        return [np.asarray(primals(v), dtype=np.float64) for v in values]
     except TypeError:
         raise EvaluationError("random numbers need a key of numbers, not of symbols") from None
 

@@ -14,6 +14,7 @@ from symad import functions
 from symad.errors import EvaluationError, LoweringError, ShapeError, TraceError
 from symad.functions import fold_in, key, rand, randn, split
 from symad.numeric import lower
+from symad.ops.random import fold_in_examples, uniform_examples
 from symad.philox import _philox
 from tests.known.philox import VECTORS, philox, words
 
@@ -135,6 +136,11 @@ def test_derivatives_take_the_noise_as_given():
     assert k_bar.tolist() == [0] * 4
     assert np.allclose(symad.hessian(GRAPH, "w")(W, K), np.diag(z**2 * u * np.exp(W * z)), rtol=1e-14)
     assert symad.gradient(GRAPH, mode="forward")(W, K)[1].tolist() == [0] * 4
+
+
+@pytest.mark.parametrize("node", [*uniform_examples(), *fold_in_examples()], ids=str)
+def test_rules_are_checked(node):
+    symad.testing.check_rule(node)
 
 
 def test_check_draws_keys():
