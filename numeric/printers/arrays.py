@@ -315,9 +315,11 @@ def positions_emit(op: Positions, library: ArrayLibrary, node: Node, args: Texts
     return text
 
 
-def _fits(indices: Node, rows: Any) -> bool:
-    """Whether the indices are constants that are known to be in range."""
+def _fits(indices: Node, rows: Any, printer: Any) -> bool:
+    """Whether the indices are constants, written as integers, that are known to be in range."""
     if not isinstance(indices.op, ArrayConstant) or not isinstance(rows, int):
+        return False
+    if indices not in printer.row_numbers:  # read as numbers too, so written as floats
         return False
     array = indices.op.array
     if array.dtype.kind not in "iu":
@@ -328,7 +330,7 @@ def _fits(indices: Node, rows: Any) -> bool:
 @emit.dispatch
 def gather_emit(op: Gather, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     table, indices = args
-    if isinstance(node.args[1].op, Positions) or _fits(node.args[1], node.args[0].shape[0]):
+    if isinstance(node.args[1].op, Positions) or _fits(node.args[1], node.args[0].shape[0], printer):
         return f"{table}[{indices}]"  # they are checked already
     helper = printer.helper("_indices", INDICES)
     return f"{table}[{helper}({printer.np}.asarray({indices}), {table}.shape[0])]"
@@ -340,7 +342,7 @@ def scatter_add_emit(
 ) -> Text:
     indices, updates = args
     rows = printer.dim(op.size)
-    if isinstance(node.args[0].op, Positions) or _fits(node.args[0], op.size):
+    if isinstance(node.args[0].op, Positions) or _fits(node.args[0], op.size, printer):
         found = indices
     else:
         found = f"{printer.helper('_indices', INDICES)}({printer.np}.asarray({indices}), {rows})"

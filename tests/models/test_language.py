@@ -5,8 +5,10 @@ import pytest
 import sympy
 
 import symad
+from symad import functions
 from symad.errors import ShapeError, SymadError
 from symad.models import embedding, ngram, tokenization
+from symad.models.losses import cross_entropy
 from symad.models.neural_ar import NeuralAR, contexts
 from symad.models.parameters import count, trace_model
 from symad.numeric import lower
@@ -206,3 +208,18 @@ def test_lowered_code_names_the_token_that_does_not_exist():
         kernel(*model.init(0).values(), np.where(contexts_ == 5, 9, contexts_), targets)
     with pytest.raises(IndexError, match=r"index 1.5 is not an integer in 0\.\.5"):
         kernel(*model.init(0).values(), contexts_ + 0.5, targets)
+
+
+def test_an_index_array_may_be_a_table_of_numbers_as_well():
+    """Positions 0, 1, 2 look up rows, and are the classes that targets are checked against."""
+
+    def loss(P, targets):
+        return cross_entropy(functions.lookup(P, functions.arange(3)), targets)
+
+    graph = symad.trace(loss, [(3, 3), (3,)])
+    P, targets = rng.normal(size=(3, 3)), np.array([2, 0, 1])
+    for dtype, rtol in (("float64", 1e-13), ("float32", 1e-5)):
+        value, slope, _ = lower(symad.value_and_gradient(graph), dtype=dtype)(P, targets)
+        p = np.exp(P) / np.exp(P).sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(value, -np.log(p[[0, 1, 2], targets]).mean(), rtol=rtol)
+        np.testing.assert_allclose(slope, (p - np.eye(3)[targets]) / 3, rtol=10 * rtol, atol=rtol)

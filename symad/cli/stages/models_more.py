@@ -117,8 +117,8 @@ def selective() -> Model:
 def both_recurrences(made: Made) -> list[Finding]:
     """The prefix sum is the loop; long sequences cost no more nodes."""
     shapes = [(6, 1), (6, 1)]
-    loop = symad.trace(state_space.linear_recurrence, shapes)
-    rounds = symad.trace(functions.affine_scan, shapes)
+    loop = symad.trace(lambda a, b: state_space.linear_recurrence(a, b), shapes)
+    rounds = symad.trace(lambda a, b: functions.affine_scan(a, b), shapes)
     status = symad.equal(loop, rounds).status
     model = StateSpace(1, 4, 1)
     sizes = [len(trace_model(model.loss, model.shapes, (T, 1), (T, 1)).nodes) for T in (10, 10_000)]
