@@ -21,7 +21,7 @@ from symad.models.diffusion import Diffusion, schedule
 from symad.numeric.optimisers import Adam
 from symad.numeric.training import train, warmup_cosine
 
-STEPS, BATCH, LEVELS = 4000, 128, 40
+STEPS, BATCH, LEVELS = 3000, 256, 40
 
 
 def main() -> None:
@@ -36,12 +36,12 @@ def main() -> None:
     rng = np.random.default_rng(0)
     stream = (model.draw(x[rng.integers(0, 2000, BATCH)], LEVELS, alpha_bar, rng) for _ in range(STEPS))
     result = train(
-        model.graph(BATCH), model.init(0), stream, Adam(5e-3), STEPS, schedule=warmup_cosine(100, STEPS)
+        model.graph(BATCH), model.init(0), stream, Adam(2e-2), STEPS, schedule=warmup_cosine(100, STEPS)
     )
     print(f"noise error {np.mean(result.losses[:20]):.3f} -> {np.mean(result.losses[-100:]):.3f}")
     p = result.parameters
     made = {
-        "DDPM, 40 steps": model.sample(p, 1000, beta, seed=1),
+        "DDPM, 40 steps": model.sample(p, 1000, beta, seed=1, posterior=True),
         "DDIM, 20 steps": model.sample_ddim(p, 1000, beta, 20, seed=1),
         "Gaussian of the same moments": rng.multivariate_normal(x.mean(0), np.cov(x.T), 1000),
         "real points": x[:1000],
@@ -79,7 +79,7 @@ def picture(folder: Path, made: dict, model: Diffusion, p: dict, alpha_bar: np.n
     axes[4].plot(losses, lw=0.3, color="tab:gray")
     axes[4].plot(np.convolve(losses, np.ones(100) / 100, mode="valid"))
     axes[4].set(xlabel="step", ylim=(0, 1))
-    axes[4].set_title("error of the predicted noise, mean of 100", fontsize=10)
+    axes[4].set_title("error of the noise, mean of 100", fontsize=10)
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / "diffusion.png", dpi=140)
 

@@ -190,14 +190,24 @@ class Diffusion:
                 log_p = log_p - square / (2 * beta[1]) - width * np.log(2 * np.pi * beta[1]) / 2
             else:
                 square = ((ancestral_mean(noisy, noise, beta[t], alpha_bar[t]) - mean) ** 2).sum(axis=1)
-                posterior = beta[t] * (1 - alpha_bar[t - 1]) / (1 - alpha_bar[t])
-                log_p = log_p - _kl(square, posterior, beta[t], width)
+                log_p = log_p - _kl(square, _posterior_variance(beta, alpha_bar, t), beta[t], width)
         return float(log_p.mean())
 
     def sample(
-        self, p: Parameters, count: int, beta: Array, seed: int = 0, c: Any = None, guidance: float = 0.0
+        self,
+        p: Parameters,
+        count: int,
+        beta: Array,
+        seed: int = 0,
+        c: Any = None,
+        guidance: float = 0.0,
+        posterior: bool = False,
     ) -> Array:
-        """Ancestral sampling (DDPM, algorithm 2): (count, d)."""
+        """Ancestral sampling (DDPM, algorithm 2): (count, d).
+
+        The noise of a step has the variance β_t, best for data N(0, I), or with ``posterior`` that of
+        q(x_{t−1} | x_t, x_0), best for data that are one point, and sharper when steps are few (section 3.2).
+        """
         rng = np.random.default_rng(seed)
         alpha_bar = np.cumprod(1 - beta)
         x = rng.standard_normal((count, int(self.inputs)))
@@ -205,7 +215,8 @@ class Diffusion:
             time = time_features(np.full(count, t), self.features, len(beta) - 1)
             x = ancestral_mean(x, self.guided(p, x, time, c, guidance), beta[t], alpha_bar[t])
             if t > 1:
-                x = x + np.sqrt(beta[t]) * rng.standard_normal(x.shape)
+                variance = _posterior_variance(beta, alpha_bar, t) if posterior else beta[t]
+                x = x + np.sqrt(variance) * rng.standard_normal(x.shape)
         return x
 
     def sample_ddim(
@@ -228,6 +239,11 @@ class Diffusion:
             time = time_features(np.full(count, t), self.features, len(beta) - 1)
             x = implicit_step(x, self.guided(p, x, time, c, guidance), alpha_bar[t], alpha_bar[before])
         return x
+
+
+def _posterior_variance(beta: Array, alpha_bar: Array, t: int) -> Any:
+    """The variance β_t (1 − ᾱ_{t−1})/(1 − ᾱ_t) of q(x_{t−1} | x_t, x_0) (DDPM, equation 7)."""
+    return beta[t] * (1 - alpha_bar[t - 1]) / (1 - alpha_bar[t])
 
 
 def _kl(square: Any, variance: Any, other: Any, width: int) -> Any:

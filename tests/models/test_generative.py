@@ -149,10 +149,13 @@ def test_samplers_with_the_exact_noise_of_a_gaussian() -> None:
             return np.sqrt(1 - level) * (x - np.sqrt(level) * m) / (level * s**2 + 1 - level)
 
     model = Exact(1, (4,))
-    for made in (model.sample({}, 20_000, beta), model.sample_ddim({}, 20_000, beta, 100)):
+    for made in (
+        model.sample({}, 20_000, beta),
+        model.sample({}, 20_000, beta, posterior=True),
+        model.sample_ddim({}, 20_000, beta, 100),
+    ):
         assert made.mean() == pytest.approx(m, abs=0.02)
         assert made.std() == pytest.approx(s, rel=0.06)
-
 
     # Held-out points of the law itself: the bound lies below their likelihood, and near it.
     points = m + s * np.random.default_rng(5).standard_normal((20_000, 1))
