@@ -16,6 +16,7 @@ from typing import Any
 
 from symad.dims import Shape, same_shape
 from symad.gpu.printers.c_text import has_c_form
+from symad.gpu.rows import fuse_rows
 from symad.gpu.views import simplify_views
 from symad.graph import Graph, Node, Op, rebuild, shape, topological
 from symad.ops.arithmetic import Add, ElementwiseOp, Mul, Pow
@@ -66,7 +67,7 @@ def fuse(graph: Graph) -> Graph:
 
 def fuse_outputs(outputs: Sequence[Node]) -> Nodes:
     """Outputs with their chains fused."""
-    made = _Groups(simplify_views(outputs)).rebuilt()
+    made = _Groups(fuse_rows(simplify_views(outputs))).rebuilt()
     users, kept = _users(topological(made)), set(made)
     return rebuild(made, {}, lambda node, args: _reduced(node, args, users, kept))
 

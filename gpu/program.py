@@ -14,6 +14,8 @@ from symad.gpu.printers.attention import attention_lines
 from symad.gpu.printers.kernels import Kernels
 from symad.gpu.printers.library import CUPY, HALVES
 from symad.gpu.printers.pair_sum import has_kernels, pair_lines
+from symad.gpu.printers.row_groups import row_lines
+from symad.gpu.rows import RowGroup
 from symad.graph import Graph, Node, topological
 from symad.numeric.array_program import ArrayPrinter, _shape_checks
 from symad.numeric.row_numbers import only_indices
@@ -78,6 +80,8 @@ class CuPyPrinter(ArrayPrinter):
             return self._fused(node, node.op)
         if isinstance(node.op, Scan):
             return self._scan(node)
+        if isinstance(node.op, RowGroup):
+            return row_lines(node.op, node, self)
         if isinstance(node.op, AttentionOp):
             return attention_lines(node.op, node, self)
         if isinstance(node.op, (PairSum, PairSumCotangent)) and has_kernels(node.op, node, self.dtype):

@@ -67,7 +67,7 @@ TANGENT = '''def _attention_tangent(q, k, v, out, lse, dots, plans, arguments, s
     columns = v.shape[3]
     q, k, v = (_ready(a, dtype, w) for a, w in zip((q, k, v), widths))
     dots = [_ready(a, dtype, w) for a, w in zip(dots, widths)]
-    out, lse = _ready(out, dtype, widths[2]), cp.ascontiguousarray(lse, dtype=real)
+    out, lse = _ready(out, dtype, widths[2]), cp.ascontiguousarray(lse.astype(real, copy=False))
     out_dot, lse_dot = cp.zeros_like(out), cp.zeros_like(lse)
     if q.size and k.size:
         args = (q, k, v, out, lse, *dots, out_dot, lse_dot)
@@ -87,7 +87,7 @@ STATISTICS = '''def _statistics(out, out_bar, lse_bar, real):
 def _base(lse, real):
     """L in base 2; +inf where no key is visible."""
     base = cp.where(lse == -real(cp.inf), real(cp.inf), lse*real(1.4426950408889634))
-    return cp.ascontiguousarray(base, dtype=real)
+    return cp.ascontiguousarray(base.astype(real, copy=False))
 '''
 
 COTANGENTS = '''def _attention_cotangents(
@@ -137,7 +137,7 @@ SECOND = '''def _attention_second(
         base = _base(lse.astype(real, copy=False), real)
         delta = _statistics(out, out_bar, bars[1], real)
         delta_dot = _statistics(out, bar_dot, dots[6], real) + _statistics(out_dot, out_bar, None, real)
-        lse_dot = cp.ascontiguousarray(dots[4], dtype=real)
+        lse_dot = cp.ascontiguousarray(dots[4].astype(real, copy=False))
         common = (q, k, v, out_bar, q_dot, k_dot, v_dot, bar_dot, base, delta, lse_dot, delta_dot)
         sizes = _sizes(q, k, scale, arguments[0], real)
         for launch in _launches(plans["second_q"]):

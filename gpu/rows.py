@@ -1,0 +1,254 @@
+"""Reductions over rows with what stands before and after them as single kernels: a pass from graph to graph.
+
+A row is the last axis. Layer norm, say, is two sums over rows between elementwise steps: one kernel reads a
+row three times from the cache instead of six kernels that read and write whole arrays. A region is
+grown node by node in topological order and kept if a sum over rows comes back to the rows in it.
+A node joins a region only if no path leaves the region and returns to it by the node, and no circle
+of regions would arise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
+
+from symad.dims import Shape, same_shape
+from symad.gpu.printers.c_text import has_c_form
+from symad.graph import Graph, Node, Op, rebuild, shape, topological
+from symad.ops.arithmetic import ElementwiseOp
+from symad.ops.contraction import Einsum
+from symad.ops.recurrence import Local
+from symad.ops.selection import Condition, Logic
+from symad.ops.shaping import Broadcast, Reshape
+from symad.ops.sources import Constant
+from symad.questions import Nodes
+
+SHORTEST, LONGEST, MEMBERS, LEAVES, RESULTS = 8, 4096, 80, 12, 6
+"""Limits: elements of a row, nodes, arrays read and arrays written by one kernel."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowGroup(Op):
+    """Output ``index`` of a ``body`` over rows of the last axis of ``full``; inputs are `Local`."""
+
+    body: Graph
+    full: Shape
+    index: int
+
+
+@shape(RowGroup)
+def row_group_shape(op: RowGroup, args: Nodes) -> Shape:
+    """The shape of this output."""
+    return op.body.output_nodes[op.index].shape
+
+
+def is_row_sum(node: Node, full: Shape) -> bool:
+    """Σ over the last axis of one array of the full shape, or of a product of such."""
+    op = node.op
+    if not isinstance(op, Einsum) or not all(same_shape(a.shape, full) for a in node.args):
+        return False
+    labels = op.inputs[0]
+    distinct = len(set(labels)) == len(labels) and all(other == labels for other in op.inputs)
+    return distinct and tuple(op.output) == tuple(labels[:-1])
+
+
+def is_row(node_shape: Shape, full: Shape) -> bool:
+    """One number a row, with or without the last axis."""
+    lead = full[:-1]
+    return same_shape(node_shape, lead) or same_shape(node_shape, (*lead, 1))
+
+
+def repeats_rows(node: Node, full: Shape) -> bool:
+    """A row's number at each of its elements."""
+    op = node.op
+    return (
+        isinstance(op, Broadcast)
+        and same_shape(node.shape, full)
+        and op.axes == tuple(range(len(full) - 1))
+    )
+
+
+def repeats_columns(node: Node, full: Shape) -> bool:
+    """One row for all."""
+    op = node.op
+    return isinstance(op, Broadcast) and same_shape(node.shape, full) and op.axes == (len(full) - 1,)
+
+
+@dataclass(eq=False)
+class _Region:
+    full: Shape
+    members: dict[Node, None] = field(default_factory=dict)
+    before: set[int] = field(default_factory=set)
+    """The regions on which this one depends, through any path."""
+
+
+class _Regions:
+    """The regions of one graph."""
+
+    def __init__(self, outputs: Sequence[Node]) -> None:
+        self.outputs = outputs
+        self.order = topological(outputs)
+        self.regions: list[_Region] = []
+        self.of: dict[Node, int] = {}
+        self.behind: dict[Node, frozenset[int]] = {}
+        """The regions that a node depends on, without being their member."""
+        for full in self._shapes():
+            for node in self.order:
+                if node not in self.of:
+                    self._place(node, full)
+        self._find_dependencies()
+
+    def _shapes(self) -> list[Shape]:
+        """The shapes whose rows are summed and whose sums come back."""
+        found: list[Shape] = []
+        for node in self.order:
+            if isinstance(node.op, Einsum) and node.args and len(node.args[0].shape) > 1:
+                full = node.args[0].shape
+                short = not isinstance(full[-1], int) or SHORTEST <= full[-1] <= LONGEST
+                if short and is_row_sum(node, full) and not any(same_shape(full, f) for f in found):
+                    found.append(full)
+        return found
+
+    def _place(self, node: Node, full: Shape) -> None:
+        """Put a node into the last region of this shape that can take it, or into a new one."""
+        if not self._belongs(node, full):
+            return
+        self._find_dependencies()
+        for number in reversed(range(len(self.regions))):
+            region = self.regions[number]
+            if same_shape(region.full, full) and self._may_join(node, number):
+                region.members[node] = None
+                self.of[node] = number
+                return
+        self.of[node] = len(self.regions)
+        self.regions.append(_Region(full, {node: None}))
+
+    def _belongs(self, node: Node, full: Shape) -> bool:
+        if is_row_sum(node, full):
+            return True
+        arg = node.args[0] if node.args else node
+        if isinstance(node.op, Broadcast):
+            return repeats_rows(node, full) and arg in self.of
+        if isinstance(node.op, Reshape):
+            return is_row(node.shape, full) and is_row(arg.shape, full) and arg in self.of
+        if not isinstance(node.op, ElementwiseOp) or not has_c_form(node):
+            return False
+        if any(isinstance(a.op, (Condition, Logic)) and a not in self.of for a in node.args):
+            return False
+        if same_shape(node.shape, full):
+            return True
+        return is_row(node.shape, full) and any(a in self.of for a in node.args)
+
+    def _may_join(self, node: Node, number: int) -> bool:
+        region = self.regions[number]
+        if len(region.members) >= MEMBERS or not any(self.of.get(a) == number for a in node.args):
+            return False
+        depends = {k for a in node.args if self.of.get(a) != number for k in self._regions_of(a)}
+        return number not in depends and all(number not in self._closure(k) for k in depends)
+
+    def _regions_of(self, node: Node) -> frozenset[int]:
+        own = frozenset([self.of[node]]) if node in self.of else frozenset()
+        return own | self.behind.get(node, frozenset())
+
+    def _closure(self, number: int) -> set[int]:
+        seen, stack = set(), [number]
+        while stack:
+            at = stack.pop()
+            if at not in seen:
+                seen.add(at)
+                stack.extend(self.regions[at].before)
+        return seen
+
+    def _find_dependencies(self) -> None:
+        """Which regions every node and every region depends on."""
+        for region in self.regions:
+            region.before = set()
+        for node in self.order:
+            own = self.of.get(node)
+            found: set[int] = set()
+            for a in node.args:
+                found |= {k for k in self._regions_of(a) if k != own}
+            self.behind[node] = frozenset(found)
+            if own is not None:
+                self.regions[own].before |= found
+
+    def kept(self) -> list[_Region]:
+        """The regions in which a sum over rows comes back, within the limits."""
+        users: dict[Node, list[Node]] = {node: [] for node in self.order}
+        for node in self.order:
+            for arg in dict.fromkeys(node.args):
+                users[arg].append(node)
+        return [r for r in self.regions if self._pays(r, users)]
+
+    def _pays(self, region: _Region, users: dict[Node, list[Node]]) -> bool:
+        full = region.full
+        sums = [m for m in region.members if is_row_sum(m, full)]
+        back = [m for m in region.members if repeats_rows(m, full)]
+        read = set(self.outputs) | {
+            m for m in region.members if any(u not in region.members for u in users[m])
+        }
+        results, leaves = _results(region.members, read), _leaves(region.members, full)
+        plain = not any(isinstance(m.op, (Condition, Logic)) for m in (*results, *leaves))
+        few = len(results) <= RESULTS and len(leaves) <= LEAVES
+        return bool(sums and back) and plain and few
+
+
+def _results(members: Iterable[Node], read: set[Node]) -> list[Node]:
+    """The members that others read; of a row's number at each element the number."""
+    found = (m.args[0] if isinstance(m.op, Broadcast) else m for m in members if m in read)
+    return list(dict.fromkeys(found))
+
+
+def _leaves(members: Iterable[Node], full: Shape) -> list[Node]:
+    """The arrays that members read, before they are repeated along columns or everywhere."""
+    inside = set(members)
+    found: dict[Node, None] = {}
+    for m in members:
+        for a in m.args:
+            if a in inside or isinstance(a.op, Constant):
+                continue
+            scalar = isinstance(a.op, Broadcast) and not a.args[0].shape
+            leaf = a.args[0] if repeats_columns(a, full) or scalar else a
+            if not isinstance(leaf.op, Constant):
+                found[leaf] = None
+    return list(found)
+
+
+def fuse_rows(outputs: Sequence[Node]) -> Nodes:
+    """The outputs with such regions as `RowGroup` nodes."""
+    if not any(isinstance(node.op, Einsum) for node in topological(outputs)):
+        return tuple(outputs)
+    found = _Regions(outputs)
+    regions = found.kept()
+    if not regions:
+        return tuple(outputs)
+    unit = {m: k for k, r in enumerate(regions) for m in r.members}
+    position = {node: k for k, node in enumerate(found.order)}
+    keys = {node: -1 - unit[node] if node in unit else position[node] for node in found.order}
+    groups: dict[int, list[Node]] = {}
+    for node in found.order:
+        groups.setdefault(keys[node], []).append(node)
+    needs = {key: {keys[a] for m in members for a in m.args} - {key} for key, members in groups.items()}
+    for number, region in enumerate(regions):
+        needs[-1 - number] |= {keys[leaf] for leaf in _leaves(region.members, region.full)}
+    users = {a for node in found.order for a in node.args if keys[a] != keys[node]} | set(outputs)
+    new: dict[Node, Node] = {}
+    ordered = {key: sorted(before) for key, before in needs.items()}
+    for key in TopologicalSorter(ordered).static_order():
+        members = groups[key]
+        if key >= 0:
+            (node,) = members
+            args = tuple(new[a] for a in node.args)
+            new[node] = node if args == node.args else Node.of(node.op, args)
+            continue
+        full = regions[-1 - key].full
+        leaves, results = _leaves(members, full), _results(members, users)
+        local = {leaf: Node.of(Local(k, leaf.shape)) for k, leaf in enumerate(leaves)}
+        body = Graph(tuple(local.values()), rebuild(results, local))
+        args = tuple(new[leaf] for leaf in leaves)
+        new |= {m: Node.of(RowGroup(body, full, k), args) for k, m in enumerate(results)}
+        for m in members:
+            if m in users and isinstance(m.op, Broadcast):
+                new[m] = Node.of(m.op, (new[m.args[0]],))
+    return tuple(new[o] for o in outputs)
