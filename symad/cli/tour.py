@@ -6,6 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
+from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -75,16 +76,28 @@ def _run_all(chosen: list[Stage], out: Path | None, console: Console) -> list[Ou
 
 
 def _show(outcomes: list[Outcome], console: Console) -> None:
-    table = Table(title="symad tour", title_justify="left")
+    table = Table(title="symad tour", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("stage", no_wrap=True)
     for header in ("nodes", "modes", "apart", "check", "lines", "time", ""):
-        table.add_column(header, justify="right" if header else "left")
+        table.add_column(header, justify="right" if header else "left", no_wrap=True)
     for o in outcomes:
         table.add_row(o.stage.name, *_cells(o))
     console.print(table)
+    console.print(_summary(outcomes), **PLAIN)
     console.print(COLUMNS, **PLAIN)
     for o in outcomes:
         _tell(o, console)
+
+
+def _summary(outcomes: list[Outcome]) -> str:
+    """How many stages there were, how they went, and how long they took."""
+    skipped = sum(bool(o.skipped) for o in outcomes)
+    failed = [o.stage.name for o in outcomes if not o.ok]
+    count = "1 stage" if len(outcomes) == 1 else f"{len(outcomes)} stages"
+    words = [f"{count} in {sum(o.seconds for o in outcomes):.0f} s"]
+    words += [f"{skipped} skipped"] if skipped else []
+    words += [f"failed: {', '.join(failed)}"] if failed else ["none failed"]
+    return "; ".join(words) + "\n"
 
 
 def _cells(o: Outcome) -> tuple[str, ...]:

@@ -14,8 +14,9 @@ import symad
 from symad.cli import main
 from symad.cli.codes import OK, REFUTED, UNDECIDED, USAGE
 from symad.cli.models import load_models
-from symad.cli.running import relative_difference, run_stage
+from symad.cli.running import Outcome, relative_difference, run_stage
 from symad.cli.stage import Finding, Model, Skip, Stage, all_stages
+from symad.cli.tour import _summary
 from symad.verification.certificate import Certificate
 
 MODEL = """
@@ -313,11 +314,19 @@ def test_first_stages_of_the_tour(name, tmp_path, capsys):
     shown = capsys.readouterr().out
     assert "proved" in shown or "tested" in shown
     assert "ok" in shown and "FAILED" not in shown and "✗" not in shown
+    assert "1 stage in" in shown and "; none failed" in shown
+    assert max(map(len, shown.split("nodes  operations")[0].splitlines())) <= 80  # fits a terminal
     assert (tmp_path / "out" / f"{name}.svg").exists()
 
 
 def outcome(model, **options):
     return run_stage(Stage("test", "a test", model, **options), None, lambda step: None)
+
+
+def test_the_summary_names_what_failed():
+    broken = Outcome(Stage("odd one", "", None), failures=["no"], seconds=2.0)
+    left_out = Outcome(Stage("far one", "", None), skipped="no data", seconds=1.0)
+    assert _summary([broken, left_out]) == "2 stages in 3 s; 1 skipped; failed: odd one\n"
 
 
 def test_a_stage_reports_all_that_fails(judged):
