@@ -273,6 +273,8 @@ class InPlacePrinter(ArrayPrinter):
     def ends(self, arg: Node, node: Node) -> bool:
         """Whether the array of ``arg`` has the shape of ``node``, and is not needed after it."""
         made = owner(arg)
+        if len(node.args) > 2 and sum(owner(a) is made for a in node.args) > 1:
+            return False  # a later step would read what an earlier one has overwritten
         return (
             arg.shape == node.shape
             and is_fresh(made)
