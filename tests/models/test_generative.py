@@ -80,6 +80,14 @@ def test_vae_loss_and_gradients_are_torchs(classes: int, deviation: float | None
         assert np.allclose(ours, theirs.grad.numpy(), rtol=1e-10, atol=1e-13)
 
 
+def test_derivatives_are_certified() -> None:
+    """Of the variational bound and of the loss of diffusion, at the smallest sizes."""
+    network = Diffusion(1, (1,), 2, activation="tanh")
+    for model, wrt in ((VAE(1, 1, 1), ["e_W1", "e_W2"]), (network, list(network.shapes))):
+        certificate = symad.check(model.graph(1), wrt=wrt)
+        assert certificate.status in ("proved", "tested"), str(certificate)
+
+
 def test_pixels_without_spread_are_refused() -> None:
     with pytest.raises(symad.errors.SymadError, match="deviation of the pixels is positive, not 0"):
         VAE(7, 5, 2, deviation=0.0)
