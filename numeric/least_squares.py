@@ -140,8 +140,11 @@ class _Search:
 
     def residuals(self, x: Vector) -> Vector:
         self.evaluations += 1
-        with np.errstate(all="ignore"):
-            return self.problem.residuals(x)
+        try:
+            with np.errstate(all="ignore"):
+                return self.problem.residuals(x)
+        except np.linalg.LinAlgError:  # a matrix in r is singular or not positive definite at x
+            return np.full(len(self.r), np.inf) if self.history else np.array([np.inf])
 
     def update(self, length: float) -> None:
         """J at the new point, and how far it is from a minimum."""

@@ -36,7 +36,8 @@ def minimize(
             mapping by symbol or name.
         data: the values of the other inputs, by symbol or name.
         method: "newton" (modified Cholesky, line search: dense Hessians), "newton-cg" (trust region by
-            conjugate gradients: Hessian-vector products alone), "trust-exact" or "l-bfgs" (SciPy's).
+            conjugate gradients: Hessian-vector products alone), "trust-exact" or "l-bfgs" (SciPy's; the
+            latter gives up where f stops being finite).
         tolerance: of the largest component of |∇f|.
         iterations: the most steps.
         watch: called with the start and with the point after every step, in the form of ``x0``.
@@ -55,6 +56,10 @@ def minimize(
     return METHODS[method](Path(problem, start, tolerance, watch), iterations)
 
 
+HUGE = 1e100
+"""What stands for an infinite value where only finite ones are taken."""
+
+
 # ---- SciPy's methods --------------------------------------------------------------------------------
 
 
@@ -67,11 +72,24 @@ def _by_scipy(name: str, options: dict[str, Any], path: Path, iterations: int) -
     def follow(x: Vector) -> None:
         path.move(np.array(x), *problem.value_and_gradient(x))
 
+    def both(x: Vector) -> tuple[float, Vector]:
+        """SciPy's line search interpolates: it takes no infinite values."""
+        value, gradient = path.both(x)
+        return (value, gradient) if np.isfinite(value) else (HUGE, np.zeros_like(x))
+
+    def hessian(x: Vector) -> Vector:
+        """SciPy also asks at points that it will refuse."""
+        try:
+            found = problem.hessian(x)
+        except np.linalg.LinAlgError:
+            found = np.eye(len(x))
+        return found if np.all(np.isfinite(found)) else np.eye(len(x))
+
     with np.errstate(all="ignore"):
         found = scipy_minimize(
-            path.both, path.x, jac=True, method=name, callback=follow,
+            both, path.x, jac=True, method=name, callback=follow,
             options=options | {"maxiter": iterations},
-            hess=problem.hessian if name == "trust-exact" else None,
+            hess=hessian if name == "trust-exact" else None,
         )  # fmt: skip
     path.x, (path.value, path.gradient) = found.x, problem.value_and_gradient(found.x)
     return path.stopped(str(found.message))

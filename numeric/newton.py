@@ -87,10 +87,8 @@ class Path:
         """
         self.value, self.gradient = self.both(self.x)
         if not np.isfinite(self.value):
-            value, slopes = self.problem.value_and_gradient(self.x)
-            raise EvaluationError(
-                f"f = {value} with the slopes {slopes} is not finite at the start: choose another x0"
-            )
+            start = self.problem.unpack(self.x)
+            raise EvaluationError(f"f or its gradient is not finite at the start {start}: choose another x0")
         self.move(self.x, self.value, self.gradient)
 
     @property
@@ -99,10 +97,13 @@ class Path:
         return float(np.abs(self.gradient).max(initial=0.0))
 
     def both(self, x: Vector) -> tuple[float, Vector]:
-        """f and ∇f at x, counted; not a number counts as infinite."""
+        """f and ∇f at x, counted; where f has no finite value it counts as infinite."""
         self.evaluations += 1
-        with np.errstate(all="ignore"):
-            value, gradient = self.problem.value_and_gradient(x)
+        try:
+            with np.errstate(all="ignore"):
+                value, gradient = self.problem.value_and_gradient(x)
+        except np.linalg.LinAlgError:  # a matrix in f is singular or not positive definite at x
+            return np.inf, np.zeros_like(x)
         sound = np.isfinite(value) and np.all(np.isfinite(gradient))
         return (value, gradient) if sound else (np.inf, gradient)
 

@@ -128,8 +128,14 @@ class Target:
         """log π (chains,) and its slopes (chains, unknowns); −∞ where it is not finite."""
         count = len(points)
         arguments = self.problem.around(self.problem.stacks(points * self.scale))
-        with np.errstate(all="ignore"):
-            found = self.kernel(*arguments)
+        try:
+            with np.errstate(all="ignore"):
+                found = self.kernel(*arguments)
+        except np.linalg.LinAlgError:  # a matrix in π is singular or not positive definite for some chain
+            if count == 1:
+                return np.array([-np.inf]), np.zeros_like(points)
+            parts = [self(point[None]) for point in points]
+            return np.concatenate([v for v, _ in parts]), np.concatenate([s for _, s in parts])
         value, *slopes = found if self.with_gradient else (found,)
         value = np.reshape(value, count)
         value = np.where(np.isfinite(value), value, -np.inf)

@@ -214,6 +214,25 @@ def test_bad_calls():
         minimize(RIDGE, np.zeros(3), data={"X": X, "y": Y})
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_outside_the_domain_of_a_matrix_function_f_is_infinite(method):
+    """−log det of the symmetric part + ½|A|² has its minimum at the identity."""
+
+    def f(a):
+        factor = np.linalg.cholesky((a + a.T) / 2)
+        return -2 * np.log(np.diagonal(factor)).sum() + (a * a).sum() / 2
+
+    f = symad.trace(f, [(2, 2)])
+    start = np.array([[30.0, 3.0], [3.0, 0.01]]) + np.diag([0, 0.5])
+    found = minimize(f, start, method=method, iterations=200)
+    if method == "l-bfgs":  # SciPy's line search gives up there, and this is told
+        assert not found.converged
+    else:
+        assert np.allclose(found.x, np.eye(2), atol=1e-6)
+    with pytest.raises(EvaluationError, match="not finite at the start"):
+        minimize(f, -np.eye(2), method=method)
+
+
 def test_what_has_no_minimum_is_not_converged():
     x = sp.Symbol("x", real=True)
     for method in METHODS:
