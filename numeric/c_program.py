@@ -85,6 +85,7 @@ def _file(graph: Graph, name: str, bodies: list[list[str]], workspace: int, outp
         "*/",
         "#include <math.h>",
         "#include <stddef.h>",
+        "#include <stdint.h>",
         "",
         HELPERS,
     ]
@@ -96,6 +97,11 @@ def _file(graph: Graph, name: str, bodies: list[list[str]], workspace: int, outp
         "{",
         f"    double w[{max(workspace, 1)}];",
         calls,
+        "}",
+        "",
+        f"void {name}_bound(const int64_t *frame)  /* the addresses of x and y */",
+        "{",
+        f"    {name}((const double *)(intptr_t)frame[0], (double *)(intptr_t)frame[1]);",
         "}",
         "",
         f"void {name}_batch(const double *x, double *y, size_t points)",
@@ -110,7 +116,8 @@ def print_header(name: str) -> str:
     """The header of the file, for users who embed it."""
     guard = name.upper() + "_H"
     return (
-        f"#ifndef {guard}\n#define {guard}\n#include <stddef.h>\n"
+        f"#ifndef {guard}\n#define {guard}\n#include <stddef.h>\n#include <stdint.h>\n"
         f"void {name}(const double *x, double *y);\n"
+        f"void {name}_bound(const int64_t *frame);\n"
         f"void {name}_batch(const double *x, double *y, size_t points);\n#endif\n"
     )

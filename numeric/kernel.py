@@ -9,6 +9,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 _numbers = count(1)
 
 
@@ -24,10 +26,41 @@ class Kernel:
     """The standalone C99 file of backend "c"; empty for others."""
     c_header: str = field(repr=False, default="")
     """Its header."""
+    packed: bool = field(repr=False, default=False)
+    """Whether it takes and returns flat vectors."""
+    native: Callable[[Any, Any], Callable[[], None]] | None = field(repr=False, default=None)
+    """What `bind` uses where the code is compiled."""
 
     def __call__(self, *values: Any) -> Any:
         """The function at these values."""
         return self.function(*values)
+
+    def bind(self, x: Any, y: Any) -> Callable[[], None]:
+        """A function without arguments that reads the inputs from ``x`` and writes the results to ``y``.
+
+        For calls so short that their arguments cost more than they do: compiled code works on the two
+        arrays directly, without a copy.
+
+        Args:
+            x: all inputs, flat and in order: a contiguous float64 array.
+            y: all results, flat and in order: a writable one.
+
+        Raises:
+            TypeError: an array of another type or layout.
+        """
+        for name, array in (("x", x), ("y", y)):
+            good = isinstance(array, np.ndarray) and array.dtype == np.float64 and array.ndim == 1
+            if not good or not array.flags.c_contiguous or (name == "y" and not array.flags.writeable):
+                kind = getattr(array, "dtype", type(array).__name__)
+                raise TypeError(f"bind takes contiguous float64 vectors; {name} is {kind}")
+        if self.native is not None:
+            return self.native(x, y)
+
+        def run() -> None:
+            parts = self.function(x) if self.packed else self.function(*x.tolist())
+            y[...] = np.concatenate([np.ravel(part) for part in _leaves(parts)])
+
+        return run
 
     def save(self, path: str | Path) -> None:
         """Write the source as a file that needs no symad; of backend "c" as .c or .h if named so."""
@@ -35,10 +68,17 @@ class Kernel:
         Path(path).write_text(chosen, encoding="utf-8")
 
 
-def compile_source(name: str, source: str) -> Kernel:
+def _leaves(result: Any) -> list[Any]:
+    """The arrays of nested tuples and dicts, in order."""
+    if isinstance(result, dict):
+        result = tuple(result.values())
+    return [leaf for part in result for leaf in _leaves(part)] if isinstance(result, tuple) else [result]
+
+
+def compile_source(name: str, source: str, packed: bool = False) -> Kernel:
     """Compile generated source; tracebacks show its lines."""
     filename = f"<symad {name} {next(_numbers)}>"
     namespace: dict[str, Any] = {"__name__": f"symad_generated_{name}"}
     exec(compile(source, filename, "exec"), namespace)  # text made by our own printers only
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-    return Kernel(name, source, namespace[name], namespace)
+    return Kernel(name, source, namespace[name], namespace, packed=packed)

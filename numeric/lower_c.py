@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import ctypes
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,8 +38,40 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
     name, source = print_c(prepared)
     plain = lower_numpy.lower(graph, dtype, packed)
     library = compile_c(source)
-    function = plain.function if library is None else _bind(prepared, name, library, plain.function, packed)
-    return replace(plain, function=function, c_source=source, c_header=print_header(name))
+    if library is None:
+        return replace(plain, c_source=source, c_header=print_header(name))
+    function = _bind(prepared, name, library, plain.function, packed)
+    sizes = len(prepared.input_nodes), len(output_scalars(prepared))
+    native = _binder(getattr(library, f"{name}_bound"), *sizes)
+    return replace(plain, function=function, c_source=source, c_header=print_header(name), native=native)
+
+
+def pointer(array: Any) -> Any:
+    """The address of an array, which it keeps alive."""
+    return array.ctypes.data_as(ctypes.c_void_p)
+
+
+def check_sizes(x: Any, y: Any, inputs: int, outputs: int) -> None:
+    """Raises ValueError unless the bound vectors have the sizes of inputs and results."""
+    if x.shape != (inputs,) or y.shape != (outputs,):
+        raise ValueError(f"bind: x must have {inputs} elements and y {outputs}, not {len(x)} and {len(y)}")
+
+
+def _binder(one: Any, inputs: int, outputs: int) -> Callable[[Any, Any], Callable[[], None]]:
+    def bind(x: Any, y: Any) -> Callable[[], None]:
+        check_sizes(x, y, inputs, outputs)
+        return bound(one, [x, y])
+
+    return bind
+
+
+def bound(function: Any, parts: Sequence[Any]) -> Callable[[], None]:
+    """A compiled function of one frame: the addresses of arrays, and lengths. One argument is quickest."""
+    frame = np.array([p if isinstance(p, int) else p.ctypes.data for p in parts], dtype=np.int64)
+    function.restype = None
+    call = partial(function, pointer(frame))
+    vars(call)["parts"] = parts  # the arrays live as long as the call that holds their addresses
+    return call
 
 
 def _bind(
@@ -67,12 +101,21 @@ def _bind(
             offset += size
         return pack(graph.structure, parts)
 
+    here = threading.local()  # each thread has vectors of its own, whose addresses are known
+
     def flat_call(vector: Any) -> Any:
-        values = np.ascontiguousarray(vector, dtype=np.float64)
-        if values.shape != (count,):
+        values = np.asarray(vector)
+        if values.shape != (count,) or values.dtype.kind not in "fiub":
             return plain(vector)
-        result = np.empty(total)
-        one(values.ctypes.data, result.ctypes.data)
+        try:
+            x, y, run = here.call
+        except AttributeError:
+            x, y = np.empty(count), np.empty(total)
+            run = partial(one, pointer(x), pointer(y))
+            here.call = x, y, run
+        x[...] = values
+        run()
+        result = y.copy()
         return result if structures[0] is None else _on_structure(result, structures[0])
 
     def call(*values: Any) -> Any:

@@ -24,4 +24,4 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
     else:
         joined = in_row_blocks(drop_masks(gather_factors(contract_sums(prepared))))
         name, source = print_array_module(joined, NUMPY, dtype, packed, InPlacePrinter)
-    return compile_source(name, source)
+    return compile_source(name, source, packed)

@@ -22,6 +22,7 @@ from symad.numeric import lower_numpy
 from symad.numeric.c_program import output_scalars
 from symad.numeric.compiling import compile_c
 from symad.numeric.kernel import Kernel
+from symad.numeric.lower_c import bound, check_sizes, pointer
 from symad.numeric.passes import prepare
 from symad.numeric.printers.c import HELPERS, MATH_H, OWN
 from symad.numeric.runs import Plan, plan
@@ -52,6 +53,20 @@ ARITHMETIC = {
     "where": "a != 0 ? b : c",
 }
 """Operations on a, b, c in C."""
+
+
+WHOLE = """\
+/* values, runs, their number, places, x, its length, y, the places of the results, their number */
+void symad_runs_bound(const int64_t *frame)
+{
+    double *v = (double *)(intptr_t)frame[0], *y = (double *)(intptr_t)frame[6];
+    const double *x = (const double *)(intptr_t)frame[4];
+    const int32_t *results = (const int32_t *)(intptr_t)frame[7];
+    for (int64_t k = 0; k < frame[5]; ++k) v[k] = x[k];
+    symad_runs(v, (const int64_t *)(intptr_t)frame[1], (size_t)frame[2], (const int32_t *)(intptr_t)frame[3]);
+    for (int64_t k = 0; k < frame[8]; ++k) y[k] = v[results[k]];
+}
+"""
 
 
 @cache
@@ -86,6 +101,7 @@ def kernel_source() -> str:
             HELPERS,
             *_function("symad_runs", one, "1"),
             *_function("symad_runs_lanes", lanes, str(LANES)),
+            WHOLE,
         ]
     )
 
@@ -138,13 +154,14 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
     library = compile_c(kernel_source(), ("-O3", "-march=native"))
     if library is None:
         return plain
-    return replace(plain, function=_bind(prepared, made, codes, library, plain.function, packed))
+    function, native = _bind(prepared, made, codes, library, plain.function, packed)
+    return replace(plain, function=function, native=native)
 
 
 def _bind(
     graph: Graph, made: Plan, codes: dict[Any, int], library: Any, plain: Callable[..., Any], packed: bool
-) -> Callable[..., Any]:
-    """A Python function that executes the runs; odd arguments go to the NumPy form."""
+) -> tuple[Callable[..., Any], Callable[[Any, Any], Callable[[], None]]]:
+    """A Python function that executes the runs, and its binder; odd arguments go to the NumPy form."""
     offsets = np.cumsum([0, *(run.count * len(run.operands) for run in made.runs)])
     table = np.array(
         [[codes[r.function], r.start, r.count, o] for r, o in zip(made.runs, offsets, strict=False)], np.int64
@@ -159,8 +176,11 @@ def _bind(
         function.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
         function.restype = None
     # pointers made like this keep their arrays alive
-    table_at, places_at = (array.ctypes.data_as(ctypes.c_void_p) for array in (table, places))
+    table_at, places_at = pointer(table), pointer(places)
     runs = len(table)
+    wanted = made.results.astype(np.int32)
+    whole = library.symad_runs_bound
+    whole.restype = None
 
     here = threading.local()  # each thread has values of its own, used again from call to call
 
@@ -170,7 +190,7 @@ def _bind(
         except AttributeError:
             v = np.empty(made.size)
             v[made.inputs : first] = constants
-            at = v.ctypes.data_as(ctypes.c_void_p)
+            at = pointer(v)
             here.point = v, at
         v[: made.inputs] = values
         one(at, table_at, runs, places_at)
@@ -212,4 +232,11 @@ def _bind(
         values = np.asarray(vector, dtype=np.float64)
         return at_point(values) if values.shape == (made.inputs,) else plain(vector)
 
-    return packed_call if packed else call
+    def bind(x: Any, y: Any) -> Callable[[], None]:
+        check_sizes(x, y, made.inputs, len(made.results))
+        v = np.empty(made.size)
+        v[made.inputs : first] = constants
+        parts = [v, table, len(table), places, x, len(x), y, wanted, len(y)]
+        return bound(whole, parts)
+
+    return (packed_call if packed else call), bind

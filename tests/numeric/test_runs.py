@@ -148,3 +148,24 @@ def test_without_a_compiler_numpy_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lower_runs, "compile_c", lambda *_: None)
     x = sp.Symbol("x", real=True)
     assert lower(symad.trace(sp.sin(x)), backend="runs")(0.5) == np.sin(0.5)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "runs", "c"])
+@pytest.mark.parametrize("packed", [True, False])
+def test_bound_calls_read_and_write_arrays_in_place(backend: str, packed: bool) -> None:
+    a, b = sp.symbols("a b", real=True)
+    kernel = lower(symad.trace((sp.Matrix([[a, b], [a * b, 2]]), a - b)), backend=backend, packed=packed)
+    x, y = np.array([2.0, 3.0]), np.zeros(5)
+    call = kernel.bind(x, y)
+    call()
+    assert np.array_equal(y, [2, 3, 6, 2, -1])
+    x[:] = 5.0, 1.0
+    call()
+    assert np.array_equal(y, [5, 1, 5, 2, 4])
+    with pytest.raises(TypeError, match="y is float32"):
+        kernel.bind(x, np.zeros(5, np.float32))
+    if kernel.native is not None:
+        with pytest.raises(ValueError, match="x must have 2 elements and y 5, not 2 and 4"):
+            kernel.bind(x, np.zeros(4))
+    del x, y
+    call()  # the arrays live as long as the call
