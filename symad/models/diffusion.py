@@ -219,6 +219,32 @@ class Diffusion:
                 x = x + np.sqrt(variance) * rng.standard_normal(x.shape)
         return x
 
+    def sample_corrected(
+        self,
+        p: Parameters,
+        count: int,
+        beta: Array,
+        steps: int = 2,
+        rate: float = 0.1,
+        seed: int = 0,
+        c: Any = None,
+    ) -> Array:
+        """Sampling by the score: Langevin's dynamics at every level, DDIM's step to the next: (count, d).
+
+        At each level ``steps`` times x ← x + (η/2) ∇ log q(x) + √η n with η = rate (1 − ᾱ). Source: Song et
+        al., "Score-based generative modeling through stochastic differential equations" (2021), section 4.2.
+        """
+        rng, alpha_bar = np.random.default_rng(seed), np.cumprod(1 - beta)
+        x = rng.standard_normal((count, int(self.inputs)))
+        for t in range(len(beta) - 1, 0, -1):
+            size = rate * (1 - alpha_bar[t])
+            for _ in range(steps):
+                drift = self.score(p, x, t, alpha_bar, c)
+                x = x + size / 2 * drift + np.sqrt(size) * rng.standard_normal(x.shape)
+            noise = -np.sqrt(1 - alpha_bar[t]) * self.score(p, x, t, alpha_bar, c)
+            x = implicit_step(x, noise, alpha_bar[t], alpha_bar[t - 1])
+        return x
+
     def sample_ddim(
         self,
         p: Parameters,

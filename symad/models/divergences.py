@@ -119,6 +119,28 @@ DIVERGENCES = (
 """All of table 1 of Nowozin et al. that have no parameter of their own."""
 
 
+def alpha(a: Any) -> Divergence:
+    """The α-divergence, f = (uᵃ − 1 − a (u − 1))/(a (a − 1)): KL for a → 1, reverse KL for a → 0.
+
+    It is half of Pearson's for a = 2, half of Neyman's for a = −1, twice the squared Hellinger for a = ½.
+
+    Raises:
+        SymadError: a is 0 or 1, where it is `REVERSE_KL` or `KL`.
+    """
+    a = sympy.nsimplify(a)
+    if a in (0, 1):
+        raise SymadError(f"the α-divergence of {a} is a limit; use {'KL' if a == 1 else 'REVERSE_KL'}")
+    end = 1 / (1 - a)
+    return Divergence(
+        f"α = {a}",
+        (u**a - 1 - a * (u - 1)) / (a * (a - 1)),
+        ((1 + (a - 1) * t) ** (a / (a - 1)) - 1) / a,
+        (sympy.exp((a - 1) * v) - 1) / (a - 1),
+        (sympy.exp(a * v) - 1) / a,
+        _below(end) if a < 1 else sympy.Interval.open(end, sympy.oo),
+    )
+
+
 def check_probabilities(name: str, p: Any) -> np.ndarray[Any, Any]:
     """``p`` as an array of probabilities.
 

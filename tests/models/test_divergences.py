@@ -28,7 +28,8 @@ def test_gan_divergence_is_jensen_shannon() -> None:
     assert dv.f_divergence(dv.GAN, P, Q) == pytest.approx(expected, rel=1e-14)
 
 
-ALL = pytest.mark.parametrize("divergence", dv.DIVERGENCES, ids=lambda d: d.name)
+ALPHAS = tuple(dv.alpha(a) for a in (sp.Rational(1, 2), 2, 3, -1))
+ALL = pytest.mark.parametrize("divergence", dv.DIVERGENCES + ALPHAS, ids=lambda d: d.name)
 
 
 @ALL
@@ -39,8 +40,8 @@ def test_the_variational_bound_is_tight_at_the_best_critic(divergence: dv.Diverg
     rng = np.random.default_rng(0)
     for _ in range(50):
         other = critic + rng.normal(size=3) * 0.1
-        if divergence is dv.TOTAL_VARIATION:
-            other = np.clip(other, -0.5, 0.5)  # the domain of its conjugate
+        low, high = (float(e) for e in (divergence.domain.inf, divergence.domain.sup))
+        other = np.clip(other, low, high)
         assert dv.variational_bound(divergence, P, Q, other) <= value
 
 
@@ -56,7 +57,7 @@ def test_f_is_convex(divergence: dv.Divergence) -> None:
 @ALL
 def test_conjugates_are_proved(divergence: dv.Divergence) -> None:
     """f*(t) = u t − f(u) where t = f'(u): for convex f that is the supremum."""
-    slope = sp.simplify(divergence.slope)
+    slope = sp.expand(sp.simplify(divergence.slope))
     assert symad.equal(slope, divergence.slope).status == "proved"
     conjugate = divergence.conjugate
     if divergence is dv.JEFFREYS:  # W(exp(1 − t)) is the positive w with w eʷ = exp(1 − t): it is 1/u
@@ -97,8 +98,19 @@ def test_known_divergences() -> None:
         dv.JENSEN_SHANNON: 2 * dv.jensen_shannon(P, Q),
         dv.TOTAL_VARIATION: np.abs(P - Q).sum() / 2,
     }
+    expected |= {
+        dv.alpha(2): ((P - Q) ** 2 / Q).sum() / 2,
+        dv.alpha(-1): ((P - Q) ** 2 / P).sum() / 2,
+        dv.alpha(sp.Rational(1, 2)): 2 * ((np.sqrt(P) - np.sqrt(Q)) ** 2).sum(),
+    }
     for divergence, value in expected.items():
         assert dv.f_divergence(divergence, P, Q) == pytest.approx(value, rel=1e-13), divergence.name
+
+
+def test_alpha_divergences_end_in_kl() -> None:
+    assert dv.f_divergence(dv.alpha(0.999999), P, Q) == pytest.approx(dv.kl(P, Q), rel=1e-5)
+    with pytest.raises(symad.errors.SymadError, match="use REVERSE_KL"):
+        dv.alpha(0)
 
 
 def test_the_best_discriminator_is_proved() -> None:
