@@ -16,6 +16,7 @@ from symad.ops.arithmetic import Add, Mul
 from symad.ops.sources import Constant, Input
 from symad.verification.fields import Array
 from symad.verification.precise import settled_values
+from symad.verification.repair import name_by_repair
 from symad.verification.rewriting import expand_definitions
 from symad.verification.witness import digits_of
 
@@ -59,8 +60,8 @@ def blame(left: Node, right: Node, points: Sequence[Mapping[Node, Any]]) -> Blam
         return Blame("", "", "")
     u, v = descend(a, b, kept[0])
     try:
-        name = name_of(a, b, kept)
-    except (ArithmeticError, ValueError):  # of values that overflow or are undefined
+        name = name_of(a, b, kept) or name_by_repair(a, b, points)
+    except (ArithmeticError, ValueError, TypeError):  # of values that overflow or are undefined
         name = ""
     return Blame(name, describe(u, kept[0]), describe(v, kept[0]))
 
@@ -138,7 +139,7 @@ def text_of(node: Node) -> str:
     from symad.tracing.back import to_sympy
 
     order = topological([node])
-    if len(order) <= SHORT:
+    if len(order) <= SHORT and _written_size(order) <= SHORT:
         try:
             inputs = tuple(n for n in order if isinstance(n.op, Input))
             text = str(to_sympy(Graph(inputs, (node,))))
@@ -147,6 +148,14 @@ def text_of(node: Node) -> str:
         except (SymadError, TypeError, ValueError, NotImplementedError, AttributeError, RecursionError):
             pass
     return f"a {type(node.op).__name__} of {len(order)} nodes"
+
+
+def _written_size(order: Sequence[Node]) -> int:
+    """The number of operations once shared parts are written out, at most one more than `SHORT`."""
+    sizes: dict[Node, int] = {}
+    for node in order:
+        sizes[node] = min(1 + sum(sizes[a] for a in node.args), SHORT + 1)
+    return sizes[order[-1]]
 
 
 def _value_text(value: Array) -> str:

@@ -31,7 +31,7 @@ from symad.verification.certificate import Entry
 from symad.verification.fields import Array
 from symad.verification.guard import Guard
 from symad.verification.hostile import FloatPoint, exactly, hostile_points, is_manageable, ordinary_points
-from symad.verification.modular import integer_inputs
+from symad.verification.integer_inputs import integer_inputs
 from symad.verification.precise import (
     Precise,
     all_nodes,

@@ -23,15 +23,15 @@ import sympy
 from symad.graph import Node, topological
 from symad.ops.arithmetic import Pow
 from symad.ops.elementwise import Apply
-from symad.ops.linalg import Cholesky, MatrixPower, MatrixPowerDerivative
-from symad.ops.random import RandomOp
-from symad.ops.shaping import Gather, ScatterAdd
+from symad.ops.linalg import Cholesky
 from symad.ops.sources import Input, constant_value
 from symad.verification.basis import Basis
 from symad.verification.budget import Budget, Clock, OutOfBudget
 from symad.verification.fields import Array
+from symad.verification.integer_inputs import integer_inputs
 from symad.verification.rewriting import rewrite
 from symad.verification.sampling import PairResult, Sampler
+from symad.verification.scouting import visibly_different
 from symad.verification.signatures import NeedsLevel, Unsupported
 
 DRAWS = 2
@@ -74,6 +74,8 @@ def compare_nodes(
     search = _Search()
     for split in (False, True):
         rest = [k for k, found in enumerate(best) if not _is_done(found)]
+        if split:  # no relation will make these equal
+            rest = [k for k in rest if not visibly_different(*pairs[k], ~best[k].certain)]
         if rest:
             basis = Basis(split)
             made = rewrite([n for k in rest for n in pairs[k]], basis)
@@ -189,31 +191,6 @@ def _root_inputs(outputs: Sequence[Node]) -> dict[Node, int]:
 
 
 # ---- integer inputs -----------------------------------------------------------------------------
-
-
-def integer_inputs(outputs: Sequence[Node]) -> dict[Node, tuple[int, int]]:
-    """Inputs that are indices or matrix exponents, with the range to draw them from."""
-    found: dict[Node, tuple[int, int]] = {}
-    for node in topological(outputs):
-        for position, low, high in _integer_arguments(node):
-            for source in topological([node.args[position]]):
-                if isinstance(source.op, Input):
-                    old = found.get(source, (low, high))
-                    found[source] = max(low, old[0]), min(high, old[1])
-    return found
-
-
-def _integer_arguments(node: Node) -> list[tuple[int, int, int]]:
-    """Which arguments of a node have to be integers, and their ranges."""
-    if isinstance(node.op, Gather):
-        return [(1, 0, int(node.args[0].shape[0]))]
-    if isinstance(node.op, ScatterAdd):
-        return [(0, 0, int(node.op.size))]
-    if isinstance(node.op, (MatrixPower, MatrixPowerDerivative)):
-        return [(len(node.args) - 1, 2, 5)]
-    if isinstance(node.op, RandomOp):
-        return [(position, 0, 2**16) for position in range(len(node.args))]
-    return []
 
 
 def _over_draws(

@@ -16,9 +16,10 @@ from symad.batching import batch_outputs
 from symad.errors import SymadError
 from symad.evaluation import unchecked
 from symad.graph import Node, topological
-from symad.ops.sources import input_node
+from symad.ops.sources import Input, input_node
 from symad.verification.budget import Clock
 from symad.verification.fields import Array
+from symad.verification.integer_inputs import integer_inputs
 from symad.verification.points import points
 
 MANY = 4096
@@ -35,6 +36,9 @@ FOUND = 6
 
 STEPS = 16
 """Coordinates are multiples of 1/STEPS, hence exact in binary."""
+
+VISIBLE = 1e-6
+"""A relative difference that rounding hardly makes at two points."""
 
 SUSPICIOUS = 1e-11
 """Relative differences beyond this are looked at; the largest ones first."""
@@ -57,6 +61,29 @@ def scout(
         if number == FOUND:
             return
         yield point
+
+
+def visibly_different(a: Node, b: Node, watched: Array) -> bool:
+    """Whether floats differ by far more than rounding in all watched elements at each of two points.
+
+    This decides nothing; it tells where a search for hidden relations is in vain.
+    """
+    nodes = topological([a, b])
+    inputs = [n for n in nodes if isinstance(n.op, Input)]
+    seen = 0
+    for point in points(inputs, integer_inputs(nodes), 6):
+        try:
+            u, v = unchecked((a, b), {n: as_floats(x) for n, x in point.items()})
+        except (SymadError, ArithmeticError, ValueError, TypeError, np.linalg.LinAlgError):
+            continue
+        if not np.all(np.isfinite(np.asarray(u, dtype=float) - v)[watched]):
+            continue
+        if not np.all(_gaps(u, v, watched)[watched] > VISIBLE):
+            return False
+        seen += 1
+        if seen == 2:
+            return True
+    return False
 
 
 def _gaps(u: Any, v: Any, watched: Array) -> Array:
@@ -105,7 +132,7 @@ def _one_by_one(
     """Arrays: as many points as there is time for."""
     for point in points(inputs, integers, SOME, seed=1):
         clock.check()
-        floats = {n: _floats(v) for n, v in point.items()}
+        floats = {n: as_floats(v) for n, v in point.items()}
         try:
             u, v = unchecked((a, b), floats)
         except (SymadError, ArithmeticError, ValueError, TypeError, np.linalg.LinAlgError):
@@ -114,7 +141,8 @@ def _one_by_one(
             yield point
 
 
-def _floats(value: Any) -> Any:
+def as_floats(value: Any) -> Any:
+    """Rational values as floats."""
     if isinstance(value, np.ndarray):
         return value.astype(np.float64) if value.dtype == object else value
     return float(value)

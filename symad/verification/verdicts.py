@@ -18,7 +18,8 @@ from symad.verification.budget import Budget, Clock, OutOfBudget
 from symad.verification.certificate import STATUSES, Comparison, Entry
 from symad.verification.fields import Array
 from symad.verification.guard import Guard
-from symad.verification.modular import Result, compare_nodes, integer_inputs
+from symad.verification.integer_inputs import integer_inputs
+from symad.verification.modular import Result, compare_nodes
 from symad.verification.normal_form import prove
 from symad.verification.sampling import PairResult
 from symad.verification.witness import Search, search

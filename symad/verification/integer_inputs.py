@@ -1,0 +1,36 @@
+"""Inputs that must be integers, as indices and matrix exponents, and the ranges to draw them from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from symad.graph import Node, topological
+from symad.ops.linalg import MatrixPower, MatrixPowerDerivative
+from symad.ops.random import RandomOp
+from symad.ops.shaping import Gather, ScatterAdd
+from symad.ops.sources import Input
+
+
+def integer_inputs(outputs: Sequence[Node]) -> dict[Node, tuple[int, int]]:
+    """Inputs that are indices or matrix exponents, with the range to draw them from."""
+    found: dict[Node, tuple[int, int]] = {}
+    for node in topological(outputs):
+        for position, low, high in _integer_arguments(node):
+            for source in topological([node.args[position]]):
+                if isinstance(source.op, Input):
+                    old = found.get(source, (low, high))
+                    found[source] = max(low, old[0]), min(high, old[1])
+    return found
+
+
+def _integer_arguments(node: Node) -> list[tuple[int, int, int]]:
+    """Which arguments of a node have to be integers, and their ranges."""
+    if isinstance(node.op, Gather):
+        return [(1, 0, int(node.args[0].shape[0]))]
+    if isinstance(node.op, ScatterAdd):
+        return [(0, 0, int(node.op.size))]
+    if isinstance(node.op, (MatrixPower, MatrixPowerDerivative)):
+        return [(len(node.args) - 1, 2, 5)]
+    if isinstance(node.op, RandomOp):
+        return [(position, 0, 2**16) for position in range(len(node.args))]
+    return []
