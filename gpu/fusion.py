@@ -16,6 +16,7 @@ from typing import Any
 
 from symad.dims import Shape, same_shape
 from symad.gpu.printers.c_text import has_c_form
+from symad.gpu.products import stacked_products
 from symad.gpu.rows import fuse_rows
 from symad.gpu.views import simplify_views
 from symad.graph import Graph, Node, Op, rebuild, shape, topological
@@ -275,8 +276,9 @@ def _is_plain(node: Node) -> bool:
 def _rewritten(node: Node, args: Nodes) -> Node:
     """The node over new arguments; the body of a scan is fused on its own."""
     if isinstance(node.op, Scan):
-        body = Graph(node.op.body.input_nodes, fuse_outputs(node.op.body.output_nodes))
-        return Node.of(Scan(body, node.op.slices), args)
+        op, args = stacked_products(node.op, args)
+        body = Graph(op.body.input_nodes, fuse_outputs(op.body.output_nodes))
+        return Node.of(Scan(body, op.slices), args)
     return node if args == node.args else Node.of(node.op, args)
 
 

@@ -133,7 +133,7 @@ class CuPyPrinter(ArrayPrinter):
                 name = self.value_name()
                 lines.append(f"{name} = {self.array_text(arg)}")
                 self.text[arg] = name
-        lines += super().statement(node)
+        lines += _written_in_place(super().statement(node))
         before[node] = self.text[node]
         self.text, self.kernels.types = before, types
         return lines
@@ -149,6 +149,21 @@ class CuPyPrinter(ArrayPrinter):
         before[node] = self.text[node]
         self.text = before
         return lines
+
+
+def _written_in_place(lines: Sequence[str]) -> list[str]:
+    """The statements of a loop, its new state put together where it is kept."""
+    found: list[str] = []
+    for line in lines:
+        kept = re.fullmatch(r"( +)(v\d+\[t\d+\]) = (v\d+)", line)
+        made = kept and re.fullmatch(
+            rf" +{kept[3]} = (cp\.(?:stack|concatenate)\(.*, axis=\d+)\)", found[-1]
+        )
+        if kept and made:
+            found[-1] = f"{kept[1]}{made[1]}, out={kept[2]})"
+        else:
+            found.append(line)
+    return found
 
 
 def print_cupy_module(graph: Graph, dtype: str, packed: bool) -> tuple[str, str]:

@@ -70,7 +70,7 @@ def loop_lines(node: Node, printer: Any) -> list[str]:
 def _in_order_of_time(value: Node, name: str, printer: Any) -> str:
     """The column of an array: of one that is only used from its end, the places from the end."""
     users = printer.users.get(value, [])
-    if not users or not all(u is not value and backwards(u) is value for u in users):
+    if not users or not all(u.shape and u is not value and backwards(u) is value for u in users):
         return name
     printer.text.update(dict.fromkeys(users, name))
     return f"{name}[::-1]"
