@@ -15,9 +15,9 @@ import sympy
 from sympy.codegen import cfunctions
 from sympy.codegen.numpy_nodes import logaddexp as logaddexp_head
 from sympy.core.function import ArgumentIndexError
-from sympy.tensor.array.expressions import ArrayElementwiseApplyFunc
 from sympy.tensor.array.expressions.array_expressions import _ArrayExpr
 
+from symad.array_forms import ArrayElementwiseApplyFunc
 from symad.errors import TraceError
 from symad.graph import ZERO, Node
 from symad.ops.arithmetic import add, div, mul, neg, sqrt, sub

@@ -33,7 +33,6 @@ from sympy.tensor.array.expressions import (
     ArrayAdd,
     ArrayContraction,
     ArrayDiagonal,
-    ArrayElementwiseApplyFunc,
     ArraySymbol,
     ArrayTensorProduct,
     PermuteDims,
@@ -41,6 +40,7 @@ from sympy.tensor.array.expressions import (
 )
 from sympy.tensor.array.expressions.array_expressions import ArrayElement, OneArray, ZeroArray
 
+from symad.array_forms import ArrayElementwiseApplyFunc
 from symad.dims import Shape, same_dim
 from symad.graph import Node
 from symad.ops import linalg as la
