@@ -84,6 +84,10 @@ class ArrayPrinter:
 
         return prepare(graph)
 
+    def finished(self, body: list[str], result: str) -> list[str]:
+        """The statements of the module's function, before it returns ``result``."""
+        return body
+
     def value_name(self, stem: str = "v") -> str:
         """A fresh name for an intermediate value."""
         while True:
@@ -103,11 +107,15 @@ class ArrayPrinter:
         yield
         self.text = outer
 
+    def order(self, outputs: Sequence[Node]) -> list[Node]:
+        """The nodes that some nodes need, in the order of their statements."""
+        return topological(outputs)
+
     def statements(self, outputs: Sequence[Node]) -> list[str]:
         """The statements that compute some nodes, and all that they need."""
         lines: list[str] = []
         self.row_numbers |= only_indices(outputs)
-        for node in topological(outputs):
+        for node in self.order(outputs):
             if node not in self.text:
                 lines.extend(self.statement(node))
         return lines
@@ -245,7 +253,7 @@ def print_array_module(
         *([*printer.constants, "", ""] if printer.constants else []),
         f"def {entry}({signature}):",
         *docstring(graph, packed),
-        *(f"    {line}" for line in body),
+        *(f"    {line}" for line in printer.finished(body, result)),
         f"    return {result}",
     ]
     return entry, "\n".join(lines) + "\n"

@@ -12,20 +12,23 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
-from symad.graph import Node, topological
+from symad.cost import schedule
+from symad.graph import Graph, Node
 from symad.numeric.array_program import ArrayPrinter
 from symad.numeric.assembling import boxes, fills, index_text, source, taken
 from symad.numeric.passes.loop import Loop
 from symad.numeric.passes.row_blocks import RowBlocks
 from symad.numeric.printers.blocks import block_lines
 from symad.numeric.printers.loops import loop_lines
+from symad.numeric.releasing import release
 from symad.numeric.steps import WITHOUT_OUT, WRITERS, into, is_indicator, ufunc_name
 from symad.ops.arithmetic import Add, Mul, Pow
 from symad.ops.contraction import Einsum
 from symad.ops.elementwise import Apply
-from symad.ops.recurrence import Scan
+from symad.ops.recurrence import Local, Scan
 from symad.ops.selection import Select
 from symad.ops.shaping import Broadcast, Concatenate, Pad, Reshape, Slice, Stack
 from symad.ops.softmax import LogSoftmax, Softmax, SoftmaxTangent
@@ -33,6 +36,10 @@ from symad.scalar_functions import relu, sigmoid, silu, softplus
 
 FRESH = (Add, Mul, Pow, Pad, Concatenate, Stack, Softmax, LogSoftmax, SoftmaxTangent, Scan, Loop, RowBlocks)
 """Ops whose result is a new array of floats, so that it may be overwritten."""
+
+
+LARGE = 2**14
+"""Arrays with this many elements are freed as soon as they are not needed."""
 
 
 @dataclass
@@ -68,10 +75,16 @@ def is_fresh(node: Node) -> bool:
     return isinstance(op, FRESH) or (isinstance(op, Einsum) and not is_view(node))
 
 
-def lifetimes(outputs: Sequence[Node]) -> Lifetimes:
+def is_large(node: Node) -> bool:
+    """Whether an array takes much memory, as far as is known; so may what a body gets from outside."""
+    if isinstance(node.op, Local):
+        return True
+    return not all(isinstance(d, int) for d in node.shape) or prod(node.shape) >= LARGE
+
+
+def lifetimes(order: Sequence[Node], outputs: Sequence[Node]) -> Lifetimes:
     """The last use of every array; outputs never end."""
     found = Lifetimes()
-    order = topological(outputs)
     for k, node in enumerate(order):
         found.position[node] = k
         if not is_view(node):
@@ -102,6 +115,8 @@ class InPlacePrinter(ArrayPrinter):
         """Where results of a loop's body, and boxes of arrays, go."""
         self.boxed: dict[Node, tuple[Node, str]] = {}
         """Padded arrays: the sum that they are boxes of, and the index of the box."""
+        self.large: set[str] = set()
+        """The names of arrays that are worth a statement to free them."""
         self.users: dict[Node, list[Node]] = {}
         self.buffers: dict[Node, str] = {}
         """Sums of boxes, and the names of their arrays once they are made."""
@@ -117,14 +132,23 @@ class InPlacePrinter(ArrayPrinter):
 
     def statements(self, outputs: Sequence[Node]) -> list[str]:
         """The statements that compute some nodes; bodies of loops have lifetimes of their own."""
-        before, self.lives = self.lives, lifetimes(outputs)
+        before, self.lives = self.lives, lifetimes(self.order(outputs), outputs)
         self.lives.last |= {owner(node): len(self.lives.position) for node in self.text}
         self._find_boxes(outputs)
         lines = super().statements(outputs)
         for node in outputs:
             lines += self.settle(node)
+        self.large |= {self.text[n] for n in self.lives.position if n in self.text and is_large(owner(n))}
         self.lives = before
         return lines
+
+    def order(self, outputs: Sequence[Node]) -> list[Node]:
+        """The order in which the fewest bytes are live."""
+        return schedule(Graph((), tuple(outputs)))
+
+    def finished(self, body: list[str], result: str) -> list[str]:
+        """The statements, with ``del`` for large arrays that are not needed any more."""
+        return release(body, result, self.large.__contains__) if self.large else body
 
     def _find_boxes(self, outputs: Sequence[Node]) -> None:
         """Note the boxes of sums of padded arrays, and what can be computed where it goes."""

@@ -37,15 +37,12 @@ SILU = '''def _silu(x):
 '''
 
 SOFTPLUS = '''def _softplus(x):
-    """log(1 + exp(x)) = max(x, 0) + log(1 + e), e = exp(-|x|); what 1 + e rounds away is added."""
+    """log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|))."""
     e = np.abs(x)
     np.negative(e, e)
     np.exp(e, e)
-    u = e + 1
-    e -= u - 1
-    e /= u
-    e += np.log(u, u)
-    e += np.maximum(x, 0, out=u)
+    np.log1p(e, e)
+    e += np.maximum(x, 0)
     return e
 '''
 

@@ -20,7 +20,7 @@ from symad.numeric.passes.axes import Misaligned, argument_axes, resized, result
 from symad.numeric.passes.triangles import up_to_diagonal
 from symad.ops.contraction import Einsum
 from symad.ops.recurrence import Local
-from symad.ops.shaping import Broadcast
+from symad.ops.shaping import Broadcast, Reshape
 from symad.ops.sources import ArrayConstant, Constant, Input
 from symad.questions import Nodes
 
@@ -32,6 +32,9 @@ BLOCK = 2**17
 
 GROWTH = 4
 """A pair array has at least so many times the elements of what it is made from."""
+
+STORED = 3
+"""At most one in so many large arrays may have to be stored."""
 
 SHORT = 16
 """So many small arrays between large ones are made in the same loop."""
@@ -95,6 +98,15 @@ class Group:
     stage: dict[Node, int] = field(default_factory=dict)
     summed: dict[Node, int] = field(default_factory=dict)
     """Contractions over the rows, and the stage in which they are summed."""
+
+    def saves(self, order: list[Node], outputs: set[Node]) -> bool:
+        """Whether most of the large arrays are never stored."""
+        large = [n for n in self.axis if elements(n) >= LARGE and not isinstance(n.op, (Broadcast, Reshape))]
+        inside = {*self.axis, *self.summed}
+        stage = self.stage
+        stored = {a for n in order for a in n.args if stage.get(n) != stage.get(a) or n not in inside}
+        kept = [n for n in large if n in stored or n in outputs]
+        return len(large) >= STORED * len(kept)
 
     def rewritten(self, outputs: Nodes) -> Nodes:
         """The outputs with every stage that has large arrays as one loop."""
@@ -166,7 +178,7 @@ def _find(outputs: Nodes, tried: set[Node]) -> Group | None:
             tried.add(node)
             try:
                 group = _grown(node, order)
-                if group is not None:
+                if group is not None and group.saves(order, set(outputs)):
                     group.rewritten(outputs)  # the shapes of all bodies are checked
                     return group
             except Misaligned:
