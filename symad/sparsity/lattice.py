@@ -156,7 +156,8 @@ def _proper_maps(differences: Matrix, s: int, t: int, most: int) -> Iterator[tup
     """Coefficient vectors of maps to Z_s and to Z_t that together send no difference to 0."""
     d = differences.shape[1]
     first, second = _vectors(s, d), _vectors(t, d)
-    in_kernels = _kernel(first, differences, s) @ _kernel(second, differences, t).T
+    with np.errstate(invalid="ignore"):  # some BLAS set the flag on lanes that are not used
+        in_kernels = _kernel(first, differences, s) @ _kernel(second, differences, t).T
     for k, (a, b) in enumerate(zip(*np.nonzero(in_kernels == 0), strict=True)):
         if k == most:
             return
