@@ -145,33 +145,50 @@ def test_schedules_out_of_range(arguments: tuple[float, ...]) -> None:
         schedule(*arguments)
 
 
-def test_samplers_with_the_exact_noise_of_a_gaussian() -> None:
-    """For x_0 ~ N(m, s²) the best noise prediction is known; both samplers must return that law."""
-    m, s, steps = 1.5, 0.4, 200
-    beta, alpha_bar = schedule(steps, 1e-4, 0.12)
+class Exact(Diffusion):
+    """The best prediction of the noise for x_0 ~ N(M, S²), on the schedule `LEVELS`."""
 
-    class Exact(Diffusion):
-        def predict(self, p: object, x: np.ndarray, time: np.ndarray, c: object = None) -> np.ndarray:
-            t = round(float(np.arctan2(time[0, 7], time[0, -1])) * steps)
-            level = alpha_bar[t]
-            return np.sqrt(1 - level) * (x - np.sqrt(level) * m) / (level * s**2 + 1 - level)
+    def predict(self, p: object, x: np.ndarray, time: np.ndarray, c: object = None) -> np.ndarray:
+        t = round(float(np.arctan2(time[0, 7], time[0, -1])) * (len(LEVELS[1]) - 1))
+        level = LEVELS[1][t]
+        return np.sqrt(1 - level) * (x - np.sqrt(level) * M) / (level * S**2 + 1 - level)
 
-    model = Exact(1, (4,))
-    for made in (
-        model.sample({}, 6_000, beta),
-        model.sample({}, 6_000, beta, posterior=True),
-        model.sample_ddim({}, 6_000, beta, 100),
-        model.sample_corrected({}, 6_000, beta),
-    ):
-        assert made.mean() == pytest.approx(m, abs=0.02)
-        assert made.std() == pytest.approx(s, rel=0.06)
 
-    # Held-out points of the law itself: the bound lies below their likelihood, and near it.
-    points = m + s * np.random.default_rng(5).standard_normal((6_000, 1))
-    exact = -((points - m) ** 2 / (2 * s**2)).mean() - np.log(2 * np.pi * s**2) / 2
-    found = model.bound({}, points, beta)
-    assert exact - 0.1 < found < exact
-    assert model.bound({}, points + 0.5, beta) < found  # points that are not from it
+M, S, LEVELS = 1.5, 0.4, schedule(200, 1e-4, 0.12)
+
+
+@pytest.mark.parametrize("name", ["ancestral", "posterior", "DDIM", "by the score"])
+def test_samplers_with_the_exact_noise_of_a_gaussian(name: str) -> None:
+    """They must return the law of the data."""
+    model, beta = Exact(1, (4,)), LEVELS[0]
+    made = {
+        "ancestral": lambda: model.sample({}, 6_000, beta),
+        "posterior": lambda: model.sample({}, 6_000, beta, posterior=True),
+        "DDIM": lambda: model.sample_ddim({}, 6_000, beta, 100),
+        "by the score": lambda: model.sample_corrected({}, 6_000, beta),
+    }[name]()
+    assert made.mean() == pytest.approx(M, abs=0.02)
+    assert made.std() == pytest.approx(S, rel=0.06)
+
+
+def test_bound_with_the_exact_noise_of_a_gaussian() -> None:
+    """Its expectation is known, with E (ε − ε_θ)² = ᾱ S²/(ᾱ S² + 1 − ᾱ), and lies below −½ log 2πeS²."""
+    beta, level = LEVELS[0][1:], LEVELS[1][1:]
+    missed = level * S**2 / (level * S**2 + 1 - level)
+    square = beta**2 / ((1 - level) * (1 - beta)) * missed
+    ratio = (1 - LEVELS[1][1:-1]) / (1 - level[1:])
+    last = (level[-1] * (M**2 + S**2) - level[-1] - np.log(1 - level[-1])) / 2
+    steps = (square[1:] / beta[1:] + ratio - 1 - np.log(ratio)) / 2
+    expected = -square[0] / (2 * beta[0]) - np.log(2 * np.pi * beta[0]) / 2 - steps.sum() - last
+    exact = -np.log(2 * np.pi * np.e * S**2) / 2
+    assert exact - 0.02 < expected < exact
+    rng = np.random.default_rng(0)
+    found = [
+        Exact(1, (4,)).bound({}, M + S * rng.standard_normal((2000, 1)), LEVELS[0], seed)
+        for seed in range(16)
+    ]
+    assert np.mean(found) == pytest.approx(expected, abs=4 * np.std(found) / 4)
+    assert Exact(1, (4,)).bound({}, M + 0.5 + S * rng.standard_normal((2000, 1)), LEVELS[0]) < exact - 0.3
 
 
 def test_training_learns_two_moons() -> None:
