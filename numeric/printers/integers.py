@@ -25,6 +25,13 @@ INTEGERS = '''def _integers(text):
     return np.cumsum(differences, dtype=np.int64)
 '''
 
+ON_HOST = '''def _integers(text):
+    """The integers whose differences are given: 32-bit, little-endian, zlib, base 85."""
+    differences = struct.iter_unpack("<i", zlib.decompress(base64.b85decode(text)))
+    return list(itertools.accumulate(difference for (difference,) in differences))
+'''
+"""The same in plain Python, for libraries whose arrays are on a device."""
+
 Array = np.ndarray[Any, Any]
 
 
@@ -46,7 +53,12 @@ def integers_text(array: Array, dtype: str, printer: Any) -> str | None:
         text = f"{np_}.arange({evenly}, dtype={dtype})"
     else:
         printer.imports |= {"import base64", "import zlib"}
-        text = f"{printer.helper('_integers', INTEGERS)}({_packed(whole)}).astype({dtype})"
+        if np_ == "np":
+            text = f"{printer.helper('_integers', INTEGERS)}({_packed(whole)}).astype({dtype})"
+        else:
+            printer.imports |= {"import itertools", "import struct"}
+            found = f"{printer.helper('_integers', ON_HOST)}({_packed(whole)})"
+            text = f"{np_}.array({found}, dtype={dtype})"
     return text if array.ndim == 1 else f"{text}.reshape({array.shape})"
 
 

@@ -1,7 +1,9 @@
 """Sparse derivatives as generated code: the same matrices, from a file that needs no symad."""
 
 import base64
+import itertools
 import re
+import struct
 import subprocess
 import sys
 import zlib
@@ -14,7 +16,7 @@ import sympy
 import symad
 from symad.errors import LoweringError
 from symad.numeric import lower
-from symad.numeric.printers.integers import INTEGERS, integers_text
+from symad.numeric.printers.integers import INTEGERS, ON_HOST, integers_text
 from symad.sparsity import sparse_hessian, sparse_jacobian
 
 
@@ -178,6 +180,7 @@ def test_index_arrays_are_short():
     assert not {"_pad", "np.full", "np.where"} & set(re.findall(r"[\w.]+", body))
 
 
+@pytest.mark.parametrize("library", ["np", "cp"])
 @pytest.mark.parametrize(
     "array",
     [
@@ -194,7 +197,7 @@ def test_index_arrays_are_short():
     ],
     ids=str,
 )
-def test_arrays_of_integers_come_back(array):
+def test_arrays_of_integers_come_back(array, library):
     class Printer:
         np, imports, helpers = "np", set(), {}
 
@@ -202,13 +205,14 @@ def test_arrays_of_integers_come_back(array):
             self.helpers[name] = source
             return name
 
-    dtype = "np.float64" if array.dtype.kind == "f" else "np.int32"
+    Printer.np = library
+    dtype = f"{library}.float64" if array.dtype.kind == "f" else f"{library}.int32"
     text = integers_text(array, dtype, Printer())
-    scope = {"np": np, "zlib": zlib, "base64": base64}
-    exec(INTEGERS, scope)
+    scope = {library: np, "zlib": zlib, "base64": base64, "itertools": itertools, "struct": struct}
+    exec(INTEGERS if library == "np" else ON_HOST, scope)
     made = eval(text, scope)
     assert np.array_equal(made, array)
-    assert made.dtype == dtype.removeprefix("np.")
+    assert made.dtype == dtype.partition(".")[2]
 
 
 @pytest.mark.parametrize(
