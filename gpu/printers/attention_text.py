@@ -8,18 +8,26 @@ shared memory, source). What the kernels compute stands in gpu/kernels.
 MODULE = '''@lru_cache(maxsize=None)
 def _module(source):
     return cp.RawModule(code=source, options=("-std=c++17",))
+
+
+@lru_cache(maxsize=None)
+def _device(number):
+    """Compute capability, shared memory of a block and multiprocessors; asking takes long."""
+    device = cp.cuda.Device(number)
+    known = device.attributes
+    room, processors = known["MaxSharedMemoryPerBlockOptin"], known["MultiProcessorCount"]
+    return int(device.compute_capability), room, processors
 '''
 
 LAUNCH = '''def _launches(plans):
     """The launches with the fastest tiles that this device can hold."""
-    device = cp.cuda.Device()
-    room = device.attributes["MaxSharedMemoryPerBlockOptin"]
+    capability, room, _ = _device(cp.cuda.Device().id)
     for least, needed, launches in plans:
-        if int(device.compute_capability) >= least and needed <= room:
+        if capability >= least and needed <= room:
             return launches
     raise ValueError(
         f"attention needs compute capability {plans[-1][0]/10} and {plans[-1][1]} bytes of shared memory; "
-        f"this device has {int(device.compute_capability)/10} and {room}: use backend='numpy'"
+        f"this device has {capability/10} and {room}: use backend='numpy'"
     )
 
 

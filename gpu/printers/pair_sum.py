@@ -25,7 +25,7 @@ MOST = 128
 LAUNCH = '''def _pair_grid(owned, streamed, points, plan, dimension, columns):
     """Blocks of owned points, parts of the other points, chunks of columns."""
     blocks, chunks = -(-owned//points), -(-columns//plan["columns"])
-    wanted = -(-cp.cuda.Device().attributes["MultiProcessorCount"]*32//(blocks*chunks))
+    wanted = -(-_device(cp.cuda.Device().id)[2]*32//(blocks*chunks))
     room = 2**26//(owned*max(dimension, columns))
     return blocks, max(1, min(wanted, -(-streamed//plan["tile"]), room, 1024)), chunks
 

@@ -137,7 +137,8 @@ def test_the_file_imports_only_cupy_and_what_it_needs():
 def test_a_device_that_is_too_small(monkeypatch):
     from tests.gpu.cupy_standin import cuda
 
-    monkeypatch.setattr(cuda.Device, "attributes", {"MaxSharedMemoryPerBlockOptin": 9000})
+    small = {**cuda.Device.attributes, "MaxSharedMemoryPerBlockOptin": 9000}
+    monkeypatch.setattr(cuda.Device, "attributes", small)
     with library() as cp:
         kernel = lower(symad.trace(causal_loss, SHAPES), backend="cupy")
         with pytest.raises(ValueError, match=r"bytes of shared memory; this device has 9\.0 and 9000"):

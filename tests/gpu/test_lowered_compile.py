@@ -6,6 +6,7 @@ import pytest
 import sympy as sp
 
 import symad
+from symad import functions
 from symad.models.lstm import LSTM
 from symad.models.parameters import trace_model
 from symad.models.transformer import Transformer
@@ -91,3 +92,38 @@ def test_float_kernels_run_in_float():
     opcodes = nvrtc.instructions(nvrtc.compile_text(cuda_text(kernel), "sm_90")[0])
     assert opcodes["FMUL"] + opcodes["FFMA"] > 0
     assert not {"DADD", "DMUL", "DFMA"} & set(opcodes)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float64"])
+def test_attention_and_pairs_in_modules_compile(dtype):
+    """Every source that a module may launch, for the largest tiles."""
+    if dtype == "bfloat16":
+        pytest.importorskip("ml_dtypes")
+
+    def loss(q, k, v, slope, x, ell):
+        out = functions.attention(
+            q, k, v, causal=True, params={"slope": slope},
+            score=lambda s, b, h, i, j, slope: s + slope[h] * (j - i),
+        )  # fmt: skip
+        gaussian = functions.pairwise(
+            lambda x, y, ell: sp.exp(-(x - y).dot(x - y) / ell), x, x, params={"ell": ell}
+        )
+        return (out**2).sum() + gaussian.sum()
+
+    shapes = [(1, 2, 8, 64)] * 3 + [(2,), (5, 3), ()]
+    graph = symad.value_and_gradient(symad.trace(loss, shapes))
+    with installed():
+        namespace = {}
+        exec(compile(lower(graph, backend="cupy", dtype=dtype).source, "generated", "exec"), namespace)
+    plans = {k: v for k, v in namespace.items() if k.startswith("_plans_")}
+    assert {k.removeprefix("_plans_").rstrip("_0123456789") for k in plans} == {
+        "forward", "backward_q", "backward_kv"
+    }  # fmt: skip
+    for name, entries in plans.items():
+        for *_, source in entries[0][2]:
+            _, kernels = nvrtc.compile_text(source, "sm_90")
+            kind = name.removeprefix("_plans_").rstrip("_0123456789")
+            assert kernels[f"attention_{kind}"].spilled <= 16
+    (pairs,) = [v for k, v in namespace.items() if k.startswith("_pair_plan")]
+    _, kernels = nvrtc.compile_text(pairs["source"], "sm_90")
+    assert {"pair_forward", "pair_backward_rows", "pair_backward_columns"} <= kernels.keys()
