@@ -102,6 +102,8 @@ def _sizes(problem: Unknowns, scale: Any) -> Array:
     if isinstance(scale, Mapping):
         named = {str(k): v for k, v in scale.items()}
         shapes = dict(zip(problem.names, problem.shapes, strict=True))
+        if set(named) != set(shapes):
+            raise EvaluationError(f"scale is of {', '.join(named)}, but the unknowns are {', '.join(shapes)}")
         sizes = problem.pack([np.broadcast_to(named[k], shape) for k, shape in shapes.items()])
     elif isinstance(scale, tuple):
         sizes = problem.pack([np.broadcast_to(v, s) for v, s in zip(scale, problem.shapes, strict=True)])

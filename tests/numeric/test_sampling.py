@@ -220,6 +220,8 @@ def test_bad_calls():
     ):
         with pytest.raises(EvaluationError, match=message):
             hmc(graph, [0, 0], **options)
+    with pytest.raises(EvaluationError, match="scale is of x, but the unknowns are x, y"):
+        hmc(graph, {x: 0, y: 0}, scale={x: 1.0})
     with pytest.raises(EvaluationError, match="not finite at the start of chain 0"):
         hmc(symad.trace(sp.log(x), [x]), -1.0)
     with pytest.raises(EvaluationError, match="one output, a scalar"):
