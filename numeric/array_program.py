@@ -26,7 +26,7 @@ from symad.numeric.printers import (  # noqa: F401  (register answers)
 )
 from symad.numeric.printers.arrays import emit
 from symad.numeric.printers.attention import attention_lines
-from symad.numeric.printers.integers import integers_text
+from symad.numeric.printers.constants import constant_text
 from symad.numeric.printers.pair_sum import pair_lines
 from symad.numeric.printers.recurrence import scan_lines
 from symad.numeric.printers.root import root_lines
@@ -189,8 +189,7 @@ class ArrayPrinter:
         )
         if array.dtype.kind == "b":
             dtype = "bool"
-        text = integers_text(array, dtype, self) or f"{self.np}.array({array.tolist()}, dtype={dtype})"
-        self.constants.append(f"{name} = {text}")
+        self.constants.append(f"{name} = {constant_text(array, dtype, self)}")
         return name
 
 

@@ -292,3 +292,26 @@ def test_factors_of_every_order_of_operands() -> None:
     rng = np.random.default_rng(0)
     for form, shape in itertools.product(forms, [(3, 4), (1, 1)]):
         close(symad.trace(form, inputs=[shape, shape]), [rng.normal(size=shape), rng.normal(size=shape)])
+
+
+@pytest.mark.parametrize(
+    ("array", "text"),
+    [
+        (np.zeros((9, 9)), "np.zeros((9, 9), dtype=np.float64)"),
+        (np.full((80,), 2.5), "np.full((80,), 2.5, dtype=np.float64)"),
+        (np.tri(9, 8, 2, dtype=bool), "np.tri(9, 8, 2, dtype=bool)"),
+        (~np.tri(9, 9, -1, dtype=bool), "~np.tri(9, 9, -1, dtype=bool)"),
+        (np.arange(99.0), "np.arange(99, dtype=np.float64)"),
+        (np.eye(12, dtype=bool), "_integers("),
+    ],
+)
+def test_constants_are_written_by_formula(array: np.ndarray[Any, Any], text: str) -> None:
+    graph = symad.trace(lambda x: np.where(array > 0, x, -x), inputs=[array.shape])
+    if array.dtype == bool:
+        graph = symad.trace(lambda x: np.where(array, x, -x), inputs=[array.shape])
+    elif array.min() != array.max() or array.flat[0]:
+        graph = symad.trace(lambda x: x * array, inputs=[array.shape])
+    else:
+        graph = symad.trace(lambda x: x @ (x.T - array), inputs=[array.shape])
+    x = np.random.default_rng(0).normal(size=array.shape)
+    assert text in close(graph, [x])

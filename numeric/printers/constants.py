@@ -1,0 +1,44 @@
+"""Constant arrays in generated code: by formula where one is found, else by their elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symad.numeric.printers.integers import SHORT, integers_text
+
+Array = np.ndarray[Any, Any]
+
+
+def constant_text(array: Array, dtype: str, printer: Any) -> str:
+    """An expression for a constant array as an array of ``dtype``."""
+    found = _uniform(array, dtype, printer.np) or _triangle(array, printer.np)
+    if found is None:
+        numbers = array.astype(np.int8) if array.dtype.kind == "b" else array
+        found = integers_text(numbers, dtype, printer)
+    return found or f"{printer.np}.array({array.tolist()}, dtype={dtype})"
+
+
+def _uniform(array: Array, dtype: str, np_: str) -> str | None:
+    """One value everywhere."""
+    if array.size <= SHORT:
+        return None
+    value = array.flat[0]
+    if not (array == value).all() or np.signbit(array).any():
+        return None
+    if not value:
+        return f"{np_}.zeros({array.shape}, dtype={dtype})"
+    return f"{np_}.full({array.shape}, {value.item()!r}, dtype={dtype})"
+
+
+def _triangle(array: Array, np_: str) -> str | None:
+    """A truth table that holds on and below a diagonal, or above it."""
+    if array.dtype.kind != "b" or array.ndim != 2 or array.size <= SHORT:
+        return None
+    rows, columns = array.shape
+    for text, mask in (("", array), ("~", ~array)):
+        k = int(mask[0].sum()) - 1
+        if (mask == np.tri(rows, columns, k, dtype=bool)).all():
+            return f"{text}{np_}.tri({rows}, {columns}, {k}, dtype=bool)"
+    return None
