@@ -363,19 +363,25 @@ def memory_plans(f: Any, **dims: int) -> list[Plan]:
     return found
 
 
+def _steps(action: Action) -> int:
+    """The steps that an action runs."""
+    return action.stop - action.start if isinstance(action, Advance) else int(isinstance(action, Reverse))
+
+
 def draw_plans(plans: Sequence[Plan], path: Any) -> None:
-    """A picture of the states kept over the actions of each plan; the steps run again in the legend."""
+    """A picture of the states kept over the steps run by each plan; the steps run again in the legend."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
+    figure, axes = plt.subplots(figsize=(8, 4.5), layout="constrained")
     for plan in plans:
-        time = np.linspace(0, 1, len(plan.live))
-        axes.plot(time, plan.live, lw=1, label=f"{plan.policy}: ≤ {plan.peak}, {plan.recomputations} again")
-    axes.set(yscale="log", xlabel="the run, from first action to last", ylabel="states kept")
-    axes.legend(frameon=False)
-    axes.set_title(f"{plans[0].length} steps: states kept, steps run again")
+        time = [0, *np.cumsum([_steps(action) for action in plan.actions])]
+        label = f"{plan.policy}: {plan.peak} states, {plan.recomputations} steps again"
+        axes.step(time, [1, *plan.live], lw=1.2, where="post", label=label)
+    axes.set(yscale="log", xlabel="steps run, forwards or back", ylabel="states kept")
+    axes.legend(frameon=False, loc="upper right")
+    axes.set_title(f"reverse mode through {plans[0].length} steps")
     figure.savefig(path, dpi=150)
     plt.close(figure)

@@ -119,4 +119,4 @@ def test_memory_does_not_grow_with_the_number_of_blocks():
 def test_parameters_of_different_depths():
     chain = reversible(F, G, loss, [(N,), (N, N), (N, N)], [(N,)])
     with pytest.raises(ShapeError, match=r"of \[2, 3\] blocks"):
-        chain.value_and_gradient(np.ones(N), np.ones(N), [np.ones((2, N, N)), np.ones((3, N, N))], [np.ones(N)])
+        chain.value_and_gradient(np.ones(N), np.ones(N), [np.ones((k, N, N)) for k in (2, 3)], [np.ones(N)])

@@ -16,8 +16,10 @@ from symad.checkpointing import (
     Keep,
     Reverse,
     chain_gradient,
+    draw_plans,
     least_evaluations,
     make_plan,
+    memory_plan,
 )
 from symad.errors import DerivativeError, EvaluationError
 from symad.numeric import lower
@@ -155,3 +157,9 @@ def test_mistakes_are_told():
         chain_gradient(sympy.Matrix([h, h]), h, 3)
     with pytest.raises(EvaluationError, match="2 entries, but the chain has 3 steps"):
         chain_gradient(symad.trace(h + x, inputs=[h, x]), h, 3, sequences=1)(0.0, [1.0, 2.0])
+
+
+def test_plans_are_drawn(tmp_path):
+    pytest.importorskip("matplotlib")
+    draw_plans([memory_plan(50, memory) for memory in ("recompute", 5, "sqrt", "binomial")], tmp_path / "p.png")
+    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
