@@ -52,6 +52,7 @@ PLAIN = {"hidden": 1, "mask": "none", "position": "none", "norm": "rms", "bias":
 
 LARGER = {
     "multi-head": many_heads,
+    "causal heads": lambda: many_heads(att.causal_mask(2)),
     "transformer": lambda: by_parameters(
         Transformer(2, 1, 1, 1, 1, order="post", **PLAIN), "loss", [0, 1], [1, 0]
     ),
@@ -84,7 +85,6 @@ SMALL = {
     "causal attention": lambda: symad.trace(
         lambda Q, K, V: att.attention(Q, K, V, att.causal_mask(2)), [(2, 1)] * 3
     ),
-    "causal heads": lambda: many_heads(att.causal_mask(2)),
     "attention": lambda: symad.trace(att.attention, [(2, 1), (2, 1), (2, 1)]),
     "layer norm": lambda: symad.trace(normalization.layer_norm, [(1, 2), (2,), (2,)]),
     "RMS norm": lambda: symad.trace(normalization.rms_norm, [(1, 2), (2,)]),

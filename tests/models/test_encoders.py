@@ -190,7 +190,7 @@ def test_learns_to_translate():
     model = EncoderDecoderTransformer(6, 6, 4, 16, 1, 2, hidden=32)
     loss = trace_model(model.loss, model.shapes, *[(64, 4)] * 3)
     stream = batches(x[:512], before[:512], y[:512], size=64)
-    found = train(loss, model.init(0, 0.2), stream, Adam(0.01), 250, clip=1.0)
+    found = train(loss, model.init(0, 0.2), stream, Adam(0.015), 160, clip=1.0)
     right = model.translate(found.parameters, x[512:], 4) == y[512:]
     assert right.mean() > 0.9
 
