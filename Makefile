@@ -18,7 +18,7 @@ EXTRAS_docs := docs
 # Two test processes on two cores: one BLAS thread each.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
-.PHONY: tour test test-all lint docs gpu-test gpu-bench clean
+.PHONY: tour test test-all lint docs bench gpu-test gpu-bench clean
 .SECONDARY:
 
 tour: $(VENV)/tour.installed
@@ -33,6 +33,10 @@ test-all: $(VENV)/test.installed $(VENV)/torch.tried
 lint: $(VENV)/lint.installed
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+# Against JAX, PyTorch, CasADi and SymEngine; results go to benchmarks/results/cpu/.
+bench: $(VENV)/test.installed $(VENV)/torch.tried $(VENV)/cpu-peers.tried
+	$(BIN)/python benchmarks/run_all.py
 
 # On a machine with a CUDA device; results go to benchmarks/results/*.json.
 gpu-test: $(VENV)/cupy.installed $(VENV)/torch.tried
@@ -61,6 +65,12 @@ $(VENV)/%.installed: pyproject.toml | $(BIN)/python
 
 $(VENV)/cupy.installed: $(VENV)/test.installed
 	$(PIP) install --quiet --editable '.[gpu-cuda$(CUDA)]'
+	@touch $@
+
+$(VENV)/cpu-peers.tried: $(VENV)/test.installed
+	for peer in jax casadi symengine asdex; do \
+		$(PIP) install --quiet $$peer || echo "$$peer cannot be installed here: it is left out"; \
+	done
 	@touch $@
 
 $(VENV)/peers.tried: $(VENV)/cupy.installed
