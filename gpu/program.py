@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from symad.dims import dim_symbols, format_shape
 from symad.errors import LoweringError
 from symad.gpu.fusion import Fused, fuse, on_host
-from symad.gpu.printers import random, rows  # noqa: F401  (register their answers)
+from symad.gpu.printers import random, rows, sparse  # noqa: F401  (register their answers)
 from symad.gpu.printers.arrays import HELPERS
 from symad.gpu.printers.attention import attention_lines
 from symad.gpu.printers.kernels import Kernels

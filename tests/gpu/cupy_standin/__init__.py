@@ -21,6 +21,7 @@ NAMES = {
     "cupyx.scipy": "tests.gpu.cupy_standin.extras",
     "cupyx.scipy.special": "tests.gpu.cupy_standin.special",
     "cupyx.scipy.linalg": "tests.gpu.cupy_standin.extras",
+    "cupyx.scipy.sparse": "tests.gpu.cupy_standin.extras",
 }
 
 

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 from scipy.linalg import solve_triangular as scipy_solve
+from scipy.sparse import csr_array
 
 from tests.gpu.cupy_standin import special
 from tests.gpu.cupy_standin.array import Promotion, host, wrapped
@@ -23,6 +24,7 @@ def __getattr__(name):
 class _Scipy:
     linalg = scipy_module
     special = special
+    sparse = scipy_module
 
 
 def scatter_add(target, indices, updates):
@@ -40,3 +42,20 @@ def solve_triangular(matrix, right, lower=False):
 
 def _solve(matrix, right, lower):
     return scipy_solve(matrix, right, lower=lower)
+
+
+class csr_matrix:  # CuPy's name
+    """A matrix in compressed rows on the device: 32-bit indices, entries of float32 or float64."""
+
+    def __init__(self, parts, shape):
+        data, indices, indptr = (host(part) for part in parts)
+        if data.dtype not in (np.float32, np.float64):
+            raise ValueError(f"only float32 and float64, not {data.dtype}")
+        if indices.dtype != np.int32 or indptr.dtype != np.int32:
+            raise TypeError("indices must have 32 bits")
+        self.data, self.shape = wrapped(data, parts), shape
+        self._inside = csr_array((data, indices, indptr), shape=shape)
+
+    def get(self):
+        """The explicit transfer to the host."""
+        return self._inside

@@ -1,0 +1,56 @@
+"""Sparse matrices of fixed pattern in CuPy code: the entries side by side, gathered into their places."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symad.errors import LoweringError
+from symad.gpu.printers.library import HALVES, CuPy
+from symad.graph import Node
+from symad.numeric.printers.arrays import Text, Texts, emit
+from symad.ops.sparse import CompressedRows
+
+
+@emit.dispatch
+def compressed_rows_cupy(op: CompressedRows, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
+    """A ``cupyx.scipy.sparse.csr_matrix``, which has 32-bit indices and float32 or float64 entries."""
+    if printer.dtype in HALVES:
+        raise LoweringError(f"sparse matrices on a GPU hold float32 or float64, not {printer.dtype}")
+    pieces, source = _pieces(op, node, printer)
+    values, entries = printer.value_name("values"), printer.value_name("entries")
+    if pieces:
+        printer.before.append(f"{values} = cp.concatenate([{', '.join(pieces)}])")
+        printer.before.append(f"{entries} = {values}[{printer.constant_array(source)}]")
+    else:
+        printer.before.append(f"{entries} = cp.zeros(0, dtype=cp.{printer.dtype})")
+    for (places, _, adds), arg in zip(op.writes, node.args, strict=True):
+        if adds:
+            text = printer.array_text(arg)
+            value = f"cp.ravel({text})" if len(arg.shape) > 1 else text
+            printer.before.append(f"{entries}[{printer.constant_array(places)}] += {value}")
+    columns, rows = (printer.constant_array(index) for index in (op.columns, op.rows))
+    printer.imports.add("import cupyx.scipy.sparse")
+    shape = printer.dims(op.shape)
+    return f"cupyx.scipy.sparse.csr_matrix(({entries}, {columns}, {rows}), shape={shape})"
+
+
+def _pieces(op: CompressedRows, node: Node, printer: Any) -> tuple[list[str], Any]:
+    """Flat arrays, and for each entry where its first value stands in them."""
+    source = np.zeros(len(op.columns), np.int64)
+    pieces: list[str] = []
+    total = 0
+    zero = -1
+    for (places, gaps, adds), arg in zip(op.writes, node.args, strict=True):
+        if adds:
+            if len(gaps) and zero < 0:
+                pieces.append(f"cp.zeros(1, dtype=cp.{printer.dtype})")
+                zero, total = total, total + 1
+            source[gaps] = zero
+            continue
+        text, count = printer.array_text(arg), len(places) if arg.shape else 1
+        pieces.append(text if len(arg.shape) == 1 else f"cp.reshape({text}, ({count},))")
+        source[places] = total + (np.arange(count) if arg.shape else 0)
+        total += count
+    return pieces, source
