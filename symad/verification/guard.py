@@ -38,6 +38,7 @@ class Guard:
         self._lock = threading.Lock()
         self._left = threading.Event()
         self._thread = 0
+        self._sent = False
 
     def __enter__(self) -> Guard:
         self._thread = threading.get_ident()
@@ -55,7 +56,9 @@ class Guard:
     def _leave(self) -> None:
         with self._lock:
             self._left.set()
-            _interrupt(self._thread, None)  # one that was sent and has not arrived yet
+        if self._sent:  # one that has not arrived yet arrives in this loop, and goes no further
+            for _ in range(10):
+                pass
 
     def _watch(self) -> None:
         before = resident_memory()
@@ -68,15 +71,19 @@ class Guard:
                 if self._left.is_set():
                     return
                 self.clock.stopped = "memory" if large and not late else "time"
+                self._sent = True
                 _interrupt(self._thread, OutOfTime)
             if self._left.wait(AGAIN):
                 return
 
 
-def _interrupt(thread: int, error: type[BaseException] | None) -> None:
-    """Raise an error in a thread as soon as it runs Python code again; None takes one back."""
-    raised = ctypes.py_object(error) if error is not None else None
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
+def _interrupt(thread: int, error: type[BaseException]) -> None:
+    """Raise an error in a thread as soon as it runs Python code again.
+
+    Taking one back by NULL would leave the interpreter on the watch for it: slow, and CPython 3.11 hangs
+    then under a profiler.
+    """
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))
 
 
 def resident_memory() -> int:
