@@ -9,6 +9,7 @@ import numpy as np
 from symad.errors import LoweringError
 from symad.numeric.backends import load_backend
 from symad.numeric.kernel import Kernel
+from symad.numeric.passes.cotangents import join_cotangents
 from symad.numeric.passes.definitions import write_definitions
 from symad.pausing import without_collecting
 from symad.tracing import as_graph
@@ -30,7 +31,7 @@ def lower(f: Any, backend: str = "numpy", dtype: Any = "float64", packed: bool =
     Raises:
         LoweringError: unknown backend or dtype, or an op without a form there.
     """
-    graph = write_definitions(as_graph(f))
+    graph = join_cotangents(write_definitions(as_graph(f)))
     name = str(dtype) if isinstance(dtype, str) else np.dtype(dtype).name
     if name not in DTYPES and backend != "cupy":
         raise LoweringError(f"dtype={name!r} is not one of {', '.join(map(repr, DTYPES))}")

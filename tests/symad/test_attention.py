@@ -70,6 +70,13 @@ def test_value_and_gradients(graph):
             np.testing.assert_allclose(g, leaf.grad.numpy(), rtol=1e-11, atol=1e-13)
 
 
+def test_outputs_and_log_sum_exps_go_back_in_one_pass(graph):
+    """(ō, 0) and (0, L̄) are joined to (ō, L̄); the values are compared with torch above."""
+    source = lower(symad.gradient(graph)).source
+    entry = source[source.rindex("\ndef ") :]
+    assert entry.count("_attention_cotangents(") == 1
+
+
 def test_gradients_are_made_of_the_cotangent_op(graph):
     ops = {type(n.op) for n in topological(symad.gradient(graph).output_nodes)}
     assert AttentionCotangent in ops
