@@ -9,6 +9,7 @@ import numpy as np
 from symad.graph import Node
 from symad.numeric.backends import NumPy
 from symad.numeric.printers.arrays import emit
+from symad.ops.shaping import Gather
 from symad.ops.sources import Constant
 from symad.ops.sparse import CompressedRows, as_slice
 
@@ -34,11 +35,19 @@ FILLED = '''def _filled(structure, entries):
 def compressed_rows_emit(op: CompressedRows, library: NumPy, node: Node, args: Texts, printer: Any) -> Text:
     """A scipy ``csr_array``; its index arrays are read-only, as all results share them."""
     structure = sparse_structure(op, printer)
-    if _scattered(op, node):
+    if _is_ready(op, node):
+        entries = args[0]
+    elif _scattered(op, node):
         entries = _gathered(op, node, args, printer)
     else:
         entries = _assigned(op, node, args, structure, printer)
     return f"{printer.helper('_filled', FILLED)}({structure}, {entries})"
+
+
+def _is_ready(op: CompressedRows, node: Node) -> bool:
+    """Whether a gather has just put all entries in order, into an array of their own."""
+    whole = len(node.args) == 1 and as_slice(op.places_of[0]) == slice(0, len(op.columns), 1)
+    return whole and isinstance(node.args[0].op, Gather) and len(node.args[0].shape) == 1
 
 
 def _scattered(op: CompressedRows, node: Node) -> bool:

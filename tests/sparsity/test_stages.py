@@ -1,0 +1,13 @@
+"""The stages of the tour about sparsity find what they should."""
+
+import pytest
+
+from symad.cli.running import run_stage
+from symad.cli.stage import all_stages
+
+
+@pytest.mark.parametrize("name", ["grid energy", "brusselator"])
+def test_stage(name, tmp_path):
+    outcome = run_stage(all_stages()[name], tmp_path, lambda step: None)
+    assert outcome.ok, (outcome.failures, outcome.findings)
+    assert len(outcome.findings) == 3
