@@ -33,7 +33,7 @@ GAMES = {
     "WGAN, clipped": (gan.WASSERSTEIN, False, 0.0, 1.0, 2),
     "WGAN, penalty": (gan.WASSERSTEIN, False, 0.1, None, 2),
 }
-ROUNDS = 800
+ROUNDS = 700
 
 
 def ring(count: int, rng: np.random.Generator) -> np.ndarray:
