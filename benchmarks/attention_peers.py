@@ -111,6 +111,28 @@ def sdpa(backend: str, xp: Any, arrays: list[Any], causal: bool, timed: bool) ->
         raise Unavailable(str(error).splitlines()[0]) from error
 
 
+def twice_through_math(xp: Any, arrays: list[Any], causal: bool) -> Callable[[], list[Any]]:
+    """Tangents of (q̄, k̄, v̄) along (q, k, v, ō) by differentiating torch's unfused attention twice.
+
+    ∂⟨q̄, u⟩ + ... is symmetric in the direction, so a second reverse pass gives the product; ō moves too,
+    which adds the cotangents themselves.
+    """
+    *qkv, out_bar = _tensors(xp, arrays)
+    import torch
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    def call() -> list[Any]:
+        with sdpa_kernel(SDPBackend.MATH):
+            out = torch.nn.functional.scaled_dot_product_attention(*qkv, is_causal=causal)
+            bars = torch.autograd.grad(out, qkv, out_bar, create_graph=True)
+            slope = sum((b * x.detach()).sum() for b, x in zip(bars, qkv, strict=True))
+            products = torch.autograd.grad(slope, qkv)
+        found = [(p + b).detach() for p, b in zip(products, bars, strict=True)]
+        return [t.numpy() if t.device.type == "cpu" else xp.from_dlpack(t) for t in found]
+
+    return call
+
+
 def flex(xp: Any, arrays: list[Any], causal: bool, timed: bool) -> Peer:
     """Compiled FlexAttention with its block mask."""
     if not timed:

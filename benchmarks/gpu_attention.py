@@ -29,9 +29,10 @@ import sympy as sp
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.attention_peers import PEERS, Unavailable, flex_first_call
+from benchmarks.attention_peers import PEERS, Unavailable, flex_first_call, twice_through_math
 from benchmarks.gpu_report import release, surroundings
 from symad.gpu.attention_call import AttentionCall
+from symad.gpu.attention_second import SecondOrder
 from symad.gpu.compile import Machine, machine
 
 Call = Callable[[], Any]
@@ -142,7 +143,8 @@ class Report:
             time_ = seconds(call, self.timed)
             if self.timed:
                 record["ms"] = 1e3 * time_
-                record["tflops"] = setting.operations(direction) / time_ / 1e12
+                if direction != "second":
+                    record["tflops"] = setting.operations(direction) / time_ / 1e12
         except Exception as reason:
             record["failed"] = f"{type(reason).__name__}: {reason}"[:200]
         self.records.append(record)
@@ -246,6 +248,26 @@ def scores(where: Machine, s: Setting, arrays: list[Any], report: Report) -> Non
         )  # fmt: skip
 
 
+def second_order(where: Machine, s: Setting, report: Report) -> None:
+    """The tangents of all cotangents along (q, k, v): what a Hessian-vector product takes."""
+    *qkv, out_bar = draw(where.xp, s)
+    call = AttentionCall.make(where, *qkv, causal=s.causal)
+    point = SecondOrder.make(call, *call.forward(), *qkv)
+    found = point.cotangents(out_bar, out_bar)
+    report.add("symad", s, "second", lambda: point.cotangents(out_bar, out_bar))
+    try:
+        twice = twice_through_math(where.xp, [*qkv, out_bar], s.causal)
+        apart = max(
+            float(where.xp.linalg.norm(wide(a) - wide(b)) / where.xp.linalg.norm(wide(b)))
+            for a, b in zip(found, twice(), strict=True)
+        )
+    except Exception as reason:
+        report.records.append({"name": "torch SDPA math", "direction": "second", **s.__dict__,
+                               "failed": f"{type(reason).__name__}: {reason}"[:200]})  # fmt: skip
+        return
+    report.add("torch SDPA math", s, "second", twice, apart_from_symad=apart)
+
+
 def long_sequence(where: Machine, report: Report) -> None:
     """64k tokens in fp32: memory stays linear in N."""
     n = 65536 if report.timed else 64
@@ -302,6 +324,11 @@ def main() -> int:
         peers(where, s, arrays, exact, report)
     s = Setting("bfloat16", 128, 16384, 1, 16, True) if timed else settings(False, False)[0]
     scores(where, s, draw(where.xp, s), report)
+    for dtype, n in (("bfloat16", 4096), ("float32", 4096), ("float64", 2048)):
+        tiny = Setting("float32", 16, 48, 1, 2, True)
+        second_order(where, Setting(dtype, 64, n, 1, 16, True) if timed else tiny, report)
+        if timed:
+            release()
     long_sequence(where, report)
     result = {**surroundings(timed), "flex_first_call_s": flex_first_call(timed)}
     result["records"] = report.records

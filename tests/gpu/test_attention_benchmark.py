@@ -25,7 +25,10 @@ def test_rehearsal(tmp_path):
     assert done.returncode == 0, done.stderr[-2000:]
     report = json.loads(out.read_text())
     ours = [r for r in report["records"] if r["name"] == "symad"]
-    assert {r["direction"] for r in ours} == {"forward", "backward"}
+    assert {r["direction"] for r in ours} == {"forward", "backward", "second"}
+    twice = [r for r in report["records"] if "apart_from_symad" in r]
+    assert twice
+    assert all(r["apart_from_symad"] < 1e-5 for r in twice)
     assert {r.get("score") for r in ours} >= {None, "plain", "ALiBi", "soft cap", "window of 1024"}
     assert not [r for r in ours if "failed" in r]
     assert all(r["error"] < 1e-6 for r in ours if "error" in r)
