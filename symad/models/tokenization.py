@@ -50,10 +50,10 @@ class Tokenizer:
             raise SymadError(
                 f"the character {unknown[1]!r} at {unknown[0]} is not among the {len(ids)} known ones"
             )
-        tokens = [ids[c] for c in text]
+        packed = _packed(ids[c] for c in text)
         for number, pair in enumerate(self.merges):
-            tokens = merge(tokens, pair, len(self.characters) + number)
-        return tokens
+            packed = _merged(packed, pair, len(self.characters) + number)
+        return [ord(c) for c in packed]
 
     def decode(self, tokens: Iterable[int]) -> str:
         """The text of some tokens.
@@ -84,12 +84,12 @@ def learn(text: str, size: int) -> Tokenizer:
             "distinct: give a text, and at least one token for each character"
         )
     ids = {c: k for k, c in enumerate(characters)}
-    tokens, merges = [ids[c] for c in text], list[tuple[int, int]]()
+    packed, merges = _packed(ids[c] for c in text), list[tuple[int, int]]()
     for new in range(len(characters), size):
-        pair, count = most_frequent(tokens)
+        pair, count = _most_frequent(packed)
         if count < 2:
             break
-        tokens = merge(tokens, pair, new)
+        packed = _merged(packed, pair, new)
         merges.append(pair)
     return Tokenizer(characters, tuple(merges))
 
@@ -99,22 +99,26 @@ def most_frequent(tokens: Sequence[int]) -> tuple[tuple[int, int], int]:
 
     Overlapping pairs of one token, as in 'aaa', count at each place.
     """
-    counts = Counter(pairwise(tokens))
-    if not counts:
-        return (0, 0), 0
-    pair = min(counts, key=lambda p: (-counts[p], p))
-    return pair, counts[pair]
+    return _most_frequent(_packed(tokens))
 
 
 def merge(tokens: Sequence[int], pair: tuple[int, int], new: int) -> list[int]:
     """The tokens with every occurrence of a pair, from the left, replaced by a new token."""
-    found: list[int] = []
-    k = 0
-    while k < len(tokens):
-        if k + 1 < len(tokens) and (tokens[k], tokens[k + 1]) == pair:
-            found.append(new)
-            k += 2
-        else:
-            found.append(tokens[k])
-            k += 1
-    return found
+    return [ord(c) for c in _merged(_packed(tokens), pair, new)]
+
+
+def _packed(tokens: Iterable[int]) -> str:
+    """Tokens as the characters with these numbers: strings are searched and counted quickly."""
+    return "".join(map(chr, tokens))
+
+
+def _merged(packed: str, pair: tuple[int, int], new: int) -> str:
+    return packed.replace(_packed(pair), chr(new))
+
+
+def _most_frequent(packed: str) -> tuple[tuple[int, int], int]:
+    counts = Counter(pairwise(packed))
+    if not counts:
+        return (0, 0), 0
+    a, b = min(counts, key=lambda p: (-counts[p], p))
+    return (ord(a), ord(b)), counts[a, b]

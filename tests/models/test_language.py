@@ -1,5 +1,7 @@
 """Tokens, embeddings, n-grams and the neural autoregressive model."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import sympy
@@ -223,3 +225,16 @@ def test_an_index_array_may_be_a_table_of_numbers_as_well():
         p = np.exp(P) / np.exp(P).sum(axis=1, keepdims=True)
         np.testing.assert_allclose(value, -np.log(p[[0, 1, 2], targets]).mean(), rtol=rtol)
         np.testing.assert_allclose(slope, (p - np.eye(3)[targets]) / 3, rtol=10 * rtol, atol=rtol)
+
+
+def test_merging_is_from_the_left_by_its_definition():
+    tokens = [int(t) for t in rng.integers(0, 2, 60)]
+    expected, k = [], 0
+    while k < len(tokens):
+        hit = tokens[k : k + 2] == [1, 1]
+        expected.append(60_000 if hit else tokens[k])
+        k += 2 if hit else 1
+    assert tokenization.merge(tokens, (1, 1), 60_000) == expected
+    assert tokenization.merge(expected, (60_000, 0), 2).count(2) == sum(
+        found == (60_000, 0) for found in pairwise(expected)
+    )
