@@ -53,9 +53,11 @@ class Plan:
     size: int
     results: Array
     """The places of the outputs."""
+    extra: tuple[float, ...] = ()
+    """Numbers behind all values, for others to use."""
 
 
-class _Program:
+class Steps:
     """Operations of one or two operands (three for a choice), numbered in order."""
 
     def __init__(self) -> None:
@@ -65,6 +67,7 @@ class _Program:
         self.inputs = 0
 
     def value(self, function: Any, *operands: int) -> int:
+        """The number of an operation, old or new."""
         key = (function, operands)
         if key not in self.numbers:
             self.numbers[key] = len(self.operations)
@@ -72,6 +75,7 @@ class _Program:
         return self.numbers[key]
 
     def constant(self, number: float) -> int:
+        """The number of a constant."""
         return self.value(("constant", np.float64(number).tobytes()))
 
     def joined(self, function: str, parts: Sequence[int]) -> int:
@@ -82,10 +86,12 @@ class _Program:
         return parts[0]
 
     def add(self, node: Node, args: Sequence[int]) -> int:
+        """Σ ± terms."""
         op: Any = node.op
         return self._two_kinds(op.signs, args, ("add", "subtract", "negative"))
 
     def product(self, node: Node, args: Sequence[int]) -> int:
+        """Π factors^±1."""
         op: Any = node.op
         return self._two_kinds(op.powers, args, ("multiply", "divide", "reciprocal"))
 
@@ -100,6 +106,7 @@ class _Program:
         return self.value(names[1], self.joined(names[0], over), below)
 
     def power(self, node: Node, args: Sequence[int]) -> int:
+        """Small powers by products."""
         exponent = constant_value(node.args[1])
         if exponent in (2, 3, 4) and not isinstance(exponent, float):
             square = self.value("multiply", args[0], args[0])
@@ -111,12 +118,14 @@ class _Program:
         return self.value("power", *args)
 
     def applied(self, node: Node, args: Sequence[int]) -> int:
+        """A function by its SymPy head."""
         head: Any = node.op.head  # type: ignore[attr-defined]
         if head in (sympy.Max, sympy.Min):
             return self.joined("maximum" if head is sympy.Max else "minimum", args)
         return self.value(head, *args)
 
     def node(self, node: Node, args: Sequence[int]) -> int:
+        """The operations of one node, and the number of the last."""
         op: Any = node.op
         if isinstance(op, Constant):
             return self.constant(float(op.value))
@@ -141,15 +150,15 @@ def plan(graph: Graph, outputs: Sequence[Node]) -> Plan:
     Raises:
         LoweringError: an op that is not made of functions of scalars.
     """
-    program = _Program()
+    program = Steps()
     number = {node: program.value(("input", k)) for k, node in enumerate(graph.input_nodes)}
     for node in topological(outputs):
         if node not in number:
             number[node] = program.node(node, [number[a] for a in node.args])
-    return _placed(program, [number[o] for o in outputs], len(graph.input_nodes))
+    return placed(program, [number[o] for o in outputs], len(graph.input_nodes))
 
 
-def _placed(program: _Program, results: Sequence[int], inputs: int) -> Plan:
+def placed(program: Steps, results: Sequence[int], inputs: int) -> Plan:
     """The operations in runs, and every value in its place."""
     operations = program.operations
     level = [0] * len(operations)

@@ -169,3 +169,25 @@ def test_bound_calls_read_and_write_arrays_in_place(backend: str, packed: bool) 
             kernel.bind(x, np.zeros(4))
     del x, y
     call()  # the arrays live as long as the call
+
+
+@needs_compiler
+@pytest.mark.parametrize("mode", ["forward-over-reverse", "reverse-over-reverse"])
+def test_dense_hessians_run_in_lanes(mode: str) -> None:
+    x = sp.symbols("x:9", real=True)
+    hidden = [sp.tanh(sp.Add(*[(k + j) % 3 * a for j, a in enumerate(x)]) / 7) for k in range(4)]
+    f = sp.Max(hidden[0], hidden[1]) * sp.exp(hidden[2]) / (2 + hidden[3]) ** 2 + sp.sqrt(1 + x[0] ** 2) * x[8]
+    point = np.random.default_rng(0).normal(size=9)
+    at = dict(zip(x, point, strict=True))
+    expected = np.array(sp.hessian(f, x).subs(at).doit().evalf(20), dtype=float)
+    graph = symad.hessian(f, x, mode=mode)
+    kernel = lower(graph, backend="runs", packed=True)
+    assert kernel.native is not None
+    assert np.allclose(kernel(point).reshape(9, 9), expected, rtol=1e-12, atol=1e-13)
+    plain = lower(graph, backend="runs")
+    assert np.allclose(plain(*point), expected, rtol=1e-12, atol=1e-13)
+    y = np.zeros(81)
+    kernel.bind(point, y)()
+    assert np.array_equal(y, kernel(point))
+    many = plain(*np.stack([point, 2 * point], axis=1))
+    assert many.shape == (2, 9, 9) and np.allclose(many[0], expected, rtol=1e-11, atol=1e-12)
