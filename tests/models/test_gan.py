@@ -111,6 +111,20 @@ def test_slopes_of_the_critic_are_differences() -> None:
         assert np.allclose(slopes[:, k], expected, rtol=1e-7, atol=1e-9)
 
 
+def test_sizes_may_be_symbols() -> None:
+    """One graph for all sizes, penalty and its gradients included; bound by the arrays that come."""
+    d, k, h = sp.symbols("d k h", integer=True, positive=True)
+    any_size = GAN(d, k, (h,), (h,), gan.WASSERSTEIN, penalty=10.0, activation="tanh")
+    general = symad.value_and_gradient(any_size.critic_graph(N), any_size.critic_names)
+    assert general.dims == {N, d, k, h}
+    model = GAN(3, 2, (4,), (4,), gan.WASSERSTEIN, penalty=10.0, activation="tanh")
+    special = symad.value_and_gradient(model.critic_graph(5), model.critic_names)
+    rng = np.random.default_rng(0)
+    inputs = (*model.init(0).values(), *model.draw(rng.normal(size=(5, 3)), rng))
+    for ours, theirs in zip(general(*inputs), special(*inputs), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-13, atol=1e-15)
+
+
 def test_the_game_of_a_gan_is_goodfellows() -> None:
     """a(v) = log D and b(v) = −log(1 − D) with D = σ(v)."""
     d, rest = 1 / (1 + sp.exp(-dv.v)), 1 / (1 + sp.exp(dv.v))
