@@ -81,8 +81,8 @@ def learn(data):
     shape = (64, LENGTH)
     graph = trace_model(sft, MODEL.shapes, shape, shape, shape)
     stream = samples(data, np.random.default_rng(1))
-    options = {"clip": 1.0, "schedule": warmup_cosine(30, 450, 0.05), "dtype": "float32"}
-    return train(graph, MODEL.init(0, 0.1), stream, Adam(0.01), 450, **options)
+    options = {"clip": 1.0, "schedule": warmup_cosine(30, 400, 0.05), "dtype": "float32"}
+    return train(graph, MODEL.init(0, 0.1), stream, Adam(0.01), 400, **options)
 
 
 def adapt(p, data):
@@ -163,7 +163,7 @@ def prefer(p, data, winners, losers, beta=0.1):
     return train(graph, p, stream(np.random.default_rng(3)), Adam(0.002), 100, clip=1.0, dtype="float32")
 
 
-def steer(p, speller, beta, rounds=40, groups=8, size=16):
+def steer(p, speller, beta, rounds=30, groups=8, size=16):
     """GRPO on the share of vowels: parameters, and for each round the mean reward and KL(π ‖ π_ref)."""
     shape, grouped = (groups * size, LENGTH), (groups, size)
 

@@ -60,7 +60,7 @@ def main() -> None:
     """Play, compare, draw."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, help="folder for the picture")
-    parser.add_argument("--rounds", type=int, default=700)
+    parser.add_argument("--rounds", type=int, default=500)
     options = parser.parse_args()
     x = load_digits().images[..., None] / 16
     sizes = [count(s) for s in (PAIR.generator_shapes, PAIR.discriminator_shapes)]
