@@ -176,7 +176,8 @@ def test_bound_calls_read_and_write_arrays_in_place(backend: str, packed: bool) 
 def test_dense_hessians_run_in_lanes(mode: str) -> None:
     x = sp.symbols("x:9", real=True)
     hidden = [sp.tanh(sp.Add(*[(k + j) % 3 * a for j, a in enumerate(x)]) / 7) for k in range(4)]
-    f = sp.Max(hidden[0], hidden[1]) * sp.exp(hidden[2]) / (2 + hidden[3]) ** 2 + sp.sqrt(1 + x[0] ** 2) * x[8]
+    f = sp.Max(hidden[0], hidden[1]) * sp.exp(hidden[2]) / (2 + hidden[3]) ** 2
+    f += sp.sqrt(1 + x[0] ** 2) * x[8]
     point = np.random.default_rng(0).normal(size=9)
     at = dict(zip(x, point, strict=True))
     expected = np.array(sp.hessian(f, x).subs(at).doit().evalf(20), dtype=float)
