@@ -143,3 +143,16 @@ def test_a_device_that_is_too_small(monkeypatch):
         kernel = lower(symad.trace(causal_loss, SHAPES), backend="cupy")
         with pytest.raises(ValueError, match=r"bytes of shared memory; this device has 9\.0 and 9000"):
             kernel(*on_device(cp, draw(SHAPES)))
+
+
+def test_tensors_come_in_by_dlpack():
+    """A torch tensor is taken without a copy; a NumPy array is refused by name."""
+    torch = pytest.importorskip("torch")
+    values = draw(SHAPES, 10)
+    graph = symad.trace(causal_loss, SHAPES)
+    with library() as cp:
+        kernel = lower(graph, backend="cupy")
+        expected = kernel(*on_device(cp, values)).item()
+        assert kernel(*(torch.tensor(v) for v in values)).item() == expected
+        with pytest.raises(TypeError, match=r"q is a numpy\.ndarray.*pass cupy\.asarray\(q\)"):
+            kernel(*values)

@@ -52,6 +52,11 @@ def array(value, dtype=None):
     return ndarray(np.array(host(value) if not isinstance(value, np.ndarray) else value, dtype))
 
 
+def from_dlpack(value):
+    """Memory that another library holds, here on the CPU; a view."""
+    return ndarray(np.from_dlpack(value))
+
+
 def asnumpy(value):
     return value.get()
 
