@@ -16,6 +16,7 @@ from pydoc_data.topics import topics
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # products this small run fastest on one thread
 
 import numpy as np
+import sympy
 from sklearn import datasets
 
 import symad
@@ -74,10 +75,10 @@ def adapted_loss(adapters, frozen, tokens, targets):
     return MODEL.loss(adaptation.adapt(unpack(frozen), adapters, ALPHA), tokens, targets)
 
 
-def perplexity(p, tokens):
+def perplexity(scores, p, tokens):
     """exp of the mean of −log p(letter | the 16 before it)."""
     windows = np.lib.stride_tricks.sliding_window_view(tokens[:-1], CONTEXT)
-    logs = log_likelihoods(MODEL.scores(p, windows)[:, -1], tokens[CONTEXT:])
+    logs = log_likelihoods(scores(*p.values(), windows)[:, -1], tokens[CONTEXT:])
     return float(np.exp(-logs.mean()))
 
 
@@ -112,10 +113,12 @@ def main() -> None:
     merged = adaptation.adapt(read.parameters, adapted.parameters, ALPHA)
     apart = low(*adapted.parameters.values(), *batch) - loss(*merged.values(), *batch[1:])
     print(f"merged into W, the loss changes by {abs(apart):.0e}")
+    n = sympy.Symbol("n", integer=True, positive=True)
+    scores = lower(trace_model(MODEL.scores, MODEL.shapes, (n, CONTEXT)))
     results = {
-        "not adapted": (0, perplexity(read.parameters, held_out)),
-        f"rank {RANK}": (count(adaptation.adapter_shapes(ADAPTED, RANK)), perplexity(merged, held_out)),
-        "all parameters": (count(MODEL.shapes), perplexity(whole.parameters, held_out)),
+        "not adapted": (0, perplexity(scores, read.parameters, held_out)),
+        f"rank {RANK}": (sum(v.size for v in factors.values()), perplexity(scores, merged, held_out)),
+        "all parameters": (count(MODEL.shapes), perplexity(scores, whole.parameters, held_out)),
     }
     for name, (size, found) in results.items():
         print(f"{name:15s} {size:6d} numbers trained, held-out perplexity {found:.2f}")
