@@ -67,7 +67,7 @@ def fold(step: Callable[..., Any], initial: Any, inputs: Any, memory: Any = "all
 def _run(step: Callable[..., Any], initial: Any, inputs: Any, memory: Any, history: bool) -> Any:
     policy, kept = as_policy(memory)
     xs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
-    if not _is_traced((initial, *xs)):
+    if not _is_traced((initial, *xs)) and not _uses_traced(step, initial, inputs):
         return _scan_arrays(step, initial, inputs, history)
     several = isinstance(initial, (tuple, list))
     states = tuple(number(c) for c in (initial if several else (initial,)))
@@ -171,6 +171,14 @@ def _columns(history: Node, length: Dim, shapes: Sequence[Shape]) -> list[Node]:
     return parts
 
 
+def _uses_traced(step: Callable[..., Any], initial: Any, inputs: Any) -> bool:
+    """Whether a step takes traced values from around it; told by the first step."""
+    several = isinstance(inputs, (tuple, list))
+    if not all(map(len, inputs if several else (inputs,))):
+        return False
+    return _is_traced((step(initial, tuple(x[0] for x in inputs) if several else inputs[0]),))
+
+
 def _scan_arrays(step: Callable[..., Any], initial: Any, inputs: Any, whole: bool) -> Any:
     """The same on arrays: a plain loop."""
     several = isinstance(initial, (tuple, list))
@@ -178,7 +186,8 @@ def _scan_arrays(step: Callable[..., Any], initial: Any, inputs: Any, whole: boo
     state, history = initial, []
     for moving in zip(*xs, strict=True):
         state = step(state, moving if isinstance(inputs, (tuple, list)) else moving[0])
-        history.append(tuple(np.asarray(c) for c in state) if several else np.asarray(state))
+        if whole:
+            history.append(tuple(np.asarray(c) for c in state) if several else np.asarray(state))
     if not whole:
         return state
     if several:

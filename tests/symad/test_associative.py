@@ -163,9 +163,9 @@ def test_ten_thousand_steps():
     for steps in (10, 10_000):
         x = ArraySymbol("x", (steps, 2))
         last = symad.trace(lambda x: functions.associative_scan(np.multiply, x)[-1, 0], [x])
-        start = time.perf_counter()
+        start = time.process_time()
         counts.append(len(lower(symad.gradient(last)).source.splitlines()))
-        assert time.perf_counter() - start < 5
+        assert time.process_time() - start < 5
     assert counts[1] < 6 * counts[0]
 
 

@@ -198,9 +198,9 @@ def test_measured_memory_follows_the_policy():
 def test_ten_thousand_steps_cost_no_more_to_differentiate_and_compile():
     lines = []
     for length in (10, 10_000):
-        start = time.perf_counter()
+        start = time.process_time()
         lines.append(len(lower(symad.gradient(last("binomial", length))).source.splitlines()))
-        assert time.perf_counter() - start < 5
+        assert time.process_time() - start < 5
     assert lines[0] == lines[1]
 
 
@@ -215,3 +215,16 @@ def test_mistakes_are_told():
     with pytest.raises(DerivativeError, match="give a number for T"):
         memory_plans(symad.gradient(last("sqrt")))
     assert memory_plans(symad.gradient(last("sqrt")), T=9)[0].length == 9
+
+
+@pytest.mark.parametrize("memory", ["all", "sqrt"])
+def test_traced_values_may_come_from_around_the_step_alone(memory):
+    """The first state and the inputs are arrays; the step multiplies by a traced number."""
+    inputs = np.linspace(0.1, 1, 6)
+    graph = symad.trace(lambda a: functions.fold(lambda h, x: a * h + x, 1.0, inputs, memory), inputs=[()])
+    a = sp.Symbol("a")
+    exact = sp.Integer(1)
+    for x in inputs.tolist():
+        exact = a * exact + sp.Float(x, 30)
+    assert graph(0.7) == pytest.approx(float(exact.subs(a, 0.7)), rel=1e-14)
+    assert symad.gradient(graph)(0.7)[0] == pytest.approx(float(exact.diff(a).subs(a, 0.7)), rel=1e-13)

@@ -161,5 +161,6 @@ def test_mistakes_are_told():
 
 def test_plans_are_drawn(tmp_path):
     pytest.importorskip("matplotlib")
-    draw_plans([memory_plan(50, memory) for memory in ("recompute", 5, "sqrt", "binomial")], tmp_path / "p.png")
+    plans = [memory_plan(50, memory) for memory in ("recompute", 5, "sqrt", "binomial")]
+    draw_plans(plans, tmp_path / "p.png")
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
