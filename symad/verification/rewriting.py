@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -47,20 +48,33 @@ def rewrite(outputs: Sequence[Node], basis: Basis) -> tuple[Node, ...]:
     """The outputs in the basis. Graphs that are to be compared are rewritten together."""
     expanded = without_infinities(expand_definitions(outputs))
     made: dict[Node, Node] = {}
-    basis.rewrite = lambda node: _rewritten([node], basis)[node]
     for _ in range(PASSES):
-        made = _rewritten(expanded, basis)
+        made = {}
+        basis.rewrite = partial(_rewritten, basis=basis, made=made)
+        for node in expanded:
+            _rewritten(node, basis, made)
         if basis.settled():
             break
     return tuple(made[o] for o in expanded)
 
 
-def _rewritten(outputs: Sequence[Node], basis: Basis) -> dict[Node, Node]:
-    """Every node the outputs need, in the basis; what is in the basis already stays."""
-    made: dict[Node, Node] = {}
-    for node in topological(outputs):
-        made[node] = in_basis(node.op, node, tuple([made[a] for a in node.args]), basis)
-    return made
+def _rewritten(output: Node, basis: Basis, made: dict[Node, Node]) -> Node:
+    """A node in the basis; ``made`` has what was rewritten before, and what is in the basis already."""
+    stack = [output]
+    while stack:
+        node = stack[-1]
+        if node in made:
+            stack.pop()
+            continue
+        missing = [a for a in node.args if a not in made]
+        if missing:
+            stack.extend(missing)
+            continue
+        stack.pop()
+        value = in_basis(node.op, node, tuple([made[a] for a in node.args]), basis)
+        made[node] = value
+        made.setdefault(value, value)
+    return made[output]
 
 
 def expand_definitions(outputs: Sequence[Node]) -> tuple[Node, ...]:
