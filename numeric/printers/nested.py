@@ -13,7 +13,7 @@ from typing import Any
 import sympy
 
 from symad import revolve
-from symad.dims import size
+from symad.dims import Dim, plus, size
 from symad.graph import Graph, Node
 from symad.numeric.backends import ArrayLibrary
 from symad.numeric.printers.arrays import Text, Texts, emit
@@ -117,16 +117,17 @@ def chain_pullback_emit(
     moving = (*stretch.input_nodes[: 1 + op.slices], stretch.input_nodes[-1])
     pulled, lines = nested(printer, "pull", moving, stretch, texts[1 + op.slices :])
     flat, stops, carry = (printer.value_name(stem) for stem in ("flat", "stops", "carry"))
-    np_, outs, offset, first = printer.np, "", "0", []
+    np_, outs, first = printer.np, "", []
+    offset: Dim = 0
     for k, (value, flag) in enumerate(zip(values, op.active, strict=True)):
         if not flag:
             continue
-        end = f"{offset} + {printer.dim(size(value.shape))}"
+        end = plus(offset, size(value.shape))
+        part = f"{flat}[{printer.dim(offset)}:{printer.dim(end)}]"
         if k:
-            view = f"{flat}[{offset}:{end}].reshape({printer.dims(value.shape)})"
-            outs += f"({view}, {k <= op.slices}), "
+            outs += f"({part}.reshape({printer.dims(value.shape)}), {k <= op.slices}), "
         else:
-            first = [f"{flat}[{offset}:{end}] = 0.0 if {carry} is None else {np_}.ravel({carry})"]
+            first = [f"{part} = 0.0 if {carry} is None else {np_}.ravel({carry})"]
         offset = end
     states = f"({kept}[{'k - 1' if op.history else 'j'}] for j, k in enumerate({stops}))"
     xs = "".join(f"{x}, " for x in texts[1 : 1 + op.slices])
@@ -134,7 +135,7 @@ def chain_pullback_emit(
         [
             *step_lines,
             *lines,
-            f"{flat} = {np_}.zeros({offset}, dtype={np_}.{printer.dtype})",
+            f"{flat} = {np_}.zeros({printer.dim(offset)}, dtype={np_}.{printer.dtype})",
             f"{stops} = _places({length}, {distance}, {slots})",
             f"{carry} = _reverse_chain({step}, {pulled}, ({xs}), [{texts[0]}, *{states}], {stops}, {slots}, "
             f"{bar}, {op.history}, [{outs}])",

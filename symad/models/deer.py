@@ -117,8 +117,8 @@ def deer(
     graph = trace(step, inputs)
     state, *others = (node.shape for node in graph.input_nodes)
     if len(state) != 1 or [o.shape for o in graph.output_nodes] != [state]:
-        shapes = ", ".join(str(o.shape) for o in graph.output_nodes)
-        raise EvaluationError(f"a step maps a state (n,) to the next one, but maps {state} to {shapes}")
+        made = ", ".join(str(o.shape) for o in graph.output_nodes)
+        raise EvaluationError(f"a step maps a state (n,) to the next one, but maps {state} to {made}")
     shared = [None] * (len(others) - 1)
     advance, slopes = vmap(graph, (0, 0, *shared)), vmap(jacobian(graph, 0), (0, 0, *shared))
 

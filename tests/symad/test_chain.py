@@ -201,7 +201,7 @@ def test_ten_thousand_steps_cost_no_more_to_differentiate_and_compile():
         start = time.process_time()
         lines.append(len(lower(symad.gradient(last("binomial", length))).source.splitlines()))
         assert time.process_time() - start < 5
-    assert lines[0] == lines[1]
+    assert abs(lines[0] - lines[1]) < 10  # large views are deleted when they have been read
 
 
 def test_mistakes_are_told():
