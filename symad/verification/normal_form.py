@@ -20,6 +20,7 @@ from symad.verification.basis import Basis
 from symad.verification.budget import Budget, Clock, OutOfBudget
 from symad.verification.exact import MOST_GENERATORS, Algebra, Quotient
 from symad.verification.fields import Array
+from symad.verification.quotients import algebra_of
 from symad.verification.rewriting import rewrite
 
 
@@ -39,7 +40,7 @@ def prove(left: Node, right: Node, budget: Budget) -> tuple[Array, str]:
             f"{needed} inputs and functions are more than an exact normal form can take ({MOST_GENERATORS})",
         )
     clock = Clock(Budget(seconds=budget.proof_seconds))
-    algebra = Algebra(needed, clock, budget.terms)
+    algebra = algebra_of(needed, clock, budget.terms)
     try:
         values = _values([a, b], algebra)
     except OutOfBudget as problem:

@@ -10,7 +10,8 @@ from random import Random
 
 import numpy as np
 
-import symad.verification.residues_linalg  # noqa: F401  (registers the rules)
+import symad.verification.growth_linalg
+import symad.verification.residues_linalg  # noqa: F401  (both register rules)
 from symad.graph import Node, topological
 from symad.ops.selection import Select
 from symad.verification.bounds import (
