@@ -86,13 +86,11 @@ class ChainOp(Op):
 
 @dataclass(frozen=True, eq=False)
 class Kept(ChainOp):
-    """The kept states (count, *c.shape), the last one among them.
+    """The kept states (K, *c.shape), the last one among them.
 
     Arguments: c_0, the inputs of steps, the constants. For derivatives it is a constant: those who read
     it have their derivatives from c_0, inputs and constants.
     """
-
-    count: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,8 +137,7 @@ def close_chain(
 ) -> Node:  # fmt: skip
     """The chain of a traced body."""
     graph, slices, args = closed(fresh, [output], initial, xs)
-    count = kept_count(args[1].shape[0], policy, number, history)
-    kept = Node.of(Kept(graph, slices, policy, number, history, count), args)
+    kept = Node.of(Kept(graph, slices, policy, number, history), args)
     return Node.of(Chain(graph, slices, policy, number, history), (*args, kept))
 
 
@@ -172,7 +169,7 @@ def length_of(args: Nodes) -> Dim:
 
 @shape(Kept)
 def kept_shape(op: Kept, args: Nodes) -> Shape:
-    return (op.count, *args[0].shape)
+    return (kept_count(length_of(args), op.policy, op.number, op.history), *args[0].shape)
 
 
 @shape(Chain)

@@ -228,3 +228,13 @@ def test_traced_values_may_come_from_around_the_step_alone(memory):
         exact = a * exact + sp.Float(x, 30)
     assert graph(0.7) == pytest.approx(float(exact.subs(a, 0.7)), rel=1e-14)
     assert symad.gradient(graph)(0.7)[0] == pytest.approx(float(exact.diff(a).subs(a, 0.7)), rel=1e-13)
+
+
+@pytest.mark.parametrize("memory", ["sqrt", ("binomial", 3), "binomial", 2])
+def test_saved_graphs_keep_their_policy(memory, tmp_path):
+    graph = symad.gradient(last(memory))
+    symad.save(graph, tmp_path / "graph.json")
+    loaded = symad.load(tmp_path / "graph.json")
+    point = values(5)
+    assert all(np.array_equal(a, b) for a, b in zip(graph(*point), loaded(*point), strict=True))
+    assert memory_plans(loaded, T=20) == memory_plans(graph, T=20)
