@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+import symad.verification.aliases_special  # noqa: F401  (registers rules)
 from symad.graph import Node, Op, rebuild, topological
 from symad.ops.arithmetic import Add, Mul, Pow, add, div, mul, power, signed_product, signed_sum, sub
 from symad.ops.contraction import Einsum, contract
