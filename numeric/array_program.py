@@ -84,6 +84,10 @@ class ArrayPrinter:
 
         return prepare(graph)
 
+    def decorators(self, graph: Graph) -> list[str]:
+        """What stands before the module's function."""
+        return []
+
     def finished(self, body: list[str], result: str) -> list[str]:
         """The statements of the module's function, before it returns ``result``."""
         return body
@@ -250,6 +254,7 @@ def print_array_module(
         *module_header(graph, printer.imports),
         *helpers,
         *([*printer.constants, "", ""] if printer.constants else []),
+        *printer.decorators(graph),
         f"def {entry}({signature}):",
         *docstring(graph, packed),
         *(f"    {line}" for line in printer.finished(body, result)),

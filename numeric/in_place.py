@@ -16,7 +16,7 @@ from math import prod
 from typing import Any
 
 from symad.cost import schedule
-from symad.graph import Graph, Node
+from symad.graph import Graph, Node, topological
 from symad.numeric.array_program import ArrayPrinter
 from symad.numeric.assembling import boxes, fills, index_text, source, taken
 from symad.numeric.passes.loop import Loop
@@ -145,6 +145,11 @@ class InPlacePrinter(ArrayPrinter):
     def order(self, outputs: Sequence[Node]) -> list[Node]:
         """The order in which the fewest bytes are live."""
         return schedule(Graph((), tuple(outputs)))
+
+    def decorators(self, graph: Graph) -> list[str]:
+        """Silence where branches are computed that are not taken."""
+        chosen = any(isinstance(n.op, Select) and not is_indicator(n) for n in topological(graph.output_nodes))
+        return [f'@{self.np}.errstate(all="ignore")  # of branches that are not taken'] if chosen else []
 
     def finished(self, body: list[str], result: str) -> list[str]:
         """The statements, with ``del`` for large arrays that are not needed any more."""

@@ -53,10 +53,12 @@ def lane_plan(graph: Graph) -> LanePlan:
             scalars.
     """
     order = topological(graph.output_nodes)
+    if graph.dims or any(n.shape for n in graph.input_nodes) or not graph.input_nodes:
+        raise LoweringError("the graph has inputs that are not scalars")
     fixed = _fixed(order)
     lanes = {n for n in order if n.shape and n not in fixed and isinstance(n.op, (ElementwiseOp, Apply))}
     sizes = {n.shape for n in lanes}
-    if len(sizes) != 1 or len(next(iter(sizes))) != 1 or any(n.shape for n in graph.input_nodes):
+    if len(sizes) != 1 or len(next(iter(sizes))) != 1:
         raise LoweringError("the graph has arrays that are not lanes of one length")
     ((width,),) = sizes
     scalar_steps = Steps()
