@@ -148,7 +148,8 @@ class InPlacePrinter(ArrayPrinter):
 
     def decorators(self, graph: Graph) -> list[str]:
         """Silence where branches are computed that are not taken."""
-        chosen = any(isinstance(n.op, Select) and not is_indicator(n) for n in topological(graph.output_nodes))
+        order = topological(graph.output_nodes)
+        chosen = any(isinstance(n.op, Select) and not is_indicator(n) for n in order)
         return [f'@{self.np}.errstate(all="ignore")  # of branches that are not taken'] if chosen else []
 
     def finished(self, body: list[str], result: str) -> list[str]:
