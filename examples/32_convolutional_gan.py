@@ -3,7 +3,7 @@
 Data: scikit-learn's 1797 digits of 8×8 pixels. The generator is made of transposed convolutions, the
 pullbacks of the discriminator's. What it writes is compared with the data by pixel, and with the nearest
 digit of the data: it should be neither far from all nor a copy of one.
-Run: python examples/31_convolutional_gan.py [--out DIR] for the picture.
+Run: python examples/32_convolutional_gan.py [--out DIR] for the picture.
 """
 
 import argparse
