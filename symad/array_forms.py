@@ -5,7 +5,7 @@ from __future__ import annotations
 from sympy.tensor.array import expressions
 
 
-class ArrayElementwiseApplyFunc(expressions.ArrayElementwiseApplyFunc):  # type: ignore[misc]
+class ArrayElementwiseApplyFunc(expressions.ArrayElementwiseApplyFunc):
     """f(x) for every element of an array x; as SymPy's.
 
     SymPy's own lacks what its method ``doit`` calls, and printing a product calls that method.

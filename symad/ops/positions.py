@@ -7,6 +7,7 @@ Joining hides an index that is out of range of its own axis, so each is checked 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -128,7 +129,9 @@ def positions_definition(op: Positions, y: Node) -> Node:
     whole = constant(0)
     for arg, length in zip(y.args, op.shape, strict=True):
         n = dimension(length)
-        from_start = select(compare("<", arg, constant(0)), add(arg, n), arg) if op.from_end else arg
+        # of integers; −1/2 rather than 0 keeps the comparison away from a tie, which proofs leave open
+        negative = compare("<", arg, constant(Fraction(-1, 2)))
+        from_start = select(negative, add(arg, n), arg) if op.from_end else arg
         whole = add(mul(whole, n), broadcast_to(from_start, y.shape))
     return broadcast_to(whole, y.shape)
 

@@ -12,7 +12,7 @@ from symad.ops.arithmetic import add, mul
 from symad.ops.contraction import permute
 from symad.ops.shaping import concatenate, slice_axis
 from symad.ops.sources import input_node
-from symad.questions import batch, definition, evaluate, examples, flops, jvp, sympy_form, transpose
+from symad.questions import EXAMPLES, batch, definition, evaluate, examples, flops, jvp, sympy_form, transpose
 from symad.testing import assert_derivative, assert_dot_product, assert_dual, check_rule
 
 x, y = symbols("x y", real=True)
@@ -72,7 +72,7 @@ def swish_evaluate(op: Swish, values):
     from symad.values import apply
 
     (a,) = values
-    return a * apply(exp, a)
+    return a * apply(exp, (a,))
 
 
 @definition.dispatch
@@ -93,9 +93,16 @@ def swish_sympy(op: Swish, y: Node, forms):
     return forms[0] * exp(forms[0])
 
 
-@examples(Swish)
 def swish_examples():
     return [swish(input_node(symbols("u", real=True), ()))]
+
+
+@pytest.fixture(autouse=True)
+def registered():
+    """The examples are there in these tests only: other tests go through all ops of the library."""
+    examples(Swish)(swish_examples)
+    yield
+    EXAMPLES.pop(Swish)
 
 
 @dataclass(frozen=True, eq=False)
