@@ -18,6 +18,7 @@ from symad.gpu.printers.row_groups import row_lines
 from symad.gpu.rows import RowGroup
 from symad.graph import Graph, Node, topological
 from symad.numeric.array_program import ArrayPrinter, _shape_checks
+from symad.numeric.releasing import release
 from symad.numeric.row_numbers import only_indices
 from symad.numeric.text import docstring, module_header, one_line, pack_text
 from symad.ops.attention import AttentionOp
@@ -251,54 +252,3 @@ def _packed_door(graph: Graph, printer: CuPyPrinter, inputs: Sequence[str]) -> l
         '    raise ValueError(f"packed must have {size} elements, not shape {packed.shape}")',
         *pieces,
     ]
-
-
-def release(lines: Sequence[str], result: str) -> list[str]:
-    """The statements with ``del`` after the last use of every value that is not returned.
-
-    CuPy's pool takes the memory back at once, so the next values reuse it. Values that a nested
-    function reads live as long as it may be called.
-    """
-    units = _units(lines)
-    last: dict[str, int] = {}
-    for k, unit in enumerate(units):
-        nested = unit[0].startswith("def ")
-        for name in _values("\n".join(unit)):
-            last[name] = len(units) if nested else max(k, last.get(name, 0))
-    made = [name for unit in units for name in _targets(unit[0])]
-    kept = _values(result)
-    dead: dict[int, list[str]] = {}
-    for name in dict.fromkeys(made):
-        if name not in kept and last[name] < len(units) - 1:
-            dead.setdefault(last[name], []).append(name)
-    out: list[str] = []
-    for k, unit in enumerate(units):
-        out += unit
-        if k in dead:
-            out.append(f"del {', '.join(dead[k])}")
-    return out
-
-
-def _units(lines: Sequence[str]) -> list[list[str]]:
-    """Statements with the lines nested in them."""
-    units: list[list[str]] = []
-    for line in lines:
-        if line.startswith(" ") and units:
-            units[-1].append(line)
-        else:
-            units.append([line])
-    return units
-
-
-def _values(text: str) -> set[str]:
-    return set(re.findall(r"\bv\d+\b", text))
-
-
-def _targets(line: str) -> list[str]:
-    """The values that a statement makes."""
-    left, equals, _ = line.partition(" = ")
-    names = left.split(", ") if equals else []
-    return names if all(re.fullmatch(r"v\d+", name) for name in names) else []
-
-
-
