@@ -192,11 +192,11 @@ def transformer() -> Model:
     """One layer of width 4 on three tokens."""
     switches: dict[str, Any] = {"norm": "rms", "block": "swiglu", "bias": False}
     model = Transformer(4, 3, 4, 1, 2, hidden=4, position="rotary", **switches)
-    # The certificate is about the embedding, a query and a feed-forward matrix of a layer without mask,
+    # The certificate is about the embedding, a key and a feed-forward matrix of a layer without mask,
     # the other parameters being 1; the stage before proves causality.
     plain = Transformer(2, 1, 1, 1, 1, hidden=1, mask="none", position="none", **switches)
     fixed = np.array([0, 1]), np.array([1, 0])
-    free = {name: plain.shapes[name] for name in ("E", "layer1_W_Q", "layer1_W_2")}
+    free = {name: plain.shapes[name] for name in ("E", "layer1_W_K", "layer1_W_2")}
     ones = {name: np.ones(shape, dtype=int) for name, shape in plain.shapes.items()}
     small = trace_model(lambda p: plain.loss({**ones, **p}, *fixed), free)
     return of(model, np.array([0, 3, 1]), np.array([3, 1, 2]), small=small, use=generate_and_count)
