@@ -325,8 +325,10 @@ def memory_plan(length: int, memory: Any = "sqrt") -> Plan:
     that. Of a binomial plan's states, those kept by the forward sweep stay alive until the end.
 
     Raises:
-        DerivativeError: there is no such policy.
+        DerivativeError: there is no such policy, or ``length`` is no number of steps.
     """
+    if not isinstance(length, int) or length < 0:
+        raise DerivativeError(f"memory_plan takes a number of steps, not {length!r}")
     policy, number = as_policy(memory)
     if policy in ("all", "recompute"):
         plan, distance = make_plan(length, "all"), 1

@@ -16,7 +16,7 @@ from symad.errors import ShapeError
 
 def explicit_sum(term: Callable[[Any], Any], count: Any) -> Any:
     """Σ_{k < count} term(k): written out for a number, a Sum for a symbol."""
-    if sympy.sympify(count).is_Integer:
+    if sympy.sympify(count, strict=True).is_Integer:
         return sympy.Add(*[term(sympy.Integer(k)) for k in range(int(count))])
     k = sympy.Dummy("k", integer=True)
     return sympy.Sum(term(k), (k, 0, count - 1))

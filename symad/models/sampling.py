@@ -44,7 +44,7 @@ def quantile(cdf: sympy.Expr, x: sympy.Symbol, u: sympy.Symbol) -> sympy.Expr:
         found = []
     for candidate in found:
         if _inverts(cdf, x, u, candidate):
-            return sympy.sympify(candidate)
+            return candidate
     raise SymadError(
         f"SymPy finds no inverse of {cdf} in {x}; symad.numeric.inversion.invert computes its values"
     )

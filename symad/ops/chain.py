@@ -143,7 +143,7 @@ def close_chain(
 
 def kept_count(length: Dim, policy: str, number: int, history: bool) -> Dim:
     """How many states are kept for later, as an expression where the length is one."""
-    one, steps = sympy.S.One, sympy.sympify(length)
+    one, steps = sympy.S.One, sympy.sympify(length, strict=True)
     if history or policy == "recompute":
         return as_dim(sympy.Max(one, steps))
     if policy == "binomial":

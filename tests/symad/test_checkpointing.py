@@ -164,3 +164,9 @@ def test_plans_are_drawn(tmp_path):
     plans = [memory_plan(50, memory) for memory in ("recompute", 5, "sqrt", "binomial")]
     draw_plans(plans, tmp_path / "p.png")
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("length", [-1, "10", 2.5, None])
+def test_a_memory_plan_needs_a_number_of_steps(length: object) -> None:
+    with pytest.raises(DerivativeError, match="number of steps, not"):
+        symad.memory_plan(length, "sqrt")  # type: ignore[arg-type]
