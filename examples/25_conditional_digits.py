@@ -156,7 +156,7 @@ def picture(folder: Path, made: dict) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 5, figsize=(13, 3.85), layout="constrained")
+    figure, axes = plt.subplots(1, 5, figsize=(13, 4.1), layout="constrained")
     names = ["training digits", "a Gaussian per class", "VAE", "WGAN with penalty", "diffusion"]
     for axis, name in zip(axes, names, strict=True):
         images = made[name].reshape(10, EACH, 8, 8)[:, :7]
