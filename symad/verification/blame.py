@@ -21,6 +21,9 @@ from symad.verification.rewriting import expand_definitions
 from symad.verification.witness import digits_of
 
 CLOSE = mpmath.mpf(10) ** -25
+LARGEST_FACTOR = 40
+"""Ratios beyond 2^±40 are no forgotten factors; as a fraction, one such as 1e-(10^50) would never end."""
+
 MOST_NODES = 3000
 """Larger graphs are not searched for a factor or term that is missing."""
 
@@ -206,6 +209,8 @@ def _constant_ratio(pairs: Sequence[tuple[Array, Array]]) -> Fraction | None:
                     return None
                 continue
             ratio = mpmath.mpf(u) / mpmath.mpf(v)
+            if ratio and abs(mpmath.mag(ratio)) > LARGEST_FACTOR:
+                return None
             if found is None:
                 found = Fraction(str(mpmath.nstr(ratio, 40))).limit_denominator(1000)
             if abs(ratio - mpmath.mpf(found.numerator) / found.denominator) > CLOSE * abs(ratio):

@@ -4,11 +4,14 @@ import importlib.util
 from functools import partial
 from pathlib import Path
 
+import mpmath
 import numpy as np
 import pytest
 from sympy import MatrixSymbol, cos, exp, sin, symbols
 
 import symad
+from symad.ops.sources import input_node
+from symad.verification.blame import name_of
 
 x, y = symbols("x y", real=True)
 A, b = MatrixSymbol("A", 3, 3), MatrixSymbol("b", 3, 1)
@@ -83,3 +86,11 @@ def test_a_sum_along_the_wrong_axis_is_named():
     certificate = symad.verify(f, f.inputs[0], gradient=wrong)
     assert certificate.status == "refuted"
     assert any(e.blame and "wrong axis" in e.blame.mistake for e in certificate.entries), str(certificate)
+
+
+@pytest.mark.parametrize("power", [-(10**50), -(10**12), 10**50])
+def test_an_enormous_ratio_is_no_forgotten_factor(power):
+    """As a fraction, 2^(10^50) would have more digits than there are atoms."""
+    a, b = (input_node(symbols(name, real=True), ()) for name in "ab")
+    values = {a: np.array(mpmath.ldexp(1, power), dtype=object), b: np.array(mpmath.mpf(1), dtype=object)}
+    assert name_of(a, b, [values]) == ""
