@@ -142,13 +142,10 @@ def cholesky(a: Any) -> Any:
 
 
 def power(a: Any, k: int) -> Any:
-    """A^k by repeated products."""
+    """A^k by repeated squaring."""
 
     def one(matrix: Array) -> Array:
         base = matrix if k >= 0 else _solve(matrix, np.eye(len(matrix), dtype=int).astype(object))
-        result = np.eye(len(matrix), dtype=int).astype(object)
-        for _ in range(abs(k)):
-            result = result @ base
-        return result
+        return np.linalg.matrix_power(base, abs(k))
 
     return _over_stack(one, a)
