@@ -1,63 +1,16 @@
-"""Elementwise chains as single kernels: a pass from graph to graph.
-
-Elementwise nodes are grouped so that what one kernel computes is read by others as few times as
-possible. A group is closed under "all paths between its members stay inside", so the groups can be
-put in an order. Each group becomes nodes with the op `Fused`: one for each value that is used
-outside, all with one body, which a printer writes as one kernel with several results.
-"""
+"""What becomes one kernel on the device: regions of rows, then elementwise chains, also in loops."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from graphlib import TopologicalSorter
-from itertools import islice
-from typing import Any
+from collections.abc import Sequence
 
-from symad.dims import Shape, same_shape
-from symad.gpu.printers.c_text import has_c_form
 from symad.gpu.products import stacked_products
-from symad.gpu.rows import fuse_rows
 from symad.gpu.views import simplify_views
-from symad.graph import Graph, Node, Op, rebuild, shape, topological
-from symad.ops.arithmetic import Add, ElementwiseOp, Mul, Pow
-from symad.ops.contraction import Einsum
-from symad.ops.recurrence import Local, Scan
-from symad.ops.shaping import Broadcast
-from symad.ops.sources import Constant, Dimension
+from symad.graph import Graph, Node
+from symad.numeric.fusion.chains import fuse_chains
+from symad.numeric.fusion.rows import fuse_rows
+from symad.ops.recurrence import Scan
 from symad.questions import Nodes
-
-LEAVES, MEMBERS, RESULTS, SEARCH = 24, 300, 8, 100
-"""Limits: arrays a kernel reads, nodes it computes, arrays it writes, nodes looked at for a cycle."""
-
-
-@dataclass(frozen=True, eq=False)
-class Fused(Op):
-    """Output ``index`` of an elementwise ``body``, whose inputs are `Local` 0, 1, 2, ..."""
-
-    body: Graph
-    index: int
-
-
-@dataclass(frozen=True, eq=False)
-class FusedSum(Op):
-    """The sum over ``axes`` of the one output of an elementwise ``body``."""
-
-    body: Graph
-    axes: tuple[int, ...]
-
-
-@shape(Fused)
-def fused_shape(op: Fused, args: Nodes) -> Shape:
-    """The shape of this output."""
-    return op.body.output_nodes[op.index].shape
-
-
-@shape(FusedSum)
-def fused_sum_shape(op: FusedSum, args: Nodes) -> Shape:
-    """The axes that are left."""
-    inner = op.body.output_nodes[0].shape
-    return tuple(d for k, d in enumerate(inner) if k not in op.axes)
 
 
 def fuse(graph: Graph) -> Graph:
@@ -68,231 +21,13 @@ def fuse(graph: Graph) -> Graph:
 
 def fuse_outputs(outputs: Sequence[Node]) -> Nodes:
     """Outputs with their chains fused."""
-    made = _Groups(fuse_rows(simplify_views(outputs))).rebuilt()
-    users, kept = _users(topological(made)), set(made)
-    return rebuild(made, {}, lambda node, args: _reduced(node, args, users, kept))
+    return fuse_chains(fuse_rows(simplify_views(outputs)), _opened)
 
 
-def on_host(nodes: Iterable[Node]) -> set[Node]:
-    """The numbers known before any array is read: constants, dimensions, and arithmetic on them."""
-    found: set[Node] = set()
-    for node in nodes:
-        known = isinstance(node.op, (Constant, Dimension))
-        if known or (isinstance(node.op, (Add, Mul, Pow)) and all(a in found for a in node.args)):
-            found.add(node)
-    return found
-
-
-@dataclass(eq=False)
-class _Group:
-    root: Node
-    members: set[Node] = field(default_factory=set)
-    leaves: set[Node] = field(default_factory=set)
-    results: int = 1
-
-
-class _Groups:
-    """The grouping of one graph, made from the outputs backwards."""
-
-    def __init__(self, outputs: Sequence[Node]) -> None:
-        self.outputs = outputs
-        self.order = topological(outputs)
-        self.users = _users(self.order)
-        self.host = on_host(self.order)
-        self.kept = set(outputs)
-        self.of: dict[Node, _Group] = {}
-        for node in reversed(self.order):
-            self._place(node)
-            if node in self.of:
-                for other in self._siblings(node):
-                    self._merge(self.of[node], other)
-        self._split_shapeless()
-
-    def _place(self, node: Node) -> None:
-        """Put a node into a group of its users, or into a new one."""
-        if node in self.host or not self._fusable(node):
-            return
-        users = self.users[node]
-        groups = {id(self.of[u]): self.of[u] for u in users if u in self.of}
-        inside = len(groups) == 1 and all(u in self.of for u in users)
-        if inside and node not in self.kept:
-            (group,) = groups.values()
-            if self._fits(node, group):
-                self._join(node, group)
-                return
-        if isinstance(node.op, Broadcast):
-            return
-        for group in groups.values() or self._siblings(node):
-            exact = same_shape(node.shape, group.root.shape)
-            room = group.results < RESULTS and exact and self._fits(node, group)
-            if room and not self._returns(node, group):
-                self._join(node, group)
-                group.results += 1
-                return
-        self._join(node, _Group(node))
-
-    def _siblings(self, node: Node) -> list[_Group]:
-        """Some groups that read an array which the node reads too."""
-        found: dict[int, _Group] = {}
-        for arg in node.args:
-            if arg.shape and not isinstance(arg.op, Constant):
-                near = (self.of[user] for user in self.users[arg][:16] if user in self.of)
-                found |= {id(group): group for group in islice(near, 4)}
-        return list(found.values())
-
-    def _merge(self, group: _Group, other: _Group) -> None:
-        """Make one kernel of two that read the same array, if their results have one shape."""
-        if other is group or not same_shape(group.root.shape, other.root.shape):
-            return
-        members = group.members | other.members
-        leaves = (group.leaves | other.leaves) - members
-        small = len(leaves) <= LEAVES and len(members) < MEMBERS
-        results = group.results + other.results
-        if not small or results > RESULTS or not group.root.shape:
-            return
-        if self._reaches(group, other) or self._reaches(other, group):
-            return
-        group.members, group.leaves, group.results = members, leaves, results
-        for node in other.members:
-            self.of[node] = group
-
-    def _reaches(self, group: _Group, other: _Group) -> bool:
-        """Whether a value of ``group`` comes to ``other`` through nodes of neither."""
-        users = {u for m in group.members for u in self.users[m]}
-        return self._comes_to([u for u in users if self.of.get(u) not in (group, other)], other)
-
-    def _fusable(self, node: Node) -> bool:
-        if isinstance(node.op, Broadcast):
-            return not node.args[0].shape and bool(self.users[node])
-        return isinstance(node.op, ElementwiseOp) and has_c_form(node)
-
-    def _fits(self, node: Node, group: _Group) -> bool:
-        """Whether the kernel stays small, and the node is as large as its results, or a scalar."""
-        leaves = group.leaves - {node} | {a for a in node.args if not isinstance(a.op, Constant)}
-        small = len(leaves) <= LEAVES and len(group.members) < MEMBERS
-        return small and (not node.shape or same_shape(node.shape, group.root.shape))
-
-    def _join(self, node: Node, group: _Group) -> None:
-        self.of[node] = group
-        group.members.add(node)
-        group.leaves.discard(node)
-        group.leaves |= {
-            a for a in node.args if a not in group.members and not isinstance(a.op, Constant)
-        }
-
-    def _returns(self, node: Node, group: _Group) -> bool:
-        """Whether a value leaves ``group`` by ``node`` and comes back to it: then it cannot join."""
-        return self._comes_to([u for u in self.users[node] if self.of.get(u) is not group], group)
-
-    def _comes_to(self, stack: list[Node], group: _Group) -> bool:
-        """Whether a group is read, directly or not, from these nodes; when in doubt, yes."""
-        seen: set[Node] = set()
-        while stack:
-            at = stack.pop()
-            if at in seen:
-                continue
-            seen.add(at)
-            other = self.of.get(at)
-            if other is group or len(seen) > SEARCH:
-                return True
-            for member in other.members if other is not None else (at,):
-                stack.extend(self.users[member])
-        return False
-
-    def _split_shapeless(self) -> None:
-        """Groups that only repeat scalars do not know their size: those scalars are made outside."""
-        for group in {id(g): g for g in self.of.values()}.values():
-            shape_ = group.root.shape
-            if shape_ and not any(same_shape(leaf.shape, shape_) for leaf in group.leaves):
-                members = [node for node in self.order if node in group.members]
-                kept, scalars = _Group(group.root), _Group(members[0])
-                for node in members:
-                    del self.of[node]
-                    if not node.shape:
-                        self._join(node, scalars)
-                    elif not isinstance(node.op, Broadcast):
-                        self._join(node, kept)
-
-    def rebuilt(self) -> Nodes:
-        """The outputs over `Fused` nodes."""
-        position = {node: k for k, node in enumerate(self.order)}
-        units: dict[int, list[Node]] = {}
-        unit_of: dict[Node, int] = {}
-        for node in self.order:
-            group = self.of.get(node)
-            key = position[group.root] if group is not None else position[node]
-            units.setdefault(key, []).append(node)
-            unit_of[node] = key
-        needs = {
-            key: sorted({unit_of[a] for m in members for a in m.args} - {key})
-            for key, members in units.items()
-        }
-        new: dict[Node, Node] = {}
-        for key in TopologicalSorter(needs).static_order():
-            members = units[key]
-            if len(members) > 1 or (members[0] in self.of and not _is_plain(members[0])):
-                new |= self._kernel(members, new)
-            else:
-                new[members[0]] = _rewritten(members[0], tuple(new[a] for a in members[0].args))
-        return tuple(new[o] for o in self.outputs)
-
-    def _kernel(self, members: Sequence[Node], new: Mapping[Node, Node]) -> dict[Node, Node]:
-        """The `Fused` nodes of one group."""
-        inside = set(members)
-        leaves = dict.fromkeys(
-            a
-            for m in members
-            for a in m.args
-            if a not in inside and not isinstance(a.op, Constant)
-        )
-        results = [
-            m
-            for m in members
-            if m in self.kept or any(u not in inside for u in self.users[m])
-        ]
-        local = {leaf: Node.of(Local(k, leaf.shape)) for k, leaf in enumerate(leaves)}
-        inner = dict(local)
-        for m in members:
-            inner[m] = Node.of(m.op, tuple(inner.get(a, a) for a in m.args))
-        body = Graph(tuple(local.values()), tuple(inner[m] for m in results))
-        args = tuple(new[leaf] for leaf in leaves)
-        return {m: Node.of(Fused(body, k), args) for k, m in enumerate(results)}
-
-
-def _users(order: Sequence[Node]) -> dict[Node, list[Node]]:
-    users: dict[Node, list[Node]] = {node: [] for node in order}
-    for node in order:
-        for arg in dict.fromkeys(node.args):
-            users[arg].append(node)
-    return users
-
-
-def _is_plain(node: Node) -> bool:
-    """Single nodes that the array library computes as well with one call, and reads better."""
-    arrays = [a for a in node.args if not isinstance(a.op, (Constant, Dimension))]
-    return isinstance(node.op, (Add, Mul)) and len(node.args) <= 2 and len(arrays) == len(node.args)
-
-
-def _rewritten(node: Node, args: Nodes) -> Node:
+def _opened(node: Node, args: Nodes) -> Node:
     """The node over new arguments; the body of a scan is fused on its own."""
     if isinstance(node.op, Scan):
         op, args = stacked_products(node.op, args)
         body = Graph(op.body.input_nodes, fuse_outputs(op.body.output_nodes))
         return Node.of(Scan(body, op.slices), args)
     return node if args == node.args else Node.of(node.op, args)
-
-
-def _reduced(node: Node, args: Nodes, users: Any, outputs: set[Node]) -> Node:
-    """A sum of a chain that nobody else reads: map and reduction in one kernel."""
-    made = node if args == node.args else Node.of(node.op, args)
-    if not isinstance(made.op, Einsum) or len(args) != 1 or not isinstance(args[0].op, Fused):
-        return made
-    (labels,), inner = made.op.inputs, node.args[0]
-    kept = tuple(label for label in labels if label in made.op.output)
-    plain = len(set(labels)) == len(labels) and kept == made.op.output and kept != labels
-    if not plain or len(users[inner]) != 1 or inner in outputs:
-        return made
-    if len(args[0].op.body.output_nodes) > 1:
-        return made
-    axes = tuple(k for k, label in enumerate(labels) if label not in made.op.output)
-    return Node.of(FusedSum(args[0].op.body, axes), args[0].args)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from symad.dims import dim_symbols, format_shape
 from symad.errors import LoweringError
-from symad.gpu.fusion import Fused, fuse, on_host
+from symad.gpu.fusion import fuse
 from symad.gpu.printers import random, rows, sparse  # noqa: F401  (register their answers)
 from symad.gpu.printers.arrays import HELPERS
 from symad.gpu.printers.attention import attention_lines
@@ -15,9 +15,10 @@ from symad.gpu.printers.kernels import Kernels
 from symad.gpu.printers.library import CUPY, HALVES
 from symad.gpu.printers.pair_sum import has_kernels, pair_lines
 from symad.gpu.printers.row_groups import row_lines
-from symad.gpu.rows import RowGroup
 from symad.graph import Graph, Node, topological
 from symad.numeric.array_program import ArrayPrinter, _shape_checks
+from symad.numeric.fusion.chains import Fused, on_host
+from symad.numeric.fusion.rows import RowGroup
 from symad.numeric.releasing import release
 from symad.numeric.row_numbers import only_indices
 from symad.numeric.text import docstring, module_header, one_line, pack_text

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from symad.gpu.printers.c_text import Body, has_c_form, statements
 from symad.gpu.printers.kernels import block, quoted
 from symad.gpu.printers.library import real_type
 from symad.gpu.program import finish
 from symad.graph import Graph, Node, topological
+from symad.numeric.fusion.c_text import Body, has_c_form, statements
 from symad.numeric.names import Names
 from symad.numeric.scalar_program import is_scalar, packed_entries
 from symad.numeric.text import docstring, module_header, pack_text

@@ -11,10 +11,10 @@ from typing import Any
 import sympy
 
 from symad.errors import LoweringError
-from symad.gpu.fusion import Fused, FusedSum, on_host
 from symad.gpu.printers.library import CuPy
 from symad.gpu.views import Take
 from symad.graph import Node, topological
+from symad.numeric.fusion.chains import Fused, FusedSum, on_host
 from symad.numeric.printers.arrays import (
     Text,
     Texts,

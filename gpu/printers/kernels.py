@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from symad.gpu.fusion import Fused
-from symad.gpu.printers.c_text import Body, statements
 from symad.gpu.printers.library import real_type
 from symad.graph import Graph, Node
+from symad.numeric.fusion.c_text import Body, statements
+from symad.numeric.fusion.chains import Fused
 from symad.ops.contraction import Einsum
 from symad.ops.selection import Condition, Logic
 from symad.ops.shaping import ScatterAdd, ShapingOp

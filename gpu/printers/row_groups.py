@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from symad.gpu.printers.c_text import Body, c_form
 from symad.gpu.printers.library import real_type
-from symad.gpu.rows import RowGroup, is_row_sum, repeats_columns, repeats_rows
 from symad.graph import Graph, Node, topological
+from symad.numeric.fusion.c_text import Body, c_form
+from symad.numeric.fusion.rows import RowGroup, is_row_sum, repeats_columns, repeats_rows
 from symad.ops.recurrence import Local
 from symad.ops.selection import Condition
 from symad.ops.shaping import Broadcast, Reshape

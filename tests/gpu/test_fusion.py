@@ -7,8 +7,9 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.gpu.fusion import Fused, FusedSum, fuse
+from symad.gpu.fusion import fuse
 from symad.graph import Graph
+from symad.numeric.fusion.chains import Fused, FusedSum
 from symad.ops.arithmetic import add, mul, power
 from symad.ops.contraction import matmul, sum_axes
 from symad.ops.elementwise import apply

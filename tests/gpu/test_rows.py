@@ -7,9 +7,9 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.gpu.rows import RowGroup, fuse_rows
 from symad.graph import topological
 from symad.models.normalization import layer_norm, rms_norm
+from symad.numeric.fusion.rows import RowGroup, fuse_rows
 from tests.gpu.cupy_agreement import WHERE, agree
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")

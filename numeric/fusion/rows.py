@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 
 from symad.dims import Shape, same_shape
-from symad.gpu.printers.c_text import has_c_form
 from symad.graph import Graph, Node, Op, rebuild, shape, topological
+from symad.numeric.fusion.c_text import has_c_form
 from symad.ops.arithmetic import ElementwiseOp
 from symad.ops.contraction import Einsum
 from symad.ops.recurrence import Local

@@ -1,0 +1,1 @@
+"""Passes that join many nodes to one kernel, for compiled C and for CUDA."""
