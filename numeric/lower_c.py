@@ -5,9 +5,8 @@ from __future__ import annotations
 import copy
 import ctypes
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,13 +15,14 @@ from symad.errors import LoweringError
 from symad.graph import Graph, Node, pack
 from symad.numeric import lower_numpy
 from symad.numeric.c_program import output_scalars, print_c, print_header
+from symad.numeric.calling import bound
 from symad.numeric.compiling import compile_c
 from symad.numeric.kernel import Kernel
 from symad.numeric.passes import prepare
 from symad.numeric.scalar_program import is_scalar
 from symad.ops.sparse import CompressedRows
 
-DOUBLE = ctypes.POINTER(ctypes.c_double)
+Binder = Callable[[Any, Any], Callable[[], None]]
 
 
 def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
@@ -40,15 +40,9 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
     library = compile_c(source)
     if library is None:
         return replace(plain, c_source=source, c_header=print_header(name))
-    function = _bind(prepared, name, library, plain.function, packed)
-    sizes = len(prepared.input_nodes), len(output_scalars(prepared))
-    native = _binder(getattr(library, f"{name}_bound"), *sizes)
+    native = _binder(prepared, getattr(library, f"{name}_bound"))
+    function = _bind(prepared, getattr(library, f"{name}_batch"), native, plain.function, packed)
     return replace(plain, function=function, c_source=source, c_header=print_header(name), native=native)
-
-
-def pointer(array: Any) -> Any:
-    """The address of an array, which it keeps alive."""
-    return array.ctypes.data_as(ctypes.c_void_p)
 
 
 def check_sizes(x: Any, y: Any, inputs: int, outputs: int) -> None:
@@ -57,25 +51,18 @@ def check_sizes(x: Any, y: Any, inputs: int, outputs: int) -> None:
         raise ValueError(f"bind: x must have {inputs} elements and y {outputs}, not {len(x)} and {len(y)}")
 
 
-def _binder(one: Any, inputs: int, outputs: int) -> Callable[[Any, Any], Callable[[], None]]:
+def _binder(graph: Graph, one: Any) -> Binder:
+    inputs, outputs = len(graph.input_nodes), len(output_scalars(graph))
+
     def bind(x: Any, y: Any) -> Callable[[], None]:
         check_sizes(x, y, inputs, outputs)
-        return bound(one, [x, y])
+        return bound(one, [x, y], len(graph.nodes))
 
     return bind
 
 
-def bound(function: Any, parts: Sequence[Any]) -> Callable[[], None]:
-    """A compiled function of one frame: the addresses of arrays, and lengths. One argument is quickest."""
-    frame = np.array([p if isinstance(p, int) else p.ctypes.data for p in parts], dtype=np.int64)
-    function.restype = None
-    call = partial(function, pointer(frame))
-    vars(call)["parts"] = parts  # the arrays live as long as the call that holds their addresses
-    return call
-
-
 def _bind(
-    graph: Graph, name: str, library: ctypes.CDLL, plain: Callable[..., Any], packed: bool
+    graph: Graph, many: Any, bind: Binder, plain: Callable[..., Any], packed: bool
 ) -> Callable[..., Any]:
     """A Python function that calls the compiled one; odd arguments go to the NumPy form."""
     count = len(graph.input_nodes)
@@ -86,10 +73,8 @@ def _bind(
     ]
     sizes = [int(np.prod(shape)) for shape in shapes]
     total = len(output_scalars(graph))
-    one, many = getattr(library, name), getattr(library, f"{name}_batch")
-    one.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
     many.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
-    one.restype = many.restype = None
+    many.restype = None
 
     def split(flat: Any, lead: tuple[int, ...]) -> Any:
         parts, offset = [], 0
@@ -111,8 +96,7 @@ def _bind(
             x, y, run = here.call
         except AttributeError:
             x, y = np.empty(count), np.empty(total)
-            run = partial(one, pointer(x), pointer(y))
-            here.call = x, y, run
+            here.call = x, y, run = x, y, bind(x, y)
         x[...] = values
         run()
         result = y.copy()

@@ -21,10 +21,11 @@ from symad.errors import LoweringError
 from symad.graph import Graph, pack
 from symad.numeric import lower_numpy
 from symad.numeric.c_program import output_scalars
+from symad.numeric.calling import bound, pointer
 from symad.numeric.compiling import compile_c
 from symad.numeric.kernel import Kernel
 from symad.numeric.lanes import lane_plan
-from symad.numeric.lower_c import bound, check_sizes, pointer
+from symad.numeric.lower_c import check_sizes
 from symad.numeric.passes import prepare
 from symad.numeric.printers.c import HELPERS, MATH_H, OWN
 from symad.numeric.runs import Plan, Run, plan
@@ -287,7 +288,7 @@ def _lower_lanes(prepared: Graph, graph: Graph, packed: bool) -> Kernel:
         w = np.zeros((made.rows, made.lanes))
         w[: len(made.given)] = made.given
         parts = [s, w, made.lanes, table, len(table), places, x, len(x), y, wanted, len(y), made.rows]
-        return bound(whole, [*parts, inner, len(inner), inner_places])
+        return bound(whole, [*parts, inner, len(inner), inner_places], made.rows * made.lanes)
 
     here = threading.local()
 
@@ -389,6 +390,6 @@ def _bind(
         v = np.empty(made.size)
         v[made.inputs : first] = constants
         parts = [v, table, len(table), places, x, len(x), y, wanted, len(y)]
-        return bound(whole, parts)
+        return bound(whole, parts, made.size)
 
     return (packed_call if packed else call), bind
