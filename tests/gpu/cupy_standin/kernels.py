@@ -7,6 +7,7 @@ import math
 import re
 import subprocess
 import tempfile
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -31,18 +32,43 @@ STRICT = ["-Wall", "-Wextra", "-Werror", "-Wdouble-promotion", "-Wfloat-conversi
 RELAXED = ["-Wno-unused", "-Wno-unused-parameter", "-Wno-div-by-zero"]
 
 
-@cache
-def compiled(source):
-    """The function ``loop`` of a C text."""
-    folder = Path(tempfile.mkdtemp(prefix="cupy_standin_"))
-    (folder / "k.c").write_text(source)
-    command = ["gcc", "-O0", "-shared", "-fPIC", *STRICT, *RELAXED, "-o", str(folder / "k.so")]
-    made = subprocess.run(
-        [*command, str(folder / "k.c"), "-lm"], capture_output=True, text=True, check=False
-    )
-    if made.returncode:
-        raise AssertionError(f"the kernel does not compile:\n{made.stderr}\n{source}")
-    return ctypes.CDLL(str(folder / "k.so")).loop
+_waiting: dict[str, list[str]] = {}
+"""Loops by preamble that were declared and not yet compiled."""
+
+_loops: dict[tuple[str, str], Callable[..., None]] = {}
+
+
+def declare(preamble, loop):
+    """Compile a loop with the others of its preamble, once the first of them runs."""
+    if (preamble, loop) not in _loops:
+        _waiting.setdefault(preamble, []).append(loop)
+
+
+def compiled(preamble, loop):
+    """The function of a C text; a compiler is started for all that wait, not for each."""
+    if (preamble, loop) not in _loops:
+        together = list(dict.fromkeys([*_waiting.pop(preamble, []), loop]))
+        try:
+            _compile(preamble, together)
+        except AssertionError:  # of another one that nobody runs, perhaps
+            _compile(preamble, [loop])
+    return _loops[preamble, loop]
+
+
+def _compile(preamble, loops):
+    named = [loop.replace("void loop(", f"void loop_{k}(", 1) for k, loop in enumerate(loops)]
+    text = "\n".join([PREAMBLE, preamble, *named])
+    with tempfile.TemporaryDirectory() as folder:  # an open library outlives its file
+        library = Path(folder) / "kernels.so"
+        made = subprocess.run(
+            ["gcc", "-O0", "-shared", "-fPIC", *STRICT, *RELAXED, "-o", library, "-x", "c", "-", "-lm"],
+            input=text, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if made.returncode:
+            raise AssertionError(f"the kernel does not compile:\n{made.stderr}\n{text}")
+        opened = ctypes.CDLL(str(library))
+    for k, loop in enumerate(loops):
+        _loops[preamble, loop] = opened[f"loop_{k}"]
 
 
 class Parameter:
@@ -79,11 +105,6 @@ def prepared(parameter, value, shape):
     return np.ascontiguousarray(inside, dtype=kind)
 
 
-def run(source, arrays, size):
-    pointers = [a.ctypes.data_as(ctypes.c_void_p) for a in arrays]
-    compiled(source)(ctypes.c_longlong(size), *pointers)
-
-
 def check_name(name):
     if not re.fullmatch(r"[a-zA-Z_]\w*", name):
         raise ValueError(f"Invalid kernel name: {name!r}")
@@ -96,9 +117,10 @@ class ElementwiseKernel:
         check_name(name)
         self.inputs, self.outputs = parameters(inputs), parameters(outputs)
         self.body, self.preamble = body, preamble
-        self.source = self._text(body, preamble)
+        self.loop = self._loop()
+        declare(preamble, self.loop)
 
-    def _text(self, body, preamble):
+    def _loop(self):
         everything = self.inputs + self.outputs
         signature = ", ".join(f"{p.c_type} *all_{p.name}" for p in everything)
         lines = []
@@ -110,9 +132,9 @@ class ElementwiseKernel:
             else:
                 lines.append(f"{p.c_type} {p.name};")
         stores = [f"all_{p.name}[i] = {p.name};" for p in self.outputs if not p.raw]
-        inner = "\n".join([*lines, body, *stores])
-        loop = f"for (long long i = 0; i < size; ++i) {{\n{inner}\n}}"
-        return f"{PREAMBLE}\n{preamble}\nvoid loop(long long size, {signature}) {{\n{loop}\n}}\n"
+        inner = "\n".join([*lines, self.body, *stores])
+        body = f"for (long long i = 0; i < size; ++i) {{\n{inner}\n}}"
+        return f"void loop(long long size, {signature}) {{\n{body}\n}}\n"
 
     def __call__(self, *args, size=None):
         if len(args) not in (len(self.inputs), len(self.inputs) + len(self.outputs)):
@@ -134,7 +156,8 @@ class ElementwiseKernel:
             outs = [prepared(p, v, v.shape) for p, v in zip(self.outputs, given, strict=True)]
         else:
             outs = [np.empty(shape, INSIDE.get(p.dtype, p.dtype)) for p in self.outputs]
-        run(self.source, [*ins, *outs], math.prod(shape))
+        pointers = [a.ctypes.data_as(ctypes.c_void_p) for a in [*ins, *outs]]
+        compiled(self.preamble, self.loop)(ctypes.c_longlong(math.prod(shape)), *pointers)
         with np.errstate(over="ignore"):
             results = [o.astype(p.dtype, copy=False) for p, o in zip(self.outputs, outs, strict=True)]
         if given:
