@@ -205,12 +205,48 @@ def acos_alias(args: Nodes, basis: Basis) -> Node:
     return sub(quarter, through(args[0], lambda x: apply(sympy.asin, x)))
 
 
+@aliased(sympy.asinh)
+def asinh_alias(args: Nodes, basis: Basis) -> Node:
+    """log(x + √(x² + 1))."""
+
+    def of(x: Node) -> Node:
+        root = rational_power(add(mul(x, x), constant(1)), Fraction(1, 2), basis)
+        return logarithm(add(x, root), basis)
+
+    return _split_only(sympy.asinh, args, basis, of)
+
+
+@aliased(sympy.acosh)
+def acosh_alias(args: Nodes, basis: Basis) -> Node:
+    """log(x + √(x − 1) √(x + 1)), for x ≥ 1."""
+
+    def of(x: Node) -> Node:
+        roots = [rational_power(e, Fraction(1, 2), basis) for e in (sub(x, constant(1)), add(x, constant(1)))]
+        return logarithm(add(x, mul(*roots)), basis)
+
+    return _split_only(sympy.acosh, args, basis, of)
+
+
+@aliased(sympy.atanh)
+def atanh_alias(args: Nodes, basis: Basis) -> Node:
+    """(log(1 + x) − log(1 − x))/2, for |x| < 1."""
+
+    def of(x: Node) -> Node:
+        parts = [logarithm(e, basis) for e in (add(constant(1), x), sub(constant(1), x))]
+        return div(sub(*parts), constant(2))
+
+    return _split_only(sympy.atanh, args, basis, of)
+
+
+def _split_only(head: Any, args: Nodes, basis: Basis, of: Callable[[Node], Node]) -> Node:
+    """An inverse function by logarithms where these are taken apart, else as it is."""
+    return through(args[0], of if basis.split else lambda x: apply(head, x))
+
+
 def _of_reciprocal(head: Any) -> Alias:
     def rule(args: Nodes, basis: Basis) -> Node:
         over = div(constant(1), args[0])
-        if head is sympy.acos:
-            return acos_alias((over,), basis)
-        return apply(head, over)
+        return ALIASES[head]((over,), basis) if head in ALIASES else apply(head, over)
 
     return rule
 

@@ -18,6 +18,7 @@ from math import inf, log2
 
 from symad.verification.growth import Growth, Growths
 from symad.verification.primes import log2_prime_count
+from symad.verification.signatures import MOST_COMBINED
 
 TARGET = -64.0
 """A bound below 2^TARGET counts as certain."""
@@ -82,11 +83,19 @@ def log2_collisions(growths: Growths, sampling: Sampling) -> float:
     """log₂ of the probability that two different arguments of one function agree in all lanes.
 
     Arguments of roots, logarithms and signs are also compared with products u v and u² v of others, and
-    those of signs with the small rationals (about 2²² of them) and multiples by them.
+    those of signs with the small rationals (about 2²² of them) and multiples by them. Those of logarithms
+    are also compared with products of those and of the values of exponentials, and of products of two.
     """
     logs = [-inf]
+    powers = growths.arguments.get("value of exp", (0, 0, 0))
     for kind, (count, deg, bits) in growths.arguments.items():
         name = getattr(kind, "__name__", kind)
+        if name == "log":
+            products_of_two = min(powers[0], MOST_COMBINED) ** 2
+            count += powers[0] + products_of_two + 1
+            deg, bits = max(deg, 2 * powers[1]), max(bits, 2 * powers[2])
+        elif name == "value of exp":
+            continue
         products = name in ("root", "log", "sign")
         parts = 4 if products else 2
         once = log2_false_zero(parts * deg, parts * bits + 1, growths, sampling)

@@ -77,7 +77,7 @@ def logarithm(argument: Node, basis: Basis) -> Node:
     """log of a node, on the set where it is positive."""
 
     def of(node: Node) -> Node:
-        terms = [_logarithm_of(e, b, basis) for e, b in power_factors(node, basis.sign)]
+        terms = [_logarithm_of(e, b, basis) for e, b in power_factors(node, basis.sign, basis.split)]
         return broadcast_to(add(*terms) if terms else constant(0), node.shape)
 
     return through(argument, of)
@@ -97,7 +97,8 @@ def rational_power(base: Node, exponent: Fraction, basis: Basis) -> Node:
         return integer_power(base, int(exponent))
 
     def of(node: Node) -> Node:
-        factors = [_root_power(b, e * exponent, basis) for e, b in power_factors(node, basis.sign)]
+        parts = power_factors(node, basis.sign, basis.split)
+        factors = [_root_power(b, e * exponent, basis) for e, b in parts]
         return broadcast_to(mul(*factors) if factors else constant(1), node.shape)
 
     return through(base, of)

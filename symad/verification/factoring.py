@@ -9,28 +9,57 @@ from math import gcd, lcm
 import sympy
 
 from symad.graph import Node
-from symad.ops.arithmetic import Add, Mul, Pow, add, mul, power, signed_product, signed_sum
+from symad.ops.arithmetic import Add, Mul, Pow, add, mul, neg, power, signed_product, signed_sum
 from symad.ops.elementwise import Apply, apply
 from symad.ops.sources import constant, constant_value
+from symad.verification.rational_forms import rational_factors
 from symad.verification.terms import MOST, Terms, merged, multiple, number
 
 
-def power_factors(node: Node, sign: Callable[[Node], int]) -> Terms:
+def power_factors(node: Node, sign: Callable[[Node], int], rational: bool = False) -> Terms:
     """node = Π b^e over rational e, where node is positive: all b are positive there.
 
     A product is split only if at most one factor may be negative; b^e for even e becomes |b|^e, where
-    |b| = sign(b)·b.
+    |b| = sign(b)·b. With ``rational``, small sums of quotients are first cancelled and factored.
     """
     found: Terms = []
     todo: Terms = [(Fraction(1), node)]
+    known: set[Node] = set()
     while todo:
         e, n = todo.pop()
-        parts = _factors(n, sign) if len(found) + len(todo) < MOST else None
+        parts = None
+        if rational and n not in known:
+            parts = _rational(n, sign)
+            known.update(part for _, part in parts or ())
+        if parts is None and len(found) + len(todo) < MOST:
+            parts = _factors(n, sign)
         if parts is None:
             found.append((e, n))
         else:
             todo.extend((e * exponent, part) for exponent, part in reversed(parts))
     return merged((e, b) for e, b in found if constant_value(b) != 1)
+
+
+def _rational(n: Node, sign: Callable[[Node], int]) -> Terms | None:
+    """A sum or product as a rational function, with the factors of unknown sign left together."""
+    done: Terms = []
+    mixed: Terms = []
+    turn = 1
+    for k, f in rational_factors(n) or []:
+        known = sign(f)
+        if not known and k % 2:
+            mixed.append((k, f))
+            continue
+        turn *= known if k % 2 else 1
+        done.append((k, absolute(f) if not known else f if known == 1 else neg(f)))
+    if len(mixed) == 1:
+        ((k, f),) = mixed
+        done.append((k, f if turn == 1 else neg(f)))
+    elif mixed:
+        done.append((Fraction(1), mul(constant(turn), *[power(f, constant(int(k))) for k, f in mixed])))
+    elif turn == -1:
+        return None  # negative everywhere
+    return done or None
 
 
 def _factors(n: Node, sign: Callable[[Node], int]) -> Terms | None:

@@ -299,9 +299,12 @@ def apply_growth(op: Apply, y: Node, args: Values, all_: Growths) -> Any:
     if kind == "rotation":
         n = elements(y)
         return all_.over((kind, y.args), 2 * w * n, w * n, 2 * w * n, w * (1 + n))
-    if op.head is sympy.exp and ("exp" in all_.turned or w > 1):
-        return all_.over((kind, y.args), w * elements(y), 0, w * (1 + elements(y)), 0)
-    return GENERATOR
+    value = GENERATOR
+    if op.head is sympy.exp:
+        if "exp" in all_.turned or w > 1:
+            value = all_.over((kind, y.args), w * elements(y), 0, w * (1 + elements(y)), 0)
+        all_.met("value of exp", elements(y), [value])
+    return value
 
 
 @growth.dispatch

@@ -31,6 +31,10 @@ MOST_ROOTS = 24
 """With more roots than this, products of two are no longer looked for."""
 
 
+MOST_COMBINED = 5
+"""With more exponentials than this, their products are not looked for in the arguments of logarithms."""
+
+
 class Unsupported(SymadError):
     """A graph holds something that cannot be evaluated in a prime field; says what."""
 
@@ -67,6 +71,8 @@ class Signatures:
     """Of each order the radicands met, and their roots."""
     logarithms: list[tuple[Array, Array]] = dataclasses.field(default_factory=list)
     """The arguments met of which logarithms were drawn, and these."""
+    exponentials: list[tuple[Array, Array]] = dataclasses.field(default_factory=list)
+    """The exponentials drawn, and what they are exponentials of: their logarithms."""
     signs: list[tuple[Array, Array]] = dataclasses.field(default_factory=list)
     """The arguments of which a sign was drawn, and their signs."""
     turned: set[Hashable] = dataclasses.field(default_factory=set)
@@ -190,16 +196,22 @@ class Signatures:
         """exp, with exp(0) = 1 and exp(−a) exp(a) = 1."""
 
         def fresh(column: Array) -> list[tuple[Array, ...]]:
-            if self.relations is not None:
-                return self.relations.exponentials(column, self.nonzero(column.shape[1]))
-            values = self.nonzero(column.shape[1])
-            one = self.field.unit(values.ndim)
-            values = np.where(self._zero_columns(column, values), one, values)
-            over, _ = self.field.inverse(values)
-            return [(values[:, k], over[:, k]) for k in range(values.shape[1])]
+            made = self._fresh_exponentials(column)
+            self.exponentials.extend((value[0], column[:, k]) for k, value in enumerate(made))
+            return made
 
         (values, over), turns = self.look_up("exp", [a], fresh, True)
         return np.where(self._spread(turns < 0, values), over, values) if np.any(turns < 0) else values
+
+    def _fresh_exponentials(self, column: Array) -> list[tuple[Array, ...]]:
+        """(exp, 1/exp) of new exponents (T, n, *tail)."""
+        if self.relations is not None:
+            return self.relations.exponentials(column, self.nonzero(column.shape[1]))
+        values = self.nonzero(column.shape[1])
+        one = self.field.unit(values.ndim)
+        values = np.where(self._zero_columns(column, values), one, values)
+        over, _ = self.field.inverse(values)
+        return [(values[:, k], over[:, k]) for k in range(values.shape[1])]
 
     def rotation(self, a: Array) -> tuple[Array, Array]:
         """(cos, sin) by a random t: (1 − t²)/(1 + t²) and 2t/(1 + t²); t = 0 for the angle 0."""
@@ -233,9 +245,15 @@ class Signatures:
         return np.where(self._spread(ones.ravel(), values), 0, values).astype(self.field.dtype)
 
     def _fresh_logarithm(self, column: Array, value: Array) -> Array:
-        """A new logarithm, or what follows from two old ones: log|uv| = log|u| + log|v|."""
+        """A new logarithm, or what follows from two old ones: log|uv| = log|u| + log|v|.
+
+        Of an exponential the logarithm is known, and that of 1.
+        """
         field, same, found = self.field, self._same, None
         old = self.logarithms if len(self.logarithms) <= MOST_ROOTS else []
+        if len(old) + len(self.exponentials) <= MOST_ROOTS:
+            unit = np.broadcast_to(field.unit(column.ndim), column.shape)
+            old = [(unit, np.zeros_like(value)), *self._powers_of_e(), *old]
         for k, (u, first) in enumerate(old):
             for v, second in old[: k + 1]:
                 if same(column, field.mul(u, v)):
@@ -248,6 +266,16 @@ class Signatures:
                     return found
         self.logarithms.append((column, value))
         return value
+
+    def _powers_of_e(self) -> list[tuple[Array, Array]]:
+        """The exponentials, with their products and quotients if they are few, and their logarithms."""
+        field, few = self.field, self.exponentials
+        found = list(few)
+        for k, (u, first) in enumerate(few if len(few) <= MOST_COMBINED else ()):
+            for v, second in few[:k]:
+                found.append((field.mul(u, v), field.add(first, second)))
+                found.append((field.mul(u, field.inverse(v)[0]), field.sub(first, second)))
+        return found
 
     def _related_logarithm(self, a: Array) -> Array:
         """log, known to the relations: exp(log a) = a."""
