@@ -15,7 +15,7 @@ from symad.graph import Node, rebuild
 from symad.ops.arithmetic import add, div, mul, sub
 from symad.ops.elementwise import apply
 from symad.ops.shaping import broadcast_to
-from symad.ops.sources import constant, input_node
+from symad.ops.sources import constant, constant_value, input_node
 from symad.questions import Nodes
 from symad.scalar_functions import ScalarFunction
 from symad.tracing.scalars import trace_scalar
@@ -298,8 +298,32 @@ def mod_alias(args: Nodes, basis: Basis) -> Node:
 # ---- extremes -----------------------------------------------------------------------------------
 
 
+MOST_PAIRED = 6
+"""Of more arguments of a maximum it is not asked whether one is never below another."""
+
+
 def largest(args: Sequence[Node], basis: Basis) -> tuple[Node, list[Node]]:
-    """The maximum, one argument after the other, and an indicator for each that it wins."""
+    """The maximum, one argument after the other, and an indicator for each that it wins.
+
+    Arguments that another one exceeds everywhere never win.
+    """
+    kept = _undominated(args, basis)
+    best, winning = _largest([args[k] for k in kept], basis)
+    indicators = dict(zip(kept, winning, strict=True))
+    return best, [indicators.get(k, constant(0)) for k in range(len(args))]
+
+
+def _undominated(args: Sequence[Node], basis: Basis) -> list[int]:
+    """The positions of the arguments that are not known to be below another one."""
+    if not 2 < len(args) <= MOST_PAIRED:
+        return list(range(len(args)))
+    below = {
+        k for k, a in enumerate(args) for b in args if constant_value(sign(sub(a, b), basis)) == -1
+    }
+    return [k for k in range(len(args)) if k not in below]
+
+
+def _largest(args: Sequence[Node], basis: Basis) -> tuple[Node, list[Node]]:
     half, one = constant(Fraction(1, 2)), constant(1)
     best, beats = args[0], [one]
     for arg in args[1:]:

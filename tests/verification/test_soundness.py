@@ -9,6 +9,7 @@ import pytest
 from sympy import (
     Abs,
     Max,
+    Min,
     Piecewise,
     Rational,
     airyai,
@@ -49,6 +50,11 @@ FALSE = {
     "a sum of absolute values": (Abs(x + y), Abs(x) + Abs(y), {x: 1, y: -1}),
     "a sign lost": (sign(x * y), sign(x), {x: 1, y: -1}),
     "a branch forgotten": (Piecewise((x, x < 2), (x**2, True)), x, {x: 3}),
+    "an argument of a maximum that wins at some points": (
+        Max(x, x**2 + x - 1, y),
+        Max(x**2 + x - 1, y),
+        {x: 0, y: -2},
+    ),
     "a branch of measure small": (Max(x, y), Max(x, y, z - 40), {x: 1, y: 2, z: 50}),
     "an angle doubled": (sin(2 * x), 2 * sin(x), {x: 1}),
     "a square that is not": (sqrt(1 + x**2), 1 + x**2 / 2, {x: 1}),
@@ -65,6 +71,8 @@ TRUE = {
     "the sign of a quotient": (Abs(x / y), Abs(x) / Abs(y)),
     "the sign of a polynomial": (sign(x**2 - y**2), sign(x - y) * sign(x + y)),
     "extremes": (Max(x, y) * -Max(-x, -y), x * y),
+    "an argument of a maximum that never wins": (Max(x, x**2 + x, y), Max(x**2 + x, y)),
+    "an argument of a minimum that never wins": (Min(x, x - 1, y, y - p), Min(x - 1, y - p)),
     "positive symbols": (sqrt(y - z**2 / p), sqrt(p * y - z**2) / sqrt(p)),
     "a recurrence of gamma": (gamma(x + 1), x * gamma(x)),
     "exponents": (exp(x) ** 2 * exp(-2 * x), 1 + 0 * x),
