@@ -11,17 +11,27 @@ from symad.numeric.passes import apply_before_slicing, contract_sums, expand, ke
 from symad.numeric.passes.factors import gather_factors
 from symad.numeric.passes.masks import drop_masks
 from symad.numeric.passes.row_blocks import in_row_blocks
+from symad.numeric.passes.seeds import factor_seeds
 from symad.numeric.runs_program import print_runs_module
 from symad.numeric.scalar_program import is_scalar, print_scalar_module
 
 
 def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
     """Print and compile a graph for NumPy."""
-    prepared = prepare(keep(apply_before_slicing(expand(graph))))
+    prepared = before_arrays(graph)
     if is_scalar(prepared):
         in_runs = print_runs_module(prepared, dtype, packed)
         name, source = in_runs or print_scalar_module(prepared, NUMPY, dtype, packed)
     else:
-        joined = in_row_blocks(drop_masks(gather_factors(contract_sums(prepared))))
-        name, source = print_array_module(joined, NUMPY, dtype, packed, InPlacePrinter)
+        name, source = print_array_module(for_arrays(prepared), NUMPY, dtype, packed, InPlacePrinter)
     return compile_source(name, source, packed)
+
+
+def before_arrays(graph: Graph) -> Graph:
+    """The passes that every graph goes through."""
+    return prepare(keep(apply_before_slicing(expand(graph))))
+
+
+def for_arrays(graph: Graph) -> Graph:
+    """The passes for graphs that hold arrays."""
+    return in_row_blocks(drop_masks(gather_factors(contract_sums(factor_seeds(graph)))))

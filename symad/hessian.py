@@ -18,13 +18,22 @@ from typing import Any
 
 from symad.errors import DerivativeError
 from symad.forward import dense, push
-from symad.graph import Graph, Node, Tangent, TupleOf
+from symad.graph import Graph, Node, Tangent, TupleOf, topological
 from symad.jacobian import forward_gradient, forward_jacobian, reverse_jacobian
 from symad.ops.shaping import concatenate
 from symad.ops.sources import constant
 from symad.pausing import without_collecting
 from symad.reverse import gradient_nodes, pull
-from symad.seeding import Descent, blocks_of, flat_columns, pack_matrix, through_lanes
+from symad.seeding import (
+    Block,
+    Descent,
+    blocks_of,
+    flat_columns,
+    pack_matrix,
+    scalar_parts,
+    through_lanes,
+    transposed,
+)
 from symad.selecting import input_names, scalar_output, select_wrt, tangent_inputs
 from symad.tracing import as_graph
 
@@ -78,7 +87,7 @@ def _check_mode(mode: str, known: Sequence[str]) -> None:
 def hessian_node(value: Node, wrt: Sequence[Node], mode: str) -> Node:
     """The Hessian of a scalar node."""
     if mode == "forward-over-reverse":
-        return forward_jacobian(_gradient(value, wrt), wrt)
+        return _forward_over_reverse(value, wrt)
     if mode == "forward-over-forward":
         return forward_jacobian(forward_gradient(value, wrt), wrt)
     if mode == "reverse-over-reverse":
@@ -88,6 +97,40 @@ def hessian_node(value: Node, wrt: Sequence[Node], mode: str) -> Node:
 
 def _gradient(value: Node, wrt: Sequence[Node]) -> list[Node]:
     return [dense(b, x) for b, x in zip(gradient_nodes(value, wrt), wrt, strict=True)]
+
+
+def _forward_over_reverse(value: Node, wrt: Sequence[Node]) -> Node:
+    """Each pair of blocks of inputs once: seeds of one, the gradient in the other; H is symmetric.
+
+    Seeds are those of the input that is used first, since its tangents go through more of the graph and
+    meet those of the others on their way.
+    """
+    gradient = dict(zip(wrt, _gradient(value, wrt), strict=True))
+    blocks = blocks_of(wrt)
+    if len(blocks) == 1 or scalar_parts(list(gradient.values())) is not None:
+        return forward_jacobian(list(gradient.values()), wrt)
+    first_use = _first_uses(value)
+    never = len(first_use)
+    order = sorted(blocks, key=lambda block: min(first_use.get(w, never) for w in block.members))
+    made: dict[tuple[Block, Block], Node] = {}
+    for k, block in enumerate(order):
+        others = [w for later in order[k:] for w in later.members]
+        lanes = through_lanes(lambda dots, ws=others: push([gradient[w] for w in ws], dots), block)  # type: ignore[misc]
+        column = dict(zip(others, lanes, strict=True))
+        for other in order[k:]:
+            parts = flat_columns([column[w] for w in other.members], other.members, block.total)
+            made[other, block] = transposed(parts)
+            made[block, other] = parts
+    return concatenate([concatenate([made[row, column] for column in blocks], 1) for row in blocks], 0)
+
+
+def _first_uses(value: Node) -> dict[Node, int]:
+    """For each node the position of the first node that uses it."""
+    found: dict[Node, int] = {}
+    for k, node in enumerate(topological([value])):
+        for arg in node.args:
+            found.setdefault(arg, k)
+    return found
 
 
 def _reverse_over_forward(value: Node, wrt: Sequence[Node]) -> Node:
