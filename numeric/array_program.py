@@ -88,6 +88,10 @@ class ArrayPrinter:
         """What stands before the module's function."""
         return []
 
+    def preliminaries(self) -> list[str]:
+        """What the module makes before its function: constants."""
+        return self.constants
+
     def finished(self, body: list[str], result: str) -> list[str]:
         """The statements of the module's function, before it returns ``result``."""
         return body
@@ -253,7 +257,7 @@ def print_array_module(
     lines = [
         *module_header(graph, printer.imports),
         *helpers,
-        *([*printer.constants, "", ""] if printer.constants else []),
+        *([*made, "", ""] if (made := printer.preliminaries()) else []),
         *printer.decorators(graph),
         f"def {entry}({signature}):",
         *docstring(graph, packed),

@@ -19,6 +19,8 @@ from symad.cost import schedule
 from symad.graph import Graph, Node, topological
 from symad.numeric.array_program import ArrayPrinter
 from symad.numeric.assembling import boxes, fills, index_text, source, taken
+from symad.numeric.fusion.chains import Fused
+from symad.numeric.fusion.rows import RowGroup
 from symad.numeric.passes.loop import Loop
 from symad.numeric.passes.row_blocks import RowBlocks
 from symad.numeric.printers.blocks import block_lines
@@ -29,12 +31,15 @@ from symad.ops.arithmetic import Add, Mul, Pow
 from symad.ops.contraction import Einsum
 from symad.ops.elementwise import Apply
 from symad.ops.recurrence import Local, Scan
-from symad.ops.selection import Select
+from symad.ops.selection import Condition, Logic, Select
 from symad.ops.shaping import Broadcast, Concatenate, Pad, Reshape, Slice, Stack
 from symad.ops.softmax import LogSoftmax, Softmax, SoftmaxTangent
 from symad.scalar_functions import relu, sigmoid, silu, softplus
 
-FRESH = (Add, Mul, Pow, Pad, Concatenate, Stack, Softmax, LogSoftmax, SoftmaxTangent, Scan, Loop, RowBlocks)
+FRESH = (
+    Add, Mul, Pow, Pad, Concatenate, Stack, Softmax, LogSoftmax, SoftmaxTangent, Scan, Loop, RowBlocks,
+    RowGroup,
+)  # fmt: skip
 """Ops whose result is a new array of floats, so that it may be overwritten."""
 
 
@@ -72,6 +77,8 @@ def is_fresh(node: Node) -> bool:
         return op.head in (relu, sigmoid, silu, softplus) or ufunc_name(op.head) is not None
     if isinstance(op, Select):
         return any(a.shape for a in node.args[1:])
+    if isinstance(op, Fused):
+        return not isinstance(op.body.output_nodes[op.index].op, (Condition, Logic))
     return isinstance(op, FRESH) or (isinstance(op, Einsum) and not is_view(node))
 
 
@@ -213,6 +220,19 @@ class InPlacePrinter(ArrayPrinter):
 
     def _box(self, node: Node) -> list[str]:
         """The statements of one box, or of what is computed in it."""
+        lines, place = self.box_place(node)
+        if isinstance(node.op, Pad):
+            inner, _ = source(node)
+            lines += self.settle(inner)
+            text = self.text[inner]
+            return lines if text == place else [*lines, f"{place} = {text}"]
+        self.slots[node] = place
+        lines += self.statement(node)
+        del self.slots[node]
+        return lines
+
+    def box_place(self, node: Node) -> tuple[list[str], str]:
+        """Where a box goes, and the statement that makes the array around it if there is none yet."""
         whole, index = self.boxed.pop(node)
         lines = []
         if whole not in self.buffers:
@@ -224,16 +244,7 @@ class InPlacePrinter(ArrayPrinter):
                 shape_text, kind = self.dims(whole.shape), f"{self.np}.{self.dtype}"
                 lines.append(f"{name} = {self.np}.{make}({shape_text}, dtype={kind})")
             self.buffers[whole] = name
-        place = f"{self.buffers[whole]}[{index}]"
-        if isinstance(node.op, Pad):
-            inner, _ = source(node)
-            lines += self.settle(inner)
-            text = self.text[inner]
-            return lines if text == place else [*lines, f"{place} = {text}"]
-        self.slots[node] = place
-        lines += self.statement(node)
-        del self.slots[node]
-        return lines
+        return lines, f"{self.buffers[whole]}[{index}]"
 
     def _written_later(self, node: Node) -> bool:
         """Whether a view is only part of the index with which it is used."""

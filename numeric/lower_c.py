@@ -18,6 +18,7 @@ from symad.numeric.c_program import output_scalars, print_c, print_header
 from symad.numeric.calling import bound
 from symad.numeric.compiling import compile_c
 from symad.numeric.kernel import Kernel
+from symad.numeric.native import lower_arrays
 from symad.numeric.passes import prepare
 from symad.numeric.scalar_program import is_scalar
 from symad.ops.sparse import CompressedRows
@@ -32,9 +33,10 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
         LoweringError: the graph holds arrays, the dtype is not float64, or a function is not in C.
     """
     prepared = prepare(graph)
-    if not is_scalar(prepared) or dtype != "float64":
-        what = f"dtype {dtype}" if dtype != "float64" else "arrays inside the graph"
-        raise LoweringError(f"backend 'c' takes scalar graphs in float64, not {what}; use backend='numpy'")
+    if not is_scalar(prepared):
+        return lower_arrays.lower(graph, dtype, packed)
+    if dtype != "float64":
+        raise LoweringError(f"backend 'c' takes scalar graphs in float64, not {dtype}; use backend='numpy'")
     name, source = print_c(prepared)
     plain = lower_numpy.lower(graph, dtype, packed)
     library = compile_c(source)

@@ -12,6 +12,7 @@ from symad.numeric.passes.factors import gather_factors
 from symad.numeric.passes.masks import drop_masks
 from symad.numeric.passes.row_blocks import in_row_blocks
 from symad.numeric.passes.seeds import factor_seeds
+from symad.numeric.printers import mosaic  # noqa: F401  (register answers)
 from symad.numeric.runs_program import print_runs_module
 from symad.numeric.scalar_program import is_scalar, print_scalar_module
 

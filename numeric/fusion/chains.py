@@ -61,9 +61,11 @@ Opened = Callable[[Node, Nodes], Node]
 """A node over new arguments, with what is inside of it (the body of a loop) fused as well."""
 
 
-def fuse_chains(outputs: Sequence[Node], opened: Opened) -> Nodes:
-    """Outputs with their chains fused."""
-    made = _Groups(outputs).rebuilt(opened)
+def fuse_chains(
+    outputs: Sequence[Node], opened: Opened, alone: Callable[[Node], bool] = lambda node: False
+) -> Nodes:
+    """Outputs with their chains fused, but for nodes that stay ``alone``."""
+    made = _Groups(outputs, alone).rebuilt(opened)
     users, kept = _users(topological(made)), set(made)
     return rebuild(made, {}, lambda node, args: _reduced(node, args, users, kept))
 
@@ -89,8 +91,9 @@ class _Group:
 class _Groups:
     """The grouping of one graph, made from the outputs backwards."""
 
-    def __init__(self, outputs: Sequence[Node]) -> None:
+    def __init__(self, outputs: Sequence[Node], alone: Callable[[Node], bool]) -> None:
         self.outputs = outputs
+        self.alone = alone
         self.order = topological(outputs)
         self.users = _users(self.order)
         self.host = on_host(self.order)
@@ -159,7 +162,7 @@ class _Groups:
     def _fusable(self, node: Node) -> bool:
         if isinstance(node.op, Broadcast):
             return not node.args[0].shape and bool(self.users[node])
-        return isinstance(node.op, ElementwiseOp) and has_c_form(node)
+        return isinstance(node.op, ElementwiseOp) and has_c_form(node) and not self.alone(node)
 
     def _fits(self, node: Node, group: _Group) -> bool:
         """Whether the kernel stays small, and the node is as large as its results, or a scalar."""

@@ -1,0 +1,39 @@
+"""Contractions that sum nothing are products: written as such, they join chains."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from symad.graph import Node, rebuild
+from symad.ops.arithmetic import mul
+from symad.ops.contraction import Einsum
+from symad.ops.shaping import broadcast_axes
+from symad.questions import Nodes
+
+
+def as_products(outputs: Sequence[Node]) -> Nodes:
+    """The outputs with such contractions as products of (repeated) arrays."""
+    return rebuild(outputs, {}, _written)
+
+
+def _written(node: Node, args: Nodes) -> Node:
+    made = node if args == node.args else Node.of(node.op, args)
+    op = made.op
+    if not isinstance(op, Einsum) or len(args) < 2 or not _is_product(op):
+        return made
+    return mul(*(_repeated(a, labels, op.output, made) for a, labels in zip(args, op.inputs, strict=True)))
+
+
+def _is_product(op: Einsum) -> bool:
+    """Whether no label is summed, none is repeated, and axes keep their order."""
+    for labels in op.inputs:
+        places = [op.output.index(label) for label in labels if label in op.output]
+        if len(places) < len(labels) or places != sorted(set(places)):
+            return False
+    return any(tuple(labels) == tuple(op.output) for labels in op.inputs)
+
+
+def _repeated(arg: Node, labels: Sequence[int], output: Sequence[int], made: Node) -> Node:
+    if tuple(labels) == tuple(output):
+        return arg
+    return broadcast_axes(arg, made.shape, tuple(output.index(label) for label in labels))

@@ -1,0 +1,140 @@
+"""Elementwise chains as inner loops of ufuncs: C text.
+
+The loop proper runs over contiguous arrays, so that it becomes vector code. Arrays that are not
+contiguous, and numbers that are repeated, are gathered into short buffers first. Long arrays are shared
+between threads in pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from symad.graph import Graph, Node
+from symad.numeric.fusion.c_text import statements
+from symad.numeric.native.c_body import C_TYPE, NativeBody
+from symad.numeric.native.row_entry import PARALLEL, Operand, entry, row_head
+from symad.ops.selection import Condition, Logic
+
+PIECE = 1024
+"""Elements of a piece of an array: what one thread does at a time, and the size of the buffers."""
+
+
+def chain_source(
+    name: str, body: Graph, types: Sequence[str], kinds: Sequence[str]
+) -> tuple[str, NativeBody]:
+    """The inner loop of an elementwise body.
+
+    Args:
+        name: of the C function.
+        body: its inputs are `Local`.
+        types: NumPy's types of the inputs.
+        kinds: of the results.
+    """
+    real = C_TYPE[next(k for k in (*kinds, *types) if k.startswith("float"))]
+    text = NativeBody(real)
+    names = {local: f"a{k}" for k, local in enumerate(body.input_nodes)}
+    results = statements(body.output_nodes, names, text)
+    inputs = [f"const {C_TYPE[t]} *x{k}" for k, t in enumerate(types)]
+    outputs = [f"{C_TYPE[t]} *y{k}" for k, t in enumerate(kinds)]
+    lines = [
+        f"static void {name}_piece(const ptrdiff_t n, {', '.join([*inputs, *outputs])}) {{",
+        "#pragma omp simd",
+        "  for (ptrdiff_t i = 0; i < n; i++) {",
+        *(f"    const {_inside(t, real)} a{k} = x{k}[i];" for k, t in enumerate(types)),
+        *(f"    {line}" for line in text.lines),
+        *(f"    y{k}[i] = {result};" for k, result in enumerate(results)),
+        "  }",
+        "}",
+        *_entry(name, types, kinds),
+    ]
+    return "\n".join(lines) + "\n", text
+
+
+def _inside(kind: str, real: str) -> str:
+    return real if kind.startswith("float") or kind == "int64" else C_TYPE[kind]
+
+
+def _entry(name: str, types: Sequence[str], kinds: Sequence[str]) -> list[str]:
+    """The function that NumPy calls: pieces of contiguous arrays, or of buffers."""
+    every = [*types, *kinds]
+    contiguous = " && ".join(f"steps[{k}] == sizeof({C_TYPE[t]})" for k, t in enumerate(every))
+    pointers = [_pointer(k, t, k < len(types)) for k, t in enumerate(every)]
+    direct = ", ".join(f"{p} + at" for p in pointers)
+    gathered, scattered, buffers, passed = [], [], [], []
+    for k, t in enumerate(every):
+        c = C_TYPE[t]
+        buffers.append(f"    {c} b{k}[{PIECE}];")
+        const = "const " if k < len(types) else ""
+        near = f"steps[{k}] == sizeof({c})"
+        passed.append(f"{near} ? ({const}{c} *)(args[{k}] + at * steps[{k}]) : b{k}")
+        move = "for (ptrdiff_t i = 0; i < n; i++) "
+        if k < len(types):
+            gathered.append(f"      if (!({near}) && (at == 0 || steps[{k}]))")
+            count = f"steps[{k}] ? n : {PIECE}"
+            gathered.append(
+                f"        for (ptrdiff_t i = 0; i < ({count}); i++) "
+                f"b{k}[i] = *(const {c} *)(args[{k}] + (at + i) * steps[{k}]);"
+            )
+        else:
+            scattered.append(
+                f"      if (!({near})) {move}*({c} *)(args[{k}] + (at + i) * steps[{k}]) = b{k}[i];"
+            )
+    return [
+        f"void {name}(char **args, const ptrdiff_t *dimensions, const ptrdiff_t *steps, void *data) {{",
+        "  const ptrdiff_t size = dimensions[0];",
+        "  (void)data;",
+        f"  if (({contiguous}) && size < {PARALLEL}) {{",
+        f"    {name}_piece(size, {', '.join(pointers)});",
+        f"  }} else if ({contiguous}) {{",
+        "#pragma omp parallel for schedule(static)",
+        f"    for (ptrdiff_t at = 0; at < size; at += {PIECE})",
+        f"      {name}_piece(size - at < {PIECE} ? size - at : {PIECE}, {direct});",
+        "  } else {",
+        *buffers,
+        f"    for (ptrdiff_t at = 0; at < size; at += {PIECE}) {{",
+        f"      const ptrdiff_t n = size - at < {PIECE} ? size - at : {PIECE};",
+        *gathered,
+        f"      {name}_piece(n, {', '.join(passed)});",
+        *scattered,
+        "    }",
+        "  }",
+        "}",
+    ]
+
+
+def _pointer(k: int, kind: str, constant: bool) -> str:
+    return f"({'const ' if constant else ''}{C_TYPE[kind]} *)args[{k}]"
+
+
+def result_type(node: Node, dtype: str) -> str:
+    """NumPy's type of the value of a node of a body."""
+    return "bool" if isinstance(node.op, (Condition, Logic)) else dtype
+
+
+def sum_source(name: str, body: Graph, types: Sequence[str], real: str) -> tuple[str, NativeBody]:
+    """The inner loop of a generalized ufunc that adds up the one value of an elementwise body over a row."""
+    text = NativeBody(real)
+    inputs = [
+        Operand(f"x{k}", bool(local.shape), k, C_TYPE[t])
+        for k, (local, t) in enumerate(zip(body.input_nodes, types, strict=True))
+    ]
+    names = {local: f"a{k}" for k, local in enumerate(body.input_nodes)}
+    (result,) = statements(body.output_nodes, names, text)
+    outputs = [Operand("y0", False, 0, real)]
+    lines = [
+        row_head(name, inputs, outputs),
+        f"  {real} total = 0;",
+        "#pragma omp simd reduction(+:total)",
+        "  for (ptrdiff_t j = 0; j < columns; j++) {",
+        *(
+            f"    const {_inside(t, real)} a{k} = x{k}{'[j]' if o.is_row else ''};"
+            for k, (o, t) in enumerate(zip(inputs, types, strict=True))
+        ),
+        *(f"    {line}" for line in text.lines),
+        f"    total += {result};",
+        "  }",
+        "  *y0 = total;",
+        "}",
+        *entry(name, inputs, outputs),
+    ]
+    return "\n".join(lines) + "\n", text

@@ -1,0 +1,54 @@
+"""What becomes one compiled kernel on the CPU: regions of rows, then elementwise chains, also in loops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from symad.graph import Graph, Node
+from symad.numeric.assembling import boxes
+from symad.numeric.fusion.chains import fuse_chains
+from symad.numeric.fusion.products import as_products
+from symad.numeric.fusion.rows import fuse_rows
+from symad.numeric.passes.loop import Loop
+from symad.numeric.passes.row_blocks import RowBlocks
+from symad.ops.recurrence import Scan
+from symad.questions import Nodes
+
+
+def fuse(graph: Graph) -> Graph:
+    """The graph with regions of rows and elementwise chains as single nodes."""
+    made = _Fusion().outputs(graph.output_nodes)
+    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+
+
+def is_assembled(node: Node) -> bool:
+    """Whether a node puts an array together from parts, which are computed where they go."""
+    return boxes(node) is not None
+
+
+class _Fusion:
+    """Bodies are fused once: the values of one loop keep one body."""
+
+    def __init__(self) -> None:
+        self.bodies: dict[int, tuple[Graph, Graph]] = {}
+
+    def outputs(self, outputs: Sequence[Node]) -> Nodes:
+        return fuse_chains(fuse_rows(as_products(outputs)), self.opened, is_assembled)
+
+    def opened(self, node: Node, args: Nodes) -> Node:
+        """The node over new arguments; the body of a loop is fused on its own."""
+        op = node.op
+        if isinstance(op, Scan):
+            return Node.of(Scan(self.body(op.body), op.slices), args)
+        if isinstance(op, Loop):
+            return Node.of(Loop(self.body(op.body), op.slices, op.k), args)
+        if isinstance(op, RowBlocks):
+            cut = op.axes, op.joined, op.length, op.k, op.columns, op.ends
+            return Node.of(RowBlocks(self.body(op.body), *cut), args)
+        return node if args == node.args else Node.of(op, args)
+
+    def body(self, body: Graph) -> Graph:
+        _, made = self.bodies.setdefault(
+            id(body), (body, Graph(body.input_nodes, self.outputs(body.output_nodes)))
+        )
+        return made

@@ -1,0 +1,30 @@
+"""Array graphs with compiled kernels: backend "c" for what is not a scalar graph."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from symad.graph import Graph
+from symad.numeric import lower_numpy
+from symad.numeric.array_program import print_array_module
+from symad.numeric.backends import NUMPY
+from symad.numeric.compiling import compiler
+from symad.numeric.kernel import Kernel, compile_source
+from symad.numeric.native.fusion import fuse
+from symad.numeric.native.printer import NativePrinter
+
+
+def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
+    """Print and compile a graph; without a compiler its NumPy form runs."""
+    if compiler() is None:
+        return lower_numpy.lower(graph, dtype, packed)
+    prepared = lower_numpy.for_arrays(lower_numpy.before_arrays(graph))
+    made: list[NativePrinter] = []
+
+    def printing(*args: object) -> NativePrinter:
+        made.append(NativePrinter(*args))
+        return made[0]
+
+    fused = fuse(prepared)
+    name, source = print_array_module(fused, NUMPY, dtype, packed, printing)
+    return replace(compile_source(name, source, packed), c_source=made[0].c_source())

@@ -1,0 +1,111 @@
+"""NumPy ufuncs made from compiled C at run time, without Python's or NumPy's headers.
+
+NumPy's C interface to ufuncs is a table of functions behind a capsule, in an order that is part of its
+binary interface: numbers 1 and 31 make a ufunc and a generalized ufunc from inner loops. As ufuncs, the
+kernels get broadcasting, conversion of types, results in given arrays, overlap checks and the release of
+the interpreter lock from NumPy itself.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from symad.errors import LoweringError
+from symad.numeric.compiling import compile_c
+
+FROM_LOOPS, FROM_LOOPS_AND_SIGNATURE = 1, 31
+"""Places in NumPy's table of functions."""
+
+NO_IDENTITY = -1
+
+OPTIONS = (
+    "-O3", "-march=native", "-mprefer-vector-width=512", "-fno-math-errno", "-fno-trapping-math",
+    "-ffp-contract=fast", "-fopenmp",
+)  # fmt: skip
+"""Vector code: errno and floating-point traps are not kept, infinities, NaN and signed zeros are."""
+
+PLAIN = ("-O3", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math")
+"""For compilers that know no more."""
+
+Declaration = tuple[str, str, str]
+"""The name of an inner loop; its types such as "ff->f"; the signature of its cores, or nothing."""
+
+
+def compiled(source: str, declarations: Sequence[Declaration]) -> list[Any]:
+    """One ufunc for each declared inner loop of a C source.
+
+    Raises:
+        LoweringError: there is no compiler, or it refused the source.
+    """
+    library = load(source)
+    if library is None:
+        raise LoweringError("compiled kernels need a C compiler: none was found; use backend='numpy'")
+    return [_ufunc(library, *declaration) for declaration in declarations]
+
+
+@cache
+def load(source: str) -> ctypes.CDLL | None:
+    """The shared library of a C source, with vector code and threads where the compiler has them."""
+    with _passive_waiting():
+        try:
+            return compile_c(source, OPTIONS)
+        except LoweringError:
+            return compile_c(source, PLAIN)
+
+
+@contextmanager
+def _passive_waiting() -> Iterator[None]:
+    """Threads of OpenMP that wait sleep: spinning ones would take the cores from NumPy's own.
+
+    The library reads this once, when it is loaded.
+    """
+    before = os.environ.get("OMP_WAIT_POLICY")
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    yield
+    if before is None:
+        del os.environ["OMP_WAIT_POLICY"]
+
+
+@cache
+def _makers() -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """NumPy's functions that make ufuncs."""
+    try:
+        core: Any = import_module("numpy._core._multiarray_umath")
+    except ImportError:  # NumPy 1
+        core = import_module("numpy.core._multiarray_umath")
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    address = pointer(core._UFUNC_API, None)
+    table = ctypes.cast(address, ctypes.POINTER(ctypes.c_void_p))
+    voids, numbers, texts = [ctypes.c_void_p] * 2, [ctypes.c_int] * 4, [ctypes.c_char_p] * 2
+    arguments = [*voids, ctypes.c_char_p, *numbers, *texts, ctypes.c_int]
+    plain = ctypes.PYFUNCTYPE(ctypes.py_object, *arguments)
+    general = ctypes.PYFUNCTYPE(ctypes.py_object, *arguments, ctypes.c_char_p)
+    return plain(table[FROM_LOOPS]), general(table[FROM_LOOPS_AND_SIGNATURE])
+
+
+_kept: list[Any] = []
+"""What ufuncs point to: they live as long as the process."""
+
+
+def _ufunc(library: ctypes.CDLL, name: str, types: str, signature: str) -> Any:
+    inputs, outputs = types.split("->")
+    loop = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+    loops, data = (ctypes.c_void_p * 1)(loop), (ctypes.c_void_p * 1)(None)
+    kinds = ctypes.create_string_buffer(bytes(np.dtype(c).num for c in inputs + outputs))
+    texts = ctypes.create_string_buffer(name.encode()), ctypes.create_string_buffer(b"compiled by symad")
+    _kept.append((library, loops, data, kinds, texts))
+    arguments = (
+        ctypes.addressof(loops), ctypes.addressof(data), kinds, 1, len(inputs), len(outputs), NO_IDENTITY,
+        *(ctypes.cast(t, ctypes.c_char_p) for t in texts), 0,
+    )  # fmt: skip
+    plain, general = _makers()
+    return general(*arguments, signature.encode()) if signature else plain(*arguments)
