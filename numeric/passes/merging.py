@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from symad.dims import Shape, same_dim
 from symad.graph import Node
 from symad.numeric.passes.contracting import Factor, Name, Names, absorbed, contracted, elements, spread
+from symad.numeric.passes.diagonal import on_diagonal
 from symad.numeric.passes.networks import Joining, Misfit, Term
 from symad.ops.arithmetic import mul, signed_sum
 from symad.ops.shaping import broadcast_axes, reshape
-from symad.ops.sources import constant, eye
+from symad.ops.sources import Eye, constant, eye
 
 SMALL = 8
 """A sum of two terms is written out if it has at most one element for so many of the whole value."""
@@ -39,11 +40,33 @@ class Merging:
         """All names of the value."""
         return tuple(n for axis in self.axes for n in axis)
 
-    def merged(self, signs: tuple[int, int]) -> Term:
-        """The one term."""
-        parts = [(s, _over(rest, self.names)) for s, rest in zip(signs, self.rests, strict=True)]
-        whole = (signed_sum(parts), self.names)
-        return Term(tuple(absorbed([*self.common, whole])), self.axes)
+    def rest(self, signs: tuple[int, int]) -> Node:
+        """The sum of the rests; one that stands on a diagonal of the other is added there."""
+        sums = [(s, r) for s, r in zip(signs, self.rests, strict=True) if not _identities(r)]
+        on_diagonals = [(s, r) for s, r in zip(signs, self.rests, strict=True) if _identities(r)]
+        if not sums:
+            sums.append(on_diagonals.pop(0))
+        whole = signed_sum([(s, _over(rest, self.names)) for s, rest in sums])
+        for sign, rest in on_diagonals:
+            whole = _plus_diagonal(whole, self.names, sign, rest)
+        return whole
+
+    def merged(self, rest: Node) -> Term:
+        """The one term, with the sum of the rests."""
+        return Term(tuple(absorbed([*self.common, (rest, self.names)])), self.axes)
+
+
+def _identities(factors: Sequence[Factor]) -> list[Names]:
+    """The pairs of names that are held together."""
+    return [names for node, names in factors if isinstance(node.op, Eye)]
+
+
+def _plus_diagonal(whole: Node, names: Names, sign: int, factors: Sequence[Factor]) -> Node:
+    first = {other: one for one, other in _identities(factors)}
+    arrays = [(node, own) for node, own in factors if not isinstance(node.op, Eye)]
+    needed = tuple(dict.fromkeys(first.get(n, n) for n in names))
+    labels = tuple(needed.index(first.get(n, n)) for n in names)
+    return on_diagonal(whole, _over(arrays, needed), labels, tuple(range(len(needed))), sign)
 
 
 def merging(one: Term, other: Term) -> Merging:
@@ -118,22 +141,31 @@ def _over(factors: Sequence[Factor], names: Names) -> Node:
     return spread(node, own, names)
 
 
-def total(terms: Sequence[Signed], most: int) -> list[Term]:
-    """A sum of terms as few terms: those that merge without growing, and the others until few are left."""
-    rest = list(terms)
+def total(terms: Sequence[Signed], most: int, known: set[Node] | None = None) -> list[Term]:
+    """A sum of terms as few terms: those that merge at little cost, and others until few are left.
+
+    Args:
+        terms: the terms with their signs.
+        most: the number of terms that may be left.
+        known: sums that were made before and cost nothing; new ones are added.
+    """
+    rest, made = list(terms), set[Node]() if known is None else known
     while len(rest) > 1:
-        best: tuple[int, int, int, Merging] | None = None
+        best: tuple[int, int, int, Merging, Node] | None = None
         for j in range(1, len(rest)):
             for i in range(j):
                 found = merging(rest[i][1], rest[j][1])
                 cost = elements(found.names)
-                if (len(rest) > most or found.pays) and (best is None or cost < best[0]):
-                    best = (cost, i, j, found)
+                if best is not None and cost >= best[0]:
+                    continue
+                whole = found.rest((rest[i][0], rest[j][0]))
+                if len(rest) > most or found.pays or whole in made:
+                    best = (cost, i, j, found, whole)
         if best is None:
             break
-        _, i, j, found = best
-        whole = found.merged((rest[i][0], rest[j][0]))
-        rest = [t for k, t in enumerate(rest) if k not in (i, j)] + [(1, whole)]
+        _, i, j, found, whole = best
+        made.add(whole)
+        rest = [t for k, t in enumerate(rest) if k not in (i, j)] + [(1, found.merged(whole))]
     return [_signed(sign, term) for sign, term in rest]
 
 

@@ -23,6 +23,7 @@ from symad.dims import bind, dim_symbols
 from symad.graph import Graph, Node, topological
 from symad.numeric.passes.contracting import TYPICAL, Name
 from symad.numeric.passes.merging import Signed, total, written_out
+from symad.numeric.passes.mosaic import in_mosaics
 from symad.numeric.passes.networks import Misfit, Term, atom, identity, product, regrouped
 from symad.ops.arithmetic import Add, Mul, div
 from symad.ops.contraction import Einsum
@@ -47,7 +48,7 @@ def factor_seeds(graph: Graph) -> Graph:
         factoring.add(node)
     outputs = tuple(factoring.whole(node) for node in graph.output_nodes)
     made = Graph(graph.input_nodes, outputs, graph.structure, graph.name, graph.report)
-    return made if _operations(made) < _operations(graph) else graph
+    return in_mosaics(made) if _operations(made) < _operations(graph) else graph
 
 
 def _operations(graph: Graph) -> float:
@@ -62,6 +63,7 @@ class _Factoring:
     def __init__(self) -> None:
         self.terms: dict[Node, list[Term]] = {}
         self.made: dict[Node, Node] = {}
+        self.sums: set[Node] = set()
 
     def add(self, node: Node) -> None:
         """Rewrite a node whose arguments are done."""
@@ -117,7 +119,7 @@ def add_terms(run: _Factoring, node: Node) -> list[Term]:
     for sign, arg in zip(op.signs, node.args, strict=True):
         terms = run.operand(arg)
         signed += [(sign, t if arg.shape else _number(t, node)) for t in terms]
-    return total(signed, MOST)
+    return total(signed, MOST, run.sums)
 
 
 def mul_terms(run: _Factoring, node: Node) -> list[Term] | None:
@@ -133,14 +135,14 @@ def mul_terms(run: _Factoring, node: Node) -> list[Term] | None:
             terms = [_reciprocal(terms[0])]
         operands.append(terms)
     parts = [labels if arg.shape else () for arg in node.args]
-    return total([(1, product(c, parts, labels)) for c in combinations(*operands)], MOST)
+    return total([(1, product(c, parts, labels)) for c in combinations(*operands)], MOST, run.sums)
 
 
 def einsum_terms(run: _Factoring, node: Node) -> list[Term]:
     """Contractions of terms."""
     op: Any = node.op
     operands = [run.operand(arg) for arg in node.args]
-    return total([(1, product(c, op.inputs, op.output)) for c in combinations(*operands)], MOST)
+    return total([(1, product(c, op.inputs, op.output)) for c in combinations(*operands)], MOST, run.sums)
 
 
 def broadcast_terms(run: _Factoring, node: Node) -> list[Term]:
