@@ -21,6 +21,7 @@ from symad.verification.budget import Clock
 from symad.verification.fields import Array
 from symad.verification.integer_inputs import integer_inputs
 from symad.verification.points import points
+from symad.verification.precise import PRECISIONS, evaluate_all
 
 MANY = 4096
 """Points tried at once where all inputs are scalars."""
@@ -64,9 +65,10 @@ def scout(
 
 
 def visibly_different(a: Node, b: Node, watched: Array) -> bool:
-    """Whether floats differ by far more than rounding in all watched elements at each of two points.
+    """Whether values differ by far more than rounding in all watched elements at each of two points.
 
-    This decides nothing; it tells where a search for hidden relations is in vain.
+    This decides nothing; it tells where a search for hidden relations is in vain. Floats are asked first,
+    and the first difference they show is confirmed by many digits: it may be one of cancellation.
     """
     nodes = topological([a, b])
     inputs = [n for n in nodes if isinstance(n.op, Input)]
@@ -80,10 +82,23 @@ def visibly_different(a: Node, b: Node, watched: Array) -> bool:
             continue
         if not np.all(_gaps(u, v, watched)[watched] > VISIBLE):
             return False
+        if not seen and not _differ_in_digits(a, b, point, watched):
+            return False
         seen += 1
         if seen == 2:
             return True
     return False
+
+
+def _differ_in_digits(a: Node, b: Node, point: Mapping[Node, Any], watched: Array) -> bool:
+    """Whether all watched elements differ visibly at a point when evaluated to many digits."""
+    try:
+        u, v = (np.asarray(x) for x in evaluate_all((a, b), point, PRECISIONS[0]))
+    except (SymadError, ArithmeticError, ValueError, TypeError):
+        return True
+    return all(
+        abs(p - q) > VISIBLE * (abs(p) + abs(q)) for p, q in zip(u[watched], v[watched], strict=True)
+    )
 
 
 def _gaps(u: Any, v: Any, watched: Array) -> Array:
