@@ -14,6 +14,7 @@ from math import gcd
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
 import sympy
 
 from symad.dims import Shape, format_shape, same_shape, size
@@ -459,14 +460,19 @@ def mul_evaluate(op: Mul, values: Values) -> Any:
     under: Any = None
     for power_, value in zip(op.powers, values, strict=True):
         if power_ == 1:
-            over = value if over is None else over * value
+            over = value if over is None else _product(over, value)
         else:
-            under = value if under is None else under * value
+            under = value if under is None else _product(under, value)
     if under is None:
         return over
     from symad.values import divide
 
     return divide(1 if over is None else over, under)
+
+
+def _product(a: Any, b: Any) -> Any:
+    """The array goes first: mpmath would print all of it before it leaves the product to NumPy."""
+    return b * a if isinstance(b, np.ndarray) else a * b
 
 
 @evaluate.dispatch
