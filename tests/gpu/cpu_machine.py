@@ -29,7 +29,7 @@ class PoisonedNumPy:
 
 @cache
 def load(source):
-    return CpuModule(source, optimize="-O1")
+    return CpuModule(source)
 
 
 def cpu_machine(shared_memory=227 * 1024, capability=(9, 0)):

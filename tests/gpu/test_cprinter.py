@@ -62,7 +62,7 @@ extern "C" __global__ void all(const Real* xs, const int* ks, Real* out) {{
     dtype = np.float64 if real == "double" else np.float32
     points = POINTS.astype(dtype)
     out = np.empty((len(EXPRESSIONS), N), dtype)
-    CpuModule(source, "-O1").get_function("all")((1,), (N,), (points, WHOLE, out))
+    CpuModule(source).get_function("all")((1,), (N,), (points, WHOLE, out))
     exact = program(EXPRESSIONS, [X, Y, Z, K, L])(*points.astype(float), *WHOLE.astype(int))
     ulp = 2.0**-52 if real == "double" else 2.0**-23
     for expr, found, expected in zip(EXPRESSIONS, out, exact, strict=True):

@@ -70,7 +70,7 @@ def build(score=None, mask=None, params=None, real="double", fast=False):
     traced = trace_score(score, mask, parameters_of(params))
     compiled = compile_score(traced, real, fast)
     source = f"#define SYMAD_REAL {real}\n{compiled.macros}" + (KERNELS / "prims.h").read_text()
-    return compiled, CpuModule(source + compiled.text + PROBE, optimize="-O1")
+    return compiled, CpuModule(source + compiled.text + PROBE)
 
 
 def run(score=None, mask=None, params=None, real="double", fast=False):

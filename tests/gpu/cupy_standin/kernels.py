@@ -212,7 +212,7 @@ class RawFunction:
 
 @cache
 def _module(code):
-    return CpuModule(code, optimize="-O1")
+    return CpuModule(code)
 
 
 class ReductionKernel:

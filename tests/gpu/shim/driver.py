@@ -72,13 +72,13 @@ extern "C" const char* run_{name}(const unsigned* grid, const unsigned* block, s
 """
 
 
-def build(source, optimize="-O2"):
+def build(source):
     """Path of a shared library with the kernels of ``source``; built once per text."""
     names = kernel_names(source)
     text = f'#include "cuda_shim.h"\n{source}\n' + "".join(_WRAPPER.format(name=n) for n in names)
-    flags = ["-std=c++17", optimize, "-g1", "-fPIC", "-Wno-attributes", "-fno-strict-aliasing"]
+    flags = ["-std=c++17", "-Og", "-fPIC", "-Wno-attributes", "-fno-strict-aliasing"]
     if sanitized():
-        flags += ["-fsanitize=address,undefined", "-fno-omit-frame-pointer"]
+        flags += ["-g1", "-fsanitize=address,undefined", "-fno-omit-frame-pointer"]
     header = _precompiled(flags)
     library = header.parent / f"{_digest(text)}.so"
     if not library.exists():
@@ -120,8 +120,8 @@ def _compile(flags, text, suffix, target):
 class CpuModule:
     """The kernels of a CUDA source text, compiled for the CPU."""
 
-    def __init__(self, source, optimize="-O2"):
-        self.library = ctypes.CDLL(str(build(source, optimize)))
+    def __init__(self, source):
+        self.library = ctypes.CDLL(str(build(source)))
 
     def get_function(self, name):
         """The kernel called ``name``."""
