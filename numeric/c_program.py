@@ -1,21 +1,33 @@
-"""Scalar graphs as standalone C99: one function of plain arrays, and its loop over points.
+"""Scalar graphs as one C99 file: the function, its workspace, its loop over points.
 
-Long programs are cut into functions of `CHUNK` statements, because compilers take more than linear
-time for long functions; values that cross a cut go through a workspace array.
+Values are computed level by level (a value's level is one more than the highest of its operands'): values
+of one level do not depend on each other, so that the processor works on several at a time, and equal
+functions are evaluated in packs by vector instructions. Long programs are cut into functions of `CHUNK`
+statements, because compilers take more than linear time for long functions; values that cross a cut go
+through a workspace array.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
 from symad.errors import LoweringError
 from symad.graph import Graph, Node, topological
 from symad.numeric.names import identifier
-from symad.numeric.printers.c import HELPERS, c_form, c_literal
+from symad.numeric.printers.c import PACKED, c_form, c_literal, helper_source
 from symad.numeric.scalar_program import packed_entries, sparse_entries
 from symad.numeric.text import one_line
+from symad.ops.elementwise import Apply
 from symad.ops.sources import ArrayConstant, Constant, constant
 
 CHUNK = 1000
 """Statements in one C function."""
+
+PACK, BLOCK = 4, 8
+"""Calls of one function on one level become a pack from `PACK` on; packs are filled up to whole blocks."""
 
 
 def output_scalars(graph: Graph) -> list[Node]:
@@ -35,18 +47,44 @@ def output_scalars(graph: Graph) -> list[Node]:
     return flat
 
 
+@dataclass(frozen=True)
+class Statement:
+    """One value, or a pack of values of one function."""
+
+    nodes: tuple[Node, ...]
+    function: str = ""
+    """The name of the pack's function."""
+
+
+def statements(graph: Graph, outputs: Sequence[Node]) -> list[Statement]:
+    """The values of the outputs level by level, and on each level by kind of function."""
+    level: dict[Node, int] = dict.fromkeys(graph.input_nodes, 0)
+    rows: list[tuple[int, str, Node]] = []
+    for node in topological(outputs):
+        if node in level or isinstance(node.op, Constant):
+            continue
+        level[node] = 1 + max((level.get(a, 0) for a in node.args), default=0)
+        name = PACKED.get(node.op.head, "") if isinstance(node.op, Apply) else ""
+        rows.append((level[node], name, node))
+    found: list[Statement] = []
+    for (_, name), group in groupby(sorted(rows, key=lambda row: row[:2]), key=lambda row: row[:2]):
+        nodes = tuple(node for _, _, node in group)
+        if name and len(nodes) >= PACK:
+            found.append(Statement(nodes, name))
+        else:
+            found.extend(Statement((node,)) for node in nodes)
+    return found
+
+
 def print_c(graph: Graph) -> tuple[str, str]:
     """The C name of the function and the source of the file."""
     name = "symad_" + "".join(c if c.isascii() and c.isalnum() else "_" for c in identifier(graph.name))
     outputs = output_scalars(graph)
-    order = [n for n in topological(outputs) if n not in set(graph.input_nodes)]
-    statements = [n for n in order if not isinstance(n.op, Constant)]
-    place = {n: k // CHUNK for k, n in enumerate(statements)}
-    chunks = max(place.values(), default=0) + 1
-    crossing = _crossing(statements, place)
-    bodies: list[list[str]] = [[] for _ in range(chunks)]
+    parts = _chunks(statements(graph, outputs))
+    place = {n: k for k, part in enumerate(parts) for s in part for n in s.nodes}
+    number = {n: k for k, n in enumerate(place)}
+    crossing = _crossing(place)
     inputs = {n: f"x[{k}]" for k, n in enumerate(graph.input_nodes)}
-    number = {n: k for k, n in enumerate(statements)}
 
     def text(node: Node, chunk: int) -> str:
         if node in inputs:
@@ -55,30 +93,62 @@ def print_c(graph: Graph) -> tuple[str, str]:
             return c_literal(node.op.value)
         return f"v{number[node]}" if place[node] == chunk else f"w[{crossing[node]}]"
 
-    for node in statements:
-        chunk = place[node]
-        value = c_form(node.op, node, tuple(text(a, chunk) for a in node.args))
-        bodies[chunk].append(f"    const double v{number[node]} = {value};")
-        if node in crossing:
-            bodies[chunk].append(f"    w[{crossing[node]}] = v{number[node]};")
+    bodies: list[list[str]] = []
+    for chunk, part in enumerate(parts):
+        body: list[str] = []
+        for statement in part:
+            if statement.function:
+                body += _pack_lines(statement, [text(n.args[0], chunk) for n in statement.nodes], number)
+            else:
+                (node,) = statement.nodes
+                value = c_form(node.op, node, tuple(text(a, chunk) for a in node.args))
+                body.append(f"    const double v{number[node]} = {value};")
+            body += [f"    w[{crossing[n]}] = v{number[n]};" for n in statement.nodes if n in crossing]
+        bodies.append(body)
     for k, output in enumerate(outputs):
-        chunk = place.get(output, chunks - 1)
+        chunk = place.get(output, len(parts) - 1)
         bodies[chunk].append(f"    y[{k}] = {text(output, chunk)};")
     return name, _file(graph, name, bodies, len(crossing), len(outputs))
 
 
-def _crossing(statements: list[Node], place: dict[Node, int]) -> dict[Node, int]:
+def _chunks(order: list[Statement]) -> list[list[Statement]]:
+    """The statements in pieces of about `CHUNK` values; at least one piece."""
+    parts: list[list[Statement]] = [[]]
+    size = 0
+    for statement in order:
+        if size >= CHUNK:
+            parts.append([])
+            size = 0
+        parts[-1].append(statement)
+        size += len(statement.nodes)
+    return parts
+
+
+def _pack_lines(pack: Statement, args: list[str], number: dict[Node, int]) -> list[str]:
+    """The arguments in an array, the function of all of them, and the values by name."""
+    first, count = number[pack.nodes[0]], len(pack.nodes)
+    size = -(-count // BLOCK) * BLOCK
+    filled = ", ".join([*args, *[args[0]] * (size - count)])
+    return [
+        f"    double p{first}[{size}] = {{{filled}}};",
+        f"    {pack.function}_all(p{first}, {size});",
+        *(f"    const double v{number[n]} = p{first}[{k}];" for k, n in enumerate(pack.nodes)),
+    ]
+
+
+def _crossing(place: dict[Node, int]) -> dict[Node, int]:
     """The values that a later chunk uses, numbered."""
     found: dict[Node, int] = {}
-    for node in statements:
+    for node, chunk in place.items():
         for arg in node.args:
-            if arg in place and place[arg] != place[node]:
+            if arg in place and place[arg] != chunk:
                 found.setdefault(arg, len(found))
     return found
 
 
 def _file(graph: Graph, name: str, bodies: list[list[str]], workspace: int, outputs: int) -> str:
     signature = "const double *restrict x, double *restrict w, double *restrict y"
+    text = "\n".join(line for body in bodies for line in body)
     parts = [
         f"/* {one_line(graph.name)}: x[{len(graph.input_nodes)}] -> y[{outputs}], generated by symad.",
         "   Inputs in order: " + ", ".join(one_line(s).replace("*/", "* /") for s in graph.inputs[:40]),
@@ -86,8 +156,9 @@ def _file(graph: Graph, name: str, bodies: list[list[str]], workspace: int, outp
         "#include <math.h>",
         "#include <stddef.h>",
         "#include <stdint.h>",
+        "#include <string.h>",
         "",
-        HELPERS,
+        helper_source(set(re.findall(r"\b([a-z]+)_(?:all)?\(", text))),
     ]
     for k, body in enumerate(bodies):
         parts += [f"static void part_{k}({signature})", "{", "    (void)x; (void)w; (void)y;", *body, "}", ""]

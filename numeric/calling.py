@@ -97,6 +97,12 @@ def pointer(array: Any) -> Any:
     return array.ctypes.data_as(ctypes.c_void_p)
 
 
+def check_sizes(x: Any, y: Any, inputs: int, outputs: int) -> None:
+    """Raises ValueError unless the bound vectors have the sizes of inputs and results."""
+    if x.shape != (inputs,) or y.shape != (outputs,):
+        raise ValueError(f"bind: x must have {inputs} elements and y {outputs}, not {len(x)} and {len(y)}")
+
+
 def bound(function: Any, parts: Sequence[Any], operations: int = SHORT + 1) -> Callable[[], None]:
     """A compiled function of one frame, bound to it: a Python function without arguments.
 

@@ -20,6 +20,9 @@ from symad.errors import LoweringError
 LONG = 5000
 """Lines above which the compiler is asked for less optimisation."""
 
+FLAGS = ("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
+"""The arithmetic stays as it is written; errno and exception flags, which nobody reads, are not kept."""
+
 
 @cache
 def compiler() -> list[str] | None:
@@ -65,7 +68,7 @@ def compile_c(source: str, options: Sequence[str] = ()) -> ctypes.CDLL | None:
     if command is None:
         return None
     level = "-O1" if source.count("\n") > LONG else "-O2"
-    flags = ["-std=c99", level, "-fPIC", "-shared", "-ffp-contract=off", "-fno-math-errno", *options]
+    flags = ["-std=c99", level, "-fPIC", "-shared", *FLAGS, *options]
     parts = [*command, *flags, processor() if options else "", source]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
     folder = _writable(cache_folder())

@@ -16,10 +16,10 @@ _numbers = count(1)
 
 @dataclass(frozen=True)
 class Kernel:
-    """A generated function. ``source`` is a standalone module; its last function is the entry."""
+    """A generated function: ``text`` is a standalone module, whose last function is the entry."""
 
     name: str
-    source: str
+    text: str
     function: Callable[..., Any] = field(repr=False)
     namespace: dict[str, Any] = field(repr=False, default_factory=dict)
     c_source: str = field(repr=False, default="")
@@ -30,6 +30,13 @@ class Kernel:
     """Whether it takes and returns flat vectors."""
     native: Callable[[Any, Any], Callable[[], None]] | None = field(repr=False, default=None)
     """What `bind` uses where the code is compiled."""
+    plain: Callable[[], Kernel] | None = field(repr=False, default=None)
+    """The NumPy form of compiled code, printed when it is first asked for."""
+
+    @property
+    def source(self) -> str:
+        """A standalone Python module; its last function is the entry."""
+        return self.text if self.plain is None else self.plain().source
 
     def __call__(self, *values: Any) -> Any:
         """The function at these values."""

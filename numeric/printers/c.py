@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from sympy.codegen.numpy_nodes import logaddexp
 from symad import functions as own
 from symad.errors import LoweringError
 from symad.graph import Node, Op
+from symad.numeric.printers.c_math import math_source
 from symad.ops.arithmetic import Add, Mul, Pow
 from symad.ops.elementwise import Apply
 from symad.ops.selection import Compare, Logic, Select
@@ -28,9 +30,9 @@ else:  # plum sees Any: it dispatches on the op alone
 MATH_H: dict[Any, str] = {
     **{
         getattr(sympy, name): name
-        for name in ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "exp")
+        for name in ("tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "asinh", "acosh", "atanh")
     },
-    **{getattr(sympy, name): name for name in ("log", "asinh", "acosh", "atanh", "floor", "erf", "erfc")},
+    **{getattr(sympy, name): name for name in ("floor", "erf", "erfc")},
     sympy.ceiling: "ceil",
     sympy.Abs: "fabs",
     sympy.gamma: "tgamma",
@@ -40,22 +42,37 @@ MATH_H: dict[Any, str] = {
     own.expm1: "expm1",
 }
 
-HELPERS = """\
-static double sign_(double x) { return x > 0 ? 1.0 : x < 0 ? -1.0 : x; }
-static double max_(double a, double b) { return (a > b || a != a) ? a : b; }
-static double min_(double a, double b) { return (a < b || a != a) ? a : b; }
-static double mod_(double a, double b) {
+HELPERS = {
+    "sign": "double x) { return x > 0 ? 1.0 : x < 0 ? -1.0 : x; }",
+    "max": "double a, double b) { return (a > b || a != a) ? a : b; }",
+    "min": "double a, double b) { return (a < b || a != a) ? a : b; }",
+    "mod": """double a, double b) {
     double r = fmod(a, b);
     return (r != 0 && (r < 0) != (b < 0)) ? r + b : r;
-}
-static double heaviside_(double x, double at) { return x > 0 ? 1.0 : x < 0 ? 0.0 : x == 0 ? at : x; }
-static double loggamma_(double x) { return x > 0 ? lgamma(x) : NAN; }
-static double sigmoid_(double x) { return 0.5 + 0.5*tanh(0.5*x); }
-static double logaddexp_(double a, double b) {
+}""",
+    "heaviside": "double x, double at) { return x > 0 ? 1.0 : x < 0 ? 0.0 : x == 0 ? at : x; }",
+    "loggamma": "double x) { return x > 0 ? lgamma(x) : NAN; }",
+    "logaddexp": """double a, double b) {
     double high = max_(a, b), low = min_(a, b);
     return high == low ? high + 0.69314718055994530942 : high + log1p(exp(low - high));
+}""",
 }
-"""
+"""Functions that math.h lacks, each from the list of its arguments on."""
+
+
+def helper_source(names: Iterable[str]) -> str:
+    """C of the functions ``name_`` and of those they call."""
+    chosen = set(names)
+    chosen |= {"max", "min"} if "logaddexp" in chosen else set()
+    lines = [f"static inline double {name}_({body}\n" for name, body in HELPERS.items() if name in chosen]
+    return "".join(lines) + math_source(chosen)
+
+
+PACKED: dict[Any, str] = {
+    **{getattr(sympy, name): name for name in ("exp", "log", "tanh", "sin", "cos")},
+    own.sigmoid: "sigmoid",
+}
+"""Functions that can be evaluated several at a time; `c_math` has their loops."""
 
 OWN: dict[Any, str] = {
     sympy.sign: "sign_",
@@ -64,8 +81,9 @@ OWN: dict[Any, str] = {
     sympy.loggamma: "loggamma_",
     logaddexp: "logaddexp_",
     own.logaddexp: "logaddexp_",
-    own.sigmoid: "sigmoid_",
+    **{head: f"{name}_" for head, name in PACKED.items()},
 }
+"""Functions of `HELPERS` and `c_math`."""
 
 
 def c_literal(value: Any) -> str:
@@ -80,6 +98,18 @@ def c_literal(value: Any) -> str:
     if math.isinf(number):
         return "INFINITY" if number > 0 else "(-INFINITY)"
     return f"({number!r})" if number < 0 else repr(number)
+
+
+def c_function(head: Any) -> str:
+    """The name of a function in C.
+
+    Raises:
+        LoweringError: C has no such function.
+    """
+    function = MATH_H.get(head) or OWN.get(head)
+    if function is None:
+        raise LoweringError(f"{head.__name__} is not in C's math.h; backend='numpy' has it")
+    return function
 
 
 @question
@@ -128,10 +158,7 @@ def apply_c(op: Apply, node: Node, args: Texts) -> Text:
         for arg in args[1:]:
             text = f"{name}({text}, {arg})"
         return text
-    function = MATH_H.get(op.head) or OWN.get(op.head)
-    if function is None:
-        raise LoweringError(f"{op.head.__name__} is not in C's math.h; backend='numpy' has it")
-    return f"{function}({', '.join(args)})"
+    return f"{c_function(op.head)}({', '.join(args)})"
 
 
 @c_form.dispatch
