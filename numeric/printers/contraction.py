@@ -72,6 +72,10 @@ def _two_operands(op: Einsum, node: Node, args: Texts, printer: Any) -> str | No
     if not summed:
         return _outer(op, args)
     free = [set(part) - summed for part in op.inputs]
+    if len(summed) == 1 and not free[0] & free[1]:
+        text = _stacked_product(op, args, next(iter(summed)))
+        if text is not None:
+            return text
     if len(summed) > 1 or (max(map(len, free)) > 1 and not free[0] & free[1]):
         return _flat_product(op, node, args, summed, printer) or _tensordot(op, args, summed, printer)
     return _matmul(op, args, next(iter(summed)))
@@ -87,6 +91,21 @@ def _outer(op: Einsum, args: Texts) -> str:
             text = f"{text}[{', '.join(':' if label in labels else 'None' for label in op.output)}]"
         parts.append(text)
     return "*".join(parts)
+
+
+def _stacked_product(op: Einsum, args: Texts, k: int) -> str | None:
+    """A matrix times each of a stack of matrices: Σ_k a_rk b_tkc -> trc, in either order of operands."""
+    for one, other in ((0, 1), (1, 0)):
+        matrix, stack = op.inputs[one], op.inputs[other]
+        if len(matrix) != 2 or len(stack) < 3:
+            continue
+        (row,) = (x for x in matrix if x != k)
+        lead = tuple(x for x in op.output if x not in (row, op.output[-1]))
+        if op.output != (*lead, row, op.output[-1]) or row == op.output[-1]:
+            continue
+        second = _permuted(args[other], stack, (*lead, k, op.output[-1]))
+        return f"{_permuted(args[one], matrix, (row, k))} @ {second}"
+    return None
 
 
 def _flat_product(

@@ -5,10 +5,23 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from symad.dims import plus
 from symad.graph import Node
 from symad.numeric.passes.loop import Loop
 from symad.ops.recurrence import Scan, backwards, parts
-from symad.ops.shaping import Stack
+from symad.ops.shaping import Concatenate, Reshape, Slice, Stack
+
+SIGMOID = re.compile(r"(?<!\w)_sigmoid\(")
+
+GATE = '''def _gate(x, out=None):
+    """1/(1 + exp(-x)) = (1 + tanh(x/2))/2, to the absolute precision of numbers around 1."""
+    out = np.multiply(x, 0.5, out)
+    np.tanh(out, out)
+    out *= 0.5
+    out += 0.5
+    return out
+'''
+"""A sigmoid in a loop in single precision: gates multiply states, and tanh is cheaper than exp."""
 
 
 def loop_lines(node: Node, printer: Any) -> list[str]:
@@ -44,7 +57,7 @@ def loop_lines(node: Node, printer: Any) -> list[str]:
         if not result.shape:  # a number has no place of its own: it is put into the array
             inner.append(f"{names[value]}[{step}] = {text}")
             continue
-        columns.append(_in_order_of_time(value, names[value], printer))
+        columns.append(in_order_of_time(value, names[value], printer))
         targets.append(place)
         if text != place:
             inner.append(f"{place}[...] = {text}")
@@ -52,11 +65,10 @@ def loop_lines(node: Node, printer: Any) -> list[str]:
         columns.append(f"range({printer.dim(node.shape[0])})")
         targets.append(step)
     before, inner = _transposed_once(inner, fixed, printer)
-    np_ = printer.np
-    made = [
-        f"{names[value]} = {np_}.empty({printer.dims(value.shape)}, dtype={np_}.{printer.dtype})"
-        for value in values
-    ]
+    if printer.dtype == "float32" and any(SIGMOID.search(line) for line in inner):
+        printer.helper("_gate", GATE)
+        inner = [SIGMOID.sub("_gate(", line) for line in inner]
+    made = [line for value in values for line in _room(value, names[value], node, printer)]
     return [
         *made,
         *before,
@@ -67,7 +79,43 @@ def loop_lines(node: Node, printer: Any) -> list[str]:
     ]
 
 
-def _in_order_of_time(value: Node, name: str, printer: Any) -> str:
+def _room(value: Node, name: str, node: Node, printer: Any) -> list[str]:
+    """The array for a value at all steps; if the states are also used one step later, with the first."""
+    np_, shape, kind = printer.np, value.shape, f"{printer.np}.{printer.dtype}"
+    before = _previous(value, node, printer) if value is node else []
+    if not before:
+        return [f"{name} = {np_}.empty({printer.dims(shape)}, dtype={kind})"]
+    longer, shifted = printer.value_name(), printer.value_name()
+    for user in before:
+        printer.text |= {user: shifted, user.args[1]: shifted}
+        for array in (value, user):  # they share memory: neither is overwritten
+            printer.lives.last[array] = len(printer.lives.position)
+    return [
+        f"{longer} = {np_}.empty({printer.dims((plus(shape[0], 1), *shape[1:]))}, dtype={kind})",
+        f"{longer}[0] = {printer.text[node.args[0]]}",
+        f"{name} = {longer}[1:]",
+        f"{shifted} = {longer}[:{printer.dim(shape[0])}]",
+    ]
+
+
+def _previous(value: Node, node: Node, printer: Any) -> list[Node]:
+    """The arrays of the states before all steps: the first state, and all but the last."""
+    found = []
+    for user in printer.users.get(value, []):
+        op: Any = user.op
+        if not isinstance(op, Slice) or len(printer.users.get(user, [])) != 1:
+            continue
+        (joined,) = printer.users[user]
+        all_but_one = (plus(value.shape[0], -1), *value.shape[1:])
+        first = isinstance(joined.op, Concatenate) and joined.op.axis == 0 and len(joined.args) == 2
+        if first and op.count == all_but_one and not any(op.start) and set(op.step) == {1}:
+            start = joined.args[0]
+            if isinstance(start.op, Reshape) and start.args[0] is node.args[0] and joined.args[1] is user:
+                found.append(joined)
+    return found
+
+
+def in_order_of_time(value: Node, name: str, printer: Any) -> str:
     """The column of an array: of one that is only used from its end, the places from the end."""
     users = printer.users.get(value, [])
     if not users or not all(u.shape and u is not value and backwards(u) is value for u in users):
