@@ -237,7 +237,10 @@ def slice_text(start: Any, count: Any, step: int, dim: Any, printer: Any) -> str
 def slice_emit(op: Slice, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     (arg,) = node.args
     rows = zip(op.start, op.count, op.step, arg.shape, strict=True)
-    return f"{args[0]}[{', '.join(slice_text(*row, printer) for row in rows)}]"
+    parts = [slice_text(*row, printer) for row in rows]
+    while len(parts) > 1 and parts[-1] == ":":
+        parts.pop()
+    return f"{args[0]}[{', '.join(parts)}]"
 
 
 PAD = """def _pad(values, shape, index):

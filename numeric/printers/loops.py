@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from symad.dims import plus
+from symad.dims import Shape, plus
 from symad.graph import Node
 from symad.numeric.passes.loop import Loop
 from symad.ops.recurrence import Scan, backwards, parts
@@ -51,13 +51,17 @@ def loop_lines(node: Node, printer: Any) -> list[str]:
         texts = [printer.text[result] for result in results]
     printer.slots = around
     printer.text |= names
+    passing = bool(results[0].shape) and not printer.users.get(values[0])  # only the next step needs a state
     step = printer.value_name("t") if any(not r.shape for r in results) else None
     columns, targets = [*(outer[x] for x in xs)], [*moving]
     for value, place, result, text in zip(values, places, results, texts, strict=True):
         if not result.shape:  # a number has no place of its own: it is put into the array
             inner.append(f"{names[value]}[{step}] = {text}")
             continue
-        columns.append(in_order_of_time(value, names[value], printer))
+        if value is values[0] and passing:
+            columns.append(f"itertools.cycle({names[value]})")
+        else:
+            columns.append(in_order_of_time(value, names[value], printer))
         targets.append(place)
         if text != place:
             inner.append(f"{place}[...] = {text}")
@@ -69,6 +73,9 @@ def loop_lines(node: Node, printer: Any) -> list[str]:
         printer.helper("_gate", GATE)
         inner = [SIGMOID.sub("_gate(", line) for line in inner]
     made = [line for value in values for line in _room(value, names[value], node, printer)]
+    if passing:
+        printer.imports.add("import itertools")
+        made[0] = _empty(names[values[0]], (2, *values[0].shape[1:]), printer)
     return [
         *made,
         *before,
@@ -81,21 +88,25 @@ def loop_lines(node: Node, printer: Any) -> list[str]:
 
 def _room(value: Node, name: str, node: Node, printer: Any) -> list[str]:
     """The array for a value at all steps; if the states are also used one step later, with the first."""
-    np_, shape, kind = printer.np, value.shape, f"{printer.np}.{printer.dtype}"
-    before = _previous(value, node, printer) if value is node else []
+    shape = value.shape
+    before = _previous(value, node, printer)
     if not before:
-        return [f"{name} = {np_}.empty({printer.dims(shape)}, dtype={kind})"]
+        return [_empty(name, shape, printer)]
     longer, shifted = printer.value_name(), printer.value_name()
     for user in before:
         printer.text |= {user: shifted, user.args[1]: shifted}
         for array in (value, user):  # they share memory: neither is overwritten
             printer.lives.last[array] = len(printer.lives.position)
     return [
-        f"{longer} = {np_}.empty({printer.dims((plus(shape[0], 1), *shape[1:]))}, dtype={kind})",
+        _empty(longer, (plus(shape[0], 1), *shape[1:]), printer),
         f"{longer}[0] = {printer.text[node.args[0]]}",
         f"{name} = {longer}[1:]",
         f"{shifted} = {longer}[:{printer.dim(shape[0])}]",
     ]
+
+
+def _empty(name: str, shape: Shape, printer: Any) -> str:
+    return f"{name} = {printer.np}.empty({printer.dims(shape)}, dtype={printer.np}.{printer.dtype})"
 
 
 def _previous(value: Node, node: Node, printer: Any) -> list[Node]:
@@ -108,6 +119,7 @@ def _previous(value: Node, node: Node, printer: Any) -> list[Node]:
         (joined,) = printer.users[user]
         all_but_one = (plus(value.shape[0], -1), *value.shape[1:])
         first = isinstance(joined.op, Concatenate) and joined.op.axis == 0 and len(joined.args) == 2
+        first = first and joined not in printer.users.get(joined, [])  # results have memory of their own
         if first and op.count == all_but_one and not any(op.start) and set(op.step) == {1}:
             start = joined.args[0]
             if isinstance(start.op, Reshape) and start.args[0] is node.args[0] and joined.args[1] is user:
