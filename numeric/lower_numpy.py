@@ -9,7 +9,11 @@ from symad.numeric.in_place import InPlacePrinter
 from symad.numeric.kernel import Kernel, compile_source
 from symad.numeric.passes import apply_before_slicing, contract_sums, expand, keep, prepare
 from symad.numeric.passes.factors import gather_factors
+from symad.numeric.passes.feature_major import feature_major
+from symad.numeric.passes.flat_products import flatten_products
+from symad.numeric.passes.grams import share_grams
 from symad.numeric.passes.masks import drop_masks
+from symad.numeric.passes.pads import drop_pads
 from symad.numeric.passes.row_blocks import in_row_blocks
 from symad.numeric.passes.seeds import factor_seeds
 from symad.numeric.printers import mosaic  # noqa: F401  (register answers)
@@ -35,4 +39,5 @@ def before_arrays(graph: Graph) -> Graph:
 
 def for_arrays(graph: Graph) -> Graph:
     """The passes for graphs that hold arrays."""
-    return in_row_blocks(drop_masks(gather_factors(contract_sums(factor_seeds(graph)))))
+    blocked = in_row_blocks(drop_masks(gather_factors(share_grams(contract_sums(factor_seeds(graph))))))
+    return flatten_products(feature_major(drop_pads(blocked)))
