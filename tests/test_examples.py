@@ -11,6 +11,22 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 OPTIONAL = {"matplotlib", "sklearn", "statsmodels", "torch"}
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+SMALLER = {
+    "04_pendulum": ["--links", "4"],
+    "06_sparse_newton": ["--n", "30"],
+    "07_brusselator": ["--n", "12"],
+    "08_optimal_control": ["--steps", "50"],
+    "11_character_transformer": ["--steps", "40"],
+    "32_convolutional_gan": ["--rounds", "20"],
+}
+# Long trainings to a result that they assert; in small, their models learn in tests/models/.
+LONG = {
+    "10_recurrent_forecast", "13_convolutions_and_state_space", "14_alignment", "15_climate_series",
+    "16_byte_pairs", "19_low_rank", "20_vae_digits", "21_diffusion", "24_gan", "25_conditional_digits",
+    "26_autoencoder", "27_kernels", "29_translation",
+}  # fmt: skip
 
 
 def optional_libraries(path):
@@ -25,14 +41,22 @@ def optional_libraries(path):
         yield from OPTIONAL & {name.split(".")[0] for name in names}
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.stem)
-def test_example_runs(path, tmp_path):
+def needs(path):
     for library in optional_libraries(path):
         if importlib.util.find_spec(library) is None:
             pytest.skip(f"{library} is not installed (extras data, draw; or torch)")
+
+
+def marked(path):
+    return pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in LONG else [])
+
+
+@pytest.mark.parametrize("path", [marked(path) for path in EXAMPLES])
+def test_example_runs(path, tmp_path):
+    needs(path)
     env = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", "MPLBACKEND": "agg"}
     done = subprocess.run(
-        [sys.executable, str(path)],
+        [sys.executable, str(path), *SMALLER.get(path.stem, [])],
         cwd=tmp_path,
         env=env,
         capture_output=True,
@@ -42,3 +66,17 @@ def test_example_runs(path, tmp_path):
     )
     assert done.returncode == 0, f"\n{done.stdout}\n{done.stderr}"
     assert done.stdout.strip()
+
+
+@pytest.mark.parametrize("name", sorted(LONG))
+def test_what_a_long_example_defines_and_imports_is_there(name):
+    path = ROOT / "examples" / f"{name}.py"
+    needs(path)
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert callable(module.main)
+
+
+def test_the_tables_name_examples():
+    assert LONG | SMALLER.keys() <= {path.stem for path in EXAMPLES}

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,7 @@ def files_of(package):
     return [f for f in files if not any(link in f.parents for link in linked)]
 
 
+@cache
 def imports_of(package):
     return [
         entry

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,7 @@ def _show(answers: dict[str, dict[str, str]]) -> None:
     console.print(LEGEND, markup=False, highlight=False)
 
 
+@cache
 def table() -> dict[str, dict[str, str]]:
     """For each op and question: answered, missing, or the reason why there is no answer.
 
