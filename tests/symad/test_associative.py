@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 import sympy as sp
@@ -14,6 +12,7 @@ from symad import functions
 from symad.errors import ShapeError
 from symad.hessian import MODES
 from symad.numeric import lower
+from tests.counting import calls
 
 T, n = sp.symbols("T n", integer=True, positive=True)
 RNG = np.random.default_rng(0)
@@ -159,14 +158,17 @@ def test_batches():
 
 def test_ten_thousand_steps():
     """No statement for a step: the graph of the affine scan does not grow, the other grows by log T."""
-    counts = []
-    for steps in (10, 10_000):
+
+
+    def kernel(steps):
         x = ArraySymbol("x", (steps, 2))
         last = symad.trace(lambda x: functions.associative_scan(np.multiply, x)[-1, 0], [x])
-        start = time.process_time()
-        counts.append(len(lower(symad.gradient(last)).source.splitlines()))
-        assert time.process_time() - start < 5
-    assert counts[1] < 6 * counts[0]
+        return lower(symad.gradient(last))
+
+    few, many = (len(kernel(steps).source.splitlines()) for steps in (10, 10_000))
+    assert many < 6 * few
+    few, many = (calls(lambda steps=steps: kernel(steps)) for steps in (11, 10_001))
+    assert many < 10 * few
 
 
 def test_mistakes_are_told():
