@@ -9,6 +9,7 @@ from symad.numeric.assembling import boxes
 from symad.numeric.fusion.chains import fuse_chains
 from symad.numeric.fusion.products import as_products
 from symad.numeric.fusion.rows import fuse_rows
+from symad.numeric.native.sinking import sink
 from symad.numeric.passes.loop import Loop
 from symad.numeric.passes.row_blocks import RowBlocks
 from symad.ops.recurrence import Scan
@@ -17,7 +18,7 @@ from symad.questions import Nodes
 
 def fuse(graph: Graph) -> Graph:
     """The graph with regions of rows and elementwise chains as single nodes."""
-    made = _Fusion().outputs(graph.output_nodes)
+    made = _Fusion().outputs(sink(graph.output_nodes))
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 
 

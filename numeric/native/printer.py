@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,14 @@ from symad.numeric.in_place import InPlacePrinter, is_fresh, owner
 from symad.numeric.native.c_body import HEAD, LETTER, REAL, NativeBody, functions
 from symad.numeric.native.chain_text import chain_source, result_type, sum_source
 from symad.numeric.native.fusion import fuse
+from symad.numeric.native.loop_text import loop_source
+from symad.numeric.native.products import GEMM
 from symad.numeric.native.row_entry import Operand
 from symad.numeric.native.row_text import region_source
 from symad.numeric.native.softmax_text import SIGNATURES, softmax_source
+from symad.numeric.passes.loop import Loop
+from symad.numeric.printers.loops import in_order_of_time
+from symad.ops.recurrence import Scan, parts
 from symad.ops.shaping import Broadcast
 from symad.ops.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
 from symad.ops.sources import ArrayConstant
@@ -30,6 +35,16 @@ SOFTMAX: dict[type, str] = {
 }
 
 
+def _tuple(names: Iterable[str]) -> str:
+    listed = list(names)
+    return ", ".join(listed) + ("," if len(listed) == 1 else "")
+
+
+def _sides(op: Scan | Loop, node: Node) -> tuple[Sequence[Node], Sequence[Node], Sequence[Node]]:
+    initial, xs, constants = parts(op, node.args)  # type: ignore[arg-type]
+    return [initial], xs, constants
+
+
 class NativePrinter(InPlacePrinter):
     """The state of one module: besides what NumPy's has, the text of its kernels."""
 
@@ -39,6 +54,9 @@ class NativePrinter(InPlacePrinter):
         self.kernels: dict[str, tuple[str, str, str]] = {}
         """By text with the name left out: the name, types and signature of each kernel."""
         self.bodies: list[NativeBody] = []
+        self.loops: dict[str, str] = {}
+        """By text with the name left out: the name of each loop."""
+        self.uses_products = False
 
     @property
     def real(self) -> str:
@@ -51,27 +69,30 @@ class NativePrinter(InPlacePrinter):
 
     def decorators(self, graph: Graph) -> list[str]:
         """Silence: vector code computes both branches of a selection, with the flags of the one not taken."""
-        if not self.kernels:
+        if not self.kernels and not self.loops:
             return super().decorators(graph)
         return [f'@{self.np}.errstate(all="ignore")']
 
     def preliminaries(self) -> list[str]:
         """The constants, and the kernels."""
-        if not self.kernels:
-            return self.constants
-        names = [f"_{name}" for name, _, _ in self.kernels.values()]
-        return [
-            *self.constants,
-            f"KERNELS = r\"\"\"{self.c_source()}\"\"\"",
-            f"{', '.join(names)}{',' if len(names) == 1 else ''} = compiled(KERNELS, [",
-            *(f"    {declaration!r}," for declaration in self.kernels.values()),
-            "])",
-        ]
+        lines = [*self.constants]
+        if self.kernels or self.loops:
+            lines.append(f"KERNELS = r\"\"\"{self.c_source()}\"\"\"")
+        if self.kernels:
+            made = _tuple(f"_{name}" for name, _, _ in self.kernels.values())
+            declared = [f"    {declaration!r}," for declaration in self.kernels.values()]
+            lines += [f"{made} = compiled(KERNELS, [", *declared, "])"]
+        if self.loops:
+            made = _tuple(f"_{name}" for name in self.loops.values())
+            lines.append(f"{made} = compiled_loops(KERNELS, {list(self.loops.values())!r})")
+        return lines
 
     def c_source(self) -> str:
         """The C file with all kernels."""
         texts = [text.replace("NAME", name) for text, (name, _, _) in self.kernels.items()]
-        return "\n".join([HEAD, functions(self.bodies, self.real), *texts])
+        texts += [text.replace("NAME", name) for text, name in self.loops.items()]
+        gemm = GEMM.replace("REAL", self.real) if self.uses_products else ""
+        return "\n".join([HEAD, gemm, functions(self.bodies, self.real), *texts])
 
     def kernel(self, text: str, body: NativeBody, types: str, signature: str = "") -> str:
         """The name of a kernel; equal texts are one."""
@@ -94,6 +115,8 @@ class NativePrinter(InPlacePrinter):
             return self._region(node, op)
         if type(op) in SOFTMAX and self._is_over_rows(node):
             return self._softmax(node)
+        if isinstance(op, (Scan, Loop)):
+            return self._loop(node, op) or super().statement(node)
         return super().statement(node)
 
     # ---- chains ----------------------------------------------------------------------------------
@@ -239,6 +262,37 @@ class NativePrinter(InPlacePrinter):
         args = [self.text[a] for a in node.args]
         slot = self.slots.get(node) if node.shape else None
         return [*lines, self._call(name, args, [node], [slot])]
+
+    # ---- loops -----------------------------------------------------------------------------------
+
+    def _loop(self, node: Node, op: Scan | Loop) -> list[str] | None:
+        """The call of a compiled loop; None if the loop stays in Python."""
+        if any(self._type(a) != self.dtype for a in node.args):
+            return None
+        found = loop_source("NAME", op, self.dtype)
+        if found is None:
+            return None
+        text, written = found
+        if text not in self.loops:
+            self.loops[text] = f"loop_{len(self.loops) + 1}"
+            self.bodies += written.texts
+            self.uses_products |= written.uses_products
+            self.imports.add("from symad.numeric.native.loops import compiled_loops, run_loop")
+        lines = [line for a in node.args for line in self.settle(a)]
+        results = op.body.output_nodes
+        values = [node] if isinstance(op, Scan) else [
+            Node.of(Loop(op.body, op.slices, k), node.args) for k in range(len(results))
+        ]  # fmt: skip
+        kind, places = f"{self.np}.{self.dtype}", []
+        for value in values:
+            name = self.text[value] = self.value_name()
+            lines.append(f"{name} = {self.np}.empty({self.dims(value.shape)}, dtype={kind})")
+        for value in values:
+            places.append(in_order_of_time(value, self.text[value], self))
+        initial, xs, constants = ([self.text[a] for a in side] for side in _sides(op, node))
+        arrays = ", ".join(f"[{', '.join(side)}]" for side in (xs, constants, places))
+        call = f'run_loop(_{self.loops[text]}, "{self.dtype}", {initial[0]}, {arrays})'
+        return [*lines, call]
 
     # ---- types -----------------------------------------------------------------------------------
 

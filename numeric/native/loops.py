@@ -1,0 +1,75 @@
+"""Compiled loops at run time: their functions, BLAS's product, and the addresses of arrays."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from symad.errors import LoweringError
+from symad.numeric.native.ufuncs import load
+
+PRODUCTS = {"float64": "dgemm", "float32": "sgemm"}
+
+
+def compiled_loops(source: str, names: Sequence[str]) -> list[Any]:
+    """The loops of a C source.
+
+    Raises:
+        LoweringError: there is no compiler, or it refused the source.
+    """
+    library = load(source)
+    if library is None:
+        raise LoweringError("compiled loops need a C compiler: none was found; use backend='numpy'")
+    return [getattr(library, name) for name in names]
+
+
+@cache
+def _product(dtype: str) -> int:
+    """The address of BLAS's matrix product, as SciPy gives it to compiled code."""
+    from scipy.linalg import cython_blas
+
+    capsule = cython_blas.__pyx_capi__[PRODUCTS[dtype]]
+    name, pointer = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
+    name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return int(pointer(capsule, name(capsule)))
+
+
+def run_loop(
+    loop: Any, dtype: str, state: Any, moving: Sequence[Any], fixed: Sequence[Any], results: Sequence[Any]
+) -> None:
+    """Run a compiled loop over the first axis of its results.
+
+    Args:
+        loop: from `compiled_loops`.
+        dtype: of all arrays.
+        state: the initial one.
+        moving: arrays with one element of the first axis for each step.
+        fixed: what all steps read.
+        results: arrays to fill, in the order of their first axis.
+
+    Raises:
+        MemoryError: there is no memory for one step's values.
+    """
+    state, *fixed = (np.ascontiguousarray(a, dtype) for a in (state, *fixed))
+    moving = [_with_whole_steps(a, dtype) for a in moving]
+    frame = [len(results[0]), _product(dtype), state.ctypes.data]
+    size = np.dtype(dtype).itemsize
+    for array in moving:
+        frame += [array.ctypes.data, array.strides[0] // size]
+    frame += [array.ctypes.data for array in fixed]
+    for array in results:
+        frame += [array.ctypes.data, array.strides[0] // size]
+    if loop(np.array(frame, dtype=np.int64).ctypes.data_as(ctypes.c_void_p)):
+        raise MemoryError("no memory for the values of one step")
+
+
+def _with_whole_steps(array: Any, dtype: str) -> Any:
+    """The array, copied if the elements of one step do not lie together."""
+    array = np.asarray(array, dtype)
+    whole = not len(array) or array[0].flags.c_contiguous
+    return array if whole and array.strides[0] % array.itemsize == 0 else np.ascontiguousarray(array)
