@@ -15,8 +15,8 @@ EXTRAS_test := data,draw,test
 EXTRAS_lint := lint
 EXTRAS_docs := docs
 
-# Two test processes on two cores: one BLAS thread each.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+# Two test processes on two cores: one BLAS thread each; who has finished takes work from the other.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 .PHONY: tour test test-all lint docs bench gpu-test gpu-bench clean
 .SECONDARY:

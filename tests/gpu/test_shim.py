@@ -240,20 +240,16 @@ BIAS = (
 SMALL, WIDE = (1, 2, 1, 37, 41, 24, 40), (1, 1, 1, 130, 70, 128, 128)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "sizes", "causal", "options"),
     [
         ("bfloat16", SMALL, True, "{}"),
-        *(
-            pytest.param(*case, marks=pytest.mark.slow)
-            for case in [
-                ("float32", SMALL, True, "{}"),
-                ("float64", SMALL, True, "{}"),
-                ("float32", SMALL, False, BIAS),
-                ("float16", WIDE, False, "{}"),
-                ("float32", WIDE, False, "{}"),
-            ]
-        ),
+        ("float32", SMALL, True, "{}"),
+        ("float64", SMALL, True, "{}"),
+        ("float32", SMALL, False, BIAS),
+        ("float16", WIDE, False, "{}"),
+        ("float32", WIDE, False, "{}"),
     ],
 )
 def test_attention_kernels_are_clean_under_sanitizers(sanitizer, name, sizes, causal, options):
