@@ -32,6 +32,11 @@ def model_ratios(results: dict[str, Any]) -> list[tuple[str, float]]:
     return [(f"{r['case']} {r['dtype']}", r["ratio"]) for r in rows]
 
 
+def hessian_ratios(results: dict[str, Any]) -> list[tuple[str, float]]:
+    """Of symad to the best peer, by model."""
+    return [(r["case"], r["ratio"]) for r in results["rows"] if r["contestant"] == "symad"]
+
+
 def scalar_ratios(results: dict[str, Any]) -> list[tuple[str, float]]:
     """Of symad's compiled forms to CasADi, by expression."""
     found = []
@@ -57,7 +62,7 @@ def draw(groups: dict[str, list[tuple[str, float]]], path: Path) -> None:
         colors = ["#2a7f62" if r <= 1 else "#c0504d" for r in ratios]
         axis.barh(names, [r - 1 for r in ratios], left=1, color=colors)
         axis.set_xscale("log")
-        axis.set_xlim(min(0.1, min(ratios) / 1.2), max(2.0, 1.2 * max(ratios)))
+        axis.set_xlim(min(0.1, min(ratios) / 1.5), max(2.0, 1.2 * max(ratios)))
         axis.set_xticks([0.1, 0.25, 0.5, 1, 2], ["0.1", "0.25", "0.5", "1", "2"])
         axis.minorticks_off()
         axis.axvline(1, color="black", linewidth=0.8)
@@ -79,12 +84,17 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     models, scalars = options.out / "models.json", options.out / "scalars.json"
     run("bench_models.py", "--rounds", "8" if options.quick else "30", "--json", str(models))
+    hessians = options.out / "hessians.json"
+    run("bench_hessians.py", "--rounds", "5" if options.quick else "15", "--json", str(hessians))
     run("bench_scalar_peers.py", "--rounds", "20" if options.quick else "100", "--json", str(scalars))
     run("bench_sparse.py", "--json", str(options.out / "sparse.json"))
     run("bench_memory.py")
     groups = {
         "value and gradient of models: time over the best of JAX and PyTorch": model_ratios(
             json.loads(models.read_text())
+        ),
+        "dense Hessians of models: time over the best of JAX and PyTorch": hessian_ratios(
+            json.loads(hessians.read_text())
         ),
         "gradients of expressions: time over CasADi": scalar_ratios(json.loads(scalars.read_text())),
     }

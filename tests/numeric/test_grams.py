@@ -83,7 +83,8 @@ def test_bounds_hold():
     positive = sympy.Symbol("p", positive=True)
     expressions = [
         sympy.tanh(x) ** 2, 1 - sympy.tanh(x) ** 2, sympy.exp(x) * sympy.sin(y), 1 / (1 + x**2),
-        -sympy.cosh(x), sympy.Max(x, 0) - sympy.Min(y, 0), functions.sigmoid(x) * (1 - functions.sigmoid(x)), x**3 * y**2,
+        -sympy.cosh(x), sympy.Max(x, 0) - sympy.Min(y, 0),
+        functions.sigmoid(x) * (1 - functions.sigmoid(x)), x**3 * y**2,
         sympy.log(1 + positive), 2 * sympy.sqrt(positive) / 3, sympy.erf(x) - 1, 1 / (sympy.tanh(x) - 2),
         sympy.Abs(x) / positive, (sympy.sin(x) - 3) ** 3, sympy.cos(x) ** -2,
     ]  # fmt: skip
