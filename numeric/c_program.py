@@ -1,10 +1,10 @@
 """Scalar graphs as one C99 file: the function, its workspace, its loop over points.
 
-Values are computed level by level (a value's level is one more than the highest of its operands'): values
-of one level do not depend on each other, so that the processor works on several at a time, and equal
-functions are evaluated in packs by vector instructions. Long programs are cut into functions of `CHUNK`
-statements, because compilers take more than linear time for long functions; values that cross a cut go
-through a workspace array.
+Programs are cut into functions of `CHUNK` statements, because compilers take more than linear time for long
+functions; values that cross a cut go through a workspace array. Each piece is computed level by level (a
+value's level is one more than the highest of its operands'): values of one level do not depend on each
+other, so that the processor works on several at a time, and equal functions are evaluated in packs by
+vector instructions.
 """
 
 from __future__ import annotations
@@ -56,23 +56,28 @@ class Statement:
     """The name of the pack's function."""
 
 
-def statements(graph: Graph, outputs: Sequence[Node]) -> list[Statement]:
-    """The values of the outputs level by level, and on each level by kind of function."""
-    level: dict[Node, int] = dict.fromkeys(graph.input_nodes, 0)
+def chunks(graph: Graph, outputs: Sequence[Node]) -> list[list[Statement]]:
+    """The values of the outputs in pieces of `CHUNK`, each ordered by levels; at least one piece."""
+    inputs = set(graph.input_nodes)
+    order = [n for n in topological(outputs) if n not in inputs and not isinstance(n.op, Constant)]
+    return [by_levels(order[k : k + CHUNK]) for k in range(0, len(order), CHUNK)] or [[]]
+
+
+def by_levels(nodes: Sequence[Node]) -> list[Statement]:
+    """Values level by level, and on each level by kind of function."""
+    level: dict[Node, int] = {}
     rows: list[tuple[int, str, Node]] = []
-    for node in topological(outputs):
-        if node in level or isinstance(node.op, Constant):
-            continue
+    for node in nodes:
         level[node] = 1 + max((level.get(a, 0) for a in node.args), default=0)
         name = PACKED.get(node.op.head, "") if isinstance(node.op, Apply) else ""
         rows.append((level[node], name, node))
     found: list[Statement] = []
     for (_, name), group in groupby(sorted(rows, key=lambda row: row[:2]), key=lambda row: row[:2]):
-        nodes = tuple(node for _, _, node in group)
-        if name and len(nodes) >= PACK:
-            found.append(Statement(nodes, name))
+        same = tuple(node for _, _, node in group)
+        if name and len(same) >= PACK:
+            found.append(Statement(same, name))
         else:
-            found.extend(Statement((node,)) for node in nodes)
+            found.extend(Statement((node,)) for node in same)
     return found
 
 
@@ -80,7 +85,7 @@ def print_c(graph: Graph) -> tuple[str, str]:
     """The C name of the function and the source of the file."""
     name = "symad_" + "".join(c if c.isascii() and c.isalnum() else "_" for c in identifier(graph.name))
     outputs = output_scalars(graph)
-    parts = _chunks(statements(graph, outputs))
+    parts = chunks(graph, outputs)
     place = {n: k for k, part in enumerate(parts) for s in part for n in s.nodes}
     number = {n: k for k, n in enumerate(place)}
     crossing = _crossing(place)
@@ -109,19 +114,6 @@ def print_c(graph: Graph) -> tuple[str, str]:
         chunk = place.get(output, len(parts) - 1)
         bodies[chunk].append(f"    y[{k}] = {text(output, chunk)};")
     return name, _file(graph, name, bodies, len(crossing), len(outputs))
-
-
-def _chunks(order: list[Statement]) -> list[list[Statement]]:
-    """The statements in pieces of about `CHUNK` values; at least one piece."""
-    parts: list[list[Statement]] = [[]]
-    size = 0
-    for statement in order:
-        if size >= CHUNK:
-            parts.append([])
-            size = 0
-        parts[-1].append(statement)
-        size += len(statement.nodes)
-    return parts
 
 
 def _pack_lines(pack: Statement, args: list[str], number: dict[Node, int]) -> list[str]:

@@ -25,6 +25,9 @@ from symad.ops.sources import Constant, constant_value
 Array = np.ndarray[Any, Any]
 
 
+MANY = 32
+"""So many operations with the same constant make a run of their own, which needs no places for it."""
+
 RELATIONS = {"<": "less", "<=": "less_equal", "==": "equal", "!=": "not_equal"}
 
 
@@ -179,8 +182,30 @@ def placed(program: Steps, results: Sequence[int], inputs: int) -> Plan:
     runs = []
     for (_, function), members in sorted(groups.items(), key=lambda item: item[0][0]):
         table = place[np.array([operations[k][1] for k in members])]
-        order = np.lexsort(table.T[::-1])
-        place[np.array(members)[order]] = size + np.arange(len(members))
-        runs.append(Run(function, size, tuple(table[order].T.copy())))
-        size += len(members)
+        for part in _parts(table, inputs, inputs + len(constants)):
+            rows = table[part]
+            order = np.lexsort(rows.T[::-1])
+            place[np.array(members)[part[order]]] = size + np.arange(len(part))
+            runs.append(Run(function, size, tuple(rows[order].T.copy())))
+            size += len(part)
     return Plan(inputs, tuple(constants), tuple(runs), size, place[np.array(results, dtype=np.int64)])
+
+
+def _parts(table: Array, first: int, end: int) -> list[Array]:
+    """The rows of operands that make one run each: by themselves those with one constant in `MANY` rows.
+
+    Args:
+        table: the places of the operands, (rows, operands).
+        first: the place of the first constant.
+        end: the place behind the last.
+    """
+    rest = np.ones(len(table), dtype=bool)
+    found = []
+    if len(table) > MANY:
+        for column in table.T:
+            constants = np.where((first <= column) & (column < end) & rest, column, -1)
+            numbers, counts = np.unique(constants, return_counts=True)
+            for number in numbers[(counts >= MANY) & (numbers >= 0)]:
+                found.append(np.flatnonzero(constants == number))
+                rest[found[-1]] = False
+    return [*found, np.flatnonzero(rest)] if rest.any() else found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.numeric import compiling, lower
+from symad.numeric import compiling, lower, lower_c
 
 pytestmark = pytest.mark.skipif(compiling.compiler() is None, reason="no C compiler on this machine")
 
@@ -73,6 +74,28 @@ def test_long_programs_are_cut() -> None:
     kernel = lower(f + sp.cos(x), backend="c")
     assert kernel.c_source.count("static void part_") >= 6
     assert kernel(0.3) == pytest.approx(lower(f + sp.cos(x))(0.3), rel=1e-13)
+
+
+def test_equal_functions_on_a_level_are_evaluated_together() -> None:
+    xs = sp.symbols("x0:11")
+    f = sp.Add(*[sp.tanh(k * s) + sp.exp(-s) / (k + 2) + sp.log(3 + s) * sp.sin(s) for k, s in enumerate(xs)])
+    graph = symad.gradient(symad.trace(f, xs))
+    kernel = lower(graph, backend="c", packed=True)
+    assert {"tanh_all(", "exp_all(", "sin_all(", "log_all("} <= set(re.findall(r"\w+_all\(", kernel.c_source))
+    point = np.linspace(-1, 1.5, 11)
+    point[4] = 1e9  # where sin needs more digits of π
+    with mpmath.workdps(40):
+        expected = np.array(graph(*[mpmath.mpf(v) for v in point]), dtype=float)
+    assert np.allclose(kernel(point), expected, rtol=1e-12, atol=1e-14)
+
+
+def test_above_the_limit_the_kernel_for_all_functions_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lower_c, "LIMIT", 10)
+    monkeypatch.setattr(lower_c, "compile_c", None)
+    f = sp.Add(*[sp.sin(k * x) for k in range(1, 30)])
+    kernel = lower(f, backend="c")
+    assert kernel(0.3) == pytest.approx(float(f.subs(x, 0.3)), rel=1e-14)
+    assert "sin_all(" in kernel.c_source and kernel.native is not None
 
 
 def test_packed_and_structures() -> None:

@@ -9,7 +9,7 @@ import sympy as sp
 
 import symad
 from symad.errors import LoweringError
-from symad.numeric import lower, lower_runs, runs_program
+from symad.numeric import lower, lower_numpy, lower_runs, runs_kernel, runs_program
 from symad.numeric.compiling import compiler
 from symad.numeric.runs import plan
 
@@ -103,6 +103,52 @@ def test_the_compiled_kernel_has_the_values_of_ieee_arithmetic() -> None:
         assert kernel(1.0, 0.0)[0] == np.inf and np.isnan(kernel(-1.0, 1.0)[1])
         assert np.isnan(kernel(-1.0, 1.0)[2]) and kernel(1e4, 1.0)[3] == np.inf
         assert np.isnan(kernel(np.nan, 1.0)[4])
+
+
+@needs_compiler
+def test_slices_and_constants_have_loops_of_their_own() -> None:
+    x = sp.symbols("x:60", real=True)
+    chain = sp.Add(*[100 * (b - a**2) ** 2 + (1 - a) ** 2 + 1 / (2 + a) - b for a, b in pairwise(x)])
+    graph = symad.gradient(chain, x)
+    made = plan(graph, [e for o in graph.output_nodes for e in ((o,) if not o.shape else o.args)])
+    table, _ = runs_kernel.tables(made.runs)
+    kinds = {k for (_, k), code in runs_kernel.codes().items() if code in table[:, 0]}
+    assert {("slice", "slice"), ("one", "slice")} <= kinds
+    point = np.random.default_rng(3).normal(size=60)
+    at = dict(zip(x, point, strict=True))
+    expected = [float(chain.diff(s).subs(at)) for s in x]
+    assert np.allclose(lower(graph, backend="runs", packed=True)(point), expected, rtol=1e-12)
+
+
+@needs_compiler
+@pytest.mark.parametrize("backend", ["runs", "c"])
+def test_sparse_results(backend: str) -> None:
+    x = sp.symbols("x:12", real=True)
+    f = sp.Add(*[sp.exp(a * b) for a, b in pairwise(x)])
+    graph = symad.hessian(f, x, sparse=True)
+    point = np.linspace(0.1, 1, 12)
+    expected = np.array(sp.hessian(f, x).subs(dict(zip(x, point, strict=True))), dtype=float)
+    kernel = lower(graph, backend=backend)
+    assert np.allclose(kernel(*point).toarray(), expected, rtol=1e-13)
+    assert np.allclose(lower(graph, backend=backend, packed=True)(point).toarray(), expected, rtol=1e-13)
+    many = kernel(*np.stack([point, 2 * point], axis=1))
+    assert many.shape == (2, 12, 12) and np.allclose(many[0], expected, rtol=1e-13)
+
+
+@needs_compiler
+@pytest.mark.parametrize("backend", ["runs", "c"])
+def test_the_numpy_form_is_printed_when_it_is_asked_for(
+    backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = sp.Symbol("x", real=True)
+    with monkeypatch.context() as m:
+        m.setattr(lower_numpy, "lower", lambda *_: pytest.fail("nobody asked for it"))
+        kernel = lower(symad.trace(sp.sin(x) + x), backend=backend)
+        assert kernel(0.5) == pytest.approx(np.sin(0.5) + 0.5, rel=1e-15)
+    kernel = lower(symad.trace(sp.sin(x) + x), backend=backend)
+    assert "def f(x)" in kernel.source
+    with pytest.raises(TypeError, match="f\\(\\)"):
+        kernel()
 
 
 @needs_compiler
