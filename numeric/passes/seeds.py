@@ -22,6 +22,7 @@ from symad.cost import add_up
 from symad.dims import bind, dim_symbols
 from symad.graph import Graph, Node, topological
 from symad.numeric.passes.contracting import TYPICAL, Name
+from symad.numeric.passes.loop import Loop
 from symad.numeric.passes.merging import Signed, total, written_out
 from symad.numeric.passes.mosaic import in_mosaics
 from symad.numeric.passes.networks import Misfit, Term, atom, identity, product, regrouped
@@ -48,13 +49,18 @@ def factor_seeds(graph: Graph) -> Graph:
         factoring.add(node)
     outputs = tuple(factoring.whole(node) for node in graph.output_nodes)
     made = Graph(graph.input_nodes, outputs, graph.structure, graph.name, graph.report)
-    return in_mosaics(made) if _operations(made) < _operations(graph) else graph
+    old, new = set(graph.nodes), set(made.nodes)
+    return in_mosaics(made) if _operations(new - old) < _operations(old - new) else graph
 
 
-def _operations(graph: Graph) -> float:
-    """The operations of one evaluation, at typical sizes."""
-    total_flops = add_up(flops(node.op, node) for node in graph.nodes)
-    return float(bind(total_flops, {symbol: TYPICAL for symbol in dim_symbols([total_flops])}))
+def _operations(nodes: set[Node]) -> float:
+    """The operations of some nodes, at typical sizes; the values of one loop count once."""
+    loops = {(node.op.body, node.args) for node in nodes if isinstance(node.op, Loop)}
+    terms = [flops(node.op, node) for node in nodes if not isinstance(node.op, Loop)]
+    for body, args in loops:
+        terms.append(args[1].shape[0] * add_up(flops(inner.op, inner) for inner in body.nodes))
+    whole = add_up(terms)
+    return float(bind(whole, {symbol: TYPICAL for symbol in dim_symbols([whole])}))
 
 
 class _Factoring:

@@ -147,6 +147,18 @@ def logistic(xp, w, x, y):
     return xp.mean(xp.log(1 + xp.exp(z)) - y * z) + 0.1 * xp.sum(w**2)
 
 
+def normalised(xp, W, g, x):
+    """Layer norm: means of tangents over the units."""
+    h = x @ W
+    c = h - xp.mean(h, axis=1).reshape(5, 1)
+    return xp.sum(xp.tanh(g * c / xp.sqrt(xp.mean(c**2, axis=1).reshape(5, 1) + 0.1)) ** 2)
+
+
+def outer(xp, u, v, M):
+    """Sums of vectors along different axes."""
+    return xp.sum(xp.sin(u[:, None] * v[None, :] + M + u[:, None]))
+
+
 CASES = {
     "network": (
         tanh_network,
@@ -157,6 +169,8 @@ CASES = {
     "weighted": (weighted, [normal(3, 4), normal(4)], [normal(5, 3)]),
     "quadratic": (quadratic, [normal(3, 2)], [normal(4, 3)]),
     "turned": (turned, [normal(2, 6), normal(2)], [normal(5, 4)]),
+    "normalised": (normalised, [normal(3, 4), normal(4)], [normal(5, 3)]),
+    "outer": (outer, [normal(3), normal(4), normal(3, 4)], []),
     "logistic": (logistic, [normal(4)], [normal(7, 4), normal(7)]),
 }
 
@@ -186,6 +200,26 @@ def test_hessians_are_those_of_torch(name):
     for mode in MODES:
         kernel = lower(symad.hessian(graph, wrt=list(range(len(weights))), mode=mode))
         assert np.allclose(kernel(*weights, *data), expected, rtol=1e-10, atol=1e-11), mode
+
+
+def test_hessians_through_loops():
+    """Tangents that run through a loop are written out before it."""
+    torch = pytest.importorskip("torch")
+    W, U, x = normal(3, 3), normal(2, 3), normal(4, 5, 2)
+
+    def ours(W, U, x):
+        states = functions.scan(lambda h, x_t: np.tanh(h @ W + x_t @ U), np.zeros((5, 3)), x)
+        return np.sum(states**2)
+
+    def theirs(xp, W, U):
+        h, total_ = xp.zeros((5, 3), dtype=xp.float64), 0.0
+        for x_t in torch.tensor(x):
+            h = xp.tanh(h @ W + x_t @ U)
+            total_ = total_ + xp.sum(h**2)
+        return total_
+
+    kernel = lower(symad.hessian(symad.trace(ours, inputs=[W.shape, U.shape, x.shape]), wrt=[0, 1]))
+    assert np.allclose(kernel(W, U, x), by_torch(theirs, [W, U], []), rtol=1e-10, atol=1e-11)
 
 
 def test_softmax_regression():
