@@ -114,7 +114,7 @@ def test_backward_loops_use_what_forward_loops_kept() -> None:
     graph = symad.value_and_gradient(lstm(5, 2, 3, 4))
     rng = np.random.default_rng(0)
     source = close(graph, [rng.normal(size=s) for s in ((4, 16), (3, 16), (16,), (5, 2, 3))])
-    forward, backward = source.split("\n    for ")[1:]
+    forward, backward = source.rpartition("\ndef ")[2].split("\n    for ")[1:]
     assert "np.tanh" in forward and "_sigmoid" in forward
     assert "np.tanh" not in backward.split("\n    v")[0] and "_sigmoid" not in backward
     assert source.count("np.tanh(") == 2  # of the gate and of the cell, both in the loop
@@ -315,3 +315,42 @@ def test_constants_are_written_by_formula(array: np.ndarray[Any, Any], text: str
         graph = symad.trace(lambda x: x @ (x.T - array), inputs=[array.shape])
     x = np.random.default_rng(0).normal(size=array.shape)
     assert text in close(graph, [x])
+
+
+def test_erfc_in_single_precision_to_six_units() -> None:
+    kernel = lower(symad.trace(_erfc, inputs=[(70001,)]), dtype="float32")
+    special = pytest.importorskip("scipy.special")
+    x = np.linspace(-9.1, 9.1, 70001).astype(np.float32)
+    exact = special.erfc(x.astype(np.float64))
+    assert np.max(np.abs(kernel(x) - exact) / exact) <= 6 * np.finfo(np.float32).eps
+    x[:5] = [np.inf, -np.inf, np.nan, 1e30, -1e30]
+    with np.errstate(all="ignore"):
+        got = kernel(x)
+    assert got[:2].tolist() == [0, 2] and np.isnan(got[2]) and got[3:5].tolist() == [0, 2]
+
+
+def _erfc(x: Any) -> Any:
+    return symad.trace(sp.erfc(sp.Symbol("z", real=True)))(x)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_hidden_scores_do_not_matter_whatever_they_are(dtype: str) -> None:
+    mask = np.tril(np.ones((6, 6), bool))
+
+    def weights(s: Any) -> Any:
+        return functions.softmax(np.where(mask, s * 1.0, -np.inf), axis=-1)
+
+    kernel = lower(symad.trace(weights, inputs=[(2, 6, 6)]), dtype=dtype)
+    assert "fmin" in kernel.source
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(2, 6, 6))
+    exact = np.where(mask, np.exp(scores), 0)
+    exact /= exact.sum(axis=-1, keepdims=True)
+    for hidden in (np.nan, np.inf, -np.inf, 1e30):
+        spoilt = np.where(mask, scores, hidden)
+        with np.errstate(all="ignore"):
+            assert np.allclose(kernel(spoilt), exact, rtol=1e-6 if dtype == "float32" else 1e-13)
+    scores[0, 3, 1] = np.nan
+    with np.errstate(all="ignore"):
+        got = kernel(scores)
+    assert np.isnan(got[0, 3, 1]) and not np.isnan(got[0, 4]).any() and not np.isnan(got[1]).any()
