@@ -120,18 +120,23 @@ def test_the_pass_with_atomic_additions(arch, head_dim):
         assert found["RED"] + found["REDG"] > 0
 
 
-@pytest.mark.parametrize("arch", ["sm_75", "sm_90"])
+LESS_TIGHT = [("sm_75", 64), ("sm_90", 64), ("sm_90", 128)]
+
+
+@pytest.mark.parametrize(
+    ("arch", "head_dim"),
+    [("sm_75", 128), *(pytest.param(*c, marks=pytest.mark.slow) for c in LESS_TIGHT)],
+)
 @pytest.mark.parametrize("kind", KINDS)
-def test_float32_without_tensor_cores(arch, kind):
+def test_float32_without_tensor_cores(arch, head_dim, kind):
     code = compile_score(trace_score(causal=True), "float")
-    for head_dim in (64, 128):
-        for plan in plans(kind, PLAIN_FLOAT32, head_dim, head_dim, 64 << 10):
-            cubin, kernels = nvrtc.compile_text(plan.source(code), arch)
-            assert kernels[f"attention_{kind}"].spilled == 0
-            if nvrtc.disassembler() is not None:
-                found = nvrtc.instructions(cubin)
-                assert found["FFMA"] > 500
-                assert found["HMMA"] == 0
+    for plan in plans(kind, PLAIN_FLOAT32, head_dim, head_dim, 64 << 10):
+        cubin, kernels = nvrtc.compile_text(plan.source(code), arch)
+        assert kernels[f"attention_{kind}"].spilled == 0
+        if nvrtc.disassembler() is not None:
+            found = nvrtc.instructions(cubin)
+            assert found["FFMA"] > 500
+            assert found["HMMA"] == 0
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -148,22 +153,22 @@ def test_kernels_with_score_functions(kind):
 
 
 @pytest.mark.parametrize(
-    ("arch", "name"),
+    ("arch", "name", "head_dim"),
     [
-        pytest.param(arch, name, marks=[] if quick else pytest.mark.slow)
+        pytest.param(arch, name, head_dim, marks=[] if quick else pytest.mark.slow)
         for arch in ARCHITECTURES
         for name in ELEMENTS
-        for quick in [(arch, name) == ("sm_90", "bfloat16")]
+        for head_dim in (64, 128)
+        for quick in [(arch, name, head_dim) == ("sm_90", "bfloat16", 128)]
     ],
 )
-def test_relative_tables(arch, name):
+def test_relative_tables(arch, name, head_dim):
     options = {
         "score": lambda s, b, h, i, j, table: s + table[h, sp.Max(-99, sp.Min(99, i - j)) + 99],
         "parameters": (Parameter("table", 2, False),),
     }
-    for head_dim in (64, 128):
-        for _, kernels in compiled(name, head_dim, DIAGONALS, arch, **options):
-            assert kernels["attention_diagonals"].spilled <= (32 if name == "float64" else 0)
+    for _, kernels in compiled(name, head_dim, DIAGONALS, arch, **options):
+        assert kernels["attention_diagonals"].spilled <= (32 if name == "float64" else 0)
 
 
 @pytest.mark.slow
