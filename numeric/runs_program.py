@@ -34,6 +34,8 @@ ENTRY = '''def _runs(columns):
 
 
 def _columns(values):
+    if {{float}}.issuperset(map(type, values)):
+        return np.array(values, dtype=np.{dtype})
     arrays = [np.asarray(v) for v in values]
     for position, array in enumerate(arrays):
         if array.dtype.kind not in "fiub":
@@ -43,6 +45,10 @@ def _columns(values):
     for k, array in enumerate(arrays):
         columns[k] = array
     return columns
+
+
+def _scalars(v, places):
+    return v[places].tolist() if v.ndim == 1 and v.dtype == np.float64 else v[places]
 
 
 def _result(v, places, shape):
@@ -111,7 +117,7 @@ def _module(graph: Graph, made: Plan, dtype: str, packed: bool) -> tuple[str, st
     text, names = _Text(), Names(("np",))
     entry = names.unique(graph.name)
     body = [_run_line(run, text) for run in made.runs]
-    values = _values(graph, made, text)
+    gather, values = _values(graph, made, text)
     first = made.inputs + len(made.constants)
     code = ENTRY.format(
         size=made.size, dtype=dtype, inputs=made.inputs, first=first, body="\n".join(f"    {x}" for x in body)
@@ -127,7 +133,7 @@ def _module(graph: Graph, made: Plan, dtype: str, packed: bool) -> tuple[str, st
             f'    raise ValueError(f"packed must have shape ({made.inputs},), not {{packed.shape}}")',
             "columns = packed",
         ]
-        result = f"v[{text.index(made.results)}]"
+        gather, result = [], f"v[{text.index(made.results)}]"
     else:
         signature = ", ".join(inputs)
         door = [f"columns = _columns(({signature},))"]
@@ -146,24 +152,27 @@ def _module(graph: Graph, made: Plan, dtype: str, packed: bool) -> tuple[str, st
         *(f"    {line}" for line in door),
         '    with np.errstate(all="ignore"):',
         "        v = _runs(columns)",
+        *(f"    {line}" for line in gather),
         f"    return {result}",
     ]
     return entry, "\n".join(lines) + "\n"
 
 
-def _values(graph: Graph, made: Plan, text: _Text) -> list[str]:
-    """The texts of the outputs."""
-    offset, values = 0, []
-    for output in graph.output_nodes:
-        size = int(np.prod(output.shape))
-        places = made.results[offset : offset + size]
-        offset += size
+def _values(graph: Graph, made: Plan, text: _Text) -> tuple[list[str], list[str]]:
+    """Statements that gather the outputs, and the texts of the outputs."""
+    sizes = [int(np.prod(output.shape)) for output in graph.output_nodes]
+    places = np.split(made.results, np.cumsum(sizes)[:-1])
+    single = [int(p[0]) for p, o in zip(places, graph.output_nodes, strict=True) if not o.shape]
+    lines = [f"scalars = _scalars(v, {text.array(np.array(single))})"] if single else []
+    number, values = 0, []
+    for output, where in zip(graph.output_nodes, places, strict=True):
         if output.shape:
             shape = tuple(int(d) for d in output.shape)
-            values.append(f"_result(v, {text.array(places)}, {shape})")
+            values.append(f"_result(v, {text.array(where)}, {shape})")
         else:
-            values.append(f"v[{int(places[0])}]")
-    return values
+            values.append(f"scalars[{number}]")
+            number += 1
+    return lines, values
 
 
 def _run_line(run: Run, text: _Text) -> str:

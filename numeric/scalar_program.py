@@ -17,7 +17,7 @@ from symad.graph import Graph, Node, topological
 from symad.numeric.backends import Backend
 from symad.numeric.names import Names
 from symad.numeric.printers.integers import integers_text
-from symad.numeric.printers.scalars import SCALAR_FUNCTIONS, ScalarPrinter, statement
+from symad.numeric.printers.scalars import SCALAR_FUNCTIONS, ScalarPrinter, count_uses, statement
 from symad.numeric.text import docstring, module_header, pack_text
 from symad.ops.shaping import Reshape, Stack
 from symad.ops.sources import ArrayConstant, Constant, constant, constant_value
@@ -99,6 +99,7 @@ def _body_lines(graph: Graph, printer: ScalarPrinter) -> list[str]:
     lines: list[str] = []
     for node, symbol in zip(graph.input_nodes, graph.inputs, strict=True):
         printer.text[node] = printer.names.of(symbol)
+    printer.uses = count_uses(roots)
     for node in topological(roots):
         if node not in printer.text:
             lines.extend(statement(node, printer))

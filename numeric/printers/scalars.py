@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,9 @@ else:  # plum sees Any: it dispatches on the op alone, and converts no return va
 
 WIDTH = 24
 """Longer sums and products are split, so that no expression nests deeply."""
+
+SHORT = 60
+"""Expressions of so many characters are written where their value is used, if that is one place."""
 
 # name in the body -> (binding for single floats, binding for arrays)
 SCALAR_FUNCTIONS: dict[str, tuple[str, str]] = {
@@ -220,6 +224,8 @@ class ScalarPrinter:
         self.helper_sources: dict[str, str] = {}
         self.imports: set[str] = {"import types", "import math", "import numpy as np"}
         self.constants: list[str] = []
+        self.uses: dict[Node, int] = {}
+        """How often the text of a value is written; values that are not counted get a name."""
         self._serial = 0
         self._names_of_heads: dict[Any, str] = {}
 
@@ -297,9 +303,25 @@ def statement(node: Node, printer: ScalarPrinter) -> list[str]:
         return []
     lines: list[str] = []
     expression = scalar_form(node.op, node, printer, lines)
+    if printer.uses.get(node) == 1 and len(expression) <= SHORT and not lines:
+        printer.text[node] = f"({expression})"
+        return []
     name = printer.value_name()
     printer.text[node] = name
     return [*lines, f"{name} = {expression}"]
+
+
+def count_uses(roots: Sequence[Node]) -> dict[Node, int]:
+    """How often the text of each value is written; values that must have a name count twice."""
+    found = dict.fromkeys(roots, 2)
+    for node in topological(roots):
+        small = isinstance(node.op, Pow) and constant_value(node.args[1]) is not None
+        once = isinstance(node.op, (Add, Mul, Apply, Compare, Logic, Select)) or (
+            isinstance(node.op, Pow) and not small
+        )
+        for arg in node.args:
+            found[arg] = found.get(arg, 0) + (1 if once else 2)
+    return found
 
 
 def literal(value: Any, printer: ScalarPrinter) -> str:
@@ -309,7 +331,7 @@ def literal(value: Any, printer: ScalarPrinter) -> str:
     if isinstance(value, Fraction):
         return f"({value.numerator}/{value.denominator})"
     if isinstance(value, int):
-        return f"({value})" if value < 0 else (str(value) if value < 2**53 else repr(float(value)))
+        value = float(value)  # products of an int and a float take Python twice as long
     number = float(value)
     if number != number:
         return printer.use("nan")

@@ -1,0 +1,58 @@
+"""The text of straight-line scalar code: values used once stand where they are used, others have names."""
+
+import re
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import sympy as sp
+from sympy.abc import x, y, z
+
+import symad
+from symad.numeric import lower
+
+
+def body(f: object) -> str:
+    """The statements of the body."""
+    source = lower(f).source
+    return source[source.index("def _body") : source.index("# One body")]
+
+
+def test_values_used_once_are_written_where_they_are_used() -> None:
+    text = body(sp.sin(x * y) + sp.exp(z) / 3)
+    assert text.count(" = ") == 1 and "sin((x*y))" in text
+
+
+def test_a_base_that_is_multiplied_by_itself_is_computed_once() -> None:
+    text = body((x + y) ** 3 + sp.sqrt(1 + z) ** 3)
+    assert len(re.findall(r"x \+ y|y \+ x", text)) == 1 and text.count("1.0 + z") == 1
+    values = 0.3, 0.4, 2.0
+    assert lower((x + y) ** 3 + sp.sqrt(1 + z) ** 3)(*values) == pytest.approx(0.343 + 27**0.5, rel=1e-15)
+
+
+def test_integers_are_written_as_floats_and_long_expressions_get_names() -> None:
+    assert "2.0*x" in body(2 * x * sp.sin(y))
+    chain = x
+    for k in range(200):
+        chain = sp.sin(chain * sp.Float(k + 0.5), evaluate=False)
+    longest = max(len(line) for line in body(chain).splitlines())
+    assert longest < 200
+    expected = 0.7
+    for k in range(200):
+        expected = float(np.sin(expected * (k + 0.5)))
+    assert lower(chain)(0.7) == pytest.approx(expected, rel=1e-12)
+
+
+def test_many_scalars_from_runs_are_floats_at_a_point_and_arrays_over_a_batch() -> None:
+    xs = sp.symbols("x:400", real=True)
+    terms = [100 * (b - a**2) ** 2 + (1 - a) ** 2 for a, b in pairwise(xs)]
+    kernel = lower(symad.gradient(sp.Add(*terms), xs))
+    assert "_scalars(" in kernel.source
+    point = np.linspace(-1, 1, 400)
+    inner = 200 * (point[1:-1] - point[:-2] ** 2) - 2 * (1 - point[1:-1])
+    inner -= 400 * point[1:-1] * (point[2:] - point[1:-1] ** 2)
+    single = kernel(*point.tolist())
+    assert all(type(v) is float for v in single) and np.allclose(single[1:-1], inner, rtol=1e-12)
+    assert np.allclose(kernel(*map(np.float64, point))[1:-1], inner, rtol=1e-12)
+    many = kernel(*np.stack([point, point], axis=1))
+    assert many[1].shape == (2,) and np.allclose(np.stack(many[1:-1])[:, 1], inner, rtol=1e-12)
