@@ -8,6 +8,7 @@ from symad.numeric.backends import NUMPY
 from symad.numeric.in_place import InPlacePrinter
 from symad.numeric.kernel import Kernel, compile_source
 from symad.numeric.passes import apply_before_slicing, contract_sums, expand, keep, prepare
+from symad.numeric.passes.biases import fold_biases
 from symad.numeric.passes.factors import gather_factors
 from symad.numeric.passes.feature_major import feature_major
 from symad.numeric.passes.flat_products import flatten_products
@@ -40,4 +41,4 @@ def before_arrays(graph: Graph) -> Graph:
 def for_arrays(graph: Graph) -> Graph:
     """The passes for graphs that hold arrays."""
     blocked = in_row_blocks(drop_masks(gather_factors(share_grams(contract_sums(factor_seeds(graph))))))
-    return flatten_products(feature_major(drop_pads(blocked)))
+    return fold_biases(flatten_products(feature_major(drop_pads(blocked))))

@@ -7,6 +7,7 @@ its own rows first, Σ_m X_km Y_jm; gradients that share a cotangent y then shar
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from symad.dims import size
@@ -27,16 +28,17 @@ def flatten_products(graph: Graph) -> Graph:
 
     def better(node: Node, args: Nodes) -> Node:
         found = _split(node)
-        if found is not None:
-            matrices = []
-            for (rows, summed), arg in zip(found, args, strict=True):
-                shape = (size(arg.shape[k] for k in rows), size(arg.shape[k] for k in summed))
-                matrix = Node.of(Reshape(shape), (permute(arg, (*rows, *summed)),))
-                flat[arg, summed] = matrix
-                matrices.append(matrix)
-            product = contract(["im", "jm"], "ij", *matrices)
-            return product if product.shape == node.shape else Node.of(Reshape(node.shape), (product,))
-        return node if args == node.args else Node.of(node.op, args)
+        if found is None:
+            return node if args == node.args else Node.of(node.op, args)
+        matrices = []
+        for (rows, summed, turned), arg in zip(found, args, strict=True):
+            shape = (size(arg.shape[k] for k in rows), size(arg.shape[k] for k in summed))
+            if turned:  # a matrix in memory already
+                matrices.append(("mi", Node.of(Reshape(shape[::-1]), (arg,)), shape[0]))
+            else:
+                flat[arg, summed] = Node.of(Reshape(shape), (permute(arg, (*rows, *summed)),))
+                matrices.append(("im", flat[arg, summed], shape[0]))
+        return _product(matrices, node)
 
     made = rebuild(graph.output_nodes, {}, better)
 
@@ -50,8 +52,22 @@ def flatten_products(graph: Graph) -> Graph:
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 
 
-def _split(node: Node) -> list[tuple[Labels, Labels]] | None:
-    """For both operands the axes of their rows and the axes that are summed, if one needs another layout."""
+def _product(matrices: Sequence[tuple[str, Node, Any]], node: Node) -> Node:
+    """The product of two matrices; the one with more rows first, which BLAS likes better."""
+    (one, left, rows), (other, right, columns) = matrices
+    other = other.replace("i", "j")
+    if isinstance(rows, int) and isinstance(columns, int) and columns > rows:
+        product = permute(contract([other, one], "ji", right, left), (1, 0))
+    else:
+        product = contract([one, other], "ij", left, right)
+    return product if product.shape == node.shape else Node.of(Reshape(node.shape), (product,))
+
+
+def _split(node: Node) -> list[tuple[Labels, Labels, bool]] | None:
+    """For both operands the axes of their rows, those that are summed, and whether those come first.
+
+    None if both are matrices as they are.
+    """
     op: Any = node.op
     if not isinstance(op, Einsum) or len(op.inputs) != 2:
         return None
@@ -65,7 +81,7 @@ def _split(node: Node) -> list[tuple[Labels, Labels]] | None:
     if all(as_it_is):
         return None
     return [
-        (tuple(part.index(x) for x in own), tuple(part.index(x) for x in order))
+        (tuple(part.index(x) for x in own), tuple(part.index(x) for x in order), part == (*order, *own))
         for part, own in zip(op.inputs, rows, strict=True)
     ]
 

@@ -119,3 +119,39 @@ def test_states_that_were_returned_are_not_overwritten() -> None:
     made, before = lower(graph)(*values)
     assert np.allclose(made, graph(*values)[0], rtol=1e-13)
     assert np.allclose(before, graph(*values)[1], rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["tkb,tjb->kj", "tbk,tjb->kj", "tkb,tjb->jk", "btk,tjb->kj", "tbk,tbj->kj", "tkb,sjbt->ksj", "tbk,kb->t"],
+)
+def test_contractions_over_several_axes(spec: str) -> None:
+    sizes = {"t": 5, "b": 4, "k": 3, "j": 7, "s": 2}
+    left, right = spec.split("->")[0].split(",")
+
+    def both(x: Any, y: Any) -> Any:
+        return np.einsum(spec, x, y), np.sum(np.sum(y, axis=0), axis=-1)
+
+    shapes = [tuple(sizes[c] for c in part) for part in (left, right)]
+    graph = symad.trace(both, inputs=shapes)
+    rng = np.random.default_rng(0)
+    x, y = (rng.normal(size=s) for s in shapes)
+    product, total = lower(graph)(x, y)
+    assert np.allclose(product, np.einsum(spec, x, y), rtol=1e-13)
+    assert np.allclose(total, y.sum(axis=0).sum(axis=-1), rtol=1e-13)
+
+
+def test_a_bias_is_a_row_of_the_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("symad.numeric.passes.biases.LARGE", 1)
+
+    def layer(W: Any, b: Any, x: Any) -> Any:
+        stacked = W.T @ x.reshape(3, 2, 2).transpose(0, 2, 1) + b[:, None]
+        return np.tanh(x @ W + b), x @ W[:, 1:] - b[1:], (x @ W[::-1] + x[:, :1]) * b, stacked
+
+    graph = symad.trace(layer, inputs=[(2, 40), (40,), (6, 2)])
+    rng = np.random.default_rng(0)
+    values = [rng.normal(size=s) for s in ((2, 40), (40,), (6, 2))]
+    kernel = lower(graph)
+    assert kernel.source.count("concatenate") == 3  # weights, inputs of the layer, of the stack
+    for one, other in zip(kernel(*values), graph(*values), strict=True):
+        assert np.allclose(one, other, rtol=1e-13, atol=1e-15)
