@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
@@ -25,6 +25,7 @@ from symad.numeric.passes.loop import Loop
 from symad.numeric.passes.row_blocks import RowBlocks
 from symad.numeric.printers.blocks import block_lines
 from symad.numeric.printers.loops import loop_lines
+from symad.numeric.recycling import is_recycled, new_text, with_recycled_product
 from symad.numeric.releasing import release
 from symad.numeric.steps import WITHOUT_OUT, WRITERS, into, is_indicator, ufunc_name
 from symad.ops.arithmetic import Add, Mul, Pow
@@ -213,6 +214,8 @@ class InPlacePrinter(ArrayPrinter):
             return [*settled, *block_lines(node, self)]
         lines = super().statement(node)
         slot = self.slots.get(node)
+        if slot is None and isinstance(node.op, Einsum) and lines and is_recycled(node, self.dtype):
+            lines[-1] = with_recycled_product(node, lines[-1], self)
         if slot is not None and lines:
             lines[-1] = self._moved(lines[-1], slot)
             self.text[node] = slot
@@ -291,6 +294,11 @@ class InPlacePrinter(ArrayPrinter):
         elif made[0].out is not None:
             name = made[0].out
             self._serial = serial
+        elif made[0].function not in WITHOUT_OUT and is_recycled(node, self.dtype):
+            made = [replace(made[0], out=new_text(node.shape, self)), *made[1:]]
+            self.text[node] = name
+            rest = (step.line(name, self.np) for step in made[1:])
+            return [f"{name} = {made[0].text(self.np)}", *rest]
         self.text[node] = name
         first = made[0].out or (self.fresh if len(made) > 1 else name)
         return [made[0].line(first, self.np), *(step.line(name, self.np) for step in made[1:])]

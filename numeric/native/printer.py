@@ -22,6 +22,7 @@ from symad.numeric.native.row_text import region_source
 from symad.numeric.native.softmax_text import SIGNATURES, softmax_source
 from symad.numeric.passes.loop import Loop
 from symad.numeric.printers.loops import in_order_of_time
+from symad.numeric.recycling import is_recycled, new_text
 from symad.ops.recurrence import Scan, parts
 from symad.ops.shaping import Broadcast
 from symad.ops.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
@@ -164,6 +165,10 @@ class NativePrinter(InPlacePrinter):
                 places.append(place)
             elif kind == self.dtype and free and value.shape:
                 places.append(free.pop(0))
+            elif kind == self.dtype and is_recycled(value, self.dtype):
+                fresh = self.value_name()
+                lines.append(f"{fresh} = {new_text(value.shape, self)}")
+                places.append(fresh)
             else:
                 places.append(None)
         return lines, places
@@ -283,10 +288,10 @@ class NativePrinter(InPlacePrinter):
         values = [node] if isinstance(op, Scan) else [
             Node.of(Loop(op.body, op.slices, k), node.args) for k in range(len(results))
         ]  # fmt: skip
-        kind, places = f"{self.np}.{self.dtype}", []
+        places = []
         for value in values:
             name = self.text[value] = self.value_name()
-            lines.append(f"{name} = {self.np}.empty({self.dims(value.shape)}, dtype={kind})")
+            lines.append(f"{name} = {new_text(value.shape, self)}")
         for value in values:
             places.append(in_order_of_time(value, self.text[value], self))
         initial, xs, constants = ([self.text[a] for a in side] for side in _sides(op, node))

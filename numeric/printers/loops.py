@@ -8,6 +8,7 @@ from typing import Any
 from symad.dims import Shape, plus
 from symad.graph import Node
 from symad.numeric.passes.loop import Loop
+from symad.numeric.recycling import new_text
 from symad.ops.recurrence import Scan, backwards, parts
 from symad.ops.shaping import Concatenate, Reshape, Slice, Stack
 
@@ -106,7 +107,7 @@ def _room(value: Node, name: str, node: Node, printer: Any) -> list[str]:
 
 
 def _empty(name: str, shape: Shape, printer: Any) -> str:
-    return f"{name} = {printer.np}.empty({printer.dims(shape)}, dtype={printer.np}.{printer.dtype})"
+    return f"{name} = {new_text(shape, printer)}"
 
 
 def _previous(value: Node, node: Node, printer: Any) -> list[Node]:

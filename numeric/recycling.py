@@ -1,0 +1,95 @@
+"""Memory of large arrays is used again, from statement to statement and from call to call.
+
+The system gives large blocks of memory page by page, each at its first use, and takes them back when they
+are freed: a gradient that makes a few megabytes of arrays may spend a third of its time on that. Blocks
+are kept for each thread instead. A block is free when no array shows it any more, which its count of
+references tells; so results that the caller keeps are never overwritten, and nothing has to be planned.
+What is kept and not used is at most as large as what is used.
+"""
+
+from __future__ import annotations
+
+import re
+from math import prod
+from typing import Any
+
+from symad.graph import Node
+
+SMALLEST = 1 << 16
+"""Bytes from which memory is worth keeping: the C library has smaller blocks at hand."""
+
+NEW = '''_memory = threading.local()
+
+
+def _counts(blocks):
+    """The number of references to each block of memory."""
+    return [sys.getrefcount(block) for block in blocks]
+
+
+(_FREE,) = _counts([np.empty(0, np.uint8)])
+
+
+def _new(shape, dtype):
+    """A new array; its memory is that of an array that is gone, if there is one of the size."""
+    if not hasattr(_memory, "blocks"):
+        _memory.blocks = {}
+    kept, size = _memory.blocks, math.prod(shape)*np.dtype(dtype).itemsize
+    for place, count in enumerate(_counts(kept.get(size, ()))):
+        if count == _FREE:
+            return np.ndarray(shape, dtype, kept[size][place])
+    used = {n: [count != _FREE for count in _counts(blocks)] for n, blocks in kept.items()}
+    if sum(n*(len(u) - 2*sum(u)) for n, u in used.items()) > size:
+        for n, u in used.items():
+            kept[n] = list(itertools.compress(kept[n], u))
+    kept.setdefault(size, []).append(np.empty(size, np.uint8))
+    return np.ndarray(shape, dtype, kept[size][-1])
+'''
+
+PRODUCT = '''def _product(a, b):
+    """a @ b, in memory that is used again."""
+    lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2]) if a.ndim + b.ndim > 4 else ()
+    return np.matmul(a, b, _new((*lead, a.shape[-2], b.shape[-1]), a.dtype))
+'''
+
+
+def is_recycled(node: Node, dtype: str) -> bool:
+    """Whether the array of a node is known to be so large that its memory is kept."""
+    if not all(isinstance(d, int) for d in node.shape):
+        return False
+    return prod(node.shape) * (4 if dtype == "float32" else 8) >= SMALLEST  # type: ignore[arg-type]
+
+
+def new_text(shape: Any, printer: Any) -> str:
+    """The call that makes a new array."""
+    printer.imports |= {"import itertools", "import math", "import sys", "import threading"}
+    helper = printer.helper("_new", NEW)
+    return f"{helper}({printer.dims(shape)}, {printer.np}.{printer.dtype})"
+
+
+def with_recycled_product(node: Node, line: str, printer: Any) -> str:
+    """The statement of a contraction, its matrix product in memory that is used again."""
+    target, _, expression = line.partition(" = ")
+    found = _product_parts(expression)
+    if found is None:
+        return line
+    before, left, right, after = found
+    new_text(node.shape, printer)
+    return f"{target} = {before}{printer.helper('_product', PRODUCT)}({left}, {right}){after}"
+
+
+def _product_parts(expression: str) -> tuple[str, str, str, str] | None:
+    """What stands before a product, its operands, and what stands after; None if there is none."""
+    if expression.count(" @ ") != 1:
+        return None
+    left, _, right = expression.partition(" @ ")
+    opened = left.count("(") - left.count(")")
+    if opened == 0:
+        return "", left, right, ""
+    if opened != 1 or not left.startswith("("):
+        return None
+    depth = 0
+    for k, letter in enumerate(right):
+        depth += {"(": 1, ")": -1}.get(letter, 0)
+        if depth < 0:
+            return ("", left[1:], right[:k], right[k + 1 :]) if re.match(r"\.|\Z", right[k + 1 :]) else None
+    return None
