@@ -25,7 +25,7 @@ BOUNDS = {
 }  # fmt: skip
 
 
-SOME = ["bfloat16", "float64", *(pytest.param(n, marks=pytest.mark.slow) for n in NAMES[1:3])]
+SOME = [pytest.param(n, marks=[] if n == "bfloat16" else pytest.mark.slow) for n in NAMES]
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ def test_alibi_with_soft_cap_and_window(name):
         assert relative(found[2].params[parameter], want) < 5 * BOUNDS[name][1], parameter
 
 
-@pytest.mark.parametrize("name", ["bfloat16", "float32"])
+@pytest.mark.parametrize("name", SOME)
 def test_a_bias_for_every_pair(name):
     sizes = (2, 2, 1, 50, 45, 32, 16)
     arrays, lse_bar = draw(name, sizes, seed=3)
@@ -220,7 +220,7 @@ def test_a_bias_for_every_pair(name):
     ("name", "sizes"),
     [
         ("bfloat16", (1, 2, 1, 100, 70, 32, 32)),
-        ("float32", (2, 1, 1, 70, 100, 40, 24)),
+        pytest.param("float32", (2, 1, 1, 70, 100, 40, 24), marks=pytest.mark.slow),
         pytest.param("float64", (1, 2, 2, 90, 90, 128, 128), marks=pytest.mark.slow),
         pytest.param("float16", (1, 1, 1, 65, 200, 128, 64), marks=pytest.mark.slow),
         pytest.param("float64", (1, 1, 1, 40, 50, 256, 256), marks=pytest.mark.slow),
@@ -257,7 +257,7 @@ def test_tables_of_relative_positions(name, sizes):
         assert same_bits(found[0][2].params[parameter], found[1][2].params[parameter])
 
 
-@pytest.mark.parametrize("name", ["bfloat16", "float64"])
+@pytest.mark.parametrize("name", SOME)
 def test_masks_by_document_prefix_and_length(name):
     sizes = (2, 2, 2, 75, 75, 32, 32)
     arrays, lse_bar = draw(name, sizes, seed=5)

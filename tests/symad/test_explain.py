@@ -250,13 +250,17 @@ def test_inputs_may_have_any_name(name):
 
 
 def scalar_examples():
-    """The sum of each op's example over all elements, squared so that Hessians are not zero."""
+    """The sum of each op's example over all elements, squared so that Hessians are not zero.
+
+    All examples of an op make the same tables; those after the first are slow tests.
+    """
     for cls, make in EXAMPLES.items():
         for k, node in enumerate(make()):
             inputs = tuple(n for n in topological([node]) if isinstance(n.op, Input))
             total = sum_all(mul(node, node)) if node.shape else mul(node, node)
             if inputs and not Graph(inputs, (node,)).dims and not isinstance(node.op, Condition):
-                yield pytest.param(Graph(inputs, (total,)), id=f"{cls.__name__} {k}")
+                marks = [pytest.mark.slow] if k else []
+                yield pytest.param(Graph(inputs, (total,)), id=f"{cls.__name__} {k}", marks=marks)
 
 
 @pytest.mark.parametrize("graph", list(scalar_examples()))

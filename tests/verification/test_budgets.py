@@ -46,7 +46,7 @@ def test_two_seconds_are_two_seconds(name):
     assert time.monotonic() - start < 60  # 3 on an idle machine; a hang is what it looks for
     if certificate.status == "undecided":
         assert "the time allowed (2 s) was used up" in " ".join(str(certificate).split())
-    else:  # what was not established is listed
+    elif certificate.status != "refuted":  # what was not established is listed
         assert "was used up" in str(certificate.entries) + str(certificate.assumes)
 
 
