@@ -18,6 +18,7 @@ from symad.ops.shaping import broadcast_to
 from symad.ops.sources import constant, constant_value
 from symad.verification.basis import Basis
 from symad.verification.factoring import power_factors
+from symad.verification.rational_forms import rational_factors
 from symad.verification.terms import (
     collect_roots,
     linear_terms,
@@ -214,8 +215,31 @@ def _sign_of_factor(node: Node, basis: Basis) -> Node:
         if len(terms) == 1:
             ((c, m),) = terms
             return mul(constant(1 if c > 0 else -1), sign(m, basis))
+        factored = _sign_of_rational(node, basis) if basis.split else None
+        if factored is not None:
+            return factored
     if isinstance(node.op, Pow) and number(node.args[1]) is not None:  # odd: even powers are positive
         return sign(node.args[0], basis)
     if isinstance(node.op, Apply) and node.op.head is sympy.sign:
         return node
     return apply(sympy.sign, node)
+
+
+def _sign_of_rational(node: Node, basis: Basis) -> Node | None:
+    """The sign of a sum as a rational function with at most one factor of unknown sign.
+
+    tanh² − 1 = −4E/(E + 1)² is negative. Of more unknown factors the signs are left together, because
+    sums of arguments tell more about them: x² > y² and y² > z² imply x² > z².
+    """
+    turn = 1
+    unknown: list[Node] = []
+    factors = rational_factors(node)
+    for k, f in factors or []:
+        if k % 2:
+            known = basis.sign(f)
+            turn *= known or 1
+            unknown += [] if known else [f]
+    if factors is None or len(unknown) > 1:
+        return None
+    rest = [apply(sympy.sign, f) if isinstance(f.op, Add) else sign(f, basis) for f in unknown]
+    return mul(constant(turn), *rest)

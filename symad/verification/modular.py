@@ -26,11 +26,13 @@ from symad.ops.elementwise import Apply
 from symad.ops.linalg import Cholesky
 from symad.ops.sources import Input, constant_value
 from symad.verification.basis import Basis
+from symad.verification.bounds import add_logs
 from symad.verification.budget import Budget, Clock, OutOfBudget
 from symad.verification.fields import Array
 from symad.verification.integer_inputs import integer_inputs
 from symad.verification.rewriting import rewrite
 from symad.verification.sampling import PairResult, Sampler
+from symad.verification.scalarised import by_elements
 from symad.verification.scouting import visibly_different
 from symad.verification.signatures import NeedsLevel, Unsupported
 
@@ -81,7 +83,39 @@ def compare_nodes(
             made = rewrite([n for k in rest for n in pairs[k]], basis)
             for k, found in zip(rest, search.compare(made, basis, rng, clock), strict=True):
                 best[k] = _better(best[k], found)
+    for k, found in enumerate(best):
+        if not _is_done(found) and not visibly_different(*pairs[k], ~found.certain):
+            best[k] = _better(found, _by_elements(pairs[k], found, search, rng, clock))
     return Result(tuple(best), seed, search.primes, tuple(search.draws), tuple(dict.fromkeys(search.reasons)))
+
+
+def _by_elements(
+    pair: tuple[Node, Node], found: PairResult, search: _Search, rng: Random, clock: Clock
+) -> PairResult:
+    """A pair of small arrays, written out: the elements that are not known to be equal together."""
+    sides = by_elements(pair)
+    if sides is None:
+        return found
+    rest = np.flatnonzero(~found.certain.ravel())
+    basis = Basis()
+    made = rewrite([side[k] for k in rest for side in sides], basis)
+    search.ranges = {}
+    sampler = _sampler(made, basis, rng, clock)
+    nothing = [_nothing(a) for a in sampler.left]
+    parts = search.improve(nothing, sampler, [("free", Sampler.free), *_ways(made)])
+    equal, defined = found.certain.ravel().copy(), found.defined.ravel().copy()
+    equal[rest] = [p.certain for p in parts]
+    defined[rest] |= [bool(p.defined) for p in parts]
+    search.primes = parts[0].primes or search.primes
+    bounds = [r.log2_bound for r in (*parts, found) if r.certain.any()]
+    shape, bound = found.equal.shape, add_logs(*bounds) if bounds else 0.0
+    return PairResult(equal.reshape(shape), defined.reshape(shape), bound, parts[0].way, parts[0].primes)
+
+
+def _sampler(made: Sequence[Node], basis: Basis, rng: Random, clock: Clock) -> Sampler:
+    """Of nodes that take turns, left and right."""
+    odd = _odd_parts(basis.roots.found)
+    return Sampler(tuple(made[0::2]), tuple(made[1::2]), rng, clock, odd, _root_inputs(made))
 
 
 def _is_done(found: PairResult) -> bool:
@@ -99,8 +133,7 @@ class _Search:
 
     def compare(self, made: Sequence[Node], basis: Basis, rng: Random, clock: Clock) -> list[PairResult]:
         """Pairs in one basis, one after the other: first all together, then those not equal alone."""
-        odd = _odd_parts(basis.roots.found)
-        together = Sampler(tuple(made[0::2]), tuple(made[1::2]), rng, clock, odd, _root_inputs(made))
+        together = _sampler(made, basis, rng, clock)
         self.ranges = integer_inputs(made)
         best = self.improve([_nothing(a) for a in together.left], together, [("free", Sampler.free)])
         self.primes = tuple(together.primes) or self.primes
@@ -108,8 +141,8 @@ class _Search:
             return best
         for k, found in enumerate(best):
             if not _is_done(found):
-                pair = tuple(made[2 * k : 2 * k + 2])
-                alone = Sampler(pair[:1], pair[1:], rng, clock, odd, _root_inputs(pair))
+                pair = made[2 * k : 2 * k + 2]
+                alone = _sampler(pair, basis, rng, clock)
                 (best[k],) = self.improve([found], alone, _ways(pair))
                 self.primes = tuple(alone.primes) or self.primes
         return best

@@ -31,10 +31,10 @@ from symad.verification.references import (
     DualReference,
     NoReference,
     SympyReference,
-    flat_elements,
     packed,
 )
 from symad.verification.rewriting import expand_definitions
+from symad.verification.scalarised import flat_elements
 from symad.verification.sizes import sizes_of
 from symad.verification.trust import trusted
 

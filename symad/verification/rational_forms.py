@@ -23,7 +23,7 @@ from symad.ops.elementwise import Apply
 from symad.ops.sources import constant
 from symad.verification.terms import Terms, moves_elements, number
 
-MOST_ATOMS, MOST_NODES, MOST_TERMS, MOST_DEGREE = 6, 48, 24, 12
+MOST_ATOMS, MOST_NODES, MOST_TERMS, MOST_DEGREE = 12, 64, 24, 32
 """Larger expressions are not written as rational functions."""
 
 MOST_BITS = 64

@@ -19,11 +19,12 @@ from symad.dual import Dual
 from symad.errors import SymadError
 from symad.evaluation import unchecked
 from symad.graph import Node, rebuild, topological
-from symad.ops.shaping import element, pack_scalars
+from symad.ops.shaping import pack_scalars
 from symad.ops.sources import ArrayConstant, Constant, Input, constant, input_node
 from symad.tracing.scalars import trace_scalar
 from symad.values import Undefined
 from symad.verification.node_numbers import NodeNumber
+from symad.verification.scalarised import flat_elements, scalar_operations
 
 MOST_OPERATIONS = 600
 """An explicit expression of more operations than this is not given to SymPy."""
@@ -36,11 +37,6 @@ UNUSABLE = (sympy.Derivative, sympy.Subs, sympy.DiracDelta, sympy.Integral, symp
 
 class NoReference(SymadError):
     """This reference is not available; says why."""
-
-
-def flat_elements(node: Node) -> list[Node]:
-    """The elements of a node of known sizes, as scalar nodes in row-major order."""
-    return [element(node, *index) if index else node for index in np.ndindex(*node.shape)]
 
 
 def _inputs_of(outputs: Sequence[Node]) -> list[Node]:
@@ -148,17 +144,6 @@ def _tree_size(expression: Any) -> int:
         stack.pop()
         sizes[current] = 1 + sum(sizes[a] for a in getattr(current, "args", ()))
     return sizes[expression]
-
-
-def scalar_operations(outputs: Sequence[Node]) -> int:
-    """Roughly the number of scalar operations of some nodes."""
-    total = 0
-    for node in topological(outputs):
-        if node.args:
-            own = int(np.prod(node.shape)) if all(isinstance(d, int) for d in node.shape) else 1 << 40
-            widest = max(int(np.prod(a.shape)) for a in node.args) if own < 1 << 40 else 1
-            total += max(own, widest)
-    return total
 
 
 # ---- Dual numbers -------------------------------------------------------------------------------

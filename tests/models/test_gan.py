@@ -15,6 +15,8 @@ from symad.numeric import lower
 from symad.numeric.adversarial import Player, train_in_turn
 from symad.numeric.optimisers import SGD, Adam
 from symad.numeric.training import warmup_cosine
+from symad.verification import Budget
+from symad.verification.own import SYMPY
 
 N = sp.Symbol("N", integer=True, positive=True)
 
@@ -150,6 +152,22 @@ def test_derivatives_of_the_penalty_are_certified() -> None:
     s = sp.symbols("s1 s2", real=True)
     for certificate in (symad.check(squares), symad.check((sp.sqrt(s[0] ** 2 + s[1] ** 2) - 1) ** 2)):
         assert certificate.status in ("proved", "tested"), str(certificate)
+
+
+@pytest.mark.parametrize("width", [pytest.param(1, marks=pytest.mark.slow), 2])
+def test_the_whole_penalised_loss_is_certified(width: int) -> None:
+    """By one bias, against SymPy and Dual numbers: exponents are sums of products, norms roots of squares."""
+    model = GAN(width, 1, (), (1,), gan.WASSERSTEIN, penalty=1.0, activation="tanh")
+    certificate = symad.check(model.critic_graph(1), "c_b1")
+    assert certificate.status in ("proved", "tested"), str(certificate)
+    assert any(SYMPY in c.left_name for c in certificate.comparisons)
+
+
+@pytest.mark.slow
+def test_all_derivatives_of_the_penalised_loss_are_certified() -> None:
+    model = GAN(2, 1, (), (1,), gan.WASSERSTEIN, penalty=1.0, activation="tanh")
+    certificate = symad.check(model.critic_graph(1), model.critic_names, budget=Budget(seconds=60))
+    assert certificate.status in ("proved", "tested"), str(certificate)
 
 
 def test_a_critic_learns_the_divergence() -> None:
