@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -20,6 +20,9 @@ EXHAUSTIVE = 8
 
 FASTER = 10
 """A matrix product does so many multiplications in the time that others take for one."""
+
+NOTHING = 1e-6
+"""The part of their work that products count which are computed once and for all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,17 +84,21 @@ def spread(node: Node, names: Names, wide: Names) -> Node:
     return broadcast_axes(turned, tuple(n.size for n in wide), tuple(wide.index(n) for n in order))
 
 
-def contracted(factors: Sequence[Factor], kept: set[Name], order: Names = ()) -> Factor:
+def contracted(
+    factors: Sequence[Factor], kept: set[Name], order: Names = (), free: Container[Node] = ()
+) -> Factor:
     """The product of factors summed over all names that are not kept, two at a time.
 
     An outer product at the end has its names in the order given; otherwise the result is as it comes.
+    Products of ``free`` arrays alone count as no work.
     """
     if len(factors) == 1:
         node, names = factors[0]
         out = tuple(n for n in names if n in kept)
         return contract([names], out, node), out
     made: dict[int, Factor] = {1 << k: factor for k, factor in enumerate(factors)}
-    for one, other in plan([names for _, names in factors], kept):
+    costless = sum(1 << k for k, (node, _) in enumerate(factors) if node in free)
+    for one, other in plan([names for _, names in factors], kept, costless):
         outside = {n for k, (_, own) in enumerate(factors) if not (one | other) >> k & 1 for n in own}
         last = one + other == (1 << len(factors)) - 1
         made[one | other] = pairwise([made[one], made[other]], kept | outside, order if last else ())
@@ -112,8 +119,10 @@ def pairwise(pair: Sequence[Factor], kept: set[Name], order: Names = ()) -> Fact
     return contract([left, right], out, a, b), out
 
 
-def plan(factors: Sequence[Names], kept: set[Name]) -> list[tuple[int, int]]:
+def plan(factors: Sequence[Names], kept: set[Name], costless: int = 0) -> list[tuple[int, int]]:
     """Which two sets of factors (as bits) meet in each step, for the least work in all.
+
+    Products of factors that are all in ``costless`` hardly count.
 
     Every way for up to `EXHAUSTIVE` factors, by dynamic programming over their subsets; for more each step
     takes the cheapest pair.
@@ -139,7 +148,8 @@ def plan(factors: Sequence[Names], kept: set[Name]) -> list[tuple[int, int]]:
         part = (mask - 1) & mask
         while part > mask ^ part:
             rest = mask ^ part
-            cost = best[part][0] + best[rest][0] + work(names[part], names[rest], names[mask])
+            step = work(names[part], names[rest], names[mask])
+            cost = best[part][0] + best[rest][0] + step * (NOTHING if mask | costless == costless else 1)
             if mask not in best or cost < best[mask][0]:
                 best[mask] = (cost, (part, rest))
             part = (part - 1) & mask

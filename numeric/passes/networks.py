@@ -13,7 +13,7 @@ of a sum become one where they share factors and the rest does not grow.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -172,8 +172,20 @@ def regrouped(term: Term, shape: Shape) -> Term:
 # ---- products ------------------------------------------------------------------------------------
 
 
-def product(terms: Sequence[Term], labels: Sequence[Sequence[Any]], output: Sequence[Any]) -> Term:
+def contracted_now(factors: Sequence[Factor], kept: set[Name]) -> list[Factor]:
+    """Sums are done at once, and no factor has all names of another."""
+    return absorbed(summed(factors, kept))
+
+
+def product(
+    terms: Sequence[Term],
+    labels: Sequence[Sequence[Any]],
+    output: Sequence[Any],
+    reduced: Callable[[Sequence[Factor], set[Name]], list[Factor]] = contracted_now,
+) -> Term:
     """The contraction of networks: axes of one label run together, labels that are not kept are summed.
+
+    ``reduced`` says what becomes of the factors, given the names of the result.
 
     Raises:
         Misfit: axes of one label cut their positions differently.
@@ -189,4 +201,4 @@ def product(terms: Sequence[Term], labels: Sequence[Sequence[Any]], output: Sequ
     kept = {n for axis in axes for n in axis}
     repeated = everything - kept - {n for _, names in factors for n in names}
     factors += [(dimension(name.size), ()) for name in repeated]
-    return Term(tuple(absorbed(summed(factors, kept))), axes)
+    return Term(tuple(reduced(factors, kept)), axes)

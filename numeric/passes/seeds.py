@@ -14,23 +14,20 @@ The value changes by rounding only. The result is used if it costs fewer operati
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import product as combinations
+from collections.abc import Sequence
 from typing import Any
 
 from symad.cost import add_up
 from symad.dims import bind, dim_symbols
 from symad.graph import Graph, Node, topological
-from symad.numeric.passes.contracting import TYPICAL, Name
+from symad.numeric.passes.contracting import TYPICAL
 from symad.numeric.passes.loop import Loop
 from symad.numeric.passes.merging import Signed, total, written_out
 from symad.numeric.passes.mosaic import in_mosaics
-from symad.numeric.passes.networks import Misfit, Term, atom, identity, product, regrouped
-from symad.ops.arithmetic import Add, Mul, div
-from symad.ops.contraction import Einsum
-from symad.ops.shaping import Broadcast, Reshape
+from symad.numeric.passes.network_rules import RULES
+from symad.numeric.passes.networks import Misfit, Term, identity, product
 from symad.ops.softmax import SoftmaxTangent
-from symad.ops.sources import Eye, constant
+from symad.ops.sources import Eye
 from symad.questions import definition, flops
 
 MOST = 4
@@ -106,82 +103,14 @@ class _Factoring:
             self.made[node] = written_out(self.terms[node], node.shape)
         return self.made[node]
 
-    def operand(self, node: Node) -> list[Term]:
-        """The terms of a node; of an array that only repeats another one that of the smaller."""
-        if node in self.terms:
-            return self.terms[node]
-        if isinstance(node.op, Broadcast):
-            return [_broadcast(node, term) for term in self.operand(node.args[0])]
-        return [atom(self.made[node])]
+    def array(self, node: Node) -> Node:
+        """The array of a node that has no terms."""
+        return self.made[node]
 
+    def product(self, terms: Sequence[Term], labels: Sequence[Any], output: Sequence[Any]) -> Term:
+        """Sums are done where they stand."""
+        return product(terms, labels, output)
 
-# ---- rules ---------------------------------------------------------------------------------------
-
-
-def add_terms(run: _Factoring, node: Node) -> list[Term]:
-    """All terms of all arguments."""
-    op: Any = node.op
-    signed: list[Signed] = []
-    for sign, arg in zip(op.signs, node.args, strict=True):
-        terms = run.operand(arg)
-        signed += [(sign, t if arg.shape else _number(t, node)) for t in terms]
-    return total(signed, MOST, run.sums)
-
-
-def mul_terms(run: _Factoring, node: Node) -> list[Term] | None:
-    """Products of terms, position by position; of denominators the reciprocal."""
-    op: Any = node.op
-    labels = tuple(range(len(node.shape)))
-    operands = []
-    for power, arg in zip(op.powers, node.args, strict=True):
-        terms = run.operand(arg)
-        if power == -1:
-            if arg in run.terms or len(terms) > 1:
-                return None
-            terms = [_reciprocal(terms[0])]
-        operands.append(terms)
-    parts = [labels if arg.shape else () for arg in node.args]
-    return total([(1, product(c, parts, labels)) for c in combinations(*operands)], MOST, run.sums)
-
-
-def einsum_terms(run: _Factoring, node: Node) -> list[Term]:
-    """Contractions of terms."""
-    op: Any = node.op
-    operands = [run.operand(arg) for arg in node.args]
-    return total([(1, product(c, op.inputs, op.output)) for c in combinations(*operands)], MOST, run.sums)
-
-
-def broadcast_terms(run: _Factoring, node: Node) -> list[Term]:
-    """The same terms with more axes."""
-    return [_broadcast(node, term) for term in run.terms[node.args[0]]]
-
-
-def reshape_terms(run: _Factoring, node: Node) -> list[Term]:
-    """The same terms with their names in other groups."""
-    return [regrouped(term, node.shape) for term in run.terms[node.args[0]]]
-
-
-def _broadcast(node: Node, term: Term) -> Term:
-    op: Any = node.op
-    given = dict(zip(op.axes, term.axes, strict=True))
-    axes = (given.get(k, () if d == 1 else (Name(d),)) for k, d in enumerate(node.shape))
-    return Term(term.factors, tuple(axes))
-
-
-def _number(term: Term, like: Node) -> Term:
-    """A number in the shape of an array."""
-    return Term(term.factors, tuple(() if d == 1 else (Name(d),) for d in like.shape))
-
-
-def _reciprocal(term: Term) -> Term:
-    """One over a product of arrays."""
-    return Term(tuple((div(constant(1), node), names) for node, names in term.factors), term.axes)
-
-
-RULES: dict[type, Callable[[_Factoring, Node], list[Term] | None]] = {
-    Add: add_terms,
-    Mul: mul_terms,
-    Einsum: einsum_terms,
-    Broadcast: broadcast_terms,
-    Reshape: reshape_terms,
-}
+    def total(self, terms: Sequence[Signed]) -> list[Term]:
+        """Terms that have factors in common become one."""
+        return total(terms, MOST, self.sums)
