@@ -1,12 +1,16 @@
-"""Gradients of scalar expressions at one point: symad's four forms of code against its peers.
+"""Gradients of scalar expressions: symad's forms of code against its peers, at one point and over batches.
 
-The cases of benchmarks/cases.py (and the Jacobian of a 10-link pendulum). Contestants: symad's NumPy code,
-its compiled kernel for all functions (backend "runs"), its compiled C (backend "c"), CasADi (SX, buffer
-interface, no copies), SymEngine (LLVM), SymPy's lambdify with cse, and JAX's jit of the same scalar graph
-(with --jax; its compilation takes up to a minute). All gradients are compared first; contestants take
-turns; the table holds medians of process CPU time, and wall time from expression to callable.
+The cases of benchmarks/cases.py. Contestants from the same expression: symad's Python code, its compiled
+kernel for all functions (backend "runs"), its compiled C (backend "c"), CasADi (SX, buffer interface, no
+copies), SymEngine (LLVM) and SymPy (diff, lambdify with cse); from array code of the same function
+(benchmarks/natural_cases.py), which is their best form: JAX's jit, PyTorch's autograd and HIPS autograd. All
+gradients are compared first; contestants take turns; the first table holds medians of process CPU time at
+one point, the second wall time from expression to callable, first call and compilation included. With
+--jax also JAX's jit of the scalar graph itself, in a process of its own that is stopped after
+--jax-limit seconds. The last table holds CPU time per point over a batch.
 
-Usage: python benchmarks/bench_scalar_peers.py [CASE ...] [--rounds 300] [--jax] [--limit 20] [--json FILE]
+Usage: python benchmarks/bench_scalar_peers.py [CASE ...] [--rounds 100] [--limit 20] [--jax]
+       [--jax-limit 120] [--points 10000] [--json FILE]
 """
 
 from __future__ import annotations
@@ -16,21 +20,27 @@ import os
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
 os.environ["JAX_ENABLE_X64"] = "1"
+os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 
 # ruff: noqa: E402
 import argparse
 import json
 import math
+import multiprocessing
 import platform
 import signal
 import statistics
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from queue import Empty
 from typing import Any
 
 import cases
+import natural_cases
 import numpy as np
 import sympy as sp
 from rich.console import Console
@@ -134,7 +144,7 @@ def by_sympy(expression: Any, symbols: Any, x: Any) -> Run:
     return lambda: function(*values)
 
 
-def by_jax(expression: Any, symbols: Any, x: Any) -> Run:
+def jax_graph(expression: Any, symbols: Any, x: Any) -> Run:
     """JAX: jit of the gradient of the same scalar graph."""
     import jax
 
@@ -145,6 +155,31 @@ def by_jax(expression: Any, symbols: Any, x: Any) -> Run:
     return lambda: jax.block_until_ready(function(values))
 
 
+def by_jax(name: str, x: Any) -> Run:
+    """JAX: jit of the gradient of array code."""
+    import jax
+
+    function, values = jax.jit(jax.grad(natural_cases.NATURAL[name](jax.numpy))), jax.numpy.asarray(x)
+    return lambda: jax.block_until_ready(function(values))
+
+
+def by_torch(name: str, x: Any) -> Run:
+    """PyTorch: autograd of array code."""
+    import torch
+
+    torch.set_num_threads(1)
+    function, values = natural_cases.NATURAL[name](torch), torch.tensor(x, requires_grad=True)
+    return lambda: torch.autograd.grad(function(values), values)[0]
+
+
+def by_autograd(name: str, x: Any) -> Run:
+    """HIPS autograd of array code."""
+    import autograd
+
+    gradient = autograd.grad(natural_cases.NATURAL[name](autograd.numpy))
+    return lambda: gradient(x)
+
+
 CONTESTANTS: dict[str, Callable[[Any, Any, Any], Run]] = {
     "numpy": ours("numpy"),
     "runs": ours("runs"),
@@ -153,6 +188,12 @@ CONTESTANTS: dict[str, Callable[[Any, Any, Any], Run]] = {
     "symengine": by_symengine,
     "sympy": by_sympy,
 }
+FROM_ARRAYS: dict[str, Callable[[str, Any], Run]] = {
+    "jax": by_jax,
+    "torch": by_torch,
+    "autograd": by_autograd,
+}
+LIMITED = ("sympy", "symengine")
 
 
 def limited(make: Run, seconds: float) -> Any:
@@ -171,40 +212,148 @@ def limited(make: Run, seconds: float) -> Any:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def compete(name: str, limit: float, rounds: int, with_jax: bool) -> dict[str, tuple[float, float]]:
-    """CPU seconds of a call and wall seconds of the setup, by contestant."""
+def point(name: str) -> tuple[Any, Any, Any]:
+    """The expression of a case, its symbols, and where they are evaluated."""
     expression, symbols = cases.CASES[name]()
-    x = np.random.default_rng(0).uniform(0.4, 1.1, size=len(symbols))
+    return expression, symbols, np.random.default_rng(0).uniform(0.4, 1.1, size=len(symbols))
+
+
+def same(name: str, who: str, got: Any, expected: Any) -> None:
+    """Raises AssertionError unless a contestant's gradient is symad's."""
+    got = np.asarray(got, float).ravel()
+    if not np.allclose(got, expected, rtol=1e-9, atol=1e-12 * np.abs(expected).max()):
+        raise AssertionError(f"{name}: {who} differs from symad")
+
+
+def compete(name: str, limit: float, rounds: int) -> dict[str, tuple[float, float]]:
+    """CPU seconds of a call and wall seconds of the setup, by contestant."""
+    expression, symbols, x = point(name)
+    makers: dict[str, Callable[[], Run]] = {
+        who: (lambda make=make: make(expression, symbols, x)) for who, make in CONTESTANTS.items()
+    } | {who: (lambda make=make: make(name, x)) for who, make in FROM_ARRAYS.items()}
     runs: dict[str, tuple[Run, float]] = {}
-    for who, make in {**CONTESTANTS, **({"jax": by_jax} if with_jax else {})}.items():
-        start = time.perf_counter()
+    for who, make in makers.items():
+        with empty_cache() if who == "c" else nullcontext():
+            start = time.perf_counter()
 
-        def setup(make: Any = make) -> Run:
-            run: Run = make(expression, symbols, x)
-            run()
-            return run
+            def setup(make: Any = make) -> Run:
+                run: Run = make()
+                run()
+                return run
 
-        made = limited(setup, limit if who in ("sympy", "symengine", "jax") else 1e4)
+            made = limited(setup, limit if who in LIMITED else 1e4)
         if made is not None:
             runs[who] = made, time.perf_counter() - start
     expected = np.array(runs["numpy"][0](), float).ravel()
     for who, (run, _) in runs.items():
-        if not np.allclose(np.asarray(run(), float).ravel(), expected, rtol=1e-9, atol=1e-9):
-            raise AssertionError(f"{name}: {who} differs from symad")
+        same(name, who, run(), expected)
+    once = {who: _cpu(run, 3) for who, (run, _) in runs.items()}
     times: dict[str, list[float]] = {who: [] for who in runs}
-    for _ in range(rounds):
+    for number in range(rounds):
         for who, (run, _) in runs.items():
-            start = time.process_time()
-            for _ in range(20):
-                run()
-            times[who].append((time.process_time() - start) / 20)
+            if once[who] < 5e-4 or number < 15:
+                times[who].append(_cpu(run, 20 if once[who] < 5e-4 else 2))
     return {who: (statistics.median(times[who]), runs[who][1]) for who in runs}
+
+
+def _cpu(run: Run, count: int) -> float:
+    """CPU seconds of a call, the mean of some."""
+    start = time.process_time()
+    for _ in range(count):
+        run()
+    return (time.process_time() - start) / count
+
+
+@contextmanager
+def empty_cache() -> Iterator[None]:
+    """An empty folder for compiled C, so that its compilation counts."""
+    before = os.environ.get("SYMAD_CACHE")
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["SYMAD_CACHE"] = folder
+        try:
+            yield
+        finally:
+            del os.environ["SYMAD_CACHE"]
+            if before is not None:
+                os.environ["SYMAD_CACHE"] = before
+
+
+def warm_up() -> None:
+    """Imports, JAX's start, and the kernel of runs, which is compiled once on a machine."""
+    x = sp.symbols("x0:2", real=True)
+    for make in CONTESTANTS.values():
+        limited(lambda make=make: make(x[0] ** 2 + x[1], x, np.ones(2))(), 60)
+    for array_code in FROM_ARRAYS.values():
+        limited(lambda make=array_code: make("rosenbrock 10", np.ones(3))(), 60)
+
+
+def of_graph_by_jax(name: str, limit: float) -> tuple[float, float] | None:
+    """JAX on the scalar graph: as `compete`, in a process of its own; None after so many seconds."""
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    process = context.Process(target=_jax_graph, args=(name, queue))
+    process.start()
+    try:
+        found: tuple[float, float] | None = queue.get(timeout=limit)
+    except Empty:
+        found = None
+    process.kill()
+    process.join()
+    return found
+
+
+def _jax_graph(name: str, queue: Any) -> None:
+    import jax.numpy
+
+    jax.block_until_ready(jax.jit(jax.grad(jax.numpy.sin))(1.0))  # its own start is not counted
+    expression, symbols, x = point(name)
+    start = time.perf_counter()
+    run = jax_graph(expression, symbols, x)
+    value = run()
+    taken = time.perf_counter() - start
+    same(name, "jax graph", value, np.array(ours("numpy")(expression, symbols, x)(), float))
+    queue.put((statistics.median(_cpu(run, 10) for _ in range(20)), taken))
+
+
+def over_batches(name: str, points: int) -> dict[str, float]:
+    """CPU seconds of a point of a batch, by contestant: rows of points in, gradients out."""
+    import jax
+
+    expression, symbols, x = point(name)
+    rows = x[:, None] * np.random.default_rng(1).uniform(0.9, 1.1, size=(len(x), points))
+    gradient = symad.gradient(symad.trace(expression, symbols))
+    numpy, runs = lower(gradient), lower(gradient, backend="runs")
+    vmapped = jax.jit(jax.vmap(jax.grad(natural_cases.NATURAL[name](jax.numpy))))
+    columns = jax.numpy.asarray(rows.T)
+    contestants: dict[str, Run] = {
+        "numpy": lambda: numpy(*rows),
+        "runs": lambda: runs(*rows),
+        "jax": lambda: jax.block_until_ready(vmapped(columns)),
+    }
+    last = np.asarray(contestants["jax"]())[-1]
+    for who in ("numpy", "runs"):
+        same(name, who, [g[-1] for g in contestants[who]()], last)
+    times: dict[str, list[float]] = {who: [] for who in contestants}
+    for _ in range(7):
+        for who, run in contestants.items():
+            times[who].append(_cpu(run, 1))
+    return {who: statistics.median(found) / points for who, found in times.items()}
+
+
+def processor_name() -> str:
+    """The processor, as the system calls it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
 
 
 def versions() -> dict[str, str]:
     """What ran, and on what."""
-    found = {"python": platform.python_version(), "machine": platform.processor() or platform.machine()}
-    for package in ("numpy", "sympy", "casadi", "symengine", "jax"):
+    found = {"date": time.strftime("%Y-%m-%d"), "machine": processor_name()}
+    found["python"] = platform.python_version()
+    for package in ("numpy", "sympy", "casadi", "symengine", "jax", "torch", "autograd"):
         try:
             found[package] = version(package)
         except PackageNotFoundError:
@@ -216,19 +365,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("cases", nargs="*", default=list(cases.CASES))
     parser.add_argument("--rounds", type=int, default=100)
-    parser.add_argument("--limit", type=float, default=20, help="seconds of setup for SymPy, SymEngine, JAX")
-    parser.add_argument("--jax", action="store_true")
+    parser.add_argument("--limit", type=float, default=20, help="seconds of setup for SymPy and SymEngine")
+    parser.add_argument("--jax", action="store_true", help="JAX's jit of the scalar graphs, too")
+    parser.add_argument("--jax-limit", type=float, default=120, help="seconds for it on each case")
+    parser.add_argument("--points", type=int, default=10_000, help="of a batch; 0 leaves the table out")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    console = Console()
+    console = Console(width=150)
     console.print("  ".join(f"{k} {v}" for k, v in versions().items()))
-    names = [*CONTESTANTS, *(["jax"] if options.jax else [])]
+    warm_up()
+    names = [*CONTESTANTS, *FROM_ARRAYS, *(["jax graph"] if options.jax else [])]
     calls = Table("gradient, µs", *names, "runs/casadi", "c/casadi", title="one point, one thread, CPU time")
     setups = Table("setup, ms", *names, title="from expression to callable, first call included, wall time")
+    batches = Table("gradient, µs a point", "numpy", "runs", "jax", "runs/jax", title="batch, CPU time")
     ratios: dict[str, list[float]] = {"runs": [], "c": []}
-    rows = []
+    rows: list[dict[str, Any]] = []
     for case in options.cases:
-        found = compete(case, options.limit, options.rounds, options.jax)
+        found = compete(case, options.limit, options.rounds)
+        graph = of_graph_by_jax(case, options.jax_limit) if options.jax else None
+        found |= {"jax graph": graph} if graph else {}
         for ours_, kept in ratios.items():
             if "casadi" in found and ours_ in found:
                 kept.append(found[ours_][0] / found["casadi"][0])
@@ -236,14 +391,21 @@ def main() -> None:
         calls.add_row(case, *(f"{1e6 * found[n][0]:.2f}" if n in found else "-" for n in names), *last)
         setups.add_row(case, *(f"{1e3 * found[n][1]:.0f}" if n in found else "-" for n in names))
         rows.append({"case": case, **{who: list(pair) for who, pair in found.items()}})
+        if options.points:
+            batch = over_batches(case, options.points)
+            ratio = batch["runs"] / batch["jax"]
+            batches.add_row(case, *(f"{1e6 * t:.4f}" for t in batch.values()), f"{ratio:.2f}")
+            rows[-1]["batch"] = batch
+        if options.json:
+            made = {"versions": versions(), "points": options.points, "rows": rows}
+            options.json.write_text(json.dumps(made, indent=1) + "\n")
     means = [f"{statistics.geometric_mean(kept):.2f}" if kept else "" for kept in ratios.values()]
     calls.add_section()
     calls.add_row("geometric mean", *[""] * len(names), *means)
-    console.print(calls)
-    console.print(setups)
-    console.print(f"- : not within {options.limit:g} s of setup, or not installed")
-    if options.json:
-        options.json.write_text(json.dumps({"versions": versions(), "rows": rows}, indent=1) + "\n")
+    for table in (calls, setups, *([batches] if options.points else [])):
+        console.print(table)
+    limits = f"{options.limit:g} s (JAX on graphs: {options.jax_limit:g} s)"
+    console.print(f"- : setup not within {limits}, or not installed")
 
 
 if __name__ == "__main__":

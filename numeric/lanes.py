@@ -25,6 +25,9 @@ from symad.questions import evaluate
 
 Array = np.ndarray[Any, Any]
 
+BLOCK = 8
+"""Rows are filled up to whole blocks of lanes, as vector instructions take them."""
+
 MOVING = (Reshape, Slice, Concatenate, Stack, Broadcast)
 """Ops that only move elements."""
 
@@ -84,9 +87,12 @@ def lane_plan(graph: Graph) -> LanePlan:
     runs = tuple(Run(r.function, int(code[r.start]), tuple(code[o] for o in r.operands)) for r in plan.runs)
     rows = len(given) + plan.size - plan.inputs - len(plan.constants)
     row |= dict(zip(results, code[plan.results].tolist(), strict=True))
-    places = _places(graph, order, row, at, fixed, rows, width)
-    table = np.array([fixed[n] for n in given], dtype=float).reshape(len(given), width)
-    return LanePlan(scalar, width, table, runs, rows, places)
+    stride = -(-width // BLOCK) * BLOCK
+    places = _places(graph, order, row, at, fixed, rows, width, stride)
+    table = np.zeros((len(given), stride))
+    for k, n in enumerate(given):
+        table[k, :width] = fixed[n]
+    return LanePlan(scalar, stride, table, runs, rows, places)
 
 
 def _source(node: Node) -> Node:
@@ -120,11 +126,11 @@ def _with_constants(scalar: Plan, lanes: Plan, inputs: Sequence[int], given: int
 
 def _places(
     graph: Graph, order: Sequence[Node], row: dict[Node, int], at: dict[Node, int],
-    fixed: dict[Node, Array], rows: int, width: int,
+    fixed: dict[Node, Array], rows: int, width: int, stride: int,
 ) -> Array:  # fmt: skip
     """Where the elements of the outputs stand: the moving of elements, done with their places."""
-    known: dict[Node, Array] = {n: k * width + np.arange(width) for n, k in row.items()}
-    known |= {n: np.asarray(rows * width + k) for n, k in at.items()}
+    known: dict[Node, Array] = {n: k * stride + np.arange(width) for n, k in row.items()}
+    known |= {n: np.asarray(rows * stride + k) for n, k in at.items()}
     for node in order:
         if node in known or node in fixed or not node.shape:
             continue

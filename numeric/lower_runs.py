@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from symad.errors import LoweringError
 from symad.graph import Graph
 from symad.numeric import lower_numpy
 from symad.numeric.c_program import output_scalars
-from symad.numeric.calling import bound, check_sizes
+from symad.numeric.calling import aligned_zeros, bound, check_sizes
 from symad.numeric.compiling import compile_c
 from symad.numeric.kernel import Kernel
 from symad.numeric.lanes import LanePlan, lane_plan
@@ -85,6 +85,11 @@ class Scalars:
     plan: Plan
     library: Any
 
+    @cached_property
+    def table(self) -> tuple[Any, Any]:
+        """The runs for points together."""
+        return tables(self.plan.runs, slices=False)
+
     def bind(self, x: Any, y: Any) -> Callable[[], None]:
         """A call at one point: x (inputs,), y (results,)."""
         made = self.plan
@@ -98,8 +103,9 @@ class Scalars:
         """Results (results, points) of inputs (inputs, points)."""
         made, points = self.plan, columns.shape[1]
         results = np.empty((len(made.results), points))
-        v = np.repeat(_values(made)[: made.size, None], LANES, axis=1)
-        table, places = tables(made.runs, slices=False)
+        v = aligned_zeros(made.size, LANES)
+        v[:] = _values(made)[: made.size, None]
+        table, places = self.table
         wanted = made.results.astype(np.int32)
         parts = [v, table, len(table), places, columns, made.inputs, results, wanted, len(wanted), points]
         bound(self.library.symad_runs_points, parts)()
@@ -108,7 +114,7 @@ class Scalars:
 
 def _values(made: Plan) -> Any:
     """The vector of all values with the constants in their places, and room for a block behind it."""
-    v = np.zeros(made.size + len(made.extra) + BLOCK)
+    v = aligned_zeros(made.size + len(made.extra) + BLOCK)
     v[made.inputs : made.inputs + len(made.constants)] = made.constants
     v[made.size : made.size + len(made.extra)] = made.extra
     return v
@@ -125,7 +131,7 @@ class Rows:
         """A call at one point: x (inputs,), y (results,)."""
         made = self.plan
         check_sizes(x, y, made.scalars.inputs, len(made.places))
-        s, w = _values(made.scalars), np.zeros((made.rows, made.lanes))
+        s, w = _values(made.scalars), aligned_zeros(made.rows, made.lanes)
         w[: len(made.given)] = made.given
         table, places = tables(made.runs, slices=False)
         inner, inner_places = tables(made.scalars.runs)

@@ -46,8 +46,10 @@ def python_function(
             return results.split(at_point([float(a) for a in arrays]))
         if many is None:
             return plain().function(*values)
-        columns = np.stack([np.broadcast_to(a, batch).ravel() for a in arrays]).astype(np.float64)
-        return results.split(many(columns).T.reshape(*batch, -1))
+        columns = np.empty((inputs, *batch))
+        for k, array in enumerate(arrays):
+            columns[k] = array
+        return results.split(many(columns.reshape(inputs, -1)).T.reshape(*batch, -1))
 
     def packed_call(vector: Any) -> Any:
         values = np.asarray(vector)

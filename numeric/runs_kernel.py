@@ -66,6 +66,11 @@ HEAD = """\
 #include <string.h>
 """
 
+EACH = """\
+/* results and operands of a run are different values */
+#define EACH _Pragma("GCC ivdep")
+"""
+
 POINT = """\
 static void execute(double *restrict v, const int64_t *runs, int64_t count, const int32_t *places)
 {
@@ -120,11 +125,15 @@ void symad_runs_points(const int64_t *frame)
     const int64_t points = frame[9];
     for (int64_t first = 0; first < points; first += LANES) {
         const int64_t some = points - first < LANES ? points - first : LANES;
-        for (int64_t k = 0; k < frame[5]; ++k)
-            for (int64_t l = 0; l < LANES; ++l) v[k*LANES + l] = x[k*points + first + (l < some ? l : 0)];
+        for (int64_t k = 0; k < frame[5]; ++k) {
+            double *row = v + k*LANES;
+            if (some == LANES) memcpy(row, x + k*points + first, LANES*sizeof *v);
+            else for (int64_t l = 0; l < LANES; ++l) row[l] = x[k*points + first + (l < some ? l : 0)];
+        }
         execute_lanes(v, (const int64_t *)(intptr_t)frame[1], frame[2], (const int32_t *)(intptr_t)frame[3]);
         for (int64_t k = 0; k < frame[8]; ++k)
-            memcpy(y + k*points + first, v + (int64_t)results[k]*LANES, (size_t)some*sizeof *v);
+            if (some == LANES) memcpy(y + k*points + first, v + (int64_t)results[k]*LANES, LANES*sizeof *v);
+            else memcpy(y + k*points + first, v + (int64_t)results[k]*LANES, (size_t)some*sizeof *v);
     }
 }
 """
@@ -209,7 +218,8 @@ def kernel_source() -> str:
             lanes.append(f"{copied} {PACKED[function]}_all(y, LANES);")
         else:
             given = " ".join(f"const double *{x} = v + (size_t){x}_[k]*LANES;" for x in names)
-            lanes.append(f"{{ {given} for (size_t l = 0; l < LANES; ++l) y[l] = {_at(form, names, 'l')}; }}")
+            loop = f"EACH for (size_t l = 0; l < LANES; ++l) y[l] = {_at(form, names, 'l')};"
+            lanes.append(f"{{ {given} {loop} }}")
         if function in SIMPLE:
             kinds = product((True, False), repeat=len(names))
             rows.append(" else ".join(_row_loop(form, dict(zip(names, k, strict=True))) for k in kinds))
@@ -218,6 +228,7 @@ def kernel_source() -> str:
     return "\n".join(
         [
             HEAD,
+            EACH,
             helper_source([*HELPERS, *PACKED.values()]),
             POINT % (BLOCK - 1, BLOCK - 1, _switch(point)),
             POINTS % (LANES, _switch(lanes)),
@@ -253,11 +264,10 @@ def _point_case(function: Any, kinds: tuple[str, ...]) -> str:
         return f"for (size_t k = 0; k < n; ++k) {{ {given} y[k] = {form}; }}"
     slices = [x for x, kind in zip(names, kinds, strict=True) if kind == "slice"]
     given = " ".join(
-        f"const double *restrict {x} = v + {x}_[0];" if x in slices else f"const double {x} = v[{x}_[0]];"
+        f"const double *{x} = v + {x}_[0];" if x in slices else f"const double {x} = v[{x}_[0]];"
         for x in names
     )
-    loop = f"for (size_t k = 0; k < n; ++k) z[k] = {_at(form, slices, 'k')};"
-    return f"{{ double *restrict z = y; {given} {loop} }}"
+    return f"{{ {given} EACH for (size_t k = 0; k < n; ++k) y[k] = {_at(form, slices, 'k')}; }}"
 
 
 def _row_loop(form: str, rows: dict[str, bool]) -> str:
@@ -268,7 +278,7 @@ def _row_loop(form: str, rows: dict[str, bool]) -> str:
         for x, row in rows.items()
     ]
     body = _at(form, [x for x, row in rows.items() if row], "l")
-    return f"if ({tests}) {{ {' '.join(given)} for (int64_t l = 0; l < L; ++l) y[l] = {body}; }}"
+    return f"if ({tests}) {{ {' '.join(given)} EACH for (int64_t l = 0; l < L; ++l) y[l] = {body}; }}"
 
 
 def _strided_loop(form: str, names: list[str]) -> str:
