@@ -4,7 +4,8 @@ The system gives large blocks of memory page by page, each at its first use, and
 are freed: a gradient that makes a few megabytes of arrays may spend a third of its time on that. Blocks
 are kept for each thread instead. A block is free when no array shows it any more, which its count of
 references tells; so results that the caller keeps are never overwritten, and nothing has to be planned.
-What is kept and not used is at most as large as what is used.
+What is kept and not used is at most as large as what is used. Arrays begin on cache lines, where
+arithmetic on those in the cache is up to twice as fast.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ NEW = '''_memory = threading.local()
 
 
 def _counts(blocks):
-    """The number of references to each block of memory."""
-    return [sys.getrefcount(block) for block in blocks]
+    """The number of references to each block of memory; with it comes where a cache line begins."""
+    return [sys.getrefcount(block) for block, start in blocks]
 
 
-(_FREE,) = _counts([np.empty(0, np.uint8)])
+(_FREE,) = _counts([(np.empty(0, np.uint8), 0)])
 
 
 def _new(shape, dtype):
@@ -36,13 +37,14 @@ def _new(shape, dtype):
     kept, size = _memory.blocks, math.prod(shape)*np.dtype(dtype).itemsize
     for place, count in enumerate(_counts(kept.get(size, ()))):
         if count == _FREE:
-            return np.ndarray(shape, dtype, kept[size][place])
+            return np.ndarray(shape, dtype, *kept[size][place])
     used = {n: [count != _FREE for count in _counts(blocks)] for n, blocks in kept.items()}
     if sum(n*(len(u) - 2*sum(u)) for n, u in used.items()) > size:
         for n, u in used.items():
             kept[n] = list(itertools.compress(kept[n], u))
-    kept.setdefault(size, []).append(np.empty(size, np.uint8))
-    return np.ndarray(shape, dtype, kept[size][-1])
+    block = np.empty(size + 64, np.uint8)
+    kept.setdefault(size, []).append((block, -block.ctypes.data % 64))
+    return np.ndarray(shape, dtype, *kept[size][-1])
 '''
 
 PRODUCT = '''def _product(a, b):

@@ -1,0 +1,82 @@
+"""Memory that generated code uses again: results stay, threads are apart, nothing piles up."""
+
+import threading
+from typing import Any
+
+import numpy as np
+
+import symad
+from symad.numeric import lower
+
+N = 200
+
+
+def kernel_and_values() -> tuple[Any, list[np.ndarray[Any, Any]]]:
+    def program(x: Any, w: Any) -> Any:
+        h = np.tanh(x @ w)
+        return np.exp(-h * h) @ w, np.sum((h @ w.T - x) ** 2), h + 1
+
+    rng = np.random.default_rng(0)
+    values = [rng.normal(size=(N, N)) / 10 for _ in range(2)]
+    graph = symad.trace(program, inputs=[(N, N), (N, N)])
+    return lower(graph), values
+
+
+def expected(x: Any, w: Any) -> tuple[Any, ...]:
+    h = np.tanh(x @ w)
+    return np.exp(-h * h) @ w, np.sum((h @ w.T - x) ** 2), h + 1
+
+
+def agree(got: Any, values: Any) -> None:
+    for one, other in zip(got, expected(*values), strict=True):
+        assert np.allclose(one, other, rtol=1e-12, atol=1e-13)
+
+
+def blocks(kernel: Any) -> list[Any]:
+    return [pair for pairs in kernel.namespace["_memory"].blocks.values() for pair in pairs]
+
+
+def test_results_are_never_used_again() -> None:
+    kernel, values = kernel_and_values()
+    results = [kernel(*[k * v for v in values]) for k in range(1, 6)]
+    parts = [kernel(*values)[2][3:5] for _ in range(3)]  # a view keeps its memory
+    kernel(*[9 * v for v in values])
+    for k, result in enumerate(results, 1):
+        agree(result, [k * v for v in values])
+    for part in parts:
+        assert np.allclose(part, expected(*values)[2][3:5], rtol=1e-12)
+
+
+def test_memory_does_not_pile_up_and_lies_on_cache_lines() -> None:
+    kernel, values = kernel_and_values()
+    kernel(*values)
+    held = len(blocks(kernel))
+    for _ in range(10):
+        kernel(*values)
+    assert len(blocks(kernel)) == held
+    many = [kernel(*values) for _ in range(20)]
+    assert len(blocks(kernel)) > held
+    del many
+    other = lower(symad.trace(lambda x: np.exp(x @ x) @ x, inputs=[(N, N)]))
+    other(values[0])
+    assert all((block.ctypes.data + start) % 64 == 0 for block, start in [*blocks(kernel), *blocks(other)])
+
+
+def test_threads_have_memory_of_their_own() -> None:
+    kernel, values = kernel_and_values()
+    wrong = []
+
+    def work(k: int) -> None:
+        given = [k * v for v in values]
+        for _ in range(20):
+            try:
+                agree(kernel(*given), given)
+            except AssertionError as error:
+                wrong.append(error)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(1, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
