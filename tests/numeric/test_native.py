@@ -1,0 +1,245 @@
+"""Array graphs with compiled kernels, against the graphs evaluated by themselves and PyTorch."""
+
+import shutil
+import sys
+import threading
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import symad
+from symad import functions
+from symad.numeric import compiling, lower
+from symad.numeric.compiling import compiler
+from symad.numeric.native.layout import View, contiguous, merged
+
+needs_compiler = pytest.mark.skipif(compiler() is None, reason="needs a C compiler")
+RNG = np.random.default_rng(3)
+
+
+def close(graph, values, dtype="float64", rtol=1e-12):
+    """The compiled code gives what the graph, evaluated op by op in NumPy, gives; its kernel."""
+    kernel = lower(graph, backend="c", dtype=dtype)
+    found, expected = kernel(*values), graph(*values)
+    found, expected = (side if isinstance(side, tuple) else (side,) for side in (found, expected))
+    for one, other in zip(found, expected, strict=True):
+        assert np.shape(one) == np.shape(other)
+        np.testing.assert_allclose(one, other, rtol=rtol, atol=rtol * max(1, np.max(np.abs(other))))
+    return kernel
+
+
+def layer_norm(x, g, b):
+    mean = np.mean(x, axis=-1, keepdims=True)
+    centred = x - mean
+    return g * centred / np.sqrt(np.mean(centred**2, axis=-1, keepdims=True) + 1e-5) + b
+
+
+def chains(x, row, column, number):
+    y = np.tanh(x * row) + np.exp(-(column**2)) * number
+    return np.sum(np.log(1 + y**2) * np.maximum(x, row))
+
+
+def conditions(x, row, column, number):
+    return np.sum(np.where(x > row, np.sin(x) * number, x**3 - column) * np.abs(x))
+
+
+def regions(x, row, column, number):
+    return np.sum(np.sin(layer_norm(x, row, row * number)) * column)
+
+
+def softmaxes(x, row, column, number):
+    p = functions.softmax(x * number, axis=-1)
+    return np.sum(p * row) + np.sum(functions.log_softmax(x + column, axis=-1) * x)
+
+
+def transposed(x, row, column, number):
+    return np.sum(np.tanh(x.T * number + row[:, None]) ** 2 * x.T)
+
+
+CASES = {f.__name__: f for f in (chains, conditions, regions, softmaxes, transposed)}
+FIXED = [(5, 9), (9,), (5, 1), ()]
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("dtype", "rtol"), [("float64", 1e-12), ("float32", 2e-5)])
+def test_values_and_gradients(name, dtype, rtol):
+    graph = symad.value_and_gradient(symad.trace(CASES[name], inputs=FIXED))
+    values = [RNG.normal(size=s) for s in FIXED]
+    kernel = close(graph, values, dtype, rtol)
+    assert "kernel_1" in kernel.source and "void kernel_1(" in kernel.c_source
+    strided = [np.asarray(v, order="F") for v in values]
+    for one, other in zip(kernel(*strided), kernel(*values), strict=True):
+        np.testing.assert_allclose(one, other, rtol=rtol)
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ["chains", "regions", "softmaxes"])
+def test_any_size_in_one_kernel_also_without_elements(name):
+    n, m = sp.symbols("n m", integer=True, positive=True)
+    graph = symad.value_and_gradient(symad.trace(CASES[name], inputs=[(n, m), (m,), (n, 1), ()]))
+    kernel = lower(graph, backend="c")
+    for rows, columns in ((3, 4), (1, 1), (2, 1500), (700, 130)):
+        values = [RNG.normal(size=s) for s in ((rows, columns), (columns,), (rows, 1), ())]
+        expected = lower(graph)(*values)
+        for one, other in zip(kernel(*values), expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-11 * max(1, np.max(np.abs(other))))
+    made = kernel(np.zeros((0, 4)), np.ones(4), np.zeros((0, 1)), 1.0)
+    assert made[0] == 0 and made[1].shape == (0, 4)
+
+
+@needs_compiler
+def test_infinities_and_nan_pass_through():
+    graph = symad.trace(lambda x: functions.softmax(np.tanh(x) * x, axis=-1), inputs=[(3, 4)])
+    x = RNG.normal(size=(3, 4))
+    x[0, 1], x[1, 2] = np.nan, -np.inf
+    with np.errstate(all="ignore"):
+        expected = graph(x)
+    found = lower(graph, backend="c")(x)  # no warning: pytest would make it an error
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert np.isnan(found[0]).all() and not np.isnan(found[2]).any()
+
+
+# ---- recurrences ---------------------------------------------------------------------------------
+
+
+def lstm(h0, W, U, b, xs):
+    """Gates along the last axis; the state is (h, c)."""
+    width = h0.shape[-1]
+
+    def step(state, x):
+        z = x @ U + state[0] @ W + b
+        i, f, g, o = (z[:, k * width : (k + 1) * width] for k in range(4))
+        c = functions.sigmoid(f) * state[1] + functions.sigmoid(i) * np.tanh(g)
+        return np.stack([functions.sigmoid(o) * np.tanh(c), c])
+
+    states = functions.scan(step, np.stack([h0, h0]), xs)
+    return np.sum(states[-1][0] ** 2) + np.sum(states[:, 1])
+
+
+def gru(h0, W, U, b, xs):
+    width = h0.shape[-1]
+
+    def step(h, x):
+        z = x @ U[:, : 2 * width] + h @ W[:, : 2 * width] + b[: 2 * width]
+        r, u = functions.sigmoid(z[:, :width]), functions.sigmoid(z[:, width:])
+        new = np.tanh(x @ U[:, 2 * width : 3 * width] + (r * h) @ W[:, 2 * width : 3 * width])
+        return (1 - u) * h + u * new
+
+    return np.sum(functions.scan(step, h0, xs) ** 2)
+
+
+def elman(h0, W, U, b, xs):
+    width = h0.shape[-1]
+    W, U, b = W[:, :width], U[:, :width], b[:width]
+    return np.sum(functions.scan(lambda h, x: np.tanh(x @ U + h @ W + b), h0, xs)[-1])
+
+
+SHAPES = [(2, 3), (3, 12), (4, 12), (12,), (6, 2, 4)]
+
+
+@needs_compiler
+@pytest.mark.parametrize("cell", [lstm, gru, elman])
+@pytest.mark.parametrize(("dtype", "rtol"), [("float64", 1e-12), ("float32", 1e-5)])
+def test_recurrences_run_in_compiled_loops(cell, dtype, rtol):
+    graph = symad.value_and_gradient(symad.trace(cell, inputs=SHAPES))
+    kernel = close(graph, [RNG.normal(size=s) for s in SHAPES], dtype, rtol)
+    assert kernel.source.count("run_loop(") == 2  # forwards and back
+    assert "for " not in kernel.source.rpartition("\ndef ")[2]
+
+
+@needs_compiler
+def test_the_cells_gradient_equals_pytorchs():
+    torch = pytest.importorskip("torch")
+    module = torch.nn.LSTM(4, 3, dtype=torch.float64)
+    xs = torch.randn(6, 2, 4, dtype=torch.float64)
+    h, c = torch.zeros(1, 2, 3, dtype=torch.float64), torch.zeros(1, 2, 3, dtype=torch.float64)
+    _, (last, _) = module(xs, (h, c))
+    last.pow(2).sum().backward()
+
+    def loss(W, U, b, xs):
+        def step(state, x):
+            z = x @ U + state[0] @ W + b
+            i, f, g, o = (z[:, k * 3 : k * 3 + 3] for k in range(4))
+            c = functions.sigmoid(f) * state[1] + functions.sigmoid(i) * np.tanh(g)
+            return np.stack([functions.sigmoid(o) * np.tanh(c), c])
+
+        return np.sum(functions.scan(step, np.zeros((2, 2, 3)), xs)[-1][0] ** 2)
+
+    graph = symad.gradient(symad.trace(loss, inputs=[(3, 12), (4, 12), (12,), (6, 2, 4)]), wrt=[0, 1, 2])
+    W, U = (w.detach().numpy().T for w in (module.weight_hh_l0, module.weight_ih_l0))
+    b = (module.bias_hh_l0 + module.bias_ih_l0).detach().numpy()
+    ours = lower(graph, backend="c")(W, U, b, xs.numpy())
+    theirs = (module.weight_hh_l0.grad.T, module.weight_ih_l0.grad.T, module.bias_hh_l0.grad)
+    for one, other in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(one, other.numpy(), rtol=1e-10, atol=1e-12)
+
+
+@needs_compiler
+def test_an_hessian_vector_product_runs_in_compiled_loops():
+    shapes = [(2, 3), (3, 12), (4, 12), (12,), (4, 2, 4)]
+    graph = symad.hvp(symad.trace(elman, inputs=shapes), wrt=[1])
+    values = [RNG.normal(size=node.shape) for node in graph.input_nodes]
+    close(graph, values, rtol=1e-11)
+
+
+def test_views_of_memory():
+    whole = View("p", 0, (4, 6), contiguous((4, 6)), "float64")
+    numbers = np.arange(24).reshape(4, 6)
+
+    def elements(view):
+        places = np.indices(view.shape).reshape(len(view.shape), -1).T
+        return [view.offset + int(place @ np.array(view.strides)) for place in places]
+
+    assert elements(whole.sliced((1, 4), (3, 2), (1, -1))) == numbers[1:, 4:2:-1].ravel().tolist()
+    assert elements(whole.permuted((1, 0))) == numbers.T.ravel().tolist()
+    assert whole.reshaped((2, 12)) == View("p", 0, (2, 12), (12, 1), "float64")
+    assert whole.permuted((1, 0)).reshaped((24,)) is None
+    assert elements(whole.permuted((1, 0)).reshaped((6, 1, 4))) == numbers.T.ravel().tolist()
+    assert merged((4, 6), [whole, whole]) == ((24,), [(1,), (1,)])
+    assert merged((4, 6), [whole, whole.sliced((0, 0), (4, 6), (1, 1)).permuted((0, 1))])[0] == (24,)
+    row = View("q", 0, (6,), (1,), "float64").repeated((4, 6), (1,))
+    assert merged((4, 6), [whole, row]) == ((4, 6), [(6, 1), (0, 1)])
+
+
+# ---- threads, no compiler ------------------------------------------------------------------------
+
+
+@needs_compiler
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_threads_do_not_disturb_each_other(backend):
+    graph = symad.value_and_gradient(symad.trace(chains, inputs=[(300, 100), (100,), (300, 1), ()]))
+    kernel = lower(graph, backend=backend)
+    sets = [[RNG.normal(size=s) for s in ((300, 100), (100,), (300, 1), ())] for _ in range(4)]
+    expected = [kernel(*values) for values in sets]
+    wrong = []
+
+    def work(k):
+        for _ in range(10):
+            for one, other in zip(kernel(*sets[k]), expected[k], strict=True):
+                if not np.allclose(one, other, rtol=1e-12):
+                    wrong.append(k)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert not wrong
+
+
+def test_without_a_compiler_arrays_run_in_numpy(monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    compiling.compiler.cache_clear()
+    try:
+        with pytest.warns(UserWarning, match="no C compiler"):
+            kernel = lower(symad.trace(lambda x: np.tanh(x) * x, inputs=[(3,)]), backend="c")
+        np.testing.assert_allclose(kernel(np.ones(3)), np.tanh(1.0) * np.ones(3))
+    finally:
+        compiling.compiler.cache_clear()
