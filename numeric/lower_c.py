@@ -18,6 +18,7 @@ from symad.numeric.names import identifier
 from symad.numeric.native import lower_arrays
 from symad.numeric.native_function import Binder, python_function
 from symad.numeric.passes import prepare
+from symad.numeric.passes.logistic import with_logistic
 from symad.numeric.runs_kernel import OPTIONS
 from symad.numeric.scalar_program import is_scalar
 
@@ -31,7 +32,7 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
     Raises:
         LoweringError: the graph holds arrays, the dtype is not float64, or a function is not in C.
     """
-    prepared = prepare(graph)
+    prepared = prepare(with_logistic(graph))
     if not is_scalar(prepared):
         return lower_arrays.lower(graph, dtype, packed)
     if dtype != "float64":

@@ -24,6 +24,7 @@ from symad.numeric.lanes import LanePlan, lane_plan
 from symad.numeric.names import identifier
 from symad.numeric.native_function import Binder, python_function
 from symad.numeric.passes import prepare
+from symad.numeric.passes.logistic import with_logistic
 from symad.numeric.runs import Plan, plan
 from symad.numeric.runs_kernel import BLOCK, LANES, OPTIONS, check_runs, kernel_source, tables
 from symad.numeric.scalar_program import is_scalar
@@ -35,7 +36,7 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
     Raises:
         LoweringError: the graph holds arrays, the dtype is not float64, or a function is not in C.
     """
-    prepared = prepare(graph)
+    prepared = prepare(with_logistic(graph))
     if dtype != "float64":
         raise LoweringError(f"backend 'runs' takes graphs in float64, not dtype {dtype}; use backend='numpy'")
     native: Binder

@@ -1,0 +1,92 @@
+"""1/(1 + exp(u)) as one function, σ(−u), for backends that have a σ with all digits.
+
+Derivatives of it hold exp(u) σ(−u)², with sums and other factors between: exp(u) overflows where σ(−u) is
+zero, and the product would be NaN. Since exp(u) σ(−u) = σ(u), a factor σ(−u) leaves with an exp(u) it meets.
+"""
+
+from __future__ import annotations
+
+import sympy
+
+from symad.functions import sigmoid
+from symad.graph import Graph, Node, rebuild
+from symad.numeric.passes.stable import head_of
+from symad.ops.arithmetic import Add, Mul, neg, signed_product, signed_sum
+from symad.ops.elementwise import apply
+from symad.ops.sources import constant, constant_value
+from symad.questions import Nodes
+
+DEPTH = 4
+"""So many sums and products deep a factor is looked for."""
+
+
+def with_logistic(graph: Graph) -> Graph:
+    """The graph with σ in the place of its quotients."""
+    made = rebuild(graph.output_nodes, {}, _logistic_node)
+    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+
+
+def _logistic_node(node: Node, args: Nodes) -> Node:
+    if isinstance(node.op, Mul):
+        factors = [_quotient(*pair) for pair in zip(node.op.powers, args, strict=True)]
+        met = _meet(factors)
+        if met is not None:
+            return met
+        if [factor for _, factor in factors] != list(args):
+            return signed_product(factors)
+    return node if args == node.args else Node.of(node.op, args)
+
+
+def _quotient(power: int, factor: Node) -> tuple[int, Node]:
+    """σ(−u) for the divisor 1 + exp(u); other factors as they are."""
+    op = factor.op
+    if power == -1 and isinstance(op, Add) and op.signs == (1, 1) and constant_value(factor.args[0]) == 1:
+        other = factor.args[1]
+        if head_of(other) is sympy.exp:
+            return 1, apply(sigmoid, neg(other.args[0]))
+    return power, factor
+
+
+def _meet(factors: list[tuple[int, Node]]) -> Node | None:
+    """Π factors with σ(u) in the place of exp(u) and σ(−u) in two of them; None if they do not meet."""
+    for k, (power, factor) in enumerate(factors):
+        for exponential in _exponentials(factor, DEPTH) if power == 1 else ():
+            u = exponential.args[0]
+            partner = apply(sigmoid, neg(u))
+            for j, (other_power, other) in enumerate(factors):
+                rest = without(other, partner, DEPTH) if other_power == 1 and j != k else None
+                kept = without(factor, exponential, DEPTH) if rest is not None else None
+                if rest is not None and kept is not None:
+                    left = [pair for i, pair in enumerate(factors) if i not in (j, k)]
+                    pairs = [(1, apply(sigmoid, u)), (1, kept), (1, rest), *left]
+                    return _meet(pairs) or signed_product(pairs)
+    return None
+
+
+def _exponentials(node: Node, depth: int) -> list[Node]:
+    """The exponentials among the factors of a product, and of products in it."""
+    if head_of(node) is sympy.exp:
+        return [node]
+    if depth == 0 or not isinstance(node.op, Mul):
+        return []
+    parts = [a for p, a in zip(node.op.powers, node.args, strict=True) if p == 1]
+    return [e for part in parts for e in _exponentials(part, depth - 1)]
+
+
+def without(node: Node, factor: Node, depth: int) -> Node | None:
+    """``node/factor`` where the factor stands in a product, or in every term of a sum; None elsewhere."""
+    if node is factor:
+        return constant(1)
+    if depth == 0:
+        return None
+    if isinstance(node.op, Mul):
+        pairs = list(zip(node.op.powers, node.args, strict=True))
+        for k, (power, part) in enumerate(pairs):
+            rest = without(part, factor, depth - 1) if power == 1 else None
+            if rest is not None:
+                return signed_product([*pairs[:k], (1, rest), *pairs[k + 1 :]])
+    if isinstance(node.op, Add):
+        terms = [without(part, factor, depth - 1) for part in node.args]
+        kept = [t for t in terms if t is not None]
+        return signed_sum(list(zip(node.op.signs, kept, strict=True))) if len(kept) == len(terms) else None
+    return None
