@@ -12,6 +12,7 @@ from symad.numeric.passes.biases import fold_biases
 from symad.numeric.passes.factors import gather_factors
 from symad.numeric.passes.feature_major import feature_major
 from symad.numeric.passes.flat_products import flatten_products
+from symad.numeric.passes.gates import join_gates
 from symad.numeric.passes.grams import share_grams
 from symad.numeric.passes.masks import drop_masks
 from symad.numeric.passes.pads import drop_pads
@@ -29,7 +30,9 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
         in_runs = print_runs_module(prepared, dtype, packed)
         name, source = in_runs or print_scalar_module(prepared, NUMPY, dtype, packed)
     else:
-        name, source = print_array_module(for_arrays(prepared), NUMPY, dtype, packed, InPlacePrinter)
+        made = for_arrays(prepared)
+        made = join_gates(made) if dtype == "float32" else made
+        name, source = print_array_module(made, NUMPY, dtype, packed, InPlacePrinter)
     return compile_source(name, source, packed)
 
 

@@ -58,7 +58,7 @@ def is_recycled(node: Node, dtype: str) -> bool:
     """Whether the array of a node is known to be so large that its memory is kept."""
     if not all(isinstance(d, int) for d in node.shape):
         return False
-    return prod(node.shape) * (4 if dtype == "float32" else 8) >= SMALLEST  # type: ignore[arg-type]
+    return prod(node.shape) * (4 if dtype == "float32" else 8) >= SMALLEST
 
 
 def new_text(shape: Any, printer: Any) -> str:

@@ -11,6 +11,7 @@ import sympy
 from sympy.codegen.cfunctions import expm1, log1p
 
 from symad.graph import Node
+from symad.numeric.passes.gates import Gates
 from symad.ops.arithmetic import Add, Mul, Pow
 from symad.ops.elementwise import Apply
 from symad.ops.numeric_names import NUMPY_NAMES
@@ -107,6 +108,16 @@ SOFTMAX_TANGENT = '''def _softmax_tangent(p, t, axes, out=None):
         mean = (p*t).sum(axis=axes, keepdims=True)
     out = np.subtract(t, mean, out)
     out *= p
+    return out
+'''
+
+GATES = '''def _gates(z, ranges, out=None):
+    """tanh(z), and (1 + tanh(z))/2 in some ranges of rows."""
+    out = np.tanh(z, out)
+    for start, stop in ranges:
+        part = out[start:stop]
+        part *= 0.5
+        part += 0.5
     return out
 '''
 
@@ -340,6 +351,17 @@ def function_steps(node: Node, printer: Any) -> list[Step] | None:
     return [Step(name, (text,), out)]
 
 
+def gates_steps(node: Node, printer: Any) -> list[Step] | None:
+    """The gates of a cell."""
+    (z,) = node.args
+    if printer.is_lean(z):
+        return None
+    text = printer.text[z]
+    ranges: Any = node.op.ranges  # type: ignore[attr-defined]
+    helper = printer.helper("_gates", GATES)
+    return [Step(helper, (text, str(ranges)), text if printer.ends(z, node) else None)]
+
+
 def select_steps(node: Node, printer: Any) -> list[Step] | None:
     """Scores where a repeated mask holds, and −∞ elsewhere, for a softmax: the smaller of them and ±∞.
 
@@ -397,6 +419,7 @@ WRITERS: dict[type, Writer] = {
     Mul: product_steps,
     Pow: power_steps,
     Apply: function_steps,
+    Gates: gates_steps,
     Select: select_steps,
     Softmax: softmax_steps,
     SoftmaxTangent: softmax_tangent_steps,
