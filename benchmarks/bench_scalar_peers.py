@@ -73,8 +73,8 @@ def ours(backend: str) -> Callable[[Any, Any, Any], Run]:
     return make
 
 
-def casadi_sx(expression: Any, symbols: Any, x: Any) -> Run:
-    """CasADi: the graph built node by node, its gradient evaluated through buffers."""
+def casadi_graph(expression: Any, symbols: Any) -> tuple[Any, Any]:
+    """The inputs and the value of an expression in CasADi (SX), built node by node."""
     import casadi as ca
 
     values: dict[Any, Any] = {s: ca.SX.sym(s.name) for s in symbols}
@@ -96,10 +96,21 @@ def casadi_sx(expression: Any, symbols: Any, x: Any) -> Run:
             values[node] = float(node)
         else:
             values[node] = functions[node.func](*args)
-    inputs = ca.vertcat(*(values[s] for s in symbols))
-    function = ca.Function("f", [inputs], [ca.gradient(values[expression], inputs)])
+    return ca.vertcat(*(values[s] for s in symbols)), values[expression]
+
+
+def casadi_sx(expression: Any, symbols: Any, x: Any) -> Run:
+    """CasADi: the gradient, evaluated through buffers."""
+    import casadi as ca
+
+    inputs, value = casadi_graph(expression, symbols)
+    return through_buffers(ca.Function("f", [inputs], [ca.gradient(value, inputs)]), x)
+
+
+def through_buffers(function: Any, x: Any) -> Run:
+    """A CasADi function of one vector, without copies."""
     buffer, call = function.buffer()
-    result = np.zeros(len(symbols))
+    result = np.zeros(function.nnz_out(0))
     views = memoryview(np.ascontiguousarray(x)), memoryview(result)
     buffer.set_arg(0, views[0])
     buffer.set_res(0, views[1])
@@ -247,16 +258,16 @@ def compete(name: str, limit: float, rounds: int) -> dict[str, tuple[float, floa
     expected = np.array(runs["numpy"][0](), float).ravel()
     for who, (run, _) in runs.items():
         same(name, who, run(), expected)
-    once = {who: _cpu(run, 3) for who, (run, _) in runs.items()}
+    once = {who: cpu(run, 3) for who, (run, _) in runs.items()}
     times: dict[str, list[float]] = {who: [] for who in runs}
     for number in range(rounds):
         for who, (run, _) in runs.items():
             if once[who] < 5e-4 or number < 15:
-                times[who].append(_cpu(run, 20 if once[who] < 5e-4 else 2))
+                times[who].append(cpu(run, 20 if once[who] < 5e-4 else 2))
     return {who: (statistics.median(times[who]), runs[who][1]) for who in runs}
 
 
-def _cpu(run: Run, count: int) -> float:
+def cpu(run: Run, count: int) -> float:
     """CPU seconds of a call, the mean of some."""
     start = time.process_time()
     for _ in range(count):
@@ -312,7 +323,7 @@ def _jax_graph(name: str, queue: Any) -> None:
     value = run()
     taken = time.perf_counter() - start
     same(name, "jax graph", value, np.array(ours("numpy")(expression, symbols, x)(), float))
-    queue.put((statistics.median(_cpu(run, 10) for _ in range(20)), taken))
+    queue.put((statistics.median(cpu(run, 10) for _ in range(20)), taken))
 
 
 def over_batches(name: str, points: int) -> dict[str, float]:
@@ -336,7 +347,7 @@ def over_batches(name: str, points: int) -> dict[str, float]:
     times: dict[str, list[float]] = {who: [] for who in contestants}
     for _ in range(7):
         for who, run in contestants.items():
-            times[who].append(_cpu(run, 1))
+            times[who].append(cpu(run, 1))
     return {who: statistics.median(found) / points for who, found in times.items()}
 
 

@@ -1,0 +1,115 @@
+"""Dense Hessians of scalar expressions: symad's lanes of tangents against CasADi and JAX.
+
+symad pushes all unit vectors through the gradient together (backend "runs"); CasADi (SX) has the lower
+triangle, evaluated through buffers without copies; JAX is jit(hessian) of array code
+(benchmarks/natural_cases.py). All Hessians are compared first; contestants take turns; medians of process CPU
+time, one thread.
+
+Usage: python benchmarks/bench_scalar_hessians.py [CASE ...] [--rounds 60] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from pathlib import Path
+from typing import Any
+
+import bench_scalar_peers as peers  # first: it sets the number of threads
+import natural_cases
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import symad
+from symad.numeric import lower
+
+CASES = ("mlp", "lstm")
+
+
+def ours(expression: Any, symbols: Any, x: Any) -> peers.Run:
+    """The kernel of runs, through buffers."""
+    kernel = lower(symad.hessian(symad.trace(expression, symbols)), backend="runs", packed=True)
+    y = np.zeros(len(x) ** 2)
+    call = kernel.bind(np.ascontiguousarray(x), y)
+
+    def run() -> Any:
+        call()
+        return y
+
+    return run
+
+
+def casadi(expression: Any, symbols: Any, x: Any) -> tuple[peers.Run, Any]:
+    """The lower triangle, and the rows and columns of its entries."""
+    import casadi as ca
+
+    inputs, value = peers.casadi_graph(expression, symbols)
+    triangle = ca.tril(ca.hessian(value, inputs)[0])
+    places = triangle.sparsity().get_triplet()
+    return peers.through_buffers(ca.Function("h", [inputs], [triangle]), x), tuple(map(np.array, places))
+
+
+def by_jax(name: str, x: Any) -> peers.Run:
+    """jit(hessian) of array code."""
+    import jax
+
+    function = jax.jit(jax.hessian(natural_cases.NATURAL[name](jax.numpy)))
+    values = jax.numpy.asarray(x)
+    return lambda: jax.block_until_ready(function(values))
+
+
+def compete(name: str, rounds: int) -> dict[str, tuple[float, float]]:
+    """CPU seconds of a call and wall seconds of the setup, by contestant."""
+    expression, symbols, x = peers.point(name)
+    makers: dict[str, Any] = {
+        "symad": lambda: ours(expression, symbols, x),
+        "casadi": lambda: casadi(expression, symbols, x),
+        "jax": lambda: by_jax(name, x),
+    }
+    runs: dict[str, peers.Run] = {}
+    setup: dict[str, float] = {}
+    places: Any = None
+    for who, make in makers.items():
+        start = time.perf_counter()
+        made = make()
+        if who == "casadi":
+            made, places = made
+        made()
+        runs[who], setup[who] = made, time.perf_counter() - start
+    h = np.array(runs["symad"]()).reshape(len(x), len(x))
+    peers.same(name, "jax", runs["jax"](), h.ravel())
+    peers.same(name, "casadi", runs["casadi"](), h[places])
+    times: dict[str, list[float]] = {who: [] for who in runs}
+    for _ in range(rounds):
+        for who, run in runs.items():
+            times[who].append(peers.cpu(run, 5))
+    return {who: (statistics.median(times[who]), setup[who]) for who in runs}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("cases", nargs="*", default=list(CASES))
+    parser.add_argument("--rounds", type=int, default=60)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    peers.warm_up()
+    names = ("symad", "casadi", "jax")
+    title = "dense Hessian, µs of CPU (setup, ms)"
+    table = Table(title, *names, "to CasADi", "to JAX")
+    rows = []
+    for case in options.cases:
+        found = compete(case, options.rounds)
+        cells = [f"{1e6 * found[n][0]:.0f} ({1e3 * found[n][1]:.0f})" for n in names]
+        ratios = [f"{found['symad'][0] / found[peer][0]:.2f}" for peer in ("casadi", "jax")]
+        table.add_row(case, *cells, *ratios)
+        rows.append({"case": case, **{who: list(pair) for who, pair in found.items()}})
+    Console(width=110).print(table)
+    if options.json:
+        options.json.write_text(json.dumps({"versions": peers.versions(), "rows": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
