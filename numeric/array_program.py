@@ -270,11 +270,7 @@ def print_array_module(
 def _flat_result(graph: Graph, values: Sequence[str], printer: ArrayPrinter) -> str:
     np_ = printer.np
     if any(isinstance(output.op, CompressedRows) for output in graph.output_nodes):
-        if len(values) == 1:
-            return values[0]
-        raise LoweringError(
-            "packed=True returns one flat vector, which cannot hold a sparse matrix: lower it alone"
-        )
+        return values[0]
     if len(values) == 1:
         return f"{np_}.ravel({values[0]})"
     return f"{np_}.concatenate([{', '.join(f'{np_}.ravel({v})' for v in values)}])"

@@ -11,6 +11,7 @@ from symad.numeric.backends import load_backend
 from symad.numeric.kernel import Kernel
 from symad.numeric.passes.cotangents import join_cotangents
 from symad.numeric.passes.definitions import write_definitions
+from symad.ops.sparse import CompressedRows
 from symad.pausing import without_collecting
 from symad.tracing import as_graph
 
@@ -23,7 +24,8 @@ def lower(f: Any, backend: str = "numpy", dtype: Any = "float64", packed: bool =
 
     Args:
         f: what `symad.trace` takes; a Graph keeps its order of inputs.
-        backend: "numpy", "c" or "cupy".
+        backend: "numpy"; "c", compiled for this machine (scalar graphs as one C function, array graphs as
+            NumPy code with compiled kernels and loops); "runs" for large scalar graphs; "cupy" on a GPU.
         dtype: "float64" or "float32" (on a GPU also the half precisions).
         packed: the kernel takes one flat vector of all inputs, in order, and returns flat vectors:
             for scipy.optimize, and for hundreds of inputs.
@@ -35,6 +37,11 @@ def lower(f: Any, backend: str = "numpy", dtype: Any = "float64", packed: bool =
     name = str(dtype) if isinstance(dtype, str) else np.dtype(dtype).name
     if name not in DTYPES and backend != "cupy":
         raise LoweringError(f"dtype={name!r} is not one of {', '.join(map(repr, DTYPES))}")
+    sparse = any(isinstance(output.op, CompressedRows) for output in graph.output_nodes)
+    if packed and sparse and len(graph.output_nodes) > 1:
+        raise LoweringError(
+            "packed=True returns one flat vector, which cannot hold a sparse matrix: lower it alone"
+        )
     module: Any = load_backend(backend)
     kernel: Kernel = module.lower(graph, name, packed)
     return kernel

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from symad.errors import LoweringError
 from symad.graph import Graph, Node, topological
 from symad.numeric.backends import Backend
 from symad.numeric.names import Names
@@ -175,10 +174,6 @@ def _entry_lines(
             ),
         ]
         sparse = any(isinstance(output.op, CompressedRows) for output in graph.output_nodes)
-        if sparse and graph.structure is not None:
-            raise LoweringError(
-                "packed=True returns one flat vector, which cannot hold a sparse matrix: lower it alone"
-            )
         if graph.structure is None:
             lines += ["    return result" if sparse else "    return np.ravel(result)"]
         elif not any(ranks):

@@ -1,4 +1,4 @@
-"""Elementary functions in C, against mpmath: units in the last place, and what IEEE 754 says of special values."""
+"""Elementary functions in C against mpmath: units in the last place, and the special values of IEEE 754."""
 
 import mpmath
 import numpy as np

@@ -11,7 +11,7 @@ from sympy.tensor.array.expressions import ArraySymbol
 
 import symad
 from symad import functions
-from symad.errors import EvaluationError, LoweringError, ShapeError, TraceError
+from symad.errors import EvaluationError, ShapeError, TraceError
 from symad.functions import fold_in, key, rand, randn, split
 from symad.numeric import lower
 from symad.ops.random import fold_in_examples, uniform_examples
@@ -299,5 +299,3 @@ def test_bad_keys():
         fold_in(K, -1)
     with pytest.raises(TraceError, match="is a scalar"):
         rand(sp.Symbol("k"))
-    with pytest.raises(LoweringError, match="arrays inside the graph"):
-        lower(graph, backend="c")
