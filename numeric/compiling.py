@@ -23,6 +23,9 @@ LONG = 5000
 FLAGS = ("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
 """The arithmetic stays as it is written; errno and exception flags, which nobody reads, are not kept."""
 
+NATIVE = ("-ftree-vectorize", "-march=native")
+"""For code that is compiled where it runs: vector instructions of this processor."""
+
 
 @cache
 def compiler() -> list[str] | None:
@@ -76,6 +79,16 @@ def compile_c(source: str, options: Sequence[str] = ()) -> ctypes.CDLL | None:
     if not library.exists():
         _build(command, flags, source, library)
     return ctypes.CDLL(str(library))
+
+
+@cache
+def native_options() -> tuple[str, ...]:
+    """`NATIVE` where the compiler knows these options, else none."""
+    try:
+        compile_c("int symad_probe;\n", NATIVE)
+    except LoweringError:
+        return ()
+    return NATIVE
 
 
 def _writable(folder: Path) -> Path:

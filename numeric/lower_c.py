@@ -12,14 +12,13 @@ from symad.graph import Graph
 from symad.numeric import lower_numpy, lower_runs
 from symad.numeric.c_program import output_scalars, print_c, print_header
 from symad.numeric.calling import bound, check_sizes
-from symad.numeric.compiling import compile_c
+from symad.numeric.compiling import compile_c, native_options
 from symad.numeric.kernel import Kernel
 from symad.numeric.names import identifier
 from symad.numeric.native import lower_arrays
 from symad.numeric.native_function import Binder, python_function
 from symad.numeric.passes import prepare
 from symad.numeric.passes.logistic import with_logistic
-from symad.numeric.runs_kernel import OPTIONS
 from symad.numeric.scalar_program import is_scalar
 
 LIMIT = 100_000
@@ -42,7 +41,7 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
     if len(prepared.nodes) > LIMIT:
         return replace(lower_runs.lower(graph, dtype, packed), c_source=source, c_header=header)
     plain = cache(partial(lower_numpy.lower, graph, dtype, packed))
-    library = compile_c(source, OPTIONS)
+    library = compile_c(source, native_options())
     if library is None:
         return replace(plain(), c_source=source, c_header=header)
     native = _binder(prepared, getattr(library, f"{name}_bound"))

@@ -18,7 +18,7 @@ from symad.graph import Graph
 from symad.numeric import lower_numpy
 from symad.numeric.c_program import output_scalars
 from symad.numeric.calling import aligned_zeros, bound, check_sizes
-from symad.numeric.compiling import compile_c
+from symad.numeric.compiling import compile_c, native_options
 from symad.numeric.kernel import Kernel
 from symad.numeric.lanes import LanePlan, lane_plan
 from symad.numeric.names import identifier
@@ -26,7 +26,7 @@ from symad.numeric.native_function import Binder, python_function
 from symad.numeric.passes import prepare
 from symad.numeric.passes.logistic import with_logistic
 from symad.numeric.runs import Plan, plan
-from symad.numeric.runs_kernel import BLOCK, LANES, OPTIONS, check_runs, kernel_source, tables
+from symad.numeric.runs_kernel import BLOCK, LANES, check_runs, kernel_source, tables
 from symad.numeric.scalar_program import is_scalar
 
 
@@ -61,7 +61,7 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
 
 
 def _library() -> Any:
-    return compile_c(kernel_source(), OPTIONS)
+    return compile_c(kernel_source(), native_options())
 
 
 def scalars(prepared: Graph) -> Scalars:

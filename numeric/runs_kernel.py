@@ -30,9 +30,6 @@ BLOCK = 8
 FEW = 6
 """Shorter runs are executed by their places."""
 
-OPTIONS = ("-ftree-vectorize", "-march=native")
-"""For the compiler of the kernel: it is compiled once on every machine."""
-
 ARITHMETIC = {
     "add": "a + b",
     "subtract": "a - b",

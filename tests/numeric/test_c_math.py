@@ -11,9 +11,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from symad.numeric.compiling import compile_c, compiler
+from symad.numeric.compiling import NATIVE, compile_c, compiler
 from symad.numeric.printers.c_math import COS_TAIL, EXP_TAIL, LOG_TAIL, SCALARS, SIN_TAIL, math_source
-from symad.numeric.runs_kernel import HEAD, OPTIONS
+from symad.numeric.runs_kernel import HEAD
 
 needs_compiler = pytest.mark.skipif(compiler() is None, reason="no C compiler")
 rng = np.random.default_rng(0)
@@ -54,7 +54,7 @@ def values(name: str, x: Any, *options: str) -> Any:
 
 
 @needs_compiler
-@pytest.mark.parametrize("options", [OPTIONS, ()], ids=["vectors", "plain"])
+@pytest.mark.parametrize("options", [NATIVE, ()], ids=["vectors", "plain"])
 @pytest.mark.parametrize("name", SCALARS)
 def test_errors_are_below_two_and_a_half_units_in_the_last_place(name: str, options: tuple[str, ...]) -> None:
     x = np.concatenate(POINTS[name])
@@ -69,7 +69,7 @@ def test_errors_are_below_two_and_a_half_units_in_the_last_place(name: str, opti
 
 
 @needs_compiler
-@pytest.mark.parametrize("options", [OPTIONS, ()], ids=["vectors", "plain"])
+@pytest.mark.parametrize("options", [NATIVE, ()], ids=["vectors", "plain"])
 @pytest.mark.parametrize("name", SCALARS)
 def test_exceptional_values_are_those_of_ieee_arithmetic(name: str, options: tuple[str, ...]) -> None:
     with np.errstate(all="ignore"):

@@ -138,6 +138,16 @@ def test_scalars_in_single_precision_are_refused_with_the_way_out() -> None:
         lower(x**2, backend="c", dtype="float32")
 
 
+def test_a_compiler_without_this_processors_options_does_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiling, "NATIVE", ("-march=no_such_processor",))
+    compiling.native_options.cache_clear()
+    try:
+        assert compiling.native_options() == ()
+        assert lower(sp.tanh(x) + 3, backend="c")(0.0) == 3.0
+    finally:
+        compiling.native_options.cache_clear()
+
+
 def test_the_cache_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SYMAD_CACHE", str(tmp_path))
     lower(sp.sin(x) + 17, backend="c")
