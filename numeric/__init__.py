@@ -11,11 +11,12 @@ from symad.numeric.lower import lower
 
 if TYPE_CHECKING:
     from symad.numeric.attention import attention
+    from symad.numeric.given import given
     from symad.numeric.least_squares import least_squares
     from symad.numeric.minimize import minimize
     from symad.numeric.pairwise import pairwise
 
-__all__ = ["Kernel", "attention", "least_squares", "lower", "minimize", "pairwise"]
+__all__ = ["Kernel", "attention", "given", "least_squares", "lower", "minimize", "pairwise"]
 
 # `lower` too: its module has its name, and importing that module again must not hide it.
-offer(__name__, ("attention", "least_squares", "lower", "minimize", "pairwise"))
+offer(__name__, ("attention", "given", "least_squares", "lower", "minimize", "pairwise"))

@@ -77,12 +77,12 @@ def einsum_terms(run: Run, node: Node) -> list[Term]:
 
 def broadcast_terms(run: Run, node: Node) -> list[Term]:
     """The same terms with more axes."""
-    return [_broadcast(node, term) for term in run.terms[node.args[0]]]
+    return [_broadcast(node, term) for term in operand(run, node.args[0])]
 
 
 def reshape_terms(run: Run, node: Node) -> list[Term]:
     """The same terms with their names in other groups."""
-    return [regrouped(term, node.shape) for term in run.terms[node.args[0]]]
+    return [regrouped(term, node.shape) for term in operand(run, node.args[0])]
 
 
 def _broadcast(node: Node, term: Term) -> Term:

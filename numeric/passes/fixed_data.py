@@ -1,0 +1,261 @@
+"""Work on data that stay the same from call to call: what depends on them alone leaves the function.
+
+Without algebra little does: of the residuals r = X w − y nothing but X and y. So arrays are kept as sums of
+products of data and of live arrays (see `networks`), where sums wait for the data of other factors:
+Σ_b X_bi r_b = Σ_j (Σ_b X_bi X_bj) w_j − Σ_b X_bi y_b, whose sums over b are data. A term is kept while its
+live arrays are smaller than the value; slices of a parameter are products with rows of the identity, so
+that Σ_k w_k x_{t−k} is one product of a matrix of data with w.
+
+The value changes by rounding, relative to the terms and not to their sum: at a good fit X'(X w − y) is
+small, and X'X w − X'y is a difference of two that are not. The result is used if a call costs less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import product as combinations
+from typing import Any
+
+from symad.cost import add_up
+from symad.dims import bind, dim_symbols
+from symad.graph import Graph, Node, topological
+from symad.numeric.passes.contracting import TYPICAL, Factor, Name, absorbed, contracted, elements, summed
+from symad.numeric.passes.merging import Signed, merging, written_out
+from symad.numeric.passes.network_rules import RULES, operand
+from symad.numeric.passes.networks import Misfit, Term, atom, product
+from symad.ops.arithmetic import Pow, add
+from symad.ops.shaping import Concatenate, Pad, Slice, Stack, pad, reshape, slice_axes
+from symad.ops.sources import constant, constant_value, eye
+from symad.questions import flops
+
+MOST = 32
+"""A value of more terms is written out."""
+
+FACTORS = 3
+"""... and one with more live factors in a term."""
+
+SMALL = 2**12
+"""Values of so few elements stay in terms whatever the size of their factors."""
+
+SELECTED = 512
+"""Slices along axes of at most this length are products with rows of the identity."""
+
+HELD = 2**24
+"""An array of data has at most so many elements."""
+
+STATEMENT = 500
+"""What a statement costs beside its operations."""
+
+
+def gather_data(graph: Graph, live: Iterable[Node]) -> Graph:
+    """The graph with products and sums of data done first.
+
+    Args:
+        graph: a function of live inputs and data.
+        live: the inputs that change from call to call.
+    """
+    run = _Gathering(graph, set(live))
+    for node in graph.nodes:
+        run.add(node)
+    outputs = tuple(run.whole(node) for node in graph.output_nodes)
+    made = Graph(graph.input_nodes, outputs, graph.structure, graph.name, graph.report)
+    return made if _cost(made, run) < _cost(graph, run) else graph
+
+
+def _cost(graph: Graph, run: _Gathering) -> float:
+    """Operations and statements of one call, at typical sizes."""
+    called = [node for node in graph.nodes if run.is_live(node) and node.args]
+    whole = add_up(flops(node.op, node) for node in called)
+    sizes = {symbol: TYPICAL for symbol in dim_symbols([whole])}
+    return float(bind(whole, sizes)) + STATEMENT * len(called)
+
+
+class _Gathering:
+    """One run over a graph: live nodes as sums of terms where that may pay, all others as arrays."""
+
+    def __init__(self, graph: Graph, live: set[Node]) -> None:
+        self.terms: dict[Node, list[Term]] = {}
+        self.made: dict[Node, Node] = {}
+        self.lives: dict[Node, bool] = {node: node in live for node in graph.input_nodes}
+        self.read_whole = {a for n in graph.nodes if type(n.op) not in MOVES for a in n.args}
+
+    def is_live(self, node: Node) -> bool:
+        """Whether a node of the old or the new graph depends on a live input."""
+        if node not in self.lives:
+            for inner in topological([node]):
+                if inner not in self.lives:
+                    self.lives[inner] = any(self.lives[a] for a in inner.args)
+        return self.lives[node]
+
+    def add(self, node: Node) -> None:
+        """Rewrite a node whose arguments are done."""
+        if node in self.terms or node in self.made:
+            return
+        found = self._found(node) if self.is_live(node) and node not in self.read_whole else None
+        if found is not None and self._stays(node, found):
+            self.terms[node] = found
+            return
+        args = tuple(self.whole(a) for a in node.args)
+        self.made[node] = node if args == node.args else Node.of(node.op, args)
+
+    def _found(self, node: Node) -> list[Term] | None:
+        rule = MOVES.get(type(node.op))
+        try:
+            return rule(self, node) if rule and node.args else None
+        except Misfit:
+            return None
+
+    def _stays(self, node: Node, found: list[Term]) -> bool:
+        live = [[names for a, names in term.factors if self.is_live(a)] for term in found]
+        if len(found) > MOST or any(len(names) > FACTORS for names in live):
+            return False
+        count = elements(found[0].names)
+        return count <= SMALL or all(elements(names) < count for term in live for names in term)
+
+    def whole(self, node: Node) -> Node:
+        """The array of a node, written out."""
+        if node not in self.made:
+            self.made[node] = written_out([self._closed(t) for t in self.terms[node]], node.shape)
+        return self.made[node]
+
+    def _closed(self, term: Term) -> Term:
+        """The term with one factor: products of data come first, since they cost nothing."""
+        if not term.factors:
+            return term
+        free = {node for node, _ in term.factors if not self.is_live(node)}
+        return Term((contracted(term.factors, set(term.names), free=free),), term.axes)
+
+    # ---- what the rules ask ----------------------------------------------------------------------
+
+    def array(self, node: Node) -> Node:
+        """The array of a node that has no terms."""
+        return self.made[node]
+
+    def product(self, terms: Sequence[Term], labels: Sequence[Any], output: Sequence[Any]) -> Term:
+        """Names that live factors have wait for their sums; data are contracted."""
+        return product(terms, labels, output, self._reduced)
+
+    def _reduced(self, factors: Sequence[Factor], kept: set[Name]) -> list[Factor]:
+        live = [f for f in factors if self.is_live(f[0])]
+        data = [f for f in factors if not self.is_live(f[0])]
+        return [*live, *absorbed(summed(data, kept | {n for _, names in live for n in names}))]
+
+    def total(self, terms: Sequence[Signed]) -> list[Term]:
+        """Terms with the same live factors become one."""
+        groups: list[Signed] = []
+        for sign, term in terms:
+            for k, (other_sign, other) in enumerate(groups):
+                joined = self._joined((other_sign, other), (sign, term))
+                if joined is not None:
+                    groups[k] = (1, joined)
+                    break
+            else:
+                groups.append((sign, term))
+        return [t if s == 1 else Term(((constant(s), ()), *t.factors), t.axes) for s, t in groups]
+
+    def _joined(self, one: Signed, other: Signed) -> Term | None:
+        """Both as one term, if they differ in data alone."""
+        live = [self._live_factors(term) for _, term in (one, other)]
+        if [node for node, _ in live[0]] != [node for node, _ in live[1]]:
+            return None
+        try:
+            found = merging(*(_with_names(t, own) for (_, t), own in zip((one, other), live, strict=True)))
+        except Misfit:
+            return None
+        data = all(not self.is_live(node) for rest in found.rests for node, _ in rest)
+        if not data or elements(found.names) > HELD:
+            return None
+        whole = found.rest((one[0], other[0]))
+        return Term((*found.common, (whole, found.names)), found.axes[: len(one[1].axes)])
+
+    def _live_factors(self, term: Term) -> list[Factor]:
+        return sorted((f for f in term.factors if self.is_live(f[0])), key=lambda f: id(f[0]))
+
+
+def _with_names(term: Term, factors: Sequence[Factor]) -> Term:
+    """The term with the names of some factors as further axes."""
+    return Term(term.factors, (*term.axes, *((name,) for _, names in factors for name in names)))
+
+
+# ---- rules ---------------------------------------------------------------------------------------
+
+
+def power_terms(run: _Gathering, node: Node) -> list[Term] | None:
+    """Squares as products."""
+    if constant_value(node.args[1]) != 2:
+        return None
+    labels = tuple(range(len(node.shape)))
+    terms = operand(run, node.args[0])
+    pairs = combinations(terms, terms)
+    return run.total([(1, run.product(pair, (labels, labels), labels)) for pair in pairs])
+
+
+def slice_terms(run: _Gathering, node: Node) -> list[Term] | None:
+    """Slices along short axes as products with rows of the identity."""
+    op: Any = node.op
+    (arg,) = node.args
+    parts = zip(op.start, op.count, op.step, strict=True)
+    cut = [part != (0, d, 1) for part, d in zip(parts, arg.shape, strict=True)]
+    rows = {
+        k: slice_axes(eye(arg.shape[k]), (op.start[k], 0), (op.count[k], arg.shape[k]), (op.step[k], 1))
+        for k in range(len(arg.shape))
+        if cut[k] and _short(arg.shape[k])
+    }
+    return _selected(run, arg, rows) if len(rows) == sum(cut) else None
+
+
+def pad_terms(run: _Gathering, node: Node) -> list[Term] | None:
+    """Padding along short axes as products with columns of the identity."""
+    op: Any = node.op
+    (arg,) = node.args
+    parts = zip(op.start, op.shape, op.step, strict=True)
+    grown = [part != (0, d, 1) for part, d in zip(parts, arg.shape, strict=True)]
+    rows = {
+        k: pad(eye(arg.shape[k]), (op.start[k], 0), (to, arg.shape[k]), (op.step[k], 1))
+        for k, to in enumerate(op.shape)
+        if grown[k] and _short(to) and isinstance(arg.shape[k], int)
+    }
+    return _selected(run, arg, rows) if len(rows) == sum(grown) else None
+
+
+def _short(d: Any) -> bool:
+    return isinstance(d, int) and d <= SELECTED
+
+
+def _selected(run: _Gathering, arg: Node, rows: dict[int, Node]) -> list[Term]:
+    """Σ_j rows[i, j] x[..., j, ...] along some axes."""
+    axes = range(len(arg.shape))
+    matrices = [atom(matrix) for matrix in rows.values()]
+    labels = [tuple(axes), *((f"row {k}", k) for k in rows)]
+    output = [f"row {k}" if k in rows else k for k in axes]
+    return run.total([(1, run.product([t, *matrices], labels, output)) for t in operand(run, arg)])
+
+
+def joined_terms(run: _Gathering, node: Node) -> list[Term] | None:
+    """Arrays put together along a short axis as the sum of them in zeros."""
+    op: Any = node.op
+    axis, shape = op.axis, node.shape
+    if not _short(shape[axis]):
+        return None
+    parts, start = [], 0
+    for arg in node.args:
+        if isinstance(op, Stack):
+            arg = reshape(arg, (*shape[:axis], 1, *shape[axis + 1 :]))
+        place = tuple(start if k == axis else 0 for k in range(len(shape)))
+        parts.append(pad(arg, place, shape))
+        start += arg.shape[axis]
+    whole = add(*parts)
+    for inner in topological([whole]):
+        run.add(inner)
+    return run.terms.get(whole)
+
+
+MOVES = {
+    **RULES,
+    Pow: power_terms,
+    Slice: slice_terms,
+    Pad: pad_terms,
+    Concatenate: joined_terms,
+    Stack: joined_terms,
+}
+"""The rules for ops that are linear in their live arguments, or products of them."""
