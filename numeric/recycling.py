@@ -50,7 +50,8 @@ def _new(shape, dtype):
 PRODUCT = '''def _product(a, b):
     """a @ b, in memory that is used again."""
     lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2]) if a.ndim + b.ndim > 4 else ()
-    return np.matmul(a, b, _new((*lead, a.shape[-2], b.shape[-1]), a.dtype))
+    columns = b.shape[-1:] if b.ndim > 1 else ()
+    return np.matmul(a, b, _new((*lead, *a.shape[-2:-1], *columns), a.dtype))
 '''
 
 

@@ -80,3 +80,12 @@ def test_threads_have_memory_of_their_own() -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_products_with_vectors() -> None:
+    X, w, y = np.ones((9000, 3)), np.arange(3.0), np.ones(9000)
+    graph = symad.trace(lambda X, w, y: ((X @ w - y) ** 2, y @ X), inputs=[(9000, 3), (3,), (9000,)])
+    kernel = lower(graph)
+    assert "_product" in kernel.source
+    squares, sums = kernel(X, w, y)
+    assert np.array_equal(squares, np.full(9000, 4.0)) and np.array_equal(sums, np.full(3, 9000.0))
