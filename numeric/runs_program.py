@@ -24,13 +24,27 @@ from symad.scalar_functions import sigmoid
 FEW, LONG = 300, 80
 """Runs are faster for more operations than `FEW`, and `LONG` for each run."""
 
+CACHE, FEWEST = 2**18, 32
+"""Numbers that the second cache of a core holds; the fewest points that are computed together."""
+
 ENTRY = '''def _runs(columns):
-    """All values, from the inputs as rows of an array."""
+    """The results from the inputs, each as rows of an array."""
     v = np.empty(({size}, *columns.shape[1:]), dtype=np.{dtype})
     v[:{inputs}] = columns
     v[{inputs}:{first}] = CONSTANTS.reshape(-1, *[1]*(columns.ndim - 1))
 {body}
-    return v
+    return v[RESULTS]
+
+
+def _results(columns):
+    """The results; for batches {points} points at a time, whose values stay in the cache."""
+    if columns.ndim == 1:
+        return _runs(columns)
+    flat = columns.reshape({inputs}, -1)
+    made = np.empty((len(RESULTS), flat.shape[1]), dtype=np.{dtype})
+    for k in range(0, flat.shape[1], {points}):
+        made[:, k:k + {points}] = _runs(flat[:, k:k + {points}])
+    return made.reshape(-1, *columns.shape[1:])
 
 
 def _columns(values):
@@ -47,12 +61,8 @@ def _columns(values):
     return columns
 
 
-def _scalars(v, places):
-    return v[places].tolist() if v.ndim == 1 and v.dtype == np.float64 else v[places]
-
-
-def _result(v, places, shape):
-    entries = np.moveaxis(v[places], 0, -1)
+def _shaped(entries, shape):
+    entries = np.moveaxis(entries, 0, -1)
     return entries.reshape(entries.shape[:-1] + shape)
 '''
 
@@ -84,9 +94,12 @@ class _Text:
     def array(self, places: Any) -> str:
         """The name of an index array."""
         name = f"I{len(self.constants) + 1}"
-        text = integers_text(places, "np.intp", self) or f"np.array({places.tolist()}, dtype=np.intp)"
-        self.constants.append(f"{name} = {text}")
+        self.constants.append(f"{name} = {self.places(places)}")
         return name
+
+    def places(self, places: Any) -> str:
+        """An index array."""
+        return integers_text(places, "np.intp", self) or f"np.array({places.tolist()}, dtype=np.intp)"
 
 
 def print_runs_module(graph: Graph, dtype: str, packed: bool) -> tuple[str, str] | None:
@@ -117,14 +130,19 @@ def _module(graph: Graph, made: Plan, dtype: str, packed: bool) -> tuple[str, st
     text, names = _Text(), Names(("np",))
     entry = names.unique(graph.name)
     body = [_run_line(run, text) for run in made.runs]
-    gather, values = _values(graph, made, text)
     first = made.inputs + len(made.constants)
     code = ENTRY.format(
-        size=made.size, dtype=dtype, inputs=made.inputs, first=first, body="\n".join(f"    {x}" for x in body)
+        size=made.size,
+        dtype=dtype,
+        inputs=made.inputs,
+        first=first,
+        points=max(FEWEST, CACHE // made.size),
+        body="\n".join(f"    {x}" for x in body),
     )
     constants = f"CONSTANTS = np.array({list(made.constants)}, dtype=np.{dtype})"
     inputs = [names.of(symbol) for symbol in graph.inputs]
-    result = pack_text(graph.structure, values)
+    results = f"RESULTS = {text.places(made.results)}"
+    result = pack_text(graph.structure, _values(graph))
     if packed:
         signature = "packed"
         door = [
@@ -133,7 +151,7 @@ def _module(graph: Graph, made: Plan, dtype: str, packed: bool) -> tuple[str, st
             f'    raise ValueError(f"packed must have shape ({made.inputs},), not {{packed.shape}}")',
             "columns = packed",
         ]
-        gather, result = [], f"v[{text.index(made.results)}]"
+        result = "results"
     else:
         signature = ", ".join(inputs)
         door = [f"columns = _columns(({signature},))"]
@@ -142,6 +160,7 @@ def _module(graph: Graph, made: Plan, dtype: str, packed: bool) -> tuple[str, st
         *[line for source in text.helpers.values() for line in [*source.rstrip().split("\n"), "", ""]],
         *text.constants,
         constants,
+        results,
         "",
         "",
         *code.rstrip().split("\n"),
@@ -151,28 +170,33 @@ def _module(graph: Graph, made: Plan, dtype: str, packed: bool) -> tuple[str, st
         *docstring(graph, packed),
         *(f"    {line}" for line in door),
         '    with np.errstate(all="ignore"):',
-        "        v = _runs(columns)",
-        *(f"    {line}" for line in gather),
+        "        results = _results(columns)",
+        *_scalars(graph, dtype, packed),
         f"    return {result}",
     ]
     return entry, "\n".join(lines) + "\n"
 
 
-def _values(graph: Graph, made: Plan, text: _Text) -> tuple[list[str], list[str]]:
-    """Statements that gather the outputs, and the texts of the outputs."""
-    sizes = [int(np.prod(output.shape)) for output in graph.output_nodes]
-    places = np.split(made.results, np.cumsum(sizes)[:-1])
-    single = [int(p[0]) for p, o in zip(places, graph.output_nodes, strict=True) if not o.shape]
-    lines = [f"scalars = _scalars(v, {text.array(np.array(single))})"] if single else []
-    number, values = 0, []
-    for output, where in zip(graph.output_nodes, places, strict=True):
+def _scalars(graph: Graph, dtype: str, packed: bool) -> list[str]:
+    """The statement that names the scalars among the results: floats at a point, arrays over a batch."""
+    if packed or all(output.shape for output in graph.output_nodes):
+        return []
+    single = "results.tolist() if results.ndim == 1 else results" if dtype == "float64" else "results"
+    return [f"    scalars = {single}"]
+
+
+def _values(graph: Graph) -> list[str]:
+    """The texts of the outputs."""
+    offset, values = 0, []
+    for output in graph.output_nodes:
+        size = int(np.prod(output.shape))
         if output.shape:
             shape = tuple(int(d) for d in output.shape)
-            values.append(f"_result(v, {text.array(where)}, {shape})")
+            values.append(f"_shaped(results[{offset}:{offset + size}], {shape})")
         else:
-            values.append(f"scalars[{number}]")
-            number += 1
-    return lines, values
+            values.append(f"scalars[{offset}]")
+        offset += size
+    return values
 
 
 def _run_line(run: Run, text: _Text) -> str:

@@ -47,7 +47,7 @@ def test_many_scalars_from_runs_are_floats_at_a_point_and_arrays_over_a_batch() 
     xs = sp.symbols("x:400", real=True)
     terms = [100 * (b - a**2) ** 2 + (1 - a) ** 2 for a, b in pairwise(xs)]
     kernel = lower(symad.gradient(sp.Add(*terms), xs))
-    assert "_scalars(" in kernel.source
+    assert "_results(" in kernel.source
     point = np.linspace(-1, 1, 400)
     inner = 200 * (point[1:-1] - point[:-2] ** 2) - 2 * (1 - point[1:-1])
     inner -= 400 * point[1:-1] * (point[2:] - point[1:-1] ** 2)
@@ -56,3 +56,7 @@ def test_many_scalars_from_runs_are_floats_at_a_point_and_arrays_over_a_batch() 
     assert np.allclose(kernel(*map(np.float64, point))[1:-1], inner, rtol=1e-12)
     many = kernel(*np.stack([point, point], axis=1))
     assert many[1].shape == (2,) and np.allclose(np.stack(many[1:-1])[:, 1], inner, rtol=1e-12)
+    across = kernel(*np.repeat(point[:, None], 700, axis=1))  # in pieces of points
+    assert np.array_equal(across[5], np.full(700, single[5])) and across[1].shape == (700,)
+    single_precision = lower(symad.gradient(sp.Add(*terms), xs), dtype="float32")(*point.tolist())
+    assert type(single_precision[3]) is np.float32
