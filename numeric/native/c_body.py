@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from symad.numeric.fusion.c_text import HELPERS, Body
+from symad.graph import Node
+from symad.numeric.fusion.c_text import HELPERS, Body, c_form, has_c_form
 from symad.numeric.native.vector_math import available, definitions
 
 HEAD = """#include <math.h>
@@ -39,6 +40,22 @@ class NativeBody(Body):
             return name + ("f" if self.real == "float" else "")
 
         return re.sub(r"F\((\w+)\)", named, template)
+
+
+PLAIN = ("floor", "ceil", "fabs", "sqrt")
+"""The C library's functions that are one instruction."""
+
+
+def has_vector_form(node: Node, real: str) -> bool:
+    """Whether the C text of an elementwise node becomes vector code; if not, NumPy's function is as good."""
+    if not has_c_form(node):
+        return False
+    body = NativeBody(real)
+    text = str(c_form(node.op, node, tuple(f"a{k}" for k in range(len(node.args))), body))
+    texts = [text, *(body.expand(HELPERS[name]) for name in body.helpers)]
+    suffix = "f" if real == "float" else ""
+    called = {name.removesuffix(suffix) for t in texts for name in re.findall(r"\b([a-z]\w*)\(", t)}
+    return all(name in PLAIN or name.startswith("symad_") or name in ("real", real) for name in called)
 
 
 def functions(bodies: list[NativeBody], real: str) -> str:

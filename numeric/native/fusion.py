@@ -9,6 +9,7 @@ from symad.numeric.assembling import boxes
 from symad.numeric.fusion.chains import fuse_chains
 from symad.numeric.fusion.products import as_products
 from symad.numeric.fusion.rows import fuse_rows
+from symad.numeric.native.c_body import REAL, has_vector_form
 from symad.numeric.native.sinking import sink
 from symad.numeric.passes.loop import Loop
 from symad.numeric.passes.row_blocks import RowBlocks
@@ -16,25 +17,25 @@ from symad.ops.recurrence import Scan
 from symad.questions import Nodes
 
 
-def fuse(graph: Graph) -> Graph:
+def fuse(graph: Graph, dtype: str) -> Graph:
     """The graph with regions of rows and elementwise chains as single nodes."""
-    made = _Fusion().outputs(sink(graph.output_nodes))
+    made = _Fusion(REAL[dtype]).outputs(sink(graph.output_nodes))
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
-
-
-def is_assembled(node: Node) -> bool:
-    """Whether a node puts an array together from parts, which are computed where they go."""
-    return boxes(node) is not None
 
 
 class _Fusion:
     """Bodies are fused once: the values of one loop keep one body."""
 
-    def __init__(self) -> None:
+    def __init__(self, real: str) -> None:
+        self.real = real
         self.bodies: dict[int, tuple[Graph, Graph]] = {}
 
     def outputs(self, outputs: Sequence[Node]) -> Nodes:
-        return fuse_chains(fuse_rows(as_products(outputs)), self.opened, is_assembled)
+        return fuse_chains(fuse_rows(as_products(outputs)), self.opened, self.alone)
+
+    def alone(self, node: Node) -> bool:
+        """What puts an array together from parts, computed where they go; what is no vector code."""
+        return boxes(node) is not None or not has_vector_form(node, self.real)
 
     def opened(self, node: Node, args: Nodes) -> Node:
         """The node over new arguments; the body of a loop is fused on its own."""

@@ -25,6 +25,6 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
         made.append(NativePrinter(*args))
         return made[0]
 
-    fused = fuse(prepared)
+    fused = fuse(prepared, dtype)
     name, source = print_array_module(fused, NUMPY, dtype, packed, printing)
     return replace(compile_source(name, source, packed), c_source=made[0].c_source())

@@ -66,7 +66,7 @@ class NativePrinter(InPlacePrinter):
 
     def prepared(self, graph: Graph) -> Graph:
         """See `ArrayPrinter.prepared`."""
-        return fuse(super().prepared(graph))
+        return fuse(super().prepared(graph), self.dtype)
 
     def decorators(self, graph: Graph) -> list[str]:
         """Silence: vector code computes both branches of a selection, with the flags of the one not taken."""

@@ -243,3 +243,46 @@ def test_without_a_compiler_arrays_run_in_numpy(monkeypatch):
         np.testing.assert_allclose(kernel(np.ones(3)), np.tanh(1.0) * np.ones(3))
     finally:
         compiling.compiler.cache_clear()
+
+
+# ---- everything ----------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@needs_compiler
+def test_every_op_equals_numpy_code():
+    from tests.gpu.test_lower_cupy import example_graphs, example_values
+
+    count = 0
+    for parameters in list(example_graphs()):
+        graph, dims = parameters.values
+        if any(type(n.op).__name__ == "Dimension" for n in graph.nodes):
+            continue
+        values = example_values(graph, dims)
+        if any(type(n.op).__name__ == "MatrixPower" for n in graph.nodes):
+            values = [np.asarray(3.0) if np.ndim(v) == 0 else v for v in values]
+        compiled, plain = (lower(graph, backend=b)(*values) for b in ("c", "numpy"))
+        sides = [side if isinstance(side, tuple) else (side,) for side in (compiled, plain)]
+        for one, other in zip(*sides, strict=True):
+            one, other = (a.toarray() if hasattr(a, "toarray") else np.asarray(a) for a in (one, other))
+            scale = max(1, np.max(np.abs(other), initial=0))
+            np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-11 * scale, err_msg=parameters.id)
+        count += 1
+    assert count > 100
+
+
+@pytest.mark.slow
+@needs_compiler
+@pytest.mark.parametrize(("dtype", "rtol"), [("float64", 1e-9), ("float32", 3e-3)])
+def test_every_model_equals_numpy_code(dtype, rtol):
+    from symad.models.parameters import trace_model
+    from tests.gpu import test_generative_cupy, test_models_cupy
+
+    for name, (model, loss, data) in {**test_models_cupy.CASES, **test_generative_cupy.CASES}.items():
+        graph = trace_model(getattr(model, loss), model.shapes, *data)
+        graph = symad.value_and_gradient(graph, list(model.shapes))
+        values = [*(0.5 * RNG.normal(size=shape) for shape in model.shapes.values()), *data]
+        compiled, plain = (lower(graph, backend=b, dtype=dtype)(*values) for b in ("c", "numpy"))
+        for one, other in zip(compiled, plain, strict=True):
+            scale = max(1, np.max(np.abs(other)))
+            np.testing.assert_allclose(one, other, rtol=rtol, atol=rtol * scale, err_msg=name)
