@@ -37,6 +37,7 @@ class Field:
     primes: tuple[int, ...]
     levels: int = 0
     _moduli: dict[int, Array] = field(default_factory=dict, repr=False)
+    _tables: dict[int, Array] = field(default_factory=dict, repr=False)
 
     @cached_property
     def dtype(self) -> Any:
@@ -122,7 +123,32 @@ class Field:
         """A · b."""
         if not self.levels:
             return a * b % self.modulus(max(a.ndim, b.ndim))
-        return self._bilinear(lambda x, y: x * y % self.modulus(max(x.ndim, y.ndim)), a, b, self.levels)
+        return self._product(a, b, self.levels)
+
+    def _collected(self, products: Array, level: int) -> Array:
+        """Σ_ij products_ij t_i t_j for residues (T, *s, n, n) of one level, by its table of products."""
+        lanes, *inner, n, _ = products.shape
+        flat = products.astype(np.int64).reshape(lanes, -1, n * n)
+        total = np.matmul(flat, self._table(level)).reshape(lanes, *inner, n)
+        p = self.modulus(total.ndim).astype(np.int64)
+        return np.asarray(total % p).astype(np.uint64)
+
+    def _table(self, level: int) -> Array:
+        """Coefficients (T, n², n) of the products of the basis t_0, ..., t_{n−1}: small, with signs."""
+        found = self._tables.get(level)
+        if found is None:
+            n = 1 << level
+            basis = np.broadcast_to(np.eye(n, dtype=self.dtype), (self.lanes, n, n))
+            rows = [self._bilinear(self._times, basis, basis[:, k : k + 1], level) for k in range(n)]
+            table = np.stack(rows, axis=1).astype(np.int64)
+            p = self.modulus(4).astype(np.int64)
+            found = np.where(table > p // 2, table - p, table).reshape(self.lanes, n * n, n)
+            self._tables[level] = found
+        return found
+
+    def _times(self, x: Array, y: Array) -> Array:
+        """A product in the base field."""
+        return x * y % self.modulus(max(x.ndim, y.ndim))
 
     def _bilinear(self, base: Callable[[Array, Array], Array], a: Array, b: Array, level: int) -> Array:
         """A product by (a0 + a1 t)(b0 + b1 t) = a0 b0 + ν a1 b1 + (a0 b1 + a1 b0) t."""
@@ -191,7 +217,11 @@ class Field:
         return np.concatenate([self._product(a0, over, level - 1), minus], axis=-1)
 
     def _product(self, a: Array, b: Array, level: int) -> Array:
-        return self._bilinear(lambda x, y: x * y % self.modulus(max(x.ndim, y.ndim)), a, b, level)
+        """A · b in one level."""
+        if not level or self.dtype == object or a.ndim != b.ndim:
+            return self._bilinear(self._times, a, b, level)
+        products = a[..., :, None] * b[..., None, :] % self.modulus(a.ndim + 1)
+        return self._collected(products, level)
 
     def _norm(self, a0: Array, a1: Array, level: int) -> Array:
         """The norm of a0 + a1 t_level to the level below."""
@@ -276,7 +306,12 @@ class Field:
             p = self.modulus(high.ndim)
             return ((high % p << np.uint64(16)) + low % p) % p
 
-        return self._bilinear(base, a, b, self.levels) if self.levels else base(a, b)
+        if not self.levels:
+            return base(a, b)
+        if self.dtype == object:
+            return self._bilinear(base, a, b, self.levels)
+        spec = f"Y{a_labels}P,Y{b_labels}Q->Y{output}PQ"
+        return self._collected(base(a, b), self.levels)
 
     # ---- roots ----------------------------------------------------------------------------------
 

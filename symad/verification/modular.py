@@ -139,6 +139,15 @@ class _Search:
         self.primes = tuple(together.primes) or self.primes
         if not basis.split:
             return best
+        rest = [k for k, found in enumerate(best) if not _is_done(found)]
+        if len(rest) > 1:  # pairs of one certificate share most of their nodes, roots and signs
+            shared = [n for k in rest for n in made[2 * k : 2 * k + 2]]
+            several = _sampler(shared, basis, rng, clock)
+            improved = self.improve([best[k] for k in rest], several, _ways(shared)[:1])
+            best = list(best)
+            for k, found in zip(rest, improved, strict=True):
+                best[k] = found
+            self.primes = tuple(several.primes) or self.primes
         for k, found in enumerate(best):
             if not _is_done(found):
                 pair = made[2 * k : 2 * k + 2]

@@ -71,6 +71,13 @@ class NodeNumber:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __int__(self) -> int:
+        """The value of a constant, such as an index; an error for what varies."""
+        value = constant_value(self.node)
+        if value is None or value != int(value):
+            raise EvaluationError("a number that is a node is no index, unless it is a constant integer")
+        return int(value)
+
     def __bool__(self) -> bool:
         value = constant_value(self.node)
         if value is None:

@@ -23,6 +23,8 @@ from symad.verification.fields import Array
 from symad.verification.quotients import algebra_of
 from symad.verification.rewriting import rewrite
 
+TOO_MANY = "inputs and functions are more than an exact normal form can take"
+
 
 def prove(left: Node, right: Node, budget: Budget) -> tuple[Array, str]:
     """Which elements of two nodes of one shape are equal by exact normal form, and why not more are.
@@ -37,7 +39,7 @@ def prove(left: Node, right: Node, budget: Budget) -> tuple[Array, str]:
     if needed > MOST_GENERATORS:
         return (
             nothing,
-            f"{needed} inputs and functions are more than an exact normal form can take ({MOST_GENERATORS})",
+            f"{needed} {TOO_MANY} ({MOST_GENERATORS})",
         )
     clock = Clock(Budget(seconds=budget.proof_seconds))
     algebra = algebra_of(needed, clock, budget.terms)

@@ -28,6 +28,8 @@ from symad.verification.directional import (
 )
 from symad.verification.guard import Guard
 from symad.verification.references import (
+    FEW_EVALUATIONS,
+    MOST_EVALUATIONS,
     DualReference,
     NoReference,
     SympyReference,
@@ -158,15 +160,21 @@ def _explicit(
     """SymPy and Dual numbers, entry by entry; nothing for symbolic sizes."""
     if graph.dims:
         return {}
+    most = FEW_EVALUATIONS if _is_fused(graph) else MOST_EVALUATIONS
     return {
         SYMPY: lambda: _cut(ask(SympyReference(graph.output_nodes, nodes)), shapes),
-        DUAL: lambda: _cut(ask(DualReference(graph.output_nodes, nodes)), shapes),
+        DUAL: lambda: _cut(ask(DualReference(graph.output_nodes, nodes, most)), shapes),
     }
+
+
+def _is_fused(graph: Graph) -> bool:
+    """Whether there is an op with a definition."""
+    return any(definition(n.op, n) is not None for n in topological(graph.output_nodes))
 
 
 def _by_definitions(graph: Graph, derive: Callable[[Graph], Parts]) -> dict[str, Callable[[], Parts]]:
     """The derivative of a graph whose fused ops are written out; nothing if it has none."""
-    if not any(definition(n.op, n) is not None for n in topological(graph.output_nodes)):
+    if not _is_fused(graph):
         return {}
     plain = graph.with_outputs(expand_definitions(graph.output_nodes), graph.structure)
     return {DEFINITIONS: lambda: derive(plain)}

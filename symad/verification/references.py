@@ -24,13 +24,19 @@ from symad.ops.sources import ArrayConstant, Constant, Input, constant, input_no
 from symad.tracing.scalars import trace_scalar
 from symad.values import Undefined
 from symad.verification.node_numbers import NodeNumber
-from symad.verification.scalarised import flat_elements, scalar_operations
+from symad.verification.scalarised import by_elements, flat_elements, scalar_operations
 
 MOST_OPERATIONS = 600
 """An explicit expression of more operations than this is not given to SymPy."""
 
+MOST_DIFFERENTIATED = 30_000
+"""SymPy's second derivatives are used while the operations of all first ones, for each symbol, stay below."""
+
 MOST_EVALUATIONS = 20_000
 """Dual numbers are used while elements of wrt times scalar operations stay below this."""
+
+FEW_EVALUATIONS = 4_000
+"""The same where the definitions of fused ops give another reference."""
 
 UNUSABLE = (sympy.Derivative, sympy.Subs, sympy.DiracDelta, sympy.Integral, sympy.nan, sympy.zoo, sympy.oo)
 
@@ -71,6 +77,8 @@ class SympyReference:
             raise NoReference(
                 f"more than {MOST_OPERATIONS} scalar operations, which SymPy's diff would expand"
             )
+        if written_size(outputs) > 10 * MOST_OPERATIONS:
+            raise NoReference(f"an explicit expression of far more than {MOST_OPERATIONS} operations")
         self.replaced: dict[Node, Node] = {}
         point: dict[Node, Any] = {}
         self.symbols: dict[Node, list[Any]] = {}
@@ -108,7 +116,8 @@ class SympyReference:
         """∂²expression/∂symbol∂symbol of the one expression."""
         (expression,) = map(sympy.sympify, self.expressions)
         slopes = [expression.diff(s) for s in self.wrt]
-        if any(_tree_size(e) > 4 * MOST_OPERATIONS for e in slopes):
+        sizes = [_tree_size(e) for e in slopes]
+        if max(sizes, default=0) > 4 * MOST_OPERATIONS or sum(sizes) * len(self.wrt) > MOST_DIFFERENTIATED:
             raise NoReference("the first derivative of SymPy is too large to be differentiated again")
         return [self._traced(e.diff(s)) for e in slopes for s in self.wrt]
 
@@ -129,6 +138,16 @@ def _exact_number(value: float) -> Any:
 
 def _anchor() -> Node:
     return Node.of(Constant(sympy.EulerGamma, "symbol"))
+
+
+def written_size(outputs: Sequence[Node]) -> int:
+    """The operations of the longest entry written out as a tree, counted on the graph: 0 if not known."""
+    sides = by_elements(outputs) or [[o] for o in outputs if not o.shape]
+    entries = [e for side in sides for e in side]
+    sizes: dict[Node, int] = {}
+    for node in topological(entries):
+        sizes[node] = 1 + sum(sizes[a] for a in node.args)
+    return max((sizes[e] for e in entries), default=0)
 
 
 def _tree_size(expression: Any) -> int:
@@ -152,9 +171,11 @@ def _tree_size(expression: Any) -> int:
 class DualReference:
     """Derivatives by Dual numbers whose parts are nodes."""
 
-    def __init__(self, outputs: Sequence[Node], wrt: Sequence[Node]) -> None:
-        """``outputs`` as functions of ``wrt``; sizes must be numbers."""
-        self.outputs, self.wrt = outputs, wrt
+    def __init__(
+        self, outputs: Sequence[Node], wrt: Sequence[Node], most: int = MOST_EVALUATIONS
+    ) -> None:
+        """``outputs`` as functions of ``wrt``, by at most so many evaluations; sizes must be numbers."""
+        self.outputs, self.wrt, self.most = outputs, wrt, most
         self.inputs = list(dict.fromkeys([*wrt, *_inputs_of(outputs)]))
         self.elements = {node: flat_elements(node) for node in self.inputs}
 
@@ -186,7 +207,7 @@ class DualReference:
         return sum(len(self.elements[w]) for w in self.wrt)
 
     def _check(self, evaluations: int) -> None:
-        if evaluations * scalar_operations(self.outputs) > MOST_EVALUATIONS:
+        if evaluations * scalar_operations(self.outputs) > self.most:
             raise NoReference(f"{evaluations} evaluations of Dual numbers are too many")
 
     def _unit(self, position: int) -> Direction:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property, partial
 from math import ceil, log2
 from random import Random
@@ -13,7 +14,9 @@ import numpy as np
 import symad.verification.growth_linalg
 import symad.verification.residues_linalg  # noqa: F401  (both register rules)
 from symad.graph import Node, topological
+from symad.ops.arithmetic import Pow
 from symad.ops.selection import Select
+from symad.ops.sources import constant_value
 from symad.verification.bounds import (
     TARGET,
     Sampling,
@@ -37,6 +40,9 @@ LANES = 6
 """Lanes of a first run."""
 
 MOST_LANES = 400
+FEW_ROOTS = 32
+"""With more roots than this it is first seen in a few lanes whether anything is equal."""
+
 MOST_REGIONS = 64
 MOST_LEVELS = 3
 MOST_RELATED = 150
@@ -103,7 +109,13 @@ class Sampler:
 
     def exact(self) -> list[PairResult]:
         """Roots are roots in an extension, signs are ±1 in each region, one after the other."""
-        return self._exactly(self._regions, Sampling(SMALL, LANES, self.odd_roots), "exact")
+        return self._exactly(self._regions, self._rooted(), "exact")
+
+    def _rooted(self) -> Sampling:
+        """As many lanes as tell whether the roots are independent, where they are few."""
+        roots = sum(int(np.prod(n.shape)) for n in topological(self.left + self.right) if _is_root(n))
+        lanes = LANES if not roots or roots > FEW_ROOTS else roots + 16
+        return Sampling(SMALL, lanes, self.odd_roots)
 
     def scattered(self) -> list[PairResult]:
         """As `exact`, but with a region of its own in each lane: for elements that depend on few signs.
@@ -119,8 +131,7 @@ class Sampler:
 
     def inside(self) -> list[PairResult]:
         """As `exact`, in the regions where arguments of roots and logarithms are positive only."""
-        sampling = Sampling(SMALL, LANES, self.odd_roots)
-        return self._exactly(partial(self._regions, domains=True), sampling, "inside")
+        return self._exactly(partial(self._regions, domains=True), self._rooted(), "inside")
 
     def inside_related(self) -> list[PairResult]:
         """As `inside` and `related` together."""
@@ -285,6 +296,11 @@ class Sampler:
         if needed <= sampling.bits or sampling.coins:
             return None
         return replace(sampling, bits=needed, lanes=few)
+
+
+def _is_root(node: Node) -> bool:
+    value = constant_value(node.args[1]) if isinstance(node.op, Pow) else 1
+    return isinstance(value, (float, Fraction))
 
 
 def _together(runs: Sequence[SignedRun]) -> list[PairResult]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
@@ -20,7 +20,7 @@ from symad.verification.fields import Array
 from symad.verification.guard import Guard
 from symad.verification.integer_inputs import integer_inputs
 from symad.verification.modular import Result, compare_nodes
-from symad.verification.normal_form import prove
+from symad.verification.normal_form import TOO_MANY, prove
 from symad.verification.sampling import PairResult
 from symad.verification.witness import Search, search
 
@@ -83,6 +83,8 @@ class Judge:
     clock: Clock
     proof_seconds: float
     """What is left of the time for exact normal forms."""
+    beyond: dict[Node, str] = field(default_factory=dict)
+    """References of too many functions for a normal form, and how many: not tried again."""
 
     def decide(self, pairs: Sequence[Pair], seed: int) -> tuple[list[Verdict], tuple[int, ...]]:
         """Verdicts on pairs whose dimensions are numbers, and the primes of the identity test."""
@@ -129,10 +131,14 @@ class Judge:
         """Which elements are equal exactly, how that is known, and why it is not known of more."""
         if self.proof_seconds <= 0:
             return np.zeros(pair.left.shape, dtype=bool), "", "the time for exact normal forms was used up"
+        if pair.left in self.beyond:
+            return np.zeros(pair.left.shape, dtype=bool), "", self.beyond[pair.left]
         start = time.monotonic()
         budget = replace(self.budget, proof_seconds=self.proof_seconds)
         exact, reason = prove(pair.left, pair.right, budget)
         how = EXACT
+        if TOO_MANY in reason:
+            self.beyond[pair.left] = reason
         if whole and not exact.all() and any(n.shape for n in topological([pair.left, pair.right])):
             half = replace(budget, proof_seconds=budget.proof_seconds / 2)
             indexed, _ = prove_for_all_sizes(pair.left, pair.right, half)

@@ -3,6 +3,7 @@
 import json
 import random
 
+import numpy as np
 import pytest
 from sympy import Abs, MatrixSymbol, Trace, cosh, sin, sqrt, symbols, tanh
 
@@ -10,6 +11,7 @@ import symad
 from symad.cli import main
 from symad.errors import SavingError, SymadError
 from symad.verification import Certificate, RefutedError
+from symad.verification.references import DualReference, NoReference, SympyReference, packed, written_size
 
 x, y = symbols("x y", real=True)
 X = MatrixSymbol("X", *symbols("n n", integer=True, positive=True))
@@ -202,3 +204,34 @@ def test_recheck_of_rubbish_says_what_a_certificate_is(tmp_path, capsys):
         rubbish.write_text(text, encoding="utf-8")
         assert main(["recheck", str(rubbish)]) == 2
         assert "is no certificate" in capsys.readouterr().err
+
+
+# ---- references ---------------------------------------------------------------------------------
+
+
+def test_dual_numbers_look_rows_up():
+    """∂/∂E of Σ_t exp(E[tokens_t])², by hand 2 exp(2E) times how often a row is looked up."""
+    tokens = np.array([2, 0, 2])
+    f = symad.trace(lambda E: np.sum(np.exp(symad.functions.lookup(E, tokens)) ** 2), [(3, 2)])
+    (table,) = f.input_nodes
+    slopes = symad.graph.Graph((table,), (packed(DualReference(f.output_nodes, [table]).first(), (3, 2)),))
+    E = np.array([[0.1, -0.2], [0.3, 0.4], [-0.5, 0.6]])
+    counts = np.array([1, 0, 2])[:, None]
+    assert np.allclose(slopes(E), 2 * counts * np.exp(2 * E), rtol=1e-14)
+    with pytest.raises(NoReference, match="no index"):
+        g = symad.trace(lambda E, t: np.sum(symad.functions.lookup(E, t)), [(3, 2), (2,)])
+        DualReference(g.output_nodes, [g.input_nodes[0]]).first()
+
+
+def test_what_would_be_too_long_for_sympy_is_not_written_out():
+    """60 squarings are 120 operations of a graph, and 2⁶⁰ of a tree."""
+
+    def tower(x, y):
+        for _ in range(60):
+            x, y = x * y + 1, x + y
+        return x
+
+    f = symad.trace(tower, [(), ()])
+    assert written_size(f.output_nodes) > 10**9
+    with pytest.raises(NoReference, match="far more than"):
+        SympyReference(f.output_nodes, f.input_nodes)
