@@ -9,6 +9,7 @@ from symad.numeric.in_place import InPlacePrinter
 from symad.numeric.kernel import Kernel, compile_source
 from symad.numeric.passes import apply_before_slicing, contract_sums, expand, keep, prepare
 from symad.numeric.passes.biases import fold_biases
+from symad.numeric.passes.chains import in_chains
 from symad.numeric.passes.factors import gather_factors
 from symad.numeric.passes.feature_major import feature_major
 from symad.numeric.passes.flat_products import flatten_products
@@ -31,7 +32,7 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
         name, source = in_runs or print_scalar_module(prepared, NUMPY, dtype, packed)
     else:
         made = for_arrays(prepared)
-        made = join_gates(made) if dtype == "float32" else made
+        made = in_chains(join_gates(made) if dtype == "float32" else made)
         name, source = print_array_module(made, NUMPY, dtype, packed, InPlacePrinter)
     return compile_source(name, source, packed)
 

@@ -9,10 +9,10 @@ right to the precision of numbers around 1.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from math import prod
 from typing import Any
 
-import numpy as np
 import sympy
 
 from symad.dims import Shape
@@ -22,8 +22,8 @@ from symad.ops.arithmetic import Add, mul, signed_sum
 from symad.ops.contraction import Einsum
 from symad.ops.elementwise import Apply
 from symad.ops.recurrence import closed, fresh_input
-from symad.ops.shaping import Broadcast, Concatenate, Slice
-from symad.ops.sources import array_constant
+from symad.ops.shaping import Broadcast, Concatenate, Slice, broadcast_to, concatenate
+from symad.ops.sources import constant
 from symad.questions import Nodes
 from symad.scalar_functions import sigmoid
 
@@ -155,14 +155,20 @@ def _merged(ranges: list[Range]) -> tuple[Range, ...]:
     return tuple(made)
 
 
+def _factors(ranges: tuple[Range, ...], rows: Any) -> Node:
+    """½ in the ranges, 1 elsewhere."""
+    pieces, last = [], 0
+    for start, stop in (*ranges, (rows, rows)):
+        pieces += [(1, start - last), (Fraction(1, 2), stop - start)]
+        last = stop
+    return concatenate([broadcast_to(constant(value), (count,)) for value, count in pieces if count])
+
+
 def _joined(body: Graph, slices: int, args: Nodes, plan: _Plan) -> tuple[Graph, int, Nodes] | None:
     """The new body, the number of its inputs of steps and all arguments; None if z cannot be scaled."""
     initial, xs, constants = args[0], list(args[1 : 1 + slices]), args[1 + slices :]
     local = body.input_nodes
-    factors = np.ones(plan.z.shape[0])
-    for start, stop in plan.ranges:
-        factors[start:stop] = 0.5
-    d = array_constant(factors)
+    d = _factors(plan.ranges, plan.z.shape[0])
     fresh = [fresh_input(initial.shape), *(fresh_input(x.shape[1:]) for x in xs)]
     replaced: dict[Node, Node] = dict(zip(local[: 1 + slices], fresh, strict=True))
     replaced |= dict(zip(local[1 + slices :], constants, strict=True))

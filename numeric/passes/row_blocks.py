@@ -114,10 +114,10 @@ class Group:
         for stage in sorted({*self.stage.values()}):
             rows = [n for n in topological(outputs) if self.stage.get(n) == stage and n in self.axis]
             if any(elements(n) >= LARGE for n in rows):
-                made |= self._loop(stage, rows, outputs, made)
+                made |= self.loop(stage, rows, outputs, made)
         return rebuild(outputs, made)
 
-    def _loop(self, stage: int, rows: list[Node], outputs: Nodes, made: dict[Node, Node]) -> dict[Node, Node]:
+    def loop(self, stage: int, rows: list[Node], outputs: Nodes, made: dict[Node, Node]) -> dict[Node, Node]:
         """The values of one stage that others need, as values of a loop."""
         order = topological(outputs)
         sums = [n for n in order if self.summed.get(n) == stage]

@@ -8,6 +8,13 @@ from typing import Any
 from symad.graph import Node, topological
 from symad.numeric.passes.row_blocks import BLOCK, ROWS, RowBlocks
 from symad.numeric.passes.triangles import COLUMNS
+from symad.numeric.recycling import is_recycled, new_text
+from symad.ops.arithmetic import ElementwiseOp
+from symad.ops.shaping import Broadcast
+from symad.ops.sources import Source
+
+CHAIN = 2**15
+"""The number of elements of a block of a chain of elementwise operations."""
 
 
 def block_lines(node: Node, printer: Any) -> list[str]:
@@ -37,8 +44,11 @@ def block_lines(node: Node, printer: Any) -> list[str]:
             zero = f"{np_}.zeros({shape}, dtype={np_}.{printer.dtype})" if value.shape else "0"
             lines.append(f"{name} = {zero}")
             continue
-        make = "empty" if end is None else "zeros"
-        lines.append(f"{name} = {np_}.{make}({shape}, dtype={np_}.{printer.dtype})")
+        if end is None and is_recycled(value, printer.dtype):
+            lines.append(f"{name} = {new_text(value.shape, printer)}")
+        else:
+            make = "empty" if end is None else "zeros"
+            lines.append(f"{name} = {np_}.{make}({shape}, dtype={np_}.{printer.dtype})")
         slots[result] = printer.value_name("new")
         inner.append(f"{slots[result]} = {name}[{_index(part, axis, stop, end)}]")
     rows = printer.symbols[ROWS] = printer.value_name("rows")
@@ -78,5 +88,6 @@ def _height(op: RowBlocks) -> int:
     widest = max(
         prod(op.length if d == COLUMNS else d for d in n.shape if d != ROWS) for n in order if ROWS in n.shape
     )
-    rows = max(BLOCK // widest, 8)
+    chain = all(isinstance(n.op, (ElementwiseOp, Broadcast, Source)) for n in order)  # of many equal arrays
+    rows = max((CHAIN if chain else BLOCK) // widest, 8)
     return min(rows // 8 * 8, op.length)
