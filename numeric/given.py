@@ -14,6 +14,7 @@ from symad.graph import Graph, Node, TupleOf, rebuild
 from symad.numeric.kernel import Kernel
 from symad.numeric.lower import lower
 from symad.numeric.passes.fixed_data import gather_data
+from symad.numeric.passes.seeds import factor_seeds
 from symad.ops.shaping import Broadcast
 from symad.ops.sources import Input, input_node
 from symad.selecting import input_names, select_wrt, symbol_like
@@ -70,16 +71,21 @@ def given(f: Any, data: Mapping[Any, Any], backend: str = "numpy", dtype: str = 
         names = ", ".join(map(str, data)) or "nothing"
         raise LoweringError(f"data must give values of different inputs of {graph.name}, not {names}")
     live = tuple(node for node in graph.input_nodes if node not in nodes)
-    whole = gather_data(graph, live)
+    whole = gather_data(factor_seeds(graph) if backend != "cupy" else graph, live)
     frontier, call = _split(whole, live)
     kernel = lower(call, backend=backend, dtype=dtype)
     if not frontier:
         return Given(kernel, None, ())
     structure = TupleOf((None,) * len(frontier))
-    before = lower(Graph(nodes, tuple(frontier), structure, f"{graph.name}_data"))
+    where = backend if backend == "cupy" else "numpy"
+    before = lower(Graph(nodes, tuple(frontier), structure, f"{graph.name}_data"), backend=where)
     held = before(*data.values())
-    kept = tuple(np.ascontiguousarray(a, dtype) if np.ndim(a) else np.asarray(a, dtype) for a in held)
-    return Given(kernel, before, kept)
+    return Given(kernel, before, tuple(_cast(value, dtype) for value in held))
+
+
+def _cast(value: Any, dtype: str) -> Any:
+    """A result in the precision of the calls, on the device where it is."""
+    return value.astype(dtype) if hasattr(value, "astype") else np.asarray(value, dtype)
 
 
 def _sized(graph: Graph, data: Mapping[Any, Any]) -> Graph:

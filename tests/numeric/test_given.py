@@ -113,6 +113,17 @@ def test_functions_that_are_not_linear_stay_as_they_are():
         assert np.allclose(found, tensor.grad.numpy(), rtol=1e-11)
 
 
+def test_hessians_hold_no_seeds():
+    """Unit seeds times data are data too, but far larger than the data."""
+    h, shapes = 5, [(P, 5), (5,), (5,), (N, P)]
+    graph = traced(lambda A, b, v, X: np.sum((np.tanh(X @ A + b) @ v) ** 2), *shapes)
+    hessian = symad.hessian(graph, wrt=[0, 1, 2])
+    point = [RNG.normal(size=s) for s in shapes[:3]]
+    fast = given(hessian, {3: X})
+    assert np.allclose(fast(*point), hessian(*point, X), rtol=1e-11, atol=1e-12)
+    assert max(held_sizes(fast)) <= N * max(P * P, P * h)
+
+
 def test_distances_of_data_are_held():
     """Of a kernel matrix with a live width the squared distances are data."""
 
