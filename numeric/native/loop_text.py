@@ -7,7 +7,7 @@ What has no form here (`Unsupported`) is left to a loop in Python.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -17,7 +17,7 @@ from symad.numeric.fusion.c_text import has_c_form, statements
 from symad.numeric.fusion.chains import Fused
 from symad.numeric.native.c_body import C_TYPE, NativeBody
 from symad.numeric.native.chain_text import result_type
-from symad.numeric.native.layout import View, contiguous, merged
+from symad.numeric.native.layout import Ints, View, contiguous, merged
 from symad.numeric.native.products import Unsupported, contraction_lines
 from symad.numeric.passes.loop import Loop
 from symad.ops.arithmetic import ElementwiseOp
@@ -30,8 +30,9 @@ from symad.ops.sources import Constant
 class LoopText:
     """The text of one loop."""
 
-    def __init__(self, op: Scan | Loop, dtype: str) -> None:
-        """Write the step."""
+    def __init__(self, op: Scan | Loop, dtype: str, strides: Mapping[int, Ints]) -> None:
+        """Write the step; ``strides`` are those of results whose elements do not lie together."""
+        self.strides = strides
         self.body: Graph = op.body
         self.slices = op.slices
         self.dtype = dtype
@@ -56,8 +57,11 @@ class LoopText:
     def _places(self) -> None:
         """Results, and parts of results, are computed where they stay."""
         for k, node in enumerate(self.body.output_nodes):
-            shape = _sizes(node)
-            self._put(node, View(f"y{k}", 0, shape, contiguous(shape), self.dtype))
+            self._put(node, self._result(k, node))
+
+    def _result(self, k: int, node: Node) -> View:
+        shape = _sizes(node)
+        return View(f"y{k}", 0, shape, self.strides.get(k, contiguous(shape)), self.dtype)
 
     def _put(self, node: Node, place: View) -> None:
         if node in self.place or isinstance(node.op, (Local, Constant)) or _is_view(node):
@@ -127,7 +131,7 @@ class LoopText:
                 self._statement(node)
         for k, node in enumerate(outputs):
             target = self.place.get(node)
-            own = View(f"y{k}", 0, _sizes(node), contiguous(_sizes(node)), self.dtype)
+            own = self._result(k, node)
             if target != own or self._of(node) != own:
                 self._copy(self._of(node), own)
 
@@ -304,14 +308,16 @@ def _permutes(node: Node) -> bool:
     return sorted(op.inputs[0]) == sorted(op.output)
 
 
-def loop_source(name: str, op: Scan | Loop, dtype: str) -> tuple[str, LoopText] | None:
+def loop_source(
+    name: str, op: Scan | Loop, dtype: str, strides: Mapping[int, Ints]
+) -> tuple[str, LoopText] | None:
     """The C function of a loop; None if its body has no form in C.
 
     It takes the number of steps, the address of BLAS's product, then addresses: for each moving input and
     each result the first step and the distance to the next (in elements), for all others one address.
     """
     try:
-        text = LoopText(op, dtype)
+        text = LoopText(op, dtype, strides)
     except Unsupported:
         return None
     real, count = text.real, len(text.body.input_nodes)

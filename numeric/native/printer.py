@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from symad.numeric.in_place import InPlacePrinter, is_fresh, owner
 from symad.numeric.native.c_body import HEAD, LETTER, REAL, NativeBody, functions
 from symad.numeric.native.chain_text import chain_source, result_type, sum_source
 from symad.numeric.native.fusion import fuse
+from symad.numeric.native.layout import contiguous
 from symad.numeric.native.loop_text import loop_source
 from symad.numeric.native.products import GEMM
 from symad.numeric.native.row_entry import Operand
@@ -23,7 +25,8 @@ from symad.numeric.native.softmax_text import SIGNATURES, softmax_source
 from symad.numeric.passes.loop import Loop
 from symad.numeric.printers.loops import in_order_of_time
 from symad.numeric.recycling import is_recycled, new_text
-from symad.ops.recurrence import Scan, parts
+from symad.ops.contraction import Einsum
+from symad.ops.recurrence import Scan, backwards, parts
 from symad.ops.shaping import Broadcast
 from symad.ops.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
 from symad.ops.sources import ArrayConstant
@@ -274,7 +277,13 @@ class NativePrinter(InPlacePrinter):
         """The call of a compiled loop; None if the loop stays in Python."""
         if any(self._type(a) != self.dtype for a in node.args):
             return None
-        found = loop_source("NAME", op, self.dtype)
+        results = op.body.output_nodes
+        values = [node] if isinstance(op, Scan) else [
+            Node.of(Loop(op.body, op.slices, k), node.args) for k in range(len(results))
+        ]  # fmt: skip
+        apart = {k: v.shape for k, v in enumerate(values) if k and self._is_read_apart(v)}
+        strides = {k: (shape[0] * prod(shape[2:]), *contiguous(shape[2:])) for k, shape in apart.items()}
+        found = loop_source("NAME", op, self.dtype, strides)
         if found is None:
             return None
         text, written = found
@@ -284,20 +293,33 @@ class NativePrinter(InPlacePrinter):
             self.uses_products |= written.uses_products
             self.imports.add("from symad.numeric.native.loops import compiled_loops, run_loop")
         lines = [line for a in node.args for line in self.settle(a)]
-        results = op.body.output_nodes
-        values = [node] if isinstance(op, Scan) else [
-            Node.of(Loop(op.body, op.slices, k), node.args) for k in range(len(results))
-        ]  # fmt: skip
         places = []
-        for value in values:
+        for k, value in enumerate(values):
             name = self.text[value] = self.value_name()
-            lines.append(f"{name} = {new_text(value.shape, self)}")
+            shape, turn = value.shape, ""
+            if k in apart:
+                shape, turn = (shape[1], shape[0], *shape[2:]), ".swapaxes(0, 1)"
+            lines.append(f"{name} = {new_text(shape, self)}{turn}")
         for value in values:
             places.append(in_order_of_time(value, self.text[value], self))
         initial, xs, constants = ([self.text[a] for a in side] for side in _sides(op, node))
         arrays = ", ".join(f"[{', '.join(side)}]" for side in (xs, constants, places))
         call = f'run_loop(_{self.loops[text]}, "{self.dtype}", {initial[0]}, {arrays})'
         return [*lines, call]
+
+    def _is_read_apart(self, value: Node) -> bool:
+        """Whether an array of all steps is only read with its second axis first: then it is stored so."""
+        users = self.users.get(value, [])
+        if users and all(u.shape and u is not value and backwards(u) is value for u in users):
+            users = [u for turned in users for u in self.users.get(turned, [])]
+        rank = len(value.shape)
+        known = rank > 1 and all(isinstance(d, int) for d in value.shape)
+        turned = (1, 0, *range(2, rank))
+        return known and bool(users) and all(
+            isinstance(u.op, Einsum) and u is not value and len(u.args) == 1
+            and tuple(u.op.inputs[0].index(label) for label in u.op.output) == turned
+            for u in users
+        )  # fmt: skip
 
     # ---- types -----------------------------------------------------------------------------------
 
