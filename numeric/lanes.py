@@ -8,7 +8,7 @@ only moves elements, and is known in advance as the places where the elements st
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -77,22 +77,59 @@ def lane_plan(graph: Graph) -> LanePlan:
     for node in order:
         if node in lanes:
             known[node] = steps.node(node, [known[a if a in lanes else _source(a)] for a in node.args])
-    results = list(lanes)
-    plan = placed(steps, [known[n] for n in results], len(inputs))
     given = [n for n in inputs if n.shape]
     if any(n not in fixed for n in given):
         raise LoweringError("the graph has arrays that are not lanes of one length")
     row = {n: k for k, n in enumerate(given)}
-    scalar, code = _with_constants(scalar, plan, [row.get(n, -1 - at.get(n, 0)) for n in inputs], len(given))
-    runs = tuple(Run(r.function, int(code[r.start]), tuple(code[o] for o in r.operands)) for r in plan.runs)
-    rows = len(given) + plan.size - plan.inputs - len(plan.constants)
-    row |= dict(zip(results, code[plan.results].tolist(), strict=True))
+    kept = [n for n in lanes if n in graph.output_nodes]
+    kept += dict.fromkeys(a for n in order if n not in lanes for a in n.args if a in lanes)
+    sources = [row.get(n, -1 - at.get(n, 0)) for n in inputs]
+    runs, code, extra, rows = _in_rows(steps, {known[n] for n in kept}, sources, len(given), scalar.size)
+    row |= {n: code[known[n]] for n in kept}
     stride = -(-width // BLOCK) * BLOCK
-    places = _places(graph, order, row, at, fixed, rows, width, stride)
+    moving = [n for n in order if n in row or n not in lanes]
+    places = _places(graph, moving, row, at, fixed, rows, width, stride)
     table = np.zeros((len(given), stride))
     for k, n in enumerate(given):
         table[k, :width] = fixed[n]
-    return LanePlan(scalar, stride, table, runs, rows, places)
+    return LanePlan(replace(scalar, extra=extra), stride, table, runs, rows, places)
+
+
+def _in_rows(
+    steps: Steps, kept: set[int], sources: Sequence[int], given: int, scalars: int
+) -> tuple[tuple[Run, ...], list[int], tuple[float, ...], int]:
+    """The operations one by one in rows that are used again, so that few rows stay in the cache.
+
+    Args:
+        steps: the operations on lanes, in an order that computes operands first.
+        kept: the numbers of those that are read at the end.
+        sources: the codes of the inputs of ``steps``.
+        given: the number of rows that are given.
+        scalars: the number of scalars, behind which the constants stand.
+
+    Returns:
+        The runs, the code of every operation, the constants, and the number of rows.
+    """
+    last = {o: k for k, (_, operands) in enumerate(steps.operations) for o in operands}
+    runs: list[Run] = []
+    code: list[int] = []
+    extra: list[float] = []
+    free: list[int] = []
+    rows = given
+    for k, (function, operands) in enumerate(steps.operations):
+        if operands:
+            if not free:
+                free.append(rows)
+                rows += 1
+            code.append(free.pop())  # before operands are released: a result overwrites none of them
+            runs.append(Run(function, code[k], tuple(np.array([code[o]]) for o in operands)))
+            free += [code[o] for o in set(operands) if last[o] == k and code[o] >= given and o not in kept]
+        elif function[0] == "input":
+            code.append(sources[function[1]])
+        else:
+            code.append(-1 - (scalars + len(extra)))
+            extra.append(float(np.frombuffer(function[1])[0]))
+    return tuple(runs), code, tuple(extra), rows
 
 
 def _source(node: Node) -> Node:
@@ -110,18 +147,6 @@ def _fixed(order: Sequence[Node]) -> dict[Node, Array]:
         else:
             found[node] = np.asarray(evaluate(node.op, tuple(found[a] for a in node.args)), dtype=float)
     return {n: value for n, value in found.items() if n.shape}
-
-
-def _with_constants(scalar: Plan, lanes: Plan, inputs: Sequence[int], given: int) -> tuple[Plan, Array]:
-    """The scalars with the numbers that the lanes use, and the code of every place of the lanes."""
-    first = lanes.inputs + len(lanes.constants)
-    code = np.empty(lanes.size, dtype=np.int64)
-    code[: lanes.inputs] = inputs
-    code[lanes.inputs : first] = -1 - (scalar.size + np.arange(len(lanes.constants)))
-    code[first:] = given + np.arange(lanes.size - first)
-    return Plan(
-        scalar.inputs, scalar.constants, scalar.runs, scalar.size, scalar.results, lanes.constants
-    ), code
 
 
 def _places(
