@@ -84,7 +84,8 @@ def log2_collisions(growths: Growths, sampling: Sampling) -> float:
 
     Arguments of roots, logarithms and signs are also compared with products u v and u² v of others, and
     those of signs with the small rationals (about 2²² of them) and multiples by them. Those of logarithms
-    are also compared with products of those and of the values of exponentials, and of products of two.
+    are also compared with products of three and their squares, and with products of those and of the values
+    of exponentials, and of products of two.
     """
     logs = [-inf]
     powers = growths.arguments.get("value of exp", (0, 0, 0))
@@ -97,9 +98,9 @@ def log2_collisions(growths: Growths, sampling: Sampling) -> float:
         elif name == "value of exp":
             continue
         products = name in ("root", "log", "sign")
-        parts = 4 if products else 2
+        parts = 8 if name == "log" else 4 if products else 2
         once = log2_false_zero(parts * deg, parts * bits + 1, growths, sampling)
-        tries = (3 * log2_of(count) + 3 if products else 2 * log2_of(count)) + (23 if name == "sign" else 0)
+        tries = (4 * log2_of(count) + 4 if products else 2 * log2_of(count)) + (23 if name == "sign" else 0)
         logs.append(tries + once)
     return min(add_logs(*logs), 0.0)
 

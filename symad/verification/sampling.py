@@ -277,8 +277,8 @@ class Sampler:
     def _larger(self, worst: tuple[int, int], growths: Growths, sampling: Sampling) -> Sampling | None:
         """More lanes if one lane says enough, else larger primes; None if that was done already."""
         arguments = growths.arguments.values()
-        deg = max([worst[0], *(4 * d for _, d, _ in arguments)])
-        bits = max([worst[1], *(4 * b + 1 for _, _, b in arguments)])
+        deg = max([worst[0], *(8 * d for _, d, _ in arguments)])
+        bits = max([worst[1], *(8 * b + 1 for _, _, b in arguments)])
         size = max(int(np.prod(n.shape)) for n in self.left)
         slack = 26 + log2(max(size, 1)) + 3 * log2(max([1, *(n for n, _, _ in arguments)]))
         lane = add_logs(*lane_parts(deg, bits, growths, sampling))

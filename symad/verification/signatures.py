@@ -264,8 +264,27 @@ class Signatures:
                     found = field.sub(first, second)
                 if found is not None:
                     return found
+        found = self._logarithm_of_three(column)
+        if found is not None:
+            return found
         self.logarithms.append((column, value))
         return value
+
+    def _logarithm_of_three(self, column: Array) -> Array | None:
+        """log|uvw| of three old arguments, as in log det A = 2 Σ log L_kk."""
+        field, old = self.field, self.logarithms
+        if not 3 <= len(old) <= MOST_COMBINED:
+            return None
+        for k, (u, first) in enumerate(old):
+            for j, (v, second) in enumerate(old[:k]):
+                for w, third in old[:j]:
+                    product = field.mul(field.mul(u, v), w)
+                    total = field.add(field.add(first, second), third)
+                    if self._same(column, product):
+                        return total
+                    if self._same(column, field.mul(product, product)):
+                        return field.add(total, total)
+        return None
 
     def _powers_of_e(self) -> list[tuple[Array, Array]]:
         """The exponentials, with their products and quotients if they are few, and their logarithms."""

@@ -92,6 +92,27 @@ def test_a_cross_entropy_of_arrays_equals_its_stable_form():
     assert named.status == "proved"
 
 
+@pytest.mark.parametrize("n", [2, 3])
+def test_a_log_determinant_is_that_of_the_cholesky_factor(n):
+    """log det(A Aᵀ + I) = 2 Σ log L_kk; not Σ log L_kk, and not for A itself, of which L reads one half."""
+
+    def gram(A):
+        return A @ A.T + np.eye(n)
+
+    def by_factor(scale, of):
+        return symad.trace(lambda A: scale * np.sum(np.log(np.diag(np.linalg.cholesky(of(A))))), [(n, n)])
+
+    determinant = symad.trace(lambda A: np.log(np.linalg.det(gram(A))), [(n, n)])
+    certificate = symad.equal(by_factor(2, gram), determinant, seed=1)
+    assert certificate.status in ("proved", "tested"), str(certificate)
+    assert certificate.bound < 2.0**-64
+    slopes = [symad.gradient(f) for f in (by_factor(2, gram), determinant)]
+    assert symad.equal(*slopes, seed=1).status in ("proved", "tested")
+    assert symad.equal(by_factor(1, gram), determinant, seed=1).status == "refuted"
+    raw = symad.trace(lambda A: np.log(np.linalg.det(A)), [(n, n)])
+    assert symad.equal(by_factor(2, lambda A: A), raw, seed=1).status == "refuted"
+
+
 def test_rational_factors_multiply_to_the_whole():
     """1 − ((a − 1)/(a + 1))² = 4a/(a + 1)²."""
     a, one = input_node(p), constant(1)
