@@ -15,7 +15,7 @@ import numpy as np
 
 from symad.errors import LoweringError
 from symad.graph import Graph, Node, topological
-from symad.numeric.runs import Plan, Run, Steps, placed
+from symad.numeric.runs import Plan, Run, Steps, placed, steps_of
 from symad.ops.arithmetic import ElementwiseOp
 from symad.ops.contraction import Einsum
 from symad.ops.elementwise import Apply
@@ -46,6 +46,34 @@ class LanePlan:
     runs: tuple[Run, ...]
     rows: int
     places: Array
+
+
+@dataclass(frozen=True)
+class PointPlan:
+    """Scalar operations one by one on rows of points: the rows of inputs, those of constants, and more.
+
+    ``results`` are the rows of the outputs.
+    """
+
+    inputs: int
+    constants: tuple[float, ...]
+    runs: tuple[Run, ...]
+    rows: int
+    results: Array
+
+
+def point_plan(graph: Graph, outputs: Sequence[Node]) -> PointPlan:
+    """The rows for many points of a graph of scalars."""
+    steps, wanted = steps_of(graph, outputs)
+    inputs = len(graph.input_nodes)
+    given = inputs + sum(not operands and f[0] == "constant" for f, operands in steps.operations)
+    runs, code, constants, rows = in_rows(steps, set(wanted), range(inputs), given, 0)
+
+    def row(places: Any) -> Array:  # constants have rows of their own here
+        return np.where(np.asarray(places) < 0, inputs - 1 - np.asarray(places), places)
+
+    moved = tuple(Run(r.function, r.start, tuple(row(o) for o in r.operands)) for r in runs)
+    return PointPlan(inputs, constants, moved, rows, row([code[k] for k in wanted]))
 
 
 def lane_plan(graph: Graph) -> LanePlan:
@@ -84,7 +112,7 @@ def lane_plan(graph: Graph) -> LanePlan:
     kept = [n for n in lanes if n in graph.output_nodes]
     kept += dict.fromkeys(a for n in order if n not in lanes for a in n.args if a in lanes)
     sources = [row.get(n, -1 - at.get(n, 0)) for n in inputs]
-    runs, code, extra, rows = _in_rows(steps, {known[n] for n in kept}, sources, len(given), scalar.size)
+    runs, code, extra, rows = in_rows(steps, {known[n] for n in kept}, sources, len(given), scalar.size)
     row |= {n: code[known[n]] for n in kept}
     stride = -(-width // BLOCK) * BLOCK
     moving = [n for n in order if n in row or n not in lanes]
@@ -95,7 +123,7 @@ def lane_plan(graph: Graph) -> LanePlan:
     return LanePlan(replace(scalar, extra=extra), stride, table, runs, rows, places)
 
 
-def _in_rows(
+def in_rows(
     steps: Steps, kept: set[int], sources: Sequence[int], given: int, scalars: int
 ) -> tuple[tuple[Run, ...], list[int], tuple[float, ...], int]:
     """The operations one by one in rows that are used again, so that few rows stay in the cache.

@@ -20,7 +20,7 @@ from symad.numeric.c_program import output_scalars
 from symad.numeric.calling import aligned_zeros, bound, check_sizes
 from symad.numeric.compiling import compile_c, native_options
 from symad.numeric.kernel import Kernel
-from symad.numeric.lanes import LanePlan, lane_plan
+from symad.numeric.lanes import LanePlan, PointPlan, lane_plan, point_plan
 from symad.numeric.names import identifier
 from symad.numeric.native_function import Binder, python_function
 from symad.numeric.passes import prepare
@@ -48,7 +48,7 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
         check_runs(made.runs)
         if library is None:
             return plain()
-        runs = Scalars(made, library)
+        runs = Scalars(prepared, made, library)
         native, many = runs.bind, runs.at_points
     else:
         rows = _lanes(prepared)
@@ -66,7 +66,7 @@ def _library() -> Any:
 
 def scalars(prepared: Graph) -> Scalars:
     """The runs of a scalar graph, where there is a compiler."""
-    return Scalars(plan(prepared, output_scalars(prepared)), _library())
+    return Scalars(prepared, plan(prepared, output_scalars(prepared)), _library())
 
 
 def _lanes(graph: Graph) -> LanePlan:
@@ -83,13 +83,15 @@ def _lanes(graph: Graph) -> LanePlan:
 class Scalars:
     """The runs of a plan, and the library that executes them."""
 
+    graph: Graph
     plan: Plan
     library: Any
 
     @cached_property
-    def table(self) -> tuple[Any, Any]:
-        """The runs for points together."""
-        return tables(self.plan.runs, slices=False)
+    def points(self) -> tuple[PointPlan, Any, Any]:
+        """For many points: rows that are used again, so that few stay in the cache; as tables."""
+        made = point_plan(self.graph, output_scalars(self.graph))
+        return made, *tables(made.runs, slices=False)
 
     def bind(self, x: Any, y: Any) -> Callable[[], None]:
         """A call at one point: x (inputs,), y (results,)."""
@@ -102,11 +104,10 @@ class Scalars:
 
     def at_points(self, columns: Any) -> Any:
         """Results (results, points) of inputs (inputs, points)."""
-        made, points = self.plan, columns.shape[1]
+        (made, table, places), points = self.points, columns.shape[1]
         results = np.empty((len(made.results), points))
-        v = aligned_zeros(made.size, LANES)
-        v[:] = _values(made)[: made.size, None]
-        table, places = self.table
+        v = aligned_zeros(made.rows, LANES)
+        v[made.inputs : made.inputs + len(made.constants)] = np.array(made.constants)[:, None]
         wanted = made.results.astype(np.int32)
         parts = [v, table, len(table), places, columns, made.inputs, results, wanted, len(wanted), points]
         bound(self.library.symad_runs_points, parts)()

@@ -153,12 +153,18 @@ def plan(graph: Graph, outputs: Sequence[Node]) -> Plan:
     Raises:
         LoweringError: an op that is not made of functions of scalars.
     """
+    program, results = steps_of(graph, outputs)
+    return placed(program, results, len(graph.input_nodes))
+
+
+def steps_of(graph: Graph, outputs: Sequence[Node]) -> tuple[Steps, list[int]]:
+    """The operations of a graph of scalars, inputs first, and the numbers of some of its nodes."""
     program = Steps()
     number = {node: program.value(("input", k)) for k, node in enumerate(graph.input_nodes)}
     for node in topological(outputs):
         if node not in number:
             number[node] = program.node(node, [number[a] for a in node.args])
-    return placed(program, [number[o] for o in outputs], len(graph.input_nodes))
+    return program, [number[o] for o in outputs]
 
 
 def placed(program: Steps, results: Sequence[int], inputs: int) -> Plan:

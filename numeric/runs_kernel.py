@@ -21,7 +21,7 @@ from symad.errors import LoweringError
 from symad.numeric.printers.c import HELPERS, MATH_H, OWN, PACKED, helper_source
 from symad.numeric.runs import Run
 
-LANES = 32
+LANES = 64
 """Points of a batch that are computed together."""
 
 BLOCK = 8
