@@ -88,6 +88,7 @@ def main() -> None:
     run("bench_hessians.py", "--rounds", "5" if options.quick else "15", "--json", str(hessians))
     run("bench_scalar_peers.py", "--rounds", "20" if options.quick else "100", "--json", str(scalars))
     run("bench_sparse.py", "--json", str(options.out / "sparse.json"))
+    run("bench_given.py")
     run("bench_memory.py")
     groups = {
         "value and gradient of models: time over the best of JAX and PyTorch": model_ratios(
