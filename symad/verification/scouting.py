@@ -119,10 +119,14 @@ def _at_once(a: Node, b: Node, inputs: Sequence[Node], watched: Array) -> Iterat
     except (SymadError, ArithmeticError, ValueError, TypeError):
         return
     gaps = _gaps(u, v, watched[None]).reshape(MANY, -1).max(axis=1, initial=0.0)
+    seen: set[tuple[float, ...]] = set()
     for k in np.argsort(-gaps, kind="stable"):
         if gaps[k] <= SUSPICIOUS:
             return
-        yield {node: Fraction(float(column[k])) for node, column in columns.items()}
+        coordinates = tuple(float(column[k]) for column in columns.values())
+        if coordinates not in seen:  # a few values fall on many points, such as the boundary of a branch
+            seen.add(coordinates)
+            yield dict(zip(columns, map(Fraction, coordinates), strict=True))
 
 
 def _column(symbol: Any, rng: np.random.Generator) -> Array:

@@ -56,6 +56,11 @@ FALSE = {
         Max(x**2 + x - 1, y),
         {x: 0, y: -2},
     ),
+    "a branch that ends too early": (
+        Piecewise((x, Abs(x) < 1), (sign(x), True)),
+        Piecewise((x, Abs(x) < Rational(1, 2)), (sign(x), True)),
+        {x: Rational(3, 4)},
+    ),
     "a branch of measure small": (Max(x, y), Max(x, y, z - 40), {x: 1, y: 2, z: 50}),
     "an angle doubled": (sin(2 * x), 2 * sin(x), {x: 1}),
     "a square that is not": (sqrt(1 + x**2), 1 + x**2 / 2, {x: 1}),
