@@ -10,8 +10,6 @@ import numpy as np
 import symad
 from symad import functions
 from symad.cli.stage import Finding, Made, Model, Skip, stage
-from symad.numeric import lower
-from symad.numeric.compiling import compiler
 
 
 def gru(width: int, inputs: int, batch: int, steps: int) -> symad.Graph:
@@ -45,6 +43,9 @@ def compiled() -> Model:
 
 def both_ways(made: Made) -> list[Finding]:
     """Loss and gradient of 48 units over 60 steps by both backends."""
+    from symad.numeric import lower
+    from symad.numeric.compiling import compiler
+
     if compiler() is None:
         raise Skip("no C compiler: backend 'c' would run in NumPy")
     graph = gru(48, 16, 32, 60)
