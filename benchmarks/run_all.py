@@ -87,6 +87,7 @@ def main() -> None:
     hessians = options.out / "hessians.json"
     run("bench_hessians.py", "--rounds", "5" if options.quick else "15", "--json", str(hessians))
     run("bench_scalar_peers.py", "--rounds", "20" if options.quick else "100", "--json", str(scalars))
+    run("bench_scalar_hessians.py", "--json", str(options.out / "scalar_hessians.json"))
     run("bench_sparse.py", "--json", str(options.out / "sparse.json"))
     run("bench_given.py")
     run("bench_memory.py")
