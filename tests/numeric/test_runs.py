@@ -10,7 +10,10 @@ import sympy as sp
 import symad
 from symad.errors import LoweringError
 from symad.numeric import lower, lower_numpy, lower_runs, runs_kernel, runs_program
+from symad.numeric.c_program import output_scalars
 from symad.numeric.compiling import compiler
+from symad.numeric.lanes import lane_plan, point_plan
+from symad.numeric.passes import prepare
 from symad.numeric.runs import plan
 
 needs_compiler = pytest.mark.skipif(compiler() is None, reason="no C compiler")
@@ -236,3 +239,17 @@ def test_dense_hessians_run_in_lanes(mode: str) -> None:
     assert np.array_equal(y, kernel(point))
     many = plain(*np.stack([point, 2 * point], axis=1))
     assert many.shape == (2, 9, 9) and np.allclose(many[0], expected, rtol=1e-11, atol=1e-12)
+
+
+def test_rows_are_used_again_but_never_while_they_are_read() -> None:
+    x = sp.symbols("x:12", real=True)
+    f = sp.Add(*[sp.tanh(sp.sin(a) * b + sp.cos(c)) ** 3 for a, b, c in zip(x, x[3:], x[5:], strict=False)])
+    made = lane_plan(prepare(symad.hessian(f, x)))
+    assert made.rows < len(made.runs) / 2
+    gradient = prepare(symad.gradient(f, x))
+    points = point_plan(gradient, output_scalars(gradient))
+    first = points.inputs + len(points.constants)
+    assert points.rows - first < len(points.runs) / 2
+    for runs, given in ((made.runs, len(made.given)), (points.runs, first)):
+        for run in runs:
+            assert run.start >= given and all(run.start != int(o[0]) for o in run.operands)
