@@ -12,9 +12,9 @@ from symad.errors import LoweringError
 from symad.numeric import lower, lower_numpy, lower_runs, runs_kernel, runs_program
 from symad.numeric.c_program import output_scalars
 from symad.numeric.compiling import compiler
-from symad.numeric.lanes import lane_plan, point_plan
+from symad.numeric.lanes import point_plan
 from symad.numeric.passes import prepare
-from symad.numeric.runs import plan
+from symad.numeric.runs import plan, steps_of
 
 needs_compiler = pytest.mark.skipif(compiler() is None, reason="no C compiler")
 
@@ -244,12 +244,16 @@ def test_dense_hessians_run_in_lanes(mode: str) -> None:
 def test_rows_are_used_again_but_never_while_they_are_read() -> None:
     x = sp.symbols("x:12", real=True)
     f = sp.Add(*[sp.tanh(sp.sin(a) * b + sp.cos(c)) ** 3 for a, b, c in zip(x, x[3:], x[5:], strict=False)])
-    made = lane_plan(prepare(symad.hessian(f, x)))
-    assert made.rows < len(made.runs) / 2
-    gradient = prepare(symad.gradient(f, x))
-    points = point_plan(gradient, output_scalars(gradient))
-    first = points.inputs + len(points.constants)
-    assert points.rows - first < len(points.runs) / 2
-    for runs, given in ((made.runs, len(made.given)), (points.runs, first)):
-        for run in runs:
-            assert run.start >= given and all(run.start != int(o[0]) for o in run.operands)
+    graph = prepare(symad.gradient(f, x))
+    made = point_plan(graph, output_scalars(graph))
+    given = made.inputs + len(made.constants)
+    assert made.rows - given < len(made.runs) / 2
+    values: dict[int, int] = {k: -1 for k in range(given)}  # which operation a row holds
+    steps, wanted = steps_of(graph, output_scalars(graph))
+    order = [k for k, (_, operands) in enumerate(steps.operations) if operands]
+    for number, run in zip(order, made.runs, strict=True):
+        assert run.start >= given
+        for operand, row in zip(steps.operations[number][1], run.operands, strict=True):
+            assert values[int(row[0])] in (operand, -1)
+        values[run.start] = number
+    assert [values[int(row)] for row in made.results] == wanted
