@@ -6,7 +6,7 @@ computes several points together; dense Hessians are rows of lanes beside scalar
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from typing import Any
@@ -40,7 +40,7 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
     if dtype != "float64":
         raise LoweringError(f"backend 'runs' takes graphs in float64, not dtype {dtype}; use backend='numpy'")
     native: Binder
-    many: Callable[[Any], Any] | None = None
+    many: Callable[[Sequence[Any]], Any] | None = None
     library = _library()
     plain = cache(partial(lower_numpy.lower, graph, dtype, packed))
     if is_scalar(prepared):
@@ -102,14 +102,15 @@ class Scalars:
         parts = [v, table, len(table), places, x, len(x), y, made.results.astype(np.int32), len(y)]
         return bound(self.library.symad_runs_bound, parts, made.size)
 
-    def at_points(self, columns: Any) -> Any:
-        """Results (results, points) of inputs (inputs, points)."""
-        (made, table, places), points = self.points, columns.shape[1]
+    def at_points(self, columns: Sequence[Any]) -> Any:
+        """Results (results, points) of contiguous inputs (points,) each."""
+        (made, table, places), points = self.points, len(columns[0])
+        where = np.array([column.ctypes.data for column in columns], dtype=np.int64)
         results = np.empty((len(made.results), points))
         v = aligned_zeros(made.rows, LANES)
         v[made.inputs : made.inputs + len(made.constants)] = np.array(made.constants)[:, None]
         wanted = made.results.astype(np.int32)
-        parts = [v, table, len(table), places, columns, made.inputs, results, wanted, len(wanted), points]
+        parts = [v, table, len(table), places, where, made.inputs, results, wanted, len(wanted), points]
         bound(self.library.symad_runs_points, parts)()
         return results
 

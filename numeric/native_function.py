@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ Binder = Callable[[Any, Any], Callable[[], None]]
 def python_function(
     graph: Graph,
     bind: Binder,
-    many: Callable[[Any], Any] | None,
+    many: Callable[[Sequence[Any]], Any] | None,
     plain: Callable[[], Kernel],
     packed: bool,
 ) -> Callable[..., Any]:
@@ -46,10 +46,9 @@ def python_function(
             return results.split(at_point([float(a) for a in arrays]))
         if many is None:
             return plain().function(*values)
-        columns = np.empty((inputs, *batch))
-        for k, array in enumerate(arrays):
-            columns[k] = array
-        return results.split(many(columns.reshape(inputs, -1)).T.reshape(*batch, -1))
+        wide = [np.broadcast_to(a, batch) for a in arrays]
+        columns = [np.ascontiguousarray(a, dtype=np.float64).ravel() for a in wide]
+        return results.split(many(columns).T.reshape(*batch, -1))
 
     def packed_call(vector: Any) -> Any:
         values = np.asarray(vector)

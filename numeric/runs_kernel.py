@@ -112,20 +112,21 @@ static void execute_lanes(double *restrict v, const int64_t *runs, int64_t count
     }
 }
 
-/* values, runs, their number, places, x (inputs, points), inputs, y (results, points), the places of the
-   results, their number, points */
+/* values, runs, their number, places, the addresses of inputs (points,), their number, y (results, points),
+   the places of the results, their number, points */
 void symad_runs_points(const int64_t *frame)
 {
     double *v = (double *)(intptr_t)frame[0], *y = (double *)(intptr_t)frame[6];
-    const double *x = (const double *)(intptr_t)frame[4];
+    const int64_t *inputs = (const int64_t *)(intptr_t)frame[4];
     const int32_t *results = (const int32_t *)(intptr_t)frame[7];
     const int64_t points = frame[9];
     for (int64_t first = 0; first < points; first += LANES) {
         const int64_t some = points - first < LANES ? points - first : LANES;
         for (int64_t k = 0; k < frame[5]; ++k) {
             double *row = v + k*LANES;
-            if (some == LANES) memcpy(row, x + k*points + first, LANES*sizeof *v);
-            else for (int64_t l = 0; l < LANES; ++l) row[l] = x[k*points + first + (l < some ? l : 0)];
+            const double *x = (const double *)(intptr_t)inputs[k] + first;
+            if (some == LANES) memcpy(row, x, LANES*sizeof *v);
+            else for (int64_t l = 0; l < LANES; ++l) row[l] = x[l < some ? l : 0];
         }
         execute_lanes(v, (const int64_t *)(intptr_t)frame[1], frame[2], (const int32_t *)(intptr_t)frame[3]);
         for (int64_t k = 0; k < frame[8]; ++k)
