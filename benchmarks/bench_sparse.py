@@ -138,6 +138,9 @@ def with_symad(case: Case) -> Any:
     kernel, seconds = timed(lambda: lower(sparse), 1)
     case.add("construction", "symad, code", seconds, f"{len(kernel.source)} characters")
     case.evaluate["symad"] = lambda: kernel(case.point)
+    compiled, seconds = timed(lambda: lower(sparse, backend="c"), 1)
+    case.add("construction", "symad, compiled", seconds, f"{len(compiled.c_source)} characters of C")
+    case.evaluate["symad compiled"] = lambda: compiled(case.point)
     return kernel(case.point)
 
 

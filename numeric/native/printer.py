@@ -12,9 +12,9 @@ from symad.dims import same_shape
 from symad.graph import Graph, Node
 from symad.numeric.fusion.chains import Fused, FusedSum
 from symad.numeric.fusion.rows import RowGroup
-from symad.numeric.in_place import InPlacePrinter, is_fresh, owner
+from symad.numeric.in_place import InPlacePrinter, is_fresh, is_view, owner
 from symad.numeric.native.c_body import HEAD, LETTER, REAL, NativeBody, functions
-from symad.numeric.native.chain_text import chain_source, result_type, sum_source
+from symad.numeric.native.chain_text import by_rows_source, chain_source, result_type, sum_source
 from symad.numeric.native.fusion import fuse
 from symad.numeric.native.layout import contiguous
 from symad.numeric.native.loop_text import loop_source
@@ -27,7 +27,7 @@ from symad.numeric.printers.loops import in_order_of_time
 from symad.numeric.recycling import is_recycled, new_text
 from symad.ops.contraction import Einsum
 from symad.ops.recurrence import Scan, backwards, parts
-from symad.ops.shaping import Broadcast
+from symad.ops.shaping import Broadcast, Slice
 from symad.ops.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
 from symad.ops.sources import ArrayConstant
 
@@ -37,6 +37,17 @@ SOFTMAX: dict[type, str] = {
     LogSumExp: "log_sum_exp",
     SoftmaxTangent: "softmax_tangent",
 }
+
+
+SHORT_ROW = 2048
+"""Elements of a row above which NumPy's way from row to row does not count."""
+
+
+def _is_part(node: Node) -> bool:
+    """Whether an array is a view whose rows do not follow each other in memory."""
+    while is_view(node) and not isinstance(node.op, Slice):
+        node = node.args[0]
+    return isinstance(node.op, Slice) and not same_shape(node.shape[1:], node.args[0].shape[1:])
 
 
 def _tuple(names: Iterable[str]) -> str:
@@ -93,15 +104,19 @@ class NativePrinter(InPlacePrinter):
 
     def c_source(self) -> str:
         """The C file with all kernels."""
-        texts = [text.replace("NAME", name) for text, (name, _, _) in self.kernels.items()]
+        texts = [
+            text.replace("NAME", name.removesuffix("_rows")) for text, (name, _, _) in self.kernels.items()
+        ]
         texts += [text.replace("NAME", name) for text, name in self.loops.items()]
         gemm = GEMM.replace("REAL", self.real) if self.uses_products else ""
         return "\n".join([HEAD, gemm, functions(self.bodies, self.real), *texts])
 
-    def kernel(self, text: str, body: NativeBody, types: str, signature: str = "") -> str:
-        """The name of a kernel; equal texts are one."""
+    def kernel(
+        self, text: str, body: NativeBody, types: str, signature: str = "", suffix: str = ""
+    ) -> str:
+        """The name of a kernel; equal texts are one. NumPy calls the function with the suffix."""
         if text not in self.kernels:
-            self.kernels[text] = (f"kernel_{len(self.kernels) + 1}", types, signature)
+            self.kernels[text] = (f"kernel_{len(self.kernels) + 1}{suffix}", types, signature)
             self.bodies.append(body)
             self.imports.add("from symad.numeric.native.ufuncs import compiled")
         return f"_{self.kernels[text][0]}"
@@ -131,12 +146,28 @@ class NativePrinter(InPlacePrinter):
         types, kinds = self._types(node.args), [result_type(r, self.dtype) for r in results]
         text, body = chain_source("NAME", op.body, types, kinds)
         letters = f"{''.join(LETTER[t] for t in types)}->{''.join(LETTER[k] for k in kinds)}"
-        name = self.kernel(text, body, letters)
+        by_rows = self._is_by_rows(node)
+        if by_rows:
+            ranks = [2 if a.shape else 0 for a in (*node.args, *values)]
+            text += by_rows_source("NAME", ranks)
+            cores = ["(m,n)" if rank else "()" for rank in ranks]
+            given, made = cores[: len(types)], cores[len(types) :]
+            name = self.kernel(text, body, letters, f"{','.join(given)}->{','.join(made)}", "_rows")
+        else:
+            name = self.kernel(text, body, letters)
         lines = [line for a in node.args if not isinstance(a.op, Broadcast) for line in self.settle(a)]
         args = [self.operand(a) for a in node.args]
         lines += self._whole(node, args)
-        opened, outs = self._places(node, values, kinds)
+        opened, outs = self._places(() if by_rows else node.args, values, kinds)
         return [*lines, *opened, self._call(name, args, values, outs)]
+
+    def _is_by_rows(self, node: Node) -> bool:
+        """Whether operands are parts of arrays with short rows, and none is repeated along an axis."""
+        if len(node.shape) < 2 or not isinstance(node.shape[-1], int) or node.shape[-1] > SHORT_ROW:
+            return False
+        arrays = [a for a in node.args if a.shape]
+        whole = all(same_shape(a.shape, node.shape) and not self.is_lean(a) for a in arrays)
+        return whole and any(_is_part(a) for a in arrays)
 
     def _whole(self, node: Node, args: list[str]) -> list[str]:
         """See that some operand has the full shape, if all wait to be repeated along axes."""
@@ -153,10 +184,10 @@ class NativePrinter(InPlacePrinter):
         return lines
 
     def _places(
-        self, node: Node, values: Sequence[Node], kinds: Sequence[str]
+        self, args: Sequence[Node], values: Sequence[Node], kinds: Sequence[str]
     ) -> tuple[list[str], list[str | None]]:
         """Where each result goes: a slot, a box, an operand that ends here, or a new array."""
-        free = [self.text[a] for a in dict.fromkeys(node.args) if self._is_over(a, values)]
+        free = [self.text[a] for a in dict.fromkeys(args) if self._is_over(a, values)]
         lines: list[str] = []
         places: list[str | None] = []
         for value, kind in zip(values, kinds, strict=True):
