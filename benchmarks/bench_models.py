@@ -214,9 +214,10 @@ def main() -> None:
             for k, (contestant, seconds) in enumerate(took.items()):
                 setup = runs[contestant][1]
                 ratio = seconds / best
+                to_floor = f"{seconds / least:.2f}" if least else "-"  # some models have no products
                 table.add_row(
                     name if k == 0 else "", dtype if k == 0 else "", contestant, f"{1e3 * seconds:.2f}",
-                    f"{ratio:.2f}", f"{seconds / least:.2f}", f"{setup:.2f}", end_section=k == len(took) - 1,
+                    f"{ratio:.2f}", to_floor, f"{setup:.2f}", end_section=k == len(took) - 1,
                 )  # fmt: skip
                 rows.append(
                     {"case": name, "dtype": dtype, "contestant": contestant, "seconds": seconds,
