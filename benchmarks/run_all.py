@@ -3,7 +3,7 @@
 Each benchmark runs in a process of its own (and alone: `python benchmarks/bench_models.py --help`). Results
 go to benchmarks/results/cpu/: a JSON file each, and ratios.png, symad's time over the best peer's.
 
-Usage: python benchmarks/run_all.py [--quick] [--out FOLDER]
+Usage: python benchmarks/run_all.py [--quick | --full] [--out FOLDER]
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ def run(script: str, *options: str) -> None:
 
 
 def model_ratios(results: dict[str, Any]) -> list[tuple[str, float]]:
-    """Of symad to the best peer, by model and precision."""
-    rows = [r for r in results["rows"] if r["contestant"] == "symad"]
-    return [(f"{r['case']} {r['dtype']}", r["ratio"]) for r in rows]
+    """Of symad's NumPy and compiled code to the best peer, by model and precision."""
+    names = {"symad": "", "symad compiled": " (compiled)"}
+    rows = [r for r in results["rows"] if r["contestant"] in names]
+    return [(f"{r['case']} {r['dtype']}{names[r['contestant']]}", r["ratio"]) for r in rows]
 
 
 def hessian_ratios(results: dict[str, Any]) -> list[tuple[str, float]]:
@@ -79,14 +80,17 @@ def draw(groups: dict[str, list[tuple[str, float]]], path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer rounds")
+    parser.add_argument("--full", action="store_true", help="torch.compile and JAX on scalar graphs as well")
     parser.add_argument("--out", type=Path, default=HERE / "results" / "cpu")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     models, scalars = options.out / "models.json", options.out / "scalars.json"
-    run("bench_models.py", "--rounds", "8" if options.quick else "30", "--json", str(models))
+    rounds, slow = "8" if options.quick else "30", ["--compile"] if options.full else []
+    run("bench_models.py", "--rounds", rounds, "--json", str(models), *slow)
     hessians = options.out / "hessians.json"
     run("bench_hessians.py", "--rounds", "5" if options.quick else "15", "--json", str(hessians))
-    run("bench_scalar_peers.py", "--rounds", "20" if options.quick else "100", "--json", str(scalars))
+    rounds, slow = "20" if options.quick else "100", ["--jax"] if options.full else []
+    run("bench_scalar_peers.py", "--rounds", rounds, "--json", str(scalars), *slow)
     run("bench_scalar_hessians.py", "--json", str(options.out / "scalar_hessians.json"))
     run("bench_sparse.py", "--json", str(options.out / "sparse.json"))
     run("bench_given.py")

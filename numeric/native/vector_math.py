@@ -3,7 +3,7 @@
 The C library's functions are calls, one element at a time. These are polynomials after a reduction of the
 argument, written with selections instead of branches:
 
-- exp x = 2ᵏ Σ rʲ/j!, k = round(x/log 2), r = x − k log 2 in two parts, |r| ≤ (log 2)/2;
+- exp x = 2ᵏ(1 + r + r²P(r)), k = round(x/log 2), r = x − k log 2 in two parts, |r| ≤ (log 2)/2;
 - log x = k log 2 + 2 artanh s, x = 2ᵏm, 1/√2 ≤ m < √2, s = (m − 1)/(m + 1);
 - tanh x = u/(u + 2) with u = exp(2x) − 1, which keeps its leading digits near 0;
 - erfc z = t exp(P(t) − z²), t = 2/(2 + z), for z ≥ 0 (single precision).
@@ -14,7 +14,9 @@ place, which tests/numeric/test_vector_math.py measures.
 
 from __future__ import annotations
 
-from math import factorial
+from collections.abc import Sequence
+
+from symad.numeric.printers.c_math import EXP_TAIL, LOG_TAIL
 
 # REAL, INT, F and the constants below are replaced for each precision.
 TEXT: dict[str, str] = {
@@ -105,41 +107,42 @@ ERFC = (
 """P for single precision: interpolation at Chebyshev points; see `symad.numeric.steps`."""
 
 
-def _horner(coefficients: list[float] | tuple[float, ...], name: str, suffix: str) -> str:
+def _horner(coefficients: Sequence[float], name: str, suffix: str) -> str:
     text = f"{coefficients[-1]!r}{suffix}"
     for c in reversed(coefficients[:-1]):
         text = f"({text} * {name} + {c!r}{suffix})"
     return text
 
 
-def _exp_series(degree: int, suffix: str) -> str:
+def _exp_series(tail: Sequence[float], suffix: str) -> str:
     """r + r²(1/2 + r/6 + …), the small part added last."""
-    inner = _horner([1 / factorial(j) for j in range(2, degree + 1)], "rest", suffix)
-    return f"rest + rest * rest * {inner}"
+    return f"rest + rest * rest * {_horner(tail, 'rest', suffix)}"
 
 
-def _log_series(terms: int, suffix: str) -> str:
-    """2(1/3 + z/5 + z²/7 + …), of log m = 2 artanh s."""
-    return _horner([2 / (2 * j + 3) for j in range(terms)], "z", suffix)
+SHORT_EXP = (0.5, 0.16666576666119928, 0.04166655421298415, 0.008363232883682618, 0.0013926250831497611)
+"""(exp r − 1 − r)/r² in powers of r to 7·10⁻⁸, for single precision: interpolated at Chebyshev points."""
+
+SHORT_LOG = (0.6666666655404201, 0.4000012221181065, 0.28550778633191964, 0.23331614471843498)
+"""(2 artanh(s)/s − 2)/s² in powers of s² to 10⁻⁹."""
 
 
 CONSTANTS: dict[str, dict[str, str]] = {
     "double": {
         "REAL": "double", "INT": "long long", "LOG2E": "1.4426950408889634", "SHIFT": "0x1.8p52",
         "LN2_HIGH": "0x1.62e42fefa38p-1", "LN2_LOW": "0x1.ef35793c7673p-45",
-        "EXP_SERIES": _exp_series(13, ""),
+        "EXP_SERIES": _exp_series(EXP_TAIL, ""),
         "BIAS": "1023", "MANTISSA": "52", "EXP_HIGH": "710.0", "EXP_LOW": "-746.0", "EXPM1_LOW": "-40.0",
         "TANH_HIGH": "22.0", "SMALLEST": "0x1p-1022", "GROWN": "0x1p54", "GROWTH": "54",
-        "ROOT_HALF": "0x3fe6a09e667f3bcdLL", "LOG_SERIES": _log_series(10, ""),
+        "ROOT_HALF": "0x3fe6a09e667f3bcdLL", "LOG_SERIES": _horner(LOG_TAIL, "z", ""),
         "LARGEST": "0x1.fffffffffffffp1023",
         "INFINITY_": "(1.0 / 0.0)", "NAN_": "(0.0 / 0.0)",
     },
     "float": {
         "REAL": "float", "INT": "int", "LOG2E": "1.442695041f", "SHIFT": "0x1.8p23f",
-        "LN2_HIGH": "0x1.62e4p-1f", "LN2_LOW": "0x1.7f7d1cp-20f", "EXP_SERIES": _exp_series(7, "f"),
+        "LN2_HIGH": "0x1.62e4p-1f", "LN2_LOW": "0x1.7f7d1cp-20f", "EXP_SERIES": _exp_series(SHORT_EXP, "f"),
         "BIAS": "127", "MANTISSA": "23", "EXP_HIGH": "89.0f", "EXP_LOW": "-104.5f", "EXPM1_LOW": "-20.0f",
         "TANH_HIGH": "10.0f", "SMALLEST": "0x1p-126f", "GROWN": "0x1p25f", "GROWTH": "25",
-        "ROOT_HALF": "0x3f3504f3", "LOG_SERIES": _log_series(5, "f"), "LARGEST": "0x1.fffffep127f",
+        "ROOT_HALF": "0x3f3504f3", "LOG_SERIES": _horner(SHORT_LOG, "z", "f"), "LARGEST": "0x1.fffffep127f",
         "INFINITY_": "(1.0f / 0.0f)", "NAN_": "(0.0f / 0.0f)", "ERFC_SERIES": _horner(ERFC, "t", "f"),
     },
 }  # fmt: skip
