@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -16,17 +15,15 @@ from symad.numeric.in_place import InPlacePrinter, is_fresh, is_view, owner
 from symad.numeric.native.c_body import HEAD, LETTER, REAL, NativeBody, functions
 from symad.numeric.native.chain_text import by_rows_source, chain_source, result_type, sum_source
 from symad.numeric.native.fusion import fuse
-from symad.numeric.native.layout import contiguous
-from symad.numeric.native.loop_text import loop_source
+from symad.numeric.native.loop_calls import loop_call
+from symad.numeric.native.loop_text import LoopText
 from symad.numeric.native.products import GEMM
 from symad.numeric.native.row_entry import Operand
 from symad.numeric.native.row_text import region_source
 from symad.numeric.native.softmax_text import SIGNATURES, softmax_source
 from symad.numeric.passes.loop import Loop
-from symad.numeric.printers.loops import in_order_of_time
 from symad.numeric.recycling import is_recycled, new_text
-from symad.ops.contraction import Einsum
-from symad.ops.recurrence import Scan, backwards, parts
+from symad.ops.recurrence import Scan
 from symad.ops.shaping import Broadcast, Slice
 from symad.ops.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
 from symad.ops.sources import ArrayConstant
@@ -53,11 +50,6 @@ def _is_part(node: Node) -> bool:
 def _tuple(names: Iterable[str]) -> str:
     listed = list(names)
     return ", ".join(listed) + ("," if len(listed) == 1 else "")
-
-
-def _sides(op: Scan | Loop, node: Node) -> tuple[Sequence[Node], Sequence[Node], Sequence[Node]]:
-    initial, xs, constants = parts(op, node.args)  # type: ignore[arg-type]
-    return [initial], xs, constants
 
 
 class NativePrinter(InPlacePrinter):
@@ -121,6 +113,15 @@ class NativePrinter(InPlacePrinter):
             self.imports.add("from symad.numeric.native.ufuncs import compiled")
         return f"_{self.kernels[text][0]}"
 
+    def loop(self, text: LoopText, source: str) -> str:
+        """The name of a loop; equal texts are one."""
+        if source not in self.loops:
+            self.loops[source] = f"loop_{len(self.loops) + 1}"
+            self.bodies += text.texts
+            self.uses_products |= text.uses_products
+            self.imports.add("from symad.numeric.native.loops import compiled_loops, run_loop")
+        return f"_{self.loops[source]}"
+
     def statement(self, node: Node) -> list[str]:
         """The statements of one node; the results of one kernel come together."""
         if node in self.boxed or node in self.buffers:
@@ -135,7 +136,7 @@ class NativePrinter(InPlacePrinter):
         if type(op) in SOFTMAX and self._is_over_rows(node):
             return self._softmax(node)
         if isinstance(op, (Scan, Loop)):
-            return self._loop(node, op) or super().statement(node)
+            return loop_call(node, op, self) or super().statement(node)
         return super().statement(node)
 
     # ---- chains ----------------------------------------------------------------------------------
@@ -302,62 +303,12 @@ class NativePrinter(InPlacePrinter):
         slot = self.slots.get(node) if node.shape else None
         return [*lines, self._call(name, args, [node], [slot])]
 
-    # ---- loops -----------------------------------------------------------------------------------
-
-    def _loop(self, node: Node, op: Scan | Loop) -> list[str] | None:
-        """The call of a compiled loop; None if the loop stays in Python."""
-        if any(self._type(a) != self.dtype for a in node.args):
-            return None
-        results = op.body.output_nodes
-        values = [node] if isinstance(op, Scan) else [
-            Node.of(Loop(op.body, op.slices, k), node.args) for k in range(len(results))
-        ]  # fmt: skip
-        apart = {k: v.shape for k, v in enumerate(values) if k and self._is_read_apart(v)}
-        strides = {k: (shape[0] * prod(shape[2:]), *contiguous(shape[2:])) for k, shape in apart.items()}
-        found = loop_source("NAME", op, self.dtype, strides)
-        if found is None:
-            return None
-        text, written = found
-        if text not in self.loops:
-            self.loops[text] = f"loop_{len(self.loops) + 1}"
-            self.bodies += written.texts
-            self.uses_products |= written.uses_products
-            self.imports.add("from symad.numeric.native.loops import compiled_loops, run_loop")
-        lines = [line for a in node.args for line in self.settle(a)]
-        places = []
-        for k, value in enumerate(values):
-            name = self.text[value] = self.value_name()
-            shape, turn = value.shape, ""
-            if k in apart:
-                shape, turn = (shape[1], shape[0], *shape[2:]), ".swapaxes(0, 1)"
-            lines.append(f"{name} = {new_text(shape, self)}{turn}")
-        for value in values:
-            places.append(in_order_of_time(value, self.text[value], self))
-        initial, xs, constants = ([self.text[a] for a in side] for side in _sides(op, node))
-        arrays = ", ".join(f"[{', '.join(side)}]" for side in (xs, constants, places))
-        call = f'run_loop(_{self.loops[text]}, "{self.dtype}", {initial[0]}, {arrays})'
-        return [*lines, call]
-
-    def _is_read_apart(self, value: Node) -> bool:
-        """Whether an array of all steps is only read with its second axis first: then it is stored so."""
-        users = self.users.get(value, [])
-        if users and all(u.shape and u is not value and backwards(u) is value for u in users):
-            users = [u for turned in users for u in self.users.get(turned, [])]
-        rank = len(value.shape)
-        known = rank > 1 and all(isinstance(d, int) for d in value.shape)
-        turned = (1, 0, *range(2, rank))
-        return known and bool(users) and all(
-            isinstance(u.op, Einsum) and u is not value and len(u.args) == 1
-            and tuple(u.op.inputs[0].index(label) for label in u.op.output) == turned
-            for u in users
-        )  # fmt: skip
-
     # ---- types -----------------------------------------------------------------------------------
 
     def _types(self, args: Sequence[Node]) -> list[str]:
-        return [self._type(a) for a in args]
+        return [self.type_of(a) for a in args]
 
-    def _type(self, node: Node) -> str:
+    def type_of(self, node: Node) -> str:
         """NumPy's type of an operand."""
         op = node.op
         if isinstance(op, Fused):
@@ -366,4 +317,4 @@ class NativePrinter(InPlacePrinter):
             kind = np.dtype(op.dtype).kind
             return {"b": "bool", "i": "int64", "u": "int64"}.get(kind, self.dtype)
         made = owner(node)
-        return self._type(made) if made is not node else result_type(node, self.dtype)
+        return self.type_of(made) if made is not node else result_type(node, self.dtype)

@@ -1,0 +1,62 @@
+"""Calls of compiled loops: memory for their results, and the arrays they read."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from symad.graph import Node
+from symad.numeric.native.layout import contiguous
+from symad.numeric.native.loop_text import loop_source
+from symad.numeric.passes.loop import Loop
+from symad.numeric.printers.loops import in_order_of_time
+from symad.numeric.recycling import new_text
+from symad.ops.contraction import Einsum
+from symad.ops.recurrence import Scan, backwards
+
+
+def loop_call(node: Node, op: Scan | Loop, printer: Any) -> list[str] | None:
+    """The statements that fill all values of a loop; None if the loop stays in Python."""
+    if any(printer.type_of(a) != printer.dtype for a in node.args):
+        return None
+    values = [node]
+    if isinstance(op, Loop):
+        count = len(op.body.output_nodes)
+        values = [Node.of(Loop(op.body, op.slices, k), node.args) for k in range(count)]
+    apart = {k: v.shape for k, v in enumerate(values) if k and _is_read_apart(v, printer)}
+    strides: Any = {k: (shape[0] * prod(shape[2:]), *contiguous(shape[2:])) for k, shape in apart.items()}
+    found = loop_source("NAME", op, printer.dtype, strides)
+    if found is None:
+        return None
+    source, text = found
+    name = printer.loop(text, source)
+    lines = [line for a in node.args for line in printer.settle(a)]
+    for k, value in enumerate(values):
+        made = printer.text[value] = printer.value_name()
+        shape, turn = value.shape, ""
+        if k in apart:
+            shape, turn = (shape[1], shape[0], *shape[2:]), ".swapaxes(0, 1)"
+        lines.append(f"{made} = {new_text(shape, printer)}{turn}")
+    places = [in_order_of_time(value, printer.text[value], printer) for value in values]
+    initial, *others = (printer.text[a] for a in node.args)
+    moving, fixed = others[: op.slices], others[op.slices :]
+    arrays = ", ".join(f"[{', '.join(side)}]" for side in (moving, fixed, places))
+    return [*lines, f'run_loop({name}, "{printer.dtype}", {initial}, {arrays})']
+
+
+def _is_read_apart(value: Node, printer: Any) -> bool:
+    """Whether an array of all steps is only read with its second axis first: then it is stored so."""
+    users = printer.users.get(value, [])
+    if users and all(u.shape and u is not value and backwards(u) is value for u in users):
+        users = [u for turned in users for u in printer.users.get(turned, [])]
+    rank = len(value.shape)
+    known = rank > 1 and all(isinstance(d, int) for d in value.shape)
+    return known and bool(users) and all(u is not value and _turns(u, rank) for u in users)
+
+
+def _turns(node: Node, rank: int) -> bool:
+    """Whether a node only exchanges the first two axes of its argument."""
+    op = node.op
+    if not isinstance(op, Einsum) or len(node.args) != 1 or len(op.output) != rank:
+        return False
+    return [op.inputs[0].index(label) for label in op.output] == [1, 0, *range(2, rank)]
