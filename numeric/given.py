@@ -54,7 +54,7 @@ def given(f: Any, data: Mapping[Any, Any], backend: str = "numpy", dtype: str = 
     >>> step = symad.gradient(loss, wrt=[0])
     >>> fast = given(step, {1: [[1, 0], [0, 2], [1, 1]], 2: [1, 2, 3]})
     >>> [g.tolist() for g in fast([1, 1])]
-    [[-2.0, 2.0]]
+    [[-2.0, -2.0]]
 
     Args:
         f: what `symad.trace` takes.

@@ -35,7 +35,7 @@ def slow_function():
 HARD = {
     "special functions to many digits": lambda b: symad.equal(*slow_function(), budget=b),
     "many roots": lambda b: symad.equal(*many_roots(14), budget=b),
-    "a tower of compositions": lambda b: symad.check(nested(12), budget=b),
+    "a tower of compositions": lambda b: symad.check(nested(40), budget=b),
 }
 
 
