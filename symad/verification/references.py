@@ -35,7 +35,7 @@ MOST_DIFFERENTIATED = 30_000
 MOST_EVALUATIONS = 20_000
 """Dual numbers are used while elements of wrt times scalar operations stay below this."""
 
-FEW_EVALUATIONS = 4_000
+FEW_EVALUATIONS = 200
 """The same where the definitions of fused ops give another reference."""
 
 UNUSABLE = (sympy.Derivative, sympy.Subs, sympy.DiracDelta, sympy.Integral, sympy.nan, sympy.zoo, sympy.oo)
