@@ -70,7 +70,10 @@ class Kernel:
         return run
 
     def save(self, path: str | Path) -> None:
-        """Write the source as a file that needs no symad; of backend "c" as .c or .h if named so."""
+        """Write the source as a file that needs no symad; of backend "c" as .c or .h if named so.
+
+        Array code of backend "c" is the exception: its Python file imports symad to compile its kernels.
+        """
         chosen = {".c": self.c_source, ".h": self.c_header}.get(Path(path).suffix) or self.source
         Path(path).write_text(chosen, encoding="utf-8")
 

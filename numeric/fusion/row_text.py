@@ -6,6 +6,7 @@ values are computed again in every loop that needs them, from arrays that stay i
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ from symad.ops.shaping import Broadcast, Reshape
 from symad.ops.sources import Constant
 
 
-class RowText:
+class RowText(ABC):
     """The text of one region; where arrays are read, and how a row is gone through, is the target's."""
 
     def __init__(self, body: Graph, full: Any, c: Body) -> None:
@@ -48,25 +49,25 @@ class RowText:
 
     # ---- the target's ------------------------------------------------------------------------------
 
+    @abstractmethod
     def element(self, position: int) -> str:
         """An element of an array of rows."""
-        raise NotImplementedError
 
     def column(self, position: int) -> str:
         """An element of the one row that is repeated for all."""
         return f"x{position}[j]"
 
+    @abstractmethod
     def number(self, position: int, per_row: bool) -> str:
         """A number of each row, or one number for all."""
-        raise NotImplementedError
 
+    @abstractmethod
     def over_row(self, lines: Sequence[str], sums: Sequence[str]) -> list[str]:
         """The loop over a row; ``sums`` are the names of what is added up in it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def store(self, position: int, value: str, per_row: bool) -> str:
         """The statement that writes an element of a result, or its number of the row."""
-        raise NotImplementedError
 
     # ---- every target's ----------------------------------------------------------------------------
 

@@ -69,9 +69,11 @@ def _passive_waiting() -> Iterator[None]:
     """
     before = os.environ.get("OMP_WAIT_POLICY")
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-    yield
-    if before is None:
-        del os.environ["OMP_WAIT_POLICY"]
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["OMP_WAIT_POLICY"]
 
 
 @cache
