@@ -13,6 +13,7 @@ from symad.numeric.passes.chains import in_chains
 from symad.numeric.passes.factors import gather_factors
 from symad.numeric.passes.feature_major import feature_major
 from symad.numeric.passes.flat_products import flatten_products
+from symad.numeric.passes.flat_stencils import flatten_stencils
 from symad.numeric.passes.gates import join_gates
 from symad.numeric.passes.grams import share_grams
 from symad.numeric.passes.masks import drop_masks
@@ -43,6 +44,11 @@ def before_arrays(graph: Graph) -> Graph:
 
 
 def for_arrays(graph: Graph) -> Graph:
-    """The passes for graphs that hold arrays."""
+    """The passes for graphs that hold arrays, where NumPy's functions work on whole arrays."""
+    return fold_biases(flatten_products(feature_major(drop_pads(in_blocks(graph)))))
+
+
+def in_blocks(graph: Graph) -> Graph:
+    """The passes for graphs that hold arrays, however these are computed."""
     blocked = in_row_blocks(drop_masks(gather_factors(share_grams(contract_sums(factor_seeds(graph))))))
-    return fold_biases(flatten_products(feature_major(drop_pads(blocked))))
+    return flatten_stencils(blocked)

@@ -78,7 +78,7 @@ def new_text(shape: Any, printer: Any) -> str:
 def with_recycled_product(node: Node, line: str, printer: Any) -> str:
     """The statement of a contraction, its matrix product in memory that is used again."""
     target, _, expression = line.partition(" = ")
-    found = _product_parts(expression)
+    found = product_parts(expression)
     if found is None:
         return line
     before, left, right, after = found
@@ -86,7 +86,7 @@ def with_recycled_product(node: Node, line: str, printer: Any) -> str:
     return f"{target} = {before}{printer.helper('_product', PRODUCT)}({left}, {right}){after}"
 
 
-def _product_parts(expression: str) -> tuple[str, str, str, str] | None:
+def product_parts(expression: str) -> tuple[str, str, str, str] | None:
     """What stands before a product, its operands, and what stands after; None if there is none."""
     if expression.count(" @ ") != 1:
         return None

@@ -10,6 +10,7 @@ from symad.numeric.fusion.chains import fuse_chains
 from symad.numeric.fusion.products import as_products
 from symad.numeric.fusion.rows import fuse_rows
 from symad.numeric.native.c_body import REAL, has_vector_form
+from symad.numeric.native.pieces import in_pieces
 from symad.numeric.native.sinking import sink
 from symad.numeric.passes.loop import Loop
 from symad.numeric.passes.row_blocks import RowBlocks
@@ -50,7 +51,7 @@ class _Fusion:
         return node if args == node.args else Node.of(op, args)
 
     def body(self, body: Graph) -> Graph:
-        _, made = self.bodies.setdefault(
-            id(body), (body, Graph(body.input_nodes, self.outputs(body.output_nodes)))
-        )
-        return made
+        if id(body) not in self.bodies:
+            pieces = in_pieces(body.output_nodes)
+            self.bodies[id(body)] = body, Graph(body.input_nodes, self.outputs(pieces))
+        return self.bodies[id(body)][1]

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from symad.errors import LoweringError
+from symad.numeric.native.blas import product_address
 from symad.numeric.native.ufuncs import load
-
-PRODUCTS = {"float64": "dgemm", "float32": "sgemm"}
 
 
 def compiled_loops(source: str, names: Sequence[str]) -> list[Any]:
@@ -25,18 +23,6 @@ def compiled_loops(source: str, names: Sequence[str]) -> list[Any]:
     if library is None:
         raise LoweringError("compiled loops need a C compiler: none was found; use backend='numpy'")
     return [getattr(library, name) for name in names]
-
-
-@cache
-def _product(dtype: str) -> int:
-    """The address of BLAS's matrix product, as SciPy gives it to compiled code."""
-    from scipy.linalg import cython_blas
-
-    capsule = cython_blas.__pyx_capi__[PRODUCTS[dtype]]
-    name, pointer = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
-    name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    return int(pointer(capsule, name(capsule)))
 
 
 def run_loop(
@@ -57,7 +43,7 @@ def run_loop(
     """
     state, *fixed = (np.ascontiguousarray(a, dtype) for a in (state, *fixed))
     moving = [_with_whole_steps(a, dtype) for a in moving]
-    frame = [len(results[0]), _product(dtype), state.ctypes.data]
+    frame = [len(results[0]), product_address(dtype), state.ctypes.data]
     size = np.dtype(dtype).itemsize
     for array in moving:
         frame += [array.ctypes.data, array.strides[0] // size]

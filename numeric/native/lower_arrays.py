@@ -12,19 +12,26 @@ from symad.numeric.compiling import compiler
 from symad.numeric.kernel import Kernel, compile_source
 from symad.numeric.native.fusion import fuse
 from symad.numeric.native.printer import NativePrinter
+from symad.numeric.passes import expand, keep, prepare
+from symad.numeric.passes.flat_products import flatten_products
+from symad.numeric.passes.pads import drop_pads
 
 
 def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
-    """Print and compile a graph; without a compiler its NumPy form runs."""
+    """Print and compile a graph; without a compiler its NumPy form runs.
+
+    Of the passes for NumPy those are left out that make whole arrays of what a compiled loop or chain
+    reads piece by piece: gates as pieces of memory, biases as weights, functions before slices.
+    """
     if compiler() is None:
         return lower_numpy.lower(graph, dtype, packed)
-    prepared = lower_numpy.for_arrays(lower_numpy.before_arrays(graph))
+    prepared = lower_numpy.in_blocks(prepare(keep(expand(graph))))
     made: list[NativePrinter] = []
 
     def printing(*args: object) -> NativePrinter:
         made.append(NativePrinter(*args))
         return made[0]
 
-    fused = fuse(prepared, dtype)
+    fused = fuse(flatten_products(drop_pads(prepared)), dtype)
     name, source = print_array_module(fused, NUMPY, dtype, packed, printing)
     return replace(compile_source(name, source, packed), c_source=made[0].c_source())

@@ -22,7 +22,8 @@ from symad.numeric.native.row_entry import Operand
 from symad.numeric.native.row_text import region_source
 from symad.numeric.native.softmax_text import SIGNATURES, softmax_source
 from symad.numeric.passes.loop import Loop
-from symad.numeric.recycling import is_recycled, new_text
+from symad.numeric.recycling import PRODUCT, is_recycled, new_text, product_parts
+from symad.ops.contraction import Einsum
 from symad.ops.recurrence import Scan
 from symad.ops.shaping import Broadcast, Slice
 from symad.ops.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
@@ -35,6 +36,9 @@ SOFTMAX: dict[type, str] = {
     SoftmaxTangent: "softmax_tangent",
 }
 
+
+MULTIPLY = "_multiply"
+"""What generated code calls the function that multiplies matrices."""
 
 SHORT_ROW = 2048
 """Elements of a row above which NumPy's way from row to row does not count."""
@@ -64,6 +68,7 @@ class NativePrinter(InPlacePrinter):
         self.loops: dict[str, str] = {}
         """By text with the name left out: the name of each loop."""
         self.uses_products = False
+        self.multiplies = False
 
     @property
     def real(self) -> str:
@@ -83,6 +88,8 @@ class NativePrinter(InPlacePrinter):
     def preliminaries(self) -> list[str]:
         """The constants, and the kernels."""
         lines = [*self.constants]
+        if self.multiplies:
+            lines.append(f'{MULTIPLY} = product_function("{self.dtype}")')
         if self.kernels or self.loops:
             lines.append(f"KERNELS = r\"\"\"{self.c_source()}\"\"\"")
         if self.kernels:
@@ -124,6 +131,34 @@ class NativePrinter(InPlacePrinter):
 
     def statement(self, node: Node) -> list[str]:
         """The statements of one node; the results of one kernel come together."""
+        lines = self._statement(node)
+        return [self._multiplied(line) for line in lines] if isinstance(node.op, Einsum) else lines
+
+    def _multiplied(self, line: str) -> str:
+        """A statement whose matrix product, if it has one, is computed by the library of compiled code."""
+        target, _, expression = line.partition(" = ")
+        if line.startswith(f"{self.np}.matmul("):
+            made = line.replace(f"{self.np}.matmul", MULTIPLY, 1)
+        elif (parts := product_parts(expression)) is not None:
+            before, left, right, after = parts
+            made = f"{target} = {before}{MULTIPLY}({left}, {right}){after}"
+        else:
+            return line
+        self._with_products()
+        return made
+
+    def _with_products(self) -> None:
+        self.multiplies = True
+        self.imports.add("from symad.numeric.native.blas import product_function")
+
+    def helper(self, name: str, source: str) -> str:
+        """See `ArrayPrinter.helper`."""
+        if source is PRODUCT:
+            self._with_products()
+            source = source.replace("np.matmul", MULTIPLY)
+        return super().helper(name, source)
+
+    def _statement(self, node: Node) -> list[str]:
         if node in self.boxed or node in self.buffers:
             return super().statement(node)
         op = node.op

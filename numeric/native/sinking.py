@@ -113,6 +113,8 @@ class _Steps:
         """What all steps read."""
         if isinstance(node.op, Constant):
             return node
+        if isinstance(node.op, Broadcast):
+            return broadcast_axes(self.fixed(node.args[0]), node.shape, node.op.axes)
         return self.still.setdefault(node, fresh_input(node.shape))
 
     def at_step(self, node: Node, turned: bool) -> Node:

@@ -48,7 +48,7 @@ def compiled(source: str, declarations: Sequence[Declaration]) -> list[Any]:
     library = load(source)
     if library is None:
         raise LoweringError("compiled kernels need a C compiler: none was found; use backend='numpy'")
-    return [_ufunc(library, *declaration) for declaration in declarations]
+    return [ufunc(library, *declaration) for declaration in declarations]
 
 
 @cache
@@ -59,6 +59,17 @@ def load(source: str) -> ctypes.CDLL | None:
             return compile_c(source, OPTIONS)
         except LoweringError:
             return compile_c(source, PLAIN)
+
+
+@cache
+def gnu_threads() -> bool:
+    """Whether GNU's OpenMP is here, which generated code and MKL then share."""
+    with _passive_waiting():
+        try:
+            ctypes.CDLL("libgomp.so.1", ctypes.RTLD_GLOBAL)
+        except OSError:
+            return False
+    return True
 
 
 @contextmanager
@@ -98,13 +109,15 @@ _kept: list[Any] = []
 """What ufuncs point to: they live as long as the process."""
 
 
-def _ufunc(library: ctypes.CDLL, name: str, types: str, signature: str) -> Any:
+def ufunc(library: ctypes.CDLL, name: str, types: str, signature: str, given: Any = None) -> Any:
+    """A ufunc of one inner loop, which receives the address of ``given``, a ctypes array."""
     inputs, outputs = types.split("->")
     loop = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
-    loops, data = (ctypes.c_void_p * 1)(loop), (ctypes.c_void_p * 1)(None)
+    address = None if given is None else ctypes.addressof(given)
+    loops, data = (ctypes.c_void_p * 1)(loop), (ctypes.c_void_p * 1)(address)
     kinds = ctypes.create_string_buffer(bytes(np.dtype(c).num for c in inputs + outputs))
     texts = ctypes.create_string_buffer(name.encode()), ctypes.create_string_buffer(b"compiled by symad")
-    _kept.append((library, loops, data, kinds, texts))
+    _kept.append((library, loops, data, given, kinds, texts))
     arguments = (
         ctypes.addressof(loops), ctypes.addressof(data), kinds, 1, len(inputs), len(outputs), NO_IDENTITY,
         *(ctypes.cast(t, ctypes.c_char_p) for t in texts), 0,

@@ -289,3 +289,26 @@ def test_every_model_equals_numpy_code(dtype, rtol):
         for one, other in zip(compiled, plain, strict=True):
             scale = max(1, np.max(np.abs(other)))
             np.testing.assert_allclose(one, other, rtol=rtol, atol=rtol * scale, err_msg=name)
+
+
+@needs_compiler
+def test_gates_are_computed_in_one_chain():
+    graph = symad.value_and_gradient(symad.trace(lstm, inputs=SHAPES))
+    source = lower(graph, backend="c").c_source
+    forward = source.partition("int loop_1(")[2].partition("int loop_2(")[0]
+    assert forward.count("#pragma omp simd") == 1  # sums, gates and the new state
+    backward = source.partition("int loop_2(")[2]
+    assert backward.count("#pragma omp simd") == 1
+
+
+@needs_compiler
+def test_only_pieces_of_an_array_that_is_read_whole_are_left_alone():
+    def step(state, x):
+        both = state + x
+        return np.concatenate([np.tanh(both[:, 2:]), both[:, :2] * both[:, 2:]], axis=1) + 0 * both
+
+    def loss(h0, xs):
+        return np.sum(functions.scan(step, h0, xs) ** 2)
+
+    graph = symad.value_and_gradient(symad.trace(loss, inputs=[(3, 4), (5, 3, 4)]))
+    close(graph, [RNG.normal(size=(3, 4)), RNG.normal(size=(5, 3, 4))])
