@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import prod
@@ -21,12 +21,15 @@ from symad.numeric.array_program import ArrayPrinter
 from symad.numeric.assembling import boxes, fills, index_text, source, taken
 from symad.numeric.fusion.chains import Fused
 from symad.numeric.fusion.rows import RowGroup
+from symad.numeric.passes.flat_stencils import reads_ranges
 from symad.numeric.passes.loop import Loop
 from symad.numeric.passes.row_blocks import RowBlocks
 from symad.numeric.printers.blocks import block_lines
 from symad.numeric.printers.loops import loop_lines
+from symad.numeric.printers.sparse import gathered_lines, is_scattered, values_array
 from symad.numeric.recycling import is_recycled, new_text, with_recycled_product
 from symad.numeric.releasing import release
+from symad.numeric.side_by_side import SideBySide, side_by_side, views_only
 from symad.numeric.steps import WITHOUT_OUT, WRITERS, into, is_indicator, ufunc_name
 from symad.ops.arithmetic import Add, Mul, Pow
 from symad.ops.contraction import Einsum
@@ -35,6 +38,7 @@ from symad.ops.recurrence import Local, Scan
 from symad.ops.selection import Condition, Logic, Select
 from symad.ops.shaping import Broadcast, Concatenate, Pad, Reshape, Slice, Stack
 from symad.ops.softmax import LogSoftmax, Softmax, SoftmaxTangent
+from symad.ops.sparse import CompressedRows, IntArray
 from symad.scalar_functions import relu, sigmoid, silu, softplus
 
 FRESH = (
@@ -127,22 +131,30 @@ class InPlacePrinter(ArrayPrinter):
         """The names of arrays that are worth a statement to free them."""
         self.users: dict[Node, list[Node]] = {}
         self.buffers: dict[Node, str] = {}
-        """Sums of boxes, and the names of their arrays once they are made."""
+        """Sums of boxes, and the names of their arrays once they are made; also of parts side by side."""
+        self.gathers: dict[Node, SideBySide] = {}
+        """Sparse matrices whose parts are computed side by side."""
+        self.parts: set[str] = set()
+        """The names of parts."""
+        self.looked_through: set[Node] = set()
+        """Views of such parts that have no statement."""
 
     @contextmanager
     def inside(self, inputs: Mapping[Node, str]) -> Iterator[None]:
         """See `ArrayPrinter.inside`."""
-        outer = self.waiting, self.users, self.boxed, self.buffers
+        outer = self.waiting, self.users, self.boxed, self.buffers, self.gathers, self.looked_through
         self.waiting, self.users, self.boxed, self.buffers = set(), {}, {}, {}
+        self.gathers, self.looked_through = {}, set()
         with super().inside(inputs):
             yield
-        self.waiting, self.users, self.boxed, self.buffers = outer
+        self.waiting, self.users, self.boxed, self.buffers, self.gathers, self.looked_through = outer
 
     def statements(self, outputs: Sequence[Node]) -> list[str]:
         """The statements that compute some nodes; bodies of loops have lifetimes of their own."""
         before, self.lives = self.lives, lifetimes(self.order(outputs), outputs)
         self.lives.last |= {owner(node): len(self.lives.position) for node in self.text}
         self._find_boxes(outputs)
+        self._find_parts(outputs)
         lines = super().statements(outputs)
         for node in outputs:
             lines += self.settle(node)
@@ -158,7 +170,9 @@ class InPlacePrinter(ArrayPrinter):
         """Silence where branches are computed that are not taken."""
         order = topological(graph.output_nodes)
         chosen = any(isinstance(n.op, Select) and not is_indicator(n) for n in order)
-        return [f'@{self.np}.errstate(all="ignore")  # of branches that are not taken'] if chosen else []
+        reason = "branches that are not taken" if chosen else "elements between those that are read"
+        silent = chosen or reads_ranges(graph)
+        return [f'@{self.np}.errstate(all="ignore")  # of {reason}'] if silent else []
 
     def finished(self, body: list[str], result: str) -> list[str]:
         """The statements, with ``del`` for large arrays that are not needed any more."""
@@ -186,8 +200,44 @@ class InPlacePrinter(ArrayPrinter):
                 if alone and inner not in self.text and inner not in self.slots and not is_view(inner):
                     self.boxed[inner] = (node, index)
 
+    def _find_parts(self, outputs: Sequence[Node]) -> None:
+        """Note the sparse matrices that are gathered from parts side by side, and compute those there."""
+        kept = {owner(node) for node in outputs}
+
+        def fits(node: Node) -> bool:
+            written = type(node.op) in WRITERS or isinstance(node.op, Fused)
+            taken_ = node in self.text or node in self.slots or node in self.boxed or owner(node) in kept
+            return written and bool(node.shape) and is_fresh(node) and not taken_
+
+        for node in [n for n in self.lives.position if isinstance(n.op, CompressedRows)]:
+            found = self.gathering(node, fits)
+            if found is None or node in self.text:
+                continue
+            self.gathers[node] = found
+            for part in found.starts:
+                if fits(part):
+                    self.boxed[part] = (node, "")
+                self.lives.last[owner(part)] = len(self.lives.position)  # until the gather has read it
+            views = set(views_only(node, found.starts))
+            for view in sorted(views, key=self.lives.position.__getitem__, reverse=True):
+                if all(u is node or u in self.looked_through for u in self.users[view]):
+                    self.looked_through.add(view)
+
+    def gathering(self, node: Node, fits: Callable[[Node], bool]) -> SideBySide | None:
+        """How a sparse matrix is gathered; None where its entries are assigned."""
+        return side_by_side(node, fits) if is_scattered(node) else None
+
+    def taken_line(self, values: str, index: IntArray, entries: str) -> str:
+        """The statement that gathers entries from an array; no position is outside, so none is wrapped."""
+        places = self.constant_array(index)
+        return f'{self.np}.take({values}, {places}, out={entries}, mode="wrap")'
+
     def statement(self, node: Node) -> list[str]:
         """The statements of one node."""
+        if node in self.looked_through:
+            return []
+        if node in self.gathers:
+            return gathered_lines(node, self.gathers[node], self)
         if node in self.boxed:
             return self._box(node)
         if node in self.buffers:
@@ -232,11 +282,16 @@ class InPlacePrinter(ArrayPrinter):
         self.slots[node] = place
         lines += self.statement(node)
         del self.slots[node]
+        if place in self.parts and self.text[node] != place:
+            lines.append(f"{place}[...] = {self.text[node]}")
+            self.text[node] = place
         return lines
 
     def box_place(self, node: Node) -> tuple[list[str], str]:
         """Where a box goes, and the statement that makes the array around it if there is none yet."""
         whole, index = self.boxed.pop(node)
+        if whole in self.gathers:
+            return self._part_place(node, whole)
         lines = []
         if whole not in self.buffers:
             name = self.slots.get(whole)
@@ -248,6 +303,14 @@ class InPlacePrinter(ArrayPrinter):
                 lines.append(f"{name} = {self.np}.{make}({shape_text}, dtype={kind})")
             self.buffers[whole] = name
         return lines, f"{self.buffers[whole]}[{index}]"
+
+    def _part_place(self, node: Node, whole: Node) -> tuple[list[str], str]:
+        """The name of a part that stands beside others, and the statements that make it."""
+        values, lines = values_array(self.gathers[whole], self.buffers.get(whole), self)
+        self.buffers[whole] = values
+        name = self.value_name()
+        self.parts.add(name)
+        return [*lines, f"{name} = {self.gathers[whole].place(node, values, self)}"], name
 
     def _written_later(self, node: Node) -> bool:
         """Whether a view is only part of the index with which it is used."""
@@ -282,13 +345,16 @@ class InPlacePrinter(ArrayPrinter):
         if write is None:
             return None
         serial = self._serial
-        self.fresh = self.value_name()
+        place = self.slots.get(node, "")
+        self.fresh = place if place in self.parts else self.value_name()
         made = write(node, self)
         if made is None:
             self._serial = serial
             return None
         slot = self.slots.get(node) if made[-1].function not in WITHOUT_OUT else None
-        name = self.fresh
+        name = self.fresh if slot is not None or not place else self.value_name()
+        if slot is not None and slot == self.fresh:
+            made = [replace(step, out=step.out or slot) for step in made]
         if slot is not None:
             made, name = into(made, slot), slot
         elif made[0].out is not None:
@@ -324,6 +390,8 @@ class InPlacePrinter(ArrayPrinter):
         made = owner(arg)
         if len(node.args) > 2 and sum(owner(a) is made for a in node.args) > 1:
             return False  # a later step would read what an earlier one has overwritten
+        if any(_overlap(arg, a) for a in node.args):
+            return False  # NumPy would copy what they share
         return (
             arg.shape == node.shape
             and is_fresh(made)
@@ -350,6 +418,23 @@ class InPlacePrinter(ArrayPrinter):
         if node in self.waiting and is_indicator(node):
             return self.text[node.args[0]]
         return self.operand(node)
+
+
+def _overlap(a: Node, b: Node) -> bool:
+    """Whether two arrays are different ranges of one, with elements in both."""
+    first, second = _range(a), _range(b)
+    if a is b or a.args != b.args or first is None or second is None:
+        return False
+    return max(first[0], second[0]) < min(first[1], second[1])
+
+
+def _range(node: Node) -> tuple[int, int] | None:
+    """The positions of a slice of an array with one axis."""
+    op: Any = node.op
+    if not isinstance(op, Slice) or len(node.shape) > 1 or op.step != (1,):
+        return None
+    start, count = op.start[0], op.count[0]
+    return (start, start + count) if isinstance(start, int) and isinstance(count, int) else None
 
 
 def _repeats(node: Node) -> bool:

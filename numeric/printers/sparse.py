@@ -9,6 +9,8 @@ import numpy as np
 from symad.graph import Node
 from symad.numeric.backends import NumPy
 from symad.numeric.printers.arrays import emit
+from symad.numeric.recycling import SMALLEST, new_text
+from symad.numeric.side_by_side import SideBySide
 from symad.ops.shaping import Gather
 from symad.ops.sources import Constant
 from symad.ops.sparse import CompressedRows, as_slice
@@ -23,10 +25,10 @@ else:
 MANY = 4
 """If one of so many entries is a number, all entries are copied before the others are computed."""
 
-FILLED = '''def _filled(structure, entries):
+MATRIX = '''def _matrix(structure, entries):
     """The matrix of a fixed structure with these entries; the index arrays are shared."""
-    matrix = copy.copy(structure)
-    matrix.data = entries
+    matrix = object.__new__(csr_array)
+    vars(matrix).update(vars(structure), data=entries)
     return matrix
 '''
 
@@ -35,13 +37,12 @@ FILLED = '''def _filled(structure, entries):
 def compressed_rows_emit(op: CompressedRows, library: NumPy, node: Node, args: Texts, printer: Any) -> Text:
     """A scipy ``csr_array``; its index arrays are read-only, as all results share them."""
     structure = sparse_structure(op, printer)
-    if _is_ready(op, node):
-        entries = args[0]
-    elif _scattered(op, node):
-        entries = _gathered(op, node, args, printer)
-    else:
-        entries = _assigned(op, node, args, structure, printer)
-    return f"{printer.helper('_filled', FILLED)}({structure}, {entries})"
+    entries = args[0] if _is_ready(op, node) else _assigned(op, node, args, structure, printer)
+    return _matrix_text(structure, entries, printer)
+
+
+def _matrix_text(structure: str, entries: str, printer: Any) -> str:
+    return f"{printer.helper('_matrix', MATRIX)}({structure}, {entries})"
 
 
 def _is_ready(op: CompressedRows, node: Node) -> bool:
@@ -50,32 +51,51 @@ def _is_ready(op: CompressedRows, node: Node) -> bool:
     return whole and isinstance(node.args[0].op, Gather) and len(node.args[0].shape) == 1
 
 
-def _scattered(op: CompressedRows, node: Node) -> bool:
-    """Whether most entries stand at places that are not evenly spaced, and none is a sum or a number."""
-    writes = zip(op.writes, node.args, strict=True)
-    if any(adds or isinstance(arg.op, Constant) for (*_, adds), arg in writes):
-        return False
+def is_scattered(node: Node) -> bool:
+    """Whether most entries of a matrix stand at places that are not evenly spaced."""
+    op: Any = node.op
     loose = sum(len(places) for places in op.places_of if not isinstance(as_slice(places), slice))
     return len(node.args) > 1 and 2 * loose > len(op.columns)
 
 
-def _gathered(op: CompressedRows, node: Node, args: Texts, printer: Any) -> str:
-    """All values side by side, and from there each entry: scattered reads are faster than writes."""
-    np_ = printer.np
-    first: dict[Node, int] = {}
-    pieces = []
-    source = np.zeros(len(op.columns), np.int64)
-    total = 0
-    for places, arg, text in zip(op.places_of, node.args, args, strict=True):
-        if arg not in first:
-            first[arg] = total
-            total += len(places) if arg.shape else 1
-            pieces.append(f"{np_}.ravel({text})" if len(arg.shape) != 1 else text)
-        source[places] = first[arg] + (np.arange(len(places)) if arg.shape else 0)
-    values, entries = printer.value_name("values"), printer.value_name("entries")
-    printer.before.append(f"{values} = {np_}.concatenate([{', '.join(pieces)}])")
-    printer.before.append(f"{entries} = {values}[{printer.constant_array(source)}]")
-    return str(entries)
+def values_array(found: SideBySide, values: str | None, printer: Any) -> tuple[str, list[str]]:
+    """The name of the array of parts side by side, and the statement that makes it if there is none yet."""
+    if values is not None:
+        return values, []
+    values = printer.value_name("values")
+    return values, [f"{values} = {_new(found.total, printer)}"]
+
+
+def gathered_lines(node: Node, found: SideBySide, printer: Any) -> list[str]:
+    """A matrix whose parts stand side by side: scattered reads are faster than scattered writes.
+
+    Parts that could not be computed there are copied.
+    """
+    op: Any = node.op
+    structure = sparse_structure(op, printer)
+    values, lines = values_array(found, printer.buffers.pop(node, None), printer)
+    for source in found.starts:
+        if printer.text[source] not in printer.parts:
+            lines += printer.settle(source)
+            lines.append(f"{_assignable(source, found, values, printer)} = {printer.text[source]}")
+    entries = printer.value_name("entries")
+    lines.append(f"{entries} = {_new(len(found.index), printer)}")
+    lines.append(printer.taken_line(values, found.index, entries))
+    printer.text[node] = printer.value_name()
+    return [*lines, f"{printer.text[node]} = {_matrix_text(structure, entries, printer)}"]
+
+
+def _assignable(source: Node, found: SideBySide, values: str, printer: Any) -> str:
+    """The place of a part as the left side of an assignment."""
+    place = found.place(source, values, printer)
+    return place if place.endswith("]") else f"{place}[...]"
+
+
+def _new(size: int, printer: Any) -> str:
+    """The call that makes an array with one axis, in memory that is used again if it is large."""
+    if size * np.dtype(printer.dtype).itemsize >= SMALLEST:
+        return new_text((size,), printer)
+    return f"{printer.np}.empty({size}, dtype={printer.np}.{printer.dtype})"
 
 
 def _assigned(op: CompressedRows, node: Node, args: Texts, structure: str, printer: Any) -> str:
@@ -83,16 +103,13 @@ def _assigned(op: CompressedRows, node: Node, args: Texts, structure: str, print
 
     Where many entries are numbers, they stand in the structure that results are copied from.
     """
-    np_ = printer.np
     parts = list(zip(op.writes, node.args, args, strict=True))
     fixed = [part for part in parts if isinstance(part[1].op, Constant) and not part[0][2]]
     if sum(len(places) for (places, *_), *_ in fixed) * MANY < len(op.columns):
         fixed = []
     entries: str = printer.value_name("entries")
-    if fixed:
-        printer.before.append(f"{entries} = {structure}.data.copy()")
-    else:
-        printer.before.append(f"{entries} = {np_}.empty({len(op.columns)}, dtype={np_}.{printer.dtype})")
+    made = f"{structure}.data.copy()" if fixed else _new(len(op.columns), printer)
+    printer.before.append(f"{entries} = {made}")
     flat: dict[Node, str] = {}
     for (places, gaps, adds), arg, text in parts:
         index = _index(places, bool(arg.shape), printer)
@@ -103,14 +120,14 @@ def _assigned(op: CompressedRows, node: Node, args: Texts, structure: str, print
             printer.before.append(f"{entries}[{_index(gaps, False, printer)}] = 0")
         if len(arg.shape) > 1 and arg not in flat:
             flat[arg] = printer.value_name()
-            printer.before.append(f"{flat[arg]} = {np_}.ravel({text})")
+            printer.before.append(f"{flat[arg]} = {printer.np}.ravel({text})")
         printer.before.append(f"{entries}[{index}] {'+=' if adds else '='} {flat.get(arg, text)}")
     return entries
 
 
 def sparse_structure(op: CompressedRows, printer: Any) -> str:
     """A module-level matrix of zeros that has the structure of the results; its name."""
-    printer.imports |= {"import copy", "from scipy.sparse import csr_array"}
+    printer.imports.add("from scipy.sparse import csr_array")
     columns, rows = (shared(index, printer) for index in (op.columns, op.rows))
     name: str = printer.names.unique("structure")
     entries = f"{printer.np}.zeros({len(op.columns)}, dtype={printer.np}.{printer.dtype})"
