@@ -5,14 +5,16 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from symad.dims import Shape, plus
 from symad.graph import Node
 from symad.numeric.native.layout import contiguous
 from symad.numeric.native.loop_text import loop_source
 from symad.numeric.passes.loop import Loop
-from symad.numeric.printers.loops import in_order_of_time
+from symad.numeric.printers.loops import in_order_of_time, previous, with_first
 from symad.numeric.recycling import new_text
 from symad.ops.contraction import Einsum
 from symad.ops.recurrence import Scan, backwards
+from symad.ops.shaping import Stack
 
 
 def loop_call(node: Node, op: Scan | Loop, printer: Any) -> list[str] | None:
@@ -23,25 +25,43 @@ def loop_call(node: Node, op: Scan | Loop, printer: Any) -> list[str] | None:
     if isinstance(op, Loop):
         count = len(op.body.output_nodes)
         values = [Node.of(Loop(op.body, op.slices, k), node.args) for k in range(count)]
-    apart = {k: v.shape for k, v in enumerate(values) if k and _is_read_apart(v, printer)}
-    strides: Any = {k: (shape[0] * prod(shape[2:]), *contiguous(shape[2:])) for k, shape in apart.items()}
+    before = previous(values[0], node, printer) if values[0].shape[1:] else []
+    passing = not printer.users.get(values[0])
+    rows = {0: plus(node.shape[0], 1)} if before else {0: 2} if passing else {}
+    shapes = [(rows.get(k, v.shape[0]), *v.shape[1:]) for k, v in enumerate(values)]
+    apart = {k for k, v in enumerate(values) if k and _is_read_apart(v, printer)}
+    apart |= {0} if before and _has_parts(op.body.output_nodes[0], shapes[0]) else set()
+    strides: Any = {k: (prod(shapes[k][:1] + shapes[k][2:]), *contiguous(shapes[k][2:])) for k in apart}
     found = loop_source("NAME", op, printer.dtype, strides)
     if found is None:
         return None
     source, text = found
     name = printer.loop(text, source)
     lines = [line for a in node.args for line in printer.settle(a)]
-    for k, value in enumerate(values):
+    for k, (value, shape) in enumerate(zip(values, shapes, strict=True)):
         made = printer.text[value] = printer.value_name()
-        shape, turn = value.shape, ""
+        turn = ""
         if k in apart:
             shape, turn = (shape[1], shape[0], *shape[2:]), ".swapaxes(0, 1)"
-        lines.append(f"{made} = {new_text(shape, printer)}{turn}")
+        if k == 0 and before:
+            longer = printer.value_name()
+            lines.append(f"{longer} = {new_text(shape, printer)}{turn}")
+            lines += with_first(value, before, longer, made, node, printer)
+        else:
+            lines.append(f"{made} = {new_text(shape, printer)}{turn}")
     places = [in_order_of_time(value, printer.text[value], printer) for value in values]
     initial, *others = (printer.text[a] for a in node.args)
     moving, fixed = others[: op.slices], others[op.slices :]
     arrays = ", ".join(f"[{', '.join(side)}]" for side in (moving, fixed, places))
-    return [*lines, f'run_loop({name}, "{printer.dtype}", {initial}, {arrays})']
+    start = "None" if before else initial
+    call = f'run_loop({name}, "{printer.dtype}", {printer.dim(node.shape[0])}, {start}, {arrays})'
+    return [*lines, call]
+
+
+def _has_parts(state: Node, shape: Shape) -> bool:
+    """Whether a state, of known sizes, is put together from parts: then all steps of one lie together."""
+    known = all(isinstance(d, int) for d in shape)
+    return known and isinstance(state.op, Stack) and state.op.axis == 0
 
 
 def _is_read_apart(value: Node, printer: Any) -> bool:

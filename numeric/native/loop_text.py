@@ -52,7 +52,9 @@ class LoopText:
     def _inputs(self) -> None:
         for k, local in enumerate(self.body.input_nodes):
             name = "state" if k == 0 else f"x{k - 1}" if k <= self.slices else f"c{k - 1 - self.slices}"
-            self.view[local] = View(name, 0, _sizes(local), contiguous(_sizes(local)), self.dtype)
+            shape = _sizes(local)
+            strides = self.strides.get(0, contiguous(shape)) if k == 0 else contiguous(shape)
+            self.view[local] = View(name, 0, shape, strides, self.dtype)
 
     def _places(self) -> None:
         """Results, and parts of results, are computed where they stay."""
@@ -313,7 +315,8 @@ def loop_source(
 ) -> tuple[str, LoopText] | None:
     """The C function of a loop; None if its body has no form in C.
 
-    It takes the number of steps, the address of BLAS's product, then addresses: for each moving input and
+    It takes the number of steps, the address of BLAS's product, the number of places for states, that of the
+    first state, then addresses: for each moving input and
     each result the first step and the distance to the next (in elements), for all others one address.
     """
     try:
@@ -323,12 +326,13 @@ def loop_source(
     real, count = text.real, len(text.body.input_nodes)
     outputs = len(text.body.output_nodes)
     fixed = count - 1 - text.slices
-    at = 3
+    at = 4
     lines = [
         f"int {name}(const long long *frame) {{",
         "  const long long steps = frame[0];",
         *(["  const symad_gemm_t gemm = (symad_gemm_t)frame[1];"] if text.uses_products else []),
-        f"  const {real} *state = (const {real} *)frame[2];",
+        "  const long long places = frame[2];",
+        f"  const {real} *state = (const {real} *)frame[3];",
     ]
     inner = []
     for k in range(text.slices):
@@ -340,7 +344,8 @@ def loop_source(
         at += 1
     for k in range(outputs):
         lines.append(f"  {real} *const result{k} = ({real} *)frame[{at}];")
-        inner.append(f"{real} *y{k} = result{k} + t * frame[{at + 1}];")
+        place = "t" if k else "t % places"
+        inner.append(f"{real} *y{k} = result{k} + {place} * frame[{at + 1}];")
         at += 2
     lines += [
         f"  char *scratch = malloc({text.scratch} + 1);",

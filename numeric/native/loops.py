@@ -26,24 +26,35 @@ def compiled_loops(source: str, names: Sequence[str]) -> list[Any]:
 
 
 def run_loop(
-    loop: Any, dtype: str, state: Any, moving: Sequence[Any], fixed: Sequence[Any], results: Sequence[Any]
+    loop: Any,
+    dtype: str,
+    steps: int,
+    state: Any,
+    moving: Sequence[Any],
+    fixed: Sequence[Any],
+    results: Sequence[Any],
 ) -> None:
-    """Run a compiled loop over the first axis of its results.
+    """Run a compiled loop.
 
     Args:
         loop: from `compiled_loops`.
         dtype: of all arrays.
-        state: the initial one.
+        steps: how many.
+        state: the initial one; None if it stands before the others in the memory of the results.
         moving: arrays with one element of the first axis for each step.
         fixed: what all steps read.
-        results: arrays to fill, in the order of their first axis.
+        results: arrays to fill, in the order of their first axis; that of the states may have fewer
+            places than there are steps, which are then used in turn.
 
     Raises:
         MemoryError: there is no memory for one step's values.
     """
-    state, *fixed = (np.ascontiguousarray(a, dtype) for a in (state, *fixed))
+    fixed = [np.ascontiguousarray(a, dtype) for a in fixed]
     moving = [_with_whole_steps(a, dtype) for a in moving]
-    frame = [len(results[0]), product_address(dtype), state.ctypes.data]
+    states = results[0]
+    state = np.ascontiguousarray(state, dtype) if state is not None else None
+    first = states.ctypes.data - states.strides[0] if state is None else state.ctypes.data
+    frame = [steps, product_address(dtype), len(states), first]
     size = np.dtype(dtype).itemsize
     for array in moving:
         frame += [array.ctypes.data, array.strides[0] // size]

@@ -90,19 +90,27 @@ def loop_lines(node: Node, printer: Any) -> list[str]:
 def _room(value: Node, name: str, node: Node, printer: Any) -> list[str]:
     """The array for a value at all steps; if the states are also used one step later, with the first."""
     shape = value.shape
-    before = _previous(value, node, printer)
+    before = previous(value, node, printer)
     if not before:
         return [_empty(name, shape, printer)]
-    longer, shifted = printer.value_name(), printer.value_name()
+    longer = printer.value_name()
+    made = _empty(longer, (plus(shape[0], 1), *shape[1:]), printer)
+    return [made, *with_first(value, before, longer, name, node, printer)]
+
+
+def with_first(
+    value: Node, before: list[Node], longer: str, name: str, node: Node, printer: Any
+) -> list[str]:
+    """The statements that put the first state before all others, and name the two parts."""
+    shifted = printer.value_name()
     for user in before:
         printer.text |= {user: shifted, user.args[1]: shifted}
         for array in (value, user):  # they share memory: neither is overwritten
             printer.lives.last[array] = len(printer.lives.position)
     return [
-        _empty(longer, (plus(shape[0], 1), *shape[1:]), printer),
         f"{longer}[0] = {printer.text[node.args[0]]}",
         f"{name} = {longer}[1:]",
-        f"{shifted} = {longer}[:{printer.dim(shape[0])}]",
+        f"{shifted} = {longer}[:{printer.dim(value.shape[0])}]",
     ]
 
 
@@ -110,7 +118,7 @@ def _empty(name: str, shape: Shape, printer: Any) -> str:
     return f"{name} = {new_text(shape, printer)}"
 
 
-def _previous(value: Node, node: Node, printer: Any) -> list[Node]:
+def previous(value: Node, node: Node, printer: Any) -> list[Node]:
     """The arrays of the states before all steps: the first state, and all but the last."""
     found = []
     for user in printer.users.get(value, []):

@@ -312,3 +312,23 @@ def test_only_pieces_of_an_array_that_is_read_whole_are_left_alone():
 
     graph = symad.value_and_gradient(symad.trace(loss, inputs=[(3, 4), (5, 3, 4)]))
     close(graph, [RNG.normal(size=(3, 4)), RNG.normal(size=(5, 3, 4))])
+
+
+@needs_compiler
+def test_states_before_and_after_each_step_share_memory():
+    graph = symad.value_and_gradient(symad.trace(lstm, inputs=SHAPES))
+    kernel = close(graph, [RNG.normal(size=s) for s in SHAPES])
+    body = kernel.source.rpartition("\ndef ")[2]
+    assert "_new((2, 7, 2, 3), np.float64).swapaxes(0, 1)" in body  # the parts (h, c) lie apart
+    assert "np.concatenate" not in body
+
+
+@needs_compiler
+@pytest.mark.parametrize("steps", [1, 2, 5])
+def test_states_that_only_the_next_step_needs(steps):
+    def loss(h0, W, xs):
+        return np.sum(functions.scan(lambda h, x: np.tanh(h @ W + x), h0, xs)[-1] ** 2)
+
+    graph = symad.gradient(symad.trace(loss, inputs=[(2, 3), (3, 3), (steps, 2, 3)]), wrt=[1, 2])
+    kernel = close(graph, [RNG.normal(size=s) for s in [(2, 3), (3, 3), (steps, 2, 3)]], rtol=1e-11)
+    assert steps < 3 or "_new((2, 2, 3), np.float64)" in kernel.source  # two places, in turn
