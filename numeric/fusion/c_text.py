@@ -150,6 +150,10 @@ class Body:
             template = template.replace(f"F({name})", name + suffix)
         return template
 
+    def form(self, head: Any) -> str:
+        """The expression of one of `FORMS`."""
+        return FORMS[head]
+
     def helper(self, name: str) -> str:
         """Note the use of one of `HELPERS`; its name."""
         self.helpers[name] = None
@@ -246,10 +250,11 @@ def apply_c(op: Apply, node: Node, args: Texts, body: Body) -> Text:
     if head in NAMED:
         return f"{body.helper(NAMED[head])}({', '.join(args)})"
     if head in FORMS:
+        form = body.form(head)
         for name in HELPERS:
-            if name in FORMS[head]:
+            if name in form:
                 body.helper(name)
-        return body.expand(FORMS[head]).replace("(real)", f"({body.real})").format(*args)
+        return body.expand(form).replace("(real)", f"({body.real})").format(*args)
     raise LoweringError(f"{head.__name__} has no form in a generated kernel")
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import Any
 
 from symad.graph import Node
 from symad.numeric.fusion.c_text import HELPERS, Body, c_form, has_c_form
 from symad.numeric.native.vector_math import available, definitions
+from symad.scalar_functions import sigmoid, silu
 
 HEAD = """#include <math.h>
 #include <stdbool.h>
@@ -23,11 +25,19 @@ LETTER = {"float64": "d", "float32": "f", "bool": "?", "int64": "q"}
 C_TYPE = {"float64": "double", "float32": "float", "bool": "bool", "int64": "long long"}
 
 
+FORMS = {sigmoid: "F(sigmoid)({})", silu: "{0} * F(sigmoid)({0})"}
+"""What has a vector form of its own."""
+
+
 @dataclass
 class NativeBody(Body):
     """The text of one body; functions that have a vector form are noted."""
 
     vector: set[str] = field(default_factory=set)
+
+    def form(self, head: Any) -> str:
+        """Those of vector forms before those for CUDA."""
+        return FORMS[head] if head in FORMS else super().form(head)
 
     def expand(self, template: str) -> str:
         """F(name) is our vector form where there is one, else the C library's."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -31,6 +31,9 @@ OPTIONS = (
     "-ffp-contract=fast", "-fopenmp",
 )  # fmt: skip
 """Vector code: errno and floating-point traps are not kept, infinities, NaN and signed zeros are."""
+
+STRAIGHT = (*OPTIONS, "-fno-tree-pre", "-fno-thread-jumps")
+"""No arithmetic twice for the two branches of a selection (GCC): vector code computes both anyway."""
 
 PLAIN = ("-O3", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math")
 """For compilers that know no more."""
@@ -55,10 +58,10 @@ def compiled(source: str, declarations: Sequence[Declaration]) -> list[Any]:
 def load(source: str) -> ctypes.CDLL | None:
     """The shared library of a C source, with vector code and threads where the compiler has them."""
     with _passive_waiting():
-        try:
-            return compile_c(source, OPTIONS)
-        except LoweringError:
-            return compile_c(source, PLAIN)
+        for options in (STRAIGHT, OPTIONS):
+            with suppress(LoweringError):
+                return compile_c(source, options)
+        return compile_c(source, PLAIN)
 
 
 @cache

@@ -3,84 +3,116 @@
 The C library's functions are calls, one element at a time. These are polynomials after a reduction of the
 argument, written with selections instead of branches:
 
-- exp x = 2ᵏ(1 + r + r²P(r)), k = round(x/log 2), r = x − k log 2 in two parts, |r| ≤ (log 2)/2;
-- log x = k log 2 + 2 artanh s, x = 2ᵏm, 1/√2 ≤ m < √2, s = (m − 1)/(m + 1);
-- tanh x = u/(u + 2) with u = exp(2x) − 1, which keeps its leading digits near 0;
+- exp x = 2ᵏ exp r, k = round(x/log 2), r = x − k log 2 in two parts, |r| ≤ (log 2)/2;
+- tanh x = ±u/(1 + u) with u = (exp 2|x| − 1)/2, which keeps its leading digits near 0;
+- σ(x) = (1 or e)/(1 + e), e = exp(−|x|);
+- log x = k log 2 + log(1 + f), √½ ≤ 1 + f < √2: a polynomial (single precision) or 2 artanh(f/(2 + f)) (double);
+- log(1 + x) is log u for u = 1 + x rounded, what was lost added to f;
 - erfc z = t exp(P(t) − z²), t = 2/(2 + z), for z ≥ 0 (single precision).
 
-Infinities, NaN, zeros and subnormal numbers are as in the C library. Errors are a few units in the last
-place, which tests/numeric/test_vector_math.py measures.
+Adding 1.5·2ᵐ (m bits of mantissa) rounds to an integer, which the low bits then hold; a shift makes 2ᵏ of
+them. Range reduction after Cody and Waite, "Software Manual for the Elementary Functions" (1980), chapters 5,
+6 and 13. Infinities, NaN, zeros and subnormal numbers are as in the C library. Errors are a few units in the
+last place, which tests/numeric/test_vector_math.py measures.
+
+A loop over one of these is as fast as its number of vector instructions: Horner's scheme has the fewest,
+comparisons are avoided, and one division runs beside the rest for nothing.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from symad.numeric.printers.c_math import EXP_TAIL, LOG_TAIL
 
-# REAL, INT, F and the constants below are replaced for each precision.
+# REAL, BITS, SIGNED and the constants below are replaced for each precision.
 TEXT: dict[str, str] = {
-    "bits": """typedef union { REAL f; INT i; } symad_bits;
-static inline REAL symad_as_real(INT i) { symad_bits b; b.i = i; return b.f; }
-static inline INT symad_as_bits(REAL f) { symad_bits b; b.f = f; return b.i; }
-""",
-    "exponential": """static inline REAL symad_reduced(REAL x, REAL *r, INT *k) {
-  const REAL shifted = x * LOG2E + SHIFT, whole = shifted - SHIFT;
-  const REAL rest = (x - whole * LN2_HIGH) - whole * LN2_LOW;
-  *k = symad_as_bits(shifted) - symad_as_bits(SHIFT);
-  *r = rest;
-  return EXP_SERIES;  // exp(rest) - 1
+    "bits": """#ifdef FAST_FMA
+#define FMA(a, b, c) FUSED(a, b, c)
+#else
+#define FMA(a, b, c) ((a) * (b) + (c))
+#endif
+typedef union { REAL f; BITS b; } symad_word;
+static inline REAL symad_as_real(BITS b) { symad_word w; w.b = b; return w.f; }
+static inline BITS symad_as_bits(REAL f) { symad_word w; w.f = f; return w.b; }
+static inline REAL symad_size(REAL x) { return symad_as_real(symad_as_bits(x) & ~SIGN); }
+static inline REAL symad_signed(REAL size, REAL x) {
+  return symad_as_real(symad_as_bits(size) | (symad_as_bits(x) & SIGN));
 }
-static inline REAL symad_power_of_two(INT k) { return symad_as_real((k + BIAS) << MANTISSA); }
+""",
+    "exponential": """// k + 2 BIAS in the low bits, k = round(x/log 2)
+static inline BITS symad_multiple(REAL x) { return symad_as_bits(FMA(x, LOG2E, SHIFT)); }
+// k stops where exp overflows; r goes on, so that infinity and NaN pass
+static inline BITS symad_finite(BITS k) {
+  const SIGNED given = (SIGNED)k, most = (SIGNED)HIGHEST;
+  return (BITS)(given < most ? given : most);
+}
+static inline REAL symad_rest(REAL x, BITS k) {
+  const REAL whole = symad_as_real(k) - SHIFT;
+  return FMA(-whole, LN2_LOW, FMA(-whole, LN2_HIGH, x));
+}
+// p 2^k in two steps: 2^k may be out of the range of normal numbers
+static inline REAL symad_scaled(REAL p, BITS k) {
+  const BITS half = k >> 1;
+  return p * symad_as_real(half << MANTISSA) * symad_as_real((k - half) << MANTISSA);
+}
 """,
     "exp": """static inline REAL symad_exp(REAL x) {
-  const REAL above = x > EXP_HIGH ? EXP_HIGH : x, y = above < EXP_LOW ? EXP_LOW : above;
-  REAL r;
-  INT k;
-  const REAL more = symad_reduced(y, &r, &k);
-  const INT half = k >> 1;
-  return (1 + more) * symad_power_of_two(half) * symad_power_of_two(k - half);
+  const BITS k = symad_finite(symad_multiple(x));
+  const REAL r = symad_rest(x, k);
+  return x < EXP_LOW ? 0 : symad_scaled(EXP_OF_R, k);
 }
 """,
     "expm1": """static inline REAL symad_expm1(REAL x) {
-  const REAL above = x > EXP_HIGH ? EXP_HIGH : x, y = above < EXPM1_LOW ? EXPM1_LOW : above;
-  REAL r;
-  INT k;
-  const REAL more = symad_reduced(y, &r, &k);
-  const INT half = k >> 1;
-  const REAL one = symad_power_of_two(half), other = symad_power_of_two(k - half);
-  const REAL made = k > BIAS ? (1 + more) * one * other : more * (one * other) + (one * other - 1);
-  return x == 0 ? x : made;
+  const BITS k = symad_finite(symad_multiple(x));
+  const REAL r = symad_rest(x, k), half = symad_as_real((k - (BIAS + 1)) << MANTISSA);
+  const REAL made = 2 * FMA(half, EXPM1_OF_R, half - (REAL)0.5);
+  return x < EXPM1_LOW ? -1 : symad_signed(made, x);
 }
 """,
     "tanh": """static inline REAL symad_tanh(REAL x) {
-  const REAL size = x < 0 ? -x : x, y = size > TANH_HIGH ? 2 * TANH_HIGH : 2 * size;
-  REAL r;
-  INT k;
-  const REAL more = symad_reduced(y, &r, &k), scale = symad_power_of_two(k);
-  const REAL u = more * scale + (scale - 1), made = u / (u + 2);
-  return x == 0 ? x : x < 0 ? -made : made;
+  const REAL size = symad_size(x), shifted = FMA(size, 2 * LOG2E, SHIFT - BIAS), k = shifted - (SHIFT - BIAS);
+  const REAL r = FMA(-k, (REAL)0.5 * LN2_LOW, FMA(-k, (REAL)0.5 * LN2_HIGH, size));
+  const REAL scale = symad_as_real(symad_as_bits(shifted) << MANTISSA);
+  const REAL u = FMA(scale, RISE_OF_R, FMA((REAL)0.5, scale, (REAL)-0.5));
+  return symad_signed(size > TANH_HIGH ? 1 : u / (1 + u), x);
+}
+""",
+    "sigmoid": """static inline REAL symad_sigmoid(REAL x) {
+  const REAL size = symad_size(x);
+  const BITS k = symad_multiple(-size);
+  const REAL r = symad_rest(-size, k), e = size > -(EXP_LOW) ? 0 : symad_scaled(EXP_OF_R, k);
+  return (x < 0 ? e : 1) / (1 + e);
+}
+""",
+    "logarithm": """// bits of x over those of sqrt(1/2), and 2 BIAS + 2 more in the exponent
+static inline BITS symad_moved(REAL x) { return symad_as_bits(x) + (OFFSET - ROOT_HALF); }
+static inline REAL symad_fraction(BITS moved) { return symad_as_real((moved & LOW_BITS) + ROOT_HALF) - 1; }
+static inline REAL symad_exponent(BITS moved) { return symad_as_real((moved >> MANTISSA) | WHOLE_BITS); }
+static inline REAL symad_log_sum(REAL f, REAL k) {  // log(1 + f) + k log 2
+  LOG_SUM
 }
 """,
     "log": """static inline REAL symad_log(REAL x) {
-  const REAL scaled = x < SMALLEST ? x * GROWN : x;
-  const INT bits = symad_as_bits(scaled), moved = bits - ROOT_HALF, k = moved >> MANTISSA;
-  const REAL m = symad_as_real(bits - (k << MANTISSA)), s = (m - 1) / (m + 1), z = s * s;
-  const REAL whole = (REAL)(x < SMALLEST ? k - GROWTH : k);
-  const REAL half = (REAL)0.5 * (m - 1) * (m - 1), rest = s * (half + z * (LOG_SERIES)) + whole * LN2_LOW;
-  const REAL made = whole * LN2_HIGH - ((half - rest) - (m - 1));
-  const REAL positive = x > LARGEST ? x : made;
-  return x > 0 ? positive : x == 0 ? -INFINITY_ : x - x + NAN_;
+  const BITS moved = symad_moved(x < SMALLEST ? x * GROWN : x);
+  const REAL k = symad_exponent(moved) - (x < SMALLEST ? WHOLE + GROWTH : WHOLE);
+  const REAL made = symad_log_sum(symad_fraction(moved), k), ordinary = x <= LARGEST ? made : x;
+  return x > 0 ? ordinary : x == 0 ? -INFINITY_ : NAN_;
 }
 """,
     "log1p": """static inline REAL symad_log1p(REAL x) {
-  const REAL u = 1 + x, lost = (x - (u - 1)) / u, made = symad_log(u);
-  return u > 0 && u <= LARGEST && x != 0 ? made + lost : x == 0 ? x : made;
+  const REAL u = 1 + x, lost = x - (u - 1);
+  const BITS moved = symad_moved(u), twice = (OFFSET + TWO) - (moved & ~LOW_BITS);  // 2/2^k
+  const REAL f = FMA(lost, (REAL)0.5 * symad_as_real(twice), symad_fraction(moved));
+  const REAL made = symad_signed(symad_size(symad_log_sum(f, symad_exponent(moved) - WHOLE)), x);
+  const REAL ordinary = x <= LARGEST ? made : x;
+  return u > 0 ? ordinary : u == 0 ? -INFINITY_ : NAN_;
 }
 """,
     "erfc": """static inline REAL symad_erfc(REAL x) {
   const REAL size = x < 0 ? -x : x, z = size > 20 ? 20 : size, t = 1 / (1 + (REAL)0.5 * z);
-  const REAL h = symad_as_real(symad_as_bits(z) & ~(INT)0xfff), low = (z - h) * (z + h);
+  const REAL h = symad_as_real(symad_as_bits(z) & ~(BITS)0xfff), low = (z - h) * (z + h);
   const REAL made = t * symad_exp((ERFC_SERIES) - low) * symad_exp(-h * h);
   return x != x ? x : x < 0 ? 2 - made : made;
 }
@@ -90,9 +122,10 @@ static inline REAL symad_power_of_two(INT k) { return symad_as_real((k + BIAS) <
 NEEDS: dict[str, tuple[str, ...]] = {
     "exp": ("bits", "exponential"),
     "expm1": ("bits", "exponential"),
-    "tanh": ("bits", "exponential"),
-    "log": ("bits",),
-    "log1p": ("bits", "log"),
+    "tanh": ("bits",),
+    "sigmoid": ("bits", "exponential"),
+    "log": ("bits", "logarithm"),
+    "log1p": ("bits", "logarithm"),
     "erfc": ("bits", "exponential", "exp"),
 }
 """What each function needs before it."""
@@ -106,44 +139,63 @@ ERFC = (
 )  # fmt: skip
 """P for single precision: interpolation at Chebyshev points; see `symad.numeric.steps`."""
 
+SHORT_EXP = (0.5, 0.16666576666119928, 0.04166655421298415, 0.008363232883682618, 0.0013926250831497611)
+"""(exp r − 1 − r)/r² in powers of r to 7·10⁻⁸, for single precision: interpolated at Chebyshev points."""
+
+SHORT_LOG = (
+    0.33333316891440773, -0.2500078311979796, 0.20002276483826895, -0.16625373697310125,
+    0.14181680424006196, -0.13121961617489872, 0.12876615510806821, -0.07870836848401579,
+)  # fmt: skip
+"""(log(1 + f) − f + f²/2)/f³ in powers of f: the result to 6·10⁻⁹, after Remez."""
+
 
 def _horner(coefficients: Sequence[float], name: str, suffix: str) -> str:
     text = f"{coefficients[-1]!r}{suffix}"
     for c in reversed(coefficients[:-1]):
-        text = f"({text} * {name} + {c!r}{suffix})"
+        text = f"FMA({text}, {name}, {c!r}{suffix})"
     return text
 
 
-def _exp_series(tail: Sequence[float], suffix: str) -> str:
-    """r + r²(1/2 + r/6 + …), the small part added last."""
-    return f"rest + rest * rest * {_horner(tail, 'rest', suffix)}"
+def _exponentials(tail: Sequence[float], suffix: str) -> dict[str, str]:
+    """exp r, exp r − 1, and (exp 2r − 1)/2."""
+    rise = [c * 2.0 ** (k + 1) for k, c in enumerate(tail)]
+    return {
+        "EXP_OF_R": _horner((1.0, 1.0, *tail), "r", suffix),
+        "EXPM1_OF_R": f"FMA(r * r, {_horner(tail, 'r', suffix)}, r)",
+        "RISE_OF_R": f"FMA(r * r, {_horner(rise, 'r', suffix)}, r)",
+    }
 
 
-SHORT_EXP = (0.5, 0.16666576666119928, 0.04166655421298415, 0.008363232883682618, 0.0013926250831497611)
-"""(exp r − 1 − r)/r² in powers of r to 7·10⁻⁸, for single precision: interpolated at Chebyshev points."""
+LOG_BY_ARTANH = f"""const REAL s = f / (2 + f), z = s * s, h = (REAL)0.5 * f * f;
+  const REAL rest = s * FMA(z, {_horner(LOG_TAIL, "z", "")}, h);
+  return FMA(k, LN2_HIGH, f - (h - FMA(k, LN2_LOW, rest)));"""
 
-SHORT_LOG = (0.6666666655404201, 0.4000012221181065, 0.28550778633191964, 0.23331614471843498)
-"""(2 artanh(s)/s − 2)/s² in powers of s² to 10⁻⁹."""
-
+LOG_BY_POWERS = f"""const REAL one = FMA(f * f, {_horner((-0.5, *SHORT_LOG), "f", "f")}, f);
+  return FMA(k, LN2_HIGH, FMA(k, LN2_LOW, one));"""
 
 CONSTANTS: dict[str, dict[str, str]] = {
     "double": {
-        "REAL": "double", "INT": "long long", "LOG2E": "1.4426950408889634", "SHIFT": "0x1.8p52",
-        "LN2_HIGH": "0x1.62e42fefa38p-1", "LN2_LOW": "0x1.ef35793c7673p-45",
-        "EXP_SERIES": _exp_series(EXP_TAIL, ""),
-        "BIAS": "1023", "MANTISSA": "52", "EXP_HIGH": "710.0", "EXP_LOW": "-746.0", "EXPM1_LOW": "-40.0",
-        "TANH_HIGH": "22.0", "SMALLEST": "0x1p-1022", "GROWN": "0x1p54", "GROWTH": "54",
-        "ROOT_HALF": "0x3fe6a09e667f3bcdLL", "LOG_SERIES": _horner(LOG_TAIL, "z", ""),
-        "LARGEST": "0x1.fffffffffffffp1023",
-        "INFINITY_": "(1.0 / 0.0)", "NAN_": "(0.0 / 0.0)",
+        "REAL": "double", "BITS": "unsigned long long", "SIGNED": "long long", "FAST_FMA": "FP_FAST_FMA",
+        "FUSED": "fma", "SIGN": "0x8000000000000000ULL", "LOG2E": "1.4426950408889634",
+        "SHIFT": "(0x1.8p52 + 2046)", "HIGHEST": "(0x43380000000007feULL + 1024)",
+        "LN2_HIGH": "0x1.62e42fefa38p-1", "LN2_LOW": "0x1.ef35793c7673p-45", **_exponentials(EXP_TAIL, ""),
+        "BIAS": "1023", "MANTISSA": "52", "EXP_LOW": "-746.0", "EXPM1_LOW": "-40.0", "TANH_HIGH": "22.0",
+        "SMALLEST": "0x1p-1022", "GROWN": "0x1p54", "GROWTH": "54", "LARGEST": "0x1.fffffffffffffp1023",
+        "OFFSET": "(2048ULL << 52)", "ROOT_HALF": "0x3fe6a09e667f3bcdULL", "TWO": "0x4000000000000000ULL",
+        "LOW_BITS": "0xfffffffffffffULL", "WHOLE_BITS": "0x4330000000000000ULL", "WHOLE": "(0x1p52 + 2048)",
+        "LOG_SUM": LOG_BY_ARTANH, "INFINITY_": "(1.0 / 0.0)", "NAN_": "(0.0 / 0.0)",
     },
     "float": {
-        "REAL": "float", "INT": "int", "LOG2E": "1.442695041f", "SHIFT": "0x1.8p23f",
-        "LN2_HIGH": "0x1.62e4p-1f", "LN2_LOW": "0x1.7f7d1cp-20f", "EXP_SERIES": _exp_series(SHORT_EXP, "f"),
-        "BIAS": "127", "MANTISSA": "23", "EXP_HIGH": "89.0f", "EXP_LOW": "-104.5f", "EXPM1_LOW": "-20.0f",
-        "TANH_HIGH": "10.0f", "SMALLEST": "0x1p-126f", "GROWN": "0x1p25f", "GROWTH": "25",
-        "ROOT_HALF": "0x3f3504f3", "LOG_SERIES": _horner(SHORT_LOG, "z", "f"), "LARGEST": "0x1.fffffep127f",
-        "INFINITY_": "(1.0f / 0.0f)", "NAN_": "(0.0f / 0.0f)", "ERFC_SERIES": _horner(ERFC, "t", "f"),
+        "REAL": "float", "BITS": "unsigned", "SIGNED": "int", "FAST_FMA": "FP_FAST_FMAF",
+        "FUSED": "fmaf", "SIGN": "0x80000000U", "LOG2E": "1.442695041f",
+        "SHIFT": "(0x1.8p23f + 254)", "HIGHEST": "(0x4b4000feU + 128)",
+        "LN2_HIGH": "0x1.62e4p-1f", "LN2_LOW": "0x1.7f7d1cp-20f", **_exponentials(SHORT_EXP, "f"),
+        "BIAS": "127", "MANTISSA": "23", "EXP_LOW": "-104.5f", "EXPM1_LOW": "-20.0f", "TANH_HIGH": "10.0f",
+        "SMALLEST": "0x1p-126f", "GROWN": "0x1p25f", "GROWTH": "25", "LARGEST": "0x1.fffffep127f",
+        "OFFSET": "(256U << 23)", "ROOT_HALF": "0x3f3504f3U", "TWO": "0x40000000U",
+        "LOW_BITS": "0x7fffffU", "WHOLE_BITS": "0x4b000000U", "WHOLE": "(0x1p23f + 256)",
+        "LOG_SUM": LOG_BY_POWERS, "INFINITY_": "(1.0f / 0.0f)", "NAN_": "(0.0f / 0.0f)",
+        "ERFC_SERIES": _horner(ERFC, "t", "f"),
     },
 }  # fmt: skip
 
@@ -159,6 +211,8 @@ def definitions(names: set[str], real: str) -> str:
     while missing := {need for name in wanted for need in NEEDS.get(name, ())} - wanted:
         wanted |= missing
     text = "".join(TEXT[name] for name in ORDER if name in wanted)
-    for word in sorted(CONSTANTS[real], key=len, reverse=True):
-        text = text.replace(word, CONSTANTS[real][word])
+    chosen = CONSTANTS[real]
+    words = re.compile(rf"\b({'|'.join(chosen)})\b")
+    for _ in range(2):  # series have constants of their own
+        text = words.sub(lambda found: chosen[found[1]], text)
     return text
