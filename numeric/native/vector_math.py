@@ -6,7 +6,8 @@ argument, written with selections instead of branches:
 - exp x = 2ᵏ exp r, k = round(x/log 2), r = x − k log 2 in two parts, |r| ≤ (log 2)/2;
 - tanh x = ±u/(1 + u) with u = (exp 2|x| − 1)/2, which keeps its leading digits near 0;
 - σ(x) = (1 or e)/(1 + e), e = exp(−|x|);
-- log x = k log 2 + log(1 + f), √½ ≤ 1 + f < √2: a polynomial (single precision) or 2 artanh(f/(2 + f)) (double);
+- log x = k log 2 + log(1 + f), √½ ≤ 1 + f < √2: a polynomial in single precision, 2 artanh(f/(2 + f)) in
+  double;
 - log(1 + x) is log u for u = 1 + x rounded, what was lost added to f;
 - erfc z = t exp(P(t) − z²), t = 2/(2 + z), for z ≥ 0 (single precision).
 
