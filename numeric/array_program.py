@@ -189,7 +189,6 @@ class ArrayPrinter:
 
     def constant_array(self, array: np.ndarray[Any, Any]) -> str:
         """A module-level constant array; its name."""
-        name = self.names.unique(f"constant_{len(self.constants) + 1}")
         dtype = (
             f"{self.np}.{self.dtype}"
             if array.dtype.kind == "f"
@@ -197,7 +196,12 @@ class ArrayPrinter:
         )
         if array.dtype.kind == "b":
             dtype = "bool"
-        self.constants.append(f"{name} = {constant_text(array, dtype, self)}")
+        return self.constant_text(constant_text(array, dtype, self))
+
+    def constant_text(self, text: str) -> str:
+        """A module-level constant from the expression that makes it; its name."""
+        name = self.names.unique(f"constant_{len(self.constants) + 1}")
+        self.constants.append(f"{name} = {text}")
         return name
 
 

@@ -38,6 +38,7 @@ from symad.ops.recurrence import Local, Scan
 from symad.ops.selection import Condition, Logic, Select
 from symad.ops.shaping import Broadcast, Concatenate, Pad, Reshape, Slice, Stack
 from symad.ops.softmax import LogSoftmax, Softmax, SoftmaxTangent
+from symad.ops.sources import constant_value
 from symad.ops.sparse import CompressedRows, IntArray
 from symad.scalar_functions import relu, sigmoid, silu, softplus
 
@@ -121,6 +122,10 @@ class InPlacePrinter(ArrayPrinter):
         self.lives = Lifetimes()
         self.waiting: set[Node] = set()
         """Repetitions and indicators, written where they are used."""
+        self.depth = 0
+        """The number of loops around what is being written."""
+        self.numbers: dict[str, str] = {}
+        """The names of numbers that loops use, by their text."""
         self.fresh = ""
         """The name of the array that is being made."""
         self.slots: dict[Node, str] = {}
@@ -145,8 +150,10 @@ class InPlacePrinter(ArrayPrinter):
         outer = self.waiting, self.users, self.boxed, self.buffers, self.gathers, self.looked_through
         self.waiting, self.users, self.boxed, self.buffers = set(), {}, {}, {}
         self.gathers, self.looked_through = {}, set()
+        self.depth += 1
         with super().inside(inputs):
             yield
+        self.depth -= 1
         self.waiting, self.users, self.boxed, self.buffers, self.gathers, self.looked_through = outer
 
     def statements(self, outputs: Sequence[Node]) -> list[str]:
@@ -412,6 +419,18 @@ class InPlacePrinter(ArrayPrinter):
         if axes == tuple(range(rank - len(axes), rank)):
             return text
         return f"{text}[{', '.join(':' if k in axes else 'None' for k in range(rank))}]"
+
+    def number(self, text: str, nodes: Sequence[Node] = ()) -> str:
+        """The text of a number made from some nodes that is combined with arrays.
+
+        In loops constants are arrays of the module: NumPy takes as long to convert Python's numbers as it
+        takes for a thousand elements.
+        """
+        if not self.depth or any(constant_value(n) is None for n in nodes):
+            return text
+        if text not in self.numbers:
+            self.numbers[text] = self.constant_text(f"{self.np}.array({text}, dtype={self.np}.{self.dtype})")
+        return self.numbers[text]
 
     def factor(self, node: Node) -> str:
         """The text of an operand of a product, where a condition counts as 1 or 0."""

@@ -18,8 +18,10 @@ from symad.numeric.passes.gates import join_gates
 from symad.numeric.passes.grams import share_grams
 from symad.numeric.passes.masks import drop_masks
 from symad.numeric.passes.pads import drop_pads
+from symad.numeric.passes.parts import in_parts
 from symad.numeric.passes.row_blocks import in_row_blocks
 from symad.numeric.passes.seeds import factor_seeds
+from symad.numeric.passes.sinking import sink_large
 from symad.numeric.printers import mosaic  # noqa: F401  (register answers)
 from symad.numeric.runs_program import print_runs_module
 from symad.numeric.scalar_program import is_scalar, print_scalar_module
@@ -33,7 +35,8 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
         name, source = in_runs or print_scalar_module(prepared, NUMPY, dtype, packed)
     else:
         made = for_arrays(prepared)
-        made = in_chains(join_gates(made) if dtype == "float32" else made)
+        made = join_gates(made) if dtype == "float32" else made
+        made = in_parts(in_chains(sink_large(made)))
         name, source = print_array_module(made, NUMPY, dtype, packed, InPlacePrinter)
     return compile_source(name, source, packed)
 

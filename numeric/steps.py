@@ -111,13 +111,16 @@ SOFTMAX_TANGENT = '''def _softmax_tangent(p, t, axes, out=None):
     return out
 '''
 
-GATES = '''def _gates(z, ranges, out=None):
+GATES = '''_HALF = np.array(0.5, dtype=np.float32)
+
+
+def _gates(z, ranges, out=None):
     """tanh(z), and (1 + tanh(z))/2 in some ranges of rows."""
     out = np.tanh(z, out)
     for start, stop in ranges:
         part = out[start:stop]
-        part *= 0.5
-        part += 0.5
+        part *= _HALF
+        part += _HALF
     return out
 '''
 
@@ -181,16 +184,12 @@ def sum_steps(node: Node, printer: Any) -> list[Step] | None:
     """Σ ± terms: numbers first joined to one, then one step for each further term."""
     op: Any = node.op
     arrays = [(s, a) for s, a in zip(op.signs, node.args, strict=True) if a.shape]
-    numbers = [(s, printer.text[a]) for s, a in zip(op.signs, node.args, strict=True) if not a.shape]
+    scalars = [(s, a) for s, a in zip(op.signs, node.args, strict=True) if not a.shape]
+    numbers = [(s, printer.text[a]) for s, a in scalars]
     terms: list[Term] = [(s, printer.operand(a), a) for s, a in arrays]
     if numbers:
-        text = _signed(numbers)
-        sign = 1
-        if len(numbers) == 1:
-            (sign, text) = numbers[0]
-        else:
-            text = f"({text})"
-        terms.append((sign, text, None))
+        sign, text = numbers[0] if len(numbers) == 1 else (1, f"({_signed(numbers)})")
+        terms.append((sign, printer.number(text, [a for _, a in scalars]), None))
     return _chain(node, terms, printer, ("add", "subtract", "negative"))
 
 
@@ -205,19 +204,21 @@ def product_steps(node: Node, printer: Any) -> list[Step] | None:
     """Π factors^±1: numbers first joined to one, then one step for each further factor."""
     op: Any = node.op
     pairs = list(zip(op.powers, node.args, strict=True))
+    scalars = [a for a in node.args if not a.shape]
     numbers = [(p, printer.text[a]) for p, a in pairs if not a.shape]
     factors: list[Term] = [
         (p, printer.factor(a) if p == 1 else printer.operand(a), a) for p, a in pairs if a.shape
     ]
     if len(numbers) == 1:
-        factors.append((*numbers[0], None))
+        factors.append((numbers[0][0], printer.number(numbers[0][1], scalars), None))
     elif numbers:
         over = [t for p, t in numbers if p == 1] or ["1"]
         under = [t for p, t in numbers if p == -1]
         text = "*".join(over)
         if under:
             text = f"{printer.np}.true_divide({text}, {'*'.join(under)})"
-        factors.append((1, f"({text})" if len(over) > 1 and not under else text, None))
+        text = f"({text})" if len(over) > 1 and not under else text
+        factors.append((1, printer.number(text, scalars), None))
     return _chain(node, factors, printer, ("multiply", "divide", "reciprocal"))
 
 
@@ -332,7 +333,7 @@ def function_steps(node: Node, printer: Any) -> list[Step] | None:
     text = printer.text[arg]
     out = text if printer.ends(arg, node) else None
     if head is relu:
-        return [Step("maximum", (text, "0"), out)]
+        return [Step("maximum", (text, printer.number("0")), out)]
     if head in (sigmoid, silu):
         largest = LARGEST.get(printer.dtype, LARGEST["float64"])
         printer.helper("_sigmoid", SIGMOID.replace("{largest}", largest))

@@ -3,31 +3,49 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from symad.dims import Shape
-from symad.graph import Graph, Op, shape
+from symad.graph import Graph, Node, Op, shape
 from symad.ops.recurrence import Scan
 from symad.questions import Nodes
 
 
 @dataclass(frozen=True, eq=False)
 class Loop(Op):
-    """Value number ``k`` of a loop at all its steps: 0 is the state, the others are kept on the way.
+    """Value number ``k`` of a loop at all its steps: first its states, then what is kept on the way.
 
-    Arguments and inputs of the body are those of `Scan`; the body has one output for each value.
+    Arguments and inputs of the body are those of `Scan`, with so many ``states`` instead of one; the body has
+    one output for each value.
     """
 
     body: Graph
     slices: int
     k: int
+    states: int = 1
 
 
 def with_body(op: Scan | Loop, body: Graph, slices: int) -> Op:
     """The same value of a loop with another body."""
-    return Scan(body, slices) if isinstance(op, Scan) else Loop(body, slices, op.k)
+    return Scan(body, slices) if isinstance(op, Scan) else Loop(body, slices, op.k, op.states)
+
+
+def pieces(op: Scan | Loop, args: Nodes) -> tuple[Nodes, Nodes, Nodes]:
+    """The initial states, the inputs of the steps, and the constants; of the body or of its arguments."""
+    first = op.states if isinstance(op, Loop) else 1
+    return args[:first], args[first : first + op.slices], args[first + op.slices :]
+
+
+def values(node: Node) -> list[Node]:
+    """All values of the loop that a node is a value of."""
+    op: Any = node.op
+    if isinstance(op, Scan):
+        return [node]
+    every = range(len(op.body.output_nodes))
+    return [Node.of(Loop(op.body, op.slices, k, op.states), node.args) for k in every]
 
 
 @shape(Loop)
 def loop_shape(op: Loop, args: Nodes) -> Shape:
     """The steps, then the axes of the value."""
-    return (args[1].shape[0], *op.body.output_nodes[op.k].shape)
+    return (args[op.states].shape[0], *op.body.output_nodes[op.k].shape)

@@ -7,19 +7,22 @@ from typing import Any
 
 from symad.dims import Shape, plus
 from symad.graph import Node
-from symad.numeric.passes.loop import Loop
+from symad.numeric.passes.loop import Loop, pieces, values
 from symad.numeric.recycling import new_text
-from symad.ops.recurrence import Scan, backwards, parts
-from symad.ops.shaping import Concatenate, Reshape, Slice, Stack
+from symad.ops.recurrence import backwards
+from symad.ops.shaping import Concatenate, Slice, Stack, reshape
 
 SIGMOID = re.compile(r"(?<!\w)_sigmoid\(")
 
-GATE = '''def _gate(x, out=None):
+GATE = '''_HALF = np.array(0.5, dtype=np.float32)
+
+
+def _gate(x, out=None):
     """1/(1 + exp(-x)) = (1 + tanh(x/2))/2, to the absolute precision of numbers around 1."""
-    out = np.multiply(x, 0.5, out)
+    out = np.multiply(x, _HALF, out)
     np.tanh(out, out)
-    out *= 0.5
-    out += 0.5
+    out *= _HALF
+    out += _HALF
     return out
 '''
 """A sigmoid in a loop in single precision: gates multiply states, and tanh is cheaper than exp."""
@@ -32,16 +35,16 @@ def loop_lines(node: Node, printer: Any) -> list[str]:
     that every step needs transposed are laid out so before the loop.
     """
     op: Any = node.op
-    initial, xs, constants = parts(op, node.args)
+    initial, xs, constants = pieces(op, node.args)
     local, results = op.body.input_nodes, op.body.output_nodes
-    values = [node] if isinstance(op, Scan) else [_value(op, k, node) for k in range(len(results))]
-    names = {value: printer.value_name() for value in values}
-    state = printer.value_name("state")
-    places = [printer.value_name("new") for _ in values]
+    made = values(node)
+    names = {value: printer.value_name() for value in made}
+    states = [printer.value_name("state") for _ in initial]
+    places = [printer.value_name("new") for _ in made]
     outer = dict(printer.text)
     fixed = [outer[c] for c in constants]
     moving = [printer.value_name() for _ in xs]
-    inputs = dict(zip(local, [state, *moving, *fixed], strict=True))
+    inputs = dict(zip(local, [*states, *moving, *fixed], strict=True))
     slots: dict[Node, str] = {}
     for place, result in zip(places, results, strict=True):
         if result.shape and result not in local:
@@ -52,14 +55,16 @@ def loop_lines(node: Node, printer: Any) -> list[str]:
         texts = [printer.text[result] for result in results]
     printer.slots = around
     printer.text |= names
-    passing = bool(results[0].shape) and not printer.users.get(values[0])  # only the next step needs a state
+    passing = {  # only the next step needs these states
+        value for value in made[: len(states)] if value.shape[1:] and not printer.users.get(value)
+    }
     step = printer.value_name("t") if any(not r.shape for r in results) else None
     columns, targets = [*(outer[x] for x in xs)], [*moving]
-    for value, place, result, text in zip(values, places, results, texts, strict=True):
+    for value, place, result, text in zip(made, places, results, texts, strict=True):
         if not result.shape:  # a number has no place of its own: it is put into the array
             inner.append(f"{names[value]}[{step}] = {text}")
             continue
-        if value is values[0] and passing:
+        if value in passing:
             columns.append(f"itertools.cycle({names[value]})")
         else:
             columns.append(in_order_of_time(value, names[value], printer))
@@ -73,17 +78,21 @@ def loop_lines(node: Node, printer: Any) -> list[str]:
     if printer.dtype == "float32" and any(SIGMOID.search(line) for line in inner):
         printer.helper("_gate", GATE)
         inner = [SIGMOID.sub("_gate(", line) for line in inner]
-    made = [line for value in values for line in _room(value, names[value], node, printer)]
-    if passing:
-        printer.imports.add("import itertools")
-        made[0] = _empty(names[values[0]], (2, *values[0].shape[1:]), printer)
+    rooms = []
+    for value in made:
+        if value in passing:
+            printer.imports.add("import itertools")
+            rooms.append(_empty(names[value], (2, *value.shape[1:]), printer))
+        else:
+            rooms += _room(value, names[value], node, printer)
+    new = [place if r.shape else t for place, r, t in zip(places, results, texts, strict=True)]
     return [
-        *made,
+        *rooms,
         *before,
-        f"{state} = {outer[initial]}",
+        *(f"{state} = {outer[first]}" for state, first in zip(states, initial, strict=True)),
         f"for {', '.join(targets)} in zip({', '.join(columns)}):",
         *(f"    {line}" for line in inner),
-        f"    {state} = {places[0] if results[0].shape else texts[0]}",
+        f"    {', '.join(states)} = {', '.join(new[: len(states)])}",
     ]
 
 
@@ -108,7 +117,7 @@ def with_first(
         for array in (value, user):  # they share memory: neither is overwritten
             printer.lives.last[array] = len(printer.lives.position)
     return [
-        f"{longer}[0] = {printer.text[node.args[0]]}",
+        f"{longer}[0] = {printer.text[_initial(value, node)]}",
         f"{name} = {longer}[1:]",
         f"{shifted} = {longer}[:{printer.dim(value.shape[0])}]",
     ]
@@ -118,8 +127,17 @@ def _empty(name: str, shape: Shape, printer: Any) -> str:
     return f"{name} = {new_text(shape, printer)}"
 
 
+def _initial(value: Node, node: Node) -> Node:
+    """What a state of a loop begins with."""
+    return node.args[value.op.k if isinstance(value.op, Loop) else 0]
+
+
 def previous(value: Node, node: Node, printer: Any) -> list[Node]:
     """The arrays of the states before all steps: the first state, and all but the last."""
+    if isinstance(value.op, Loop) and value.op.k >= value.op.states:
+        return []
+    initial = _initial(value, node)
+    start = reshape(initial, (1, *initial.shape))
     found = []
     for user in printer.users.get(value, []):
         op: Any = user.op
@@ -129,10 +147,9 @@ def previous(value: Node, node: Node, printer: Any) -> list[Node]:
         all_but_one = (plus(value.shape[0], -1), *value.shape[1:])
         first = isinstance(joined.op, Concatenate) and joined.op.axis == 0 and len(joined.args) == 2
         first = first and joined not in printer.users.get(joined, [])  # results have memory of their own
+        first = first and joined.args == (start, user)
         if first and op.count == all_but_one and not any(op.start) and set(op.step) == {1}:
-            start = joined.args[0]
-            if isinstance(start.op, Reshape) and start.args[0] is node.args[0] and joined.args[1] is user:
-                found.append(joined)
+            found.append(joined)
     return found
 
 
@@ -143,10 +160,6 @@ def in_order_of_time(value: Node, name: str, printer: Any) -> str:
         return name
     printer.text.update(dict.fromkeys(users, name))
     return f"{name}[::-1]"
-
-
-def _value(op: Loop, k: int, node: Node) -> Node:
-    return Node.of(Loop(op.body, op.slices, k), node.args)
 
 
 def _slots(result: Node, place: str) -> dict[Node, str]:

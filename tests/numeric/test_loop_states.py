@@ -1,0 +1,101 @@
+"""Loops in NumPy: states in parts, elementwise work in the steps that need it; values of the graph itself."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import symad
+from symad import functions
+from symad.numeric import lower
+from symad.numeric.passes import sinking
+
+T, B, H = 7, 4, 3
+
+
+def cell(state: Any, x_t: Any, W: Any) -> tuple[Any, Any]:
+    """A cell with two states: c remembers, h is what it shows."""
+    h, c = state
+    z = h @ W + x_t
+    c = functions.sigmoid(z[:, :H]) * c + np.tanh(z[:, H : 2 * H])
+    return functions.sigmoid(z[:, 2 * H :]) * np.tanh(c), c
+
+
+def run(W: Any, h: Any, c: Any, x: Any) -> Any:
+    return functions.scan(lambda state, x_t: cell(state, x_t, W), (h, c), x)
+
+
+USES = {
+    "one part": lambda W, h, c, x: np.sum(run(W, h, c, x)[0] ** 2),
+    "both parts": lambda W, h, c, x: np.sum(run(W, h, c, x)[0] * run(W, h, c, x)[1]),
+    "the last state": lambda W, h, c, x: np.sum(run(W, h, c, x)[0][-1] * run(W, h, c, x)[1][-1] ** 2),
+    "some steps": lambda W, h, c, x: np.sum(run(W, h, c, x)[0][1:4] ** 2) + np.sum(run(W, h, c, x)[1][::-1]),
+    "one after the other": lambda W, h, c, x: np.sum(run(W, *[s[-1] for s in run(W, h, c, x)], x)[0] ** 2),
+    "from the end": lambda W, h, c, x: np.sum(run(W, h, c, x[::-1])[0] ** 3),
+}
+
+
+def arrays() -> list[np.ndarray[Any, Any]]:
+    rng = np.random.default_rng(1)
+    return [rng.normal(size=s) / 2 for s in ((H, 3 * H), (B, H), (B, H), (T, B, 3 * H))]
+
+
+@pytest.mark.parametrize("sunk", [False, True])
+@pytest.mark.parametrize("name", USES)
+def test_gradients_with_two_states(name: str, sunk: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if sunk:
+        monkeypatch.setattr(sinking, "STEP", 1)
+        monkeypatch.setattr(sinking, "ALL", 1)
+    values = arrays()
+    graph = symad.trace(USES[name], inputs=[v.shape for v in values])
+    graph = symad.value_and_gradient(graph, wrt=[0, 1, 2, 3])
+    kernel = lower(graph)
+    before = [v.copy() for v in values]
+    for _ in range(2):  # memory is used again
+        for one, other in zip(kernel(*values), graph(*values), strict=True):
+            assert np.allclose(one, other, rtol=1e-11, atol=1e-12)
+    assert all(np.array_equal(a, b) for a, b in zip(before, values, strict=True))
+
+
+def test_both_states_as_results() -> None:
+    values = arrays()
+    graph = symad.trace(run, inputs=[v.shape for v in values])
+    for one, other in zip(lower(graph)(*values), graph(*values), strict=True):
+        assert np.allclose(one, other, rtol=1e-12)
+
+
+def test_steps_name_the_parts_of_their_state() -> None:
+    graph = symad.trace(USES["one part"], inputs=[v.shape for v in arrays()])
+    source = lower(symad.value_and_gradient(graph, wrt=[0])).source
+    assert len(re.findall(r"\n    state\d+ = ", source)) == 4  # two states of two loops
+    assert not re.search(r"state\d+\[", source)
+
+
+def test_work_on_large_steps_goes_into_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = symad.trace(USES["one part"], inputs=[v.shape for v in arrays()])
+    graph = symad.value_and_gradient(graph, wrt=[0])
+    outside = lower(graph).source
+    monkeypatch.setattr(sinking, "STEP", 1)
+    monkeypatch.setattr(sinking, "ALL", 1)
+    inside = lower(graph).source
+    made_at_once = re.compile(r"\n    .*(= 1 - |np\.subtract\(1, )")
+    assert len(made_at_once.findall(outside)) > 3
+    assert not made_at_once.findall(inside)
+
+
+def test_numbers_of_loops_are_arrays_of_the_module() -> None:
+    """1/3 as a Python number and as an array of the kernel's precision are the same number."""
+
+    def loss(h: Any, x: Any) -> Any:
+        return functions.scan(lambda s, x_t: s / 3 + 0.1 * s * x_t - 0.7, h, x)
+
+    rng = np.random.default_rng(0)
+    h, x = rng.normal(size=5).astype(np.float32), rng.normal(size=(3, 5)).astype(np.float32)
+    kernel = lower(symad.trace(loss, inputs=[h.shape, x.shape]), dtype="float32")
+    expected = h
+    for made, x_t in zip(kernel(h, x), x, strict=True):
+        expected = expected / np.float32(3) + np.float32(0.1) * expected * x_t - np.float32(0.7)
+        assert made.dtype == np.float32
+        assert np.allclose(made, expected, rtol=3e-7)
+    assert "np.array(0.7, dtype=np.float32)" in kernel.source
