@@ -26,7 +26,7 @@ from symad.numeric.passes.loop import Loop
 from symad.numeric.passes.row_blocks import RowBlocks
 from symad.numeric.printers.blocks import block_lines
 from symad.numeric.printers.loops import loop_lines
-from symad.numeric.printers.sparse import gathered_lines, is_scattered, values_array
+from symad.numeric.printers.sparse import gathered_lines, values_array
 from symad.numeric.recycling import is_recycled, new_text, with_recycled_product
 from symad.numeric.releasing import release
 from symad.numeric.side_by_side import SideBySide, side_by_side, views_only
@@ -139,8 +139,12 @@ class InPlacePrinter(ArrayPrinter):
         """Sums of boxes, and the names of their arrays once they are made; also of parts side by side."""
         self.gathers: dict[Node, SideBySide] = {}
         """Sparse matrices whose parts are computed side by side."""
-        self.parts: set[str] = set()
-        """The names of parts."""
+        self.parts: dict[str, Node] = {}
+        """The names of parts, and their matrices."""
+        self.placed_as: dict[Node, Node] = {}
+        """The part of a sparse matrix in whose place a node is computed, itself or one made of it."""
+        self.places: dict[Node, str] = {}
+        """The names of parts, once they have one."""
         self.looked_through: set[Node] = set()
         """Views of such parts that have no statement."""
 
@@ -223,16 +227,26 @@ class InPlacePrinter(ArrayPrinter):
             self.gathers[node] = found
             for part in found.starts:
                 if fits(part):
-                    self.boxed[part] = (node, "")
+                    self._put(part, node, fits)
                 self.lives.last[owner(part)] = len(self.lives.position)  # until the gather has read it
-            views = set(views_only(node, found.starts))
+            views = set(views_only(node, found))
             for view in sorted(views, key=self.lives.position.__getitem__, reverse=True):
                 if all(u is node or u in self.looked_through for u in self.users[view]):
                     self.looked_through.add(view)
 
+    def _put(self, part: Node, whole: Node, fits: Callable[[Node], bool]) -> None:
+        """Let a part be computed where it goes, and before it what only it is made of, step by step."""
+        at: Node | None = part
+        while at is not None and at not in self.boxed:
+            self.boxed[at] = (whole, "")
+            self.placed_as[at] = part
+            made_of = at.args if type(at.op) in WRITERS else ()
+            near = (a for a in made_of if a.shape == part.shape and self.users[a] == [at] and fits(a))
+            at = next(near, None)
+
     def gathering(self, node: Node, fits: Callable[[Node], bool]) -> SideBySide | None:
         """How a sparse matrix is gathered; None where its entries are assigned."""
-        return side_by_side(node, fits) if is_scattered(node) else None
+        return side_by_side(node, fits)
 
     def taken_line(self, values: str, index: IntArray, entries: str) -> str:
         """The statement that gathers entries from an array; no position is outside, so none is wrapped."""
@@ -313,11 +327,14 @@ class InPlacePrinter(ArrayPrinter):
 
     def _part_place(self, node: Node, whole: Node) -> tuple[list[str], str]:
         """The name of a part that stands beside others, and the statements that make it."""
+        part = self.placed_as[node]
+        if part in self.places:
+            return [], self.places[part]
         values, lines = values_array(self.gathers[whole], self.buffers.get(whole), self)
         self.buffers[whole] = values
-        name = self.value_name()
-        self.parts.add(name)
-        return [*lines, f"{name} = {self.gathers[whole].place(node, values, self)}"], name
+        name = self.places[part] = self.value_name()
+        self.parts[name] = whole
+        return [*lines, f"{name} = {self.gathers[whole].place(part, values, self)}"], name
 
     def _written_later(self, node: Node) -> bool:
         """Whether a view is only part of the index with which it is used."""
@@ -353,13 +370,14 @@ class InPlacePrinter(ArrayPrinter):
             return None
         serial = self._serial
         place = self.slots.get(node, "")
-        self.fresh = place if place in self.parts else self.value_name()
+        free = place in self.parts and all(self.text[a] != place for a in node.args)
+        self.fresh = place if free else self.value_name()
         made = write(node, self)
         if made is None:
             self._serial = serial
             return None
         slot = self.slots.get(node) if made[-1].function not in WITHOUT_OUT else None
-        name = self.fresh if slot is not None or not place else self.value_name()
+        name = self.fresh if slot is not None or self.fresh != place else self.value_name()
         if slot is not None and slot == self.fresh:
             made = [replace(step, out=step.out or slot) for step in made]
         if slot is not None:

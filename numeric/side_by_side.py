@@ -17,7 +17,7 @@ from symad.graph import Node
 from symad.ops.contraction import Einsum
 from symad.ops.shaping import Broadcast, Concatenate, Gather, Reshape, Slice, Stack
 from symad.ops.sources import ArrayConstant
-from symad.ops.sparse import CompressedRows, IntArray
+from symad.ops.sparse import CompressedRows, IntArray, as_slice
 from symad.questions import evaluate
 
 if TYPE_CHECKING:
@@ -31,12 +31,35 @@ MOST = 24
 
 
 @dataclass(frozen=True, eq=False)
+class Sum:
+    """Entries to which several parts contribute: they are added up at ``start`` + 0, 1, ..., ``size`` − 1.
+
+    Part ``terms[k]`` goes to the positions ``where[k]`` among them; entry number i of the sum stands at
+    ``places[i]`` of the matrix.
+    """
+
+    start: int
+    terms: tuple[Node, ...]
+    where: tuple[IntArray, ...]
+    places: IntArray
+
+    @property
+    def size(self) -> int:
+        """The number of entries."""
+        return len(self.places)
+
+
+@dataclass(frozen=True, eq=False)
 class SideBySide:
-    """Where arrays stand side by side, and the position among them of every entry of a matrix."""
+    """Where arrays stand side by side, and the position among them of every entry of a matrix.
+
+    Without an index the arrays are only sums, and all parts go to places that are evenly spaced.
+    """
 
     starts: dict[Node, int]
+    sums: tuple[Sum, ...]
     total: int
-    index: IntArray
+    index: IntArray | None
 
     def place(self, node: Node, values: str, printer: Any) -> str:
         """The part of the array ``values`` that holds the array of a node."""
@@ -47,35 +70,74 @@ class SideBySide:
         return flat if len(node.shape) == 1 else f"{flat}.reshape({printer.dims(node.shape)})"
 
 
-def side_by_side(node: Node, fits: Callable[[Node], bool]) -> SideBySide | None:
-    """Where the parts of a sparse matrix stand; None where a gather is no way to fill it.
+def side_by_side(node: Node, fits: Callable[[Node], bool], always: bool = False) -> SideBySide | None:
+    """Where the parts of a sparse matrix stand; None where each is best assigned to its places.
 
     Args:
         node: the matrix.
         fits: whether the array of a node can be computed where it is told to be.
+        always: gather entries even if they could be assigned with even steps.
     """
     op = node.op
-    if not isinstance(op, CompressedRows) or not node.args or any(adds for *_, adds in op.writes):
+    if not isinstance(op, CompressedRows) or not node.args:
         return None
+    groups = _groups(op)
+    single = [group[0] for group in groups if len(group) == 1]
+    joined = [np.unique(np.concatenate([op.places_of[k] for k in group])) for group in groups]
+    even = sum(len(places) for places in joined if isinstance(as_slice(places), slice))
+    if not always and 2 * even >= len(op.columns) and (len(single) == len(groups) or even < len(op.columns)):
+        return None
+    gathers = always or 2 * even < len(op.columns)
+    behind = [s for k in single for s in _sources(node.args[k], fits)] if gathers else []
     starts: dict[Node, int] = {}
     total = 0
-    for source in dict.fromkeys(s for arg in node.args for s in _sources(arg, fits)):
+    for source in dict.fromkeys(behind):
         starts[source] = total
         total += prod(source.shape)
-    if len(starts) > MOST:
+    sums = []
+    for group, places in zip(groups, joined, strict=True):
+        if len(group) > 1:
+            where = tuple(np.searchsorted(places, op.places_of[k]) for k in group)
+            sums.append(Sum(total, tuple(node.args[k] for k in group), where, places))
+            first = node.args[group[0]]
+            if fits(first) and node.args.count(first) == 1 and first not in starts and _is_range(where[0]):
+                starts[first] = total + int(where[0][0])
+            total += len(places)
+    if len(starts) + len(sums) > MOST:
         return None
+    if not gathers:
+        return SideBySide(starts, tuple(sums), total, None)
     index = np.zeros(len(op.columns), np.int64)
-    for places, arg in zip(op.places_of, node.args, strict=True):
-        index[places] = np.ravel(_positions(arg, starts))
-    return SideBySide(starts, total, index)
+    for k in single:
+        index[op.places_of[k]] = np.ravel(_positions(node.args[k], starts))
+    for found in sums:
+        index[found.places] = found.start + np.arange(found.size)
+    return SideBySide(starts, tuple(sums), total, index)
 
 
-def views_only(node: Node, starts: dict[Node, int]) -> Iterator[Node]:
+def views_only(node: Node, found: SideBySide) -> Iterator[Node]:
     """The views between a matrix and the arrays side by side."""
-    for arg in node.args:
-        if arg not in starts and is_moved(arg):
+    summed = {term for each in found.sums for term in each.terms}
+    for arg in node.args if found.index is not None else ():
+        if arg not in found.starts and arg not in summed and is_moved(arg):
             yield arg
-            yield from views_only(arg, starts)
+            yield from views_only(arg, found)
+
+
+def _groups(op: CompressedRows) -> list[list[int]]:
+    """The parts of a matrix; those that meet somewhere are together."""
+    owner = np.full(len(op.columns), -1)
+    groups: dict[int, list[int]] = {}
+    for k, places in enumerate(op.places_of):
+        met = [g for g in np.unique(owner[places]).tolist() if g >= 0]
+        groups[k] = [*(j for g in met for j in groups.pop(g)), k]
+        owner[np.isin(owner, met)] = k
+        owner[places] = k
+    return [sorted(group) for group in groups.values()]
+
+
+def _is_range(where: IntArray) -> bool:
+    return bool(len(where)) and np.array_equal(where, np.arange(where[0], where[0] + len(where)))
 
 
 def is_moved(node: Node) -> bool:

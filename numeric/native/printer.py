@@ -181,7 +181,7 @@ class NativePrinter(InPlacePrinter):
 
     def gathering(self, node: Node, fits: Callable[[Node], bool]) -> SideBySide | None:
         """See `InPlacePrinter.gathering`; a compiled gather is faster than assignments with strides too."""
-        return side_by_side(node, fits)
+        return side_by_side(node, fits, always=True)
 
     def taken_line(self, values: str, index: IntArray, entries: str) -> str:
         """See `InPlacePrinter.taken_line`."""

@@ -10,7 +10,7 @@ from symad.graph import Node
 from symad.numeric.backends import NumPy
 from symad.numeric.printers.arrays import emit
 from symad.numeric.recycling import SMALLEST, new_text
-from symad.numeric.side_by_side import SideBySide
+from symad.numeric.side_by_side import SideBySide, Sum
 from symad.ops.shaping import Gather
 from symad.ops.sources import Constant
 from symad.ops.sparse import CompressedRows, as_slice
@@ -51,13 +51,6 @@ def _is_ready(op: CompressedRows, node: Node) -> bool:
     return whole and isinstance(node.args[0].op, Gather) and len(node.args[0].shape) == 1
 
 
-def is_scattered(node: Node) -> bool:
-    """Whether most entries of a matrix stand at places that are not evenly spaced."""
-    op: Any = node.op
-    loose = sum(len(places) for places in op.places_of if not isinstance(as_slice(places), slice))
-    return len(node.args) > 1 and 2 * loose > len(op.columns)
-
-
 def values_array(found: SideBySide, values: str | None, printer: Any) -> tuple[str, list[str]]:
     """The name of the array of parts side by side, and the statement that makes it if there is none yet."""
     if values is not None:
@@ -69,20 +62,56 @@ def values_array(found: SideBySide, values: str | None, printer: Any) -> tuple[s
 def gathered_lines(node: Node, found: SideBySide, printer: Any) -> list[str]:
     """A matrix whose parts stand side by side: scattered reads are faster than scattered writes.
 
-    Parts that could not be computed there are copied.
+    Parts that could not be computed there are copied; parts that are added meet there, where arithmetic is
+    on whole arrays.
     """
     op: Any = node.op
     structure = sparse_structure(op, printer)
     values, lines = values_array(found, printer.buffers.pop(node, None), printer)
     for source in found.starts:
-        if printer.text[source] not in printer.parts:
+        if printer.parts.get(printer.text[source]) is not node:
             lines += printer.settle(source)
             lines.append(f"{_assignable(source, found, values, printer)} = {printer.text[source]}")
+    for each in found.sums:
+        lines += _sum_lines(each, found, values, printer)
     entries = printer.value_name("entries")
-    lines.append(f"{entries} = {_new(len(found.index), printer)}")
-    lines.append(printer.taken_line(values, found.index, entries))
+    lines.append(f"{entries} = {_new(len(op.columns), printer)}")
+    if found.index is not None:
+        lines.append(printer.taken_line(values, found.index, entries))
+    else:
+        for each in found.sums:
+            block = f"{values}[{each.start or ''}:{each.start + each.size}]"
+            lines.append(f"{entries}[{_index(each.places, True, printer)}] = {block}")
+        summed = {term for each in found.sums for term in each.terms}
+        for places, arg in zip(op.places_of, node.args, strict=True):
+            if arg not in summed:
+                lines += printer.settle(arg)
+                lines.append(f"{entries}[{_index(places, bool(arg.shape), printer)}] = {_flat(arg, printer)}")
     printer.text[node] = printer.value_name()
     return [*lines, f"{printer.text[node]} = {_matrix_text(structure, entries, printer)}"]
+
+
+def _sum_lines(each: Sum, found: SideBySide, values: str, printer: Any) -> list[str]:
+    """The statements that add some parts up; the first may stand there already."""
+    lines: list[str] = []
+    filled = np.zeros(each.size, bool)
+    for term, where in zip(each.terms, each.where, strict=True):
+        place = f"{values}[{_index(each.start + where, bool(term.shape), printer)}]"
+        if not filled.any():
+            filled[where] = True
+            gaps = each.start + np.flatnonzero(~filled)
+            if term not in found.starts:
+                lines += [*printer.settle(term), f"{place} = {_flat(term, printer)}"]
+            if len(gaps):
+                lines.append(f"{values}[{_index(gaps, False, printer)}] = 0")
+        else:
+            lines += [*printer.settle(term), f"{place} += {_flat(term, printer)}"]
+    return lines
+
+
+def _flat(node: Node, printer: Any) -> str:
+    text = str(printer.text[node])
+    return f"{printer.np}.ravel({text})" if len(node.shape) > 1 else text
 
 
 def _assignable(source: Node, found: SideBySide, values: str, printer: Any) -> str:
