@@ -59,7 +59,8 @@ def points(name: str, dtype: Any) -> Any:
         powers = 10.0 ** rng.uniform(*((-307, 308) if double else (-37, 38)), 300)
         x = np.concatenate([np.abs(x), powers, 1 + x / 1e3, -rng.uniform(0, 1, 300)]).astype(dtype)
         return x[x > (0 if name == "log" else -1)]
-    return x
+    tail = rng.uniform(-6, 27.2 if double else 10.05, 400) if name == "erfc" else []
+    return np.concatenate([x, tail]).astype(dtype)
 
 
 both = pytest.mark.parametrize("options", ["vectors", "plain"])
