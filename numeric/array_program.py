@@ -75,6 +75,8 @@ class ArrayPrinter:
         self.before: list[str] = []
         """Statements that the expression being written needs before its own."""
         self._serial = 0
+        self.bounds: dict[Any, int] = {}
+        """The largest values of sizes that change from block to block."""
         self.row_numbers: set[Node] = set()
         """Nodes that are read as row numbers only."""
 

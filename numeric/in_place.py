@@ -246,12 +246,12 @@ class InPlacePrinter(ArrayPrinter):
 
     def gathering(self, node: Node, fits: Callable[[Node], bool]) -> SideBySide | None:
         """How a sparse matrix is gathered; None where its entries are assigned."""
-        return side_by_side(node, fits)
+        return side_by_side(node, fits, self.users)
 
     def taken_line(self, values: str, index: IntArray, entries: str) -> str:
         """The statement that gathers entries from an array; no position is outside, so none is wrapped."""
         places = self.constant_array(index)
-        return f'{self.np}.take({values}, {places}, out={entries}, mode="wrap")'
+        return f'{values}.take({places}, out={entries}, mode="wrap")'
 
     def statement(self, node: Node) -> list[str]:
         """The statements of one node."""
@@ -285,7 +285,7 @@ class InPlacePrinter(ArrayPrinter):
             return [*settled, *block_lines(node, self)]
         lines = super().statement(node)
         slot = self.slots.get(node)
-        if slot is None and isinstance(node.op, Einsum) and lines and is_recycled(node, self.dtype):
+        if slot is None and isinstance(node.op, Einsum) and lines and is_recycled(node, self):
             lines[-1] = with_recycled_product(node, lines[-1], self)
         if slot is not None and lines:
             lines[-1] = self._moved(lines[-1], slot)
@@ -385,7 +385,7 @@ class InPlacePrinter(ArrayPrinter):
         elif made[0].out is not None:
             name = made[0].out
             self._serial = serial
-        elif made[0].function not in WITHOUT_OUT and is_recycled(node, self.dtype):
+        elif made[0].function not in WITHOUT_OUT and is_recycled(node, self):
             made = [replace(made[0], out=new_text(node.shape, self)), *made[1:]]
             self.text[node] = name
             rest = (step.line(name, self.np) for step in made[1:])

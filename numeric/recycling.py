@@ -14,6 +14,7 @@ import re
 from math import prod
 from typing import Any
 
+from symad.dims import Shape
 from symad.graph import Node
 
 SMALLEST = 1 << 16
@@ -22,23 +23,29 @@ SMALLEST = 1 << 16
 NEW = '''_memory = threading.local()
 
 
-def _counts(blocks):
-    """The number of references to each block of memory; with it comes where a cache line begins."""
-    return [sys.getrefcount(block) for block, start in blocks]
+def _count(pair):
+    """The number of references to a block of memory; with it comes where a cache line begins."""
+    return sys.getrefcount(pair[0])
 
 
-(_FREE,) = _counts([(np.empty(0, np.uint8), 0)])
+_FREE = _count((np.empty(0, np.uint8), 0))
 
 
-def _new(shape, dtype):
-    """A new array; its memory is that of an array that is gone, if there is one of the size."""
-    if not hasattr(_memory, "blocks"):
-        _memory.blocks, _memory.most = {}, 0
-    kept, size = _memory.blocks, math.prod(shape)*np.dtype(dtype).itemsize
-    for place, count in enumerate(_counts(kept.get(size, ()))):
-        if count == _FREE:
-            return np.ndarray(shape, dtype, *kept[size][place])
-    used = {n: [count != _FREE for count in _counts(blocks)] for n, blocks in kept.items()}
+def _new(shape, dtype, least=0):
+    """A new array; its memory is that of an array that is gone, if there is one of the size.
+
+    There is room for ``least`` elements: arrays of different sizes then use the same memory.
+    """
+    try:
+        kept = _memory.blocks
+    except AttributeError:
+        kept, _memory.most = {}, 0
+        _memory.blocks = kept
+    size = max(math.prod(shape), least)*np.dtype(dtype).itemsize
+    for pair in kept.get(size, ()):
+        if _count(pair) == _FREE:
+            return np.ndarray(shape, dtype, *pair)
+    used = {n: [_count(pair) != _FREE for pair in pairs] for n, pairs in kept.items()}
     every = size + sum(n*len(u) for n, u in used.items())
     needed = size + sum(n*sum(u) for n, u in used.items())
     _memory.most = max(_memory.most, needed)
@@ -53,26 +60,35 @@ def _new(shape, dtype):
     return np.ndarray(shape, dtype, *kept[size][-1])
 '''
 
-PRODUCT = '''def _product(a, b):
+PRODUCT = '''def _product(a, b, least=0):
     """a @ b, in memory that is used again."""
     lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2]) if a.ndim + b.ndim > 4 else ()
     columns = b.shape[-1:] if b.ndim > 1 else ()
-    return np.matmul(a, b, _new((*lead, *a.shape[-2:-1], *columns), a.dtype))
+    return np.matmul(a, b, _new((*lead, *a.shape[-2:-1], *columns), a.dtype, least))
 '''
 
 
-def is_recycled(node: Node, dtype: str) -> bool:
+def is_recycled(node: Node, printer: Any) -> bool:
     """Whether the array of a node is known to be so large that its memory is kept."""
-    if not all(isinstance(d, int) for d in node.shape):
-        return False
-    return prod(node.shape) * (4 if dtype == "float32" else 8) >= SMALLEST
+    return _most(node.shape, printer) * (4 if printer.dtype == "float32" else 8) >= SMALLEST
+
+
+def _most(shape: Shape, printer: Any) -> int:
+    """The largest number of elements of an array; 0 if it is not known."""
+    lengths = [d if isinstance(d, int) else d.subs(printer.bounds) for d in shape]
+    return prod(map(int, lengths)) if all(getattr(d, "is_Integer", True) for d in lengths) else 0
+
+
+def _least(shape: Shape, printer: Any) -> str:
+    """The argument that asks for more memory than needed, where sizes change from block to block."""
+    return "" if all(isinstance(d, int) for d in shape) else f", {_most(shape, printer)}"
 
 
 def new_text(shape: Any, printer: Any) -> str:
     """The call that makes a new array."""
     printer.imports |= {"import itertools", "import math", "import sys", "import threading"}
     helper = printer.helper("_new", NEW)
-    return f"{helper}({printer.dims(shape)}, {printer.np}.{printer.dtype})"
+    return f"{helper}({printer.dims(shape)}, {printer.np}.{printer.dtype}{_least(shape, printer)})"
 
 
 def with_recycled_product(node: Node, line: str, printer: Any) -> str:
@@ -83,7 +99,8 @@ def with_recycled_product(node: Node, line: str, printer: Any) -> str:
         return line
     before, left, right, after = found
     new_text(node.shape, printer)
-    return f"{target} = {before}{printer.helper('_product', PRODUCT)}({left}, {right}){after}"
+    helper, least = printer.helper("_product", PRODUCT), _least(node.shape, printer)
+    return f"{target} = {before}{helper}({left}, {right}{least}){after}"
 
 
 def product_parts(expression: str) -> tuple[str, str, str, str] | None:

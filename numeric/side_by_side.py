@@ -6,7 +6,7 @@ where they go, and the gather looks through the views, so that no part is copied
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -70,12 +70,15 @@ class SideBySide:
         return flat if len(node.shape) == 1 else f"{flat}.reshape({printer.dims(node.shape)})"
 
 
-def side_by_side(node: Node, fits: Callable[[Node], bool], always: bool = False) -> SideBySide | None:
+def side_by_side(
+    node: Node, fits: Callable[[Node], bool], users: Mapping[Node, Sequence[Node]], always: bool = False
+) -> SideBySide | None:
     """Where the parts of a sparse matrix stand; None where each is best assigned to its places.
 
     Args:
         node: the matrix.
         fits: whether the array of a node can be computed where it is told to be.
+        users: for each array what reads it. Only what nobody else reads begins a sum.
         always: gather entries even if they could be assigned with even steps.
     """
     op = node.op
@@ -100,7 +103,7 @@ def side_by_side(node: Node, fits: Callable[[Node], bool], always: bool = False)
             where = tuple(np.searchsorted(places, op.places_of[k]) for k in group)
             sums.append(Sum(total, tuple(node.args[k] for k in group), where, places))
             first = node.args[group[0]]
-            if fits(first) and node.args.count(first) == 1 and first not in starts and _is_range(where[0]):
+            if fits(first) and list(users[first]) == [node] and _is_range(where[0]):
                 starts[first] = total + int(where[0][0])
             total += len(places)
     if len(starts) + len(sums) > MOST:

@@ -181,7 +181,7 @@ class NativePrinter(InPlacePrinter):
 
     def gathering(self, node: Node, fits: Callable[[Node], bool]) -> SideBySide | None:
         """See `InPlacePrinter.gathering`; a compiled gather is faster than assignments with strides too."""
-        return side_by_side(node, fits, always=True)
+        return side_by_side(node, fits, self.users, always=True)
 
     def taken_line(self, values: str, index: IntArray, entries: str) -> str:
         """See `InPlacePrinter.taken_line`."""
@@ -248,7 +248,7 @@ class NativePrinter(InPlacePrinter):
                 places.append(place)
             elif kind == self.dtype and free and value.shape:
                 places.append(free.pop(0))
-            elif kind == self.dtype and is_recycled(value, self.dtype):
+            elif kind == self.dtype and is_recycled(value, self):
                 fresh = self.value_name()
                 lines.append(f"{fresh} = {new_text(value.shape, self)}")
                 places.append(fresh)
@@ -322,8 +322,8 @@ class NativePrinter(InPlacePrinter):
         for value in values:
             flat = len(value.shape) == len(op.full) or value.shape == op.full[:-1]
             ends_in_one = len(value.shape) == len(op.full) and not same_shape(value.shape, op.full)
-            slot = self.slots.get(value)
-            places.append(slot if flat and not ends_in_one else None)
+            place = self._room(value, lines) if flat and not ends_in_one else None
+            places.append(place)
         lines.append(self._call(name, args, values, places))
         for value in values:
             if len(value.shape) == len(op.full) and not same_shape(value.shape, op.full):
@@ -348,8 +348,16 @@ class NativePrinter(InPlacePrinter):
         name = self.kernel(text, body, f"{letter * len(node.args)}->{letter}", SIGNATURES[kind])
         lines = [line for a in node.args for line in self.settle(a)]
         args = [self.text[a] for a in node.args]
-        slot = self.slots.get(node) if node.shape else None
-        return [*lines, self._call(name, args, [node], [slot])]
+        place = self._room(node, lines) if node.shape else None
+        return [*lines, self._call(name, args, [node], [place])]
+
+    def _room(self, value: Node, lines: list[str]) -> str | None:
+        """Where a value goes: a slot, or memory that is used again, for which there is one more statement."""
+        if value in self.slots or not is_recycled(value, self):
+            return self.slots.get(value)
+        fresh = self.value_name()
+        lines.append(f"{fresh} = {new_text(value.shape, self)}")
+        return fresh
 
     # ---- types -----------------------------------------------------------------------------------
 

@@ -44,7 +44,7 @@ def block_lines(node: Node, printer: Any) -> list[str]:
             zero = f"{np_}.zeros({shape}, dtype={np_}.{printer.dtype})" if value.shape else "0"
             lines.append(f"{name} = {zero}")
             continue
-        if end is None and is_recycled(value, printer.dtype):
+        if end is None and is_recycled(value, printer):
             lines.append(f"{name} = {new_text(value.shape, printer)}")
         else:
             make = "empty" if end is None else "zeros"
@@ -52,11 +52,12 @@ def block_lines(node: Node, printer: Any) -> list[str]:
         slots[result] = printer.value_name("new")
         inner.append(f"{slots[result]} = {name}[{_index(part, axis, stop, end)}]")
     rows = printer.symbols[ROWS] = printer.value_name("rows")
+    printer.bounds = {ROWS: _height(op), COLUMNS: op.length}
     around, printer.slots = printer.slots, slots
     with printer.inside(inputs):
         body = printer.statements(results)
         texts = [printer.text[result] for result in results]
-    printer.slots = around
+    printer.slots, printer.bounds = around, {}
     printer.text |= names
     if any(rows in line for line in body):
         inner.insert(0, f"{rows} = min({_height(op)}, {op.length} - {start})")

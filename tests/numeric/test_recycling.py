@@ -89,3 +89,27 @@ def test_products_with_vectors() -> None:
     assert "_product" in kernel.source
     squares, sums = kernel(X, w, y)
     assert np.array_equal(squares, np.full(9000, 4.0)) and np.array_equal(sums, np.full(3, 9000.0))
+
+
+def test_blocks_of_different_sizes_use_the_same_memory() -> None:
+    n, d = 700, 8
+
+    def attention(q: Any, k: Any, v: Any) -> Any:
+        scores = np.where(np.tril(np.ones((n, n), bool)), q @ k.T, -np.inf)
+        return symad.functions.softmax(scores, axis=-1) @ v
+
+    graph = symad.trace(lambda q, k, v: np.sum(attention(q, k, v) ** 2), inputs=[(n, d)] * 3)
+    kernel = lower(symad.value_and_gradient(graph))
+    values = list(np.random.default_rng(1).normal(size=(3, n, d)))
+    first = kernel(*values)
+    held = [block.ctypes.data for block, _ in blocks(kernel)]
+    again = kernel(*values)
+    assert [block.ctypes.data for block, _ in blocks(kernel)] == held
+    assert len(held) < 8  # for six blocks of rows, each with several arrays
+    for one, other in zip(first, again, strict=True):
+        assert np.array_equal(one, other)
+    q, k, v = values
+    scores = np.where(np.tril(np.ones((n, n), bool)), q @ k.T, -np.inf)
+    p = np.exp(scores - scores.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    assert np.isclose(first[0], np.sum((p @ v) ** 2), rtol=1e-12)
