@@ -413,7 +413,7 @@ class InPlacePrinter(ArrayPrinter):
     def ends(self, arg: Node, node: Node) -> bool:
         """Whether the array of ``arg`` has the shape of ``node``, and is not needed after it."""
         made = owner(arg)
-        if len(node.args) > 2 and sum(owner(a) is made for a in node.args) > 1:
+        if _in_steps(node) and sum(owner(a) is made for a in node.args) > 1:
             return False  # a later step would read what an earlier one has overwritten
         if any(_overlap(arg, a) for a in node.args):
             return False  # NumPy would copy what they share
@@ -455,6 +455,13 @@ class InPlacePrinter(ArrayPrinter):
         if node in self.waiting and is_indicator(node):
             return self.text[node.args[0]]
         return self.operand(node)
+
+
+def _in_steps(node: Node) -> bool:
+    """Whether a node takes more than one statement: 1/(a b) begins with 1/a, −a − b with −a."""
+    op: Any = node.op
+    powers = getattr(op, "powers", getattr(op, "signs", (1,)))
+    return len(node.args) > 2 or 1 not in powers
 
 
 def _overlap(a: Node, b: Node) -> bool:

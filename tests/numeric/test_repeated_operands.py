@@ -11,6 +11,7 @@ POINT = np.linspace(0.3, 2.1, 7)
 CASES = {
     "a quotient by a square": lambda x: x / (1 + x**2) / (1 + x**2),
     "a cube of a new array": lambda x: np.sin(x) * np.sin(x) * np.sin(x),
+    "one over an array twice": lambda x: 1 / np.exp(x) / np.exp(x),
     "a number and a square": lambda x: 3 * np.exp(x) * np.exp(x),
     "two ends of one array": lambda x: np.cos(x)[1:] * np.cos(x)[:-1] * x[1:],
     "a sum with repetition": lambda x: np.exp(x)[1:] - np.exp(x)[:-1] - 2 * np.exp(x)[1:],
