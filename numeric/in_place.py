@@ -27,7 +27,7 @@ from symad.numeric.passes.row_blocks import RowBlocks
 from symad.numeric.printers.blocks import block_lines
 from symad.numeric.printers.loops import loop_lines
 from symad.numeric.printers.sparse import gathered_lines, values_array
-from symad.numeric.recycling import is_recycled, new_text, with_recycled_product
+from symad.numeric.recycling import is_recycled, laid_out, new_text, with_recycled_product
 from symad.numeric.releasing import release
 from symad.numeric.side_by_side import SideBySide, side_by_side, views_only
 from symad.numeric.steps import WITHOUT_OUT, WRITERS, into, is_indicator, ufunc_name
@@ -283,6 +283,10 @@ class InPlacePrinter(ArrayPrinter):
             return [*settled, *loop_lines(node, self)]
         if isinstance(node.op, RowBlocks):
             return [*settled, *block_lines(node, self)]
+        copied = laid_out(node, self) if isinstance(node.op, Reshape) else None
+        if copied is not None:
+            self.text[node] = self.value_name()
+            return [*settled, f"{self.text[node]} = {copied}"]
         lines = super().statement(node)
         slot = self.slots.get(node)
         if slot is None and isinstance(node.op, Einsum) and lines and is_recycled(node, self):

@@ -22,6 +22,7 @@ from symad.numeric.passes.parts import in_parts
 from symad.numeric.passes.row_blocks import in_row_blocks
 from symad.numeric.passes.seeds import factor_seeds
 from symad.numeric.passes.sinking import sink_large
+from symad.numeric.passes.wide_products import widen_products
 from symad.numeric.printers import mosaic  # noqa: F401  (register answers)
 from symad.numeric.runs_program import print_runs_module
 from symad.numeric.scalar_program import is_scalar, print_scalar_module
@@ -36,7 +37,7 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
     else:
         made = for_arrays(prepared)
         made = join_gates(made) if dtype == "float32" else made
-        made = in_parts(in_chains(sink_large(made)))
+        made = widen_products(in_parts(in_chains(sink_large(made))))
         name, source = print_array_module(made, NUMPY, dtype, packed, InPlacePrinter)
     return compile_source(name, source, packed)
 

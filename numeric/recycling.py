@@ -11,11 +11,13 @@ on cache lines, where arithmetic on those in the cache is up to twice as fast.
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from math import prod
 from typing import Any
 
 from symad.dims import Shape
 from symad.graph import Node
+from symad.ops.contraction import Einsum
 
 SMALLEST = 1 << 16
 """Bytes from which memory is worth keeping: the C library has smaller blocks at hand."""
@@ -68,6 +70,14 @@ PRODUCT = '''def _product(a, b, least=0):
 '''
 
 
+LAID_OUT = '''def _laid_out(array, shape):
+    """A copy of an array under another shape, in memory that is used again."""
+    made = _new(array.shape, array.dtype)
+    made[...] = array
+    return made.reshape(shape)
+'''
+
+
 def is_recycled(node: Node, printer: Any) -> bool:
     """Whether the array of a node is known to be so large that its memory is kept."""
     return _most(node.shape, printer) * (4 if printer.dtype == "float32" else 8) >= SMALLEST
@@ -89,6 +99,39 @@ def new_text(shape: Any, printer: Any) -> str:
     printer.imports |= {"import itertools", "import math", "import sys", "import threading"}
     helper = printer.helper("_new", NEW)
     return f"{helper}({printer.dims(shape)}, {printer.np}.{printer.dtype}{_least(shape, printer)})"
+
+
+def laid_out(node: Node, printer: Any) -> str | None:
+    """A reshaped array that has to be a copy: one whose axes were exchanged, and are joined now."""
+    (arg,) = node.args
+    op: Any = arg.op
+    known = all(isinstance(d, int) for d in (*arg.shape, *node.shape))
+    if not isinstance(op, Einsum) or len(op.inputs) > 1 or not known or not is_recycled(node, printer):
+        return None
+    (labels,) = op.inputs
+    if sorted(labels) != sorted(op.output):
+        return None
+    followed = set(pairwise(labels))
+    joined = [(op.output[k], op.output[k + 1]) for k in _joined(arg.shape, node.shape)]
+    if all(pair in followed for pair in joined):
+        return None
+    new_text(node.shape, printer)
+    return f"{printer.helper('_laid_out', LAID_OUT)}({printer.text[arg]}, {printer.dims(node.shape)})"
+
+
+def _joined(before: Any, after: Any) -> list[int]:
+    """The axes that become one with the next, where axes are joined only."""
+    found: list[int] = []
+    k = 0
+    for size in after:
+        total, first = 1, k
+        while k < len(before) and total * before[k] <= size:
+            total *= before[k]
+            k += 1
+        if total != size:
+            return []
+        found += range(first, k - 1)
+    return found
 
 
 def with_recycled_product(node: Node, line: str, printer: Any) -> str:

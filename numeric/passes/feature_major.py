@@ -89,7 +89,7 @@ class _Turning:
         if node in self.alone and isinstance(op, ElementwiseOp) and array.args == node.args:
             return Node.of(op, tuple(self.turned(a) for a in node.args))
         same = isinstance(op, Reshape) and array.args == node.args
-        if same and node in self.alone and node.shape[-2:] == node.args[0].shape[-2:]:
+        if same and node.shape[-2:] == node.args[0].shape[-2:]:
             return Node.of(Reshape(_exchanged(op.shape)), (self.turned(node.args[0]),))
         return matrix_transpose(array)
 

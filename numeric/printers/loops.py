@@ -8,6 +8,7 @@ from typing import Any
 from symad.dims import Shape, plus
 from symad.graph import Node
 from symad.numeric.passes.loop import Loop, pieces, values
+from symad.numeric.printers.beside import beside_lines, besides, read_otherwise
 from symad.numeric.recycling import new_text
 from symad.ops.recurrence import backwards
 from symad.ops.shaping import Concatenate, Slice, Stack, reshape
@@ -45,6 +46,9 @@ def loop_lines(node: Node, printer: Any) -> list[str]:
     fixed = [outer[c] for c in constants]
     moving = [printer.value_name() for _ in xs]
     inputs = dict(zip(local, [*states, *moving, *fixed], strict=True))
+    beside = {one.value: one for one in besides(node)}
+    beside |= {one.states: one for one in beside.values()}
+    inputs |= {one.rows: printer.value_name() for one in beside.values()}
     slots: dict[Node, str] = {}
     for place, result in zip(places, results, strict=True):
         if result.shape and result not in local:
@@ -56,18 +60,27 @@ def loop_lines(node: Node, printer: Any) -> list[str]:
     printer.slots = around
     printer.text |= names
     passing = {  # only the next step needs these states
-        value for value in made[: len(states)] if value.shape[1:] and not printer.users.get(value)
+        value
+        for value in made[: len(states)]
+        if value.shape[1:] and not printer.users.get(value) and value not in beside
     }
     step = printer.value_name("t") if any(not r.shape for r in results) else None
-    columns, targets = [*(outer[x] for x in xs)], [*moving]
+    read = read_otherwise(node, [*beside.values()])
+    columns = [outer[x] for x, given in zip(xs, local[len(states) :], strict=False) if given in read]
+    targets = [inputs[given] for given in local[len(states) : len(states) + len(xs)] if given in read]
     for value, place, result, text in zip(made, places, results, texts, strict=True):
         if not result.shape:  # a number has no place of its own: it is put into the array
             inner.append(f"{names[value]}[{step}] = {text}")
             continue
         if value in passing:
             columns.append(f"itertools.cycle({names[value]})")
+        elif value in beside:
+            columns.append(names[value])
         else:
             columns.append(in_order_of_time(value, names[value], printer))
+        if value in beside and result is beside[value].rows:
+            targets.append(text)
+            continue
         targets.append(place)
         if text != place:
             inner.append(f"{place}[...] = {text}")
@@ -83,6 +96,9 @@ def loop_lines(node: Node, printer: Any) -> list[str]:
         if value in passing:
             printer.imports.add("import itertools")
             rooms.append(_empty(names[value], (2, *value.shape[1:]), printer))
+        elif value in beside:
+            if value is beside[value].states:
+                rooms += beside_lines(beside[value], names, previous(value, node, printer), printer)
         else:
             rooms += _room(value, names[value], node, printer)
     new = [place if r.shape else t for place, r, t in zip(places, results, texts, strict=True)]

@@ -99,3 +99,72 @@ def test_numbers_of_loops_are_arrays_of_the_module() -> None:
         assert made.dtype == np.float32
         assert np.allclose(made, expected, rtol=3e-7)
     assert "np.array(0.7, dtype=np.float32)" in kernel.source
+
+
+INPUTS = 2
+
+
+def layer(W: Any, U: Any, b: Any, h: Any, c: Any, x: Any) -> Any:
+    """An LSTM whose inputs go through weights of their own."""
+    return functions.scan(lambda state, x_t: cell(state, x_t @ U + b, W), (h, c), x)
+
+
+LAYERS = {
+    "all weights": layer,
+    "no bias": lambda W, U, b, h, c, x: run(W, h, c, x @ U),
+    "from the end": lambda W, U, b, h, c, x: layer(W, U, b, h, c, x[::-1]),
+    "two layers": lambda W, U, b, h, c, x: layer(W, U, b, h, c, layer(W, U, b, h, c, x)[1][:, :, :INPUTS]),
+    "weights used twice": lambda W, U, b, h, c, x: layer(W, W[:INPUTS] * U, b, h, c, x),
+}
+
+
+def layer_arrays(batch: int) -> list[np.ndarray[Any, Any]]:
+    rng = np.random.default_rng(3)
+    shapes = [(H, 3 * H), (INPUTS, 3 * H), (3 * H,), (batch, H), (batch, H), (T, batch, INPUTS)]
+    return [rng.normal(size=s) / 2 for s in shapes]
+
+
+@pytest.mark.parametrize("large", [0, 2**18])
+@pytest.mark.parametrize("name", LAYERS)
+def test_inputs_below_the_state(name: str, large: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("symad.numeric.passes.biases.LARGE", large)
+
+    def loss(*args: Any) -> Any:
+        states, cells = LAYERS[name](*args)
+        return np.sum(states**2) + np.sum(cells[-1] * states[0])
+
+    values = layer_arrays(8)
+    graph = symad.trace(loss, inputs=[v.shape for v in values])
+    graph = symad.value_and_gradient(graph, wrt=[*range(6)])
+    kernel = lower(graph)
+    before = [v.copy() for v in values]
+    for _ in range(2):
+        for one, other in zip(kernel(*values), graph(*values), strict=True):
+            assert np.allclose(one, other, rtol=1e-10, atol=1e-12)
+    assert all(np.array_equal(a, b) for a, b in zip(before, values, strict=True))
+    rows = H + INPUTS + (name != "no bias")
+    assert (f"({T + 1}, {rows}, 8)" in kernel.source) == (name != "from the end")  # there steps are not kept
+
+
+@pytest.mark.parametrize(("batch", "joined"), [(8, True), (4, False)])
+def test_one_product_in_a_step_and_one_for_all_its_weights(batch: int, joined: bool) -> None:
+    values = layer_arrays(batch)
+    graph = symad.trace(lambda *a: np.sum(layer(*a)[0] ** 2), inputs=[v.shape for v in values])
+    products = [
+        len(re.findall(" @ |np.matmul|_product\\(", line))
+        for line in lower(symad.value_and_gradient(graph, wrt=[0, 1, 2])).source.splitlines()
+    ]
+    assert sum(products) == (3 if joined else 5)  # without: x U, h W, W z, h z and x z
+
+
+def test_states_beside_inputs_that_were_returned() -> None:
+    values = layer_arrays(8)
+    graph = symad.trace(layer, inputs=[v.shape for v in values])
+    kernel = lower(graph)
+    first = kernel(*values)
+    kept = [v.copy() for v in first]
+    second = kernel(*[v + 1 for v in values])
+    for one, other, expected in zip(first, kept, graph(*values), strict=True):
+        assert np.array_equal(one, other)
+        assert np.allclose(one, expected, rtol=1e-12)
+    assert not any(np.shares_memory(a, b) for a in first for b in second)
