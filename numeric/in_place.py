@@ -26,7 +26,7 @@ from symad.numeric.passes.loop import Loop
 from symad.numeric.passes.row_blocks import RowBlocks
 from symad.numeric.printers.blocks import block_lines
 from symad.numeric.printers.loops import loop_lines
-from symad.numeric.printers.sparse import gathered_lines, values_array
+from symad.numeric.printers.sparse import direct_place, gathered_lines, values_array
 from symad.numeric.recycling import is_recycled, laid_out, new_text, with_recycled_product
 from symad.numeric.releasing import release
 from symad.numeric.side_by_side import SideBySide, side_by_side, views_only
@@ -144,7 +144,7 @@ class InPlacePrinter(ArrayPrinter):
         self.placed_as: dict[Node, Node] = {}
         """The part of a sparse matrix in whose place a node is computed, itself or one made of it."""
         self.places: dict[Node, str] = {}
-        """The names of parts, once they have one."""
+        """The names of parts, and of the entries of matrices, once they have one."""
         self.looked_through: set[Node] = set()
         """Views of such parts that have no statement."""
 
@@ -225,6 +225,7 @@ class InPlacePrinter(ArrayPrinter):
             if found is None or node in self.text:
                 continue
             self.gathers[node] = found
+            self.boxed |= {part: (node, "") for part in found.direct}
             for part in found.starts:
                 if fits(part):
                     self._put(part, node, fits)
@@ -331,14 +332,17 @@ class InPlacePrinter(ArrayPrinter):
 
     def _part_place(self, node: Node, whole: Node) -> tuple[list[str], str]:
         """The name of a part that stands beside others, and the statements that make it."""
+        found = self.gathers[whole]
+        if node in found.direct:
+            return direct_place(node, whole, found, self)
         part = self.placed_as[node]
         if part in self.places:
             return [], self.places[part]
-        values, lines = values_array(self.gathers[whole], self.buffers.get(whole), self)
+        values, lines = values_array(found, self.buffers.get(whole), self)
         self.buffers[whole] = values
         name = self.places[part] = self.value_name()
         self.parts[name] = whole
-        return [*lines, f"{name} = {self.gathers[whole].place(part, values, self)}"], name
+        return [*lines, f"{name} = {found.place(part, values, self)}"], name
 
     def _written_later(self, node: Node) -> bool:
         """Whether a view is only part of the index with which it is used."""

@@ -16,7 +16,7 @@ import numpy as np
 from symad.graph import Node
 from symad.ops.contraction import Einsum
 from symad.ops.shaping import Broadcast, Concatenate, Gather, Reshape, Slice, Stack
-from symad.ops.sources import ArrayConstant
+from symad.ops.sources import ArrayConstant, Constant
 from symad.ops.sparse import CompressedRows, IntArray, as_slice
 from symad.questions import evaluate
 
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 LEAST = 0.5
 """The part of an array that a view must show, to be looked through."""
+
+MANY = 4
+"""If one of so many entries is a number, all entries are copied before the others are computed."""
 
 MOST = 24
 """With more arrays than this, entries are not gathered."""
@@ -60,6 +63,10 @@ class SideBySide:
     sums: tuple[Sum, ...]
     total: int
     index: IntArray | None
+    single: tuple[int, ...]
+    """The parts that meet no others, as positions among the arguments."""
+    direct: dict[Node, int]
+    """Of these, arrays that are computed where they go first."""
 
     def place(self, node: Node, values: str, printer: Any) -> str:
         """The part of the array ``values`` that holds the array of a node."""
@@ -88,9 +95,9 @@ def side_by_side(
     single = [group[0] for group in groups if len(group) == 1]
     joined = [np.unique(np.concatenate([op.places_of[k] for k in group])) for group in groups]
     even = sum(len(places) for places in joined if isinstance(as_slice(places), slice))
-    if not always and 2 * even >= len(op.columns) and (len(single) == len(groups) or even < len(op.columns)):
-        return None
     gathers = always or 2 * even < len(op.columns)
+    if not gathers and (even < len(op.columns) or _is_mostly_there(node, single, fits)):
+        return None
     behind = [s for k in single for s in _sources(node.args[k], fits)] if gathers else []
     starts: dict[Node, int] = {}
     total = 0
@@ -109,13 +116,15 @@ def side_by_side(
     if len(starts) + len(sums) > MOST:
         return None
     if not gathers:
-        return SideBySide(starts, tuple(sums), total, None)
+        own = {node.args[k]: k for k in reversed(single) if {*users[node.args[k]]} == {node}}
+        direct = {arg: k for arg, k in own.items() if fits(arg) and arg not in starts}
+        return SideBySide(starts, tuple(sums), total, None, tuple(single), direct)
     index = np.zeros(len(op.columns), np.int64)
     for k in single:
         index[op.places_of[k]] = np.ravel(_positions(node.args[k], starts))
     for found in sums:
         index[found.places] = found.start + np.arange(found.size)
-    return SideBySide(starts, tuple(sums), total, index)
+    return SideBySide(starts, tuple(sums), total, index, tuple(single), {})
 
 
 def views_only(node: Node, found: SideBySide) -> Iterator[Node]:
@@ -137,6 +146,13 @@ def _groups(op: CompressedRows) -> list[list[int]]:
         owner[np.isin(owner, met)] = k
         owner[places] = k
     return [sorted(group) for group in groups.values()]
+
+
+def _is_mostly_there(node: Node, single: Sequence[int], fits: Callable[[Node], bool]) -> bool:
+    """Whether many entries are numbers, or all are in one array that was made before."""
+    op: Any = node.op
+    numbers = sum(len(op.places_of[k]) for k in single if isinstance(node.args[k].op, Constant))
+    return numbers * MANY >= len(op.columns) or (len(node.args) == 1 and not fits(node.args[0]))
 
 
 def _is_range(where: IntArray) -> bool:

@@ -10,7 +10,7 @@ from symad.graph import Node
 from symad.numeric.backends import NumPy
 from symad.numeric.printers.arrays import emit
 from symad.numeric.recycling import SMALLEST, new_text
-from symad.numeric.side_by_side import SideBySide, Sum
+from symad.numeric.side_by_side import MANY, SideBySide, Sum
 from symad.ops.shaping import Gather
 from symad.ops.sources import Constant
 from symad.ops.sparse import CompressedRows, as_slice
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 else:
     Text = Texts = Any
 
-
-MANY = 4
-"""If one of so many entries is a number, all entries are copied before the others are computed."""
 
 MATRIX = '''def _matrix(structure, entries):
     """The matrix of a fixed structure with these entries; the index arrays are shared."""
@@ -53,8 +50,8 @@ def _is_ready(op: CompressedRows, node: Node) -> bool:
 
 def values_array(found: SideBySide, values: str | None, printer: Any) -> tuple[str, list[str]]:
     """The name of the array of parts side by side, and the statement that makes it if there is none yet."""
-    if values is not None:
-        return values, []
+    if values is not None or not found.total:
+        return values or "", []
     values = printer.value_name("values")
     return values, [f"{values} = {_new(found.total, printer)}"]
 
@@ -67,6 +64,24 @@ def gathered_lines(node: Node, found: SideBySide, printer: Any) -> list[str]:
     """
     op: Any = node.op
     structure = sparse_structure(op, printer)
+    alone = next(iter(found.starts)) if len(found.starts) == 1 and not found.sums else None
+    if alone is not None and alone.shape and alone not in printer.places:
+        lines = printer.settle(alone)
+        values = f"{printer.np}.ravel({printer.text[alone]})"
+    else:
+        values, lines = _values_lines(node, found, printer)
+    entries, made = _entries(node, printer)
+    lines += made
+    if found.index is not None:
+        lines.append(printer.taken_line(values, found.index, entries))
+    else:
+        lines += _assignments(node, found, values, entries, printer)
+    printer.text[node] = printer.value_name()
+    return [*lines, f"{printer.text[node]} = {_matrix_text(structure, entries, printer)}"]
+
+
+def _values_lines(node: Node, found: SideBySide, printer: Any) -> tuple[str, list[str]]:
+    """The name of the array of parts side by side, and the statements that complete it."""
     values, lines = values_array(found, printer.buffers.pop(node, None), printer)
     for source in found.starts:
         if printer.parts.get(printer.text[source]) is not node:
@@ -74,21 +89,41 @@ def gathered_lines(node: Node, found: SideBySide, printer: Any) -> list[str]:
             lines.append(f"{_assignable(source, found, values, printer)} = {printer.text[source]}")
     for each in found.sums:
         lines += _sum_lines(each, found, values, printer)
-    entries = printer.value_name("entries")
-    lines.append(f"{entries} = {_new(len(op.columns), printer)}")
-    if found.index is not None:
-        lines.append(printer.taken_line(values, found.index, entries))
-    else:
-        for each in found.sums:
-            block = f"{values}[{each.start or ''}:{each.start + each.size}]"
-            lines.append(f"{entries}[{_index(each.places, True, printer)}] = {block}")
-        summed = {term for each in found.sums for term in each.terms}
-        for places, arg in zip(op.places_of, node.args, strict=True):
-            if arg not in summed:
-                lines += printer.settle(arg)
-                lines.append(f"{entries}[{_index(places, bool(arg.shape), printer)}] = {_flat(arg, printer)}")
-    printer.text[node] = printer.value_name()
-    return [*lines, f"{printer.text[node]} = {_matrix_text(structure, entries, printer)}"]
+    return values, lines
+
+
+def _entries(node: Node, printer: Any) -> tuple[str, list[str]]:
+    """The name of the entries of a matrix, and the statement that makes the array if there is none yet."""
+    if node in printer.places:
+        return printer.places[node], []
+    op: Any = node.op
+    name = printer.places[node] = printer.value_name("entries")
+    return name, [f"{name} = {_new(len(op.columns), printer)}"]
+
+
+def direct_place(part: Node, whole: Node, found: SideBySide, printer: Any) -> tuple[list[str], str]:
+    """The name of the evenly spaced places of a part, and the statements that make it."""
+    entries, lines = _entries(whole, printer)
+    op: Any = whole.op
+    place = f"{entries}[{_index(op.places_of[found.direct[part]], True, printer)}]"
+    shape = f".reshape({printer.dims(part.shape)})" if len(part.shape) > 1 else ""
+    name = printer.places[part] = printer.value_name()
+    return [*lines, f"{name} = {place}{shape}"], name
+
+
+def _assignments(node: Node, found: SideBySide, values: str, entries: str, printer: Any) -> list[str]:
+    """Sums and parts that are not there yet written to their places, which are evenly spaced."""
+    op: Any = node.op
+    lines = []
+    for each in found.sums:
+        block = f"{values}[{each.start or ''}:{each.start + each.size}]"
+        lines.append(f"{entries}[{_index(each.places, True, printer)}] = {block}")
+    for k in found.single:
+        arg, places = node.args[k], op.places_of[k]
+        if found.direct.get(arg) != k or printer.places.get(arg) != printer.text[arg]:
+            lines += printer.settle(arg)
+            lines.append(f"{entries}[{_index(places, bool(arg.shape), printer)}] = {_flat(arg, printer)}")
+    return lines
 
 
 def _sum_lines(each: Sum, found: SideBySide, values: str, printer: Any) -> list[str]:

@@ -332,14 +332,13 @@ def test_chunks_bound_the_memory_of_generated_code():
     graph = symad.trace(blocks, [(50, 24)])
     point = points(graph)
     peaks = {}
-    for chunk in (None, 2):
+    for chunk in (None, 1):
         kernel = lower(symad.jacobian(graph, mode="forward", sparse=True, chunk=chunk))
-        kernel(*point)
         tracemalloc.start()
-        value = kernel(*point)
+        value = kernel(*point)  # the first call: later ones find memory that is used again
         peaks[chunk] = tracemalloc.get_traced_memory()[1] - value.data.nbytes
         tracemalloc.stop()
-    assert peaks[2] < peaks[None] / 3
+    assert peaks[1] < peaks[None] / 3
 
 
 @pytest.mark.parametrize("chunk", [0, -2, 1.5, True, "all"])

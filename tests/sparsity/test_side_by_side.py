@@ -3,6 +3,7 @@
 import re
 import threading
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -66,6 +67,16 @@ def bricks_of_symbols(u):
     return sum(sympy.cosh(a) * b for a, b in zip(d.ravel(), u[:-1, 1:, 1:].ravel(), strict=True))
 
 
+def valley(x):
+    """Rosenbrock's function: three diagonals, two parts meet on the main one."""
+    return np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+
+
+def loads(u):
+    """A diagonal Hessian."""
+    return np.sum(np.exp(u)) + np.sum(u**3)
+
+
 def dense_hessian(of_symbols, point):
     """The Hessian by SymPy, at a point."""
     u = np.array([sympy.Symbol(f"u{k}", real=True) for k in range(point.size)]).reshape(point.shape)
@@ -85,6 +96,8 @@ STENCILS = {
     "quartic": (quartic, quartic_of_symbols, (4, 5)),
     "increments": (increments, increments_of_symbols, (3, 4)),
     "bricks": (bricks, bricks_of_symbols, (3, 3, 2)),
+    "valley": (valley, lambda x: sum(100 * (b - a**2) ** 2 + (1 - a) ** 2 for a, b in pairwise(x)), (7,)),
+    "loads": (loads, lambda u: sum(sympy.exp(x) + x**3 for x in u.ravel()), (3, 4)),
 }
 
 
@@ -199,4 +212,7 @@ def test_parts_are_not_copied():
         assert not {"np.concatenate", "np.ravel"} & set(re.findall(r"[\w.]+", text))
         assert not re.search(r"\[[^\]]*:[^\]]*,", text.partition("np.reshape")[2])  # ranges, no cut rows
     assert plain.count(".take(") == 1
+    chain = body(lower(symad.hessian(symad.trace(valley, [(50,)]), sparse=True)))
+    assert not re.search(r"entries\d+\[.*\] \+=", chain)  # sums are made where arrays are whole
+    assert len(re.findall(r"entries\d+\[.*\] = ", chain)) == 2  # one of three diagonals is computed there
     assert len(re.findall(r"_kernel_\d+\(", compiled)) == 3  # two for the stencil, one to gather
