@@ -11,106 +11,42 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from math import prod
+from dataclasses import replace
 from typing import Any
 
 from symad.cost import schedule
 from symad.graph import Graph, Node, topological
 from symad.numeric.array_program import ArrayPrinter
 from symad.numeric.assembling import boxes, fills, index_text, source, taken
-from symad.numeric.fusion.chains import Fused
-from symad.numeric.fusion.rows import RowGroup
+from symad.numeric.lifetimes import (
+    Lifetimes,
+    cut,
+    in_steps,
+    is_fresh,
+    is_large,
+    is_view,
+    lifetimes,
+    overlap,
+    owner,
+    repeats,
+)
 from symad.numeric.passes.flat_stencils import reads_ranges
 from symad.numeric.passes.loop import Loop
 from symad.numeric.passes.row_blocks import RowBlocks
 from symad.numeric.printers.blocks import block_lines
 from symad.numeric.printers.loops import loop_lines
-from symad.numeric.printers.sparse import direct_place, gathered_lines, values_array
+from symad.numeric.printers.sparse import gathered_lines
 from symad.numeric.recycling import is_recycled, laid_out, new_text, with_recycled_product
 from symad.numeric.releasing import release
-from symad.numeric.side_by_side import SideBySide, side_by_side, views_only
-from symad.numeric.steps import WITHOUT_OUT, WRITERS, into, is_indicator, ufunc_name
-from symad.ops.arithmetic import Add, Mul, Pow
+from symad.numeric.side_by_side import SideBySide, side_by_side
+from symad.numeric.sparse_parts import Parts
+from symad.numeric.steps import WITHOUT_OUT, WRITERS, into, is_indicator
 from symad.ops.contraction import Einsum
-from symad.ops.elementwise import Apply
-from symad.ops.recurrence import Local, Scan
-from symad.ops.selection import Condition, Logic, Select
-from symad.ops.shaping import Broadcast, Concatenate, Pad, Reshape, Slice, Stack
-from symad.ops.softmax import LogSoftmax, Softmax, SoftmaxTangent
+from symad.ops.recurrence import Scan
+from symad.ops.selection import Select
+from symad.ops.shaping import Broadcast, Pad, Reshape, Slice, Stack
 from symad.ops.sources import constant_value
-from symad.ops.sparse import CompressedRows, IntArray
-from symad.scalar_functions import relu, sigmoid, silu, softplus
-
-FRESH = (
-    Add, Mul, Pow, Pad, Concatenate, Stack, Softmax, LogSoftmax, SoftmaxTangent, Scan, Loop, RowBlocks,
-    RowGroup,
-)  # fmt: skip
-"""Ops whose result is a new array of floats, so that it may be overwritten."""
-
-
-LARGE = 2**14
-"""Arrays with this many elements are freed as soon as they are not needed."""
-
-
-@dataclass
-class Lifetimes:
-    """Positions of nodes in the order of printing, and the last use of every array by its owner."""
-
-    position: dict[Node, int] = field(default_factory=dict)
-    last: dict[Node, int] = field(default_factory=dict)
-
-
-def is_view(node: Node) -> bool:
-    """Whether the array shares the memory of its argument's."""
-    op = node.op
-    if isinstance(op, Einsum):
-        return len(op.inputs) == 1 and set(op.inputs[0]) == set(op.output)
-    return isinstance(op, (Slice, Reshape, Broadcast))
-
-
-def owner(node: Node) -> Node:
-    """The node that made the memory of an array."""
-    while is_view(node):
-        node = node.args[0]
-    return node
-
-
-def is_fresh(node: Node) -> bool:
-    """Whether the statement of a node makes a new array of floats."""
-    op = node.op
-    if isinstance(op, Apply):
-        return op.head in (relu, sigmoid, silu, softplus) or ufunc_name(op.head) is not None
-    if isinstance(op, Select):
-        return any(a.shape for a in node.args[1:])
-    if isinstance(op, Fused):
-        return not isinstance(op.body.output_nodes[op.index].op, (Condition, Logic))
-    return isinstance(op, FRESH) or (isinstance(op, Einsum) and not is_view(node))
-
-
-def is_large(node: Node) -> bool:
-    """Whether an array takes much memory, as far as is known; so may what a body gets from outside."""
-    if isinstance(node.op, Local):
-        return True
-    return not all(isinstance(d, int) for d in node.shape) or prod(node.shape) >= LARGE
-
-
-def lifetimes(order: Sequence[Node], outputs: Sequence[Node]) -> Lifetimes:
-    """The last use of every array; outputs never end."""
-    found = Lifetimes()
-    for k, node in enumerate(order):
-        found.position[node] = k
-        if not is_view(node):
-            for arg in node.args:
-                found.last[owner(arg)] = k
-    # what waits to be written with its user is read there
-    for node in reversed(order):
-        if is_indicator(node):
-            condition = owner(node.args[0])
-            found.last[condition] = max(found.last[condition], found.last.get(node, 0))
-    for node in outputs:
-        found.last[owner(node)] = len(order)
-    return found
+from symad.ops.sparse import IntArray
 
 
 class InPlacePrinter(ArrayPrinter):
@@ -137,35 +73,27 @@ class InPlacePrinter(ArrayPrinter):
         self.users: dict[Node, list[Node]] = {}
         self.buffers: dict[Node, str] = {}
         """Sums of boxes, and the names of their arrays once they are made; also of parts side by side."""
-        self.gathers: dict[Node, SideBySide] = {}
-        """Sparse matrices whose parts are computed side by side."""
-        self.parts: dict[str, Node] = {}
-        """The names of parts, and their matrices."""
-        self.placed_as: dict[Node, Node] = {}
-        """The part of a sparse matrix in whose place a node is computed, itself or one made of it."""
-        self.places: dict[Node, str] = {}
-        """The names of parts, and of the entries of matrices, once they have one."""
-        self.looked_through: set[Node] = set()
-        """Views of such parts that have no statement."""
+        self.parts = Parts()
+        """What is computed where a sparse matrix reads it."""
 
     @contextmanager
     def inside(self, inputs: Mapping[Node, str]) -> Iterator[None]:
         """See `ArrayPrinter.inside`."""
-        outer = self.waiting, self.users, self.boxed, self.buffers, self.gathers, self.looked_through
+        outer = self.waiting, self.users, self.boxed, self.buffers, self.parts
         self.waiting, self.users, self.boxed, self.buffers = set(), {}, {}, {}
-        self.gathers, self.looked_through = {}, set()
+        self.parts = Parts()
         self.depth += 1
         with super().inside(inputs):
             yield
         self.depth -= 1
-        self.waiting, self.users, self.boxed, self.buffers, self.gathers, self.looked_through = outer
+        self.waiting, self.users, self.boxed, self.buffers, self.parts = outer
 
     def statements(self, outputs: Sequence[Node]) -> list[str]:
         """The statements that compute some nodes; bodies of loops have lifetimes of their own."""
         before, self.lives = self.lives, lifetimes(self.order(outputs), outputs)
         self.lives.last |= {owner(node): len(self.lives.position) for node in self.text}
         self._find_boxes(outputs)
-        self._find_parts(outputs)
+        self.parts.note(outputs, self)
         lines = super().statements(outputs)
         for node in outputs:
             lines += self.settle(node)
@@ -211,40 +139,6 @@ class InPlacePrinter(ArrayPrinter):
                 if alone and inner not in self.text and inner not in self.slots and not is_view(inner):
                     self.boxed[inner] = (node, index)
 
-    def _find_parts(self, outputs: Sequence[Node]) -> None:
-        """Note the sparse matrices that are gathered from parts side by side, and compute those there."""
-        kept = {owner(node) for node in outputs}
-
-        def fits(node: Node) -> bool:
-            written = type(node.op) in WRITERS or isinstance(node.op, Fused)
-            taken_ = node in self.text or node in self.slots or node in self.boxed or owner(node) in kept
-            return written and bool(node.shape) and is_fresh(node) and not taken_
-
-        for node in [n for n in self.lives.position if isinstance(n.op, CompressedRows)]:
-            found = self.gathering(node, fits)
-            if found is None or node in self.text:
-                continue
-            self.gathers[node] = found
-            self.boxed |= {part: (node, "") for part in found.direct}
-            for part in found.starts:
-                if fits(part):
-                    self._put(part, node, fits)
-                self.lives.last[owner(part)] = len(self.lives.position)  # until the gather has read it
-            views = set(views_only(node, found))
-            for view in sorted(views, key=self.lives.position.__getitem__, reverse=True):
-                if all(u is node or u in self.looked_through for u in self.users[view]):
-                    self.looked_through.add(view)
-
-    def _put(self, part: Node, whole: Node, fits: Callable[[Node], bool]) -> None:
-        """Let a part be computed where it goes, and before it what only it is made of, step by step."""
-        at: Node | None = part
-        while at is not None and at not in self.boxed:
-            self.boxed[at] = (whole, "")
-            self.placed_as[at] = part
-            made_of = at.args if type(at.op) in WRITERS else ()
-            near = (a for a in made_of if a.shape == part.shape and self.users[a] == [at] and fits(a))
-            at = next(near, None)
-
     def gathering(self, node: Node, fits: Callable[[Node], bool]) -> SideBySide | None:
         """How a sparse matrix is gathered; None where its entries are assigned."""
         return side_by_side(node, fits, self.users)
@@ -256,10 +150,10 @@ class InPlacePrinter(ArrayPrinter):
 
     def statement(self, node: Node) -> list[str]:
         """The statements of one node."""
-        if node in self.looked_through:
+        if node in self.parts.looked_through:
             return []
-        if node in self.gathers:
-            return gathered_lines(node, self.gathers[node], self)
+        if node in self.parts.gathers:
+            return gathered_lines(node, self.parts.gathers[node], self)
         if node in self.boxed:
             return self._box(node)
         if node in self.buffers:
@@ -308,7 +202,7 @@ class InPlacePrinter(ArrayPrinter):
         self.slots[node] = place
         lines += self.statement(node)
         del self.slots[node]
-        if place in self.parts and self.text[node] != place:
+        if place in self.parts.names and self.text[node] != place:
             lines.append(f"{place}[...] = {self.text[node]}")
             self.text[node] = place
         return lines
@@ -316,8 +210,8 @@ class InPlacePrinter(ArrayPrinter):
     def box_place(self, node: Node) -> tuple[list[str], str]:
         """Where a box goes, and the statement that makes the array around it if there is none yet."""
         whole, index = self.boxed.pop(node)
-        if whole in self.gathers:
-            return self._part_place(node, whole)
+        if whole in self.parts.gathers:
+            return self.parts.place(node, whole, self)
         lines = []
         if whole not in self.buffers:
             name = self.slots.get(whole)
@@ -329,20 +223,6 @@ class InPlacePrinter(ArrayPrinter):
                 lines.append(f"{name} = {self.np}.{make}({shape_text}, dtype={kind})")
             self.buffers[whole] = name
         return lines, f"{self.buffers[whole]}[{index}]"
-
-    def _part_place(self, node: Node, whole: Node) -> tuple[list[str], str]:
-        """The name of a part that stands beside others, and the statements that make it."""
-        found = self.gathers[whole]
-        if node in found.direct:
-            return direct_place(node, whole, found, self)
-        part = self.placed_as[node]
-        if part in self.places:
-            return [], self.places[part]
-        values, lines = values_array(found, self.buffers.get(whole), self)
-        self.buffers[whole] = values
-        name = self.places[part] = self.value_name()
-        self.parts[name] = whole
-        return [*lines, f"{name} = {found.place(part, values, self)}"], name
 
     def _written_later(self, node: Node) -> bool:
         """Whether a view is only part of the index with which it is used."""
@@ -378,7 +258,7 @@ class InPlacePrinter(ArrayPrinter):
             return None
         serial = self._serial
         place = self.slots.get(node, "")
-        free = place in self.parts and all(self.text[a] != place for a in node.args)
+        free = place in self.parts.names and all(self.text[a] != place for a in node.args)
         self.fresh = place if free else self.value_name()
         made = write(node, self)
         if made is None:
@@ -421,15 +301,15 @@ class InPlacePrinter(ArrayPrinter):
     def ends(self, arg: Node, node: Node) -> bool:
         """Whether the array of ``arg`` has the shape of ``node``, and is not needed after it."""
         made = owner(arg)
-        if _in_steps(node) and sum(owner(a) is made for a in node.args) > 1:
+        if in_steps(node) and sum(owner(a) is made for a in node.args) > 1:
             return False  # a later step would read what an earlier one has overwritten
-        if any(_overlap(arg, a) for a in node.args):
+        if any(overlap(arg, a) for a in node.args):
             return False  # NumPy would copy what they share
         return (
             arg.shape == node.shape
             and is_fresh(made)
-            and not _repeats(arg)
-            and not _cut(arg)
+            and not repeats(arg)
+            and not cut(arg)
             and self.lives.last.get(made) == self.lives.position.get(node)
         )
 
@@ -463,49 +343,3 @@ class InPlacePrinter(ArrayPrinter):
         if node in self.waiting and is_indicator(node):
             return self.text[node.args[0]]
         return self.operand(node)
-
-
-def _in_steps(node: Node) -> bool:
-    """Whether a node takes more than one statement: 1/(a b) begins with 1/a, −a − b with −a."""
-    op: Any = node.op
-    powers = getattr(op, "powers", getattr(op, "signs", (1,)))
-    return len(node.args) > 2 or 1 not in powers
-
-
-def _overlap(a: Node, b: Node) -> bool:
-    """Whether two arrays are different ranges of one, with elements in both."""
-    first, second = _range(a), _range(b)
-    if a is b or a.args != b.args or first is None or second is None:
-        return False
-    return max(first[0], second[0]) < min(first[1], second[1])
-
-
-def _range(node: Node) -> tuple[int, int] | None:
-    """The positions of a slice of an array with one axis."""
-    op: Any = node.op
-    if not isinstance(op, Slice) or len(node.shape) > 1 or op.step != (1,):
-        return None
-    start, count = op.start[0], op.count[0]
-    return (start, start + count) if isinstance(start, int) and isinstance(count, int) else None
-
-
-def _repeats(node: Node) -> bool:
-    """Whether a view shows one element several times."""
-    while is_view(node):
-        if isinstance(node.op, Broadcast):
-            return True
-        node = node.args[0]
-    return False
-
-
-def _cut(node: Node) -> bool:
-    """Whether a view leaves gaps in memory: whole arrays are worked on faster."""
-    while is_view(node):
-        op = node.op
-        if isinstance(op, Slice) and (
-            any(c != d for c, d in zip(op.count[1:], node.args[0].shape[1:], strict=True))
-            or any(step != 1 for step in op.step)
-        ):
-            return True
-        node = node.args[0]
-    return False

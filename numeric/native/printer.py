@@ -11,7 +11,8 @@ from symad.dims import same_shape
 from symad.graph import Graph, Node
 from symad.numeric.fusion.chains import Fused, FusedSum
 from symad.numeric.fusion.rows import RowGroup
-from symad.numeric.in_place import InPlacePrinter, is_fresh, is_view, owner
+from symad.numeric.in_place import InPlacePrinter
+from symad.numeric.lifetimes import is_fresh, is_view, owner
 from symad.numeric.native.c_body import HEAD, LETTER, REAL, NativeBody, functions
 from symad.numeric.native.chain_text import by_rows_source, chain_source, result_type, sum_source
 from symad.numeric.native.fusion import fuse

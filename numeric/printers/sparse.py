@@ -65,7 +65,7 @@ def gathered_lines(node: Node, found: SideBySide, printer: Any) -> list[str]:
     op: Any = node.op
     structure = sparse_structure(op, printer)
     alone = next(iter(found.starts)) if len(found.starts) == 1 and not found.sums else None
-    if alone is not None and alone.shape and alone not in printer.places:
+    if alone is not None and alone.shape and alone not in printer.parts.places:
         lines = printer.settle(alone)
         values = f"{printer.np}.ravel({printer.text[alone]})"
     else:
@@ -84,7 +84,7 @@ def _values_lines(node: Node, found: SideBySide, printer: Any) -> tuple[str, lis
     """The name of the array of parts side by side, and the statements that complete it."""
     values, lines = values_array(found, printer.buffers.pop(node, None), printer)
     for source in found.starts:
-        if printer.parts.get(printer.text[source]) is not node:
+        if printer.parts.names.get(printer.text[source]) is not node:
             lines += printer.settle(source)
             lines.append(f"{_assignable(source, found, values, printer)} = {printer.text[source]}")
     for each in found.sums:
@@ -94,10 +94,10 @@ def _values_lines(node: Node, found: SideBySide, printer: Any) -> tuple[str, lis
 
 def _entries(node: Node, printer: Any) -> tuple[str, list[str]]:
     """The name of the entries of a matrix, and the statement that makes the array if there is none yet."""
-    if node in printer.places:
-        return printer.places[node], []
+    if node in printer.parts.places:
+        return printer.parts.places[node], []
     op: Any = node.op
-    name = printer.places[node] = printer.value_name("entries")
+    name = printer.parts.places[node] = printer.value_name("entries")
     return name, [f"{name} = {_new(len(op.columns), printer)}"]
 
 
@@ -107,7 +107,7 @@ def direct_place(part: Node, whole: Node, found: SideBySide, printer: Any) -> tu
     op: Any = whole.op
     place = f"{entries}[{_index(op.places_of[found.direct[part]], True, printer)}]"
     shape = f".reshape({printer.dims(part.shape)})" if len(part.shape) > 1 else ""
-    name = printer.places[part] = printer.value_name()
+    name = printer.parts.places[part] = printer.value_name()
     return [*lines, f"{name} = {place}{shape}"], name
 
 
@@ -120,7 +120,7 @@ def _assignments(node: Node, found: SideBySide, values: str, entries: str, print
         lines.append(f"{entries}[{_index(each.places, True, printer)}] = {block}")
     for k in found.single:
         arg, places = node.args[k], op.places_of[k]
-        if found.direct.get(arg) != k or printer.places.get(arg) != printer.text[arg]:
+        if found.direct.get(arg) != k or printer.parts.places.get(arg) != printer.text[arg]:
             lines += printer.settle(arg)
             lines.append(f"{entries}[{_index(places, bool(arg.shape), printer)}] = {_flat(arg, printer)}")
     return lines
