@@ -45,7 +45,7 @@ from symad.ops.contraction import Einsum
 from symad.ops.recurrence import Scan
 from symad.ops.selection import Select
 from symad.ops.shaping import Broadcast, Pad, Reshape, Slice, Stack
-from symad.ops.sources import constant_value
+from symad.ops.sources import ArrayConstant, Constant, Input, constant_value
 from symad.ops.sparse import IntArray
 
 
@@ -58,6 +58,10 @@ class InPlacePrinter(ArrayPrinter):
         self.lives = Lifetimes()
         self.waiting: set[Node] = set()
         """Repetitions and indicators, written where they are used."""
+        self.whole: set[str] = set()
+        """The names of places in loops that are contiguous."""
+        self.floats: set[Node] = set()
+        """Inputs of the body that is written that are known to have the module's type."""
         self.depth = 0
         """The number of loops around what is being written."""
         self.numbers: dict[str, str] = {}
@@ -184,6 +188,9 @@ class InPlacePrinter(ArrayPrinter):
             return [*settled, f"{self.text[node]} = {copied}"]
         lines = super().statement(node)
         slot = self.slots.get(node)
+        dotted = self._dotted(node, lines, slot) if self.depth and isinstance(node.op, Einsum) else None
+        if dotted is not None:
+            return [*settled, *dotted]
         if slot is None and isinstance(node.op, Einsum) and lines and is_recycled(node, self):
             lines[-1] = with_recycled_product(node, lines[-1], self)
         if slot is not None and lines:
@@ -250,6 +257,32 @@ class InPlacePrinter(ArrayPrinter):
         if product:
             return f"{self.np}.matmul({product[1]}, {product[2]}, {slot})"
         return f"{slot} = {expression}" if slot.endswith("]") else f"{slot}[...] = {expression}"
+
+    def _dotted(self, node: Node, lines: list[str], slot: str | None) -> list[str] | None:
+        """The statements of a product of matrices by ``dot``, which begins sooner than ``matmul`` does.
+
+        It writes only where the result would stand by itself: in whole arrays of floats.
+        """
+        expression = lines[-1].partition(" = ")[2] if lines else ""
+        product = re.fullmatch(r"([\w.]+) @ ([\w.]+)", expression)
+        large = slot is None and is_recycled(node, self)
+        if product is None or large or any(not 0 < len(a.shape) < 3 for a in (node, *node.args)):
+            return None
+        call = f"{product[1]}.dot({product[2]}"
+        if slot is None:
+            return [*lines[:-1], f"{self.text[node]} = {call})"]
+        base, _, index = slot.partition("[")
+        if base not in self.whole or "," in index or not all(map(self.holds_floats, node.args)):
+            return None
+        self.text[node] = slot
+        return [*lines[:-1], f"{call}, {slot})"]
+
+    def holds_floats(self, node: Node) -> bool:
+        """Whether an array is known to have the module's type."""
+        made = owner(node)
+        if isinstance(made.op, ArrayConstant):
+            return bool(made.op.array.dtype.kind == "f")
+        return isinstance(made.op, (Input, Constant)) or made in self.floats or is_fresh(made)
 
     def steps(self, node: Node) -> list[str] | None:
         """The statements of an elementwise node, in place where an operand ends."""

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from symad.dims import Shape, plus
-from symad.graph import Node
+from symad.graph import Node, topological
+from symad.numeric.passes.gates import Gates
 from symad.numeric.passes.loop import Loop, pieces, values
 from symad.numeric.printers.beside import beside_lines, besides, read_otherwise
 from symad.numeric.recycling import new_text
+from symad.ops.arithmetic import Add, Mul, Pow
+from symad.ops.contraction import Einsum
+from symad.ops.elementwise import Apply
 from symad.ops.recurrence import backwards
 from symad.ops.shaping import Concatenate, Slice, Stack, reshape
+
+IN_PLACE = (Add, Mul, Pow, Apply, Gates)
+"""Operations on floats that may write over an operand."""
 
 SIGMOID = re.compile(r"(?<!\w)_sigmoid\(")
 
@@ -53,18 +62,22 @@ def loop_lines(node: Node, printer: Any) -> list[str]:
     for place, result in zip(places, results, strict=True):
         if result.shape and result not in local:
             slots |= {part: slot for part, slot in _slots(result, place).items() if part not in slots}
-    around, printer.slots = printer.slots, slots
+    _pass_on(slots, results)
+    floats = {given for given, arg in zip(local, node.args, strict=True) if printer.holds_floats(arg)}
+    around = printer.slots, printer.floats
+    printer.slots, printer.floats = slots, floats
+    printer.whole |= {*places}
     with printer.inside(inputs):
         inner = printer.statements(results)
         texts = [printer.text[result] for result in results]
-    printer.slots = around
+    printer.slots, printer.floats = around
     printer.text |= names
     passing = {  # only the next step needs these states
         value
         for value in made[: len(states)]
         if value.shape[1:] and not printer.users.get(value) and value not in beside
     }
-    step = printer.value_name("t") if any(not r.shape for r in results) else None
+    step, counted = printer.value_name("t"), any(not r.shape for r in results)
     read = read_otherwise(node, [*beside.values()])
     columns = [outer[x] for x, given in zip(xs, local[len(states) :], strict=False) if given in read]
     targets = [inputs[given] for given in local[len(states) : len(states) + len(xs)] if given in read]
@@ -84,7 +97,8 @@ def loop_lines(node: Node, printer: Any) -> list[str]:
         targets.append(place)
         if text != place:
             inner.append(f"{place}[...] = {text}")
-    if step is not None:
+    endless = all(column.startswith("itertools.cycle(") for column in columns)
+    if counted or endless:
         columns.append(f"range({printer.dim(node.shape[0])})")
         targets.append(step)
     before, inner = _transposed_once(inner, fixed, printer)
@@ -106,7 +120,7 @@ def loop_lines(node: Node, printer: Any) -> list[str]:
         *rooms,
         *before,
         *(f"{state} = {outer[first]}" for state, first in zip(states, initial, strict=True)),
-        f"for {', '.join(targets)} in zip({', '.join(columns)}):",
+        f"for {', '.join(targets)}{',' * (len(targets) == 1)} in zip({', '.join(columns)}):",
         *(f"    {line}" for line in inner),
         f"    {', '.join(states)} = {', '.join(new[: len(states)])}",
     ]
@@ -184,6 +198,26 @@ def _slots(result: Node, place: str) -> dict[Node, str]:
     if isinstance(result.op, Stack) and result.op.axis == 0 and len(set(args)) == len(args) and args[0].shape:
         return {part: f"{place}[{k}]" for k, part in enumerate(args) if part.args}
     return {result: place}
+
+
+def _pass_on(slots: dict[Node, str], results: Sequence[Node]) -> None:
+    """What a value in a place of its own is made from goes there too, if nothing else needs it."""
+    order = topological(results)
+    users = Counter(a for node in order for a in set(node.args))
+    users.update(results)
+    for node in reversed(order):
+        slot = slots.get(node, "")
+        if not slot.isidentifier() or not isinstance(node.op, IN_PLACE):
+            continue
+        for arg in node.args:
+            made = isinstance(arg.op, IN_PLACE) or _is_product(arg)
+            if made and arg.shape == node.shape and users[arg] == 1 and arg not in slots:
+                slots[arg] = slot
+                break
+
+
+def _is_product(node: Node) -> bool:
+    return isinstance(node.op, Einsum) and len(node.args) == 2 == len(node.shape)
 
 
 def _transposed_once(lines: list[str], fixed: list[str], printer: Any) -> tuple[list[str], list[str]]:

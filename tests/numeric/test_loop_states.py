@@ -151,7 +151,7 @@ def test_one_product_in_a_step_and_one_for_all_its_weights(batch: int, joined: b
     values = layer_arrays(batch)
     graph = symad.trace(lambda *a: np.sum(layer(*a)[0] ** 2), inputs=[v.shape for v in values])
     products = [
-        len(re.findall(" @ |np.matmul|_product\\(", line))
+        len(re.findall(r" @ |\.dot\(", line))
         for line in lower(symad.value_and_gradient(graph, wrt=[0, 1, 2])).source.splitlines()
     ]
     assert sum(products) == (3 if joined else 5)  # without: x U, h W, W z, h z and x z
@@ -168,3 +168,21 @@ def test_states_beside_inputs_that_were_returned() -> None:
         assert np.array_equal(one, other)
         assert np.allclose(one, expected, rtol=1e-12)
     assert not any(np.shares_memory(a, b) for a in first for b in second)
+
+
+def test_products_that_do_not_write_where_they_belong() -> None:
+    """A product goes to its place by ``dot`` only if that is whole, and holds floats as the factors do."""
+    mask = np.tril(np.ones((H, H), dtype=bool))
+
+    def cells(W: Any, h: Any, x: Any) -> Any:
+        both = functions.scan(lambda s, x_t: np.concatenate([s[:, :H] @ W, x_t @ mask], axis=1), h, x)
+        masked = functions.scan(lambda s, x_t: np.where(x_t @ W > 0, 1.0, 0.0) @ (W + s), h[:H, :H], x[:, :H])
+        return both, masked, functions.scan(lambda s, x_t: (W @ s) * (s @ x_t), h[0, :H], x[:, 0])
+
+    rng = np.random.default_rng(5)
+    values = [rng.normal(size=s) / 2 for s in ((H, H), (B, 2 * H), (T, B, H))]
+    graph = symad.trace(cells, inputs=[v.shape for v in values])
+    for dtype, tolerance in (("float64", 1e-12), ("float32", 1e-5)):
+        for one, other in zip(lower(graph, dtype=dtype)(*values), graph(*values), strict=True):
+            assert one.dtype == dtype
+            assert np.allclose(one, other, rtol=tolerance, atol=tolerance)
