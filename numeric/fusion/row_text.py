@@ -1,6 +1,7 @@
 """A region of rows as loops over a row, one for every level of sums.
 
-Loop p adds up the sums whose terms need the sums of the loops before; a last loop writes. Elementwise
+Loop p adds up the sums whose terms need the sums of the loops before, and writes the results that need no
+more than these; a last loop writes the others. Elementwise
 values are computed again in every loop that needs them, from arrays that stay in the cache.
 """
 
@@ -12,11 +13,12 @@ from typing import Any
 
 from symad.graph import Graph, Node, topological
 from symad.numeric.fusion.c_text import Body, c_form
-from symad.numeric.fusion.rows import is_row_sum, repeats_columns, repeats_rows
+from symad.numeric.fusion.rows import is_row_dot, is_row_sum, repeats_columns, repeats_rows
 from symad.ops.recurrence import Local
 from symad.ops.selection import Condition
 from symad.ops.shaping import Broadcast, Reshape
 from symad.ops.sources import Constant
+from symad.questions import Nodes
 
 
 class RowText(ABC):
@@ -30,10 +32,13 @@ class RowText(ABC):
         self.level: dict[Node, int] = {}
         for node in self.order:
             deepest = max((self.level[a] for a in node.args), default=0)
-            self.level[node] = deepest + is_row_sum(node, full)
+            self.level[node] = deepest + self._is_sum(node)
         self.text: dict[Node, str] = {}
         self.lines: list[str] = []
         self.serial = 0
+
+    def _is_sum(self, node: Node) -> bool:
+        return is_row_sum(node, self.full) or is_row_dot(node, self.full)
 
     def per_row(self, node: Node) -> bool:
         """Whether the value is one number a row, or a scalar."""
@@ -94,7 +99,7 @@ class RowText(ABC):
                 self.text[node] = leaf
             elif isinstance(node.op, (Reshape, Broadcast)):
                 self.text[node] = self.text[node.args[0]]
-            elif not is_row_sum(node, self.full):
+            elif not self._is_sum(node):
                 self.text[node] = self._name("r")
                 self.lines.append(f"  {self._statement(node, self.text)}")
 
@@ -136,21 +141,34 @@ class RowText(ABC):
 
     def _sums(self, level: int) -> None:
         """The loop that adds up the sums whose terms are known at a level."""
-        sums = [n for n in self.order if is_row_sum(n, self.full) and self.level[n] == level + 1]
-        lines, text = self._loop(a for n in sums for a in n.args)
+        sums = [n for n in self.order if self._is_sum(n) and self.level[n] == level + 1]
+        known = [(k, n) for k, n in self._whole() if self.level[n] == level]
+        lines, text = self._loop([*(a for n in sums for a in self._terms(n)), *(n for _, n in known)])
         for node in sums:
             self.text[node] = self._name("s")
             self.lines.append(f"  {self.c.real} {self.text[node]} = 0;")
-            lines.append(f"{self.text[node]} += {' * '.join(text[a] for a in node.args)};")
+            factors = [text[a] for a in self._terms(node)]
+            if is_row_dot(node, self.full):
+                factors.append(self.column(node.args[1].op.position))  # type: ignore[attr-defined]
+            lines.append(f"{self.text[node]} += {' * '.join(factors)};")
+        lines += [self.store(k, text[n], False) for k, n in known]
         self.lines += self.over_row(lines, [self.text[n] for n in sums])
 
+    def _terms(self, node: Node) -> Nodes:
+        """The factors of a sum that are arrays of rows."""
+        return node.args[:1] if is_row_dot(node, self.full) else node.args
+
+    def _whole(self) -> list[tuple[int, Node]]:
+        """The results that are arrays of rows."""
+        return [(k, n) for k, n in enumerate(self.body.output_nodes) if not self.per_row(n)]
+
     def _write(self) -> None:
-        """The last loop, and one number a row by the first lane."""
-        outputs = list(enumerate(self.body.output_nodes))
-        whole = [(k, n) for k, n in outputs if not self.per_row(n)]
+        """The last loop, for what needs all sums, and one number a row by the first lane."""
+        last = max(self.level.values())
+        whole = [(k, n) for k, n in self._whole() if self.level[n] == last]
         if whole:
             lines, text = self._loop(n for _, n in whole)
             self.lines += self.over_row([*lines, *(self.store(k, text[n], False) for k, n in whole)], [])
-        for k, node in outputs:
+        for k, node in enumerate(self.body.output_nodes):
             if self.per_row(node):
                 self.lines.append(f"  {self.store(k, self.text[node], True)}")

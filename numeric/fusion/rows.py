@@ -4,7 +4,8 @@ A row is the last axis. Layer norm, say, is two sums over rows between elementwi
 row three times from the cache instead of six kernels that read and write whole arrays. A region is
 grown node by node in topological order and kept if a sum over rows comes back to the rows in it.
 A node joins a region only if no path leaves the region and returns to it by the node, and no circle
-of regions would arise.
+of regions would arise. Where asked, sums over rows times one vector join as well: a kernel matrix times
+a vector needs no second look at the matrix.
 """
 
 from __future__ import annotations
@@ -53,6 +54,21 @@ def is_row_sum(node: Node, full: Shape) -> bool:
     return distinct and tuple(op.output) == tuple(labels[:-1])
 
 
+def is_row_dot(node: Node, full: Shape) -> bool:
+    """Σ_j a_ij v_j: an array of the full shape times one vector for all rows."""
+    op = node.op
+    if not isinstance(op, Einsum) or len(node.args) != 2 or not same_shape(node.args[0].shape, full):
+        return False
+    labels, vector = op.inputs
+    distinct = len(set(labels)) == len(labels) and tuple(vector) == tuple(labels[-1:])
+    return distinct and len(full) > 1 and tuple(op.output) == tuple(labels[:-1])
+
+
+def _is_vector(node: Node, user: Node, full: Shape) -> bool:
+    """Whether a sum times a vector reads the node as that: it has to be there before the first row."""
+    return is_row_dot(user, full) and user.args[1] is node
+
+
 def is_row(node_shape: Shape, full: Shape) -> bool:
     """One number a row, with or without the last axis."""
     lead = full[:-1]
@@ -86,9 +102,14 @@ class _Region:
 class _Regions:
     """The regions of one graph."""
 
-    def __init__(self, outputs: Sequence[Node]) -> None:
+    def __init__(self, outputs: Sequence[Node], dots: bool) -> None:
         self.outputs = outputs
+        self.dots = dots
         self.order = topological(outputs)
+        self.users: dict[Node, set[Node]] = {node: set() for node in self.order}
+        for node in self.order:
+            for arg in node.args:
+                self.users[arg].add(node)
         self.regions: list[_Region] = []
         self.of: dict[Node, int] = {}
         self.behind: dict[Node, frozenset[int]] = {}
@@ -99,6 +120,9 @@ class _Regions:
                     self._place(node, full)
         self._find_dependencies()
 
+    def _is_sum(self, node: Node, full: Shape) -> bool:
+        return is_row_sum(node, full) or (self.dots and is_row_dot(node, full))
+
     def _shapes(self) -> list[Shape]:
         """The shapes whose rows are summed and whose sums come back."""
         found: list[Shape] = []
@@ -106,7 +130,7 @@ class _Regions:
             if isinstance(node.op, Einsum) and node.args and len(node.args[0].shape) > 1:
                 full = node.args[0].shape
                 short = not isinstance(full[-1], int) or SHORTEST <= full[-1] <= LONGEST
-                if short and is_row_sum(node, full) and not any(same_shape(full, f) for f in found):
+                if short and self._is_sum(node, full) and not any(same_shape(full, f) for f in found):
                     found.append(full)
         return found
 
@@ -120,12 +144,28 @@ class _Regions:
             if same_shape(region.full, full) and self._may_join(node, number):
                 region.members[node] = None
                 self.of[node] = number
+                self._absorb(node, number)
                 return
         self.of[node] = len(self.regions)
         self.regions.append(_Region(full, {node: None}))
 
+    def _absorb(self, node: Node, number: int) -> None:
+        """Take what only this region reads, once a node joins that reads it."""
+        region = self.regions[number]
+        for other in {self.of[a] for a in node.args if self.of.get(a, number) != number}:
+            members = self.regions[other].members
+            both = {**members, **region.members}
+            uses = [(m, u) for m in members for u in self.users[m]]
+            alone = all(u in both and not _is_vector(m, u, region.full) for m, u in uses)
+            small = len(members) + len(region.members) <= MEMBERS
+            alone = alone and not any(m in self.outputs for m in members)
+            if alone and small and same_shape(self.regions[other].full, region.full):
+                region.members = both
+                self.of |= dict.fromkeys(members, number)
+                self.regions[other].members = {}
+
     def _belongs(self, node: Node, full: Shape) -> bool:
-        if is_row_sum(node, full):
+        if self._is_sum(node, full):
             return True
         arg = node.args[0] if node.args else node
         if isinstance(node.op, Broadcast):
@@ -143,6 +183,8 @@ class _Regions:
     def _may_join(self, node: Node, number: int) -> bool:
         region = self.regions[number]
         if len(region.members) >= MEMBERS or not any(self.of.get(a) == number for a in node.args):
+            return False
+        if any(a in region.members and _is_vector(a, node, region.full) for a in node.args):
             return False
         depends = {k for a in node.args if self.of.get(a) != number for k in self._regions_of(a)}
         return number not in depends and all(number not in self._closure(k) for k in depends)
@@ -175,23 +217,20 @@ class _Regions:
 
     def kept(self) -> list[_Region]:
         """The regions in which a sum over rows comes back, within the limits."""
-        users: dict[Node, list[Node]] = {node: [] for node in self.order}
-        for node in self.order:
-            for arg in dict.fromkeys(node.args):
-                users[arg].append(node)
-        return [r for r in self.regions if self._pays(r, users)]
+        return [r for r in self.regions if self._pays(r)]
 
-    def _pays(self, region: _Region, users: dict[Node, list[Node]]) -> bool:
+    def _pays(self, region: _Region) -> bool:
         full = region.full
-        sums = [m for m in region.members if is_row_sum(m, full)]
+        sums = [m for m in region.members if self._is_sum(m, full)]
         back = [m for m in region.members if repeats_rows(m, full)]
+        dots = [m for m in region.members if is_row_dot(m, full) and m.args[0] in region.members]
         read = set(self.outputs) | {
-            m for m in region.members if any(u not in region.members for u in users[m])
+            m for m in region.members if any(u not in region.members for u in self.users[m])
         }
         results, leaves = _results(region.members, read), _leaves(region.members, full)
         plain = not any(isinstance(m.op, (Condition, Logic)) for m in (*results, *leaves))
         few = len(results) <= RESULTS and len(leaves) <= LEAVES
-        return bool(sums and back) and plain and few
+        return bool(sums and (back or dots)) and plain and few
 
 
 def _results(members: Iterable[Node], read: set[Node]) -> list[Node]:
@@ -201,7 +240,7 @@ def _results(members: Iterable[Node], read: set[Node]) -> list[Node]:
 
 
 def _leaves(members: Iterable[Node], full: Shape) -> list[Node]:
-    """The arrays that members read, before they are repeated along columns or everywhere."""
+    """The arrays that members read, before they are repeated along rows, columns or everywhere."""
     inside = set(members)
     found: dict[Node, None] = {}
     for m in members:
@@ -209,17 +248,18 @@ def _leaves(members: Iterable[Node], full: Shape) -> list[Node]:
             if a in inside or isinstance(a.op, Constant):
                 continue
             scalar = isinstance(a.op, Broadcast) and not a.args[0].shape
-            leaf = a.args[0] if repeats_columns(a, full) or scalar else a
+            repeated = scalar or repeats_columns(a, full) or repeats_rows(a, full)
+            leaf = a.args[0] if repeated else a
             if not isinstance(leaf.op, Constant):
                 found[leaf] = None
     return list(found)
 
 
-def fuse_rows(outputs: Sequence[Node]) -> Nodes:
-    """The outputs with such regions as `RowGroup` nodes."""
+def fuse_rows(outputs: Sequence[Node], dots: bool = False) -> Nodes:
+    """The outputs with such regions as `RowGroup` nodes; ``dots`` asks for sums times a vector too."""
     if not any(isinstance(node.op, Einsum) for node in topological(outputs)):
         return tuple(outputs)
-    found = _Regions(outputs)
+    found = _Regions(outputs, dots)
     regions = found.kept()
     if not regions:
         return tuple(outputs)

@@ -32,7 +32,7 @@ class _Fusion:
         self.bodies: dict[int, tuple[Graph, Graph]] = {}
 
     def outputs(self, outputs: Sequence[Node]) -> Nodes:
-        return fuse_chains(fuse_rows(as_products(outputs)), self.opened, self.alone)
+        return fuse_chains(fuse_rows(as_products(outputs), dots=True), self.opened, self.alone)
 
     def alone(self, node: Node) -> bool:
         """What puts an array together from parts, computed where they go; what is no vector code."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from symad.dims import same_shape
 from symad.graph import Graph
 from symad.numeric.fusion.row_text import RowText
-from symad.numeric.fusion.rows import repeats_columns
+from symad.numeric.fusion.rows import is_row_dot, repeats_columns
 from symad.numeric.native.c_body import NativeBody
 from symad.numeric.native.row_entry import Operand, entry, row_head, signature
 from symad.ops.recurrence import Local
@@ -22,8 +22,11 @@ class NativeRows(RowText):
 
     def operands(self) -> list[Operand]:
         """The arguments: an array may be one as rows, as one row for all, and as a number of each row."""
+        dots = [n for n in self.order if is_row_dot(n, self.full)]
         repeated = {n.args[0] for n in self.order if repeats_columns(n, self.full)}
-        direct = {a for n in self.order if not repeats_columns(n, self.full) for a in n.args}
+        repeated |= {n.args[1] for n in dots}
+        others = [n for n in self.order if not repeats_columns(n, self.full) and n not in dots]
+        direct = {a for n in others for a in n.args}
         found = []
         for local in self.body.input_nodes:
             k = local.op.position  # type: ignore[attr-defined]

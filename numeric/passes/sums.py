@@ -254,6 +254,26 @@ def _is_outer(node: Node) -> bool:
     return every == set(op.output) and len(set(op.output)) == len(op.output)
 
 
+def _bilinear(parts: Sequence[tuple[Any, ...]], out: Sequence[Any]) -> list[list[int]] | None:
+    """The order of Σ_ij u_i a_ij b_ij ... v_j: along rows first, as they lie in memory; else None."""
+    names = [*parts]
+    matrix = next((part for part in names if len(set(part)) == 2), None)
+    if out or matrix is None or sorted(p for p in names if p != matrix) != sorted((x,) for x in matrix):
+        return None
+    path = []
+    while len(names) > 1:
+        whole = [k for k, part in enumerate(names) if part == matrix]
+        if len(whole) > 1:
+            step, made = whole[:2], matrix
+        elif whole:
+            step, made = [*whole, names.index(matrix[1:])], matrix[:1]
+        else:
+            step, made = [0, 1], ()
+        names = [part for k, part in enumerate(names) if k not in step] + [made]
+        path.append(step)
+    return path
+
+
 def ordered(labels: Sequence[tuple[Any, ...]], out: Sequence[Any], args: Sequence[Node]) -> Node:
     """A contraction, two operands at a time in the cheapest order."""
     if len(args) < 3:
@@ -264,7 +284,9 @@ def ordered(labels: Sequence[tuple[Any, ...]], out: Sequence[Any], args: Sequenc
     op, operands = whole.op, list(whole.args)
     parts = [tuple(p) for p in op.inputs]
     sized = [np.broadcast_to(np.float64(0), [_size((d,)) for d in a.shape]) for a in operands]
-    path = np.einsum_path(op.spec, *sized, optimize="optimal" if len(operands) < 7 else "greedy")[0][1:]
+    path = _bilinear(parts, op.output) or (
+        np.einsum_path(op.spec, *sized, optimize="optimal" if len(operands) < 7 else "greedy")[0][1:]
+    )
     for step in path:
         chosen = sorted(step)
         rest = [k for k in range(len(operands)) if k not in chosen]

@@ -397,3 +397,25 @@ def test_boxes_of_boxes():
     expected[:2] = np.sin(2 * x[:2])
     expected[2:, 1:] = 3 * x[2:, 1:] ** 2
     np.testing.assert_allclose(lower(graph)(x), expected, rtol=1e-14, atol=1e-15)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 7])
+def test_loops_whose_steps_read_no_input(steps) -> None:
+    def last(h, W, xs):
+        return np.sum(symad.functions.scan(lambda h, x: np.tanh(h @ W), h, xs)[-1] ** 2)
+
+    rng = np.random.default_rng(2)
+    h, W, xs = rng.normal(size=(3, 4)), rng.normal(size=(4, 4)), np.zeros((steps, 1))
+    graph = symad.value_and_gradient(symad.trace(last, inputs=[(3, 4), (4, 4), (steps, 1)]), wrt=[0, 1])
+    value, by_h, by_W = lower(graph)(h, W, xs)
+
+    torch = pytest.importorskip("torch")
+    state, weights = (torch.tensor(a, requires_grad=True) for a in (h, W))
+    new = state
+    for _ in range(steps):
+        new = torch.tanh(new @ weights)
+    expected = (new**2).sum()
+    expected.backward()
+    assert np.isclose(value, expected.item(), rtol=1e-12)
+    assert np.allclose(by_h, state.grad.numpy(), rtol=1e-11, atol=1e-14)
+    assert np.allclose(by_W, weights.grad.numpy(), rtol=1e-11, atol=1e-14)

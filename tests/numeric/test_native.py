@@ -332,3 +332,37 @@ def test_states_that_only_the_next_step_needs(steps):
     graph = symad.gradient(symad.trace(loss, inputs=[(2, 3), (3, 3), (steps, 2, 3)]), wrt=[1, 2])
     kernel = close(graph, [RNG.normal(size=s) for s in [(2, 3), (3, 3), (steps, 2, 3)]], rtol=1e-11)
     assert steps < 3 or "_new((2, 2, 3), np.float64)" in kernel.source  # two places, in turn
+
+
+# ---- kernel matrices times vectors -----------------------------------------------------------------
+
+
+def kernel_sums(x, v, w, gamma):
+    square = np.sum(x**2, axis=1)
+    K = np.exp(-gamma * (square[:, None] + square[None, :] - 2 * (x @ x.T)))
+    return np.sum((K @ v) ** 2) + np.sum(w * (K @ w)) + np.sum(np.tanh(K @ v) * v)
+
+
+@needs_compiler
+@pytest.mark.parametrize("n", [9, 600])  # whole, and in blocks of rows
+def test_a_kernel_matrix_is_summed_where_it_is_computed(n):
+    graph = symad.value_and_gradient(symad.trace(kernel_sums, inputs=[(n, 3), (n,), (n,), ()]))
+    rng = np.random.default_rng(5)
+    values = [rng.normal(size=(n, 3)), rng.normal(size=n), rng.normal(size=n), 0.3]
+    kernel = close(graph, values, rtol=1e-10)
+    assert "_row(const ptrdiff_t columns" in kernel.c_source
+
+
+@needs_compiler
+def test_a_vector_made_of_all_rows_comes_before_the_first():
+    def program(x, v):
+        e = np.exp(x * v[:, None])
+        first = e @ v  # (n,), needs whole rows
+        return e @ first + np.exp(first) * v  # again over rows, of what all rows have given
+
+    n = 12
+    rng = np.random.default_rng(6)
+    x, v = rng.normal(size=(n, n)), rng.normal(size=n)
+    found = lower(symad.trace(program, inputs=[(n, n), (n,)]), backend="c")(x, v)
+    e = np.exp(x * v[:, None])
+    np.testing.assert_allclose(found, e @ (e @ v) + np.exp(e @ v) * v, rtol=1e-12)
