@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,8 +67,8 @@ def _matrix(output: Node) -> Any:
 def _filled(entries: Any, matrix: Any) -> Any:
     """A sparse matrix from its entries (nnz,), dense ones (..., m, n) from entries (..., nnz)."""
     if entries.ndim == 1:
-        made = copy.copy(matrix)
-        made.data = entries
+        made = object.__new__(type(matrix))
+        vars(made).update(vars(matrix), data=entries)  # as copy.copy, at a fifth of its time
         return made
     dense = np.zeros((*entries.shape[:-1], *matrix.shape))
     dense[(..., *matrix.tocoo().coords)] = entries

@@ -212,6 +212,8 @@ def broadcast_emit(
 
 @emit.dispatch
 def reshape_emit(op: Reshape, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
+    if node.args[0].shape and args[0].isidentifier():
+        return f"{args[0]}.reshape({printer.dims(op.shape)})"  # eight times as fast as the function
     return f"{printer.np}.reshape({args[0]}, {printer.dims(op.shape)})"
 
 

@@ -210,7 +210,7 @@ def test_parts_are_not_copied():
     plain, compiled = (body(lower(graph, backend=backend)) for backend in BACKENDS)
     for text in (plain, compiled):
         assert not {"np.concatenate", "np.ravel"} & set(re.findall(r"[\w.]+", text))
-        assert not re.search(r"\[[^\]]*:[^\]]*,", text.partition("np.reshape")[2])  # ranges, no cut rows
+        assert not re.search(r"\[[^\]]*:[^\]]*,", text.partition(".reshape(")[2])  # ranges, no cut rows
     assert plain.count(".take(") == 1
     chain = body(lower(symad.hessian(symad.trace(valley, [(50,)]), sparse=True)))
     assert not re.search(r"entries\d+\[.*\] \+=", chain)  # sums are made where arrays are whole
