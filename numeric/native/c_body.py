@@ -8,7 +8,7 @@ from typing import Any
 
 from symad.graph import Node
 from symad.numeric.fusion.c_text import HELPERS, Body, c_form, has_c_form
-from symad.numeric.native.vector_math import available, definitions
+from symad.numeric.vector_math import NEEDS, SINES, definitions
 from symad.scalar_functions import sigmoid, silu
 
 HEAD = """#include <math.h>
@@ -16,6 +16,9 @@ HEAD = """#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __GNUC__
+#define inline inline __attribute__((always_inline))  // a call would end vector code
+#endif
 """
 
 REAL = {"float64": "double", "float32": "float"}
@@ -44,25 +47,45 @@ class NativeBody(Body):
 
         def named(match: re.Match[str]) -> str:
             name = match[1]
-            if available(name, self.real):
+            if name in NEEDS:
                 self.vector.add(name)
                 return f"symad_{name}"
             return name + ("f" if self.real == "float" else "")
 
         return re.sub(r"F\((\w+)\)", named, template)
 
+    @property
+    def sines(self) -> bool:
+        """Whether there are functions that are free of branches for arguments that are not far."""
+        return any(f"symad_{name}(" in line for line in self.lines for name in SINES)
+
+    def near(self) -> list[str]:
+        """The statements for arguments that are not far; the variable ``far`` tells if some were."""
+        pattern = re.compile(rf"symad_({'|'.join(SINES)})\((\w+)\)")
+        return [pattern.sub(r"(far |= symad_far(\2), symad_near_\1(\2))", line) for line in self.lines]
+
 
 PLAIN = ("floor", "ceil", "fabs", "sqrt")
 """The C library's functions that are one instruction."""
 
 
-def has_vector_form(node: Node, real: str) -> bool:
-    """Whether the C text of an elementwise node becomes vector code; if not, NumPy's function is as good."""
+def has_vector_form(node: Node, real: str, sines: bool) -> bool:
+    """Whether the C text of an elementwise node becomes vector code; if not, NumPy's function is as good.
+
+    Args:
+        node: the node.
+        real: "double" or "float".
+        sines: whether results may wait until it is known that no argument of a sine was far.
+    """
     if not has_c_form(node):
         return False
     body = NativeBody(real)
     text = str(c_form(node.op, node, tuple(f"a{k}" for k in range(len(node.args))), body))
-    texts = [text, *(body.expand(HELPERS[name]) for name in body.helpers)]
+    helpers = [body.expand(HELPERS[name]) for name in body.helpers]
+    texts = [text, *helpers]
+    for name in SINES:
+        if any(f"symad_{name}(" in t for t in (helpers if sines else texts)):
+            return False
     suffix = "f" if real == "float" else ""
     called = {name.removesuffix(suffix) for t in texts for name in re.findall(r"\b([a-z]\w*)\(", t)}
     return all(name in PLAIN or name.startswith("symad_") or name in ("real", real) for name in called)

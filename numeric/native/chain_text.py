@@ -18,6 +18,9 @@ from symad.ops.selection import Condition, Logic
 PIECE = 1024
 """Elements of a piece of an array: what one thread does at a time, and the size of the buffers."""
 
+WAITING = 256
+"""Results that wait until the arguments of all sines are known."""
+
 
 def chain_source(
     name: str, body: Graph, types: Sequence[str], kinds: Sequence[str]
@@ -36,18 +39,46 @@ def chain_source(
     results = statements(body.output_nodes, names, text)
     inputs = [f"const {C_TYPE[t]} *x{k}" for k, t in enumerate(types)]
     outputs = [f"{C_TYPE[t]} *y{k}" for k, t in enumerate(kinds)]
+    given = [f"const {_inside(t, real)} a{k} = x{k}[i];" for k, t in enumerate(types)]
     lines = [
         f"static void {name}_piece(const ptrdiff_t n, {', '.join([*inputs, *outputs])}) {{",
-        "#pragma omp simd",
-        "  for (ptrdiff_t i = 0; i < n; i++) {",
-        *(f"    const {_inside(t, real)} a{k} = x{k}[i];" for k, t in enumerate(types)),
-        *(f"    {line}" for line in text.lines),
-        *(f"    y{k}[i] = {result};" for k, result in enumerate(results)),
-        "  }",
+        *(
+            _waiting(text, given, results, kinds)
+            if text.sines
+            else _each("n", [*given, *text.lines, *(f"y{k}[i] = {r};" for k, r in enumerate(results))])
+        ),
         "}",
         *_entry(name, types, kinds),
     ]
     return "\n".join(lines) + "\n", text
+
+
+def _each(count: str, statements: Sequence[str], simd: str = "#pragma omp simd") -> list[str]:
+    """A loop; with vector instructions unless ``simd`` is empty."""
+    head = f"  for (ptrdiff_t i = 0; i < {count}; i++) {{"
+    return [*([simd] if simd else []), head, *(f"    {line}" for line in statements), "  }"]
+
+
+def _waiting(
+    text: NativeBody, given: Sequence[str], results: Sequence[str], kinds: Sequence[str]
+) -> list[str]:
+    """Results of short pieces wait in buffers until it is known that no sine had a far argument.
+
+    They may go where the arguments are.
+    """
+    kept = [f"t{k}[i] = {result};" for k, result in enumerate(results)]
+    given = [line.replace("[i]", "[at + i]") for line in given]
+    return [
+        f"for (ptrdiff_t at = 0; at < n; at += {WAITING}) {{",
+        f"  const ptrdiff_t count = n - at < {WAITING} ? n - at : {WAITING};",
+        *(f"  {C_TYPE[kind]} t{k}[{WAITING}];" for k, kind in enumerate(kinds)),
+        "  symad_bits far = 0;",
+        *_each("count", [*given, *text.near(), *kept], "#pragma omp simd reduction(|:far)"),
+        "  if (far)",
+        *_each("count", [*given, *text.lines, *kept], ""),
+        *(f"  memcpy(y{k} + at, t{k}, count * sizeof *t{k});" for k in range(len(kinds))),
+        "}",
+    ]
 
 
 def _inside(kind: str, real: str) -> str:
@@ -156,20 +187,41 @@ def sum_source(name: str, body: Graph, types: Sequence[str], real: str) -> tuple
     names = {local: f"a{k}" for k, local in enumerate(body.input_nodes)}
     (result,) = statements(body.output_nodes, names, text)
     outputs = [Operand("y0", False, 0, real)]
+    at = "at + i" if text.sines else "i"
+    given = [
+        f"const {_inside(t, real)} a{k} = x{k}{f'[{at}]' if o.is_row else ''};"
+        for k, (o, t) in enumerate(zip(inputs, types, strict=True))
+    ]
+    added = f"total += {result};"
     lines = [
         row_head(name, inputs, outputs),
         f"  {real} total = 0;",
-        "#pragma omp simd reduction(+:total)",
-        "  for (ptrdiff_t j = 0; j < columns; j++) {",
         *(
-            f"    const {_inside(t, real)} a{k} = x{k}{'[j]' if o.is_row else ''};"
-            for k, (o, t) in enumerate(zip(inputs, types, strict=True))
+            _waiting_sum(text, given, added, real)
+            if text.sines
+            else _each("columns", [*given, *text.lines, added], "#pragma omp simd reduction(+:total)")
         ),
-        *(f"    {line}" for line in text.lines),
-        f"    total += {result};",
-        "  }",
         "  *y0 = total;",
         "}",
         *entry(name, inputs, outputs),
     ]
     return "\n".join(lines) + "\n", text
+
+
+def _waiting_sum(text: NativeBody, given: Sequence[str], added: str, real: str) -> list[str]:
+    """Sums of short pieces, made again if a sine had a far argument."""
+    both = "#pragma omp simd reduction(+:total) reduction(|:far)"
+    return [
+        f"for (ptrdiff_t at = 0; at < columns; at += {WAITING}) {{",
+        f"  const ptrdiff_t count = columns - at < {WAITING} ? columns - at : {WAITING};",
+        f"  const {real} before = total;",
+        "  symad_bits far = 0;",
+        "  total = 0;",
+        *_each("count", [*given, *text.near(), added], both),
+        "  if (far) {",
+        "  total = 0;",
+        *_each("count", [*given, *text.lines, added], ""),
+        "  }",
+        "  total += before;",
+        "}",
+    ]

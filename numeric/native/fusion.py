@@ -30,13 +30,14 @@ class _Fusion:
     def __init__(self, real: str) -> None:
         self.real = real
         self.bodies: dict[int, tuple[Graph, Graph]] = {}
+        self.inside = 0
 
     def outputs(self, outputs: Sequence[Node]) -> Nodes:
         return fuse_chains(fuse_rows(as_products(outputs), dots=True), self.opened, self.alone)
 
     def alone(self, node: Node) -> bool:
         """What puts an array together from parts, computed where they go; what is no vector code."""
-        return boxes(node) is not None or not has_vector_form(node, self.real)
+        return boxes(node) is not None or not has_vector_form(node, self.real, sines=not self.inside)
 
     def opened(self, node: Node, args: Nodes) -> Node:
         """The node over new arguments; the body of a loop is fused on its own."""
@@ -53,5 +54,7 @@ class _Fusion:
     def body(self, body: Graph) -> Graph:
         if id(body) not in self.bodies:
             pieces = in_pieces(body.output_nodes)
+            self.inside += 1
             self.bodies[id(body)] = body, Graph(body.input_nodes, self.outputs(pieces))
+            self.inside -= 1
         return self.bodies[id(body)][1]

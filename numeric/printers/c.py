@@ -14,7 +14,7 @@ from sympy.codegen.numpy_nodes import logaddexp
 from symad import functions as own
 from symad.errors import LoweringError
 from symad.graph import Node, Op
-from symad.numeric.printers.c_math import math_source
+from symad.numeric.vector_math import math_source
 from symad.ops.arithmetic import Add, Mul, Pow
 from symad.ops.elementwise import Apply
 from symad.ops.selection import Compare, Logic, Select
@@ -72,7 +72,7 @@ PACKED: dict[Any, str] = {
     **{getattr(sympy, name): name for name in ("exp", "log", "tanh", "sin", "cos")},
     own.sigmoid: "sigmoid",
 }
-"""Functions that can be evaluated several at a time; `c_math` has their loops."""
+"""Functions that can be evaluated several at a time; `vector_math` has their loops."""
 
 OWN: dict[Any, str] = {
     sympy.sign: "sign_",
@@ -83,7 +83,7 @@ OWN: dict[Any, str] = {
     own.logaddexp: "logaddexp_",
     **{head: f"{name}_" for head, name in PACKED.items()},
 }
-"""Functions of `HELPERS` and `c_math`."""
+"""Functions of `HELPERS` and `vector_math`."""
 
 
 def c_literal(value: Any) -> str:

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from symad.numeric.compiling import NATIVE, compile_c, compiler
-from symad.numeric.printers.c_math import COS_TAIL, EXP_TAIL, LOG_TAIL, SCALARS, SIN_TAIL, math_source
 from symad.numeric.runs_kernel import HEAD
+from symad.numeric.vector_math import LOOPS, math_source
+from symad.numeric.vector_tables import COS, EXP, LOG, SIN
 
 needs_compiler = pytest.mark.skipif(compiler() is None, reason="no C compiler")
 rng = np.random.default_rng(0)
@@ -42,8 +43,8 @@ NUMPY: dict[str, Callable[[Any], Any]] = {
 @cache
 def library(*options: str) -> Any:
     """The loops of all functions under other names."""
-    loops = [f"void {n}_out(double *p, size_t n) {{ {n}_all(p, n); }}\n" for n in SCALARS]
-    return compile_c(HEAD + math_source(SCALARS) + "".join(loops), options)
+    loops = [f"void {n}_out(double *p, size_t n) {{ {n}_all(p, n); }}\n" for n in LOOPS]
+    return compile_c(HEAD + math_source(LOOPS) + "".join(loops), options)
 
 
 def values(name: str, x: Any, *options: str) -> Any:
@@ -55,7 +56,7 @@ def values(name: str, x: Any, *options: str) -> Any:
 
 @needs_compiler
 @pytest.mark.parametrize("options", [NATIVE, ()], ids=["vectors", "plain"])
-@pytest.mark.parametrize("name", SCALARS)
+@pytest.mark.parametrize("name", LOOPS)
 def test_errors_are_below_two_and_a_half_units_in_the_last_place(name: str, options: tuple[str, ...]) -> None:
     x = np.concatenate(POINTS[name])
     got = values(name, x, *options)
@@ -70,7 +71,7 @@ def test_errors_are_below_two_and_a_half_units_in_the_last_place(name: str, opti
 
 @needs_compiler
 @pytest.mark.parametrize("options", [NATIVE, ()], ids=["vectors", "plain"])
-@pytest.mark.parametrize("name", SCALARS)
+@pytest.mark.parametrize("name", LOOPS)
 def test_exceptional_values_are_those_of_ieee_arithmetic(name: str, options: tuple[str, ...]) -> None:
     with np.errstate(all="ignore"):
         expected = NUMPY[name](EXCEPTIONAL)
@@ -80,10 +81,10 @@ def test_exceptional_values_are_those_of_ieee_arithmetic(name: str, options: tup
 @pytest.mark.parametrize(
     ("tail", "function", "reach"),
     [
-        (EXP_TAIL, lambda r: (mpmath.exp(r) - 1 - r) / r**2, mpmath.log(2) / 2),
-        (LOG_TAIL, lambda z: (2 * mpmath.atanh(mpmath.sqrt(z)) / mpmath.sqrt(z) - 2) / z, 0.029437),
-        (SIN_TAIL, lambda z: (mpmath.sin(mpmath.sqrt(z)) / mpmath.sqrt(z) - 1) / z, (mpmath.pi / 4) ** 2),
-        (COS_TAIL, lambda z: (mpmath.cos(mpmath.sqrt(z)) - 1 + z / 2) / z**2, (mpmath.pi / 4) ** 2),
+        (EXP, lambda r: (mpmath.exp(r) - 1 - r) / r**2, mpmath.log(2) / 2),
+        (LOG, lambda z: (2 * mpmath.atanh(mpmath.sqrt(z)) / mpmath.sqrt(z) - 2) / z, 0.029437),
+        (SIN, lambda z: (mpmath.sin(mpmath.sqrt(z)) / mpmath.sqrt(z) - 1) / z, (mpmath.pi / 4) ** 2),
+        (COS, lambda z: (mpmath.cos(mpmath.sqrt(z)) - 1 + z / 2) / z**2, (mpmath.pi / 4) ** 2),
     ],
     ids=["exp", "log", "sin", "cos"],
 )
