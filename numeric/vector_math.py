@@ -5,7 +5,7 @@ argument, written with selections instead of branches:
 
 - exp x = 2ᵏ exp r, k = round(x/log 2), r = x − k log 2 in two parts, |r| ≤ (log 2)/2;
 - tanh x = ±u/(1 + u) with u = (exp 2|x| − 1)/2, which keeps its leading digits near 0;
-- σ(x) = (1 or e)/(1 + e), e = exp(−|x|);
+- σ(x) = c/(c + c exp(−x)), with so small a c that c exp(−x) is finite where σ is a subnormal number;
 - log x = k log 2 + log(1 + f), √½ ≤ 1 + f < √2: a polynomial in single precision, in double
   2 artanh(f/(2 + f));
 - sin and cos by r = x − n π/2 in three parts, |x| ≤ 2²⁰; beyond, the C library's;
@@ -62,8 +62,8 @@ static inline REAL symad_signed(REAL size, REAL x) {
     "exponential": """// k + 2 BIAS in the low bits, k = round(x/log 2)
 static inline BITS symad_multiple(REAL x) { return symad_as_bits(FMA(x, LOG2E, SHIFT)); }
 // k stops where exp overflows; r goes on, so that infinity and NaN pass
-static inline BITS symad_finite(BITS k) {
-  const SIGNED given = (SIGNED)k, most = (SIGNED)HIGHEST;
+static inline BITS symad_stopped(BITS k, BITS highest) {
+  const SIGNED given = (SIGNED)k, most = (SIGNED)highest;
   return (BITS)(given < most ? given : most);
 }
 static inline REAL symad_rest(REAL x, BITS k) {
@@ -77,13 +77,13 @@ static inline REAL symad_scaled(REAL p, BITS k) {
 }
 """,
     "exp": """static inline REAL symad_exp(REAL x) {
-  const BITS k = symad_finite(symad_multiple(x));
+  const BITS k = symad_stopped(symad_multiple(x), HIGHEST);
   const REAL r = symad_rest(x, k);
   return x < EXP_LOW ? 0 : symad_scaled(EXP_OF_R, k);
 }
 """,
     "expm1": """static inline REAL symad_expm1(REAL x) {
-  const BITS k = symad_finite(symad_multiple(x));
+  const BITS k = symad_stopped(symad_multiple(x), HIGHEST);
   const REAL r = symad_rest(x, k), half = symad_as_real((k - (BIAS + 1)) << MANTISSA);
   const REAL made = 2 * FMA(half, FMA(r * r, EXP_TAIL, r), half - (REAL)0.5);
   return x < EXPM1_LOW ? -1 : symad_signed(made, x);
@@ -98,10 +98,10 @@ static inline REAL symad_scaled(REAL p, BITS k) {
 }
 """,
     "sigmoid": """static inline REAL symad_sigmoid(REAL x) {
-  const REAL size = symad_size(x);
-  const BITS k = symad_multiple(-size);
-  const REAL r = symad_rest(-size, k), e = size > -(EXP_LOW) ? 0 : symad_scaled(EXP_OF_R, k);
-  return (x < 0 ? e : 1) / (1 + e);
+  const BITS k = symad_stopped(symad_as_bits(FMA(x, -(LOG2E), TINY_SHIFT)), TINY_HIGHEST);
+  const REAL whole = symad_as_real(k) - TINY_SHIFT;
+  const REAL r = FMA(-whole, LN2_LOW, FMA(-whole, LN2_HIGH, -x));
+  return TINY / (x > SIGMOID_HIGH ? TINY : FMA(EXP_OF_R, symad_as_real(k << MANTISSA), TINY));
 }
 """,
     "logarithm": """// bits of x over those of sqrt(1/2), and 2 BIAS + 2 more in the exponent
@@ -196,7 +196,8 @@ CONSTANTS: dict[str, dict[str, str]] = {
         "OFFSET": "(2048ULL << 52)", "ROOT_HALF": "0x3fe6a09e667f3bcdULL", "TWO": "0x4000000000000000ULL",
         "LOW_BITS": "0xfffffffffffffULL", "WHOLE_BITS": "0x4330000000000000ULL", "WHOLE": "(0x1p52 + 2048)",
         "LOG_SUM": LOG_BY_ARTANH, "LEADING": "0xfffffffff8000000ULL", "ERFC_POLE": "3.0", "ERFC_HIGH": "27.3",
-        "TWO_OVER_PI": "0x1.45f306dc9c883p-1", "ROUNDED": "0x1.8p52", "FAR": "0x1p20",
+        "TINY": "0x1p-54", "TINY_SHIFT": "(0x1.8p52 + 969)", "TINY_HIGHEST": "(0x4338000000000000ULL + 2044)",
+        "SIGMOID_HIGH": "60.0", "TWO_OVER_PI": "0x1.45f306dc9c883p-1", "ROUNDED": "0x1.8p52", "FAR": "0x1p20",
         "REST_OF_QUADRANTS": THREE_PARTS, "QUADRANT_SIGN": "62", "LIBRARY_SIN": "sin", "LIBRARY_COS": "cos",
         "INFINITY_": "(1.0 / 0.0)", "NAN_": "(0.0 / 0.0)",
     },
@@ -210,7 +211,8 @@ CONSTANTS: dict[str, dict[str, str]] = {
         "OFFSET": "(256U << 23)", "ROOT_HALF": "0x3f3504f3U", "TWO": "0x40000000U",
         "LOW_BITS": "0x7fffffU", "WHOLE_BITS": "0x4b000000U", "WHOLE": "(0x1p23f + 256)",
         "LOG_SUM": LOG_BY_POWERS, "ERFC_POLE": "2.5f", "ERFC_HIGH": "10.1f", "LEADING": "0xfffff000U",
-        "TWO_OVER_PI": "0x1.45f306p-1f", "ROUNDED": "0x1.8p23f", "FAR": "0x1p20f",
+        "TINY": "0x1p-24f", "TINY_SHIFT": "(0x1.8p23f + 103)", "TINY_HIGHEST": "(0x4b400000U + 253)",
+        "SIGMOID_HIGH": "30.0f", "TWO_OVER_PI": "0x1.45f306p-1f", "ROUNDED": "0x1.8p23f", "FAR": "0x1p20f",
         "REST_OF_QUADRANTS": IN_DOUBLE, "QUADRANT_SIGN": "30", "LIBRARY_SIN": "sinf", "LIBRARY_COS": "cosf",
         "INFINITY_": "(1.0f / 0.0f)", "NAN_": "(0.0f / 0.0f)",
     },
