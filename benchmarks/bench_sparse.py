@@ -324,10 +324,10 @@ def installed(name: str) -> str | None:
 
 
 TARGETS = {
-    "Rosenbrock Hessian, n = 10000": {"JAX": 2, "CasADi": 5},
-    "grid energy Hessian, 100x100": {"JAX": 2},
+    "Rosenbrock Hessian, n = 10000": {"symad": ("JAX", 0.25), "symad compiled": ("CasADi SX", 0.12)},
+    "grid energy Hessian, 100x100": {"symad": ("JAX", 0.25), "symad compiled": ("CasADi SX", 0.12)},
 }
-"""How many times faster than whom."""
+"""Whose time each form may take which part of."""
 
 
 def fell_short(results: list[dict[str, Any]]) -> list[str]:
@@ -337,10 +337,10 @@ def fell_short(results: list[dict[str, Any]]) -> list[str]:
         times = result["evaluation"]
         if result["steps"]["detection"]["symad"]["seconds"] > 0.05:
             missed.append(f"{result['case']}: detection takes over 50 ms")
-        for peer, factor in TARGETS.get(result["case"], {}).items():
+        for form, (peer, part) in TARGETS.get(result["case"], {}).items():
             for who, seconds in times.items():
-                if who.startswith(peer) and seconds < factor * times["symad"]:
-                    missed.append(f"{result['case']}: {who} is less than {factor} times slower")
+                if who.startswith(peer) and times[form] > part * seconds:
+                    missed.append(f"{result['case']}: {form} takes over {part} of the time of {who}")
     return missed
 
 
