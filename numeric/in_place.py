@@ -26,6 +26,7 @@ from symad.numeric.lifetimes import (
     is_large,
     is_view,
     lifetimes,
+    made_over,
     overlap,
     owner,
     repeats,
@@ -58,6 +59,8 @@ class InPlacePrinter(ArrayPrinter):
         self.lives = Lifetimes()
         self.waiting: set[Node] = set()
         """Repetitions and indicators, written where they are used."""
+        self.views: dict[tuple[Node, str], str] = {}
+        """The names of boxes of a loop's arrays in which several operations write."""
         self.whole: set[str] = set()
         """The names of places in loops that are contiguous."""
         self.floats: set[Node] = set()
@@ -83,14 +86,14 @@ class InPlacePrinter(ArrayPrinter):
     @contextmanager
     def inside(self, inputs: Mapping[Node, str]) -> Iterator[None]:
         """See `ArrayPrinter.inside`."""
-        outer = self.waiting, self.users, self.boxed, self.buffers, self.parts
-        self.waiting, self.users, self.boxed, self.buffers = set(), {}, {}, {}
+        outer = self.waiting, self.users, self.boxed, self.buffers, self.parts, self.views
+        self.waiting, self.users, self.boxed, self.buffers, self.views = set(), {}, {}, {}, {}
         self.parts = Parts()
         self.depth += 1
         with super().inside(inputs):
             yield
         self.depth -= 1
-        self.waiting, self.users, self.boxed, self.buffers, self.parts = outer
+        self.waiting, self.users, self.boxed, self.buffers, self.parts, self.views = outer
 
     def statements(self, outputs: Sequence[Node]) -> list[str]:
         """The statements that compute some nodes; bodies of loops have lifetimes of their own."""
@@ -142,6 +145,8 @@ class InPlacePrinter(ArrayPrinter):
                 alone = users[inner] == 1 and users[pad.args[0]] == 1 and not isinstance(inner.op, Pad)
                 if alone and inner not in self.text and inner not in self.slots and not is_view(inner):
                     self.boxed[inner] = (node, index)
+                    if self.depth:  # its operands there, too: small arrays stay in the cache
+                        self.boxed |= dict.fromkeys(made_over(inner, users), (node, index))
 
     def gathering(self, node: Node, fits: Callable[[Node], bool]) -> SideBySide | None:
         """How a sparse matrix is gathered; None where its entries are assigned."""
@@ -219,6 +224,8 @@ class InPlacePrinter(ArrayPrinter):
         whole, index = self.boxed.pop(node)
         if whole in self.parts.gathers:
             return self.parts.place(node, whole, self)
+        if (whole, index) in self.views:
+            return [], self.views[whole, index]
         lines = []
         if whole not in self.buffers:
             name = self.slots.get(whole)
@@ -229,7 +236,12 @@ class InPlacePrinter(ArrayPrinter):
                 shape_text, kind = self.dims(whole.shape), f"{self.np}.{self.dtype}"
                 lines.append(f"{name} = {self.np}.{make}({shape_text}, dtype={kind})")
             self.buffers[whole] = name
-        return lines, f"{self.buffers[whole]}[{index}]"
+        place = f"{self.buffers[whole]}[{index}]"
+        if self.depth and any(box == (whole, index) for box in self.boxed.values()):  # it is used again
+            view = self.views[whole, index] = self.value_name()
+            lines.append(f"{view} = {place}")
+            return lines, view
+        return lines, place
 
     def _written_later(self, node: Node) -> bool:
         """Whether a view is only part of the index with which it is used."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from symad.graph import Node
 from symad.numeric.fusion.chains import Fused
 from symad.numeric.fusion.rows import RowGroup
+from symad.numeric.passes.gates import Gates
 from symad.numeric.passes.loop import Loop
 from symad.numeric.passes.row_blocks import RowBlocks
 from symad.numeric.steps import is_indicator, ufunc_name
@@ -137,3 +138,22 @@ def cut(node: Node) -> bool:
             return True
         node = node.args[0]
     return False
+
+
+IN_PLACE = (Add, Mul, Pow, Apply, Gates)
+"""Operations on floats that may write over an operand."""
+
+
+def made_over(node: Node, users: Mapping[Node, int]) -> Iterator[Node]:
+    """What an array may be made from in its own place: an operand that nothing else needs, one of its, ..."""
+    inner: Node | None = node
+    while inner is not None and isinstance(inner.op, IN_PLACE):
+        shape = inner.shape
+        inner = next((a for a in inner.args if a.shape == shape and users[a] == 1 and _is_made(a)), None)
+        if inner is not None:
+            yield inner
+
+
+def _is_made(node: Node) -> bool:
+    product = isinstance(node.op, Einsum) and len(node.args) == 2 == len(node.shape)
+    return product or isinstance(node.op, IN_PLACE)

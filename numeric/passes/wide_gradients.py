@@ -63,13 +63,8 @@ class Joined:
         return found
 
     def _product(self, z: Node, axis: int) -> Node:
-        """Σ_m z_im y_km for all rows."""
-        labels = ["im", "mi"][axis]
-        rows = _flat(self.rows, (1, 0, 2))
-        i, k = z.shape[axis], rows.shape[0]
-        if isinstance(i, int) and isinstance(k, int) and k > i:  # BLAS likes the one with more rows first
-            return permute(contract(["km", labels], "ki", rows, z), (1, 0))
-        return contract([labels, "km"], "ik", z, rows)
+        """Σ_m z_im y_mk for all rows k, which stand side by side: BLAS likes such a second factor best."""
+        return contract([["im", "mi"][axis], "mk"], "ik", z, _flat(self.rows, (0, 2, 1)))
 
 
 def _flat(array: Node, order: tuple[int, int, int]) -> Node:

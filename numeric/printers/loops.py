@@ -9,18 +9,12 @@ from typing import Any
 
 from symad.dims import Shape, plus
 from symad.graph import Node, topological
-from symad.numeric.passes.gates import Gates
+from symad.numeric.lifetimes import made_over
 from symad.numeric.passes.loop import Loop, pieces, values
 from symad.numeric.printers.beside import beside_lines, besides, read_otherwise
 from symad.numeric.recycling import new_text
-from symad.ops.arithmetic import Add, Mul, Pow
-from symad.ops.contraction import Einsum
-from symad.ops.elementwise import Apply
 from symad.ops.recurrence import backwards
 from symad.ops.shaping import Concatenate, Slice, Stack, reshape
-
-IN_PLACE = (Add, Mul, Pow, Apply, Gates)
-"""Operations on floats that may write over an operand."""
 
 SIGMOID = re.compile(r"(?<!\w)_sigmoid\(")
 
@@ -101,6 +95,7 @@ def loop_lines(node: Node, printer: Any) -> list[str]:
     if counted or endless:
         columns.append(f"range({printer.dim(node.shape[0])})")
         targets.append(step)
+    printer.large |= {*targets, *states, *filter(None, map(_view, inner))}  # they keep whole arrays alive
     before, inner = _transposed_once(inner, fixed, printer)
     if printer.dtype == "float32" and any(SIGMOID.search(line) for line in inner):
         printer.helper("_gate", GATE)
@@ -200,24 +195,20 @@ def _slots(result: Node, place: str) -> dict[Node, str]:
     return {result: place}
 
 
+def _view(line: str) -> str:
+    """The name that a statement gives to a part of an array."""
+    found = re.match(r"(\w+) = \w+\[", line)
+    return found[1] if found else ""
+
+
 def _pass_on(slots: dict[Node, str], results: Sequence[Node]) -> None:
     """What a value in a place of its own is made from goes there too, if nothing else needs it."""
-    order = topological(results)
-    users = Counter(a for node in order for a in set(node.args))
+    users = Counter(a for node in topological(results) for a in set(node.args))
     users.update(results)
-    for node in reversed(order):
-        slot = slots.get(node, "")
-        if not slot.isidentifier() or not isinstance(node.op, IN_PLACE):
-            continue
-        for arg in node.args:
-            made = isinstance(arg.op, IN_PLACE) or _is_product(arg)
-            if made and arg.shape == node.shape and users[arg] == 1 and arg not in slots:
-                slots[arg] = slot
-                break
-
-
-def _is_product(node: Node) -> bool:
-    return isinstance(node.op, Einsum) and len(node.args) == 2 == len(node.shape)
+    for node, slot in [*slots.items()]:
+        if slot.isidentifier():
+            for made in made_over(node, users):
+                slots.setdefault(made, slot)
 
 
 def _transposed_once(lines: list[str], fixed: list[str], printer: Any) -> tuple[list[str], list[str]]:
