@@ -10,6 +10,7 @@ argument, written with selections instead of branches:
   2 artanh(f/(2 + f));
 - sin and cos by r = x − n π/2 in three parts, |x| ≤ 2²⁰; beyond, the C library's;
 - log(1 + x) is log u for u = 1 + x rounded, what was lost added to f;
+- log(1 + exp x) = max(x, 0) + log(1 + exp(−|x|));
 - erfc z = t P(t) exp(−z²), t = c/(c + z), for z ≥ 0; z² = h² + (z − h)(z + h), h of few digits.
 
 Adding 1.5·2ᵐ (m bits of mantissa) rounds to an integer, which the low bits then hold; a shift makes 2ᵏ of
@@ -59,7 +60,7 @@ static inline REAL symad_signed(REAL size, REAL x) {
   return symad_as_real(symad_as_bits(size) | (symad_as_bits(x) & SIGN));
 }
 """,
-    "exponential": """// k + 2 BIAS in the low bits, k = round(x/log 2)
+    "exponential": """// k and twice the bias in the low bits, k = round(x/log 2)
 static inline BITS symad_multiple(REAL x) { return symad_as_bits(FMA(x, LOG2E, SHIFT)); }
 // k stops where exp overflows; r goes on, so that infinity and NaN pass
 static inline BITS symad_stopped(BITS k, BITS highest) {
@@ -104,7 +105,7 @@ static inline REAL symad_scaled(REAL p, BITS k) {
   return TINY / (x > SIGMOID_HIGH ? TINY : FMA(EXP_OF_R, symad_as_real(k << MANTISSA), TINY));
 }
 """,
-    "logarithm": """// bits of x over those of sqrt(1/2), and 2 BIAS + 2 more in the exponent
+    "logarithm": """// bits of x over those of sqrt(1/2), and 2 more than twice the bias in the exponent
 static inline BITS symad_moved(REAL x) { return symad_as_bits(x) + (OFFSET - ROOT_HALF); }
 static inline REAL symad_fraction(BITS moved) { return symad_as_real((moved & LOW_BITS) + ROOT_HALF) - 1; }
 static inline REAL symad_exponent(BITS moved) { return symad_as_real((moved >> MANTISSA) | WHOLE_BITS); }
@@ -119,13 +120,21 @@ static inline REAL symad_log_sum(REAL f, REAL k) {  // log(1 + f) + k log 2
   return x > 0 ? ordinary : x == 0 ? -INFINITY_ : NAN_;
 }
 """,
-    "log1p": """static inline REAL symad_log1p(REAL x) {
+    "one more": """static inline REAL symad_log_of_one_more(REAL x) {  // log(1 + x) for -1 < x < infinity
   const REAL u = 1 + x, lost = x - (u - 1);
   const BITS moved = symad_moved(u), twice = (OFFSET + TWO) - (moved & ~LOW_BITS);  // 2/2^k
   const REAL f = FMA(lost, (REAL)0.5 * symad_as_real(twice), symad_fraction(moved));
-  const REAL made = symad_signed(symad_size(symad_log_sum(f, symad_exponent(moved) - WHOLE)), x);
+  return symad_log_sum(f, symad_exponent(moved) - WHOLE);
+}
+""",
+    "log1p": """static inline REAL symad_log1p(REAL x) {
+  const REAL u = 1 + x, made = symad_signed(symad_size(symad_log_of_one_more(x)), x);
   const REAL ordinary = x <= LARGEST ? made : x;
   return u > 0 ? ordinary : u == 0 ? -INFINITY_ : NAN_;
+}
+""",
+    "softplus": """static inline REAL symad_softplus(REAL x) {
+  return (x > 0 ? x : 0) + symad_log_of_one_more(symad_exp(-symad_size(x)));
 }
 """,
     "sines": """// sin(x + quadrant pi/2) for |x| <= FAR: beyond, pi/2 needs more digits than are kept here
@@ -165,7 +174,8 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "tanh": ("bits",),
     "sigmoid": ("bits", "exponential"),
     "log": ("bits", "logarithm"),
-    "log1p": ("bits", "logarithm"),
+    "log1p": ("bits", "logarithm", "one more"),
+    "softplus": ("bits", "exponential", "exp", "logarithm", "one more"),
     "sin": ("bits", "sines"),
     "cos": ("bits", "sines"),
     "erfc": ("bits", "exponential"),

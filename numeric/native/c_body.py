@@ -9,7 +9,7 @@ from typing import Any
 from symad.graph import Node
 from symad.numeric.fusion.c_text import HELPERS, Body, c_form, has_c_form
 from symad.numeric.vector_math import NEEDS, SINES, definitions
-from symad.scalar_functions import sigmoid, silu
+from symad.scalar_functions import sigmoid, silu, softplus
 
 HEAD = """#include <math.h>
 #include <stdbool.h>
@@ -28,7 +28,7 @@ LETTER = {"float64": "d", "float32": "f", "bool": "?", "int64": "q"}
 C_TYPE = {"float64": "double", "float32": "float", "bool": "bool", "int64": "long long"}
 
 
-FORMS = {sigmoid: "F(sigmoid)({})", silu: "{0} * F(sigmoid)({0})"}
+FORMS = {sigmoid: "F(sigmoid)({})", silu: "{0} * F(sigmoid)({0})", softplus: "F(softplus)({})"}
 """What has a vector form of its own."""
 
 

@@ -18,12 +18,19 @@ from symad.numeric.vector_math import definitions
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C compiler")
 
-NAMES = ("exp", "expm1", "tanh", "sigmoid", "log", "log1p", "sin", "cos", "erfc")
+NAMES = ("exp", "expm1", "tanh", "sigmoid", "softplus", "log", "log1p", "sin", "cos", "erfc")
 ULPS = {"erfc": 7.0}
 """Allowed errors; 2.5 for all others."""
 TYPES = {"float": np.float32, "double": np.float64}
-EXACT: dict[str, Any] = {"sigmoid": lambda x: 1 / (1 + mpmath.exp(-x))}
-IEEE: dict[str, Any] = {"sigmoid": special.expit, "erfc": special.erfc}
+EXACT: dict[str, Any] = {
+    "sigmoid": lambda x: 1 / (1 + mpmath.exp(-x)),
+    "softplus": lambda x: mpmath.log1p(mpmath.exp(x)),
+}
+IEEE: dict[str, Any] = {
+    "sigmoid": special.expit,
+    "softplus": lambda x: np.logaddexp(0, x),
+    "erfc": special.erfc,
+}
 
 
 @cache
@@ -52,7 +59,7 @@ def values(name: str, x: Any, options: str) -> Any:
 def points(name: str, dtype: Any) -> Any:
     rng = np.random.default_rng(0)
     double = dtype == np.float64
-    largest = {"exp": 2.85, "expm1": 2.85, "sigmoid": 2.87}.get(name, 5) if double else 1.9
+    largest = {"exp": 2.85, "expm1": 2.85, "sigmoid": 2.87, "softplus": 2.87}.get(name, 5) if double else 1.9
     sizes = 10.0 ** rng.uniform(-8, largest, 300)
     x = np.concatenate([sizes, -sizes, rng.normal(size=400), rng.uniform(-1, 1, 400)]).astype(dtype)
     if name.startswith("log"):
