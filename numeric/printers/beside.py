@@ -33,8 +33,8 @@ class Beside:
     """The index of the rows of the state."""
 
 
-def besides(node: Node) -> list[Beside]:
-    """The values of a loop that can be laid out so."""
+def besides(node: Node, printer: Any) -> list[Beside]:
+    """The values of a loop that can be laid out so; results have memory of their own."""
     op: Scan | Loop = node.op  # type: ignore[assignment]
     states, moving, fixed = pieces(op, op.body.input_nodes)
     outer = dict(zip(op.body.input_nodes, node.args, strict=True))
@@ -45,6 +45,8 @@ def besides(node: Node) -> list[Beside]:
         plain = isinstance(rows.op, Concatenate) and rows.op.axis == 0 and rows not in op.body.input_nodes
         known = all(isinstance(a.shape[0], int) for a in rows.args if a.shape)
         if not plain or len(own) != 1 or not known or not set(rows.args) <= {*own, *moving, *fixed}:
+            continue
+        if is_result(value, printer):
             continue
         blocks, start, place = [], 0, ""
         for arg in rows.args:
@@ -57,6 +59,11 @@ def besides(node: Node) -> list[Beside]:
         if all(b.states is not state for b in found):
             found.append(Beside(rows, value, state, tuple(blocks), place))
     return found
+
+
+def is_result(array: Node, printer: Any) -> bool:
+    """Whether an array, or a view of it, is returned."""
+    return bool(printer.lives.last.get(array, 0) >= len(printer.lives.position))
 
 
 def read_otherwise(node: Node, found: list[Beside]) -> set[Node]:

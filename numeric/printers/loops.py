@@ -11,7 +11,7 @@ from symad.dims import Shape, plus
 from symad.graph import Node, topological
 from symad.numeric.lifetimes import made_over
 from symad.numeric.passes.loop import Loop, pieces, values
-from symad.numeric.printers.beside import beside_lines, besides, read_otherwise
+from symad.numeric.printers.beside import beside_lines, besides, is_result, read_otherwise
 from symad.numeric.recycling import new_text
 from symad.ops.recurrence import backwards
 from symad.ops.shaping import Concatenate, Slice, Stack, reshape
@@ -49,7 +49,7 @@ def loop_lines(node: Node, printer: Any) -> list[str]:
     fixed = [outer[c] for c in constants]
     moving = [printer.value_name() for _ in xs]
     inputs = dict(zip(local, [*states, *moving, *fixed], strict=True))
-    beside = {one.value: one for one in besides(node)}
+    beside = {one.value: one for one in besides(node, printer)}
     beside |= {one.states: one for one in beside.values()}
     inputs |= {one.rows: printer.value_name() for one in beside.values()}
     slots: dict[Node, str] = {}
@@ -171,7 +171,7 @@ def previous(value: Node, node: Node, printer: Any) -> list[Node]:
         (joined,) = printer.users[user]
         all_but_one = (plus(value.shape[0], -1), *value.shape[1:])
         first = isinstance(joined.op, Concatenate) and joined.op.axis == 0 and len(joined.args) == 2
-        first = first and joined not in printer.users.get(joined, [])  # results have memory of their own
+        first = first and not is_result(joined, printer)  # results have memory of their own
         first = first and joined.args == (start, user)
         if first and op.count == all_but_one and not any(op.start) and set(op.step) == {1}:
             found.append(joined)

@@ -186,3 +186,32 @@ def test_products_that_do_not_write_where_they_belong() -> None:
         for one, other in zip(lower(graph, dtype=dtype)(*values), graph(*values), strict=True):
             assert one.dtype == dtype
             assert np.allclose(one, other, rtol=tolerance, atol=tolerance)
+
+
+def test_results_do_not_share_memory() -> None:
+    """The states, those one step earlier, and rows with the states and inputs: three arrays."""
+
+    def states(W: Any, h: Any, x: Any) -> Any:
+        made = functions.scan(lambda s, x_t: np.tanh(W @ np.concatenate([s, x_t])), h, x)
+        before = np.concatenate([h[None], made[:-1]])
+        return made, before[:, 1], np.concatenate([before, x], axis=1)[:, :4]
+
+    rng = np.random.default_rng(0)
+    values = [rng.normal(size=s) for s in ((3, 5), (3,), (6, 2))]
+    graph = symad.trace(states, inputs=[v.shape for v in values])
+    results = lower(graph)(*values)
+    for one, other in zip(results, graph(*values), strict=True):
+        assert np.allclose(one, other, rtol=1e-13)
+    assert not any(np.shares_memory(a, b) for k, a in enumerate(results) for b in results[:k])
+
+
+def test_a_vector_beside_its_inputs() -> None:
+    def loss(W: Any, h: Any, x: Any) -> Any:
+        made = functions.scan(lambda s, x_t: np.tanh(W @ np.concatenate([s, x_t])), h, x)
+        return np.sum(made**2)
+
+    rng = np.random.default_rng(0)
+    values = [rng.normal(size=s) for s in ((3, 5), (3,), (6, 2))]
+    graph = symad.value_and_gradient(symad.trace(loss, inputs=[v.shape for v in values]), wrt=[0, 1, 2])
+    for one, other in zip(lower(graph)(*values), graph(*values), strict=True):
+        assert np.allclose(one, other, rtol=1e-12)
