@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from symad.graph import Graph, Node, rebuild
@@ -20,6 +21,9 @@ from symad.ops.contraction import Einsum, contract, permute
 from symad.ops.shaping import Broadcast, broadcast_axes
 from symad.ops.sources import constant
 from symad.questions import Nodes
+
+SHORT = 64
+"""Terms of a sum that take less time than a pass over the result."""
 
 Labels = tuple[Any, ...]
 Weight = tuple[int, Node, Labels]
@@ -107,7 +111,10 @@ def _rooted(
     along = [x for x in one.labels if x in summed and any(x in labels for _, _, labels in weights)]
     lengths = tuple(d for x, d in zip(one.labels, one.base.shape, strict=True) if x in along)
     weight = signed_product([(p, _spread(a, labels, along, lengths)) for p, a, labels in weights])
-    if not along:
+    if not along:  # a number: the product may as well be scaled, if the sum is not short
+        terms = [d for x, d in zip(one.labels, one.base.shape, strict=True) if x in summed]
+        if all(isinstance(d, int) for d in terms) and prod(terms) < SHORT:
+            return None
         return mul(weight, contract([one.labels, other.labels], out, one.base, one.base))
     low, high = ranges([weight])[weight]
     if low < 0 and high > 0:

@@ -294,7 +294,9 @@ def ordered(labels: Sequence[tuple[Any, ...]], out: Sequence[Any], args: Sequenc
         last = not rest
         inside = dict.fromkeys(x for k in chosen for x in parts[k])
         kept = tuple(op.output) if last else tuple(x for x in inside if x in needed)
-        made = contract([parts[k] for k in chosen], kept, *(operands[k] for k in chosen))
+        same = all(parts[k] == kept for k in chosen)  # no sum: elementwise, in place
+        factors = [operands[k] for k in chosen]
+        made = mul(*factors) if same else contract([parts[k] for k in chosen], kept, *factors)
         parts = [parts[k] for k in rest] + [kept]
         operands = [operands[k] for k in rest] + [made]
     return operands[-1]
