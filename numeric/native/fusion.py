@@ -6,21 +6,22 @@ from collections.abc import Sequence
 
 from symad.graph import Graph, Node
 from symad.numeric.assembling import boxes
+from symad.numeric.fusion.c_text import has_c_form
 from symad.numeric.fusion.chains import fuse_chains
 from symad.numeric.fusion.products import as_products
 from symad.numeric.fusion.rows import fuse_rows
 from symad.numeric.native.c_body import REAL, has_vector_form
 from symad.numeric.native.pieces import in_pieces
-from symad.numeric.native.sinking import sink
 from symad.numeric.passes.loop import Loop
 from symad.numeric.passes.row_blocks import RowBlocks
+from symad.numeric.passes.sinking import sink
 from symad.ops.recurrence import Scan
 from symad.questions import Nodes
 
 
 def fuse(graph: Graph, dtype: str) -> Graph:
     """The graph with regions of rows and elementwise chains as single nodes."""
-    made = _Fusion(REAL[dtype]).outputs(sink(graph.output_nodes))
+    made = _Fusion(REAL[dtype]).outputs(sink(graph.output_nodes, has_c_form))
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 
 
