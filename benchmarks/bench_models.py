@@ -2,10 +2,10 @@
 
 For each case of benchmarks/model_cases.py and each precision: all values and gradients are compared
 first, then every contestant runs in turn in rounds, in one process; the table holds medians of process
-CPU time, the ratio to the best peer, and the ratio to the floor: the model's matrix products (also those
-that causal masks hide) at the rate of one large product by the fastest library, which takes part in the
-rounds. Setup (trace, differentiate, print, compile; JAX's trace and compilation) is wall time, first call
-included.
+CPU time, the ratio to the best peer, and two ratios to the model's matrix products (also those that causal
+masks hide) by the faster of two libraries: to these products alone, run in their shapes, and to the floor,
+their operations at the rate of one large product. All take part in the rounds. Setup (trace, differentiate,
+print, compile; JAX's trace and compilation) is wall time, first call included.
 
 Usage: python benchmarks/bench_models.py [CASE ...] [--dtype float32] [--rounds 30] [--compile] [--json FILE]
 """
@@ -24,6 +24,7 @@ import json  # noqa: E402
 import math  # noqa: E402
 import platform  # noqa: E402
 import statistics  # noqa: E402
+import sys  # noqa: E402
 import time  # noqa: E402
 from collections.abc import Callable  # noqa: E402
 from importlib.metadata import PackageNotFoundError, version  # noqa: E402
@@ -148,18 +149,47 @@ def medians(runs: dict[str, tuple[Run, float]], rounds: int) -> dict[str, float]
     return {name: statistics.median(t) for name, t in times.items()}
 
 
-def product_flops(graph: Graph) -> float:
-    """The floating-point operations of all matrix products, those in loops at every step."""
-    found = 0.0
+Shape = tuple[int, int, int, int]
+"""A stack of matrix products: how many, rows, columns, terms of each sum."""
+
+
+def products(graph: Graph) -> list[Shape]:
+    """All matrix products of a graph, those in loops at every step."""
+    found: list[Shape] = []
     for node in graph.nodes:
         op: Any = node.op
-        if isinstance(op, Einsum) and len(node.args) > 1:
+        if isinstance(op, Einsum) and len(node.args) == 2 and set(op.inputs[0]) - set(op.output):
             pairs = zip(op.inputs, node.args, strict=True)
             sizes = {label: d for part, a in pairs for label, d in zip(part, a.shape, strict=True)}
-            found += 2 * math.prod(sizes.values()) if set(sizes) - set(op.output) else 0
+            left, right, out = (set(part) for part in (*op.inputs, op.output))
+            groups = (left & right & out, left - right, right - left, left & right - out)
+            count, rows, columns, terms = (math.prod(sizes[x] for x in group) for group in groups)
+            found.append((count, rows, columns, terms))
         elif isinstance(op, (Scan, Loop)) and getattr(op, "k", 0) == 0:
-            found += node.shape[0] * product_flops(op.body)
+            found += node.shape[0] * products(op.body)
     return found
+
+
+def flops(shapes: list[Shape]) -> float:
+    """The floating-point operations of some products."""
+    return 2.0 * sum(math.prod(shape) for shape in shapes)
+
+
+def products_alone(shapes: list[Shape], dtype: str, multiply: Callable[..., Any]) -> Run:
+    """The products and nothing else, on arrays of their own."""
+    rng = np.random.default_rng(0)
+    made: dict[Shape, Any] = {}
+    for shape in shapes:
+        if shape not in made:
+            count, rows, columns, terms = shape
+            operands = [(count, rows, terms), (count, terms, columns)]
+            made[shape] = [rng.normal(size=s).astype(dtype) for s in (*operands, (count, rows, columns))]
+
+    def run() -> None:
+        for shape in shapes:
+            multiply(*made[shape])
+
+    return run
 
 
 SIZE = 768
@@ -172,13 +202,12 @@ def large_products(dtype: str) -> dict[str, Run]:
     return {"NumPy's product": lambda: a @ b, "compiled code's product": lambda: other(a, b)}
 
 
-def operations(case: model_cases.Case) -> float:
-    """The floating-point operations of the matrix products alone."""
+def of_gradient(case: model_cases.Case) -> list[Shape]:
+    """The matrix products of value and gradient."""
     arrays = {**case.weights, **case.data}
     space = model_cases.for_symad()
     graph = symad.trace(lambda *a: case.loss(space, *a), inputs=[a.shape for a in arrays.values()])
-    both = symad.value_and_gradient(graph, wrt=list(range(len(case.weights))))
-    return product_flops(before_arrays(both))
+    return products(before_arrays(symad.value_and_gradient(graph, wrt=list(range(len(case.weights))))))
 
 
 def versions() -> dict[str, str]:
@@ -200,9 +229,9 @@ def main() -> None:
     parser.add_argument("--compile", action="store_true", help="torch.compile as well")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else 110)
     console.print("  ".join(f"{k} {v}" for k, v in versions().items()))
-    columns = ("case", "dtype", "contestant", "ms", "ratio", "to floor", "setup s")
+    columns = ("case", "dtype", "contestant", "ms", "ratio", "to products", "to floor", "setup s")
     table = Table(*columns, title="value and gradient, one thread")
     rows = []
     for name in options.cases:
@@ -210,22 +239,26 @@ def main() -> None:
         for dtype in ("float32", "float64") if options.dtype == "both" else (options.dtype,):
             runs = contestants(case, dtype, options.compile)
             compare(runs, dtype)
-            products = {name: (run, 0.0) for name, run in large_products(dtype).items()}
-            took = medians({**runs, **products}, options.rounds)
-            least = min(took.pop(name) for name in products) * operations(case) / (2 * SIZE**3)
+            shapes = of_gradient(case)
+            large = {name: (run, 0.0) for name, run in large_products(dtype).items()}
+            libraries = {"NumPy's alone": np.matmul, "compiled code's alone": product_function(dtype)}
+            alone = {k: (products_alone(shapes, dtype, f), 0.0) for k, f in libraries.items()}
+            took = medians({**runs, **large, **alone}, options.rounds)
+            least = min(took.pop(name) for name in large) * flops(shapes) / (2 * SIZE**3)
+            same = min(took.pop(name) for name in alone)
             peers = [t for k, t in took.items() if not k.startswith("symad")]
             best = min(peers or took.values())
             for k, (contestant, seconds) in enumerate(took.items()):
                 setup = runs[contestant][1]
                 ratio = seconds / best
-                to_floor = f"{seconds / least:.2f}" if least else "-"  # some models have no products
+                to_same, to_floor = (f"{seconds / t:.2f}" if least else "-" for t in (same, least))
                 table.add_row(
                     name if k == 0 else "", dtype if k == 0 else "", contestant, f"{1e3 * seconds:.2f}",
-                    f"{ratio:.2f}", to_floor, f"{setup:.2f}", end_section=k == len(took) - 1,
+                    f"{ratio:.2f}", to_same, to_floor, f"{setup:.2f}", end_section=k == len(took) - 1,
                 )  # fmt: skip
                 rows.append(
                     {"case": name, "dtype": dtype, "contestant": contestant, "seconds": seconds,
-                     "ratio": ratio, "floor": least, "setup": setup}
+                     "ratio": ratio, "products": same, "floor": least, "setup": setup}
                 )  # fmt: skip
     console.print(table)
     if options.json:
