@@ -4,7 +4,7 @@ The system gives large blocks of memory page by page, each at its first use, and
 are freed: a gradient that makes a few megabytes of arrays may spend a third of its time on that. Blocks
 are kept for each thread instead. A block is free when no array shows it any more, which its count of
 references tells; so results that the caller keeps are never overwritten, and nothing has to be planned.
-What is kept is at most twice what is used, and a seventh more than was ever used at one time. Arrays begin
+What is kept is at most twice what is used, and a tenth more than was ever used at one time. Arrays begin
 on cache lines, where arithmetic on those in the cache is up to twice as fast.
 """
 
@@ -51,7 +51,7 @@ def _new(shape, dtype, least=0):
     every = size + sum(n*len(u) for n, u in used.items())
     needed = size + sum(n*sum(u) for n, u in used.items())
     _memory.most = max(_memory.most, needed)
-    if every > min(2*needed, 1.15*_memory.most):
+    if every > min(2*needed, 1.1*_memory.most):
         larger = min((n for n, u in used.items() if size < n <= 4*size and not all(u)), default=None)
         if larger is not None:
             return np.ndarray(shape, dtype, *kept[larger][used[larger].index(False)])

@@ -35,7 +35,7 @@ def release(
     for k, unit in enumerate(units):
         out += unit
         if k < len(units) - 1 and unit[0].startswith("for "):
-            # names of a loop show parts of arrays; they may not exist, if it has no steps
+            # arrays of the last step, and parts of others; they may not exist, if there was no step
             rows = [n for n in _rows(unit) if n not in kept and worth(n) and last[n] == k]
             out += [f"{' = '.join(rows)} = None"] if rows else []
         if k in dead:
@@ -44,11 +44,10 @@ def release(
 
 
 def _rows(unit: Sequence[str]) -> list[str]:
-    """The names of a loop that are parts of arrays."""
+    """The names that a loop gives to arrays and to parts of arrays."""
     names = _names(unit[0].removeprefix("for ").partition(" in ")[0])
     for line in unit[1:]:
-        part = re.fullmatch(r"\s+(\w+) = \w+\[[^()]*\]", line)
-        names += _names(part[1]) if part else []
+        names += _targets(line.strip())
     return list(dict.fromkeys(names))
 
 
