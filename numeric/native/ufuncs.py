@@ -57,6 +57,7 @@ def compiled(source: str, declarations: Sequence[Declaration]) -> list[Any]:
 @cache
 def load(source: str) -> ctypes.CDLL | None:
     """The shared library of a C source, with vector code and threads where the compiler has them."""
+    gnu_threads()
     with _passive_waiting():
         for options in (STRAIGHT, OPTIONS):
             with suppress(LoweringError):
@@ -66,12 +67,17 @@ def load(source: str) -> ctypes.CDLL | None:
 
 @cache
 def gnu_threads() -> bool:
-    """Whether GNU's OpenMP is here, which generated code and MKL then share."""
+    """Whether GNU's OpenMP is here, which generated code and MKL then share.
+
+    A forked process has none of the threads that its parent had, but waits for them: it works alone.
+    """
     with _passive_waiting():
         try:
-            ctypes.CDLL("libgomp.so.1", ctypes.RTLD_GLOBAL)
+            library = ctypes.CDLL("libgomp.so.1", ctypes.RTLD_GLOBAL)
         except OSError:
             return False
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=lambda: library.omp_set_num_threads(1))
     return True
 
 

@@ -1,6 +1,8 @@
 """Array graphs with compiled kernels, against the graphs evaluated by themselves and PyTorch."""
 
+import os
 import shutil
+import subprocess
 import sys
 import threading
 
@@ -366,3 +368,32 @@ def test_a_vector_made_of_all_rows_comes_before_the_first():
     found = lower(symad.trace(program, inputs=[(n, n), (n,)]), backend="c")(x, v)
     e = np.exp(x * v[:, None])
     np.testing.assert_allclose(found, e @ (e @ v) + np.exp(e @ v) * v, rtol=1e-12)
+
+
+FORKED = """
+import os
+import numpy as np
+import symad
+from symad.numeric import lower
+
+def program(x):
+    return np.sum(np.tanh(x) @ np.exp(-x))
+
+kernel = lower(symad.trace(program, inputs=[(600, 600)]), backend="c")
+x = np.linspace(-1, 1, 360_000).reshape(600, 600)
+first = kernel(x)  # starts threads, which a forked process does not have
+child = os.fork()
+if child == 0:
+    os._exit(0 if abs(kernel(x) - first) < 1e-6 * abs(first) else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@needs_compiler
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+def test_a_forked_process_does_not_wait_for_threads_it_does_not_have():
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORKED],
+        env=os.environ | {"OMP_NUM_THREADS": "2"}, capture_output=True, text=True, timeout=100, check=True,
+    )  # fmt: skip
+    assert done.stdout.split() == ["0"], done.stderr
