@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,3 +50,20 @@ def values(node: Node) -> list[Node]:
 def loop_shape(op: Loop, args: Nodes) -> Shape:
     """The steps, then the axes of the value."""
     return (args[op.states].shape[0], *op.body.output_nodes[op.k].shape)
+
+
+def readers(order: Sequence[Node]) -> dict[Node, list[Node]]:
+    """What reads each of some nodes, in their order."""
+    found: dict[Node, list[Node]] = {node: [] for node in order}
+    for node in order:
+        for arg in dict.fromkeys(node.args):
+            found[arg].append(node)
+    return found
+
+
+def by_loop(values: Iterable[Node]) -> list[list[Node]]:
+    """Values of loops, those of one loop together."""
+    groups: dict[tuple[Graph, Nodes], list[Node]] = {}
+    for node in values:
+        groups.setdefault((node.op.body, node.args), []).append(node)  # type: ignore[attr-defined]
+    return [*groups.values()]

@@ -12,7 +12,7 @@ from typing import Any
 from symad.dims import plus
 from symad.graph import Graph, Node, rebuild, topological
 from symad.numeric.assembling import boxes, source
-from symad.numeric.passes.loop import Loop, pieces
+from symad.numeric.passes.loop import Loop, by_loop, pieces, readers
 from symad.ops.arithmetic import ElementwiseOp
 from symad.ops.recurrence import Local, backwards, previous_states
 from symad.ops.shaping import Concatenate, Reshape, Slice, Stack, reshape, slice_axis, stack, take
@@ -32,15 +32,9 @@ def in_parts(graph: Graph) -> Graph:
 def _one(outputs: Nodes) -> Nodes | None:
     """The outputs with one loop changed; None if there is none to change."""
     order = topological(outputs)
-    users: dict[Node, list[Node]] = {}
-    for node in order:
-        for arg in dict.fromkeys(node.args):
-            users.setdefault(arg, []).append(node)
-    groups: dict[tuple[Graph, Nodes], list[Node]] = {}
-    for node in order:
-        if isinstance(node.op, Loop) and node.op.states == 1:
-            groups.setdefault((node.op.body, node.args), []).append(node)
-    for group in groups.values():
+    users = readers(order)
+    loops = [n for n in order if isinstance(n.op, Loop) and n.op.states == 1]
+    for group in by_loop(loops):
         found = _changed(group, users, set(outputs))
         if found:
             return rebuild(outputs, found)

@@ -12,7 +12,7 @@ from math import prod
 from typing import Any
 
 from symad.graph import Graph, Node, rebuild, topological
-from symad.numeric.passes.loop import Loop, with_body
+from symad.numeric.passes.loop import Loop, by_loop, readers, with_body
 from symad.numeric.passes.row_blocks import elements
 from symad.ops.arithmetic import ElementwiseOp
 from symad.ops.recurrence import Local, Scan, backwards, fresh_input, parts
@@ -51,15 +51,8 @@ def sink(outputs: Sequence[Node], fits: Callable[[Node], bool], least: int = 0) 
 def _one(outputs: Nodes, fits: Callable[[Node], bool], least: int) -> Nodes | None:
     """The outputs with one loop changed; None if there is none to change."""
     order = topological(outputs)
-    users: dict[Node, list[Node]] = {node: [] for node in order}
-    for node in order:
-        for arg in dict.fromkeys(node.args):
-            users[arg].append(node)
-    groups: dict[tuple[int, Nodes], list[Node]] = {}
-    for node in order:
-        if isinstance(node.op, (Scan, Loop)):
-            groups.setdefault((id(node.op.body), node.args), []).append(node)
-    for group in groups.values():
+    users = readers(order)
+    for group in by_loop(n for n in order if isinstance(n.op, (Scan, Loop))):
         inside = _absorbed(group, order, users, set(outputs), fits)
         if inside and sum(map(elements, inside)) >= least:
             return rebuild(outputs, dict(zip(group, _with(group, inside), strict=True)))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from symad.graph import Graph, Node, rebuild, topological
-from symad.numeric.passes.loop import Loop, pieces
+from symad.numeric.passes.loop import Loop, by_loop, pieces, readers
 from symad.numeric.passes.wide_gradients import Joined
 from symad.ops.arithmetic import Add, signed_sum
 from symad.ops.contraction import Einsum, contract, permute
@@ -46,15 +46,9 @@ def widen_products(graph: Graph) -> Graph:
 def _one(outputs: Nodes, tried: set[Node]) -> Nodes | None:
     """The outputs with one loop changed; None if there is none to change."""
     order = topological(outputs)
-    users: dict[Node, list[Node]] = {}
-    for node in order:
-        for arg in dict.fromkeys(node.args):
-            users.setdefault(arg, []).append(node)
-    groups: dict[tuple[Graph, Nodes], list[Node]] = {}
-    for node in order:
-        if isinstance(node.op, Loop) and node not in tried:
-            groups.setdefault((node.op.body, node.args), []).append(node)
-    for group in groups.values():
+    users = readers(order)
+    loops = [n for n in order if isinstance(n.op, Loop) and n not in tried]
+    for group in by_loop(loops):
         tried |= set(group)
         wide = _wide(group, users, set(outputs))
         if wide is not None:

@@ -126,7 +126,7 @@ def test_hessians_of_stencils(name, backend, wanted):
     np.testing.assert_allclose(in_columns.toarray(), dense, rtol=1e-13, atol=1e-13 * abs(dense).max())
     single = lower(symad.hessian(symad.trace(f, [shape]), sparse=True), backend=backend, dtype="float32")
     assert single(point).dtype == np.float32
-    np.testing.assert_allclose(single(point).toarray(), dense, rtol=1e-4, atol=1e-5 * abs(dense).max())
+    np.testing.assert_allclose(single(point).toarray(), dense, rtol=2e-6, atol=1e-6 * abs(dense).max())
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
