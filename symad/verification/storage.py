@@ -31,7 +31,7 @@ def write(certificate: Certificate) -> str:
         "seed": certificate.seed,
         "primes": [str(p) for p in certificate.primes],
         "versions": dict(certificate.versions),
-        "seconds": round(certificate.seconds, 3),
+        "seconds": certificate.seconds,
         "entries": [_write_entry(e) for e in certificate.entries],
         "comparisons": [_write_comparison(c) for c in certificate.comparisons],
     }

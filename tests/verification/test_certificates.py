@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -37,6 +38,14 @@ def test_the_whole_certificate_is_kept(name):
     again = after.recheck()
     assert again.status == before.status
     assert [e.name for e in again.entries] == [e.name for e in before.entries]
+
+
+def test_the_time_it_took_is_kept_as_measured():
+    # rounded once to milliseconds (0.035) and again for display it would read 0.04 or 0.03 s by chance
+    before = replace(PROVED, seconds=0.034_999)
+    after = Certificate.from_json(before.to_json())
+    assert after.seconds == before.seconds
+    assert str(after) == str(before)
 
 
 def test_a_measurement_cannot_be_established_again():
