@@ -15,7 +15,7 @@ from symad.graph import Graph, Node, rebuild, topological
 from symad.ops.arithmetic import Add, add
 from symad.ops.contraction import Einsum, contract
 from symad.ops.recurrence import Local, Scan
-from symad.ops.shaping import stack
+from symad.ops.stacking import stack
 from symad.questions import Nodes
 
 NEW = -1

@@ -13,7 +13,8 @@ from typing import Any
 from symad.dims import Shape, plus, same_dim, same_shape
 from symad.graph import Node, rebuild, shape
 from symad.ops.arithmetic import Add, signed_sum
-from symad.ops.shaping import Pad, Reshape, ShapingOp, Slice, concatenate
+from symad.ops.shaping import Pad, Reshape, ShapingOp, Slice
+from symad.ops.stacking import concatenate
 from symad.questions import Nodes
 
 

@@ -45,9 +45,10 @@ from symad.numeric.steps import WITHOUT_OUT, WRITERS, into, is_indicator
 from symad.ops.contraction import Einsum
 from symad.ops.recurrence import Scan
 from symad.ops.selection import Select
-from symad.ops.shaping import Broadcast, Pad, Reshape, Slice, Stack
+from symad.ops.shaping import Broadcast, Pad, Reshape, Slice
 from symad.ops.sources import ArrayConstant, Constant, Input, constant_value
 from symad.ops.sparse import IntArray
+from symad.ops.stacking import Stack
 
 
 class InPlacePrinter(ArrayPrinter):

@@ -19,8 +19,9 @@ from symad.numeric.runs import Plan, Run, Steps, placed, steps_of
 from symad.ops.arithmetic import ElementwiseOp
 from symad.ops.contraction import Einsum
 from symad.ops.elementwise import Apply
-from symad.ops.shaping import Broadcast, Concatenate, Reshape, Slice, Stack
+from symad.ops.shaping import Broadcast, Reshape, Slice
 from symad.ops.sources import Input
+from symad.ops.stacking import Concatenate, Stack
 from symad.questions import evaluate
 
 Array = np.ndarray[Any, Any]

@@ -14,13 +14,15 @@ from symad.numeric.passes.gates import Gates
 from symad.numeric.passes.loop import Loop
 from symad.numeric.passes.row_blocks import RowBlocks
 from symad.numeric.steps import is_indicator, ufunc_name
-from symad.ops.arithmetic import Add, Mul, Pow
+from symad.ops.arithmetic import Add, Mul
 from symad.ops.contraction import Einsum
 from symad.ops.elementwise import Apply
+from symad.ops.powers import Pow
 from symad.ops.recurrence import Local, Scan
 from symad.ops.selection import Condition, Logic, Select
-from symad.ops.shaping import Broadcast, Concatenate, Pad, Reshape, Slice, Stack
+from symad.ops.shaping import Broadcast, Pad, Reshape, Slice
 from symad.ops.softmax import LogSoftmax, Softmax, SoftmaxTangent
+from symad.ops.stacking import Concatenate, Stack
 from symad.scalar_functions import relu, sigmoid, silu, softplus
 
 FRESH = (

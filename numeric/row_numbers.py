@@ -7,8 +7,9 @@ from dataclasses import fields
 
 from symad.graph import Graph, Node, topological
 from symad.ops.attention import AttentionOp
+from symad.ops.gathering import Gather, ScatterAdd
 from symad.ops.positions import Positions
-from symad.ops.shaping import Broadcast, Gather, Reshape, ScatterAdd, Slice
+from symad.ops.shaping import Broadcast, Reshape, Slice
 
 INDEX: dict[type, Collection[int]] = {Gather: (1,), ScatterAdd: (0,), Positions: range(64)}
 """The arguments of an op that hold row numbers."""

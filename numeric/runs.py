@@ -17,8 +17,9 @@ import sympy
 
 from symad.errors import LoweringError
 from symad.graph import Graph, Node, topological
-from symad.ops.arithmetic import Add, Mul, Pow
+from symad.ops.arithmetic import Add, Mul
 from symad.ops.elementwise import Apply
+from symad.ops.powers import Pow
 from symad.ops.selection import Compare, Logic, Select
 from symad.ops.sources import Constant, constant_value
 

@@ -18,9 +18,10 @@ from symad.numeric.names import Names
 from symad.numeric.printers.integers import integers_text
 from symad.numeric.printers.scalars import SCALAR_FUNCTIONS, ScalarPrinter, count_uses, statement
 from symad.numeric.text import docstring, module_header, pack_text
-from symad.ops.shaping import Reshape, Stack
+from symad.ops.shaping import Reshape
 from symad.ops.sources import ArrayConstant, Constant, constant, constant_value
 from symad.ops.sparse import CompressedRows
+from symad.ops.stacking import Stack
 
 
 def packed_entries(node: Node) -> tuple[Node, ...] | None:

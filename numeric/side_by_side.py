@@ -15,9 +15,11 @@ import numpy as np
 
 from symad.graph import Node
 from symad.ops.contraction import Einsum
-from symad.ops.shaping import Broadcast, Concatenate, Gather, Reshape, Slice, Stack
+from symad.ops.gathering import Gather
+from symad.ops.shaping import Broadcast, Reshape, Slice
 from symad.ops.sources import ArrayConstant, Constant
 from symad.ops.sparse import CompressedRows, IntArray, as_slice
+from symad.ops.stacking import Concatenate, Stack
 from symad.questions import evaluate
 
 if TYPE_CHECKING:

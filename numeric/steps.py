@@ -12,9 +12,10 @@ from sympy.codegen.cfunctions import expm1, log1p
 
 from symad.graph import Node
 from symad.numeric.passes.gates import Gates
-from symad.ops.arithmetic import Add, Mul, Pow
+from symad.ops.arithmetic import Add, Mul
 from symad.ops.elementwise import Apply
 from symad.ops.numeric_names import NUMPY_NAMES
+from symad.ops.powers import Pow
 from symad.ops.selection import Select
 from symad.ops.softmax import Softmax, SoftmaxTangent
 from symad.ops.sources import constant_value

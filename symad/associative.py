@@ -14,7 +14,8 @@ from symad.graph import Node
 from symad.ops.affine_scan import affine_scan as affine_nodes
 from symad.ops.affine_scan import join_pairs
 from symad.ops.recurrence import fresh_input
-from symad.ops.shaping import concatenate, reshape, slice_axis, stack
+from symad.ops.shaping import reshape, slice_axis
+from symad.ops.stacking import concatenate, stack
 from symad.proxy import Proxy
 from symad.wrapped import broadcast, number
 

@@ -27,7 +27,7 @@ import numpy as np
 
 from symad.errors import DerivativeError, EvaluationError
 from symad.graph import Graph, TupleOf
-from symad.ops.chain import ChainPullback
+from symad.ops.chain_pullback import ChainPullback
 from symad.reverse import pullback, value_and_gradient
 from symad.revolve import beta, places, repetitions, split
 from symad.scanning import as_policy

@@ -21,7 +21,8 @@ from symad.attending import attention
 from symad.dims import Shape, as_dim
 from symad.errors import ShapeError, TraceError
 from symad.ops import softmax as fused
-from symad.ops.shaping import as_indices, gather, reshape
+from symad.ops.gathering import as_indices, gather
+from symad.ops.shaping import reshape
 from symad.ops.sources import eye as identity
 from symad.ops.sources import iota
 from symad.pairing import pairwise

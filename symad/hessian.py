@@ -20,8 +20,8 @@ from symad.errors import DerivativeError
 from symad.forward import dense, push
 from symad.graph import Graph, Node, Tangent, TupleOf, topological
 from symad.jacobian import forward_gradient, forward_jacobian, reverse_jacobian
-from symad.ops.shaping import concatenate
 from symad.ops.sources import constant
+from symad.ops.stacking import concatenate
 from symad.pausing import without_collecting
 from symad.reverse import gradient_nodes, pull
 from symad.seeding import (

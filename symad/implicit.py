@@ -8,8 +8,9 @@ from typing import Any
 from symad.dims import Dim, plus, size
 from symad.graph import Graph, Node, TupleOf, rebuild
 from symad.ops.root import root
-from symad.ops.shaping import concatenate, flatten, reshape, slice_axis
+from symad.ops.shaping import flatten, reshape, slice_axis
 from symad.ops.sources import input_node
+from symad.ops.stacking import concatenate
 from symad.pausing import without_collecting
 from symad.selecting import input_names, select_wrt, symbol_like
 from symad.tracing import as_graph

@@ -9,7 +9,8 @@ from symad.dims import Dim
 from symad.errors import DerivativeError
 from symad.forward import dense, push
 from symad.graph import Graph, Node, Tangent, TupleOf
-from symad.ops.shaping import concatenate, reshape
+from symad.ops.shaping import reshape
+from symad.ops.stacking import concatenate
 from symad.pausing import without_collecting
 from symad.reverse import gradient_nodes, pull
 from symad.seeding import (

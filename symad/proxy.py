@@ -17,11 +17,12 @@ import sympy
 from symad.dims import Shape, format_shape, size
 from symad.errors import TraceError
 from symad.graph import Node
-from symad.ops.arithmetic import add, div, mul, neg, power, sub
+from symad.ops.arithmetic import add, div, mul, neg, sub
 from symad.ops.contraction import contract
 from symad.ops.elementwise import apply
+from symad.ops.powers import power
 from symad.ops.selection import compare, logic
-from symad.ops.shaping import take
+from symad.ops.stacking import take
 from symad.wrapped import (
     Traced,
     Wrapped,

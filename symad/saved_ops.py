@@ -14,14 +14,17 @@ import sympy
 import symad.dims
 from symad.errors import SavingError
 from symad.graph import DIM_FIELDS, SHAPE, Op
-from symad.ops.arithmetic import Add, Mul, Pow
+from symad.ops.arithmetic import Add, Mul
+from symad.ops.cholesky import Cholesky, Triangle, TriangularSolve
 from symad.ops.contraction import Einsum
 from symad.ops.elementwise import Apply
-from symad.ops.linalg import Cholesky, Determinant, Solve, Triangle, TriangularSolve
+from symad.ops.gathering import Gather, ScatterAdd
+from symad.ops.linalg import Determinant, Solve
+from symad.ops.powers import Pow
 from symad.ops.random import FoldIn, Uniform
 from symad.ops.reduction import Extreme, Product
 from symad.ops.selection import LOGIC, RELATIONS, Compare, Logic, Select
-from symad.ops.shaping import Broadcast, Gather, Pad, Reshape, ScatterAdd, Slice
+from symad.ops.shaping import Broadcast, Pad, Reshape, Slice
 from symad.ops.sources import ArrayConstant, Constant, Dimension, Source, constant
 
 NEVER = {"Seed", "Fresh"}

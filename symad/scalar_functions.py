@@ -20,9 +20,10 @@ from sympy.tensor.array.expressions.array_expressions import _ArrayExpr
 from symad.array_forms import ArrayElementwiseApplyFunc
 from symad.errors import TraceError
 from symad.graph import ZERO, Node
-from symad.ops.arithmetic import add, div, mul, neg, sqrt, sub
+from symad.ops.arithmetic import add, div, mul, neg, sub
 from symad.ops.elementwise import apply, slope
 from symad.ops.numeric_names import NUMPY_NAMES
+from symad.ops.powers import sqrt
 from symad.ops.selection import compare, equal, indicator, select
 from symad.ops.sources import constant
 from symad.proxy import Proxy, elementwise

@@ -16,7 +16,8 @@ from symad.errors import DerivativeError, ShapeError
 from symad.graph import Node
 from symad.ops.chain import chain
 from symad.ops.recurrence import scan as scan_nodes
-from symad.ops.shaping import concatenate, reshape, slice_axis, stack, take
+from symad.ops.shaping import reshape, slice_axis
+from symad.ops.stacking import concatenate, stack, take
 from symad.proxy import Proxy
 from symad.wrapped import number
 

@@ -16,18 +16,9 @@ from symad.dims import Dim, plus, size
 from symad.forward import push_along
 from symad.graph import ZERO, Node, Tangent, topological
 from symad.ops.contraction import permute
-from symad.ops.shaping import (
-    Reshape,
-    Stack,
-    broadcast_axes,
-    broadcast_to,
-    concatenate,
-    pack_scalars,
-    reshape,
-    slice_axis,
-    take,
-)
+from symad.ops.shaping import Reshape, broadcast_axes, broadcast_to, reshape, slice_axis
 from symad.ops.sources import constant, eye
+from symad.ops.stacking import Stack, concatenate, pack_scalars, take
 from symad.reverse import fresh_seed, pull
 
 UNROLL = 60_000

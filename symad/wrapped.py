@@ -16,9 +16,11 @@ import sympy
 from symad.dims import Shape, broadcast_shapes
 from symad.graph import Node
 from symad.ops.contraction import Einsum, matmul
+from symad.ops.gathering import ScatterAdd
 from symad.ops.selection import Condition, compare, indicator
-from symad.ops.shaping import ScatterAdd, ShapingOp, broadcast_to, stack
+from symad.ops.shaping import ShapingOp, broadcast_to
 from symad.ops.sources import ArrayConstant, Constant, array_constant, constant
+from symad.ops.stacking import stack
 
 
 class Wrapped:

@@ -21,9 +21,10 @@ from symad.numeric.printers.arrays import (
     emit,
     slice_text,
 )
-from symad.ops.arithmetic import Mul, Pow
+from symad.ops.arithmetic import Mul
 from symad.ops.elementwise import Apply
-from symad.ops.linalg import MatrixPower
+from symad.ops.matrix_power import MatrixPower
+from symad.ops.powers import Pow
 from symad.ops.shaping import Broadcast
 from symad.ops.sources import Iota
 

@@ -12,8 +12,9 @@ from symad.graph import Graph, Node
 from symad.numeric.fusion.c_text import Body, statements
 from symad.numeric.fusion.chains import Fused
 from symad.ops.contraction import Einsum
+from symad.ops.gathering import ScatterAdd
 from symad.ops.selection import Condition, Logic
-from symad.ops.shaping import ScatterAdd, ShapingOp
+from symad.ops.shaping import ShapingOp
 from symad.ops.sources import ArrayConstant, constant_value
 
 BOOLEAN = (Condition, Logic)

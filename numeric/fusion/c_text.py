@@ -19,8 +19,9 @@ from sympy.codegen.numpy_nodes import logaddexp
 from symad.errors import LoweringError
 from symad.graph import Node, Op, topological
 from symad.numeric.printers.arrays import Text, Texts
-from symad.ops.arithmetic import Add, Mul, Pow
+from symad.ops.arithmetic import Add, Mul
 from symad.ops.elementwise import Apply
+from symad.ops.powers import Pow
 from symad.ops.selection import Compare, Condition, Logic, Select
 from symad.ops.shaping import Broadcast
 from symad.ops.sources import Constant, constant_value

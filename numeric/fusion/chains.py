@@ -17,8 +17,9 @@ from typing import Any
 from symad.dims import Shape, same_shape
 from symad.graph import Graph, Node, Op, rebuild, shape, topological
 from symad.numeric.fusion.c_text import has_c_form
-from symad.ops.arithmetic import Add, ElementwiseOp, Mul, Pow
+from symad.ops.arithmetic import Add, ElementwiseOp, Mul
 from symad.ops.contraction import Einsum
+from symad.ops.powers import Pow
 from symad.ops.recurrence import Local
 from symad.ops.shaping import Broadcast
 from symad.ops.sources import Constant, Dimension

@@ -14,7 +14,7 @@ from symad.numeric.printers.loops import in_order_of_time, previous, with_first
 from symad.numeric.recycling import new_text
 from symad.ops.contraction import Einsum
 from symad.ops.recurrence import Scan, backwards
-from symad.ops.shaping import Stack
+from symad.ops.stacking import Stack
 
 
 def loop_call(node: Node, op: Scan | Loop, printer: Any) -> list[str] | None:

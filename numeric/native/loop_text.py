@@ -23,8 +23,9 @@ from symad.numeric.passes.loop import Loop
 from symad.ops.arithmetic import ElementwiseOp
 from symad.ops.contraction import Einsum
 from symad.ops.recurrence import Local, Scan
-from symad.ops.shaping import Broadcast, Concatenate, Pad, Reshape, Slice, Stack
+from symad.ops.shaping import Broadcast, Pad, Reshape, Slice
 from symad.ops.sources import Constant
+from symad.ops.stacking import Concatenate, Stack
 
 
 class LoopText:

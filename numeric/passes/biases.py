@@ -12,8 +12,9 @@ from typing import Any
 from symad.graph import Graph, Node, rebuild
 from symad.ops.arithmetic import Add, signed_sum
 from symad.ops.contraction import Einsum, contract, permute
-from symad.ops.shaping import Broadcast, broadcast_to, concatenate, reshape
+from symad.ops.shaping import Broadcast, broadcast_to, reshape
 from symad.ops.sources import constant
+from symad.ops.stacking import concatenate
 from symad.questions import Nodes
 
 LARGE = 2**18

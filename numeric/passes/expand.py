@@ -9,8 +9,9 @@ from typing import Any
 import sympy
 
 from symad.graph import Graph, Node, rebuild, topological
-from symad.ops.arithmetic import Add, Mul, Pow, div, mul, neg, power
+from symad.ops.arithmetic import Add, Mul, div, mul, neg
 from symad.ops.elementwise import Apply, apply
+from symad.ops.powers import Pow, power
 from symad.ops.recurrence import Scan
 from symad.ops.sources import Constant, constant
 from symad.questions import Nodes, evaluate

@@ -18,7 +18,7 @@ from fractions import Fraction
 
 from symad.graph import Graph, Node, rebuild, topological
 from symad.ops.arithmetic import Add, Mul, div, mul, signed_product, signed_sum
-from symad.ops.arithmetic import power as power_of
+from symad.ops.powers import power as power_of
 from symad.ops.shaping import Reshape, Slice
 from symad.ops.sources import Constant, constant, constant_value, is_exact
 from symad.questions import Nodes

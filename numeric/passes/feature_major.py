@@ -18,7 +18,8 @@ from symad.numeric.passes.loop import Loop, with_body
 from symad.ops.arithmetic import ElementwiseOp
 from symad.ops.contraction import Einsum, contract, matrix_transpose
 from symad.ops.recurrence import Local, Scan
-from symad.ops.shaping import Broadcast, Concatenate, Pad, Reshape, Slice, Stack
+from symad.ops.shaping import Broadcast, Pad, Reshape, Slice
+from symad.ops.stacking import Concatenate, Stack
 from symad.questions import Nodes
 
 PIECES = 2

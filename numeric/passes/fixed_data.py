@@ -23,9 +23,11 @@ from symad.numeric.passes.contracting import TYPICAL, Factor, Name, absorbed, co
 from symad.numeric.passes.merging import Signed, merging, written_out
 from symad.numeric.passes.network_rules import RULES, operand
 from symad.numeric.passes.networks import Misfit, Term, atom, product
-from symad.ops.arithmetic import Pow, add
-from symad.ops.shaping import Concatenate, Pad, Slice, Stack, pad, reshape, slice_axes
+from symad.ops.arithmetic import add
+from symad.ops.powers import Pow
+from symad.ops.shaping import Pad, Slice, pad, reshape, slice_axes
 from symad.ops.sources import constant, constant_value, eye
+from symad.ops.stacking import Concatenate, Stack
 from symad.questions import flops
 
 MOST = 32

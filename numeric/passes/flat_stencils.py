@@ -18,17 +18,8 @@ import numpy as np
 
 from symad.graph import Graph, Node, rebuild, topological
 from symad.ops.arithmetic import ElementwiseOp
-from symad.ops.shaping import (
-    Broadcast,
-    Gather,
-    Pad,
-    Reshape,
-    Slice,
-    broadcast_to,
-    flatten,
-    gather,
-    slice_axes,
-)
+from symad.ops.gathering import Gather, gather
+from symad.ops.shaping import Broadcast, Pad, Reshape, Slice, broadcast_to, flatten, slice_axes
 from symad.ops.sources import ArrayConstant, array_constant
 from symad.ops.sparse import CompressedRows
 

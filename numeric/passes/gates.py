@@ -22,8 +22,9 @@ from symad.ops.arithmetic import Add, mul, signed_sum
 from symad.ops.contraction import Einsum
 from symad.ops.elementwise import Apply
 from symad.ops.recurrence import closed, fresh_input
-from symad.ops.shaping import Broadcast, Concatenate, Slice, broadcast_to, concatenate
+from symad.ops.shaping import Broadcast, Slice, broadcast_to
 from symad.ops.sources import constant
+from symad.ops.stacking import Concatenate, concatenate
 from symad.questions import Nodes
 from symad.scalar_functions import sigmoid
 

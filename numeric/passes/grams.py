@@ -16,8 +16,9 @@ from typing import Any
 
 from symad.graph import Graph, Node, rebuild
 from symad.numeric.passes.ranges import ranges
-from symad.ops.arithmetic import Add, Mul, mul, neg, signed_product, sqrt
+from symad.ops.arithmetic import Add, Mul, mul, neg, signed_product
 from symad.ops.contraction import Einsum, contract, permute
+from symad.ops.powers import sqrt
 from symad.ops.shaping import Broadcast, broadcast_axes
 from symad.ops.sources import constant
 from symad.questions import Nodes

@@ -14,7 +14,8 @@ from symad.graph import Graph, Node, rebuild, topological
 from symad.numeric.passes.hoist import hoist_nodes
 from symad.numeric.passes.loop import Loop
 from symad.ops.recurrence import Scan, backwards, parts, previous_states
-from symad.ops.shaping import Reshape, Slice, Stack, take
+from symad.ops.shaping import Reshape, Slice
+from symad.ops.stacking import Stack, take
 from symad.questions import Nodes
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from symad.dims import Shape
 from symad.graph import Graph, Node, Op, shape
-from symad.ops.shaping import Concatenate, Reshape
+from symad.ops.shaping import Reshape
+from symad.ops.stacking import Concatenate
 from symad.questions import Nodes, flops
 
 Pair = tuple[int, int]

@@ -15,7 +15,8 @@ from symad.numeric.assembling import boxes, source
 from symad.numeric.passes.loop import Loop, by_loop, pieces, readers
 from symad.ops.arithmetic import ElementwiseOp
 from symad.ops.recurrence import Local, backwards, previous_states
-from symad.ops.shaping import Concatenate, Reshape, Slice, Stack, reshape, slice_axis, stack, take
+from symad.ops.shaping import Reshape, Slice, reshape, slice_axis
+from symad.ops.stacking import Concatenate, Stack, stack, take
 from symad.questions import Nodes
 
 Users = Mapping[Node, Sequence[Node]]

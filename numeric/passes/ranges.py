@@ -13,12 +13,15 @@ from typing import Any
 import sympy
 
 from symad.graph import Node, topological
-from symad.ops.arithmetic import Add, Mul, Pow
+from symad.ops.arithmetic import Add, Mul
 from symad.ops.contraction import Einsum
 from symad.ops.elementwise import Apply
-from symad.ops.shaping import Broadcast, Concatenate, Gather, Pad, Reshape, Slice, Stack
+from symad.ops.gathering import Gather
+from symad.ops.powers import Pow
+from symad.ops.shaping import Broadcast, Pad, Reshape, Slice
 from symad.ops.softmax import Softmax
 from symad.ops.sources import ArrayConstant, Constant, Dimension, Eye, Input, Iota
+from symad.ops.stacking import Concatenate, Stack
 from symad.scalar_functions import relu, sigmoid, softplus
 
 Range = tuple[float, float]

@@ -15,21 +15,10 @@ from sympy.codegen.cfunctions import expm1, log1p
 from sympy.codegen.numpy_nodes import logaddexp
 
 from symad.graph import Graph, Node, Op, rebuild
-from symad.ops.arithmetic import (
-    Add,
-    Mul,
-    Pow,
-    add,
-    div,
-    mul,
-    neg,
-    power,
-    signed_product,
-    signed_sum,
-    sub,
-)
+from symad.ops.arithmetic import Add, Mul, add, div, mul, neg, signed_product, signed_sum, sub
 from symad.ops.contraction import Einsum
 from symad.ops.elementwise import Apply, apply
+from symad.ops.powers import Pow, power
 from symad.ops.shaping import Broadcast
 from symad.ops.softmax import logsumexp, softmax
 from symad.ops.sources import constant, constant_value

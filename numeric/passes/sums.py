@@ -20,8 +20,9 @@ import numpy as np
 from symad.dims import Shape
 from symad.graph import Graph, Node, rebuild, topological
 from symad.numeric.passes.loop import Loop, with_body
-from symad.ops.arithmetic import Add, Mul, Pow, mul, signed_product, signed_sum
+from symad.ops.arithmetic import Add, Mul, mul, signed_product, signed_sum
 from symad.ops.contraction import Einsum, contract
+from symad.ops.powers import Pow
 from symad.ops.recurrence import Scan
 from symad.ops.sources import constant, constant_value, is_exact
 from symad.questions import Nodes

@@ -13,8 +13,9 @@ from typing import Any
 from symad.dims import plus, size
 from symad.graph import Node, rebuild, topological
 from symad.ops.contraction import Einsum, contract, permute
-from symad.ops.shaping import Concatenate, Reshape, reshape, slice_axis
+from symad.ops.shaping import Reshape, reshape, slice_axis
 from symad.ops.sources import constant_value
+from symad.ops.stacking import Concatenate
 from symad.questions import Nodes
 
 

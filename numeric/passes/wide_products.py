@@ -17,15 +17,9 @@ from symad.numeric.passes.wide_gradients import Joined
 from symad.ops.arithmetic import Add, signed_sum
 from symad.ops.contraction import Einsum, contract, permute
 from symad.ops.recurrence import Local, backwards, fresh_input, outer_nodes
-from symad.ops.shaping import (
-    Broadcast,
-    Concatenate,
-    Slice,
-    broadcast_to,
-    concatenate,
-    reshape,
-)
+from symad.ops.shaping import Broadcast, Slice, broadcast_to, reshape
 from symad.ops.sources import constant, constant_value
+from symad.ops.stacking import Concatenate, concatenate
 from symad.questions import Nodes
 
 Users = Mapping[Node, Sequence[Node]]

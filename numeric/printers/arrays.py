@@ -17,23 +17,19 @@ from sympy.codegen.numpy_nodes import logaddexp
 from symad.errors import LoweringError
 from symad.graph import Node, Op
 from symad.numeric.backends import ArrayLibrary
-from symad.ops.arithmetic import Add, Mul, Pow
+from symad.ops.arithmetic import Add, Mul
+from symad.ops.cholesky import Cholesky, Triangle, TriangularSolve
 from symad.ops.elementwise import Apply
-from symad.ops.linalg import (
-    Cholesky,
-    Determinant,
-    LogDeterminant,
-    MatrixPower,
-    MatrixPowerDerivative,
-    Solve,
-    Triangle,
-    TriangularSolve,
-)
+from symad.ops.gathering import Gather, ScatterAdd
+from symad.ops.linalg import Determinant, LogDeterminant, Solve
+from symad.ops.matrix_power import MatrixPower, MatrixPowerDerivative
 from symad.ops.positions import Positions
+from symad.ops.powers import Pow
 from symad.ops.reduction import Extreme, Product
 from symad.ops.selection import Compare, Logic, Select
-from symad.ops.shaping import Broadcast, Concatenate, Gather, Pad, Reshape, ScatterAdd, Slice, Stack
+from symad.ops.shaping import Broadcast, Pad, Reshape, Slice
 from symad.ops.sources import ArrayConstant, Constant, Dimension, Eye, Iota, constant_value
+from symad.ops.stacking import Concatenate, Stack
 from symad.questions import definition, question
 
 if TYPE_CHECKING:

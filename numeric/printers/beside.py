@@ -14,7 +14,7 @@ from symad.graph import Node, topological
 from symad.numeric.passes.loop import Loop, pieces, values
 from symad.numeric.recycling import new_text
 from symad.ops.recurrence import Scan
-from symad.ops.shaping import Concatenate
+from symad.ops.stacking import Concatenate
 
 
 @dataclass(frozen=True)

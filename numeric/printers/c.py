@@ -15,8 +15,9 @@ from symad import functions as own
 from symad.errors import LoweringError
 from symad.graph import Node, Op
 from symad.numeric.vector_math import math_source
-from symad.ops.arithmetic import Add, Mul, Pow
+from symad.ops.arithmetic import Add, Mul
 from symad.ops.elementwise import Apply
+from symad.ops.powers import Pow
 from symad.ops.selection import Compare, Logic, Select
 from symad.ops.sources import constant_value
 from symad.questions import question

@@ -14,7 +14,8 @@ from symad.numeric.passes.loop import Loop, pieces, values
 from symad.numeric.printers.beside import beside_lines, besides, is_result, read_otherwise
 from symad.numeric.recycling import new_text
 from symad.ops.recurrence import backwards
-from symad.ops.shaping import Concatenate, Slice, Stack, reshape
+from symad.ops.shaping import Slice, reshape
+from symad.ops.stacking import Concatenate, Stack
 
 SIGMOID = re.compile(r"(?<!\w)_sigmoid\(")
 

@@ -17,7 +17,8 @@ from symad.dims import Dim, plus, size
 from symad.graph import Graph, Node
 from symad.numeric.backends import ArrayLibrary
 from symad.numeric.printers.arrays import Text, Texts, emit
-from symad.ops.chain import Chain, ChainOp, ChainPullback, Kept, arguments, length_of, stretch_pullback
+from symad.ops.chain import Chain, ChainOp, Kept, arguments, length_of
+from symad.ops.chain_pullback import ChainPullback, stretch_pullback
 from symad.ops.remat import Remat
 
 STEPS = sympy.Symbol("steps", integer=True, positive=True)

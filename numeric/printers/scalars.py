@@ -15,9 +15,10 @@ from symad import special
 from symad.errors import LoweringError
 from symad.graph import Node, Op, topological
 from symad.numeric.names import Names
-from symad.ops.arithmetic import Add, Mul, Pow
+from symad.ops.arithmetic import Add, Mul
 from symad.ops.elementwise import Apply
 from symad.ops.numeric_names import NUMPY_NAMES
+from symad.ops.powers import Pow
 from symad.ops.selection import Compare, Logic, Select
 from symad.ops.sources import Constant, constant_value
 from symad.questions import definition, question

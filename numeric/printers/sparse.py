@@ -11,7 +11,7 @@ from symad.numeric.backends import NumPy
 from symad.numeric.printers.arrays import emit
 from symad.numeric.recycling import SMALLEST, new_text
 from symad.numeric.side_by_side import MANY, SideBySide, Sum
-from symad.ops.shaping import Gather
+from symad.ops.gathering import Gather
 from symad.ops.sources import Constant
 from symad.ops.sparse import CompressedRows, as_slice
 

@@ -13,11 +13,14 @@ from symad.dims import format_shape
 from symad.display.tables import Math
 from symad.graph import Node, Op
 from symad.ops.arithmetic import ElementwiseOp
+from symad.ops.cholesky import Cholesky
 from symad.ops.contraction import Einsum
-from symad.ops.linalg import Cholesky, Determinant, LogDeterminant, Solve
+from symad.ops.gathering import Gather
+from symad.ops.linalg import Determinant, LogDeterminant, Solve
 from symad.ops.reduction import Extreme, Product
-from symad.ops.shaping import Broadcast, Concatenate, Gather, Reshape, Slice, Stack
+from symad.ops.shaping import Broadcast, Reshape, Slice
 from symad.ops.sources import ArrayConstant, Eye, Input, Iota, Source, input_node
+from symad.ops.stacking import Concatenate, Stack
 from symad.questions import sympy_form
 
 

@@ -10,9 +10,10 @@ import sympy
 
 from symad.display.formulas import formula, matrix_product
 from symad.graph import Node, Op
-from symad.ops.arithmetic import Add, Mul, Pow
+from symad.ops.arithmetic import Add, Mul
 from symad.ops.contraction import Einsum
 from symad.ops.elementwise import Apply
+from symad.ops.powers import Pow
 from symad.ops.reduction import Extreme
 from symad.ops.selection import Compare, Condition, Logic, Select
 from symad.ops.shaping import ShapingOp, Slice

@@ -20,8 +20,9 @@ from symad.errors import ShapeError
 from symad.graph import ZERO, Node, Op, shape
 from symad.ops.arithmetic import add, add_tangents, mul
 from symad.ops.contraction import matmul, matrix_transpose, permute
-from symad.ops.shaping import broadcast_to, concatenate, lift, reshape, slice_axis, take
+from symad.ops.shaping import broadcast_to, lift, reshape, slice_axis
 from symad.ops.sources import constant, input_node
+from symad.ops.stacking import concatenate, take
 from symad.questions import (
     Flags,
     Forms,

@@ -1,4 +1,4 @@
-"""Arithmetic: signed sums, products and quotients, powers; elementwise on equal shapes.
+"""Arithmetic: signed sums, products and quotients; elementwise on equal shapes.
 
 An argument without axes joins arrays of any shape. Subtraction is a signed sum and division a
 product with inverted factors, so a − b and a / b cost one rounding and read back as written.
@@ -56,11 +56,6 @@ class Mul(ElementwiseOp):
     """Π_i x_i^powers_i, with powers ±1: a product, a quotient, or a reciprocal."""
 
     powers: tuple[int, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Pow(ElementwiseOp):
-    """x ** y, real: NaN for negative x and fractional y; 0 ** 0 = 1."""
 
 
 # ---- makers -------------------------------------------------------------------------------------
@@ -219,7 +214,7 @@ def _zero_like(nodes: Sequence[Node]) -> Node:
     """An exact 0 of the common shape."""
     from symad.ops.shaping import broadcast_to
 
-    return broadcast_to(constant(0), _common_shape("a product", nodes))
+    return broadcast_to(constant(0), common_shape("a product", nodes))
 
 
 def mul(*factors: Node) -> Node:
@@ -230,33 +225,6 @@ def mul(*factors: Node) -> Node:
 def div(a: Node, b: Node) -> Node:
     """The quotient a / b."""
     return signed_product(((1, a), (-1, b)))
-
-
-def power(base: Node, exponent: Node) -> Node:
-    """The power base ** exponent; negative number exponents become reciprocals."""
-    value = constant_value(exponent)
-    if is_exact(value) or isinstance(value, float):
-        if value == 1:
-            return base
-        if value == 0 and is_exact(value):
-            return _one_like(base)
-        if value < 0:
-            return div(constant(1), power(base, constant(-value)))
-        number = constant_value(base)
-        if is_exact(number) and isinstance(value, int) and value <= 64:
-            return constant(Fraction(number) ** value)
-    return Node.of(Pow(), (base, exponent))
-
-
-def _one_like(node: Node) -> Node:
-    from symad.ops.shaping import broadcast_to
-
-    return broadcast_to(constant(1), node.shape)
-
-
-def sqrt(a: Node) -> Node:
-    """The square root, a ** (1/2)."""
-    return power(a, constant(Fraction(1, 2)))
 
 
 def add_tangents(terms: Iterable[Tangent]) -> Tangent:
@@ -273,7 +241,7 @@ def scale_tangent(coefficient: Node, tangent: Tangent) -> Tangent:
 # ---- answers ------------------------------------------------------------------------------------
 
 
-def _common_shape(what: str, args: Sequence[Node]) -> Shape:
+def common_shape(what: str, args: Sequence[Node]) -> Shape:
     found: Shape = ()
     for arg in args:
         if arg.shape:
@@ -288,17 +256,12 @@ def _common_shape(what: str, args: Sequence[Node]) -> Shape:
 
 @shape(Add)
 def add_shape(op: Add, args: Nodes) -> Shape:
-    return _common_shape("a sum", args)
+    return common_shape("a sum", args)
 
 
 @shape(Mul)
 def mul_shape(op: Mul, args: Nodes) -> Shape:
-    return _common_shape("a product", args)
-
-
-@shape(Pow)
-def pow_shape(op: Pow, args: Nodes) -> Shape:
-    return _common_shape("a power", args)
+    return common_shape("a product", args)
 
 
 @jvp.dispatch
@@ -347,39 +310,6 @@ def _products_of_others(op: Mul, y: Node) -> list[Node]:
         after = signed_product(((power_, arg), (1, after)))
     _OTHERS[y] = others[::-1]
     return _OTHERS[y]
-
-
-@jvp.dispatch
-def pow_jvp(op: Pow, y: Node, tangents: Tangents) -> Tangent:
-    """d(b**e) = e b**(e−1) ḃ + b**e log(b) ė, with log(b) b**e = 0 at b = 0 (the limit for e > 0)."""
-    base, exponent = y.args
-    base_dot, exponent_dot = tangents
-    terms: list[Tangent] = []
-    if isinstance(base_dot, Node):
-        terms.append(mul(_power_slope(y, base, exponent), base_dot))
-    if isinstance(exponent_dot, Node):
-        from symad.ops.elementwise import apply
-        from symad.ops.selection import equal, select
-
-        at_zero = equal(base, constant(0))
-        logarithm = apply(sympy.log, select(at_zero, constant(1), base))
-        terms.append(mul(y, logarithm, exponent_dot))
-    return tangent_of_shape(add_tangents(terms), y.shape)
-
-
-def _power_slope(y: Node, base: Node, exponent: Node) -> Node:
-    """e b**(e−1), reusing y where the exponent is 1/2."""
-    value = constant_value(exponent)
-    if value == Fraction(1, 2):
-        return div(constant(1), mul(constant(2), y))
-    if value is not None:
-        return mul(exponent, power(base, constant(value - 1)))
-    from symad.ops.selection import equal, logic, select
-
-    # b**0 = 1 for every b, also 0: the slope there is 0 and not 0·∞.
-    zero = constant(0)
-    flat = logic("and", equal(base, zero), equal(exponent, zero))
-    return select(flat, zero, mul(exponent, power(base, sub(exponent, constant(1)))))
 
 
 def sum_to(y_bar: Node, target: Shape) -> Node:
@@ -441,11 +371,6 @@ def mul_flops(op: Mul, y: Node) -> Any:
     return size(y.shape) * max(len(y.args) - 1, 1)
 
 
-@flops.dispatch
-def pow_flops(op: Pow, y: Node) -> Any:
-    return size(y.shape)
-
-
 @evaluate.dispatch
 def add_evaluate(op: Add, values: Values) -> Any:
     total = values[0] if op.signs[0] == 1 else -values[0]
@@ -475,13 +400,6 @@ def _product(a: Any, b: Any) -> Any:
     return b * a if isinstance(b, np.ndarray) else a * b
 
 
-@evaluate.dispatch
-def pow_evaluate(op: Pow, values: Values) -> Any:
-    from symad.values import raise_to
-
-    return raise_to(values[0], values[1])
-
-
 @sympy_form.dispatch
 def add_sympy(op: Add, y: Node, forms: Forms) -> Any:
     from symad.tracing.back import array_add
@@ -505,34 +423,23 @@ def mul_sympy(op: Mul, y: Node, forms: Forms) -> Any:
     return array_mul(y.shape, coefficient, powers, factors)
 
 
-@sympy_form.dispatch
-def pow_sympy(op: Pow, y: Node, forms: Forms) -> Any:
-    from symad.tracing.back import array_pow
-
-    return array_pow(y.shape, forms[0], forms[1])
-
-
-def _scalars(names: str) -> list[Node]:
+def example_scalars(names: str) -> list[Node]:
     return [input_node(s) for s in sympy.symbols(names, real=True, seq=True)]
 
 
-def _arrays(names: str) -> list[Node]:
+def example_arrays(names: str) -> list[Node]:
     return [input_node(sympy.MatrixSymbol(name, 2, 3), (2, 3)) for name in names.split()]
 
 
 @examples(Add)
 def add_examples() -> list[Node]:
-    (x, y), (a, b) = _scalars("x y"), _arrays("A B")
+    (x, y), (a, b) = example_scalars("x y"), example_arrays("A B")
     return [sub(x, y), neg(a), add(a, b, x)]
 
 
 @examples(Mul)
 def mul_examples() -> list[Node]:
-    (x, y, z), (a, b) = _scalars("x y z"), _arrays("A B")
+    (x, y, z), (a, b) = example_scalars("x y z"), example_arrays("A B")
     return [mul(x, y), div(a, b), div(constant(1), x), mul(x, y, z, a), div(mul(a, x), y)]
 
 
-@examples(Pow)
-def pow_examples() -> list[Node]:
-    (x, y), (a, b) = _scalars("x y"), _arrays("A B")
-    return [power(x, constant(3)), sqrt(a), power(x, y), power(a, b)]

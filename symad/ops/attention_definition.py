@@ -15,12 +15,14 @@ import sympy as sp
 
 from symad.dims import Shape, same_dim, size
 from symad.graph import ZERO, Node, Tangent, rebuild
-from symad.ops.arithmetic import add, mul, power, sub
+from symad.ops.arithmetic import add, mul, sub
 from symad.ops.contraction import contract, sum_axes
 from symad.ops.elementwise import apply
+from symad.ops.gathering import gather
+from symad.ops.powers import power
 from symad.ops.recurrence import fresh_input
 from symad.ops.selection import compare, indicator, select
-from symad.ops.shaping import broadcast_axes, broadcast_to, gather, reshape
+from symad.ops.shaping import broadcast_axes, broadcast_to, reshape
 from symad.ops.softmax import logsumexp, softmax
 from symad.ops.sources import constant, dimension, input_node, iota
 from symad.questions import Nodes, Tangents

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from math import isqrt
 from typing import Any
 
@@ -30,8 +29,9 @@ from symad.graph import ZERO, Graph, Node, Op, rebuild, shape, topological
 from symad.ops.contraction import permute
 from symad.ops.recurrence import Scan, check_steps, closed, fresh_input
 from symad.ops.remat import cut
-from symad.ops.shaping import broadcast_to, concatenate, flatten, lift, reshape, slice_axis, take
+from symad.ops.shaping import broadcast_to, flatten, lift, reshape, slice_axis
 from symad.ops.sources import constant, input_node
+from symad.ops.stacking import concatenate, take
 from symad.questions import (
     Flags,
     Forms,
@@ -48,7 +48,7 @@ from symad.questions import (
     sympy_form,
     transpose,
 )
-from symad.revolve import keep_states, places, reverse_chain
+from symad.revolve import keep_states, places
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,16 +101,6 @@ class Chain(ChainOp):
 @dataclass(frozen=True, eq=False)
 class ChainTangent(ChainOp):
     """The tangent of `Chain`: its arguments, then the tangents of those marked in ``active``."""
-
-    active: tuple[bool, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class ChainPullback(ChainOp):
-    """The cotangents of the arguments marked in ``active``, flat, one after the other.
-
-    Arguments: those of `Chain`, then the cotangent of its value.
-    """
 
     active: tuple[bool, ...]
 
@@ -182,14 +172,6 @@ def chain_tangent_shape(op: ChainTangent, args: Nodes) -> Shape:
     return (length_of(args), *args[0].shape) if op.history else args[0].shape
 
 
-@shape(ChainPullback)
-def chain_pullback_shape(op: ChainPullback, args: Nodes) -> Shape:
-    total: Dim = 0
-    for arg in wanted(op, args):
-        total = plus(total, size(arg.shape))
-    return (total,)
-
-
 def wanted(op: Any, args: Nodes) -> list[Node]:
     """The arguments marked in ``active``."""
     return [arg for arg, flag in zip(args, op.active, strict=False) if flag]
@@ -232,7 +214,7 @@ def chain_tangent_definition(op: ChainTangent, y: Node) -> Node:
         }
         along = {local[0]: c_dot} | {local[1 + k]: t for k, t in zip(moving, dots_t, strict=True)} | steady
         (dot,) = push(op.body.output_nodes, along)
-        new, new_dot = rebuild([op.body.output_nodes[0], _dense(dot, c)], points)
+        new, new_dot = rebuild([op.body.output_nodes[0], dense_tangent(dot, c)], points)
         return concatenate([flatten(new), flatten(new_dot)])
 
     packed = concatenate([flatten(initial), flatten(first)])
@@ -241,20 +223,8 @@ def chain_tangent_definition(op: ChainTangent, y: Node) -> Node:
     return reshape(slice_axis(found, len(found.shape) - 1, half, half), y.shape)
 
 
-def _dense(dot: Tangent, like: Node) -> Node:
+def dense_tangent(dot: Tangent, like: Node) -> Node:
     return dot if isinstance(dot, Node) else broadcast_to(constant(0), like.shape)
-
-
-@definition.dispatch
-def chain_pullback_definition(op: ChainPullback, y: Node) -> Node:
-    """The pullback of the `Scan`."""
-    from symad.reverse import pull
-
-    args, _, (bar,) = arguments(op, y.args)
-    points = tuple(fresh_input(a.shape) for a in args)
-    found = pull([plain(op, points)], [bar], wanted(op, points))
-    flat = concatenate([flatten(_dense(b, a)) for b, a in zip(found, wanted(op, args), strict=True)])
-    return rebuild([flat], dict(zip(points, args, strict=True)))[0]
 
 
 # ---- derivatives ---------------------------------------------------------------------------------
@@ -268,10 +238,10 @@ def kept_jvp(op: Kept, y: Node, tangents: Tangents) -> Tangent:
 @jvp.dispatch
 def chain_jvp(op: Chain, y: Node, tangents: Tangents) -> Tangent:
     active = tuple([isinstance(t, Node) for t in tangents[:-1]])
-    return _tangent(op, y.args, active, [t for t in tangents[:-1] if isinstance(t, Node)])
+    return tangent_of_chain(op, y.args, active, [t for t in tangents[:-1] if isinstance(t, Node)])
 
 
-def _tangent(op: ChainOp, args: Nodes, active: Flags, dots: Sequence[Node]) -> Tangent:
+def tangent_of_chain(op: ChainOp, args: Nodes, active: Flags, dots: Sequence[Node]) -> Tangent:
     if not any(active):
         return ZERO
     tangent = ChainTangent(op.body, op.slices, op.policy, op.number, op.history, active)
@@ -283,22 +253,14 @@ def chain_tangent_jvp(op: ChainTangent, y: Node, tangents: Tangents) -> Tangent:
     """Itself along tangents of the tangents; by its definition along others."""
     count = len(op.body.input_nodes) + 1
     if any(isinstance(t, Node) for t in tangents[:count]):
-        return _through_definition(op, y, tangents)
+        return push_through_definition(op, y, tangents)
     given = iter(tangents[count:])
     dots = [next(given) if flag else ZERO for flag in op.active]
     active = tuple([isinstance(t, Node) for t in dots])
-    return _tangent(op, y.args[:count], active, [t for t in dots if isinstance(t, Node)])
+    return tangent_of_chain(op, y.args[:count], active, [t for t in dots if isinstance(t, Node)])
 
 
-@jvp.dispatch
-def chain_pullback_jvp(op: ChainPullback, y: Node, tangents: Tangents) -> Tangent:
-    """Itself along a tangent of the cotangent; by its definition along others."""
-    if any(isinstance(t, Node) for t in tangents[:-1]):
-        return _through_definition(op, y, tangents)
-    return Node.of(op, (*y.args[:-1], tangents[-1])) if isinstance(tangents[-1], Node) else ZERO
-
-
-def _through_definition(op: ChainOp, y: Node, tangents: Tangents) -> Tangent:
+def push_through_definition(op: ChainOp, y: Node, tangents: Tangents) -> Tangent:
     from symad.forward import push
 
     points = tuple(fresh_input(a.shape) for a in y.args)
@@ -310,6 +272,8 @@ def _through_definition(op: ChainOp, y: Node, tangents: Tangents) -> Tangent:
 @transpose.dispatch
 def chain_tangent_transpose(op: ChainTangent, y: Node, y_bar: Node, linear: Flags) -> Tangents:
     """By stretches, from the kept states."""
+    from symad.ops.chain_pullback import ChainPullback
+
     args, kept, _ = arguments(op, y.args)
     flags = iter(linear[len(args) + 1 :])
     active = tuple([flag and next(flags) for flag in op.active])
@@ -318,15 +282,6 @@ def chain_tangent_transpose(op: ChainTangent, y: Node, y_bar: Node, linear: Flag
     bars = iter(cut(flat, [a.shape for a in wanted(back, args)]))
     used = [a for a, flag in zip(active, op.active, strict=True) if flag]
     return (*[ZERO] * (len(args) + 1), *[next(bars) if flag else ZERO for flag in used])
-
-
-@transpose.dispatch
-def chain_pullback_transpose(op: ChainPullback, y: Node, y_bar: Node, linear: Flags) -> Tangents:
-    """The transpose of a pullback is the tangent."""
-    args, kept, _ = arguments(op, y.args)
-    dots = cut(y_bar, [a.shape for a in wanted(op, args)])
-    tangent = _tangent(op, (*args, kept), op.active, dots)
-    return (*[ZERO] * (len(args) + 1), tangent)
 
 
 # ---- batching ------------------------------------------------------------------------------------
@@ -368,15 +323,10 @@ def _batched(op: ChainOp, args: Nodes, batched: Flags, count: Any) -> Node:
 
 @batch.dispatch
 def chain_tangent_batch(op: ChainTangent, args: Nodes, batched: Flags, count: Any) -> Node:
-    return _batched_definition(op, args, batched, count)
+    return batched_definition(op, args, batched, count)
 
 
-@batch.dispatch
-def chain_pullback_batch(op: ChainPullback, args: Nodes, batched: Flags, count: Any) -> Node:
-    return _batched_definition(op, args, batched, count)
-
-
-def _batched_definition(op: ChainOp, args: Nodes, batched: Flags, count: Any) -> Node:
+def batched_definition(op: ChainOp, args: Nodes, batched: Flags, count: Any) -> Node:
     from symad.batching import batch_outputs
 
     points = [fresh_input(a.shape[1:] if flag else a.shape) for a, flag in zip(args, batched, strict=True)]
@@ -389,7 +339,7 @@ def _batched_definition(op: ChainOp, args: Nodes, batched: Flags, count: Any) ->
 # ---- values --------------------------------------------------------------------------------------
 
 
-def _stepper(op: ChainOp, constants: Sequence[Any]) -> Callable[..., Any]:
+def stepper(op: ChainOp, constants: Sequence[Any]) -> Callable[..., Any]:
     """The body on numbers."""
     from symad.evaluation import unchecked
 
@@ -404,7 +354,7 @@ def _stepper(op: ChainOp, constants: Sequence[Any]) -> Callable[..., Any]:
 @evaluate.dispatch
 def kept_evaluate(op: Kept, values: Values) -> Any:
     xs, constants = values[1 : 1 + op.slices], values[1 + op.slices :]
-    return keep_states(_stepper(op, constants), values[0], xs, op.kept(len(values[1])))
+    return keep_states(stepper(op, constants), values[0], xs, op.kept(len(values[1])))
 
 
 @evaluate.dispatch
@@ -419,69 +369,6 @@ def chain_tangent_evaluate(op: ChainTangent, values: Values) -> Any:
     points = tuple(fresh_input(np.shape(v)) for v in values)
     meaning = definition(op, Node.of(op, points))
     return unchecked([meaning], dict(zip(points, values, strict=True)))[0]
-
-
-@evaluate.dispatch
-def chain_pullback_evaluate(op: ChainPullback, values: Values) -> Any:
-    from symad.evaluation import unchecked
-
-    args, kept, bar = values[:-2], values[-2], values[-1]
-    xs, constants, length = args[1 : 1 + op.slices], args[1 + op.slices :], len(args[1])
-
-    def pulled(state: Any, *rest: Any) -> Any:
-        stretch = stretch_pullback(op, len(rest[0]), tuple(np.shape(c) for c in constants))
-        point = dict(zip(stretch.input_nodes, (state, *rest[:-1], *constants, rest[-1]), strict=True))
-        return unchecked(stretch.output_nodes, point)
-
-    dtype = np.result_type(float, *[np.asarray(v) for v in (bar, *args)])
-    flat = np.zeros(sum(np.size(a) for a, flag in zip(args, op.active, strict=True) if flag), dtype)
-    outs, first = _views(op, args, flat)
-    stops = op.stretches(length)
-    states = [args[0], *((kept[stop - 1] for stop in stops) if op.history else kept)]
-    slots = 0 if op.history else op.slots(length)
-    step = _stepper(op, constants)
-    carry = reverse_chain(step, pulled, xs, states, stops, slots, bar, op.history, outs)
-    if first is not None and carry is not None:
-        first[...] = carry
-    return flat
-
-
-def _views(op: ChainPullback, args: Sequence[Any], flat: Any) -> tuple[list[tuple[Any, bool]], Any]:
-    """The places of the cotangents in the flat array: of inputs and constants, and of c_0."""
-    outs: list[tuple[Any, bool]] = []
-    first, offset = None, 0
-    for k, (arg, flag) in enumerate(zip(args, op.active, strict=True)):
-        if not flag:
-            continue
-        view = flat[offset : offset + np.size(arg)].reshape(np.shape(arg))
-        offset += np.size(arg)
-        if k:
-            outs.append((view, k <= op.slices))
-        else:
-            first = view
-    return outs, first
-
-
-@lru_cache(maxsize=64)
-def stretch_pullback(op: ChainPullback, length: Dim, constants: tuple[Shape, ...]) -> Graph:
-    """(c, x_t..., k..., bar) -> (c_bar, x_bar..., k_bar...) of a stretch of some steps.
-
-    ``bar`` belongs to all states of the stretch if ``history``, otherwise to the last; the cotangents of
-    x and k are those that ``active`` marks.
-    """
-    from symad.forward import dense
-    from symad.reverse import pull
-
-    local = op.body.input_nodes
-    shapes = [
-        (length, *node.shape) if 0 < k <= op.slices else node.shape for k, node in enumerate(local)
-    ]
-    points = tuple(map(fresh_input, (*shapes[: 1 + op.slices], *constants)))
-    value = plain(op, points)
-    bar = fresh_input(value.shape)
-    wrt = [points[0], *(p for p, flag in zip(points[1:], op.active[1:], strict=True) if flag)]
-    bars = pull([value], [bar], wrt)
-    return Graph((*points, bar), tuple(dense(b, p) for b, p in zip(bars, wrt, strict=True)))
 
 
 # ---- costs, forms, examples ----------------------------------------------------------------------
@@ -500,19 +387,6 @@ def chain_flops(op: Chain, y: Node) -> Any:
 @flops.dispatch
 def chain_tangent_flops(op: ChainTangent, y: Node) -> Any:
     return sum(flops(n.op, n) for n in topological([definition(op, y)]) if n not in y.args)
-
-
-@flops.dispatch
-def chain_pullback_flops(op: ChainPullback, y: Node) -> Any:
-    """That of the pullback, which holds one run of the steps; the schedule runs some of them again."""
-    from symad.checkpointing import make_plan
-
-    length, again = length_of(y.args), 0
-    if op.policy == "binomial" and isinstance(length, int) and not op.history:
-        again = make_plan(length, "binomial", op.slots(length)).recomputations
-    once = sum(flops(n.op, n) for n in topological(op.body.output_nodes))
-    known = set(topological(y.args))
-    return again * once + sum(flops(n.op, n) for n in topological([definition(op, y)]) if n not in known)
 
 
 @sympy_form.dispatch
@@ -543,13 +417,3 @@ def chain_tangent_examples() -> list[Node]:
     return [jvp(y.op, y, (ZERO, dot, ZERO, ZERO))]
 
 
-@examples(ChainPullback)
-def chain_pullback_examples() -> list[Node]:
-    found = []
-    for y in chain_examples():
-        bar = input_node(sympy.IndexedBase("b", shape=y.shape) if y.shape else sympy.Symbol("b"), y.shape)
-        op: Any = y.op
-        active = (True,) * (len(y.args) - 1)
-        back = ChainPullback(op.body, op.slices, op.policy, op.number, op.history, active)
-        found.append(Node.of(back, (*y.args, bar)))
-    return found

@@ -19,16 +19,16 @@ from symad.errors import DerivativeError
 from symad.graph import ZERO, Node, rebuild, shape
 from symad.ops.arithmetic import (
     ElementwiseOp,
-    _common_shape,
     add_tangents,
+    common_shape,
     div,
     mul,
     neg,
-    power,
     scale_tangent,
     sub,
     tangent_of_shape,
 )
+from symad.ops.powers import power
 from symad.ops.sources import constant, input_node
 from symad.questions import (
     Forms,
@@ -200,7 +200,7 @@ def extremum_slope(y: Node, args: Nodes, i: int) -> Tangent:
 
 @shape(Apply)
 def apply_shape(op: Apply, args: Nodes) -> Shape:
-    return _common_shape(f"{op.head.__name__}", args)
+    return common_shape(f"{op.head.__name__}", args)
 
 
 @jvp.dispatch

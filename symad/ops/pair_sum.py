@@ -28,9 +28,10 @@ from symad.ops.attention_definition import at_pairs
 from symad.ops.contraction import contract
 from symad.ops.elementwise import apply
 from symad.ops.recurrence import fresh_input
-from symad.ops.shaping import broadcast_axes, broadcast_to, lift, reshape, take
+from symad.ops.shaping import broadcast_axes, broadcast_to, lift, reshape
 from symad.ops.softmax import logsumexp, softmax
 from symad.ops.sources import constant, input_node
+from symad.ops.stacking import take
 from symad.questions import (
     Flags,
     Forms,

@@ -23,10 +23,12 @@ import sympy
 from symad.dims import Shape, as_dim, as_shape, format_shape, same_shape, size
 from symad.errors import EvaluationError, ShapeError
 from symad.graph import ZERO, Node, Op, shape
-from symad.ops.arithmetic import mul, power
+from symad.ops.arithmetic import mul
 from symad.ops.elementwise import apply
-from symad.ops.shaping import broadcast_to, lift, take
+from symad.ops.powers import power
+from symad.ops.shaping import broadcast_to, lift
 from symad.ops.sources import array_constant, constant, input_node, iota
+from symad.ops.stacking import take
 from symad.philox import _fold_in, _uniform
 from symad.questions import (
     Flags,

@@ -23,8 +23,9 @@ from symad.dims import Shape, plus, same_dim, same_shape
 from symad.errors import ShapeError
 from symad.graph import ZERO, Graph, Node, Op, rebuild, shape, topological
 from symad.ops.contraction import permute
-from symad.ops.shaping import Slice, broadcast_to, concatenate, lift, reshape, slice_axis, stack, take
+from symad.ops.shaping import Slice, broadcast_to, lift, reshape, slice_axis
 from symad.ops.sources import Source, constant, input_node, iota
+from symad.ops.stacking import concatenate, stack, take
 from symad.questions import (
     Flags,
     Forms,

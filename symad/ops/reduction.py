@@ -14,8 +14,9 @@ from symad.graph import ZERO, Node, Op, shape
 from symad.ops.arithmetic import div, mul
 from symad.ops.contraction import contract, sum_axes
 from symad.ops.selection import equal, indicator, select
-from symad.ops.shaping import broadcast_axes, slice_axis, take
+from symad.ops.shaping import broadcast_axes, slice_axis
 from symad.ops.sources import constant, eye, input_node
+from symad.ops.stacking import take
 from symad.questions import (
     Flags,
     Forms,
@@ -69,7 +70,7 @@ def product(a: Node, axis: int = -1) -> Node:
         half = count // 2
         paired = mul(slice_axis(a, axis, 0, half), slice_axis(a, axis, half, half))
         if count % 2:
-            from symad.ops.shaping import concatenate
+            from symad.ops.stacking import concatenate
 
             paired = concatenate([paired, slice_axis(a, axis, count - 1, 1)], axis)
         a, count = paired, half + count % 2

@@ -16,8 +16,9 @@ import sympy
 from symad.dims import Shape, plus, size
 from symad.graph import ZERO, Graph, Node, Op, rebuild, shape, topological
 from symad.ops.recurrence import Local, fresh_input, outer_nodes
-from symad.ops.shaping import concatenate, flatten, reshape, slice_axis
+from symad.ops.shaping import flatten, reshape, slice_axis
 from symad.ops.sources import input_node
+from symad.ops.stacking import concatenate
 from symad.questions import (
     Flags,
     Forms,

@@ -25,8 +25,9 @@ from symad.graph import ZERO, Graph, Node, Op, rebuild, shape
 from symad.ops.arithmetic import neg
 from symad.ops.linalg import solve
 from symad.ops.recurrence import Local
-from symad.ops.shaping import concatenate, flatten
+from symad.ops.shaping import flatten
 from symad.ops.sources import input_node
+from symad.ops.stacking import concatenate
 from symad.questions import (
     Flags,
     Forms,
@@ -260,7 +261,8 @@ def root_sympy(op: Root, y: Node, forms: Forms) -> Any:
 @examples(Root)
 def root_examples() -> list[Node]:
     """x³ + a x = 1 + b."""
-    from symad.ops.arithmetic import add, mul, power, sub
+    from symad.ops.arithmetic import add, mul, sub
+    from symad.ops.powers import power
     from symad.ops.sources import constant
 
     x = Node.of(Local(0, (1,)))

@@ -9,7 +9,7 @@ import sympy
 
 from symad.dims import Shape, size
 from symad.graph import ZERO, Node, shape
-from symad.ops.arithmetic import ElementwiseOp, _common_shape, sum_to
+from symad.ops.arithmetic import ElementwiseOp, common_shape, sum_to
 from symad.ops.sources import constant, constant_value, input_node
 from symad.questions import (
     Flags,
@@ -95,7 +95,7 @@ def select(condition: Node, a: Node, b: Node) -> Node:
     if value is not None:
         from symad.ops.shaping import broadcast_to
 
-        return broadcast_to(a if value else b, _common_shape("a selection", (a, b)))
+        return broadcast_to(a if value else b, common_shape("a selection", (a, b)))
     if isinstance(a.op, Select) and a.args[0] is condition and a.args[1].shape == a.shape:
         a = a.args[1]
     if isinstance(b.op, Select) and b.args[0] is condition and b.args[2].shape == b.shape:
@@ -103,7 +103,7 @@ def select(condition: Node, a: Node, b: Node) -> Node:
     if a is b:
         from symad.ops.shaping import broadcast_to
 
-        return broadcast_to(a, _common_shape("a selection", (condition, a, b)))
+        return broadcast_to(a, common_shape("a selection", (condition, a, b)))
     return Node.of(Select(), (condition, a, b))
 
 
@@ -114,17 +114,17 @@ def indicator(condition: Node) -> Node:
 
 @shape(Compare)
 def compare_shape(op: Compare, args: Nodes) -> Shape:
-    return _common_shape(f"a comparison with {op.relation}", args)
+    return common_shape(f"a comparison with {op.relation}", args)
 
 
 @shape(Logic)
 def logic_shape(op: Logic, args: Nodes) -> Shape:
-    return _common_shape(f"the condition '{op.kind}'", args)
+    return common_shape(f"the condition '{op.kind}'", args)
 
 
 @shape(Select)
 def select_shape(op: Select, args: Nodes) -> Shape:
-    return _common_shape("a selection", args)
+    return common_shape("a selection", args)
 
 
 @jvp.dispatch

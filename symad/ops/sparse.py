@@ -13,8 +13,10 @@ from symad.dims import Shape, same_dim, size
 from symad.errors import ShapeError
 from symad.graph import ZERO, Node, Op, shape
 from symad.ops.contraction import permute, sum_all
-from symad.ops.shaping import ScatterAdd, broadcast_axes, broadcast_to, concatenate, gather, lift, reshape
+from symad.ops.gathering import ScatterAdd, gather
+from symad.ops.shaping import broadcast_axes, broadcast_to, lift, reshape
 from symad.ops.sources import array_constant, constant
+from symad.ops.stacking import concatenate
 from symad.questions import (
     Flags,
     Forms,

@@ -13,19 +13,12 @@ from symad.errors import ShapeError
 from symad.graph import ZERO, Node, Op, shape
 from symad.ops.arithmetic import mul, neg
 from symad.ops.contraction import permute
+from symad.ops.gathering import ScatterAdd, gather
 from symad.ops.linalg import solve
-from symad.ops.shaping import (
-    ScatterAdd,
-    broadcast_axes,
-    broadcast_to,
-    concatenate,
-    flatten,
-    gather,
-    lift,
-    reshape,
-)
+from symad.ops.shaping import broadcast_axes, broadcast_to, flatten, lift, reshape
 from symad.ops.sources import array_constant, input_node
 from symad.ops.sparse import INDEX, CompressedRows, IntArray
+from symad.ops.stacking import concatenate
 from symad.questions import (
     Flags,
     Forms,

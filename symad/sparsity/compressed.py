@@ -13,17 +13,11 @@ from symad.forward import push
 from symad.graph import ZERO, Node, Tangent
 from symad.jacobian import forward_gradient
 from symad.ops.arithmetic import sub
+from symad.ops.gathering import ScatterAdd, gather
 from symad.ops.recurrence import scan
-from symad.ops.shaping import (
-    ScatterAdd,
-    broadcast_to,
-    concatenate,
-    flatten,
-    gather,
-    reshape,
-    slice_axis,
-)
+from symad.ops.shaping import broadcast_to, flatten, reshape, slice_axis
 from symad.ops.sources import array_constant, constant
+from symad.ops.stacking import concatenate
 from symad.reverse import fresh_seed, pull
 from symad.seeding import flat_columns
 from symad.sparsity.coloring import Coloring

@@ -20,7 +20,7 @@ import numpy as np
 from symad.errors import DerivativeError
 from symad.forward import dense
 from symad.graph import Graph, Node
-from symad.ops.shaping import gather
+from symad.ops.gathering import gather
 from symad.ops.sources import array_constant
 from symad.ops.sparse import compressed_rows
 from symad.pausing import without_collecting

@@ -17,8 +17,8 @@ from symad.errors import ShapeError
 from symad.forward import push
 from symad.graph import Graph, Node, Tangent, topological
 from symad.ops.arithmetic import ElementwiseOp
-from symad.ops.shaping import Stack
 from symad.ops.sources import Input
+from symad.ops.stacking import Stack
 from symad.pausing import without_collecting
 from symad.questions import sparsity
 from symad.reverse import Seed, fresh_seed, gradient_nodes

@@ -13,11 +13,13 @@ import numpy as np
 
 from symad.graph import Node, Op, topological
 from symad.ops.arithmetic import ElementwiseOp, Mul
+from symad.ops.cholesky import Triangle, TriangularSolve
 from symad.ops.contraction import Einsum
-from symad.ops.linalg import Solve, Triangle, TriangularSolve
+from symad.ops.gathering import Gather, ScatterAdd
+from symad.ops.linalg import Solve
 from symad.ops.recurrence import Scan
 from symad.ops.selection import Select
-from symad.ops.shaping import Gather, ScatterAdd, ShapingOp
+from symad.ops.shaping import ShapingOp
 from symad.questions import definition, evaluate, sparsity
 from symad.sparsity.dependence import (
     keep_rows,

@@ -9,8 +9,9 @@ import numpy as np
 from symad.conditions import use_conditions
 from symad.forward import push, push_along
 from symad.graph import Node
-from symad.ops.shaping import flatten, stack
+from symad.ops.shaping import flatten
 from symad.ops.sources import constant
+from symad.ops.stacking import stack
 from symad.reverse import fresh_seed
 from symad.seeding import Descent, scalar_parts
 from symad.sparsity.pattern import IntArray, Pattern

@@ -8,7 +8,8 @@ import numpy as np
 
 from symad.graph import Node
 from symad.ops.arithmetic import Add, add, signed_sum
-from symad.ops.shaping import Broadcast, Pad, Slice, broadcast_to, flatten, gather, slice_axes
+from symad.ops.gathering import gather
+from symad.ops.shaping import Broadcast, Pad, Slice, broadcast_to, flatten, slice_axes
 from symad.ops.sources import array_constant
 from symad.sparsity.pattern import IntArray
 from symad.sparsity.rules import size_of

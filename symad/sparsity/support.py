@@ -19,11 +19,13 @@ import sympy
 from numpy.typing import NDArray
 
 from symad.graph import Node, Op, topological
-from symad.ops.arithmetic import Add, Mul, Pow
+from symad.ops.arithmetic import Add, Mul
 from symad.ops.contraction import Einsum
 from symad.ops.elementwise import Apply
+from symad.ops.gathering import Gather, ScatterAdd
+from symad.ops.powers import Pow
 from symad.ops.selection import Select
-from symad.ops.shaping import Gather, Pad, ScatterAdd, ShapingOp
+from symad.ops.shaping import Pad, ShapingOp
 from symad.ops.softmax import Softmax
 from symad.ops.sources import ArrayConstant, Constant, Eye, Iota, Source, constant_value
 from symad.questions import definition, evaluate

@@ -19,17 +19,9 @@ import numpy as np
 from symad.graph import Node, Tangent, topological
 from symad.ops.arithmetic import Add, Mul, neg, signed_product
 from symad.ops.contraction import Einsum, contract
+from symad.ops.gathering import Gather, ScatterAdd, gather
 from symad.ops.selection import Select, select
-from symad.ops.shaping import (
-    Broadcast,
-    Gather,
-    ScatterAdd,
-    ShapingOp,
-    Slice,
-    broadcast_to,
-    gather,
-    slice_axis,
-)
+from symad.ops.shaping import Broadcast, ShapingOp, Slice, broadcast_to, slice_axis
 from symad.ops.sources import array_constant, constant
 from symad.questions import evaluate
 from symad.sparsity.pattern import IntArray

@@ -45,8 +45,11 @@ from symad.dims import Shape, same_dim
 from symad.graph import Node
 from symad.ops import linalg as la
 from symad.ops import shaping as sh
+from symad.ops.cholesky import Cholesky
 from symad.ops.contraction import Einsum
+from symad.ops.matrix_power import MatrixPower
 from symad.ops.sources import Eye, constant_value, input_node
+from symad.ops.stacking import Concatenate, Stack
 from symad.questions import sympy_form
 from symad.tracing.naming import is_array
 
@@ -256,8 +259,8 @@ def shaping(op: Any, y: Node, forms: Sequence[Any]) -> Any:
         sh.Broadcast: _broadcast,
         sh.Reshape: _reshape,
         sh.Slice: _slice,
-        sh.Concatenate: _concatenate,
-        sh.Stack: _stack,
+        Concatenate: _concatenate,
+        Stack: _stack,
         sh.Pad: _pad,
     }
     propose = table.get(type(op))
@@ -285,7 +288,7 @@ def _broadcast(op: sh.Broadcast, y: Node, forms: Sequence[Any]) -> Any:
 def _reshape(op: sh.Reshape, y: Node, forms: Sequence[Any]) -> Any:
     (form,) = forms
     inner = y.args[0]
-    if isinstance(inner.op, sh.Stack) and not inner.args[0].shape:
+    if isinstance(inner.op, Stack) and not inner.args[0].shape:
         entries = sympy.flatten(form)
         return (
             sympy.ImmutableDenseMatrix(*op.shape, entries) if len(op.shape) == 2 else form.reshape(*op.shape)
@@ -332,13 +335,13 @@ def _slice(op: sh.Slice, y: Node, forms: Sequence[Any]) -> Any:
     return MatrixSlice(form, *ranges)
 
 
-def _concatenate(op: sh.Concatenate, y: Node, forms: Sequence[Any]) -> Any:
+def _concatenate(op: Concatenate, y: Node, forms: Sequence[Any]) -> Any:
     if not all(map(is_matrix, forms)):
         return None
     return BlockMatrix([[form] for form in forms] if op.axis == 0 else [list(forms)])
 
 
-def _stack(op: sh.Stack, y: Node, forms: Sequence[Any]) -> Any:
+def _stack(op: Stack, y: Node, forms: Sequence[Any]) -> Any:
     return None if y.args[0].shape else sympy.ImmutableDenseNDimArray(list(forms), (len(forms),))
 
 
@@ -363,6 +366,6 @@ def linalg(op: Any, y: Node, forms: Sequence[Any]) -> Any:
         return sympy.Determinant(first)
     if isinstance(op, la.LogDeterminant):
         return sympy.log(sympy.Determinant(first), evaluate=False)
-    if isinstance(op, la.Cholesky):
+    if isinstance(op, Cholesky):
         return LofCholesky(first)
-    return MatPow(first, forms[1]) if isinstance(op, la.MatrixPower) else None
+    return MatPow(first, forms[1]) if isinstance(op, MatrixPower) else None

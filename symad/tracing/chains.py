@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from symad.dims import Dim, same_dim
 from symad.graph import Node
 from symad.ops.contraction import Einsum, contract, matmul, matrix_transpose, sum_all, sum_axes
-from symad.ops.linalg import inverse, matrix_power, solve
+from symad.ops.linalg import inverse, solve
+from symad.ops.matrix_power import matrix_power
 from symad.ops.shaping import Broadcast, broadcast_axes, reshape
 from symad.ops.sources import Eye, constant_value
 

@@ -18,7 +18,8 @@ from sympy.tensor.array.expressions.array_expressions import ArrayElement
 from symad.dims import Dim, as_dim, same_dim
 from symad.errors import TraceError
 from symad.graph import Node
-from symad.ops.arithmetic import add, mul, power
+from symad.ops.arithmetic import add, mul
+from symad.ops.powers import power
 from symad.ops.reduction import product
 from symad.ops.selection import compare, equal, indicator, logic, select
 from symad.ops.sources import constant, dimension, eye, input_node, iota

@@ -12,9 +12,11 @@ from symad.dims import Dim, as_dim, format_shape, plus, size, times
 from symad.errors import ShapeError, TraceError
 from symad.graph import Node
 from symad.ops.contraction import permute
+from symad.ops.gathering import gather
 from symad.ops.positions import name_of, positions
-from symad.ops.shaping import element, gather, reshape, slice_axes
+from symad.ops.shaping import reshape, slice_axes
 from symad.ops.sources import ArrayConstant, Constant, array_constant, dimension
+from symad.ops.stacking import element
 from symad.wrapped import as_node, is_condition
 
 

@@ -19,9 +19,11 @@ from symad.graph import Node
 from symad.ops.arithmetic import add
 from symad.ops.contraction import contract, permute
 from symad.ops.elementwise import apply
+from symad.ops.gathering import gather
 from symad.ops.positions import name_of, positions
-from symad.ops.shaping import element, gather, reshape, slice_axes
+from symad.ops.shaping import reshape, slice_axes
 from symad.ops.sources import constant, dimension
+from symad.ops.stacking import element
 from symad.tracing.contractions import Labeled
 from symad.tracing.ranges import affine, at_least, reach
 

@@ -29,18 +29,13 @@ from sympy.matrices.expressions.special import GenericIdentity, GenericZeroMatri
 from symad.dims import as_shape, same_dim, size, times
 from symad.errors import ShapeError, TraceError
 from symad.graph import Node
-from symad.ops.arithmetic import add, div, mul, power
+from symad.ops.arithmetic import add, div, mul
+from symad.ops.cholesky import cholesky
 from symad.ops.contraction import Einsum, contract, einsum, inner, matrix_transpose
 from symad.ops.elementwise import apply
-from symad.ops.linalg import (
-    Determinant,
-    cholesky,
-    determinant,
-    inverse,
-    log_determinant,
-    matrix_power,
-    solve,
-)
+from symad.ops.linalg import Determinant, determinant, inverse, log_determinant, solve
+from symad.ops.matrix_power import matrix_power
+from symad.ops.powers import power
 from symad.ops.shaping import broadcast_to, reshape
 from symad.ops.sources import constant, constant_value, eye, input_node
 from symad.questions import Nodes

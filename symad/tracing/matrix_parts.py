@@ -20,19 +20,11 @@ from symad.dims import Dim, Shape, as_dim, as_shape, dim_symbols, format_shape, 
 from symad.errors import ShapeError, TraceError
 from symad.graph import Node
 from symad.ops.contraction import contract, diagonal_matrix, matrix_transpose
+from symad.ops.gathering import gather
 from symad.ops.selection import equal, select
-from symad.ops.shaping import (
-    broadcast_axes,
-    broadcast_to,
-    concatenate,
-    element,
-    gather,
-    pack_scalars,
-    pad,
-    reshape,
-    slice_axes,
-)
+from symad.ops.shaping import broadcast_axes, broadcast_to, pad, reshape, slice_axes
 from symad.ops.sources import array_constant, constant, dimension, iota
+from symad.ops.stacking import concatenate, element, pack_scalars
 from symad.questions import Nodes
 from symad.tracing.bodies import apply_lambda
 from symad.tracing.naming import describe

@@ -9,7 +9,7 @@ import numpy as np
 from symad.dims import Dim, as_dim, format_shape, plus, size, times
 from symad.errors import ShapeError, TraceError
 from symad.graph import Node
-from symad.ops import shaping
+from symad.ops import shaping, stacking
 from symad.ops.arithmetic import add, sub
 from symad.ops.contraction import contract, diagonal_matrix
 from symad.ops.selection import compare, select
@@ -26,9 +26,9 @@ def concatenate(arrays: Any, axis: Any = 0) -> Proxy:
     """Arrays one after the other."""
     nodes = alike(arrays)
     if axis is None:
-        return Proxy(shaping.concatenate([shaping.flatten(n) for n in nodes]))
+        return Proxy(stacking.concatenate([shaping.flatten(n) for n in nodes]))
     (k,) = normal_axes(axis, len(nodes[0].shape))
-    return Proxy(shaping.concatenate(nodes, k))
+    return Proxy(stacking.concatenate(nodes, k))
 
 
 @implements(np.stack)
@@ -36,7 +36,7 @@ def stack(arrays: Any, axis: int = 0) -> Proxy:
     """Arrays of one shape along a new axis."""
     nodes = alike(arrays)
     (k,) = normal_axes(axis, len(nodes[0].shape) + 1)
-    return Proxy(shaping.stack(nodes, k))
+    return Proxy(stacking.stack(nodes, k))
 
 
 @implements(np.vstack)
@@ -118,7 +118,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Proxy:
                 slice_axis(node, k, cut, plus(length, times(-1, cut))),
                 slice_axis(node, k, 0, cut),
             ]
-            node = shaping.concatenate(pieces, k)
+            node = stacking.concatenate(pieces, k)
     return Proxy(node)
 
 

@@ -11,9 +11,11 @@ from symad.dims import broadcast_shapes
 from symad.errors import TraceError
 from symad.graph import Node
 from symad.ops import linalg
-from symad.ops.arithmetic import power, sqrt
+from symad.ops.cholesky import cholesky as lower_factor
 from symad.ops.contraction import matrix_transpose, sum_axes
 from symad.ops.elementwise import apply
+from symad.ops.matrix_power import matrix_power as power_of_matrix
+from symad.ops.powers import power, sqrt
 from symad.ops.reduction import extreme
 from symad.ops.selection import equal, select
 from symad.ops.shaping import broadcast_to, reshape
@@ -62,14 +64,14 @@ def slogdet(a: Any) -> tuple[Proxy, Proxy]:
 @implements(np.linalg.cholesky)
 def cholesky(a: Any, *, upper: bool = False) -> Proxy:
     """The lower Cholesky factor, or its transpose."""
-    factor = linalg.cholesky(number(a))
+    factor = lower_factor(number(a))
     return Proxy(matrix_transpose(factor) if upper else factor)
 
 
 @implements(np.linalg.matrix_power)
 def matrix_power(a: Any, n: int) -> Proxy:
     """The product of n factors a; negative n inverts."""
-    return Proxy(linalg.matrix_power(number(a), int(n)))
+    return Proxy(power_of_matrix(number(a), int(n)))
 
 
 @implements(np.linalg.norm)

@@ -9,7 +9,7 @@ import numpy as np
 from symad.dims import Dim, format_shape, times
 from symad.errors import ShapeError, TraceError
 from symad.graph import Node
-from symad.ops import shaping
+from symad.ops import shaping, stacking
 from symad.ops.arithmetic import mul
 from symad.ops.contraction import contract
 from symad.ops.shaping import reshape
@@ -143,7 +143,7 @@ def cross(a: Any, b: Any) -> Proxy:
         raise ShapeError(f"np.cross of {format_shape(left.shape)}: the last axis must have length 3")
     x, y = Proxy(left), Proxy(right)
     parts = [x[..., j] * y[..., k] - x[..., k] * y[..., j] for j, k in ((1, 2), (2, 0), (0, 1))]  # type: ignore[operator]
-    return Proxy(shaping.stack([as_node(p) for p in parts], len(left.shape) - 1))
+    return Proxy(stacking.stack([as_node(p) for p in parts], len(left.shape) - 1))
 
 
 @implements(np.trace)

@@ -9,9 +9,10 @@ import numpy as np
 
 from symad.dims import Dim, plus, size
 from symad.graph import Node
-from symad.ops import shaping
-from symad.ops.arithmetic import add, div, mul, power, sqrt, sub
+from symad.ops import stacking
+from symad.ops.arithmetic import add, div, mul, sub
 from symad.ops.contraction import contract, sum_axes
+from symad.ops.powers import power, sqrt
 from symad.ops.reduction import extreme, product
 from symad.ops.shaping import broadcast_to, reshape, slice_axis
 from symad.ops.sources import constant, dimension
@@ -174,7 +175,7 @@ def _running(node: Node, axis: int, count: int, combine: Callable[..., Node], ne
         head = list(node.shape)
         head[axis] = shift
         filler = broadcast_to(constant(neutral), tuple(head))
-        moved = shaping.concatenate([filler, slice_axis(node, axis, 0, count - shift)], axis)
+        moved = stacking.concatenate([filler, slice_axis(node, axis, 0, count - shift)], axis)
         node = combine(node, moved)
         shift *= 2
     return node

@@ -16,9 +16,10 @@ from sympy.codegen.numpy_nodes import logaddexp
 
 from symad.errors import TraceError
 from symad.graph import Node
-from symad.ops.arithmetic import add, div, mul, neg, power, sub
+from symad.ops.arithmetic import add, div, mul, neg, sub
 from symad.ops.elementwise import apply
 from symad.ops.numeric_names import NUMPY_NAMES
+from symad.ops.powers import power
 from symad.ops.selection import compare, logic, select
 from symad.ops.sources import constant
 from symad.proxy import FUNCTIONS, UFUNCS, Proxy, elementwise, floor_divide, remainder, truth

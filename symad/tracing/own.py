@@ -6,7 +6,8 @@ from typing import Any
 
 from symad.graph import Node
 from symad.matrix_functions import LogSoftmax, LogSumExp, LogSumExpAlong, Lookup, Softmax
-from symad.ops.shaping import flatten, gather, reshape
+from symad.ops.gathering import gather
+from symad.ops.shaping import flatten, reshape
 from symad.ops.softmax import log_softmax, logsumexp, softmax
 from symad.questions import Nodes
 from symad.tracing.walk import Tracer, lift, operands

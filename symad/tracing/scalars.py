@@ -23,8 +23,9 @@ from sympy.logic.boolalg import (
 
 from symad.errors import TraceError
 from symad.graph import Node
-from symad.ops.arithmetic import add, mul, power
+from symad.ops.arithmetic import add, mul
 from symad.ops.elementwise import SLOPES, apply
+from symad.ops.powers import power
 from symad.ops.selection import compare, logic, select
 from symad.ops.sources import constant, dimension, input_node
 from symad.questions import Nodes

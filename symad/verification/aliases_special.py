@@ -9,8 +9,9 @@ from typing import Any
 import sympy
 
 from symad.graph import Node
-from symad.ops.arithmetic import add, div, mul, power, sub
+from symad.ops.arithmetic import add, div, mul, sub
 from symad.ops.elementwise import apply
+from symad.ops.powers import power
 from symad.ops.sources import constant, constant_value
 from symad.questions import Nodes
 from symad.verification.aliases import ALIASES, Alias, aliased

@@ -12,8 +12,9 @@ from fractions import Fraction
 import sympy
 
 from symad.graph import Node
-from symad.ops.arithmetic import Add, Mul, Pow, add, div, mul, neg, power, sub
+from symad.ops.arithmetic import Add, Mul, add, div, mul, neg, sub
 from symad.ops.elementwise import Apply, apply
+from symad.ops.powers import Pow, power
 from symad.ops.shaping import broadcast_to
 from symad.ops.sources import constant, constant_value
 from symad.verification.basis import Basis

@@ -9,8 +9,9 @@ from math import gcd, lcm
 import sympy
 
 from symad.graph import Node
-from symad.ops.arithmetic import Add, Mul, Pow, add, mul, neg, power, signed_product, signed_sum
+from symad.ops.arithmetic import Add, Mul, add, mul, neg, signed_product, signed_sum
 from symad.ops.elementwise import Apply, apply
+from symad.ops.powers import Pow, power
 from symad.ops.sources import constant, constant_value
 from symad.verification.rational_forms import rational_factors
 from symad.verification.terms import MOST, Terms, merged, multiple, number

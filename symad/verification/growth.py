@@ -22,12 +22,14 @@ import numpy as np
 import sympy
 
 from symad.graph import Node, Op, topological
-from symad.ops.arithmetic import Add, Mul, Pow
+from symad.ops.arithmetic import Add, Mul
 from symad.ops.contraction import Einsum
 from symad.ops.elementwise import Apply
+from symad.ops.gathering import ScatterAdd
+from symad.ops.powers import Pow
 from symad.ops.reduction import Product
 from symad.ops.selection import Compare, Select
-from symad.ops.shaping import ScatterAdd, ShapingOp
+from symad.ops.shaping import ShapingOp
 from symad.ops.sources import ArrayConstant, Constant, Input, Source, constant_value
 from symad.questions import Values, question
 

@@ -12,8 +12,8 @@ import sympy
 from symad.errors import SymadError
 from symad.evaluation import unchecked
 from symad.graph import Node, topological
-from symad.ops.arithmetic import Pow
 from symad.ops.elementwise import Apply
+from symad.ops.powers import Pow
 from symad.verification.points import points
 from symad.verification.terms import number
 

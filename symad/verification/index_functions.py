@@ -16,8 +16,9 @@ import sympy
 
 from symad.dims import Shape
 from symad.graph import Node
-from symad.ops.arithmetic import Mul, Pow
+from symad.ops.arithmetic import Mul
 from symad.ops.elementwise import Apply
+from symad.ops.powers import Pow
 from symad.questions import Values
 from symad.verification.budget import OutOfBudget
 from symad.verification.index_notation import index_form

@@ -16,8 +16,9 @@ from symad.dims import same_dim
 from symad.graph import Node, Op
 from symad.ops.arithmetic import Add
 from symad.ops.contraction import Einsum
-from symad.ops.shaping import Broadcast, Reshape, Stack
+from symad.ops.shaping import Broadcast, Reshape
 from symad.ops.sources import Constant, Dimension, Eye, Input
+from symad.ops.stacking import Stack
 from symad.questions import Values, question
 from symad.verification.budget import OutOfBudget
 from symad.verification.networks import DELTA, Form, Network, Networks

@@ -20,18 +20,12 @@ from symad.functions import relu, sigmoid, silu, softplus
 from symad.graph import Node, topological
 from symad.ops.arithmetic import Add, Mul
 from symad.ops.elementwise import Apply, apply
+from symad.ops.gathering import Gather, ScatterAdd
 from symad.ops.reduction import Extreme, extreme
 from symad.ops.selection import Compare, Select, compare, logic, select
-from symad.ops.shaping import (
-    Gather,
-    ScatterAdd,
-    ShapingOp,
-    broadcast_to,
-    element,
-    pack_scalars,
-    stack,
-)
+from symad.ops.shaping import ShapingOp, broadcast_to
 from symad.ops.sources import ArrayConstant, Constant, Dimension, Eye, Iota, array_constant, constant
+from symad.ops.stacking import element, pack_scalars, stack
 from symad.verification.fields import Array
 from symad.verification.signs import known_signs
 from symad.verification.terms import moves_elements

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from symad.graph import Node, topological
-from symad.ops.linalg import MatrixPower, MatrixPowerDerivative
+from symad.ops.gathering import Gather, ScatterAdd
+from symad.ops.matrix_power import MatrixPower, MatrixPowerDerivative
 from symad.ops.random import RandomOp
-from symad.ops.shaping import Gather, ScatterAdd
 from symad.ops.sources import Input
 
 

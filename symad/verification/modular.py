@@ -21,9 +21,9 @@ import numpy as np
 import sympy
 
 from symad.graph import Node, topological
-from symad.ops.arithmetic import Pow
+from symad.ops.cholesky import Cholesky
 from symad.ops.elementwise import Apply
-from symad.ops.linalg import Cholesky
+from symad.ops.powers import Pow
 from symad.ops.sources import Input, constant_value
 from symad.verification.basis import Basis
 from symad.verification.bounds import add_logs

@@ -15,8 +15,9 @@ import numpy as np
 
 from symad.errors import EvaluationError
 from symad.graph import Node
-from symad.ops.arithmetic import add, div, mul, neg, power, sub
+from symad.ops.arithmetic import add, div, mul, neg, sub
 from symad.ops.elementwise import apply
+from symad.ops.powers import power
 from symad.ops.selection import compare, select
 from symad.ops.sources import constant, constant_value
 from symad.values import DOMAINS, Domain, Undefined

@@ -11,9 +11,9 @@ import sympy
 from symad.errors import SymadError
 from symad.evaluation import unchecked
 from symad.graph import Node, topological
-from symad.ops.arithmetic import Pow
+from symad.ops.cholesky import Cholesky
 from symad.ops.elementwise import Apply
-from symad.ops.linalg import Cholesky
+from symad.ops.powers import Pow
 from symad.ops.sources import Constant, Input, constant_value
 from symad.values import Undefined
 from symad.verification.basis import Basis

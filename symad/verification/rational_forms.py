@@ -18,8 +18,9 @@ from sympy.polys.fields import FracField
 from sympy.polys.orderings import lex
 
 from symad.graph import Node
-from symad.ops.arithmetic import Add, Mul, Pow, add, mul, power
+from symad.ops.arithmetic import Add, Mul, add, mul
 from symad.ops.elementwise import Apply
+from symad.ops.powers import Pow, power
 from symad.ops.sources import constant
 from symad.verification.terms import Terms, moves_elements, number
 

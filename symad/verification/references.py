@@ -19,8 +19,8 @@ from symad.dual import Dual
 from symad.errors import SymadError
 from symad.evaluation import unchecked
 from symad.graph import Node, rebuild, topological
-from symad.ops.shaping import pack_scalars
 from symad.ops.sources import ArrayConstant, Constant, Input, constant, input_node
+from symad.ops.stacking import pack_scalars
 from symad.tracing.scalars import trace_scalar
 from symad.values import Undefined
 from symad.verification.node_numbers import NodeNumber

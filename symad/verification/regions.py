@@ -20,7 +20,8 @@ from symad.graph import Node, topological
 from symad.ops.arithmetic import ElementwiseOp
 from symad.ops.contraction import Einsum
 from symad.ops.elementwise import Apply
-from symad.ops.shaping import Gather, ScatterAdd, ShapingOp
+from symad.ops.gathering import Gather, ScatterAdd
+from symad.ops.shaping import ShapingOp
 from symad.verification.fields import Array, Field
 from symad.verification.relations import reconstruct
 

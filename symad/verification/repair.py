@@ -17,9 +17,10 @@ import numpy as np
 from symad.errors import SymadError
 from symad.evaluation import unchecked
 from symad.graph import Node, rebuild, topological
-from symad.ops.arithmetic import Add, Mul, Pow
+from symad.ops.arithmetic import Add, Mul
 from symad.ops.contraction import Einsum
 from symad.ops.elementwise import Apply
+from symad.ops.powers import Pow
 from symad.ops.shaping import ShapingOp
 from symad.ops.sources import Constant, Input, constant
 from symad.verification.scouting import as_floats

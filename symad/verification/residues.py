@@ -17,13 +17,16 @@ import numpy as np
 import sympy
 
 from symad.graph import Node, Op, topological
-from symad.ops.arithmetic import Add, Mul, Pow
+from symad.ops.arithmetic import Add, Mul
 from symad.ops.contraction import Einsum
 from symad.ops.elementwise import Apply
+from symad.ops.gathering import Gather, ScatterAdd
+from symad.ops.powers import Pow
 from symad.ops.reduction import Product
 from symad.ops.selection import Compare, Select
-from symad.ops.shaping import Broadcast, Concatenate, Gather, Reshape, ScatterAdd, ShapingOp, Slice, Stack
+from symad.ops.shaping import Broadcast, Reshape, ShapingOp, Slice
 from symad.ops.sources import ArrayConstant, Constant, Eye, Input, Iota, constant_value
+from symad.ops.stacking import Concatenate, Stack
 from symad.questions import Values, evaluate, question
 from symad.verification.basis import Basis
 from symad.verification.budget import Clock
@@ -334,9 +337,10 @@ def broadcast_residue(op: Broadcast, y: Node, values: Values, run: Run) -> Array
 
 @residue.dispatch
 def slice_residue(op: Slice, y: Node, values: Values, run: Run) -> Array:
-    from symad.ops.shaping import _slices
+    from symad.ops.shaping import slices
 
-    return values[0][(slice(None), *_slices(op.start, op.count, op.step))]
+
+    return values[0][(slice(None), *slices(op.start, op.count, op.step))]
 
 
 @residue.dispatch

@@ -7,15 +7,9 @@ from typing import Any
 import numpy as np
 
 from symad.graph import Node
-from symad.ops.linalg import (
-    Cholesky,
-    Determinant,
-    MatrixPower,
-    MatrixPowerDerivative,
-    Solve,
-    Triangle,
-    TriangularSolve,
-)
+from symad.ops.cholesky import Cholesky, Triangle, TriangularSolve
+from symad.ops.linalg import Determinant, Solve
+from symad.ops.matrix_power import MatrixPower, MatrixPowerDerivative
 from symad.questions import Values
 from symad.verification.fields import Array, Field
 from symad.verification.residues import Run, residue

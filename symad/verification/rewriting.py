@@ -21,12 +21,13 @@ import sympy
 
 import symad.verification.aliases_special  # noqa: F401  (registers rules)
 from symad.graph import Node, Op, rebuild, topological
-from symad.ops.arithmetic import Add, Mul, Pow, add, div, mul, power, signed_product, signed_sum, sub
+from symad.ops.arithmetic import Add, Mul, add, div, mul, signed_product, signed_sum, sub
 from symad.ops.contraction import Einsum, contract
 from symad.ops.elementwise import Apply
+from symad.ops.powers import Pow, power
 from symad.ops.reduction import Extreme
 from symad.ops.selection import Compare, Logic
-from symad.ops.shaping import Broadcast, Reshape, broadcast_axes, broadcast_to, reshape, stack, take
+from symad.ops.shaping import Broadcast, Reshape, broadcast_axes, broadcast_to, reshape
 from symad.ops.sources import (
     Constant,
     Dimension,
@@ -34,6 +35,7 @@ from symad.ops.sources import (
     constant,
     constant_value,
 )
+from symad.ops.stacking import stack, take
 from symad.questions import Nodes, definition, question
 from symad.verification.aliases import alias, largest
 from symad.verification.basis import Basis

@@ -14,7 +14,7 @@ import numpy as np
 import symad.verification.growth_linalg
 import symad.verification.residues_linalg  # noqa: F401  (both register rules)
 from symad.graph import Node, topological
-from symad.ops.arithmetic import Pow
+from symad.ops.powers import Pow
 from symad.ops.selection import Select
 from symad.ops.sources import constant_value
 from symad.verification.bounds import (

@@ -14,8 +14,8 @@ import numpy as np
 from symad.errors import SymadError
 from symad.evaluation import unchecked
 from symad.graph import Node, topological
-from symad.ops.shaping import element
 from symad.ops.sources import Input, constant
+from symad.ops.stacking import element
 from symad.verification.node_numbers import NodeNumber
 from symad.verification.rewriting import expand_definitions
 

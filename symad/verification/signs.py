@@ -14,13 +14,16 @@ import numpy as np
 import sympy
 
 from symad.graph import Node, Op, topological
-from symad.ops.arithmetic import Add, Mul, Pow
+from symad.ops.arithmetic import Add, Mul
 from symad.ops.contraction import Einsum
 from symad.ops.elementwise import Apply
+from symad.ops.gathering import Gather
+from symad.ops.powers import Pow
 from symad.ops.reduction import Extreme, Product
 from symad.ops.selection import Select
-from symad.ops.shaping import Broadcast, Concatenate, Gather, Reshape, Slice, Stack
+from symad.ops.shaping import Broadcast, Reshape, Slice
 from symad.ops.sources import ArrayConstant, Constant, Dimension, Input, constant_value
+from symad.ops.stacking import Concatenate, Stack
 from symad.questions import Values, question
 
 

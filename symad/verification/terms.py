@@ -9,9 +9,10 @@ from typing import cast
 import sympy
 
 from symad.graph import Node
-from symad.ops.arithmetic import Add, Mul, Pow, mul, power, signed_product
+from symad.ops.arithmetic import Add, Mul, mul, signed_product
 from symad.ops.contraction import Einsum
 from symad.ops.elementwise import Apply
+from symad.ops.powers import Pow, power
 from symad.ops.shaping import Broadcast, Reshape
 from symad.ops.sources import constant, constant_value, is_exact
 

@@ -17,7 +17,8 @@ from symad.hessian import hessian as own_hessian
 from symad.jacobian import gradient as own_gradient
 from symad.jacobian import jacobian as own_jacobian
 from symad.ops.contraction import permute
-from symad.ops.shaping import element, reshape
+from symad.ops.shaping import reshape
+from symad.ops.stacking import element
 from symad.selecting import select_wrt
 from symad.tracing import as_graph
 from symad.verification.budget import Budget, Clock
@@ -176,10 +177,10 @@ def _as_matrix(graph: Graph, wrt: Sequence[Node], parts: Sequence[Node], wanted:
     """A Jacobian or Hessian given as a matrix, as an array over all axes, or entry by entry."""
     if len(parts) != 1:
         if all(same_dim(size(p.shape), 1) for p in parts):
-            from symad.ops.shaping import pack_scalars
+            from symad.ops.stacking import pack_scalars
 
             return pack_scalars([reshape(p, ()) for p in parts], (len(parts),))
-        from symad.ops.shaping import stack
+        from symad.ops.stacking import stack
 
         return stack([reshape(p, (size(p.shape),)) for p in parts])
     (part,) = parts

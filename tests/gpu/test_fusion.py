@@ -10,9 +10,10 @@ import symad
 from symad.gpu.fusion import fuse
 from symad.graph import Graph
 from symad.numeric.fusion.chains import Fused, FusedSum
-from symad.ops.arithmetic import add, mul, power
+from symad.ops.arithmetic import add, mul
 from symad.ops.contraction import matmul, sum_axes
 from symad.ops.elementwise import apply
+from symad.ops.powers import power
 from symad.ops.selection import compare, select
 from symad.ops.shaping import broadcast_axes
 from symad.ops.sources import constant, input_node

@@ -18,9 +18,10 @@ import symad
 from symad.graph import Graph, Node
 from symad.numeric import lower
 from symad.ops.arithmetic import add, div, mul
+from symad.ops.cholesky import cholesky
 from symad.ops.contraction import einsum, matmul, matrix_transpose, sum_all
 from symad.ops.elementwise import apply
-from symad.ops.linalg import cholesky, determinant, inverse, log_determinant, solve
+from symad.ops.linalg import determinant, inverse, log_determinant, solve
 from symad.ops.reduction import extreme
 from symad.ops.sources import constant, input_node
 from symad.questions import EXAMPLES

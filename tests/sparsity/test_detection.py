@@ -145,8 +145,9 @@ def test_the_scan_rule_agrees_with_the_steps_written_out():
     from symad.ops.arithmetic import add, mul
     from symad.ops.elementwise import apply
     from symad.ops.recurrence import scan
-    from symad.ops.shaping import concatenate, slice_axis
+    from symad.ops.shaping import slice_axis
     from symad.ops.sources import input_node
+    from symad.ops.stacking import concatenate
     from symad.questions import definition
 
     h = input_node(sympy.IndexedBase("h", shape=(3,)), (3,))

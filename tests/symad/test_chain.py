@@ -14,7 +14,7 @@ from symad.checkpointing import memory_plan, memory_plans
 from symad.errors import DerivativeError, ShapeError
 from symad.hessian import MODES
 from symad.numeric import lower
-from symad.ops import chain
+from symad.ops import chain, chain_pullback
 from symad.revolve import places
 from tests.counting import calls
 
@@ -122,7 +122,7 @@ def test_a_chain_without_steps_is_its_first_state():
 def test_the_run_keeps_and_repeats_what_the_plan_says(memory, monkeypatch):
     """Steps run forwards and states kept, counted in the run."""
     length, counted = 40, {"steps": 0}
-    original = chain._stepper
+    original = chain.stepper
 
     def stepper(op, constants):
         step = original(op, constants)
@@ -133,7 +133,8 @@ def test_the_run_keeps_and_repeats_what_the_plan_says(memory, monkeypatch):
 
         return counting
 
-    monkeypatch.setattr(chain, "_stepper", stepper)
+    for module in (chain, chain_pullback):
+        monkeypatch.setattr(module, "stepper", stepper)
     graph = symad.gradient(last(memory, length))
     graph(*values(length))
     plan = memory_plan(length, memory)

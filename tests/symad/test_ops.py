@@ -17,9 +17,10 @@ from symad.graph import Graph, Node, TupleOf, topological
 from symad.hessian import MODES
 from symad.ops.arithmetic import mul
 from symad.ops.contraction import einsum, sum_all
+from symad.ops.gathering import ScatterAdd, gather
 from symad.ops.reduction import extreme, product
 from symad.ops.selection import Condition
-from symad.ops.shaping import ScatterAdd, gather, reshape
+from symad.ops.shaping import reshape
 from symad.ops.sources import Input, array_constant, eye, input_node
 from symad.questions import EXAMPLES, batch, definition, evaluate, flops, jvp
 

@@ -17,8 +17,9 @@ from symad.ops.arithmetic import add, mul
 from symad.ops.contraction import matmul, sum_all
 from symad.ops.elementwise import apply
 from symad.ops.recurrence import Scan, scan
-from symad.ops.shaping import concatenate, slice_axis
+from symad.ops.shaping import slice_axis
 from symad.ops.sources import constant, input_node
+from symad.ops.stacking import concatenate
 from symad.questions import definition
 from tests.counting import calls
 

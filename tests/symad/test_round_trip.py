@@ -43,11 +43,12 @@ from sympy import (
 import symad
 from symad.errors import TraceError
 from symad.graph import Graph, Node, topological
-from symad.ops.arithmetic import add, mul, power
+from symad.ops.arithmetic import add, mul
 from symad.ops.elementwise import apply
 from symad.ops.numeric_names import NUMPY_NAMES
-from symad.ops.shaping import element
+from symad.ops.powers import power
 from symad.ops.sources import Input, constant, input_node
+from symad.ops.stacking import element
 from symad.questions import EXAMPLES
 from symad.tracing.back import nodes_to_sympy
 from tests.symad.test_tracing_arrays import CASES as ARRAY_CASES

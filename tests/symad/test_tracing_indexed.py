@@ -27,8 +27,9 @@ from sympy.tensor.array.expressions import ArraySymbol
 import symad
 from symad.errors import EvaluationError, ShapeError, TraceError
 from symad.ops.contraction import Einsum
+from symad.ops.gathering import Gather
 from symad.ops.selection import Compare
-from symad.ops.shaping import Gather, Slice
+from symad.ops.shaping import Slice
 from symad.ops.sources import Eye
 
 i, j, k, q = symbols("i j k q", integer=True)

@@ -10,8 +10,9 @@ import symad
 from symad.graph import ZERO, Graph, Node, Op, shape
 from symad.ops.arithmetic import add, mul
 from symad.ops.contraction import permute
-from symad.ops.shaping import concatenate, slice_axis
+from symad.ops.shaping import slice_axis
 from symad.ops.sources import input_node
+from symad.ops.stacking import concatenate
 from symad.questions import EXAMPLES, batch, definition, evaluate, examples, flops, jvp, sympy_form, transpose
 from symad.testing import assert_derivative, assert_dot_product, assert_dual, check_rule
 
