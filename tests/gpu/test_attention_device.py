@@ -152,7 +152,7 @@ def test_an_unseen_score_function_is_compiled_and_right():
     import cupy as cp
 
     q, k, v, _ = draw("float32", (1, 1, 1, 64, 64, 64, 64))
-    unseen = sp.Rational(time.perf_counter_ns() % 9973, 10007)  # no kernel of it is on disk
+    unseen = sp.Rational(time.perf_counter_ns() % 9973, 1000003)  # no kernel of it is on disk
     start = time.monotonic()
     out = attention(
         *map(cp.asarray, (q, k, v)), score=lambda s, b, h, i, j: 30 * sp.tanh(s / 30) + unseen * (j - i)
