@@ -63,12 +63,15 @@ Opened = Callable[[Node, Nodes], Node]
 
 
 def fuse_chains(
-    outputs: Sequence[Node], opened: Opened, alone: Callable[[Node], bool] = lambda node: False
+    outputs: Sequence[Node],
+    opened: Opened,
+    alone: Callable[[Node], bool] = lambda node: False,
+    last_axes: bool = False,
 ) -> Nodes:
-    """Outputs with their chains fused, but for nodes that stay ``alone``."""
+    """Outputs with their chains fused, but for nodes that stay ``alone``; sums over ``last_axes`` only."""
     made = _Groups(outputs, alone).rebuilt(opened)
     users, kept = _users(topological(made)), set(made)
-    return rebuild(made, {}, lambda node, args: _reduced(node, args, users, kept))
+    return rebuild(made, {}, lambda node, args: _reduced(node, args, users, kept, last_axes))
 
 
 def on_host(nodes: Iterable[Node]) -> set[Node]:
@@ -215,6 +218,8 @@ class _Groups:
     def rebuilt(self, opened: Opened) -> Nodes:
         """The outputs over `Fused` nodes."""
         position = {node: k for k, node in enumerate(self.order)}
+        if self.again is None:
+            self.again = computed_again(self.order, self.users, self.kept, self.of.get)
         units: dict[int, list[Node]] = {}
         unit_of: dict[Node, int] = {}
         for node in self.order:
@@ -222,8 +227,12 @@ class _Groups:
             key = position[group.root] if group is not None else position[node]
             units.setdefault(key, []).append(node)
             unit_of[node] = key
+        for group in {id(g): g for g in self.of.values()}.values():
+            if id(group) in self.again:
+                units[position[group.root]] += self.again[id(group)]
+                units[position[group.root]].sort(key=position.__getitem__)
         needs = {
-            key: sorted({unit_of[a] for m in members for a in m.args} - {key})
+            key: sorted({unit_of[a] for m in members for a in m.args if a not in members} - {key})
             for key, members in units.items()
         }
         new: dict[Node, Node] = {}
@@ -244,11 +253,7 @@ class _Groups:
             for a in m.args
             if a not in inside and not isinstance(a.op, Constant)
         )
-        results = [
-            m
-            for m in members
-            if m in self.kept or any(u not in inside for u in self.users[m])
-        ]
+        results = [m for m in members if self.of.get(m) is group and self._is_read(m, inside)]
         local = {leaf: Node.of(Local(k, leaf.shape)) for k, leaf in enumerate(leaves)}
         inner = dict(local)
         for m in members:
@@ -272,7 +277,7 @@ def _is_plain(node: Node) -> bool:
     return isinstance(node.op, (Add, Mul)) and len(node.args) <= 2 and len(arrays) == len(node.args)
 
 
-def _reduced(node: Node, args: Nodes, users: Any, outputs: set[Node]) -> Node:
+def _reduced(node: Node, args: Nodes, users: Any, outputs: set[Node], last_axes: bool) -> Node:
     """A sum of a chain that nobody else reads: map and reduction in one kernel."""
     made = node if args == node.args else Node.of(node.op, args)
     if not isinstance(made.op, Einsum) or len(args) != 1 or not isinstance(args[0].op, Fused):
@@ -283,6 +288,8 @@ def _reduced(node: Node, args: Nodes, users: Any, outputs: set[Node]) -> Node:
     if not plain or len(users[inner]) != 1 or inner in outputs:
         return made
     if len(args[0].op.body.output_nodes) > 1:
+        return made
+    if last_axes and kept != labels[: len(kept)]:
         return made
     axes = tuple(k for k, label in enumerate(labels) if label not in made.op.output)
     return Node.of(FusedSum(args[0].op.body, axes), args[0].args)

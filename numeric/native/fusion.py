@@ -34,7 +34,8 @@ class _Fusion:
         self.inside = 0
 
     def outputs(self, outputs: Sequence[Node]) -> Nodes:
-        return fuse_chains(fuse_rows(as_products(outputs), dots=True), self.opened, self.alone)
+        rows = fuse_rows(as_products(outputs), dots=True)
+        return fuse_chains(rows, self.opened, self.alone, last_axes=True)
 
     def alone(self, node: Node) -> bool:
         """What puts an array together from parts, computed where they go; what is no vector code."""

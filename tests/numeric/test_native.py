@@ -397,3 +397,15 @@ def test_a_forked_process_does_not_wait_for_threads_it_does_not_have():
         env=os.environ | {"OMP_NUM_THREADS": "2"}, capture_output=True, text=True, timeout=100, check=True,
     )  # fmt: skip
     assert done.stdout.split() == ["0"], done.stderr
+
+
+@needs_compiler
+@pytest.mark.parametrize("axis", [0, 1, 2, (0, 1), (0, 2), (1, 2), None])
+def test_sums_of_chains_over_any_axes(axis):
+    def total(x, y):
+        return np.sum(np.tanh(x + np.sin(y)), axis=axis)
+
+    x, y = RNG.normal(size=(5, 7, 3)), RNG.normal(size=(5, 7, 3))
+    found = lower(symad.trace(total, [(5, 7, 3)] * 2), backend="c")(x, y)
+    assert np.shape(found) == np.shape(total(x, y))
+    np.testing.assert_allclose(found, total(x, y), rtol=1e-13)
