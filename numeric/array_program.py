@@ -20,6 +20,7 @@ from symad.numeric.printers import (  # noqa: F401  (register answers)
     adjugate,
     contraction,
     nested,
+    ordering,
     random,
     softmax,
     sparse,
@@ -68,7 +69,8 @@ class ArrayPrinter:
         self.text: dict[Node, str] = {}
         self.imports: set[str] = {f"import {library.module} as {library.prefix}"}
         self.helpers: dict[str, str] = {}
-        self.constants: list[str] = []
+        self.constants: dict[str, str] = {}
+        """The names of constants, by the expressions that make them."""
         self.scores: dict[Any, int] = {}
         """The numbers of the score functions of attention that the module holds."""
         self.symbols = {s: self.names.of(s) for s in (*graph.inputs, *sorted(graph.dims, key=str))}
@@ -92,7 +94,7 @@ class ArrayPrinter:
 
     def preliminaries(self) -> list[str]:
         """What the module makes before its function: constants."""
-        return self.constants
+        return [f"{name} = {text}" for text, name in self.constants.items()]
 
     def finished(self, body: list[str], result: str) -> list[str]:
         """The statements of the module's function, before it returns ``result``."""
@@ -153,6 +155,13 @@ class ArrayPrinter:
         self.text[node] = self.value_name()
         return [*needed, f"{self.text[node]} = {expression}"]
 
+    def sum_text(self, arg: Node, axes: tuple[int, ...]) -> str:
+        """The sum of an array over some axes."""
+        text = self.text[arg]
+        if len(axes) == len(arg.shape):
+            return f"{text}.sum()"
+        return f"{text}.sum(axis={axes[0] if len(axes) == 1 else axes})"
+
     def dim(self, dim: Dim) -> str:
         """A dimension as Python text."""
         if isinstance(dim, int):
@@ -200,11 +209,11 @@ class ArrayPrinter:
             dtype = "bool"
         return self.constant_text(constant_text(array, dtype, self))
 
-    def constant_text(self, text: str) -> str:
-        """A module-level constant from the expression that makes it; its name."""
-        name = self.names.unique(f"constant_{len(self.constants) + 1}")
-        self.constants.append(f"{name} = {text}")
-        return name
+    def constant_text(self, text: str, stem: str = "constant") -> str:
+        """A module-level constant from the expression that makes it; its name. Equal texts are one."""
+        if text not in self.constants:
+            self.constants[text] = self.names.unique(f"{stem}_{len(self.constants) + 1}")
+        return self.constants[text]
 
 
 def _sum_text(dim: Any, names: dict[Any, str]) -> str:

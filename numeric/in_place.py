@@ -42,6 +42,7 @@ from symad.numeric.releasing import release
 from symad.numeric.side_by_side import SideBySide, side_by_side
 from symad.numeric.sparse_parts import Parts
 from symad.numeric.steps import WITHOUT_OUT, WRITERS, into, is_indicator
+from symad.numeric.sums_by_products import sum_as_product
 from symad.ops.contraction import Einsum
 from symad.ops.recurrence import Scan
 from symad.ops.selection import Select
@@ -337,6 +338,10 @@ class InPlacePrinter(ArrayPrinter):
             return [*self.settle(node.args[0]), *super().statement(node)]
         self.text[node] = self.value_name()
         return [f"{self.text[node]} = {self.text[node.args[0]]}.astype({self.np}.{self.dtype})"]
+
+    def sum_text(self, arg: Node, axes: tuple[int, ...]) -> str:
+        """See `ArrayPrinter.sum_text`."""
+        return sum_as_product(arg, axes, self) or super().sum_text(arg, axes)
 
     # ---- operands --------------------------------------------------------------------------------
 

@@ -91,7 +91,7 @@ class NativePrinter(InPlacePrinter):
 
     def preliminaries(self) -> list[str]:
         """The constants, and the kernels."""
-        lines = [*self.constants]
+        lines = super().preliminaries()
         if self.multiplies:
             lines.append(f'{MULTIPLY} = product_function("{self.dtype}")')
         if self.kernels or self.loops:

@@ -40,13 +40,7 @@ def _one_operand(op: Einsum, node: Node, arg: str, printer: Any) -> str:
         )
     axes = tuple(k for k, label in enumerate(labels) if label not in op.output)
     kept = tuple(label for label in labels if label in op.output)
-    text = arg
-    if axes:
-        text = (
-            f"{arg}.sum()"
-            if len(axes) == len(labels)
-            else f"{arg}.sum(axis={axes[0] if len(axes) == 1 else axes})"
-        )
+    text = printer.sum_text(node.args[0], axes) if axes else arg
     return text if kept == op.output else _permuted(text, kept, op.output)
 
 
