@@ -291,5 +291,7 @@ def _reduced(node: Node, args: Nodes, users: Any, outputs: set[Node], last_axes:
         return made
     if last_axes and kept != labels[: len(kept)]:
         return made
+    if last_axes and kept != labels[: len(kept)]:
+        return made
     axes = tuple(k for k, label in enumerate(labels) if label not in made.op.output)
     return Node.of(FusedSum(args[0].op.body, axes), args[0].args)
