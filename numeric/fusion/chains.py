@@ -218,8 +218,6 @@ class _Groups:
     def rebuilt(self, opened: Opened) -> Nodes:
         """The outputs over `Fused` nodes."""
         position = {node: k for k, node in enumerate(self.order)}
-        if self.again is None:
-            self.again = computed_again(self.order, self.users, self.kept, self.of.get)
         units: dict[int, list[Node]] = {}
         unit_of: dict[Node, int] = {}
         for node in self.order:
@@ -227,12 +225,8 @@ class _Groups:
             key = position[group.root] if group is not None else position[node]
             units.setdefault(key, []).append(node)
             unit_of[node] = key
-        for group in {id(g): g for g in self.of.values()}.values():
-            if id(group) in self.again:
-                units[position[group.root]] += self.again[id(group)]
-                units[position[group.root]].sort(key=position.__getitem__)
         needs = {
-            key: sorted({unit_of[a] for m in members for a in m.args if a not in members} - {key})
+            key: sorted({unit_of[a] for m in members for a in m.args} - {key})
             for key, members in units.items()
         }
         new: dict[Node, Node] = {}
@@ -253,7 +247,11 @@ class _Groups:
             for a in m.args
             if a not in inside and not isinstance(a.op, Constant)
         )
-        results = [m for m in members if self.of.get(m) is group and self._is_read(m, inside)]
+        results = [
+            m
+            for m in members
+            if m in self.kept or any(u not in inside for u in self.users[m])
+        ]
         local = {leaf: Node.of(Local(k, leaf.shape)) for k, leaf in enumerate(leaves)}
         inner = dict(local)
         for m in members:
@@ -288,8 +286,6 @@ def _reduced(node: Node, args: Nodes, users: Any, outputs: set[Node], last_axes:
     if not plain or len(users[inner]) != 1 or inner in outputs:
         return made
     if len(args[0].op.body.output_nodes) > 1:
-        return made
-    if last_axes and kept != labels[: len(kept)]:
         return made
     if last_axes and kept != labels[: len(kept)]:
         return made
