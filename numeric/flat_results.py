@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,20 @@ class FlatResults:
             if matrix is not None:
                 part = _filled(part, matrix)
             parts.append(part if np.ndim(part) else float(part))
+            offset += size
+        return pack(self.structure, parts)
+
+    def at_points(self, rows: Any, batch: tuple[int, ...]) -> Any:
+        """The outputs at a batch of points, from rows (total, points) with one element at all points each."""
+        parts, offset = [], 0
+        for shape, matrix in zip(self.shapes, self.matrices, strict=True):
+            if not shape:
+                parts.append(rows[offset].reshape(batch))
+                offset += 1
+                continue
+            size = prod(shape)
+            part = np.moveaxis(rows[offset : offset + size].reshape(size, *batch), 0, -1)
+            parts.append(part.reshape(*batch, *shape) if matrix is None else _filled(part, matrix))
             offset += size
         return pack(self.structure, parts)
 

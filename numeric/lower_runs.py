@@ -25,6 +25,7 @@ from symad.numeric.names import identifier
 from symad.numeric.native_function import Binder, python_function
 from symad.numeric.passes import prepare
 from symad.numeric.passes.logistic import with_logistic
+from symad.numeric.recycling import new_array
 from symad.numeric.runs import Plan, plan
 from symad.numeric.runs_kernel import BLOCK, LANES, check_runs, kernel_source, tables
 from symad.numeric.scalar_program import is_scalar
@@ -103,10 +104,10 @@ class Scalars:
         return bound(self.library.symad_runs_bound, parts, made.size)
 
     def at_points(self, columns: Sequence[Any]) -> Any:
-        """Results (results, points) of contiguous inputs (points,) each."""
-        (made, table, places), points = self.points, len(columns[0])
-        where = np.array([column.ctypes.data for column in columns], dtype=np.int64)
-        results = np.empty((len(made.results), points))
+        """Results (results, points) of contiguous inputs, each with the values at all points."""
+        (made, table, places), points = self.points, columns[0].size
+        where = np.array([c.__array_interface__["data"][0] for c in columns], dtype=np.int64)
+        results = new_array()((len(made.results), points), np.float64)
         v = aligned_zeros(made.rows, LANES)
         v[made.inputs : made.inputs + len(made.constants)] = np.array(made.constants)[:, None]
         wanted = made.results.astype(np.int32)

@@ -41,14 +41,12 @@ def python_function(
         arrays = [np.asarray(v) for v in values]
         if len(values) != inputs or any(a.dtype.kind not in "fiub" for a in arrays):
             return plain().function(*values)  # which raises the error with the names
-        batch = np.broadcast_shapes(*[a.shape for a in arrays]) if arrays else ()
+        batch = np.broadcast_shapes(*{a.shape for a in arrays})
         if not batch:
             return results.split(at_point([float(a) for a in arrays]))
         if many is None:
             return plain().function(*values)
-        wide = [np.broadcast_to(a, batch) for a in arrays]
-        columns = [np.ascontiguousarray(a, dtype=np.float64).ravel() for a in wide]
-        return results.split(many(columns).T.reshape(*batch, -1))
+        return results.at_points(many([_column(a, batch) for a in arrays]), batch)
 
     def packed_call(vector: Any) -> Any:
         values = np.asarray(vector)
@@ -57,3 +55,10 @@ def python_function(
         return results.packed(at_point(values))
 
     return packed_call if packed else call
+
+
+def _column(array: Any, batch: tuple[int, ...]) -> Any:
+    """The values of one input at all points, side by side: the array itself if it holds them so."""
+    if array.shape == batch and array.dtype == np.float64 and array.flags.c_contiguous:
+        return array
+    return np.ascontiguousarray(np.broadcast_to(array, batch), dtype=np.float64)

@@ -11,12 +11,15 @@ on cache lines, where arithmetic on those in the cache is up to twice as fast.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import cache
 from itertools import pairwise
 from math import prod
 from typing import Any
 
 from symad.dims import Shape
 from symad.graph import Node
+from symad.numeric.kernel import compile_source
 from symad.ops.contraction import Einsum
 
 SMALLEST = 1 << 16
@@ -76,6 +79,14 @@ LAID_OUT = '''def _laid_out(array, shape):
     made[...] = array
     return made.reshape(shape)
 '''
+
+
+@cache
+def new_array() -> Callable[..., Any]:
+    """`_new` of generated code, for results of compiled code that is called by the library itself."""
+    imports = "import itertools, math, sys, threading\nimport numpy as np\n\n"
+    made: Callable[..., Any] = compile_source("_new", imports + NEW).function
+    return made
 
 
 def is_recycled(node: Node, printer: Any) -> bool:

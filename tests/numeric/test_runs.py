@@ -85,6 +85,23 @@ def test_the_compiled_kernel_equals_straight_code(monkeypatch: pytest.MonkeyPatc
 
 
 @needs_compiler
+@pytest.mark.parametrize("backend", ["runs", "c"])
+def test_batches_of_any_layout_and_results_that_are_kept(backend: str) -> None:
+    a, b = sp.symbols("a b", real=True)
+    kernel = lower(symad.trace([a * b, sp.Matrix([a - b, b])], [a, b]), backend=backend)
+    left = np.arange(20_000).reshape(200, 100).T  # integers, columns first
+    right = np.linspace(-1, 1, 40_000).reshape(200, 200)[::2, ::2]  # with gaps
+    right = np.concatenate([right, right], axis=1)
+    product, pair = kernel(left, right)
+    assert np.allclose(product, left * right)
+    assert np.array_equal(pair, np.stack([left - right, right], -1)[..., None])
+    others = [kernel(left + k, np.float32(2.0)) for k in range(3)]
+    assert np.allclose(product, left * right)  # its memory is not used again
+    for k, (times, _) in enumerate(others):
+        assert np.array_equal(times, 2.0 * (left + k))
+
+
+@needs_compiler
 def test_shapes_and_structures_of_results(monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = sp.symbols("a b", real=True)
     graph = symad.trace({"matrix": sp.Matrix([[a, b], [a * b, 2]]), "pair": (a - b, b)})
