@@ -16,6 +16,7 @@ from typing import Any
 
 from symad.dims import Shape, same_shape
 from symad.graph import Graph, Node, Op, rebuild, shape, topological
+from symad.numeric.fusion.again import computed_again
 from symad.numeric.fusion.c_text import has_c_form
 from symad.ops.arithmetic import Add, ElementwiseOp, Mul
 from symad.ops.contraction import Einsum
@@ -67,9 +68,18 @@ def fuse_chains(
     opened: Opened,
     alone: Callable[[Node], bool] = lambda node: False,
     last_axes: bool = False,
+    again: bool = False,
 ) -> Nodes:
-    """Outputs with their chains fused, but for nodes that stay ``alone``; sums over ``last_axes`` only."""
-    made = _Groups(outputs, alone).rebuilt(opened)
+    """Outputs with their chains fused.
+
+    Args:
+        outputs: of the graph.
+        opened: see `Opened`.
+        alone: whether a node stays alone.
+        last_axes: whether sums are fused over the last axes only.
+        again: whether kernels compute again what takes longer to read.
+    """
+    made = _Groups(outputs, alone, again).rebuilt(opened)
     users, kept = _users(topological(made)), set(made)
     return rebuild(made, {}, lambda node, args: _reduced(node, args, users, kept, last_axes))
 
@@ -95,7 +105,7 @@ class _Group:
 class _Groups:
     """The grouping of one graph, made from the outputs backwards."""
 
-    def __init__(self, outputs: Sequence[Node], alone: Callable[[Node], bool]) -> None:
+    def __init__(self, outputs: Sequence[Node], alone: Callable[[Node], bool], again: bool) -> None:
         self.outputs = outputs
         self.alone = alone
         self.order = topological(outputs)
@@ -109,6 +119,10 @@ class _Groups:
                 for other in self._siblings(node):
                     self._merge(self.of[node], other)
         self._split_shapeless()
+        self.again: dict[Node, set[Node]] = {}
+        """What groups compute again, by their roots."""
+        if again:
+            self.again = computed_again(self.order, self.users, self.kept, self.of.get)
 
     def _place(self, node: Node) -> None:
         """Put a node into a group of its users, or into a new one."""
@@ -225,21 +239,40 @@ class _Groups:
             key = position[group.root] if group is not None else position[node]
             units.setdefault(key, []).append(node)
             unit_of[node] = key
+        for root, copies in self.again.items():
+            units[position[root]] = sorted({*units[position[root]], *copies}, key=position.__getitem__)
         needs = {
-            key: sorted({unit_of[a] for m in members for a in m.args} - {key})
+            key: sorted({unit_of[a] for m in members for a in m.args if a not in inside} - {key})
             for key, members in units.items()
+            for inside in [set(members)]
         }
         new: dict[Node, Node] = {}
         for key in TopologicalSorter(needs).static_order():
             members = units[key]
             if len(members) > 1 or (members[0] in self.of and not _is_plain(members[0])):
-                new |= self._kernel(members, new)
+                new |= self._kernel(self.of[self.order[key]], members, new)
             else:
                 new[members[0]] = opened(members[0], tuple(new[a] for a in members[0].args))
         return tuple(new[o] for o in self.outputs)
 
-    def _kernel(self, members: Sequence[Node], new: Mapping[Node, Node]) -> dict[Node, Node]:
-        """The `Fused` nodes of one group."""
+    def _is_read(self, node: Node) -> bool:
+        """Whether a kernel has to write a value: a result, or read by others that do not compute it again."""
+        group = self.of[node]
+        readers = (self.of.get(u) for u in self.users[node])
+        return node in self.kept or any(
+            g is None or (g is not group and node not in self.again.get(g.root, ())) for g in readers
+        )
+
+    def _kernel(
+        self, group: _Group, members: Sequence[Node], new: Mapping[Node, Node]
+    ) -> dict[Node, Node]:
+        """The `Fused` nodes of one group, of the members that some result needs."""
+        results = [m for m in members if self.of[m] is group and self._is_read(m)]
+        needed = set(results)
+        for m in reversed(members):
+            if m in needed:
+                needed.update(m.args)
+        members = [m for m in members if m in needed]
         inside = set(members)
         leaves = dict.fromkeys(
             a
@@ -247,11 +280,6 @@ class _Groups:
             for a in m.args
             if a not in inside and not isinstance(a.op, Constant)
         )
-        results = [
-            m
-            for m in members
-            if m in self.kept or any(u not in inside for u in self.users[m])
-        ]
         local = {leaf: Node.of(Local(k, leaf.shape)) for k, leaf in enumerate(leaves)}
         inner = dict(local)
         for m in members:

@@ -35,7 +35,7 @@ class _Fusion:
 
     def outputs(self, outputs: Sequence[Node]) -> Nodes:
         rows = fuse_rows(as_products(outputs), dots=True)
-        return fuse_chains(rows, self.opened, self.alone, last_axes=True)
+        return fuse_chains(rows, self.opened, self.alone, last_axes=True, again=not self.inside)
 
     def alone(self, node: Node) -> bool:
         """What puts an array together from parts, computed where they go; what is no vector code."""
