@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from symad.graph import Node
 from symad.ops.arithmetic import ElementwiseOp
-from symad.ops.selection import Select, logic
+from symad.ops.selection import Compare, Select, logic
 
 MOST = 8
 """With more distinct uses than this a node counts as used unconditionally."""
@@ -35,6 +35,8 @@ def use_conditions(order: Sequence[Node], outputs: Sequence[Node]) -> dict[Node,
         condition = _any_of(uses[node])
         if condition is not None:
             found[node] = condition
+        if isinstance(node.op, Compare) and node.args[0] is node.args[1]:
+            continue  # whether it is NaN is asked of a value to leave it out where it is
         for position, arg in enumerate(node.args):
             _add_use(uses, arg, _through(node, position, arg, condition))
     return found

@@ -18,7 +18,7 @@ from symad.dims import Shape, format_shape, size
 from symad.errors import TraceError
 from symad.graph import Node
 from symad.ops.arithmetic import add, div, mul, neg, sub
-from symad.ops.contraction import contract
+from symad.ops.contraction import contract, matrix_transpose
 from symad.ops.elementwise import apply
 from symad.ops.powers import power
 from symad.ops.selection import compare, logic
@@ -45,6 +45,7 @@ METHODS = frozenset(
         *("sum", "prod", "mean", "var", "std", "max", "min", "all", "any", "cumsum", "cumprod"),
         *("dot", "trace", "diagonal", "clip", "take", "repeat"),
         *("reshape", "ravel", "transpose", "swapaxes", "squeeze"),
+        *("argmax", "argmin", "argsort", "ptp"),
     )
 )
 """Array methods that are the NumPy functions of the same names."""
@@ -84,6 +85,16 @@ class Proxy(Wrapped):
         """The axes in reverse order."""
         rank = self.ndim
         return Proxy(contract([range(rank)], range(rank - 1, -1, -1), self._node))
+
+    @property
+    def mT(self) -> Proxy:
+        """The last two axes exchanged."""
+        return Proxy(matrix_transpose(self._node))
+
+    @property
+    def dtype(self) -> Any:
+        """Double precision, for code that asks; the precision is chosen when a graph is lowered."""
+        return np.dtype(np.float64)
 
     @property
     def real(self) -> Proxy:
@@ -167,9 +178,9 @@ class Proxy(Wrapped):
         if self.ndim:
             self._no_value(
                 "a conversion to a NumPy array",
-                "use np.stack or np.concatenate instead of np.array, and functions that speak "
-                "NumPy's protocols "
-                "(symad.functions has softmax, logsumexp and others)",
+                "use np.stack or np.concatenate instead of np.array; functions that speak NumPy's protocols "
+                "(np.linalg, SciPy's ufuncs; symad.functions has softmax, logsumexp and others); and "
+                "functions.lookup to read a constant array at traced positions",
             )
         boxed = np.empty((), dtype=object)
         boxed[()] = self

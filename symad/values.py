@@ -269,7 +269,7 @@ class HighPrecision(Domain):
 def _mp(value: Any) -> Any:
     if isinstance(value, Fraction):
         return mpmath.mpf(value.numerator) / value.denominator
-    return mpmath.mpf(value)
+    return mpmath.mpf(value.item() if isinstance(value, np.generic) else value)
 
 
 def _real(value: Any) -> Any:

@@ -19,11 +19,15 @@ from symad.proxy import Proxy
 from symad.questions import Nodes
 from symad.selecting import symbol_like
 from symad.tracing import (  # noqa: F401
+    numpy_assembling,
+    numpy_curves,
     numpy_joining,
     numpy_linalg,
+    numpy_ordering,
     numpy_products,
     numpy_reductions,
     numpy_shapes,
+    numpy_statistics,
     numpy_ufuncs,
 )
 from symad.tracing.heads import heads_take_proxies
@@ -73,6 +77,13 @@ def _run(f: Callable[..., Any], nodes: Sequence[Node], name: str) -> Any:
             raise TraceError(
                 f"{name} applies a NumPy function to a SymPy expression, perhaps to a symbolic dimension "
                 f"such as x.shape[0]; use SymPy's function there, as in sympy.sqrt(x.shape[0]) ({error})"
+            ) from error
+        raise
+    except ValueError as error:
+        if isinstance(error.__cause__, TraceError) and "setting an array element" in str(error):
+            raise TraceError(
+                f"{name} writes a traced value into a NumPy array, or makes a NumPy number of it; collect "
+                "the values in a list and use np.stack(list) or np.array(list) instead of filling an array"
             ) from error
         raise
 

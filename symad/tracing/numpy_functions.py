@@ -1,7 +1,7 @@
 """NumPy's array functions on proxies: how a call finds its answer.
 
 The answers stand in the files beside this one: `numpy_reductions`, `numpy_products`, `numpy_shapes`,
-`numpy_joining`, `numpy_linalg`.
+`numpy_joining`, `numpy_assembling`, `numpy_ordering`, `numpy_curves`, `numpy_statistics`, `numpy_linalg`.
 """
 
 from __future__ import annotations
@@ -18,15 +18,26 @@ from symad.proxy import FUNCTIONS
 from symad.wrapped import number
 
 UNSUPPORTED = {
-    "argmax": "the position of a maximum depends on data; use np.max, or np.where(x == np.max(x), ...)",
-    "argmin": "the position of a minimum depends on data; use np.min, or np.where(x == np.min(x), ...)",
-    "sort": "the order depends on data; pass the sorting positions as an input and index with them",
-    "argsort": "the order depends on data; pass the positions as an input",
-    "median": "the order depends on data; use np.mean",
+    "partition": "use np.sort",
+    "argpartition": "use np.argsort",
+    "unique": "the number of distinct elements depends on data; use np.sort",
     "round": "rounding has no useful derivative; use np.floor(x + 0.5)",
     "array": "use np.stack or np.concatenate",
-    "linspace": "use a + (b - a) * np.linspace(0, 1, k)",
     "histogram": "counts have no derivative",
+    "allclose": "write np.all(np.abs(a - b) <= tolerance)",
+    "isclose": "write np.abs(a - b) <= tolerance",
+    "nan_to_num": "use np.where(np.isnan(x), 0, x)",
+    "piecewise": "use np.select([condition, ...], [value, ...]) or np.where",
+    "apply_along_axis": "use operations on whole axes, or symad.vmap",
+    "put": "traced values never change; use np.where",
+    "fill_diagonal": "traced values never change; use np.where(np.eye(n, dtype=bool), value, x)",
+    "lstsq": "for independent columns use np.linalg.solve(A.T @ A, A.T @ b)",
+    "pinv": "for independent columns use np.linalg.solve(A.T @ A, A.T)",
+    "qr": "for independent columns np.linalg.cholesky(A.T @ A).T is R up to signs",
+    "eigvals": "eigenvalues may be complex; those of symmetric matrices are np.linalg.eigvalsh",
+    "eig": "eigenvalues may be complex; those of symmetric matrices are np.linalg.eigh",
+    "fft": "values are real; write sums of cosines and sines, or convolutions with np.convolve",
+    "rfft": "values are real; write sums of cosines and sines, or convolutions with np.convolve",
     "copyto": "traced values never change; use np.where",
 }
 
@@ -66,7 +77,10 @@ def call_function(function: Any, args: tuple[Any, ...], options: dict[str, Any])
         del given[key]
     refused = [key for key in given if key not in known]
     if refused:
-        raise TraceError(f"{name}(..., {refused[0]}={given[refused[0]]!r}) is not supported on traced values")
+        raise TraceError(
+            f"{name}(..., {refused[0]}={given[refused[0]]!r}) is not supported on traced values; "
+            + ("use np.where on the argument" if refused[0] == "where" else "leave it out")
+        )
     return answer(*args, **given)
 
 
@@ -78,7 +92,7 @@ def normal_axes(axis: Any, rank: int) -> tuple[int, ...]:
     """
     if axis is None:
         return tuple(range(rank))
-    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes = axis if isinstance(axis, (tuple, list, range)) else (axis,)
     for k in axes:
         if not -rank <= k < rank:
             raise ShapeError(f"axis {k} of a traced value with {rank} axes")

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symad.dims import broadcast_shapes
-from symad.errors import TraceError
+from symad.dims import broadcast_shapes, format_shape
+from symad.errors import ShapeError, TraceError
 from symad.graph import Node
 from symad.ops import linalg
 from symad.ops.cholesky import cholesky as lower_factor
@@ -22,7 +22,10 @@ from symad.ops.shaping import broadcast_to, reshape
 from symad.ops.slogdet import determinant_sign, log_absolute_determinant
 from symad.ops.sources import constant
 from symad.proxy import Proxy
+from symad.tracing.contractions import Labeled, contract_all
 from symad.tracing.numpy_functions import implements, normal_axes
+from symad.tracing.numpy_joining import diagonal
+from symad.tracing.numpy_reductions import sum_
 from symad.wrapped import as_node, number
 
 
@@ -120,6 +123,52 @@ def _matrix_norm(node: Node, axes: tuple[int, ...], order: Any) -> Node:
     sums = sum_axes(apply(sympy.Abs, node), (summed,))
     other = axes[1] if order in (1, -1) else axes[0]
     return extreme("max" if order > 0 else "min", sums, (other - (other > summed),))
+
+
+@implements(getattr(np.linalg, "vector_norm", None))
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Proxy:
+    """The norm of all elements, or along some axes."""
+    node = number(x)
+    axes = normal_axes(axis, len(node.shape))
+    y = _vector_norm(node, axes, ord)
+    shape = tuple(1 if k in axes else d for k, d in enumerate(node.shape))
+    return Proxy(reshape(y, shape) if keepdims else y)
+
+
+@implements(getattr(np.linalg, "matrix_norm", None))
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Proxy:
+    """The norm over the last two axes."""
+    return norm(x, ord, (-2, -1), keepdims)
+
+
+@implements(np.linalg.multi_dot)
+def multi_dot(arrays: Any, *, out: None = None) -> Proxy:
+    """The product of matrices, in the order of fewest operations."""
+    nodes = [number(a) for a in arrays]
+    labels = [(k, k + 1) for k in range(len(nodes))]
+    if len(nodes[0].shape) == 1:
+        labels[0] = labels[0][1:]  # type: ignore[assignment]
+    if len(nodes[-1].shape) == 1:
+        labels[-1] = labels[-1][:1]  # type: ignore[assignment]
+    wrong = [n for n, own in zip(nodes, labels, strict=True) if len(n.shape) != len(own)]
+    if len(nodes) < 2 or wrong:
+        shapes = ", ".join(format_shape(n.shape) for n in nodes)
+        raise ShapeError(f"np.linalg.multi_dot takes matrices, a vector first or last, not shapes {shapes}")
+    factors = [Labeled(n, own) for n, own in zip(nodes, labels, strict=True)]
+    ends = [k for k in (0, len(nodes)) if k in labels[0] or k in labels[-1]]
+    return Proxy(contract_all(factors, ends))
+
+
+@implements(getattr(np.linalg, "diagonal", None))
+def diagonal_(x: Any, /, *, offset: int = 0) -> Proxy:
+    """A diagonal of the last two axes."""
+    return diagonal(x, offset, -2, -1)
+
+
+@implements(getattr(np.linalg, "trace", None))
+def trace_(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Proxy:
+    """The sum of a diagonal of the last two axes."""
+    return sum_(diagonal(x, offset, -2, -1), -1)
 
 
 @implements(getattr(np.linalg, "matrix_transpose", None))

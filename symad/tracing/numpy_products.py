@@ -47,14 +47,14 @@ def inner(a: Any, b: Any) -> Proxy:
     return tensordot(a, b, (-1, -1)) if number(a).shape and number(b).shape else dot(a, b)
 
 
-@implements(np.outer)
+@implements(np.outer, getattr(np.linalg, "outer", None))
 def outer(a: Any, b: Any, out: None = None) -> Proxy:
     """a_i b_j of all elements."""
     left, right = shaping.flatten(number(a)), shaping.flatten(number(b))
     return Proxy(contract(["i", "j"], "ij", left, right))
 
 
-@implements(np.tensordot)
+@implements(np.tensordot, getattr(np.linalg, "tensordot", None))
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Proxy:
     """The contraction of paired axes; an int pairs the last axes of a with the first of b."""
     left, right = number(a), number(b)
@@ -135,8 +135,8 @@ def kron(a: Any, b: Any) -> Proxy:
     return Proxy(reshape(contract([first, second], mixed, left, right), shape))
 
 
-@implements(np.cross)
-def cross(a: Any, b: Any) -> Proxy:
+@implements(np.cross, getattr(np.linalg, "cross", None))
+def cross(a: Any, b: Any, axis: int = -1) -> Proxy:
     """The vector product along the last axis, of length 3."""
     left, right = broadcast(number(a), number(b))
     if not left.shape or left.shape[-1] != 3:

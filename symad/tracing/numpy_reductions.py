@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from symad.dims import Dim, plus, size
+from symad.errors import ShapeError
 from symad.graph import Node
 from symad.ops import stacking
 from symad.ops.arithmetic import add, div, mul, sub
 from symad.ops.contraction import contract, sum_axes
+from symad.ops.elementwise import apply
 from symad.ops.powers import power, sqrt
 from symad.ops.reduction import extreme, product
 from symad.ops.shaping import broadcast_to, reshape, slice_axis
@@ -153,6 +155,33 @@ def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Pro
 def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Proxy:
     """y_i = Π_{j ≤ i} a_j, in the same way."""
     return _prefixes(a, axis, mul, 1)
+
+
+def running_extreme(head: Any, a: Any, axis: Any) -> Proxy:
+    """The largest (smallest) of the elements up to each, for the heads Max and Min."""
+    node, k = along(a, axis)
+    count = node.shape[k]
+    if not isinstance(count, int):
+        raise ShapeError(f"a running extreme needs an axis of known length, not {count}")
+    shift = 1
+    while shift < count:
+        kept = slice_axis(node, k, 0, shift)
+        later = (slice_axis(node, k, start, count - shift) for start in (shift, 0))
+        node = stacking.concatenate([kept, apply(head, *later)], k)
+        shift *= 2
+    return Proxy(node)
+
+
+@implements(getattr(np, "cumulative_sum", None))
+def cumulative_sum(x: Any, /, *, axis: Any = None, dtype: Any = None, out: None = None) -> Proxy:
+    """Running sums, as `cumsum`."""
+    return cumsum(x, axis)
+
+
+@implements(getattr(np, "cumulative_prod", None))
+def cumulative_prod(x: Any, /, *, axis: Any = None, dtype: Any = None, out: None = None) -> Proxy:
+    """Running products, as `cumprod`."""
+    return cumprod(x, axis)
 
 
 def _prefixes(a: Any, axis: Any, combine: Callable[..., Node], neutral: int) -> Proxy:

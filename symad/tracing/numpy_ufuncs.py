@@ -16,6 +16,7 @@ from sympy.codegen.numpy_nodes import logaddexp
 
 from symad.errors import TraceError
 from symad.graph import Node
+from symad.ops import softmax
 from symad.ops.arithmetic import add, div, mul, neg, sub
 from symad.ops.elementwise import apply
 from symad.ops.numeric_names import NUMPY_NAMES
@@ -24,6 +25,8 @@ from symad.ops.selection import compare, logic, select
 from symad.ops.sources import constant
 from symad.proxy import FUNCTIONS, UFUNCS, Proxy, elementwise, floor_divide, remainder, truth
 from symad.scalar_functions import sigmoid, softplus, xlogy
+from symad.tracing.numpy_functions import normal_axes
+from symad.tracing.numpy_reductions import running_extreme
 from symad.wrapped import as_node, broadcast, condition, matrix_product, number
 
 TWO = constant(2)
@@ -61,6 +64,12 @@ def trunc(a: Node) -> Node:
 def fmod(a: Node, b: Node) -> Node:
     """The remainder with the sign of a."""
     return sub(a, mul(b, trunc(div(a, b))))
+
+
+def copysign(a: Node, b: Node) -> Node:
+    """|a| with the sign of b; −0 counts as positive."""
+    size = apply(sympy.Abs, a)
+    return select(compare("<", b, constant(0)), neg(size), size)
 
 
 def logaddexp2(a: Node, b: Node) -> Node:
@@ -162,6 +171,9 @@ FORMULAS: dict[str, Callable[..., Node]] = {
     "equal": partial(compare, "=="),
     "not_equal": partial(compare, "!="),
     "vecdot": vector_product,
+    "copysign": copysign,
+    "signbit": lambda a: compare("<", a, constant(0)),
+    "isnan": lambda a: compare("!=", a, a),
 }
 """NumPy's ufuncs that are not one SymPy function, by name."""
 
@@ -196,7 +208,6 @@ LOGICAL = {"logical_and": "and", "logical_or": "or", "logical_xor": "xor", "logi
 BITWISE = {"bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor", "invert": "not"}
 ADVICE = {
     "rint": "rounding has no useful derivative; use np.floor(x + 0.5)",
-    "isnan": "write the condition under which the value exists",
     "isfinite": "write the condition under which the value exists",
     "isinf": "write the condition under which the value exists",
 }
@@ -249,9 +260,15 @@ def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[s
     if method == "reduce" and name in REDUCTIONS:
         axis = options.pop("axis", 0)
         return FUNCTIONS[getattr(np, REDUCTIONS[name])](*inputs[:1], axis=axis, **options)
+    if method == "reduce" and name == "logaddexp":
+        node = number(inputs[0])
+        return Proxy(softmax.logsumexp(node, normal_axes(options.pop("axis", 0), len(node.shape))))
     if method == "accumulate" and name in ("add", "multiply"):
         axis = options.pop("axis", 0)
         return FUNCTIONS[np.cumsum if name == "add" else np.cumprod](*inputs[:1], axis=axis)
+    if method == "accumulate" and name in ("maximum", "minimum"):
+        head = sympy.Max if name == "maximum" else sympy.Min
+        return running_extreme(head, inputs[0], options.pop("axis", 0))
     if method == "outer":
         a, b = map(as_node, inputs)
         return ufunc(Proxy(a)[(..., *(None,) * len(b.shape))], Proxy(b))
@@ -269,6 +286,11 @@ def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[s
         return truth(BITWISE[name], *inputs)
     if name == "matmul":
         return Proxy(matrix_product(*inputs))
+    if name in ("matvec", "vecmat"):
+        return _with_vector(name, *inputs)
+    if name == "modf":
+        whole = elementwise(trunc, *inputs)
+        return inputs[0] - whole, whole
     if name == "divmod":
         return elementwise(floor_divide, *inputs), elementwise(remainder, *inputs)
     make = find_ufunc(ufunc)
@@ -278,6 +300,14 @@ def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[s
         )
         raise TraceError(f"the function {name} is not supported on traced values; {advice}")
     return elementwise(make, *inputs)
+
+
+def _with_vector(name: str, a: Any, b: Any) -> Any:
+    """Matrices times vectors, or vectors times matrices, on the last axes."""
+    left, right = Proxy(number(a)), Proxy(number(b))
+    if name == "matvec":
+        return (left @ right[..., None])[..., 0]
+    return (left[..., None, :] @ right)[..., 0, :]
 
 
 def choose(condition_value: Any, a: Any, b: Any) -> Proxy:

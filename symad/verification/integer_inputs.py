@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import sympy
+
 from symad.graph import Node, topological
 from symad.ops.gathering import Gather, ScatterAdd
 from symad.ops.matrix_power import MatrixPower, MatrixPowerDerivative
 from symad.ops.random import RandomOp
+from symad.ops.selection import Condition
 from symad.ops.sources import Input
+
+STEPS = {sympy.sign, sympy.Heaviside, sympy.floor, sympy.ceiling}
 
 
 def integer_inputs(outputs: Sequence[Node]) -> dict[Node, tuple[int, int]]:
@@ -16,10 +21,27 @@ def integer_inputs(outputs: Sequence[Node]) -> dict[Node, tuple[int, int]]:
     found: dict[Node, tuple[int, int]] = {}
     for node in topological(outputs):
         for position, low, high in _integer_arguments(node):
-            for source in topological([node.args[position]]):
-                if isinstance(source.op, Input):
-                    old = found.get(source, (low, high))
-                    found[source] = max(low, old[0]), min(high, old[1])
+            for source in _inputs_of_value(node.args[position]):
+                old = found.get(source, (low, high))
+                found[source] = max(low, old[0]), min(high, old[1])
+    return found
+
+
+def _inputs_of_value(node: Node) -> list[Node]:
+    """The inputs of which a value is made.
+
+    Those that a condition or a step stands before stay real: at integers alone, x (x − 1) is 0 for
+    every choice between two rows.
+    """
+    found: list[Node] = []
+    seen, waiting = {node}, [node]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part.op, Input):
+            found.append(part)
+        elif not isinstance(part.op, Condition) and getattr(part.op, "head", None) not in STEPS:
+            waiting += [arg for arg in part.args if arg not in seen]
+            seen.update(part.args)
     return found
 
 

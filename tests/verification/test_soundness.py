@@ -208,3 +208,22 @@ def test_the_marginal_likelihood_of_a_gaussian_process_is_certified():
 
     certificate = symad.check(symad.trace(loss, [(2,), (), ()]), budget=symad.verification.Budget(seconds=60))
     assert certificate.status in ("proved", "tested"), str(certificate)
+
+
+def test_inputs_that_only_choose_a_row_are_no_integers():
+    """At x = 0 and x = 1, where every row is chosen once, x (x − 1) is 0."""
+
+    def chosen(x):
+        return functions.lookup(np.array([2.0, 3.0]), np.where(x > 0.5, 1, 0)) * np.exp(x)
+
+    for step in (lambda x: np.where(x > 0.5, 1, 0), lambda x: np.floor(x)):
+
+        def row(x, step=step):
+            return functions.lookup(np.array([2.0, 3.0]), step(x)) * np.exp(x)
+
+        right, wrong = symad.trace(row, [x]), symad.trace(lambda x, row=row: row(x) + x * (x - 1), [x])
+        assert symad.equal(right, wrong).status not in ("proved", "tested")
+    plain = symad.trace(lambda x: np.where(x > 0.5, 3.0, 2.0) * np.exp(x), [x])
+    wrong = symad.trace(lambda x: chosen(x) + x * (x - 1), [x])
+    assert symad.equal(symad.trace(chosen, [x]), plain).status == "tested"
+    assert symad.equal(plain, wrong).status == "refuted"
