@@ -21,9 +21,9 @@ def module_header(graph: Graph, imports: Iterable[str]) -> list[str]:
 
 
 def one_line(text: Any) -> str:
-    """Text that is safe inside a docstring: printable, without quotes or backslashes."""
+    """Text that is safe inside a docstring or a C comment: printable, nothing that could end either."""
     kept = "".join(c if c.isprintable() and c not in '"\\' else "_" for c in str(text))
-    return kept[:200]
+    return kept.replace("*/", "*_")[:200]
 
 
 def docstring(graph: Graph, packed: bool) -> list[str]:
@@ -44,7 +44,7 @@ def docstring(graph: Graph, packed: bool) -> list[str]:
 
 
 def _shape(shape: Sequence[Any]) -> str:
-    return f"array {format_shape(shape)}" if shape else "scalar"
+    return f"array {one_line(format_shape(shape))}" if shape else "scalar"
 
 
 def _wrapped(items: Sequence[str]) -> list[str]:
