@@ -185,7 +185,7 @@ def print_cupy_module(graph: Graph, dtype: str, packed: bool) -> tuple[str, str]
         signature += "".join(f", {printer.symbols[s]}" for s in sorted(fused.dims, key=str))
     lines = [
         *_helper_lines(printer),
-        *([*printer.constants, "", ""] if printer.constants else []),
+        *([*made, "", ""] if (made := printer.preliminaries()) else []),
         *([*printer.kernels.definitions("cp"), "", ""] if printer.kernels.names else []),
         f"def {entry}({signature}):",
         *docstring(graph, packed),

@@ -173,9 +173,10 @@ class InPlacePrinter(ArrayPrinter):
         if self._written_later(node):
             return []
         piece = taken(node)
-        if piece is not None and piece[0] in self.text:
+        if piece is not None:
+            whole = self.settle(piece[0])
             self.text[node] = self.value_name()
-            return [*self.settle(piece[0]), f"{self.text[node]} = {self.text[piece[0]]}[{piece[1]}]"]
+            return [*whole, f"{self.text[node]} = {self.text[piece[0]]}[{piece[1]}]"]
         if (isinstance(node.op, Broadcast) and node.args[0].shape) or (node.shape and is_indicator(node)):
             self.waiting.add(node)
             return [line for a in node.args for line in self.settle(a)]

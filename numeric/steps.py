@@ -213,14 +213,19 @@ def product_steps(node: Node, printer: Any) -> list[Step] | None:
     if len(numbers) == 1:
         factors.append((numbers[0][0], printer.number(numbers[0][1], scalars), None))
     elif numbers:
-        over = [t for p, t in numbers if p == 1] or ["1"]
-        under = [t for p, t in numbers if p == -1]
-        text = "*".join(over)
-        if under:
-            text = f"{printer.np}.true_divide({text}, {'*'.join(under)})"
-        text = f"({text})" if len(over) > 1 and not under else text
-        factors.append((1, printer.number(text, scalars), None))
+        factors.append((1, printer.number(_joined(pairs, numbers, printer), scalars), None))
     return _chain(node, factors, printer, ("multiply", "divide", "reciprocal"))
+
+
+def _joined(pairs: Sequence[tuple[int, Node]], numbers: Sequence[tuple[int, str]], printer: Any) -> str:
+    """The product of some numbers^±1: NumPy divides by 0, but its own numbers are of double precision."""
+    over = "*".join([t for p, t in numbers if p == 1] or ["1"])
+    under = "*".join([t for p, t in numbers if p == -1])
+    if not under:
+        return f"({over})" if "*" in over else over
+    values = [(p, constant_value(a)) for p, a in pairs if not a.shape]
+    known = all(value is not None and (p == 1 or value != 0) for p, value in values)
+    return f"({over}/({under}))" if known else f"{printer.np}.true_divide({over}, {under})"
 
 
 def _chain(

@@ -26,7 +26,7 @@ from symad.ops.elementwise import Apply
 from symad.ops.matrix_power import MatrixPower
 from symad.ops.powers import Pow
 from symad.ops.shaping import Broadcast
-from symad.ops.sources import Iota
+from symad.ops.sources import Dimension, Iota
 
 HELPERS: dict[str, str] = {
     "_indices": '''def _indices(values, rows):
@@ -110,6 +110,11 @@ def fused_sum_emit(op: FusedSum, library: CuPy, node: Node, args: Texts, printer
     types = [printer.kernels.type_of(a) for a in node.args]
     name = printer.kernels.sum(op.body, types)
     return f"{name}({', '.join(printer.on_device(node))}, axis={op.axes})"
+
+
+@emit.dispatch
+def dimension_cupy(op: Dimension, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
+    return str(printer.dim(op.expression))
 
 
 @emit.dispatch

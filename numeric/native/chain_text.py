@@ -23,7 +23,7 @@ WAITING = 256
 
 
 def chain_source(
-    name: str, body: Graph, types: Sequence[str], kinds: Sequence[str]
+    name: str, body: Graph, types: Sequence[str], kinds: Sequence[str], real: str
 ) -> tuple[str, NativeBody]:
     """The inner loop of an elementwise body.
 
@@ -32,8 +32,8 @@ def chain_source(
         body: its inputs are `Local`.
         types: NumPy's types of the inputs.
         kinds: of the results.
+        real: C's name of the floating-point type.
     """
-    real = C_TYPE[next(k for k in (*kinds, *types) if k.startswith("float"))]
     text = NativeBody(real)
     names = {local: f"a{k}" for k, local in enumerate(body.input_nodes)}
     results = statements(body.output_nodes, names, text)

@@ -194,7 +194,7 @@ class NativePrinter(InPlacePrinter):
         results = op.body.output_nodes
         values = [Node.of(Fused(op.body, k), node.args) for k in range(len(results))]
         types, kinds = self._types(node.args), [result_type(r, self.dtype) for r in results]
-        text, body = chain_source("NAME", op.body, types, kinds)
+        text, body = chain_source("NAME", op.body, types, kinds, self.real)
         letters = f"{''.join(LETTER[t] for t in types)}->{''.join(LETTER[k] for k in kinds)}"
         by_rows = self._is_by_rows(node)
         if by_rows:

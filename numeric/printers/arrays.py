@@ -98,7 +98,10 @@ def array_constant_emit(
 def dimension_emit(
     op: Dimension, library: ArrayLibrary, node: Node, args: Texts, printer: Any
 ) -> Text:
-    return str(printer.dim(op.expression))
+    text = str(printer.dim(op.expression))
+    if printer.dtype != "float32" or node in printer.row_numbers:
+        return text
+    return f"{printer.np}.float32({text})"  # quotients of Python's numbers would be in double precision
 
 
 @emit.dispatch
@@ -183,7 +186,9 @@ def logic_emit(op: Logic, library: ArrayLibrary, node: Node, args: Texts, printe
 
 @emit.dispatch
 def select_emit(op: Select, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
-    return f"{printer.np}.where({', '.join(args)})"
+    text = f"{printer.np}.where({', '.join(args)})"
+    numbers = all(isinstance(a.op, Constant) for a in node.args[1:])  # of which NumPy makes what they are
+    return f"{text}.astype({printer.np}.{printer.dtype})" if numbers else text
 
 
 # ---- shaping -------------------------------------------------------------------------------------
