@@ -71,6 +71,8 @@ class ArrayPrinter:
         self.helpers: dict[str, str] = {}
         self.constants: dict[str, str] = {}
         """The names of constants, by the expressions that make them."""
+        self.settings: list[str] = []
+        """What is done once with the constants."""
         self.scores: dict[Any, int] = {}
         """The numbers of the score functions of attention that the module holds."""
         self.symbols = {s: self.names.of(s) for s in (*graph.inputs, *sorted(graph.dims, key=str))}
@@ -93,8 +95,8 @@ class ArrayPrinter:
         return []
 
     def preliminaries(self) -> list[str]:
-        """What the module makes before its function: constants."""
-        return [f"{name} = {text}" for text, name in self.constants.items()]
+        """What the module makes before its function: constants, and what is made of them."""
+        return [*(f"{name} = {text}" for text, name in self.constants.items()), *self.settings]
 
     def finished(self, body: list[str], result: str) -> list[str]:
         """The statements of the module's function, before it returns ``result``."""

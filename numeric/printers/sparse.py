@@ -178,7 +178,7 @@ def _assigned(op: CompressedRows, node: Node, args: Texts, structure: str, print
     for (places, gaps, adds), arg, text in parts:
         index = _index(places, bool(arg.shape), printer)
         if fixed and isinstance(arg.op, Constant) and not adds:
-            printer.constants.append(f"{structure}.data[{index}] = {text}")
+            printer.settings.append(f"{structure}.data[{index}] = {text}")
             continue
         if len(gaps):
             printer.before.append(f"{entries}[{_index(gaps, False, printer)}] = 0")
@@ -195,8 +195,8 @@ def sparse_structure(op: CompressedRows, printer: Any) -> str:
     columns, rows = (shared(index, printer) for index in (op.columns, op.rows))
     name: str = printer.names.unique("structure")
     entries = f"{printer.np}.zeros({len(op.columns)}, dtype={printer.np}.{printer.dtype})"
-    printer.constants.append(f"{name} = csr_array(({entries}, {columns}, {rows}), shape={tuple(op.shape)})")
-    printer.constants.append(f"{name}.has_canonical_format = True")
+    printer.settings.append(f"{name} = csr_array(({entries}, {columns}, {rows}), shape={tuple(op.shape)})")
+    printer.settings.append(f"{name}.has_canonical_format = True")
     return name
 
 
@@ -214,5 +214,5 @@ def _index(places: Any, several: bool, printer: Any) -> str:
 def shared(index: Any, printer: Any) -> str:
     """A constant that results share, and so must not change."""
     name: str = printer.constant_array(index)
-    printer.constants.append(f"{name}.flags.writeable = False")
+    printer.settings.append(f"{name}.flags.writeable = False")
     return name
