@@ -157,7 +157,7 @@ class ArrayPrinter:
         self.text[node] = self.value_name()
         return [*needed, f"{self.text[node]} = {expression}"]
 
-    def sum_text(self, arg: Node, axes: tuple[int, ...]) -> str:
+    def sum_text(self, arg: Node, axes: tuple[int, ...]) -> str | contraction.Product:
         """The sum of an array over some axes."""
         text = self.text[arg]
         if len(axes) == len(arg.shape):

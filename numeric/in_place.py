@@ -7,7 +7,6 @@ to NumPy's broadcasting. Arrays that came from outside, and results, are never o
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -35,9 +34,10 @@ from symad.numeric.passes.flat_stencils import reads_ranges
 from symad.numeric.passes.loop import Loop
 from symad.numeric.passes.row_blocks import RowBlocks
 from symad.numeric.printers.blocks import block_lines
+from symad.numeric.printers.contraction import Product, contraction
 from symad.numeric.printers.loops import loop_lines
 from symad.numeric.printers.sparse import gathered_lines
-from symad.numeric.recycling import is_recycled, laid_out, new_text, with_recycled_product
+from symad.numeric.recycling import is_recycled, laid_out, new_text, recycled_product
 from symad.numeric.releasing import release
 from symad.numeric.side_by_side import SideBySide, side_by_side
 from symad.numeric.sparse_parts import Parts
@@ -194,15 +194,14 @@ class InPlacePrinter(ArrayPrinter):
         if copied is not None:
             self.text[node] = self.value_name()
             return [*settled, f"{self.text[node]} = {copied}"]
+        if isinstance(node.op, Einsum):
+            made = contraction(node.op, node, tuple(self.text[a] for a in node.args), self)
+            if isinstance(made, Product):
+                return [*settled, self._product_line(node, made)]
         lines = super().statement(node)
         slot = self.slots.get(node)
-        dotted = self._dotted(node, lines, slot) if self.depth and isinstance(node.op, Einsum) else None
-        if dotted is not None:
-            return [*settled, *dotted]
-        if slot is None and isinstance(node.op, Einsum) and lines and is_recycled(node, self):
-            lines[-1] = with_recycled_product(node, lines[-1], self)
         if slot is not None and lines:
-            lines[-1] = self._moved(lines[-1], slot)
+            lines[-1] = _moved(lines[-1].partition(" = ")[2], slot)
             self.text[node] = slot
         return [*settled, *lines]
 
@@ -265,32 +264,46 @@ class InPlacePrinter(ArrayPrinter):
         self.text[node] = str(slots[0]).partition("[")[0]
         return True
 
-    def _moved(self, line: str, slot: str) -> str:
-        """The statement with its value written into a slot."""
-        _, _, expression = line.partition(" = ")
-        product = re.fullmatch(r"([\w.]+) @ ([\w.]+)", expression)
-        if product:
-            return f"{self.np}.matmul({product[1]}, {product[2]}, {slot})"
-        return f"{slot} = {expression}" if slot.endswith("]") else f"{slot}[...] = {expression}"
+    def product_text(self, product: Product) -> str:
+        """A matrix product as an expression."""
+        return str(product)
 
-    def _dotted(self, node: Node, lines: list[str], slot: str | None) -> list[str] | None:
-        """The statements of a product of matrices by ``dot``, which begins sooner than ``matmul`` does.
+    def product_into(self, product: Product, place: str) -> str:
+        """The statement that writes a plain matrix product into an array."""
+        return f"{self.np}.matmul({product.left}, {product.right}, {place})"
+
+    def _product_line(self, node: Node, product: Product) -> str:
+        """The statement of a matrix product: into its slot, or memory that is used again, or new memory."""
+        slot = self.slots.get(node)
+        dotted = self._dotted(node, product, slot) if self.depth else None
+        if dotted is not None:
+            return dotted
+        if slot is not None:
+            self.text[node] = slot
+            plain = product.is_plain
+            return self.product_into(product, slot) if plain else _moved(self.product_text(product), slot)
+        recycled = is_recycled(node, self)
+        made = recycled_product(node, product, self) if recycled else self.product_text(product)
+        self.text[node] = self.value_name()
+        return f"{self.text[node]} = {made}"
+
+    def _dotted(self, node: Node, product: Product, slot: str | None) -> str | None:
+        """The statement of a product of matrices by ``dot``, which begins sooner than ``matmul`` does.
 
         It writes only where the result would stand by itself: in whole arrays of floats.
         """
-        expression = lines[-1].partition(" = ")[2] if lines else ""
-        product = re.fullmatch(r"([\w.]+) @ ([\w.]+)", expression)
         large = slot is None and is_recycled(node, self)
-        if product is None or large or any(not 0 < len(a.shape) < 3 for a in (node, *node.args)):
+        if not product.is_plain or large or any(not 0 < len(a.shape) < 3 for a in (node, *node.args)):
             return None
-        call = f"{product[1]}.dot({product[2]}"
+        call = f"{product.left}.dot({product.right}"
         if slot is None:
-            return [*lines[:-1], f"{self.text[node]} = {call})"]
+            self.text[node] = self.value_name()
+            return f"{self.text[node]} = {call})"
         base, _, index = slot.partition("[")
         if base not in self.whole or "," in index or not all(map(self.holds_floats, node.args)):
             return None
         self.text[node] = slot
-        return [*lines[:-1], f"{call}, {slot})"]
+        return f"{call}, {slot})"
 
     def holds_floats(self, node: Node) -> bool:
         """Whether an array is known to have the module's type."""
@@ -340,7 +353,7 @@ class InPlacePrinter(ArrayPrinter):
         self.text[node] = self.value_name()
         return [f"{self.text[node]} = {self.text[node.args[0]]}.astype({self.np}.{self.dtype})"]
 
-    def sum_text(self, arg: Node, axes: tuple[int, ...]) -> str:
+    def sum_text(self, arg: Node, axes: tuple[int, ...]) -> str | Product:
         """See `ArrayPrinter.sum_text`."""
         return sum_as_product(arg, axes, self) or super().sum_text(arg, axes)
 
@@ -395,3 +408,8 @@ class InPlacePrinter(ArrayPrinter):
         if node in self.waiting and is_indicator(node):
             return self.text[node.args[0]]
         return self.operand(node)
+
+
+def _moved(expression: str, slot: str) -> str:
+    """The statement that writes a value into a slot."""
+    return f"{slot} = {expression}" if slot.endswith("]") else f"{slot}[...] = {expression}"

@@ -10,7 +10,6 @@ on cache lines, where arithmetic on those in the cache is up to twice as fast.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
@@ -20,6 +19,7 @@ from typing import Any
 from symad.dims import Shape
 from symad.graph import Node
 from symad.numeric.kernel import compile_source
+from symad.numeric.printers.contraction import Product
 from symad.ops.contraction import Einsum
 
 SMALLEST = 1 << 16
@@ -145,31 +145,8 @@ def _joined(before: Any, after: Any) -> list[int]:
     return found
 
 
-def with_recycled_product(node: Node, line: str, printer: Any) -> str:
-    """The statement of a contraction, its matrix product in memory that is used again."""
-    target, _, expression = line.partition(" = ")
-    found = product_parts(expression)
-    if found is None:
-        return line
-    before, left, right, after = found
+def recycled_product(node: Node, product: Product, printer: Any) -> str:
+    """A matrix product in memory that is used again."""
     new_text(node.shape, printer)
     helper, least = printer.helper("_product", PRODUCT), _least(node.shape, printer)
-    return f"{target} = {before}{helper}({left}, {right}{least}){after}"
-
-
-def product_parts(expression: str) -> tuple[str, str, str, str] | None:
-    """What stands before a product, its operands, and what stands after; None if there is none."""
-    if expression.count(" @ ") != 1:
-        return None
-    left, _, right = expression.partition(" @ ")
-    opened = left.count("(") - left.count(")")
-    if opened == 0:
-        return "", left, right, ""
-    if opened != 1 or not left.startswith("("):
-        return None
-    depth = 0
-    for k, letter in enumerate(right):
-        depth += {"(": 1, ")": -1}.get(letter, 0)
-        if depth < 0:
-            return ("", left[1:], right[:k], right[k + 1 :]) if re.match(r"\.|\Z", right[k + 1 :]) else None
-    return None
+    return f"{helper}({product.left}, {product.right}{least}){product.after}"

@@ -11,6 +11,7 @@ from typing import Any
 
 from symad.dims import size
 from symad.graph import Node
+from symad.numeric.printers.contraction import Product
 
 LONGEST = 4096
 """Elements of a row above which NumPy's sum by halves is more exact than BLAS's, and as fast."""
@@ -21,22 +22,22 @@ def _ones(size):
 '''
 
 
-def sum_as_product(arg: Node, axes: tuple[int, ...], printer: Any) -> str | None:
+def sum_as_product(arg: Node, axes: tuple[int, ...], printer: Any) -> Product | None:
     """The sum over some axes of an array of floats, if they are its first or its last; else None."""
     text, rank, count = printer.text[arg], len(arg.shape), len(axes)
     if count == rank or not text.isidentifier() or not printer.holds_floats(arg):
         return None
     if axes == tuple(range(count)):
         summed, kept = arg.shape[:count], arg.shape[count:]
-        product = f"{_ones(summed, printer)} @ {_reshaped(text, summed, kept, printer)}"
+        factors = _ones(summed, printer), _reshaped(text, summed, kept, printer)
     elif axes == tuple(range(rank - count, rank)):
         summed, kept = arg.shape[rank - count :], arg.shape[: rank - count]
         if not isinstance(size(summed), int) or size(summed) > LONGEST:
             return None
-        product = f"{_reshaped(text, kept, summed, printer)} @ {_ones(summed, printer)}"
+        factors = _reshaped(text, kept, summed, printer), _ones(summed, printer)
     else:
         return None
-    return product if len(kept) == 1 else f"({product}).reshape({', '.join(map(printer.dim, kept))})"
+    return Product(*factors, "" if len(kept) == 1 else f".reshape({', '.join(map(printer.dim, kept))})")
 
 
 def _ones(shape: Any, printer: Any) -> str:

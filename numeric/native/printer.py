@@ -24,9 +24,9 @@ from symad.numeric.native.row_entry import Operand
 from symad.numeric.native.row_text import region_source
 from symad.numeric.native.softmax_text import SIGNATURES, softmax_source
 from symad.numeric.passes.loop import Loop
-from symad.numeric.recycling import PRODUCT, is_recycled, new_text, product_parts
+from symad.numeric.printers.contraction import Product
+from symad.numeric.recycling import PRODUCT, is_recycled, new_text
 from symad.numeric.side_by_side import SideBySide, side_by_side
-from symad.ops.contraction import Einsum
 from symad.ops.recurrence import Scan
 from symad.ops.shaping import Broadcast, Slice
 from symad.ops.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
@@ -133,23 +133,15 @@ class NativePrinter(InPlacePrinter):
             self.imports.add("from symad.numeric.native.loops import compiled_loops, run_loop")
         return f"_{self.loops[source]}"
 
-    def statement(self, node: Node) -> list[str]:
-        """The statements of one node; the results of one kernel come together."""
-        lines = self._statement(node)
-        return [self._multiplied(line) for line in lines] if isinstance(node.op, Einsum) else lines
-
-    def _multiplied(self, line: str) -> str:
-        """A statement whose matrix product, if it has one, is computed by the library of compiled code."""
-        target, _, expression = line.partition(" = ")
-        if line.startswith(f"{self.np}.matmul("):
-            made = line.replace(f"{self.np}.matmul", MULTIPLY, 1)
-        elif (parts := product_parts(expression)) is not None:
-            before, left, right, after = parts
-            made = f"{target} = {before}{MULTIPLY}({left}, {right}){after}"
-        else:
-            return line
+    def product_text(self, product: Product) -> str:
+        """See `InPlacePrinter.product_text`."""
         self._with_products()
-        return made
+        return f"{MULTIPLY}({product.left}, {product.right}){product.after}"
+
+    def product_into(self, product: Product, place: str) -> str:
+        """See `InPlacePrinter.product_into`."""
+        self._with_products()
+        return f"{MULTIPLY}({product.left}, {product.right}, {place})"
 
     def _with_products(self) -> None:
         self.multiplies = True
@@ -162,7 +154,8 @@ class NativePrinter(InPlacePrinter):
             source = source.replace("np.matmul", MULTIPLY)
         return super().helper(name, source)
 
-    def _statement(self, node: Node) -> list[str]:
+    def statement(self, node: Node) -> list[str]:
+        """The statements of one node; the results of one kernel come together."""
         if node in self.boxed or node in self.buffers:
             return super().statement(node)
         op = node.op

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from symad.dims import size
@@ -13,15 +14,40 @@ from symad.ops.contraction import Einsum
 Labels = tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class Product:
+    """A matrix product, ``left @ right``, and ``after`` it what gives the result its shape."""
+
+    left: str
+    right: str
+    after: str = ""
+
+    def __str__(self) -> str:
+        """As an expression."""
+        text = f"{self.left} @ {self.right}"
+        return f"({text}){self.after}" if self.after else text
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether names are multiplied, perhaps transposed, and nothing follows."""
+        names = (self.left.removesuffix(".T"), self.right.removesuffix(".T"))
+        return not self.after and all(name.isidentifier() for name in names)
+
+
 @emit.dispatch
 def einsum_emit(op: Einsum, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     """The plainest NumPy expression of a contraction."""
+    return str(contraction(op, node, args, printer))
+
+
+def contraction(op: Einsum, node: Node, args: Texts, printer: Any) -> str | Product:
+    """A contraction as a matrix product, or as another expression."""
     if len(args) == 1:
         return _one_operand(op, node, args[0], printer)
     if len(args) == 2:
-        text = _two_operands(op, node, args, printer)
-        if text is not None:
-            return text
+        made = _two_operands(op, node, args, printer)
+        if made is not None:
+            return made
     return _general(op, args, printer)
 
 
@@ -30,7 +56,7 @@ def _general(op: Einsum, args: Texts, printer: Any) -> str:
     return f'{printer.np}.einsum("{op.spec}", {", ".join(args)}{optimize})'
 
 
-def _one_operand(op: Einsum, node: Node, arg: str, printer: Any) -> str:
+def _one_operand(op: Einsum, node: Node, arg: str, printer: Any) -> str | Product:
     (labels,) = op.inputs
     if len(set(labels)) < len(labels):
         return (
@@ -40,8 +66,10 @@ def _one_operand(op: Einsum, node: Node, arg: str, printer: Any) -> str:
         )
     axes = tuple(k for k, label in enumerate(labels) if label not in op.output)
     kept = tuple(label for label in labels if label in op.output)
-    text = printer.sum_text(node.args[0], axes) if axes else arg
-    return text if kept == op.output else _permuted(text, kept, op.output)
+    made = printer.sum_text(node.args[0], axes) if axes else arg
+    if isinstance(made, Product):
+        return Product(made.left, made.right, made.after + _permuted("", kept, op.output))
+    return _permuted(made, kept, op.output)
 
 
 def _permuted(text: str, labels: Labels, wanted: Labels) -> str:
@@ -53,7 +81,7 @@ def _permuted(text: str, labels: Labels, wanted: Labels) -> str:
     return f"{text}.transpose({', '.join(str(labels.index(label)) for label in wanted)})"
 
 
-def _two_operands(op: Einsum, node: Node, args: Texts, printer: Any) -> str | None:
+def _two_operands(op: Einsum, node: Node, args: Texts, printer: Any) -> str | Product | None:
     left, right = op.inputs
     if len(set(left)) < len(left) or len(set(right)) < len(right):
         return None
@@ -67,9 +95,9 @@ def _two_operands(op: Einsum, node: Node, args: Texts, printer: Any) -> str | No
         return _outer(op, args)
     free = [set(part) - summed for part in op.inputs]
     if len(summed) == 1 and not free[0] & free[1]:
-        text = _stacked_product(op, args, next(iter(summed)))
-        if text is not None:
-            return text
+        stacked = _stacked_product(op, args, next(iter(summed)))
+        if stacked is not None:
+            return stacked
     if len(summed) > 1 or (max(map(len, free)) > 1 and not free[0] & free[1]):
         return _flat_product(op, node, args, summed, printer) or _tensordot(op, args, summed, printer)
     return _matmul(op, args, next(iter(summed)))
@@ -87,7 +115,7 @@ def _outer(op: Einsum, args: Texts) -> str:
     return "*".join(parts)
 
 
-def _stacked_product(op: Einsum, args: Texts, k: int) -> str | None:
+def _stacked_product(op: Einsum, args: Texts, k: int) -> Product | None:
     """A matrix times each of a stack of matrices: Σ_k a_rk b_tkc -> trc, in either order of operands."""
     for one, other in ((0, 1), (1, 0)):
         matrix, stack = op.inputs[one], op.inputs[other]
@@ -98,13 +126,13 @@ def _stacked_product(op: Einsum, args: Texts, k: int) -> str | None:
         if op.output != (*lead, row, op.output[-1]) or row == op.output[-1]:
             continue
         second = _permuted(args[other], stack, (*lead, k, op.output[-1]))
-        return f"{_permuted(args[one], matrix, (row, k))} @ {second}"
+        return Product(_permuted(args[one], matrix, (row, k)), second)
     return None
 
 
 def _flat_product(
     op: Einsum, node: Node, args: Texts, summed: set[int], printer: Any
-) -> str | None:
+) -> Product | None:
     """One matrix product of operands that are matrices once neighbouring axes are joined."""
     left, right = op.inputs
     if set(left) & set(right) - summed:
@@ -116,10 +144,9 @@ def _flat_product(
     second = _as_matrix(args[1], node.args[1], right, order, columns, printer)
     if first is None or second is None or (*rows, *columns) != op.output:
         return None
-    product = f"{first} @ {second}"
     if len(rows) == 1 and len(columns) == 1:
-        return product
-    return f"({product}).reshape({', '.join(printer.dim(d) for d in node.shape)})"
+        return Product(first, second)
+    return Product(first, second, f".reshape({', '.join(printer.dim(d) for d in node.shape)})")
 
 
 def _as_matrix(
@@ -150,7 +177,7 @@ def _tensordot(op: Einsum, args: Texts, summed: set[int], printer: Any) -> str |
     return _permuted(text, result, op.output)
 
 
-def _matmul(op: Einsum, args: Texts, k: int) -> str | None:
+def _matmul(op: Einsum, args: Texts, k: int) -> Product | None:
     """``a @ b`` with one summed axis: leading common axes, then rows, sum, columns."""
     (a, b), (left, right) = args, op.inputs
     stack = tuple(label for label in op.output if label in left and label in right)
@@ -160,12 +187,9 @@ def _matmul(op: Einsum, args: Texts, k: int) -> str | None:
         return None
     first = _permuted(a, left, (*stack, *rows, k))
     if not stack and not rows and len(right) == 2:
-        return f"{first} @ {_permuted(b, right, (k, *columns))}"
+        return Product(first, _permuted(b, right, (k, *columns)))
     second = _permuted(b, right, (*stack, k, *columns))
     result = (*stack, *rows, *columns)
-    text = f"{first} @ {second}"
-    if result == op.output:
-        return text
     if result[::-1] == op.output and len(result) == 2:
-        return f"{_permuted(b, right, (*columns, k))} @ {_permuted(a, left, (k, *rows))}"
-    return _permuted(f"({text})", result, op.output)
+        return Product(_permuted(b, right, (*columns, k)), _permuted(a, left, (k, *rows)))
+    return Product(first, second, _permuted("", result, op.output))
