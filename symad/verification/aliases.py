@@ -12,7 +12,7 @@ from sympy.codegen import cfunctions
 from sympy.codegen.numpy_nodes import logaddexp
 
 from symad.graph import Node, rebuild
-from symad.ops.arithmetic import add, div, mul, sub
+from symad.ops.arithmetic import add, div, mul, neg, sub
 from symad.ops.elementwise import apply
 from symad.ops.shaping import broadcast_to
 from symad.ops.sources import constant, constant_value, input_node
@@ -20,8 +20,17 @@ from symad.questions import Nodes
 from symad.scalar_functions import ScalarFunction
 from symad.tracing.scalars import trace_scalar
 from symad.verification.basis import Basis
-from symad.verification.elementary import exponential, logarithm, rational_power, sign, sine_and_cosine
-from symad.verification.terms import through
+from symad.verification.elementary import (
+    exponential,
+    logarithm,
+    rational_power,
+    sign,
+    sine_and_cosine,
+    step,
+)
+from symad.verification.infinities import is_constant
+from symad.verification.jumps import Rounded, jumps
+from symad.verification.terms import number, through
 
 Alias = Callable[[Nodes, Basis], Node]
 
@@ -274,25 +283,39 @@ def abs_alias(args: Nodes, basis: Basis) -> Node:
 
 @aliased(sympy.Heaviside)
 def heaviside_alias(args: Nodes, basis: Basis) -> Node:
-    """(1 + sign x)/2; the value at 0, a second argument, does not matter on an open dense set."""
-    return mul(constant(Fraction(1, 2)), add(constant(1), sign(args[0], basis)))
+    """With a second argument, the value at 0."""
+    at_zero = number(args[1]) if len(args) == 2 else Fraction(1, 2)
+    if at_zero is None:
+        return apply(sympy.Heaviside, *args)
+    return step(args[0], at_zero, basis)
+
+
+@aliased(sympy.floor)
+def floor_alias(args: Nodes, basis: Basis) -> Node:
+    """⌊x⌋ + 1/2 is odd, but at integers: of what may be one on an open set ⌊x⌋ stays as it is."""
+
+    def of(x: Node) -> Node:
+        if jumps(x) or is_constant(x):
+            return apply(sympy.floor, x)
+        return sub(apply(Rounded, x), constant(Fraction(1, 2)))
+
+    return through(args[0], of)
 
 
 @aliased(sympy.ceiling)
 def ceiling_alias(args: Nodes, basis: Basis) -> Node:
-    """floor + 1, but at integers."""
-    return add(apply(sympy.floor, args[0]), constant(1))
+    return neg(floor_alias((neg(args[0]),), basis))
 
 
 @aliased(sympy.frac)
 def frac_alias(args: Nodes, basis: Basis) -> Node:
-    return sub(args[0], apply(sympy.floor, args[0]))
+    return sub(args[0], floor_alias(args, basis))
 
 
 @aliased(sympy.Mod)
 def mod_alias(args: Nodes, basis: Basis) -> Node:
     a, b = args
-    return sub(a, mul(b, apply(sympy.floor, div(a, b))))
+    return sub(a, mul(b, floor_alias((div(a, b),), basis)))
 
 
 # ---- extremes -----------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from symad.graph import Node, topological
 from symad.verification.signs import sign_of
 from symad.verification.terms import Terms, linear_terms, single_term
 from symad.verification.units import Units
+from symad.verification.vanishing import Vanishing
 
 
 class Basis:
@@ -24,6 +25,7 @@ class Basis:
         self.exponents, self.angles, self.roots = Units(), Units(), Units()
         self.rewrite: Callable[[Node], Node] = lambda node: node
         self._signs: dict[Node, int] = {}
+        self._vanishing = Vanishing()
         self.winners: dict[Node, Any] = {}
         """For each extreme the indicators of what it was taken over: by argument, or as one array."""
 
@@ -32,7 +34,20 @@ class Basis:
         return linear_terms(argument) if self.split else single_term(argument)
 
     def sign(self, node: Node) -> int:
-        """The sign of a node everywhere: 1, −1, or 0 where it is not known."""
+        """The sign of a node on an open dense set: 1, −1, or 0 where it is not known."""
+        known = self.weak_sign(node)
+        return 0 if known and self.may_vanish(node) else known
+
+    def may_vanish(self, node: Node) -> bool:
+        """Whether a node may be 0 on an open set."""
+        return self._vanishing.may(node)
+
+    def sign_head(self, node: Node) -> Any:
+        """The sign function that fits a node: sign, or another of which the square need not be 1."""
+        return self._vanishing.sign(node)
+
+    def weak_sign(self, node: Node) -> int:
+        """1 if a node is nowhere negative, −1 if nowhere positive, or 0 where that is not known."""
         if node not in self._signs:
             for n in topological([node]):
                 if n not in self._signs:

@@ -15,10 +15,12 @@ from symad.graph import Node
 from symad.ops.arithmetic import Add, Mul, add, div, mul, neg, sub
 from symad.ops.elementwise import Apply, apply
 from symad.ops.powers import Pow, power
+from symad.ops.selection import Compare
 from symad.ops.shaping import broadcast_to
 from symad.ops.sources import constant, constant_value
 from symad.verification.basis import Basis
 from symad.verification.factoring import power_factors
+from symad.verification.jumps import SIGNS, LooseSign
 from symad.verification.rational_forms import rational_factors
 from symad.verification.terms import (
     collect_roots,
@@ -89,6 +91,9 @@ def _logarithm_of(e: Fraction, b: Node, basis: Basis) -> Node:
     """E log b, which is e a for b = exp(a)."""
     if moves_elements(b):
         return mul(constant(e), logarithm(b, basis))
+    exponent = number(b.args[1]) if isinstance(b.op, Pow) else None
+    if exponent is not None and (exponent.denominator > 1 or exponent % 2):
+        return mul(constant(e * exponent), logarithm(b.args[0], basis))
     inner = b.args[0] if isinstance(b.op, Apply) and b.op.head is sympy.exp else apply(sympy.log, b)
     return mul(constant(e), inner)
 
@@ -205,6 +210,28 @@ def sign(argument: Node, basis: Basis) -> Node:
     return through(argument, of)
 
 
+def step(argument: Node, at_zero: Fraction | int, basis: Basis) -> Node:
+    """1 where a node is positive, 0 where it is negative: (1 + s)/2 with its sign s.
+
+    Where s may be 0 on an open set it is (s² + s)/2, and the value ``at_zero`` times 1 − s² is added.
+    """
+    s, one, half = sign(argument, basis), constant(1), constant(Fraction(1, 2))
+    if at_zero == Fraction(1, 2) or not basis.may_vanish(argument):
+        return broadcast_to(mul(half, add(one, s)), argument.shape)
+    square = mul(s, s)
+    inside = mul(half, add(square, s))
+    zero = mul(constant(at_zero), sub(one, square))
+    return broadcast_to(add(inside, zero) if at_zero else inside, argument.shape)
+
+
+def is_zero(argument: Node, basis: Basis) -> Node:
+    """1 where a node is 0, and 0 elsewhere: 1 − s² with its sign s."""
+    if not basis.may_vanish(argument):
+        return Node.of(Compare("=="), (argument, constant(0)))
+    s = sign(argument, basis)
+    return broadcast_to(sub(constant(1), mul(s, s)), argument.shape)
+
+
 def _sign_of_factor(node: Node, basis: Basis) -> Node:
     known = basis.sign(node)
     if known:
@@ -219,11 +246,13 @@ def _sign_of_factor(node: Node, basis: Basis) -> Node:
         factored = _sign_of_rational(node, basis) if basis.split else None
         if factored is not None:
             return factored
-    if isinstance(node.op, Pow) and number(node.args[1]) is not None:  # odd: even powers are positive
-        return sign(node.args[0], basis)
-    if isinstance(node.op, Apply) and node.op.head is sympy.sign:
+    exponent = number(node.args[1]) if isinstance(node.op, Pow) else None
+    if exponent is not None:
+        base = sign(node.args[0], basis)
+        return mul(base, base) if exponent.denominator == 1 and exponent % 2 == 0 else base
+    if isinstance(node.op, Apply) and node.op.head in (*SIGNS, LooseSign):
         return node
-    return apply(sympy.sign, node)
+    return _sign_atom(node, basis)
 
 
 def _sign_of_rational(node: Node, basis: Basis) -> Node | None:
@@ -236,11 +265,16 @@ def _sign_of_rational(node: Node, basis: Basis) -> Node | None:
     unknown: list[Node] = []
     factors = rational_factors(node)
     for k, f in factors or []:
+        known = basis.sign(f)
         if k % 2:
-            known = basis.sign(f)
             turn *= known or 1
-            unknown += [] if known else [f]
+        if not known and (k % 2 or basis.may_vanish(f)):
+            unknown += [f] * (2 - int(k) % 2)
     if factors is None or len(unknown) > 1:
         return None
-    rest = [apply(sympy.sign, f) if isinstance(f.op, Add) else sign(f, basis) for f in unknown]
+    rest = [_sign_atom(f, basis) if isinstance(f.op, Add) else sign(f, basis) for f in unknown]
     return mul(constant(turn), *rest)
+
+
+def _sign_atom(node: Node, basis: Basis) -> Node:
+    return apply(basis.sign_head(node), node)

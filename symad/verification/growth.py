@@ -32,6 +32,7 @@ from symad.ops.selection import Compare, Select
 from symad.ops.shaping import ShapingOp
 from symad.ops.sources import ArrayConstant, Constant, Input, Source, constant_value
 from symad.questions import Values, question
+from symad.verification.jumps import SIGNS
 
 MOST_FACTORS = 300
 """Denominators of more factors are merged into one: a coarser bound, in linear time."""
@@ -295,7 +296,7 @@ def einsum_growth(op: Einsum, y: Node, args: Values, all_: Growths) -> Any:
 @growth.dispatch
 def apply_growth(op: Apply, y: Node, args: Values, all_: Growths) -> Any:
     """A new variable; cos and sin are rational in one."""
-    kind = "rotation" if op.head in (sympy.sin, sympy.cos) else op.head
+    kind = "rotation" if op.head in (sympy.sin, sympy.cos) else sympy.sign if op.head in SIGNS else op.head
     all_.met(kind, elements(y), args)
     w = all_.weight
     if kind == "rotation":

@@ -30,6 +30,7 @@ from symad.verification.bounds import add_logs
 from symad.verification.budget import Budget, Clock, OutOfBudget
 from symad.verification.fields import Array
 from symad.verification.integer_inputs import integer_inputs
+from symad.verification.jumps import SIGNS
 from symad.verification.rewriting import rewrite
 from symad.verification.sampling import PairResult, Sampler
 from symad.verification.scalarised import by_elements
@@ -200,7 +201,7 @@ def _is_root_or_sign(node: Node) -> bool:
     if isinstance(node.op, Pow):
         value = constant_value(node.args[1])
         return isinstance(value, (float, Fraction))
-    return isinstance(node.op, Cholesky) or (isinstance(node.op, Apply) and node.op.head is sympy.sign)
+    return isinstance(node.op, Cholesky) or (isinstance(node.op, Apply) and node.op.head in SIGNS)
 
 
 def _nothing(node: Node) -> PairResult:

@@ -73,7 +73,7 @@ def _fresh_number(symbol: Any, kind: str, rng: Random, used: set[Fraction]) -> F
 def _number(symbol: Any, kind: str, rng: Random) -> Fraction:
     """A number that the assumptions of the symbol allow."""
     if getattr(symbol, "is_integer", False):
-        number = Fraction(rng.randrange(1, 9))
+        number = Fraction(rng.randrange(getattr(symbol, "is_zero", None) is False, 9))
     elif kind == "simple":
         number = Fraction(rng.randrange(1, 8), rng.choice((2, 3, 4, 5)))
     else:

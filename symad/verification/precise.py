@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from random import Random
 from typing import Any
 
 import mpmath
@@ -211,16 +212,71 @@ def _close_extreme(op: Extreme, a: Array) -> Array:
 
 
 def usable(nodes: Sequence[Node], point: Point, always: Mapping[Node, Array] | None = None) -> bool:
-    """Whether no kink is close at this point, but for those that are close at every point."""
+    """Whether no kink is close at this point, but for those that do not matter.
+
+    A maximum whose arguments are close at every point is continuous. Exact ties on an open set, as of
+    max(x, 0) with 0, are no boundary.
+    """
     try:
         found = close_calls(nodes, point)
+        left = {
+            n: mask
+            for n, mask in found.items()
+            if np.any(mask & ~_always(always, n, mask)) or (np.any(mask) and not _is_continuous(n))
+        }
+        return not left or all(_tied(left, p) for p in (point, *_around(point)))
     except (SymadError, ArithmeticError, ValueError):
         return False
-    return not any(np.any(mask & ~_always(always, node, mask)) for node, mask in found.items())
 
 
 def _always(always: Mapping[Node, Array] | None, node: Node, mask: Array) -> Array:
     return np.zeros_like(mask) if always is None or node not in always else always[node]
+
+
+def _is_continuous(node: Node) -> bool:
+    return isinstance(node.op, Extreme) or (
+        isinstance(node.op, Apply) and node.op.head in (sympy.Abs, sympy.Max, sympy.Min)
+    )
+
+
+def _tied(found: Mapping[Node, Array], point: Point) -> bool:
+    """Whether the kinks that are close tie exactly at a point, without rounding."""
+    wanted = list(dict.fromkeys(a for n in found for a in n.args))
+    for digits in PRECISIONS[:2]:
+        values = dict(zip(wanted, evaluate_all(wanted, point, digits), strict=True))
+        with mpmath.workdps(digits):
+            for node, mask in found.items():
+                if not np.all(_exact_tie(node, [values[a] for a in node.args]) | ~mask):
+                    return False
+    return True
+
+
+def _exact_tie(node: Node, args: Sequence[Any]) -> Any:
+    """Where a kink is met exactly."""
+    if isinstance(node.op, Compare):
+        return np.asarray(args[0] == args[1])
+    head = node.op.head if isinstance(node.op, Apply) else None
+    if head in JUMPS:
+        return np.asarray(args[0] == 0)
+    if head in STEPS or head is sympy.Mod:
+        value = args[0] / args[1] if head is sympy.Mod else args[0]
+        return np.asarray(value == np.frompyfunc(mpmath.nint, 1, 1)(value))
+    return np.zeros(node.shape, dtype=bool)
+
+
+def _around(point: Point) -> list[Point]:
+    """Two points close by; integers stay."""
+    rng = Random(0)
+
+    def moved(value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            return np.frompyfunc(moved, 1, 1)(value) if value.dtype == object else value
+        return value * Fraction(rng.randrange(1000, 1010), 1009)
+
+    def is_whole(node: Node) -> bool:
+        return bool(getattr(node.op.symbol, "is_integer", False))  # type: ignore[attr-defined]
+
+    return [{n: v if is_whole(n) else moved(v) for n, v in point.items()} for _ in range(2)]
 
 
 def close_everywhere(nodes: Sequence[Node], points: Sequence[Point]) -> dict[Node, Array]:

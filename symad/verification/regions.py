@@ -23,6 +23,7 @@ from symad.ops.elementwise import Apply
 from symad.ops.gathering import Gather, ScatterAdd
 from symad.ops.shaping import ShapingOp
 from symad.verification.fields import Array, Field
+from symad.verification.jumps import SIGNS
 from symad.verification.relations import reconstruct
 
 MOST_LINKED = 40
@@ -152,7 +153,7 @@ def _support(node: Node, parts: Sequence[Support | None]) -> Support | None:
     else:
         union = frozenset().union(*[p for p in parts if p is not None])
     if isinstance(node.op, ElementwiseOp):
-        own = {node} if isinstance(node.op, Apply) and node.op.head.__name__ == "sign" else set()
+        own = {node} if isinstance(node.op, Apply) and node.op.head in SIGNS else set()
         return union | own
     if not union:
         return union

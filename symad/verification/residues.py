@@ -31,6 +31,7 @@ from symad.questions import Values, evaluate, question
 from symad.verification.basis import Basis
 from symad.verification.budget import Clock
 from symad.verification.fields import Array, Field
+from symad.verification.jumps import WeakSign
 from symad.verification.signatures import Signatures, Unsupported
 from symad.verification.signs import ODD
 
@@ -82,7 +83,7 @@ class Run:
 
     def leave(self, node: Node, arg: Node, value: Array) -> None:
         """A root or logarithm of an argument is undefined in regions where the argument is negative."""
-        if self.signatures.domains and not self._signs.sign(arg):
+        if self.signatures.domains and not self._signs.weak_sign(arg):
             self.mark(node, np.broadcast_to(self.signatures.negative(value), (self.field.lanes, *node.shape)))
 
     def marks_of(self, node: Node) -> Array:
@@ -258,7 +259,7 @@ def apply_residue(op: Apply, y: Node, values: Values, run: Run) -> Array:
         return functions.rotation(arguments[0])[1]
     if op.head is sympy.cos:
         return functions.rotation(arguments[0])[0]
-    if op.head is sympy.sign:
+    if op.head is sympy.sign or (op.head is WeakSign and functions.regions is not None):
         return functions.sign(arguments[0])
     if op.head is sympy.log:
         run.mark(y, run.field.is_zero(arguments[0]))

@@ -33,14 +33,14 @@ from symad.ops.sources import (
     Dimension,
     array_constant,
     constant,
-    constant_value,
 )
 from symad.ops.stacking import stack, take
 from symad.questions import Nodes, definition, question
 from symad.verification.aliases import alias, largest
 from symad.verification.basis import Basis
-from symad.verification.elementary import exponential, logarithm, rational_power, sign
+from symad.verification.elementary import exponential, is_zero, step
 from symad.verification.infinities import constant_truth, is_constant, without_infinities
+from symad.verification.powers import general_power
 from symad.verification.terms import collect_roots, holds_exponential
 
 PASSES = 8
@@ -179,10 +179,7 @@ def apply_in_basis(op: Apply, y: Node, args: Nodes, basis: Basis) -> Any:
 @in_basis.dispatch
 def pow_in_basis(op: Pow, y: Node, args: Nodes, basis: Basis) -> Any:
     base, exponent = args
-    value = constant_value(exponent)
-    if isinstance(value, (int, float, Fraction)):
-        return broadcast_to(rational_power(base, Fraction(value), basis), y.shape)
-    return broadcast_to(exponential(mul(exponent, logarithm(base, basis)), basis), y.shape)
+    return broadcast_to(general_power(base, exponent, basis), y.shape)
 
 
 # ---- conditions ---------------------------------------------------------------------------------
@@ -190,15 +187,14 @@ def pow_in_basis(op: Pow, y: Node, args: Nodes, basis: Basis) -> Any:
 
 @in_basis.dispatch
 def compare_in_basis(op: Compare, y: Node, args: Nodes, basis: Basis) -> Any:
-    """[a < b] = (1 + sign(b − a))/2; [a == y] for y = max(..., a, ...) says whether a wins."""
+    """[a < b] by the sign of b − a; [a == y] for y = max(..., a, ...) says whether a wins."""
     if is_constant(y):
         return array_constant(constant_truth(y).astype(np.int64))
     if op.relation in ("<", "<="):
-        order = sign(sub(args[1], args[0]), basis)
-        return broadcast_to(mul(constant(Fraction(1, 2)), add(constant(1), order)), y.shape)
+        return broadcast_to(step(sub(args[1], args[0]), int(op.relation == "<="), basis), y.shape)
     won = _winner(y.args, basis)
     if won is None:
-        won = Node.of(Compare("=="), (sub(*args), constant(0)))
+        won = is_zero(sub(*args), basis)
     won = broadcast_to(won, y.shape)
     return won if op.relation == "==" else sub(constant(1), won)
 

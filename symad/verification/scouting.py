@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -19,9 +21,11 @@ from symad.graph import Node, topological
 from symad.ops.sources import Input, input_node
 from symad.verification.budget import Clock
 from symad.verification.fields import Array
+from symad.verification.hostile import is_manageable
 from symad.verification.integer_inputs import integer_inputs
 from symad.verification.points import points
 from symad.verification.precise import PRECISIONS, evaluate_all
+from symad.verification.terms import number
 
 MANY = 4096
 """Points tried at once where all inputs are scalars."""
@@ -34,6 +38,9 @@ LARGEST = 20_000
 
 FOUND = 6
 """So many points are handed on."""
+
+FAR = (-40, 40)
+"""Binary exponents of coordinates far away, and close to 0."""
 
 STEPS = 16
 """Coordinates are multiples of 1/STEPS, hence exact in binary."""
@@ -56,12 +63,14 @@ def scout(
     """Rational points at which floats suggest that two nodes differ in a watched element."""
     if len(topological([a, b])) > LARGEST or not inputs:
         return
-    scalar = not any(n.shape for n in inputs) and not integers
-    found = _at_once(a, b, inputs, watched) if scalar else _one_by_one(a, b, inputs, integers, watched, clock)
-    for number, point in enumerate(found):
-        if number == FOUND:
-            return
-        yield point
+    if any(n.shape for n in inputs) or integers:
+        yield from islice(_one_by_one(a, b, inputs, integers, watched, clock), FOUND)
+        return
+    rng = np.random.default_rng(0)
+    numbers = _numbers(topological([a, b]))
+    for column in (_column, partial(_far_column, numbers)):
+        columns = {node: column(node.op.symbol, rng) for node in inputs}  # type: ignore[attr-defined]
+        yield from islice(_at_once(a, b, columns, watched), FOUND)
 
 
 def visibly_different(a: Node, b: Node, watched: Array) -> bool:
@@ -108,11 +117,11 @@ def _gaps(u: Any, v: Any, watched: Array) -> Array:
     return np.where(np.isfinite(gap) & watched, gap, 0.0)
 
 
-def _at_once(a: Node, b: Node, inputs: Sequence[Node], watched: Array) -> Iterator[dict[Node, Any]]:
+def _at_once(
+    a: Node, b: Node, columns: Mapping[Node, Array], watched: Array
+) -> Iterator[dict[Node, Any]]:
     """Scalar inputs: one evaluation of all points together."""
-    rng = np.random.default_rng(0)
-    columns = {node: _column(node.op.symbol, rng) for node in inputs}  # type: ignore[attr-defined]
-    batched = {node: input_node(node.op.symbol, (MANY,)) for node in inputs}  # type: ignore[attr-defined]
+    batched = {node: input_node(node.op.symbol, (MANY,)) for node in columns}  # type: ignore[attr-defined]
     try:
         outputs = batch_outputs((a, b), batched, MANY)
         u, v = unchecked(outputs, {batched[n]: column for n, column in columns.items()})
@@ -124,15 +133,42 @@ def _at_once(a: Node, b: Node, inputs: Sequence[Node], watched: Array) -> Iterat
         if gaps[k] <= SUSPICIOUS:
             return
         coordinates = tuple(float(column[k]) for column in columns.values())
-        if coordinates not in seen:  # a few values fall on many points, such as the boundary of a branch
-            seen.add(coordinates)
+        if coordinates in seen:  # a few values fall on many points, such as the boundary of a branch
+            continue
+        seen.add(coordinates)
+        if is_manageable((a, b), dict(zip(columns, coordinates, strict=True))):
             yield dict(zip(columns, map(Fraction, coordinates), strict=True))
 
 
 def _column(symbol: Any, rng: np.random.Generator) -> Array:
     """Coordinates of several sizes, of the signs that the symbol allows."""
     largest = rng.choice([8, 24, 80, 480], size=MANY)
-    values = np.floor(rng.random(MANY) * largest + 1) / (1 if getattr(symbol, "is_integer", False) else STEPS)
+    values = np.floor(rng.random(MANY) * largest + 1)
+    if getattr(symbol, "is_integer", False):
+        return _signed(values - (getattr(symbol, "is_zero", None) is not False), symbol, rng)
+    return _signed(values / STEPS, symbol, rng)
+
+
+def _numbers(nodes: Sequence[Node]) -> Array:
+    """The sizes of the numbers in a graph: branches begin and end there."""
+    found = {abs(float(c)) for c in map(number, nodes) if c}
+    return np.array(sorted(v for v in found if np.isfinite(v)) or [1.0])
+
+
+def _far_column(numbers: Array, symbol: Any, rng: np.random.Generator) -> Array:
+    """Coordinates of all sizes, and such as are close to numbers of the graph, among ordinary ones."""
+    kinds = rng.random(MANY)
+    sizes = np.exp2(rng.uniform(*FAR, size=MANY))
+    apart = np.exp2(rng.uniform(-12, 1, size=MANY)) * np.where(rng.random(MANY) < 0.5, 1, -0.5)
+    close = rng.choice(numbers, size=MANY) * (1 + apart)
+    values = np.where(kinds < 0.5, sizes, np.where(kinds < 0.75, close, rng.random(MANY) * STEPS))
+    mantissas, exponents = np.frexp(values)
+    values = np.ldexp(np.round(mantissas * 2**16) / 2**16, exponents)  # short numbers
+    return _signed(np.ceil(values) if getattr(symbol, "is_integer", False) else values, symbol, rng)
+
+
+def _signed(values: Array, symbol: Any, rng: np.random.Generator) -> Array:
+    """Numbers with the signs that the symbol allows."""
     if getattr(symbol, "is_nonpositive", None):
         return -values
     if getattr(symbol, "is_nonnegative", None):

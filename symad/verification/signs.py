@@ -1,7 +1,7 @@
 """Which nodes are positive or negative everywhere, as far as structure and assumptions tell.
 
-Only signs on an open dense set matter: a square counts as positive. A node that is undefined somewhere
-(a root of something negative) counts by the points where it is defined.
+A square counts as positive; whether it is 0 on an open set is asked of `vanishing`. A node that is
+undefined somewhere (a root of something negative) counts by the points where it is defined.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from symad.ops.shaping import Broadcast, Reshape, Slice
 from symad.ops.sources import ArrayConstant, Constant, Dimension, Input, constant_value
 from symad.ops.stacking import Concatenate, Stack
 from symad.questions import Values, question
+from symad.verification.jumps import SIGNS, LooseSign, Rounded, WeakSign
 
 
 @question
@@ -84,7 +85,7 @@ def mul_sign(op: Mul, y: Node, signs: Values) -> Any:
         if known:
             result *= known
         else:
-            odd ^= {arg.args[0] if isinstance(arg.op, Apply) and arg.op.head is sympy.sign else arg}
+            odd ^= {arg.args[0] if isinstance(arg.op, Apply) and arg.op.head in SIGNS else arg}
     return 0 if odd else result
 
 
@@ -104,7 +105,7 @@ def pow_sign(op: Pow, y: Node, signs: Values) -> Any:
 POSITIVE = {sympy.exp, sympy.cosh, sympy.sech, sympy.Abs, sympy.acos, sympy.erfc, sympy.asech, sympy.acosh}
 ODD = {
     sympy.sign, sympy.sinh, sympy.tanh, sympy.csch, sympy.coth, sympy.atan, sympy.asinh, sympy.erf,
-    sympy.asin, sympy.erfi, sympy.atanh, sympy.acsch, sympy.acoth, sympy.acsc,
+    sympy.asin, sympy.erfi, sympy.atanh, sympy.acsch, sympy.acoth, sympy.acsc, WeakSign, LooseSign, Rounded,
 }  # fmt: skip
 """Functions with the sign of their argument."""
 

@@ -1,0 +1,159 @@
+"""What is 0, or an integer, on an open set: there sign² is not 1, < is not ≤, and ⌈x⌉ is not ⌊x⌋ + 1.
+
+Integer inputs have no open sets but their points: what differs at one integer differs. Each false claim
+comes with a point, found by hand, at which the sides differ for all points around it.
+"""
+
+import numpy as np
+import pytest
+from sympy import (
+    Abs,
+    And,
+    Eq,
+    Heaviside,
+    Max,
+    Mod,
+    Piecewise,
+    Rational,
+    ceiling,
+    cos,
+    exp,
+    expand,
+    floor,
+    frac,
+    log,
+    sign,
+    sin,
+    sqrt,
+    symbols,
+)
+
+import symad
+from symad.verification.basis import Basis
+from symad.verification.rewriting import rewrite
+
+x, y, z = symbols("x y z", real=True)
+p = symbols("p", positive=True)
+n, k = symbols("n k", integer=True)
+m = symbols("m", integer=True, positive=True)
+ramp = Max(x, 0)
+
+FALSE = {
+    "rounded up": (ceiling(ramp), floor(ramp) + 1, {x: -2}),
+    "rounded up, a sign": (ceiling(sign(x)), floor(sign(x)) + 1, {x: 2}),
+    "rounded up, half an integer": (ceiling(n / 2) * x, (floor(n / 2) + 1) * x, {n: 4, x: 1}),
+    "the square of a sign": (sign(ramp) ** 2 * y, y, {x: -2, y: 1}),
+    "the sign of a square": (sign(ramp**2) * y, y, {x: -2, y: 1}),
+    "the sign of a sum of sizes": (sign(Abs(ramp + Max(y, 0))) * z, z, {x: -2, y: -1, z: 3}),
+    "the sign of a difference of extremes": (sign(Max(x, y) - x) ** 2 * z, z, {x: 2, y: 1, z: 3}),
+    "below or not above": (
+        Piecewise((x, ramp > 0), (2 * x, True)),
+        Piecewise((x, ramp >= 0), (2 * x, True)),
+        {x: -2},
+    ),
+    "below or not above, an integer": (
+        Piecewise((x, n > 0), (2 * x, True)),
+        Piecewise((x, n >= 0), (2 * x, True)),
+        {n: 0, x: 1},
+    ),
+    "the value of a step at 0": (Heaviside(ramp, 1), Heaviside(ramp, 0), {x: -2}),
+    "the value of a step at 0, rounded": (Heaviside(floor(x), 1), Heaviside(floor(x), 0), {x: 0.5}),
+    "a value that is met": (Piecewise((x, Eq(floor(x), 0)), (2 * x, True)), 2 * x, {x: 0.5}),
+    "an integer that is met": (Piecewise((x, Eq(n, 2)), (2 * x, True)), 2 * x, {n: 2, x: 1}),
+    "a remainder": (Mod(ramp, 1), ramp - ceiling(ramp) + 1, {x: -2}),
+    "a fraction": (frac(ramp), ramp - ceiling(ramp) + 1, {x: -2}),
+    "an integer power": (x**n, Abs(x) ** n, {x: -2, n: 3}),
+    "an integer power of what is rarely negative": (
+        (x + 100) ** m,
+        Abs(x + 100) ** m,
+        {x: -200, m: 3},
+    ),
+    "a rounded power": ((x + 100) ** floor(y), Abs(x + 100) ** floor(y), {x: -200, y: 1.5}),
+    "a power by cases": (
+        (x + 100) ** Piecewise((2, y > 0), (3, True)),
+        Abs(x + 100) ** Piecewise((2, y > 0), (3, True)),
+        {x: -200, y: -1},
+    ),
+    "a power of 0": (ramp**p, ramp**p + Max(-x, 0), {x: -2, p: 2}),
+    "an integer power of -1": ((-x) ** n, x**n, {x: 2, n: 3}),
+    "a logarithm under a branch": (
+        Piecewise((log(x + 10**30), x > -(10**30)), (exp(y + log(expand((x + 10**30) ** 2)) / 2), True)),
+        Piecewise((log(x + 10**30), x > -(10**30)), ((x + 10**30) * exp(y), True)),
+        {x: -2 * 10**30, y: 0},
+    ),
+}
+
+TRUE = {
+    "rounded up": (ceiling(x), floor(x) + 1),
+    "rounded down, turned": (floor(-x * y), -floor(x * y) - 1),
+    "rounded up, half an integer": (ceiling(n / 2), -floor(-n / 2)),
+    "the square of a sign": (sign(x) ** 2, sign(x**2 + y**2)),
+    "the square of the sign of an extreme": (Abs(Max(x, y)) ** 2, Max(x, y) ** 2),
+    "below or not above": (
+        Piecewise((x, y > 0), (2 * x, True)),
+        Piecewise((x, y >= 0), (2 * x, True)),
+    ),
+    "a ramp of a ramp": (Max(2 * ramp, 0), 2 * ramp),
+    "an integer power": (x ** (n + k), x**n * x**k),
+    "an integer power of a product": ((x * y) ** n, x**n * y**n),
+    "an integer power of -x": ((-x) ** n, (-1) ** n * x**n),
+    "an even integer power": (x ** (2 * n), Abs(x) ** (2 * n)),
+    "the slope of an integer power": ((x**n).diff(x), n * x ** (n - 1)),
+    "a logarithm of a root": (log(exp(x) + 1), 2 * log(sqrt(exp(x) + 1))),
+}
+
+
+@pytest.mark.parametrize("name", FALSE)
+def test_what_differs_on_an_open_set_is_refuted(name):
+    left, right, point = FALSE[name]
+    numbers = {s: Rational(v) for s, v in point.items()}
+    assert abs((left - right).subs(numbers, simultaneous=True).evalf(30)) > 1e-6  # the claim is false
+    assert symad.equal(left, right, seed=1).status == "refuted"
+
+
+@pytest.mark.parametrize("name", TRUE)
+def test_what_differs_at_boundaries_only_is_accepted(name):
+    assert symad.equal(*TRUE[name], seed=1).status in ("proved", "tested")
+
+
+def test_a_tie_that_rounding_breaks_refutes_nothing():
+    one = sin(y) ** 2 + cos(y) ** 2
+    assert symad.equal(x + floor(one) * y, x + y, seed=1).status != "refuted"
+    assert symad.equal(Piecewise((x, one > 1), (2 * x, True)), 2 * x, seed=1).status != "refuted"
+
+
+@pytest.mark.parametrize("at", [1000, Rational(1, 1000), Rational(701, 100)])
+def test_a_difference_far_away_or_in_a_thin_shell_is_found(at):
+    start = at * Rational(99, 100) if at > 2 else 0
+    here = Piecewise((x, And(x > start, x < at)), (x + 1, True))
+    assert symad.equal(here, x + 1, seed=1).status == "refuted"
+
+
+def test_a_diagonal_of_equal_elements_is_no_boundary():
+    def below(v):
+        return np.sum(np.where(v[:, None] < v[None, :], 1.0, 0.0), axis=1)
+
+    def not_above(v):
+        return np.sum(np.where(v[:, None] <= v[None, :], 1.0, 0.0), axis=1)
+
+    a, b = (symad.trace(f, [(3,)]) for f in (below, not_above))
+    assert np.array_equal(a(np.arange(3.0)) + 1, b(np.arange(3.0)))
+    assert symad.equal(a, b, seed=1).status == "refuted"
+
+
+def may_vanish(expression):
+    basis = Basis()
+    (node,) = rewrite(symad.trace(expression).output_nodes, basis)
+    return basis.may_vanish(node)
+
+
+@pytest.mark.parametrize("expression", [ramp, ramp * y, Abs(x) + x, n, floor(x), x**2 - x * x, ramp**2 * p])
+def test_what_may_be_zero_on_an_open_set(expression):
+    assert may_vanish(expression + 0 * y)
+
+
+@pytest.mark.parametrize(
+    "expression", [x, x * y - 1, Max(x, y), ramp + y, ramp + 1, Abs(x), exp(ramp), 2 * m]
+)
+def test_what_is_zero_on_no_open_set(expression):
+    assert not may_vanish(expression)
