@@ -35,9 +35,10 @@ def minimize(
         x0: their first values: an array or number for one unknown, a sequence with one entry for each, or a
             mapping by symbol or name.
         data: the values of the other inputs, by symbol or name.
-        method: "newton" (modified Cholesky, line search: dense Hessians), "newton-cg" (trust region by
-            conjugate gradients: Hessian-vector products alone), "trust-exact" or "l-bfgs" (SciPy's; the
-            latter gives up where f stops being finite).
+        method: "newton" (modified Cholesky, line search; Hessians that are mostly zero are computed and
+            factored as sparse matrices), "newton-cg" (trust region by conjugate gradients: Hessian-vector
+            products alone), "trust-exact" (dense Hessians) or "l-bfgs" (SciPy's; the latter gives up where f
+            stops being finite).
         tolerance: of the largest component of |∇f|.
         iterations: the most steps.
         watch: called with the start and with the point after every step, in the form of ``x0``.
@@ -46,7 +47,8 @@ def minimize(
         The `Minimum`; its ``converged`` says whether it is one.
 
     Raises:
-        EvaluationError: f is no scalar, names do not fit, or f is not finite at the start.
+        EvaluationError: f is no scalar, names do not fit, f is not finite at the start, or a dense Hessian
+            would fill the memory.
     """
     if method not in METHODS:
         raise EvaluationError(f"method={method!r} is not one of {', '.join(map(repr, METHODS))}")
@@ -67,14 +69,17 @@ def _by_scipy(name: str, options: dict[str, Any], path: Path, iterations: int) -
     """One of scipy.optimize.minimize, with our derivatives."""
     from scipy.optimize import minimize as scipy_minimize
 
-    problem = path.problem
+    problem, last = path.problem, (path.x, path.value, path.gradient)
 
     def follow(x: Vector) -> None:
-        path.move(np.array(x), *problem.value_and_gradient(x))
+        known = last if np.array_equal(x, last[0]) else (np.array(x), *problem.value_and_gradient(x))
+        path.move(*known)
 
     def both(x: Vector) -> tuple[float, Vector]:
         """SciPy's line search interpolates: it takes no infinite values."""
+        nonlocal last
         value, gradient = path.both(x)
+        last = np.array(x), value, gradient
         return (value, gradient) if np.isfinite(value) else (HUGE, np.zeros_like(x))
 
     def hessian(x: Vector) -> Vector:

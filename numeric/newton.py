@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from symad.errors import EvaluationError
-from symad.numeric.unknowns import Unknowns, Vector
+from symad.numeric.directions import Directions
+from symad.numeric.unknowns import Unknowns, Vector, entries_of
 
 EPSILON = float(np.finfo(np.float64).eps)
 
@@ -78,6 +78,7 @@ class Path:
     evaluations: int = 0
     products: int = 0
     history: list[Step] = field(default_factory=list)
+    directions: Directions = field(default_factory=Directions)
 
     def __post_init__(self) -> None:
         """Evaluate the start.
@@ -139,10 +140,10 @@ class Path:
 
     def newton_decrease(self) -> float:
         """What Newton's step promises; infinite where the Hessian is not positive definite."""
-        hessian = self.problem.hessian(self.x)
-        if not np.all(np.isfinite(hessian)):
+        hessian = self.problem.curvature(self.x)
+        if not np.all(np.isfinite(entries_of(hessian))):
             return np.inf
-        direction, definite = newton_direction(hessian, self.gradient)
+        direction, definite = self.directions(hessian, self.gradient)
         return -float(self.gradient @ direction) / 2 if definite else np.inf
 
     def product_decrease(self) -> float:
@@ -167,41 +168,15 @@ LONG = "the iterations are used up"
 # ---- Newton's method with a modified Cholesky factor ------------------------------------------------
 
 
-def modified_cholesky(hessian: Vector) -> tuple[Any, Vector, float]:
-    """The factor of S (H + E) S, its scale S⁻¹, and the shift: E = shift S⁻², 0 for positive definite H.
-
-    Source: Nocedal and Wright, algorithm 3.3, on the scaled matrix D^(−1/2) H D^(−1/2), D = |diag H|: the
-    choice does not depend on the units of the unknowns.
-    """
-    size = np.abs(hessian).max(initial=0.0) or 1.0
-    scale = np.sqrt(np.maximum(np.abs(np.diag(hessian)), 1e-14 * size))
-    scaled = hessian / np.outer(scale, scale)
-    lowest = float(np.diag(scaled).min())
-    shift = 0.0 if lowest > 0 else 1e-3 - lowest
-    while True:
-        try:
-            factor = cho_factor(scaled + shift * np.eye(len(scale)), lower=True)
-        except np.linalg.LinAlgError:
-            shift = max(2 * shift, 1e-3)
-            continue
-        return factor, scale, shift
-
-
-def newton_direction(hessian: Vector, gradient: Vector) -> tuple[Vector, bool]:
-    """The minimum of the modified quadratic model, and whether the Hessian needed no modification."""
-    factor, scale, shift = modified_cholesky(hessian)
-    return -cho_solve(factor, gradient / scale) / scale, shift == 0
-
-
 def newton(path: Path, iterations: int) -> Minimum:
     """Newton's direction of a positive definite model, shortened until f decreases enough."""
     for _ in range(iterations):
         if path.small:
             return path.finish(True, SMALL)
-        hessian = path.problem.hessian(path.x)
-        if not np.all(np.isfinite(hessian)):
+        hessian = path.problem.curvature(path.x)
+        if not np.all(np.isfinite(entries_of(hessian))):
             return path.finish(False, "the Hessian is not finite")
-        direction, _ = newton_direction(hessian, path.gradient)
+        direction, _ = path.directions(hessian, path.gradient)
         found = _line_search(path, direction, -float(path.gradient @ direction))
         if found is None:
             return path.stopped("no step along Newton's direction decreases f")

@@ -21,6 +21,15 @@ from symad.tracing import as_graph
 
 Vector = np.ndarray[Any, Any]
 
+FEW = 100
+"""With fewer unknowns than this a Hessian is dense."""
+
+PART = 0.1
+"""The part of its entries up to which it is sparse."""
+
+LONG, LARGEST = 3000, 20_000
+"""With more unknowns than these, some columns are looked at before the pattern; dense ones are refused."""
+
 
 @dataclass(frozen=True)
 class Unknowns:
@@ -70,10 +79,10 @@ class Unknowns:
             start = dict(zip(free, values, strict=True))
         _check_names(graph.name, inputs, start, given)
         arrays = {k: np.asarray(v, dtype=np.float64) for k, v in {**start, **given}.items()}
-        solve_dims([(k, n.shape, arrays[k].shape) for k, n in zip(inputs, graph.input_nodes, strict=True)])
+        shapes = [(k, n.shape, arrays[k].shape) for k, n in zip(inputs, graph.input_nodes, strict=True)]
         names = tuple(start)
         unknowns = Unknowns(
-            graph,
+            graph.at(solve_dims(shapes)),
             names,
             tuple(arrays[k].shape for k in names),
             {inputs.index(k): arrays[k] for k in given},
@@ -154,6 +163,44 @@ class Unknowns:
         """∇²f, dense."""
         kernel = lower(symad.hessian(self.graph, self._wrt()))
         return lambda v: np.asarray(kernel(*self.arguments(v)))
+
+    @cached_property
+    def curvature(self) -> Callable[[Vector], Any]:
+        """∇²f: sparse where it is known to have few entries, otherwise dense.
+
+        Raises:
+            EvaluationError: a dense one would fill the memory.
+        """
+        chosen: list[Callable[[Vector], Any]] = []
+
+        def hessian(v: Vector) -> Any:
+            if not chosen:
+                chosen.append(self._sparse_hessian() if self._is_sparse(v) else self._dense_hessian())
+            return chosen[0](v)
+
+        return hessian
+
+    def _is_sparse(self, v: Vector) -> bool:
+        """Whether few entries of ∇²f can be other than zero; of long ones some columns are looked at first."""
+        n = len(v)
+        for k in (0, n // 2, n - 1) if n > LONG else ():
+            column = self.hessian_product(v, np.eye(1, n, k)[0])
+            if np.count_nonzero(column) > PART * n:
+                return False
+        return n >= FEW and bool(symad.hessian_sparsity(self.graph, self._wrt()).nnz <= PART * n * n)
+
+    def _sparse_hessian(self) -> Callable[[Vector], Any]:
+        kernel = lower(symad.hessian(self.graph, self._wrt(), sparse=True))
+        return lambda v: kernel(*self.arguments(v))
+
+    def _dense_hessian(self) -> Callable[[Vector], Any]:
+        n = sum(self.sizes)
+        if n > LARGEST:
+            raise EvaluationError(
+                f"the Hessian of {self.graph.name} by its {n} unknowns has {n}² entries, too many for "
+                "Newton's method: use method='newton-cg' or 'l-bfgs'"
+            )
+        return self.hessian
 
     @cached_property
     def hessian_product(self) -> Callable[[Vector, Vector], Vector]:
@@ -253,3 +300,8 @@ def is_scalar(graph: Graph) -> bool:
     if graph.structure is not None or not is_concrete(graph.outputs[0].shape):
         return False
     return int(np.prod(graph.outputs[0].shape)) == 1
+
+
+def entries_of(matrix: Any) -> Vector:
+    """The entries of a dense or sparse matrix."""
+    return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.data)

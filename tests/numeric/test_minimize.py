@@ -10,7 +10,8 @@ import symad
 from symad.errors import EvaluationError, ShapeError
 from symad.numeric import least_squares, minimize
 from symad.numeric.minimize import METHODS
-from symad.numeric.newton import modified_cholesky, steihaug
+from symad.numeric.directions import modified_cholesky
+from symad.numeric.newton import steihaug
 from tests.known.more_garbow_hillstrom import PROBLEMS
 
 LARGE = {"19 Osborne 2 n=11", "20 Watson n=9", "24 penalty II n=10"}
