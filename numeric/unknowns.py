@@ -181,7 +181,7 @@ class Unknowns:
         return hessian
 
     def _is_sparse(self, v: Vector) -> bool:
-        """Whether few entries of ∇²f can be other than zero; of long ones some columns are looked at first."""
+        """Whether few entries of ∇²f can be other than zero; some columns of long ones come first."""
         n = len(v)
         for k in (0, n // 2, n - 1) if n > LONG else ():
             column = self.hessian_product(v, np.eye(1, n, k)[0])
