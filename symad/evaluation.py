@@ -10,7 +10,7 @@ import sympy
 
 from symad.dims import is_concrete, solve_dims
 from symad.dual import Dual, as_input
-from symad.errors import EvaluationError
+from symad.errors import EvaluationError, ShapeError
 from symad.graph import Graph, Node, pack, topological
 from symad.inlining import inline, is_traced
 from symad.questions import evaluate
@@ -56,11 +56,17 @@ def as_value(value: Any, symbol: Any) -> Any:
         value = float(value)
     if isinstance(value, Dual):
         value = as_input(value)
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise EvaluationError(
+            f"{symbol} was given a masked array, whose missing elements have no value here; fill them, or "
+            "pass NaN and sum by np.nansum or np.where(np.isnan(x), 0, x)"
+        )
     if isinstance(value, (sympy.MatrixBase, sympy.NDimArray)):
         value = np.array(value.tolist(), dtype=object)
     elif isinstance(value, (list, tuple)):
-        value = np.asarray(value)
+        value = _array_of(value, symbol)
     if isinstance(value, np.ndarray):
+        value = np.asarray(value)  # np.matrix has other products
         if value.dtype.kind in "bui":
             value = value.astype(np.float64)
         elif value.dtype.kind not in "fO":
@@ -75,7 +81,7 @@ def as_value(value: Any, symbol: Any) -> Any:
             )
         if value.ndim == 0:
             value = value[()]
-    elif isinstance(value, (str, bytes, complex, np.complexfloating)) or value is None:
+    elif isinstance(value, NO_NUMBERS) or value is None:
         raise EvaluationError(
             f"{symbol} was given {value!r}; give a real number or an array of real numbers"
         )
@@ -86,14 +92,35 @@ def as_value(value: Any, symbol: Any) -> Any:
     return value
 
 
+NO_NUMBERS = (
+    str, bytes, complex, np.complexfloating, np.flexible, np.datetime64, np.timedelta64,
+    dict, set, frozenset, type,
+)  # fmt: skip
+"""Types of values that are refused; others may be numbers of a user's own type."""
+
+
+def _array_of(values: Any, symbol: Any) -> np.ndarray[Any, Any]:
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise EvaluationError(
+            f"{symbol} was given nested lists whose rows differ in length; give an array"
+        ) from None
+
+
 def _call_batch(graph: Graph, values: list[Any]) -> Any:
     """A scalar graph on arrays of points."""
     from symad.batching import batch_outputs
     from symad.ops.sources import input_node
 
-    common = np.broadcast_shapes(
-        *[np.shape(v) if isinstance(v, np.ndarray) else () for v in values]
-    )
+    shapes = [np.shape(v) if isinstance(v, np.ndarray) else () for v in values]
+    try:
+        common = np.broadcast_shapes(*shapes)
+    except ValueError:
+        given = ", ".join(f"{name} {shape}" for name, shape in zip(graph.inputs, shapes, strict=True))
+        raise ShapeError(
+            f"the arrays of points given to {graph.name} do not broadcast together: {given}"
+        ) from None
     count = int(np.prod(common))
     point: dict[Node, Any] = {}
     replaced: dict[Node, Node] = {}

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, TypeAlias
 from weakref import WeakValueDictionary
 
 from symad.dims import Dim, Shape, bind, dim_symbols
+from symad.errors import ShapeError
 from symad.interning import LOCK, Interned
 
 
@@ -220,10 +221,14 @@ class Graph(metaclass=Interned):
         return frozenset().union(*(dim_symbols(node.shape) for node in self.input_nodes))
 
     def at(self, dims: Mapping[Any, int]) -> Graph:
-        """The same graph with dimension symbols replaced by numbers."""
+        """The same graph with dimension symbols replaced by numbers, or by expressions of other dimensions.
+
+        Raises:
+            ShapeError: a number that is no integer, or negative.
+        """
         if not dims:
             return self
-        values = dict(dims)
+        values = {symbol: _length(symbol, number) for symbol, number in dims.items()}
         made = rebuild(
             self.input_nodes + self.output_nodes,
             {},
@@ -257,6 +262,15 @@ class Graph(metaclass=Interned):
     def __repr__(self) -> str:
         names = ", ".join(map(str, self.inputs))
         return f"<Graph {self.name}({names}), {len(self.nodes)} nodes>"
+
+
+def _length(symbol: Any, number: Any) -> Any:
+    """A number, or an expression of other dimensions, that a dimension can be."""
+    if getattr(number, "free_symbols", None) and number.is_integer is not False:
+        return number
+    if isinstance(number, bool) or not hasattr(number, "__index__") or (length := number.__index__()) < 0:
+        raise ShapeError(f"the dimension {symbol} was given {number!r}; give an integer >= 0")
+    return length
 
 
 def bind_op(op: Op, values: Mapping[Any, int]) -> Op:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from symad.dims import Dim, plus, size
-from symad.graph import Graph, Node, TupleOf, rebuild
+from symad.errors import DerivativeError
+from symad.graph import Graph, Node, TupleOf, rebuild, topological
 from symad.ops.root import root
 from symad.ops.shaping import flatten, reshape, slice_axis
 from symad.ops.sources import input_node
@@ -40,6 +41,7 @@ def implicit(
 
     Raises:
         ShapeError: the number of equations is not the number of unknowns.
+        DerivativeError: an unknown does not occur in the equations.
     """
     graph = as_graph(F, unknown)
     unknowns, bare = select_wrt(graph, unknown)
@@ -48,17 +50,25 @@ def implicit(
     chosen += tuple(n for n in others if n not in chosen)
     taken = input_names(graph)
     guesses = tuple(
-        input_node(symbol_like(f"{n.op.symbol}_guess", n.shape, taken), n.shape)  # type: ignore[attr-defined]
+        input_node(symbol_like(f"{_name(n)}_guess", n.shape, taken), n.shape)
         for n in unknowns
     )
     flat_guess = concatenate([flatten(g) for g in guesses])
     flat = input_node(symbol_like("unknowns", flat_guess.shape, taken), flat_guess.shape)
+    used = set(topological(graph.output_nodes))
+    missing = [_name(node) for node in unknowns if node not in used]
+    if missing:
+        raise DerivativeError(f"{', '.join(missing)} does not occur in the equations, which cannot define it")
     residual = Graph(
         (flat, *chosen), rebuild(graph.output_nodes, dict(zip(unknowns, _cut(flat, unknowns), strict=True)))
     )
     solution = _cut(root(residual, flat_guess, chosen, solver), unknowns)
     structure = None if bare else TupleOf((None,) * len(solution))
     return Graph((*chosen, *guesses), tuple(solution), structure, "solution")
+
+
+def _name(node: Node) -> str:
+    return str(node.op.symbol)  # type: ignore[attr-defined]
 
 
 def _cut(flat: Node, like: tuple[Node, ...]) -> list[Node]:

@@ -156,9 +156,14 @@ def _read_graph(saved: Any) -> Graph:
     for node in (ins := [_pick(nodes, i, "input") for i in inputs]):
         if not hasattr(node.op, "symbol"):
             raise SavingError(f"an input of the graph is a {type(node.op).__name__}")
-    return Graph(
-        tuple(ins), tuple(_pick(nodes, o, "output") for o in outputs), packing, name, report
-    )
+    outs = tuple(_pick(nodes, o, "output") for o in outputs)
+    given = set(ins)
+    if len(given) < len(ins):
+        raise SavingError("the graph has one input twice")
+    for node in topological(outs):
+        if hasattr(node.op, "symbol") and node not in given:
+            raise SavingError(f"the graph uses {node.op.symbol}, which is none of its inputs")
+    return Graph(tuple(ins), outs, packing, name, report)
 
 
 def _pick(nodes: list[Node], position: Any, what: str) -> Node:

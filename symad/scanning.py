@@ -110,6 +110,8 @@ def as_policy(memory: Any) -> tuple[str, int]:
         name, k = "every", name
     elif name == "every" or (k != 0 and name != "binomial"):
         name = None
+    if isinstance(name, (Proxy, np.ndarray)):
+        raise DerivativeError("memory is an array; several inputs of a step are given as one tuple (xs, ys)")
     if name not in POLICIES or not isinstance(k, int) or k < (name == "every"):
         raise DerivativeError(
             f"memory={memory!r} is not 'all', 'recompute', a positive number of steps, 'sqrt', 'binomial' or "

@@ -21,17 +21,20 @@ def select_wrt(graph: Graph, wrt: Any) -> tuple[tuple[Node, ...], bool]:
     Entries are symbols, names, or positions; None selects every input.
 
     Raises:
-        DerivativeError: an entry is no input of the graph, or a name fits several.
+        DerivativeError: an entry is no input of the graph or stands twice, or a name fits several.
     """
     if wrt is None:
         return graph.input_nodes, False
     bare = not isinstance(wrt, (list, tuple, sympy.Tuple))
     entries = (wrt,) if bare else tuple(wrt)
     by_symbol = dict(zip(graph.inputs, graph.input_nodes, strict=True))
-    return tuple(
+    chosen = tuple(
         by_symbol[e] if isinstance(e, sympy.Basic) and e in by_symbol else _input_of(graph, e)
         for e in entries
-    ), bare
+    )
+    if len(set(chosen)) < len(chosen):
+        raise DerivativeError(f"wrt={wrt!r} names an input of {graph.name} twice; name each once")
+    return chosen, bare
 
 
 def _input_of(graph: Graph, entry: Any) -> Node:

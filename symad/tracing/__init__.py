@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import sympy
 
-from symad.dims import dim_symbols
+from symad.dims import dim_symbols, format_shape
 from symad.errors import TraceError
 from symad.graph import DictOf, Graph, Node, Structure, TupleOf
 from symad.ops.sources import Input, input_node
@@ -80,6 +80,7 @@ def _trace_sympy(f: Any, first: tuple[Any, ...], complete: bool) -> Graph:
             raise TraceError(
                 f"{symbol} is a dimension: it is bound by the arrays given and is never an input"
             )
+    _check_names(leading, found.symbols)
     given = set(leading)
     others = [s for s in found.symbols if s not in dims and s not in given]
     others.sort(key=_input_order)
@@ -94,6 +95,32 @@ def _trace_sympy(f: Any, first: tuple[Any, ...], complete: bool) -> Graph:
     return Graph(nodes, outputs, structure)
 
 
+def _check_names(leading: Sequence[Any], found: Iterable[Any]) -> None:
+    """Refuse a symbol that does not occur where another of its name does: the derivative would be 0.
+
+    Raises:
+        TraceError: says in which assumptions or shapes the two differ.
+    """
+    by_name = {str(symbol): symbol for symbol in found}
+    known = set(by_name.values())
+    for symbol in leading:
+        other = by_name.get(str(symbol), symbol)
+        if symbol not in known and other != symbol and other not in leading:
+            raise TraceError(
+                f"{symbol} ({_told(symbol)}) does not occur in the expression, which has another {other} "
+                f"({_told(other)}); make the symbol once and use it everywhere"
+            )
+
+
+def _told(symbol: Any) -> str:
+    """What a symbol was declared with."""
+    if not isinstance(symbol, sympy.Symbol):
+        shape = format_shape(symbol.shape) if symbol.shape else "unknown"
+        return f"{type(symbol).__name__} of shape {shape}"
+    given = {k: v for k, v in getattr(symbol, "_assumptions_orig", {}).items() if k != "commutative"}
+    return ", ".join(f"{k}={v}" for k, v in given.items()) or "without assumptions"
+
+
 def _input_order(symbol: Any) -> Any:
     assumptions = sorted(
         getattr(symbol, "_assumptions_orig", getattr(symbol, "assumptions0", {})).items()
@@ -101,13 +128,23 @@ def _input_order(symbol: Any) -> Any:
     return sympy.default_sort_key(symbol), str(assumptions)
 
 
-def _flatten(f: Any) -> tuple[Structure, list[Any]]:
-    """The structure of lists, tuples and dicts, and its SymPy leaves in order."""
+MOST_NESTED = 100
+"""The depth to which lists and dicts may be nested; those that hold themselves end here."""
+
+
+def _flatten(f: Any, depth: int = 0) -> tuple[Structure, list[Any]]:
+    """The structure of lists, tuples and dicts, and its SymPy leaves in order.
+
+    Raises:
+        TraceError: nested too deeply, perhaps because a list holds itself.
+    """
+    if depth > MOST_NESTED:
+        raise TraceError(f"lists and dicts are nested more than {MOST_NESTED} deep; does one hold itself?")
     if isinstance(f, dict):
-        items = [_flatten(value) for value in f.values()]
+        items = [_flatten(value, depth + 1) for value in f.values()]
         structure: Structure = DictOf(tuple(f.keys()), tuple(s for s, _ in items))
     elif isinstance(f, (list, tuple, sympy.Tuple)):
-        items = [_flatten(value) for value in f]
+        items = [_flatten(value, depth + 1) for value in f]
         structure = TupleOf(tuple(s for s, _ in items))
     else:
         return None, [_as_sympy(f)]

@@ -11,7 +11,7 @@ import numpy as np
 import sympy
 from sympy.tensor.array.expressions import ArraySymbol
 
-from symad.dims import as_shape, dim_symbols
+from symad.dims import Shape, as_shape, dim_symbols
 from symad.errors import TraceError
 from symad.graph import DictOf, Graph, Node, Structure, TupleOf
 from symad.ops.sources import input_node
@@ -31,7 +31,7 @@ from symad.tracing import (  # noqa: F401
     numpy_ufuncs,
 )
 from symad.tracing.heads import heads_take_proxies
-from symad.tracing.inputs import as_input_symbol, find_inputs
+from symad.tracing.inputs import as_input_symbol, check_real, find_inputs
 from symad.tracing.walk import Tracer, lift, operands
 from symad.wrapped import SESSION, Session, Traced, as_node
 
@@ -100,7 +100,7 @@ def _inputs(f: Callable[..., Any], inputs: Sequence[Any] | None) -> tuple[Node, 
             "example or "
             f"a shape for each of its parameters {_signature(f)}"
         )
-    if isinstance(inputs, (str, sympy.Basic, np.ndarray)):
+    if isinstance(inputs, (str, sympy.Basic, np.ndarray)) or not isinstance(inputs, Sequence):
         raise TraceError(f"inputs is a list with one entry for each parameter, not {inputs!r}")
     names = _parameter_names(f, inputs)
     taken = {str(v) for v in inputs if isinstance(v, (sympy.Basic, sympy.MatrixBase))}
@@ -146,11 +146,11 @@ def _input(name: str, value: Any, taken: set[str]) -> Node:
             )
         return input_node(value, value.shape)
     if isinstance(value, sympy.Symbol):
-        return input_node(value)
+        return input_node(check_real(value))
     if isinstance(value, (sympy.Expr, sympy.MatrixBase)) and not isinstance(value, sympy.Number):
         as_input_symbol(value)
-    if isinstance(value, tuple) and all(_is_dim(d) for d in value):
-        shape = as_shape(value)
+    if isinstance(value, tuple):
+        shape = _declared(name, value)
     elif isinstance(value, (str, bytes, type(None))):
         raise TraceError(
             f"the input {name} is given as {value!r}; give a symbol, an example number or array, or a "
@@ -166,8 +166,27 @@ def _input(name: str, value: Any, taken: set[str]) -> Node:
     return input_node(symbol_like(name, shape, taken), shape)
 
 
+def _declared(name: str, value: tuple[Any, ...]) -> Shape:
+    """A tuple as the shape of an input.
+
+    Raises:
+        TraceError: an entry is no dimension: a float, say, or a symbol that is no integer.
+    """
+    for entry in value:
+        if not _is_dim(entry):
+            raise TraceError(
+                f"the input {name} is given as {value!r}, but {entry!r} is no dimension; a tuple is a "
+                "shape, of ints >= 0 and SymPy integer symbols and expressions; give an example as a list or "
+                "an array"
+            )
+    return as_shape(value)
+
+
 def _is_dim(value: Any) -> bool:
-    return isinstance(value, (int, np.integer, sympy.Expr)) and not isinstance(value, (bool, sympy.Float))
+    if isinstance(value, sympy.Expr):
+        facts = (value.is_integer, value.is_nonnegative, value.is_finite)
+        return False not in facts and value is not sympy.nan
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= 0)
 
 
 # ---- outputs ------------------------------------------------------------------------------------

@@ -61,6 +61,8 @@ def _prepared(a: Node, key: Any) -> list[Any]:
     node = as_node(key)
     if not is_condition(node):
         if isinstance(node.op, Constant):
+            if node.op.kind != "int":
+                raise TraceError(f"the index {key!r} is no integer")
             return [int(node.op.value)]
         if isinstance(node.op, ArrayConstant) and np.dtype(node.op.dtype).kind == "f":
             if node.op.array.size:

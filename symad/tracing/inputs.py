@@ -26,7 +26,7 @@ def as_input_symbol(symbol: Any) -> Any:
         TraceError: an element ``x[i]`` or an expression was given; inputs are whole symbols.
     """
     if isinstance(symbol, (sympy.Symbol, sympy.MatrixSymbol, ArraySymbol, sympy.IndexedBase)):
-        return symbol
+        return check_real(symbol)
     if isinstance(symbol, str):
         raise TraceError(
             f"the name {symbol!r} selects an input of a Graph; for SymPy expressions give the symbol"
@@ -37,6 +37,23 @@ def as_input_symbol(symbol: Any) -> Any:
             f"{symbol} is an element; inputs are whole arrays: use {whole} and select from the result"
         )
     raise TraceError(f"{symbol!r} is not a Symbol, MatrixSymbol, ArraySymbol or IndexedBase")
+
+
+def check_real(symbol: Any) -> Any:
+    """The symbol, if it may stand for a real number or an array of such.
+
+    Raises:
+        TraceError: its assumptions say that it is no real number, or that products of it do not commute.
+    """
+    if isinstance(symbol, sympy.Symbol):
+        if symbol.is_commutative is False:
+            raise TraceError(f"the symbol {symbol} is not commutative; symad works over the real numbers")
+        if symbol.is_real is False:
+            raise TraceError(
+                f"the assumptions of the symbol {symbol} say that it is no real number; symad works over the "
+                "real numbers"
+            )
+    return symbol
 
 
 def declared_shape(symbol: Any) -> Any:
@@ -130,7 +147,7 @@ def find_inputs(parts: Sequence[Any]) -> Found:
         seen.add(key)
         if isinstance(current, sympy.Symbol):
             if not any(current == r.index for r in ranges):
-                found.symbols[current] = None
+                found.symbols[check_real(current)] = None
             continue
         if isinstance(current, (sympy.Sum, sympy.Product)):
             bound.update((limit[0], current) for limit in current.limits)

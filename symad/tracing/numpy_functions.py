@@ -88,15 +88,18 @@ def normal_axes(axis: Any, rank: int) -> tuple[int, ...]:
     """An axis argument as non-negative axes; None means all.
 
     Raises:
-        ShapeError: there is no such axis.
+        ShapeError: there is no such axis, or one stands twice.
     """
     if axis is None:
         return tuple(range(rank))
     axes = axis if isinstance(axis, (tuple, list, range)) else (axis,)
     for k in axes:
-        if not -rank <= k < rank:
-            raise ShapeError(f"axis {k} of a traced value with {rank} axes")
-    return tuple(int(k) % rank for k in axes)
+        if not isinstance(k, (int, np.integer)) or not -rank <= k < rank:
+            raise ShapeError(f"axis {k!r} of a traced value with {rank} axes")
+    found = tuple(int(k) % rank for k in axes)
+    if len(set(found)) < len(found):
+        raise ShapeError(f"axes {tuple(axes)} of a traced value with {rank} axes name one axis twice")
+    return found
 
 
 def along(a: Any, axis: Any) -> tuple[Node, int]:

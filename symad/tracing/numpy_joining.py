@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import sympy
 
 from symad.dims import Dim, as_dim, format_shape, plus, size, times
 from symad.errors import ShapeError, TraceError
@@ -65,8 +66,19 @@ def append(arr: Any, values: Any, axis: Any = None) -> Proxy:
     return concatenate([arr, values], axis)
 
 
-@implements(np.split, np.array_split)
+@implements(np.split)
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+    """The pieces NumPy makes of an axis of known length, equal ones for a number of them."""
+    node = as_node(ary)
+    (k,) = normal_axes(axis, len(node.shape))
+    length, sections = node.shape[k], indices_or_sections
+    if isinstance(sections, int) and isinstance(length, int) and (sections < 1 or length % sections):
+        raise ShapeError(f"np.split: {length} elements of axis {k} do not part into {sections} equal pieces")
+    return array_split(ary, indices_or_sections, axis)
+
+
+@implements(np.array_split)
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     """The pieces NumPy makes of an axis of known length."""
     node = as_node(ary)
     (k,) = normal_axes(axis, len(node.shape))
@@ -79,8 +91,14 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
 
 @implements(np.repeat)
 def repeat(a: Any, repeats: int, axis: Any = None) -> Proxy:
-    """Every element several times in a row."""
+    """Every element several times in a row.
+
+    Raises:
+        TraceError: the number is negative, or differs from element to element.
+    """
     node, k = along(a, axis)
+    if np.ndim(repeats) or not (isinstance(repeats, sympy.Expr) or repeats >= 0):
+        raise TraceError(f"np.repeat of traced values takes one number of repeats >= 0, not {repeats!r}")
     shape = (*node.shape[: k + 1], as_dim(repeats), *node.shape[k + 1 :])
     spread = broadcast_axes(node, shape, [j for j in range(len(shape)) if j != k + 1])
     return Proxy(

@@ -85,6 +85,7 @@ def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Proxy:
         )
     nodes = [number(v) for v in operands]
     left, arrow, right = subscripts.replace(" ", "").partition("->")
+    _check_subscripts(subscripts, left.split(","), right, nodes)
     inputs = [_spelled(part, len(n.shape)) for part, n in zip(left.split(","), nodes, strict=True)]
     dots = max((p for p in inputs), key=lambda p: sum(x.startswith(".") for x in p))
     leading = [x for x in dots if x.startswith(".")]
@@ -97,6 +98,28 @@ def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Proxy:
     return Proxy(
         contract_all([Labeled(n, tuple(p)) for n, p in zip(nodes, inputs, strict=True)], tuple(output))
     )
+
+
+def _check_subscripts(subscripts: str, parts: list[str], output: str, nodes: list[Node]) -> None:
+    """Refuse subscripts that are none, or do not fit the operands.
+
+    Raises:
+        ShapeError: names the subscripts and the shapes of the operands.
+    """
+    shapes = ", ".join(format_shape(n.shape) for n in nodes)
+    given = f"np.einsum({subscripts!r}) of operands of shape {shapes}"
+    if len(parts) != len(nodes):
+        raise ShapeError(f"{given}: there are {len(parts)} parts of subscripts for {len(nodes)} operands")
+    for part in (*parts, output):
+        if not all(c.isalpha() for c in part.replace("...", "", 1)):
+            raise ShapeError(f"{given}: {part!r} is not of letters and one ellipsis")
+    for part, node in zip(parts, nodes, strict=True):
+        letters = len(part.replace("...", ""))
+        if letters > len(node.shape) or (letters < len(node.shape) and "..." not in part):
+            raise ShapeError(f"{given}: {part!r} does not fit {format_shape(node.shape)}")
+    letters_of = output.replace("...", "")
+    if len(set(letters_of)) < len(letters_of) or not set(letters_of) <= set("".join(parts)):
+        raise ShapeError(f"{given}: each letter of the output stands there once and in an operand")
 
 
 def _spelled(part: str, rank: int) -> list[str]:

@@ -157,12 +157,12 @@ def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Pr
     return _prefixes(a, axis, mul, 1)
 
 
-def running_extreme(head: Any, a: Any, axis: Any) -> Proxy:
-    """The largest (smallest) of the elements up to each, for the heads Max and Min."""
+def running(head: Any, a: Any, axis: Any) -> Proxy:
+    """All prefixes along an axis under an associative function such as Max, Min or logaddexp."""
     node, k = along(a, axis)
     count = node.shape[k]
     if not isinstance(count, int):
-        raise ShapeError(f"a running extreme needs an axis of known length, not {count}")
+        raise ShapeError(f"running {head.__name__} needs an axis of known length, not {count}")
     shift = 1
     while shift < count:
         kept = slice_axis(node, k, 0, shift)

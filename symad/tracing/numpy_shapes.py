@@ -72,7 +72,9 @@ def transpose(a: Any, axes: Any = None, *more: Any) -> Proxy:
     node = as_node(a)
     rank = len(node.shape)
     given = (axes, *more) if isinstance(axes, int) else axes
-    order = range(rank - 1, -1, -1) if given is None else normal_axes(tuple(given), rank)
+    order = tuple(range(rank - 1, -1, -1)) if given is None else normal_axes(tuple(given), rank)
+    if len(order) != rank:
+        raise ShapeError(f"np.transpose: {tuple(order)} is no order of the {rank} axes of the traced value")
     return Proxy(contract([range(rank)], order, node))
 
 

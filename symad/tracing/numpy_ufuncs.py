@@ -26,7 +26,7 @@ from symad.ops.sources import constant
 from symad.proxy import FUNCTIONS, UFUNCS, Proxy, elementwise, floor_divide, remainder, truth
 from symad.scalar_functions import sigmoid, softplus, xlogy
 from symad.tracing.numpy_functions import normal_axes
-from symad.tracing.numpy_reductions import running_extreme
+from symad.tracing.numpy_reductions import running
 from symad.wrapped import as_node, broadcast, condition, matrix_product, number
 
 TWO = constant(2)
@@ -211,6 +211,7 @@ ADVICE = {
     "isfinite": "write the condition under which the value exists",
     "isinf": "write the condition under which the value exists",
 }
+RUNNING = {"maximum": sympy.Max, "minimum": sympy.Min, "logaddexp": logaddexp}
 REDUCTIONS = {
     "add": "sum",
     "multiply": "prod",
@@ -266,9 +267,8 @@ def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[s
     if method == "accumulate" and name in ("add", "multiply"):
         axis = options.pop("axis", 0)
         return FUNCTIONS[np.cumsum if name == "add" else np.cumprod](*inputs[:1], axis=axis)
-    if method == "accumulate" and name in ("maximum", "minimum"):
-        head = sympy.Max if name == "maximum" else sympy.Min
-        return running_extreme(head, inputs[0], options.pop("axis", 0))
+    if method == "accumulate" and name in RUNNING:
+        return running(RUNNING[name], inputs[0], options.pop("axis", 0))
     if method == "outer":
         a, b = map(as_node, inputs)
         return ufunc(Proxy(a)[(..., *(None,) * len(b.shape))], Proxy(b))

@@ -12,8 +12,9 @@ from symad.ops.matrix_power import MatrixPower, MatrixPowerDerivative
 from symad.ops.random import RandomOp
 from symad.ops.selection import Condition
 from symad.ops.sources import Input
+from symad.verification.jumps import LooseSign, Rounded, WeakSign
 
-STEPS = {sympy.sign, sympy.Heaviside, sympy.floor, sympy.ceiling}
+STEPS = {sympy.sign, sympy.Heaviside, sympy.floor, sympy.ceiling, WeakSign, LooseSign, Rounded}
 
 
 def integer_inputs(outputs: Sequence[Node]) -> dict[Node, tuple[int, int]]:

@@ -203,6 +203,8 @@ BROKEN = {
     ),
     "an output that is missing": (damaged(["outputs"], []), "0 outputs do not fill"),
     "an output out of range": (damaged(["outputs"], [9]), "9 is not the number.*output"),
+    "an input that is missing": (damaged(["inputs"], []), "uses x, which is none of its inputs"),
+    "an input that stands twice": (damaged(["inputs"], [0, 0]), "one input twice"),
     "an input that is none": (damaged(["inputs"], [3]), "an input of the graph is a Add"),
     "a huge power": (
         damaged(["nodes", 0, 1, 1], ["tuple", ["dimension", ["^", 10, 10**9]]]), "not a saved dim",

@@ -100,6 +100,7 @@ REST = {
     ],
     "running extremes": lambda a, v: [
         np.maximum.accumulate(v), np.minimum.accumulate(a, axis=1), np.maximum.accumulate(a),
+        np.logaddexp.accumulate(a, axis=1),
     ],
     "logaddexp.reduce": lambda a, v: [np.logaddexp.reduce(v), np.logaddexp.reduce(a, axis=1)],
     "signs": lambda a, v: [np.copysign(a, a[::-1]), np.modf(5 * v)[0], np.where(np.signbit(v), v, 2 * v)],

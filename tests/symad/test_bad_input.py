@@ -1,0 +1,163 @@
+"""What cannot be right is refused, by name, before a wrong number comes of it."""
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import symad
+from symad import functions
+from symad.errors import DerivativeError, EvaluationError, ShapeError, TraceError
+from symad.numeric import lower
+
+x, y = sp.symbols("x y", real=True)
+f = x**2 * y
+
+
+# ---- derivatives with respect to what ------------------------------------------------------------
+
+
+def test_an_input_is_named_once():
+    for derivative in (symad.gradient, symad.jacobian, symad.hessian, symad.value_and_gradient):
+        with pytest.raises(DerivativeError, match="names an input of f twice"):
+            derivative(f, (x, x))
+    with pytest.raises(DerivativeError, match="twice"):
+        symad.gradient(symad.trace(f), ("x", 0))
+
+
+def test_a_symbol_of_the_same_name_is_another_symbol():
+    """Its derivative would be 0; SymPy keeps symbols of other assumptions apart."""
+    other = sp.Symbol("x")
+    message = r"x \(without assumptions\) does not occur in the expression, which has another x \(real=True\)"
+    with pytest.raises(TraceError, match=message):
+        symad.gradient(f, other)
+    vector = sp.MatrixSymbol("v", 3, 1)
+    with pytest.raises(TraceError, match=r"v \(MatrixSymbol of shape \(4, 1\)\) does not occur"):
+        symad.gradient(sp.Trace(vector.T * vector), sp.MatrixSymbol("v", 4, 1))
+    assert symad.gradient(f + other, (x, other))(3.0, 1.0, 2.0) == (12.0, 1.0)
+    assert symad.gradient(f, sp.Symbol("z", real=True))(1.0, 2.0, 3.0) == 0.0
+
+
+# ---- symbols -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("assumption", [{"imaginary": True}, {"real": False}, {"commutative": False}])
+def test_symbols_that_are_no_real_numbers(assumption):
+    c = sp.Symbol("c", **assumption)
+    for made in (lambda: symad.trace(c**2), lambda: symad.trace(lambda c: c, [c])):
+        with pytest.raises(TraceError, match="the symbol c"):
+            made()
+
+
+def test_lists_that_hold_themselves():
+    endless: list = [x]
+    endless.append(endless)
+    with pytest.raises(TraceError, match="does one hold itself"):
+        symad.trace(endless)
+
+
+# ---- values --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "value", ["1", b"1", 1j, None, {}, set(), float, np.datetime64("2020-01-01"), np.str_("1"), [[1, 2], [3]]]
+)
+def test_values_that_are_no_numbers(value):
+    with pytest.raises(EvaluationError, match="x was given"):
+        symad.trace(f)(value, 2.0)
+
+
+def test_masked_elements_have_no_value():
+    graph = symad.trace(np.sum, [(3,)])
+    with pytest.raises(EvaluationError, match="x was given a masked array"):
+        symad.trace(lambda x: np.sum(x), [(3,)])(np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0]))
+    assert graph(np.ma.array([1.0, 2.0, 3.0])) == 6.0
+
+
+def test_matrices_of_numpy_are_arrays():
+    square = symad.trace(lambda a: a * a, [(2, 2)])
+    values = np.array([[1.0, 2.0], [3.0, 4.0]])
+    assert np.array_equal(square(np.matrix(values)), values**2)
+
+
+def test_points_that_do_not_broadcast():
+    with pytest.raises(ShapeError, match=r"x \(3,\), y \(4,\)"):
+        symad.trace(f)(np.ones(3), np.ones(4))
+
+
+# ---- shapes --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [(float("nan"),), (-3,), (3.0,), (sp.oo,), (sp.nan,), (True,), (1j,), ("n",), (sp.Rational(1, 2),)],
+)
+def test_shapes_that_are_none(shape):
+    with pytest.raises(TraceError, match=r"the input x is given as .* is no dimension"):
+        symad.trace(lambda x: x, [shape])
+
+
+def test_inputs_that_are_no_list():
+    for inputs in (3, {"x": (3,)}, "x", np.ones(3)):
+        with pytest.raises(TraceError, match="one entry for each parameter"):
+            symad.trace(lambda x: x, inputs)
+
+
+@pytest.mark.parametrize("number", [-1, 2.5, float("nan"), True, "3", sp.Rational(1, 2)])
+def test_dimensions_that_are_no_lengths(number):
+    n = sp.Symbol("n", integer=True, positive=True)
+    graph = symad.trace(lambda x: np.sum(x), [(n,)])
+    with pytest.raises(ShapeError, match="the dimension n was given"):
+        graph.at({n: number})
+    assert graph.at({n: sp.Integer(3)}).at({}).input_nodes[0].shape == (3,)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda x: np.einsum("ij,jk", x), "2 parts of subscripts for 1 operands"),
+        (lambda x: np.einsum("ijk->i", x), r"'ijk' does not fit \(3, 4\)"),
+        (lambda x: np.einsum("i->i", x), r"'i' does not fit \(3, 4\)"),
+        (lambda x: np.einsum("ij->z", x), "each letter of the output"),
+        (lambda x: np.einsum("ij->ii", x), "each letter of the output"),
+        (lambda x: np.einsum("i;->", x), "is not of letters"),
+        (lambda x: np.sum(x, axis=(0, 0)), "name one axis twice"),
+        (lambda x: np.sum(x, axis="0"), "axis '0'"),
+        (lambda x: np.transpose(x, (0, 0)), "name one axis twice"),
+        (lambda x: np.transpose(x, (0,)), "no order of the 2 axes"),
+        (lambda x: np.split(x, 2), "3 elements of axis 0 do not part into 2"),
+        (lambda x: np.repeat(x, -1), "one number of repeats"),
+        (lambda x: np.repeat(x, [1, 2, 3], axis=0), "one number of repeats"),
+        (lambda x: x[1.5], "the index 1.5 is no integer"),
+        (lambda x: functions.scan(lambda h, a: h + a, 0.0, x[:, 0], x[:, 1]), r"one tuple \(xs, ys\)"),
+    ],
+)
+def test_arguments_of_functions(function, message):
+    with pytest.raises((TraceError, ShapeError, DerivativeError), match=message):
+        symad.trace(function, [(3, 4)])
+
+
+def test_unequal_pieces_are_asked_for_by_array_split():
+    pieces = symad.trace(lambda x: np.array_split(x, 2), [(3,)])(np.arange(3.0))
+    assert [p.tolist() for p in pieces] == [[0.0, 1.0], [2.0]]
+
+
+def test_equations_without_their_unknown():
+    with pytest.raises(DerivativeError, match="x does not occur in the equations"):
+        symad.implicit(y**2 - 1, x)
+
+
+def test_a_missing_function_of_a_library_is_told_with_its_substitute():
+    for call, advice in [
+        (lambda a: np.fft.fft(a), "values are real"),
+        (lambda a: np.nan_to_num(a), "np.isnan"),
+        (lambda a: np.linalg.pinv(a), "np.linalg.solve"),
+        (lambda a: np.sum(a, where=np.array([True, False])), "use np.where on the argument"),
+        (lambda a: np.arange(3.0)[a], "functions.lookup"),
+    ]:
+        with pytest.raises(TraceError, match=advice):
+            symad.trace(call, [(2, 2)])
+
+
+def test_huge_shapes_cost_nothing_until_they_are_called():
+    graph = symad.value_and_gradient(symad.trace(lambda x: np.sum(x**2), [(10**9, 10**9)]))
+    assert "x" in lower(graph).source
