@@ -17,6 +17,7 @@ from symad.numeric.passes.flat_stencils import flatten_stencils
 from symad.numeric.passes.gates import join_gates
 from symad.numeric.passes.grams import share_grams
 from symad.numeric.passes.masks import drop_masks
+from symad.numeric.passes.outer import as_outer_products
 from symad.numeric.passes.pads import drop_pads
 from symad.numeric.passes.parts import in_parts
 from symad.numeric.passes.row_blocks import in_row_blocks
@@ -54,5 +55,5 @@ def for_arrays(graph: Graph) -> Graph:
 
 def in_blocks(graph: Graph) -> Graph:
     """The passes for graphs that hold arrays, however these are computed."""
-    blocked = in_row_blocks(drop_masks(gather_factors(share_grams(contract_sums(factor_seeds(graph))))))
-    return flatten_stencils(blocked)
+    contracted = as_outer_products(contract_sums(factor_seeds(graph)))
+    return flatten_stencils(in_row_blocks(drop_masks(gather_factors(share_grams(contracted)))))
