@@ -8,6 +8,7 @@ from typing import Any
 
 import sympy
 from sympy.concrete.expr_with_limits import ExprWithLimits
+from sympy.core.function import AppliedUndef
 from sympy.tensor.array.expressions import ArraySymbol
 
 from symad.dims import Shape, as_shape
@@ -35,6 +36,11 @@ def as_input_symbol(symbol: Any) -> Any:
     if isinstance(symbol, (sympy.Indexed, sympy.matrices.expressions.matexpr.MatrixElement)):
         raise TraceError(
             f"{symbol} is an element; inputs are whole arrays: use {whole} and select from the result"
+        )
+    if isinstance(symbol, (AppliedUndef, sympy.Derivative)):
+        raise TraceError(
+            f"{symbol} is a function, not a symbol; put symbols in its place, first for its derivatives: "
+            "f.subs(q.diff(t), dq).subs(q, q0)"
         )
     raise TraceError(f"{symbol!r} is not a Symbol, MatrixSymbol, ArraySymbol or IndexedBase")
 

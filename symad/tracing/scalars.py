@@ -146,33 +146,35 @@ def _unevaluated(expression: Any) -> Node:
 
 
 @operands.register(sympy.Derivative)
-def derivative_operands(expression: sympy.Derivative, tracer: Tracer) -> Any:
+@operands.register(sympy.Integral)
+@operands.register(sympy.Limit)
+@operands.register(sympy.hyper)
+@operands.register(sympy.meijerg)
+@operands.register(sympy.Order)
+def unsupported_operands(expression: Any, tracer: Tracer) -> Any:
+    """None: what stands inside is not looked at."""
     return ()
 
 
 @lift.register(sympy.Derivative)
-def derivative_lift(expression: sympy.Derivative, args: Nodes, tracer: Tracer) -> Node:
-    return _unevaluated(expression)
-
-
-@operands.register(sympy.Integral)
-def integral_operands(expression: sympy.Integral, tracer: Tracer) -> Any:
-    return ()
-
-
 @lift.register(sympy.Integral)
-def integral_lift(expression: sympy.Integral, args: Nodes, tracer: Tracer) -> Node:
-    return _unevaluated(expression)
-
-
-@operands.register(sympy.Limit)
-def limit_operands(expression: sympy.Limit, tracer: Tracer) -> Any:
-    return ()
-
-
 @lift.register(sympy.Limit)
-def limit_lift(expression: sympy.Limit, args: Nodes, tracer: Tracer) -> Node:
+def unevaluated_lift(expression: Any, args: Nodes, tracer: Tracer) -> Node:
     return _unevaluated(expression)
+
+
+@lift.register(sympy.hyper)
+@lift.register(sympy.meijerg)
+def hypergeometric_lift(expression: Any, args: Nodes, tracer: Tracer) -> Node:
+    raise TraceError(
+        f"{expression} is a general {type(expression).__name__} function, which has no implementation here; "
+        "sympy.hyperexpand may write it by functions that have"
+    )
+
+
+@lift.register(sympy.Order)
+def order_lift(expression: sympy.Order, args: Nodes, tracer: Tracer) -> Node:
+    raise TraceError(f"the expression holds the order term {expression}; call .removeO() first")
 
 
 @operands.register(sympy.Subs)
