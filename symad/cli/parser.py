@@ -174,7 +174,8 @@ examples:
 """
     parser = _command(commands, "explain", "show every step of every mode as tables", text, writing.explain)
     _model(parser)
-    parser.add_argument("--at", metavar="X=VALUE", action="append", default=[], help="the value of an input")
+    told = "the value of an input; again, or after a comma, for the next"
+    parser.add_argument("--at", metavar="X=VALUE", action="append", default=[], help=told)
     parser.add_argument("--format", choices=("text", "markdown", "latex"), default="text")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from argparse import Namespace
 from fractions import Fraction
 from typing import Any
@@ -46,7 +47,8 @@ def lower(options: Namespace) -> int:
 def explain(options: Namespace) -> int:
     """Print tables."""
     _, graph = load_model(options.model)
-    tables = graph.explain(**dict(map(_assignment, options.at)))
+    texts = [text for given in options.at for text in re.split(r",(?=\s*\w+\s*=)", given)]
+    tables = graph.explain(**dict(map(_assignment, texts)))
     print(getattr(tables, f"to_{options.format}")())
     return OK
 

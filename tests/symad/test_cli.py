@@ -169,6 +169,8 @@ def test_lower_refuses_what_is_not_there(model, capsys):
 def test_explain_at_a_point(model, capsys):
     assert main(["explain", f"{model}:traced", "--at", "x=0", "--at", "y=1/3"]) == OK
     shown = capsys.readouterr().out
+    assert main(["explain", f"{model}:traced", "--at", "x=0, y=1/3"]) == OK
+    assert capsys.readouterr().out == shown
     assert shown.startswith("traced(x, y) at x = 0, y = 1/3")
     assert "Reverse mode" in shown
     assert main(["explain", f"{model}:traced", "--format", "latex"]) == OK
