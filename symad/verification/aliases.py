@@ -27,6 +27,7 @@ from symad.verification.elementary import (
     sign,
     sine_and_cosine,
     step,
+    steps,
 )
 from symad.verification.infinities import is_constant
 from symad.verification.jumps import Rounded, jumps
@@ -326,7 +327,7 @@ MOST_PAIRED = 6
 
 
 def largest(args: Sequence[Node], basis: Basis) -> tuple[Node, list[Node]]:
-    """The maximum, one argument after the other, and an indicator for each that it wins.
+    """The maximum, one argument after the other, and an indicator for each that none is larger.
 
     Arguments that another one exceeds everywhere never win.
     """
@@ -347,16 +348,18 @@ def _undominated(args: Sequence[Node], basis: Basis) -> list[int]:
 
 
 def _largest(args: Sequence[Node], basis: Basis) -> tuple[Node, list[Node]]:
-    half, one = constant(Fraction(1, 2)), constant(1)
-    best, beats = args[0], [one]
+    one = constant(1)
+    best, reaches, exceeds = args[0], [one], [one]
     for arg in args[1:]:
-        beat = mul(half, add(one, sign(sub(arg, best), basis)))
-        best = add(best, mul(beat, sub(arg, best)))
-        beats.append(beat)
+        gap = sub(arg, best)
+        reach, exceed, beat = steps(gap, (1, 0, Fraction(1, 2)), basis)
+        reaches.append(reach)
+        exceeds.append(exceed)
+        best = add(best, mul(beat, gap))
     indicators, rest = [], one
-    for beat in reversed(beats):
-        indicators.append(mul(beat, rest))
-        rest = mul(rest, sub(one, beat))
+    for reach, exceed in zip(reversed(reaches), reversed(exceeds), strict=True):
+        indicators.append(mul(reach, rest))
+        rest = mul(rest, sub(one, exceed))
     return best, indicators[::-1]
 
 
@@ -365,4 +368,6 @@ def elementwise_extreme(args: Nodes, kind: str, y: Node, basis: Basis) -> Node:
     turned = args if kind == "max" else tuple(sub(constant(0), a) for a in args)
     best, indicators = largest(turned, basis)
     basis.winners[y] = dict(zip(y.args, indicators, strict=True))
+    if len(indicators) == 2:
+        basis.opponents |= {(indicators[0], indicators[1]), (indicators[1], indicators[0])}
     return broadcast_to(best if kind == "max" else sub(constant(0), best), y.shape)

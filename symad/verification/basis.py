@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from symad.graph import Node, topological
+from symad.graph import Node
+from symad.verification.jumps import unseen
 from symad.verification.signs import sign_of
 from symad.verification.terms import Terms, linear_terms, single_term
 from symad.verification.units import Units
@@ -25,7 +26,9 @@ class Basis:
         self.exponents, self.angles, self.roots = Units(), Units(), Units()
         self.rewrite: Callable[[Node], Node] = lambda node: node
         self._signs: dict[Node, int] = {}
-        self._vanishing = Vanishing()
+        self._vanishing = Vanishing(self.weak_sign)
+        self.opponents: set[tuple[Node, Node]] = set()
+        """The indicators of the two arguments of an extreme, in both orders."""
         self.winners: dict[Node, Any] = {}
         """For each extreme the indicators of what it was taken over: by argument, or as one array."""
 
@@ -49,9 +52,8 @@ class Basis:
     def weak_sign(self, node: Node) -> int:
         """1 if a node is nowhere negative, −1 if nowhere positive, or 0 where that is not known."""
         if node not in self._signs:
-            for n in topological([node]):
-                if n not in self._signs:
-                    self._signs[n] = sign_of(n.op, n, tuple([self._signs[a] for a in n.args]))
+            for n in unseen(node, self._signs):
+                self._signs[n] = sign_of(n.op, n, tuple([self._signs[a] for a in n.args]))
         return self._signs[node]
 
     def rewritten(self, node: Node) -> Node:

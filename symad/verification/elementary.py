@@ -7,6 +7,7 @@ both sides are defined.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 import sympy
@@ -211,17 +212,25 @@ def sign(argument: Node, basis: Basis) -> Node:
 
 
 def step(argument: Node, at_zero: Fraction | int, basis: Basis) -> Node:
-    """1 where a node is positive, 0 where it is negative: (1 + s)/2 with its sign s.
+    """1 where a node is positive, ``at_zero`` where it is 0, and 0 where it is negative."""
+    return steps(argument, (at_zero,), basis)[0]
 
-    Where s may be 0 on an open set it is (s² + s)/2, and the value ``at_zero`` times 1 − s² is added.
+
+def steps(argument: Node, at_zero: Sequence[Fraction | int], basis: Basis) -> list[Node]:
+    """Steps with several values at 0: (1 + s)/2 with the sign s of a node.
+
+    Where s may be 0 on an open set it is (s² + s)/2 + v (1 − s²), with the value v there.
     """
     s, one, half = sign(argument, basis), constant(1), constant(Fraction(1, 2))
-    if at_zero == Fraction(1, 2) or not basis.may_vanish(argument):
-        return broadcast_to(mul(half, add(one, s)), argument.shape)
-    square = mul(s, s)
-    inside = mul(half, add(square, s))
-    zero = mul(constant(at_zero), sub(one, square))
-    return broadcast_to(add(inside, zero) if at_zero else inside, argument.shape)
+    plain = mul(half, add(one, s))
+    if basis.may_vanish(argument):
+        square = mul(s, s)
+        inside, zero = mul(half, add(square, s)), sub(one, square)
+        by_value = {v: add(inside, mul(constant(v), zero)) if v else inside for v in at_zero}
+    else:
+        by_value = dict.fromkeys(at_zero, plain)
+    by_value[Fraction(1, 2)] = plain
+    return [broadcast_to(by_value[v], argument.shape) for v in at_zero]
 
 
 def is_zero(argument: Node, basis: Basis) -> Node:
@@ -239,6 +248,8 @@ def _sign_of_factor(node: Node, basis: Basis) -> Node:
     if isinstance(node.op, Mul):
         return mul(*[sign(a, basis) for a in node.args])
     if isinstance(node.op, Add):
+        if _is_indicator(node):
+            return div(node, constant(2))
         terms = linear_terms(node)
         if len(terms) == 1:
             ((c, m),) = terms
@@ -253,6 +264,12 @@ def _sign_of_factor(node: Node, basis: Basis) -> Node:
     if isinstance(node.op, Apply) and node.op.head in (*SIGNS, LooseSign):
         return node
     return _sign_atom(node, basis)
+
+
+def _is_indicator(node: Node) -> bool:
+    """Whether a sum is 1 + s or 1 − s with a sign s = ±1: 0 or 2."""
+    one, s = node.args if len(node.args) == 2 else (node, node)
+    return number(one) == 1 and isinstance(s.op, Apply) and s.op.head is sympy.sign
 
 
 def _sign_of_rational(node: Node, basis: Basis) -> Node | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 import sympy
 
 from symad.graph import Node, topological
@@ -56,3 +58,19 @@ def is_loose(node: Node) -> bool:
 def jumps(node: Node) -> bool:
     """Whether a node depends on what jumps."""
     return any(map(is_jump, topological([node])))
+
+
+def unseen(root: Node, known: Container[Node]) -> list[Node]:
+    """The nodes that ``root`` needs and that are not known, arguments first; what known ones need is."""
+    order: dict[Node, None] = {}
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        missing = [a for a in node.args if a not in known and a not in order]
+        if missing and node not in known:
+            stack.extend(missing)
+            continue
+        stack.pop()
+        if node not in known:
+            order.setdefault(node)
+    return list(order)

@@ -61,19 +61,21 @@ class Run:
         kept = set(outputs)
         for node in order:
             self.clock.check()
-            self.clock.check_size(self.field.lanes * int(np.prod(node.shape)))
-            values = tuple([self.values[a] for a in node.args])
-            marked = [a for a in node.args if a in self.marks]
-            if 0 in node.shape:
-                self.values[node] = self.field.zeros(node.shape)
-                continue
-            self.values[node] = residue(node.op, node, values, self)
-            if marked and not isinstance(node.op, Select):
-                self.mark(node, spread_marks(node, values, self))
+            self.values[node] = self.value(node, [self.values[a] for a in node.args])
             for a in node.args:
                 if last[a] is node and a not in kept:
                     self.values.pop(a, None)
         return [self.values[o] for o in outputs]
+
+    def value(self, node: Node, values: Sequence[Array]) -> Array:
+        """The residues of one node from those of its arguments; undefined elements are marked."""
+        self.clock.check_size(self.field.lanes * int(np.prod(node.shape)))
+        if 0 in node.shape:
+            return self.field.zeros(node.shape)
+        value: Array = residue(node.op, node, tuple(values), self)
+        if any(a in self.marks for a in node.args) and not isinstance(node.op, Select):
+            self.mark(node, spread_marks(node, values, self))
+        return value
 
     def mark(self, node: Node, where: Array) -> None:
         """Say where a value is undefined."""
@@ -259,8 +261,8 @@ def apply_residue(op: Apply, y: Node, values: Values, run: Run) -> Array:
         return functions.rotation(arguments[0])[1]
     if op.head is sympy.cos:
         return functions.rotation(arguments[0])[0]
-    if op.head is sympy.sign or (op.head is WeakSign and functions.regions is not None):
-        return functions.sign(arguments[0])
+    if op.head in (sympy.sign, WeakSign):
+        return functions.sign(arguments[0], related=op.head is sympy.sign)
     if op.head is sympy.log:
         run.mark(y, run.field.is_zero(arguments[0]))
         run.leave(y, y.args[0], arguments[0])

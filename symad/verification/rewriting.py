@@ -26,7 +26,7 @@ from symad.ops.contraction import Einsum, contract
 from symad.ops.elementwise import Apply
 from symad.ops.powers import Pow, power
 from symad.ops.reduction import Extreme
-from symad.ops.selection import Compare, Logic
+from symad.ops.selection import Compare, Logic, Select
 from symad.ops.shaping import Broadcast, Reshape, broadcast_axes, broadcast_to, reshape
 from symad.ops.sources import (
     Constant,
@@ -116,10 +116,25 @@ def add_in_basis(op: Add, y: Node, args: Nodes, basis: Basis) -> Any:
 def mul_in_basis(op: Mul, y: Node, args: Nodes, basis: Basis) -> Any:
     if all(isinstance(a.op, Constant) for a in args):
         return signed_product(zip(op.powers, args, strict=True))
+    share = _share(list(zip(op.powers, args, strict=True)), basis)
+    if share is not None:
+        return broadcast_to(share, y.shape)
     whole = collect_roots(list(zip(op.powers, args, strict=True)))
     if whole is not None:
         return broadcast_to(whole, y.shape)
     return y if args == y.args else Node.of(op, args)
+
+
+def _share(factors: list[tuple[int, Node]], basis: Basis) -> Node | None:
+    """e/(e + f) = (1 + e − f)/2 where one of two arguments attains their extreme, or both."""
+    for total in [a for p, a in factors if p == -1 and isinstance(a.op, Add) and len(a.args) == 2]:
+        for one, other in (total.args, total.args[::-1]):
+            alike = all(isinstance(n.op, Select) for n in (one, other))
+            if alike and (1, one) in factors and (one.args[0], other.args[0]) in basis.opponents:
+                rest = [f for f in factors if f not in ((-1, total), (1, one))]
+                share = add(constant(1), sub(one.args[0], other.args[0]))
+                return signed_product([*rest, (1, share), (-1, constant(2))])
+    return None
 
 
 @in_basis.dispatch

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,9 @@ FOUND = 6
 
 FAR = (-40, 40)
 """Binary exponents of coordinates far away, and close to 0."""
+
+SCALES = (0, 0, 0, 3, 6, 10, 20, -8)
+"""Binary exponents by which elements of arrays are scattered."""
 
 STEPS = 16
 """Coordinates are multiples of 1/STEPS, hence exact in binary."""
@@ -184,8 +188,10 @@ def _one_by_one(
     watched: Array,
     clock: Clock,
 ) -> Iterator[dict[Node, Any]]:
-    """Arrays: as many points as there is time for."""
-    for point in points(inputs, integers, SOME, seed=1):
+    """Arrays: as many points as there is time for, at last with elements of very different sizes."""
+    ordinary = points(inputs, integers, SOME, seed=1)
+    far = (_scattered(p, Random(k)) for k, p in enumerate(points(inputs, integers, SOME, seed=2)))
+    for point in chain(ordinary, far):
         clock.check()
         floats = {n: as_floats(v) for n, v in point.items()}
         try:
@@ -194,6 +200,18 @@ def _one_by_one(
             continue
         if np.any(_gaps(u, v, watched) > SUSPICIOUS):
             yield point
+
+
+def _scattered(point: Mapping[Node, Any], rng: Random) -> dict[Node, Any]:
+    """A point whose elements are multiplied by powers of two, some of them large."""
+
+    def scaled(value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            return np.frompyfunc(scaled, 1, 1)(value) if value.dtype == object else value
+        return value * Fraction(2) ** rng.choice(SCALES)
+
+    whole = (bool(getattr(n.op.symbol, "is_integer", False)) for n in point)  # type: ignore[attr-defined]
+    return {n: v if is_whole else scaled(v) for is_whole, (n, v) in zip(whole, point.items(), strict=True)}
 
 
 def as_floats(value: Any) -> Any:

@@ -75,6 +75,8 @@ class Signatures:
     """The exponentials drawn, and what they are exponentials of: their logarithms."""
     signs: list[tuple[Array, Array]] = dataclasses.field(default_factory=list)
     """The arguments of which a sign was drawn, and their signs."""
+    weak_signs: list[tuple[Array, Array]] = dataclasses.field(default_factory=list)
+    """The same for what may be 0 on an open set."""
     turned: set[Hashable] = dataclasses.field(default_factory=set)
     """The kinds of which both m and −m occurred."""
     domains: bool = False
@@ -314,11 +316,16 @@ class Signatures:
 
     # ---- signs -----------------------------------------------------------------------------------
 
-    def sign(self, a: Array) -> Array:
-        """sign: 0 at 0, known for constants, and otherwise free, or ±1 as chosen."""
+    def sign(self, a: Array, related: bool = True) -> Array:
+        """sign: 0 at 0, known for constants, and otherwise free, or ±1 as chosen.
+
+        Free signs of what may be 0 on an open set are not related to others: sign(a) = sign(ab) sign(b)
+        fails where b is 0.
+        """
+        related |= self.regions is not None
 
         def fresh(column: Array) -> list[tuple[Array, ...]]:
-            return [(self._fresh_sign(column[:, k]),) for k in range(column.shape[1])]
+            return [(self._fresh_sign(column[:, k], related),) for k in range(column.shape[1])]
 
         (values,), turns = self.look_up("sign", [a], fresh, True)
         return self.turn(values, turns)
@@ -332,26 +339,29 @@ class Signatures:
             self.left_at = self.regions.chosen
         return found
 
-    def _fresh_sign(self, column: Array) -> Array:
+    def _fresh_sign(self, column: Array, related: bool) -> Array:
         if self.field.is_zero(column).all():
             return np.zeros_like(column)
         known = small_rational(column, self.field)
         if known is not None:
             return self.field.constant(1 if known > 0 else -1)
         value = self._proportional_sign(column)
+        if value is None and related and len(self.signs) <= MOST_SIGNS:
+            value = self._sign_of_product(column)
         if value is None:
             value = self.nonzero(1)[:, 0] if self.regions is None else self.regions.sign(column)
-            self.signs.append((column, value))
+            (self.signs if related else self.weak_signs).append((column, value))
         return value
 
     def _proportional_sign(self, column: Array) -> Array | None:
         """The sign of another argument of which this one is a rational multiple."""
-        over = self.field.inverse(column)[0] if 0 < len(self.signs) <= MOST_ROOTS else column
-        for other, value in self.signs[:MOST_ROOTS]:
+        old = self.signs[:MOST_ROOTS] + self.weak_signs[:MOST_ROOTS]
+        over = self.field.inverse(column)[0] if old else column
+        for other, value in old:
             ratio = small_rational(self.field.mul(other, over), self.field)
             if ratio:
                 return value if ratio > 0 else self.field.neg(value)
-        return self._sign_of_product(column) if len(self.signs) <= MOST_SIGNS else None
+        return None
 
     def _sign_of_product(self, column: Array) -> Array | None:
         """The product of the signs of two arguments that this one is a product or quotient of."""

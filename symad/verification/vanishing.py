@@ -2,62 +2,65 @@
 
 Where an argument of a sign or a comparison is 0 on an open set, sign² = 1 is false and < differs from ≤.
 An analytic function that is not 0 everywhere vanishes on a set without interior only. What jumps is
-taken apart by structure; small scalars are evaluated for each choice of their signs. A value that is not
-0 at one point modulo a prime is no zero function, so only a "may vanish" can be wrong.
+taken apart by structure; small scalars are evaluated for each choice of their signs. Only a "may vanish"
+can be wrong.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from itertools import product
-from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy
 
-from symad.errors import SymadError
 from symad.graph import Node, rebuild, topological
 from symad.ops.arithmetic import Add, Mul
 from symad.ops.contraction import Einsum
 from symad.ops.elementwise import Apply
 from symad.ops.powers import Pow
 from symad.ops.selection import Select
-from symad.ops.shaping import ShapingOp
-from symad.ops.sources import ArrayConstant, Constant, Dimension, Eye, Input, Iota, constant, constant_value
-from symad.verification.budget import Budget, Clock
-from symad.verification.fields import Field
-from symad.verification.integer_inputs import integer_inputs
-from symad.verification.jumps import LooseSign, WeakSign, is_jump, is_loose
-from symad.verification.signs import ODD, known_signs
-from symad.verification.terms import moves_elements
+from symad.ops.shaping import Broadcast, Reshape, ShapingOp, Slice
+from symad.ops.sources import ArrayConstant, Constant, Dimension, Eye, Input, Iota, constant
+from symad.verification.jumps import LooseSign, WeakSign, is_jump, is_loose, unseen
+from symad.verification.signs import ODD
+
+if TYPE_CHECKING:
+    from symad.verification.samples import Samples
 
 NEVER_ZERO = {sympy.exp, sympy.cosh, sympy.sech, sympy.csch, sympy.coth, sympy.gamma}
 ZERO_AT_ZERO = {*ODD, sympy.Abs}
 
-MOST_SIGNS, MOST_ELEMENTS = 4, 1 << 20
-"""Scalars of more signs, and larger arrays, may vanish without being looked at."""
-
-PRIMES = (2147483647, 2147483587)
-"""Both 3 mod 4 and below 2³¹. They are fixed: an unlucky one only makes the answer more cautious."""
+MOST_SIGNS = 4
+"""Scalars of more signs may vanish without being looked at."""
 
 
 class Vanishing:
     """What is known about the nodes of one rewriting."""
 
-    def __init__(self) -> None:
-        """Nothing yet."""
-        self._jumpy: dict[Node, bool] = {}
+    def __init__(self, weak_sign: Callable[[Node], int]) -> None:
+        """``weak_sign`` is 1 for what is nowhere negative, −1 for what is nowhere positive, or 0."""
+        self._weak_sign = weak_sign
+        self._jumps: dict[Node, frozenset[Node]] = {}
+        """The jumps below each node, but no more than one beyond `MOST_SIGNS`."""
         self._loose: dict[Node, bool] = {}
         self._may: dict[Node, bool] = {}
         self._answers: dict[Node, bool] = {}
+
+    @cached_property
+    def _samples(self) -> Samples:
+        from symad.verification.samples import Samples
+
+        return Samples()
 
     def may(self, node: Node) -> bool:
         """Whether some element of a node may be 0 on an open set, or everywhere."""
         if node not in self._answers:
             self._learn(node)
-            looked_at = self._may[node] and _is_never_zero_by_signs(node)
-            self._answers[node] = (self._may[node] and not looked_at) or _has_zeros(node)
+            known = not self._may[node] or self._is_never_zero_by_signs(node)
+            self._answers[node] = not known or self._samples.has_zeros(node)
         return self._answers[node]
 
     def sign(self, node: Node) -> Any:
@@ -67,20 +70,21 @@ class Vanishing:
         return LooseSign if self._loose[node] else WeakSign
 
     def _learn(self, root: Node) -> None:
-        for node in topological([root]):
-            if node not in self._may:
-                self._jumpy[node] = is_jump(node) or any(self._jumpy[a] for a in node.args)
-                self._loose[node] = is_loose(node) or any(self._loose[a] for a in node.args)
-                self._may[node] = self._by_structure(node)
+        for node in unseen(root, self._may):
+            own = frozenset([node] if is_jump(node) else [])
+            found = own.union(*[self._jumps[a] for a in node.args])
+            self._jumps[node] = frozenset(list(found)[: MOST_SIGNS + 1])
+            self._loose[node] = is_loose(node) or any(self._loose[a] for a in node.args)
+            self._may[node] = self._by_structure(node)
 
     def _by_structure(self, node: Node) -> bool:
         """Whether a node may vanish, from its arguments."""
         op, may = node.op, [self._may[a] for a in node.args]
         if isinstance(op, (Constant, ArrayConstant, Eye, Iota, Dimension)):
-            return not isinstance(op, Dimension) and _is_zero_somewhere(node)
+            return _is_zero_somewhere(node)
         if isinstance(op, Input):
-            return self._jumpy[node] and getattr(op.symbol, "is_zero", None) is not False
-        if not self._jumpy[node]:
+            return is_jump(node) and getattr(op.symbol, "is_zero", None) is not False
+        if not self._jumps[node]:
             return False
         if isinstance(op, Add):
             return self._sum_may(node, may)
@@ -95,21 +99,33 @@ class Vanishing:
         if isinstance(op, Apply) and op.head in NEVER_ZERO:
             return False
         if isinstance(op, Einsum) or (isinstance(op, ShapingOp) and len(may) == 1):
-            return not _is_product(node) or any(may)
+            return any(may) or not _is_product(node)
         return True
 
     def _sum_may(self, node: Node, may: Sequence[bool]) -> bool:
         """A sum of one sign vanishes with all its terms; one with an input of its own never does."""
         if len(node.args) == 1:
             return may[0]
-        signs = known_signs(node.args)
-        turned = {s * signs[a] for s, a in zip(node.op.signs, node.args, strict=True)}  # type: ignore[attr-defined]
+        signs = map(self._weak_sign, node.args)
+        turned = {s * sign for s, sign in zip(node.op.signs, signs, strict=True)}  # type: ignore[attr-defined]
         if len(turned) == 1 and turned != {0}:
             return all(may)
         for k, term in enumerate(node.args):
-            own = _linear_input(term)
-            rest = [a for j, a in enumerate(node.args) if j != k]
-            if own is not None and own not in topological(rest):
+            leaves = [] if self._jumps[term] else _multilinear_inputs(term)
+            rest = topological([a for j, a in enumerate(node.args) if j != k]) if leaves else []
+            if any(not _occurs(leaf, rest) for leaf in leaves) and not self._samples.has_zeros(term):
+                return False
+        return True
+
+    def _is_never_zero_by_signs(self, node: Node) -> bool:
+        """Whether a scalar whose only jumps are few signs is no zero function, whatever the signs are."""
+        signs = self._jumps[node]
+        few = len(signs) <= MOST_SIGNS and not node.shape
+        if not few or not all(isinstance(n.op, Apply) and n.op.head is sympy.sign for n in signs):
+            return False
+        for choice in product((1, -1), repeat=len(signs)):
+            (piece,) = rebuild([node], dict(zip(signs, map(constant, choice), strict=True)))
+            if self._samples.has_zeros(piece):
                 return False
         return True
 
@@ -121,59 +137,45 @@ def _is_product(node: Node) -> bool:
     return True
 
 
-def _linear_input(term: Node) -> Node | None:
-    """The real input that a term is a multiple of, moved or not."""
-    while moves_elements(term) or (isinstance(term.op, Mul) and len(term.args) == 2):
-        if isinstance(term.op, Mul):
-            a, b = term.args
-            if term.op.powers != (1, 1) or not constant_value(a):
-                return None
-            term = b
-        else:
-            (term,) = term.args
-    return term if isinstance(term.op, Input) and not is_jump(term) else None
+def _multilinear_inputs(term: Node) -> list[Node]:
+    """The real inputs, or slices of them, of each of which all elements of a term are multiples."""
+    leaves = []
+    for n in topological([term]):
+        if (isinstance(n.op, Slice) and isinstance(n.args[0].op, Input)) or isinstance(n.op, Input):
+            leaves.append(n)
+        elif not isinstance(n.op, (Mul, Einsum, Broadcast, Reshape, Constant)) or (
+            isinstance(n.op, Mul) and -1 in n.op.powers
+        ):
+            return []
+    return [leaf for leaf in leaves if not (isinstance(leaf.op, Input) and is_jump(leaf))]
+
+
+def _occurs(leaf: Node, nodes: Sequence[Node]) -> bool:
+    """Whether an input, or a part of one, is used by some nodes; disjoint slices of it are not."""
+    if not isinstance(leaf.op, Slice):
+        return leaf in nodes
+    (whole,) = leaf.args
+    users = [n for n in nodes if whole in n.args]
+    return any(not (isinstance(n.op, Slice) and _disjoint(leaf, n)) for n in users)
+
+
+def _disjoint(a: Node, b: Node) -> bool:
+    """Whether two slices of one array share no element."""
+    return any(
+        not set(_places(a, axis)) & set(_places(b, axis)) for axis in range(len(a.args[0].shape))
+    )
+
+
+def _places(node: Node, axis: int) -> range:
+    op: Any = node.op
+    start, count, step = op.start[axis], op.count[axis], op.step[axis]
+    return range(start, start + count * step, step)
 
 
 def _is_zero_somewhere(node: Node) -> bool:
     op: Any = node.op
     if isinstance(op, Constant):
         return bool(op.value == 0)
-    return not isinstance(op, ArrayConstant) or bool(np.any(op.array == 0))
-
-
-def _is_never_zero_by_signs(node: Node) -> bool:
-    """Whether a scalar whose only jumps are few signs is no zero function, whatever the signs are."""
-    if node.shape or not _is_small(node):
-        return False
-    jumping = [n for n in topological([node]) if is_jump(n)]
-    signs = [n for n in jumping if isinstance(n.op, Apply) and n.op.head is sympy.sign]
-    if len(signs) < len(jumping) or len(signs) > MOST_SIGNS:
-        return False
-    for choice in product((1, -1), repeat=len(signs)):
-        (piece,) = rebuild([node], dict(zip(signs, map(constant, choice), strict=True)))
-        if _has_zeros(piece):
-            return False
-    return True
-
-
-def _is_small(node: Node) -> bool:
-    return sum(int(np.prod(n.shape)) for n in topological([node])) <= MOST_ELEMENTS
-
-
-def _has_zeros(node: Node) -> bool:
-    """Whether an element is 0 at random points modulo primes, with random values for functions."""
-    from symad.verification.residues import Run
-    from symad.verification.signatures import Signatures
-
-    if not _is_small(node):
-        return True
-    field, rng = Field(PRIMES), Random(0)
-    run = Run(field, rng, Signatures(field, rng), Clock(Budget()))
-    for source, (low, high) in integer_inputs([node]).items():
-        drawn = [rng.randrange(low, max(high, low + 1)) for _ in range(int(np.prod(source.shape)))]
-        run.integers = {**run.integers, source: np.array(drawn, dtype=np.int64).reshape(source.shape)}
-    try:
-        (value,) = run.evaluate([node])
-    except (SymadError, ArithmeticError):
-        return True
-    return bool(np.any(field.is_zero(value).all(axis=0)))
+    if isinstance(op, ArrayConstant):
+        return bool(np.any(op.array == 0))
+    return not isinstance(op, Dimension)

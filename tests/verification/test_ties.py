@@ -141,6 +141,32 @@ def test_a_diagonal_of_equal_elements_is_no_boundary():
     assert symad.equal(a, b, seed=1).status == "refuted"
 
 
+def test_as_many_elements_as_tie_are_largest():
+    def count(v):
+        return np.sum(np.where(np.maximum(v, 0) == np.max(np.maximum(v, 0)), 1.0, 0.0))
+
+    graph = symad.trace(count, [(3,)])
+    one = symad.trace(lambda v: 1 + 0 * np.sum(v), [(3,)])
+    assert graph(np.array([-1.0, -2.0, -3.0])) == 3
+    assert symad.equal(graph, one, seed=1).status not in ("proved", "tested")
+    largest = symad.trace(lambda v: np.sum(np.where(v == np.max(v), 1.0, 0.0)), [(3,)])
+    assert symad.equal(largest, one, seed=1).status in ("proved", "tested")
+
+
+def test_a_network_of_ramps_without_biases_is_certified():
+    def network(v, *weights):
+        for w in weights:
+            v = np.maximum(w @ v, 0)
+        return np.sum(v)
+
+    assert symad.check(symad.trace(network, [(3,), (3, 3), (2, 3)]), seed=1).status in ("proved", "tested")
+
+
+def test_a_difference_far_away_is_found_in_arrays():
+    a, b = (symad.trace(f, [(2,)]) for f in (lambda v: np.clip(v, -100, 100), lambda v: v))
+    assert symad.equal(a, b, seed=1).status == "refuted"
+
+
 def may_vanish(expression):
     basis = Basis()
     (node,) = rewrite(symad.trace(expression).output_nodes, basis)
