@@ -15,6 +15,7 @@ from symad.dims import Dim, dim_symbols, format_shape
 from symad.errors import LoweringError
 from symad.graph import Graph, Node, topological
 from symad.numeric.backends import ArrayLibrary
+from symad.numeric.lifetimes import owner
 from symad.numeric.names import Names
 from symad.numeric.printers import (  # noqa: F401  (register answers)
     adjugate,
@@ -39,7 +40,7 @@ from symad.ops.numeric_names import NUMPY_NAMES
 from symad.ops.pair_sum import PairSum, PairSumCotangent
 from symad.ops.recurrence import Scan
 from symad.ops.root import Root
-from symad.ops.sources import ArrayConstant, Constant, Input
+from symad.ops.sources import ArrayConstant, Constant, Dimension, Input
 from symad.ops.sparse import CompressedRows
 
 ARRAY = '''def _array(name, value, dtype, rank, shape):
@@ -110,16 +111,16 @@ class ArrayPrinter:
                 return name
 
     @contextmanager
-    def inside(self, inputs: Mapping[Node, str]) -> Iterator[None]:
+    def inside(self, inputs: Mapping[Node, str], repeated: bool = True) -> Iterator[None]:
         """While the body of a loop or function is written: its inputs have names, the outside has none.
 
-        Bodies are graphs of their own, whose nodes may be equal to others outside by accident.
+        Bodies are graphs of their own, whose nodes may be equal to others outside by accident. Those that
+        are ``repeated`` are executed many times.
         """
-        outer = self.text
-        constants = {n: t for n, t in outer.items() if isinstance(n.op, (Constant, ArrayConstant))}
-        self.text = constants | dict(inputs)
+        outer = self.text, self.row_numbers
+        self.text, self.row_numbers = dict(inputs), set()
         yield
-        self.text = outer
+        self.text, self.row_numbers = outer
 
     def order(self, outputs: Sequence[Node]) -> list[Node]:
         """The nodes that some nodes need, in the order of their statements."""
@@ -128,7 +129,7 @@ class ArrayPrinter:
     def statements(self, outputs: Sequence[Node]) -> list[str]:
         """The statements that compute some nodes, and all that they need."""
         lines: list[str] = []
-        self.row_numbers |= only_indices(outputs)
+        self.row_numbers = self.row_numbers | only_indices(outputs)
         for node in self.order(outputs):
             if node not in self.text:
                 lines.extend(self.statement(node))
@@ -261,7 +262,7 @@ def print_array_module(
     entry = printer.names.unique(graph.name)
     inputs = [printer.symbols[symbol] for symbol in graph.inputs]
     body = [*_unpack_lines(graph, printer, inputs, packed), *printer.statements(graph.output_nodes)]
-    values = [printer.text[o] for o in graph.output_nodes]
+    values = [_result(o, printer) for o in graph.output_nodes]
     result = _flat_result(graph, values, printer) if packed else pack_text(graph.structure, values)
     signature = "packed" if packed else ", ".join(inputs)
     if packed and dim_symbols([d for node in graph.input_nodes for d in node.shape]):
@@ -282,6 +283,15 @@ def print_array_module(
         f"    return {result}",
     ]
     return entry, "\n".join(lines) + "\n"
+
+
+def _result(output: Node, printer: ArrayPrinter) -> str:
+    """The text of a result: constants of the module are copied, and numbers are of the module's type."""
+    text, op = printer.text[output], output.op
+    if isinstance(owner(output).op, ArrayConstant):
+        return f"{text}.copy()"
+    number = isinstance(op, Dimension) or (isinstance(op, Constant) and not isinstance(op.value, bool))
+    return f"{printer.np}.{printer.dtype}({text})" if number else text
 
 
 def _flat_result(graph: Graph, values: Sequence[str], printer: ArrayPrinter) -> str:

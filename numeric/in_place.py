@@ -86,15 +86,15 @@ class InPlacePrinter(ArrayPrinter):
         """What is computed where a sparse matrix reads it."""
 
     @contextmanager
-    def inside(self, inputs: Mapping[Node, str]) -> Iterator[None]:
+    def inside(self, inputs: Mapping[Node, str], repeated: bool = True) -> Iterator[None]:
         """See `ArrayPrinter.inside`."""
         outer = self.waiting, self.users, self.boxed, self.buffers, self.parts, self.views
         self.waiting, self.users, self.boxed, self.buffers, self.views = set(), {}, {}, {}, {}
         self.parts = Parts()
-        self.depth += 1
-        with super().inside(inputs):
+        self.depth += repeated
+        with super().inside(inputs, repeated):
             yield
-        self.depth -= 1
+        self.depth -= repeated
         self.waiting, self.users, self.boxed, self.buffers, self.parts, self.views = outer
 
     def statements(self, outputs: Sequence[Node]) -> list[str]:

@@ -318,14 +318,16 @@ def positions_emit(op: Positions, library: ArrayLibrary, node: Node, args: Texts
         low = (f"-{length}" if length.isalnum() else f"-({length})") if op.from_end else "0"
         found = f"{helper}({arg}, {low}, {length}, {axis}, {op.what!r})"
         text = f"({text})*{length} + {found}" if text else found
-    return text
+    return text if node in printer.row_numbers else f"({text}).astype({printer.np}.{printer.dtype})"
 
 
 def _fits(indices: Node, rows: Any, printer: Any) -> bool:
-    """Whether the indices are constants, written as integers, that are known to be in range."""
-    if not isinstance(indices.op, ArrayConstant) or not isinstance(rows, int):
-        return False
+    """Whether the indices are written as integers, and known to be in range: checked, or constants."""
     if indices not in printer.row_numbers:  # read as numbers too, so written as floats
+        return False
+    if isinstance(indices.op, Positions):
+        return True
+    if not isinstance(indices.op, ArrayConstant) or not isinstance(rows, int):
         return False
     array = indices.op.array
     if array.dtype.kind not in "iu":
@@ -336,8 +338,8 @@ def _fits(indices: Node, rows: Any, printer: Any) -> bool:
 @emit.dispatch
 def gather_emit(op: Gather, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     table, indices = args
-    if isinstance(node.args[1].op, Positions) or _fits(node.args[1], node.args[0].shape[0], printer):
-        return f"{table}[{indices}]"  # they are checked already
+    if _fits(node.args[1], node.args[0].shape[0], printer):
+        return f"{table}[{indices}]"
     helper = printer.helper("_indices", INDICES)
     return f"{table}[{helper}({printer.np}.asarray({indices}), {table}.shape[0])]"
 
@@ -348,7 +350,7 @@ def scatter_add_emit(
 ) -> Text:
     indices, updates = args
     rows = printer.dim(op.size)
-    if isinstance(node.args[0].op, Positions) or _fits(node.args[0], op.size, printer):
+    if _fits(node.args[0], op.size, printer):
         found = indices
     else:
         found = f"{printer.helper('_indices', INDICES)}({printer.np}.asarray({indices}), {rows})"
@@ -440,7 +442,7 @@ def triangle_emit(
 def matrix_power_emit(
     op: MatrixPower, library: ArrayLibrary, node: Node, args: Texts, printer: Any
 ) -> Text:
-    return f"{printer.np}.linalg.matrix_power({args[0]}, int({args[1]}))"
+    return f"{printer.np}.linalg.matrix_power({args[0]}, int({args[1]})).copy()"  # the power 1 is the matrix
 
 
 FRECHET = """def _matrix_power_derivative(matrix, direction, exponent):

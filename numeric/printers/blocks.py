@@ -84,11 +84,12 @@ def _index(part: str, axis: int | None, stop: str, column: int | None) -> str:
 
 
 def _height(op: RowBlocks) -> int:
-    """The number of rows of a block: so many that the largest array of the body stays in the cache."""
+    """The rows of a block: so many that the largest array of known size in the body stays in the cache."""
     order = topological(op.body.output_nodes)
-    widest = max(
+    sizes = [
         prod(op.length if d == COLUMNS else d for d in n.shape if d != ROWS) for n in order if ROWS in n.shape
-    )
+    ]
+    widest = max(size for size in sizes if isinstance(size, int))
     chain = all(isinstance(n.op, (ElementwiseOp, Broadcast, Source)) for n in order)  # of many equal arrays
     rows = max((CHAIN if chain else BLOCK) // widest, 8)
     return min(rows // 8 * 8, op.length)

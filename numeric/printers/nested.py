@@ -16,6 +16,7 @@ from symad import revolve
 from symad.dims import Dim, plus, size
 from symad.graph import Graph, Node
 from symad.numeric.backends import ArrayLibrary
+from symad.numeric.lifetimes import owner
 from symad.numeric.printers.arrays import Text, Texts, emit
 from symad.ops.chain import Chain, ChainOp, Kept, arguments, length_of
 from symad.ops.chain_pullback import ChainPullback, stretch_pullback
@@ -30,26 +31,30 @@ def nested(
 ) -> tuple[str, list[str]]:
     """A function of some inputs of a graph, and its name.
 
-    ``known`` are the texts of the other inputs; the names around the function are seen inside.
+    ``known`` are the texts of the other inputs, names around the function, which are seen inside.
     """
-    outer = dict(printer.text)
     name = printer.value_name(stem)
     others = [node for node in graph.input_nodes if node not in set(inputs)]
-    printer.text.update(zip(others, known, strict=True))
     parameters = [printer.value_name("a") for _ in inputs]
-    printer.text.update(zip(inputs, parameters, strict=True))
+    texts = dict(zip((*others, *inputs), (*known, *parameters), strict=True))
     first: list[str] = []
     for node, parameter in zip(inputs, parameters, strict=True):
         if node.shape and node.shape[0] == STEPS and not first:
             printer.symbols[STEPS] = printer.value_name("steps")
             first = [f"{printer.symbols[STEPS]} = {parameter}.shape[0]"]
     outputs = printer.prepared(graph).output_nodes
-    body = [*first, *printer.statements(outputs)]
-    result = ", ".join(printer.text[o] for o in outputs)
-    printer.text = outer
+    with printer.inside(texts, repeated=stem != "part"):
+        body = [*first, *printer.statements(outputs)]
+        result = ", ".join(_own(o, inputs, printer) for o in outputs)
     comma = "," if len(outputs) == 1 and stem == "pull" else ""
     lines = [f"    {line}" for line in [*body, f"return {result}{comma}"]]
     return name, [f"def {name}({', '.join(parameters)}):", *lines]
+
+
+def _own(output: Node, inputs: Sequence[Node], printer: Any) -> str:
+    """A result in memory of its own: what the function is given may be overwritten after its last use."""
+    text = str(printer.text[output])
+    return f"{text}.copy()" if output.shape and owner(output) in inputs else text
 
 
 @emit.dispatch

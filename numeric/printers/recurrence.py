@@ -36,7 +36,7 @@ AFFINE = """def _affine_scan(a, b, matrices, backward):
     if backward:
         return _affine_scan(a[::-1], b[::-1], matrices, False)[::-1]
     if len(b) < 2:
-        return b
+        return b.copy()
     late, even = a[1::2], slice(0, len(b)//2*2, 2)
     joined = late @ a[even] if matrices else late*a[even]
     added = late @ b[even] if matrices else late*b[even]

@@ -5,6 +5,7 @@ import pytest
 import sympy as sp
 
 import symad
+from symad import functions
 from symad.numeric import lower
 from symad.numeric.compiling import compiler
 
@@ -54,3 +55,74 @@ def test_conditions_alone_in_a_kernel(backend):
 
     x, y = np.random.default_rng(1).normal(size=(2, 5, 4))
     np.testing.assert_array_equal(lower(symad.trace(f, [(5, 4)] * 2), backend=backend)(x, y), f(x, y))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_packed_results_that_are_numbers_keep_single_precision(backend):
+    graph = symad.value_and_gradient(symad.trace(lambda x, y: np.sum(np.sin(x)), [(n,), ()]))
+    packed = lower(graph, backend=backend, dtype="float32", packed=True)(np.arange(4.0), 3)
+    assert packed.dtype == np.float32
+    np.testing.assert_allclose(packed, [np.sin(np.arange(3)).sum(), *np.cos(np.arange(3)), 0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_result_that_is_a_constant_belongs_to_the_caller(backend, order):
+    matrix = np.arange(6.0).reshape(2, 3)
+    product = symad.trace((lambda x: matrix @ x) if order == "C" else (lambda x: x @ matrix.T), [(3,)])
+    jacobian = lower(symad.jacobian(product), backend=backend)
+    jacobian(np.ones(3))[...] = 7
+    np.testing.assert_array_equal(jacobian(np.ones(3)), matrix)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_row_numbers_inside_and_outside_of_a_part(backend, dtype):
+    """The same constants choose rows in a part, and are added to the row numbers of a batch outside."""
+    columns = np.array([-1, 1, 2, 2])
+
+    def f(x, i):
+        chosen = symad.remat(lambda y: np.take(y, columns, 1))(x)
+        return np.sum(chosen**2) + np.sum(x[i, 1] * i)
+
+    graph = symad.vmap(symad.value_and_gradient(symad.trace(f, [(3, 3), (2,)]), wrt=[0]), in_axes=(0, None))
+    x, i = np.random.default_rng(2).normal(size=(4, 3, 3)), np.array([0, 2])
+    expected = 2 * x * [0, 1, 3]
+    expected[:, i, 1] += i
+    value, slope = lower(graph, backend=backend, dtype=dtype)(x, i)
+    assert value.dtype == slope.dtype == dtype
+    np.testing.assert_allclose(value, [f(a, i) for a in x], rtol=1e-5)
+    np.testing.assert_allclose(slope, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_blocks_of_rows_beside_a_size_that_is_not_known(backend):
+    def f(x, y, z):
+        near = np.exp(-((x[:, None] - y[None, :]) ** 2))
+        return np.sum(np.sin(np.sum(near, 1)[:, None] * z[None, :]))
+
+    x, y, z = (np.random.default_rng(3).uniform(size=k) for k in (600, 600, 4))
+    kernel = lower(symad.trace(f, [(600,), (600,), (n,)]), backend=backend)
+    np.testing.assert_allclose(kernel(x, y, z), f(x, y, z), rtol=1e-12)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    "part",
+    [
+        symad.remat(lambda y: y.T),
+        symad.remat(lambda y: y.reshape(-1)[::2]),
+        lambda y: functions.affine_scan(np.cos(y), y),
+    ],
+)
+def test_what_may_be_its_argument_is_not_overwritten_with_it(part, backend):
+    """The array of ``y`` ends with the product, and may hold it; ``h`` may be a view of ``y``."""
+
+    def f(x):
+        y = np.sin(x)
+        h = part(y)
+        return y * (2 + np.sum(h * h)), h
+
+    x = np.random.default_rng(4).uniform(size=(1, 3))
+    for found, expected in zip(lower(symad.trace(f, [(n, 3)]), backend=backend)(x), f(x), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-13)
