@@ -365,6 +365,8 @@ class NativePrinter(InPlacePrinter):
             return result_type(op.body.output_nodes[op.index], self.dtype)
         if isinstance(op, ArrayConstant):
             kind = np.dtype(op.dtype).kind
+            if kind in "iu" and node not in self.row_numbers:
+                return self.dtype  # read as numbers, so written as such
             return {"b": "bool", "i": "int64", "u": "int64"}.get(kind, self.dtype)
         made = owner(node)
         return self.type_of(made) if made is not node else result_type(node, self.dtype)

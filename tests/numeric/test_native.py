@@ -409,3 +409,15 @@ def test_sums_of_chains_over_any_axes(axis):
     found = lower(symad.trace(total, [(5, 7, 3)] * 2), backend="c")(x, y)
     assert np.shape(found) == np.shape(total(x, y))
     np.testing.assert_allclose(found, total(x, y), rtol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_chains_read_constant_arrays_of_integers_as_numbers(dtype):
+    weights = np.arange(3)
+    graph = symad.value_and_gradient(symad.trace(lambda x: np.sum(np.sum(x, 1) ** 2 * weights), [(5, 4, 3)]))
+    x = np.random.default_rng(0).normal(size=(5, 4, 3)).astype(dtype)
+    value, slope = lower(graph, backend="c", dtype=dtype)(x)
+    sums = x.sum(axis=1).astype(float)
+    assert slope.dtype == dtype
+    np.testing.assert_allclose(value, np.sum(sums**2 * weights), rtol=1e-5)
+    np.testing.assert_allclose(slope, np.broadcast_to((2 * sums * weights)[:, None], x.shape), rtol=1e-4)
