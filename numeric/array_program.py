@@ -20,6 +20,7 @@ from symad.numeric.names import Names
 from symad.numeric.printers import (  # noqa: F401  (register answers)
     adjugate,
     contraction,
+    eigen,
     nested,
     ordering,
     random,

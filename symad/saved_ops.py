@@ -17,9 +17,11 @@ from symad.graph import DIM_FIELDS, SHAPE, Op
 from symad.ops.arithmetic import Add, Mul
 from symad.ops.cholesky import Cholesky, Triangle, TriangularSolve
 from symad.ops.contraction import Einsum
+from symad.ops.eigen import EigenSystem, EigenValues, EigenVectors
 from symad.ops.elementwise import Apply
 from symad.ops.gathering import Gather, ScatterAdd
 from symad.ops.linalg import Determinant, Solve
+from symad.ops.ordering import SortingPositions
 from symad.ops.powers import Pow
 from symad.ops.random import FoldIn, Uniform
 from symad.ops.reduction import Extreme, Product
@@ -157,6 +159,8 @@ def _takes(op: Any, count: int) -> bool:
 ARGUMENTS: list[tuple[Any, int]] = [
     (Source, 0),
     ((Broadcast, Reshape, Slice, Pad, Extreme, Product, Triangle, Cholesky, Determinant, Uniform), 1),
+    ((SortingPositions, EigenSystem), 1),
+    ((EigenValues, EigenVectors), 2),
     ((Pow, Compare, Gather, ScatterAdd, Solve, TriangularSolve, FoldIn), 2),
     (Select, 3),
 ]

@@ -24,6 +24,7 @@ WITHOUT_EXAMPLES = {
     "Fresh": "stands for an input while the body of a scan is traced",
     "Local": "an input of the body of a scan",
     "Kept": "the states a chain keeps for its backward sweep; the examples of Chain hold it",
+    "EigenSystem": "the decomposition that EigenValues and EigenVectors read; their examples hold it",
     "CompressedRows": "its value is a scipy matrix, which tests/sparsity compares entry by entry",
 }
 

@@ -108,7 +108,7 @@ def cholesky_jvp(op: Cholesky, y: Node, tangents: Tangents) -> Tangent:
     (a_dot,) = tangents
     if not isinstance(a_dot, Node):
         return ZERO
-    symmetric = _symmetric_part_of_lower(a_dot)
+    symmetric = symmetric_part_of_lower(a_dot)
     left = triangular_solve(y, symmetric)
     both = triangular_solve(y, matrix_transpose(left))
     from fractions import Fraction
@@ -116,7 +116,7 @@ def cholesky_jvp(op: Cholesky, y: Node, tangents: Tangents) -> Tangent:
     return matmul(y, Node.of(Triangle(Fraction(1, 2)), (both,)))
 
 
-def _symmetric_part_of_lower(a: Node) -> Node:
+def symmetric_part_of_lower(a: Node) -> Node:
     """The symmetric matrix of which only the lower triangle is read."""
     lower = Node.of(Triangle(1), (a,))
     strict = Node.of(Triangle(0), (a,))

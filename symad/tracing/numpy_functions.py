@@ -31,6 +31,7 @@ UNSUPPORTED = {
     "apply_along_axis": "use operations on whole axes, or symad.vmap",
     "put": "traced values never change; use np.where",
     "fill_diagonal": "traced values never change; use np.where(np.eye(n, dtype=bool), value, x)",
+    "matrix_rank": "a rank has no derivative",
     "lstsq": "for independent columns use np.linalg.solve(A.T @ A, A.T @ b)",
     "pinv": "for independent columns use np.linalg.solve(A.T @ A, A.T)",
     "qr": "for independent columns np.linalg.cholesky(A.T @ A).T is R up to signs",

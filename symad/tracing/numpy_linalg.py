@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import sympy
 
-from symad.dims import broadcast_shapes, format_shape
+from symad.dims import broadcast_shapes, format_shape, plus
 from symad.errors import ShapeError, TraceError
 from symad.graph import Node
 from symad.ops import linalg
 from symad.ops.cholesky import cholesky as lower_factor
-from symad.ops.contraction import matrix_transpose, sum_axes
+from symad.ops.contraction import matrix_transpose, permute, sum_axes
+from symad.ops.eigen import eigenvalues, eigenvectors, singular_values
 from symad.ops.elementwise import apply
 from symad.ops.matrix_power import matrix_power as power_of_matrix
 from symad.ops.powers import power, sqrt
@@ -21,6 +22,7 @@ from symad.ops.selection import equal, select
 from symad.ops.shaping import broadcast_to, reshape
 from symad.ops.slogdet import determinant_sign, log_absolute_determinant
 from symad.ops.sources import constant
+from symad.ops.stacking import take
 from symad.proxy import Proxy
 from symad.tracing.contractions import Labeled, contract_all
 from symad.tracing.numpy_functions import implements, normal_axes
@@ -71,6 +73,63 @@ def cholesky(a: Any, *, upper: bool = False) -> Proxy:
     return Proxy(matrix_transpose(factor) if upper else factor)
 
 
+class EighResult(NamedTuple):
+    """What np.linalg.eigh returns."""
+
+    eigenvalues: Proxy
+    eigenvectors: Proxy
+
+
+@implements(np.linalg.eigh)
+def eigh(a: Any, UPLO: str = "L") -> EighResult:
+    """Eigenvalues, ascending, and eigenvectors of a symmetric matrix, from one of its triangles."""
+    lower = _lower(a, UPLO)
+    return EighResult(Proxy(eigenvalues(lower)), Proxy(eigenvectors(lower)))
+
+
+@implements(np.linalg.eigvalsh)
+def eigvalsh(a: Any, UPLO: str = "L") -> Proxy:
+    """The eigenvalues of a symmetric matrix, ascending."""
+    return Proxy(eigenvalues(_lower(a, UPLO)))
+
+
+def _lower(a: Any, triangle: str) -> Node:
+    """The matrix of which the lower triangle is to be read."""
+    if str(triangle).upper() not in ("L", "U"):
+        raise TraceError(f"np.linalg.eigh(UPLO={triangle!r}) is not defined; use 'L' or 'U'")
+    return number(a) if str(triangle).upper() == "L" else matrix_transpose(number(a))
+
+
+@implements(np.linalg.svd)
+def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Proxy:
+    """The singular values, descending.
+
+    Raises:
+        TraceError: the vectors were asked for.
+    """
+    if compute_uv:
+        raise TraceError(
+            "np.linalg.svd of traced values gives singular values: svd(a, compute_uv=False); vectors are "
+            "those of np.linalg.eigh(a.T @ a) and np.linalg.eigh(a @ a.T)"
+        )
+    return Proxy(singular_values(number(a)))
+
+
+@implements(getattr(np.linalg, "svdvals", None))
+def svdvals(x: Any, /) -> Proxy:
+    """The singular values, descending."""
+    return Proxy(singular_values(number(x)))
+
+
+@implements(np.linalg.cond)
+def cond(x: Any, p: Any = None) -> Any:
+    """The condition number: the quotient of the largest and the least singular value, or |A| |A⁻¹|."""
+    if p in (None, 2):
+        values: Any = Proxy(singular_values(number(x)))
+        return values[..., 0] / values[..., -1]
+    return norm(x, p, (-2, -1)) * norm(inv(x), p, (-2, -1))
+
+
 @implements(np.linalg.matrix_power)
 def matrix_power(a: Any, n: int) -> Proxy:
     """The product of n factors a; negative n inverts."""
@@ -79,12 +138,9 @@ def matrix_power(a: Any, n: int) -> Proxy:
 
 @implements(np.linalg.norm)
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Proxy:
-    """Vector norms 1, 2, inf and −inf, any other number p; matrix norms fro, 1, −1, inf, −inf.
+    """Vector norms 1, 2, inf and −inf, any other number p; matrix norms fro, nuc, ±1, ±2, ±inf.
 
     The Euclidean norm has derivative 0 at 0, where it has none.
-
-    Raises:
-        TraceError: norms that need singular values.
     """
     node = number(x)
     axes = normal_axes(axis, len(node.shape))
@@ -112,12 +168,17 @@ def _vector_norm(node: Node, axes: tuple[int, ...], order: Any) -> Node:
 
 
 def _matrix_norm(node: Node, axes: tuple[int, ...], order: Any) -> Node:
-    """The largest (smallest) column sum for 1 (−1), row sum for inf (−inf)."""
+    """The largest (smallest) column sum for 1 (−1), row sum for inf (−inf), singular value for 2 (−2)."""
+    if order in (2, -2, "nuc"):
+        rest = [k for k in range(len(node.shape)) if k not in axes]
+        values = singular_values(permute(node, (*rest, *axes)))
+        last = len(values.shape) - 1
+        if order == "nuc":
+            return sum_axes(values, (last,))
+        return take(values, last, 0 if order == 2 else plus(values.shape[last], -1))
     if order not in (1, -1, np.inf, -np.inf):
         raise TraceError(
-            f"np.linalg.norm(ord={order!r}) of a matrix needs singular values, which are not "
-            "supported on traced "
-            "values; use ord='fro'"
+            f"np.linalg.norm(ord={order!r}) of a matrix is not defined; use 'fro', 'nuc', 1, 2 or inf"
         )
     summed = axes[0] if order in (1, -1) else axes[1]
     sums = sum_axes(apply(sympy.Abs, node), (summed,))
