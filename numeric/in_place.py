@@ -212,7 +212,8 @@ class InPlacePrinter(ArrayPrinter):
             inner, _ = source(node)
             lines += self.settle(inner)
             text = self.text[inner]
-            return lines if text == place else [*lines, f"{place} = {text}"]
+            written = place if place.endswith("]") else f"{place}[...]"  # a box, or the name of one
+            return lines if text == place else [*lines, f"{written} = {text}"]
         self.slots[node] = place
         lines += self.statement(node)
         del self.slots[node]

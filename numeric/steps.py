@@ -224,8 +224,11 @@ def _joined(pairs: Sequence[tuple[int, Node]], numbers: Sequence[tuple[int, str]
     if not under:
         return f"({over})" if "*" in over else over
     values = [(p, constant_value(a)) for p, a in pairs if not a.shape]
-    known = all(value is not None and (p == 1 or value != 0) for p, value in values)
-    return f"({over}/({under}))" if known else f"{printer.np}.true_divide({over}, {under})"
+    text = f"{printer.np}.true_divide({over}, {under})"
+    if any(value is None for _, value in values):
+        return text
+    zero = any(p == -1 and value == 0 for p, value in values)
+    return f"{printer.np}.{printer.dtype}({text})" if zero else f"({over}/({under}))"
 
 
 def _chain(

@@ -47,8 +47,8 @@ def _padded(x: Node) -> tuple[Node, Node] | None:
     pad = x.args[0] if turned else x
     if not isinstance(pad.op, Pad) or pad.args[0].shape[0] != pad.shape[0]:
         return None
-    inner = pad.args[0]
-    return pad, backwards(inner) if turned else inner
+    (inner,), turns = pad.args, turned ^ (pad.op.step[0] == -1)
+    return pad, backwards(inner) if turns else inner
 
 
 def _body(body: Graph, pads: Sequence[Node | None]) -> Graph:

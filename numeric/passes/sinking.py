@@ -17,7 +17,7 @@ from symad.numeric.passes.row_blocks import elements
 from symad.ops.arithmetic import ElementwiseOp
 from symad.ops.recurrence import Local, Scan, backwards, fresh_input, parts
 from symad.ops.shaping import Broadcast, Slice, broadcast_axes, slice_axes
-from symad.ops.sources import Constant
+from symad.ops.sources import Constant, iota
 from symad.questions import Nodes
 
 STEP = 2**10
@@ -103,6 +103,8 @@ def _with(group: Sequence[Node], inside: set[Node]) -> list[Node]:
         replaced[here] = maker.at_step(x, False)
     for here, constant in zip(local[1 + op.slices :], constants, strict=True):
         replaced[here] = maker.fixed(constant)
+    if not maker.moving:  # numbers alone: the steps are still counted
+        maker.moving[iota(xs[0].shape[0])] = fresh_input(())
     results = rebuild(op.body.output_nodes, replaced)
     inputs = [maker.state, *maker.moving.values(), *maker.still.values()]
     numbered = {node: Node.of(Local(k, node.shape)) for k, node in enumerate(inputs)}

@@ -126,3 +126,11 @@ def test_what_may_be_its_argument_is_not_overwritten_with_it(part, backend):
     x = np.random.default_rng(4).uniform(size=(1, 3))
     for found, expected in zip(lower(symad.trace(f, [(n, 3)]), backend=backend)(x), f(x), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_mean_of_nothing_is_in_single_precision(backend):
+    graph = symad.value_and_gradient(symad.trace(lambda x: np.mean(np.hypot(x[1:], x[:-1])), [(1,)]))
+    value, slope = lower(graph, backend=backend, dtype="float32")(np.ones(1))
+    assert np.isnan(value) and slope.dtype == np.float32
+    np.testing.assert_array_equal(slope, [0])

@@ -216,3 +216,42 @@ def test_a_vector_beside_its_inputs() -> None:
     graph = symad.value_and_gradient(symad.trace(loss, inputs=[v.shape for v in values]), wrt=[0, 1, 2])
     for one, other in zip(lower(graph)(*values), graph(*values), strict=True):
         assert np.allclose(one, other, rtol=1e-12)
+
+
+def reversed_history(x, y):
+    """The cotangent of all states comes padded, against the order of time."""
+    states = functions.scan(lambda c, t: np.sin(c) + 0.1 * t, x, y)
+    return np.sum(np.sin(states[::-1, :-1]))
+
+
+def nested_folds(x, y):
+    """Cotangents of parts of parts of states: boxes in boxes."""
+
+    def step(c, t):
+        _, q, _ = functions.fold(lambda s, t: (s[0], s[2], np.sin(s[2])), (c[0], c[1], c[1]), y)
+        return np.cos(x), q
+
+    return np.sum(functions.fold(step, (x, y[:, 0]), y, memory="recompute")[1] ** 2)
+
+
+def counted_steps(x, y):
+    """All that moves in the tangent's loop is a number."""
+    _, _, c = functions.scan(
+        lambda s, t: (s[0], s[1], np.sin(s[2]) - np.sin(t)), (x, x, x), np.zeros_like(y[:, 0])
+    )
+    return np.sum(c * np.sin(y[:, :1]))
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize("f", [reversed_history, nested_folds, counted_steps])
+def test_second_derivatives_of_loops(f, backend):
+    rng = np.random.default_rng(5)
+    x, y = rng.normal(size=4), rng.normal(size=(3, 4))
+    graph = symad.trace(f, [(4,), (3, 4)])
+    for mode in ("forward-over-reverse", "reverse-over-forward", "reverse-over-reverse"):
+        product = symad.hvp(graph, mode=mode)
+        found = lower(product, backend=backend)(x, y, x, y)
+        gradient, step = symad.gradient(graph), 1e-5
+        above, below = (gradient(x + s * x, y + s * y) for s in (step, -step))
+        for one, right, left in zip(found, above, below, strict=True):
+            np.testing.assert_allclose(one, (right - left) / (2 * step), rtol=1e-6, atol=1e-8)
