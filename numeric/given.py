@@ -65,11 +65,12 @@ def given(f: Any, data: Mapping[Any, Any], backend: str = "numpy", dtype: str = 
     Raises:
         LoweringError: ``data`` is empty, or names an input twice.
     """
-    graph = _sized(as_graph(f), data)
-    nodes, _ = select_wrt(graph, list(data))
-    if not nodes or len(set(nodes)) < len(nodes):
+    graph = as_graph(f)
+    if not data or len(set(_inputs(graph, data))) < len(data):
         names = ", ".join(map(str, data)) or "nothing"
         raise LoweringError(f"data must give values of different inputs of {graph.name}, not {names}")
+    graph = _sized(graph, data)
+    nodes = _inputs(graph, data)
     live = tuple(node for node in graph.input_nodes if node not in nodes)
     whole = gather_data(factor_seeds(graph) if backend != "cupy" else graph, live)
     frontier, call = _split(whole, live)
@@ -88,11 +89,15 @@ def _cast(value: Any, dtype: str) -> Any:
     return value.astype(dtype) if hasattr(value, "astype") else np.asarray(value, dtype)
 
 
+def _inputs(graph: Graph, data: Mapping[Any, Any]) -> tuple[Node, ...]:
+    """The input of each entry of the data."""
+    return tuple(select_wrt(graph, [name])[0][0] for name in data)
+
+
 def _sized(graph: Graph, data: Mapping[Any, Any]) -> Graph:
     """The graph with the dimensions that the data fix as numbers."""
-    nodes, _ = select_wrt(graph, list(data))
     dims: dict[Any, int] = {}
-    for node, value in zip(nodes, data.values(), strict=True):
+    for node, value in zip(_inputs(graph, data), data.values(), strict=True):
         for dim, length in zip(node.shape, np.shape(value), strict=False):
             if isinstance(dim, sympy.Symbol):
                 dims[dim] = length
