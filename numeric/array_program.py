@@ -36,9 +36,12 @@ from symad.numeric.printers.root import root_lines
 from symad.numeric.row_numbers import only_indices
 from symad.numeric.size_checks import size_checks
 from symad.numeric.text import docstring, module_header, one_line, pack_text
+from symad.ops.arithmetic import Add, Mul
 from symad.ops.attention import AttentionOp
+from symad.ops.elementwise import Apply
 from symad.ops.numeric_names import NUMPY_NAMES
 from symad.ops.pair_sum import PairSum, PairSumCotangent
+from symad.ops.powers import Pow
 from symad.ops.recurrence import Scan
 from symad.ops.root import Root
 from symad.ops.sources import ArrayConstant, Constant, Dimension, Input
@@ -155,6 +158,8 @@ class ArrayPrinter:
         if isinstance(node.op, (Constant, ArrayConstant)):
             self.text[node] = expression
             return []
+        if self.dtype == "float32" and _is_number(node):  # NumPy computes with numbers in double precision
+            expression = f"{self.np}.float32({expression})"
         needed, self.before = self.before, []
         self.text[node] = self.value_name()
         return [*needed, f"{self.text[node]} = {expression}"]
@@ -218,6 +223,12 @@ class ArrayPrinter:
         if text not in self.constants:
             self.constants[text] = self.names.unique(f"{stem}_{len(self.constants) + 1}")
         return self.constants[text]
+
+
+def _is_number(node: Node) -> bool:
+    """Whether a node is an operation on constants, which no pass has carried out."""
+    plain = isinstance(node.op, (Add, Mul, Pow, Apply)) and not node.shape
+    return plain and all(isinstance(a.op, Constant) for a in node.args)
 
 
 def _sum_text(dim: Any, names: dict[Any, str]) -> str:

@@ -133,9 +133,7 @@ def mul_emit(op: Mul, library: ArrayLibrary, node: Node, args: Texts, printer: A
     if not under:
         return top
     if all(constant_value(a) is not None or not a.shape for a in node.args):
-        text = f"{printer.np}.true_divide({top}, {'*'.join(under)})"
-        known = all(constant_value(a) is not None for a in node.args)
-        return f"{printer.np}.{printer.dtype}({text})" if known else text
+        return f"{printer.np}.true_divide({top}, {'*'.join(under)})"
     return f"{top}/{under[0]}" if len(under) == 1 else f"{top}/({'*'.join(under)})"
 
 

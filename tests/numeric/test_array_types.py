@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import sympy as sp
+from scipy import special
 
 import symad
 from symad import functions
@@ -131,6 +132,20 @@ def test_what_may_be_its_argument_is_not_overwritten_with_it(part, backend):
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_the_mean_of_nothing_is_in_single_precision(backend):
     graph = symad.value_and_gradient(symad.trace(lambda x: np.mean(np.hypot(x[1:], x[:-1])), [(1,)]))
-    value, slope = lower(graph, backend=backend, dtype="float32")(np.ones(1))
+    with np.errstate(all="ignore"):
+        value, slope = lower(graph, backend=backend, dtype="float32")(np.ones(1))
     assert np.isnan(value) and slope.dtype == np.float32
     np.testing.assert_array_equal(slope, [0])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_numbers_of_derivatives_are_in_single_precision(backend):
+    """The root of pi in the derivative of erf."""
+
+    def f(x):
+        return np.sum(functions.scan(lambda c, t: special.erf(c), x[0], x, memory="recompute"))
+
+    x = np.linspace(-1, 1, 6).reshape(3, 2)
+    single = lower(symad.gradient(symad.trace(f, [(3, 2)]), wrt=0), backend=backend, dtype="float32")(x)
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, symad.gradient(symad.trace(f, [(3, 2)]), wrt=0)(x), rtol=1e-5)
