@@ -16,6 +16,7 @@ from symad.numeric.passes.flat_products import flatten_products
 from symad.numeric.passes.flat_stencils import flatten_stencils
 from symad.numeric.passes.gates import join_gates
 from symad.numeric.passes.grams import share_grams
+from symad.numeric.passes.logistic import with_logistic
 from symad.numeric.passes.masks import drop_masks
 from symad.numeric.passes.outer import as_outer_products
 from symad.numeric.passes.pads import drop_pads
@@ -45,7 +46,7 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
 
 def before_arrays(graph: Graph) -> Graph:
     """The passes that every graph goes through."""
-    return prepare(keep(apply_before_slicing(expand(graph))))
+    return prepare(keep(apply_before_slicing(expand(with_logistic(graph)))))
 
 
 def for_arrays(graph: Graph) -> Graph:

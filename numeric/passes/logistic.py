@@ -13,11 +13,12 @@ from symad.graph import Graph, Node, rebuild
 from symad.numeric.passes.stable import head_of
 from symad.ops.arithmetic import Add, Mul, neg, signed_product, signed_sum
 from symad.ops.elementwise import apply
+from symad.ops.powers import Pow
 from symad.ops.sources import constant, constant_value
 from symad.questions import Nodes
 
 DEPTH = 4
-"""So many sums and products deep a factor is looked for."""
+"""So many sums and products deep a factor is looked for; powers up to it are taken apart."""
 
 
 def with_logistic(graph: Graph) -> Graph:
@@ -28,7 +29,7 @@ def with_logistic(graph: Graph) -> Graph:
 
 def _logistic_node(node: Node, args: Nodes) -> Node:
     if isinstance(node.op, Mul):
-        factors = [_quotient(*pair) for pair in zip(node.op.powers, args, strict=True)]
+        factors = [f for pair in zip(node.op.powers, args, strict=True) for f in _quotients(*pair)]
         met = _meet(factors)
         if met is not None:
             return met
@@ -37,14 +38,16 @@ def _logistic_node(node: Node, args: Nodes) -> Node:
     return node if args == node.args else Node.of(node.op, args)
 
 
-def _quotient(power: int, factor: Node) -> tuple[int, Node]:
-    """σ(−u) for the divisor 1 + exp(u); other factors as they are."""
-    op = factor.op
-    if power == -1 and isinstance(op, Add) and op.signs == (1, 1) and constant_value(factor.args[0]) == 1:
-        other = factor.args[1]
+def _quotients(power: int, factor: Node) -> list[tuple[int, Node]]:
+    """σ(−u) for the divisor 1 + exp(u), and as often for its small powers; other factors as they are."""
+    exponent = constant_value(factor.args[1]) if isinstance(factor.op, Pow) else 1
+    base = factor.args[0] if isinstance(factor.op, Pow) else factor
+    few = power == -1 and isinstance(exponent, int) and 1 <= exponent <= DEPTH
+    if few and isinstance(base.op, Add) and base.op.signs == (1, 1) and constant_value(base.args[0]) == 1:
+        other = base.args[1]
         if head_of(other) is sympy.exp:
-            return 1, apply(sigmoid, neg(other.args[0]))
-    return power, factor
+            return [(1, apply(sigmoid, neg(other.args[0])))] * int(exponent)
+    return [(power, factor)]
 
 
 def _meet(factors: list[tuple[int, Node]]) -> Node | None:

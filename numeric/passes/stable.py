@@ -23,6 +23,7 @@ from symad.ops.shaping import Broadcast
 from symad.ops.softmax import logsumexp, softmax
 from symad.ops.sources import constant, constant_value
 from symad.questions import Nodes, question
+from symad.scalar_functions import sigmoid
 
 
 def stabilize(graph: Graph) -> Graph:
@@ -60,10 +61,16 @@ def _terms(node: Node) -> list[tuple[int, Node]]:
 
 @stable.dispatch
 def stable_apply(op: Apply, args: Nodes) -> Any:
-    """log(1 + x) and its kin: log1p, softplus and log-sum-exp."""
+    """log(1 + x) and its kin: log1p, softplus, log σ(x) = −log(1 + exp(−x)), and log-sum-exp."""
     if op.head is not sympy.log:
         return None
     (inside,) = args
+    if head_of(inside) is sigmoid:
+        return neg(apply(logaddexp, constant(0), neg(inside.args[0])))
+    twice = isinstance(inside.op, Mul) and inside.op.powers == (1, 1) and constant_value(inside.args[0]) == 2
+    if twice and head_of(inside.args[1]) is sympy.cosh:  # exp(u) + exp(−u)
+        (u,) = inside.args[1].args
+        return apply(logaddexp, u, neg(u))
     if isinstance(inside.op, Add):
         return _log_of_sum(inside)
     if isinstance(inside.op, Einsum) and len(inside.args) == 1 and head_of(inside.args[0]) is sympy.exp:
@@ -110,18 +117,30 @@ def _summed_axes(total: Node) -> tuple[int, ...] | None:
 
 @stable.dispatch
 def stable_add(op: Add, args: Nodes) -> Any:
-    """exp(x) − 1, 1 − cos(x), x² − y²."""
+    """exp(x) − 1, 1 − cos(x), x² − y², exp(x) ± exp(−x)."""
     terms = list(zip(op.signs, args, strict=True))
     if len(terms) == 2 and op.signs[0] != op.signs[1]:
         plus, minus = (t for _, t in sorted(terms, key=lambda pair: -pair[0]))
         pair = _difference(plus, minus)
         if pair is not None:
             return pair
+    if len(terms) == 2 and op.signs == (1, 1) and _is_reciprocal(*args):
+        return mul(constant(2), apply(sympy.cosh, args[0].args[0]))
     return None
+
+
+def _is_reciprocal(a: Node, b: Node) -> bool:
+    """Whether two nodes are exp(u) and exp(−u)."""
+    if head_of(a) is not sympy.exp or head_of(b) is not sympy.exp:
+        return False
+    u, v = a.args[0], b.args[0]
+    return neg(u) is v or neg(v) is u
 
 
 def _difference(plus: Node, minus: Node) -> Node | None:
     """A cancellation-free form of ``plus − minus``."""
+    if head_of(plus) is sympy.exp and _is_reciprocal(plus, minus):
+        return mul(constant(2), apply(sympy.sinh, plus.args[0]))
     if head_of(plus) is sympy.exp and constant_value(minus) == 1:
         return apply(expm1, plus.args[0])
     if constant_value(plus) == 1 and head_of(minus) is sympy.exp:
@@ -157,8 +176,11 @@ def _root_difference(plus: Node, minus: Node) -> Node | None:
 
 @stable.dispatch
 def stable_mul(op: Mul, args: Nodes) -> Any:
-    """1/(1 + exp(u)) as a tanh, which never overflows; exp(u)/(1 + exp(u)) likewise; softmax."""
+    """1/(1 + exp(u)) as σ(−u), which never overflows; exp(u)/(1 + exp(u)) likewise; sinh/cosh; softmax."""
     factors = list(zip(op.powers, args, strict=True))
+    met = _tanh(factors)
+    if met is not None:
+        return met
     quotient = _softmax(factors)
     if quotient is not None:
         return quotient
@@ -169,8 +191,8 @@ def stable_mul(op: Mul, args: Nodes) -> Any:
         rest = factors[:k] + factors[k + 1 :]
         for j, (other, numerator) in enumerate(rest):
             if other == 1 and head_of(numerator) is sympy.exp and numerator.args[0] is u:
-                return signed_product([*rest[:j], *rest[j + 1 :], (1, _logistic(u))])
-        return signed_product([*rest, (1, _logistic(neg(u)))])
+                return signed_product([*rest[:j], *rest[j + 1 :], (1, apply(sigmoid, u))])
+        return signed_product([*rest, (1, apply(sigmoid, neg(u)))])
     return None
 
 
@@ -198,7 +220,42 @@ def _logistic_denominator(node: Node) -> Node | None:
     return None
 
 
-def _logistic(u: Node) -> Node:
-    """σ(u) = (1 + tanh(u/2))/2."""
-    half = constant(Fraction(1, 2))
-    return add(half, mul(half, apply(sympy.tanh, mul(half, u))))
+def _tanh(factors: list[tuple[int, Node]]) -> Node | None:
+    """sinh(u)/cosh(u)^k as tanh(u)/cosh(u)^(k − 1), and (exp(u) − 1)/(1 + exp(u)) as tanh(u/2)."""
+    parts = [a for _, f in factors for a in (f, *(f.args if isinstance(f.op, Mul) else ()))]
+    if not any(head_of(a) in (sympy.sinh, expm1) for a in parts):
+        return None
+    factors = _flat(factors, 3)
+    for k, (over, numerator) in enumerate(factors):
+        head = head_of(numerator) if over == 1 else None
+        if head not in (sympy.sinh, expm1):
+            continue
+        u = numerator.args[0]
+        whole = apply(sympy.tanh, u if head is sympy.sinh else div(u, constant(2)))
+        under = apply(sympy.cosh, u) if head is sympy.sinh else add(constant(1), apply(sympy.exp, u))
+        for j, (power_, factor) in enumerate(factors):
+            rest = _divided(factor, under) if power_ == -1 else None
+            if rest is not None:
+                left = [pair for i, pair in enumerate(factors) if i not in (j, k)]
+                return signed_product([*left, (1, whole), (-1, rest)])
+    return None
+
+
+def _flat(factors: list[tuple[int, Node]], depth: int) -> list[tuple[int, Node]]:
+    """The factors of products among some factors, and of products in them."""
+    found: list[tuple[int, Node]] = []
+    for power_, factor in factors:
+        inner = list(zip(factor.op.powers, factor.args, strict=True)) if isinstance(factor.op, Mul) else []
+        flat = _flat([(power_ * p, f) for p, f in inner], depth - 1) if depth else []
+        found.extend(flat or [(power_, factor)])
+    return found
+
+
+def _divided(factor: Node, by: Node) -> Node | None:
+    """``factor/by`` for the node itself or an integer power of it."""
+    if factor is by:
+        return constant(1)
+    exponent = constant_value(factor.args[1]) if isinstance(factor.op, Pow) else None
+    if isinstance(exponent, int) and exponent > 1 and factor.args[0] is by:
+        return power(by, constant(exponent - 1))
+    return None

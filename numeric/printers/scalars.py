@@ -22,6 +22,7 @@ from symad.ops.powers import Pow
 from symad.ops.selection import Compare, Logic, Select
 from symad.ops.sources import Constant, constant_value
 from symad.questions import definition, question
+from symad.scalar_functions import sigmoid
 
 if TYPE_CHECKING:
     Text = str
@@ -66,6 +67,7 @@ SCALAR_FUNCTIONS: dict[str, tuple[str, str]] = {
     "absolute": ("abs", "np.abs"),
     "power": ("math.pow", "np.power"),
     "logaddexp": ("_logaddexp", "np.logaddexp"),
+    "sigmoid": ("_sigmoid", "_sigmoid_of_arrays"),
     "sign": ("_sign", "np.sign"),
     "where": ("_where", "np.where"),
     "maximum": ("_maximum", "_maximum_of_arrays"),
@@ -90,6 +92,7 @@ MATH_NAMES: dict[Any, str] = {
     log1p: "log1p",
     expm1: "expm1",
     logaddexp: "logaddexp",
+    sigmoid: "sigmoid",
     **{
         getattr(sympy, name): name
         for name in SCALAR_FUNCTIONS
@@ -116,6 +119,15 @@ HELPERS: dict[str, str] = {
     if a == b:
         return a + 0.6931471805599453
     return max(a, b) + math.log1p(math.exp(-abs(a - b)))
+""",
+    "_sigmoid": """def _sigmoid(x):
+    if x < 0.0:
+        e = math.exp(x)
+        return e / (1.0 + e)
+    return 1.0 / (1.0 + math.exp(-x))
+""",
+    "_sigmoid_of_arrays": """def _sigmoid_of_arrays(x):
+    return 1.0 / (1.0 + np.exp(-x))
 """,
     "_maximum": """def _maximum(*values):
     best = values[0]
