@@ -126,7 +126,7 @@ class Joining:
 def quotient(whole: Dim, part: Dim) -> Dim | None:
     """The dimension whole/part, if it is one."""
     if isinstance(whole, int) and isinstance(part, int):
-        return whole // part if whole % part == 0 else None
+        return whole // part if part and whole % part == 0 else None
     ratio = sympy.cancel(sympy.S.One * whole / part)
     return as_dim(ratio) if sympy.denom(ratio) == 1 else None
 

@@ -149,3 +149,9 @@ def test_numbers_of_derivatives_are_in_single_precision(backend):
     single = lower(symad.gradient(symad.trace(f, [(3, 2)]), wrt=0), backend=backend, dtype="float32")(x)
     assert single.dtype == np.float32
     np.testing.assert_allclose(single, symad.gradient(symad.trace(f, [(3, 2)]), wrt=0)(x), rtol=1e-5)
+
+
+def test_jacobian_of_an_empty_value():
+    """Axes of length 0 are not cut into parts."""
+    graph = symad.jacobian(symad.trace(lambda x: np.diff(x, axis=1)[:, :-1, 1:], [(2, 2, 2)]), mode="reverse")
+    assert lower(graph)(np.ones((2, 2, 2))).shape == (0, 8)
