@@ -22,6 +22,7 @@ from symad.ops.elementwise import Apply
 from symad.ops.powers import Pow
 from symad.ops.selection import Compare, Logic, Select
 from symad.ops.sources import Constant, constant_value
+from symad.values import as_float
 
 Array = np.ndarray[Any, Any]
 
@@ -132,7 +133,7 @@ class Steps:
         """The operations of one node, and the number of the last."""
         op: Any = node.op
         if isinstance(op, Constant):
-            return self.constant(float(op.value))
+            return self.constant(as_float(op.value))
         writers: dict[Any, Any] = {Add: self.add, Mul: self.product, Pow: self.power, Apply: self.applied}
         write = writers.get(type(op))
         if write is not None:

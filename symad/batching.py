@@ -61,10 +61,14 @@ def vmap(f: Any, in_axes: Any = 0) -> Graph:
         if isinstance(in_axes, (int, type(None)))
         else tuple(in_axes)
     )
+    if not all(axis is None or (isinstance(axis, int) and not isinstance(axis, bool)) for axis in axes):
+        raise ShapeError(f"in_axes={in_axes!r} is not an int, or a list of ints and None")
     if len(axes) != len(graph.input_nodes):
         raise ShapeError(
             f"in_axes has {len(axes)} entries, but {graph.name} has {len(graph.input_nodes)} inputs"
         )
+    if all(axis is None for axis in axes):
+        raise ShapeError(f"in_axes={in_axes!r} leaves {graph.name} without an input that carries the batch")
     count = sympy.Symbol(
         _free_name({str(s) for s in (*graph.inputs, *graph.dims)}), integer=True, positive=True
     )
@@ -74,6 +78,10 @@ def vmap(f: Any, in_axes: Any = 0) -> Graph:
             inputs.append(node)
             continue
         rank = len(node.shape) + 1
+        if not -rank <= axis < rank:
+            raise ShapeError(
+                f"in_axes: {node.op.symbol} has {rank} axes with that of the batch, and none is axis {axis}"  # type: ignore[attr-defined]
+            )
         position = axis % rank
         shape = (*node.shape[:position], count, *node.shape[position:])
         outer = input_node(symbol_like(str(node.op.symbol), shape, set()), shape)  # type: ignore[attr-defined]

@@ -76,6 +76,12 @@ class Node(Tangent):
     def __reduce__(self) -> Any:
         raise TypeError("nodes are saved with symad.save, not pickled")
 
+    def __copy__(self) -> Node:
+        return self  # it never changes
+
+    def __deepcopy__(self, memo: Any) -> Node:
+        return self
+
     @property
     def ndim(self) -> int:
         """The number of axes."""
@@ -240,6 +246,12 @@ class Graph(metaclass=Interned):
     def with_outputs(self, outputs: Iterable[Node], structure: Structure, name: str = "") -> Graph:
         """A graph of the same inputs with other outputs."""
         return Graph(self.input_nodes, tuple(outputs), structure, name or self.name, "")
+
+    def __copy__(self) -> Graph:
+        return self  # it never changes
+
+    def __deepcopy__(self, memo: Any) -> Graph:
+        return self
 
     def __call__(self, *values: Any) -> Any:
         """Evaluate; see the class."""

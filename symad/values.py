@@ -153,12 +153,20 @@ RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+def as_float(value: Any) -> float:
+    """The nearest float; what is larger than all of them is infinite, as in IEEE arithmetic."""
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf") if value > 0 else -float("inf")
+
+
 class Floats(Domain):
     """Floating-point numbers and arrays of them, with NumPy's IEEE semantics."""
 
     def number(self, value: Any) -> Any:
         """The nearest float."""
-        return float(value)
+        return as_float(value)
 
     def apply(self, head: Any, *values: Any) -> Any:
         """By NumPy or SciPy."""

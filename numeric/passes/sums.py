@@ -26,6 +26,7 @@ from symad.ops.powers import Pow
 from symad.ops.recurrence import Scan
 from symad.ops.sources import constant, constant_value, is_exact
 from symad.questions import Nodes
+from symad.values import as_float
 
 Number = int | Fraction
 
@@ -103,7 +104,7 @@ def scaled(factor: Number, node: Node) -> Node:
 def _number(factor: Number) -> Node:
     """The constant; of a long fraction its nearest float."""
     long = max(abs(factor.numerator), factor.denominator) > LONG
-    return constant(float(factor) if long else factor)
+    return constant(as_float(factor) if long else factor)
 
 
 def _product(node: Node, args: Nodes, single: Sequence[bool]) -> Node:

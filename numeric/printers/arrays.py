@@ -31,6 +31,7 @@ from symad.ops.shaping import Broadcast, Pad, Reshape, Slice
 from symad.ops.sources import ArrayConstant, Constant, Dimension, Eye, Iota, constant_value
 from symad.ops.stacking import Concatenate, Stack
 from symad.questions import definition, question
+from symad.values import as_float
 
 if TYPE_CHECKING:
     Text = str
@@ -72,11 +73,11 @@ def constant_emit(
     value = op.value
     if isinstance(value, bool):
         return str(value)
-    if isinstance(value, Fraction):
+    if isinstance(value, Fraction) and max(abs(value.numerator), value.denominator) < 2**63:
         return f"({value.numerator}/{value.denominator})"
-    if isinstance(value, int):
+    if isinstance(value, int) and abs(value) < 2**63:
         return f"({value})" if value < 0 else str(value)
-    number = float(value)
+    number = as_float(value)
     if number != number:
         return f"{printer.np}.nan"
     if math.isinf(number):

@@ -21,6 +21,7 @@ from symad.ops.powers import Pow
 from symad.ops.selection import Compare, Logic, Select
 from symad.ops.sources import constant_value
 from symad.questions import question
+from symad.values import as_float
 
 if TYPE_CHECKING:
     Text = str
@@ -91,9 +92,9 @@ def c_literal(value: Any) -> str:
     """A constant as a C double."""
     if isinstance(value, bool):
         return "1" if value else "0"
-    if isinstance(value, Fraction):
+    if isinstance(value, Fraction) and max(abs(value.numerator), value.denominator) < 2**53:
         return f"({float(value.numerator)!r}/{float(value.denominator)!r})"
-    number = float(value)
+    number = as_float(value)
     if number != number:
         return "NAN"
     if math.isinf(number):

@@ -65,7 +65,8 @@ def root_lines(op: Root, library: ArrayLibrary, node: Node, name: str, printer: 
 def sparse_solve_emit(op: SparseSolve, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     if library.module != "numpy":
         (dense,) = printer.prepared(Graph(node.args, (definition(op, node),))).output_nodes
-        printer.before.extend(printer.statements((dense,)))
+        needed = printer.statements((dense,))  # which begins new lists of its own
+        printer.before.extend(needed)
         return str(printer.text[dense])
     printer.helper("solve_sparse", inspect.getsource(solve_sparse))
     printer.imports.add("from typing import Any")

@@ -23,6 +23,7 @@ from symad.ops.selection import Compare, Logic, Select
 from symad.ops.sources import Constant, constant_value
 from symad.questions import definition, question
 from symad.scalar_functions import sigmoid
+from symad.values import as_float
 
 if TYPE_CHECKING:
     Text = str
@@ -341,11 +342,9 @@ def literal(value: Any, printer: ScalarPrinter) -> str:
     """A constant as it is written in an expression."""
     if isinstance(value, bool):
         return str(value)
-    if isinstance(value, Fraction):
+    if isinstance(value, Fraction) and max(abs(value.numerator), value.denominator) < 2**63:
         return f"({value.numerator}/{value.denominator})"
-    if isinstance(value, int):
-        value = float(value)  # products of an int and a float take Python twice as long
-    number = float(value)
+    number = as_float(value)  # of ints too: products of an int and a float take Python twice as long
     if number != number:
         return printer.use("nan")
     if abs(number) == float("inf"):

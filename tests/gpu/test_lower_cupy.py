@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import itertools
+import re
 import sys
 
 import numpy as np
@@ -15,7 +16,7 @@ import symad
 from symad import functions
 from symad.errors import LoweringError
 from symad.gpu.compile import GpuError
-from symad.graph import Graph
+from symad.graph import Graph, topological
 from symad.numeric import lower
 from symad.ops.sources import Input
 from symad.questions import EXAMPLES
@@ -294,6 +295,21 @@ def test_sources_import_only_cupy_and_free_what_is_dead():
     for name in freed:
         after = lines[[k for k, line in enumerate(lines) if "    del " in line and name in line][-1] + 1 :]
         assert not any(f"{name} " in f"{line} ".replace(",", " ").replace(")", " ") for line in after)
+
+
+def test_every_name_is_defined_before_it_is_read():
+    """Also where the text of an op needs statements of its own, whatever was lowered before."""
+    for make in EXAMPLES.values():
+        for node in make():
+            inputs = tuple(n for n in topological([node]) if isinstance(n.op, Input))
+            if type(node.op).__name__ == "Dimension" or Graph(inputs, (node,)).dims:
+                continue
+            tree = ast.parse(lower(Graph(inputs, (node,)), backend="cupy").source)
+            entry = [f for f in tree.body if isinstance(f, ast.FunctionDef)][-1]
+            names = [n for n in ast.walk(entry) if isinstance(n, ast.Name)]
+            made = {n.id for n in names if isinstance(n.ctx, ast.Store)}
+            read = {n.id for n in names if isinstance(n.ctx, ast.Load) and re.fullmatch(r"v\d+", n.id)}
+            assert read <= made, node
 
 
 def test_saved_files_stand_alone(tmp_path):

@@ -182,3 +182,38 @@ def test_a_missing_function_of_a_library_is_told_with_its_substitute():
 def test_huge_shapes_cost_nothing_until_they_are_called():
     graph = symad.value_and_gradient(symad.trace(lambda x: np.sum(x**2), [(10**9, 10**9)]))
     assert "x" in lower(graph).source
+
+
+def test_numbers_beyond_the_floats():
+    """As in IEEE arithmetic: infinite, or 0."""
+    arrays = symad.trace(lambda a: a * 2**70 + a / 10**400 + np.array([0, 10**17]), [(2,)])
+    for backend in ("numpy", "c", "runs"):
+        assert lower(symad.trace(-x * 10**400), backend=backend)(2.0) == -np.inf
+        assert lower(symad.trace(x / 10**400), backend=backend)(2.0) == 0.0
+        third = lower(symad.trace(x * sp.Rational(10**30 + 1, 3)), backend=backend)
+        assert third(3.0) == pytest.approx(1e30, rel=1e-15)
+        if backend != "runs":
+            expected = 2.0**70 * np.ones(2) + [0, 1e17]
+            assert np.array_equal(lower(arrays, backend=backend)(np.ones(2)), expected)
+    assert symad.trace(x * 10**400)(2.0) == np.inf
+
+
+def test_batch_axes():
+    graph = symad.trace(lambda w, v: np.sum(w * v), [(3,), (3,)])
+    for axes, message in [
+        ((5, 0), "w has 2 axes with that of the batch, and none is axis 5"),
+        ((None, None), "without an input that carries the batch"),
+        (("a", 0), "not an int, or a list of ints and None"),
+        ("a", "not an int"),
+    ]:
+        with pytest.raises(ShapeError, match=message):
+            symad.vmap(graph, in_axes=axes)
+
+
+def test_graphs_are_copied_as_themselves():
+    """They never change."""
+    import copy
+
+    graph = symad.gradient(f)
+    assert copy.deepcopy({"graph": graph})["graph"] is graph
+    assert copy.copy(graph) is graph

@@ -116,5 +116,5 @@ def _lapack(name):
 
 
 linalg = types.SimpleNamespace(
-    **{name: _lapack(name) for name in ("solve", "det", "slogdet", "cholesky", "matrix_power", "svd")}
+    **{name: _lapack(name) for name in ("solve", "det", "slogdet", "cholesky", "matrix_power", "svd", "eigh")}
 )
