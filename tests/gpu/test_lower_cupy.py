@@ -299,7 +299,7 @@ def test_sources_import_only_cupy_and_free_what_is_dead():
 
 def test_every_name_is_defined_before_it_is_read():
     """Also where the text of an op needs statements of its own, whatever was lowered before."""
-    for make in EXAMPLES.values():
+    for make in list(EXAMPLES.values()):
         for node in make():
             inputs = tuple(n for n in topological([node]) if isinstance(n.op, Input))
             if type(node.op).__name__ == "Dimension" or Graph(inputs, (node,)).dims:
