@@ -20,6 +20,7 @@ from symad.graph import Graph, topological
 from symad.numeric import lower
 from symad.ops.sources import Input
 from symad.questions import EXAMPLES
+from symad.saved_ops import classes
 from tests.gpu.cupy_agreement import WHERE, agree, library, on_device
 from tests.gpu.cupy_standin import installed
 
@@ -299,6 +300,7 @@ def test_sources_import_only_cupy_and_free_what_is_dead():
 
 def test_every_name_is_defined_before_it_is_read():
     """Also where the text of an op needs statements of its own, whatever was lowered before."""
+    assert "SparseSolve" in classes()  # all ops are loaded
     for make in list(EXAMPLES.values()):
         for node in make():
             inputs = tuple(n for n in topological([node]) if isinstance(n.op, Input))
