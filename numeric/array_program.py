@@ -25,6 +25,7 @@ from symad.numeric.printers import (  # noqa: F401  (register answers)
     ordering,
     random,
     softmax,
+    spans,
     sparse,
 )
 from symad.numeric.printers.arrays import emit

@@ -32,10 +32,13 @@ from symad.numeric.lifetimes import (
 )
 from symad.numeric.passes.flat_stencils import reads_ranges
 from symad.numeric.passes.loop import Loop
+from symad.numeric.passes.overlays import Overlay
 from symad.numeric.passes.row_blocks import RowBlocks
+from symad.numeric.passes.spans import works_in_gaps
 from symad.numeric.printers.blocks import block_lines
 from symad.numeric.printers.contraction import Product, contraction
 from symad.numeric.printers.loops import loop_lines
+from symad.numeric.printers.overlays import overlay_index, overlay_lines, overlay_room
 from symad.numeric.printers.sparse import gathered_lines
 from symad.numeric.recycling import is_recycled, laid_out, new_text, recycled_product
 from symad.numeric.releasing import release
@@ -119,7 +122,7 @@ class InPlacePrinter(ArrayPrinter):
         order = topological(graph.output_nodes)
         chosen = any(isinstance(n.op, Select) and not is_indicator(n) for n in order)
         reason = "branches that are not taken" if chosen else "elements between those that are read"
-        silent = chosen or reads_ranges(graph)
+        silent = chosen or reads_ranges(graph) or works_in_gaps(order)
         return [f'@{self.np}.errstate(all="ignore")  # of {reason}'] if silent else []
 
     def finished(self, body: list[str], result: str) -> list[str]:
@@ -137,6 +140,8 @@ class InPlacePrinter(ArrayPrinter):
         users = Counter(a for node in order for a in set(node.args))
         users.update(outputs)
         for node in order:
+            if isinstance(node.op, Overlay):
+                self._find_first(node, users)
             found = boxes(node)
             if found is None or any(users[pad] > 1 for pad in found):
                 continue
@@ -149,6 +154,13 @@ class InPlacePrinter(ArrayPrinter):
                     self.boxed[inner] = (node, index)
                     if self.depth:  # its operands there, too: small arrays stay in the cache
                         self.boxed |= dict.fromkeys(made_over(inner, users), (node, index))
+
+    def _find_first(self, node: Node, users: Counter[Node]) -> None:
+        """Note that the first part of an overlay is computed where it goes, if nothing else needs it."""
+        first, index = node.args[0], overlay_index(node, 0, self)
+        taken_ = first in self.text or first in self.slots or first in self.boxed or is_view(first)
+        if users[first] == 1 and not taken_ and first.shape != node.shape and is_fresh(first):
+            self.boxed |= dict.fromkeys([first, *made_over(first, users)], (node, index))
 
     def gathering(self, node: Node, fits: Callable[[Node], bool]) -> SideBySide | None:
         """How a sparse matrix is gathered; None where its entries are assigned."""
@@ -167,6 +179,8 @@ class InPlacePrinter(ArrayPrinter):
             return gathered_lines(node, self.parts.gathers[node], self)
         if node in self.boxed:
             return self._box(node)
+        if isinstance(node.op, Overlay):
+            return overlay_lines(node, self)
         if node in self.buffers:
             self.text[node] = self.buffers.pop(node)
             return []
@@ -229,7 +243,10 @@ class InPlacePrinter(ArrayPrinter):
             return self.parts.place(node, whole, self)
         if (whole, index) in self.views:
             return [], self.views[whole, index]
-        lines = []
+        lines: list[str] = []
+        if whole not in self.buffers and isinstance(whole.op, Overlay):
+            self.buffers[whole], made = overlay_room(whole, self)
+            lines += made
         if whole not in self.buffers:
             name = self.slots.get(whole)
             full = fills(list((boxes(whole) or {}).values()), whole.shape)
@@ -240,7 +257,8 @@ class InPlacePrinter(ArrayPrinter):
                 lines.append(f"{name} = {self.np}.{make}({shape_text}, dtype={kind})")
             self.buffers[whole] = name
         place = f"{self.buffers[whole]}[{index}]"
-        if self.depth and any(box == (whole, index) for box in self.boxed.values()):  # it is used again
+        alike = self.depth or isinstance(whole.op, Overlay)
+        if alike and any(box == (whole, index) for box in self.boxed.values()):  # it is used again
             view = self.views[whole, index] = self.value_name()
             lines.append(f"{view} = {place}")
             return lines, view

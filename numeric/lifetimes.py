@@ -12,7 +12,9 @@ from symad.numeric.fusion.chains import Fused
 from symad.numeric.fusion.rows import RowGroup
 from symad.numeric.passes.gates import Gates
 from symad.numeric.passes.loop import Loop
+from symad.numeric.passes.overlays import Overlay
 from symad.numeric.passes.row_blocks import RowBlocks
+from symad.numeric.passes.spans import Cleared, Spread
 from symad.numeric.steps import is_indicator, ufunc_name
 from symad.ops.arithmetic import Add, Mul
 from symad.ops.contraction import Einsum
@@ -27,7 +29,7 @@ from symad.scalar_functions import relu, sigmoid, silu, softplus
 
 FRESH = (
     Add, Mul, Pow, Pad, Concatenate, Stack, Softmax, LogSoftmax, SoftmaxTangent, Scan, Loop, RowBlocks,
-    RowGroup,
+    RowGroup, Cleared, Overlay,
 )  # fmt: skip
 """Ops whose result is a new array of floats, so that it may be overwritten."""
 
@@ -49,7 +51,7 @@ def is_view(node: Node) -> bool:
     op = node.op
     if isinstance(op, Einsum):
         return len(op.inputs) == 1 and set(op.inputs[0]) == set(op.output)
-    return isinstance(op, (Slice, Reshape, Broadcast))
+    return isinstance(op, (Slice, Reshape, Broadcast, Spread))
 
 
 def owner(node: Node) -> Node:
@@ -133,6 +135,8 @@ def cut(node: Node) -> bool:
     """Whether a view leaves gaps in memory: whole arrays are worked on faster."""
     while is_view(node):
         op = node.op
+        if isinstance(op, Spread):
+            return True
         if isinstance(op, Slice) and (
             any(c != d for c, d in zip(op.count[1:], node.args[0].shape[1:], strict=True))
             or any(step != 1 for step in op.step)
@@ -142,7 +146,7 @@ def cut(node: Node) -> bool:
     return False
 
 
-IN_PLACE = (Add, Mul, Pow, Apply, Gates)
+IN_PLACE = (Add, Mul, Pow, Apply, Gates, Cleared)
 """Operations on floats that may write over an operand."""
 
 
@@ -158,4 +162,4 @@ def made_over(node: Node, users: Mapping[Node, int]) -> Iterator[Node]:
 
 def _is_made(node: Node) -> bool:
     product = isinstance(node.op, Einsum) and len(node.args) == 2 == len(node.shape)
-    return product or isinstance(node.op, IN_PLACE)
+    return product or isinstance(node.op, (*IN_PLACE, Fused))

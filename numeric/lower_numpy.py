@@ -8,6 +8,7 @@ from symad.numeric.backends import NUMPY
 from symad.numeric.in_place import InPlacePrinter
 from symad.numeric.kernel import Kernel, compile_source
 from symad.numeric.passes import apply_before_slicing, contract_sums, expand, keep, prepare
+from symad.numeric.passes.batches import in_batches
 from symad.numeric.passes.biases import fold_biases
 from symad.numeric.passes.chains import in_chains
 from symad.numeric.passes.factors import gather_factors
@@ -19,15 +20,18 @@ from symad.numeric.passes.grams import share_grams
 from symad.numeric.passes.logistic import with_logistic
 from symad.numeric.passes.masks import drop_masks
 from symad.numeric.passes.outer import as_outer_products
-from symad.numeric.passes.pads import drop_pads
+from symad.numeric.passes.overlays import overlay_pads
+from symad.numeric.passes.pads import cut_sums, drop_pads
 from symad.numeric.passes.parts import in_parts
 from symad.numeric.passes.row_blocks import in_row_blocks
 from symad.numeric.passes.seeds import factor_seeds
 from symad.numeric.passes.sinking import sink_large
+from symad.numeric.passes.spans import in_spans
 from symad.numeric.passes.wide_products import widen_products
 from symad.numeric.printers import mosaic  # noqa: F401  (register answers)
 from symad.numeric.runs_program import print_runs_module
 from symad.numeric.scalar_program import is_scalar, print_scalar_module
+from symad.ops.sparse import CompressedRows
 
 
 def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
@@ -57,4 +61,8 @@ def for_arrays(graph: Graph) -> Graph:
 def in_blocks(graph: Graph) -> Graph:
     """The passes for graphs that hold arrays, however these are computed."""
     contracted = as_outer_products(contract_sums(factor_seeds(graph)))
-    return flatten_stencils(in_row_blocks(drop_masks(gather_factors(share_grams(contracted)))))
+    made = in_batches(in_row_blocks(drop_masks(gather_factors(share_grams(contracted)))))
+    if any(isinstance(node.op, CompressedRows) for node in made.output_nodes):
+        flat = flatten_stencils(made)
+        made = flat if flat is not made else in_spans(cut_sums(made))
+    return overlay_pads(made)

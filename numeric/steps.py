@@ -12,6 +12,7 @@ from sympy.codegen.cfunctions import expm1, log1p
 
 from symad.graph import Node
 from symad.numeric.passes.gates import Gates
+from symad.numeric.passes.spans import Cleared
 from symad.ops.arithmetic import Add, Mul
 from symad.ops.elementwise import Apply
 from symad.ops.numeric_names import NUMPY_NAMES
@@ -122,6 +123,21 @@ def _gates(z, ranges, out=None):
         part = out[start:stop]
         part *= _HALF
         part += _HALF
+    return out
+'''
+
+CLEAR = '''def _clear(flat, gaps, out=None):
+    """A flat array with zeros after the first `width` of every `step` elements, but the last."""
+    if out is None:
+        out = flat.copy()
+    elif out is not flat:
+        out[...] = flat
+    for width, step in gaps:
+        if step - width == 1:
+            out[width::step] = 0
+        else:
+            size, gap = out.itemsize, ((out.size - 1)//step, step - width)
+            np.ndarray(gap, out.dtype, out, width*size, (step*size, size))[...] = 0
     return out
 '''
 
@@ -372,6 +388,15 @@ def gates_steps(node: Node, printer: Any) -> list[Step] | None:
     return [Step(helper, (text, str(ranges)), text if printer.ends(z, node) else None)]
 
 
+def cleared_steps(node: Node, printer: Any) -> list[Step] | None:
+    """A span of memory with zeros in its gaps."""
+    (flat,) = node.args
+    text = printer.text[flat]
+    gaps: Any = node.op.gaps  # type: ignore[attr-defined]
+    helper = printer.helper("_clear", CLEAR)
+    return [Step(helper, (text, str(gaps)), text if printer.ends(flat, node) else None)]
+
+
 def select_steps(node: Node, printer: Any) -> list[Step] | None:
     """Scores where a repeated mask holds, and −∞ elsewhere, for a softmax: the smaller of them and ±∞.
 
@@ -430,6 +455,7 @@ WRITERS: dict[type, Writer] = {
     Pow: power_steps,
     Apply: function_steps,
     Gates: gates_steps,
+    Cleared: cleared_steps,
     Select: select_steps,
     Softmax: softmax_steps,
     SoftmaxTangent: softmax_tangent_steps,

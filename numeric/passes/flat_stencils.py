@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from symad.dims import is_concrete
 from symad.graph import Graph, Node, rebuild, topological
 from symad.ops.arithmetic import ElementwiseOp
 from symad.ops.gathering import Gather, gather
@@ -54,7 +55,7 @@ def flatten_stencils(graph: Graph) -> Graph:
     new = dict(zip(matrices, (_with_args(node, replaced) for node in matrices), strict=True))
     outputs = rebuild(graph.output_nodes, new)
     if not replaced or any(node in ranges.evaluated for node in topological(outputs)):
-        return graph  # what others read too would be computed twice
+        return graph  # what others read too would be computed twice: see `spans`
     return Graph(graph.input_nodes, outputs, graph.structure, graph.name, graph.report)
 
 
@@ -132,7 +133,7 @@ class _Ranges:
         first = found[0]
         flats = {a: f.flat for a, f in zip(arrays, found, strict=True) if f is not None}
         (cut, *others) = dict.fromkeys(flats.values())
-        before = not others and isinstance(cut.op, Slice) and _is_most(cut)
+        before = not others and isinstance(cut.op, Slice) and is_most(cut)
         if before:
             flats = dict.fromkeys(flats, cut.args[0])
         length = next(iter(flats.values())).shape
@@ -151,10 +152,12 @@ def _is_repeated(node: Node) -> bool:
     return isinstance(node.op, Broadcast) and not node.op.axes
 
 
-def _is_most(cut: Node) -> bool:
+def is_most(cut: Node) -> bool:
     """Whether a range is most of a computed array."""
     (arg,) = cut.args
-    return isinstance(arg.op, ElementwiseOp) and prod(cut.shape) >= LEAST * prod(arg.shape)
+    if not is_concrete(arg.shape) or not isinstance(arg.op, ElementwiseOp):
+        return False
+    return prod(cut.shape) >= LEAST * prod(arg.shape)
 
 
 def _computed(node: Node) -> bool:

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from symad.dims import is_concrete
 from symad.graph import Graph, Node, rebuild, topological
 from symad.numeric.passes.loop import Loop, with_body
 from symad.ops.arithmetic import Add, signed_sum
 from symad.ops.recurrence import Local, Scan, backwards
-from symad.ops.shaping import Pad, Slice
+from symad.ops.shaping import Pad, Slice, slice_axes
 from symad.questions import Nodes
 
 
@@ -94,6 +95,45 @@ def _sum_of_slices(cut: Slice, total: Node) -> Node | None:
             terms.append((sign, term.args[0]))
     padded = any(isinstance(term.op, Pad) for term in total.args)
     return signed_sum(terms) if padded and terms else None
+
+
+def cut_sums(graph: Graph) -> Graph:
+    """The graph with slices of sums of padded arrays as sums of slices, where no slice shows any padding.
+
+    The gradient of a function of differences in a padded array is such a slice.
+    """
+    users: dict[Node, list[Node]] = {}
+    for node in graph.nodes:
+        for arg in node.args:
+            users.setdefault(arg, []).append(node)
+
+    def better(node: Node, args: Nodes) -> Node:
+        (total, *_) = node.args or (node,)
+        alone = isinstance(node.op, Slice) and users[total] == [node] and total not in graph.output_nodes
+        if alone and isinstance(total.op, Add) and any(isinstance(a.op, Pad) for a in total.args):
+            terms = [_within(node.op, term) for term in args[0].args]
+            found = [term for term in terms if term is not None]
+            if len(found) == len(terms):
+                return signed_sum(list(zip(total.op.signs, found, strict=True)))
+        return node if args == node.args else Node.of(node.op, args)
+
+    made = rebuild(graph.output_nodes, {}, better)
+    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+
+
+def _within(cut: Any, term: Node) -> Node | None:
+    """A slice of a term, read from inside of its padding; None if the slice shows padding."""
+    if not isinstance(term.op, Pad):
+        return Node.of(cut, (term,)) if len(term.shape) == len(cut.start) else None
+    op: Any = term.op
+    known = is_concrete((*cut.start, *op.start, *term.shape))
+    if any(step != 1 for step in (*cut.step, *op.step)) or not known:
+        return None
+    (inner,) = term.args
+    start = tuple(a - b for a, b in zip(cut.start, op.start, strict=True))
+    if not all(0 <= a <= d - c for a, c, d in zip(start, cut.count, inner.shape, strict=True)):
+        return None
+    return slice_axes(inner, start, cut.count, cut.step)
 
 
 def _meeting(cut: Slice, pad: Node) -> bool | None:

@@ -54,7 +54,7 @@ class RowBlocks(Op):
     body: Graph
     axes: tuple[int, ...]
     joined: tuple[int | None, ...]
-    length: int
+    length: Dim
     k: int
     columns: tuple[int | None, ...] = ()
     """The axis along which each argument ends with the rows of the block, if any."""

@@ -6,15 +6,22 @@ from math import prod
 from typing import Any
 
 from symad.graph import Node, topological
+from symad.numeric.fusion.chains import Fused
+from symad.numeric.lifetimes import is_fresh
 from symad.numeric.passes.row_blocks import BLOCK, ROWS, RowBlocks
+from symad.numeric.passes.spans import Cleared, Spread
 from symad.numeric.passes.triangles import COLUMNS
 from symad.numeric.recycling import is_recycled, new_text
 from symad.ops.arithmetic import ElementwiseOp
-from symad.ops.shaping import Broadcast
+from symad.ops.shaping import Broadcast, Pad, Reshape, Slice
 from symad.ops.sources import Source
+from symad.ops.stacking import Concatenate, Stack
 
 CHAIN = 2**15
 """The number of elements of a block of a chain of elementwise operations."""
+
+
+CHEAP = (ElementwiseOp, Fused, Broadcast, Source, Slice, Pad, Reshape, Stack, Concatenate, Spread, Cleared)
 
 
 def block_lines(node: Node, printer: Any) -> list[str]:
@@ -28,7 +35,7 @@ def block_lines(node: Node, printer: Any) -> list[str]:
     ends = op.ends or [None] * len(results)
     names = {value: printer.value_name() for value in values}
     start, part = printer.value_name("start"), printer.value_name("part")
-    outer, inputs = printer.text, {}
+    outer, inputs, length = printer.text, {}, printer.dim(op.length)
     lines, inner = [], []
     stop = printer.symbols[COLUMNS] = printer.value_name("stop")
     axes = [*op.axes, *[None] * (len(local) - len(op.axes))]
@@ -44,26 +51,31 @@ def block_lines(node: Node, printer: Any) -> list[str]:
             zero = f"{np_}.zeros({shape}, dtype={np_}.{printer.dtype})" if value.shape else "0"
             lines.append(f"{name} = {zero}")
             continue
-        if end is None and is_recycled(value, printer):
+        if end is None and (is_recycled(value, printer) or not isinstance(op.length, int)):
             lines.append(f"{name} = {new_text(value.shape, printer)}")
         else:
             make = "empty" if end is None else "zeros"
             lines.append(f"{name} = {np_}.{make}({shape}, dtype={np_}.{printer.dtype})")
         slots[result] = printer.value_name("new")
-        inner.append(f"{slots[result]} = {name}[{_index(part, axis, stop, end)}]")
+        place = f"{name}[{_index(part, axis, stop, end)}]"
+        if axis == 0 and end is None and _is_laid_flat(result):  # computed in the flat form
+            slots[result.args[0]] = slots.pop(result)
+            place += ".reshape(-1)"
+        inner.append(f"{slots.get(result) or slots[result.args[0]]} = {place}")
     rows = printer.symbols[ROWS] = printer.value_name("rows")
-    printer.bounds = {ROWS: _height(op), COLUMNS: op.length}
+    printer.bounds = {ROWS: _height(op)} | ({COLUMNS: op.length} if isinstance(op.length, int) else {})
     around, printer.slots = printer.slots, slots
     with printer.inside(inputs):
-        body = printer.statements(results)
-        texts = [printer.text[result] for result in results]
+        made = [r if r in slots or not _is_laid_flat(r) else r.args[0] for r in results]
+        body = printer.statements(made)
+        texts = [printer.text[result] for result in made]
     printer.slots, printer.bounds = around, {}
     printer.text |= names
     if any(rows in line for line in body):
-        inner.insert(0, f"{rows} = min({_height(op)}, {op.length} - {start})")
+        inner.insert(0, f"{rows} = min({_height(op)}, {length} - {start})")
     if any(x is not None for x in (*columns, *ends)):
-        inner.insert(0, f"{stop} = min({start} + {_height(op)}, {op.length})")
-    for value, result, text, end in zip(values, results, texts, ends, strict=True):
+        inner.insert(0, f"{stop} = min({start} + {_height(op)}, {length})")
+    for value, result, text, end in zip(values, made, texts, ends, strict=True):
         if result not in slots:
             seen = "" if end is None else f"[{_index(part, None, stop, end)}]"
             body.append(f"{names[value]}{seen} += {text}")
@@ -71,10 +83,15 @@ def block_lines(node: Node, printer: Any) -> list[str]:
             body.append(f"{slots[result]}[...] = {text}")
     return [
         *lines,
-        f"for {start} in range(0, {op.length}, {_height(op)}):",
+        f"for {start} in range(0, {length}, {_height(op)}):",
         f"    {part} = slice({start}, {start} + {_height(op)})",
         *(f"    {line}" for line in [*inner, *body]),
     ]
+
+
+def _is_laid_flat(node: Node) -> bool:
+    """Whether a result is a new array of one axis in another shape."""
+    return isinstance(node.op, Reshape) and len(node.args[0].shape) == 1 and is_fresh(node.args[0])
 
 
 def _index(part: str, axis: int | None, stop: str, column: int | None) -> str:
@@ -90,6 +107,6 @@ def _height(op: RowBlocks) -> int:
         prod(op.length if d == COLUMNS else d for d in n.shape if d != ROWS) for n in order if ROWS in n.shape
     ]
     widest = max(size for size in sizes if isinstance(size, int))
-    chain = all(isinstance(n.op, (ElementwiseOp, Broadcast, Source)) for n in order)  # of many equal arrays
+    chain = all(isinstance(n.op, CHEAP) or len(n.shape) < 2 for n in order)  # of many equal arrays
     rows = max((CHAIN if chain else BLOCK) // widest, 8)
-    return min(rows // 8 * 8, op.length)
+    return min(rows // 8 * 8, op.length) if isinstance(op.length, int) else rows // 8 * 8

@@ -9,8 +9,8 @@ import sympy as sp
 import symad
 from symad.errors import EvaluationError, ShapeError
 from symad.numeric import least_squares, minimize
-from symad.numeric.minimize import METHODS
 from symad.numeric.directions import modified_cholesky
+from symad.numeric.minimize import METHODS
 from symad.numeric.newton import steihaug
 from tests.known.more_garbow_hillstrom import PROBLEMS
 
