@@ -31,7 +31,7 @@ from symad.verification.elementary import (
 )
 from symad.verification.infinities import is_constant
 from symad.verification.jumps import Rounded, jumps
-from symad.verification.terms import number, through
+from symad.verification.terms import collect_roots, number, through
 
 Alias = Callable[[Nodes, Basis], Node]
 
@@ -232,18 +232,19 @@ def acosh_alias(args: Nodes, basis: Basis) -> Node:
 
     def of(x: Node) -> Node:
         roots = [rational_power(e, Fraction(1, 2), basis) for e in (sub(x, constant(1)), add(x, constant(1)))]
-        return logarithm(add(x, mul(*roots)), basis)
+        product = collect_roots([(1, r) for r in roots]) or mul(*roots)
+        return logarithm(add(x, product), basis)
 
     return _split_only(sympy.acosh, args, basis, of)
 
 
 @aliased(sympy.atanh)
 def atanh_alias(args: Nodes, basis: Basis) -> Node:
-    """(log(1 + x) − log(1 − x))/2, for |x| < 1."""
+    """log((1 + x)/(1 − x))/2, for |x| < 1: one logarithm, of which sums are logarithms of products."""
 
     def of(x: Node) -> Node:
-        parts = [logarithm(e, basis) for e in (add(constant(1), x), sub(constant(1), x))]
-        return div(sub(*parts), constant(2))
+        quotient = div(add(constant(1), x), sub(constant(1), x))
+        return div(logarithm(quotient, basis), constant(2))
 
     return _split_only(sympy.atanh, args, basis, of)
 

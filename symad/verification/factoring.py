@@ -42,7 +42,7 @@ def power_factors(node: Node, sign: Callable[[Node], int], rational: bool = Fals
 
 
 def _rational(n: Node, sign: Callable[[Node], int]) -> Terms | None:
-    """A sum or product as a rational function, with the factors of unknown sign left together."""
+    """A sum or product as a rational function, with one of each factor of unknown sign left together."""
     done: Terms = []
     mixed: Terms = []
     turn = 1
@@ -56,8 +56,9 @@ def _rational(n: Node, sign: Callable[[Node], int]) -> Terms | None:
     if len(mixed) == 1:
         ((k, f),) = mixed
         done.append((k, f if turn == 1 else neg(f)))
-    elif mixed:
-        done.append((Fraction(1), mul(constant(turn), *[power(f, constant(int(k))) for k, f in mixed])))
+    elif mixed:  # f^k = f |f|^(k − 1)
+        done.append((Fraction(1), mul(constant(turn), *[f for _, f in mixed])))
+        done.extend((k - 1, absolute(f)) for k, f in mixed if k != 1)
     elif turn == -1:
         return None  # negative everywhere
     return done or None

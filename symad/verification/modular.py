@@ -31,6 +31,7 @@ from symad.verification.budget import Budget, Clock, OutOfBudget
 from symad.verification.fields import Array
 from symad.verification.integer_inputs import integer_inputs
 from symad.verification.jumps import SIGNS
+from symad.verification.rationalised import by_exponentials
 from symad.verification.rewriting import rewrite
 from symad.verification.sampling import PairResult, Sampler
 from symad.verification.scalarised import by_elements
@@ -87,6 +88,8 @@ def compare_nodes(
     for k, found in enumerate(best):
         if not _is_done(found) and not visibly_different(*pairs[k], ~found.certain):
             best[k] = _better(found, _by_elements(pairs[k], found, search, rng, clock))
+            if not _is_done(best[k]):
+                best[k] = _better(best[k], _by_exponentials(pairs[k], best[k], search, rng, clock))
     return Result(tuple(best), seed, search.primes, tuple(search.draws), tuple(dict.fromkeys(search.reasons)))
 
 
@@ -111,6 +114,18 @@ def _by_elements(
     bounds = [r.log2_bound for r in (*parts, found) if r.certain.any()]
     shape, bound = found.equal.shape, add_logs(*bounds) if bounds else 0.0
     return PairResult(equal.reshape(shape), defined.reshape(shape), bound, parts[0].way, parts[0].primes)
+
+
+def _by_exponentials(
+    pair: tuple[Node, Node], found: PairResult, search: _Search, rng: Random, clock: Clock
+) -> PairResult:
+    """A pair of functions of other inputs, of which inverse hyperbolic functions are logarithms."""
+    sides = by_exponentials(pair)
+    if sides is None:
+        return found
+    basis = Basis()
+    (best,) = search.compare(rewrite(sides, basis), basis, rng, clock)
+    return best
 
 
 def _sampler(made: Sequence[Node], basis: Basis, rng: Random, clock: Clock) -> Sampler:

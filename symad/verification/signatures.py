@@ -354,13 +354,14 @@ class Signatures:
         return value
 
     def _proportional_sign(self, column: Array) -> Array | None:
-        """The sign of another argument of which this one is a rational multiple."""
+        """The sign of another argument of which this one, or its reciprocal, is a rational multiple."""
         old = self.signs[:MOST_ROOTS] + self.weak_signs[:MOST_ROOTS]
         over = self.field.inverse(column)[0] if old else column
         for other, value in old:
-            ratio = small_rational(self.field.mul(other, over), self.field)
-            if ratio:
-                return value if ratio > 0 else self.field.neg(value)
+            for mine in (over, column):
+                ratio = small_rational(self.field.mul(other, mine), self.field)
+                if ratio:
+                    return value if ratio > 0 else self.field.neg(value)
         return None
 
     def _sign_of_product(self, column: Array) -> Array | None:
