@@ -21,6 +21,7 @@ from symad.numeric.printers.arrays import Text, Texts, emit
 from symad.ops.chain import Chain, ChainOp, Kept, arguments, length_of
 from symad.ops.chain_pullback import ChainPullback, stretch_pullback
 from symad.ops.remat import Remat
+from symad.ops.sources import Constant, Dimension
 
 STEPS = sympy.Symbol("steps", integer=True, positive=True)
 """The number of steps of a stretch."""
@@ -38,6 +39,7 @@ def nested(
     parameters = [printer.value_name("a") for _ in inputs]
     texts = dict(zip((*others, *inputs), (*known, *parameters), strict=True))
     first: list[str] = []
+    around = printer.symbols.get(STEPS)
     for node, parameter in zip(inputs, parameters, strict=True):
         if node.shape and node.shape[0] == STEPS and not first:
             printer.symbols[STEPS] = printer.value_name("steps")
@@ -46,6 +48,7 @@ def nested(
     with printer.inside(texts, repeated=stem != "part"):
         body = [*first, *printer.statements(outputs)]
         result = ", ".join(_own(o, inputs, printer) for o in outputs)
+    printer.symbols[STEPS] = around
     comma = "," if len(outputs) == 1 and stem == "pull" else ""
     lines = [f"    {line}" for line in [*body, f"return {result}{comma}"]]
     return name, [f"def {name}({', '.join(parameters)}):", *lines]
@@ -61,7 +64,16 @@ def _own(output: Node, inputs: Sequence[Node], printer: Any) -> str:
 def remat_emit(op: Remat, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     name, lines = nested(printer, "part", op.body.input_nodes, op.body)
     printer.before.extend(lines)
-    return f"{name}({', '.join(args)})"
+    return f"{name}({', '.join(_typed(node.args, args, printer))})"
+
+
+def _typed(nodes: Sequence[Node], texts: Sequence[str], printer: Any) -> list[str]:
+    """What a function is given, Python's numbers as NumPy's: inside it may be repeated, or divided by."""
+    number = f"{printer.np}.{printer.dtype}"
+    return [
+        f"{number}({t})" if isinstance(n.op, (Constant, Dimension)) else t
+        for n, t in zip(nodes, texts, strict=True)
+    ]
 
 
 def revolving(printer: Any, *names: str) -> None:
@@ -84,9 +96,11 @@ def policy_text(op: ChainOp, length: str) -> tuple[str, str]:
     return {"recompute": "1", "every": str(op.number), "sqrt": f"max(1, int({length}**0.5))"}[op.policy], "0"
 
 
-def stepping(op: ChainOp, args: Sequence[str], printer: Any) -> tuple[str, list[str]]:
+def stepping(
+    op: ChainOp, nodes: Sequence[Node], texts: Sequence[str], printer: Any
+) -> tuple[str, list[str]]:
     """The function of one step, from a state and one element of each input."""
-    moving = op.body.input_nodes[: 1 + op.slices]
+    moving, args = op.body.input_nodes[: 1 + op.slices], _typed(nodes, texts, printer)
     return nested(printer, "step", moving, op.body, args[1 + op.slices : len(op.body.input_nodes)])
 
 
@@ -95,7 +109,7 @@ def kept_emit(op: Kept, library: ArrayLibrary, node: Node, args: Texts, printer:
     revolving(printer, "keep_states")
     length = printer.dim(length_of(node.args))
     distance, slots = ("1", "0") if op.history else policy_text(op, length)
-    step, lines = stepping(op, args, printer)
+    step, lines = stepping(op, node.args, args, printer)
     printer.before.extend(lines)
     xs = "".join(f"{x}, " for x in args[1 : 1 + op.slices])
     return f"_keep_states({step}, {args[0]}, ({xs}), _places({length}, {distance}, {slots}))"
@@ -113,12 +127,12 @@ def chain_pullback_emit(
     """Fill one flat array of cotangents, stretch by stretch."""
     revolving(printer, "reverse_chain")
     values, _, _ = arguments(op, node.args)
-    texts, kept, bar = args[: len(values)], args[len(values)], args[-1]
+    texts, kept, bar = _typed(values, args[: len(values)], printer), args[len(values)], args[-1]
     length = printer.dim(length_of(values))
     distance, slots = policy_text(op, length)
     if op.history:
         distance, slots = ("1" if distance == "0" else distance), "0"
-    step, step_lines = stepping(op, texts, printer)
+    step, step_lines = stepping(op, values, args[: len(values)], printer)
     stretch = stretch_pullback(op, STEPS, tuple(v.shape for v in values[1 + op.slices :]))
     moving = (*stretch.input_nodes[: 1 + op.slices], stretch.input_nodes[-1])
     pulled, lines = nested(printer, "pull", moving, stretch, texts[1 + op.slices :])

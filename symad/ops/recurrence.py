@@ -257,7 +257,8 @@ def scan_transpose(op: Scan, y: Node, y_bar: Node, linear: Flags) -> Tangents:
     states = fresh_input(y.shape)
     out = over_time(op, states, xs, constants)
     wrt = [node for node, flag in zip(args[1:], linear[1:], strict=True) if flag]
-    bars = iter(pull([out], [multipliers], wrt))
+    at = [states, *(node for node, flag in zip(args, linear, strict=True) if flag)]
+    bars = iter(_anywhere(pull([out], [multipliers], wrt), at))
     result: list[Tangent] = [next(bars) if flag else ZERO for flag in linear[1:]]
     first: Tangent = take(sent, 0, plus(y.shape[0], -1)) if linear[0] else ZERO
     return (first, *result)
@@ -273,10 +274,17 @@ def _sent_back(op: Scan, args: Nodes, y_bar: Node) -> Node:
 
     def body(later: Node, bar: Node, *x: Node) -> Node:
         state = fresh_input(initial.shape)
-        (sent,) = pull([step(op, (state, *x, *constants))], [add(bar, later)], [state])
+        (sent,) = _anywhere(pull([step(op, (state, *x, *constants))], [add(bar, later)], [state]), [state])
         return sent if isinstance(sent, Node) else zeros
 
     return scan(body, zeros, [backwards(a) for a in (y_bar, *xs)])
+
+
+def _anywhere(bars: Sequence[Tangent], points: Sequence[Node]) -> list[Tangent]:
+    """Cotangents of what is linear in some nodes, at zero: chains read their points, which do not matter."""
+    zeros = {p: broadcast_to(constant(0), p.shape) for p in points}
+    made = iter(rebuild([b for b in bars if isinstance(b, Node)], zeros))
+    return [next(made) if isinstance(b, Node) else b for b in bars]
 
 
 def backwards(x: Node) -> Node:

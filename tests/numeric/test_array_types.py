@@ -155,3 +155,19 @@ def test_jacobian_of_an_empty_value():
     """Axes of length 0 are not cut into parts."""
     graph = symad.jacobian(symad.trace(lambda x: np.diff(x, axis=1)[:, :-1, 1:], [(2, 2, 2)]), mode="reverse")
     assert lower(graph)(np.ones((2, 2, 2))).shape == (0, 8)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_numbers_that_parts_are_given(backend, dtype):
+    """The gradient of a part is a part that is given the number 1; NumPy repeats it as an integer."""
+
+    def f(x):
+        return symad.remat(lambda y: np.sum(special.erf(np.where(y > 0.1, y, 0.3 * y))))(x)
+
+    graph = symad.gradient(symad.trace(f, [(2, 3)]), wrt=0)
+    x = np.random.default_rng(6).normal(size=(2, 3))
+    slope = lower(graph, backend=backend, dtype=dtype)(x)
+    assert slope.dtype == dtype
+    y, rate = np.where(x > 0.1, (x, np.ones_like(x)), (0.3 * x, np.full_like(x, 0.3)))
+    np.testing.assert_allclose(slope, 2 / np.sqrt(np.pi) * np.exp(-(y**2)) * rate, rtol=1e-6)

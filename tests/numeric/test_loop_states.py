@@ -255,3 +255,24 @@ def test_second_derivatives_of_loops(f, backend):
         above, below = (gradient(x + s * x, y + s * y) for s in (step, -step))
         for one, right, left in zip(found, above, below, strict=True):
             np.testing.assert_allclose(one, (right - left) / (2 * step), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize("memory", ["recompute", 2, "sqrt", "binomial"])
+def test_chains_in_loops(memory, backend):
+    """A chain in the step of a loop; what both read from outside gets the cotangents of all steps."""
+
+    def f(x, memory):
+        s = np.sin(x)
+
+        def step(c, t):
+            _, q = functions.fold(lambda a, u: (np.cos(a[0]) * u, s * a[1]), (s, c[1]), s, memory=memory)
+            return s, q + t
+
+        return np.sum(functions.scan(step, (x, x), x)[1] ** 2)
+
+    x = np.random.default_rng(7).normal(size=(3, 1))
+    traced = (symad.trace(lambda x, m=m: f(x, m), [(3, 1)]) for m in ("all", memory))
+    plain, kept = map(symad.value_and_gradient, traced)
+    for found, expected in zip(lower(kept, backend=backend)(x), plain(x), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
