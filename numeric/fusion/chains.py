@@ -221,22 +221,24 @@ class _Groups:
             shape_ = group.root.shape
             if shape_ and not any(same_shape(leaf.shape, shape_) for leaf in group.leaves):
                 members = [node for node in self.order if node in group.members]
-                kept, scalars = _Group(group.root), _Group(members[0])
                 for node in members:
                     del self.of[node]
-                    if not node.shape:
-                        self._join(node, scalars)
-                    elif not isinstance(node.op, Broadcast):
-                        self._join(node, kept)
+                arrays = [node for node in members if node.shape and not isinstance(node.op, Broadcast)]
+                for part in (arrays, [node for node in members if not node.shape]):
+                    for node in part:
+                        self._join(node, self.of.get(part[0]) or _Group(part[0]))
 
     def rebuilt(self, opened: Opened) -> Nodes:
         """The outputs over `Fused` nodes."""
         position = {node: k for k, node in enumerate(self.order)}
         units: dict[int, list[Node]] = {}
         unit_of: dict[Node, int] = {}
+        groups: dict[int, _Group] = {}
         for node in self.order:
             group = self.of.get(node)
             key = position[group.root] if group is not None else position[node]
+            if group is not None:
+                groups[key] = group
             units.setdefault(key, []).append(node)
             unit_of[node] = key
         for root, copies in self.again.items():
@@ -250,7 +252,7 @@ class _Groups:
         for key in TopologicalSorter(needs).static_order():
             members = units[key]
             if len(members) > 1 or (members[0] in self.of and not _is_plain(members[0])):
-                new |= self._kernel(self.of[self.order[key]], members, new)
+                new |= self._kernel(groups[key], members, new)
             else:
                 new[members[0]] = opened(members[0], tuple(new[a] for a in members[0].args))
         return tuple(new[o] for o in self.outputs)
@@ -267,7 +269,7 @@ class _Groups:
         self, group: _Group, members: Sequence[Node], new: Mapping[Node, Node]
     ) -> dict[Node, Node]:
         """The `Fused` nodes of one group, of the members that some result needs."""
-        results = [m for m in members if self.of[m] is group and self._is_read(m)]
+        results = [m for m in members if self.of.get(m) is group and self._is_read(m)]
         needed = set(results)
         for m in reversed(members):
             if m in needed:
