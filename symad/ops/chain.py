@@ -212,8 +212,11 @@ def chain_tangent_definition(op: ChainTangent, y: Node) -> Node:
         steady = {
             local[k]: t for k, t in enumerate(tangents) if k > op.slices and t is not None
         }
-        along = {local[0]: c_dot} | {local[1 + k]: t for k, t in zip(moving, dots_t, strict=True)} | steady
+        known = {local[0]: c_dot} | {local[1 + k]: t for k, t in zip(moving, dots_t, strict=True)} | steady
+        # tangents that are inputs of a body around this one could be taken for inputs of this body
+        along = {node: fresh_input(t.shape) for node, t in known.items()}
         (dot,) = push(op.body.output_nodes, along)
+        points |= {along[node]: t for node, t in known.items()}
         new, new_dot = rebuild([op.body.output_nodes[0], dense_tangent(dot, c)], points)
         return concatenate([flatten(new), flatten(new_dot)])
 

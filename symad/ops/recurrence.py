@@ -226,9 +226,12 @@ def scan_jvp(op: Scan, y: Node, tangents: Tangents) -> Tangent:
             for j, t in enumerate(tangents[1 + op.slices :])
             if isinstance(t, Node)
         }
-        (made,) = push(op.body.output_nodes, dots)
+        # placeholders: the tangents may hold inputs of a body around this one, equal to inputs of this body
+        along = {node: fresh_input(dot.shape) for node, dot in dots.items()}
+        (made,) = push(op.body.output_nodes, along)
         # the new state is known: derivatives that are functions of it need nothing computed again
         values = {op.body.output_nodes[0]: c_new} | dict(zip(local, (c, *x, *constants), strict=True))
+        values |= {along[node]: dot for node, dot in dots.items()}
         return rebuild([made], values)[0] if isinstance(made, Node) else broadcast_to(constant(0), c.shape)
 
     return scan(body, dot_0, [previous_states(y), y, *xs, *x_dots])

@@ -24,7 +24,7 @@ from symad.errors import DerivativeError, EvaluationError, ShapeError
 from symad.graph import ZERO, Graph, Node, Op, rebuild, shape
 from symad.ops.arithmetic import neg
 from symad.ops.linalg import solve
-from symad.ops.recurrence import Local
+from symad.ops.recurrence import Local, fresh_input
 from symad.ops.shaping import flatten
 from symad.ops.sources import input_node
 from symad.ops.stacking import concatenate
@@ -138,13 +138,14 @@ def root_jvp(op: Root, y: Node, tangents: Tangents) -> Tangent:
         raise DerivativeError("implicit: differentiate first, then vmap; not the other way round")
     parameters = y.args[1:]
     local = op.residual.input_nodes
-    dots = dict(zip(local[1:], tangents[1:], strict=True))
+    dots = {a: t for a, t in zip(local[1:], tangents[1:], strict=True) if isinstance(t, Node)}
     flat = concatenate([flatten(r) for r in op.residual.output_nodes])
-    (moved,) = push([flat], dots)
+    along = {a: fresh_input(t.shape) for a, t in dots.items()}  # tangents may hold inputs of the residual
+    (moved,) = push([flat], along)
     if not isinstance(moved, Node):
         return ZERO
     at_solution = dict(zip(local, (y, *parameters), strict=True))
-    (moved,) = rebuild([moved], at_solution)
+    (moved,) = rebuild([moved], at_solution | {along[a]: t for a, t in dots.items()})
     sparse = sparse_slope(op.residual)
     if sparse is not None:
         return neg(sparse_solve(rebuild([sparse], at_solution)[0], moved))
