@@ -1,6 +1,6 @@
 """Derivatives of loops inside loops, whose inner steps read values of the outer ones.
 
-The inputs of all bodies are numbered from 0, so those of an inner body may be equal to those of the outer one.
+The inputs of all bodies are numbered from 0, so those of an inner body may be equal to those around it.
 """
 
 import numpy as np
