@@ -14,7 +14,7 @@ from symad import special
 from symad.dims import Dim, dim_symbols, format_shape
 from symad.errors import LoweringError
 from symad.graph import Graph, Node, topological
-from symad.numeric.backends import ArrayLibrary
+from symad.numeric.backends import NUMPY, ArrayLibrary
 from symad.numeric.lifetimes import owner
 from symad.numeric.names import Names
 from symad.numeric.printers import (  # noqa: F401  (register answers)
@@ -159,7 +159,7 @@ class ArrayPrinter:
         if isinstance(node.op, (Constant, ArrayConstant)):
             self.text[node] = expression
             return []
-        if self.dtype == "float32" and _is_number(node):  # NumPy computes with numbers in double precision
+        if self.dtype == "float32" and self.library is NUMPY and _is_number(node):  # NumPy computes with numbers in double precision
             expression = f"{self.np}.float32({expression})"
         needed, self.before = self.before, []
         self.text[node] = self.value_name()

@@ -123,13 +123,34 @@ def eigen_system_evaluate(op: EigenSystem, values: Values) -> Any:
         EvaluationError: entries that are no floating-point numbers: eigenvalues of rational matrices are
             not rational.
     """
+    from symad.dual import depth
+
     (a,) = values
+    if depth(a):
+        return _of_duals(op, a)
     if a.dtype == object:
         return np.stack([_precisely(m) for m in a.reshape(-1, *a.shape[-2:])]).reshape(
             (*a.shape[:-2], a.shape[-1] + 1, a.shape[-1])
         )
     found, vectors = np.linalg.eigh(a)
     return np.concatenate([found[..., None, :], vectors], axis=-2)
+
+
+def _of_duals(op: EigenSystem, a: Any) -> Any:
+    """Of dual numbers: λ̇ = diag(Vᵀ Ȧ V) and V̇ = V (F ∘ Vᵀ Ȧ V), where F_ij = 1/(λ_j − λ_i) and F_ii = 0."""
+    from symad.dual import Dual, split
+
+    primal, dot = split(a)
+    found, n = eigen_system_evaluate(op, (np.asarray(primal),)), a.shape[-1]
+    diagonal, below = np.eye(n, dtype=int), np.tri(n, dtype=bool)
+    dots = []
+    stacks = found.reshape(-1, n + 1, n), np.asarray(dot).reshape(-1, n, n)
+    for (values, *rows), a_dot in zip(*stacks, strict=True):
+        vectors = np.stack(rows)
+        moved = vectors.T @ np.where(below, a_dot, a_dot.T) @ vectors
+        gaps = values - values[:, None] + diagonal
+        dots.append(np.concatenate([np.diagonal(moved)[None], vectors @ (moved * (1 - diagonal) / gaps)]))
+    return np.frompyfunc(Dual, 2, 1)(found, np.reshape(dots, found.shape))
 
 
 def _precisely(a: Any) -> Any:
