@@ -159,7 +159,8 @@ class ArrayPrinter:
         if isinstance(node.op, (Constant, ArrayConstant)):
             self.text[node] = expression
             return []
-        if self.dtype == "float32" and self.library is NUMPY and _is_number(node):  # NumPy computes with numbers in double precision
+        if self.dtype == "float32" and self.library is NUMPY and _is_number(node):
+            # NumPy computes with Python's numbers in double precision
             expression = f"{self.np}.float32({expression})"
         needed, self.before = self.before, []
         self.text[node] = self.value_name()
