@@ -14,7 +14,7 @@ from symad import special
 from symad.dims import Dim, dim_symbols, format_shape
 from symad.errors import LoweringError
 from symad.graph import Graph, Node, topological
-from symad.numeric.backends import NUMPY, ArrayLibrary
+from symad.numeric.backends import ArrayLibrary
 from symad.numeric.lifetimes import owner
 from symad.numeric.names import Names
 from symad.numeric.printers import (  # noqa: F401  (register answers)
@@ -37,12 +37,9 @@ from symad.numeric.printers.root import root_lines
 from symad.numeric.row_numbers import only_indices
 from symad.numeric.size_checks import size_checks
 from symad.numeric.text import docstring, module_header, one_line, pack_text
-from symad.ops.arithmetic import Add, Mul
 from symad.ops.attention import AttentionOp
-from symad.ops.elementwise import Apply
 from symad.ops.numeric_names import NUMPY_NAMES
 from symad.ops.pair_sum import PairSum, PairSumCotangent
-from symad.ops.powers import Pow
 from symad.ops.recurrence import Scan
 from symad.ops.root import Root
 from symad.ops.sources import ArrayConstant, Constant, Dimension, Input
@@ -154,17 +151,17 @@ class ArrayPrinter:
             return attention_lines(node.op, node, self)
         if isinstance(node.op, (PairSum, PairSumCotangent)):
             return pair_lines(node.op, node, self)
-        args = tuple(self.text[a] for a in node.args)
-        expression = emit(node.op, self.library, node, args, self)
+        expression = self.expression(node)
         if isinstance(node.op, (Constant, ArrayConstant)):
             self.text[node] = expression
             return []
-        if self.dtype == "float32" and self.library is NUMPY and _is_number(node):
-            # NumPy computes with Python's numbers in double precision
-            expression = f"{self.np}.float32({expression})"
         needed, self.before = self.before, []
         self.text[node] = self.value_name()
         return [*needed, f"{self.text[node]} = {expression}"]
+
+    def expression(self, node: Node) -> str:
+        """The value of a node as an expression of the texts of its arguments."""
+        return emit(node.op, self.library, node, tuple(self.text[a] for a in node.args), self)
 
     def sum_text(self, arg: Node, axes: tuple[int, ...]) -> str | contraction.Product:
         """The sum of an array over some axes."""
@@ -225,12 +222,6 @@ class ArrayPrinter:
         if text not in self.constants:
             self.constants[text] = self.names.unique(f"{stem}_{len(self.constants) + 1}")
         return self.constants[text]
-
-
-def _is_number(node: Node) -> bool:
-    """Whether a node is an operation on constants, which no pass has carried out."""
-    plain = isinstance(node.op, (Add, Mul, Pow, Apply)) and not node.shape
-    return plain and all(isinstance(a.op, Constant) for a in node.args)
 
 
 def _sum_text(dim: Any, names: dict[Any, str]) -> str:

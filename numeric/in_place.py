@@ -40,13 +40,17 @@ from symad.numeric.printers.contraction import Product, contraction
 from symad.numeric.printers.loops import loop_lines
 from symad.numeric.printers.overlays import overlay_index, overlay_lines, overlay_room
 from symad.numeric.printers.sparse import gathered_lines
-from symad.numeric.recycling import is_recycled, laid_out, new_text, recycled_product
+from symad.numeric.product_lines import moved, product_line
+from symad.numeric.recycling import is_recycled, laid_out, new_text
 from symad.numeric.releasing import release
 from symad.numeric.side_by_side import SideBySide, side_by_side
 from symad.numeric.sparse_parts import Parts
 from symad.numeric.steps import WITHOUT_OUT, WRITERS, into, is_indicator
 from symad.numeric.sums_by_products import sum_as_product
+from symad.ops.arithmetic import Add, Mul
 from symad.ops.contraction import Einsum
+from symad.ops.elementwise import Apply
+from symad.ops.powers import Pow
 from symad.ops.recurrence import Scan
 from symad.ops.selection import Select
 from symad.ops.shaping import Broadcast, Pad, Reshape, Slice
@@ -211,11 +215,11 @@ class InPlacePrinter(ArrayPrinter):
         if isinstance(node.op, Einsum):
             made = contraction(node.op, node, tuple(self.text[a] for a in node.args), self)
             if isinstance(made, Product):
-                return [*settled, self._product_line(node, made)]
+                return [*settled, product_line(node, made, self)]
         lines = super().statement(node)
         slot = self.slots.get(node)
         if slot is not None and lines:
-            lines[-1] = _moved(lines[-1].partition(" = ")[2], slot)
+            lines[-1] = moved(lines[-1].partition(" = ")[2], slot)
             self.text[node] = slot
         return [*settled, *lines]
 
@@ -291,39 +295,6 @@ class InPlacePrinter(ArrayPrinter):
         """The statement that writes a plain matrix product into an array."""
         return f"{self.np}.matmul({product.left}, {product.right}, {place})"
 
-    def _product_line(self, node: Node, product: Product) -> str:
-        """The statement of a matrix product: into its slot, or memory that is used again, or new memory."""
-        slot = self.slots.get(node)
-        dotted = self._dotted(node, product, slot) if self.depth else None
-        if dotted is not None:
-            return dotted
-        if slot is not None:
-            self.text[node] = slot
-            plain = product.is_plain
-            return self.product_into(product, slot) if plain else _moved(self.product_text(product), slot)
-        recycled = is_recycled(node, self)
-        made = recycled_product(node, product, self) if recycled else self.product_text(product)
-        self.text[node] = self.value_name()
-        return f"{self.text[node]} = {made}"
-
-    def _dotted(self, node: Node, product: Product, slot: str | None) -> str | None:
-        """The statement of a product of matrices by ``dot``, which begins sooner than ``matmul`` does.
-
-        It writes only where the result would stand by itself: in whole arrays of floats.
-        """
-        large = slot is None and is_recycled(node, self)
-        if not product.is_plain or large or any(not 0 < len(a.shape) < 3 for a in (node, *node.args)):
-            return None
-        call = f"{product.left}.dot({product.right}"
-        if slot is None:
-            self.text[node] = self.value_name()
-            return f"{self.text[node]} = {call})"
-        base, _, index = slot.partition("[")
-        if base not in self.whole or "," in index or not all(map(self.holds_floats, node.args)):
-            return None
-        self.text[node] = slot
-        return f"{call}, {slot})"
-
     def holds_floats(self, node: Node) -> bool:
         """Whether an array is known to have the module's type."""
         made = owner(node)
@@ -371,6 +342,11 @@ class InPlacePrinter(ArrayPrinter):
             return [*self.settle(node.args[0]), *super().statement(node)]
         self.text[node] = self.value_name()
         return [f"{self.text[node]} = {self.text[node.args[0]]}.astype({self.np}.{self.dtype})"]
+
+    def expression(self, node: Node) -> str:
+        """See `ArrayPrinter.expression`. NumPy computes with Python's numbers in double precision."""
+        text = super().expression(node)
+        return f"{self.np}.float32({text})" if self.dtype == "float32" and _is_number(node) else text
 
     def sum_text(self, arg: Node, axes: tuple[int, ...]) -> str | Product:
         """See `ArrayPrinter.sum_text`."""
@@ -429,6 +405,7 @@ class InPlacePrinter(ArrayPrinter):
         return self.operand(node)
 
 
-def _moved(expression: str, slot: str) -> str:
-    """The statement that writes a value into a slot."""
-    return f"{slot} = {expression}" if slot.endswith("]") else f"{slot}[...] = {expression}"
+def _is_number(node: Node) -> bool:
+    """Whether a node is an operation on constants, which no pass has carried out."""
+    plain = isinstance(node.op, (Add, Mul, Pow, Apply)) and not node.shape
+    return plain and all(isinstance(a.op, Constant) for a in node.args)

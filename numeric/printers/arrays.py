@@ -16,7 +16,7 @@ from sympy.codegen.numpy_nodes import logaddexp
 
 from symad.errors import LoweringError
 from symad.graph import Node, Op
-from symad.numeric.backends import NUMPY, ArrayLibrary
+from symad.numeric.backends import ArrayLibrary
 from symad.ops.arithmetic import Add, Mul
 from symad.ops.cholesky import Cholesky, Triangle, TriangularSolve
 from symad.ops.elementwise import Apply
@@ -100,7 +100,7 @@ def dimension_emit(
     op: Dimension, library: ArrayLibrary, node: Node, args: Texts, printer: Any
 ) -> Text:
     text = str(printer.dim(op.expression))
-    if library is not NUMPY or printer.dtype != "float32" or node in printer.row_numbers:
+    if printer.dtype != "float32" or node in printer.row_numbers:
         return text
     return f"{printer.np}.float32({text})"  # quotients of Python's numbers would be in double precision
 

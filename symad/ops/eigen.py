@@ -157,16 +157,16 @@ def _precisely(a: Any) -> Any:
     """One matrix of mpmath's numbers or SymPy's, of which some are floating-point numbers."""
     import mpmath
 
-    symbolic = any(isinstance(v, sympy.Basic) for v in a.ravel())
-    numbers = [sympy.sympify(v, strict=True) if symbolic else v for v in a.ravel()]
-    if not all(isinstance(v, (int, float, mpmath.mpf, sympy.Number)) for v in numbers) or not any(
-        isinstance(v, (float, mpmath.mpf, sympy.Float)) for v in numbers
-    ):
+    numbers, floats = a.ravel(), (float, mpmath.mpf, sympy.Float)
+    known = all(isinstance(v, (int, sympy.Number, *floats)) for v in numbers)
+    if not known or not any(isinstance(v, floats) for v in numbers):
         raise EvaluationError("eigenvalues are of floating-point numbers, not of exact ones or symbols")
-    n = len(a)
+    n, symbolic = len(a), any(isinstance(v, sympy.Basic) for v in numbers)
     digits = max([v._prec for v in numbers if isinstance(v, sympy.Float)], default=mpmath.mp.prec)
     with mpmath.workprec(digits):
-        whole = np.array([mpmath.mpf(v._to_mpmath(digits) if symbolic else v) for v in numbers]).reshape(n, n)
+        whole = np.array(
+            [mpmath.mpf(v._to_mpmath(digits) if isinstance(v, sympy.Number) else v) for v in numbers]
+        ).reshape(n, n)
         lower = np.array([[whole[max(i, j), min(i, j)] for j in range(n)] for i in range(n)])
         found, vectors = mpmath.eigsy(mpmath.matrix(lower.tolist()))
         order = sorted(range(n), key=lambda k: found[k])

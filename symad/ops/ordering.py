@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symad.dims import Shape, size
+from symad.dims import Shape, plus, size
 from symad.errors import EvaluationError, ShapeError
 from symad.graph import ZERO, Node, Op, shape
 from symad.questions import (
@@ -73,8 +73,7 @@ def sorting_positions_evaluate(op: SortingPositions, values: Values) -> Any:
 @flops.dispatch
 def sorting_positions_flops(op: SortingPositions, y: Node) -> Any:
     """About n log2 n comparisons a line."""
-    n = sympy.sympify(y.shape[-1], strict=True)
-    return size(y.shape) * sympy.ceiling(sympy.log(n + 1, 2))
+    return size(y.shape) * sympy.ceiling(sympy.log(plus(y.shape[-1], 1), 2))
 
 
 @definition.dispatch
