@@ -13,7 +13,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 EXTRAS_tour := data,draw
 EXTRAS_test := data,draw,test
 EXTRAS_lint := lint
-EXTRAS_docs := docs
+EXTRAS_docs := data,draw,docs
 
 # Two test processes on two cores: one BLAS thread each; who has finished takes work from the other.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
