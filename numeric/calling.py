@@ -86,7 +86,7 @@ def _binder() -> Any:
         return None
     if library is None:
         return None
-    binder: Any = ctypes.PyDLL(library._name).symad_bind  # it needs Python's lock
+    binder: Any = ctypes.PyDLL(library._name, handle=library._handle).symad_bind  # it needs Python's lock
     binder.argtypes = (ctypes.c_int64, ctypes.py_object, ctypes.c_int64)
     binder.restype = ctypes.py_object
     return binder

@@ -18,7 +18,7 @@ from symad.graph import Graph
 from symad.numeric import lower_numpy
 from symad.numeric.c_program import output_scalars
 from symad.numeric.calling import aligned_zeros, bound, check_sizes
-from symad.numeric.compiling import compile_c, native_options
+from symad.numeric.compiling import NotCompiled, compile_c, native_options
 from symad.numeric.kernel import Kernel
 from symad.numeric.lanes import LanePlan, PointPlan, lane_plan, point_plan
 from symad.numeric.names import identifier
@@ -66,8 +66,15 @@ def _library() -> Any:
 
 
 def scalars(prepared: Graph) -> Scalars:
-    """The runs of a scalar graph, where there is a compiler."""
-    return Scalars(prepared, plan(prepared, output_scalars(prepared)), _library())
+    """The runs of a scalar graph.
+
+    Raises:
+        NotCompiled: there is no compiler that works.
+    """
+    library = _library()
+    if library is None:
+        raise NotCompiled
+    return Scalars(prepared, plan(prepared, output_scalars(prepared)), library)
 
 
 def _lanes(graph: Graph) -> LanePlan:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from symad.graph import Graph
+from symad.numeric.compiling import NotCompiled
 from symad.numeric.flat_results import FlatResults
 from symad.numeric.kernel import Kernel
 
@@ -46,7 +47,11 @@ def python_function(
             return results.split(at_point([float(a) for a in arrays]))
         if many is None:
             return plain().function(*values)
-        return results.at_points(many([_column(a, batch) for a in arrays]), batch)
+        try:
+            computed = many([_column(a, batch) for a in arrays])
+        except NotCompiled:  # though the function itself was: a disk that is full now, say
+            return plain().function(*values)
+        return results.at_points(computed, batch)
 
     def packed_call(vector: Any) -> Any:
         values = np.asarray(vector)

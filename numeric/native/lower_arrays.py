@@ -8,7 +8,7 @@ from symad.graph import Graph
 from symad.numeric import lower_numpy
 from symad.numeric.array_program import print_array_module
 from symad.numeric.backends import NUMPY
-from symad.numeric.compiling import compiler
+from symad.numeric.compiling import NotCompiled, compiler
 from symad.numeric.kernel import Kernel, compile_source
 from symad.numeric.native.fusion import fuse
 from symad.numeric.native.printer import NativePrinter
@@ -18,7 +18,7 @@ from symad.numeric.passes.pads import drop_pads
 
 
 def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
-    """Print and compile a graph; without a compiler its NumPy form runs.
+    """Print and compile a graph; without a compiler that works its NumPy form runs.
 
     Of the passes for NumPy those are left out that make whole arrays of what a compiled loop or chain
     reads piece by piece: gates as pieces of memory, biases as weights, functions before slices.
@@ -34,4 +34,7 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
 
     fused = fuse(flatten_products(drop_pads(prepared)), dtype)
     name, source = print_array_module(fused, NUMPY, dtype, packed, printing)
-    return replace(compile_source(name, source, packed), c_source=made[0].c_source())
+    try:
+        return replace(compile_source(name, source, packed), c_source=made[0].c_source())
+    except NotCompiled:
+        return replace(lower_numpy.lower(graph, dtype, packed), c_source=made[0].c_source())

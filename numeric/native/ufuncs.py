@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from symad.errors import LoweringError
-from symad.numeric.compiling import compile_c
+from symad.numeric.compiling import NotCompiled, compile_c
 
 FROM_LOOPS, FROM_LOOPS_AND_SIGNATURE = 1, 31
 """Places in NumPy's table of functions."""
@@ -46,23 +46,40 @@ def compiled(source: str, declarations: Sequence[Declaration]) -> list[Any]:
     """One ufunc for each declared inner loop of a C source.
 
     Raises:
-        LoweringError: there is no compiler, or it refused the source.
+        NotCompiled: there is no compiler, or none that works here.
+        LoweringError: it refused the source.
     """
     library = load(source)
     if library is None:
-        raise LoweringError("compiled kernels need a C compiler: none was found; use backend='numpy'")
+        raise NotCompiled("this code needs a C compiler that works; use backend='numpy'")
     return [ufunc(library, *declaration) for declaration in declarations]
 
 
-@cache
 def load(source: str) -> ctypes.CDLL | None:
-    """The shared library of a C source, with vector code and threads where the compiler has them."""
+    """The shared library of a C source, with vector code and threads where the compiler has them.
+
+    None where nothing can be compiled, perhaps only now.
+    """
+    try:
+        return _loaded(source)
+    except NotCompiled:
+        return None
+
+
+@cache
+def _loaded(source: str) -> ctypes.CDLL:
     gnu_threads()
+    library: ctypes.CDLL | None = None
     with _passive_waiting():
         for options in (STRAIGHT, OPTIONS):
             with suppress(LoweringError):
-                return compile_c(source, options)
-        return compile_c(source, PLAIN)
+                library = compile_c(source, options)
+                break
+        else:
+            library = compile_c(source, PLAIN)
+    if library is None:
+        raise NotCompiled
+    return library
 
 
 @cache

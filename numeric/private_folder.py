@@ -1,0 +1,167 @@
+"""The folder of compiled code: nobody but its owner can put there what is loaded later.
+
+A library that is loaded runs with all rights of its user. So the folder, and each file in it, must belong
+to the user; others must not be able to write there, nor to put another folder in its place. The digest of
+each file is kept beside it and compared before the file is loaded: a truncated file is made anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+OLD = 3600.0
+"""Seconds after which a working folder is taken for one whose process was killed."""
+
+WORK = "work-"
+"""How the names of working folders begin."""
+
+OTHERS = stat.S_IWGRP | stat.S_IWOTH
+
+
+class Unusable(Exception):
+    """A folder, or the compiler, cannot be used; the text says why."""
+
+
+def cache_folder() -> Path:
+    """Where compiled kernels are kept: $SYMAD_CACHE, or symad in the user's cache folder.
+
+    The user's cache folder is $XDG_CACHE_HOME if that is an absolute path, else ~/.cache.
+
+    Raises:
+        Unusable: there is no such folder, or $SYMAD_CACHE is not an absolute path.
+    """
+    if chosen := os.environ.get("SYMAD_CACHE", ""):
+        if not os.path.isabs(chosen):
+            raise Unusable(f"SYMAD_CACHE={chosen!r} is not an absolute path")
+        return Path(chosen)
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if os.path.isabs(base):
+        return Path(base) / "symad"
+    home = os.path.expanduser("~") if os.environ.get("HOME", "unset") else ""
+    if not os.path.isabs(home):
+        raise Unusable("the user has no home folder: set SYMAD_CACHE to an absolute path")
+    return Path(home) / ".cache" / "symad"
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder, and what leads to it, that only its owner may enter.
+
+    Raises:
+        Unusable: it cannot be made or written, belongs to another user, or others can replace it.
+    """
+    try:
+        _check_way(folder)
+        _make(folder)
+        about = folder.stat()
+        if not _is_mine(about):
+            raise Unusable(f"{folder} belongs to another user")
+        if stat.S_IMODE(about.st_mode) & 0o077:
+            folder.chmod(0o700)
+    except OSError as error:
+        raise Unusable(f"{folder}: {error.strerror or error}") from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise Unusable(f"{folder} cannot be written")
+
+
+def _make(folder: Path) -> None:
+    """Like mkdir -p, but every new folder is private, whatever the umask says."""
+    if folder.is_dir():
+        return
+    if folder.parent != folder:
+        _make(folder.parent)
+    with suppress(FileExistsError):  # another process was faster
+        folder.mkdir(mode=0o700)
+        folder.chmod(0o700)
+
+
+def _check_way(folder: Path) -> None:
+    """Raises Unusable if another user could put a folder of theirs in this place."""
+    if not hasattr(os, "geteuid"):
+        return
+    for part in (folder, *folder.parents):
+        try:
+            about = part.lstat()
+        except FileNotFoundError:
+            continue
+        if stat.S_ISLNK(about.st_mode):
+            if about.st_uid not in (os.geteuid(), 0):
+                raise Unusable(f"{part} is a symbolic link of another user")
+            _check_way(part.resolve())
+        elif part != folder and about.st_mode & stat.S_IWOTH and not about.st_mode & stat.S_ISVTX:
+            raise Unusable(f"{part} can be written by everybody")
+
+
+def _is_mine(about: os.stat_result) -> bool:
+    return not hasattr(os, "geteuid") or about.st_uid == os.geteuid()
+
+
+@contextmanager
+def working_folder(parent: Path | None = None) -> Iterator[Path]:
+    """A private folder that is gone afterwards, in ``parent`` or among the system's temporary files.
+
+    Raises:
+        Unusable: it cannot be made.
+    """
+    if parent is not None:
+        _sweep(parent)
+    try:
+        made = Path(tempfile.mkdtemp(prefix=WORK if parent else f"symad-{WORK}", dir=parent))
+        made.chmod(0o700)
+    except OSError as error:
+        raise Unusable(f"no temporary folder can be made: {error.strerror or error}") from None
+    try:
+        yield made
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _sweep(parent: Path) -> None:
+    """Remove the working folders of processes that were killed."""
+    for left in parent.glob(f"{WORK}*"):
+        with suppress(OSError):
+            if time.time() - left.lstat().st_mtime > OLD:
+                shutil.rmtree(left, ignore_errors=True)
+
+
+def keep(made: Path, kept: Path) -> None:
+    """Move a file to its place and write its digest beside it, each in one step.
+
+    A reader between the two steps finds a digest that does not fit, and makes the file anew.
+    """
+    noted = made.with_suffix(".sha256")
+    noted.write_text(_digest(made, kept), encoding="ascii")
+    for part in (made, noted):
+        part.chmod(0o700)
+    os.replace(made, kept)
+    os.replace(noted, _note(kept))
+
+
+def is_sound(kept: Path) -> bool:
+    """Whether a file is there, belongs to the user, and is what was put there."""
+    try:
+        for part in (kept, _note(kept)):
+            about = part.lstat()
+            if not stat.S_ISREG(about.st_mode) or not _is_mine(about) or about.st_nlink != 1:
+                return False
+            if hasattr(os, "geteuid") and about.st_mode & OTHERS:
+                return False
+        return _note(kept).read_text(encoding="ascii") == _digest(kept, kept)
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _note(kept: Path) -> Path:
+    return kept.with_suffix(".sha256")
+
+
+def _digest(file: Path, kept: Path) -> str:
+    """Of the name and the contents: a file moved to another's name is not taken for it."""
+    return hashlib.sha256(kept.name.encode() + b"\0" + file.read_bytes()).hexdigest()
