@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -31,9 +32,9 @@ def trace(f: Any, inputs: Sequence[Any] | None = None) -> Graph:
     Args:
         f: a SymPy expression, matrix, matrix expression or array; a list, tuple or dict of such;
             a Graph; or a Python function of the inputs.
-        inputs: the inputs in calling order. For SymPy ``f`` they may be left out: then all inputs
-            that occur stand in SymPy's canonical order. A function needs them: symbols, example
-            arrays, or shape tuples.
+        inputs: the inputs in calling order. For SymPy ``f`` they may be left out: then the inputs that
+            occur stand in the natural order of their names (x2 before x10). A function needs them:
+            symbols, example arrays, or shape tuples.
 
     Returns:
         The graph. Symbols that occur as dimensions of an input are bound by the arrays given.
@@ -48,12 +49,12 @@ def trace(f: Any, inputs: Sequence[Any] | None = None) -> Graph:
         from symad.tracing.functions import trace_function
 
         return trace_function(f, inputs)
-    return _trace_sympy(f, tuple(inputs) if inputs is not None else (), inputs is not None)
+    return _trace_sympy(f, () if inputs is None else tuple(inputs), (), inputs is not None)
 
 
 @without_collecting
 def as_graph(f: Any, wrt: Any = None) -> Graph:
-    """``f`` as a graph; for SymPy ``f`` the entries of ``wrt`` become the first inputs."""
+    """``f`` as a graph; symbols of ``wrt`` that a SymPy ``f`` does not contain become its last inputs."""
     if isinstance(f, Graph):
         return f
     if callable(f) and not isinstance(f, sympy.Basic):
@@ -63,36 +64,43 @@ def as_graph(f: Any, wrt: Any = None) -> Graph:
             f"the Python function {name}({parameters}) has inputs of unknown shape; trace it first: "
             f"symad.trace({name}, inputs=[...])"
         )
-    first = () if wrt is None else tuple(wrt) if isinstance(wrt, (list, tuple)) else (wrt,)
-    return _trace_sympy(f, first, False)
+    wanted = () if wrt is None else tuple(wrt) if isinstance(wrt, (list, tuple, sympy.Tuple)) else (wrt,)
+    return _trace_sympy(f, (), wanted, False)
 
 
-def _trace_sympy(f: Any, first: tuple[Any, ...], complete: bool) -> Graph:
-    """Trace a SymPy structure; ``first`` are the leading inputs, all of them if ``complete``."""
+def _trace_sympy(f: Any, inputs: tuple[Any, ...], wrt: tuple[Any, ...], complete: bool) -> Graph:
+    """Trace a SymPy structure; ``inputs`` are all inputs if ``complete``, ``wrt`` some of them."""
     structure, parts = _flatten(f)
-    leading = tuple(map(as_input_symbol, first))
+    order = tuple(map(as_input_symbol, inputs))
+    asked = tuple(map(as_input_symbol, wrt))
     found = find_inputs(parts)
-    shapes = {s: found.shape_of(s) for s in (*leading, *found.symbols)}
+    shapes = {s: found.shape_of(s) for s in (*order, *asked, *found.symbols)}
     dims = set().union(*(dim_symbols(shape) for shape in shapes.values()))
     found.check_indices(dims)
-    for symbol in leading:
+    for symbol in (*order, *asked):
         if symbol in dims:
             raise TraceError(
                 f"{symbol} is a dimension: it is bound by the arrays given and is never an input"
             )
-    _check_names(leading, found.symbols)
-    given = set(leading)
-    others = [s for s in found.symbols if s not in dims and s not in given]
-    others.sort(key=_input_order)
-    if complete and others:
-        names = ", ".join(map(str, others))
-        raise TraceError(
-            f"the expression depends on {names}, missing from inputs={list(map(str, leading))}"
-        )
+    _check_names((*order, *asked), found.symbols)
+    present = [s for s in found.symbols if s not in dims]
+    if complete:
+        _check_complete(order, present)
+    else:
+        order = (*sorted(present, key=natural_order), *asked)
     tracer = Tracer(dims, shapes)
     outputs = tuple(_trace_part(part, tracer) for part in parts)
-    nodes = tuple(input_node(s, shapes[s]) for s in dict.fromkeys((*leading, *others)))
+    nodes = tuple(input_node(s, shapes[s]) for s in dict.fromkeys(order))
     return Graph(nodes, outputs, structure)
+
+
+def _check_complete(order: Sequence[Any], present: Iterable[Any]) -> None:
+    given = set(order)
+    if missing := sorted((s for s in present if s not in given), key=natural_order):
+        raise TraceError(
+            f"the expression depends on {', '.join(map(str, missing))}, missing from "
+            f"inputs={list(map(str, order))}"
+        )
 
 
 def _check_names(leading: Sequence[Any], found: Iterable[Any]) -> None:
@@ -121,11 +129,15 @@ def _told(symbol: Any) -> str:
     return ", ".join(f"{k}={v}" for k, v in given.items()) or "without assumptions"
 
 
-def _input_order(symbol: Any) -> Any:
-    assumptions = sorted(
-        getattr(symbol, "_assumptions_orig", getattr(symbol, "assumptions0", {})).items()
-    )
-    return sympy.default_sort_key(symbol), str(assumptions)
+def natural_order(symbol: Any) -> Any:
+    """The key of the natural order of names: runs of digits count as numbers, so x2 stands before x10.
+
+    Symbols of one name stand in the order of their assumptions, whatever the hash seed.
+    """
+    pieces = re.split(r"([0-9]+)", str(symbol))
+    name = [(0, int(piece), piece) if piece.isdecimal() else (1, 0, piece) for piece in pieces if piece]
+    assumptions = getattr(symbol, "_assumptions_orig", getattr(symbol, "assumptions0", {}))
+    return name, sorted((str(k), str(v)) for k, v in assumptions.items()), type(symbol).__name__
 
 
 MOST_NESTED = 100

@@ -266,7 +266,7 @@ def test_exact_and_dual_numbers():
 def test_sympy_symbols_and_files(tmp_path):
     symbol = ArraySymbol("k", (4,))
     expression = sp.Symbol("x", real=True) * rand(symbol)
-    assert symad.trace(expression)(2.0, K) == 2 * rand(K)
+    assert symad.trace(expression)(K, 2.0) == 2 * rand(K)
     assert symad.trace(randn(symbol, 3))(K).tolist() == randn(K, 3).tolist()
     assert symad.trace(symad.to_sympy(GRAPH), [*GRAPH.inputs])(W, K) == GRAPH(W, K)
     symad.save(GRAPH, tmp_path / "g.json")

@@ -277,7 +277,7 @@ def test_arrays_of_other_symbols_have_zero_derivatives():
     assert np.array_equal(jac(*range(4)), np.zeros((2, 2)))
     X, Y = MatrixSymbol("X", n, n), MatrixSymbol("Y", n, m)
     gradient = symad.gradient(Trace(X), Y)
-    assert np.array_equal(gradient(np.ones((2, 3)), np.eye(2)), np.zeros((2, 3)))
+    assert np.array_equal(gradient(np.eye(2), np.ones((2, 3))), np.zeros((2, 3)))
 
 
 # ---- parts of matrices --------------------------------------------------------------------------
@@ -332,7 +332,7 @@ def test_indices_that_are_dimensions_or_inputs():
     value = np.array([[3.0], [5.0], [7.0]])
     assert symad.trace(x[n - 1, 0])(value) == 7
     assert symad.trace(x[i, 0], [x, i])(value, 1) == 5
-    assert np.array_equal(symad.gradient(x[i, 0] ** 2, x)(value, 1), [[0], [10], [0]])
+    assert np.array_equal(symad.gradient(x[i, 0] ** 2, x)(1, value), [[0], [10], [0]])
     X = MatrixSymbol("X", n, n)
     assert symad.trace(X[0, n - 1])(np.arange(9.0).reshape(3, 3)) == 2
 
@@ -558,9 +558,9 @@ def test_dimensions_that_are_expressions():
     A, x = MatrixSymbol("A", n + 1, 2 * n), MatrixSymbol("x", 2 * n, 1)
     graph = symad.trace(symad.gradient(Trace((A * x).T * A * x), [x, A]))
     value, vector = np.arange(12.0).reshape(3, 4), np.ones((4, 1))
-    np.testing.assert_allclose(graph(vector, value)[0], 2 * value.T @ value @ vector)
+    np.testing.assert_allclose(graph(value, vector)[0], 2 * value.T @ value @ vector)
     with pytest.raises(ShapeError, match=r"axis 0 of A must have size n \+ 1 = 3"):
-        graph(np.ones((4, 1)), np.ones((4, 4)))
+        graph(np.ones((4, 4)), np.ones((4, 1)))
 
 
 def test_a_dimension_used_as_a_value():
