@@ -122,12 +122,14 @@ class InPlacePrinter(ArrayPrinter):
         return schedule(Graph((), tuple(outputs)))
 
     def decorators(self, graph: Graph) -> list[str]:
-        """Silence where branches are computed that are not taken."""
+        """Silence about values that do no harm: in branches not taken, between elements, where exp overflows."""
         order = topological(graph.output_nodes)
-        chosen = any(isinstance(n.op, Select) and not is_indicator(n) for n in order)
-        reason = "branches that are not taken" if chosen else "elements between those that are read"
-        silent = chosen or reads_ranges(graph) or works_in_gaps(order)
-        return [f'@{self.np}.errstate(all="ignore")  # of {reason}'] if silent else []
+        if any(isinstance(n.op, Select) and not is_indicator(n) for n in order):
+            return [f'@{self.np}.errstate(all="ignore")  # of branches that are not taken']
+        if reads_ranges(graph) or works_in_gaps(order):
+            return [f'@{self.np}.errstate(all="ignore")  # of elements between those that are read']
+        overflows = "_sigmoid" in self.helpers  # exp does, where the sigmoid is 0
+        return [f'@{self.np}.errstate(over="ignore")'] if overflows else []
 
     def finished(self, body: list[str], result: str) -> list[str]:
         """The statements, with ``del`` for large arrays that are not needed any more."""

@@ -10,7 +10,6 @@ from typing import Any
 from symad.graph import Node
 from symad.numeric.fusion.chains import Fused
 from symad.numeric.fusion.rows import RowGroup
-from symad.numeric.passes.gates import Gates
 from symad.numeric.passes.loop import Loop
 from symad.numeric.passes.overlays import Overlay
 from symad.numeric.passes.row_blocks import RowBlocks
@@ -146,7 +145,7 @@ def cut(node: Node) -> bool:
     return False
 
 
-IN_PLACE = (Add, Mul, Pow, Apply, Gates, Cleared)
+IN_PLACE = (Add, Mul, Pow, Apply, Cleared)
 """Operations on floats that may write over an operand."""
 
 

@@ -15,7 +15,6 @@ from symad.numeric.passes.factors import gather_factors
 from symad.numeric.passes.feature_major import feature_major
 from symad.numeric.passes.flat_products import flatten_products
 from symad.numeric.passes.flat_stencils import flatten_stencils
-from symad.numeric.passes.gates import join_gates
 from symad.numeric.passes.grams import share_grams
 from symad.numeric.passes.logistic import with_logistic
 from symad.numeric.passes.masks import drop_masks
@@ -42,7 +41,6 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
         name, source = in_runs or print_scalar_module(prepared, NUMPY, dtype, packed)
     else:
         made = for_arrays(prepared)
-        made = join_gates(made) if dtype == "float32" else made
         made = widen_products(in_parts(in_chains(sink_large(made))))
         name, source = print_array_module(made, NUMPY, dtype, packed, InPlacePrinter)
     return compile_source(name, source, packed)

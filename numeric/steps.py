@@ -11,7 +11,6 @@ import sympy
 from sympy.codegen.cfunctions import expm1, log1p
 
 from symad.graph import Node
-from symad.numeric.passes.gates import Gates
 from symad.numeric.passes.spans import Cleared
 from symad.ops.arithmetic import Add, Mul
 from symad.ops.elementwise import Apply
@@ -25,9 +24,8 @@ from symad.scalar_functions import relu, sigmoid, silu, softplus
 INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 
 SIGMOID = '''def _sigmoid(x, out=None):
-    """1/(1 + exp(-x)); the exponential stops at the largest float."""
+    """1/(1 + exp(-x)), which is 0 where the exponential overflows."""
     out = np.negative(x, out)
-    np.minimum(out, {largest}, out=out)
     np.exp(out, out)
     out += 1
     return np.reciprocal(out, out)
@@ -113,19 +111,6 @@ SOFTMAX_TANGENT = '''def _softmax_tangent(p, t, axes, out=None):
     return out
 '''
 
-GATES = '''_HALF = np.array(0.5, dtype=np.float32)
-
-
-def _gates(z, ranges, out=None):
-    """tanh(z), and (1 + tanh(z))/2 in some ranges of rows."""
-    out = np.tanh(z, out)
-    for start, stop in ranges:
-        part = out[start:stop]
-        part *= _HALF
-        part += _HALF
-    return out
-'''
-
 CLEAR = '''def _clear(flat, gaps, out=None):
     """A flat array with zeros after the first `width` of every `step` elements, but the last."""
     if out is None:
@@ -148,9 +133,6 @@ LIMIT = '''def _limit(mask, dtype):
 
 WITHOUT_OUT = ("_erfc", "_silu", "_softplus")
 """Helpers that always make a new array."""
-
-LARGEST = {"float64": "709.78", "float32": "88.72"}
-"""Where exp is still finite."""
 
 
 @dataclass(frozen=True)
@@ -360,8 +342,7 @@ def function_steps(node: Node, printer: Any) -> list[Step] | None:
     if head is relu:
         return [Step("maximum", (text, printer.number("0")), out)]
     if head in (sigmoid, silu):
-        largest = LARGEST.get(printer.dtype, LARGEST["float64"])
-        printer.helper("_sigmoid", SIGMOID.replace("{largest}", largest))
+        printer.helper("_sigmoid", SIGMOID)
         if head is sigmoid:
             return [Step("_sigmoid", (text,), out)]
         return [Step(printer.helper("_silu", SILU), (text,))]
@@ -375,17 +356,6 @@ def function_steps(node: Node, printer: Any) -> list[Step] | None:
     if "." in name:
         printer.imports.add("import scipy.special")
     return [Step(name, (text,), out)]
-
-
-def gates_steps(node: Node, printer: Any) -> list[Step] | None:
-    """The gates of a cell."""
-    (z,) = node.args
-    if printer.is_lean(z):
-        return None
-    text = printer.text[z]
-    ranges: Any = node.op.ranges  # type: ignore[attr-defined]
-    helper = printer.helper("_gates", GATES)
-    return [Step(helper, (text, str(ranges)), text if printer.ends(z, node) else None)]
 
 
 def cleared_steps(node: Node, printer: Any) -> list[Step] | None:
@@ -454,7 +424,6 @@ WRITERS: dict[type, Writer] = {
     Mul: product_steps,
     Pow: power_steps,
     Apply: function_steps,
-    Gates: gates_steps,
     Cleared: cleared_steps,
     Select: select_steps,
     Softmax: softmax_steps,

@@ -17,21 +17,6 @@ from symad.ops.recurrence import backwards
 from symad.ops.shaping import Slice, reshape
 from symad.ops.stacking import Concatenate, Stack
 
-SIGMOID = re.compile(r"(?<!\w)_sigmoid\(")
-
-GATE = '''_HALF = np.array(0.5, dtype=np.float32)
-
-
-def _gate(x, out=None):
-    """1/(1 + exp(-x)) = (1 + tanh(x/2))/2, to the absolute precision of numbers around 1."""
-    out = np.multiply(x, _HALF, out)
-    np.tanh(out, out)
-    out *= _HALF
-    out += _HALF
-    return out
-'''
-"""A sigmoid in a loop in single precision: gates multiply states, and tanh is cheaper than exp."""
-
 
 def loop_lines(node: Node, printer: Any) -> list[str]:
     """The statements that fill the arrays of all states and of what else is kept of the steps.
@@ -98,9 +83,6 @@ def loop_lines(node: Node, printer: Any) -> list[str]:
         targets.append(step)
     printer.large |= {*targets, *states, *filter(None, map(_view, inner))}  # they keep whole arrays alive
     before, inner = _transposed_once(inner, fixed, printer)
-    if printer.dtype == "float32" and any(SIGMOID.search(line) for line in inner):
-        printer.helper("_gate", GATE)
-        inner = [SIGMOID.sub("_gate(", line) for line in inner]
     rooms = []
     for value in made:
         if value in passing:
