@@ -14,6 +14,7 @@ from symad.errors import LoweringError
 from symad.graph import Graph
 from symad.numeric.c_program import output_scalars
 from symad.numeric.names import Names
+from symad.numeric.printers.constants import nested_text
 from symad.numeric.printers.integers import integers_text
 from symad.numeric.runs import Plan, Run, plan
 from symad.numeric.steps import ufunc_name
@@ -139,7 +140,7 @@ def _module(graph: Graph, made: Plan, dtype: str, packed: bool) -> tuple[str, st
         points=max(FEWEST, CACHE // made.size),
         body="\n".join(f"    {x}" for x in body),
     )
-    constants = f"CONSTANTS = np.array({list(made.constants)}, dtype=np.{dtype})"
+    constants = f"CONSTANTS = np.array({nested_text([*map(float, made.constants)], 'np')}, dtype=np.{dtype})"
     inputs = [names.of(symbol) for symbol in graph.inputs]
     results = f"RESULTS = {text.places(made.results)}"
     result = pack_text(graph.structure, _values(graph))

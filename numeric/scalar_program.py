@@ -15,6 +15,7 @@ import numpy as np
 from symad.graph import Graph, Node, topological
 from symad.numeric.backends import Backend
 from symad.numeric.names import Names
+from symad.numeric.printers.constants import constant_text
 from symad.numeric.printers.integers import integers_text
 from symad.numeric.printers.scalars import SCALAR_FUNCTIONS, ScalarPrinter, count_uses, statement
 from symad.numeric.text import docstring, module_header, pack_text
@@ -124,7 +125,8 @@ def _output_text(output: Node, printer: ScalarPrinter) -> str:
         items = ", ".join(printer.text[e] for e in entries)
         return f"{printer.use('pack')}(({items},), {tuple(output.shape)})"
     if isinstance(output.op, ArrayConstant):
-        return f"{printer.use('array')}({output.op.array.tolist()})"
+        kind = "bool" if output.op.array.dtype.kind == "b" else "np.float64"
+        return f"{printer.use('array')}({printer.constant(constant_text(output.op.array, kind, printer))})"
     if isinstance(output.op, Constant):
         return printer.text[output]
     return printer.text[output]

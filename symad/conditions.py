@@ -9,13 +9,11 @@ whole path from the branch down to the inputs, whatever ops lie on it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from symad.graph import Node
 from symad.ops.arithmetic import ElementwiseOp
 from symad.ops.selection import Compare, Select, logic
-
-MOST = 8
-"""With more distinct uses than this a node counts as used unconditionally."""
 
 
 def use_conditions(order: Sequence[Node], outputs: Sequence[Node]) -> dict[Node, Node]:
@@ -27,43 +25,91 @@ def use_conditions(order: Sequence[Node], outputs: Sequence[Node]) -> dict[Node,
     """
     if not any(isinstance(node.op, Select) for node in order):
         return {}
-    uses: dict[Node, list[Node] | None] = {node: [] for node in order}
+    uses: dict[Node, Uses] = {node: Uses() for node in order}
     for output in outputs:
-        uses[output] = None
+        uses[output].add(None)
     found: dict[Node, Node] = {}
+    branches = Branches()
     for node in reversed(order):
-        condition = _any_of(uses[node])
+        condition = uses[node].condition(branches)
         if condition is not None:
             found[node] = condition
         if isinstance(node.op, Compare) and node.args[0] is node.args[1]:
             continue  # whether it is NaN is asked of a value to leave it out where it is
         for position, arg in enumerate(node.args):
-            _add_use(uses, arg, _through(node, position, arg, condition))
+            uses[arg].add(_through(node, position, arg, condition, branches))
     return found
 
 
-def _any_of(conditions: list[Node] | None) -> Node | None:
-    return logic("or", *conditions) if conditions else None
+@dataclass(frozen=True)
+class Branch:
+    """The condition of one branch of a selection: ``outside`` holds, and ``decision`` is ``taken``."""
+
+    outside: Node | None
+    decision: Node
+    taken: bool
 
 
-def _through(node: Node, position: int, arg: Node, condition: Node | None) -> Node | None:
+class Branches(dict[Node, Branch]):
+    """The branches that conditions stand for."""
+
+    def __init__(self) -> None:
+        """None are known yet."""
+        super().__init__()
+        self._conditions: dict[Branch, Node] = {}
+
+    def __setitem__(self, condition: Node, branch: Branch) -> None:
+        super().__setitem__(condition, branch)
+        self._conditions[branch] = condition
+
+    def twin(self, branch: Branch) -> Node | None:
+        """The condition of the other branch of the same selection, if there is one."""
+        return self._conditions.get(replace(branch, taken=not branch.taken))
+
+
+@dataclass
+class Uses:
+    """The conditions under which a value is used; None among them is a use without one."""
+
+    conditions: dict[Node | None, None] = field(default_factory=dict)
+
+    def add(self, condition: Node | None) -> None:
+        """Note a use."""
+        if None not in self.conditions:
+            self.conditions[condition] = None
+
+    def condition(self, branches: Branches) -> Node | None:
+        """Whether one of the uses happens; None if always, or if there is none.
+
+        A value that is used in both branches of a selection is used where the selection is.
+        """
+        alive, waiting = dict(self.conditions), [*self.conditions]
+        while waiting:
+            condition = waiting.pop()
+            if condition is None:
+                return None
+            branch = branches.get(condition)
+            if branch is None or condition not in alive:
+                continue
+            other = branches.twin(branch)
+            if other in alive:
+                del alive[condition], alive[other]
+                alive[branch.outside] = None
+                waiting.append(branch.outside)
+        return logic("or", *(c for c in alive if c is not None)) if alive else None
+
+
+def _through(
+    node: Node, position: int, arg: Node, condition: Node | None, branches: Branches
+) -> Node | None:
     """The condition of a use as argument of a node that is itself used under ``condition``."""
     if isinstance(node.op, Select) and position:
-        branch = node.args[0] if position == 1 else logic("not", node.args[0])
+        outside, branch = condition, node.args[0] if position == 1 else logic("not", node.args[0])
         condition = branch if condition is None else logic("and", condition, branch)
+        branches[condition] = Branch(outside, node.args[0], position == 1)
     if condition is None:
         return None
     fits = not condition.shape or (
         isinstance(node.op, ElementwiseOp) and len(arg.shape) == len(condition.shape)
     )
     return condition if fits else None
-
-
-def _add_use(uses: dict[Node, list[Node] | None], arg: Node, condition: Node | None) -> None:
-    known = uses[arg]
-    if known is None:
-        return
-    if condition is None or len(known) >= MOST:
-        uses[arg] = None
-    elif condition not in known:
-        known.append(condition)

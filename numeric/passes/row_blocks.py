@@ -39,7 +39,7 @@ STORED = 3
 SHORT = 16
 """So many small arrays between large ones are made in the same loop."""
 
-ROWS = sympy.Symbol("rows", integer=True, positive=True)
+ROWS = sympy.Dummy("rows", integer=True, positive=True)
 """The number of rows of a block; the last one may be smaller."""
 
 

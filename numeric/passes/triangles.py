@@ -24,7 +24,7 @@ from symad.ops.softmax import Softmax, SoftmaxTangent
 from symad.ops.sources import ArrayConstant, constant_value
 from symad.questions import Nodes
 
-COLUMNS = sympy.Symbol("columns", integer=True, positive=True)
+COLUMNS = sympy.Dummy("columns", integer=True, positive=True)
 """The number of columns that the rows of a block see."""
 
 Columns = tuple[Graph, tuple[int | None, ...], tuple[int | None, ...]]

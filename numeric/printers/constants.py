@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,22 @@ def constant_text(array: Array, dtype: str, printer: Any) -> str:
     if found is None:
         numbers = array.astype(np.int8) if array.dtype.kind == "b" else array
         found = integers_text(numbers, dtype, printer)
-    return found or f"{printer.np}.array({array.tolist()}, dtype={dtype})"
+    return found or f"{printer.np}.array({nested_text(array.tolist(), printer.np)}, dtype={dtype})"
+
+
+def nested_text(value: Any, np_: str) -> str:
+    """Nested lists of numbers as a display; what has no literal in Python by its name in NumPy."""
+    if isinstance(value, list):
+        return f"[{', '.join([nested_text(part, np_) for part in value])}]"
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"{np_}.nan" if value != value else f"{np_}.inf" if value > 0 else f"-{np_}.inf"
+    return repr(value)
 
 
 def _uniform(array: Array, dtype: str, np_: str) -> str | None:
-    """One value everywhere."""
+    """One value everywhere, or none at all."""
+    if not array.size:
+        return f"{np_}.zeros({array.shape}, dtype={dtype})"
     if array.size <= SHORT:
         return None
     value = array.flat[0]
@@ -29,7 +41,7 @@ def _uniform(array: Array, dtype: str, np_: str) -> str | None:
         return None
     if not value:
         return f"{np_}.zeros({array.shape}, dtype={dtype})"
-    return f"{np_}.full({array.shape}, {value.item()!r}, dtype={dtype})"
+    return f"{np_}.full({array.shape}, {nested_text(value.item(), np_)}, dtype={dtype})"
 
 
 def _triangle(array: Array, np_: str) -> str | None:

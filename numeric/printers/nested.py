@@ -23,7 +23,7 @@ from symad.ops.chain_pullback import ChainPullback, stretch_pullback
 from symad.ops.remat import Remat
 from symad.ops.sources import Constant, Dimension
 
-STEPS = sympy.Symbol("steps", integer=True, positive=True)
+STEPS = sympy.Dummy("steps", integer=True, positive=True)
 """The number of steps of a stretch."""
 
 
