@@ -26,7 +26,6 @@ EARLY = {
     "lifetimes": {"LARGE": 8},
     "passes.row_blocks": {"LARGE": 32, "BLOCK": 16, "SHORT": 2},
     "passes.chains": {"LARGE": 32, "ROWS": 2, "SHORTEST": 2},
-    "passes.gates": {"SMALL": 8},
     "passes.sinking": {"STEP": 4, "ALL": 32},
     "passes.biases": {"LARGE": 8, "RATIO": 1},
     "passes.feature_major": {"BATCH": 2},
