@@ -122,7 +122,7 @@ class InPlacePrinter(ArrayPrinter):
         return schedule(Graph((), tuple(outputs)))
 
     def decorators(self, graph: Graph) -> list[str]:
-        """Silence about values that do no harm: in branches not taken, between elements, where exp overflows."""
+        """Silence about harmless values: of branches not taken, between elements, where exp overflows."""
         order = topological(graph.output_nodes)
         if any(isinstance(n.op, Select) and not is_indicator(n) for n in order):
             return [f'@{self.np}.errstate(all="ignore")  # of branches that are not taken']

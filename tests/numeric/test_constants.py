@@ -16,7 +16,8 @@ KINDS = [np.float64, np.float32, np.float16, np.int8, np.int64, np.uint16, np.bo
 
 def same(made: Any, right: Any) -> bool:
     made, right = np.asarray(made, dtype=float), np.asarray(right, dtype=float)
-    return bool(np.array_equal(made, right, equal_nan=True) and np.array_equal(np.signbit(made), np.signbit(right)))
+    signs = np.array_equal(np.signbit(made), np.signbit(right))
+    return bool(signs and np.array_equal(made, right, equal_nan=True))
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

@@ -170,7 +170,7 @@ SOFT = {
 @pytest.mark.parametrize("backend", ["numpy", "c"])
 @pytest.mark.parametrize("name", SOFT)
 def test_sigmoids_of_loops_keep_their_digits_in_single_precision(name: str, backend: str) -> None:
-    """σ(−20) = 2.06e-9: a form that is exact near 1 alone makes x σ(h) zero. The reference is computed by SciPy."""
+    """σ(−20) = 2.06e-9: a form that is exact near 1 alone makes x σ(h) zero. The reference is SciPy's."""
     from scipy.special import expit
 
     cell, state, inputs = SOFT[name], np.array([-20.0, -5.0, 0.5, 60.0]), np.array([[1e9, 3.0, -2.0, 1e-9]])
