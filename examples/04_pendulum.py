@@ -94,7 +94,7 @@ def main() -> None:
 
 
 def picture(folder: Path, history: np.ndarray, links: int, values: dict[sp.Symbol, float]) -> None:
-    """The chain at sixty-one moments, later ones darker."""
+    """The chain at six moments, each with the twelve frames before it, fainter."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -102,16 +102,18 @@ def picture(folder: Path, history: np.ndarray, links: int, values: dict[sp.Symbo
 
     number = {str(s): v for s, v in values.items()}
     lengths = np.array([number[f"l{k}"] for k in range(links)])
-    figure, axes = plt.subplots(figsize=(6, 5), layout="constrained")
-    colors = plt.get_cmap("viridis_r")(np.linspace(0, 1, history.shape[1]))
-    for column, color in zip(history.T, colors, strict=True):
-        angles = column[1 : links + 1]
-        x = column[0] + np.concatenate([[0], np.cumsum(-lengths * np.sin(angles))])
-        y = np.concatenate([[0], np.cumsum(lengths * np.cos(angles))])
-        axes.plot(x, y, color=color, lw=1)
-    axes.set_aspect("equal")
-    axes.set_xlabel("x")
-    axes.set_ylabel("y")
+    angles, zeros = history[1 : links + 1], np.zeros((1, history.shape[1]))
+    x = history[0] + np.vstack([zeros, np.cumsum(-lengths[:, None] * np.sin(angles), axis=0)])
+    y = np.vstack([zeros, np.cumsum(lengths[:, None] * np.cos(angles), axis=0)])
+    figure, axes = plt.subplots(2, 3, figsize=(9, 6.4), layout="constrained", sharex=True, sharey=True)
+    for axis, frame in zip(axes.flat, np.linspace(0, history.shape[1] - 1, 6).astype(int), strict=True):
+        for before in range(max(0, frame - 12), frame):
+            axis.plot(x[:, before], y[:, before], color="C0", lw=0.8, alpha=0.04 * (13 - frame + before))
+        axis.plot(x[:, frame], y[:, frame], "o-", color="C0", lw=1.8, ms=3.5)
+        axis.plot(x[0, frame], 0, "s", color="0.25", ms=9)
+        axis.axhline(0, color="0.8", lw=0.8, zorder=0)
+        axis.set_title(f"t = {1.5 * frame / (history.shape[1] - 1):.1f} s")
+        axis.set_aspect("equal")
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / "pendulum.png", dpi=150)
 

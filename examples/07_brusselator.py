@@ -120,12 +120,13 @@ def picture(folder: Path, history: np.ndarray, times: np.ndarray) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 4, figsize=(13, 3.2), layout="constrained", width_ratios=[1.5, 1, 1, 1])
+    figure, axes = plt.subplots(2, 2, figsize=(8.6, 7), layout="constrained")
+    axes = axes.ravel()
     for name, field in zip("uv", history, strict=True):
         axes[0].plot(times, field.mean(axis=(0, 1)), label=f"mean of {name}")
     axes[0].axvline(1.1, color="gray", lw=1, ls=":", label="source on")
     axes[0].set_xlabel("t")
-    axes[0].legend(loc="upper left")
+    axes[0].legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False)
     for axis, t in zip(axes[1:], (0.05, 1.5, END), strict=True):
         moment = history[0, :, :, np.searchsorted(times, t)]
         shown = axis.imshow(moment - moment.mean(), origin="lower", extent=(0, 1, 0, 1), cmap="RdBu_r")

@@ -106,7 +106,8 @@ def picture(folder: Path, log_density: sp.Expr, draws: dict, samples: np.ndarray
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 4, figsize=(15, 3.6), layout="constrained")
+    figure, axes = plt.subplots(2, 2, figsize=(9, 7.6), layout="constrained")
+    axes = axes.ravel()
     xs, ys = np.meshgrid(np.linspace(-6, 6, 200), np.linspace(-2.5, 7, 200))
     heights = np.exp(symad.trace(log_density, (x, y))(xs, ys))
     for axis, (name, found) in zip(axes, draws.items(), strict=False):
@@ -114,17 +115,17 @@ def picture(folder: Path, log_density: sp.Expr, draws: dict, samples: np.ndarray
         axis.plot(*found.flat[2, :120].T, "-", lw=0.5, color="C1", alpha=0.7)
         axis.plot(*found.flat[2, :120].T, ".", ms=4, color="C0")
         axis.set(xlim=(-6, 6), ylim=(-2.5, 7))
-        axis.set_title(f"{name}: 120 steps of one chain", fontsize=10)
+        axis.set_title(f"{name}: 120 steps of one chain", fontsize=12)
     for name, found in draws.items():
         covariance = autocovariance(found.flat[:, :, 0]).mean(axis=0)
         axes[2].plot(covariance[:80] / covariance[0], label=name)
     axes[2].axhline(0, color="0.8", lw=0.8)
-    axes[2].set_title("correlation of x after t steps", fontsize=10)
+    axes[2].set_title("correlation of x after t steps", fontsize=12)
     axes[2].legend(frameon=False)
     grid = np.linspace(-5.5, 4, 300)
     axes[3].hist(samples, 80, density=True, color="0.8")
     axes[3].plot(grid, symad.trace(density, (x,))(grid))
-    axes[3].set_title("a mixture by inversion", fontsize=10)
+    axes[3].set_title("a mixture by inversion", fontsize=12)
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / "sampling.png", dpi=140)
 

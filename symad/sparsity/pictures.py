@@ -25,6 +25,9 @@ MOST_CELLS = 80
 MOST_LABELS = 30
 """At most about so many rows and columns are numbered."""
 
+CELL = 0.36
+"""The width of a cell of a drawn matrix, in inches: three digits of 9 points fit into it."""
+
 UNUSED = (0.88, 0.88, 0.88)
 """The color of rows and columns that take part in no product."""
 
@@ -88,17 +91,30 @@ def compression(coloring: Coloring, matrix: Any = None, path: Any = None) -> Any
     products = [b for b in products if b.size]
     recovered = coloring.decompress(compressed).toarray()
     shades = _entry_colors(coloring)
-    widths = [values.shape[1], *(b.shape[1] for b in products), values.shape[1]]
-    figure = _figure(1, len(widths), (1.5 + 0.42 * sum(widths), 1.6 + 0.42 * values.shape[0]), widths)
-    first, *middle, last = figure.axes
-    _draw_matrix(first, coloring, shades, values)
-    first.set_title("matrix", fontsize=10)
     by_rows = [True] * bool(coloring.row_colors) + [False] * bool(coloring.column_colors)
+    figure, first, middle, last = _compression_axes(values.shape, products, by_rows)
+    _draw_matrix(first, coloring, shades, values)
+    first.set_title("matrix", fontsize=12)
     for axes, product, side, flag in zip(middle, products, _sides(coloring), by_rows, strict=True):
         _draw_product(axes, product, side, flag)
     _draw_matrix(last, coloring, shades, recovered)
-    last.set_title("recovered", fontsize=10)
+    last.set_title("recovered", fontsize=12)
     return _saved(figure, path)
+
+
+def _compression_axes(shape: tuple[int, int], products: list[Any], by_rows: list[bool]) -> tuple[Any, ...]:
+    """A figure whose cells all have one size: row products stand under the matrix, column products beside it."""
+    from matplotlib.figure import Figure
+
+    (m, n), margin = shape, 2
+    widths = [n + margin, *(b.shape[1] + margin for b, flag in zip(products, by_rows, strict=True) if not flag)]
+    heights = [m + margin, *(b.shape[0] + margin for b, flag in zip(products, by_rows, strict=True) if flag)]
+    widths.append(n + margin)
+    figure = Figure(figsize=(CELL * sum(widths), CELL * sum(heights)), layout="constrained")
+    grid = figure.add_gridspec(len(heights), len(widths), width_ratios=widths, height_ratios=heights)
+    first = figure.add_subplot(grid[0, 0])
+    middle = [figure.add_subplot(grid[1, 0] if flag else grid[0, 1]) for flag in by_rows]
+    return figure, first, middle, figure.add_subplot(grid[0, -1])
 
 
 def four_by_five(path: Any = None) -> Any:
@@ -217,7 +233,7 @@ def _draw_matrix(axes: Any, coloring: Coloring, shades: NDArray[np.float64], val
     if max(m, n) <= MOST_CELLS:
         for set_ticks, count in ((axes.set_xticks, n), (axes.set_yticks, m)):
             shown = range(0, count, 1 + count // MOST_LABELS)
-            set_ticks(shown, [str(k + 1) for k in shown], fontsize=7)
+            set_ticks(shown, [str(k + 1) for k in shown], fontsize=9)
         axes.tick_params(length=0)
         if values is not None:
             _write(axes, values, pattern.rows, pattern.indices)
@@ -250,7 +266,7 @@ def _frame(axes: Any, m: int, n: int) -> None:
 
 def _write(axes: Any, values: Any, rows: Sequence[int] | IntArray, columns: Any) -> None:
     for i, j in zip(rows, columns, strict=True):
-        axes.text(j, i, f"{values[i, j]:g}", ha="center", va="center", fontsize=7, zorder=3)
+        axes.text(j, i, f"{values[i, j]:g}", ha="center", va="center", fontsize=9, zorder=3)
 
 
 def _draw_product(axes: Any, product: Any, shades: NDArray[np.float64], by_rows: bool) -> None:
@@ -266,7 +282,7 @@ def _draw_product(axes: Any, product: Any, shades: NDArray[np.float64], by_rows:
     axes.set_yticks([])
     for spine in axes.spines.values():
         spine.set_visible(False)
-    axes.set_title("row products" if by_rows else "column\nproducts", fontsize=10)
+    axes.set_title("row products" if by_rows else "column\nproducts", fontsize=12)
 
 
 def _numbered(coloring: Coloring) -> Any:
