@@ -18,6 +18,7 @@ from symad.dual import Dual
 from symad.errors import SymadError
 from symad.evaluation import unchecked
 from symad.forward import dense, push
+from symad.grading import Grade, grade
 from symad.graph import Graph, Node, Op, TupleOf, topological
 from symad.hessian import MODES, hessian_node
 from symad.jacobian import forward_jacobian, reverse_jacobian
@@ -34,10 +35,12 @@ from symad.verification.deciding import decide
 from symad.verification.rewriting import expand_definitions
 
 __all__ = [
+    "Grade",
     "assert_derivative",
     "assert_dot_product",
     "assert_dual",
     "check_rule",
+    "grade",
 ]
 
 

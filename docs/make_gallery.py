@@ -1,0 +1,77 @@
+"""Run every example that draws, keep its pictures in docs/pictures, and write docs/gallery.md.
+
+Run: python docs/make_gallery.py [NUMBER ...]     (all examples, or those with these numbers)
+"""
+
+import argparse
+import ast
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parent
+EXAMPLES = DOCS.parent / "examples"
+WIDTH = 1400
+"""Pixels; wider pictures are made smaller: the page shows them at half of that."""
+
+
+def drawing_examples():
+    """The examples that take ``--out``, in order."""
+    return [path for path in sorted(EXAMPLES.glob("[0-9]*.py")) if '"--out"' in path.read_text("utf-8")]
+
+
+def run(example, folder):
+    """Run one example and return the pictures that it drew."""
+    env = os.environ | {"PYTHONPATH": str(DOCS.parent), "MPLBACKEND": "agg"}
+    subprocess.run(
+        [sys.executable, str(example), "--out", str(folder)], env=env, check=True, stdout=subprocess.DEVNULL
+    )
+    return sorted(folder.glob("*.png"))
+
+
+def keep(picture, example):
+    """Store a picture at the width of the page, in few colors, under the number of its example."""
+    from PIL import Image
+
+    image = Image.open(picture).convert("RGB")
+    if image.width > WIDTH:
+        image = image.resize((WIDTH, round(image.height * WIDTH / image.width)), Image.Resampling.LANCZOS)
+    target = DOCS / "pictures" / f"{example.stem[:2]}_{picture.name}"
+    target.parent.mkdir(exist_ok=True)
+    image.quantize(128).save(target, optimize=True)
+
+
+def section(example):
+    """Title, text, pictures and code of one example."""
+    title, _, text = ast.get_docstring(ast.parse(example.read_text("utf-8"))).partition("\n")
+    text = text.split("Run: ")[0].strip()
+    shown = sorted((DOCS / "pictures").glob(f"{example.stem[:2]}_*.png"))
+    images = "\n\n".join(f"![{path.stem[3:].replace('_', ' ')}](pictures/{path.name})" for path in shown)
+    code = f":::{{dropdown}} examples/{example.name}\n```{{literalinclude}} ../examples/{example.name}\n```\n:::"
+    return f"## {title.rstrip('.')}\n\n{text}\n\n{images}\n\n{code}\n"
+
+
+def main():
+    """Draw, then write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("numbers", nargs="*", help="two-digit numbers of examples; all by default")
+    numbers = parser.parse_args().numbers
+    examples = drawing_examples()
+    for example in examples:
+        if numbers and example.stem[:2] not in numbers:
+            continue
+        print(example.name, flush=True)
+        with tempfile.TemporaryDirectory() as folder:
+            for picture in run(example, Path(folder)):
+                keep(picture, example)
+    head = (
+        "# Gallery\n\nEvery picture is drawn by the example under it, on real data where it learns something. "
+        "`python docs/make_gallery.py` draws them again.\n"
+    )
+    (DOCS / "gallery.md").write_text("\n".join([head, *map(section, examples)]), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

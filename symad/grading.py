@@ -1,0 +1,57 @@
+"""Answers to exercises, graded: `grade(f, x, gradient=answer)`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from symad.errors import SymadError
+from symad.verification import Certificate, verify
+
+VERDICTS = {
+    "proved": "right, for all values",
+    "tested": "right, up to a negligible probability",
+    "measured": "right wherever it was tried",
+    "undecided": "not decided",
+    "refuted": "wrong",
+}
+
+
+@dataclass(frozen=True, repr=False)
+class Grade:
+    """What `grade` found; prints as the verdict, with the point of failure if the answer is wrong."""
+
+    certificate: Certificate | None
+    problem: str = ""
+
+    @property
+    def right(self) -> bool:
+        """Whether the answer is proved, tested or measured."""
+        return self.certificate is not None and self.certificate.status in ("proved", "tested", "measured")
+
+    def __repr__(self) -> str:
+        if self.certificate is None:
+            return self.problem or "no answer yet"
+        verdict = f"{VERDICTS[self.certificate.status]} ({self.certificate.status})"
+        witness = self.certificate.witness
+        return f"{verdict}\n{witness}" if self.certificate.status == "refuted" and witness else verdict
+
+
+def grade(f: Any, wrt: Any = None, **answer: Any) -> Grade:
+    """The verdict on an answer to an exercise.
+
+    Args:
+        f: the function, as `symad.verify` takes it.
+        wrt: the inputs to differentiate by.
+        answer: one of ``value=``, ``gradient=``, ``jacobian=``, ``hessian=``: a formula or a numeric
+            function; None while there is no answer.
+
+    Returns:
+        The grade. An answer of the wrong shape or kind is no error: the grade says what is wrong with it.
+    """
+    if any(candidate is None for candidate in answer.values()):
+        return Grade(None)
+    try:
+        return Grade(verify(f, wrt, **answer))
+    except SymadError as problem:
+        return Grade(None, f"not an answer: {problem}")
