@@ -43,33 +43,43 @@ def schedule(steps: int, first: float = 1e-4, last: float = 0.02) -> tuple[Array
     return beta, np.cumprod(1 - beta)
 
 
+def per_sample(level: Any) -> Any:
+    """A level for each sample, (N,), as a column beside samples (N, d); a number, or a column, as it is."""
+    return level[:, None] if getattr(level, "ndim", 0) == 1 else level
+
+
 def noised(x: Any, noise: Any, alpha_bar: Any) -> Any:
-    """x_t = √ᾱ x_0 + √(1 − ᾱ) ε, with ᾱ (N,) of each sample's step."""
-    return np.sqrt(alpha_bar)[:, None] * x + np.sqrt(1 - alpha_bar)[:, None] * noise
+    """x_t = √ᾱ x_0 + √(1 − ᾱ) ε, with ᾱ (N,) of each sample's step, or one number."""
+    alpha_bar = per_sample(alpha_bar)
+    return np.sqrt(alpha_bar) * x + np.sqrt(1 - alpha_bar) * noise
 
 
 def denoised(x: Any, noise: Any, alpha_bar: Any) -> Any:
-    """x̂_0 = (x_t − √(1 − ᾱ) ε)/√ᾱ, which inverts `noised`; arrays, numbers or traced values."""
+    """x̂_0 = (x_t − √(1 − ᾱ) ε)/√ᾱ, which inverts `noised`."""
+    alpha_bar = per_sample(alpha_bar)
     return (x - np.sqrt(1 - alpha_bar) * noise) / np.sqrt(alpha_bar)
 
 
 def ancestral_mean(x: Any, noise: Any, beta: Any, alpha_bar: Any) -> Any:
     """The mean of q(x_{t−1} | x_t, x_0), where ε = (x_t − √ᾱ x_0)/√(1 − ᾱ) (DDPM, equation 11)."""
+    beta, alpha_bar = per_sample(beta), per_sample(alpha_bar)
     return (x - beta / np.sqrt(1 - alpha_bar) * noise) / np.sqrt(1 - beta)
 
 
 def implicit_step(x: Any, noise: Any, alpha_bar: Any, before: Any) -> Any:
     """The point at the level ``before`` with the same x̂_0 and the same noise (DDIM, equation 12, η = 0)."""
-    return np.sqrt(before) * denoised(x, noise, alpha_bar) + np.sqrt(1 - before) * noise
+    clean, before = denoised(x, noise, alpha_bar), per_sample(before)
+    return np.sqrt(before) * clean + np.sqrt(1 - before) * noise
 
 
 def score_of(noise: Any, alpha_bar: Any) -> Any:
     """∇ log q(x_t | x_0) = −ε/√(1 − ᾱ)."""
-    return -noise / np.sqrt(1 - alpha_bar)
+    return -noise / np.sqrt(1 - per_sample(alpha_bar))
 
 
 def tweedie(x: Any, score: Any, alpha_bar: Any) -> Any:
     """E[x_0 | x_t] = (x_t + (1 − ᾱ) ∇ log q(x_t))/√ᾱ, for every law of x_0 (Efron 2011, equation 1.4)."""
+    alpha_bar = per_sample(alpha_bar)
     return (x + (1 - alpha_bar) * score) / np.sqrt(alpha_bar)
 
 

@@ -129,3 +129,12 @@ def test_guidance() -> None:
     with_class, without = model.predict(p, points, time, c[:4]), model.predict(p, points, time, 0 * c[:4])
     assert np.allclose(model.guided(p, points, time, c[:4], 2.0), 3 * with_class - 2 * without, rtol=1e-14)
     assert np.array_equal(model.guided(p, points, time, c[:4], 0.0), with_class)
+
+
+def test_levels_of_samples_are_columns_also_where_there_are_as_many_samples_as_features() -> None:
+    rng = np.random.default_rng(3)
+    x, noise, level = rng.normal(size=(3, 3)), rng.normal(size=(3, 3)), np.array([0.9, 0.5, 0.1])
+    assert np.allclose(df.denoised(df.noised(x, noise, level), noise, level), x)
+    by_row = [df.implicit_step(x[k], noise[k], level[k], 0.95) for k in range(3)]
+    assert np.allclose(df.implicit_step(x, noise, level, np.full(3, 0.95)), by_row)
+    assert np.allclose(df.score_of(noise, level), -noise / np.sqrt(1 - level)[:, None])
