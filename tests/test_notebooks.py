@@ -1,4 +1,4 @@
-"""The notebooks of docs/ run from the first cell to the last, and every exercise has an answer that is right."""
+"""The notebooks of docs/ run from the first cell to the last; every exercise has an answer that is right."""
 
 from pathlib import Path
 

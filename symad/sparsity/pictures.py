@@ -103,7 +103,7 @@ def compression(coloring: Coloring, matrix: Any = None, path: Any = None) -> Any
 
 
 def _compression_axes(shape: tuple[int, int], products: list[Any], by_rows: list[bool]) -> tuple[Any, ...]:
-    """A figure whose cells all have one size: row products stand under the matrix, column products beside it."""
+    """A figure whose cells have one size: row products under the matrix, column products beside it."""
     from matplotlib.figure import Figure
 
     (m, n), margin = shape, 2
