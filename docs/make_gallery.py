@@ -49,7 +49,8 @@ def section(example):
     text = text.split("Run: ")[0].strip()
     shown = sorted((DOCS / "pictures").glob(f"{example.stem[:2]}_*.png"))
     images = "\n\n".join(f"![{path.stem[3:].replace('_', ' ')}](pictures/{path.name})" for path in shown)
-    code = f":::{{dropdown}} examples/{example.name}\n```{{literalinclude}} ../examples/{example.name}\n```\n:::"
+    name = f"examples/{example.name}"
+    code = f":::{{dropdown}} {name}\n```{{literalinclude}} ../{name}\n```\n:::"
     return f"## {title.rstrip('.')}\n\n{text}\n\n{images}\n\n{code}\n"
 
 

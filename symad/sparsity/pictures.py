@@ -107,9 +107,10 @@ def _compression_axes(shape: tuple[int, int], products: list[Any], by_rows: list
     from matplotlib.figure import Figure
 
     (m, n), margin = shape, 2
-    widths = [n + margin, *(b.shape[1] + margin for b, flag in zip(products, by_rows, strict=True) if not flag)]
-    heights = [m + margin, *(b.shape[0] + margin for b, flag in zip(products, by_rows, strict=True) if flag)]
-    widths.append(n + margin)
+    beside = [b.shape[1] for b, flag in zip(products, by_rows, strict=True) if not flag]
+    under = [b.shape[0] for b, flag in zip(products, by_rows, strict=True) if flag]
+    widths = [count + margin for count in (n, *beside, n)]
+    heights = [count + margin for count in (m, *under)]
     figure = Figure(figsize=(CELL * sum(widths), CELL * sum(heights)), layout="constrained")
     grid = figure.add_gridspec(len(heights), len(widths), width_ratios=widths, height_ratios=heights)
     first = figure.add_subplot(grid[0, 0])
