@@ -68,7 +68,7 @@ def main():
             for picture in run(example, Path(folder)):
                 keep(picture, example)
     head = (
-        "# Gallery\n\nEvery picture is drawn by the example under it, on real data where it learns something. "
+        "# Gallery\n\nEvery picture is drawn by the example under it, on real data where it learns. "
         "`python docs/make_gallery.py` draws them again.\n"
     )
     (DOCS / "gallery.md").write_text("\n".join([head, *map(section, examples)]), encoding="utf-8")
