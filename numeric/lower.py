@@ -11,6 +11,7 @@ from symad.numeric.backends import load_backend
 from symad.numeric.kernel import Kernel
 from symad.numeric.passes.cotangents import join_cotangents
 from symad.numeric.passes.definitions import write_definitions
+from symad.ops.captured import check_closed
 from symad.ops.sparse import CompressedRows
 from symad.pausing import without_collecting
 from symad.tracing import as_graph
@@ -33,7 +34,9 @@ def lower(f: Any, backend: str = "numpy", dtype: Any = "float64", packed: bool =
     Raises:
         LoweringError: unknown backend or dtype, or an op without a form there.
     """
-    graph = join_cotangents(write_definitions(as_graph(f)))
+    graph = as_graph(f)
+    check_closed(graph, "lower")
+    graph = join_cotangents(write_definitions(graph))
     name = str(dtype) if isinstance(dtype, str) else np.dtype(dtype).name
     if name not in DTYPES and backend != "cupy":
         raise LoweringError(f"dtype={name!r} is not one of {', '.join(map(repr, DTYPES))}")

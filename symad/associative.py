@@ -17,6 +17,7 @@ from symad.ops.recurrence import fresh_input
 from symad.ops.shaping import reshape, slice_axis
 from symad.ops.stacking import concatenate, stack
 from symad.proxy import Proxy
+from symad.sessions import body
 from symad.wrapped import broadcast, number
 
 
@@ -99,9 +100,10 @@ class _Join:
 
     def __init__(self, combine: Callable[..., Any], nodes: Sequence[Node], several: bool) -> None:
         self.fresh = [fresh_input(n.shape[1:]) for n in (*nodes, *nodes)]
-        early, late = ([Proxy(n) for n in half] for half in self._halves(self.fresh))
-        made = combine(tuple(early), tuple(late)) if several else combine(early[0], late[0])
-        self.made = [number(m) for m in (made if several else (made,))]
+        with body("the product of associative_scan"):
+            early, late = ([Proxy(n) for n in half] for half in self._halves(self.fresh))
+            made = combine(tuple(early), tuple(late)) if several else combine(early[0], late[0])
+            self.made = [number(m) for m in (made if several else (made,))]
         wanted, got = [n.shape[1:] for n in nodes], [m.shape for m in self.made]
         if len(wanted) != len(got) or not all(map(same_shape, wanted, got)):
             shapes = [", ".join(map(format_shape, s)) for s in (wanted, got)]

@@ -16,6 +16,7 @@ from symad.ops.sources import input_node
 from symad.pausing import without_collecting
 from symad.questions import batch
 from symad.selecting import symbol_like
+from symad.sessions import is_tracing
 from symad.tracing import as_graph
 
 
@@ -69,9 +70,10 @@ def vmap(f: Any, in_axes: Any = 0) -> Graph:
         )
     if all(axis is None for axis in axes):
         raise ShapeError(f"in_axes={in_axes!r} leaves {graph.name} without an input that carries the batch")
-    count = sympy.Symbol(
-        _free_name({str(s) for s in (*graph.inputs, *graph.dims)}), integer=True, positive=True
-    )
+    name = _free_name({str(s) for s in (*graph.inputs, *graph.dims)})
+    # the values of enclosing functions have dimensions of their own, perhaps of this name
+    kind = sympy.Dummy if is_tracing() else sympy.Symbol
+    count = kind(name, integer=True, positive=True)
     inputs, replaced = [], {}
     for node, axis in zip(graph.input_nodes, axes, strict=True):
         if axis is None:

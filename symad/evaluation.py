@@ -27,7 +27,7 @@ def call(graph: Graph, values: Sequence[Any]) -> Any:
         EvaluationError: values are missing, or are no real numbers; names the input.
         ShapeError: shapes do not fit the declared ones, or disagree on a dimension symbol.
     """
-    if is_traced(values):
+    if is_traced(graph, values):
         return inline(graph, values)
     names = [str(symbol) for symbol in graph.inputs]
     if len(values) != len(names):

@@ -14,14 +14,16 @@ from typing import Any
 from symad.dims import broadcast_shapes, format_shape, same_shape, size, solve_dims
 from symad.errors import EvaluationError, ShapeError
 from symad.graph import Graph, Node, pack, rebuild
+from symad.ops.captured import captured_nodes
 from symad.ops.shaping import broadcast_to, reshape
 from symad.proxy import Proxy
+from symad.sessions import is_tracing, seen
 from symad.wrapped import Wrapped, number
 
 
-def is_traced(values: Sequence[Any]) -> bool:
-    """Whether any of the values belongs to a function being traced."""
-    return any(isinstance(v, Wrapped) for v in values)
+def is_traced(graph: Graph, values: Sequence[Any]) -> bool:
+    """Whether any of the values, or of those that the graph uses, belongs to a function being traced."""
+    return any(isinstance(v, Wrapped) for v in values) or (is_tracing() and bool(captured_nodes(graph)))
 
 
 def inline(graph: Graph, values: Sequence[Any]) -> Any:
@@ -50,8 +52,13 @@ def inline(graph: Graph, values: Sequence[Any]) -> Any:
                 f"{name} of {graph.name} has shape {format_shape(asked.shape)}, but the value given has "
                 f"shape {format_shape(given.shape)}"
             )
-    made = rebuild(bound.output_nodes, dict(zip(bound.input_nodes, nodes, strict=True)))
+    made = rebuild(bound.output_nodes, _outer(bound) | dict(zip(bound.input_nodes, nodes, strict=True)))
     return pack(graph.structure, [Proxy(node) for node in made])
+
+
+def _outer(graph: Graph) -> dict[Node, Node]:
+    """The values of enclosing functions that a graph uses, as the function being traced sees them."""
+    return {node: seen(node.op.node, node.op.owner) for node in captured_nodes(graph)}  # type: ignore[attr-defined]
 
 
 def _elementwise(graph: Graph, nodes: Sequence[Node]) -> list[Node]:
@@ -62,7 +69,7 @@ def _elementwise(graph: Graph, nodes: Sequence[Node]) -> list[Node]:
     count = size(common)
     flat = [reshape(broadcast_to(n, common), (count,)) if n.shape else n for n in nodes]
     pairs = list(zip(graph.input_nodes, flat, strict=True))
-    single = {symbol: n for symbol, n in pairs if not n.shape}
+    single = _outer(graph) | {symbol: n for symbol, n in pairs if not n.shape}
     outputs = rebuild(graph.output_nodes, single)
     made = batch_outputs(outputs, {symbol: n for symbol, n in pairs if n.shape}, count)
     return [reshape(o, (*common, *o.shape[1:])) for o in made]

@@ -23,6 +23,7 @@ from symad.ops.elementwise import apply
 from symad.ops.powers import power
 from symad.ops.selection import compare, logic
 from symad.ops.stacking import take
+from symad.sessions import SESSION
 from symad.wrapped import (
     Traced,
     Wrapped,
@@ -61,24 +62,25 @@ class Proxy(Wrapped):
 
     def __init__(self, node: Node) -> None:
         """``node``: what the proxy stands for."""
-        self._node = node
+        self._value = node
+        self._owner = SESSION.get()
 
     # ---- what an array tells about itself
 
     @property
     def shape(self) -> Shape:
         """The dimensions: ints, or SymPy expressions where an input has symbolic ones."""
-        return self._node.shape
+        return self._value.shape
 
     @property
     def ndim(self) -> int:
         """The number of axes."""
-        return len(self._node.shape)
+        return len(self._value.shape)
 
     @property
     def size(self) -> Any:
         """The number of elements."""
-        return size(self._node.shape)
+        return size(self._value.shape)
 
     @property
     def T(self) -> Proxy:
@@ -191,7 +193,7 @@ class Proxy(Wrapped):
         if self.ndim:
             self._no_value("a SymPy expression", "apply NumPy's functions, or those of symad.functions")
         atom = Traced("traced", real=True)
-        atom.node = number(self)
+        atom.proxy = self
         return atom
 
     # ---- operators

@@ -13,6 +13,7 @@ from symad.graph import Node
 from symad.ops.elementwise import SLOPES
 from symad.proxy import Proxy
 from symad.questions import Nodes, Tangent
+from symad.sessions import SESSION, Session
 from symad.values import IMPLEMENTATIONS, MPMATH_SPECIAL, mpmath_function, numpy_function
 from symad.wrapped import number
 
@@ -73,7 +74,8 @@ def _slope(head: Any, rules: Sequence[Callable[..., Any] | None]) -> Callable[[N
                 f"the derivative of {head.__name__} in argument {i + 1} of {len(args)} was not given "
                 "to register_function"
             )
-        with tracing():
+        around = SESSION.get()
+        with tracing(Session(f"the derivative of {head.__name__}", around.dims, {}, around)):
             return number(derivative(*map(Proxy, args)))
 
     return rule

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from symad.graph import Graph, Node
+from symad.graph import Graph
 from symad.ops.recurrence import fresh_input
 from symad.ops.remat import remat as remat_nodes
 from symad.proxy import Proxy
+from symad.sessions import body
 from symad.tracing import as_graph
 from symad.wrapped import number
 
@@ -33,28 +34,21 @@ def remat(f: Any) -> Any:
     if not callable(f) or isinstance(f, Graph):
         return _graph(as_graph(f))
 
+    inside = f"the part {getattr(f, '__name__', 'f')} of remat"
+
     @wraps(f)
     def part(*args: Any, **options: Any) -> Any:
-        given: list[Node] = []
-        fresh: list[Node] = []
-
-        def hide(value: Any) -> Any:
-            if not isinstance(value, Proxy):
-                return value
-            given.append(number(value))
-            fresh.append(fresh_input(value.shape))
-            return Proxy(fresh[-1])
-
-        hidden, named = _each(hide, args), _each(hide, options)
+        given = [number(v) for v in _leaves((args, options)) if isinstance(v, Proxy)]
         if not given:
             return f(*args, **options)
-        outputs: list[Node] = []
-
-        def note(value: Any) -> Any:
-            outputs.append(number(value))
-
-        made = f(*hidden, **named)
-        _each(note, made)
+        fresh = [fresh_input(node.shape) for node in given]
+        stand_ins = iter(fresh)
+        with body(inside):
+            hidden, named = _each(
+                lambda value: Proxy(next(stand_ins)) if isinstance(value, Proxy) else value, (args, options)
+            )
+            made = f(*hidden, **named)
+            outputs = [number(v) for v in _leaves(made)]
         values = iter(remat_nodes(fresh, outputs, given))
         return _each(lambda _: Proxy(next(values)), made)
 
@@ -77,3 +71,10 @@ def _each(change: Callable[[Any], Any], value: Any) -> Any:
     if isinstance(value, (tuple, list)) and not isinstance(value, np.ndarray):
         return type(value)(_each(change, item) for item in value)
     return change(value)
+
+
+def _leaves(value: Any) -> list[Any]:
+    """The leaves of tuples, lists and dicts, in order."""
+    found: list[Any] = []
+    _each(found.append, value)
+    return found

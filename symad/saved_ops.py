@@ -29,7 +29,7 @@ from symad.ops.selection import LOGIC, RELATIONS, Compare, Logic, Select
 from symad.ops.shaping import Broadcast, Pad, Reshape, Slice
 from symad.ops.sources import ArrayConstant, Constant, Dimension, Source, constant
 
-NEVER = {"Seed", "Fresh"}
+NEVER = {"Seed", "Fresh", "Captured"}
 """Placeholders that live only while a graph is being transformed."""
 
 

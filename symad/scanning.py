@@ -19,6 +19,7 @@ from symad.ops.recurrence import scan as scan_nodes
 from symad.ops.shaping import reshape, slice_axis
 from symad.ops.stacking import concatenate, stack, take
 from symad.proxy import Proxy
+from symad.sessions import body as body_session
 from symad.wrapped import number
 
 
@@ -75,13 +76,14 @@ def _run(step: Callable[..., Any], initial: Any, inputs: Any, memory: Any, histo
     shapes = [state.shape for state in states]
 
     def body(packed: Node, *x: Node) -> Node:
-        state = [Proxy(c) for c in _unpack(packed, shapes, several)]
-        moving = [Proxy(v) for v in x]
-        made = step(
-            tuple(state) if several else state[0],
-            tuple(moving) if isinstance(inputs, (tuple, list)) else moving[0],
-        )
-        parts = [number(c) for c in (made if several else (made,))]
+        with body_session(f"a step of {'scan' if history else 'fold'}"):
+            state = [Proxy(c) for c in _unpack(packed, shapes, several)]
+            moving = [Proxy(v) for v in x]
+            made = step(
+                tuple(state) if several else state[0],
+                tuple(moving) if isinstance(inputs, (tuple, list)) else moving[0],
+            )
+            parts = [number(c) for c in (made if several else (made,))]
         _check(parts, shapes)
         return _pack(parts, several)
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextvars import ContextVar
-from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, lru_cache
 from typing import Any
@@ -21,31 +19,29 @@ from symad.ops.selection import Condition, compare, indicator
 from symad.ops.shaping import ShapingOp, broadcast_to
 from symad.ops.sources import ArrayConstant, Constant, array_constant, constant
 from symad.ops.stacking import stack
+from symad.sessions import SESSION, Session, seen
 
 
 class Wrapped:
     """Something that stands for a node; `symad.proxy.Proxy` is the one such class."""
 
-    __slots__ = ("_node",)
-    _node: Node
+    __slots__ = ("_owner", "_value")
+    _value: Node
+    _owner: Session
 
-
-@dataclass(frozen=True)
-class Session:
-    """One traced call: the dimension symbols and the nodes of the SymPy symbols that are inputs."""
-
-    dims: frozenset[Any] = frozenset()
-    symbols: dict[Any, Node] = field(default_factory=dict)
-
-
-SESSION: ContextVar[Session] = ContextVar("symad session", default=Session())  # noqa: B039
+    @property
+    def _node(self) -> Node:
+        """The node, as the function that is being traced sees it."""
+        if SESSION.get() is self._owner:
+            return self._value
+        return seen(self._value, self._owner)
 
 
 class Traced(sympy.Dummy):
-    """A scalar proxy inside a SymPy expression; tracing the expression finds the node again."""
+    """A scalar proxy inside a SymPy expression; tracing the expression finds the proxy again."""
 
-    __slots__ = ("node",)
-    node: Node
+    __slots__ = ("proxy",)
+    proxy: Wrapped
 
 
 _CONVERTIBLE = (

@@ -22,6 +22,7 @@ for _module in pkgutil.iter_modules(ops.__path__):
 WITHOUT_EXAMPLES = {
     "Seed": "stands for a tangent while a graph is linearized",
     "Fresh": "stands for an input while the body of a scan is traced",
+    "Captured": "a value of an enclosing function while that is traced",
     "Local": "an input of the body of a scan",
     "Kept": "the states a chain keeps for its backward sweep; the examples of Chain hold it",
     "EigenSystem": "the decomposition that EigenValues and EigenVectors read; their examples hold it",

@@ -157,7 +157,7 @@ def outer_nodes(fresh: Sequence[Node], outputs: Sequence[Node]) -> list[Node]:
 
 def _is_outer_leaf(node: Node) -> bool:
     """Inputs and open body inputs belong to the outside; numbers stay in the body."""
-    return type(node.op).__name__ in ("Input", "Fresh", "Local", "Seed")
+    return type(node.op).__name__ in ("Input", "Fresh", "Local", "Seed", "Captured")
 
 
 def step(op: Scan, args: Nodes) -> Node:

@@ -23,6 +23,7 @@ from symad.dims import Shape, is_concrete, same_dim, size
 from symad.errors import DerivativeError, EvaluationError, ShapeError
 from symad.graph import ZERO, Graph, Node, Op, rebuild, shape
 from symad.ops.arithmetic import neg
+from symad.ops.captured import captured_nodes
 from symad.ops.linalg import solve
 from symad.ops.recurrence import Local, fresh_input
 from symad.ops.shaping import flatten
@@ -66,10 +67,20 @@ class Root(Op):
 
 
 def root(residual: Graph, guess: Node, parameters: Sequence[Node], solver: Any = None) -> Node:
-    """The solution as a node; ``residual`` has the unknown first, flat."""
-    args = (guess, *parameters)
+    """The solution as a node; ``residual`` has the unknown first, flat.
+
+    What the residual takes from a function around it becomes a parameter.
+    """
+    outer = captured_nodes(residual)
+    if outer and solver is not None:
+        raise DerivativeError(
+            f"implicit: the equations of {residual.name} use values of the function around them, which the "
+            "solver is not given; make them parameters, or leave the solver out"
+        )
+    args = (guess, *parameters, *outer)
     local = tuple(Node.of(Local(k, node.shape)) for k, node in enumerate(args))
-    made = rebuild(residual.output_nodes, dict(zip(residual.input_nodes, local, strict=True)))
+    sources = (*residual.input_nodes, *outer)
+    made = rebuild(residual.output_nodes, dict(zip(sources, local, strict=True)))
     return Node.of(Root(Graph(local, made), solver, (False,) * len(args)), args)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import sympy
@@ -12,12 +13,15 @@ import sympy
 from symad.dims import dim_symbols, format_shape
 from symad.errors import TraceError
 from symad.graph import DictOf, Graph, Node, Structure, TupleOf
+from symad.ops.captured import check_closed
 from symad.ops.sources import Input, input_node
 from symad.pausing import without_collecting
+from symad.sessions import SESSION, Session, is_tracing, session
 from symad.tracing import arrays, entries, indexed, matrices, matrix_parts, own, scalars
 from symad.tracing.back import to_sympy
 from symad.tracing.inputs import as_input_symbol, find_inputs
 from symad.tracing.walk import Tracer
+from symad.wrapped import Traced, Wrapped
 
 __all__ = [
     "arrays", "as_graph", "entries", "indexed", "matrices",
@@ -44,7 +48,7 @@ def trace(f: Any, inputs: Sequence[Any] | None = None) -> Graph:
         ShapeError: shapes do not fit.
     """
     if isinstance(f, Graph):
-        return f
+        return _closed(f)
     if callable(f) and not isinstance(f, sympy.Basic):
         from symad.tracing.functions import trace_function
 
@@ -56,7 +60,7 @@ def trace(f: Any, inputs: Sequence[Any] | None = None) -> Graph:
 def as_graph(f: Any, wrt: Any = None) -> Graph:
     """``f`` as a graph; symbols of ``wrt`` that a SymPy ``f`` does not contain become its last inputs."""
     if isinstance(f, Graph):
-        return f
+        return _closed(f)
     if callable(f) and not isinstance(f, sympy.Basic):
         name = getattr(f, "__name__", "f")
         parameters = ", ".join(inspect.signature(f).parameters)
@@ -66,6 +70,13 @@ def as_graph(f: Any, wrt: Any = None) -> Graph:
         )
     wanted = () if wrt is None else tuple(wrt) if isinstance(wrt, (list, tuple, sympy.Tuple)) else (wrt,)
     return _trace_sympy(f, (), wanted, False)
+
+
+def _closed(graph: Graph) -> Graph:
+    """The graph; with values of an enclosing function only while that is being traced."""
+    if not is_tracing():
+        check_closed(graph, "a use")
+    return graph
 
 
 def _trace_sympy(f: Any, inputs: tuple[Any, ...], wrt: tuple[Any, ...], complete: bool) -> Graph:
@@ -83,13 +94,14 @@ def _trace_sympy(f: Any, inputs: tuple[Any, ...], wrt: tuple[Any, ...], complete
                 f"{symbol} is a dimension: it is bound by the arrays given and is never an input"
             )
     _check_names((*order, *asked), found.symbols)
-    present = [s for s in found.symbols if s not in dims]
+    present = [s for s in found.symbols if s not in dims and not isinstance(s, Traced)]
     if complete:
         _check_complete(order, present)
     else:
         order = (*sorted(present, key=natural_order), *asked)
     tracer = Tracer(dims, shapes)
-    outputs = tuple(_trace_part(part, tracer) for part in parts)
+    with expression_session(found.symbols):
+        outputs = tuple(_trace_part(part, tracer) for part in parts)
     nodes = tuple(input_node(s, shapes[s]) for s in dict.fromkeys(order))
     return Graph(nodes, outputs, structure)
 
@@ -166,6 +178,11 @@ def _flatten(f: Any, depth: int = 0) -> tuple[Structure, list[Any]]:
 def _as_sympy(f: Any) -> Any:
     if isinstance(f, Node):
         return f
+    if isinstance(f, Wrapped):
+        raise TraceError(
+            f"{f!r} is no function; write the function, and trace it at the point: "
+            "symad.trace(lambda z: ..., [z])"
+        )
     if isinstance(f, sympy.MatrixBase):
         return sympy.ImmutableDenseMatrix(f)
     if isinstance(f, sympy.NDimArray):
@@ -179,6 +196,16 @@ def _as_sympy(f: Any) -> Any:
             f"{f!r} of type {type(f).__name__} cannot be traced; trace takes SymPy objects, numbers, lists, "
             "tuples or dicts of them, and Python functions"
         ) from None
+
+
+@contextmanager
+def expression_session(symbols: Iterable[Any]) -> Iterator[None]:
+    """While this lasts, traced values in an expression are constants: its graph is one of its own."""
+    around = SESSION.get()
+    if any(isinstance(symbol, Traced) for symbol in symbols):
+        around = Session("an expression", around.dims, {}, around)
+    with session(around):
+        yield
 
 
 def _trace_part(part: Any, tracer: Tracer) -> Node:

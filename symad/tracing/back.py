@@ -15,6 +15,7 @@ import sympy
 from symad.dims import Shape, dim_symbols
 from symad.graph import Graph, Node, pack, topological
 from symad.ops.arithmetic import ElementwiseOp
+from symad.ops.captured import check_closed
 from symad.ops.sources import Dimension, Input
 from symad.questions import sympy_form
 from symad.tracing.forms import opaque
@@ -27,6 +28,7 @@ def to_sympy(graph: Graph) -> Any:
     ``trace(to_sympy(g))`` computes the same function; for a graph traced from SymPy it is the same
     graph. Nothing is re-evaluated by SymPy on the way.
     """
+    check_closed(graph, "the SymPy form")
     return pack(graph.structure, nodes_to_sympy(graph.output_nodes))
 
 

@@ -13,11 +13,14 @@ from sympy.tensor.array.expressions import ArraySymbol
 
 from symad.dims import Shape, as_shape, dim_symbols
 from symad.errors import TraceError
-from symad.graph import DictOf, Graph, Node, Structure, TupleOf
+from symad.graph import DictOf, Graph, Node, Structure, TupleOf, rebuild
+from symad.ops.captured import Captured
 from symad.ops.sources import input_node
 from symad.proxy import Proxy
 from symad.questions import Nodes
 from symad.selecting import symbol_like
+from symad.sessions import SESSION, Session, symbol_node
+from symad.sessions import session as session_of
 from symad.tracing import (  # noqa: F401
     numpy_assembling,
     numpy_curves,
@@ -33,7 +36,8 @@ from symad.tracing import (  # noqa: F401
 from symad.tracing.heads import heads_take_proxies
 from symad.tracing.inputs import as_input_symbol, check_real, find_inputs
 from symad.tracing.walk import Tracer, lift, operands
-from symad.wrapped import SESSION, Session, Traced, as_node
+from symad.wrapped import Traced, Wrapped, as_node
+from symad.wrapped import number as as_number
 
 
 def trace_function(f: Callable[..., Any], inputs: Sequence[Any] | None) -> Graph:
@@ -63,7 +67,9 @@ def trace_function(f: Callable[..., Any], inputs: Sequence[Any] | None) -> Graph
             raise TraceError(
                 f"{symbol} is a dimension of another input, which binds it; do not pass it as an input"
             )
-    with tracing(Session(dims, symbols)):
+    around = SESSION.get()
+    known = dims | (around.dims - set(symbols))
+    with tracing(Session(f"the traced function {name}", known, symbols, around)):
         structure, outputs = _outputs(_run(f, nodes, name), name)
     return Graph(nodes, tuple(outputs), structure, name if name.isidentifier() else "f")
 
@@ -149,7 +155,9 @@ def _input(name: str, value: Any, taken: set[str]) -> Node:
         return input_node(check_real(value))
     if isinstance(value, (sympy.Expr, sympy.MatrixBase)) and not isinstance(value, sympy.Number):
         as_input_symbol(value)
-    if isinstance(value, tuple):
+    if isinstance(value, Wrapped):
+        shape = value._node.shape
+    elif isinstance(value, tuple):
         shape = _declared(name, value)
     elif isinstance(value, (str, bytes, type(None))):
         raise TraceError(
@@ -218,19 +226,19 @@ def trace_inside(expression: Any) -> Node:
     Raises:
         TraceError: a symbol in it is neither an input nor a dimension.
     """
-    session = SESSION.get()
-    found = find_inputs([expression])
-    symbols = [s for s in found.symbols if not isinstance(s, Traced)]
-    unknown = [s for s in symbols if s not in session.symbols and s not in session.dims]
+    dims = SESSION.get().dims
+    symbols = [s for s in find_inputs([expression]).symbols if not isinstance(s, Traced) and s not in dims]
+    known = {s: node for s in symbols if (node := symbol_node(s)) is not None}
+    unknown = [s for s in symbols if s not in known]
     if unknown:
         raise TraceError(
             f"the function uses the SymPy symbol {unknown[0]}, which is not one of its inputs; pass "
-            "it in inputs and "
-            "use the parameter"
+            "it in inputs and use the parameter"
         )
-    return Tracer(session.dims, {s: session.symbols[s].shape for s in symbols if s in session.symbols}).trace(
-        expression
-    )
+    shapes = {s: node.shape for s, node in known.items()}
+    node = Tracer(dims, shapes).trace(expression)
+    outer = {input_node(s, shapes[s]): n for s, n in known.items() if isinstance(n.op, Captured)}
+    return rebuild([node], outer)[0] if outer else node
 
 
 @operands.register(Traced)
@@ -241,16 +249,12 @@ def traced_operands(expression: Traced, tracer: Tracer) -> tuple[Any, ...]:
 
 @lift.register(Traced)
 def traced_lift(expression: Traced, args: Nodes, tracer: Tracer) -> Node:
-    """The node that the symbol stands for."""
-    return expression.node
+    """What the symbol stands for."""
+    return as_number(expression.proxy)
 
 
 @contextmanager
 def tracing(session: Session | None = None) -> Iterator[None]:
     """While this lasts, SymPy's functions take proxies; a session says what the inputs are."""
-    token = SESSION.set(session if session is not None else SESSION.get())
-    try:
-        with heads_take_proxies():
-            yield
-    finally:
-        SESSION.reset(token)
+    with session_of(session if session is not None else SESSION.get()), heads_take_proxies():
+        yield
