@@ -34,18 +34,19 @@ NEWTON = '''def _newton(equations, x, solve=np.linalg.solve):
 
 
 def root_lines(op: Root, library: ArrayLibrary, node: Node, name: str, printer: Any) -> list[str]:
-    """The statements that solve for ``name``."""
-    if op.solver is not None or any(op.batched):
-        what = "a solver of your own" if op.solver is not None else "a batch of implicit problems"
-        raise LoweringError(f"implicit with {what} cannot be written as standalone code")
+    """The statements that solve for ``name``: one problem, or one after the other of a batch."""
+    if op.solver is not None:
+        raise LoweringError("implicit with a solver of your own cannot be written as standalone code")
     outer = printer.text
     local = op.residual.input_nodes
     function, unknown = printer.value_name("equations"), printer.value_name("x")
-    inputs = dict(zip(local, [unknown, *(outer[a] for a in node.args[1:])], strict=True))
+    moving = [k for k, batched in enumerate(op.batched) if batched and k]
+    own = {k: printer.value_name(f"p{k}") for k in moving}
+    given = [unknown, *(own.get(k, outer[a]) for k, a in enumerate(node.args) if k)]
     sparse = sparse_slope(op.residual) if library.module == "numpy" else None
     slope = sparse if sparse is not None else slope_at(op, local[0], local[1:])
     outputs = (residual_at(op, local[0], local[1:]), slope)
-    with printer.inside(inputs):
+    with printer.inside(dict(zip(local, given, strict=True))):
         inner = printer.statements(outputs)
         result = ", ".join(printer.text[o] for o in outputs)
     solver = ""
@@ -53,11 +54,21 @@ def root_lines(op: Root, library: ArrayLibrary, node: Node, name: str, printer: 
         printer.helper("solve_sparse", inspect.getsource(solve_sparse))
         printer.imports.add("from typing import Any")
         solver = ", lambda a, b: solve_sparse(a.data, b, a.indptr, a.indices, False)"
+    newton, guess = printer.helper("_newton", NEWTON), outer[node.args[0]]
+    if not any(op.batched):
+        solve = f"{name} = {newton}({function}, {guess}{solver})"
+    else:
+        row = printer.value_name("row")
+        point = "".join(f", {outer[node.args[k]]}[{row}]" for k in moving)
+        start = f"{guess}[{row}]" if op.batched[0] else guess
+        one = f"{newton}(lambda {unknown}: {function}({unknown}{point}), {start}{solver})"
+        rows = f"[{one} for {row} in range({printer.dim(node.shape[0])})]"
+        solve = f"{name} = {printer.np}.reshape({printer.np}.array({rows}), {printer.dims(node.shape)})"
     return [
-        f"def {function}({unknown}):",
+        f"def {function}({', '.join([unknown, *own.values()])}):",
         *(f"    {line}" for line in inner),
         f"    return {result}",
-        f"{name} = {printer.helper('_newton', NEWTON)}({function}, {outer[node.args[0]]}{solver})",
+        solve,
     ]
 
 

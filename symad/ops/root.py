@@ -11,7 +11,7 @@ and modular implicit differentiation" (2022), equation 2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symad.dims import Shape, is_concrete, same_dim, size
+from symad.dims import Shape, is_concrete, same_dim, size, times
 from symad.errors import DerivativeError, EvaluationError, ShapeError
 from symad.graph import ZERO, Graph, Node, Op, rebuild, shape
 from symad.ops.arithmetic import neg
 from symad.ops.captured import captured_nodes
 from symad.ops.linalg import solve
 from symad.ops.recurrence import Local, fresh_input
-from symad.ops.shaping import flatten
+from symad.ops.shaping import broadcast_axes, flatten, reshape
 from symad.ops.sources import input_node
 from symad.ops.stacking import concatenate
 from symad.questions import (
@@ -140,34 +140,63 @@ def root_shape(op: Root, args: Nodes) -> Shape:
 @jvp.dispatch
 def root_jvp(op: Root, y: Node, tangents: Tangents) -> Tangent:
     """−(∂F/∂x)⁻¹ times the tangent of F at fixed x; the guess has no influence."""
-    from symad.forward import push
-    from symad.ops.sparse_solve import sparse_solve
+    from symad.batching import batch_outputs
 
     if not any(isinstance(t, Node) for t in tangents[1:]):
         return ZERO
-    if any(op.batched):
-        raise DerivativeError("implicit: differentiate first, then vmap; not the other way round")
-    parameters = y.args[1:]
-    local = op.residual.input_nodes
-    dots = {a: t for a, t in zip(local[1:], tangents[1:], strict=True) if isinstance(t, Node)}
-    flat = concatenate([flatten(r) for r in op.residual.output_nodes])
-    along = {a: fresh_input(t.shape) for a, t in dots.items()}  # tangents may hold inputs of the residual
-    (moved,) = push([flat], along)
-    if not isinstance(moved, Node):
+    active = [k for k, t in enumerate(tangents) if k and isinstance(t, Node)]
+    given = [y, *y.args[1:], *(t for t in tangents[1:] if isinstance(t, Node))]
+    batched = [any(op.batched), *op.batched[1:], *(op.batched[k] for k in active)]
+    # placeholders: tangents may hold inputs of the residual, and a batch has an axis that one problem lacks
+    fresh = [fresh_input(v.shape[1:] if b else v.shape) for v, b in zip(given, batched, strict=True)]
+    point, dots = fresh[: len(y.args)], fresh[len(y.args) :]
+    y_dot = _tangent(op, point, dict(zip(active, dots, strict=True)))
+    if y_dot is None:
         return ZERO
-    at_solution = dict(zip(local, (y, *parameters), strict=True))
-    (moved,) = rebuild([moved], at_solution | {along[a]: t for a, t in dots.items()})
-    sparse = sparse_slope(op.residual)
+    pairs = list(zip(fresh, given, batched, strict=True))
+    (moved,) = rebuild([y_dot], {f: v for f, v, b in pairs if not b})
+    if not any(batched):
+        return moved
+    return batch_outputs([moved], {f: v for f, v, b in pairs if b}, y.shape[0])[0]
+
+
+def _tangent(op: Root, point: Sequence[Node], dots: Mapping[int, Node]) -> Node | None:
+    """The tangent of one problem at a solution and its parameters, from tangents of some parameters."""
+    from symad.forward import push
+    from symad.ops.sparse_solve import sparse_solve
+
+    local = op.residual.input_nodes
+    flat = concatenate([flatten(r) for r in op.residual.output_nodes])
+    (moved,) = push([flat], {local[k]: t for k, t in dots.items()})
+    if not isinstance(moved, Node):
+        return None
+    at_solution = dict(zip(local, point, strict=True))
+    (moved,) = rebuild([moved], at_solution)
+    sparse = None if any(op.batched) else sparse_slope(op.residual)
     if sparse is not None:
         return neg(sparse_solve(rebuild([sparse], at_solution)[0], moved))
-    return neg(solve(slope_at(op, y, parameters), moved))
+    return neg(solve(slope_at(op, point[0], tuple(point[1:])), moved))
 
 
 @batch.dispatch
 def root_batch(op: Root, args: Nodes, batched: Flags, count: Any) -> Node:
-    if any(op.batched):
-        raise DerivativeError("implicit: one batch axis is supported")
-    return Node.of(Root(op.residual, op.solver, tuple(batched)), args)
+    """Independent problems along one axis; a batch of batches is one long batch."""
+    if not any(op.batched):
+        return Node.of(Root(op.residual, op.solver, tuple(batched)), args)
+    inner = next(
+        a.shape[int(b)] for a, b, old in zip(args, batched, op.batched, strict=True) if old
+    )
+    both = []
+    for a, new, old in zip(args, batched, op.batched, strict=True):
+        if new or old:
+            rest = a.shape[int(new) + int(old) :]
+            axes = [k for k, there in enumerate((new, old)) if there]
+            wide = broadcast_axes(a, (count, inner, *rest), [*axes, *range(2, 2 + len(rest))])
+            a = reshape(wide, (times(count, inner), *rest))
+        both.append(a)
+    flags = tuple(new or old for new, old in zip(batched, op.batched, strict=True))
+    found = Node.of(Root(op.residual, op.solver, flags), tuple(both))
+    return reshape(found, (count, inner, *found.shape[1:]))
 
 
 @flops.dispatch

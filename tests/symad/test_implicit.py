@@ -119,3 +119,22 @@ def test_newton_in_single_precision() -> None:
     roots = np.roots([1, 0, 0.7, -2])
     assert np.asarray(found).dtype == np.float32
     assert float(found) == pytest.approx(float(roots[roots.imag == 0].real[0]), rel=1e-6)
+
+
+def test_batches_of_batches_of_roots_and_their_derivatives():
+    """y³ + y = a b for all pairs of a and b: y' = b/(3y² + 1) in a, by hand."""
+    root = symad.implicit(symad.trace(lambda y, a, b: y**3 + y - a * b, [(), (), ()]), "y")
+    table = symad.vmap(symad.vmap(root, in_axes=(None, 0, None)), in_axes=(0, None, None))
+    loss = symad.trace(lambda a, b: (table(a, b, 0.5) ** 2).sum(), [(2,), (3,)])
+    a, b = np.array([1.0, -2.0]), np.array([0.5, 2.0, 3.0])
+    y = np.array([[np.roots([1, 0, 1, -p * q]) for q in b] for p in a])
+    y = y[np.isreal(y)].real.reshape(2, 3)
+    rate = 2 * y / (3 * y**2 + 1)
+    for f in (loss, lower(loss)):
+        assert np.isclose(f(a, b), (y**2).sum(), rtol=1e-13)
+    for g in (symad.gradient(loss), symad.gradient(loss, mode="forward"), lower(symad.gradient(loss))):
+        found = g(a, b)
+        np.testing.assert_allclose(found[0], rate @ b, rtol=1e-12)
+        np.testing.assert_allclose(found[1], a @ rate, rtol=1e-12)
+    second = (2 / (3 * y**2 + 1) ** 2 - 12 * y**2 / (3 * y**2 + 1) ** 3) @ b**2
+    np.testing.assert_allclose(np.diag(symad.hessian(loss, 0)(a, b)), second, rtol=1e-11)
