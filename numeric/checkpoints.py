@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from symad.atomic import replacing
 from symad.errors import EvaluationError
 from symad.numeric.optimisers import Arrays, State
 
@@ -19,11 +19,8 @@ def write_checkpoint(path: str | Path, parameters: Arrays, state: State, losses:
     for group, members in state.items():
         arrays |= {f"state/{group}/{k}": v for k, v in members.items()}
     arrays["losses"] = np.array(losses, dtype=np.float64)
-    target = Path(path)
-    partial = target.with_name(target.name + ".partial")
-    with partial.open("wb") as file:
+    with replacing(path) as file:
         np.savez(file, **arrays)
-    os.replace(partial, target)
 
 
 def read_checkpoint(path: str | Path, parameters: Arrays, state: State) -> tuple[Arrays, State, list[float]]:

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from symad.atomic import write_text
+
 _numbers = count(1)
 
 
@@ -75,7 +77,7 @@ class Kernel:
         Array code of backend "c" is the exception: its Python file imports symad to compile its kernels.
         """
         chosen = {".c": self.c_source, ".h": self.c_header}.get(Path(path).suffix) or self.source
-        Path(path).write_text(chosen, encoding="utf-8")
+        write_text(path, chosen)
 
 
 def _leaves(result: Any) -> list[Any]:

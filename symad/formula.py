@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import sympy
-from sympy.core.relational import Relational
-from sympy.logic.boolalg import BooleanAtom
+from sympy.logic.boolalg import Boolean, BooleanAtom
 
 from symad.errors import SavingError
+from symad.saved_limits import FORMULA_PARTS, MOST_ARGUMENTS, Extent, extent, number_extent
 
 
 @dataclass(frozen=True)
@@ -61,31 +61,71 @@ def write_expression(expr: Any) -> Any:
     return [name, *map(write_expression, expr.args)]
 
 
-def read_expression(saved: Any) -> Any:
-    """The expression of a saved form."""
-    from symad.saved_values import find_head, read_symbol, read_value
+CONDITIONS = {"and", "or", "xor", "not", "if"}
+"""Functions of conditions; every second argument of "cases" is one too."""
 
-    match saved:
-        case bool():
-            return sympy.true if saved else sympy.false
-        case int() | ["int", _]:
-            return sympy.Integer(read_value(saved))
-        case ["/", p, q]:
-            return sympy.Rational(read_value(p), read_value(q))
-        case ["Float" | "constant", *_]:
-            return read_value(saved)
-        case ["symbol" | "dummy" | "indexed", *_]:
-            return read_symbol(saved)
-        case ["read", base, *indices] if indices:
-            return sympy.Indexed(read_expression(base), *map(read_expression, indices))
-        case ["cases", *flat] if flat and len(flat) % 2 == 0:
-            parts = list(map(read_expression, flat))
-            return sympy.Piecewise(*zip(parts[::2], parts[1::2], strict=True))
-        case ["^", _, int(exponent)] if abs(exponent) > 64:
-            pass  # a number to that power would take all memory
-        case [str(name), *parts] if parts:
-            head = CONNECTIVES.get(name) or find_head(name)
-            made = head(*map(read_expression, parts))
-            if isinstance(made, (sympy.Expr, sympy.logic.boolalg.Boolean, Relational)):
-                return made
-    raise SavingError(f"{str(saved)[:60]} is not a saved expression")
+PAIRWISE = {"and", "or", "xor", "max", "min", "cases", "sympy.Max", "sympy.Min"}
+"""Functions for which SymPy compares the arguments with each other."""
+
+
+def read_expression(saved: Any) -> Any:
+    """The expression of a saved form, as it stands there: nothing in it is evaluated.
+
+    Raises:
+        SavingError: it is no saved expression, too long, or holds numbers that are too large.
+    """
+    return _Reader().read(saved)[0]
+
+
+@dataclass
+class _Reader:
+    """Reads one expression within the bounds of `symad.saved_limits`."""
+
+    parts: int = 0
+
+    def read(self, saved: Any) -> tuple[Any, Extent | None]:
+        """An expression, and the extent of its value if it has no symbols."""
+        from symad.saved_values import read_symbol, read_value
+
+        self.parts += 1
+        if self.parts > FORMULA_PARTS:
+            raise SavingError(f"an expression has more than {FORMULA_PARTS} parts")
+        match saved:
+            case bool():
+                return (sympy.true if saved else sympy.false), Extent(0, 0)
+            case int() | ["int", _]:
+                number = sympy.Integer(read_value(saved))
+                return number, number_extent(number)
+            case ["/", p, q]:
+                number = sympy.Rational(read_value(p), read_value(q))
+                return number, number_extent(number)
+            case ["Float" | "constant", *_]:
+                number = read_value(saved)
+                return number, number_extent(number)
+            case ["symbol" | "dummy", *_]:
+                return read_symbol(saved), None
+            case ["read", base, *indices] if indices:
+                array = read_symbol(base)
+                return sympy.Indexed(array, *[self.read(i)[0] for i in indices]), None
+            case [str(name), *rest] if rest:
+                parts, extents = zip(*map(self.read, rest), strict=True)
+                return _apply(name, parts), extent(name, extents)
+        raise SavingError(f"{str(saved)[:60]} is not a saved expression")
+
+
+def _apply(name: str, parts: tuple[Any, ...]) -> Any:
+    """A function of its arguments, not evaluated."""
+    from symad.saved_values import find_head
+
+    if name in PAIRWISE and len(parts) > MOST_ARGUMENTS:
+        raise SavingError(f"{name} of {len(parts)} arguments; at most {MOST_ARGUMENTS} are read")
+    for k, part in enumerate(parts):
+        condition = name in CONDITIONS or (name == "cases" and k % 2 == 1)
+        if not isinstance(part, Boolean if condition else sympy.Expr):
+            raise SavingError(f"{str(part)[:60]} cannot be an argument of {name}")
+    if name == "cases":
+        return sympy.Piecewise(*zip(parts[::2], parts[1::2], strict=True), evaluate=False)
+    made = (CONNECTIVES.get(name) or find_head(name))(*parts, evaluate=False)
+    if not isinstance(made, (sympy.Expr, Boolean)):
+        raise SavingError(f"{name} of {len(parts)} arguments is no expression")
+    return made

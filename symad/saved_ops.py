@@ -27,7 +27,12 @@ from symad.ops.random import FoldIn, Uniform
 from symad.ops.reduction import Extreme, Product
 from symad.ops.selection import LOGIC, RELATIONS, Compare, Logic, Select
 from symad.ops.shaping import Broadcast, Pad, Reshape, Slice
+from symad.ops.positions import Positions, is_name
 from symad.ops.sources import ArrayConstant, Constant, Dimension, Source, constant
+from symad.saved_limits import check_shape, shortened
+
+SIZE_FIELDS = {"shape", "size", "count"}
+"""Names of fields that hold lengths of axes."""
 
 NEVER = {"Seed", "Fresh", "Captured"}
 """Placeholders that live only while a graph is being transformed."""
@@ -42,7 +47,9 @@ def read_op(op_class: type[Op], values: list[Any]) -> Op:
     for field, value in zip(declared, values, strict=True):
         dims_wrong = field.name in DIM_FIELDS and not _are_dims(value)
         if dims_wrong or not _fits(value, hints[field.name]):
-            raise SavingError(f"the field {field.name} = {value!r} is not {field.type}")
+            raise SavingError(f"the field {field.name} = {shortened(value)} is not {field.type}")
+        if field.name in SIZE_FIELDS:
+            check_shape(value if isinstance(value, tuple) else (value,))
     if op_class is Constant:
         return _constant_op(*values)
     return op_class(*values)
@@ -144,6 +151,10 @@ def _dimension(op: Any) -> bool:
     return isinstance(op.expression, sympy.Expr)
 
 
+def _positions(op: Any) -> bool:
+    return is_name(op.what) and len(op.axes) == len(op.shape)
+
+
 def _takes(op: Any, count: int) -> bool:
     """Whether an op takes so many arguments, where that is fixed."""
     if isinstance(op, (Add, Mul)):
@@ -179,5 +190,6 @@ ALLOWED = {
     Extreme: _extreme,
     ArrayConstant: _array,
     Dimension: _dimension,
+    Positions: _positions,
 }
 """Checks that the declared types do not express."""

@@ -21,6 +21,16 @@ from sympy.tensor.array.expressions import ArraySymbol
 from symad.errors import SavingError
 from symad.formula import Formula, read_expression, write_expression
 from symad.ops.numeric_names import NUMPY_NAMES
+from symad.saved_limits import (
+    LONGEST_NAME,
+    MOST_HARD,
+    MOST_TERMS,
+    NUMBER_BITS,
+    check_dim,
+    power_terms,
+    read_digits,
+    shortened,
+)
 from symad.values import IMPLEMENTATIONS
 
 NUMBER_SYMBOLS = {
@@ -125,6 +135,8 @@ def _assumptions(symbol: Any) -> dict[str, bool]:
 def read_symbol(saved: Any) -> Any:
     """A symbol from its saved form."""
     match saved:
+        case [_, str(name), *_] if len(name) > LONGEST_NAME:
+            raise SavingError(f"a symbol's name has {len(name)} characters; at most {LONGEST_NAME} are read")
         case ["dummy", str(name), dict(facts), int(index)]:
             return sympy.Dummy(name, dummy_index=index, **_facts(facts))
         case ["symbol", str(name), dict(facts)]:
@@ -137,13 +149,13 @@ def read_symbol(saved: Any) -> Any:
             return sympy.IndexedBase(read_symbol(label))
         case ["indexed", label, list(shape)]:
             return sympy.IndexedBase(read_symbol(label), shape=tuple(map(read_dim, shape)))
-    raise SavingError(f"{_shown(saved)} is not a saved symbol")
+    raise SavingError(f"{shortened(saved)} is not a saved symbol")
 
 
 def _facts(facts: dict[Any, Any]) -> dict[str, bool]:
     for name, value in facts.items():
         if name not in _assume_defined or not isinstance(value, bool):
-            raise SavingError(f"{name!r}: {_shown(value)} is not an assumption about a symbol")
+            raise SavingError(f"{name!r}: {shortened(value)} is not an assumption about a symbol")
     return facts
 
 
@@ -176,12 +188,21 @@ def read_dim(saved: Any) -> Any:
         case ["symbol" | "dummy", *_]:
             return read_symbol(saved)
         case ["fraction", int(p), int(q)] if q:
-            return sympy.Rational(p, q)
+            return _checked(sympy.Rational(p, q))
         case ["^", base, int(exponent)] if abs(exponent) <= LARGEST_POWER:
-            return _as_int(sympy.sympify(read_dim(base)) ** exponent)
+            read = sympy.sympify(read_dim(base))
+            if power_terms(read, exponent) <= MOST_TERMS:
+                return _checked(read**exponent)
         case [str(name), *parts] if name in OPERATORS and parts:
-            return _as_int(OPERATORS[name](*map(read_dim, parts)))
-    raise SavingError(f"{_shown(saved)} is not a saved dimension")
+            if name not in "+*" and len(parts) > MOST_HARD:
+                raise SavingError(f"{name} of {len(parts)} dimensions; at most {MOST_HARD} are read")
+            return _checked(OPERATORS[name](*map(read_dim, parts)))
+    raise SavingError(f"{shortened(saved)} is not a saved dimension")
+
+
+def _checked(dim: Any) -> Any:
+    check_dim(dim)
+    return _as_int(dim)
 
 
 def _as_int(dim: Any) -> Any:
@@ -229,9 +250,9 @@ def read_value(saved: Any) -> Any:
         case ["float", str(digits)]:
             return float.fromhex(digits)
         case ["int", str(digits)]:
-            return int(digits, 16)
+            return read_digits(digits)
         case ["fraction", str(p), str(q)]:
-            return Fraction(int(p, 16), int(q, 16))
+            return Fraction(read_digits(p), read_digits(q))
         case ["bytes", str(data)]:
             return _bytes(data)
         case ["tuple", *items]:
@@ -241,15 +262,23 @@ def read_value(saved: Any) -> Any:
         case ["constant", str(name)] if name in NUMBER_SYMBOLS:
             return NUMBER_SYMBOLS[name]
         case ["Float", int(sign), str(mantissa), int(exponent), int(bits), int(precision)]:
-            parts = (sign, int(mantissa, 16), exponent, bits)
-            return sympy.Float(parts, precision=precision)
+            return _float(sign, read_digits(mantissa), exponent, bits, precision)
         case ["symbol" | "dummy" | "matrix" | "array" | "indexed", *_]:
             return read_symbol(saved)
         case ["dimension", dim]:
             return read_dim(dim)
         case ["formula", expression]:
             return Formula(read_expression(expression))
-    raise SavingError(f"{_shown(saved)} is not a saved value")
+    raise SavingError(f"{shortened(saved)} is not a saved value")
+
+
+def _float(sign: int, mantissa: int, exponent: int, bits: int, precision: int) -> Any:
+    """A SymPy Float; infinities and NaN have a mantissa of 0."""
+    if max(abs(exponent), bits, precision) > NUMBER_BITS or precision < 1:
+        raise SavingError("a number is too large, or has too many digits")
+    if sign not in (0, 1) or (mantissa and (bits != mantissa.bit_length() or mantissa % 2 == 0)):
+        raise SavingError("the parts of a number do not fit together")
+    return sympy.Float((sign, mantissa, exponent, bits), precision=precision)
 
 
 def _bytes(data: str) -> bytes:
@@ -257,8 +286,3 @@ def _bytes(data: str) -> bytes:
         return base64.b64decode(data, validate=True)
     except binascii.Error:
         raise SavingError("the bytes of an array are not base64") from None
-
-
-def _shown(saved: Any) -> str:
-    text = repr(saved)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -13,8 +13,10 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from symad.atomic import write_text
 from symad.errors import SavingError, SymadError
 from symad.graph import DictOf, Graph, Node, Structure, TupleOf, leaves, topological
+from symad.saved_limits import BUDGET, LARGEST_TEXT, Budget, check_document, check_shape
 from symad.saved_ops import check_op, classes, read_op
 from symad.saved_values import read_value, write_value
 from symad.tracing import as_graph
@@ -28,6 +30,8 @@ DAMAGE = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError)
 def save(f: Any, path: Any) -> Path:
     """Write a graph to a file; returns the path, so that ``load(save(g, path)) is g``.
 
+    The file is written whole or not at all: until it is, an older one stays as it was.
+
     Args:
         f: what `symad.trace` takes.
         path: where to, usually ending in ``.json``.
@@ -35,13 +39,14 @@ def save(f: Any, path: Any) -> Path:
     Raises:
         SavingError: a function is not registered, or an input is of an unknown kind.
     """
-    target = Path(path)
-    target.write_text(dumps(f), encoding="utf-8")
-    return target
+    return write_text(path, dumps(f))
 
 
 def load(path: Any) -> Graph:
     """Read a graph from a file written by `save`. Nothing in the file is executed or imported.
+
+    Expressions are built as they stand, without being evaluated; sizes, depths and numbers are bounded
+    (`symad.saved_limits`), so that a hostile file is refused and does not keep the machine busy.
 
     Raises:
         SavingError: the file is no saved graph, is damaged, or uses ops or functions unknown here.
@@ -67,6 +72,8 @@ def dumps(f: Any) -> str:
 
 def loads(text: str) -> Graph:
     """A graph from JSON text; see `load`."""
+    if len(text) > LARGEST_TEXT:
+        raise SavingError(f"the text has {len(text)} characters; at most {LARGEST_TEXT} are read")
     try:
         document = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
@@ -80,12 +87,18 @@ def loads(text: str) -> Graph:
             f"the file has version {document.get('version')!r} of the format; this symad reads "
             f"version {VERSION}"
         )
+    check_document(document)
+    budget = BUDGET.set(Budget())
     try:
         return _read_graph(document)
+    except SavingError:
+        raise
     except RecursionError:
         raise SavingError("a value is nested too deeply") from None
     except DAMAGE as error:
         raise SavingError(f"the file is damaged: {type(error).__name__}: {error}") from None
+    finally:
+        BUDGET.reset(budget)
 
 
 def _no_constant(name: str) -> Any:
@@ -184,7 +197,9 @@ def _read_node(entry: Any, nodes: list[Node], k: int) -> Node:
     try:
         op = read_op(op_class, [_read_field(value) for value in saved])
         check_op(op, len(args))
-        return Node.of(op, args)
+        node = Node.of(op, args)
+        check_shape(node.shape)
+        return node
     except SymadError as error:
         raise SavingError(f"node {k} ({name}): {error}") from None
     except DAMAGE as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from symad.atomic import write_text
 from symad.display.picture import Picture, picture
 from symad.display.svg import to_svg
 from symad.errors import EvaluationError
@@ -26,7 +27,7 @@ def draw(graph: Graph, path: Any) -> None:
     writers = {".svg": to_svg, ".dot": to_dot}
     if target.suffix.lower() not in writers:
         raise EvaluationError(f"draw writes .svg and .dot files, not {target.name}")
-    target.write_text(writers[target.suffix.lower()](picture(graph)), encoding="utf-8")
+    write_text(target, writers[target.suffix.lower()](picture(graph)))
 
 
 def to_dot(shown: Picture) -> str:

@@ -56,10 +56,22 @@ def positions(
 
 
 def name_of(array: Node) -> str:
-    """How messages call an array."""
+    """How messages call an array: an input's name as one word, or a phrase with the shape."""
     if isinstance(array.op, Input):
-        return str(array.op.symbol)
-    return f"a traced value of shape {format_shape(array.shape)}"
+        return "".join(c if c.isprintable() else "_" for c in "_".join(str(array.op.symbol).split()))
+    return f"{TRACED}{format_shape(array.shape)}"
+
+
+TRACED = "a traced value of shape "
+
+
+def is_name(text: str) -> bool:
+    """Whether a text can come from `name_of`: a word, or the phrase with a shape. Saved files hold no prose."""
+    rest = text.removeprefix(TRACED)
+    if rest != text:
+        for separator in (", ", " + ", " - "):
+            rest = rest.replace(separator, "")
+    return rest.isprintable() and " " not in rest and 0 < len(rest) <= 1000
 
 
 @shape(Positions)

@@ -1,0 +1,207 @@
+"""What a saved graph may demand: size, depth, and numbers that are small enough to be computed with.
+
+SymPy computes while it builds: 10**(64**6) is a number of 6·10¹⁰ digits, expand((n + 1)**10**6) has a
+million terms. What a file holds is therefore bounded before it is built. The bounds lie far above what
+models need.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+
+from symad.errors import SavingError
+
+LARGEST_TEXT = 2**30
+"""Characters of a file."""
+
+DEEPEST = 150
+"""Lists inside lists."""
+
+LONGEST_NAME = 1000
+"""Characters of a symbol's name."""
+
+NUMBER_BITS = 2**16
+"""Bits of a number in an expression, or of one that follows from numbers in it."""
+
+DIM_BITS = 63
+"""Bits of a dimension."""
+
+MOST_TERMS = 4096
+"""Terms of the product of the dimensions of an array, multiplied out."""
+
+MOST_HARD = 6
+"""Functions such as max and floor in one dimension: SymPy compares their arguments pair by pair."""
+
+MOST_ARGUMENTS = 50
+"""Arguments of logical functions and of max and min in an expression; compared pair by pair."""
+
+FORMULA_PARTS = 2000
+"""Parts of one expression."""
+
+ALL_TERMS = 20_000
+"""Terms and weighted functions of all different dimensions of a file."""
+
+HARD_WEIGHT = 50
+"""The weight of a function such as max among them."""
+
+
+@dataclass
+class Budget:
+    """What the dimensions of one file may still demand."""
+
+    terms: int = ALL_TERMS
+
+
+BUDGET: ContextVar[Budget | None] = ContextVar("BUDGET", default=None)
+"""That of the file that is being read."""
+
+
+def check_document(document: Any) -> None:
+    """Raises SavingError if lists are nested deeper than `DEEPEST`."""
+    level: list[Any] = [document]
+    for _ in range(DEEPEST):
+        level = [
+            part
+            for value in level
+            for part in (value.values() if isinstance(value, dict) else value)
+            if isinstance(part, (list, dict))
+        ]
+        if not level:
+            return
+    raise SavingError(f"values are nested too deeply; at most {DEEPEST} levels are read")
+
+
+def shortened(value: Any) -> str:
+    """A value of a file as messages show it."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def read_digits(digits: str) -> int:
+    """An integer in hexadecimal, of bounded length."""
+    if len(digits) > NUMBER_BITS // 4 + 4:
+        raise SavingError(f"a number has {len(digits)} digits, which is too many")
+    return int(digits, 16)
+
+
+# ---- dimensions ----------------------------------------------------------------------------------
+
+
+def terms(dim: Any) -> int:
+    """The number of terms of a dimension when it is multiplied out, at most."""
+    if isinstance(dim, sympy.Add):
+        return sum(map(terms, dim.args))
+    if isinstance(dim, sympy.Mul):
+        return math.prod(map(terms, dim.args))
+    if isinstance(dim, sympy.Pow):
+        return power_terms(dim.base, dim.exp)
+    return 1
+
+
+def power_terms(base: Any, exponent: Any) -> int:
+    """The number of terms of a power that is multiplied out."""
+    count, times = terms(base), abs(int(exponent)) if getattr(exponent, "is_Integer", True) else 1
+    return math.comb(count + times - 1, times)
+
+
+def check_dim(dim: Any) -> None:
+    """Raises SavingError if a dimension is negative, or a number beyond `DIM_BITS`, or demands too much."""
+    if isinstance(dim, int):
+        if dim.bit_length() > DIM_BITS:
+            raise SavingError(f"a dimension has {dim.bit_length()} bits, which is too many")
+        return
+    numbers = dim.atoms(sympy.Rational)
+    if any(int(part).bit_length() > DIM_BITS for r in numbers for part in (r.p, r.q)):
+        raise SavingError("a number in a dimension is too large")
+    hard = len(dim.atoms(sympy.floor, sympy.ceiling, sympy.Max, sympy.Min, sympy.Mod))
+    demanded = terms(dim) + HARD_WEIGHT * hard
+    budget = BUDGET.get() or Budget()
+    budget.terms -= demanded
+    if hard > MOST_HARD or demanded > MOST_TERMS or budget.terms < 0:
+        raise SavingError("the dimensions are too complicated to be read")
+
+
+def check_shape(dims: Sequence[Any]) -> None:
+    """Raises SavingError if a dimension is negative, or the product of all demands too much."""
+    for dim in dims:
+        if dim < 0 if isinstance(dim, int) else dim.is_negative:
+            raise SavingError(f"the dimension {dim} is negative")
+        if isinstance(dim, int) and dim.bit_length() > DIM_BITS:
+            raise SavingError(f"a dimension has {dim.bit_length()} bits, which is too many")
+    if math.prod(terms(d) for d in dims if not isinstance(d, int)) > MOST_TERMS:
+        raise SavingError("the dimensions are too complicated to be read")
+
+
+# ---- numbers in expressions ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Extent:
+    """Of a value without symbols: log₂ of its magnitude, and the bits that it takes, at most."""
+
+    magnitude: float
+    bits: float
+
+    def __post_init__(self) -> None:
+        if self.bits > NUMBER_BITS or self.magnitude > NUMBER_BITS:
+            raise SavingError("an expression holds a number that is too large")
+
+
+SLOW = {
+    "abs", "floor", "ceiling", "max", "min", "mod", "if", "cases", "<", "<=", ">", ">=", "==", "!=", "and",
+    "or", "xor", "not", *(f"sympy.{name}" for name in (
+        "sin", "cos", "tan", "cot", "sec", "csc", "sinc", "asin", "acos", "atan", "acot", "asec", "acsc",
+        "atan2", "tanh", "coth", "sech", "csch", "asinh", "acosh", "atanh", "acoth", "asech", "acsch", "log",
+        "erf", "erfc", "erfinv", "erfcinv", "sign", "Heaviside", "Abs", "floor", "ceiling", "frac", "Max",
+        "Min", "Mod", "LambertW", "re", "im", "arg", "conjugate", "sqrt", "cbrt", "DiracDelta",
+    )),
+}  # fmt: skip
+"""Functions whose values are not much larger than their arguments."""
+
+FAST_ARGUMENT = 7.0
+"""log₂ of the magnitude of what is given to other functions of SymPy's, such as factorials."""
+
+
+def number_extent(number: Any) -> Extent:
+    """Of a SymPy number."""
+    if isinstance(number, sympy.Rational):
+        p, q = abs(int(number.p)).bit_length(), int(number.q).bit_length()
+        return Extent(max(p - q + 1, 0), p + q)
+    if isinstance(number, sympy.Float):
+        _, mantissa, exponent, bits = number._mpf_
+        return Extent(max(exponent + bits, 0), abs(exponent) + int(mantissa).bit_length())
+    return Extent(2, 2)
+
+
+def extent(name: str, parts: Sequence[Extent | None]) -> Extent | None:
+    """Of a function by its saved name; None if a part has symbols.
+
+    Raises:
+        SavingError: it is too large.
+    """
+    known = [part for part in parts if part is not None]
+    if name == "^" and len(parts) == 2 and parts[1] is not None and parts[1].bits > NUMBER_BITS:
+        raise SavingError("an expression holds a number that is too large")
+    if len(known) < len(parts):
+        return None
+    bits, magnitude = sum(p.bits for p in known), max(p.magnitude for p in known)
+    if name == "+":
+        return Extent(magnitude + math.log2(len(known)), bits)
+    if name == "*":
+        return Extent(sum(p.magnitude for p in known), bits)
+    if name in ("^", "sympy.exp"):
+        if known[-1].magnitude > math.log2(NUMBER_BITS):
+            raise SavingError("an expression holds a power that is too large")
+        size = (known[0].bits + 1 if name == "^" else 2) * 2 ** known[-1].magnitude
+        return Extent(size, size + known[-1].bits)
+    if name in SLOW or not name.startswith("sympy."):
+        return Extent(max(magnitude, 64), bits + 64)
+    if magnitude > FAST_ARGUMENT:
+        raise SavingError(f"{name[6:]} of a number above 2**{FAST_ARGUMENT:.0f} is too large")
+    return Extent(1024, bits + 1024)
