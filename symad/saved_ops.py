@@ -22,12 +22,12 @@ from symad.ops.elementwise import Apply
 from symad.ops.gathering import Gather, ScatterAdd
 from symad.ops.linalg import Determinant, Solve
 from symad.ops.ordering import SortingPositions
+from symad.ops.positions import Positions, is_name
 from symad.ops.powers import Pow
 from symad.ops.random import FoldIn, Uniform
 from symad.ops.reduction import Extreme, Product
 from symad.ops.selection import LOGIC, RELATIONS, Compare, Logic, Select
 from symad.ops.shaping import Broadcast, Pad, Reshape, Slice
-from symad.ops.positions import Positions, is_name
 from symad.ops.sources import ArrayConstant, Constant, Dimension, Source, constant
 from symad.saved_limits import check_shape, shortened
 

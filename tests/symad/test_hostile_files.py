@@ -268,7 +268,8 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 JUNK: list[Any] = [
     None, True, -1, 0, 1, 3, 64, 10**6, 2**62, 10**30, -(10**30), "", "x", "max", "f8", "O", "a b", "\x00",
-    [], {}, X, N, SIX, HUGE, nested(4), ["tuple"], ["tuple", -1], ["tuple", 0, 10**9], ["dimension", nested(3)],
+    [], {}, X, N, SIX, HUGE, nested(4), ["tuple"],
+    ["tuple", -1], ["tuple", 0, 10**9], ["dimension", nested(3)],
     ["float", "inf"], ["float", "0x1p-1074"], ["bytes", ""], ["bytes", "AAAA"], ["formula", ["^", 10, SIX]],
     ["formula", ["sympy.factorial", 10**9]], ["head", "sympy.factorial"], ["head", "sympy.Piecewise"],
     ["int", "0x" + "f" * 40_000], ["constant", "pi"], ["dimension", ["max", *M]], ["indexed", X, [N]],
@@ -307,7 +308,7 @@ def mutated(text: str, rng: np.random.Generator) -> str:
     return json.dumps(document)
 
 
-@pytest.mark.parametrize("count", [2, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [2, pytest.param(100, marks=pytest.mark.slow)])
 def test_changed_files_load_or_are_refused_soon(tmp_path: Path, count: int) -> None:
     rng = np.random.default_rng(13)
     soon(tmp_path, [mutated(dumps(graph), rng) for graph in graphs() for _ in range(count)])
