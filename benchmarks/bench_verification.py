@@ -92,7 +92,7 @@ def main():
         times = []
         for k in range(options.runs):
             start = time.perf_counter()
-            certificate = symad.equal(left, right, seed=k, budget=Budget(proof_seconds=0))
+            certificate = symad.equal(left, right, seed=k, budget=Budget(proof_steps=0))
             times.append(time.perf_counter() - start)
         seconds = statistics.median(times)
         print(f"{name:36}  {count:6}  {seconds:8.2f}  {certificate.status:8}  {certificate.bound:.0e}")

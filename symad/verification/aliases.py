@@ -342,9 +342,7 @@ def _undominated(args: Sequence[Node], basis: Basis) -> list[int]:
     """The positions of the arguments that are not known to be below another one."""
     if not 2 < len(args) <= MOST_PAIRED:
         return list(range(len(args)))
-    below = {
-        k for k, a in enumerate(args) for b in args if constant_value(sign(sub(a, b), basis)) == -1
-    }
+    below = {k for k, a in enumerate(args) for b in args if constant_value(sign(sub(a, b), basis)) == -1}
     return [k for k in range(len(args)) if k not in below]
 
 

@@ -7,20 +7,21 @@ from fractions import Fraction
 import symad.verification.index_functions
 import symad.verification.index_linalg  # noqa: F401  (both register rules)
 from symad.graph import Node, topological
-from symad.verification.budget import Budget, Clock, OutOfBudget
+from symad.verification.budget import NODE, Meter, OutOfBudget
 from symad.verification.grouping import Groups, joined_alike, ungrouped
 from symad.verification.index_notation import index_form
 from symad.verification.networks import Form, Networks
 from symad.verification.rewriting import expand_definitions
 
 
-def prove_for_all_sizes(left: Node, right: Node, budget: Budget) -> tuple[bool, str]:
+def prove_for_all_sizes(left: Node, right: Node, meter: Meter) -> tuple[bool, str]:
     """Whether two nodes are equal for all dimensions, and if it was not shown, why."""
     (a, first), (b, second) = map(ungrouped, expand_definitions([left, right]))
-    networks = Networks(Clock(Budget(seconds=budget.proof_seconds)))
+    networks = Networks(meter)
     try:
         forms: dict[Node, Form] = {}
         for node in topological([a, b]):
+            meter.spend(NODE)
             forms[node] = index_form(node.op, node, tuple([forms[x] for x in node.args]), networks)
         if not joined_alike((a, first), (b, second)) and (networks.axes(forms[a]) or networks.axes(forms[b])):
             return False, "index notation: axes are joined in different ways"

@@ -1,10 +1,21 @@
-"""Limits of a verification, and the clock that stops it."""
+"""Limits of a verification, counted in work, so that a verdict does not depend on how busy a machine is."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+import numpy as np
+import sympy
+from sympy.functions.elementary.hyperbolic import HyperbolicFunction, InverseHyperbolicFunction
+from sympy.functions.elementary.trigonometric import InverseTrigonometricFunction, TrigonometricFunction
+from sympy.functions.special.bessel import AiryBase, BesselBase
+
+from symad.graph import Node
+from symad.ops.elementwise import Apply
+from symad.questions import flops
 from symad.verification.signatures import Unsupported
 
 
@@ -12,56 +23,94 @@ from symad.verification.signatures import Unsupported
 class Budget:
     """What a verification may use; it stops hard and says so.
 
+    A step is one operation on numbers of Python, of the order of a microsecond. Steps are counted where
+    the work is done, or before it where the work happens in another library.
+
     Args:
-        seconds: time for one certificate.
-        proof_seconds: of these, the time for exact normal forms.
+        steps: for one certificate.
+        proof_steps: of these, for exact normal forms.
         residues: the largest number of residues of one node in all lanes.
         terms: the largest number of terms of a polynomial in an exact normal form.
         points: points tried in the search for a witness.
         memory: bytes by which the process may grow.
+        seconds: a limit of wall-clock time, none by default. A verdict may then depend on the machine
+            and its load, and the certificate says so.
     """
 
-    seconds: float = 20.0
-    proof_seconds: float = 4.0
+    steps: int = 20_000_000
+    proof_steps: int = 4_000_000
     residues: int = 1 << 26
     terms: int = 4000
     points: int = 24
     memory: int = 4 << 30
+    seconds: float | None = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a certificate has to say about its limits."""
+        if self.seconds is None:
+            return ()
+        limit = f"a limit of {self.seconds:g} s of wall-clock time was set"
+        return (f"{limit}: what is undecided here may depend on the machine and its load",)
 
 
 class OutOfBudget(Unsupported):
-    """The time or size allowed was used up."""
+    """The work or size allowed was used up."""
 
 
 @dataclass(eq=False)
-class Clock:
-    """Runs from when it is made."""
+class Meter:
+    """Counts steps against a limit, and against that of the computation it is part of."""
 
     budget: Budget
+    limit: float = -1.0
+    """Steps; those of the budget unless something smaller is given."""
+    outer: Meter | None = None
     start: float = field(default_factory=time.monotonic)
+    steps: float = 0.0
+    """Steps spent so far."""
     stopped: str = ""
     """What was used up when a computation was interrupted: time or memory."""
 
+    def __post_init__(self) -> None:
+        if self.limit < 0:
+            self.limit = float(self.budget.steps)
+
+    def part(self, limit: float) -> Meter:
+        """A meter for a part of the computation, with a limit of its own."""
+        return Meter(self.budget, limit, self, self.start)
+
     @property
-    def spent(self) -> float:
-        """Seconds since the start."""
+    def seconds(self) -> float:
+        """Wall-clock seconds since the start: for people, and for `Budget.seconds`."""
         return time.monotonic() - self.start
 
-    def check(self) -> None:
-        """Stop when the time is used up.
+    @property
+    def is_late(self) -> bool:
+        """Whether a limit of wall-clock time was set and has passed."""
+        return self.budget.seconds is not None and self.seconds > self.budget.seconds
+
+    def spend(self, steps: float = 1.0) -> None:
+        """Count some steps, and stop when they are used up.
 
         Raises:
-            OutOfBudget: it is.
+            OutOfBudget: they are.
         """
-        if self.stopped or self.spent > self.budget.seconds:
+        self.steps += steps
+        if self.outer is not None:
+            self.outer.spend(steps)
+        if self.stopped or self.steps >= self.limit or self.is_late:
             raise OutOfBudget(self.used_up)
 
     @property
     def used_up(self) -> str:
         """What to tell when the budget is used up."""
-        if self.stopped == "memory":
+        inner = self.outer.stopped if self.outer is not None and not self.stopped else self.stopped
+        if inner == "memory":
             return f"the memory allowed ({self.budget.memory >> 20} MiB) was used up"
-        return f"the time allowed ({self.budget.seconds:g} s) was used up"
+        if inner == "time" or (self.is_late and self.steps < self.limit):
+            return f"the time allowed ({self.budget.seconds:g} s) was used up"
+        return f"the work allowed ({self.limit:.3g} steps) was used up"
 
     def check_size(self, count: int) -> None:
         """Refuse arrays that are too large.
@@ -71,3 +120,49 @@ class Clock:
         """
         if count > self.budget.residues:
             raise OutOfBudget(f"an array of {count} residues is larger than allowed ({self.budget.residues})")
+
+
+NODE = 60
+"""Steps for one node whatever is done with it, such as finding its rule."""
+
+ARRAY = 8
+"""Steps for one operation on an array of residues, whatever its size."""
+
+FUNCTION, SLOW_FUNCTION = 20, 1000
+"""Operations that a function of one number counts for."""
+
+QUICK = (
+    sympy.exp, sympy.log, sympy.LambertW, sympy.Abs, sympy.sign, sympy.Heaviside, sympy.Max, sympy.Min,
+    sympy.floor, sympy.ceiling, sympy.frac, sympy.Mod, sympy.sinc, sympy.atan2, sympy.erf, sympy.erfc,
+    sympy.erfi, sympy.erfinv, sympy.erfcinv, sympy.gamma, sympy.loggamma, sympy.polygamma, sympy.digamma,
+    sympy.factorial, sympy.beta, sympy.Si, sympy.Ci, sympy.Shi, sympy.Chi, sympy.fresnels, sympy.fresnelc,
+    TrigonometricFunction, InverseTrigonometricFunction, HyperbolicFunction, InverseHyperbolicFunction,
+    BesselBase, AiryBase,
+)  # fmt: skip
+"""Functions that mpmath evaluates quickly at arguments of any size, and families of them."""
+
+
+def is_slow(head: Any) -> bool:
+    """Whether many digits of a function may take long; it is given arguments of ordinary size only."""
+    if getattr(head, "__module__", "").startswith("symad."):
+        return False
+    return not (isinstance(head, type) and issubclass(head, QUICK))
+
+
+def operations(nodes: Sequence[Node]) -> float:
+    """The scalar operations of one evaluation of some nodes, whose sizes are numbers."""
+    total = 0.0
+    for node in nodes:
+        own = float(flops(node.op, node))
+        if isinstance(node.op, Apply):
+            own *= SLOW_FUNCTION if is_slow(node.op.head) else FUNCTION
+        total += 1 + own
+    return total
+
+
+def steps_of_residues(node: Node, value: Any, done: int) -> float:
+    """The steps of one node modulo primes, from its residues in all lanes and the operations on arrays."""
+    slow = 8.0 if value.dtype == object else 1.0
+    each = 2.0 if isinstance(node.op, Apply) else 0.05
+    elements = max(1.0, float(np.prod(node.shape)))
+    return NODE + ARRAY * done + slow * each * value.size * max(1.0, float(flops(node.op, node)) / elements)

@@ -94,6 +94,10 @@ class Certificate:
     """The primes of the last identity test, if there was one."""
     versions: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0
+    steps: int = 0
+    """The work that was counted: the same on every machine."""
+    notes: tuple[str, ...] = ()
+    """What else a reader should know, such as a limit of wall-clock time."""
 
     @cached_property
     def status(self) -> str:

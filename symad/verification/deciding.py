@@ -23,7 +23,7 @@ from symad.dims import format_shape, same_shape
 from symad.errors import ShapeError
 from symad.graph import Graph
 from symad.verification.all_sizes import prove_for_all_sizes
-from symad.verification.budget import Budget, Clock
+from symad.verification.budget import Budget, Meter
 from symad.verification.certificate import Certificate, Comparison, Entry
 from symad.verification.sizes import Sizes, sizes_of
 from symad.verification.verdicts import INDEXED, Judge, Pair, Verdict, certain, entries_of
@@ -34,7 +34,7 @@ def decide(
     comparisons: Sequence[Comparison],
     seed: int | None = None,
     budget: Budget | None = None,
-    clock: Clock | None = None,
+    meter: Meter | None = None,
 ) -> Certificate:
     """A certificate of some comparisons.
 
@@ -43,7 +43,7 @@ def decide(
         comparisons: graphs claimed to be equal; they may have symbolic dimensions.
         seed: from which primes and points are drawn; a new one by default, and always recorded.
         budget: limits; the defaults are meant for interactive use.
-        clock: where the time is already running.
+        meter: where work is counted already.
 
     Raises:
         ShapeError: two outputs that are compared have different shapes.
@@ -51,11 +51,14 @@ def decide(
     start = time.monotonic()
     seed = secrets.randbits(63) if seed is None else seed
     budget = budget or Budget()
-    clock = clock or Clock(budget)
-    judge = Judge(budget, clock, budget.proof_seconds)
+    meter = meter or Meter(budget)
+    judge = Judge(budget, meter, meter.part(budget.proof_steps))
     pairs = [pair for c in comparisons for pair in _pairs(c)]
     flat, primes = _decided(pairs, seed, judge)
-    return Certificate(title, flat, tuple(comparisons), seed, primes, versions(), time.monotonic() - start)
+    return Certificate(
+        title, flat, tuple(comparisons), seed, primes, versions(),
+        time.monotonic() - start, int(meter.steps), budget.notes,
+    )  # fmt: skip
 
 
 def _decided(pairs: Sequence[Pair], seed: int, judge: Judge) -> tuple[tuple[Entry, ...], tuple[int, ...]]:
@@ -63,7 +66,7 @@ def _decided(pairs: Sequence[Pair], seed: int, judge: Judge) -> tuple[tuple[Entr
     entries: dict[int, list[Entry]] = {}
     groups: dict[Sizes, list[int]] = {}
     for k, pair in enumerate(pairs):
-        proof = judge.within(partial(_structural, pair, judge.budget), None)
+        proof = judge.within(partial(_structural, pair, judge.meter.part(judge.budget.proof_steps)), None)
         if proof is not None:
             entries[k] = entries_of(pair, proof, ())
         else:
@@ -102,12 +105,12 @@ def _pairs(comparison: Comparison) -> list[Pair]:
     return made
 
 
-def _structural(pair: Pair, budget: Budget) -> Verdict | None:
+def _structural(pair: Pair, meter: Meter) -> Verdict | None:
     """A proof that holds for all sizes; None if there is none."""
     if pair.left is pair.right:
         return certain(pair, "both sides are one and the same graph")
     dims = pair.comparison.left.dims | pair.comparison.right.dims
-    if dims and prove_for_all_sizes(pair.left, pair.right, budget)[0]:
+    if dims and prove_for_all_sizes(pair.left, pair.right, meter)[0]:
         return certain(pair, f"{INDEXED}, for all {', '.join(sorted(map(str, dims)))}")
     return None
 

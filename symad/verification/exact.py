@@ -25,7 +25,7 @@ from sympy.polys.orderings import lex
 from sympy.polys.rings import PolyElement, PolyRing
 
 from symad.values import Undefined
-from symad.verification.budget import Clock, OutOfBudget
+from symad.verification.budget import Meter, OutOfBudget
 
 MOST_GENERATORS = 48
 PRIME = (1 << 61) - 1
@@ -37,7 +37,7 @@ class Algebra:
     """The ring of one proof, with the atoms met and the relations of its generators."""
 
     size: int
-    clock: Clock
+    meter: Meter
     terms: int
     ring: Any = None
     atoms: dict[Any, list[tuple[int, Quotient, Any]]] = field(default_factory=dict)
@@ -87,8 +87,24 @@ class Algebra:
         """a·b, refused before it takes too long."""
         if len(a) * len(b) > 25 * self.terms:
             raise OutOfBudget(f"a product of polynomials of {len(a)} and {len(b)} terms")
-        self.clock.check()
+        self.meter.spend(1 + len(a) * len(b))
         return self.checked(a * b)
+
+    def quotient(self, over: Any, under: Any) -> Any:
+        """The polynomial over/under; None where there is none."""
+        if any(a < b for a, b in zip(over.degrees(), under.degrees(), strict=True)):
+            return None
+        lead, found, rest = under.leading_expv(), self.ring.zero, over.copy()
+        while rest:
+            at = rest.leading_expv()
+            monomial = self.ring.monomial_div(at, lead)
+            c, remainder = divmod(rest[at], under[lead])
+            if monomial is None or remainder:
+                return None
+            self.meter.spend(len(under) + len(rest) / 8)
+            found[monomial] = c
+            rest = rest._iadd_poly_monom(under, (monomial, -c))
+        return found
 
     def power(self, poly: Any, k: int) -> Any:
         """poly ** k, by repeated squaring, refused before it takes too long."""
@@ -329,8 +345,8 @@ class Quotient:
         for factor, multiplicity in self.under.items():
             left = multiplicity
             while left and len(numerator) * len(factor) <= self.algebra.terms:
-                quotient, rest = numerator.div(factor)
-                if rest:
+                quotient = self.algebra.quotient(numerator, factor)
+                if quotient is None:
                     break
                 numerator, left = quotient, left - 1
             if left:

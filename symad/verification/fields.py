@@ -38,6 +38,12 @@ class Field:
     levels: int = 0
     _moduli: dict[int, Array] = field(default_factory=dict, repr=False)
     _tables: dict[int, Array] = field(default_factory=dict, repr=False)
+    _asked: list[int] = field(default_factory=lambda: [0], repr=False)
+
+    @property
+    def operations(self) -> int:
+        """How many operations on arrays there were so far: each asks for the primes."""
+        return self._asked[0]
 
     @cached_property
     def dtype(self) -> Any:
@@ -56,6 +62,7 @@ class Field:
 
     def modulus(self, ndim: int) -> Array:
         """The primes as an array (T, 1, ..., 1) of ``ndim`` axes."""
+        self._asked[0] += 1
         found = self._moduli.get(ndim)
         if found is None:
             found = np.array(self.primes, dtype=self.dtype).reshape((-1,) + (1,) * (ndim - 1))

@@ -1,8 +1,8 @@
-"""A hard stop: a computation is interrupted when its time or memory is used up, wherever it is.
+"""A hard stop where memory runs out, or the wall-clock time that somebody asked for, wherever that is.
 
-Most loops look at the clock themselves. What cannot, such as a derivative by SymPy or one value of a
-special function to 400 digits, is interrupted from a second thread, which raises `OutOfBudget` in the
-first (CPython's `PyThreadState_SetAsyncExc`). A single call into compiled code is waited for.
+Work is counted by the loops that do it (`budget`). Memory cannot be foreseen, and a limit of time that was
+asked for means what it says: a second thread watches both, and raises `OutOfBudget` in the first (CPython's
+`PyThreadState_SetAsyncExc`). A single call into compiled code is waited for.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ import sys
 import threading
 from types import TracebackType
 
-from symad.verification.budget import Clock, OutOfBudget
+from symad.verification.budget import Meter, OutOfBudget
 
 GRACE = 0.25
-"""Seconds beyond the budget that the loops have to stop by themselves."""
+"""Seconds beyond a limit of time that the loops have to stop by themselves."""
 
 AGAIN = 0.5
 """Seconds after which an interruption is repeated, if the computation went on elsewhere."""
 
 
 class OutOfTime(OutOfBudget):
-    """Raised by the clock of another thread, hence without arguments."""
+    """Raised from another thread, hence without arguments."""
 
     def __init__(self, message: str = "the time or memory allowed was used up") -> None:
         """``message`` is what users read."""
@@ -30,11 +30,11 @@ class OutOfTime(OutOfBudget):
 
 
 class Guard:
-    """Interrupts the thread that enters it when the budget of a clock is used up."""
+    """Interrupts the thread that enters it when memory, or time that is limited, is used up."""
 
-    def __init__(self, clock: Clock) -> None:
-        """``clock`` runs already."""
-        self.clock = clock
+    def __init__(self, meter: Meter) -> None:
+        """``meter`` has the limits."""
+        self.meter = meter
         self._lock = threading.Lock()
         self._left = threading.Event()
         self._thread = 0
@@ -63,14 +63,15 @@ class Guard:
     def _watch(self) -> None:
         before = resident_memory()
         while not self._left.wait(0.05):
-            late = self.clock.spent > self.clock.budget.seconds + GRACE
-            large = before and resident_memory() - before > self.clock.budget.memory
+            limit = self.meter.budget.seconds
+            late = limit is not None and self.meter.seconds > limit + GRACE
+            large = before and resident_memory() - before > self.meter.budget.memory
             if not (late or large):
                 continue
             with self._lock:
                 if self._left.is_set():
                     return
-                self.clock.stopped = "memory" if large and not late else "time"
+                self.meter.stopped = "memory" if large and not late else "time"
                 self._sent = True
                 _interrupt(self._thread, OutOfTime)
             if self._left.wait(AGAIN):

@@ -14,6 +14,8 @@ from symad.evaluation import unchecked
 from symad.graph import Node, topological
 from symad.ops.elementwise import Apply
 from symad.ops.powers import Pow
+from symad.ops.sources import ArrayConstant, Constant
+from symad.verification.budget import is_slow
 from symad.verification.points import points
 from symad.verification.terms import number
 
@@ -36,6 +38,9 @@ HOSTILE: tuple[tuple[str, float, float], ...] = (
 RUNAWAY = {sympy.exp, sympy.sinh, sympy.cosh, sympy.gamma, sympy.factorial}
 LARGEST_EXPONENT = 1e9
 """Beyond this the exact value would fill the memory."""
+
+LARGEST_ARGUMENT = 1e3
+"""Beyond this functions that are slow are not evaluated to many digits."""
 
 FloatPoint = dict[Node, Any]
 
@@ -94,26 +99,42 @@ def _is_small_power(node: Node) -> bool:
     return exponent is not None and abs(exponent) <= 100
 
 
+def _is_infinite(node: Node) -> bool:
+    """Whether a node is a constant that holds an infinity, such as a mask."""
+    if isinstance(node.op, ArrayConstant):
+        return bool(node.op.array.dtype.kind == "f" and np.any(np.isinf(node.op.array)))
+    value = node.op.value if isinstance(node.op, Constant) else 0
+    return (isinstance(value, float) and np.isinf(value)) or value in (sympy.oo, -sympy.oo)
+
+
 def is_manageable(outputs: Sequence[Node], point: FloatPoint) -> bool:
-    """Whether no exponential has so large an argument that its exact value cannot be held."""
+    """Whether no argument of an exponential, or of a slow function, is too large for many digits."""
     order = topological(outputs)
     suspects = [
         n
         for n in order
         if (isinstance(n.op, Pow) and not _is_small_power(n))
-        or (isinstance(n.op, Apply) and n.op.head in RUNAWAY)
+        or (isinstance(n.op, Apply) and (n.op.head in RUNAWAY or is_slow(n.op.head)))
     ]
+    if not suspects:
+        return True
+    masked = any(map(_is_infinite, order))
     wanted = list(dict.fromkeys(a for n in suspects for a in n.args))
     try:
-        values = dict(zip(wanted, unchecked(wanted, point), strict=True))
+        floats = {n: _as_float(v) for n, v in point.items()}
+        values = dict(zip(wanted, unchecked(wanted, floats), strict=True))
     except (SymadError, ArithmeticError, ValueError, TypeError):
         return False
     for node in suspects:
-        first = np.asarray(values[node.args[0]], dtype=np.float64)
+        arguments = [np.asarray(values[a], dtype=np.float64) for a in node.args]
+        largest = LARGEST_EXPONENT
         if isinstance(node.op, Pow):
             with np.errstate(all="ignore"):
-                first = np.log(np.abs(first)) * np.asarray(values[node.args[1]], dtype=np.float64)
-            first = first[~np.isneginf(first)]
-        if np.any(~(np.abs(first) <= LARGEST_EXPONENT)):
+                logs = np.log(np.abs(arguments[0])) * arguments[1]
+            arguments = [logs[~np.isneginf(logs)]]
+        elif isinstance(node.op, Apply) and is_slow(node.op.head):
+            largest = LARGEST_ARGUMENT
+        known = [a[~np.isinf(a)] if masked else a for a in arguments]
+        if any(np.any(~(np.abs(a) <= largest)) for a in known):
             return False
     return True

@@ -25,7 +25,7 @@ from symad.errors import SymadError
 from symad.evaluation import unchecked
 from symad.graph import Graph, Node
 from symad.jacobian import jacobian
-from symad.verification.budget import Clock, OutOfBudget
+from symad.verification.budget import NODE, Meter, OutOfBudget, operations
 from symad.verification.calling import BadReturn, Caller, as_real_array
 from symad.verification.certificate import Entry
 from symad.verification.fields import Array
@@ -74,7 +74,7 @@ def measure(
     names: Sequence[str],
     flat: Flat,
     assumes: tuple[str, ...],
-    clock: Clock,
+    meter: Meter,
     hostile: bool = True,
 ) -> list[Entry]:
     """Two entries for each output: at ordinary points, and at hostile ones.
@@ -85,19 +85,19 @@ def measure(
         names: of its outputs.
         flat: takes apart what the candidate returns.
         assumes: what is trusted.
-        clock: stops the measurement.
+        meter: stops the measurement.
         hostile: whether hostile points are visited as well.
     """
     caller = Caller(candidate)
     outputs = expand_definitions(reference.output_nodes)
     ranges = integer_inputs(outputs)
     tried = ordinary_points(reference.input_nodes, ranges, ORDINARY)
-    ordinary = _measure(caller, reference, outputs, flat, tried, clock, True)
+    ordinary = _measure(caller, reference, outputs, flat, tried, meter, True)
     entries = [_ordinary_entry(n, w, assumes) for n, w in zip(names, ordinary, strict=True)]
     if not hostile or any(e.status == "refuted" for e in entries):
         return entries
     tried = hostile_points(reference.input_nodes, ranges)
-    worst = _measure(caller, reference, outputs, flat, tried, clock, False)
+    worst = _measure(caller, reference, outputs, flat, tried, meter, False)
     return entries + [_hostile_entry(n, w, assumes) for n, w in zip(names, worst, strict=True)]
 
 
@@ -107,17 +107,17 @@ def _measure(
     outputs: Sequence[Node],
     flat: Flat,
     tried: Iterable[tuple[str, FloatPoint]],
-    clock: Clock,
+    meter: Meter,
     lenient: bool,
 ) -> list[Worst]:
     """The worst errors of each output over some points, as many as there is time for."""
     worst = [Worst() for _ in outputs]
     try:
-        with Guard(clock):
-            _visit(candidate, reference, outputs, flat, tried, worst, clock, lenient)
+        with Guard(meter):
+            _visit(candidate, reference, outputs, flat, tried, worst, meter, lenient)
     except OutOfBudget:
         for w in worst:
-            w.stopped = clock.used_up
+            w.stopped = meter.used_up
     return worst
 
 
@@ -128,20 +128,21 @@ def _visit(
     flat: Flat,
     tried: Iterable[tuple[str, FloatPoint]],
     worst: Sequence[Worst],
-    clock: Clock,
+    meter: Meter,
     lenient: bool,
 ) -> None:
     """Compare at the points at which an exact value exists and no kink is close."""
     slopes = jacobian(reference.with_outputs(outputs, None) if len(outputs) == 1 else reference)
     nodes = all_nodes(*outputs)
+    steps = NODE + 4 * operations(nodes)
     listed = [p for _, p in tried]
     always = close_everywhere(nodes, [exactly(p) for p in listed[:3]])
     for point in listed:
-        clock.check()
+        meter.spend(steps)
         if not is_manageable(outputs, point) or not usable(nodes, exactly(point), always):
             continue
         try:
-            found = settled_values(outputs, exactly(point))
+            found = settled_values(outputs, exactly(point), meter=meter)
         except (SymadError, ArithmeticError, ValueError):
             continue
         if not any(np.any(_finite(v)) for v in found.values):
@@ -243,9 +244,7 @@ def _compare_arrays(
                 w.fault = "returned NaN"
 
 
-def _errors(
-    got: float, exact: Any, condition: float, floor: Any, limits: Any
-) -> tuple[float, float, float]:
+def _errors(got: float, exact: Any, condition: float, floor: Any, limits: Any) -> tuple[float, float, float]:
     """Relative error, ulps, and the error as a multiple of what is allowed.
 
     The exact value is known up to ``floor``. Where the allowed error exceeds the value itself no digit is

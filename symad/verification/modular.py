@@ -27,7 +27,7 @@ from symad.ops.powers import Pow
 from symad.ops.sources import Input, constant_value
 from symad.verification.basis import Basis
 from symad.verification.bounds import add_logs
-from symad.verification.budget import Budget, Clock, OutOfBudget
+from symad.verification.budget import Budget, Meter, OutOfBudget
 from symad.verification.fields import Array
 from symad.verification.integer_inputs import integer_inputs
 from symad.verification.jumps import SIGNS
@@ -60,7 +60,7 @@ Way = Callable[[Sampler], "list[PairResult]"]
 
 
 def compare_nodes(
-    pairs: Sequence[tuple[Node, Node]], seed: int, budget: Budget, clock: Clock | None = None
+    pairs: Sequence[tuple[Node, Node]], seed: int, budget: Budget, meter: Meter | None = None
 ) -> Result:
     """Test pairs of nodes of equal shapes; all dimensions must be numbers.
 
@@ -68,12 +68,12 @@ def compare_nodes(
         pairs: what is compared.
         seed: from which primes and points are drawn.
         budget: limits of time and size.
-        clock: where the time is already running.
+        meter: where work is counted already.
 
     Returns:
         For each pair which elements are equal, with the probability of a false 'equal'.
     """
-    rng, clock = Random(seed), clock or Clock(budget)
+    rng, meter = Random(seed), meter or Meter(budget)
     best = [_nothing(a) for a, _ in pairs]
     search = _Search()
     for split in (False, True):
@@ -83,18 +83,18 @@ def compare_nodes(
         if rest:
             basis = Basis(split)
             made = rewrite([n for k in rest for n in pairs[k]], basis)
-            for k, found in zip(rest, search.compare(made, basis, rng, clock), strict=True):
+            for k, found in zip(rest, search.compare(made, basis, rng, meter), strict=True):
                 best[k] = _better(best[k], found)
     for k, found in enumerate(best):
         if not _is_done(found) and not visibly_different(*pairs[k], ~found.certain):
-            best[k] = _better(found, _by_elements(pairs[k], found, search, rng, clock))
+            best[k] = _better(found, _by_elements(pairs[k], found, search, rng, meter))
             if not _is_done(best[k]):
-                best[k] = _better(best[k], _by_exponentials(pairs[k], best[k], search, rng, clock))
+                best[k] = _better(best[k], _by_exponentials(pairs[k], best[k], search, rng, meter))
     return Result(tuple(best), seed, search.primes, tuple(search.draws), tuple(dict.fromkeys(search.reasons)))
 
 
 def _by_elements(
-    pair: tuple[Node, Node], found: PairResult, search: _Search, rng: Random, clock: Clock
+    pair: tuple[Node, Node], found: PairResult, search: _Search, rng: Random, meter: Meter
 ) -> PairResult:
     """A pair of small arrays, written out: the elements that are not known to be equal together."""
     sides = by_elements(pair)
@@ -104,7 +104,7 @@ def _by_elements(
     basis = Basis()
     made = rewrite([side[k] for k in rest for side in sides], basis)
     search.ranges = {}
-    sampler = _sampler(made, basis, rng, clock)
+    sampler = _sampler(made, basis, rng, meter)
     nothing = [_nothing(a) for a in sampler.left]
     parts = search.improve(nothing, sampler, [("free", Sampler.free), *_ways(made)])
     equal, defined = found.certain.ravel().copy(), found.defined.ravel().copy()
@@ -117,21 +117,21 @@ def _by_elements(
 
 
 def _by_exponentials(
-    pair: tuple[Node, Node], found: PairResult, search: _Search, rng: Random, clock: Clock
+    pair: tuple[Node, Node], found: PairResult, search: _Search, rng: Random, meter: Meter
 ) -> PairResult:
     """A pair of functions of other inputs, of which inverse hyperbolic functions are logarithms."""
     sides = by_exponentials(pair)
     if sides is None:
         return found
     basis = Basis()
-    (best,) = search.compare(rewrite(sides, basis), basis, rng, clock)
+    (best,) = search.compare(rewrite(sides, basis), basis, rng, meter)
     return best
 
 
-def _sampler(made: Sequence[Node], basis: Basis, rng: Random, clock: Clock) -> Sampler:
+def _sampler(made: Sequence[Node], basis: Basis, rng: Random, meter: Meter) -> Sampler:
     """Of nodes that take turns, left and right."""
     odd = _odd_parts(basis.roots.found)
-    return Sampler(tuple(made[0::2]), tuple(made[1::2]), rng, clock, odd, _root_inputs(made))
+    return Sampler(tuple(made[0::2]), tuple(made[1::2]), rng, meter, odd, _root_inputs(made))
 
 
 def _is_done(found: PairResult) -> bool:
@@ -147,9 +147,9 @@ class _Search:
     reasons: list[str] = field(default_factory=list)
     primes: tuple[int, ...] = ()
 
-    def compare(self, made: Sequence[Node], basis: Basis, rng: Random, clock: Clock) -> list[PairResult]:
+    def compare(self, made: Sequence[Node], basis: Basis, rng: Random, meter: Meter) -> list[PairResult]:
         """Pairs in one basis, one after the other: first all together, then those not equal alone."""
-        together = _sampler(made, basis, rng, clock)
+        together = _sampler(made, basis, rng, meter)
         self.ranges = integer_inputs(made)
         best = self.improve([_nothing(a) for a in together.left], together, [("free", Sampler.free)])
         self.primes = tuple(together.primes) or self.primes
@@ -158,7 +158,7 @@ class _Search:
         rest = [k for k, found in enumerate(best) if not _is_done(found)]
         if len(rest) > 1:  # pairs of one certificate share most of their nodes, roots and signs
             shared = [n for k in rest for n in made[2 * k : 2 * k + 2]]
-            several = _sampler(shared, basis, rng, clock)
+            several = _sampler(shared, basis, rng, meter)
             improved = self.improve([best[k] for k in rest], several, _ways(shared)[:1])
             best = list(best)
             for k, found in zip(rest, improved, strict=True):
@@ -167,7 +167,7 @@ class _Search:
         for k, found in enumerate(best):
             if not _is_done(found):
                 pair = made[2 * k : 2 * k + 2]
-                alone = _sampler(pair, basis, rng, clock)
+                alone = _sampler(pair, basis, rng, meter)
                 (best[k],) = self.improve([found], alone, _ways(pair))
                 self.primes = tuple(alone.primes) or self.primes
         return best

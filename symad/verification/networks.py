@@ -15,12 +15,14 @@ from itertools import count, permutations, product
 from typing import Any
 
 from symad.dims import Dim, Shape
-from symad.verification.budget import Clock, OutOfBudget
+from symad.verification.budget import Meter, OutOfBudget
 
 BOUND = 1000
 UNIT = -1
 DELTA = ("delta",)
 MOST_TERMS = 400
+STEPS_OF_EDGE = 20
+"""Steps to draw an edge and hash it, and those of one comparison in the search for an isomorphism."""
 
 Atom = Hashable
 Factor = tuple[Atom, tuple[int, ...], Fraction]
@@ -42,7 +44,7 @@ Form = list[tuple[Fraction, Network]]
 class Networks:
     """Forms of one proof: what is known about their atoms, and the forms named so far."""
 
-    clock: Clock
+    meter: Meter
     fresh: Any = field(default_factory=lambda: count(BOUND))
     named: list[tuple[Shape, Form]] = field(default_factory=list)
     singles: dict[Atom, tuple[Atom, bool]] = field(default_factory=dict)
@@ -231,14 +233,14 @@ class Networks:
         """Isomorphic networks added up."""
         import networkx
 
-        self.clock.check()
         buckets: dict[str, list[tuple[Fraction, Network, Any]]] = {}
         for c, network in form:
             graph = self._graph(network)
+            self.meter.spend(STEPS_OF_EDGE * (1 + len(graph.edges)))
             key = networkx.weisfeiler_lehman_graph_hash(graph, node_attr="label", iterations=4)
             bucket = buckets.setdefault(key, [])
             for k, (d, known, drawn) in enumerate(bucket):
-                if networkx.is_isomorphic(graph, drawn, node_match=lambda a, b: a["label"] == b["label"]):
+                if networkx.is_isomorphic(graph, drawn, node_match=self._match):
                     bucket[k] = (c + d, known, drawn)
                     break
             else:
@@ -247,6 +249,11 @@ class Networks:
         if len(kept) > MOST_TERMS:
             raise OutOfBudget(f"more than {MOST_TERMS} contraction networks")
         return kept
+
+    def _match(self, a: Mapping[str, str], b: Mapping[str, str]) -> bool:
+        """Whether two nodes of drawn networks may correspond; asked at each step of the search."""
+        self.meter.spend(STEPS_OF_EDGE)
+        return a["label"] == b["label"]
 
     def _graph(self, network: Network) -> Any:
         """Factors, their slots and indices as a graph with labels."""

@@ -17,7 +17,7 @@ from symad.ops.powers import Pow
 from symad.ops.sources import Constant, Input, constant_value
 from symad.values import Undefined
 from symad.verification.basis import Basis
-from symad.verification.budget import Budget, Clock, OutOfBudget
+from symad.verification.budget import Meter, OutOfBudget
 from symad.verification.exact import MOST_GENERATORS, Algebra, Quotient
 from symad.verification.fields import Array
 from symad.verification.quotients import algebra_of
@@ -26,7 +26,7 @@ from symad.verification.rewriting import rewrite
 TOO_MANY = "inputs and functions are more than an exact normal form can take"
 
 
-def prove(left: Node, right: Node, budget: Budget) -> tuple[Array, str]:
+def prove(left: Node, right: Node, meter: Meter) -> tuple[Array, str]:
     """Which elements of two nodes of one shape are equal by exact normal form, and why not more are.
 
     Dimensions must be numbers. An element not proved equal may still be equal.
@@ -41,8 +41,7 @@ def prove(left: Node, right: Node, budget: Budget) -> tuple[Array, str]:
             nothing,
             f"{needed} {TOO_MANY} ({MOST_GENERATORS})",
         )
-    clock = Clock(Budget(seconds=budget.proof_seconds))
-    algebra = algebra_of(needed, clock, budget.terms)
+    algebra = algebra_of(needed, meter, meter.budget.terms)
     try:
         values = _values([a, b], algebra)
     except OutOfBudget as problem:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from symad.dims import same_dim, size
@@ -14,7 +15,7 @@ from symad.ops.shaping import reshape
 from symad.questions import definition
 from symad.selecting import input_names, select_wrt
 from symad.tracing import as_graph
-from symad.verification.budget import Budget, Clock, OutOfBudget
+from symad.verification.budget import Budget, Meter, OutOfBudget
 from symad.verification.certificate import Certificate, Comparison
 from symad.verification.deciding import decide
 from symad.verification.directional import (
@@ -73,15 +74,16 @@ def check(f: Any, wrt: Any = None, seed: int | None = None, budget: Budget | Non
     nodes, _ = select_wrt(graph, wrt)
     symbols = [n.op.symbol for n in nodes]  # type: ignore[attr-defined]
     budget = budget or Budget()
-    clock = Clock(budget)
-    patience = Clock(replace(budget, seconds=budget.seconds / 2))
+    meter = Meter(budget)
+    patience = Meter(budget, budget.steps / 2)
     comparisons = _comparisons(graph, symbols, patience)
     if graph.dims:
         sizes = {symbol: values[0] for symbol, values in sizes_of(graph, graph)}
         text = ", ".join(f"{symbol} = {value}" for symbol, value in sizes.items())
         at = _comparisons(graph.at(sizes), [str(s) for s in symbols], patience)
         comparisons += [_named_at(c, text) for c in at]
-    return decide(f"derivatives of {graph.name}", comparisons, seed, budget, clock)
+    made = decide(f"derivatives of {graph.name}", comparisons, seed, budget, meter)
+    return replace(made, steps=made.steps + int(patience.steps))
 
 
 def _named_at(comparison: Comparison, sizes: str) -> Comparison:
@@ -99,13 +101,13 @@ class Claim:
 
     made: Mapping[str, Parts]
     names: tuple[str, ...]
-    elsewhere: Mapping[str, Callable[[], Parts]]
+    elsewhere: Mapping[str, Callable[[Meter], Parts]]
     inputs: Parts = ()
     """Directions, which are further inputs."""
 
 
-def _comparisons(graph: Graph, wrt: Sequence[Any], patience: Clock) -> list[Comparison]:
-    """Everything there is to compare about one graph; references may take as long as there is patience."""
+def _comparisons(graph: Graph, wrt: Sequence[Any], patience: Meter) -> list[Comparison]:
+    """Everything there is to compare about one graph; references may take as much as there is patience."""
     nodes, _ = select_wrt(graph, list(wrt))
     scalar = len(graph.output_nodes) == 1 and same_dim(size(graph.output_nodes[0].shape), 1)
     total = sum(n for n in (size(x.shape) for x in nodes) if isinstance(n, int))
@@ -156,14 +158,14 @@ def _jacobian_claim(graph: Graph, nodes: Parts) -> Claim:
 
 def _explicit(
     graph: Graph, nodes: Parts, shapes: Parts, ask: Callable[[Any], list[Node]]
-) -> dict[str, Callable[[], Parts]]:
+) -> dict[str, Callable[[Meter], Parts]]:
     """SymPy and Dual numbers, entry by entry; nothing for symbolic sizes."""
     if graph.dims:
         return {}
     most = FEW_EVALUATIONS if _is_fused(graph) else MOST_EVALUATIONS
     return {
-        SYMPY: lambda: _cut(ask(SympyReference(graph.output_nodes, nodes)), shapes),
-        DUAL: lambda: _cut(ask(DualReference(graph.output_nodes, nodes, most)), shapes),
+        SYMPY: lambda meter: _cut(ask(SympyReference(graph.output_nodes, nodes, meter)), shapes),
+        DUAL: lambda meter: _cut(ask(DualReference(graph.output_nodes, nodes, meter, most)), shapes),
     }
 
 
@@ -172,12 +174,12 @@ def _is_fused(graph: Graph) -> bool:
     return any(definition(n.op, n) is not None for n in topological(graph.output_nodes))
 
 
-def _by_definitions(graph: Graph, derive: Callable[[Graph], Parts]) -> dict[str, Callable[[], Parts]]:
+def _by_definitions(graph: Graph, derive: Callable[[Graph], Parts]) -> dict[str, Callable[[Meter], Parts]]:
     """The derivative of a graph whose fused ops are written out; nothing if it has none."""
     if not _is_fused(graph):
         return {}
     plain = graph.with_outputs(expand_definitions(graph.output_nodes), graph.structure)
-    return {DEFINITIONS: lambda: derive(plain)}
+    return {DEFINITIONS: lambda meter: derive(plain)}
 
 
 def _cut(entries: Sequence[Node], shapes: Sequence[Node]) -> Parts:
@@ -196,7 +198,6 @@ def _cut(entries: Sequence[Node], shapes: Sequence[Node]) -> Parts:
 def _directional_claims(graph: Graph, nodes: Parts, scalar: bool) -> list[Claim]:
     taken = input_names(graph)
     u, v = directions(nodes, "u", taken), directions(nodes, "v", taken)
-    dual = DualReference(graph.output_nodes, nodes)
     if not scalar:
         w = directions(graph.output_nodes, "w", taken)
         outputs = graph.output_nodes
@@ -205,8 +206,8 @@ def _directional_claims(graph: Graph, nodes: Parts, scalar: bool) -> list[Claim]
             "Jacobian (reverse)": (bilinear_reverse(outputs, nodes, v, w),),
         }
 
-        def by_dual() -> Parts:
-            tangents = _cut(dual.along([v]), outputs)
+        def by_dual(meter: Meter) -> Parts:
+            tangents = _cut(DualReference(outputs, nodes, meter).along([v]), outputs)
             return (pairing(tangents, w),)
 
         return [Claim(made, ("⟨w, J v⟩ for all v, w",), {DUAL: by_dual}, (*v, *w))]
@@ -216,27 +217,30 @@ def _directional_claims(graph: Graph, nodes: Parts, scalar: bool) -> list[Claim]
         "gradient (forward)": (slope_forward(value, nodes, v),),
     }
 
-    def by_sympy() -> Parts:
-        slopes = SympyReference(graph.output_nodes, nodes).first()
+    def by_sympy(meter: Meter) -> Parts:
+        slopes = SympyReference(graph.output_nodes, nodes, meter).first()
         return (pairing(slopes, [e for part in v for e in flat_elements(part)]),)
+
+    def by_dual_along(along: list[Parts], meter: Meter) -> Parts:
+        return tuple(DualReference(graph.output_nodes, nodes, meter).along(along))
 
     bends = {f"Hessian ({mode})": (node,) for mode, node in curvatures(value, nodes, u, v).items()}
     return [
-        Claim(slopes, ("⟨∇f, v⟩ for all v",), {SYMPY: by_sympy, DUAL: lambda: tuple(dual.along([v]))}, v),
-        Claim(bends, ("uᵀ H v for all u, v",), {DUAL: lambda: tuple(dual.along([u, v]))}, (*u, *v)),
+        Claim(slopes, ("⟨∇f, v⟩ for all v",), {SYMPY: by_sympy, DUAL: partial(by_dual_along, [v])}, v),
+        Claim(bends, ("uᵀ H v for all u, v",), {DUAL: partial(by_dual_along, [u, v])}, (*u, *v)),
     ]
 
 
-def _made(make: Callable[[], Parts], patience: Clock) -> Parts:
+def _made(make: Callable[[Meter], Parts], patience: Meter) -> Parts:
     """A reference, unless it takes too long.
 
     Raises:
         NoReference: it does.
     """
     try:
-        patience.check()
+        patience.spend(0)
         with Guard(patience):
-            return make()
+            return make(patience)
     except OutOfBudget:
         raise NoReference(patience.used_up) from None
     except NoReference:
@@ -250,7 +254,7 @@ def _made(make: Callable[[], Parts], patience: Clock) -> Parts:
 # ---- comparing ----------------------------------------------------------------------------------
 
 
-def _compare(graph: Graph, claim: Claim, patience: Clock) -> list[Comparison]:
+def _compare(graph: Graph, claim: Claim, patience: Meter) -> list[Comparison]:
     """Each derivative against the first reference there is, and that against the others."""
     references: dict[str, Parts] = {}
     missing = []

@@ -20,10 +20,14 @@ from symad.ops.reduction import Extreme
 from symad.ops.selection import Compare
 from symad.ops.shaping import Broadcast, Reshape
 from symad.values import Undefined
+from symad.verification.budget import NODE, Meter, is_slow, operations
 from symad.verification.fields import Array
 
 PRECISIONS = (50, 100, 200, 400)
 """Decimal digits: each is confirmed by the next."""
+
+SLOW_DIGITS = 200
+"""The most digits where a function is slow."""
 
 NEAR = mpmath.mpf(10) ** -12
 """Relative distance from a tie or a jump at which a point is not used."""
@@ -90,19 +94,29 @@ GUARD = 20
 
 
 def settled_values(
-    outputs: Sequence[Node], point: Point, wanted: int = 35, precisions: Sequence[int] = PRECISIONS
+    outputs: Sequence[Node],
+    point: Point,
+    wanted: int = 35,
+    precisions: Sequence[int] = PRECISIONS,
+    meter: Meter | None = None,
 ) -> Precise:
     """The outputs at a point, to ``wanted`` digits, with rounding excluded by doubling the precision.
 
-    Elements that do not settle within the largest precision are NaN. Two precisions also agree on a 0
-    that is the remainder of a cancellation; what is not larger than ``floor`` may be such a remainder.
+    The steps are counted by ``meter``. Elements that do not settle within the largest precision are NaN.
+    Two precisions also agree on a 0 that is the remainder of a cancellation; what is not larger than
+    ``floor`` may be such a remainder.
 
     Raises:
         SymadError, ArithmeticError: the point lies outside the domain of a decomposition.
     """
     order = topological(outputs)
+    if any(isinstance(n.op, Apply) and is_slow(n.op.head) for n in order):
+        precisions = [d for d in precisions if d <= SLOW_DIGITS] or PRECISIONS[:3]
+    each = operations(order) if meter is not None else 0.0
     coarse = evaluate_all(outputs, point, precisions[0])
     for digits in precisions[1:]:
+        if meter is not None:
+            meter.spend(NODE + each * digits / 50)
         every = dict(zip(order, evaluate_all(order, point, digits), strict=True))
         fine = [every[o] for o in outputs]
         with mpmath.workdps(digits):

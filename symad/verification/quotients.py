@@ -8,14 +8,14 @@ from typing import Any
 import sympy
 
 from symad.values import DOMAINS, Domain, Undefined
-from symad.verification.budget import Clock
+from symad.verification.budget import Meter
 from symad.verification.exact import Algebra, Quotient
 from symad.verification.signs import ODD
 
 
-def algebra_of(size: int, clock: Clock, terms: int) -> Algebra:
+def algebra_of(size: int, meter: Meter, terms: int) -> Algebra:
     """An algebra of ``size`` generators, with its numbers."""
-    made = Algebra(size, clock, terms)
+    made = Algebra(size, meter, terms)
     made.domain = Quotients(made)
     return made
 

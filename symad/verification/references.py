@@ -19,10 +19,14 @@ from symad.dual import Dual
 from symad.errors import SymadError
 from symad.evaluation import unchecked
 from symad.graph import Node, rebuild, topological
+from symad.ops.adjugate import Adjugate
+from symad.ops.linalg import Determinant, LogDeterminant, Solve
+from symad.ops.slogdet import DeterminantSign
 from symad.ops.sources import ArrayConstant, Constant, Input, constant, input_node
 from symad.ops.stacking import pack_scalars
 from symad.tracing.scalars import trace_scalar
 from symad.values import Undefined
+from symad.verification.budget import Meter
 from symad.verification.node_numbers import NodeNumber
 from symad.verification.scalarised import by_elements, flat_elements, scalar_operations
 
@@ -31,6 +35,12 @@ MOST_OPERATIONS = 600
 
 MOST_DIFFERENTIATED = 30_000
 """SymPy's second derivatives are used while the operations of all first ones, for each symbol, stay below."""
+
+MOST_ROWS = 2
+"""Larger matrices are not inverted entry by entry: SymPy would cancel quotients of sums at each pivot."""
+
+SYMPY_STEPS, DUAL_STEPS = 60, 60
+"""Steps for each operation that SymPy differentiates, and that Dual numbers repeat."""
 
 MOST_EVALUATIONS = 20_000
 """Dual numbers are used while elements of wrt times scalar operations stay below this."""
@@ -43,6 +53,13 @@ UNUSABLE = (sympy.Derivative, sympy.Subs, sympy.DiracDelta, sympy.Integral, symp
 
 class NoReference(SymadError):
     """This reference is not available; says why."""
+
+
+def _largest_matrix(outputs: Sequence[Node]) -> int:
+    """The most rows of a matrix that is solved with, or of which a determinant is taken."""
+    eliminated = (Solve, Determinant, LogDeterminant, DeterminantSign, Adjugate)
+    nodes = topological(outputs)
+    return max((int(n.args[0].shape[-1]) for n in nodes if isinstance(n.op, eliminated)), default=0)
 
 
 def _inputs_of(outputs: Sequence[Node]) -> list[Node]:
@@ -66,19 +83,23 @@ def _with_exact_floats(outputs: Sequence[Node]) -> tuple[Node, ...]:
 class SympyReference:
     """Explicit scalar expressions of some outputs, to be differentiated by SymPy."""
 
-    def __init__(self, outputs: Sequence[Node], wrt: Sequence[Node]) -> None:
-        """Write the outputs out, entry by entry.
+    def __init__(self, outputs: Sequence[Node], wrt: Sequence[Node], meter: Meter) -> None:
+        """Write the outputs out, entry by entry; what SymPy does is counted before it is asked.
 
         Raises:
             NoReference: they are too large, or have no explicit form.
         """
+        self.meter = meter
         inputs = list(dict.fromkeys([*wrt, *_inputs_of(outputs)]))
+        if _largest_matrix(outputs) > MOST_ROWS:
+            raise NoReference(f"linear algebra on symbolic matrices of more than {MOST_ROWS} rows")
         if scalar_operations(outputs) > MOST_OPERATIONS:
             raise NoReference(
                 f"more than {MOST_OPERATIONS} scalar operations, which SymPy's diff would expand"
             )
         if written_size(outputs) > 10 * MOST_OPERATIONS:
             raise NoReference(f"an explicit expression of far more than {MOST_OPERATIONS} operations")
+        meter.spend(SYMPY_STEPS * scalar_operations(outputs))
         self.replaced: dict[Node, Node] = {}
         point: dict[Node, Any] = {}
         self.symbols: dict[Node, list[Any]] = {}
@@ -110,15 +131,18 @@ class SympyReference:
 
     def first(self) -> list[Node]:
         """∂expression/∂symbol for all expressions and, inside, all symbols."""
+        self.meter.spend(SYMPY_STEPS * sum(map(_tree_size, self.expressions)) * len(self.wrt))
         return [self._traced(e.diff(s)) for e in map(sympy.sympify, self.expressions) for s in self.wrt]
 
     def second(self) -> list[Node]:
         """∂²expression/∂symbol∂symbol of the one expression."""
         (expression,) = map(sympy.sympify, self.expressions)
+        self.meter.spend(SYMPY_STEPS * _tree_size(expression) * len(self.wrt))
         slopes = [expression.diff(s) for s in self.wrt]
         sizes = [_tree_size(e) for e in slopes]
         if max(sizes, default=0) > 4 * MOST_OPERATIONS or sum(sizes) * len(self.wrt) > MOST_DIFFERENTIATED:
             raise NoReference("the first derivative of SymPy is too large to be differentiated again")
+        self.meter.spend(SYMPY_STEPS * sum(sizes) * len(self.wrt))
         return [self._traced(e.diff(s)) for e in slopes for s in self.wrt]
 
     def _traced(self, expression: Any) -> Node:
@@ -172,10 +196,10 @@ class DualReference:
     """Derivatives by Dual numbers whose parts are nodes."""
 
     def __init__(
-        self, outputs: Sequence[Node], wrt: Sequence[Node], most: int = MOST_EVALUATIONS
+        self, outputs: Sequence[Node], wrt: Sequence[Node], meter: Meter, most: int = MOST_EVALUATIONS
     ) -> None:
-        """``outputs`` as functions of ``wrt``, by at most so many evaluations; sizes must be numbers."""
-        self.outputs, self.wrt, self.most = outputs, wrt, most
+        """``outputs`` as functions of ``wrt``, by at most ``most`` operations; sizes must be numbers."""
+        self.outputs, self.wrt, self.meter, self.most = outputs, wrt, meter, most
         self.inputs = list(dict.fromkeys([*wrt, *_inputs_of(outputs)]))
         self.elements = {node: flat_elements(node) for node in self.inputs}
 
@@ -207,8 +231,10 @@ class DualReference:
         return sum(len(self.elements[w]) for w in self.wrt)
 
     def _check(self, evaluations: int) -> None:
-        if evaluations * scalar_operations(self.outputs) > self.most:
+        count = evaluations * scalar_operations(self.outputs)
+        if count > self.most:
             raise NoReference(f"{evaluations} evaluations of Dual numbers are too many")
+        self.meter.spend(DUAL_STEPS * count)
 
     def _unit(self, position: int) -> Direction:
         """The direction of one element of wrt, numbered over all of them."""

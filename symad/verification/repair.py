@@ -7,7 +7,6 @@ mistake. If the edited formula has the values of the reference, the edit names t
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -25,8 +24,8 @@ from symad.ops.shaping import ShapingOp
 from symad.ops.sources import Constant, Input, constant
 from symad.verification.scouting import as_floats
 
-SECONDS = 2.0
-"""Time for the search."""
+MOST_EVALUATED = 100_000
+"""Nodes evaluated in the search, in all edited formulas together."""
 
 DEPTH = 4
 """How far below them nodes are compared that are edited together."""
@@ -36,7 +35,7 @@ Make = Callable[[Node, tuple[Node, ...]], Node]
 
 def name_by_repair(a: Node, b: Node, points: Sequence[Mapping[Node, Any]]) -> str:
     """What is wrong with ``b``, if one edit makes it ``a`` at all points; else an empty text."""
-    deadline = time.monotonic() + SECONDS
+    left, each = MOST_EVALUATED, len(topological([a, b]))
     floats = [{n: as_floats(v) for n, v in point.items()} for point in points[:2]]
     known = set(topological([a]))
     groups: dict[Any, list[Node]] = {}
@@ -45,7 +44,8 @@ def name_by_repair(a: Node, b: Node, points: Sequence[Mapping[Node, Any]]) -> st
             groups.setdefault(_signature(node, DEPTH), []).append(node)
     for group in reversed(list(groups.values())):
         for name, make in _edits(group[0]):
-            if time.monotonic() > deadline:
+            left -= each
+            if left < 0:
                 return ""
             if _mends(a, b, set(group), make, floats):
                 return name

@@ -72,8 +72,10 @@ def as_text(certificate: Certificate) -> str:
     parts.extend(_faults(certificate))
     if certificate.assumes:
         parts.append(fill("trusted: " + trusted_text(certificate.assumes), WIDTH, subsequent_indent="  "))
+    parts.extend(fill(note, WIDTH, subsequent_indent="  ") for note in certificate.notes)
     if certificate.primes:
-        parts.append(f"seed {certificate.seed}, {certificate.seconds:.2f} s")
+        steps = f"{certificate.steps} steps, " if certificate.steps else ""
+        parts.append(f"seed {certificate.seed}, {steps}{certificate.seconds:.2f} s")
     return "\n".join(parts)
 
 
@@ -153,6 +155,7 @@ def as_markdown(certificate: Certificate) -> str:
     parts.extend(f"```text\n{text}\n```" for text in _faults(certificate))
     if certificate.assumes:
         parts.append("Trusted: " + trusted_text(certificate.assumes))
+    parts.extend(certificate.notes)
     return "\n".join(parts)
 
 
@@ -177,5 +180,6 @@ def as_html(certificate: Certificate) -> str:
     trusted = (
         f"<p>Trusted: {html.escape(trusted_text(certificate.assumes))}</p>" if certificate.assumes else ""
     )
+    trusted += "".join(f"<p>{html.escape(note)}</p>" for note in certificate.notes)
     title = html.escape(headline(certificate))
     return f"<p><b>{title}</b></p><table><tr>{head}</tr>{''.join(rows)}</table>{faults}{trusted}"

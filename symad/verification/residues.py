@@ -29,7 +29,7 @@ from symad.ops.sources import ArrayConstant, Constant, Eye, Input, Iota, constan
 from symad.ops.stacking import Concatenate, Stack
 from symad.questions import Values, evaluate, question
 from symad.verification.basis import Basis
-from symad.verification.budget import Clock
+from symad.verification.budget import Meter, steps_of_residues
 from symad.verification.fields import Array, Field
 from symad.verification.jumps import WeakSign
 from symad.verification.signatures import Signatures, Unsupported
@@ -43,7 +43,7 @@ class Run:
     field: Field
     rng: Random
     signatures: Signatures
-    clock: Clock
+    meter: Meter
     root_orders: Mapping[Node, int] = dataclasses.field(default_factory=dict)
     """Inputs of which roots are taken, with the order L: their value is drawn as X^L."""
     integers: Mapping[Node, Array] = dataclasses.field(default_factory=dict)
@@ -60,8 +60,11 @@ class Run:
         last = {a: n for n in order for a in n.args}
         kept = set(outputs)
         for node in order:
-            self.clock.check()
-            self.values[node] = self.value(node, [self.values[a] for a in node.args])
+            values = [self.values[a] for a in node.args]
+            before = self.field.operations
+            self.values[node] = self.value(node, values)
+            done = self.field.operations - before
+            self.meter.spend(steps_of_residues(node, self.values[node], done))
             for a in node.args:
                 if last[a] is node and a not in kept:
                     self.values.pop(a, None)
@@ -69,7 +72,7 @@ class Run:
 
     def value(self, node: Node, values: Sequence[Array]) -> Array:
         """The residues of one node from those of its arguments; undefined elements are marked."""
-        self.clock.check_size(self.field.lanes * int(np.prod(node.shape)))
+        self.meter.check_size(self.field.lanes * int(np.prod(node.shape)))
         if 0 in node.shape:
             return self.field.zeros(node.shape)
         value: Array = residue(node.op, node, tuple(values), self)
@@ -341,7 +344,6 @@ def broadcast_residue(op: Broadcast, y: Node, values: Values, run: Run) -> Array
 @residue.dispatch
 def slice_residue(op: Slice, y: Node, values: Values, run: Run) -> Array:
     from symad.ops.shaping import slices
-
 
     return values[0][(slice(None), *slices(op.start, op.count, op.step))]
 

@@ -9,7 +9,7 @@ import numpy as np
 from symad.errors import SymadError
 from symad.graph import Node
 from symad.ops.gathering import Gather, ScatterAdd
-from symad.verification.budget import Budget, Clock
+from symad.verification.budget import Budget, Meter
 from symad.verification.fields import Array, Field
 from symad.verification.integer_inputs import integer_inputs
 from symad.verification.jumps import unseen
@@ -29,7 +29,7 @@ class Samples:
     def __init__(self) -> None:
         """Nothing is evaluated yet."""
         self.field, rng = Field(PRIMES), Random(0)
-        self.run = Run(self.field, rng, Signatures(self.field, rng), Clock(Budget()))
+        self.run = Run(self.field, rng, Signatures(self.field, rng), Meter(Budget()))
         self.values: dict[Node, Array | None] = {}
         self.elements = 0
 

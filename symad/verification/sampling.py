@@ -27,7 +27,7 @@ from symad.verification.bounds import (
     log2_collisions,
     log2_false_zero,
 )
-from symad.verification.budget import Clock
+from symad.verification.budget import Meter
 from symad.verification.fields import Array, Field
 from symad.verification.growth import Growths
 from symad.verification.primes import SMALL, random_primes
@@ -87,7 +87,7 @@ class Sampler:
     left: tuple[Node, ...]
     right: tuple[Node, ...]
     rng: Random
-    clock: Clock
+    meter: Meter
     odd_roots: tuple[int, ...]
     root_orders: Mapping[Node, int]
     integers: Mapping[Node, Array] = field(default_factory=dict)
@@ -199,7 +199,7 @@ class Sampler:
 
     def _run(self, signatures: Signatures) -> list[PairResult]:
         """One evaluation of everything; bounds are filled in later."""
-        run = Run(signatures.field, self.rng, signatures, self.clock, self.root_orders, self.integers)
+        run = Run(signatures.field, self.rng, signatures, self.meter, self.root_orders, self.integers)
         values = run.evaluate(self.left + self.right)
         half = len(self.left)
         results = []
@@ -216,9 +216,7 @@ class Sampler:
         signatures = Signatures(fields, self.rng, exact_roots=True, regions=Regions(fields, self.rng))
         return [(signatures, self._run(signatures))]
 
-    def _regions(
-        self, fields: Field, domains: bool = False, related: bool = False
-    ) -> Iterator[SignedRun]:
+    def _regions(self, fields: Field, domains: bool = False, related: bool = False) -> Iterator[SignedRun]:
         """A run for each combination of signs, as far as the signs are free."""
         choices: list[bool] = []
         for _ in range(MOST_REGIONS):

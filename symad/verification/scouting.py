@@ -20,7 +20,7 @@ from symad.errors import SymadError
 from symad.evaluation import unchecked
 from symad.graph import Node, topological
 from symad.ops.sources import Input, input_node
-from symad.verification.budget import Clock
+from symad.verification.budget import NODE, Meter
 from symad.verification.fields import Array
 from symad.verification.hostile import is_manageable
 from symad.verification.integer_inputs import integer_inputs
@@ -62,18 +62,19 @@ def scout(
     inputs: Sequence[Node],
     integers: Mapping[Node, tuple[int, int]],
     watched: Array,
-    clock: Clock,
+    meter: Meter,
 ) -> Iterator[dict[Node, Any]]:
     """Rational points at which floats suggest that two nodes differ in a watched element."""
     if len(topological([a, b])) > LARGEST or not inputs:
         return
     if any(n.shape for n in inputs) or integers:
-        yield from islice(_one_by_one(a, b, inputs, integers, watched, clock), FOUND)
+        yield from islice(_one_by_one(a, b, inputs, integers, watched, meter), FOUND)
         return
     rng = np.random.default_rng(0)
     numbers = _numbers(topological([a, b]))
     for column in (_column, partial(_far_column, numbers)):
         columns = {node: column(node.op.symbol, rng) for node in inputs}  # type: ignore[attr-defined]
+        meter.spend(MANY * len(topological([a, b])) / 10)
         yield from islice(_at_once(a, b, columns, watched), FOUND)
 
 
@@ -109,9 +110,7 @@ def _differ_in_digits(a: Node, b: Node, point: Mapping[Node, Any], watched: Arra
         u, v = (np.asarray(x) for x in evaluate_all((a, b), point, PRECISIONS[0]))
     except (SymadError, ArithmeticError, ValueError, TypeError):
         return True
-    return all(
-        abs(p - q) > VISIBLE * (abs(p) + abs(q)) for p, q in zip(u[watched], v[watched], strict=True)
-    )
+    return all(abs(p - q) > VISIBLE * (abs(p) + abs(q)) for p, q in zip(u[watched], v[watched], strict=True))
 
 
 def _gaps(u: Any, v: Any, watched: Array) -> Array:
@@ -121,9 +120,7 @@ def _gaps(u: Any, v: Any, watched: Array) -> Array:
     return np.where(np.isfinite(gap) & watched, gap, 0.0)
 
 
-def _at_once(
-    a: Node, b: Node, columns: Mapping[Node, Array], watched: Array
-) -> Iterator[dict[Node, Any]]:
+def _at_once(a: Node, b: Node, columns: Mapping[Node, Array], watched: Array) -> Iterator[dict[Node, Any]]:
     """Scalar inputs: one evaluation of all points together."""
     batched = {node: input_node(node.op.symbol, (MANY,)) for node in columns}  # type: ignore[attr-defined]
     try:
@@ -186,13 +183,14 @@ def _one_by_one(
     inputs: Sequence[Node],
     integers: Mapping[Node, tuple[int, int]],
     watched: Array,
-    clock: Clock,
+    meter: Meter,
 ) -> Iterator[dict[Node, Any]]:
-    """Arrays: as many points as there is time for, at last with elements of very different sizes."""
+    """Arrays: as many points as the budget allows, at last with elements of very different sizes."""
     ordinary = points(inputs, integers, SOME, seed=1)
     far = (_scattered(p, Random(k)) for k, p in enumerate(points(inputs, integers, SOME, seed=2)))
+    nodes = len(topological([a, b]))
     for point in chain(ordinary, far):
-        clock.check()
+        meter.spend(NODE * nodes / 3)
         floats = {n: as_floats(v) for n, v in point.items()}
         try:
             u, v = unchecked((a, b), floats)

@@ -32,6 +32,8 @@ def write(certificate: Certificate) -> str:
         "primes": [str(p) for p in certificate.primes],
         "versions": dict(certificate.versions),
         "seconds": certificate.seconds,
+        "steps": certificate.steps,
+        "notes": list(certificate.notes),
         "entries": [_write_entry(e) for e in certificate.entries],
         "comparisons": [_write_comparison(c) for c in certificate.comparisons],
     }
@@ -100,6 +102,7 @@ def _read_document(document: Any) -> Certificate:
             "primes": list(primes),
             "versions": dict(versions),
             "seconds": float() | int() as seconds,
+            **rest,
         }:
             return Certificate(
                 title,
@@ -109,6 +112,8 @@ def _read_document(document: Any) -> Certificate:
                 tuple(map(_read_prime, primes)),
                 {str(k): str(v) for k, v in versions.items()},
                 float(seconds),
+                int(rest.get("steps", 0)),
+                _texts(rest.get("notes", [])),
             )
     raise SavingError("the certificate lacks a part, or a part is of the wrong kind")
 

@@ -21,7 +21,7 @@ from symad.ops.shaping import reshape
 from symad.ops.stacking import element
 from symad.selecting import select_wrt
 from symad.tracing import as_graph
-from symad.verification.budget import Budget, Clock
+from symad.verification.budget import Budget, Meter
 from symad.verification.calling import function_of
 from symad.verification.certificate import Certificate, Comparison
 from symad.verification.deciding import decide, versions
@@ -88,8 +88,8 @@ def verify(
         assumes = (*assumes, OWN)
     title = f"{kind} of {graph.name}"
     if _is_numeric(candidate):
-        clock = Clock(budget or Budget())
-        return _measured(title, function_of(candidate), reference, names, kind, assumes, clock, hostile)
+        meter = Meter(budget or Budget())
+        return _measured(title, function_of(candidate), reference, names, kind, assumes, meter, hostile)
     formula = _formula(graph, nodes, reference, candidate, kind)
     comparison = Comparison(title, reference, formula, names, assumes, f"the {kind}", "the candidate")
     return decide(title, [comparison], seed, budget)
@@ -209,7 +209,7 @@ def _measured(
     names: tuple[str, ...],
     kind: str,
     assumes: tuple[str, ...],
-    clock: Clock,
+    meter: Meter,
     hostile: bool,
 ) -> Certificate:
     """Measurements of a numeric function; symbolic sizes become numbers."""
@@ -232,7 +232,7 @@ def _measured(
         return [returned]
 
     at = f" at {', '.join(f'{s} = {v}' for s, v in sizes.items())}" if sizes else ""
-    entries = measure(candidate, concrete, [n + at for n in names], flat, assumes, clock, hostile)
+    entries = measure(candidate, concrete, [n + at for n in names], flat, assumes, meter, hostile)
     return Certificate(
         f"{title}, as {getattr(candidate, '__name__', 'the function')} computes it",
         tuple(entries),
@@ -240,5 +240,7 @@ def _measured(
         0,
         (),
         versions(),
-        clock.spent,
+        meter.seconds,
+        int(meter.steps),
+        meter.budget.notes,
     )

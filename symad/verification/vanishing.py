@@ -161,9 +161,7 @@ def _occurs(leaf: Node, nodes: Sequence[Node]) -> bool:
 
 def _disjoint(a: Node, b: Node) -> bool:
     """Whether two slices of one array share no element."""
-    return any(
-        not set(_places(a, axis)) & set(_places(b, axis)) for axis in range(len(a.args[0].shape))
-    )
+    return any(not set(_places(a, axis)) & set(_places(b, axis)) for axis in range(len(a.args[0].shape)))
 
 
 def _places(node: Node, axis: int) -> range:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,7 +13,7 @@ from symad.graph import Node, topological
 from symad.verification.all_sizes import prove_for_all_sizes
 from symad.verification.blame import Blame, blame
 from symad.verification.bounds import TARGET
-from symad.verification.budget import Budget, Clock, OutOfBudget
+from symad.verification.budget import Budget, Meter, OutOfBudget
 from symad.verification.certificate import STATUSES, Comparison, Entry
 from symad.verification.fields import Array
 from symad.verification.guard import Guard
@@ -77,20 +76,20 @@ def certain(pair: Pair, claim: str) -> Verdict:
 
 @dataclass(eq=False)
 class Judge:
-    """Decides pairs within one budget of time."""
+    """Decides pairs within one budget."""
 
     budget: Budget
-    clock: Clock
-    proof_seconds: float
-    """What is left of the time for exact normal forms."""
+    meter: Meter
+    proofs: Meter
+    """For exact normal forms."""
     beyond: dict[Node, str] = field(default_factory=dict)
     """References of too many functions for a normal form, and how many: not tried again."""
 
     def decide(self, pairs: Sequence[Pair], seed: int) -> tuple[list[Verdict], tuple[int, ...]]:
         """Verdicts on pairs whose dimensions are numbers, and the primes of the identity test."""
         nodes = [(p.left, p.right) for p in pairs]
-        nothing = Result(tuple(_untested(p) for p in pairs), seed, (), (), (self.clock.used_up,))
-        result = self.within(lambda: compare_nodes(nodes, seed, self.budget, self.clock), nothing)
+        nothing = Result(tuple(_untested(p) for p in pairs), seed, (), (), (self.meter.used_up,))
+        result = self.within(lambda: compare_nodes(nodes, seed, self.budget, self.meter), nothing)
         verdicts = []
         for pair, found in zip(pairs, result.pairs, strict=True):
             stopped = _undecided(pair, found, result)
@@ -100,13 +99,13 @@ class Judge:
     def within(self, compute: Callable[[], T], otherwise: T) -> T:
         """What is computed, or something else if the budget is used up on the way."""
         try:
-            self.clock.check()
-            with Guard(self.clock):
+            self.meter.spend(0)
+            with Guard(self.meter):
                 return compute()
         except OutOfBudget:
             return otherwise
         except Exception:
-            if self.clock.stopped:  # an interruption that other code has turned into its own error
+            if self.meter.stopped:  # an interruption that other code has turned into its own error
                 return otherwise
             raise
 
@@ -121,7 +120,7 @@ class Judge:
             status[equal & exact] = "proved"
         if not equal.all():
             ranges = integer_inputs([pair.left, pair.right])
-            hunt = search(pair.left, pair.right, ranges, self.clock, ~equal)
+            hunt = search(pair.left, pair.right, ranges, self.meter, ~equal)
             status[hunt.differs] = "refuted"
             reason = _why_undecided(found, result, hunt)
             fault = blame(pair.left, pair.right, hunt.points) if hunt.witnesses else None
@@ -129,22 +128,18 @@ class Judge:
 
     def _prove(self, pair: Pair, whole: bool) -> tuple[Array, str, str]:
         """Which elements are equal exactly, how that is known, and why it is not known of more."""
-        if self.proof_seconds <= 0:
-            return np.zeros(pair.left.shape, dtype=bool), "", "the time for exact normal forms was used up"
+        if self.proofs.steps >= self.proofs.limit:
+            return np.zeros(pair.left.shape, dtype=bool), "", f"exact normal forms: {self.proofs.used_up}"
         if pair.left in self.beyond:
             return np.zeros(pair.left.shape, dtype=bool), "", self.beyond[pair.left]
-        start = time.monotonic()
-        budget = replace(self.budget, proof_seconds=self.proof_seconds)
-        exact, reason = prove(pair.left, pair.right, budget)
+        exact, reason = prove(pair.left, pair.right, self.proofs)
         how = EXACT
         if TOO_MANY in reason:
             self.beyond[pair.left] = reason
         if whole and not exact.all() and any(n.shape for n in topological([pair.left, pair.right])):
-            half = replace(budget, proof_seconds=budget.proof_seconds / 2)
-            indexed, _ = prove_for_all_sizes(pair.left, pair.right, half)
+            indexed, _ = prove_for_all_sizes(pair.left, pair.right, self.proofs)
             if indexed:
                 exact, how, reason = np.ones_like(exact), INDEXED, ""
-        self.proof_seconds -= time.monotonic() - start
         return exact, how, reason
 
 
@@ -152,7 +147,7 @@ def _undecided(pair: Pair, found: PairResult, result: Result) -> Verdict:
     """What is known of a pair without a search for a witness and without a proof."""
     status = np.full(pair.left.shape, "undecided", dtype=object)
     status[found.certain] = "tested"
-    reasons = result.reasons or ("the time allowed was used up",)
+    reasons = result.reasons or ("the work allowed was used up",)
     return Verdict(status, _tested_claim(found, result), found.log2_bound, reason="; ".join(reasons))
 
 

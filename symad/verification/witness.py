@@ -18,8 +18,9 @@ import numpy as np
 from symad.errors import SymadError
 from symad.graph import Node
 from symad.ops.sources import Input
-from symad.verification.budget import Clock, OutOfBudget
+from symad.verification.budget import NODE, Meter, OutOfBudget, operations
 from symad.verification.fields import Array
+from symad.verification.hostile import is_manageable
 from symad.verification.points import describe, points
 from symad.verification.precise import PRECISIONS, all_nodes, close_everywhere, settled_values, usable
 from symad.verification.rewriting import expand_definitions
@@ -75,7 +76,7 @@ def search(
     left: Node,
     right: Node,
     integers: Mapping[Node, tuple[int, int]],
-    clock: Clock,
+    meter: Meter,
     suspects: Array | None = None,
 ) -> Search:
     """Look for points at which two nodes of one shape differ; all dimensions must be numbers.
@@ -84,18 +85,18 @@ def search(
         left: the reference.
         right: what is compared with it.
         integers: inputs that are indices or exponents, with their ranges.
-        clock: stops the search.
+        meter: stops the search.
         suspects: the elements to look at; all by default.
     """
     left, right = expand_definitions((left, right))
-    hunt = _Hunt(left, right, integers, clock, suspects)
+    hunt = _Hunt(left, right, integers, meter, suspects)
     stopped = ""
     try:
         hunt.ordinary()
         if not hunt.is_over:
             hunt.scouted()
     except OutOfBudget:
-        stopped = clock.used_up
+        stopped = meter.used_up
     tried = tuple(hunt.with_difference + hunt.without)
     return Search(hunt.differs, hunt.witnesses, tried, hunt.agreed, stopped)
 
@@ -107,11 +108,12 @@ class _Hunt:
     left: Node
     right: Node
     integers: Mapping[Node, tuple[int, int]]
-    clock: Clock
+    meter: Meter
     suspects: Array | None
 
     def __post_init__(self) -> None:
         self.nodes = all_nodes(self.left, self.right)
+        self.steps = NODE + 2 * operations(self.nodes)
         self.inputs = [n for n in self.nodes if isinstance(n.op, Input)]
         shape = self.left.shape
         self.watched = np.ones(shape, dtype=bool) if self.suspects is None else self.suspects
@@ -129,7 +131,7 @@ class _Hunt:
 
     def ordinary(self) -> None:
         """A few points of all kinds; three differences are enough to name a mistake."""
-        tried = list(points(self.inputs, self.integers, self.clock.budget.points))
+        tried = list(points(self.inputs, self.integers, self.meter.budget.points))
         self.always = close_everywhere(self.nodes, tried[:3])
         for point in tried:
             self.visit(point)
@@ -141,7 +143,7 @@ class _Hunt:
     def scouted(self) -> None:
         """Points that floating-point evaluation at many places suggests."""
         for point in scout(
-            self.left, self.right, self.inputs, self.integers, self.watched & ~self.differs, self.clock
+            self.left, self.right, self.inputs, self.integers, self.watched & ~self.differs, self.meter
         ):
             self.visit(point)
             if self.is_over:
@@ -149,8 +151,8 @@ class _Hunt:
 
     def visit(self, point: Mapping[Node, Any]) -> None:
         """Evaluate both at a point that is not close to a kink."""
-        self.clock.check()
-        if not usable(self.nodes, point, self.always):
+        self.meter.spend(self.steps)
+        if not is_manageable((self.left, self.right), point) or not usable(self.nodes, point, self.always):
             return
         try:
             new, defined, values = self._compared(point)
@@ -171,7 +173,7 @@ class _Hunt:
     def _compared(self, point: Mapping[Node, Any]) -> tuple[Array, Array, tuple[Array, ...]]:
         """Where the sides certainly differ at a point, where both are known, and their values."""
         for precisions in (PRECISIONS, HIGHER):
-            found = settled_values((self.left, self.right), point, precisions=precisions)
+            found = settled_values((self.left, self.right), point, precisions=precisions, meter=self.meter)
             verdicts = np.asarray(np.frompyfunc(_verdict, 3, 1)(*found.values, found.floor))
             if not np.any(verdicts == -2):
                 break

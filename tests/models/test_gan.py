@@ -15,7 +15,6 @@ from symad.numeric import lower
 from symad.numeric.adversarial import Player, train_in_turn
 from symad.numeric.optimisers import SGD, Adam
 from symad.numeric.training import warmup_cosine
-from symad.verification import Budget
 from symad.verification.own import SYMPY
 
 N = sp.Symbol("N", integer=True, positive=True)
@@ -166,7 +165,7 @@ def test_the_whole_penalised_loss_is_certified(width: int) -> None:
 @pytest.mark.slow
 def test_all_derivatives_of_the_penalised_loss_are_certified() -> None:
     model = GAN(2, 1, (), (1,), gan.WASSERSTEIN, penalty=1.0, activation="tanh")
-    certificate = symad.check(model.critic_graph(1), model.critic_names, budget=Budget(seconds=60))
+    certificate = symad.check(model.critic_graph(1), model.critic_names)
     assert certificate.status in ("proved", "tested"), str(certificate)
 
 

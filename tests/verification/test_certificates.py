@@ -12,7 +12,8 @@ from sympy import Abs, MatrixSymbol, Trace, cosh, sin, sqrt, symbols, tanh
 import symad
 from symad.cli import main
 from symad.errors import SavingError, SymadError
-from symad.verification import Certificate, RefutedError
+from symad.verification import Budget, Certificate, RefutedError
+from symad.verification.budget import Meter
 from symad.verification.references import DualReference, NoReference, SympyReference, packed, written_size
 
 x, y = symbols("x y", real=True)
@@ -232,13 +233,15 @@ def test_dual_numbers_look_rows_up():
     tokens = np.array([2, 0, 2])
     f = symad.trace(lambda E: np.sum(np.exp(symad.functions.lookup(E, tokens)) ** 2), [(3, 2)])
     (table,) = f.input_nodes
-    slopes = symad.graph.Graph((table,), (packed(DualReference(f.output_nodes, [table]).first(), (3, 2)),))
+    slopes = symad.graph.Graph(
+        (table,), (packed(DualReference(f.output_nodes, [table], Meter(Budget())).first(), (3, 2)),)
+    )
     E = np.array([[0.1, -0.2], [0.3, 0.4], [-0.5, 0.6]])
     counts = np.array([1, 0, 2])[:, None]
     assert np.allclose(slopes(E), 2 * counts * np.exp(2 * E), rtol=1e-14)
     with pytest.raises(NoReference, match="no index"):
         g = symad.trace(lambda E, t: np.sum(symad.functions.lookup(E, t)), [(3, 2), (2,)])
-        DualReference(g.output_nodes, [g.input_nodes[0]]).first()
+        DualReference(g.output_nodes, [g.input_nodes[0]], Meter(Budget())).first()
 
 
 def test_what_would_be_too_long_for_sympy_is_not_written_out():
@@ -252,4 +255,4 @@ def test_what_would_be_too_long_for_sympy_is_not_written_out():
     f = symad.trace(tower, [(), ()])
     assert written_size(f.output_nodes) > 10**9
     with pytest.raises(NoReference, match="far more than"):
-        SympyReference(f.output_nodes, f.input_nodes)
+        SympyReference(f.output_nodes, f.input_nodes, Meter(Budget()))
