@@ -64,13 +64,23 @@ class Picture:
     omitted: int
 
 
+def _output_names(graph: Graph) -> list[str]:
+    """y, or y1, y2, ...; f or out where an input has one of these names."""
+    taken, count = {str(symbol) for symbol in graph.inputs}, len(graph.output_nodes)
+    for stem in ("y", "f", "out", "result"):
+        names = [stem] if count == 1 else [f"{stem}{k}" for k in range(1, count + 1)]
+        if taken.isdisjoint((stem, *names)):
+            break
+    return names
+
+
 def picture(graph: Graph) -> Picture:
     """The boxes and edges of a graph."""
     everything = topological([*graph.input_nodes, *graph.output_nodes])
     order = [n for n in everything if not is_literal(n)]
     outputs: dict[Node, list[str]] = {}
-    for k, node in enumerate(graph.output_nodes, 1):
-        outputs.setdefault(node, []).append("y" if len(graph.output_nodes) == 1 else f"y{k}")
+    for name, node in zip(_output_names(graph), graph.output_nodes, strict=True):
+        outputs.setdefault(node, []).append(name)
     literal = [n for n in dict.fromkeys(graph.output_nodes) if is_literal(n)]
     order += literal
     kept, hidden = order, set()
