@@ -32,19 +32,24 @@ PACK, BLOCK = 4, 8
 
 def output_scalars(graph: Graph) -> list[Node]:
     """The scalars of all outputs, flat."""
-    flat: list[Node] = []
-    for output in graph.output_nodes:
-        entries = sparse_entries(output)
-        entries = packed_entries(output) if entries is None else entries
-        if entries is not None:
-            flat.extend(entries)
-        elif isinstance(output.op, ArrayConstant):
-            flat.extend(constant(v) for v in output.op.array.ravel().tolist())
-        elif not output.shape:
-            flat.append(output)
-        else:
-            raise LoweringError("backend 'c' takes graphs of scalars; this one holds arrays inside")
-    return flat
+    return [scalar for output in graph.output_nodes for scalar in scalars_of(output)]
+
+
+def scalars_of(output: Node) -> Sequence[Node]:
+    """The scalars of one output, in the order in which they are written.
+
+    Raises:
+        LoweringError: it is computed as an array.
+    """
+    entries = sparse_entries(output)
+    entries = packed_entries(output) if entries is None else entries
+    if entries is not None:
+        return entries
+    if isinstance(output.op, ArrayConstant):
+        return [constant(v) for v in output.op.array.ravel().tolist()]
+    if not output.shape:
+        return [output]
+    raise LoweringError("backend 'c' takes graphs of scalars; this one holds arrays inside")
 
 
 @dataclass(frozen=True)
@@ -173,14 +178,3 @@ def _file(graph: Graph, name: str, bodies: list[list[str]], workspace: int, outp
         "}",
     ]
     return "\n".join(parts) + "\n"
-
-
-def print_header(name: str) -> str:
-    """The header of the file, for users who embed it."""
-    guard = name.upper() + "_H"
-    return (
-        f"#ifndef {guard}\n#define {guard}\n#include <stddef.h>\n#include <stdint.h>\n"
-        f"void {name}(const double *x, double *y);\n"
-        f"void {name}_bound(const int64_t *frame);\n"
-        f"void {name}_batch(const double *x, double *y, size_t points);\n#endif\n"
-    )

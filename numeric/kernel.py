@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from symad.atomic import write_text
+from symad.errors import LoweringError
 
 _numbers = count(1)
 
@@ -75,9 +76,18 @@ class Kernel:
         """Write the source as a file that needs no symad; of backend "c" as .c or .h if named so.
 
         Array code of backend "c" is the exception: its Python file imports symad to compile its kernels.
+
+        Raises:
+            LoweringError: a .c or .h file is asked for, and the kernel has none.
         """
-        chosen = {".c": self.c_source, ".h": self.c_header}.get(Path(path).suffix) or self.source
-        write_text(path, chosen)
+        texts = {".c": self.c_source, ".h": self.c_header}
+        text = texts.get(Path(path).suffix, self.source)
+        if not text:
+            raise LoweringError(
+                f"{path}: {self.name} has no such text; backend='c' prints C, and a header for functions of "
+                "scalars"
+            )
+        write_text(path, text)
 
 
 def _leaves(result: Any) -> list[Any]:

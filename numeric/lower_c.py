@@ -10,7 +10,8 @@ from typing import Any
 from symad.errors import LoweringError
 from symad.graph import Graph
 from symad.numeric import lower_numpy, lower_runs
-from symad.numeric.c_program import output_scalars, print_c, print_header
+from symad.numeric.c_header import print_header
+from symad.numeric.c_program import output_scalars, print_c
 from symad.numeric.calling import bound, check_sizes
 from symad.numeric.compiling import compile_c, native_options
 from symad.numeric.kernel import Kernel
@@ -37,7 +38,7 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
     if dtype != "float64":
         raise LoweringError(f"backend 'c' takes scalar graphs in float64, not {dtype}; use backend='numpy'")
     name, source = print_c(prepared)
-    header = print_header(name)
+    header = print_header(name, prepared)
     if len(prepared.nodes) > LIMIT:
         return replace(lower_runs.lower(graph, dtype, packed), c_source=source, c_header=header)
     plain = cache(partial(lower_numpy.lower, graph, dtype, packed))

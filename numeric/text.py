@@ -23,7 +23,7 @@ def module_header(graph: Graph, imports: Iterable[str]) -> list[str]:
 def one_line(text: Any) -> str:
     """Text that is safe inside a docstring or a C comment: printable, nothing that could end either."""
     kept = "".join(c if c.isprintable() and c not in '"\\' else "_" for c in str(text))
-    return kept.replace("*/", "*_")[:200]
+    return kept.replace("*/", "*_").replace("/*", "/_")[:200]
 
 
 def docstring(graph: Graph, packed: bool) -> list[str]:

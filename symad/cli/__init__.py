@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
-from symad.cli.codes import USAGE
+from symad.cli.codes import PIPE, USAGE
 from symad.cli.parser import make_parser
 from symad.errors import SymadError
 
@@ -21,9 +22,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     try:
         options = make_parser().parse_args(argv)
-        return int(options.command(options))
+        code = int(options.command(options))
+        sys.stdout.flush()
+        return code
     except SystemExit as stop:  # argparse has explained itself
         return stop.code if isinstance(stop.code, int) else USAGE
+    except BrokenPipeError:  # the reader has seen enough, as in `symad ops | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE
     except (SymadError, OSError) as error:
         print(f"symad: {error}", file=sys.stderr)
         return USAGE

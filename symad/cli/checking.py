@@ -12,11 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 import symad
 from symad.cli.codes import OF_STATUS, worst
+from symad.cli.console import Output
 from symad.cli.models import ModelError, load_models
 
 FORMAT, VERSION = "symad certificates", 1
@@ -47,15 +47,14 @@ def _timed(name: str, certify: Callable[[], Any]) -> Result:
 def check(options: Namespace) -> int:
     """Certify the models of a file."""
     wrt = tuple(options.wrt.split(",")) if options.wrt else None
-    results = [
-        _timed(name, partial(symad.check, graph, wrt)) for name, graph in load_models(options.model).items()
-    ]
+    models = load_models(options.model, options.inputs)
+    results = [_timed(name, partial(symad.check, graph, wrt)) for name, graph in models.items()]
     if options.json:
-        models = [
+        listed = [
             {"name": r.name, "status": r.status, "certificate": json.loads(r.certificate.to_json())}
             for r in results
         ]
-        document = {"format": FORMAT, "version": VERSION, "models": models}
+        document = {"format": FORMAT, "version": VERSION, "models": listed}
         print(json.dumps(document, indent=1, ensure_ascii=False))
     else:
         _show(results)
@@ -101,7 +100,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _show(results: list[Result]) -> None:
     """A table, then what the certificates say of those that are not right beyond doubt."""
-    console = Console()
+    console = Output()
     table = Table(title="Derivatives, every mode against SymPy's", title_justify="left")
     for header in ("model", "status", "entries", "chance of error", "seconds"):
         table.add_column(header, justify="left" if header in {"model", "status"} else "right")

@@ -12,3 +12,7 @@ OF_STATUS = {"proved": OK, "tested": OK, "refuted": REFUTED, "undecided": UNDECI
 def worst(codes: list[int]) -> int:
     """The code that matters most: refuted before undecided before well."""
     return REFUTED if REFUTED in codes else UNDECIDED if UNDECIDED in codes else OK
+
+
+PIPE = 141
+"""Whoever read the output has stopped reading: 128 + SIGPIPE, as other programs exit then."""

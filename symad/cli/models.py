@@ -6,6 +6,7 @@ import inspect
 import runpy
 import sys
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -42,8 +43,12 @@ def split_target(target: str) -> tuple[Path, str | None]:
     raise ModelError(f"there is no file {file if colon and name.isidentifier() else target}")
 
 
-def load_models(target: str) -> dict[str, Graph]:
+def load_models(target: str, inputs: Sequence[str] | None = None) -> dict[str, Graph]:
     """The graphs of ``FILE[:NAME]`` by name: the one asked for, or all.
+
+    Args:
+        target: the file, and the name of a model in it.
+        inputs: the shapes of the arguments of a function, as `shape_of` reads them.
 
     Raises:
         ModelError: the file fails, or holds no such model.
@@ -54,7 +59,9 @@ def load_models(target: str) -> dict[str, Graph]:
         if name not in namespace:
             known = ", ".join(_candidates(namespace)) or "none"
             raise ModelError(f"{path.name} does not define {name!r}; its models: {known}")
-        return {name: _graph(path, name, namespace[name])}
+        return {name: _graph(path, name, namespace[name], inputs)}
+    if inputs:
+        raise ModelError(f"--inputs is for one function; say which: {target}:NAME")
     models = {n: _graph(path, n, namespace[n]) for n in _candidates(namespace)}
     if not models:
         raise ModelError(
@@ -64,13 +71,13 @@ def load_models(target: str) -> dict[str, Graph]:
     return models
 
 
-def load_model(target: str) -> tuple[str, Graph]:
+def load_model(target: str, inputs: Sequence[str] | None = None) -> tuple[str, Graph]:
     """The one model of ``FILE:NAME``, or of a file that defines just one.
 
     Raises:
         ModelError: the file holds several.
     """
-    models = load_models(target)
+    models = load_models(target, inputs)
     if len(models) > 1:
         raise ModelError(f"{target} defines {', '.join(models)}; say which: {target}:{next(iter(models))}")
     return next(iter(models.items()))
@@ -122,12 +129,54 @@ def _takes_nothing(function: FunctionType) -> bool:
     return all(p.default is not p.empty or p.kind in variable for p in parameters)
 
 
-def _graph(path: Path, name: str, value: Any) -> Graph:
+def shape_of(text: str) -> tuple[str, tuple[Any, ...]]:
+    """Name and shape of ``W=4,3``: numbers, or names of sizes that stay symbols; ``x`` alone is a scalar.
+
+    Raises:
+        ModelError: it is neither.
+    """
+    name, _, sizes = text.partition("=")
+    dims = [size.strip() for size in sizes.split(",") if size.strip()]
+    if not name.isidentifier() or not all(size.isdigit() or size.isidentifier() for size in dims):
+        raise ModelError(
+            f"--inputs {text}: write a name and its sizes, as in W=4,3 or X=n,4; x alone is a scalar"
+        )
+    return name, tuple(
+        int(size) if size.isdigit() else sympy.Symbol(size, integer=True, positive=True) for size in dims
+    )
+
+
+def _traced(path: Path, name: str, function: FunctionType, inputs: Sequence[str]) -> Graph:
+    """A function of arrays, traced on the shapes of the command line.
+
+    Raises:
+        ModelError: the names are not those of its parameters, or it fails.
+    """
+    shapes = dict(map(shape_of, inputs))
+    parameters = list(inspect.signature(function).parameters)
+    if set(shapes) != set(parameters) or len(shapes) != len(inputs):
+        raise ModelError(
+            f"{path.name}:{name} takes ({', '.join(parameters)}), but --inputs gives ({', '.join(shapes)}); "
+            "give each argument once"
+        )
+    try:
+        return trace(function, [shapes[parameter] for parameter in parameters])
+    except Exception as error:
+        raise ModelError(f"{path.name}:{name} failed{_place(error, path)}: {_told(error)}") from error
+
+
+def _graph(path: Path, name: str, value: Any, inputs: Sequence[str] | None = None) -> Graph:
+    if inputs and isinstance(value, FunctionType):
+        graph = _traced(path, name, value, inputs)
+        return Graph(graph.input_nodes, graph.output_nodes, graph.structure, name, graph.report)
+    if inputs:
+        raise ModelError(f"{path.name}:{name} is no function; --inputs gives the shapes of arguments")
     if isinstance(value, FunctionType):
         if not _takes_nothing(value):
             raise ModelError(
-                f"{path.name}:{name} takes arguments {inspect.signature(value)}; a model is a function "
-                "without arguments that returns a SymPy object or a Graph"
+                f"{path.name}:{name} takes arguments {inspect.signature(value)}; give their shapes, as in "
+                f"--inputs {' '.join(f'{p}=3' for p in inspect.signature(value).parameters)}, or write a "
+                "function without arguments that returns a SymPy object or a Graph"
             )
         try:
             value = value()

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 from argparse import Namespace
 from collections.abc import Callable, Iterable
 from functools import cache
+from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
 import sympy
 from plum import NotFoundLookupError
 from rich.box import SIMPLE
-from rich.console import Console
 from rich.table import Table
 
 from symad import questions
 from symad.cli.codes import OK, REFUTED
+from symad.cli.console import Output
 from symad.errors import LoweringError
 from symad.graph import SHAPE, ZERO, Graph, Node, Op, Tangent, topological
 from symad.ops.sources import Input, input_node
@@ -54,22 +56,31 @@ SHORT = {
     REFUSED: "[dim]○[/]",
 }
 
+WIDE = 92
+"""Characters that the table needs; in narrower terminals letters stand for the questions."""
+
 HEADERS = {"transpose": "transp", "evaluate": "eval", "sympy_form": "sympy", "definition": "def"}
 """Where a question's own name would be too wide."""
 
 
 def _show(answers: dict[str, dict[str, str]]) -> None:
     headers = list(next(iter(answers.values())))
+    console = Output()
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = max(console.width, WIDE)  # in a file no column is cut off
+    names = [HEADERS.get(header, header.removeprefix("emit ")) for header in headers]
+    letters = ascii_lowercase[: len(names)]
     shown = Table(title=f"{len(answers)} operations", title_justify="left", box=SIMPLE)
     shown.add_column("operation", no_wrap=True)
-    for header in headers:
-        name = HEADERS.get(header, header.removeprefix("emit "))
+    for name in names if console.width >= WIDE else letters:
         shown.add_column(name, justify="center", no_wrap=True)
     shown.padding = (0, 0)
     for name, row in answers.items():
         shown.add_row(name, *(SHORT[row[h].split(":")[0]] for h in headers))
-    console = Console(width=max(Console().width, 92))
     console.print(shown)
+    if console.width < WIDE:
+        key = "  ".join(f"{letter} {name}" for letter, name in zip(letters, names, strict=True))
+        console.print(key, highlight=False)
     console.print(LEGEND, markup=False, highlight=False)
 
 

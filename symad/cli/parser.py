@@ -20,12 +20,16 @@ Write a model once as SymPy mathematics; get derivatives that are proved, and fa
 MODELS = """\
 FILE is a Python file of yours. It is run, so give only files you would run. NAME is what it defines
 at module level: a SymPy object, a symad Graph, or a function without arguments that returns one (or
-a list or dict of them). Without NAME, all of them:
+a list or dict of them), or a function of arrays whose shapes --inputs gives. Without NAME, all models
+that need no shapes:
 
     # model.py
     from sympy import *
     x, y = symbols("x y", real=True)
     valley = (1 - x)**2 + 100*(y - x**2)**2
+
+    def loss(W, X):
+        return ((X @ W)**2).sum()
 """
 
 EXIT_CODES = """\
@@ -78,6 +82,12 @@ def _command(commands: Commands, name: str, help_: str, text: str, run: Any) -> 
 def _model(parser: ArgumentParser, one: bool = True) -> None:
     form = "FILE:NAME" if one else "FILE[:NAME]"
     parser.add_argument("model", metavar=form, help="a Python file, and the model in it")
+    parser.add_argument(
+        "--inputs",
+        nargs="+",
+        metavar="X=SIZES",
+        help="shapes of a function's arguments: W=4,3 X=n,4; a name alone is a scalar",
+    )
 
 
 def _tour(commands: Commands) -> None:
@@ -115,6 +125,7 @@ Every mode of differentiation and all four Hessians are compared with SymPy's ow
 examples:
   symad check model.py                    all models of the file
   symad check model.py:valley --wrt x     one model, derivatives with respect to x
+  symad check model.py:loss --inputs W=4,3 X=n,4    a function of arrays
   symad check model.py --json > cert.json           a certificate to keep; see 'symad recheck'
 
 {EXIT_CODES}"""
@@ -149,16 +160,17 @@ The result is one readable file that does not need symad.
 examples:
   symad lower model.py:valley                           print NumPy code
   symad lower model.py:valley --of hessian -o h.py      the Hessian, into a file
-  symad lower model.py:valley --backend c --dtype float32
+  symad lower model.py:valley --backend c -o valley.c   C99, with the header valley.h
+  symad lower model.py:loss --inputs W=4,3 X=n,4        a function of arrays; n stays a symbol
 """
     parser = _command(
         commands, "lower", "print a model, or a derivative of it, as fast code", text, writing.lower
     )
     _model(parser)
     parser.add_argument("--of", choices=DERIVATIVES, default="value", help="what to lower")
-    parser.add_argument("--backend", default="numpy", help="numpy, c or cupy (default: numpy)")
+    parser.add_argument("--backend", default="numpy", help="numpy, c, runs or cupy (default: numpy)")
     parser.add_argument("--dtype", default="float64", help="float64 or float32 (default: float64)")
-    parser.add_argument("-o", "--output", metavar="OUT.py", help="the file; printed by default")
+    parser.add_argument("-o", "--output", metavar="OUT", help="the file, .py, .c or .h; printed by default")
 
 
 def _explain(commands: Commands) -> None:

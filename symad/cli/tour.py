@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from symad.cli.codes import OK, REFUTED
+from symad.cli.console import Output
 from symad.cli.models import ModelError
 from symad.cli.running import STEPS, Outcome, run_stage
 from symad.cli.stage import Stage, all_stages
@@ -32,7 +33,7 @@ lines  of the NumPy file that computes the model and its gradient
 def run(options: Namespace) -> int:
     """Run stages, show progress, then a table and what was found."""
     stages = all_stages()
-    console = Console()
+    console = Output()
     if options.list:
         for stage in stages.values():
             console.print(f"{stage.name:16} {stage.about}", **PLAIN)

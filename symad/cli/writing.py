@@ -6,6 +6,7 @@ import json
 import re
 from argparse import Namespace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import symad
@@ -24,7 +25,7 @@ DERIVATIVES = {
 
 def _named(options: Namespace) -> Graph:
     """The model, or the derivative of it that was asked for."""
-    name, graph = load_model(options.model)
+    name, graph = load_model(options.model, options.inputs)
     made: Graph = DERIVATIVES[options.of](graph)
     suffix = "" if options.of == "value" else "_" + options.of.replace("-", "_")
     return Graph(made.input_nodes, made.output_nodes, made.structure, name + suffix, made.report)
@@ -36,17 +37,21 @@ def lower(options: Namespace) -> int:
 
     kernel = lower_graph(_named(options), backend=options.backend, dtype=options.dtype)
     if options.output is None:
-        print(kernel.source)
-    else:
-        kernel.save(options.output)
-        lines = kernel.source.count("\n")
-        print(f"{options.output}: {kernel.name}, {lines} lines, for {options.backend}")
+        print(kernel.c_source if kernel.c_header else kernel.source)
+        return OK
+    paths = [Path(options.output)]
+    if paths[0].suffix == ".c" and kernel.c_header:
+        paths.append(paths[0].with_suffix(".h"))
+    for path in paths:
+        kernel.save(path)
+        lines = len(path.read_text(encoding="utf-8").splitlines())
+        print(f"{path}: {kernel.name}, {lines} lines, for {options.backend}")
     return OK
 
 
 def explain(options: Namespace) -> int:
     """Print tables."""
-    _, graph = load_model(options.model)
+    _, graph = load_model(options.model, options.inputs)
     texts = [text for given in options.at for text in re.split(r",(?=\s*\w+\s*=)", given)]
     tables = graph.explain(**dict(map(_assignment, texts)))
     print(getattr(tables, f"to_{options.format}")())

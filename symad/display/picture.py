@@ -69,7 +69,7 @@ def _output_names(graph: Graph) -> list[str]:
     taken, count = {str(symbol) for symbol in graph.inputs}, len(graph.output_nodes)
     for stem in ("y", "f", "out", "result"):
         names = [stem] if count == 1 else [f"{stem}{k}" for k in range(1, count + 1)]
-        if taken.isdisjoint((stem, *names)):
+        if taken.isdisjoint(names):
             break
     return names
 

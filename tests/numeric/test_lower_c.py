@@ -121,6 +121,38 @@ def test_the_c_file_stands_alone(tmp_path: Path) -> None:
     assert [float(v) for v in out.split()] == pytest.approx([2 * np.exp(0.5), np.exp(0.5)], rel=1e-15)
 
 
+def test_the_header_says_where_everything_stands() -> None:
+    rough = sp.Symbol("a*/b/*", real=True)
+    model = {"loss": rough * x, "grid": sp.Matrix([[x, 1], [rough, 0]])}
+    header = lower(model, backend="c").c_header
+    assert "_INPUTS 2\n" in header and "_OUTPUTS 5\n" in header
+    assert "y[0] = output 1\n" in header and "y[1..4] = output 2, shape (2, 2), row by row" in header
+    assert header.count("*/") == header.count("/*") == 3
+    sparse = lower(symad.hessian(x**2 + y**2, (x, y), sparse=True), backend="c").c_header
+    assert "y[0..1] = output 1, the stored entries of a sparse matrix (2, 2), row by row" in sparse
+
+
+def test_a_program_in_another_language_links_with_the_file(tmp_path: Path) -> None:
+    if shutil.which("g++") is None:
+        pytest.skip("no g++")
+    kernel = lower(symad.gradient(sp.exp(x) * y, (x, y)), backend="c")
+    kernel.save(tmp_path / "model.c")
+    kernel.save(tmp_path / "model.h")
+    name = kernel.c_header.split("void ")[1].split("(")[0]
+    size = f"{name.upper()}_OUTPUTS"
+    (tmp_path / "main.cpp").write_text(
+        f'#include <cstdio>\n#include "model.h"\nint main() {{ double x[] = {{0.5, 2.0}}, y[{size}]; '
+        f'{name}(x, y); for (double v : y) std::printf("%.17g ", v); }}'
+    )
+    cc = compiling.compiler()
+    assert cc is not None
+    subprocess.run([*cc, "-std=c99", "-c", "model.c"], cwd=tmp_path, check=True)
+    link = ["g++", "-Wall", "-Werror", "main.cpp", "model.o", "-o", "run", "-lm"]
+    subprocess.run(link, cwd=tmp_path, check=True)
+    out = subprocess.run([str(tmp_path / "run")], capture_output=True, text=True, check=True).stdout
+    assert [float(v) for v in out.split()] == pytest.approx([2 * np.exp(0.5), np.exp(0.5)], rel=1e-15)
+
+
 def test_without_a_compiler_numpy_runs_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None)
     compiling.compiler.cache_clear()

@@ -12,7 +12,7 @@ import sympy
 
 import symad
 from symad.cli import main
-from symad.cli.codes import OK, REFUTED, UNDECIDED, USAGE
+from symad.cli.codes import OK, PIPE, REFUTED, UNDECIDED, USAGE
 from symad.cli.models import load_models
 from symad.cli.running import Outcome, relative_difference, run_stage
 from symad.cli.stage import Finding, Model, Skip, Stage, all_stages
@@ -38,6 +38,10 @@ def waves():
 
 def scaled(factor):
     return factor * x
+
+
+def loss(W, X):
+    return ((X @ W) ** 2).sum()
 
 
 if __name__ == "__main__":
@@ -371,3 +375,54 @@ def test_differences_are_relative_to_the_largest_entry():
     assert relative_difference(a, np.array([1.0, np.nan, np.nan])) == np.inf
     assert relative_difference(np.zeros(2), np.zeros(2)) == 0
     assert relative_difference(np.zeros(2), np.zeros(3)) == np.inf
+
+
+def test_a_function_of_arrays_is_traced_on_the_shapes_given(model, capsys):
+    assert main(["check", f"{model}:loss", "--inputs", "W=4,3", "X=n,4"]) == OK
+    assert "proved" in capsys.readouterr().out
+    assert main(["lower", f"{model}:loss", "--inputs", "X=n,4", "W=4,3", "--of", "gradient"]) == OK
+    assert "W" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("target", "inputs", "words"),
+    [
+        ("loss", [], "--inputs W=3 X=3"),
+        ("loss", ["--inputs", "W=4"], "takes (W, X), but --inputs gives (W)"),
+        ("loss", ["--inputs", "W=4;3", "X"], "write a name and its sizes"),
+        ("loss", ["--inputs", "W=4,3", "X=n,5"], "ShapeError"),
+        ("valley", ["--inputs", "x=3"], "is no function"),
+        ("", ["--inputs", "x=3"], "say which"),
+    ],
+)
+def test_shapes_that_do_not_fit_are_named(model, capsys, target, inputs, words):
+    name = f"{model}:{target}" if target else str(model)
+    assert main(["check", name, *inputs]) == USAGE
+    assert words in capsys.readouterr().err
+
+
+def test_backend_c_writes_the_file_and_its_header(model, tmp_path, capsys):
+    assert main(["lower", f"{model}:valley", "--backend", "c"]) == OK
+    assert "#include <math.h>" in capsys.readouterr().out
+    target = tmp_path / "valley.c"
+    assert main(["lower", f"{model}:valley", "--backend", "c", "-o", str(target)]) == OK
+    assert "symad_valley(" in target.read_text()
+    assert "#ifdef __cplusplus" in (tmp_path / "valley.h").read_text()
+    assert main(["lower", f"{model}:valley", "-o", str(tmp_path / "numpy.c")]) == USAGE
+    assert "backend='c' prints C" in capsys.readouterr().err
+
+
+def test_a_reader_who_stops_is_no_error_and_no_verdict():
+    process = subprocess.Popen(
+        [sys.executable, "-m", "symad", "tour", "--list"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    process.stdout.close()
+    assert (process.stderr.read(), process.wait()) == (b"", PIPE)
+
+
+def test_the_table_of_operations_fits_the_terminal(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "60")
+    assert main(["ops"]) == OK
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 60 and any("b jvp" in line for line in lines)
+    assert not any("…" in line for line in lines)

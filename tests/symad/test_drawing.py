@@ -156,3 +156,9 @@ def test_boxes_never_overlap_and_edges_run_downwards(dag):
         assert heights == [heights[0] + k * ROW for k in range(len(heights))]
     assert all(x - widths[k] / 2 >= -1e-6 for k, (x, _) in placed.position.items())
     assert all(x + widths[k] / 2 <= placed.width + 1e-6 for k, (x, _) in placed.position.items())
+
+
+def test_an_output_never_has_the_name_of_an_input(tmp_path):
+    symad.trace(x * y).draw(tmp_path / "f.dot")
+    dot = (tmp_path / "f.dot").read_text("utf-8")
+    assert dot.count('label="y"') == 1 and 'label="f"' in dot

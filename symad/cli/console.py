@@ -1,0 +1,15 @@
+"""The console that commands print to."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from rich.console import Console
+
+
+class Output(Console):
+    """rich's console, which leaves it to `symad.cli.main` to end the program when nobody reads on."""
+
+    def on_broken_pipe(self) -> NoReturn:
+        """Raise the error itself: rich would exit with 1, which here means that a derivative is wrong."""
+        raise BrokenPipeError
