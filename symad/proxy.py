@@ -45,7 +45,7 @@ METHODS = frozenset(
     (
         *("sum", "prod", "mean", "var", "std", "max", "min", "all", "any", "cumsum", "cumprod"),
         *("dot", "trace", "diagonal", "clip", "take", "repeat"),
-        *("reshape", "ravel", "transpose", "swapaxes", "squeeze"),
+        *("swapaxes", "squeeze"),
         *("argmax", "argmin", "argsort", "ptp"),
     )
 )
@@ -123,9 +123,29 @@ class Proxy(Wrapped):
         """The proxy itself: every value is real."""
         return self
 
-    def flatten(self) -> Proxy:
-        """All elements in one axis, row by row."""
-        return self.reshape(-1)
+    def flatten(self, order: str = "C") -> Proxy:
+        """All elements in one axis, row by row, or column by column for ``order="F"``."""
+        return self.ravel(order)
+
+    def ravel(self, order: str = "C") -> Proxy:
+        """All elements in one axis, row by row, or column by column for ``order="F"``."""
+        return self._function(np.ravel, self, order=order)
+
+    def reshape(self, *shape: Any, order: str = "C", copy: Any = None) -> Proxy:
+        """The elements under another shape, given as a tuple or as its numbers."""
+        whole = shape[0] if len(shape) == 1 else shape
+        return self._function(np.reshape, self, whole, order=order)
+
+    def transpose(self, *axes: Any) -> Proxy:
+        """Axes in another order, given as a tuple or as its numbers; reversed by default."""
+        return self._function(np.transpose, self, axes[0] if len(axes) == 1 else axes or None)
+
+    @staticmethod
+    def _function(function: Any, *args: Any, **options: Any) -> Any:
+        """A function of NumPy, with the options that its answer reads."""
+        from symad.tracing.numpy_functions import call_function
+
+        return call_function(function, args, options)
 
     def tolist(self) -> Any:
         """Scalar proxies in nested lists."""
@@ -133,7 +153,7 @@ class Proxy(Wrapped):
 
     def __getattr__(self, name: str) -> Any:
         if name in METHODS:
-            return partial(FUNCTIONS[getattr(np, name)], self)
+            return partial(self._function, getattr(np, name), self)
         ufunc = getattr(np, name, None) if not name.startswith("_") else None
         if isinstance(ufunc, np.ufunc) and ufunc in UFUNCS and ufunc.nin == 1:
             return partial(ufunc, self)  # NumPy calls these on the entries of arrays of objects

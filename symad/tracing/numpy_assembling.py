@@ -50,7 +50,7 @@ def _joined(arrays: Any, depth: int, rank: int) -> Any:
 
 
 @implements(np.meshgrid)
-def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
+def meshgrid(*xi: Any, sparse: bool = False, indexing: str = "xy") -> Any:
     """Each vector repeated along the axes of the others; "xy" exchanges the first two axes."""
     vectors: list[Any] = [np.ravel(Proxy(as_node(x))) for x in xi]
     if indexing not in ("xy", "ij"):
@@ -65,7 +65,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
 
 @implements(np.linspace)
 def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False,
-             dtype: Any = None, axis: int = 0) -> Any:  # fmt: skip
+             axis: int = 0) -> Any:  # fmt: skip
     """Equal steps from start to stop, along a new axis."""
     ends = np.broadcast_arrays(Proxy(number(start)), Proxy(number(stop)))
     first, last = ends
@@ -156,6 +156,6 @@ def unstack(x: Any, /, *, axis: int = 0) -> Any:
 
 
 @implements(getattr(np, "astype", None))
-def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: None = None) -> Any:
+def astype(x: Any, dtype: Any, /) -> Any:
     """The value itself, for types of floating point."""
     return Proxy(as_node(x)).astype(dtype)

@@ -153,11 +153,18 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
 
 
 @implements(np.interp)
-def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: None = None) -> Any:
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
     """Straight lines between the points (xp, fp), xp ascending; the values at the ends beyond them.
 
-    The derivative at a point of the table is that of the line behind it.
+    With a ``period`` the places count up to multiples of it, in any order, and ends do not exist. The
+    derivative at a point of the table is that of the line behind it.
+
+    Raises:
+        TraceError: places that do not ascend, or a period with traced places.
+        ShapeError: a table that is no vector of known length, or xp of another shape.
     """
+    if period is not None:
+        return _periodic(x, xp, fp, period)
     places, values = (xp if isinstance(xp, Proxy) else np.asarray(xp)), _array(fp)
     count = _vector(values, "np.interp")[1]
     if np.shape(places) != (count,):
@@ -174,6 +181,20 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         inside = values[k] + (values[k + 1] - values[k]) * ((points - start) / (end - start))
     outside = np.where(_array(points) > places[-1], last, inside)
     return np.where(_array(points) < places[0], first, outside)
+
+
+def _periodic(x: Any, xp: Any, fp: Any, period: Any) -> Any:
+    """The table in one period, with one point more at each end."""
+    if isinstance(xp, Proxy) or isinstance(period, Proxy) or not period:
+        raise TraceError("np.interp(period=...) of traced values needs known places xp and a number not 0")
+    length = abs(period)
+    places = np.asarray(xp, dtype=float) % length
+    order = np.argsort(places, kind="stable")
+    places = places[order]
+    values = np.take(_vector(fp, "np.interp")[0], order)
+    wide = np.concatenate([values[-1:], values, values[:1]])
+    around = np.concatenate([places[-1:] - length, places, places[:1] + length])
+    return interp(_array(x) % length, around, wide)
 
 
 @implements(np.sinc)

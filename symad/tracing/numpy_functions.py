@@ -15,6 +15,7 @@ from symad.errors import ShapeError, TraceError
 from symad.graph import Node
 from symad.ops import shaping
 from symad.proxy import FUNCTIONS
+from symad.tracing.options import bound
 from symad.wrapped import number
 
 UNSUPPORTED = {
@@ -26,7 +27,6 @@ UNSUPPORTED = {
     "histogram": "counts have no derivative",
     "allclose": "write np.all(np.abs(a - b) <= tolerance)",
     "isclose": "write np.abs(a - b) <= tolerance",
-    "nan_to_num": "use np.where(np.isnan(x), 0, x)",
     "piecewise": "use np.select([condition, ...], [value, ...]) or np.where",
     "apply_along_axis": "use operations on whole axes, or symad.vmap",
     "put": "traced values never change; use np.where",
@@ -43,16 +43,21 @@ UNSUPPORTED = {
 }
 
 
-IGNORED = ("dtype", "like", "casting", "order", "subok", "sparse")
-"""Options that only concern how numbers are stored."""
+LAYOUT: set[Any] = set()
+"""Functions whose ``order`` is that of memory, and leaves the elements where they are."""
 
 
-def implements(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register the answer to some NumPy functions; None stands for one this NumPy lacks."""
+def implements(*functions: Any, layout: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register the answer to some NumPy functions; None stands for one this NumPy lacks.
+
+    The answer reads the options that are parameters of it; see `symad.tracing.options`.
+    """
 
     def register(answer: Callable[..., Any]) -> Callable[..., Any]:
         for function in filter(None, functions):
             FUNCTIONS[function] = answer
+            if layout:
+                LAYOUT.add(function)
         return answer
 
     return register
@@ -72,17 +77,8 @@ def call_function(function: Any, args: tuple[Any, ...], options: dict[str, Any])
             "write it with the operators, reductions and contractions of NumPy that are",
         )
         raise TraceError(f"{name} is not supported on traced values; {advice}")
-    known = answer.__code__.co_varnames[: answer.__code__.co_argcount + answer.__code__.co_kwonlyargcount]
-    given = {key: value for key, value in options.items() if value is not np._NoValue}
-    for key in [k for k in given if k not in known and (k in IGNORED or given[k] is None)]:
-        del given[key]
-    refused = [key for key in given if key not in known]
-    if refused:
-        raise TraceError(
-            f"{name}(..., {refused[0]}={given[refused[0]]!r}) is not supported on traced values; "
-            + ("use np.where on the argument" if refused[0] == "where" else "leave it out")
-        )
-    return answer(*args, **given)
+    positional, named = bound(function, answer, name, args, options, function in LAYOUT)
+    return answer(*positional, **named)
 
 
 def normal_axes(axis: Any, rank: int) -> tuple[int, ...]:

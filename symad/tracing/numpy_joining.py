@@ -15,7 +15,7 @@ from symad.ops.arithmetic import add, sub
 from symad.ops.contraction import contract, diagonal_matrix
 from symad.ops.selection import compare, select
 from symad.ops.shaping import broadcast_axes, broadcast_to, reshape, slice_axis
-from symad.ops.sources import constant, iota
+from symad.ops.sources import constant, dimension, iota
 from symad.proxy import Proxy
 from symad.tracing.numpy_functions import along, implements, normal_axes
 from symad.tracing.numpy_shapes import atleast_1d, atleast_2d
@@ -77,6 +77,25 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     return array_split(ary, indices_or_sections, axis)
 
 
+def _split_along(axis: int) -> Any:
+    """The function that splits along one axis."""
+
+    def split_axis(ary: Any, indices_or_sections: Any) -> Any:
+        return split(ary, indices_or_sections, axis)
+
+    return split_axis
+
+
+implements(np.vsplit)(_split_along(0))
+implements(np.dsplit)(_split_along(2))
+
+
+@implements(np.hsplit)
+def hsplit(ary: Any, indices_or_sections: Any) -> Any:
+    """Pieces along the second axis; along the only one of a vector."""
+    return split(ary, indices_or_sections, min(1, len(as_node(ary).shape) - 1))
+
+
 @implements(np.array_split)
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     """The pieces NumPy makes of an axis of known length."""
@@ -90,15 +109,22 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
 
 
 @implements(np.repeat)
-def repeat(a: Any, repeats: int, axis: Any = None) -> Proxy:
-    """Every element several times in a row.
+def repeat(a: Any, repeats: Any, axis: Any = None) -> Proxy:
+    """Every element several times in a row: one number of times, or one for each element.
 
     Raises:
-        TraceError: the number is negative, or differs from element to element.
+        TraceError: a number is negative or traced.
+        ShapeError: different numbers for an axis of unknown length.
     """
     node, k = along(a, axis)
-    if np.ndim(repeats) or not (isinstance(repeats, sympy.Expr) or repeats >= 0):
-        raise TraceError(f"np.repeat of traced values takes one number of repeats >= 0, not {repeats!r}")
+    symbolic = isinstance(repeats, sympy.Expr)
+    if isinstance(repeats, Proxy) or not (symbolic or np.all(np.asarray(repeats) >= 0)):
+        raise TraceError(f"np.repeat of traced values takes known numbers of repeats >= 0, not {repeats!r}")
+    if np.ndim(repeats):
+        length = node.shape[k]
+        if not isinstance(length, int):
+            raise ShapeError(f"np.repeat needs an axis of known length for an array of repeats, not {length}")
+        return take(Proxy(node), np.repeat(np.arange(length), repeats), k)
     shape = (*node.shape[: k + 1], as_dim(repeats), *node.shape[k + 1 :])
     spread = broadcast_axes(node, shape, [j for j in range(len(shape)) if j != k + 1])
     return Proxy(
@@ -162,12 +188,18 @@ def flipud(m: Any) -> Proxy:
 
 
 @implements(np.pad)
-def pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Proxy:
+def pad(
+    array: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0, reflect_type: Any = "even"
+) -> Proxy:
     """Elements around the array: one constant, or its own (edge, reflect, symmetric, wrap)."""
     node = number(array)
     rank = len(node.shape)
-    widths = np.broadcast_to(np.asarray(pad_width, dtype=int), (rank, 2)).tolist()
+    widths = _widths(pad_width, rank)
+    if reflect_type != "even":
+        raise TraceError(f"np.pad(reflect_type={reflect_type!r}) is not supported on traced values")
     if mode == "constant":
+        if len(number(constant_values).shape):
+            raise TraceError("np.pad of traced values takes one number constant_values for all sides")
         around = [plus(d, before + after) for d, (before, after) in zip(node.shape, widths, strict=True)]
         value = number(constant_values)
         inside = shaping.pad(sub(node, value), [before for before, _ in widths], tuple(around))
@@ -187,10 +219,39 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: Any
     return result
 
 
+def _widths(pad_width: Any, rank: int) -> list[list[int]]:
+    """The numbers of elements before and behind each axis; a dict gives those of some axes.
+
+    Raises:
+        TraceError: widths that are no integers >= 0, or do not fit the axes.
+    """
+    if isinstance(pad_width, dict):
+        of_axes = {normal_axes(k, rank)[0]: v for k, v in pad_width.items()}
+        pad_width = [np.broadcast_to(of_axes.get(k, 0), 2) for k in range(rank)]
+    try:
+        widths = np.broadcast_to(np.asarray(pad_width), (rank, 2))
+    except ValueError:
+        widths = np.full((1, 2), -1)
+    if widths.dtype.kind not in "iu" or np.any(widths < 0):
+        raise TraceError(
+            f"np.pad(pad_width={pad_width!r}) of {rank} axes: give integers >= 0, one pair for each axis"
+        )
+    return [[int(before), int(behind)] for before, behind in widths]
+
+
 @implements(np.take)
-def take(a: Any, indices: Any, axis: Any = None) -> Proxy:
-    """The elements at some positions of an axis."""
+def take(a: Any, indices: Any, axis: Any = None, mode: Any = "raise") -> Proxy:
+    """The elements at some positions of an axis; positions beyond it are errors, wrap around or are cut.
+
+    Raises:
+        TraceError: no such mode.
+    """
     node, k = along(a, axis) if axis is None else (as_node(a), normal_axes(axis, len(as_node(a).shape))[0])
+    if mode not in ("raise", "wrap", "clip"):
+        raise TraceError(f"np.take(mode={mode!r}) is not defined; use 'raise', 'wrap' or 'clip'")
+    if mode != "raise":
+        places, count = Proxy(as_node(indices)), Proxy(dimension(node.shape[k]))
+        indices = np.clip(places, 0, count - 1) if mode == "clip" else places % count  # type: ignore[operator]
     return Proxy(node)[(*(slice(None),) * k, indices)]
 
 

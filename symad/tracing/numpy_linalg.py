@@ -18,7 +18,7 @@ from symad.ops.elementwise import apply
 from symad.ops.matrix_power import matrix_power as power_of_matrix
 from symad.ops.powers import power, sqrt
 from symad.ops.reduction import extreme
-from symad.ops.selection import equal, select
+from symad.ops.selection import compare, equal, select
 from symad.ops.shaping import broadcast_to, reshape
 from symad.ops.slogdet import determinant_sign, log_absolute_determinant
 from symad.ops.sources import constant
@@ -109,9 +109,12 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
     """
     if compute_uv:
         raise TraceError(
-            "np.linalg.svd of traced values gives singular values: svd(a, compute_uv=False); vectors are "
-            "those of np.linalg.eigh(a.T @ a) and np.linalg.eigh(a @ a.T)"
+            f"np.linalg.svd(full_matrices={full_matrices}) of traced values gives singular values: "
+            "svd(a, compute_uv=False); vectors are those of np.linalg.eigh(a.T @ a) and "
+            "np.linalg.eigh(a @ a.T)"
         )
+    if hermitian:
+        return np.flip(np.sort(np.abs(eigvalsh(a))), -1)  # type: ignore[call-overload,no-any-return]
     return Proxy(singular_values(number(a)))
 
 
@@ -138,7 +141,9 @@ def matrix_power(a: Any, n: int) -> Proxy:
 
 @implements(np.linalg.norm)
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Proxy:
-    """Vector norms 1, 2, inf and −inf, any other number p; matrix norms fro, nuc, ±1, ±2, ±inf.
+    """Vector norms 1, 2, inf, −inf, any other number p, and 0, the number of elements that are not 0.
+
+    Matrix norms fro, nuc, ±1, ±2, ±inf.
 
     The Euclidean norm has derivative 0 at 0, where it has none.
     """
@@ -159,6 +164,8 @@ def _vector_norm(node: Node, axes: tuple[int, ...], order: Any) -> Node:
         squares = sum_axes(power(node, constant(2)), axes)
         return select(equal(squares, constant(0)), constant(0), sqrt(squares))
     absolute = apply(sympy.Abs, node)
+    if order == 0:
+        return sum_axes(number(Proxy(compare("!=", node, constant(0)))), axes)
     if order == 1:
         return sum_axes(absolute, axes)
     if order in (np.inf, -np.inf):
@@ -203,7 +210,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Proxy
 
 
 @implements(np.linalg.multi_dot)
-def multi_dot(arrays: Any, *, out: None = None) -> Proxy:
+def multi_dot(arrays: Any) -> Proxy:
     """The product of matrices, in the order of fewest operations."""
     nodes = [number(a) for a in arrays]
     labels = [(k, k + 1) for k in range(len(nodes))]
@@ -227,12 +234,12 @@ def diagonal_(x: Any, /, *, offset: int = 0) -> Proxy:
 
 
 @implements(getattr(np.linalg, "trace", None))
-def trace_(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Proxy:
+def trace_(x: Any, /, *, offset: int = 0) -> Proxy:
     """The sum of a diagonal of the last two axes."""
     return sum_(diagonal(x, offset, -2, -1), -1)
 
 
-@implements(getattr(np.linalg, "matrix_transpose", None))
-def transpose_last(x: Any) -> Proxy:
+@implements(getattr(np.linalg, "matrix_transpose", None), getattr(np, "matrix_transpose", None))
+def transpose_last(x: Any, /) -> Proxy:
     """The last two axes exchanged."""
     return Proxy(matrix_transpose(as_node(x)))

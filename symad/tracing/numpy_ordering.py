@@ -22,7 +22,7 @@ from symad.wrapped import broadcast, number
 
 
 @implements(np.argsort)
-def argsort(a: Any, axis: Any = -1, kind: Any = None, *, stable: Any = None) -> Proxy:
+def argsort(a: Any, axis: Any = -1) -> Proxy:
     """The positions that sort an axis; equal elements keep their order."""
     node, k = along(a, axis)
     if not node.shape:
@@ -34,20 +34,20 @@ def argsort(a: Any, axis: Any = -1, kind: Any = None, *, stable: Any = None) -> 
 
 
 @implements(np.sort)
-def sort(a: Any, axis: Any = -1, kind: Any = None, *, stable: Any = None) -> Proxy:
+def sort(a: Any, axis: Any = -1) -> Proxy:
     """The elements in ascending order; each keeps its derivative."""
     node, k = along(a, axis)
     return take_along_axis(Proxy(node), argsort(Proxy(node), k), k)
 
 
 @implements(np.argmax)
-def argmax(a: Any, axis: Any = None, out: None = None, *, keepdims: Any = False) -> Proxy:
+def argmax(a: Any, axis: Any = None, *, keepdims: Any = False) -> Proxy:
     """The position of the largest element, the first of equals."""
     return _first_extreme("max", a, axis, keepdims)
 
 
 @implements(np.argmin)
-def argmin(a: Any, axis: Any = None, out: None = None, *, keepdims: Any = False) -> Proxy:
+def argmin(a: Any, axis: Any = None, *, keepdims: Any = False) -> Proxy:
     """The position of the smallest element, the first of equals."""
     return _first_extreme("min", a, axis, keepdims)
 
@@ -71,23 +71,21 @@ def _kept(node: Node, axis: int) -> tuple[Any, ...]:
 
 
 @implements(np.median)
-def median(
-    a: Any, axis: Any = None, out: None = None, overwrite_input: Any = False, keepdims: Any = False
-) -> Any:
+def median(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
     """The element in the middle of the order, or the mean of the two there."""
     return quantile(a, 0.5, axis, keepdims=keepdims)
 
 
 @implements(np.percentile)
-def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: Any = False,
-               method: str = "linear", keepdims: Any = False) -> Any:  # fmt: skip
+def percentile(
+    a: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: Any = False
+) -> Any:
     """The quantile at q/100."""
     return quantile(a, np.asarray(q) / 100, axis, method=method, keepdims=keepdims)
 
 
 @implements(np.quantile)
-def quantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: Any = False,
-             method: str = "linear", keepdims: Any = False) -> Any:  # fmt: skip
+def quantile(a: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: Any = False) -> Any:
     """The value below which the share q of the elements lies, between neighbours by a straight line.
 
     q: a number or an array of numbers in [0, 1], known when tracing; its axes lead in the result.
@@ -122,9 +120,9 @@ def quantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input
 
 
 @implements(np.searchsorted)
-def searchsorted(a: Any, v: Any, side: str = "left", sorter: None = None) -> Proxy:
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Proxy:
     """Where v belongs in the ascending a: the number of elements that are smaller ("right": not larger)."""
-    table, values = number(a), number(v)
+    table, values = number(a if sorter is None else np.take(Proxy(number(a)), sorter)), number(v)
     if len(table.shape) != 1 or side not in ("left", "right"):
         raise TraceError(
             f"np.searchsorted takes a vector and side 'left' or 'right', not {format_shape(table.shape)} "

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from string import ascii_letters
 from typing import Any
 
 import numpy as np
 
 from symad.dims import Dim, format_shape, times
-from symad.errors import ShapeError, TraceError
+from symad.errors import ShapeError
 from symad.graph import Node
 from symad.ops import shaping, stacking
 from symad.ops.arithmetic import mul
@@ -18,11 +19,11 @@ from symad.tracing.contractions import Labeled, contract_all
 from symad.tracing.numpy_functions import implements, normal_axes
 from symad.tracing.numpy_joining import diagonal
 from symad.tracing.numpy_reductions import sum_
-from symad.wrapped import as_node, broadcast, matrix_product, number
+from symad.wrapped import as_node, matrix_product, number
 
 
 @implements(np.dot)
-def dot(a: Any, b: Any, out: None = None) -> Proxy:
+def dot(a: Any, b: Any) -> Proxy:
     """NumPy's dot: the last axis of a with the last but one of b."""
     left, right = number(a), number(b)
     if not left.shape or not right.shape:
@@ -47,14 +48,26 @@ def inner(a: Any, b: Any) -> Proxy:
     return tensordot(a, b, (-1, -1)) if number(a).shape and number(b).shape else dot(a, b)
 
 
-@implements(np.outer, getattr(np.linalg, "outer", None))
-def outer(a: Any, b: Any, out: None = None) -> Proxy:
+@implements(getattr(np.linalg, "outer", None))
+def linalg_outer(x1: Any, x2: Any, /) -> Proxy:
+    """x_i y_j of vectors."""
+    return outer(x1, x2)
+
+
+@implements(np.outer)
+def outer(a: Any, b: Any) -> Proxy:
     """a_i b_j of all elements."""
     left, right = shaping.flatten(number(a)), shaping.flatten(number(b))
     return Proxy(contract(["i", "j"], "ij", left, right))
 
 
-@implements(np.tensordot, getattr(np.linalg, "tensordot", None))
+@implements(getattr(np.linalg, "tensordot", None))
+def linalg_tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Proxy:
+    """The contraction of paired axes."""
+    return tensordot(x1, x2, axes)
+
+
+@implements(np.tensordot)
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Proxy:
     """The contraction of paired axes; an int pairs the last axes of a with the first of b."""
     left, right = number(a), number(b)
@@ -72,17 +85,15 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Proxy:
     return Proxy(contract([first, second], kept, left, right))
 
 
-@implements(np.einsum)
-def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Proxy:
+@implements(np.einsum, layout=True)
+def einsum(subscripts: Any, *operands: Any) -> Proxy:
     """The contraction of NumPy's subscripts, implicit output and ellipses included.
 
-    Raises:
-        TraceError: subscripts given as lists.
+    The subscripts are a string, or lists of numbers behind each operand. The order of products is chosen
+    here, whatever ``optimize`` asks for.
     """
     if not isinstance(subscripts, str):
-        raise TraceError(
-            "np.einsum with subscripts as lists is not supported on traced values; give a string"
-        )
+        subscripts, operands = _from_lists((subscripts, *operands))
     nodes = [number(v) for v in operands]
     left, arrow, right = subscripts.replace(" ", "").partition("->")
     _check_subscripts(subscripts, left.split(","), right, nodes)
@@ -98,6 +109,27 @@ def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Proxy:
     return Proxy(
         contract_all([Labeled(n, tuple(p)) for n, p in zip(nodes, inputs, strict=True)], tuple(output))
     )
+
+
+def _from_lists(arguments: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+    """Operands, each followed by its list of numbers, as a string of letters and the operands.
+
+    Raises:
+        ShapeError: a list holds something else.
+    """
+    pairs = len(arguments) // 2
+    lists = [*arguments[1 : 2 * pairs : 2], *arguments[2 * pairs :]]
+    parts = []
+    for labels in lists:
+        if not isinstance(labels, (list, tuple)) or not all(map(_is_label, labels)):
+            raise ShapeError(f"np.einsum: {labels!r} is not a list of numbers 0 to 51 and one ellipsis")
+        parts.append("".join("..." if k is Ellipsis else ascii_letters[k] for k in labels))
+    output = f"->{parts[pairs]}" if len(arguments) % 2 else ""
+    return ",".join(parts[:pairs]) + output, arguments[0 : 2 * pairs : 2]
+
+
+def _is_label(k: Any) -> bool:
+    return k is Ellipsis or (isinstance(k, (int, np.integer)) and 0 <= k < len(ascii_letters))
 
 
 def _check_subscripts(subscripts: str, parts: list[str], output: str, nodes: list[Node]) -> None:
@@ -158,15 +190,36 @@ def kron(a: Any, b: Any) -> Proxy:
     return Proxy(reshape(contract([first, second], mixed, left, right), shape))
 
 
-@implements(np.cross, getattr(np.linalg, "cross", None))
-def cross(a: Any, b: Any, axis: int = -1) -> Proxy:
-    """The vector product along the last axis, of length 3."""
-    left, right = broadcast(number(a), number(b))
-    if not left.shape or left.shape[-1] != 3:
-        raise ShapeError(f"np.cross of {format_shape(left.shape)}: the last axis must have length 3")
-    x, y = Proxy(left), Proxy(right)
-    parts = [x[..., j] * y[..., k] - x[..., k] * y[..., j] for j, k in ((1, 2), (2, 0), (0, 1))]  # type: ignore[operator]
-    return Proxy(stacking.stack([as_node(p) for p in parts], len(left.shape) - 1))
+@implements(np.cross)
+def cross(
+    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None
+) -> Any:
+    """The vector product of vectors of length 3 along an axis of each; ``axis`` names all three.
+
+    Raises:
+        ShapeError: an axis that is not of length 3.
+    """
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    x, y = (_vectors_last(v, k) for v, k in ((a, axisa), (b, axisb)))
+    parts = [x[..., j] * y[..., k] - x[..., k] * y[..., j] for j, k in ((1, 2), (2, 0), (0, 1))]
+    nodes = [as_node(p) for p in parts]
+    return np.moveaxis(Proxy(stacking.stack(nodes, len(nodes[0].shape))), -1, axisc)  # type: ignore[call-overload]
+
+
+def _vectors_last(a: Any, axis: int) -> Any:
+    """An array with one axis, of length 3, moved to the end."""
+    whole: Any = Proxy(number(a))
+    (k,) = normal_axes(axis, whole.ndim)
+    if whole.shape[k] != 3:
+        raise ShapeError(f"np.cross of {format_shape(whole.shape)}: axis {k} must have length 3")
+    return np.moveaxis(whole, k, -1)
+
+
+@implements(getattr(np.linalg, "cross", None))
+def linalg_cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    """The vector product along an axis of length 3."""
+    return cross(x1, x2, axis=axis)
 
 
 @implements(np.trace)
@@ -176,6 +229,6 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Proxy:
 
 
 @implements(getattr(np.linalg, "matmul", None))
-def matmul(a: Any, b: Any) -> Proxy:
+def matmul(x1: Any, x2: Any, /) -> Proxy:
     """The matrix product."""
-    return Proxy(matrix_product(a, b))
+    return Proxy(matrix_product(x1, x2))

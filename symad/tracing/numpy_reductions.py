@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
+import sympy
 
 from symad.dims import Dim, plus, size
-from symad.errors import ShapeError
+from symad.errors import ShapeError, TraceError
 from symad.graph import Node
 from symad.ops import stacking
 from symad.ops.arithmetic import add, div, mul, sub
@@ -16,6 +18,7 @@ from symad.ops.contraction import contract, sum_axes
 from symad.ops.elementwise import apply
 from symad.ops.powers import power, sqrt
 from symad.ops.reduction import extreme, product
+from symad.ops.selection import equal, select
 from symad.ops.shaping import broadcast_to, reshape, slice_axis
 from symad.ops.sources import constant, dimension
 from symad.proxy import Proxy
@@ -35,124 +38,185 @@ def _count(a: Node, axes: Sequence[int]) -> Dim:
     return size([a.shape[k] for k in axes])
 
 
+def _chosen(node: Node, where: Any, neutral: Any) -> Node:
+    """The elements where a condition holds, a neutral value elsewhere; the whole array without condition."""
+    if where is True:
+        return node
+    return select(*broadcast(condition(where), node, constant(neutral)))
+
+
+def _how_many(node: Node, axes: Sequence[int], where: Any) -> Node:
+    """The number of elements over some axes for which a condition holds."""
+    if where is True:
+        return dimension(_count(node, axes))
+    return sum_axes(number(Proxy(broadcast_to(condition(where), node.shape))), axes)
+
+
+def _joined(y: Proxy, initial: Any, combine: Callable[..., Node]) -> Proxy:
+    """A reduced value combined with a first one."""
+    if initial is np._NoValue or initial is None:
+        return y
+    return Proxy(combine(*broadcast(y._node, number(initial))))
+
+
 @implements(np.sum)
-def sum_(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: Any = False) -> Proxy:
+def sum_(a: Any, axis: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True) -> Proxy:
     """Σ over some axes."""
-    node = number(a)
+    node = _chosen(number(a), where, 0)
     axes = normal_axes(axis, len(node.shape))
-    return _reduced(node, sum_axes(node, axes), axes, keepdims)
+    return _joined(_reduced(node, sum_axes(node, axes), axes, keepdims), initial, add)
 
 
 @implements(np.mean)
-def mean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: Any = False) -> Proxy:
+def mean(a: Any, axis: Any = None, keepdims: Any = False, where: Any = True) -> Proxy:
     """The mean over some axes."""
     node = number(a)
     axes = normal_axes(axis, len(node.shape))
-    return _reduced(node, div(sum_axes(node, axes), dimension(_count(node, axes))), axes, keepdims)
+    total = sum_axes(_chosen(node, where, 0), axes)
+    return _reduced(node, div(total, _how_many(node, axes, where)), axes, keepdims)
 
 
 @implements(np.average)
-def average(a: Any, axis: Any = None, weights: Any = None) -> Proxy:
-    """The mean, or Σ w a / Σ w."""
+def average(
+    a: Any, axis: Any = None, weights: Any = None, returned: Any = False, keepdims: Any = False
+) -> Any:
+    """The mean, or Σ w a / Σ w; with the sum of the weights if ``returned``."""
+    values: Any = Proxy(number(a))
     if weights is None:
-        return mean(a, axis)
-    total = sum_(Proxy(number(a)) * weights, axis)
-    return total / sum_(Proxy(broadcast_to(number(weights), number(a).shape)), axis)
+        weights = 1
+    elif np.ndim(weights) < values.ndim:  # one weight for each place of the axes
+        axes = normal_axes(axis, values.ndim)
+        if np.shape(weights) != tuple(values.shape[k] for k in axes):
+            raise ShapeError(
+                f"np.average: weights of shape {np.shape(weights)} do not fit axis {axis} of {values.shape}"
+            )
+        ordered = np.transpose(Proxy(number(weights)), np.argsort(np.argsort(axes)).tolist())
+        weights = ordered.reshape(tuple(d if k in axes else 1 for k, d in enumerate(values.shape)))
+    spread = Proxy(broadcast_to(number(weights), values.shape))
+    total = sum_(spread, axis, keepdims)
+    found = sum_(values * spread, axis, keepdims) / total  # type: ignore[operator]
+    return (found, total) if returned else found
 
 
 @implements(np.var)
 def var(
     a: Any,
     axis: Any = None,
-    dtype: Any = None,
-    out: None = None,
     ddof: Any = 0,
     keepdims: Any = False,
+    where: Any = True,
+    mean: Any = None,
+    correction: Any = None,
 ) -> Proxy:
-    """Σ (a − mean)² / (count − ddof)."""
+    """Σ (a − mean)² / (count − ddof); ``correction`` is another name of ddof."""
     node = number(a)
     axes = normal_axes(axis, len(node.shape))
-    centred = sub(*broadcast(node, mean(node, axes, keepdims=True)._node))
-    squares = sum_axes(power(centred, constant(2)), axes)
-    return _reduced(node, div(squares, dimension(plus(_count(node, axes), -ddof))), axes, keepdims)
+    middle = average_of(node, axes, where) if _missing(mean) else number(mean)
+    centred = sub(*broadcast(node, middle))
+    squares = sum_axes(_chosen(power(centred, constant(2)), where, 0), axes)
+    freedom = number(ddof if _missing(correction) else correction)
+    return _reduced(node, div(squares, sub(_how_many(node, axes, where), freedom)), axes, keepdims)
+
+
+def average_of(node: Node, axes: tuple[int, ...], where: Any) -> Node:
+    """The mean over some axes, which are kept with length 1."""
+    return mean(Proxy(node), axes, True, where)._node
+
+
+def _missing(value: Any) -> bool:
+    return value is None or value is np._NoValue
 
 
 @implements(np.std)
 def std(
     a: Any,
     axis: Any = None,
-    dtype: Any = None,
-    out: None = None,
     ddof: Any = 0,
     keepdims: Any = False,
+    where: Any = True,
+    mean: Any = None,
+    correction: Any = None,
 ) -> Proxy:
-    """The square root of the variance; its derivative does not exist where all elements agree."""
-    return Proxy(sqrt(var(a, axis, ddof=ddof, keepdims=keepdims)._node))
+    """The square root of the variance; its derivative is 0 where all elements agree, as for norms at 0."""
+    squares = var(a, axis, ddof, keepdims, where, mean, correction)._node
+    return Proxy(select(equal(squares, constant(0)), constant(0), sqrt(squares)))
 
 
 @implements(np.prod)
-def prod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: Any = False) -> Proxy:
+def prod(a: Any, axis: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True) -> Proxy:
     """Π over some axes."""
-    node = number(a)
+    node = _chosen(number(a), where, 1)
     axes = normal_axes(axis, len(node.shape))
     rest = [k for k in range(len(node.shape)) if k not in axes]
     flat = reshape(
         contract([range(len(node.shape))], [*rest, *axes], node),
         (*(node.shape[k] for k in rest), _count(node, axes)),
     )
-    return _reduced(node, product(flat), axes, keepdims)
+    return _joined(_reduced(node, product(flat), axes, keepdims), initial, mul)
 
 
 @implements(np.max, np.amax)
-def max_(a: Any, axis: Any = None, out: None = None, keepdims: Any = False) -> Proxy:
+def max_(a: Any, axis: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True) -> Proxy:
     """The largest element over some axes."""
-    return _extreme("max", number(a), axis, keepdims)
+    return _extreme("max", a, axis, keepdims, initial, where)
 
 
 @implements(np.min, np.amin)
-def min_(a: Any, axis: Any = None, out: None = None, keepdims: Any = False) -> Proxy:
+def min_(a: Any, axis: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True) -> Proxy:
     """The smallest element over some axes."""
-    return _extreme("min", number(a), axis, keepdims)
+    return _extreme("min", a, axis, keepdims, initial, where)
 
 
-def _extreme(kind: str, node: Node, axis: Any, keepdims: Any) -> Proxy:
+def _extreme(
+    kind: str, a: Any, axis: Any, keepdims: Any, initial: Any = None, where: Any = True
+) -> Proxy:
+    """An extreme; with ``where``, ``initial`` stands in place of the elements left out."""
+    if where is not True and _missing(initial):
+        raise TraceError(f"np.{kind}(..., where=...) needs initial=, the value where no element is chosen")
+    node = number(a)
+    if where is not True:
+        node = select(*broadcast(condition(where), node, number(initial)))
     axes = normal_axes(axis, len(node.shape))
-    return _reduced(node, extreme(kind, node, axes), axes, keepdims)
+    head = sympy.Max if kind == "max" else sympy.Min
+    y = _reduced(node, extreme(kind, node, axes), axes, keepdims)
+    return _joined(y, initial, partial(apply, head))
 
 
 @implements(np.ptp)
-def ptp(a: Any, axis: Any = None, out: None = None, keepdims: Any = False) -> Proxy:
+def ptp(a: Any, axis: Any = None, keepdims: Any = False) -> Proxy:
     """Max − min."""
-    largest, smallest = (f(a, axis, keepdims=keepdims)._node for f in (max_, min_))
+    largest, smallest = (f(a, axis, keepdims)._node for f in (max_, min_))
     return Proxy(sub(largest, smallest))
 
 
 @implements(np.all)
-def all_(a: Any, axis: Any = None, out: None = None, keepdims: Any = False) -> Proxy:
+def all_(a: Any, axis: Any = None, keepdims: Any = False, where: Any = True) -> Proxy:
     """Whether all are true."""
-    return _extreme("min", number(Proxy(condition(a))), axis, keepdims) == 1
+    found = _chosen(number(Proxy(condition(a))), where, 1)
+    return _extreme("min", Proxy(found), axis, keepdims) == 1
 
 
 @implements(np.any)
-def any_(a: Any, axis: Any = None, out: None = None, keepdims: Any = False) -> Proxy:
+def any_(a: Any, axis: Any = None, keepdims: Any = False, where: Any = True) -> Proxy:
     """Whether any is true."""
-    return _extreme("max", number(Proxy(condition(a))), axis, keepdims) == 1
+    found = _chosen(number(Proxy(condition(a))), where, 0)
+    return _extreme("max", Proxy(found), axis, keepdims) == 1
 
 
 @implements(np.count_nonzero)
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Proxy:
     """The number of elements that are not 0; a step function."""
-    return sum_(Proxy(condition(a)), axis, keepdims=keepdims)
+    return sum_(Proxy(condition(a)), axis, keepdims)
 
 
 @implements(np.cumsum)
-def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Proxy:
+def cumsum(a: Any, axis: Any = None) -> Proxy:
     """y_i = Σ_{j ≤ i} a_j: log2(n) shifted additions, or a loop of n steps for a symbolic length."""
     return _prefixes(a, axis, add, 0)
 
 
 @implements(np.cumprod)
-def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Proxy:
+def cumprod(a: Any, axis: Any = None) -> Proxy:
     """y_i = Π_{j ≤ i} a_j, in the same way."""
     return _prefixes(a, axis, mul, 1)
 
@@ -173,15 +237,24 @@ def running(head: Any, a: Any, axis: Any) -> Proxy:
 
 
 @implements(getattr(np, "cumulative_sum", None))
-def cumulative_sum(x: Any, /, *, axis: Any = None, dtype: Any = None, out: None = None) -> Proxy:
-    """Running sums, as `cumsum`."""
-    return cumsum(x, axis)
+def cumulative_sum(x: Any, /, *, axis: Any = None, include_initial: bool = False) -> Proxy:
+    """Running sums, as `cumsum`, behind the 0 that they begin with if ``include_initial``."""
+    return _begun(cumsum(x, axis), axis, 0 if include_initial else None)
 
 
 @implements(getattr(np, "cumulative_prod", None))
-def cumulative_prod(x: Any, /, *, axis: Any = None, dtype: Any = None, out: None = None) -> Proxy:
-    """Running products, as `cumprod`."""
-    return cumprod(x, axis)
+def cumulative_prod(x: Any, /, *, axis: Any = None, include_initial: bool = False) -> Proxy:
+    """Running products, as `cumprod`, behind the 1 that they begin with if ``include_initial``."""
+    return _begun(cumprod(x, axis), axis, 1 if include_initial else None)
+
+
+def _begun(prefixes: Proxy, axis: Any, first: int | None) -> Proxy:
+    if first is None:
+        return prefixes
+    node = prefixes._node
+    (k,) = normal_axes(0 if axis is None else axis, len(node.shape))
+    start = broadcast_to(constant(first), tuple(1 if j == k else d for j, d in enumerate(node.shape)))
+    return Proxy(stacking.concatenate([start, node], k))
 
 
 def _prefixes(a: Any, axis: Any, combine: Callable[..., Node], neutral: int) -> Proxy:
@@ -211,10 +284,14 @@ def _running(node: Node, axis: int, count: int, combine: Callable[..., Node], ne
 
 
 @implements(np.diff)
-def diff(a: Any, n: int = 1, axis: int = -1) -> Proxy:
-    """Differences of neighbours, n times."""
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Proxy:
+    """Differences of neighbours, n times, of the array with values before and behind."""
     node = number(a)
     (k,) = normal_axes(axis, len(node.shape))
+    ends = [None if _missing(end) else number(end) for end in (prepend, append)]
+    one = tuple(1 if j == k else d for j, d in enumerate(node.shape))
+    before, behind = (e if e is None or e.shape else broadcast_to(e, one) for e in ends)
+    node = stacking.concatenate([part for part in (before, node, behind) if part is not None], k)
     for _ in range(n):
         count = plus(node.shape[k], -1)
         node = sub(slice_axis(node, k, 1, count), slice_axis(node, k, 0, count))

@@ -41,15 +41,37 @@ def size_(a: Any, axis: Any = None) -> Any:
 
 
 @implements(np.reshape)
-def reshape_(a: Any, shape: Any = None, *more: Any, newshape: Any = None) -> Proxy:
-    """The same elements, row by row, under another shape; one −1 is worked out."""
+def reshape_(a: Any, shape: Any = None, order: Any = "C", newshape: Any = None) -> Proxy:
+    """The same elements, row by row, under another shape; one −1 is worked out.
+
+    ``order="F"``: column by column, the first axis fastest, in both shapes.
+    """
     node = as_node(a)
     wanted = newshape if shape is None else shape
-    dims = list(as_shape(wanted if isinstance(wanted, (tuple, list)) else (wanted, *more)))
+    dims = list(as_shape(wanted if isinstance(wanted, (tuple, list)) else (wanted,)))
     if -1 in dims:
         known = size(d for d in dims if d != -1)
         dims[dims.index(-1)] = as_dim(_quotient(size(node.shape), known, node, dims))
-    return Proxy(reshape(node, dims))
+    if not by_columns("np.reshape", order):
+        return Proxy(reshape(node, dims))
+    return Proxy(_turned(reshape(_turned(node), tuple(reversed(dims)))))
+
+
+def by_columns(call: str, order: Any) -> bool:
+    """Whether elements are taken column by column ("F"); a traced value lies in memory row by row.
+
+    Raises:
+        TraceError: no such order.
+    """
+    if order not in ("C", "F", "A", "K"):
+        raise TraceError(f"{call}(order={order!r}) is not defined; use 'C' or 'F'")
+    return bool(order == "F")
+
+
+def _turned(node: Node) -> Node:
+    """All axes in reverse order."""
+    rank = len(node.shape)
+    return contract([range(rank)], range(rank - 1, -1, -1), node)
 
 
 def _quotient(total: Dim, known: Dim, node: Node, dims: Sequence[Dim]) -> Any:
@@ -61,18 +83,18 @@ def _quotient(total: Dim, known: Dim, node: Node, dims: Sequence[Dim]) -> Any:
 
 
 @implements(np.ravel)
-def ravel(a: Any) -> Proxy:
-    """All elements in one axis."""
-    return Proxy(shaping.flatten(as_node(a)))
+def ravel(a: Any, order: Any = "C") -> Proxy:
+    """All elements in one axis, row by row, or column by column for ``order="F"``."""
+    node = as_node(a)
+    return Proxy(shaping.flatten(_turned(node) if by_columns("np.ravel", order) else node))
 
 
 @implements(np.transpose)
-def transpose(a: Any, axes: Any = None, *more: Any) -> Proxy:
+def transpose(a: Any, axes: Any = None) -> Proxy:
     """Axes in another order, reversed by default."""
     node = as_node(a)
     rank = len(node.shape)
-    given = (axes, *more) if isinstance(axes, int) else axes
-    order = tuple(range(rank - 1, -1, -1)) if given is None else normal_axes(tuple(given), rank)
+    order = tuple(range(rank - 1, -1, -1)) if axes is None else normal_axes(axes, rank)
     if len(order) != rank:
         raise ShapeError(f"np.transpose: {tuple(order)} is no order of the {rank} axes of the traced value")
     return Proxy(contract([range(rank)], order, node))
@@ -82,7 +104,7 @@ def transpose(a: Any, axes: Any = None, *more: Any) -> Proxy:
 def swapaxes(a: Any, axis1: int, axis2: int) -> Proxy:
     """Two axes exchanged."""
     order = list(range(len(as_node(a).shape)))
-    i, j = normal_axes((axis1, axis2), len(order))
+    ((i,), (j,)) = (normal_axes(k, len(order)) for k in (axis1, axis2))
     order[i], order[j] = j, i
     return transpose(a, order)
 
@@ -124,19 +146,19 @@ def squeeze(a: Any, axis: Any = None) -> Proxy:
 
 
 @implements(np.atleast_1d)
-def atleast_1d(*arrays: Any) -> Any:
+def atleast_1d(*arys: Any) -> Any:
     """Scalars get an axis."""
-    return _each(arrays, lambda node: reshape(node, node.shape or (1,)))
+    return _each(arys, lambda node: reshape(node, node.shape or (1,)))
 
 
 @implements(np.atleast_2d)
-def atleast_2d(*arrays: Any) -> Any:
+def atleast_2d(*arys: Any) -> Any:
     """Vectors become rows."""
-    return _each(arrays, lambda node: reshape(node, (1,) * (2 - len(node.shape)) + node.shape))
+    return _each(arys, lambda node: reshape(node, (1,) * (2 - len(node.shape)) + node.shape))
 
 
 @implements(np.atleast_3d)
-def atleast_3d(*arrays: Any) -> Any:
+def atleast_3d(*arys: Any) -> Any:
     """Axes are added as NumPy does: (n,) to (1, n, 1), (m, n) to (m, n, 1)."""
     added = {0: (1, 2), 1: (1, 1), 2: (0, 1)}
 
@@ -144,7 +166,7 @@ def atleast_3d(*arrays: Any) -> Any:
         front, back = added.get(len(node.shape), (0, 0))
         return reshape(node, (1,) * front + node.shape + (1,) * back)
 
-    return _each(arrays, change)
+    return _each(arys, change)
 
 
 def _each(arrays: Sequence[Any], change: Callable[[Node], Node]) -> Any:
@@ -153,7 +175,7 @@ def _each(arrays: Sequence[Any], change: Callable[[Node], Node]) -> Any:
 
 
 @implements(np.broadcast_to)
-def broadcast_to_(array: Any, shape: Any, subok: bool = False) -> Proxy:
+def broadcast_to_(array: Any, shape: Any) -> Proxy:
     """NumPy's broadcasting."""
     return Proxy(
         broadcast_to(as_node(array), as_shape(shape if isinstance(shape, (tuple, list)) else (shape,)))
@@ -161,27 +183,27 @@ def broadcast_to_(array: Any, shape: Any, subok: bool = False) -> Proxy:
 
 
 @implements(np.broadcast_arrays)
-def broadcast_arrays(*arrays: Any) -> Any:
+def broadcast_arrays(*args: Any) -> Any:
     """All arrays under their common shape."""
-    nodes = [as_node(a) for a in arrays]
+    nodes = [as_node(a) for a in args]
     common = broadcast_shapes(*[n.shape for n in nodes])
     return tuple(Proxy(broadcast_to(n, common)) for n in nodes)
 
 
-@implements(np.zeros_like)
-def zeros_like(a: Any, dtype: Any = None, shape: Any = None) -> Proxy:
+@implements(np.zeros_like, layout=True)
+def zeros_like(a: Any, shape: Any = None) -> Proxy:
     """Zeros."""
     return full_like(a, 0, shape=shape)
 
 
-@implements(np.ones_like)
-def ones_like(a: Any, dtype: Any = None, shape: Any = None) -> Proxy:
+@implements(np.ones_like, layout=True)
+def ones_like(a: Any, shape: Any = None) -> Proxy:
     """Ones."""
     return full_like(a, 1, shape=shape)
 
 
-@implements(np.full_like)
-def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> Proxy:
+@implements(np.full_like, layout=True)
+def full_like(a: Any, fill_value: Any, shape: Any = None) -> Proxy:
     """One value everywhere."""
     return Proxy(broadcast_to(number(fill_value), as_node(a).shape if shape is None else as_shape(shape)))
 
@@ -190,7 +212,7 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> 
 
 
 @implements(np.where)
-def where(condition_: Any, x: Any = None, y: Any = None) -> Proxy:
+def where(condition: Any, x: Any = None, y: Any = None) -> Proxy:
     """X where the condition holds, else y.
 
     Raises:
@@ -202,7 +224,7 @@ def where(condition_: Any, x: Any = None, y: Any = None) -> Proxy:
         raise TraceError(
             "np.where(condition) finds positions that depend on data; use np.where(condition, x, y)"
         )
-    return choose(condition_, x, y)
+    return choose(condition, x, y)
 
 
 @implements(np.select)
@@ -217,7 +239,6 @@ def clip(
     a: Any,
     a_min: Any = None,
     a_max: Any = None,
-    out: None = None,
     *,
     min: Any = None,
     max: Any = None,
@@ -232,10 +253,16 @@ def clip(
     return Proxy(node)
 
 
-@implements(np.copy, np.real, np.real_if_close, np.ascontiguousarray)
+@implements(np.copy, np.real_if_close, np.ascontiguousarray, layout=True)
 def same(a: Any) -> Proxy:
     """The value itself."""
     return Proxy(as_node(a))
+
+
+@implements(np.real)
+def real(val: Any) -> Proxy:
+    """The value itself."""
+    return Proxy(as_node(val))
 
 
 @implements(np.imag)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -18,15 +19,18 @@ from symad.errors import TraceError
 from symad.graph import Node
 from symad.ops import softmax
 from symad.ops.arithmetic import add, div, mul, neg, sub
+from symad.ops.contraction import contract
 from symad.ops.elementwise import apply
 from symad.ops.numeric_names import NUMPY_NAMES
 from symad.ops.powers import power
 from symad.ops.selection import compare, logic, select
+from symad.ops.shaping import reshape
 from symad.ops.sources import constant
 from symad.proxy import FUNCTIONS, UFUNCS, Proxy, elementwise, floor_divide, remainder, truth
 from symad.scalar_functions import sigmoid, softplus, xlogy
 from symad.tracing.numpy_functions import normal_axes
 from symad.tracing.numpy_reductions import running
+from symad.tracing.options import cannot_matter, refuse
 from symad.wrapped import as_node, broadcast, condition, matrix_product, number
 
 TWO = constant(2)
@@ -119,13 +123,11 @@ def bessel(head: Any, order: int, a: Node) -> Node:
     return apply(head, constant(order), a)
 
 
-def vector_product(a: Node, b: Node) -> Node:
+def elementwise_sum(a: Node, b: Node) -> Proxy:
     """Σ a b along the last axis."""
-    from symad.ops.contraction import contract
-
     left, right = broadcast(a, b)
     labels = range(len(left.shape))
-    return contract([labels, labels], labels[:-1], left, right)
+    return Proxy(contract([labels, labels], labels[:-1], left, right))
 
 
 # ---- tables -------------------------------------------------------------------------------------
@@ -170,7 +172,6 @@ FORMULAS: dict[str, Callable[..., Node]] = {
     "less_equal": partial(compare, "<="),
     "equal": partial(compare, "=="),
     "not_equal": partial(compare, "!="),
-    "vecdot": vector_product,
     "copysign": copysign,
     "signbit": lambda a: compare("<", a, constant(0)),
     "isnan": lambda a: compare("!=", a, a),
@@ -250,36 +251,67 @@ def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[s
     """A ufunc, or one of its methods, on values of which one is a proxy.
 
     Raises:
-        TraceError: the ufunc has no SymPy function; it writes into an array; or its method is one of
-            ``at`` and ``reduceat``.
+        TraceError: the ufunc has no SymPy function; it writes into an array; an option is not read; or its
+            method is one of ``at`` and ``reduceat``.
     """
     name = ufunc.__name__
     if any(out is not None for out in options.pop("out", None) or ()):
         raise TraceError(
             f"np.{name} was to write a traced value into an array; write a = a + b instead of a += b or out="
         )
-    if method == "reduce" and name in REDUCTIONS:
-        axis = options.pop("axis", 0)
-        return FUNCTIONS[getattr(np, REDUCTIONS[name])](*inputs[:1], axis=axis, **options)
-    if method == "reduce" and name == "logaddexp":
-        node = number(inputs[0])
-        return Proxy(softmax.logsumexp(node, normal_axes(options.pop("axis", 0), len(node.shape))))
-    if method == "accumulate" and name in ("add", "multiply"):
-        axis = options.pop("axis", 0)
-        return FUNCTIONS[np.cumsum if name == "add" else np.cumprod](*inputs[:1], axis=axis)
-    if method == "accumulate" and name in RUNNING:
-        return running(RUNNING[name], inputs[0], options.pop("axis", 0))
-    if method == "outer":
-        a, b = map(as_node, inputs)
-        return ufunc(Proxy(a)[(..., *(None,) * len(b.shape))], Proxy(b))
-    if method != "__call__":
+    answer = METHODS.get(method)
+    reads = _reads(name, method)
+    if answer is None or reads is None:
         raise TraceError(
             f"np.{name}.{method} is not supported on traced values; use np.where or a contraction"
         )
-    if options.get("where", True) is not True:
-        raise TraceError(
-            f"np.{name}(..., where=...) is not supported on traced values; use np.where on the result"
-        )
+    given = {k: v for k, v in options.items() if v is not np._NoValue and (k in reads or not _stored(k, v))}
+    for option in [k for k in given if k not in reads]:
+        refuse(f"np.{name}" if method == "__call__" else f"np.{name}.{method}", option, given[option])
+    return answer(ufunc, name, inputs, given)
+
+
+def _stored(name: str, value: Any) -> bool:
+    """Whether an option of a ufunc leaves the numbers as they are."""
+    return cannot_matter(name, value, True if name in ("where", "subok") else None, layout=True)
+
+
+def _reads(name: str, method: str) -> tuple[str, ...] | None:
+    """The options that a ufunc reads; None for a method that it does not have here."""
+    if method == "reduce":
+        if name == "logaddexp":
+            return ("axis", "keepdims")
+        known = REDUCTIONS.get(name)
+        return None if known is None else tuple(signature(FUNCTIONS[getattr(np, known)]).parameters)[1:]
+    if method == "accumulate":
+        return ("axis",) if name in ("add", "multiply", *RUNNING) else None
+    return ("axis", "keepdims") if name == "vecdot" else ()
+
+
+def _reduce(ufunc: Any, name: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    options.setdefault("axis", 0)
+    if name != "logaddexp":
+        return FUNCTIONS[getattr(np, REDUCTIONS[name])](inputs[0], **options)
+    node = number(inputs[0])
+    axes = normal_axes(options["axis"], len(node.shape))
+    kept = [1 if k in axes else d for k, d in enumerate(node.shape)]
+    y = softmax.logsumexp(node, axes)
+    return Proxy(reshape(y, kept) if options.get("keepdims") else y)
+
+
+def _accumulate(ufunc: Any, name: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    axis = options.get("axis", 0)
+    if name in RUNNING:
+        return running(RUNNING[name], inputs[0], axis)
+    return FUNCTIONS[np.cumsum if name == "add" else np.cumprod](inputs[0], axis=axis)
+
+
+def _outer(ufunc: Any, name: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    a, b = map(as_node, inputs)
+    return _call(ufunc, name, (Proxy(a)[(..., *(None,) * len(b.shape))], Proxy(b)), options)
+
+
+def _call(ufunc: Any, name: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     if name in LOGICAL:
         return Proxy(logic(LOGICAL[name], *broadcast(*map(condition, inputs))))
     if name in BITWISE:
@@ -288,6 +320,8 @@ def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[s
         return Proxy(matrix_product(*inputs))
     if name in ("matvec", "vecmat"):
         return _with_vector(name, *inputs)
+    if name == "vecdot":
+        return _vecdot(*inputs, **options)
     if name == "modf":
         whole = elementwise(trunc, *inputs)
         return inputs[0] - whole, whole
@@ -302,12 +336,22 @@ def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[s
     return elementwise(make, *inputs)
 
 
+def _vecdot(a: Any, b: Any, axis: int = -1, keepdims: bool = False) -> Any:
+    """Σ a b along an axis of both, counted before they broadcast together."""
+    x, y = (np.moveaxis(Proxy(number(v)), axis, -1) for v in (a, b))  # type: ignore[call-overload]
+    found: Any = elementwise_sum(number(x), number(y))
+    return np.expand_dims(found, axis) if keepdims else found
+
+
 def _with_vector(name: str, a: Any, b: Any) -> Any:
     """Matrices times vectors, or vectors times matrices, on the last axes."""
     left, right = Proxy(number(a)), Proxy(number(b))
     if name == "matvec":
         return (left @ right[..., None])[..., 0]
     return (left[..., None, :] @ right)[..., 0, :]
+
+
+METHODS = {"__call__": _call, "reduce": _reduce, "accumulate": _accumulate, "outer": _outer}
 
 
 def choose(condition_value: Any, a: Any, b: Any) -> Proxy:

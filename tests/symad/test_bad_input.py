@@ -146,8 +146,8 @@ def test_dimensions_that_are_no_lengths(number):
         (lambda x: np.transpose(x, (0, 0)), "name one axis twice"),
         (lambda x: np.transpose(x, (0,)), "no order of the 2 axes"),
         (lambda x: np.split(x, 2), "3 elements of axis 0 do not part into 2"),
-        (lambda x: np.repeat(x, -1), "one number of repeats"),
-        (lambda x: np.repeat(x, [1, 2, 3], axis=0), "one number of repeats"),
+        (lambda x: np.repeat(x, -1), "known numbers of repeats"),
+        (lambda x: np.repeat(x, [1, -2, 3], axis=0), "known numbers of repeats"),
         (lambda x: x[1.5], "the index 1.5 is no integer"),
         (lambda x: functions.scan(lambda h, a: h + a, 0.0, x[:, 0], x[:, 1]), r"one tuple \(xs, ys\)"),
     ],
@@ -170,9 +170,8 @@ def test_equations_without_their_unknown():
 def test_a_missing_function_of_a_library_is_told_with_its_substitute():
     for call, advice in [
         (lambda a: np.fft.fft(a), "values are real"),
-        (lambda a: np.nan_to_num(a), "np.isnan"),
         (lambda a: np.linalg.pinv(a), "np.linalg.solve"),
-        (lambda a: np.sum(a, where=np.array([True, False])), "use np.where on the argument"),
+        (lambda a: np.sum(a, out=np.zeros(())), "traced values never change"),
         (lambda a: np.arange(3.0)[a], "functions.lookup"),
     ]:
         with pytest.raises(TraceError, match=advice):

@@ -1,0 +1,127 @@
+"""Options of NumPy's functions: what an answer reads, what only concerns storage, and what is refused.
+
+An answer reads its own parameters and no others. An option that it does not read is an error that names it,
+unless the value is the one that NumPy takes by default, or the option cannot change the numbers.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from symad.errors import TraceError
+
+STORAGE = frozenset(
+    ("casting", "subok", "copy", "device", "like", "overwrite_input", "kind", "stable", "optimize")
+)
+"""Options that concern how numbers are stored or found, whatever their value is.
+
+Sorting is stable here, and the order of products is chosen by symad.
+"""
+
+LAYOUT = ("C", "K", "A", "F", None)
+"""Orders of memory, for functions in which they do not change the order of elements."""
+
+
+def cannot_matter(name: str, value: Any, default: Any, layout: bool) -> bool:
+    """Whether an option that is not read leaves the numbers as they are."""
+    if value is None or value is np._NoValue or value is default or name in STORAGE:
+        return True
+    if name == "dtype":
+        return _is_floating(value)
+    if name == "order" and layout:
+        return value in LAYOUT
+    plain = (bool, int, float, str)
+    return type(value) is type(default) and isinstance(value, plain) and value == default
+
+
+def _is_floating(dtype: Any) -> bool:
+    try:
+        return np.dtype(dtype).kind == "f"
+    except TypeError:
+        return False
+
+
+ADVICE = {
+    "out": "traced values never change; use the result",
+    "dtype": "values are real numbers, whose precision is chosen when a graph is lowered; use np.floor, "
+    "np.where or comparisons for others",
+    "where": "use np.where on the argument or the result",
+}
+"""What to do instead of an option."""
+
+
+def refuse(call: str, name: str, value: Any) -> None:
+    """Raise the error of an option that is not read.
+
+    Raises:
+        TraceError: always.
+    """
+    shown = repr(value) if isinstance(value, (bool, int, float, str, tuple, type)) else type(value).__name__
+    raise TraceError(
+        f"{call}(..., {name}={shown}) is not supported on traced values; {ADVICE.get(name, 'leave it out')}"
+    )
+
+
+@cache
+def signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
+    """The signature of a function; None where Python does not know it (functions in C, before NumPy 2.4)."""
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        return None
+
+
+def bound(
+    function: Callable[..., Any],
+    answer: Callable[..., Any],
+    call: str,
+    args: tuple[Any, ...],
+    options: Mapping[str, Any],
+    layout: bool,
+) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments for an answer, from those of a call of the function; ``call`` is its name.
+
+    Raises:
+        TraceError: an option was given that the answer does not read.
+        TypeError: the arguments do not fit the function, as in NumPy.
+    """
+    known = inspect.signature(answer).parameters
+    given = signature_of(function)
+    if given is None:
+        given = inspect.signature(answer)
+        options = {k: v for k, v in options.items() if _read(call, known, k, v, None, layout)}
+    positional: list[Any] = []
+    named: dict[str, Any] = {}
+    arguments = given.bind(*args, **options).arguments
+    variadic = any(p.kind is p.VAR_POSITIONAL for p in given.parameters.values())
+    for name, value in arguments.items():
+        parameter = given.parameters[name]
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            positional.extend(value)
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            named.update({k: v for k, v in value.items() if _read(call, known, k, v, None, layout)})
+        elif parameter.kind is parameter.POSITIONAL_ONLY or (
+            variadic and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+        ):
+            positional.append(value)
+        elif value is not np._NoValue and _read(call, known, name, value, parameter.default, layout):
+            named[name] = value
+    return positional, named
+
+
+def _read(call: str, known: Mapping[str, Any], name: str, value: Any, default: Any, layout: bool) -> bool:
+    """Whether an answer reads an option; False where it does not matter.
+
+    Raises:
+        TraceError: it is not read, and may matter.
+    """
+    if name in known:
+        return True
+    if not cannot_matter(name, value, default, layout):
+        refuse(call, name, value)
+    return False
