@@ -9,8 +9,9 @@ from symad.numeric.faces import offer
 
 if TYPE_CHECKING:
     from symad.gpu.attention import attention
+    from symad.gpu.options import options
     from symad.gpu.pairwise import pairwise
 
-__all__ = ["attention", "pairwise"]
+__all__ = ["attention", "options", "pairwise"]
 
 offer(__name__, __all__)

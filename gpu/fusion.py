@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from symad.gpu.contractions import sums_of_elements, two_at_a_time
+from symad.gpu.integers import needed_as_integers
 from symad.gpu.products import stacked_products
 from symad.gpu.views import simplify_views
 from symad.graph import Graph, Node
@@ -20,8 +22,12 @@ def fuse(graph: Graph) -> Graph:
 
 
 def fuse_outputs(outputs: Sequence[Node]) -> Nodes:
-    """Outputs with their chains fused."""
-    return fuse_chains(fuse_rows(simplify_views(outputs)), _opened)
+    """Outputs with their chains fused; arithmetic on row numbers stays outside, in 64-bit integers."""
+    outputs = two_at_a_time(simplify_views(outputs))
+    integers = needed_as_integers(outputs, None)
+    rows = fuse_rows(outputs, alone=integers.__contains__)
+    integers = needed_as_integers(rows, None)
+    return sums_of_elements(fuse_chains(rows, _opened, alone=integers.__contains__))
 
 
 def _opened(node: Node, args: Nodes) -> Node:

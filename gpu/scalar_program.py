@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from symad.gpu.printers.door import door_texts, inputs_line
 from symad.gpu.printers.kernels import block, quoted
 from symad.gpu.printers.library import real_type
 from symad.gpu.program import finish
@@ -17,24 +18,6 @@ from symad.ops.sources import ArrayConstant, Constant, Input, constant
 
 DIRECT = 48
 """More inputs than these come to the kernel in one array: its parameters have limited room."""
-
-BATCH = '''def _batch(name, value, dtype):
-    if isinstance(value, cp.ndarray) or hasattr(value, "__cuda_array_interface__"):
-        array = cp.asarray(value)
-    elif hasattr(value, "__float__") and getattr(value, "ndim", 0) == 0:
-        return cp.asarray(float(value), dtype=dtype)
-    elif hasattr(value, "__dlpack__") and not hasattr(value, "__array_interface__"):
-        array = cp.from_dlpack(value)
-    else:
-        kind = f"{type(value).__module__}.{type(value).__qualname__}"
-        raise TypeError(
-            f"{name} is a {kind}, but this code runs on the GPU and takes numbers and CuPy arrays: "
-            f"pass cupy.asarray({name}), or lower with backend='numpy'"
-        )
-    if array.dtype.kind not in "fiub" and array.dtype.name != "bfloat16":
-        raise TypeError(f"{name} must hold real numbers, not {array.dtype}")
-    return array.astype(dtype, copy=False)
-'''
 
 
 def is_kernel(graph: Graph) -> bool:
@@ -77,9 +60,7 @@ def print_scalar_kernel(graph: Graph, dtype: str, packed: bool) -> tuple[str, st
     signature = "packed" if packed else ", ".join(inputs)
     module = [
         *module_header(graph, ["import cupy as cp"]),
-        *BATCH.rstrip().split("\n"),
-        "",
-        "",
+        *(line for text in door_texts(False).values() for line in [*text.rstrip().split("\n"), "", ""]),
         *made.split("\n"),
         "",
         "",
@@ -127,7 +108,7 @@ def _writes(graph: Graph, packed: bool, text: Body) -> list[str]:
 
 def _entry(graph: Graph, inputs: Sequence[str], results: Sequence[str], dtype: str) -> list[str]:
     """Broadcast the inputs, make the outputs, run the kernel."""
-    lines = [f'{name} = _batch("{name}", {name}, cp.{dtype})' for name in inputs]
+    lines = inputs_line([(name, f"cp.{dtype}", "None", "") for name in inputs])
     many = len(inputs) > DIRECT
     if not inputs:
         lines.append("shape = ()")
@@ -157,12 +138,11 @@ def _packed_entry(graph: Graph, dtype: str) -> list[str]:
     count = len(graph.input_nodes)
     size = sum(len(_entries(o)) for o in graph.output_nodes)
     return [
-        "if not isinstance(packed, cp.ndarray):",
-        '    raise TypeError(f"packed must be a CuPy array, not {type(packed).__qualname__}")',
+        *inputs_line([("packed", f"cp.{dtype}", "1", f"({count},)")]),
         f"if packed.shape != ({count},):",
         f'    raise ValueError(f"packed must have shape ({count},), not {{packed.shape}}")',
         f"packed_result = cp.empty({size}, dtype=cp.{dtype})",
-        f"_kernel(cp.ascontiguousarray(packed.astype(cp.{dtype}, copy=False)), packed_result, size=1)",
+        "_kernel(cp.ascontiguousarray(packed), packed_result, size=1)",
         "return packed_result",
     ]
 

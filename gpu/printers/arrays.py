@@ -6,12 +6,16 @@ other value is an array on the device, scalars too, and no statement brings one 
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
+import numpy as np
 import sympy
 
 from symad.errors import LoweringError
+from symad.gpu.integers import WHOLE_HEADS
 from symad.gpu.printers.library import CuPy
+from symad.gpu.printers.products import product_helper
 from symad.gpu.views import Take
 from symad.graph import Node, topological
 from symad.numeric.fusion.chains import Fused, FusedSum, on_host
@@ -21,29 +25,40 @@ from symad.numeric.printers.arrays import (
     emit,
     slice_text,
 )
+from symad.ops.affine_scan import AffineScan
 from symad.ops.arithmetic import Mul
 from symad.ops.elementwise import Apply
 from symad.ops.matrix_power import MatrixPower
 from symad.ops.powers import Pow
+from symad.ops.selection import Select
 from symad.ops.shaping import Broadcast
-from symad.ops.sources import Dimension, Iota
+from symad.ops.sources import ArrayConstant, Dimension, Iota
+from symad.ops.stacking import Stack
 
 HELPERS: dict[str, str] = {
-    "_indices": '''def _indices(values, rows):
-    indices = values.astype(cp.int64)
-    if ((indices != values) | (indices < 0) | (indices >= rows)).any().item():
-        raise IndexError(f"indices must be integers in 0..{rows - 1}")
-    return indices
-''',
-    "_scatter_add": '''def _scatter_add(indices, updates, rows):
-    result = cp.zeros((rows, *updates.shape[indices.ndim:]), dtype=updates.dtype)
-    cupyx.scatter_add(result, indices, updates)
-    return result
-''',
     "_solve_triangular": '''def _solve_triangular(matrix, right, lower):
     if matrix.ndim == 2:
         return cupyx.scipy.linalg.solve_triangular(matrix, right, lower=lower)
     return cp.linalg.solve(cp.tril(matrix) if lower else cp.triu(matrix), right)
+''',
+    "_affine_scan": '''def _affine_scan(a, b, matrices, backward):
+    if backward:
+        return _affine_scan(a[::-1], b[::-1], matrices, False)[::-1]
+    if len(b) < 2:
+        return b.copy()
+    times = _stacked if matrices else cp.multiply
+    late, even = a[1::2], slice(0, len(b)//2*2, 2)
+    odd = _affine_scan(times(late, a[even]), times(late, b[even]) + b[1::2], matrices, False)
+    known = odd[:(len(b) - 1)//2]
+    h = b.copy()
+    h[1::2] = odd
+    h[2::2] += times(a[2::2], known)
+    return h
+
+
+def _stacked(a, b):
+    axes = tuple(range(a.ndim))
+    return _product(a, axes, b, axes, a.ndim - 2, 1)
 ''',
     "_lower_triangle": '''def _lower_triangle(matrix, diagonal):
     return cp.tril(matrix, -1) + diagonal*(cp.tril(matrix) - cp.tril(matrix, -1))
@@ -135,6 +150,9 @@ def pow_cupy(op: Pow, library: CuPy, node: Node, args: Texts, printer: Any) -> T
 @emit.dispatch
 def apply_cupy(op: Apply, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
     """A function that only cupyx.scipy.special has; its arguments must be arrays of one dtype."""
+    if op.head in WHOLE_HEADS:  # of integers, which stay outside of kernels
+        name = f"cp.{WHOLE_HEADS[op.head]}"
+        return reduce(lambda a, b: f"{name}({a}, {b})", args) if len(args) > 1 else f"{name}({args[0]})"
     printer.imports.add("import cupyx.scipy.special")
     dtype = f"cp.{printer.accumulator}"
     arrays = [f"cp.asarray({a}, dtype={dtype})" for a in args]
@@ -155,7 +173,7 @@ def apply_cupy(op: Apply, library: CuPy, node: Node, args: Texts, printer: Any) 
 def broadcast_cupy(op: Broadcast, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
     (arg,) = node.args
     if not arg.shape and arg in on_host(topological([arg])):
-        return f"cp.full({printer.dims(op.shape)}, {args[0]}, dtype={printer.type_text})"
+        return f"cp.full({printer.dims(op.shape)}, {args[0]}, dtype={printer.type_of(node)})"
     rank = len(op.shape)
     if op.axes == tuple(range(rank - len(op.axes), rank)):
         return f"cp.broadcast_to({args[0]}, {printer.dims(op.shape)})"
@@ -176,8 +194,39 @@ def take_cupy(op: Take, library: CuPy, node: Node, args: Texts, printer: Any) ->
 
 @emit.dispatch
 def iota_cupy(op: Iota, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
-    kind = "cp.int64" if node in printer.indices else printer.type_text
-    return f"cp.arange({printer.dim(op.size)}, dtype={kind})"
+    return f"cp.arange({printer.dim(op.size)}, dtype={printer.type_of(node)})"
+
+
+@emit.dispatch
+def array_constant_cupy(
+    op: ArrayConstant, library: CuPy, node: Node, args: Texts, printer: Any
+) -> Text:
+    array = op.array
+    if array.dtype.kind in "iu":
+        array = array.astype(np.int64 if printer.kernels.type_of(node) == "int64" else np.float64)
+    return str(printer.constant_array(array, printer.type_of(node)))
+
+
+@emit.dispatch
+def stack_cupy(op: Stack, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
+    if node.args[0].shape:
+        return f"cp.stack([{', '.join(args)}], axis={op.axis})"
+    scalars = ", ".join(f"cp.asarray({a}, dtype={printer.type_of(node)})" for a in args)
+    return f"cp.stack([{scalars}])"
+
+
+@emit.dispatch
+def select_cupy(op: Select, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
+    """Of integers: others are in kernels."""
+    text = f"cp.where({', '.join(args)})"
+    numbers = all(not a.shape and a in printer.host for a in node.args[1:])
+    return f"{text}.astype({printer.type_of(node)})" if numbers else text
+
+
+@emit.dispatch
+def affine_scan_cupy(op: AffineScan, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
+    product_helper(printer)
+    return f"{printer.helper('_affine_scan', '')}({', '.join(args)}, {op.matrices}, {op.backward})"
 
 
 @emit.dispatch

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from symad.gpu.integers import permutes
 from symad.gpu.printers.library import real_type
 from symad.graph import Graph, Node
 from symad.numeric.fusion.c_text import Body, statements
 from symad.numeric.fusion.chains import Fused
-from symad.ops.contraction import Einsum
 from symad.ops.gathering import ScatterAdd
 from symad.ops.selection import Condition, Logic
 from symad.ops.shaping import ShapingOp
@@ -27,7 +27,7 @@ class Kernels:
     dtype: str
     names: dict[str, str] = field(default_factory=dict)
     types: dict[Node, str] = field(default_factory=dict)
-    """Types of the inputs of the scan's body that is being written."""
+    """Types of arrays that are not the program's own: integers, wide constants, inputs of a loop's body."""
 
     def elementwise(self, body: Graph, types: Sequence[str]) -> str:
         """The name of an `ElementwiseKernel` for a body, with arguments of these types."""
@@ -94,7 +94,7 @@ class Kernels:
 
     def type_of(self, node: Node) -> str:
         """The type of the array that holds a node's value: that of the elements it moves or makes."""
-        while node not in self.types and (isinstance(node.op, (ShapingOp, Fused)) or _permutes(node)):
+        while node not in self.types and (isinstance(node.op, (ShapingOp, Fused)) or permutes(node)):
             if isinstance(node.op, Fused):
                 node = node.op.body.output_nodes[node.op.index]
             else:
@@ -104,8 +104,7 @@ class Kernels:
         if isinstance(node.op, BOOLEAN) or isinstance(constant_value(node), bool):
             return "bool"
         if isinstance(node.op, ArrayConstant):
-            kind = np.dtype(node.op.dtype).kind
-            return {"b": "bool", "i": "int64", "u": "int64"}.get(kind, self.dtype)
+            return "bool" if np.dtype(node.op.dtype).kind == "b" else self.dtype
         return self.dtype
 
     def _locals(self, body: Graph, types: Sequence[str], text: Body) -> dict[Node, str]:
@@ -122,13 +121,6 @@ class Kernels:
 def _source(node: Node) -> int:
     """The argument whose elements a node moves: of a scatter, the updates."""
     return 1 if isinstance(node.op, ScatterAdd) else 0
-
-
-def _permutes(node: Node) -> bool:
-    """Whether a contraction only orders axes."""
-    if not isinstance(node.op, Einsum) or len(node.args) != 1:
-        return False
-    return sorted(node.op.inputs[0]) == sorted(node.op.output)
 
 
 def quoted(text: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from symad.errors import LoweringError
+from symad.gpu.printers.indices import rows_of
 from symad.gpu.printers.kernels import block, quoted
 from symad.gpu.printers.library import HALVES, CuPy, real_type
 from symad.graph import Node
@@ -50,29 +51,22 @@ unsigned int c[4] = {{(unsigned int)block, (unsigned int)(block >> 32), 0u, 1u}}
 symad_philox(c, k0, k1);
 limb = (TYPE)(c[place / 2] >> place % 2 * 16 & 65535u);"""
 
-INTEGERS = '''def _integers(values, limit, message):
-    integers = values.astype(cp.int64)
-    if ((integers != values) | (integers < 0) | (integers >= limit)).any().item():
-        raise ValueError(message)
-    return cp.ascontiguousarray(integers)
-'''
-
-RANDOM = '''def _uniform(kernel, key, shape, dtype):
-    words = _integers(key, 65536, "a random key is four integers in 0..65535")
+RANDOM = '''def _uniform(kernel, words, shape, dtype):
     result = cp.empty((*words.shape[:-1], *shape), dtype=dtype)
     if result.size:
         kernel(words, math.prod(shape), result)
     return result
 '''
 
-FOLDED = '''def _fold_in(kernel, key, number, dtype):
-    words = _integers(key, 65536, "a random key is four integers in 0..65535")
-    numbers = _integers(cp.asarray(number), 2**63 - 1, "fold_in takes integers from 0 up")
+FOLDED = '''def _fold_in(kernel, words, numbers, dtype):
     result = cp.empty(words.shape, dtype=dtype)
     if result.size:
         kernel(words, numbers, result)
     return result
 '''
+
+KEY = 'ValueError("a random key is four integers in 0..65535")'
+NUMBER = 'ValueError("fold_in takes integers from 0 up")'
 
 
 def _kernel(inputs: str, output: str, body: str, printer: Any) -> str:
@@ -82,7 +76,6 @@ def _kernel(inputs: str, output: str, body: str, printer: Any) -> str:
             f"random numbers need float32 or float64: {printer.dtype} has too few steps in (0, 1)"
         )
     printer.imports.add("import math")
-    printer.helper("_integers", INTEGERS)
     name = f"preamble={block(PHILOX.split(chr(10)))}"
     parts = [quoted(inputs), quoted(f"{printer.dtype} {output}"), block(body.split("\n")), "@", name]
     return str(printer.kernels.named(f"ElementwiseKernel({', '.join(parts)})"))
@@ -93,7 +86,8 @@ def uniform_cupy(op: Uniform, library: CuPy, node: Node, args: Texts, printer: A
     body = UNIFORM.replace("VALUE", VALUES.get(printer.dtype, ""))
     kernel = _kernel("raw int64 key, int64 count", "u", body, printer)
     helper = printer.helper("_uniform", RANDOM)
-    return f"{helper}({kernel}, {args[0]}, {printer.dims(op.shape)}, {printer.type_text})"
+    words = rows_of(node.args, (65536,), False, [KEY], printer)
+    return f"{helper}({kernel}, {words}, {printer.dims(op.shape)}, {printer.type_text})"
 
 
 @emit.dispatch
@@ -101,4 +95,6 @@ def fold_in_cupy(op: FoldIn, library: CuPy, node: Node, args: Texts, printer: An
     body = FOLD_IN.replace("TYPE", real_type(printer.dtype))
     kernel = _kernel("raw int64 key, raw int64 number", "limb", body, printer)
     helper = printer.helper("_fold_in", FOLDED)
-    return f"{helper}({kernel}, {args[0]}, {args[1]}, {printer.type_text})"
+    words = rows_of(node.args[:1], (65536,), False, [KEY], printer)
+    numbers = rows_of(node.args[1:], (2**63 - 1,), False, [NUMBER], printer)
+    return f"{helper}({kernel}, {words}, {numbers}, {printer.type_text})"

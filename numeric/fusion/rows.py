@@ -10,7 +10,7 @@ a vector needs no second look at the matrix.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 
@@ -102,9 +102,10 @@ class _Region:
 class _Regions:
     """The regions of one graph."""
 
-    def __init__(self, outputs: Sequence[Node], dots: bool) -> None:
+    def __init__(self, outputs: Sequence[Node], dots: bool, alone: Callable[[Node], bool]) -> None:
         self.outputs = outputs
         self.dots = dots
+        self.alone = alone
         self.order = topological(outputs)
         self.users: dict[Node, set[Node]] = {node: set() for node in self.order}
         for node in self.order:
@@ -136,7 +137,7 @@ class _Regions:
 
     def _place(self, node: Node, full: Shape) -> None:
         """Put a node into the last region of this shape that can take it, or into a new one."""
-        if not self._belongs(node, full):
+        if not self._belongs(node, full) or self.alone(node):
             return
         self._find_dependencies()
         for number in reversed(range(len(self.regions))):
@@ -255,11 +256,19 @@ def _leaves(members: Iterable[Node], full: Shape) -> list[Node]:
     return list(found)
 
 
-def fuse_rows(outputs: Sequence[Node], dots: bool = False) -> Nodes:
-    """The outputs with such regions as `RowGroup` nodes; ``dots`` asks for sums times a vector too."""
+def fuse_rows(
+    outputs: Sequence[Node], dots: bool = False, alone: Callable[[Node], bool] = lambda node: False
+) -> Nodes:
+    """The outputs with such regions as `RowGroup` nodes.
+
+    Args:
+        outputs: of the graph.
+        dots: whether sums times a vector join as well.
+        alone: whether a node stays outside of all regions.
+    """
     if not any(isinstance(node.op, Einsum) for node in topological(outputs)):
         return tuple(outputs)
-    found = _Regions(outputs, dots)
+    found = _Regions(outputs, dots, alone)
     regions = found.kept()
     if not regions:
         return tuple(outputs)

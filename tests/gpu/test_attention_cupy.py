@@ -11,6 +11,7 @@ import symad
 from symad.functions import attention
 from symad.numeric import lower
 from tests.gpu.cupy_agreement import WHERE, agree, library, on_device
+from tests.gpu.foreign import Foreign
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 SHAPES = [(1, 4, 9, 8), (1, 2, 11, 8), (1, 2, 11, 6)]
@@ -146,13 +147,12 @@ def test_a_device_that_is_too_small(monkeypatch):
 
 
 def test_tensors_come_in_by_dlpack():
-    """A torch tensor is taken without a copy; a NumPy array is refused by name."""
-    torch = pytest.importorskip("torch")
+    """Memory of another library is taken without a copy; a NumPy array is refused by name."""
     values = draw(SHAPES, 10)
     graph = symad.trace(causal_loss, SHAPES)
     with library() as cp:
         kernel = lower(graph, backend="cupy")
         expected = kernel(*on_device(cp, values)).item()
-        assert kernel(*(torch.tensor(v) for v in values)).item() == expected
+        assert kernel(*map(Foreign, values)).item() == expected
         with pytest.raises(TypeError, match=r"q is a numpy\.ndarray.*pass cupy\.asarray\(q\)"):
             kernel(*values)

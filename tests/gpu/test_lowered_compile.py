@@ -18,7 +18,7 @@ from tests.gpu.test_lower_cupy import SCALARS
 
 pytestmark = pytest.mark.skipif(nvrtc.library() is None, reason="needs the wheel nvidia-cuda-nvrtc")
 
-C_TYPES = {"float64": "double", "float32": "float", "bool": "bool", "int64": "long long"}
+C_TYPES = {"float64": "double", "float32": "float", "bool": "bool", "int64": "long long", "int32": "int"}
 
 
 def kernels_of(graph, dtype):

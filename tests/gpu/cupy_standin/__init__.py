@@ -3,7 +3,9 @@
 What generated code must not do on a GPU is an error here: mixing NumPy arrays with device arrays,
 reading a device array implicitly (bool, float, iteration), results wider than their operands, and
 functions that CuPy does not have. Bodies of generated kernels are compiled by the C compiler, with
-every implicit widening of float to double an error. `empty` is filled with NaN.
+every implicit widening of float to double an error. `empty` is filled with NaN. Launches, copies and
+synchronisations are counted (`cuda.counts`). What is known of CuPy's own ways stands where it is kept to,
+with the file and the line in CuPy 14.2.0.
 
     with installed(): ...    # `import cupy` gives this module inside
 """
@@ -17,6 +19,10 @@ import sys
 NAMES = {
     "cupy": "tests.gpu.cupy_standin.module",
     "cupy.cuda": "tests.gpu.cupy_standin.cuda",
+    "cupy_backends": "tests.gpu.cupy_standin.backends",
+    "cupy_backends.cuda": "tests.gpu.cupy_standin.backends",
+    "cupy_backends.cuda.libs": "tests.gpu.cupy_standin.backends",
+    "cupy_backends.cuda.libs.cublas": "tests.gpu.cupy_standin.cublas",
     "cupyx": "tests.gpu.cupy_standin.extras",
     "cupyx.scipy": "tests.gpu.cupy_standin.extras",
     "cupyx.scipy.special": "tests.gpu.cupy_standin.special",

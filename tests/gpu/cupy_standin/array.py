@@ -8,6 +8,8 @@ import types
 
 import numpy as np
 
+from tests.gpu.cupy_standin import cuda
+
 
 class ImplicitTransfer(TypeError):
     """A device array was read on the host without being asked for by name."""
@@ -18,8 +20,13 @@ class Promotion(TypeError):
 
 
 def host(value):
-    """The NumPy value inside; arrays of NumPy itself are refused, as CuPy does."""
+    """The NumPy value inside; arrays of NumPy itself and of another device are refused."""
     if isinstance(value, ndarray):
+        if value.device.id != cuda.Device().id:
+            raise ValueError(
+                f"The device where the array resides ({value.device.id}) is different from the current "
+                f"device ({cuda.Device().id}). Peer access is unavailable between these devices."
+            )
         return value._inside
     if isinstance(value, np.ndarray):
         raise TypeError(f"Unsupported type {type(value)}: a NumPy array among device arrays")
@@ -56,9 +63,36 @@ def wrapped(result, operands, explicit=False):
     return ndarray(array)
 
 
+def matmul(a, b):
+    """The product of stacks of matrices as CuPy's ``@`` computes it.
+
+    cupy/_core/_routines_linalg.pyx of 14.2.0 (13.6.0): operands with more than two axes of float16 are
+    multiplied in float32, line 901 (889); types that are none of efdFD, bfloat16 among them, go to a kernel
+    for integers that knows no such type, line 992 (980); both operands are copied to be contiguous, line
+    904.
+    """
+    left, right = host(a), host(b)
+    if max(left.ndim, right.ndim) > 2 and "bfloat16" in (left.dtype.name, right.dtype.name):
+        raise ValueError("Invalid dtype: no batched product of bfloat16 in CuPy")
+    refuse_capture()
+    cuda.counts["products"] += 1
+    cuda.launched()
+    with np.errstate(all="ignore"):
+        return wrapped(np.matmul(left, right), (a, b))
+
+
+def refuse_capture():
+    """See `tests.gpu.cupy_standin.cuda`."""
+    if cuda.get_current_stream().capturing:
+        raise NotImplementedError("calling cuBLAS API during stream capture is currently unsupported")
+
+
 def _binary(function, swapped=False):
     def method(self, other):
         pair = (other, self) if swapped else (self, other)
+        if function is operator.matmul:
+            return matmul(*pair)
+        cuda.launched()
         with np.errstate(all="ignore"):
             return wrapped(function(host(pair[0]), host(pair[1])), pair)
 
@@ -66,23 +100,24 @@ def _binary(function, swapped=False):
 
 
 def _unary(function):
-    return lambda self: wrapped(function(self._inside), (self,))
+    def method(self):
+        cuda.launched()
+        return wrapped(function(host(self)), (self,))
+
+    return method
 
 
 def _reduction(name):
     def method(self, axis=None, keepdims=False, dtype=None):
-        result = getattr(self._inside, name)(axis=axis, keepdims=keepdims)
+        cuda.launched()
+        result = getattr(host(self), name)(axis=axis, keepdims=keepdims)
         return wrapped(result if dtype is None else result.astype(dtype), (self,))
 
     return method
 
 
-class _Device:
-    id = 0
-
-
 class ndarray:  # CuPy's name
-    """An array that only device functions can read."""
+    """An array that only device functions can read, on the device that was current when it was made."""
 
     __array_ufunc__ = None
     __array_priority__ = 100
@@ -90,17 +125,20 @@ class ndarray:  # CuPy's name
 
     def __init__(self, inside):
         self._inside = inside
+        self.device = cuda.Device()
 
     dtype = property(lambda self: self._inside.dtype)
     shape = property(lambda self: self._inside.shape)
+    strides = property(lambda self: self._inside.strides)
     ndim = property(lambda self: self._inside.ndim)
     size = property(lambda self: self._inside.size)
-    T = property(lambda self: ndarray(self._inside.T))
-    device = property(lambda self: _Device())
+    itemsize = property(lambda self: self._inside.itemsize)
+    flags = property(lambda self: self._inside.flags)
+    T = property(lambda self: ndarray(host(self).T))
     data = property(lambda self: types.SimpleNamespace(ptr=self._inside.ctypes.data))
 
     def view(self, dtype):
-        return ndarray(self._inside.view(dtype))
+        return ndarray(host(self).view(dtype))
 
     def __array__(self, *args, **kwargs):
         raise ImplicitTransfer("Implicit conversion to a NumPy array is not allowed")
@@ -120,39 +158,55 @@ class ndarray:  # CuPy's name
         return len(self._inside)
 
     def get(self):
-        """A copy on the host."""
+        """A copy on the host; this waits for the device (cupy/_core/core.pyx, line 2098)."""
+        cuda.synchronised()
         return self._inside.copy()
 
     def item(self):
+        """A Python number; this waits for the device (cupy/_core/core.pyx, line 680)."""
+        cuda.synchronised()
         return self._inside.item()
 
     def __getitem__(self, index):
-        return ndarray(np.asarray(self._inside[host(index)]))
+        parts = index if isinstance(index, tuple) else (index,)
+        cuda.launched(any(isinstance(part, ndarray) for part in parts))
+        return ndarray(np.asarray(host(self)[host(index)]))
 
     def __setitem__(self, index, value):
+        cuda.launched()
         inside = host(value)
         if isinstance(inside, np.ndarray) and not np.can_cast(inside.dtype, self.dtype, "same_kind"):
             raise Promotion(f"{inside.dtype} stored in {self.dtype}")
-        self._inside[host(index)] = inside
+        host(self)[host(index)] = inside
 
     def astype(self, dtype, copy=True):
+        cuda.launched(copy or self.dtype != np.dtype(dtype))
         with np.errstate(all="ignore"):
-            return ndarray(self._inside.astype(dtype, copy=copy))
+            return ndarray(host(self).astype(dtype, copy=copy))
 
     def copy(self):
-        return ndarray(self._inside.copy())
+        cuda.launched()
+        return ndarray(host(self).copy())
 
     def reshape(self, *shape):
-        return ndarray(self._inside.reshape(*shape))
+        made = host(self).reshape(*shape)
+        cuda.launched(not np.may_share_memory(made, self._inside) and made.size > 0)
+        return ndarray(made)
 
     def transpose(self, *axes):
-        return ndarray(self._inside.transpose(*axes))
+        return ndarray(host(self).transpose(*axes))
+
+    def fill(self, value):
+        cuda.launched(self.size > 0)
+        host(self).fill(value)
 
     def squeeze(self, axis=None):
-        return ndarray(self._inside.squeeze(axis))
+        return ndarray(host(self).squeeze(axis))
 
     def ravel(self):
-        return ndarray(self._inside.ravel())
+        made = host(self).ravel()
+        cuda.launched(not np.may_share_memory(made, self._inside))
+        return ndarray(made)
 
     sum, max, min, prod = map(_reduction, ("sum", "max", "min", "prod"))
     any, all = map(_reduction, ("any", "all"))

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import solve_triangular as scipy_solve
 from scipy.sparse import csr_array
 
-from tests.gpu.cupy_standin import special
+from tests.gpu.cupy_standin import cuda, special
 from tests.gpu.cupy_standin.array import Promotion, host, wrapped
 
 scipy_module = sys.modules[__name__]
@@ -28,7 +28,14 @@ class _Scipy:
 
 
 def scatter_add(target, indices, updates):
-    """target[indices] += updates, repeated indices added; both of one dtype."""
+    """target[indices] += updates, repeated indices added; both of one dtype, by atomic additions.
+
+    cupy/_core/_routines_indexing.pyx of 14.2.0, lines 946-953 (13.6.0: 878-884): no bfloat16; float16 is
+    added in float16.
+    """
+    if updates.dtype.name == "bfloat16":
+        raise TypeError("cupy.add.at only supports int32, int64, float16, float32, float64, uint32, uint64")
+    cuda.launched()
     if target.dtype != updates.dtype:
         raise Promotion(f"scatter_add of {updates.dtype} into {target.dtype}")
     np.add.at(host(target), host(indices), host(updates))

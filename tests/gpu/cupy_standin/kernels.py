@@ -13,12 +13,13 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.gpu.cupy_standin.array import ndarray
+from tests.gpu.cupy_standin import cuda
+from tests.gpu.cupy_standin.array import host, ndarray
 from tests.gpu.shim.driver import CpuModule
 
 C_TYPES = {
     "float64": "double", "float32": "float", "float16": "float", "bfloat16": "float",
-    "bool": "_Bool", "int64": "long long",
+    "bool": "_Bool", "int64": "long long", "int32": "int",
 }  # fmt: skip
 INSIDE = {"float16": np.float32, "bfloat16": np.float32, "bool": np.bool_}
 PREAMBLE = """
@@ -88,7 +89,7 @@ class Parameter:
         if isinstance(value, ndarray):
             if value.dtype != np.dtype(self.dtype):
                 raise TypeError(f"Type is mismatched. {self.name} {value.dtype} {self.dtype}")
-        elif not isinstance(value, (int, float, bool)):
+        elif not isinstance(value, (int, float, bool, np.generic)):
             raise TypeError(f"Unsupported type {type(value)} for {self.name}")
 
 
@@ -99,7 +100,7 @@ def parameters(text):
 def prepared(parameter, value, shape):
     """A contiguous array in the type of the C text, broadcast unless raw."""
     kind = INSIDE.get(parameter.dtype, parameter.dtype)
-    inside = value._inside if isinstance(value, ndarray) else np.asarray(value)
+    inside = host(value) if isinstance(value, ndarray) else np.asarray(value)
     if not parameter.raw:
         inside = np.broadcast_to(inside, shape)
     return np.ascontiguousarray(inside, dtype=kind)
@@ -156,6 +157,7 @@ class ElementwiseKernel:
             outs = [prepared(p, v, v.shape) for p, v in zip(self.outputs, given, strict=True)]
         else:
             outs = [np.empty(shape, INSIDE.get(p.dtype, p.dtype)) for p in self.outputs]
+        cuda.launched(math.prod(shape) > 0)
         pointers = [a.ctypes.data_as(ctypes.c_void_p) for a in [*ins, *outs]]
         compiled(self.preamble, self.loop)(ctypes.c_longlong(math.prod(shape)), *pointers)
         with np.errstate(over="ignore"):
@@ -168,6 +170,26 @@ class ElementwiseKernel:
         return made[0] if len(made) == 1 else made
 
 
+def check_launch(grid, block, args):
+    """What a launch must keep to, and that it is one.
+
+    Grids: at most 2³¹ − 1 blocks along x, 65535 along y and z; blocks: at most 1024 threads, 64 along z. A
+    size of 0 becomes 1 (cupy/cuda/function.pyx of 14.2.0, lines 148-150). NumPy arrays are passed by value if
+    they have one element (lines 69-83); what CuPy passes of a device array is its pointer alone.
+    """
+    cuda.launched()
+    grid, block = (*grid, 1, 1)[:3], (*block, 1, 1)[:3]
+    if grid[0] >= 2**31 or max(grid[1:]) > 65535 or math.prod(block) > 1024 or block[2] > 64:
+        raise cuda.CUDARuntimeError(f"CUDA_ERROR_INVALID_VALUE: grid {grid}, block {block}")
+    if min(*grid, *block) < 1:
+        raise AssertionError(f"an empty launch: grid {grid}, block {block}; CuPy would make it 1")
+    for a in args:
+        if isinstance(a, np.ndarray) and a.size != 1:
+            raise TypeError("Unsupported type: a NumPy array among the arguments of a kernel")
+        if isinstance(a, ndarray) and not a._inside.flags.c_contiguous:
+            raise AssertionError("a kernel gets the pointer of a view that is not contiguous")
+
+
 class RawKernel:
     """A CUDA kernel, run by the CPU shim."""
 
@@ -175,7 +197,8 @@ class RawKernel:
         self.code, self.name, self.options = code, name, options
 
     def __call__(self, grid, block, args, *, shared_mem=0):
-        inside = [a._inside if isinstance(a, ndarray) else a for a in args]
+        check_launch(grid, block, args)
+        inside = [host(a) if isinstance(a, ndarray) else a for a in args]
         _module(self.code).get_function(self.name)(grid, block, inside, shared_mem=shared_mem)
 
 
@@ -201,12 +224,8 @@ class RawFunction:
         self.kernel.max_dynamic_shared_size_bytes = value
 
     def __call__(self, grid, block, args, *, shared_mem=0):
-        for a in args:
-            if isinstance(a, np.ndarray) and a.size != 1:
-                raise TypeError("Unsupported type: a NumPy array among the arguments of a kernel")
-            if isinstance(a, ndarray) and not a._inside.flags.c_contiguous:
-                raise AssertionError("a kernel gets the pointer of a view that is not contiguous")
-        inside = [a._inside if isinstance(a, ndarray) else a for a in args]
+        check_launch(grid, block, args)
+        inside = [host(a) if isinstance(a, ndarray) else a for a in args]
         self.kernel(grid, block, inside, shared_mem=shared_mem)
 
 
@@ -235,6 +254,6 @@ class ReductionKernel:
         self.map = ElementwiseKernel(inputs, f"{wide} mapped_value", body, name, preamble)
 
     def __call__(self, *args, axis):
-        values = self.map(*args)
+        values = self.map(*args)  # one launch with the sum
         with np.errstate(all="ignore"):
             return ndarray(np.asarray(values._inside.sum(axis=axis)).astype(self.output.dtype))

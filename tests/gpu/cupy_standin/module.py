@@ -7,7 +7,7 @@ import types
 import numpy as np
 
 from tests.gpu.cupy_standin import cuda
-from tests.gpu.cupy_standin.array import device_operands, host, ndarray, wrapped
+from tests.gpu.cupy_standin.array import device_operands, host, ndarray, refuse_capture, wrapped
 from tests.gpu.cupy_standin.kernels import ElementwiseKernel, RawKernel, RawModule, ReductionKernel
 
 __version__ = "14.0 (stand-in)"
@@ -23,10 +23,33 @@ def _on_device(name, function):
         if not any(True for _ in device_operands(args)):
             raise TypeError(f"cupy.{name} of {args!r}: no device array among the arguments")
         options = {k: v for k, v in kwargs.items() if not (name == "einsum" and k == "optimize")}
+        cuda.launched(LAUNCHES.get(name, lambda *args: 1)(*args))
+        if name in ("tensordot", "einsum", "vdot"):
+            refuse_capture()
         with np.errstate(all="ignore"):
             return wrapped(function(*host(args), **host_options(options)), args)
 
     return call
+
+
+def _pieces(arrays, *rest):
+    """A copy for each array, one kernel beyond eight (_core/_routines_manipulation.pyx, lines 745-775)."""
+    return len(arrays) if len(arrays) <= 8 else 1
+
+
+def _none(*args):
+    return 0
+
+
+def _copied(array, *rest):
+    return not array.flags.c_contiguous
+
+
+LAUNCHES = {
+    "concatenate": _pieces, "stack": _pieces, "broadcast_to": _none, "swapaxes": _none, "moveaxis": _none,
+    "atleast_1d": _none, "ascontiguousarray": _copied, "ravel": _copied, "reshape": _copied,
+}  # fmt: skip
+"""Kernels of a function, where it is not one."""
 
 
 def host_options(options):
@@ -37,24 +60,50 @@ FUNCTIONS = [
     "abs", "exp", "log", "sqrt", "floor", "isfinite", "where", "maximum", "minimum", "stack", "concatenate",
     "tensordot", "einsum", "vdot", "trace", "tril", "triu", "reshape", "ravel", "broadcast_to",
     "zeros_like", "square", "power", "true_divide", "logical_and", "logical_or", "logical_not",
-    "ones_like", "cumprod", "swapaxes", "round",
-    "ascontiguousarray", "argsort", "flatnonzero", "clip", "moveaxis", "repeat", "atleast_1d",
+    "ones_like", "cumprod", "multiply", "swapaxes", "round",
+    "ascontiguousarray", "flatnonzero", "clip", "moveaxis", "repeat", "atleast_1d",
 ]  # fmt: skip
 globals().update({name: _on_device(name, getattr(np, name)) for name in FUNCTIONS})
 
 
 def asarray(value, dtype=None):
-    """The explicit transfer: NumPy arrays and numbers come to the device here."""
-    return ndarray(np.asarray(host(value) if not isinstance(value, np.ndarray) else value, dtype))
+    """The explicit transfer: NumPy arrays and numbers come to the device here.
+
+    Memory by ``__cuda_array_interface__`` has the type of its typestr, which knows no bfloat16: two bytes
+    without meaning, V2 (cupy/_core/core.pyx of 14.2, line 3309).
+    """
+    if hasattr(value, "__cuda_array_interface__"):
+        return ndarray(value.seen(value.__cuda_array_interface__["typestr"]))
+    if isinstance(value, ndarray):
+        cuda.launched(dtype is not None and value.dtype != np.dtype(dtype))
+        return ndarray(np.asarray(host(value), dtype))
+    cuda.counts["copies"] += 1
+    return ndarray(np.asarray(value if isinstance(value, np.ndarray) else host(value), dtype))
 
 
 def array(value, dtype=None):
+    cuda.counts["copies"] += 1
     return ndarray(np.array(host(value) if not isinstance(value, np.ndarray) else value, dtype))
 
 
 def from_dlpack(value):
-    """Memory that another library holds, here on the CPU; a view."""
-    return ndarray(np.from_dlpack(value))
+    """A view of memory that another library holds; its stream is asked to wait for ours.
+
+    cupy/_core/dlpack.pyx of 14.2: lines 555-575 hand the current stream to the producer, the default one as
+    its own pointer; lines 596-600 refuse memory of the CPU; line 479 makes bfloat16 of ml_dtypes.
+    """
+    kind, _ = value.__dlpack_device__()
+    if kind == 1:
+        raise TypeError("CPU arrays cannot be directly imported to CuPy.")
+    return ndarray(value.__dlpack__(stream=cuda.get_current_stream().ptr or 1))
+
+
+def argsort(array, axis=-1, kind=None):
+    """Stable (cupy/_sorting/sort.py, line 94), and without bfloat16 (cupy/cuda/thrust.pyx, lines 140-146)."""
+    if array.dtype.name == "bfloat16":
+        raise NotImplementedError("Sorting arrays with dtype 'bfloat16' is not supported")
+    cuda.launched(2)
+    return ndarray(np.argsort(host(array), axis=axis, kind="stable"))
 
 
 def asnumpy(value):
@@ -63,35 +112,55 @@ def asnumpy(value):
 
 def empty(shape, dtype=float):
     """Poisoned: what nobody writes shows."""
-    return ndarray(np.full(shape, True if dtype is bool else np.nan, dtype))
+    kind = np.dtype(dtype).kind
+    poison = True if kind == "b" else np.iinfo(dtype).max if kind in "iu" else np.nan
+    return ndarray(np.full(shape, poison, dtype))
 
 
 def zeros(shape, dtype=float):
+    cuda.launched()
     return ndarray(np.zeros(shape, dtype))
 
 
 def full(shape, value, dtype=None):
+    cuda.launched()
     return ndarray(np.full(shape, value, dtype))
 
 
 def ones(shape, dtype=float):
+    cuda.launched()
     return ndarray(np.ones(shape, dtype))
 
 
 class _Add:
     """The ufunc `cupy.add`, for its method `reduceat`."""
 
-    reduceat = staticmethod(_on_device("add.reduceat", np.add.reduceat))
+    @staticmethod
+    def reduceat(array, indices):
+        """Differences of cumulative sums (cupy/_core/_routines_indexing.pyx of 14.2.0, line 1255; 13.6.0:
+        1147).
+
+        The cumulative sums are in the type of the array: digits are lost where a segment is small beside what
+        came before.
+        """
+        values, starts = host(array), host(indices)
+        cuda.launched(8)
+        sums = np.append(np.zeros(1, values.dtype), np.cumsum(values, dtype=values.dtype))
+        ends = np.append(starts, len(values))
+        found = np.where(ends[:-1] >= ends[1:], values[starts], sums[ends[1:]] - sums[ends[:-1]])
+        return ndarray(found.astype(values.dtype))
 
 
 add = _Add()
 
 
 def eye(size, dtype=float):
+    cuda.launched()
     return ndarray(np.eye(size, dtype=dtype))
 
 
 def arange(*args, dtype=None):
+    cuda.launched()
     return ndarray(np.arange(*args, dtype=dtype))
 
 
@@ -109,8 +178,8 @@ def _lapack(name):
     def call(*args):
         if any(a.dtype not in (np.float32, np.float64) for a in device_operands(args)):
             raise TypeError(f"cupy.linalg.{name} works in float32 and float64")
-        result = _on_device(name, function)(*args)
-        return result
+        refuse_capture()
+        return _on_device(name, function)(*args)
 
     return call
 

@@ -1,0 +1,59 @@
+// Sums by segments: result[r, c] = sum of updates[order[j], c] over the j with keys[j] = r, for sorted keys.
+//
+// Each sum has one block as its owner: PARTS threads of a column add every PARTS-th entry, and their sums are
+// added in a fixed order, so that the bits are the same from run to run. Nothing is a difference of cumulative
+// sums, whose rounding errors grow with everything that came before.
+//
+// Constants pasted in front of this file: `typedef Bf16 | Fp16 | Fp32 | Fp64 E`, COLUMNS (a power of 2 up to 256).
+
+typedef E::Storage Storage;
+constexpr int PARTS = 256 / COLUMNS;
+
+DEVICE Storage rounded(Real x) {
+#if SYMAD_ELEMENT_BITS == 16
+  return Storage(pack<E>(x, x) & 0xffffu);
+#else
+  return x;
+#endif
+}
+
+// The first place whose key is not below `key`.
+DEVICE long long first_place(const long long* keys, long long count, long long key) {
+  long long low = 0, high = count;
+  while (low < high) {
+    const long long middle = (low + high) / 2;
+    if (keys[middle] < key) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+// grid (rows if by_row, else count, ceil(columns / COLUMNS) or less), 256 threads, 256 Real of shared memory.
+// Where there are more rows than entries, the blocks are those of the entries, and the first of a segment
+// sums it; `result` is 0 before.
+extern "C" __global__ void __launch_bounds__(256)
+    segment_sum(const long long* keys, const long long* order, const Storage* updates, Storage* result,
+                long long count, long long columns, int by_row) {
+  DYNAMIC_SHARED(shared);
+  Real* sums = reinterpret_cast<Real*>(shared);
+  const int thread = int(threadIdx.x), part = thread / COLUMNS;
+  const long long at = blockIdx.x, row = by_row ? at : keys[at];
+  if (!by_row && at > 0 && keys[at - 1] == row) return;
+  const long long start = by_row ? first_place(keys, count, row) : at;
+  const long long end = first_place(keys, count, row + 1);
+  if (start == end) return;
+  for (long long first = blockIdx.y * (long long)COLUMNS; first < columns; first += gridDim.y * (long long)COLUMNS) {
+    const long long column = first + thread % COLUMNS;
+    Real sum = 0;
+    if (column < columns)
+      for (long long j = start + part; j < end; j += PARTS) sum += unpack<E>(updates[order[j] * columns + column]);
+    sums[thread] = sum;
+    block_sync();
+    for (int half = PARTS / 2; half > 0; half /= 2) {
+      if (part < half) sums[thread] += sums[thread + half * COLUMNS];
+      block_sync();
+    }
+    if (part == 0 && column < columns) result[row * columns + column] = rounded(sums[thread]);
+    block_sync();
+  }
+}

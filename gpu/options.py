@@ -1,0 +1,51 @@
+"""What CuPy code may do if asked to: faster, at the price of digits or of equal bits from run to run.
+
+    with symad.gpu.options(tf32=True):
+        kernel = lower(f, backend="cupy", dtype="float32")
+
+Options are read when code is printed, and stand in its text; they change no code printed before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True)
+class Options:
+    """See `options`."""
+
+    tf32: bool = False
+    atomics: bool = False
+
+
+_DEFAULT = Options()
+_current: ContextVar[Options] = ContextVar("symad_gpu_options", default=_DEFAULT)
+
+
+def current() -> Options:
+    """The options that hold here."""
+    return _current.get()
+
+
+@contextmanager
+def options(*, tf32: bool | None = None, atomics: bool | None = None) -> Iterator[None]:
+    """Options of the CuPy code that is printed inside; those not given stay as they are.
+
+    Args:
+        tf32: multiply float32 matrices on tensor cores with factors rounded to 10 bits after the point
+            (relative error 2⁻¹¹ each) and sums in float32. Off by default.
+        atomics: add the updates of equal rows (gradients of embeddings) by atomic additions: the bits of the
+            result vary from run to run. Off by default.
+    """
+    given = {"tf32": tf32, "atomics": atomics}
+    token = _current.set(
+        replace(_current.get(), **{name: bool(v) for name, v in given.items() if v is not None})
+    )
+    try:
+        yield
+    finally:
+        _current.reset(token)

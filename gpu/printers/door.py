@@ -1,0 +1,79 @@
+"""How arrays come into CuPy code: DLPack first, one device, and errors that name the input.
+
+DLPack hands the current stream to the library that wrote the array, which makes it wait
+(cupy/_core/dlpack.pyx of 14.2.0, lines 555-575), and knows bfloat16. The CUDA array interface has no type
+for it: such arrays come as two bytes without meaning, V2, and are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+TAKEN = '''def _taken(name, value, dtype):
+    """An input as a CuPy array: the memory of another library on the device is not copied."""
+    if isinstance(value, cp.ndarray):
+        array = value
+    elif hasattr(value, "__dlpack__") and value.__dlpack_device__()[0] in (2, 13):  # CUDA, CUDA managed
+        array = cp.from_dlpack(value.detach() if getattr(value, "requires_grad", False) else value)
+    elif hasattr(value, "__cuda_array_interface__"):
+        array = cp.asarray(value)
+    elif hasattr(value, "__float__") and getattr(value, "ndim", 0) == 0:
+        return cp.asarray(float(value), dtype=DTYPE)
+    else:
+        kind = f"{type(value).__module__}.{type(value).__qualname__}"
+        raise TypeError(
+            f"{name} is a {kind} outside of the GPU, but this code runs there and takes CuPy arrays: "
+            f"pass cupy.asarray({name}), or lower with backend='numpy'"
+        )
+    if array.dtype.kind not in "fiub" and array.dtype.name != "bfloat16":
+        raise TypeError(f"{name} must hold real numbers, not {array.dtype}")
+    return array
+'''
+
+INPUTS = '''def _inputs(**given):
+    """The inputs on the current device, in their types; each is given as (value, dtype, rank, shape)."""
+    arrays = {name: _taken(name, value, dtype) for name, (value, dtype, _, _) in given.items()}
+    current = cp.cuda.Device().id
+    if any(array.device.id != current for array in arrays.values()):
+        found = ", ".join(f"{name} on device {array.device.id}" for name, array in arrays.items())
+        raise ValueError(
+            f"the inputs must lie on the current device, {current}: {found}. Copy them there, or call "
+            f"within cupy.cuda.Device({max(array.device.id for array in arrays.values())})"
+        )
+    for name, (_, dtype, rank, shape) in given.items():
+        if rank is not None and arrays[name].ndim != rank:
+            raise ValueError(f"{name} must have shape {shape}, not {arrays[name].shape}")
+        arrays[name] = _typed(name, arrays[name], dtype)
+    return arrays.values()
+'''
+
+TYPED = '''def _typed(name, array, dtype):
+    return array if dtype is None else array.astype(dtype, copy=False)
+'''
+
+WHOLE = '''def _typed(name, array, dtype):
+    """The array in a type; floats that number rows or classes are looked at first, which waits."""
+    made = array if dtype is None else array.astype(dtype, copy=False)
+    if dtype == cp.int64 and array.dtype.kind not in "iub" and (made != array).any().item():
+        raise IndexError(f"{name} must hold integers: it numbers rows or classes")
+    return made
+'''
+
+
+def door_texts(whole: bool) -> dict[str, str]:
+    """The functions that `inputs_line` needs, in order; ``whole`` says that some inputs are integers."""
+    dtype = "cp.float64 if dtype == cp.int64 else dtype" if whole else "dtype"
+    return {
+        "_taken": TAKEN.replace("DTYPE", dtype),
+        "_typed": WHOLE if whole else TYPED,
+        "_inputs": INPUTS,
+    }
+
+
+def inputs_line(rows: Sequence[tuple[str, str, str, str]]) -> list[str]:
+    """The statement that takes the inputs in; each is its name, type, number of axes and shape."""
+    if not rows:
+        return []
+    names = ", ".join(name for name, *_ in rows) + "," * (len(rows) == 1)
+    parts = [f'    {name}=({name}, {kind}, {rank}, "{shape}"),' for name, kind, rank, shape in rows]
+    return [f"{names} = _inputs(", *parts, ")"]

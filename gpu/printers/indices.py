@@ -1,0 +1,218 @@
+"""Rows by index in CuPy code: positions, gathering, and scattered sums, with one check for all indices.
+
+An index that comes from outside is checked by the kernel that reads it: a wrong one counts as 0 from there on
+and leaves the number of the place in a flag. The flag is read once, before results are returned, so that
+no index costs a wait for the device. What is known to be in range when the code is written (constants,
+ranges, results of other checks) is not checked.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symad.dims import Dim, same_dim, size
+from symad.gpu.compile import kernel_text
+from symad.gpu.options import current
+from symad.gpu.printers import attention_text
+from symad.gpu.printers.kernels import block, quoted
+from symad.gpu.printers.library import CuPy
+from symad.graph import Node
+from symad.numeric.printers.arrays import Text, Texts, emit
+from symad.ops.gathering import Gather, ScatterAdd
+from symad.ops.ordering import SortingPositions
+from symad.ops.positions import Positions
+from symad.ops.random import FoldIn
+from symad.ops.shaping import Broadcast, Reshape, Slice
+from symad.ops.sources import ArrayConstant, Iota
+
+CHECKED = '''def _checked(kernel, indices, lengths, site, flag):
+    """Row numbers in axes of these lengths; a wrong index leaves ``site`` or one of the next in the flag."""
+    rows = cp.empty(cp.broadcast(*indices).shape, dtype=cp.int64)
+    if rows.size:
+        if 0 in lengths:
+            raise IndexError(f"there is no index into axes of lengths {lengths}")
+        kernel(*indices, *lengths, cp.int32(site), rows, flag)
+    return rows
+'''
+
+REPORT = '''def _report(flag, errors):
+    """Raise the error of a wrong index, if one was found; this waits for the device."""
+    site = flag.item()
+    if site:
+        raise errors[site - 1]
+'''
+
+SEGMENT_SUM = '''def _segment_sum(keys, updates, rows, columns):
+    """result[r] = Σ updates[j] over the j with keys[j] = r, in a fixed order; (len(keys), columns)."""
+    result = cp.zeros((rows, columns), dtype=updates.dtype)
+    count = len(keys)
+    if count and result.size:
+        order = cp.argsort(keys)  # stable
+        real, bits, element = {
+            "float64": ("double", 64, "Fp64"), "float32": ("float", 32, "Fp32"),
+            "float16": ("float", 16, "Fp16"), "bfloat16": ("float", 16, "Bf16"),
+        }[updates.dtype.name]
+        wide = 32 if columns > 1 else 1
+        source = f"#define SYMAD_REAL {real}\\n#define SYMAD_ELEMENT_BITS {bits}\\n" + _PRIMS_H
+        source += f"typedef {element} E;\\nconstexpr int COLUMNS = {wide};\\n" + _SEGMENT_SUM_CU
+        args = keys[order], order, cp.ascontiguousarray(updates), result
+        sizes = cp.int64(count), cp.int64(columns), cp.int32(rows <= count)
+        grid = min(rows, count), min(-(-columns//wide), 65535)
+        shared = 256*(8 if bits == 64 else 4)
+        _module(source).get_function("segment_sum")(grid, (256,), (*args, *sizes), shared_mem=shared)
+    return result
+'''
+
+SCATTER_ADD = """def _scatter_add(rows, updates, size):
+    rest = updates.shape[rows.ndim:]
+    made = _segment_sum(rows.ravel(), updates, size, math.prod(rest))
+    return made.reshape(size, *rest)
+"""
+
+ATOMIC = '''def _scatter_add_atomic(rows, updates, size):
+    """By atomic additions: the bits vary from run to run."""
+    wide = updates.astype(cp.float32) if updates.dtype.itemsize == 2 else updates
+    result = cp.zeros((size, *updates.shape[rows.ndim:]), dtype=wide.dtype)
+    cupyx.scatter_add(result, rows, wide)
+    return result.astype(updates.dtype, copy=False)
+'''
+
+
+def segment_sum(printer: Any) -> str:
+    """The helper that sums segments, with the kernel's text."""
+    printer.imports.add("from functools import lru_cache")
+    printer.helper("_module", attention_text.MODULE)
+    for constant, file in (("_PRIMS_H", "prims.h"), ("_SEGMENT_SUM_CU", "segment_sum.cu")):
+        if constant not in printer.helpers:
+            printer.helpers[constant] = f'{constant} = r"""{kernel_text(file)}"""\n'
+    return str(printer.helper("_segment_sum", SEGMENT_SUM))
+
+
+def known_length(node: Node) -> Dim | None:
+    """An n such that the values are known to be integers in 0..n − 1; None without one."""
+    op = node.op
+    if isinstance(op, Iota):
+        return op.size
+    if isinstance(op, ArrayConstant):
+        array = op.array
+        whole = array.dtype.kind in "iu" and array.size and array.min() >= 0
+        return int(array.max()) + 1 if whole else None
+    if isinstance(op, Positions):
+        return size(op.shape)
+    if isinstance(op, SortingPositions):
+        return node.shape[-1]
+    if isinstance(op, FoldIn):
+        return 65536
+    if isinstance(op, (Broadcast, Reshape, Slice, Gather)):
+        return known_length(node.args[0])
+    return None
+
+
+def fits(node: Node, length: Dim) -> bool:
+    """Whether all values are known to be row numbers below ``length``."""
+    known = known_length(node)
+    if known is None:
+        return False
+    if isinstance(known, int) and isinstance(length, int):
+        return known <= length
+    return same_dim(known, length)
+
+
+def rows_of(
+    indices: tuple[Node, ...], lengths: tuple[Dim, ...], from_end: bool, errors: list[str], printer: Any
+) -> str:
+    """The row-major positions of some indices in axes of these lengths, checked where needed: one kernel.
+
+    ``errors`` are those of wrong indices, as expressions.
+    """
+    texts = [printer.array_text(index) for index in indices]
+    kinds = [printer.kernels.type_of(index) for index in indices]
+    checked = [not fits(index, length) for index, length in zip(indices, lengths, strict=True)]
+    if len(indices) == 1 and not any(checked) and kinds == ["int64"]:
+        return texts[0]
+    kernel = _kernel(kinds, checked, from_end, printer)
+    dims = [printer.dim(length) for length in lengths]
+    if not any(checked):
+        return f"{kernel}({', '.join([*texts, *dims])})"
+    site = len(printer.sites) + 1
+    printer.sites += errors
+    helper, flag = printer.helper("_checked", CHECKED), printer.flag_name()
+    return f"{helper}({kernel}, ({', '.join(texts)},), ({', '.join(dims)},), {site}, {flag})"
+
+
+def _kernel(kinds: list[str], checked: list[bool], from_end: bool, printer: Any) -> str:
+    """The elementwise kernel of `rows_of`."""
+    lines, position = [], ""
+    for k, (kind, check) in enumerate(zip(kinds, checked, strict=True)):
+        real = "double" if kind == "float64" else "float"
+        whole = f"x{k}" if kind == "int64" else f"({real})x{k}"
+        lines.append(f"long long r{k} = (long long){whole};")
+        if check:
+            broken = "" if kind == "int64" else f"({real})r{k} != {whole} || "
+            low = f"-m{k}" if from_end else "0"
+            lines.append(f"if ({broken}r{k} < {low} || r{k} >= m{k}) {{ r{k} = 0; flag[0] = site + {k}; }}")
+            if from_end:
+                lines.append(f"if (r{k} < 0) r{k} += m{k};")
+        position = f"({position})*m{k} + r{k}" if position else f"r{k}"
+    lines.append(f"row = {position};")
+    inputs = [f"{kind} x{k}" for k, kind in enumerate(kinds)]
+    inputs += [f"int64 m{k}" for k in range(len(kinds))]
+    outputs = ["int64 row"]
+    if any(checked):
+        inputs.append("int32 site")
+        outputs.append("raw int32 flag")
+    parts = [quoted(", ".join(inputs)), quoted(", ".join(outputs)), block(lines), "@"]
+    return str(printer.kernels.named(f"ElementwiseKernel({', '.join(parts)})"))
+
+
+def _as_typed(text: str, node: Node, printer: Any) -> str:
+    """Integers in the type of the program where nothing reads them as integers."""
+    return text if printer.kernels.type_of(node) == "int64" else f"{text}.astype({printer.type_text})"
+
+
+@emit.dispatch
+def positions_cupy(op: Positions, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
+    errors = []
+    for dim, axis in zip(op.shape, op.axes, strict=True):
+        length = printer.dim(dim)
+        low = f"{{-({length})}}" if op.from_end else "0"
+        errors.append(
+            f'IndexError(f"an index is not an integer in {low}..{{{length} - 1}}: '
+            f'axis {axis} of {op.what} has length {{{length}}}")'
+        )
+    return _as_typed(rows_of(node.args, op.shape, op.from_end, errors, printer), node, printer)
+
+
+def _row_numbers(indices: Node, length: Dim, printer: Any) -> str:
+    error = f'IndexError(f"indices must be integers in 0..{{{printer.dim(length)} - 1}}")'
+    return rows_of((indices,), (length,), False, [error], printer)
+
+
+@emit.dispatch
+def gather_cupy(op: Gather, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
+    table, indices = node.args
+    rows = _row_numbers(indices, table.shape[0], printer)
+    if isinstance(table.op, Iota) and printer.kernels.type_of(node) == "int64":
+        return rows
+    return f"{args[0]}[{rows}]"
+
+
+@emit.dispatch
+def scatter_add_cupy(op: ScatterAdd, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
+    rows, count = _row_numbers(node.args[0], op.size, printer), printer.dim(op.size)
+    if current().atomics:
+        helper = printer.helper("_scatter_add_atomic", ATOMIC)
+    else:
+        segment_sum(printer)
+        printer.imports.add("import math")
+        helper = printer.helper("_scatter_add", SCATTER_ADD)
+    return f"{helper}({rows}, {args[1]}, {count})"
+
+
+@emit.dispatch
+def sorting_positions_cupy(
+    op: SortingPositions, library: CuPy, node: Node, args: Texts, printer: Any
+) -> Text:
+    """CuPy's sort is stable (cupy/_sorting/sort.py, line 94 of 13.6.0 and 14.2.0) and has no bfloat16."""
+    wide = f"{args[0]}.astype(cp.float32)" if printer.dtype == "bfloat16" else args[0]
+    return _as_typed(f"cp.argsort({wide}, axis=-1)", node, printer)

@@ -1,0 +1,5 @@
+"""The stand-in's cupy_backends, down to cuBLAS."""
+
+from tests.gpu.cupy_standin import cublas
+
+__all__ = ["cublas"]
