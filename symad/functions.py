@@ -2,9 +2,9 @@
 
 Scalar functions (`sigmoid`, `softplus`, `relu`, `silu`, `gelu`, `xlogy`, `log1p`, `expm1`, `logaddexp`,
 `hypot`, `stop_gradient`) act elementwise. Functions of whole arrays (`softmax`, `log_softmax`,
-`logsumexp`, `concatenate`, `stack`, `lookup`) give matrix expressions for matrix expressions. `axis` is
-None for all elements, as in SciPy. Random numbers (`rand`, `randn`, `key`, `split`, `fold_in`) are functions
-of a key.
+`logsumexp`, `concatenate`, `stack`, `lookup`) give matrix expressions for matrix expressions. `softmax` and
+`log_softmax` run over the last axis unless told otherwise, as in JAX; `logsumexp` over all elements, as sums
+do. Random numbers (`rand`, `randn`, `key`, `split`, `fold_in`) are functions of a key.
 """
 
 from __future__ import annotations
@@ -82,28 +82,45 @@ __all__ = [
 ]
 
 
-def softmax(x: Any, axis: Any = None) -> Any:
-    """exp(x) / Σ exp(x), the sum over ``axis`` (all elements by default), in the shape of x."""
+def softmax(x: Any, axis: Any = -1) -> Any:
+    """exp(x) / Σ exp(x), the sum over ``axis`` (the last by default, None for all elements).
+
+    In the shape of x. A matrix expression with one column, and a list of SymPy scalars, are vectors: the
+    sum is over their elements.
+
+    Raises:
+        ShapeError: there is no such axis.
+    """
     if isinstance(x, Proxy):
         return Proxy(fused.softmax(number(x), _axes(axis)))
     matrix = _as_matrix(x)
     if matrix is not None:
-        return matrix_functions.Softmax(matrix, _matrix_axis(axis))
+        return matrix_functions.Softmax(matrix, _along(matrix, x, axis))
     from scipy.special import softmax as numeric
 
     return numeric(x, axis=axis)
 
 
-def log_softmax(x: Any, axis: Any = None) -> Any:
-    """x − log Σ exp(x), the sum over ``axis`` (all elements by default), in the shape of x."""
+def log_softmax(x: Any, axis: Any = -1) -> Any:
+    """x − log Σ exp(x), the sum over ``axis``, as in `softmax`, in the shape of x.
+
+    Raises:
+        ShapeError: there is no such axis.
+    """
     if isinstance(x, Proxy):
         return Proxy(fused.log_softmax(number(x), _axes(axis)))
     matrix = _as_matrix(x)
     if matrix is not None:
-        return matrix_functions.LogSoftmax(matrix, _matrix_axis(axis))
+        return matrix_functions.LogSoftmax(matrix, _along(matrix, x, axis))
     from scipy.special import log_softmax as numeric
 
     return numeric(x, axis=axis)
+
+
+def _along(matrix: Any, given: Any, axis: Any) -> Any:
+    """The axis of a matrix that -1 means: that of a vector's elements, or the second."""
+    vector = isinstance(given, (list, tuple)) or matrix.shape[1] == 1
+    return 0 if vector and axis == -1 else _matrix_axis(axis)
 
 
 def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:

@@ -62,13 +62,12 @@ class AxisFunction(sympy.MatrixExpr):
         return self.matrix.shape
 
     def _sympystr(self, printer: Any) -> str:
-        along = "" if self.axis is None else f", axis={self.axis}"
-        return f"{self.name}({printer._print(self.matrix)}{along})"
+        return f"{self.name}({printer._print(self.matrix)}, axis={self.axis})"
 
     def _latex(self, printer: Any) -> str:
         head = rf"\operatorname{{{self.name}}}".replace("_", r"\_")
-        along = "" if self.axis is None else rf"_{{\text{{{'rows' if self.axis else 'columns'}}}}}"
-        return rf"{head}{along}\left({printer._print(self.matrix)}\right)"
+        along = {None: "all", 0: "columns", 1: "rows"}[self.axis]
+        return rf"{head}_{{\text{{{along}}}}}\left({printer._print(self.matrix)}\right)"
 
 
 class Softmax(AxisFunction):

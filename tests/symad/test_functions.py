@@ -28,6 +28,7 @@ from symad.functions import (
     xlogy,
 )
 from symad.graph import Graph
+from symad.numeric import lower
 from symad.ops import softmax as fused
 from symad.questions import definition
 
@@ -295,6 +296,24 @@ def test_softmax_exactly_and_in_high_precision():
         assert abs(found[0, 0] - e[0] / (e[0] + e[1])) < mpmath.mpf(10) ** -48
 
 
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_softmax_runs_over_the_last_axis_unless_told_otherwise(name):
+    ours, theirs = getattr(functions, name), getattr(scipy.special, name)
+    t, z = rng.normal(size=(2, 3, 4)), rng.normal(size=3)
+    assert np.array_equal(ours(t), theirs(t, axis=-1))
+    for f, axis in ((ours, -1), (lambda a: ours(a, None), None), (lambda a: ours(a, axis=None), None)):
+        graph = symad.trace(f, [t.shape])
+        for call in (graph, lower(graph), lower(graph, backend="c")):
+            np.testing.assert_allclose(call(t), theirs(t, axis=axis), rtol=1e-13)
+    q, k, v = (rng.normal(size=s) for s in ((2, 3), (4, 3), (4, 2)))
+    Q, K, V = (MatrixSymbol(c, *a.shape) for c, a in (("Q", q), ("K", k), ("V", v)))
+    attention = symad.trace(ours(Q * K.T) * V, inputs=[Q, K, V])
+    np.testing.assert_allclose(attention(q, k, v), theirs(q @ k.T, axis=-1) @ v, rtol=1e-13)
+    column = MatrixSymbol("z", 3, 1)  # a matrix with one column is a vector
+    np.testing.assert_allclose(symad.trace(ours(column))(z[:, None])[:, 0], theirs(z), rtol=1e-13)
+    np.testing.assert_allclose(symad.trace(ours([x, y]))(0.3, 0.4)[:, 0], theirs([0.3, 0.4]), rtol=1e-13)
+
+
 def test_softmax_over_a_batch():
     t = rng.normal(size=(5, 3, 4))
     batched = symad.vmap(symad.trace(lambda a: softmax(a, 1), [(3, 4)]))
@@ -314,10 +333,11 @@ def test_shapes_follow_substitution():
 
 
 def test_matrix_functions_print():
-    assert str(softmax(X)) == "softmax(X)"
+    assert str(softmax(X)) == "softmax(X, axis=1)"
+    assert str(softmax(X, None)) == "softmax(X, axis=None)"
     assert str(log_softmax(X, 1)) == "log_softmax(X, axis=1)"
     assert str(logsumexp(X)) == "logsumexp(X)"
-    assert latex(softmax(X)) == r"\operatorname{softmax}\left(X\right)"
+    assert latex(softmax(X, None)) == r"\operatorname{softmax}_{\text{all}}\left(X\right)"
     assert latex(softmax(X, 1)) == r"\operatorname{softmax}_{\text{rows}}\left(X\right)"
     assert str(functions.lookup(Y, [0, 1])) == "lookup(Y, Matrix([\n[0],\n[1]]))"
 
