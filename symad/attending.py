@@ -120,5 +120,3 @@ def _rank(nodes: Mapping[str, Any]) -> int:
 def _with_four_axes(a: Any) -> Any:
     shape = (*(1,) * (4 - len(a.shape)), *a.shape)
     return reshape(a, shape) if isinstance(a, Node) else a.reshape(shape)
-
-

@@ -20,9 +20,7 @@ from symad.sessions import is_tracing
 from symad.tracing import as_graph
 
 
-def batch_outputs(
-    outputs: Sequence[Node], replaced: Mapping[Node, Node], count: Dim
-) -> tuple[Node, ...]:
+def batch_outputs(outputs: Sequence[Node], replaced: Mapping[Node, Node], count: Dim) -> tuple[Node, ...]:
     """The outputs with a leading axis of length ``count``.
 
     Args:
@@ -57,11 +55,7 @@ def vmap(f: Any, in_axes: Any = 0) -> Graph:
         A graph whose batched inputs have one more axis, of a length that the arrays given fix.
     """
     graph = as_graph(f)
-    axes = (
-        (in_axes,) * len(graph.input_nodes)
-        if isinstance(in_axes, (int, type(None)))
-        else tuple(in_axes)
-    )
+    axes = (in_axes,) * len(graph.input_nodes) if isinstance(in_axes, (int, type(None))) else tuple(in_axes)
     if not all(axis is None or (isinstance(axis, int) and not isinstance(axis, bool)) for axis in axes):
         raise ShapeError(f"in_axes={in_axes!r} is not an int, or a list of ints and None")
     if len(axes) != len(graph.input_nodes):
@@ -94,6 +88,4 @@ def vmap(f: Any, in_axes: Any = 0) -> Graph:
 
 
 def _free_name(taken: set[str]) -> str:
-    return next(
-        name for name in ("B", "batch", *(f"batch{k}" for k in range(1000))) if name not in taken
-    )
+    return next(name for name in ("B", "batch", *(f"batch{k}" for k in range(1000))) if name not in taken)

@@ -99,9 +99,7 @@ class Uses:
         return logic("or", *(c for c in alive if c is not None)) if alive else None
 
 
-def _through(
-    node: Node, position: int, arg: Node, condition: Node | None, branches: Branches
-) -> Node | None:
+def _through(node: Node, position: int, arg: Node, condition: Node | None, branches: Branches) -> Node | None:
     """The condition of a use as argument of a node that is itself used under ``condition``."""
     if isinstance(node.op, Select) and position:
         outside, branch = condition, node.args[0] if position == 1 else logic("not", node.args[0])

@@ -29,9 +29,7 @@ def as_dim(value: Any) -> Dim:
     try:
         return int(value.__index__())
     except (AttributeError, TypeError):
-        raise ShapeError(
-            f"a dimension is an int or a SymPy integer expression, not {value!r}"
-        ) from None
+        raise ShapeError(f"a dimension is an int or a SymPy integer expression, not {value!r}") from None
 
 
 def as_shape(values: Iterable[Any]) -> Shape:
@@ -97,9 +95,7 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
         dims = [s[axis] for s in shapes if len(s) >= -axis]
         kept = next((d for d in dims if d != 1), 1)
         if not all(d == 1 or same_dim(d, kept) for d in dims):
-            raise ShapeError(
-                f"shapes {', '.join(map(format_shape, shapes))} do not broadcast together"
-            )
+            raise ShapeError(f"shapes {', '.join(map(format_shape, shapes))} do not broadcast together")
         result.append(kept)
     return tuple(result)
 
@@ -141,9 +137,7 @@ def solve_dims(patterns: Sequence[tuple[str, Shape, tuple[int, ...]]]) -> dict[s
             where = f"axis {axis} of {name}"
             if isinstance(dim, int):
                 if dim != number:
-                    raise ShapeError(
-                        f"{where} must have size {dim}, but the value given has shape {given}"
-                    )
+                    raise ShapeError(f"{where} must have size {dim}, but the value given has shape {given}")
             elif isinstance(dim, sympy.Symbol):
                 if values.setdefault(dim, number) != number:
                     raise ShapeError(
@@ -171,9 +165,7 @@ def _solve_expression(
         slope, offset = rest.coeff(unknown[0], 1), rest.coeff(unknown[0], 0)
         solution = (number - offset) / slope if slope else sympy.nan
         if sympy.expand(slope * unknown[0] + offset - rest) != 0 or not solution.is_Integer:
-            raise ShapeError(
-                f"{where} has size {expression} = {number}, which fixes no integer {unknown[0]}"
-            )
+            raise ShapeError(f"{where} has size {expression} = {number}, which fixes no integer {unknown[0]}")
         values[unknown[0]] = int(solution)
         source[unknown[0]] = where
     elif unknown:

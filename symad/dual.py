@@ -245,9 +245,7 @@ def is_array(number: Any) -> bool:
     arrays = (np.ndarray, sympy.MatrixBase, sympy.NDimArray)
     if not isinstance(number, Dual):
         return False
-    return any(
-        isinstance(part, arrays) or is_array(part) for part in (number.value, number.tangent)
-    )
+    return any(isinstance(part, arrays) or is_array(part) for part in (number.value, number.tangent))
 
 
 def as_input(number: Dual) -> Any:

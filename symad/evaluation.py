@@ -70,21 +70,15 @@ def as_value(value: Any, symbol: Any) -> Any:
         if value.dtype.kind in "bui":
             value = value.astype(np.float64)
         elif value.dtype.kind not in "fO":
-            raise EvaluationError(
-                f"{symbol} was given an array of dtype {value.dtype}; give real numbers"
-            )
+            raise EvaluationError(f"{symbol} was given an array of dtype {value.dtype}; give real numbers")
         elif value.dtype == object and any(
             isinstance(v, (str, bytes, complex)) or v is None for v in value.flat
         ):
-            raise EvaluationError(
-                f"{symbol} was given an array with entries that are no real numbers"
-            )
+            raise EvaluationError(f"{symbol} was given an array with entries that are no real numbers")
         if value.ndim == 0:
             value = value[()]
     elif isinstance(value, NO_NUMBERS) or value is None:
-        raise EvaluationError(
-            f"{symbol} was given {value!r}; give a real number or an array of real numbers"
-        )
+        raise EvaluationError(f"{symbol} was given {value!r}; give a real number or an array of real numbers")
     if getattr(symbol, "is_integer", False) and isinstance(value, (float, np.ndarray)):
         numbers = np.asarray(value)
         if numbers.dtype != object and np.any(numbers != np.floor(numbers)):
@@ -166,9 +160,7 @@ def _known(value: Any, domain: Domain) -> Any:
     if value.dtype == bool:
         return value
     if domain is FLOATS:
-        return (
-            value.astype(np.float64) if value.dtype.kind in "iu" else value
-        )  # integers would overflow
+        return value.astype(np.float64) if value.dtype.kind in "iu" else value  # integers would overflow
     return np.frompyfunc(lambda v: domain.number(v), 1, 1)(value.astype(object))
 
 

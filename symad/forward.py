@@ -74,9 +74,7 @@ def pushforward(f: Any, wrt: Any = None) -> Graph:
     nodes, _ = select_wrt(graph, wrt)
     dots = tangent_inputs(nodes, "dot", input_names(graph))
     y_dots = push(graph.output_nodes, dict(zip(nodes, dots, strict=True)))
-    outputs = graph.output_nodes + tuple(
-        dense(t, y) for t, y in zip(y_dots, graph.output_nodes, strict=True)
-    )
+    outputs = graph.output_nodes + tuple(dense(t, y) for t, y in zip(y_dots, graph.output_nodes, strict=True))
     return Graph(
         graph.input_nodes + dots,
         outputs,

@@ -145,9 +145,7 @@ def _reverse_over_forward(value: Node, wrt: Sequence[Node]) -> Node:
     return concatenate(rows_of_blocks, 0)
 
 
-def _directional_gradient(
-    value: Node, wrt: Sequence[Node], dots: dict[Node, Tangent]
-) -> list[Tangent]:
+def _directional_gradient(value: Node, wrt: Sequence[Node], dots: dict[Node, Tangent]) -> list[Tangent]:
     (value_dot,) = push([value], dots)
     return pull([value_dot], [constant(1)], wrt)
 

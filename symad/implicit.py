@@ -18,9 +18,7 @@ from symad.tracing import as_graph
 
 
 @without_collecting
-def implicit(
-    F: Any, unknown: Any, parameters: Any = None, solver: Callable[..., Any] | None = None
-) -> Graph:
+def implicit(F: Any, unknown: Any, parameters: Any = None, solver: Callable[..., Any] | None = None) -> Graph:
     """The solution of F(x, θ) = 0 as a graph (parameters..., guess...) -> x.
 
     Its derivatives come from the implicit function theorem, forward and reverse and of any order,
@@ -49,10 +47,7 @@ def implicit(
     chosen = others if parameters is None else select_wrt(graph, parameters)[0]
     chosen += tuple(n for n in others if n not in chosen)
     taken = input_names(graph)
-    guesses = tuple(
-        input_node(symbol_like(f"{_name(n)}_guess", n.shape, taken), n.shape)
-        for n in unknowns
-    )
+    guesses = tuple(input_node(symbol_like(f"{_name(n)}_guess", n.shape, taken), n.shape) for n in unknowns)
     flat_guess = concatenate([flatten(g) for g in guesses])
     flat = input_node(symbol_like("unknowns", flat_guess.shape, taken), flat_guess.shape)
     used = set(topological(graph.output_nodes))

@@ -26,11 +26,7 @@ def join(*functions: Any) -> Graph:
         for node in graph.input_nodes:
             symbol = node.op.symbol  # type: ignore[attr-defined]
             if inputs.setdefault(symbol, node) is not node:
-                raise TraceError(
-                    f"join: {symbol} has shape {inputs[symbol].shape} and {node.shape}"
-                )
+                raise TraceError(f"join: {symbol} has shape {inputs[symbol].shape} and {node.shape}")
     structures: tuple[Structure, ...] = tuple(graph.structure for graph in graphs)
     outputs = tuple(output for graph in graphs for output in graph.output_nodes)
-    return Graph(
-        tuple(inputs.values()), outputs, TupleOf(structures), "_and_".join(g.name for g in graphs)
-    )
+    return Graph(tuple(inputs.values()), outputs, TupleOf(structures), "_and_".join(g.name for g in graphs))

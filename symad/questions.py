@@ -39,6 +39,7 @@ def question(declared: Callable[..., Any]) -> Question:
     made: Question = _dispatcher.abstract(declared)  # type: ignore[assignment]
     return made
 
+
 # For the type checker these are parametrised. Plum sees Any: it dispatches on the op alone, keeps its
 # cache, and converts no return values.
 if TYPE_CHECKING:

@@ -46,23 +46,17 @@ def seed_shape(op: Seed, args: Nodes) -> Shape:
 def pull(outputs: Sequence[Tangent], bars: Sequence[Tangent], wrt: Sequence[Node]) -> list[Tangent]:
     """The cotangents of some nodes: x_bar = Σ_outputs (∂y/∂x)ᵀ y_bar."""
     pairs = [
-        (y, b)
-        for y, b in zip(outputs, bars, strict=True)
-        if isinstance(y, Node) and isinstance(b, Node)
+        (y, b) for y, b in zip(outputs, bars, strict=True) if isinstance(y, Node) and isinstance(b, Node)
     ]
     seeds = [fresh_seed(node) for node in wrt]
     y_dots = push([y for y, _ in pairs], dict(zip(wrt, seeds, strict=True)))
     linear = [
-        (y_dot, bar_)
-        for y_dot, (_, bar_) in zip(y_dots, pairs, strict=True)
-        if isinstance(y_dot, Node)
+        (y_dot, bar_) for y_dot, (_, bar_) in zip(y_dots, pairs, strict=True) if isinstance(y_dot, Node)
     ]
     return transpose_linear([y_dot for y_dot, _ in linear], [bar_ for _, bar_ in linear], seeds)
 
 
-def transpose_linear(
-    outputs: Sequence[Node], bars: Sequence[Node], seeds: Sequence[Node]
-) -> list[Tangent]:
+def transpose_linear(outputs: Sequence[Node], bars: Sequence[Node], seeds: Sequence[Node]) -> list[Tangent]:
     """The transpose of a graph that is linear in ``seeds``: cotangents flow from outputs to seeds.
 
     Accumulators start empty and add at every fan-out.
@@ -98,9 +92,7 @@ def pullback(f: Any, wrt: Any = None) -> Graph:
     bars = cotangent_inputs(graph.output_nodes, input_names(graph))
     x_bars = pull(graph.output_nodes, bars, nodes)
     outputs = graph.output_nodes + tuple(dense(b, x) for b, x in zip(x_bars, nodes, strict=True))
-    return Graph(
-        graph.input_nodes + bars, outputs, TupleOf((None,) * len(outputs)), f"{graph.name}_pullback"
-    )
+    return Graph(graph.input_nodes + bars, outputs, TupleOf((None,) * len(outputs)), f"{graph.name}_pullback")
 
 
 def gradient_nodes(output: Node, wrt: Sequence[Node]) -> list[Tangent]:
@@ -116,6 +108,4 @@ def value_and_gradient(f: Any, wrt: Any = None) -> Graph:
     value = scalar_output(graph, "a gradient")
     bars = gradient_nodes(value, nodes)
     outputs = (value, *(dense(b, x) for b, x in zip(bars, nodes, strict=True)))
-    return graph.with_outputs(
-        outputs, TupleOf((None,) * len(outputs)), f"{graph.name}_value_and_gradient"
-    )
+    return graph.with_outputs(outputs, TupleOf((None,) * len(outputs)), f"{graph.name}_value_and_gradient")

@@ -124,9 +124,7 @@ def _write_graph(graph: Graph) -> dict[str, Any]:
 def _write_node(node: Node, number: dict[Node, int]) -> list[Any]:
     name = type(node.op).__name__
     if classes().get(name) is not type(node.op):
-        raise SavingError(
-            f"the op {name} cannot be saved; it lives only while graphs are transformed"
-        )
+        raise SavingError(f"the op {name} cannot be saved; it lives only while graphs are transformed")
     values = [_write_field(getattr(node.op, field.name)) for field in fields(node.op)]
     return [name, values, [number[a] for a in node.args]]
 
@@ -203,9 +201,7 @@ def _read_node(entry: Any, nodes: list[Node], k: int) -> Node:
     except SymadError as error:
         raise SavingError(f"node {k} ({name}): {error}") from None
     except DAMAGE as error:
-        raise SavingError(
-            f"node {k} ({name}) is damaged: {type(error).__name__}: {error}"
-        ) from None
+        raise SavingError(f"node {k} ({name}) is damaged: {type(error).__name__}: {error}") from None
 
 
 def _read_field(saved: Any) -> Any:

@@ -58,9 +58,7 @@ def parameters_of(params: Mapping[str, Any] | None) -> tuple[Parameter, ...]:
             raise TraceError(f"parameter {name!r} is not a valid name; use a Python identifier")
         array = value if hasattr(value, "dtype") else np.asarray(value)
         if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
-            raise TraceError(
-                f"parameter {name} has dtype {array.dtype}; give real or integer numbers"
-            )
+            raise TraceError(f"parameter {name} has dtype {array.dtype}; give real or integer numbers")
         found.append(Parameter(name, array.ndim, array.dtype.kind in "biu"))
     return tuple(found)
 
@@ -126,8 +124,7 @@ def _call(function: Callable[..., Any], loops: tuple[Any, ...], symbols: Mapping
     missing = [n for n in missing if accepted[n].default is inspect.Parameter.empty]
     if missing:
         raise TraceError(
-            f"{function} asks for parameter {missing[0]}; params holds "
-            f"{', '.join(symbols) or 'nothing'}"
+            f"{function} asks for parameter {missing[0]}; params holds {', '.join(symbols) or 'nothing'}"
         )
     return function(*loops, **{n: s for n, s in symbols.items() if n in accepted})
 
@@ -190,9 +187,7 @@ class Loads:
         return symbol
 
 
-def refuse_unknown(
-    what: str, expr: sp.Basic, known: set[Any], parameters: tuple[Parameter, ...]
-) -> None:
+def refuse_unknown(what: str, expr: sp.Basic, known: set[Any], parameters: tuple[Parameter, ...]) -> None:
     """Check that an expression holds known symbols only."""
     unknown = sorted((s for s in expr.free_symbols if s not in known), key=str)
     if not unknown:

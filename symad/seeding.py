@@ -182,9 +182,7 @@ def flat_columns(results: Sequence[Tangent], like: Sequence[Node], count: Dim) -
     parts = []
     for result, node in zip(results, like, strict=True):
         wide = (count, size(node.shape))
-        parts.append(
-            reshape(result, wide) if isinstance(result, Node) else broadcast_to(constant(0), wide)
-        )
+        parts.append(reshape(result, wide) if isinstance(result, Node) else broadcast_to(constant(0), wide))
     return concatenate(parts, 1)
 
 

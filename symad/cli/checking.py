@@ -21,7 +21,13 @@ from symad.cli.models import ModelError, load_models
 
 FORMAT, VERSION = "symad certificates", 1
 
-STYLES = {"proved": "green", "tested": "green", "refuted": "bold red", "undecided": "yellow"}
+STYLES = {
+    "proved": "green",
+    "tested": "green",
+    "measured": "cyan",
+    "refuted": "bold red",
+    "undecided": "yellow",
+}
 
 
 @dataclass(frozen=True)

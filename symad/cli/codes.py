@@ -5,7 +5,7 @@ from __future__ import annotations
 OK, REFUTED, USAGE, UNDECIDED = 0, 1, 2, 3
 """All is well; a derivative is wrong; wrong usage or input; neither proved nor refuted."""
 
-OF_STATUS = {"proved": OK, "tested": OK, "refuted": REFUTED, "undecided": UNDECIDED}
+OF_STATUS = {"proved": OK, "tested": OK, "measured": OK, "refuted": REFUTED, "undecided": UNDECIDED}
 """The exit code of a certificate's status."""
 
 

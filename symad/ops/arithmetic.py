@@ -81,8 +81,7 @@ def _plain(parts: Iterable[tuple[int, Node]]) -> tuple[list[tuple[int, Node]], S
         return listed, ()
     lost = next((node.shape for _, node in listed if node.op.repeats), ())
     plain = [
-        (k, node.args[0]) if node.op.repeats and not node.args[0].shape else (k, node)
-        for k, node in listed
+        (k, node.args[0]) if node.op.repeats and not node.args[0].shape else (k, node) for k, node in listed
     ]
     return plain, () if any(node.shape for _, node in plain) else lost
 
@@ -346,9 +345,7 @@ def elementwise_batch(op: ElementwiseOp, args: Nodes, batched: Flags, count: Any
 
     lengths = [len(a.shape) - int(b) for a, b in zip(args, batched, strict=True)]
     rank = max(lengths)
-    inner = next(
-        a.shape[int(b) :] for a, b, r in zip(args, batched, lengths, strict=True) if r == rank
-    )
+    inner = next(a.shape[int(b) :] for a, b, r in zip(args, batched, lengths, strict=True) if r == rank)
     full = (count, *inner)
     made = []
     for arg, flag, length in zip(args, batched, lengths, strict=True):
@@ -441,5 +438,3 @@ def add_examples() -> list[Node]:
 def mul_examples() -> list[Node]:
     (x, y, z), (a, b) = example_scalars("x y z"), example_arrays("A B")
     return [mul(x, y), div(a, b), div(constant(1), x), mul(x, y, z, a), div(mul(a, x), y)]
-
-

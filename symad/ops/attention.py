@@ -255,9 +255,7 @@ def cotangent_jvp(op: AttentionCotangent, y: Node, tangents: Tangents) -> Tangen
 @transpose.dispatch
 def cotangent_transpose(op: AttentionCotangent, y: Node, y_bar: Node, linear: Flags) -> Tangents:
     at = op.inner + 2
-    dots = tuple(
-        y_bar if r == op.part else broadcast_to(constant(0), y.args[r].shape) for r in op.real
-    )
+    dots = tuple(y_bar if r == op.part else broadcast_to(constant(0), y.args[r].shape) for r in op.real)
     made = [
         in_part(op, AttentionTangent, part, (*y.args[:at], *dots)) if flag else ZERO
         for part, flag in enumerate(linear[at:])
@@ -343,9 +341,7 @@ def _of_parameter(op: AttentionOp, position: int) -> bool:
 
 
 def _inputs(*shapes: Shape) -> list[Node]:
-    return [
-        input_node(sp.IndexedBase(f"x_{k}", shape=s, real=True), s) for k, s in enumerate(shapes)
-    ]
+    return [input_node(sp.IndexedBase(f"x_{k}", shape=s, real=True), s) for k, s in enumerate(shapes)]
 
 
 def _example(kind: type[AttentionOp], *more: Shape, part: int = 0) -> list[Node]:

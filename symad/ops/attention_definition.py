@@ -197,9 +197,7 @@ def gather_weights(p: Node, rows: Node, to: Shape) -> Node:
     if same_dim(h, g):
         return contract(["bhnm", "bhnd"], "bhmd", p, rows)
     split = reshape(p, (b, g, h // g, n, m))
-    return contract(
-        ["bgrnm", "bgrnd"], "bgmd", split, reshape(rows, (b, g, h // g, n, to[3]))
-    )
+    return contract(["bgrnm", "bgrnd"], "bgmd", split, reshape(rows, (b, g, h // g, n, to[3])))
 
 
 def scores(op: AttentionOp, args: Nodes) -> tuple[Node, Node | None]:

@@ -209,9 +209,7 @@ def chain_tangent_definition(op: ChainTangent, y: Node) -> Node:
         c, c_dot = cut(both, [initial.shape, initial.shape])
         xs_t, dots_t = rest[: op.slices], rest[op.slices :]
         points = {local[0]: c} | dict(zip(local[1 : 1 + op.slices], xs_t, strict=True)) | fixed
-        steady = {
-            local[k]: t for k, t in enumerate(tangents) if k > op.slices and t is not None
-        }
+        steady = {local[k]: t for k, t in enumerate(tangents) if k > op.slices and t is not None}
         known = {local[0]: c_dot} | {local[1 + k]: t for k, t in zip(moving, dots_t, strict=True)} | steady
         # tangents that are inputs of a body around this one could be taken for inputs of this body
         along = {node: fresh_input(t.shape) for node, t in known.items()}
@@ -418,5 +416,3 @@ def chain_tangent_examples() -> list[Node]:
     y = _example("sqrt", 0, False)
     dot = input_node(sympy.IndexedBase("d", shape=(5,)), (5,))
     return [jvp(y.op, y, (ZERO, dot, ZERO, ZERO))]
-
-

@@ -151,9 +151,7 @@ def stretch_pullback(op: ChainPullback, length: Dim, constants: tuple[Shape, ...
     from symad.reverse import pull
 
     local = op.body.input_nodes
-    shapes = [
-        (length, *node.shape) if 0 < k <= op.slices else node.shape for k, node in enumerate(local)
-    ]
+    shapes = [(length, *node.shape) if 0 < k <= op.slices else node.shape for k, node in enumerate(local)]
     points = tuple(map(fresh_input, (*shapes[: 1 + op.slices], *constants)))
     value = plain(op, points)
     bar = fresh_input(value.shape)

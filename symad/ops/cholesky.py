@@ -131,9 +131,7 @@ def triangle_jvp(op: Triangle, y: Node, tangents: Tangents) -> Tangent:
 
 
 @transpose.dispatch
-def triangular_solve_transpose(
-    op: TriangularSolve, y: Node, y_bar: Node, linear: Flags
-) -> Tangents:
+def triangular_solve_transpose(op: TriangularSolve, y: Node, y_bar: Node, linear: Flags) -> Tangents:
     return ZERO, triangular_solve(matrix_transpose(y.args[0]), y_bar, not op.lower)
 
 
@@ -178,9 +176,7 @@ def triangle_evaluate(op: Triangle, values: Values) -> Any:
     (a,) = values
     n = a.shape[-1]
     lower = np.tril(a, -1)
-    diagonal = a[..., range(n), range(n)] * (
-        op.diagonal if a.dtype == object else float(op.diagonal)
-    )
+    diagonal = a[..., range(n), range(n)] * (op.diagonal if a.dtype == object else float(op.diagonal))
     result = lower.astype(diagonal.dtype)
     result[..., range(n), range(n)] = diagonal
     return result

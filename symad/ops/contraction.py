@@ -135,9 +135,7 @@ def _with_unit_axes(a: Node, unit: Sequence[bool]) -> Node:
     return reshape(a, tuple(1 if flag else next(dims) for flag in unit))
 
 
-def _fold_identities(
-    labels: list[tuple[Any, ...]], args: list[Node], output: list[Any]
-) -> list[Node]:
+def _fold_identities(labels: list[tuple[Any, ...]], args: list[Node], output: list[Any]) -> list[Node]:
     """Contract identity matrices and repeated axes away; scalar operands are taken out as factors.
 
     Σ_j δ_ij x_j = x_i. An operand that only repeats a smaller one along an axis that another operand
@@ -175,9 +173,7 @@ def _fold_identities(
     return factors
 
 
-def _check_axes(
-    labels: Sequence[Sequence[Any]], args: Sequence[Node], dims: Mapping[Any, Dim]
-) -> None:
+def _check_axes(labels: Sequence[Sequence[Any]], args: Sequence[Node], dims: Mapping[Any, Dim]) -> None:
     """Every axis with a label of ``dims`` has that size; asked before an operand disappears."""
     for part, arg in zip(labels, args, strict=True):
         for label, dim in zip(part, arg.shape, strict=True):
@@ -206,11 +202,7 @@ def _numbered(
         tuple(tuple(numbers[label] for label in labels) for labels in merged_labels),
         tuple(numbers[label] for label in output),
     )
-    if (
-        len(merged_args) == 1
-        and op.inputs[0] == op.output
-        and len(set(op.output)) == len(op.output)
-    ):
+    if len(merged_args) == 1 and op.inputs[0] == op.output and len(set(op.output)) == len(op.output):
         return merged_args[0]
     return Node.of(op, tuple(merged_args))
 
@@ -370,9 +362,7 @@ def einsum_transpose(op: Einsum, y: Node, y_bar: Node, linear: Flags) -> Tangent
 def einsum_batch(op: Einsum, args: Nodes, batched: Flags, count: Any) -> Node:
     """The new axis is one more label, in the batched operands and the output."""
     lead = -1
-    labels = [
-        (lead, *part) if flag else part for part, flag in zip(op.inputs, batched, strict=True)
-    ]
+    labels = [(lead, *part) if flag else part for part, flag in zip(op.inputs, batched, strict=True)]
     return contract(labels, (lead, *op.output), *args)
 
 
@@ -404,9 +394,7 @@ def _object_einsum(op: Einsum, arrays: list[np.ndarray[Any, Any]]) -> Any:
         )
     total = product.sum(axis=tuple(summed)) if summed else product
     remaining = [label for label in labels if label in op.output]
-    result = np.asarray(total, dtype=object).transpose(
-        [remaining.index(label) for label in op.output]
-    )
+    result = np.asarray(total, dtype=object).transpose([remaining.index(label) for label in op.output])
     return result if result.ndim else result[()]
 
 

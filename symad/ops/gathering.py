@@ -121,9 +121,7 @@ def as_indices(value: Any, rows: int) -> Any:
     wrong = (indices != found) | (indices < 0) | (indices >= rows)
     if np.any(wrong):
         position = tuple(int(k) for k in np.argwhere(wrong)[0])
-        raise ShapeError(
-            f"index {found[position]} at position {position} is not an integer in 0..{rows - 1}"
-        )
+        raise ShapeError(f"index {found[position]} at position {position} is not an integer in 0..{rows - 1}")
     return indices
 
 

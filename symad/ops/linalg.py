@@ -163,8 +163,7 @@ def solve_transpose(op: Solve, y: Node, y_bar: Node, linear: Flags) -> Tangents:
 def matrix_batch(op: MatrixOp, args: Nodes, batched: Flags, count: Any) -> Node:
     """A stack of matrices is already supported: missing axes are repeated."""
     matrices = [
-        arg if not arg.shape else lift(arg, flag, count)
-        for arg, flag in zip(args, batched, strict=True)
+        arg if not arg.shape else lift(arg, flag, count) for arg, flag in zip(args, batched, strict=True)
     ]
     return Node.of(op, tuple(matrices))
 
@@ -252,5 +251,3 @@ def determinant_examples() -> list[Node]:
 @examples(LogDeterminant)
 def log_determinant_examples() -> list[Node]:
     return [log_determinant(well_conditioned())]
-
-

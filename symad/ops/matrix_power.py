@@ -75,11 +75,7 @@ def matrix_power_derivative_shape(op: MatrixPowerDerivative, args: Nodes) -> Sha
 def matrix_power_jvp(op: MatrixPower, y: Node, tangents: Tangents) -> Tangent:
     """The Fréchet derivative; the integer exponent has no derivative."""
     a, k = y.args
-    return (
-        Node.of(MatrixPowerDerivative(), (a, tangents[0], k))
-        if isinstance(tangents[0], Node)
-        else ZERO
-    )
+    return Node.of(MatrixPowerDerivative(), (a, tangents[0], k)) if isinstance(tangents[0], Node) else ZERO
 
 
 @jvp.dispatch

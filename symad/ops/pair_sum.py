@@ -137,17 +137,14 @@ def _result(op: PairOp, args: Nodes, part: int) -> Shape:
         expected: Shape = () if length == NUMBER else (length,)
         if not same_shape(node.shape, expected):
             raise ShapeError(
-                f"pairs: parameter {name} has shape {format_shape(node.shape)}, not "
-                f"{format_shape(expected)}"
+                f"pairs: parameter {name} has shape {format_shape(node.shape)}, not {format_shape(expected)}"
             )
     return (x.shape[0],) if part else (x.shape[0], b.shape[1])
 
 
 def _check(op: PairOp, args: Nodes, more: Sequence[Shape]) -> None:
     rest = args[op.inner :]
-    if len(rest) != len(more) or not all(
-        same_shape(a.shape, s) for a, s in zip(rest, more, strict=True)
-    ):
+    if len(rest) != len(more) or not all(same_shape(a.shape, s) for a, s in zip(rest, more, strict=True)):
         shapes = ", ".join(format_shape(a.shape) for a in args)
         raise ShapeError(f"{type(op).__name__}: arguments of shapes {shapes} do not fit together")
 

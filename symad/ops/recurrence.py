@@ -250,10 +250,7 @@ def scan_transpose(op: Scan, y: Node, y_bar: Node, linear: Flags) -> Tangents:
     from symad.reverse import pull
 
     # The scan is linear in these arguments, so its derivatives do not depend on their values.
-    args = tuple(
-        fresh_input(a.shape) if flag else a
-        for a, flag in zip(y.args, linear, strict=True)
-    )
+    args = tuple(fresh_input(a.shape) if flag else a for a, flag in zip(y.args, linear, strict=True))
     _, xs, constants = parts(op, args)
     sent = _sent_back(op, args, y_bar)
     multipliers = add(y_bar, backwards(previous_states(sent)))

@@ -183,9 +183,7 @@ def root_batch(op: Root, args: Nodes, batched: Flags, count: Any) -> Node:
     """Independent problems along one axis; a batch of batches is one long batch."""
     if not any(op.batched):
         return Node.of(Root(op.residual, op.solver, tuple(batched)), args)
-    inner = next(
-        a.shape[int(b)] for a, b, old in zip(args, batched, op.batched, strict=True) if old
-    )
+    inner = next(a.shape[int(b)] for a, b, old in zip(args, batched, op.batched, strict=True) if old)
     both = []
     for a, new, old in zip(args, batched, op.batched, strict=True):
         if new or old:

@@ -344,5 +344,3 @@ def slice_examples() -> list[Node]:
 @examples(Pad)
 def pad_examples() -> list[Node]:
     return [pad(example_matrix("A", 2, 3), (1, 0), (4, 5), (1, 2))]
-
-

@@ -56,12 +56,7 @@ def take(a: Node, axis: int, position: Any) -> Node:
     """One position along an axis, which disappears."""
     if isinstance(a.op, Stack) and isinstance(position, int) and a.op.axis == axis:
         return a.args[position]
-    if (
-        isinstance(a.op, Reshape)
-        and axis == 0
-        and len(a.args[0].shape) == 1
-        and isinstance(position, int)
-    ):
+    if isinstance(a.op, Reshape) and axis == 0 and len(a.args[0].shape) == 1 and isinstance(position, int):
         inner = size(a.shape[1:])
         return reshape(slice_axis(a.args[0], 0, position * inner, inner), a.shape[1:])
     piece = slice_axis(a, axis, position, 1)
@@ -115,9 +110,7 @@ def concatenate_shape(op: Concatenate, args: Nodes) -> Shape:
     first = args[0].shape
     total: Dim = 0
     for arg in args:
-        others = [
-            (a, b) for k, (a, b) in enumerate(zip(arg.shape, first, strict=False)) if k != op.axis
-        ]
+        others = [(a, b) for k, (a, b) in enumerate(zip(arg.shape, first, strict=False)) if k != op.axis]
         if len(arg.shape) != len(first) or not all(same_dim(a, b) for a, b in others):
             raise ShapeError(
                 f"concatenate along axis {op.axis}: the shapes "
@@ -131,9 +124,7 @@ def concatenate_shape(op: Concatenate, args: Nodes) -> Shape:
 def stack_shape(op: Stack, args: Nodes) -> Shape:
     first = args[0].shape
     if not all(arg.shape == first or same_shape(arg.shape, first) for arg in args):
-        raise ShapeError(
-            f"stack: the shapes {', '.join(format_shape(a.shape) for a in args)} differ"
-        )
+        raise ShapeError(f"stack: the shapes {', '.join(format_shape(a.shape) for a in args)} differ")
     return (*first[: op.axis], len(args), *first[op.axis :])
 
 

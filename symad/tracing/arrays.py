@@ -173,9 +173,7 @@ def _join(names: list[int], output: list[int], group: Sequence[int]) -> int:
     return first
 
 
-def contract_in_order(
-    labels: Sequence[Sequence[int]], output: Sequence[int], args: Sequence[Node]
-) -> Node:
+def contract_in_order(labels: Sequence[Sequence[int]], output: Sequence[int], args: Sequence[Node]) -> Node:
     """A contraction of many operands as contractions of two, in a cheap order."""
     labels, args = [tuple(part) for part in labels], list(args)
     _check_sizes(labels, args)
@@ -209,8 +207,4 @@ def _check_sizes(labels: Sequence[Sequence[int]], args: Sequence[Node]) -> None:
 
 
 def _weight(dim: Any) -> int:
-    return (
-        dim
-        if isinstance(dim, int)
-        else max(int(dim.subs(dict.fromkeys(dim.free_symbols, SYMBOL))), 1)
-    )
+    return dim if isinstance(dim, int) else max(int(dim.subs(dict.fromkeys(dim.free_symbols, SYMBOL))), 1)

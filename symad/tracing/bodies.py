@@ -26,9 +26,7 @@ def apply_lambda(function: sympy.Lambda, arrays: Sequence[Node], tracer: Tracer)
     """
     variables = function.variables
     if len(variables) != len(arrays):
-        raise TraceError(
-            f"{function} takes {len(variables)} arguments, but is applied to {len(arrays)}"
-        )
+        raise TraceError(f"{function} takes {len(variables)} arguments, but is applied to {len(arrays)}")
     body = function.expr
     taken = [v for v in variables if v in tracer.dims]
     if taken:  # the bound symbol hides a dimension of the same name

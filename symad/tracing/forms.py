@@ -79,9 +79,7 @@ class _Form:
         name, *parts = self.args
         settings = [rf"\mathrm{{{text}}}".replace("_", r"\_") for text in name.settings]
         inside = ", ".join([*map(printer._print, parts), *settings])
-        return rf"\operatorname{{{name.name}}}\left({inside}\right)".replace(
-            "_operator", r"\_operator"
-        )
+        return rf"\operatorname{{{name.name}}}\left({inside}\right)".replace("_operator", r"\_operator")
 
 
 class ScalarForm(_Form, sympy.Expr):

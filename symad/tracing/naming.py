@@ -44,8 +44,7 @@ def check_one_shape(expression: Any, parts: Sequence[Any], nodes: Sequence[Node]
     shapes = [node.shape for node in nodes if node.shape]
     if not all(same_shape(shapes[0], shape) for shape in shapes[1:]):
         raise ShapeError(
-            f"{describe(expression)} needs parts of one shape, but they are "
-            f"{describe_shapes(parts, nodes)}"
+            f"{describe(expression)} needs parts of one shape, but they are {describe_shapes(parts, nodes)}"
         )
 
 

@@ -53,9 +53,7 @@ def symbol_lift(expression: sympy.Symbol, args: Nodes, tracer: Tracer) -> Node:
 @lift.register(sympy.Number)
 def number_lift(expression: sympy.Number, args: Nodes, tracer: Tracer) -> Node:
     if not expression.is_finite:
-        raise TraceError(
-            f"{expression} inside an expression has no derivative and no exact value; remove it"
-        )
+        raise TraceError(f"{expression} inside an expression has no derivative and no exact value; remove it")
     return constant(expression)
 
 
@@ -72,9 +70,7 @@ def complex_infinity_lift(
 
 
 @lift.register(sympy.core.numbers.ImaginaryUnit)
-def imaginary_lift(
-    expression: sympy.core.numbers.ImaginaryUnit, args: Nodes, tracer: Tracer
-) -> Node:
+def imaginary_lift(expression: sympy.core.numbers.ImaginaryUnit, args: Nodes, tracer: Tracer) -> Node:
     raise TraceError("the expression holds the imaginary unit I; symad works over the real numbers")
 
 
@@ -115,9 +111,7 @@ def function_lift(expression: sympy.Function, args: Nodes, tracer: Tracer) -> No
 
 
 @lift.register(sympy.core.function.Application)
-def application_lift(
-    expression: sympy.core.function.Application, args: Nodes, tracer: Tracer
-) -> Node:
+def application_lift(expression: sympy.core.function.Application, args: Nodes, tracer: Tracer) -> Node:
     """Max, Min and others that SymPy does not derive from Function."""
     check_scalars(expression, args)
     return apply(expression.func, *args)

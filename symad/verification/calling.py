@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Sequence
 from types import FunctionType, ModuleType
@@ -13,8 +14,8 @@ from symad.errors import SymadError
 from symad.verification.fields import Array
 
 
-class BadReturn(SymadError):
-    """A numeric function returned something that is no array of real numbers of the right shape."""
+class BadReturn(SymadError, TypeError):
+    """A numeric function takes other arguments, or returns no array of real numbers of the right shape."""
 
 
 def function_of(candidate: Any) -> Callable[..., Any]:
@@ -34,6 +35,25 @@ def function_of(candidate: Any) -> Callable[..., Any]:
 
 def _is_of(module: ModuleType, value: Any) -> bool:
     return isinstance(value, FunctionType) and value.__module__ == module.__name__
+
+
+def refuse_arguments(candidate: Callable[..., Any], names: Sequence[str]) -> None:
+    """Refuse a function that cannot take the inputs.
+
+    Raises:
+        BadReturn: its signature does not fit.
+    """
+    try:
+        signature = inspect.signature(candidate)
+    except (TypeError, ValueError):  # some compiled functions have none
+        return
+    try:
+        signature.bind(*names)
+    except TypeError as problem:
+        raise BadReturn(
+            f"verify: the function is called with {len(names)} arguments, ({', '.join(names)}), but its "
+            f"signature is {signature}: {problem}"
+        ) from None
 
 
 class Caller:
@@ -93,7 +113,7 @@ LIBRARIES: dict[str, Callable[[Any], Any]] = {
 """By the name of a module, how a float or float64 array becomes its own."""
 
 
-def as_real_array(value: Any, shape: tuple[int, ...]) -> Array:
+def as_real_array(value: Any, shape: tuple[int, ...], name: str = "the result") -> Array:
     """What a numeric function returned as an array of the shape expected; 1×1 and () are the same.
 
     Raises:
@@ -103,14 +123,21 @@ def as_real_array(value: Any, shape: tuple[int, ...]) -> Array:
         value = value.detach().cpu()
     elif hasattr(value, "get") and not isinstance(value, dict):  # an array of CuPy
         value = value.get()
+    if isinstance(value, (list, tuple)) and len(shape) > 1:
+        raise BadReturn(
+            f"verify: {name} is one array of shape {shape}; the function returned a {type(value).__name__} "
+            f"of {len(value)} parts"
+        )
     try:
         array = np.asarray(value)
     except (TypeError, ValueError) as problem:
-        raise BadReturn(f"returned {type(value).__name__}, which is no array: {problem}") from None
+        raise BadReturn(
+            f"verify: {name}: returned {type(value).__name__}, which is no array: {problem}"
+        ) from None
     if array.dtype.kind == "c":
-        raise BadReturn(f"returned complex numbers ({array.dtype})")
+        raise BadReturn(f"verify: {name}: returned complex numbers ({array.dtype})")
     if array.dtype.kind not in "fiub":
-        raise BadReturn(f"returned {type(value).__name__}, of dtype {array.dtype}")
+        raise BadReturn(f"verify: {name}: returned {type(value).__name__}, of dtype {array.dtype}")
     if array.shape != shape and [d for d in array.shape if d != 1] != [d for d in shape if d != 1]:
-        raise BadReturn(f"returned shape {array.shape} instead of {shape}")
+        raise BadReturn(f"verify: {name}: returned shape {array.shape} instead of {shape}")
     return array.reshape(shape)

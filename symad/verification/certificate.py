@@ -12,7 +12,7 @@ from symad.graph import Graph
 from symad.verification.blame import Blame
 from symad.verification.witness import Witness
 
-STATUSES = ("refuted", "undecided", "tested", "proved")
+STATUSES = ("refuted", "undecided", "measured", "tested", "proved")
 """From worst to best."""
 
 
@@ -31,10 +31,10 @@ class Entry:
 
     Args:
         name: the output, such as ``gradient (reverse): ∂f/∂x``.
-        status: "proved", "tested", "refuted" or "undecided".
+        status: "proved", "tested", "measured", "undecided" or "refuted".
         claim: what is equal to what, how it is known, and at which sizes.
         bound: the probability that 'equal' is wrong for any element of this output: 0 if proved; what
-            was reached if undecided; 1 for floating-point measurements, which give none.
+            was reached if undecided; 1 if measured, which gives none.
         assumes: what is trusted.
         witness: a point at which the two sides differ, if refuted.
         blame: where and how they differ, if refuted.
@@ -58,6 +58,40 @@ class Entry:
     def label(self) -> str:
         """The name of the output with the position of the element."""
         return self.name + self.index
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A point at which a program lost digits, raised, or gave no value; its formula may be right.
+
+    Args:
+        word: "digits lost", "overflow", "no value (NaN)", or what was raised.
+        name: the output.
+        kind: what kind of point it is.
+        point: names and values.
+        expected: the exact value, to 30 digits.
+        found: what was computed.
+        index: the position of the element.
+        digits: how many decimal digits are lost.
+    """
+
+    word: str
+    name: str
+    kind: str
+    point: Mapping[str, Any]
+    expected: str = ""
+    found: str = ""
+    index: tuple[int, ...] = ()
+    digits: int = 0
+
+    @property
+    def place(self) -> str:
+        """The point as text."""
+        return ", ".join(f"{k} = {_text_of(v)}" for k, v in self.point.items())
+
+
+def _text_of(value: Any) -> str:
+    return "[" + ", ".join(map(_text_of, value)) + "]" if isinstance(value, list) else str(value)
 
 
 @dataclass(frozen=True)
@@ -98,6 +132,8 @@ class Certificate:
     """The work that was counted: the same on every machine."""
     notes: tuple[str, ...] = ()
     """What else a reader should know, such as a limit of wall-clock time."""
+    losses: tuple[Loss, ...] = ()
+    """Where a program lost digits, raised, or gave no value."""
 
     @cached_property
     def status(self) -> str:

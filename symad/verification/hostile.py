@@ -53,6 +53,33 @@ def ordinary_points(
         yield "ordinary", {node: _as_float(value) for node, value in point.items()}
 
 
+SCALES = (1e-3, 1e3, 1e6, 1e-6, 1e9)
+"""Sizes of the points at which a formula is looked at that hides its digits at ordinary ones."""
+
+MOST_NUMBERS = 4
+"""Numbers of a formula near which it is looked at: branches begin there."""
+
+
+def far_points(
+    inputs: Sequence[Node], integers: Mapping[Node, Any], outputs: Sequence[Node]
+) -> Iterator[tuple[str, FloatPoint]]:
+    """Points of other sizes: on both sides of the numbers of a formula, and of several powers of ten."""
+    found = {abs(float(c)) for c in map(number, topological(outputs)) if c and abs(c) < 2**1000}
+    marked = sorted(c for c in found if c > 20 or c < 0.05)[-MOST_NUMBERS:]
+    sizes = [c * part for c in marked for part in (0.75, 1.5)] + list(SCALES)
+    for k, size in enumerate(sizes):
+        (point,) = points(inputs, integers, 1, seed=100 + k // 2)
+        yield "far", {n: _scaled(n, _as_float(v), integers, size, k % 4 < 2) for n, v in point.items()}
+
+
+def _scaled(node: Node, value: Any, integers: Mapping[Node, Any], size: float, kept: bool) -> Any:
+    symbol = node.op.symbol  # type: ignore[attr-defined]
+    if node in integers or getattr(symbol, "is_integer", False):
+        return value
+    signed = getattr(symbol, "is_nonnegative", False) or getattr(symbol, "is_nonpositive", False)
+    return value * (size if kept or signed else -size)
+
+
 def hostile_points(inputs: Sequence[Node], integers: Mapping[Node, Any]) -> Iterator[tuple[str, FloatPoint]]:
     """Two points of each hostile kind, of either sign where the symbols allow."""
     for name, scale, offset in HOSTILE:

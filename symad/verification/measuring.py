@@ -1,71 +1,109 @@
-"""Numeric functions measured against exact values: relative error, ulps, and a bound that knows conditioning.
+"""Numeric functions measured against exact values: is the formula right, and which digits are lost where.
 
-A value v computed in floating point with unit roundoff ε is accepted at a point x if
+Exact values come from the graph in 50 digits and more, at the exact rational values of the floats. With unit
+roundoff ε, a value computed for v is accepted at a point if
 
-    |computed − v| ≤ C ε (|v| + ‖V‖ + Σ_j |x_j ∂v/∂x_j|),
+    |computed − v| ≤ C ε (E + ‖V‖),
 
-the error that C roundings of the inputs and the result would cause (Higham, Accuracy and Stability of
-Numerical Algorithms, section 1.6); ‖V‖ is the largest element, if v is one of an array. At ordinary
-points C roundings of intermediate values of the formula, of the size M of the largest, are allowed as
-well: there the question is whether the formula is right, not whether it is stable. Exact values come
-from the graph in 50 digits and more, at the exact rational values of the floats. Ties and boundaries are
-left out.
+where E is how far the roundings of the formula may move v (`rounding`: each rounding counts with its effect
+on the result), and ‖V‖ is the largest element if v is one of an array. A point counts as measured only if a
+relative change of v by `SEEN` would have been seen there. A larger error than is allowed is one of the
+formula if it is at least half of that and does not jump about between neighbouring floats; else digits are
+lost. At extreme points E has the roundings of the inputs alone: there the question is which digits are lost.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import mpmath
 import numpy as np
 
 from symad.errors import SymadError
-from symad.evaluation import unchecked
 from symad.graph import Graph, Node
-from symad.jacobian import jacobian
 from symad.verification.budget import NODE, Meter, OutOfBudget, operations
-from symad.verification.calling import BadReturn, Caller, as_real_array
-from symad.verification.certificate import Entry
+from symad.verification.calling import BadReturn, Caller, as_real_array, refuse_arguments
+from symad.verification.certificate import Entry, Loss
 from symad.verification.fields import Array
 from symad.verification.guard import Guard
-from symad.verification.hostile import FloatPoint, exactly, hostile_points, is_manageable, ordinary_points
+from symad.verification.hostile import (
+    FloatPoint,
+    exactly,
+    far_points,
+    hostile_points,
+    is_manageable,
+    ordinary_points,
+)
 from symad.verification.integer_inputs import integer_inputs
 from symad.verification.precise import (
     Precise,
     all_nodes,
     close_everywhere,
-    evaluate_all,
+    regions_of,
     settled_values,
     usable,
 )
 from symad.verification.rewriting import expand_definitions
+from symad.verification.rounding import effects, values_of
 from symad.verification.witness import Witness, digits_of
 
 FACTOR = 256.0
 """C above."""
+
+SEEN = 1e-6
+"""A relative change by this would have been seen at every point that counts; 1e4 ε in lower precision."""
+
+UNKNOWN = 1e-50
+"""What roundings in the 100 digits of an exact value may do, relative to those of a program."""
 
 ORDINARY = 24
 
 Flat = Callable[[Any], "list[Any]"]
 """From what a numeric function returned its outputs, in order."""
 
+Inside = Callable[[FloatPoint], bool]
+"""Whether a point lies in the domain that a claim is about."""
+
 
 @dataclass
-class Worst:
-    """The largest errors of one output, and what went wrong first."""
+class Found:
+    """What was found about one output."""
 
     points: int = 0
     relative: float = 0.0
     ulps: float = 0.0
+    seen: float = SEEN
+    """What a point must be able to show, in the precision of the results."""
+    best: Array | None = None
+    """For each element the smallest relative error that would have been seen at some point."""
+    alive: Array | None = None
+    """Which elements are somewhere larger than what underflows."""
+    regions: dict[bytes, bool] = field(default_factory=dict)
+    """Whether a point of each region counts; where everything is 0 there is nothing to be seen."""
+    wrong: Witness | None = None
     excess: float = 0.0
-    """The largest error as a multiple of what is allowed."""
-    at: Mapping[str, Any] | None = None
-    fault: str = ""
+    losses: list[Loss] = field(default_factory=list)
     stopped: str = ""
-    """What was used up before all points were visited."""
-    witness: Witness | None = None
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is measured, and against what."""
+
+    candidate: Caller
+    reference: Graph
+    outputs: tuple[Node, ...]
+    names: tuple[str, ...]
+    flat: Flat
+    meter: Meter
+    inside: Inside
+
+    @property
+    def integers(self) -> Mapping[Node, tuple[int, int]]:
+        """Inputs that must be integers."""
+        return integer_inputs(self.outputs)
 
 
 def measure(
@@ -76,8 +114,9 @@ def measure(
     assumes: tuple[str, ...],
     meter: Meter,
     hostile: bool = True,
-) -> list[Entry]:
-    """Two entries for each output: at ordinary points, and at hostile ones.
+    inside: Inside = lambda point: True,
+) -> tuple[list[Entry], list[Loss]]:
+    """One entry for each output, and where digits are lost.
 
     Args:
         candidate: called with the values of the reference's inputs, floats and float64 arrays.
@@ -87,188 +126,247 @@ def measure(
         assumes: what is trusted.
         meter: stops the measurement.
         hostile: whether hostile points are visited as well.
+        inside: the domain of the claim.
+
+    Raises:
+        BadReturn: the candidate does not take the inputs, or returns something of another kind or shape.
     """
-    caller = Caller(candidate)
+    refuse_arguments(candidate, [str(n.op.symbol) for n in reference.input_nodes])  # type: ignore[attr-defined]
     outputs = expand_definitions(reference.output_nodes)
-    ranges = integer_inputs(outputs)
-    tried = ordinary_points(reference.input_nodes, ranges, ORDINARY)
-    ordinary = _measure(caller, reference, outputs, flat, tried, meter, True)
-    entries = [_ordinary_entry(n, w, assumes) for n, w in zip(names, ordinary, strict=True)]
-    if not hostile or any(e.status == "refuted" for e in entries):
-        return entries
-    tried = hostile_points(reference.input_nodes, ranges)
-    worst = _measure(caller, reference, outputs, flat, tried, meter, False)
-    return entries + [_hostile_entry(n, w, assumes) for n, w in zip(names, worst, strict=True)]
+    task = Task(Caller(candidate), reference, outputs, tuple(names), flat, meter, inside)
+    nodes = reference.input_nodes
+    ordinary = list(ordinary_points(nodes, task.integers, ORDINARY))
+    found = _visited(task, [*ordinary, *far_points(nodes, task.integers, outputs)], False)
+    entries = [_entry(n, w, assumes) for n, w in zip(names, found, strict=True)]
+    losses = [loss for w in found for loss in w.losses if w.wrong is None]
+    if hostile and not any(e.status == "refuted" for e in entries):
+        extreme = _visited(task, list(hostile_points(nodes, task.integers)), True)
+        losses += [loss for w in extreme for loss in w.losses]
+    return entries, losses
 
 
-def _measure(
-    candidate: Caller,
-    reference: Graph,
-    outputs: Sequence[Node],
-    flat: Flat,
-    tried: Iterable[tuple[str, FloatPoint]],
-    meter: Meter,
-    lenient: bool,
-) -> list[Worst]:
-    """The worst errors of each output over some points, as many as there is time for."""
-    worst = [Worst() for _ in outputs]
+def _visited(task: Task, tried: Iterable[tuple[str, FloatPoint]], extreme: bool) -> list[Found]:
+    """What is found at some points, as far as the budget goes."""
+    found = [Found() for _ in task.outputs]
     try:
-        with Guard(meter):
-            _visit(candidate, reference, outputs, flat, tried, worst, meter, lenient)
+        with Guard(task.meter):
+            _visit(task, [(kind, p) for kind, p in tried if task.inside(p)], found, extreme)
     except OutOfBudget:
-        for w in worst:
-            w.stopped = meter.used_up
-    return worst
+        for w in found:
+            w.stopped = task.meter.used_up
+    return found
 
 
 def _visit(
-    candidate: Caller,
-    reference: Graph,
-    outputs: Sequence[Node],
-    flat: Flat,
-    tried: Iterable[tuple[str, FloatPoint]],
-    worst: Sequence[Worst],
-    meter: Meter,
-    lenient: bool,
+    task: Task, tried: Sequence[tuple[str, FloatPoint]], found: Sequence[Found], extreme: bool
 ) -> None:
     """Compare at the points at which an exact value exists and no kink is close."""
-    slopes = jacobian(reference.with_outputs(outputs, None) if len(outputs) == 1 else reference)
-    nodes = all_nodes(*outputs)
-    steps = NODE + 4 * operations(nodes)
-    listed = [p for _, p in tried]
-    always = close_everywhere(nodes, [exactly(p) for p in listed[:3]])
-    for point in listed:
-        meter.spend(steps)
-        if not is_manageable(outputs, point) or not usable(nodes, exactly(point), always):
+    nodes = all_nodes(*task.outputs)
+    steps = NODE + 8 * operations(nodes)
+    always = close_everywhere(nodes, [exactly(p) for _, p in tried[:3]])
+    for kind, point in tried:
+        if all(w.wrong is not None for w in found):
+            return
+        task.meter.spend(steps)
+        exact = exactly(point)
+        if not is_manageable(task.outputs, point) or not usable(nodes, exact, always):
             continue
         try:
-            found = settled_values(outputs, exactly(point), meter=meter)
+            right = settled_values(task.outputs, exact, meter=task.meter)
+            values = values_of(task.outputs, exact, right.digits)
+            moved = effects(task.outputs, values, right.digits, extreme)
+        except OutOfBudget:
+            raise
         except (SymadError, ArithmeticError, ValueError):
             continue
-        if not any(np.any(_finite(v)) for v in found.values):
-            continue
-        conditions = _conditions(slopes, point, outputs, found.values)
-        if lenient:
-            conditions = [c + float(found.largest) for c in conditions]
-        _compare_at(candidate, reference, point, found, conditions, flat, worst)
+        if any(np.any(_finite(v)) for v in right.values):
+            region = regions_of(nodes, values)
+            _compare_at(task, kind, point, _Truth(right, moved, region, extreme), found)
+
+
+@dataclass(frozen=True)
+class _Truth:
+    """The exact values at a point, how far roundings may move them, and the region it lies in."""
+
+    right: Precise
+    moved: Sequence[Array]
+    region: bytes
+    extreme: bool
 
 
 def _finite(values: Array) -> Array:
-    return np.asarray(np.frompyfunc(lambda v: bool(mpmath.isfinite(mpmath.mpf(v))), 1, 1)(values)).astype(
-        bool
-    )
+    finite = np.frompyfunc(lambda v: bool(mpmath.isfinite(mpmath.mpf(v))), 1, 1)(values)
+    return np.asarray(finite).astype(bool)
 
 
-def _conditions(
-    slopes: Graph, point: FloatPoint, outputs: Sequence[Node], exact: Sequence[Array]
-) -> list[Array]:
-    """Σ_j |x_j ∂v/∂x_j| for each element of each output; infinite where the slope has no value."""
-    (matrix,) = unchecked(slopes.output_nodes, point)
-    rows = np.asarray(matrix, dtype=np.float64)
-    if not np.all(np.isfinite(rows)):  # over- or underflow on the way
-        (precise,) = evaluate_all(slopes.output_nodes, exactly(point), 50)
-        with np.errstate(all="ignore"):
-            rows = np.asarray(np.frompyfunc(float, 1, 1)(precise), dtype=np.float64)
-    flat = [np.ravel(np.asarray(point[n], dtype=np.float64)) for n in slopes.input_nodes]
-    inputs = np.concatenate(flat) if flat else np.zeros(0)
-    with np.errstate(all="ignore"):
-        sums = np.where(rows == 0, 0.0, np.abs(rows * inputs)).sum(axis=1)
-    sums = np.where(np.isnan(sums), np.inf, sums)
-    parts, offset = [], 0
-    for value in exact:
-        parts.append(sums[offset : offset + value.size].reshape(value.shape))
-        offset += value.size
-    return parts
-
-
-def _compare_at(
-    candidate: Caller,
-    reference: Graph,
-    point: FloatPoint,
-    exact: Precise,
-    conditions: Sequence[Array],
-    flat: Flat,
-    worst: Sequence[Worst],
-) -> None:
+def _compare_at(task: Task, kind: str, point: FloatPoint, truth: _Truth, found: Sequence[Found]) -> None:
     """Call the candidate at one point and compare."""
     where = {str(n.op.symbol): _plain(v) for n, v in point.items()}  # type: ignore[attr-defined]
     try:
-        with np.errstate(all="ignore"):
-            returned = flat(candidate([point[n] for n in reference.input_nodes]))
+        numbers = _called(task, point)
     except OutOfBudget:
         raise
+    except BadReturn:
+        if not any(w.points for w in found):  # it never returned anything else
+            raise
+        for w, name in zip(found, task.names, strict=True):
+            w.losses.append(Loss("no value of the right kind", name, kind, where))
+        return
     except Exception as problem:  # whatever the user's function raises is what is to be reported
-        for w in worst:
-            w.points += 1
-            _blame_call(w, where, f"raised {type(problem).__name__}: {problem}")
+        for w, name in zip(found, task.names, strict=True):
+            w.losses.append(Loss(f"raised {type(problem).__name__}: {problem}", name, kind, where))
         return
-    if len(returned) != len(worst):
-        for w in worst:
-            w.points += 1
-            _blame_call(w, where, f"returned {len(returned)} outputs instead of {len(worst)}")
-        return
-    for w, value, right, condition in zip(worst, returned, exact.values, conditions, strict=True):
+    for k, (w, number, right) in enumerate(zip(found, numbers, truth.right.values, strict=True)):
         w.points += 1
-        try:
-            number = as_real_array(value, right.shape)
-        except BadReturn as problem:
-            _blame_call(w, where, str(problem))
-            continue
-        _compare_arrays(w, number, right, condition, exact.floor, where)
+        _compare_arrays(task, k, w, _Here(kind, point, where), number, right, truth)
 
 
-def _blame_call(w: Worst, where: Mapping[str, Any], fault: str) -> None:
-    if not w.fault:
-        w.fault, w.at, w.excess = fault, where, float("inf")
+def _called(task: Task, point: FloatPoint) -> list[Array]:
+    """What the candidate returns at a point, as arrays of the right shapes."""
+    with np.errstate(all="ignore"):
+        returned = task.flat(task.candidate([point[n] for n in task.reference.input_nodes]))
+    if len(returned) != len(task.outputs):
+        raise BadReturn(
+            f"verify: the function returned {len(returned)} outputs instead of {len(task.outputs)} "
+            f"({', '.join(task.names)})"
+        )
+    shapes = [tuple(int(d) for d in o.shape) for o in task.outputs]
+    return [as_real_array(v, s, n) for v, s, n in zip(returned, shapes, task.names, strict=True)]
+
+
+@dataclass(frozen=True)
+class _Here:
+    kind: str
+    point: FloatPoint
+    where: Mapping[str, Any]
 
 
 def _compare_arrays(
-    w: Worst, got: Array, exact: Array, condition: Array, floor: Any, where: Mapping[str, Any]
+    task: Task, k: int, w: Found, here: _Here, got: Array, right: Array, truth: _Truth
 ) -> None:
-    """Update the worst errors of one output with one point."""
-    kind = got.dtype if got.dtype.kind == "f" else np.dtype(np.float64)
-    limits = np.finfo(kind)
-    finite = _finite(exact)
-    if exact.shape and finite.any():
-        condition = condition + float(max(abs(v) for v in exact[finite]))
-    for index in np.ndindex(*exact.shape):
+    """Update what is found about output ``k`` with one point."""
+    limits = np.finfo(got.dtype if got.dtype.kind == "f" else np.dtype(np.float64))
+    w.seen = seen = max(SEEN, 1e4 * float(limits.eps) / 2)
+    finite = _finite(right)
+    largest = float(max((abs(v) for v in right[finite]), default=mpmath.mpf(0))) if right.shape else 0.0
+    resolved, alive = np.full(right.shape, np.inf), np.zeros(right.shape, dtype=bool)
+    for index in np.ndindex(*right.shape):
         if not finite[index]:
             continue
-        value, slope = float(got[index]), float(condition[index])
-        relative, ulps, excess = _errors(value, exact[index], slope, floor, limits)
-        w.relative, w.ulps = max(w.relative, relative), max(w.ulps, ulps)
-        if excess > w.excess:
-            w.excess, w.at = excess, where
-            w.witness = Witness(where, digits_of(exact[index]), repr(float(got[index])), tuple(index))
-            if np.isnan(got[index]):
-                w.fault = "returned NaN"
+        moved = float(truth.moved[k][index])
+        unknown = truth.right.floor if truth.extreme else moved * UNKNOWN
+        error = _Error.of(got[index], right[index], moved + largest, unknown, limits)
+        resolved[index], alive[index] = error.resolution, error.resolution < np.inf
+        w.relative = max(w.relative, error.relative if error.resolution <= seen else 0.0)
+        w.ulps = max(w.ulps, error.ulps if error.resolution <= seen else 0.0)
+        if error.excess <= 1:
+            continue
+        witness = Witness(here.where, digits_of(right[index]), repr(float(got[index])), tuple(index))
+        if here.kind in ("ordinary", "far") and _is_of_the_formula(task, k, here, index, error, seen):
+            if w.wrong is None:
+                w.wrong, w.excess = witness, error.excess
+        elif error.resolution <= 1 or (here.kind == "ordinary" and not alive[index]):
+            if error.relative >= seen / 2:
+                resolved[index] = np.inf
+            w.losses.append(
+                Loss(error.word, task.names[k], here.kind, here.where, witness.left, witness.right,
+                     tuple(index), error.lost(limits))
+            )  # fmt: skip
+    counts = bool(np.any(resolved <= seen)) or not alive.any()
+    w.regions[truth.region] = w.regions.get(truth.region, False) or counts
+    w.best = resolved if w.best is None else np.minimum(w.best, resolved)
+    w.alive = alive if w.alive is None else w.alive | alive
 
 
-def _errors(got: float, exact: Any, condition: float, floor: Any, limits: Any) -> tuple[float, float, float]:
-    """Relative error, ulps, and the error as a multiple of what is allowed.
+@dataclass(frozen=True)
+class _Error:
+    """How far a computed value is off."""
 
-    The exact value is known up to ``floor``. Where the allowed error exceeds the value itself no digit is
-    determined, and anything is accepted.
+    got: float
+    relative: float
+    ulps: float
+    excess: float
+    """As a multiple of what is allowed."""
+    resolution: float
+    """The smallest relative error that is not allowed here; infinite where it underflows or is 0."""
+
+    @staticmethod
+    def of(got: Any, exact: Any, moved: float, floor: Any, limits: Any) -> _Error:
+        """The error of one value; the exact one is known up to ``floor``."""
+        largest, smallest = mpmath.mpf(float(limits.max)), mpmath.mpf(float(limits.smallest_subnormal))
+        with mpmath.workdps(60):
+            eps = mpmath.mpf(float(limits.eps)) / 2
+            allowed = FACTOR * (eps * (mpmath.mpf(moved) + abs(exact)) + smallest)
+            infinite = float("inf")
+            tiny = abs(exact) < mpmath.mpf(float(limits.smallest_normal))
+            resolution = infinite if tiny else float(allowed / abs(exact))
+            if abs(exact) > largest:
+                right = (got > 0) == (exact > 0) and abs(got) >= float(largest)
+                return _Error(float(got), 0.0, 0.0, 0.0 if right else infinite, infinite)
+            if not np.isfinite(got):
+                return _Error(float(got), infinite, infinite, infinite, resolution)
+            error = max(abs(mpmath.mpf(float(got)) - exact) - floor, mpmath.mpf(0))
+            normal = abs(exact) >= mpmath.mpf(float(limits.smallest_normal))
+            spacing = (
+                2 * eps * mpmath.mpf(2) ** mpmath.floor(mpmath.log(abs(exact), 2)) if normal else smallest
+            )
+            relative = error / abs(exact) if normal else mpmath.mpf(0)
+            if not exact:
+                relative = error / mpmath.mpf(moved or 1.0)
+            return _Error(
+                float(got), float(relative), float(error / spacing), float(error / allowed), resolution
+            )
+
+    @property
+    def word(self) -> str:
+        """What to call it."""
+        if np.isnan(self.got):
+            return "no value (NaN)"
+        return "overflow" if np.isinf(self.got) else "digits lost"
+
+    def lost(self, limits: Any) -> int:
+        """How many decimal digits are lost."""
+        whole = -np.log10(float(limits.eps))
+        if not np.isfinite(self.relative):
+            return round(whole)
+        return round(min(whole, max(0.0, np.log10(max(self.ulps, 1.0)))))
+
+
+NEIGHBOURS = 6
+
+
+def _is_of_the_formula(
+    task: Task, k: int, here: _Here, index: tuple[int, ...], error: _Error, seen: float
+) -> bool:
+    """Whether an error is one of the formula: as large as one that counts, and no rounding.
+
+    Rounding jumps about between neighbouring floats; the error of a formula hardly changes.
     """
-    largest, smallest = mpmath.mpf(float(limits.max)), mpmath.mpf(float(limits.smallest_subnormal))
-    lost = (float("inf"), float("inf"), float("inf"))
-    with mpmath.workdps(60):
-        eps = mpmath.mpf(float(limits.eps)) / 2
-        allowed = FACTOR * (eps * (abs(exact) + mpmath.mpf(condition)) + smallest)
-        if allowed >= abs(exact) and exact and allowed > FACTOR * smallest * 2:
-            return 0.0, 0.0, 0.0
-        if np.isnan(got):
-            return lost
-        if abs(exact) > largest:
-            right = (got > 0) == (exact > 0) and abs(got) >= float(largest)
-            return (0.0, 0.0, 0.0) if right else lost
-        if np.isinf(got):
-            return lost
-        error = max(abs(mpmath.mpf(got) - exact) - floor, mpmath.mpf(0))
-        normal = abs(exact) >= mpmath.mpf(float(limits.smallest_normal))
-        spacing = 2 * eps * mpmath.mpf(2) ** mpmath.floor(mpmath.log(abs(exact), 2)) if normal else smallest
-        relative = error / abs(exact) if normal else mpmath.mpf(0)
-        return float(relative), float(error / spacing), float(error / allowed)
+    if seen < error.resolution < np.inf or error.relative < seen / 2 or np.isnan(error.got):
+        return False
+    if np.isinf(error.got):
+        return here.kind == "ordinary"
+    errors = []
+    for step in range(1, NEIGHBOURS + 1):
+        near = {n: _nudged(v, step) for n, v in here.point.items()}
+        try:
+            right = settled_values(task.outputs, exactly(near), meter=task.meter).values[k][index]
+            errors.append(float(mpmath.mpf(float(_called(task, near)[k][index])) - right))
+        except OutOfBudget:
+            raise
+        except Exception:
+            return False
+    spread, middle = max(errors) - min(errors), abs(sum(errors)) / len(errors)
+    return np.isfinite(middle) and spread <= middle / 2
+
+
+def _nudged(value: Any, step: int) -> Any:
+    """A neighbouring float, some units in the last place away; integers stay."""
+    array = np.asarray(value)
+    if array.dtype.kind != "f":
+        return value
+    moved = array * (1 + step * 3 * np.finfo(np.float64).eps)
+    return moved if isinstance(value, np.ndarray) else float(moved)
 
 
 def _plain(value: Any) -> Any:
@@ -282,69 +380,45 @@ def _item(value: Any) -> Any:
 # ---- entries ------------------------------------------------------------------------------------
 
 
-def _figures(w: Worst) -> dict[str, Any]:
-    return {
-        "points": w.points,
-        "relative error": w.relative,
-        "ulps": w.ulps,
-        "allowed": w.excess,
-        "worst point": w.at,
-    }
-
-
-def _claim(w: Worst, kind: str) -> str:
-    if w.fault:
-        return f"called at {w.points} {kind} points"
-    more = " + M" if kind == "ordinary" else ""
-    return (
-        f"measured at {w.points} {kind} points: error at most {w.ulps:.3g} ulps, {w.relative:.2g} relative; "
-        f"allowed {FACTOR:g} ε (|v| + ‖V‖ + Σ|x ∂v/∂x|{more})"
+def _entry(name: str, w: Found, assumes: tuple[str, ...]) -> Entry:
+    """The verdict on the formula of one output."""
+    known = np.zeros(0) if w.best is None else w.best.ravel()
+    seen = max([w.seen / 2, *known[np.isfinite(known)].tolist()])
+    figures = {"points": w.points, "relative error": w.relative, "ulps": w.ulps, "would have seen": seen}
+    if w.wrong is not None:
+        reason = f"the error is {w.excess:.3g} times what roundings explain"
+        claim = f"called at {w.points} points"
+        return Entry(name, "refuted", claim, 0.0, assumes, w.wrong, None, reason, figures)
+    reason = _why_not(w)
+    if reason:
+        return Entry(
+            name, "undecided", f"called at {w.points} points", 1.0, assumes, None, None, reason, figures
+        )
+    claim = (
+        f"agrees at {w.points} points in {len(w.regions)} region{'s' * (len(w.regions) > 1)}, to {w.relative:.2g} "
+        f"relative ({w.ulps:.3g} ulps); an error of {seen:.1g} would have been seen"
     )
+    return Entry(name, "measured", claim, 1.0, assumes, measured=figures)
 
 
-def _ordinary_entry(name: str, w: Worst, assumes: tuple[str, ...]) -> Entry:
-    if not w.points or (w.stopped and w.excess <= 1):
-        reason = w.stopped or "no point was found at which the exact value exists"
-        return Entry(name, "undecided", "not measured", 1.0, assumes, reason=reason)
-    if w.excess <= 1:
-        return Entry(name, "tested", _claim(w, "ordinary"), 1.0, assumes, measured=_figures(w))
-    reason = w.fault or f"the error is {w.excess:.3g} times what is allowed"
-    return Entry(
-        name,
-        "refuted",
-        _claim(w, "ordinary"),
-        0.0,
-        assumes,
-        w.witness,
-        None,
-        _with_point(reason, w),
-        _figures(w),
-    )
-
-
-def _hostile_entry(name: str, w: Worst, assumes: tuple[str, ...]) -> Entry:
-    label = f"{name} at hostile points"
-    if w.stopped and w.excess <= 1:
-        return Entry(label, "undecided", _claim(w, "hostile"), 1.0, assumes, reason=w.stopped)
+def _why_not(w: Found) -> str:
+    """Why an output does not count as measured; empty if it does."""
+    stuck = [loss for loss in w.losses if loss.kind == "ordinary" and loss.word != "digits lost"]
+    if w.stopped:
+        return w.stopped
+    if stuck:
+        return f"{stuck[0].word}, at {stuck[0].place}"
     if not w.points:
-        return Entry(label, "tested", "no hostile point has an exact value", 1.0, assumes)
-    if w.excess <= 1:
-        return Entry(label, "tested", _claim(w, "hostile"), 1.0, assumes, measured=_figures(w))
-    reason = w.fault or f"accuracy is lost: the error is {w.excess:.3g} times what is allowed"
-    return Entry(
-        label,
-        "undecided",
-        _claim(w, "hostile"),
-        1.0,
-        assumes,
-        w.witness,
-        None,
-        _with_point(reason, w),
-        _figures(w),
-    )
-
-
-def _with_point(reason: str, w: Worst) -> str:
-    if w.at is None:
-        return reason
-    return f"{reason}, at {', '.join(f'{k} = {v}' for k, v in w.at.items())}".replace("'", "")
+        return "no point was found at which the exact value exists"
+    blind = np.zeros(0) if w.best is None or w.alive is None else (w.best > w.seen) & w.alive
+    if blind.any():
+        count = int(blind.sum())
+        return (
+            f"at no point tried would a relative error of {w.seen:.1g} have been seen"
+            + (f" in {count} of {w.best.size} elements" if w.best.size > 1 else "")
+            + ": roundings explain larger ones"
+        )
+    missed = sum(not counts for counts in w.regions.values())
+    if missed:
+        return f"in {missed} of {len(w.regions)} regions no point would have shown an error of {w.seen:.1g}"
+    return ""

@@ -58,12 +58,11 @@ def evaluate_all(nodes: Sequence[Node], point: Point, digits: int) -> list[Any]:
     """
     with mpmath.workdps(digits):
         numbers: dict[Node, Any] = {n: as_numbers(v) for n, v in point.items()}
-        anchor = _anchor()
-        numbers[anchor] = mpmath.mpf(1)
+        numbers[anchor()] = mpmath.mpf(1)
         return [_clean(v) for v in unchecked(nodes, numbers)]
 
 
-def _anchor() -> Node:
+def anchor() -> Node:
     """A node that is given an mpmath number, so that constants are evaluated in mpmath too."""
     from symad.ops.sources import Constant
 
@@ -303,6 +302,22 @@ def close_everywhere(nodes: Sequence[Node], points: Sequence[Point]) -> dict[Nod
             continue
         total = found if k == 0 or not total else {n: total[n] & m for n, m in found.items()}
     return total
+
+
+def regions_of(nodes: Sequence[Node], values: Mapping[Node, Any]) -> bytes:
+    """On which side of each kink a point lies, from the values of all nodes there."""
+    sides: list[bytes] = []
+    for node in kinks(nodes):
+        args = [np.asarray(values[a]) for a in node.args]
+        if isinstance(node.op, Compare):
+            sides.append(np.asarray(values[node]).astype(bool).tobytes())
+        elif isinstance(node.op, Extreme):
+            sides.append(np.asarray(args[0] == np.asarray(values[node]).max()).astype(bool).tobytes())
+        elif node.op.head in JUMPS:  # type: ignore[attr-defined]
+            sides.append(np.asarray(args[0] > 0).astype(bool).tobytes())
+        elif len(args) > 1 and node.op.head is not sympy.Mod:  # type: ignore[attr-defined]
+            sides.append(np.asarray(args[0] == values[node]).astype(bool).tobytes())
+    return b"|".join(sides)
 
 
 def all_nodes(*outputs: Node) -> list[Node]:

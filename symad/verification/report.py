@@ -8,12 +8,18 @@ from dataclasses import dataclass
 from math import log2
 from textwrap import fill
 
-from symad.verification.certificate import Certificate, Entry
+from symad.verification.certificate import Certificate, Entry, Loss
 from symad.verification.trust import CHECKED
 
 WIDTH = 100
 MOST_FAULTS = 8
 """Refuted and undecided entries shown one by one; the others are counted."""
+
+MOST_LOSSES = 6
+"""Losses of digits shown one by one."""
+
+ONLY = "only "
+"""How a note begins that belongs into the headline."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,7 @@ def lines_of(certificate: Certificate) -> list[Line]:
 
 def bound_text(status: str, bound: float) -> str:
     """A bound as a power of two."""
-    if status in ("proved", "refuted") or bound == 0:
+    if status in ("proved", "refuted", "measured") or bound == 0:
         return ""
     return "1" if bound >= 1 else f"2^{log2(bound):.0f}"
 
@@ -48,17 +54,24 @@ def bound_text(status: str, bound: float) -> str:
 def headline(certificate: Certificate) -> str:
     """The title, the status, and the bound."""
     bound = bound_text(certificate.status, certificate.bound)
-    measured = bound == "1"
     count = f"{len(certificate.entries_of(certificate.status))} of {len(certificate.entries)} entries"
     tail = {
         "proved": "exact: no probability of error",
-        "tested": "measured in floating point"
-        if measured
-        else f"probability of a false 'equal' below {bound}",
+        "tested": f"probability of a false 'equal' below {bound}",
+        "measured": measured_text(certificate),
         "refuted": f"{count} differ",
         "undecided": f"{count} not decided",
     }[certificate.status]
     return f"{certificate.title}: {certificate.status.upper()} ({tail})"
+
+
+def measured_text(certificate: Certificate) -> str:
+    """What was tried, and what it would have shown."""
+    entries = certificate.entries_of("measured")
+    seen = [e.measured["would have seen"] for e in entries if e.measured]
+    parts = [f"an error of {max(seen):.1g} would have been seen"] if seen else []
+    parts += [n.removeprefix(ONLY) for n in certificate.notes if n.startswith(ONLY)]
+    return "; ".join(["agrees wherever it was tried", *parts])
 
 
 def as_text(certificate: Certificate) -> str:
@@ -70,6 +83,7 @@ def as_text(certificate: Certificate) -> str:
     ]
     parts.append(_table(("output", "status", "entries", "bound", "claim"), rows))
     parts.extend(_faults(certificate))
+    parts.extend(losses_text(certificate))
     if certificate.assumes:
         parts.append(fill("trusted: " + trusted_text(certificate.assumes), WIDTH, subsequent_indent="  "))
     parts.extend(fill(note, WIDTH, subsequent_indent="  ") for note in certificate.notes)
@@ -137,6 +151,28 @@ def fault_text(entry: Entry) -> str:
     return "\n".join(rows)
 
 
+def losses_text(certificate: Certificate) -> list[str]:
+    """Where a program loses digits, raises or has no value: the worst point of each output and kind."""
+    worst: dict[tuple[str, str, str], Loss] = {}
+    for loss in certificate.losses:
+        key = loss.name, loss.kind, loss.word
+        if key not in worst or loss.digits > worst[key].digits:
+            worst[key] = loss
+    if not worst:
+        return []
+    parts = ["digits lost, and values missing (hostile=False leaves extreme points out):"]
+    for loss in list(worst.values())[:MOST_LOSSES]:
+        index = f"[{', '.join(map(str, loss.index))}]" if loss.index else ""
+        many = f"{loss.digits} digits lost" if loss.word == "digits lost" else loss.word
+        text = f"{loss.name}{index}: {many} at {loss.place} ({loss.kind})"
+        if loss.expected:
+            text += f": expected {loss.expected}, found {loss.found}"
+        parts.append(fill(text, WIDTH, initial_indent="    ", subsequent_indent="        "))
+    if len(worst) > MOST_LOSSES:
+        parts.append(f"    ... and {len(worst) - MOST_LOSSES} more")
+    return parts
+
+
 def _short(value: object) -> str:
     return "[" + ", ".join(map(_short, value)) + "]" if isinstance(value, list) else str(value)
 
@@ -153,13 +189,21 @@ def as_markdown(certificate: Certificate) -> str:
         parts.append("| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |")
     parts.append("")
     parts.extend(f"```text\n{text}\n```" for text in _faults(certificate))
+    if certificate.losses:
+        parts.append("```text\n" + "\n".join(losses_text(certificate)) + "\n```")
     if certificate.assumes:
         parts.append("Trusted: " + trusted_text(certificate.assumes))
     parts.extend(certificate.notes)
     return "\n".join(parts)
 
 
-COLORS = {"proved": "#2e7d32", "tested": "#1565c0", "refuted": "#c62828", "undecided": "#ef6c00"}
+COLORS = {
+    "proved": "#2e7d32",
+    "tested": "#1565c0",
+    "measured": "#00838f",
+    "refuted": "#c62828",
+    "undecided": "#ef6c00",
+}
 
 
 def as_html(certificate: Certificate) -> str:
@@ -176,7 +220,8 @@ def as_html(certificate: Certificate) -> str:
         ]
         rows.append("<tr>" + "".join(f"<td>{c}</td>" for c in cells) + "</tr>")
     head = "".join(f"<th>{c}</th>" for c in ("output", "status", "entries", "bound", "claim"))
-    faults = "".join(f"<pre>{html.escape(text)}</pre>" for text in _faults(certificate))
+    texts = [*_faults(certificate), "\n".join(losses_text(certificate))]
+    faults = "".join(f"<pre>{html.escape(text)}</pre>" for text in texts if text)
     trusted = (
         f"<p>Trusted: {html.escape(trusted_text(certificate.assumes))}</p>" if certificate.assumes else ""
     )

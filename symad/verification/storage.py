@@ -10,7 +10,7 @@ from symad.errors import SavingError
 from symad.graph import Graph, TupleOf
 from symad.saving import dumps, loads
 from symad.verification.blame import Blame
-from symad.verification.certificate import STATUSES, Certificate, Comparison, Entry
+from symad.verification.certificate import STATUSES, Certificate, Comparison, Entry, Loss
 from symad.verification.witness import Witness
 
 FORMAT, VERSION = "symad certificate", 1
@@ -34,6 +34,7 @@ def write(certificate: Certificate) -> str:
         "seconds": certificate.seconds,
         "steps": certificate.steps,
         "notes": list(certificate.notes),
+        "losses": [asdict(loss) for loss in certificate.losses],
         "entries": [_write_entry(e) for e in certificate.entries],
         "comparisons": [_write_comparison(c) for c in certificate.comparisons],
     }
@@ -114,6 +115,7 @@ def _read_document(document: Any) -> Certificate:
                 float(seconds),
                 int(rest.get("steps", 0)),
                 _texts(rest.get("notes", [])),
+                tuple(map(_read_loss, rest.get("losses", []))),
             )
     raise SavingError("the certificate lacks a part, or a part is of the wrong kind")
 
@@ -163,6 +165,16 @@ def _read_witness(saved: Any) -> Witness | None:
             index: Any = rest.get("index", [])
             return Witness(point, left, right, tuple(int(i) for i in index))
     raise SavingError("a witness lacks its point or its values")
+
+
+def _read_loss(saved: Any) -> Loss:
+    match saved:
+        case {"word": str(word), "name": str(name), "kind": str(kind), "point": dict(point), **rest}:
+            index: Any = rest.get("index", [])
+            texts = [str(rest.get(k, "")) for k in ("expected", "found")]
+            digits = int(rest.get("digits", 0))
+            return Loss(word, name, kind, point, *texts, tuple(int(i) for i in index), digits)
+    raise SavingError("a loss of digits lacks its word, output or point")
 
 
 def _read_blame(saved: Any) -> Blame | None:

@@ -232,7 +232,7 @@ def _measured(
         return [returned]
 
     at = f" at {', '.join(f'{s} = {v}' for s, v in sizes.items())}" if sizes else ""
-    entries = measure(candidate, concrete, [n + at for n in names], flat, assumes, meter, hostile)
+    entries, losses = measure(candidate, concrete, [n + at for n in names], flat, assumes, meter, hostile)
     return Certificate(
         f"{title}, as {getattr(candidate, '__name__', 'the function')} computes it",
         tuple(entries),
@@ -243,4 +243,5 @@ def _measured(
         meter.seconds,
         int(meter.steps),
         meter.budget.notes,
+        tuple(losses),
     )

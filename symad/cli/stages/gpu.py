@@ -30,9 +30,7 @@ def tiled() -> Model:
     small = symad.trace(
         lambda q, k, v: (attention(q, k, v, scale=1) ** 2).sum(), [(1, 1, 1, 1), (1, 1, 2, 1), (1, 1, 2, 1)]
     )
-    return Model(
-        symad.trace(loss, shapes), [rng.normal(size=s) for s in shapes], use=tiles, check=small
-    )
+    return Model(symad.trace(loss, shapes), [rng.normal(size=s) for s in shapes], use=tiles, check=small)
 
 
 def tiles(made: Made) -> list[Finding]:
@@ -50,9 +48,7 @@ def tiles(made: Made) -> list[Finding]:
     found = [Finding(f"tiles and all pairs of 300 positions differ by {apart:.0e}", bool(apart < 1e-13))]
     for length in (1024, 4096, 16384):
         moved = attention_traffic(length, 64, 128)
-        whole, some, cached = (
-            float(moved[n]) / 1e6 for n in ("standard", "tiled", "tiled, keys in cache")
-        )
+        whole, some, cached = (float(moved[n]) / 1e6 for n in ("standard", "tiled", "tiled, keys in cache"))
         text = f"{length:6,d} positions: {whole:6.1f} million numbers moved with an N × N array, "
         found.append(Finding(f"{text}{some:5.1f} by tiles, {cached:.1f} if keys stay in cache", some < whole))
     product = symad.hvp(made.graph, wrt=[0, 1, 2])

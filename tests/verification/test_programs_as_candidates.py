@@ -1,0 +1,163 @@
+"""A right derivative given as a program is measured; doubled, or changed by 1e-6, it is refuted.
+
+Whatever the sizes of numbers in the formula: what a program is allowed to be off by follows from the
+roundings that matter for its result, and a point at which nothing could be seen is no measurement.
+"""
+
+import math
+
+import numpy as np
+import pytest
+import sympy as sp
+from sympy import (
+    Abs,
+    Max,
+    Piecewise,
+    Rational,
+    acos,
+    asin,
+    atan,
+    cosh,
+    erf,
+    exp,
+    gamma,
+    log,
+    sin,
+    sqrt,
+    symbols,
+    tan,
+    tanh,
+    zeta,
+)
+
+import symad
+from symad.models import attention, normalization
+from symad.models.feedforward import FeedForward
+from symad.numeric import lower
+
+x = symbols("x", real=True)
+p = symbols("p", positive=True)
+c = 299792458
+
+SCALARS = {
+    "a literal with a denominator of 2**54": Rational(0.3) * p**2,
+    "a literal of 1e200": 10**200 * x**3,
+    "a literal of 1e-200": sin(x) / sp.Integer(10) ** 200,
+    "the energy of relativity": sqrt(x**2 * c**2 + c**4) - c**2,
+    "an exponential and its inverse": exp(x + 40) * exp(-40),
+    "a large shift": sin(x + 10**6),
+    "a large number cancels": (x + 10**9) ** 2 - 10**18 - 2 * 10**9 * x,
+    "tanh": tanh(x),
+    "log(1 + exp)": log(1 + exp(x)),
+    "a ratio": x / (1 + x**2),
+    "a power": p ** Rational(7, 3),
+    "erf": erf(x),
+    "gamma": gamma(p),
+    "atan": atan(3 * x),
+    "branches far out": Piecewise((x**2, x < 1000), (3 * x, True)),
+    "a maximum": Max(x, x**2 / 4),
+    "an absolute value": Abs(x) * x**2,
+    "cosh": cosh(x),
+    "tan": tan(x),
+    "Gauss": exp(-(x**2) / 2) / sqrt(2 * sp.pi),
+}
+"""By what is special about it."""
+
+
+def program(f, s):
+    """The derivative as SymPy's lambdify writes it: a program of its own."""
+    return sp.lambdify(s, sp.diff(f, s), modules=["math", "scipy"])
+
+
+def changed(g, factor):
+    return lambda v: g(v) * factor
+
+
+@pytest.mark.parametrize("name", SCALARS)
+def test_a_right_program_is_measured_and_a_changed_one_refuted(name):
+    f = SCALARS[name]
+    (s,) = f.free_symbols
+    g = program(f, s)
+    if "cancels" in name:  # SymPy's derivative has the same cancellation: 2 (x + 10⁹) − 2·10⁹
+        g = lambda v: 2 * v  # noqa: E731
+    right = symad.verify(f, s, gradient=g, hostile=False)
+    assert right.status == "measured", str(right)
+    assert right.entries[0].measured["would have seen"] <= 1e-6
+    for factor in (2, 1 + 1e-6, 1 - 1e-6, 0, -1):
+        wrong = symad.verify(f, s, gradient=changed(g, factor), hostile=False)
+        assert wrong.status == "refuted", (factor, str(wrong))
+
+
+def masked(S):
+    return np.sum(symad.functions.softmax(S + np.triu(np.full((3, 3), -1e9), 1), axis=-1) ** 2)
+
+
+ARRAYS = {
+    "a mask of -1e9": lambda: symad.trace(masked, [(3, 3)]),
+    "attention": lambda: symad.trace(lambda *a: np.sum(attention.attention(*a) ** 2), [(2, 2)] * 3),
+    "layer norm": lambda: symad.trace(
+        lambda *a: np.sum(normalization.layer_norm(*a) ** 3), [(2, 3), (3,), (3,)]
+    ),
+    "a network of ramps": lambda: symad.trace(lambda W, v: np.sum(np.maximum(W @ v, 0) ** 2), [(3, 2), (2,)]),
+    "log det": lambda: symad.trace(lambda A: np.linalg.slogdet(A @ A.T + np.eye(2))[1], [(2, 2)]),
+    "a network": lambda: FeedForward((1, 2, 1)).graph(2),
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_a_right_kernel_is_measured_and_a_changed_one_refuted(name):
+    f = ARRAYS[name]()
+    kernel = lower(symad.gradient(f, list(f.inputs)))
+
+    def parts(*values):
+        returned = kernel(*values)
+        return list(returned) if isinstance(returned, (tuple, list)) else [returned]
+
+    right = symad.verify(f, list(f.inputs), gradient=lambda *v: parts(*v), hostile=False)
+    assert right.status == "measured", str(right)
+    for factor in (2, 1 + 1e-6):
+        wrong = symad.verify(
+            f, list(f.inputs), gradient=lambda *v, by=factor: [by * g for g in parts(*v)], hostile=False
+        )
+        assert wrong.status == "refuted", (factor, str(wrong))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [10.0**k for k in range(-18, 19, 3)])
+@pytest.mark.parametrize("shape", [sin, exp, tanh, atan, asin, acos, lambda v: v**3, lambda v: 1 / (1 + v)])
+def test_literals_of_any_size(shape, size):
+    f = Rational(size) * shape(x) + Rational(size) ** 2 * x
+    g = program(f, x)
+    assert symad.verify(f, x, gradient=g, hostile=False).status == "measured"
+    for factor in (2, 1 + 1e-6):
+        assert symad.verify(f, x, gradient=changed(g, factor), hostile=False).status == "refuted"
+
+
+def test_a_point_that_shows_nothing_is_no_measurement():
+    """(x + 10³⁰) − 10³⁰ has no digit of x in floating point, at any ordinary point."""
+    f = symad.trace(lambda v: (np.sin(v) + 1e30) - 1e30, [()])
+    certificate = symad.verify(f, value=lambda v: 2 * math.sin(v), hostile=False)
+    assert certificate.status == "undecided"
+    assert "at no point tried would a relative error of 1e-06 have been seen" in str(certificate)
+
+
+def test_every_region_found_needs_a_point_that_shows_something():
+    f = symad.trace(lambda v: np.where(v > 0, v**2, (np.sin(v) + 1e30) - 1e30), [()])
+    certificate = symad.verify(f, value=lambda v: v**2 if v > 0 else 0.0, hostile=False)
+    assert certificate.status == "undecided"
+    assert "1 of 2 regions" in str(certificate)
+
+
+def test_a_sampled_program_is_never_more_than_measured():
+    """Wrong on an interval that no point hits: nothing on earth could tell from samples."""
+    g = lambda v: 2 * v + (abs(v - 37.123) < 0.01)  # noqa: E731
+    certificate = symad.verify(x**2, x, gradient=g)
+    assert certificate.status == "measured"
+    assert not certificate
+    assert "wherever it was tried" in str(certificate).splitlines()[0]
+
+
+def test_a_slow_function_is_measured_too():
+    assert (
+        symad.verify(zeta(p + 2), p, value=lambda v: float(sp.zeta(sp.Float(v + 2, 30)))).status == "measured"
+    )
