@@ -27,6 +27,7 @@ from symad.verification.budget import NODE, Meter, OutOfBudget, operations
 from symad.verification.calling import BadReturn, Caller, as_real_array, refuse_arguments
 from symad.verification.certificate import Entry, Loss
 from symad.verification.fields import Array
+from symad.verification.floating import Error, nudged, plain
 from symad.verification.guard import Guard
 from symad.verification.hostile import (
     FloatPoint,
@@ -48,9 +49,6 @@ from symad.verification.precise import (
 from symad.verification.rewriting import expand_definitions
 from symad.verification.rounding import effects, values_of
 from symad.verification.witness import Witness, digits_of
-
-FACTOR = 256.0
-"""C above."""
 
 SEEN = 1e-6
 """A relative change by this would have been seen at every point that counts; 1e4 ε in lower precision."""
@@ -201,7 +199,7 @@ def _finite(values: Array) -> Array:
 
 def _compare_at(task: Task, kind: str, point: FloatPoint, truth: _Truth, found: Sequence[Found]) -> None:
     """Call the candidate at one point and compare."""
-    where = {str(n.op.symbol): _plain(v) for n, v in point.items()}  # type: ignore[attr-defined]
+    where = {str(n.op.symbol): plain(v) for n, v in point.items()}  # type: ignore[attr-defined]
     try:
         numbers = _called(task, point)
     except OutOfBudget:
@@ -255,7 +253,7 @@ def _compare_arrays(
             continue
         moved = float(truth.moved[k][index])
         unknown = truth.right.floor if truth.extreme else moved * UNKNOWN
-        error = _Error.of(got[index], right[index], moved + largest, unknown, limits)
+        error = Error.of(got[index], right[index], moved + largest, unknown, limits)
         resolved[index], alive[index] = error.resolution, error.resolution < np.inf
         w.relative = max(w.relative, error.relative if error.resolution <= seen else 0.0)
         w.ulps = max(w.ulps, error.ulps if error.resolution <= seen else 0.0)
@@ -278,65 +276,11 @@ def _compare_arrays(
     w.alive = alive if w.alive is None else w.alive | alive
 
 
-@dataclass(frozen=True)
-class _Error:
-    """How far a computed value is off."""
-
-    got: float
-    relative: float
-    ulps: float
-    excess: float
-    """As a multiple of what is allowed."""
-    resolution: float
-    """The smallest relative error that is not allowed here; infinite where it underflows or is 0."""
-
-    @staticmethod
-    def of(got: Any, exact: Any, moved: float, floor: Any, limits: Any) -> _Error:
-        """The error of one value; the exact one is known up to ``floor``."""
-        largest, smallest = mpmath.mpf(float(limits.max)), mpmath.mpf(float(limits.smallest_subnormal))
-        with mpmath.workdps(60):
-            eps = mpmath.mpf(float(limits.eps)) / 2
-            allowed = FACTOR * (eps * (mpmath.mpf(moved) + abs(exact)) + smallest)
-            infinite = float("inf")
-            tiny = abs(exact) < mpmath.mpf(float(limits.smallest_normal))
-            resolution = infinite if tiny else float(allowed / abs(exact))
-            if abs(exact) > largest:
-                right = (got > 0) == (exact > 0) and abs(got) >= float(largest)
-                return _Error(float(got), 0.0, 0.0, 0.0 if right else infinite, infinite)
-            if not np.isfinite(got):
-                return _Error(float(got), infinite, infinite, infinite, resolution)
-            error = max(abs(mpmath.mpf(float(got)) - exact) - floor, mpmath.mpf(0))
-            normal = abs(exact) >= mpmath.mpf(float(limits.smallest_normal))
-            spacing = (
-                2 * eps * mpmath.mpf(2) ** mpmath.floor(mpmath.log(abs(exact), 2)) if normal else smallest
-            )
-            relative = error / abs(exact) if normal else mpmath.mpf(0)
-            if not exact:
-                relative = error / mpmath.mpf(moved or 1.0)
-            return _Error(
-                float(got), float(relative), float(error / spacing), float(error / allowed), resolution
-            )
-
-    @property
-    def word(self) -> str:
-        """What to call it."""
-        if np.isnan(self.got):
-            return "no value (NaN)"
-        return "overflow" if np.isinf(self.got) else "digits lost"
-
-    def lost(self, limits: Any) -> int:
-        """How many decimal digits are lost."""
-        whole = -np.log10(float(limits.eps))
-        if not np.isfinite(self.relative):
-            return round(whole)
-        return round(min(whole, max(0.0, np.log10(max(self.ulps, 1.0)))))
-
-
 NEIGHBOURS = 6
 
 
 def _is_of_the_formula(
-    task: Task, k: int, here: _Here, index: tuple[int, ...], error: _Error, seen: float
+    task: Task, k: int, here: _Here, index: tuple[int, ...], error: Error, seen: float
 ) -> bool:
     """Whether an error is one of the formula: as large as one that counts, and no rounding.
 
@@ -348,7 +292,7 @@ def _is_of_the_formula(
         return here.kind == "ordinary"
     errors = []
     for step in range(1, NEIGHBOURS + 1):
-        near = {n: _nudged(v, step) for n, v in here.point.items()}
+        near = {n: nudged(v, step) for n, v in here.point.items()}
         try:
             right = settled_values(task.outputs, exactly(near), meter=task.meter).values[k][index]
             errors.append(float(mpmath.mpf(float(_called(task, near)[k][index])) - right))
@@ -358,23 +302,6 @@ def _is_of_the_formula(
             return False
     spread, middle = max(errors) - min(errors), abs(sum(errors)) / len(errors)
     return np.isfinite(middle) and spread <= middle / 2
-
-
-def _nudged(value: Any, step: int) -> Any:
-    """A neighbouring float, some units in the last place away; integers stay."""
-    array = np.asarray(value)
-    if array.dtype.kind != "f":
-        return value
-    moved = array * (1 + step * 3 * np.finfo(np.float64).eps)
-    return moved if isinstance(value, np.ndarray) else float(moved)
-
-
-def _plain(value: Any) -> Any:
-    return [_plain(v) for v in value] if isinstance(value, np.ndarray) and value.ndim else repr(_item(value))
-
-
-def _item(value: Any) -> Any:
-    return value.item() if isinstance(value, (np.ndarray, np.generic)) else value
 
 
 # ---- entries ------------------------------------------------------------------------------------
@@ -395,8 +322,8 @@ def _entry(name: str, w: Found, assumes: tuple[str, ...]) -> Entry:
             name, "undecided", f"called at {w.points} points", 1.0, assumes, None, None, reason, figures
         )
     claim = (
-        f"agrees at {w.points} points in {len(w.regions)} region{'s' * (len(w.regions) > 1)}, to {w.relative:.2g} "
-        f"relative ({w.ulps:.3g} ulps); an error of {seen:.1g} would have been seen"
+        f"agrees at {w.points} points in {len(w.regions)} region{'s' * (len(w.regions) > 1)}, to "
+        f"{w.relative:.2g} relative ({w.ulps:.3g} ulps); an error of {seen:.1g} would have been seen"
     )
     return Entry(name, "measured", claim, 1.0, assumes, measured=figures)
 

@@ -1,0 +1,84 @@
+"""Errors of floating-point numbers: relative, in ulps, and as a multiple of what is allowed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import mpmath
+import numpy as np
+
+FACTOR = 256.0
+"""So many roundings of each size are allowed."""
+
+
+@dataclass(frozen=True)
+class Error:
+    """How far a computed value is off."""
+
+    got: float
+    relative: float
+    ulps: float
+    excess: float
+    """As a multiple of what is allowed."""
+    resolution: float
+    """The smallest relative error that is not allowed here; infinite where it underflows or is 0."""
+
+    @staticmethod
+    def of(got: Any, exact: Any, moved: float, floor: Any, limits: Any) -> Error:
+        """The error of one value; the exact one is known up to ``floor``."""
+        largest, smallest = mpmath.mpf(float(limits.max)), mpmath.mpf(float(limits.smallest_subnormal))
+        with mpmath.workdps(60):
+            eps = mpmath.mpf(float(limits.eps)) / 2
+            allowed = FACTOR * (eps * (mpmath.mpf(moved) + abs(exact)) + smallest)
+            infinite = float("inf")
+            tiny = abs(exact) < mpmath.mpf(float(limits.smallest_normal))
+            resolution = infinite if tiny else float(allowed / abs(exact))
+            if abs(exact) > largest:
+                right = (got > 0) == (exact > 0) and abs(got) >= float(largest)
+                return Error(float(got), 0.0, 0.0, 0.0 if right else infinite, infinite)
+            if not np.isfinite(got):
+                return Error(float(got), infinite, infinite, infinite, resolution)
+            error = max(abs(mpmath.mpf(float(got)) - exact) - floor, mpmath.mpf(0))
+            normal = abs(exact) >= mpmath.mpf(float(limits.smallest_normal))
+            spacing = (
+                2 * eps * mpmath.mpf(2) ** mpmath.floor(mpmath.log(abs(exact), 2)) if normal else smallest
+            )
+            relative = error / abs(exact) if normal else mpmath.mpf(0)
+            if not exact:
+                relative = error / mpmath.mpf(moved or 1.0)
+            return Error(
+                float(got), float(relative), float(error / spacing), float(error / allowed), resolution
+            )
+
+    @property
+    def word(self) -> str:
+        """What to call it."""
+        if np.isnan(self.got):
+            return "no value (NaN)"
+        return "overflow" if np.isinf(self.got) else "digits lost"
+
+    def lost(self, limits: Any) -> int:
+        """How many decimal digits are lost."""
+        whole = -np.log10(float(limits.eps))
+        if not np.isfinite(self.relative):
+            return round(whole)
+        return round(min(whole, max(0.0, np.log10(max(self.ulps, 1.0)))))
+
+
+def nudged(value: Any, step: int) -> Any:
+    """A neighbouring float, some units in the last place away; integers stay."""
+    array = np.asarray(value)
+    if array.dtype.kind != "f":
+        return value
+    moved = array * (1 + step * 3 * np.finfo(np.float64).eps)
+    return moved if isinstance(value, np.ndarray) else float(moved)
+
+
+def plain(value: Any) -> Any:
+    """A number or array as text, in lists."""
+    return [plain(v) for v in value] if isinstance(value, np.ndarray) and value.ndim else repr(_item(value))
+
+
+def _item(value: Any) -> Any:
+    return value.item() if isinstance(value, (np.ndarray, np.generic)) else value
