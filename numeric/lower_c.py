@@ -19,25 +19,31 @@ from symad.numeric.names import identifier
 from symad.numeric.native import lower_arrays
 from symad.numeric.native_function import Binder, python_function
 from symad.numeric.passes import prepare
-from symad.numeric.passes.logistic import with_logistic
+from symad.numeric.printers.c import NotInC
 from symad.numeric.scalar_program import is_scalar
+from symad.stable import with_logistic
 
 LIMIT = 100_000
 """Operations from which on no function is compiled: the kernel of backend "runs" executes it."""
 
 
 def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
-    """Print, compile and bind a scalar graph; without a compiler its NumPy form runs.
+    """Print, compile and bind a scalar graph.
+
+    Without a compiler, and where C lacks a function (Bessel functions, polygamma, ...), the NumPy form runs.
 
     Raises:
-        LoweringError: the graph holds arrays, the dtype is not float64, or a function is not in C.
+        LoweringError: the graph holds arrays, or the dtype is not float64.
     """
     prepared = prepare(with_logistic(graph))
     if not is_scalar(prepared):
         return lower_arrays.lower(graph, dtype, packed)
     if dtype != "float64":
         raise LoweringError(f"backend 'c' takes scalar graphs in float64, not {dtype}; use backend='numpy'")
-    name, source = print_c(prepared)
+    try:
+        name, source = print_c(prepared)
+    except NotInC:
+        return lower_numpy.lower(graph, dtype, packed)
     header = print_header(name, prepared)
     if len(prepared.nodes) > LIMIT:
         return replace(lower_runs.lower(graph, dtype, packed), c_source=source, c_header=header)

@@ -16,7 +16,6 @@ from symad.numeric.passes.feature_major import feature_major
 from symad.numeric.passes.flat_products import flatten_products
 from symad.numeric.passes.flat_stencils import flatten_stencils
 from symad.numeric.passes.grams import share_grams
-from symad.numeric.passes.logistic import with_logistic
 from symad.numeric.passes.masks import drop_masks
 from symad.numeric.passes.outer import as_outer_products
 from symad.numeric.passes.overlays import overlay_pads
@@ -31,6 +30,7 @@ from symad.numeric.printers import mosaic  # noqa: F401  (register answers)
 from symad.numeric.runs_program import print_runs_module
 from symad.numeric.scalar_program import is_scalar, print_scalar_module
 from symad.ops.sparse import CompressedRows
+from symad.stable import with_logistic
 
 
 def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:

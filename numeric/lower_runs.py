@@ -24,41 +24,52 @@ from symad.numeric.lanes import LanePlan, PointPlan, lane_plan, point_plan
 from symad.numeric.names import identifier
 from symad.numeric.native_function import Binder, python_function
 from symad.numeric.passes import prepare
-from symad.numeric.passes.logistic import with_logistic
+from symad.numeric.printers.c import NotInC
 from symad.numeric.recycling import new_array
 from symad.numeric.runs import Plan, plan
 from symad.numeric.runs_kernel import BLOCK, LANES, check_runs, kernel_source, tables
 from symad.numeric.scalar_program import is_scalar
+from symad.stable import with_logistic
 
 
 def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
-    """Plan the runs of a scalar graph; without a compiler its NumPy form runs.
+    """Plan the runs of a scalar graph.
+
+    Without a compiler, and where C lacks a function (Bessel functions, polygamma, ...), the NumPy form runs.
 
     Raises:
-        LoweringError: the graph holds arrays, the dtype is not float64, or a function is not in C.
+        LoweringError: the graph holds arrays, or the dtype is not float64.
     """
     prepared = prepare(with_logistic(graph))
     if dtype != "float64":
         raise LoweringError(f"backend 'runs' takes graphs in float64, not dtype {dtype}; use backend='numpy'")
-    native: Binder
-    many: Callable[[Sequence[Any]], Any] | None = None
     library = _library()
     plain = cache(partial(lower_numpy.lower, graph, dtype, packed))
+    try:
+        found = _compiled(prepared, library)
+    except NotInC:
+        found = None
+    if library is None or found is None:
+        return plain()
+    native, many = found
+    function = python_function(prepared, native, many, plain, packed)
+    return Kernel(identifier(graph.name), "", function, packed=packed, native=native, plain=plain)
+
+
+def _compiled(prepared: Graph, library: Any) -> tuple[Binder, Callable[[Sequence[Any]], Any] | None]:
+    """The call at one point, and that at many if there is one.
+
+    Raises:
+        NotInC: a function that C has not.
+    """
     if is_scalar(prepared):
         made = plan(prepared, output_scalars(prepared))
         check_runs(made.runs)
-        if library is None:
-            return plain()
         runs = Scalars(prepared, made, library)
-        native, many = runs.bind, runs.at_points
-    else:
-        rows = _lanes(prepared)
-        check_runs((*rows.scalars.runs, *rows.runs))
-        if library is None:
-            return plain()
-        native = Rows(rows, library).bind
-    function = python_function(prepared, native, many, plain, packed)
-    return Kernel(identifier(graph.name), "", function, packed=packed, native=native, plain=plain)
+        return runs.bind, runs.at_points
+    rows = _lanes(prepared)
+    check_runs((*rows.scalars.runs, *rows.runs))
+    return Rows(rows, library).bind, None
 
 
 def _library() -> Any:

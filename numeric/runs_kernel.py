@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 import sympy
+from sympy.codegen.cfunctions import hypot
 
-from symad.errors import LoweringError
-from symad.numeric.printers.c import HELPERS, MATH_H, OWN, PACKED, helper_source
+from symad.numeric.printers.c import HELPERS, MATH_H, OWN, PACKED, NotInC, helper_source
 from symad.numeric.runs import Run
+from symad.scalar_functions import xlogy
 
 LANES = 64
 """Points of a batch that are computed together."""
@@ -170,7 +171,7 @@ void symad_runs_rows(const int64_t *frame)
 def forms() -> dict[Any, str]:
     """The C form of every operation and function, in the order of their codes."""
     found: dict[Any, str] = dict(ARITHMETIC)
-    two = {sympy.atan2, sympy.Mod, sympy.Heaviside}
+    two = {sympy.atan2, sympy.Mod, sympy.Heaviside, hypot, xlogy}
     for head, name in (MATH_H | OWN).items():
         binary = head in two or getattr(head, "__name__", "") == "logaddexp"
         found[head] = f"{name}(a, b)" if binary else f"{name}(a)"
@@ -291,11 +292,10 @@ def _strided_loop(form: str, names: list[str]) -> str:
 
 
 def check_runs(runs: Sequence[Run]) -> None:
-    """Raises LoweringError if the runs use an operation that C has not."""
+    """Raises NotInC if the runs use an operation that C has not."""
     for run in runs:
         if run.function not in forms():
-            name = getattr(run.function, "__name__", run.function)
-            raise LoweringError(f"{name} is not in C's math.h; backend='numpy' has it")
+            raise NotInC(getattr(run.function, "__name__", run.function))
 
 
 def tables(runs: Sequence[Run], slices: bool = True) -> tuple[Any, Any]:

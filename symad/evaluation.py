@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from symad.errors import EvaluationError, ShapeError
 from symad.graph import Graph, Node, pack, topological
 from symad.inlining import inline, is_traced
 from symad.questions import evaluate
+from symad.stable import stabilize, with_logistic
 from symad.values import FLOATS, Domain, Undefined, domain_of
 
 
@@ -36,6 +38,8 @@ def call(graph: Graph, values: Sequence[Any]) -> Any:
             + (f"; missing: {', '.join(names[len(values) :])}" if len(values) < len(names) else "")
         )
     checked = [as_value(v, s) for v, s in zip(values, graph.inputs, strict=True)]
+    if domain_of(checked) is FLOATS:  # which round and overflow; other numbers see what is written
+        graph = _for_floats(graph)
     shapes = [np.shape(v) if isinstance(v, np.ndarray) else () for v in checked]
     if any(shapes) and not any(node.shape for node in graph.input_nodes):
         return _call_batch(graph, checked)
@@ -44,6 +48,12 @@ def call(graph: Graph, values: Sequence[Any]) -> Any:
     bound = graph.at(dims)
     results = run(bound.output_nodes, dict(zip(bound.input_nodes, checked, strict=True)))
     return pack(graph.structure, results)
+
+
+@lru_cache(maxsize=32)
+def _for_floats(graph: Graph) -> Graph:
+    """The graph in stable forms, as it is lowered."""
+    return with_logistic(stabilize(graph))
 
 
 def as_value(value: Any, symbol: Any) -> Any:

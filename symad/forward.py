@@ -14,6 +14,7 @@ from symad.ops.sources import constant
 from symad.pausing import without_collecting
 from symad.questions import jvp
 from symad.selecting import input_names, select_wrt, tangent_inputs
+from symad.stable import smooth
 from symad.tracing import as_graph
 
 
@@ -23,6 +24,7 @@ def push(outputs: Sequence[Node], tangents: Mapping[Node, Tangent]) -> list[Tang
     t_k = Σ_parents ∂f_k · t_parent in topological order. Nodes that do not depend on a tangent
     are never visited by a rule; nodes used under a condition have their tangents masked by it.
     """
+    outputs = smooth(outputs, tangents)
     order = topological(outputs)
     dots = push_along(order, tangents, use_conditions(order, outputs))
     return [dots.get(o, ZERO) for o in outputs]

@@ -114,6 +114,21 @@ class softplus(ScalarFunction):
         return sigmoid(self.args[0])
 
 
+class logcosh(ScalarFunction):
+    """log(cosh(x))."""
+
+    nargs = 1
+
+    @classmethod
+    def definition(cls, x: Any) -> Any:
+        """log(cosh(x))."""
+        return sympy.log(sympy.cosh(x))
+
+    def fdiff(self, argindex: int = 1) -> Any:
+        """The hyperbolic tangent."""
+        return sympy.tanh(self.args[0])
+
+
 class relu(ScalarFunction):
     """max(x, 0), with derivative 0 at 0."""
 
@@ -236,6 +251,7 @@ NUMPY_NAMES.update(
     {
         sigmoid: "scipy.special.expit",
         softplus: "symad.special.softplus",
+        logcosh: "symad.special.logcosh",
         relu: "symad.special.relu",
         silu: "symad.special.silu",
         gelu: "symad.special.gelu",
@@ -250,8 +266,8 @@ NUMPY_NAMES.update(
 
 @slope(sigmoid)
 def sigmoid_slope(y: Node, args: Nodes, i: int) -> Tangent:
-    """Y (1 − y), from the value."""
-    return mul(y, sub(constant(1), y))
+    """Y (1 − y) from the values of arrays, which layers keep anyway; σ(x) σ(−x), with all digits, of numbers."""
+    return mul(y, sub(constant(1), y) if y.shape else apply(sigmoid, neg(args[0])))
 
 
 @slope(softplus)
@@ -287,8 +303,7 @@ def logaddexp_slope(y: Node, args: Nodes, i: int) -> Tangent:
 @slope(cfunctions.hypot)
 def hypot_slope(y: Node, args: Nodes, i: int) -> Tangent:
     """x_i / y, and 0 at the origin, where no derivative exists."""
-    origin = equal(y, constant(0))
-    return select(origin, constant(0), div(args[i], select(origin, constant(1), y)))
+    return select(equal(y, constant(0)), sqrt(y), div(args[i], y))  # √y is 0 there, and has no slope
 
 
 @slope(silu)

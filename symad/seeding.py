@@ -20,6 +20,7 @@ from symad.ops.shaping import Reshape, broadcast_axes, broadcast_to, reshape, sl
 from symad.ops.sources import constant, eye
 from symad.ops.stacking import Stack, concatenate, pack_scalars, take
 from symad.reverse import fresh_seed, pull
+from symad.stable import smooth
 
 UNROLL = 60_000
 """Unrolled scalar seeds are used while the tangents they create number less than this."""
@@ -108,8 +109,8 @@ class Descent:
 
     def __init__(self, outputs: Sequence[Node], wrt: Sequence[Node]) -> None:
         """Number the nodes and list their users."""
-        self.outputs = outputs
-        self.order = topological(outputs)
+        self.outputs = smooth(outputs, wrt)
+        self.order = topological(self.outputs)
         self.rank = {node: k for k, node in enumerate(self.order)}
         self.users: dict[Node, list[Node]] = {node: [] for node in self.order}
         for node in self.order:

@@ -116,10 +116,9 @@ def polygamma(order: Any, x: Any) -> Any:
     import mpmath
 
     def one(n: float, v: float) -> float:
-        try:
-            return float(mpmath.psi(int(n), v))
-        except ValueError:
-            return float("nan")
+        if v <= 0 and v == np.floor(v):  # a pole: odd orders grow to +∞ on both sides
+            return float("inf") if n % 2 else float("nan")
+        return float(mpmath.psi(int(n), v)) if np.isfinite(v) else float("nan")
 
     return np.vectorize(one, otypes=[float])(order_, x_)[()]
 
@@ -132,10 +131,22 @@ def factorial(x: Any) -> Any:
 
 
 def spherical_jn(n: Any, x: Any) -> Any:
-    """Spherical Bessel function of the first kind, j_n = sqrt(π/(2x)) J_{n+1/2}."""
-    from scipy.special import jv
+    """Spherical Bessel function of the first kind, j_n = sqrt(π/(2x)) J_{n+1/2}; also at 0 and below for integer n.
 
-    return np.sqrt(np.pi / (2 * np.asarray(x, dtype=float))) * jv(np.add(n, 0.5), x)
+    The power series serves small x: that of SciPy loses digits there.
+    """
+    from scipy.special import jv, spherical_jn
+
+    n, x = np.asarray(n, dtype=float), np.asarray(x, dtype=float)
+    if not np.all((n == np.floor(n)) & (n >= 0)):
+        return np.sqrt(np.pi / (2 * x)) * jv(n + 0.5, x)
+    small, order, term, series = np.abs(x) < 1.0, n.astype(int), np.ones(np.broadcast(n, x).shape), 0.0
+    for k in range(1, 13):  # x^n/(2n+1)!! Σ (−x²/2)^k / (k! (2n+3)...(2n+2k+1))
+        series, term = series + term, term * -0.5 * np.where(small, x * x, 0.0) / (k * (2 * n + 2 * k + 1))
+    first = np.ones(series.shape)
+    for k in range(1, int(order.max(initial=0)) + 1):
+        first = np.where(k <= n, first * x / (2 * k + 1), first)
+    return np.where(small, first * series, spherical_jn(order, np.where(small, 1.0, x)))[()]
 
 
 def spherical_yn(n: Any, x: Any) -> Any:
@@ -236,6 +247,12 @@ def lambertw(x: Any, branch: Any = 0) -> Any:
 def softplus(x: Any) -> Any:
     """log(1 + exp(x)), without overflow."""
     return np.logaddexp(0.0, x)
+
+
+def logcosh(x: Any) -> Any:
+    """log(cosh(x)) = log(1 + 2 sinh(x/2)²), and |x| − log 2 where cosh overflows or the rest is lost."""
+    small = np.minimum(np.abs(x), 20.0)
+    return np.log1p(2 * np.sinh(0.5 * small) ** 2) + (np.abs(x) - small)
 
 
 def relu(x: Any) -> Any:

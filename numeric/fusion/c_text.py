@@ -26,7 +26,7 @@ from symad.ops.selection import Compare, Condition, Logic, Select
 from symad.ops.shaping import Broadcast
 from symad.ops.sources import Constant, constant_value
 from symad.questions import question
-from symad.scalar_functions import gelu, relu, sigmoid, silu, softplus, stop_gradient, xlogy
+from symad.scalar_functions import gelu, logcosh, relu, sigmoid, silu, softplus, stop_gradient, xlogy
 
 FUNCTIONS: dict[Any, str] = {
     **{
@@ -66,9 +66,17 @@ HELPERS: dict[str, str] = {
   if (a == b) return a + (real)0.6931471805599453;
   return (a > b ? a : b) + F(log1p)(F(exp)(-F(fabs)(a - b)));
 }""",
+    "symad_silu": """real symad_silu(real a) {
+  const real e = F(exp)(-F(fabs)(a));
+  return a > 0 ? a / (1 + e) : a * e / (1 + e);
+}""",
     "symad_sech": """real symad_sech(real a) {
   const real e = F(exp)(-F(fabs)(a));
   return 2 * e / (1 + e * e);
+}""",
+    "symad_logcosh": """real symad_logcosh(real a) {
+  const real high = F(fabs)(a), low = high < 20 ? high : 20, s = F(sinh)(low / 2);
+  return F(log1p)(2 * s * s) + (high - low);
 }""",
     "symad_sinc": "real symad_sinc(real a) { return a == 0 ? (real)1 : F(sin)(a) / a; }",
     "symad_loggamma": (
@@ -85,6 +93,8 @@ NAMED: dict[Any, str] = {
     sympy.Mod: "symad_mod",
     logaddexp: "symad_logaddexp",
     sympy.sech: "symad_sech",
+    logcosh: "symad_logcosh",
+    silu: "symad_silu",
     sympy.sinc: "symad_sinc",
     sympy.loggamma: "symad_loggamma",
     xlogy: "symad_xlogy",
@@ -109,7 +119,6 @@ FORMS: dict[Any, str] = {
     stop_gradient: "{}",
     relu: "symad_max({}, 0)",
     softplus: "symad_logaddexp(0, {})",
-    silu: "{0} / (1 + F(exp)(-{0}))",
     gelu: "(real)0.5 * {0} * F(erfc)({0} * (real)-0.7071067811865476)",
 }
 """Functions that are expressions in others."""

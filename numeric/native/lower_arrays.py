@@ -15,6 +15,7 @@ from symad.numeric.native.printer import NativePrinter
 from symad.numeric.passes import expand, keep, prepare
 from symad.numeric.passes.flat_products import flatten_products
 from symad.numeric.passes.pads import drop_pads
+from symad.stable import with_logistic
 
 
 def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
@@ -25,7 +26,7 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
     """
     if compiler() is None:
         return lower_numpy.lower(graph, dtype, packed)
-    prepared = lower_numpy.in_blocks(prepare(keep(expand(graph))))
+    prepared = lower_numpy.in_blocks(prepare(keep(expand(with_logistic(graph)))))
     made: list[NativePrinter] = []
 
     def printing(*args: object) -> NativePrinter:

@@ -7,8 +7,8 @@ from symad.numeric.passes.expand import expand
 from symad.numeric.passes.hoist import hoist
 from symad.numeric.passes.keep import keep
 from symad.numeric.passes.slices import apply_before_slicing
-from symad.numeric.passes.stable import stabilize
 from symad.numeric.passes.sums import contract_sums
+from symad.stable import stabilize
 
 __all__ = ["apply_before_slicing", "contract_sums", "expand", "hoist", "keep", "prepare", "stabilize"]
 

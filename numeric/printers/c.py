@@ -8,10 +8,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import sympy
+from sympy.codegen import cfunctions
 from sympy.codegen.cfunctions import expm1, log1p
 from sympy.codegen.numpy_nodes import logaddexp
 
-from symad import functions as own
+from symad import scalar_functions as own
 from symad.errors import LoweringError
 from symad.graph import Node, Op
 from symad.numeric.vector_math import math_source
@@ -40,8 +41,10 @@ MATH_H: dict[Any, str] = {
     sympy.gamma: "tgamma",
     log1p: "log1p",
     expm1: "expm1",
-    own.log1p: "log1p",
-    own.expm1: "expm1",
+    cfunctions.exp2: "exp2",
+    cfunctions.log2: "log2",
+    cfunctions.log10: "log10",
+    cfunctions.hypot: "hypot",
 }
 
 HELPERS = {
@@ -54,6 +57,36 @@ HELPERS = {
 }""",
     "heaviside": "double x, double at) { return x > 0 ? 1.0 : x < 0 ? 0.0 : x == 0 ? at : x; }",
     "loggamma": "double x) { return x > 0 ? lgamma(x) : NAN; }",
+    **{
+        name: f"double x) {{ return {form}; }}"
+        for name, form in {
+            "sec": "1/cos(x)",
+            "csc": "1/sin(x)",
+            "cot": "1/tan(x)",
+            "csch": "1/sinh(x)",
+            "coth": "1/tanh(x)",
+            "asec": "acos(1/x)",
+            "acsc": "asin(1/x)",
+            "acot": "atan(1/x)",
+            "asech": "acosh(1/x)",
+            "acsch": "asinh(1/x)",
+            "acoth": "atanh(1/x)",
+            "sinc": "x == 0 ? 1.0 : sin(x)/x",
+            "frac": "x - floor(x)",
+            "factorial": "tgamma(x + 1)",
+            "same": "x",
+            "relu": "x > 0 || x != x ? x : 0.0",
+            "softplus": "(x > 0 ? x : 0.0) + log1p(exp(-fabs(x)))",
+            "gelu": "0.5*x*erfc(-x*0.70710678118654752440)",
+        }.items()
+    },
+    "sech": "double x) { double e = exp(-fabs(x)); return 2*e/(1 + e*e); }",
+    "silu": "double x) { double e = exp(-fabs(x)); return x > 0 ? x/(1 + e) : x*e/(1 + e); }",
+    "logcosh": """double x) {
+    double high = fabs(x), a = high < 20 ? high : 20, s = sinh(0.5*a);
+    return log1p(2*s*s) + (high - a);
+}""",
+    "xlogy": "double x, double y) { return x == 0 && y == y ? 0.0 : x*log(y); }",
     "logaddexp": """double a, double b) {
     double high = max_(a, b), low = min_(a, b);
     return high == low ? high + 0.69314718055994530942 : high + log1p(exp(low - high));
@@ -82,10 +115,27 @@ OWN: dict[Any, str] = {
     sympy.Heaviside: "heaviside_",
     sympy.loggamma: "loggamma_",
     logaddexp: "logaddexp_",
-    own.logaddexp: "logaddexp_",
+    own.stop_gradient: "same_",
+    own.xlogy: "xlogy_",
+    **{getattr(own, name): f"{name}_" for name in ("relu", "softplus", "silu", "gelu", "logcosh")},
+    **{
+        getattr(sympy, name): f"{name}_"
+        for name in (
+            *("sec", "csc", "cot", "sech", "csch", "coth", "asec", "acsc", "acot", "asech", "acsch", "acoth"),
+            *("sinc", "frac", "factorial"),
+        )
+    },
     **{head: f"{name}_" for head, name in PACKED.items()},
 }
 """Functions of `HELPERS` and `vector_math`."""
+
+
+class NotInC(LoweringError):
+    """A function that neither math.h has nor we write in C: NumPy and SciPy compute it."""
+
+    def __init__(self, name: str) -> None:
+        """``name``: of the function."""
+        super().__init__(f"{name} is not in C's math.h; backend='numpy' has it")
 
 
 def c_literal(value: Any) -> str:
@@ -106,11 +156,11 @@ def c_function(head: Any) -> str:
     """The name of a function in C.
 
     Raises:
-        LoweringError: C has no such function.
+        NotInC: C has no such function.
     """
     function = MATH_H.get(head) or OWN.get(head)
     if function is None:
-        raise LoweringError(f"{head.__name__} is not in C's math.h; backend='numpy' has it")
+        raise NotInC(head.__name__)
     return function
 
 

@@ -29,7 +29,7 @@ from symad.ops.arithmetic import (
     tangent_of_shape,
 )
 from symad.ops.powers import power
-from symad.ops.sources import constant, input_node
+from symad.ops.sources import constant, constant_value, input_node
 from symad.questions import (
     Forms,
     Nodes,
@@ -137,7 +137,13 @@ def log_slope(y: Node, args: Nodes, i: int) -> Tangent:
 
 @slope(sympy.tanh)
 def tanh_slope(y: Node, args: Nodes, i: int) -> Tangent:
-    return sub(constant(1), power(y, constant(2)))
+    """1 − y² from the values of arrays, which layers keep anyway; 4 σ(2x) σ(−2x), with all digits, of numbers."""
+    if y.shape:
+        return sub(constant(1), power(y, constant(2)))
+    from symad.scalar_functions import sigmoid
+
+    twice = mul(constant(2), args[0])
+    return mul(constant(4), apply(sigmoid, twice), apply(sigmoid, neg(twice)))
 
 
 @slope(sympy.tan)
@@ -170,6 +176,27 @@ def abs_slope(y: Node, args: Nodes, i: int) -> Tangent:
 def step_slope(y: Node, args: Nodes, i: int) -> Tangent:
     """Steps have derivative 0, also where they jump."""
     return ZERO
+
+
+@slope(sympy.sinc)
+def sinc_slope(y: Node, args: Nodes, i: int) -> Tangent:
+    """−j₁(x), which is right at 0 too, where cos(x)/x − sin(x)/x² cancels."""
+    return neg(apply(sympy.jn, constant(1), args[0]))
+
+
+@slope(sympy.jn)
+def jn_slope(y: Node, args: Nodes, i: int) -> Tangent:
+    """j_n' = (n j_{n−1} − (n + 1) j_{n+1})/(2n + 1), without a quotient by x (DLMF 10.51.1)."""
+    order, x = args
+    n = constant_value(order)
+    if i == 0 or not isinstance(n, int) or n < 0:
+        inputs, (output,) = sympy_partial(sympy.jn, i, 2)
+        return rebuild((output,), dict(zip(inputs, args, strict=True)))[0]
+    above = apply(sympy.jn, constant(n + 1), x)
+    if n == 0:
+        return neg(above)
+    below = apply(sympy.jn, constant(n - 1), x)
+    return div(sub(mul(constant(n), below), mul(constant(n + 1), above)), constant(2 * n + 1))
 
 
 @slope(sympy.frac)

@@ -47,7 +47,7 @@ def power(base: Node, exponent: Node) -> Node:
     if is_exact(value) or isinstance(value, float):
         if value == 1:
             return base
-        if value == 0 and is_exact(value):
+        if value == 0:
             return _one_like(base)
         if value < 0:
             return div(constant(1), power(base, constant(-value)))
@@ -92,18 +92,52 @@ def pow_jvp(op: Pow, y: Node, tangents: Tangents) -> Tangent:
 
 
 def _power_slope(y: Node, base: Node, exponent: Node) -> Node:
-    """e b**(e−1), reusing y where the exponent is 1/2."""
-    value = constant_value(exponent)
-    if value == Fraction(1, 2):
-        return div(constant(1), mul(constant(2), y))
-    if value is not None:
-        return mul(exponent, power(base, constant(value - 1)))
+    """e b**(e−1), reusing y where the exponent is 1/2.
+
+    The root of a sum of squares is a distance. It has no derivative at the origin; like |x| it has the
+    slope 0 there, and no second derivative (√y stands for a 0 that has none).
+    """
     from symad.ops.selection import equal, logic, select
 
+    value = constant_value(exponent)
+    if value == Fraction(1, 2):
+        slope = div(constant(1), mul(constant(2), y))
+        return select(equal(y, constant(0)), sqrt(y), slope) if is_sum_of_squares(base) else slope
+    if value is not None:
+        return mul(exponent, power(base, constant(value - 1)))
     # b**0 = 1 for every b, also 0: the slope there is 0 and not 0·∞.
     zero = constant(0)
     flat = logic("and", equal(base, zero), equal(exponent, zero))
     return select(flat, zero, mul(exponent, power(base, sub(exponent, constant(1)))))
+
+
+def is_sum_of_squares(node: Node) -> bool:
+    """Whether a node is written as a sum of even powers, along axes or side by side, or as ⟨x, x⟩."""
+    from symad.ops.arithmetic import Add, Mul
+    from symad.ops.contraction import Einsum
+    from symad.ops.shaping import Broadcast, Reshape, Slice
+
+    op, args = node.op, node.args
+    if isinstance(op, Pow):
+        exponent = constant_value(args[1])
+        return isinstance(exponent, int) and exponent > 0 and exponent % 2 == 0
+    if isinstance(op, Add):
+        return -1 not in op.signs and all(map(is_sum_of_squares, args))
+    if isinstance(op, Mul):
+        over = [a for p, a in zip(op.powers, args, strict=True) if p == 1]
+        rest = [a for a in args if not _is_positive(a)]
+        alike = len(rest) == 2 and rest[0] is rest[1] and rest[0] in over
+        return alike or (len(rest) == 1 and rest[0] in over and is_sum_of_squares(rest[0]))
+    if isinstance(op, Einsum):
+        twice = len(args) == 2 and args[0] is args[1] and op.inputs[0] == op.inputs[1]
+        return twice or (len(args) == 1 and is_sum_of_squares(args[0]))
+    return isinstance(op, (Broadcast, Reshape, Slice)) and is_sum_of_squares(args[0])
+
+
+def _is_positive(node: Node) -> bool:
+    """Whether a node is a positive number."""
+    value = constant_value(node)
+    return isinstance(value, (int, float, Fraction)) and value > 0
 
 
 @flops.dispatch

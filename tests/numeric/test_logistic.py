@@ -9,7 +9,7 @@ from sympy.abc import x, y
 import symad
 from symad.numeric import lower
 from symad.numeric.compiling import compiler
-from symad.numeric.passes.logistic import with_logistic
+from symad.stable.logistic import with_logistic
 from symad.ops.elementwise import Apply
 
 with sp.evaluate(False):

@@ -200,12 +200,18 @@ def test_operations_are_grouped_by_level() -> None:
 
 def test_what_runs_cannot_do() -> None:
     x = sp.Symbol("x", real=True)
-    with pytest.raises(LoweringError, match="zeta"):
-        lower(symad.trace(sp.zeta(x)), backend="runs")
     with pytest.raises(LoweringError, match="arrays inside the graph"):
         lower(symad.trace(lambda a: np.sum(a), inputs=[(3,)]), backend="runs")
     with pytest.raises(LoweringError, match="float32"):
         lower(symad.trace(x), backend="runs", dtype="float32")
+
+
+@pytest.mark.parametrize("backend", ["c", "runs"])
+def test_functions_that_c_lacks_go_through_scipy(backend: str) -> None:
+    x = sp.Symbol("x", real=True)
+    kernel = lower(sp.zeta(x) * sp.sin(x), backend)
+    assert kernel(2.0) == pytest.approx(np.pi**2 / 6 * np.sin(2.0), rel=1e-15)
+    assert np.allclose(kernel(np.array([2.0, 4.0])), [np.pi**2 / 6, np.pi**4 / 90] * np.sin([2.0, 4.0]))
 
 
 def test_without_a_compiler_numpy_runs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import sympy
 
 from symad.functions import sigmoid
 from symad.graph import Graph, Node, rebuild
-from symad.numeric.passes.stable import head_of
+from symad.stable.rules import head_of
 from symad.ops.arithmetic import Add, Mul, neg, signed_product, signed_sum
 from symad.ops.elementwise import apply
 from symad.ops.powers import Pow

@@ -7,32 +7,40 @@ Higham, Higham, "Accurately computing the log-sum-exp and softmax functions" (20
 
 from __future__ import annotations
 
+from dataclasses import fields
 from fractions import Fraction
 from typing import Any
 
 import sympy
 from sympy.codegen.cfunctions import expm1, log1p
-from sympy.codegen.numpy_nodes import logaddexp
 
 from symad.graph import Graph, Node, Op, rebuild
 from symad.ops.arithmetic import Add, Mul, add, div, mul, neg, signed_product, signed_sum, sub
-from symad.ops.contraction import Einsum
 from symad.ops.elementwise import Apply, apply
 from symad.ops.powers import Pow, power
-from symad.ops.shaping import Broadcast
-from symad.ops.softmax import logsumexp, softmax
 from symad.ops.sources import constant, constant_value
 from symad.questions import Nodes, question
-from symad.scalar_functions import sigmoid
+from symad.stable.exponentials import of_exponentials
 
 
 def stabilize(graph: Graph) -> Graph:
     """The graph with every rule applied, arguments first."""
-    made = rebuild(graph.output_nodes, {}, _stable_node)
+    bodies: dict[Graph, Graph] = {}
+
+    def better_node(node: Node, args: Nodes) -> Node:
+        return _stable_node(node, args, bodies)
+
+    made = rebuild(graph.output_nodes, {n: n for n in graph.input_nodes}, better_node)
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 
 
-def _stable_node(node: Node, args: Nodes) -> Node:
+def _stable_node(node: Node, args: Nodes, bodies: dict[Graph, Graph]) -> Node:
+    held = [getattr(node.op, f.name) for f in fields(node.op)]
+    if any(isinstance(value, Graph) for value in held):  # loops, and functions inside of functions
+        for value in held:
+            if isinstance(value, Graph) and value not in bodies:
+                bodies[value] = stabilize(value)
+        return Node.of(type(node.op)(*[bodies.get(v, v) if isinstance(v, Graph) else v for v in held]), args)
     better = stable(node.op, args)
     if isinstance(better, Node):
         return better
@@ -61,63 +69,24 @@ def _terms(node: Node) -> list[tuple[int, Node]]:
 
 @stable.dispatch
 def stable_apply(op: Apply, args: Nodes) -> Any:
-    """log(1 + x) and its kin: log1p, softplus, log σ(x) = −log(1 + exp(−x)), and log-sum-exp."""
-    if op.head is not sympy.log:
-        return None
+    """log(1 + x), and logarithms of exponentials."""
+    made = of_exponentials(op, args)
+    if made is not None or op.head is not sympy.log:
+        return made
     (inside,) = args
-    if head_of(inside) is sigmoid:
-        return neg(apply(logaddexp, constant(0), neg(inside.args[0])))
-    twice = isinstance(inside.op, Mul) and inside.op.powers == (1, 1) and constant_value(inside.args[0]) == 2
-    if twice and head_of(inside.args[1]) is sympy.cosh:  # exp(u) + exp(−u)
-        (u,) = inside.args[1].args
-        return apply(logaddexp, u, neg(u))
-    if isinstance(inside.op, Add):
-        return _log_of_sum(inside)
-    if isinstance(inside.op, Einsum) and len(inside.args) == 1 and head_of(inside.args[0]) is sympy.exp:
-        return _log_sum_exp(inside)
-    return None
-
-
-def _log_of_sum(inside: Node) -> Node | None:
     terms = _terms(inside)
-    if len(terms) == 2 and all(sign == 1 for sign, _ in terms):
-        exponents = [_exponent(term) for _, term in terms]
-        if exponents[0] is not None and exponents[1] is not None:
-            return apply(logaddexp, *(e for e in exponents if e is not None))
     for k, (sign, term) in enumerate(terms):
-        if sign == 1 and constant_value(term) == 1:
+        if len(terms) > 1 and sign == 1 and constant_value(term) == 1:
             return apply(log1p, signed_sum(terms[:k] + terms[k + 1 :]))
     return None
-
-
-def _exponent(term: Node) -> Node | None:
-    """u where the term is exp(u), and 0 where it is 1."""
-    if head_of(term) is sympy.exp:
-        return term.args[0]
-    return constant(0) if constant_value(term) == 1 else None
-
-
-def _log_sum_exp(inside: Node) -> Node | None:
-    """log Σ exp(x) over some axes as one op, which subtracts the largest x."""
-    axes = _summed_axes(inside)
-    return None if axes is None else logsumexp(inside.args[0].args[0], axes)
-
-
-def _summed_axes(total: Node) -> tuple[int, ...] | None:
-    """The axes of a plain sum over axes that keeps the others in order; None for anything else."""
-    spec = total.op
-    if not isinstance(spec, Einsum) or len(spec.inputs) != 1:
-        return None
-    (labels,) = spec.inputs
-    kept = tuple(label for label in labels if label in spec.output)
-    if len(set(labels)) != len(labels) or kept != spec.output:
-        return None
-    return tuple(k for k, label in enumerate(labels) if label not in spec.output)
 
 
 @stable.dispatch
 def stable_add(op: Add, args: Nodes) -> Any:
     """exp(x) − 1, 1 − cos(x), x² − y², exp(x) ± exp(−x)."""
+    made = of_exponentials(op, args)
+    if made is not None:
+        return made
     terms = list(zip(op.signs, args, strict=True))
     if len(terms) == 2 and op.signs[0] != op.signs[1]:
         plus, minus = (t for _, t in sorted(terms, key=lambda pair: -pair[0]))
@@ -176,48 +145,12 @@ def _root_difference(plus: Node, minus: Node) -> Node | None:
 
 @stable.dispatch
 def stable_mul(op: Mul, args: Nodes) -> Any:
-    """1/(1 + exp(u)) as σ(−u), which never overflows; exp(u)/(1 + exp(u)) likewise; sinh/cosh; softmax."""
+    """Quotients of exponentials; sinh/cosh."""
     factors = list(zip(op.powers, args, strict=True))
     met = _tanh(factors)
     if met is not None:
         return met
-    quotient = _softmax(factors)
-    if quotient is not None:
-        return quotient
-    for k, (power_, factor) in enumerate(factors):
-        u = _logistic_denominator(factor) if power_ == -1 else None
-        if u is None:
-            continue
-        rest = factors[:k] + factors[k + 1 :]
-        for j, (other, numerator) in enumerate(rest):
-            if other == 1 and head_of(numerator) is sympy.exp and numerator.args[0] is u:
-                return signed_product([*rest[:j], *rest[j + 1 :], (1, apply(sigmoid, u))])
-        return signed_product([*rest, (1, apply(sigmoid, neg(u)))])
-    return None
-
-
-def _softmax(factors: list[tuple[int, Node]]) -> Node | None:
-    """exp(x)/Σ exp(x), the sum repeated along its axes (or over all of them), as one op."""
-    for k, (under, total) in enumerate(factors):
-        inner = total.args[0] if isinstance(total.op, Broadcast) else total
-        axes = _summed_axes(inner) if under == -1 else None
-        if axes is None or head_of(inner.args[0]) is not sympy.exp:
-            continue
-        kept = tuple(a for a in range(len(inner.args[0].shape)) if a not in axes)
-        if isinstance(total.op, Broadcast) and total.op.axes != kept:
-            continue
-        for j, (over, numerator) in enumerate(factors):
-            if over == 1 and numerator is inner.args[0]:
-                rest = [pair for i, pair in enumerate(factors) if i not in (j, k)]
-                return signed_product([*rest, (1, softmax(numerator.args[0], axes))])
-    return None
-
-
-def _logistic_denominator(node: Node) -> Node | None:
-    """u where the node is 1 + exp(u)."""
-    if isinstance(node.op, Add) and node.op.signs == (1, 1) and constant_value(node.args[0]) == 1:
-        return node.args[1].args[0] if head_of(node.args[1]) is sympy.exp else None
-    return None
+    return of_exponentials(op, args)
 
 
 def _tanh(factors: list[tuple[int, Node]]) -> Node | None:

@@ -1,0 +1,283 @@
+"""Logarithms and quotients of positive values that are made of exponentials.
+
+A node is *positive by its exponentials* if it is exp(L) for an L that is known: exponentials, positive
+numbers, products, powers and sums of such, sums over axes, σ and softmax. Its logarithm is L, whatever
+way it is written, and a quotient of two of them is exp(L₁ − L₂); neither overflows where the value does
+not. Source: Blanchard, Higham, Higham, "Accurately computing the log-sum-exp and softmax functions"
+(2021), algorithms 3.1 and 3.2, for any number of terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import sympy
+from sympy.codegen.cfunctions import expm1, log1p
+from sympy.codegen.numpy_nodes import logaddexp
+
+from symad.graph import Node, Op, rebuild, topological
+from symad.ops.arithmetic import Add, Mul, mul, neg, signed_product, signed_sum, sub
+from symad.ops.contraction import Einsum
+from symad.ops.elementwise import Apply, apply
+from symad.ops.powers import Pow
+from symad.ops.shaping import Broadcast, Reshape, Slice
+from symad.ops.softmax import LogSumExp, Softmax, log_softmax, logsumexp, softmax
+from symad.ops.sources import constant, constant_value
+from symad.questions import Nodes, question
+from symad.scalar_functions import logcosh, sigmoid, softplus
+
+if TYPE_CHECKING:
+    Logarithm = Node | None
+else:  # plum sees Any: it dispatches on the op alone
+    Logarithm = Any
+
+DEPTH = 6
+"""Levels of products, powers and sums that are looked through."""
+
+LARGEST = 64
+"""Terms of a sum whose logarithm is written as a chain."""
+
+
+def smooth(outputs: Sequence[Node], kept: Collection[Node] = ()) -> tuple[Node, ...]:
+    """The outputs with their logarithms and quotients of exponentials in forms whose derivatives are stable.
+
+    Args:
+        outputs: nodes that are to be differentiated.
+        kept: nodes that stay as they are, with all below them.
+    """
+    order = topological(outputs)
+    if not any(_head(node) in (sympy.log, log1p) or _divides(node.op) for node in order):
+        return tuple(outputs)
+    return rebuild(outputs, {n: n for n in order if n in kept or not n.args}, smooth_node)
+
+
+def smooth_node(node: Node, args: Nodes) -> Node:
+    """The node of new arguments in its stable form."""
+    made = of_exponentials(node.op, args)
+    if made is not None:
+        return made
+    return node if args == node.args else Node.of(node.op, args)
+
+
+def of_exponentials(op: Op, args: Nodes) -> Node | None:
+    """The stable form of a logarithm, difference or quotient of exponentials; None for anything else."""
+    if isinstance(op, Apply) and op.head in (sympy.log, log1p):
+        (inside,) = args
+        if op.head is log1p:
+            known = logarithm_of(inside)
+            return None if known is None else apply(softplus, known)
+        return logarithm_of(inside)
+    if isinstance(op, Add) and sorted(op.signs) == [-1, 1]:
+        return _log_softmax(*(args if op.signs == (1, -1) else args[::-1]))
+    if isinstance(op, Mul) and -1 in op.powers:
+        return _quotient(list(zip(op.powers, args, strict=True)))
+    return None
+
+
+def logarithm_of(node: Node) -> Node | None:
+    """L where the node is exp(L) and an exponential is in it; None elsewhere."""
+    return logarithm(node.op, node, DEPTH) if _holds_exponential(node, DEPTH) else None
+
+
+@question
+def logarithm(op: Op, node: Node, depth: int) -> Any:
+    """L where the node is exp(L), through ``depth`` levels; None where that is not known."""
+
+
+@logarithm.dispatch
+def unknown_logarithm(op: Op, node: Node, depth: int) -> Logarithm:
+    """A positive number has one; of other values nothing is known."""
+    value = constant_value(node)
+    if isinstance(value, (int, Fraction)) and not isinstance(value, bool) and value > 0:
+        return constant(0) if value == 1 else apply(sympy.log, constant(value))
+    return None
+
+
+@logarithm.dispatch
+def apply_logarithm(op: Apply, node: Node, depth: int) -> Logarithm:
+    """exp(u), σ(u) = 1/(1 + exp(−u)), cosh(u), and exp(u) − 1 = exp(u)(1 − exp(−u)) for u > 0."""
+    u = node.args[0]
+    if op.head is sympy.exp:
+        return u
+    if op.head is sigmoid:
+        return neg(apply(softplus, neg(u)))
+    if op.head is sympy.cosh:
+        return apply(logcosh, u)
+    if op.head is expm1:
+        return _of_difference(u, constant(0))
+    return None
+
+
+@logarithm.dispatch
+def softmax_logarithm(op: Softmax, node: Node, depth: int) -> Logarithm:
+    return log_softmax(node.args[0], op.axes)
+
+
+@logarithm.dispatch
+def broadcast_logarithm(op: Broadcast, node: Node, depth: int) -> Logarithm:
+    return _below(node, depth)
+
+
+@logarithm.dispatch
+def reshape_logarithm(op: Reshape, node: Node, depth: int) -> Logarithm:
+    return _below(node, depth)
+
+
+@logarithm.dispatch
+def slice_logarithm(op: Slice, node: Node, depth: int) -> Logarithm:
+    return _below(node, depth)
+
+
+def _below(node: Node, depth: int) -> Node | None:
+    inner = logarithm(node.args[0].op, node.args[0], depth - 1) if depth else None
+    return None if inner is None else Node.of(node.op, (inner,))
+
+
+@logarithm.dispatch
+def mul_logarithm(op: Mul, node: Node, depth: int) -> Logarithm:
+    """Σ ± L of the factors."""
+    parts = [logarithm(a.op, a, depth - 1) for a in node.args] if depth else [None]
+    if any(part is None for part in parts):
+        return None
+    return signed_sum(list(zip(op.powers, parts, strict=True)))
+
+
+@logarithm.dispatch
+def pow_logarithm(op: Pow, node: Node, depth: int) -> Logarithm:
+    """The exponent times L of the base."""
+    base = logarithm(node.args[0].op, node.args[0], depth - 1) if depth else None
+    return None if base is None else mul(node.args[1], base)
+
+
+@logarithm.dispatch
+def add_logarithm(op: Add, node: Node, depth: int) -> Logarithm:
+    """log(exp a + exp b + ...), and log(exp a − exp b)."""
+    parts = [logarithm(a.op, a, depth - 1) for a in node.args] if depth else [None]
+    if any(part is None for part in parts) or len(parts) > LARGEST:
+        return None
+    if sorted(op.signs) == [-1, 1]:
+        return _of_difference(*(parts if op.signs == (1, -1) else parts[::-1]))
+    if -1 in op.signs:
+        return None
+    first, *rest = sorted(parts, key=lambda part: constant_value(part) is None)
+    for part in rest:
+        first = _log_add_exp(first, part)
+    return first
+
+
+def _log_add_exp(a: Node, b: Node) -> Node:
+    return apply(softplus, b) if constant_value(a) == 0 else apply(logaddexp, a, b)
+
+
+def _of_difference(a: Node, b: Node) -> Node:
+    """log(exp a − exp b) = a + log(1 − exp(b − a)), a > b: exact at a = b as well as far above."""
+    return signed_sum([(1, a), (1, apply(sympy.log, neg(apply(expm1, sub(b, a)))))])
+
+
+@logarithm.dispatch
+def einsum_logarithm(op: Einsum, node: Node, depth: int) -> Logarithm:
+    """log Σ exp over some axes."""
+    axes = summed_axes(node)
+    inner = logarithm(node.args[0].op, node.args[0], depth - 1) if depth and axes is not None else None
+    return None if inner is None else logsumexp(inner, axes)
+
+
+def summed_axes(total: Node) -> tuple[int, ...] | None:
+    """The axes of a plain sum over axes that keeps the others in order; None for anything else."""
+    spec = total.op
+    if not isinstance(spec, Einsum) or len(spec.inputs) != 1:
+        return None
+    (labels,) = spec.inputs
+    kept = tuple(label for label in labels if label in spec.output)
+    if len(set(labels)) != len(labels) or kept != spec.output:
+        return None
+    return tuple(k for k, label in enumerate(labels) if label not in spec.output)
+
+
+def _holds_exponential(node: Node, depth: int) -> bool:
+    """Whether an exponential stands where `logarithm` finds it."""
+    level, seen = [node], {node}
+    for _ in range(depth + 1):
+        if any(isinstance(n.op, Softmax) or _head(n) in EXPONENTIALS for n in level):
+            return True
+        below = [a for n in level if isinstance(n.op, LOOKED_THROUGH) for a in n.args]
+        level = [a for a in dict.fromkeys(below) if a not in seen]
+        seen.update(level)
+    return False
+
+
+EXPONENTIALS = (sympy.exp, sigmoid, sympy.cosh, expm1)
+LOOKED_THROUGH = (Broadcast, Reshape, Slice, Mul, Pow, Add, Einsum)
+
+
+def _head(node: Node) -> Any:
+    return node.op.head if isinstance(node.op, Apply) else None
+
+
+def _divides(op: Op) -> bool:
+    return isinstance(op, Mul) and -1 in op.powers
+
+
+# ---- differences and quotients -------------------------------------------------------------------
+
+
+def _log_softmax(x: Node, total: Node) -> Node | None:
+    """x − log Σ exp(x), the sum repeated along its axes (or over all of them)."""
+    inner = total.args[0] if isinstance(total.op, Broadcast) else total
+    fits = isinstance(inner.op, LogSumExp) and inner.args[0] is x and _repeated(total, inner, inner.op.axes)
+    return log_softmax(x, inner.op.axes) if fits else None  # type: ignore[attr-defined]
+
+
+def _repeated(total: Node, inner: Node, axes: tuple[int, ...]) -> bool:
+    """Whether a value per row stands in every element of the row."""
+    kept = tuple(k for k in range(len(inner.args[0].shape)) if k not in axes)
+    return total.op.axes == kept if isinstance(total.op, Broadcast) else not kept  # type: ignore[attr-defined]
+
+
+def _quotient(factors: list[tuple[int, Node]]) -> Node | None:
+    """A product with an exponential sum as a divisor: σ, softmax, or exp of a difference of logarithms."""
+    for k, (power, divisor) in enumerate(factors):
+        if power != -1 or not _is_sum(divisor):
+            continue
+        under = logarithm_of(divisor)
+        if under is None:
+            continue
+        others = [*factors[:k], *factors[k + 1 :]]
+        over = [f for p, f in others if p == 1 and _head(f) is sympy.exp]
+        rest = [(p, f) for p, f in others if not (p == 1 and f in over[:1])]
+        if not over and not _is_elementwise(divisor):
+            continue
+        u = over[0].args[0] if over else constant(0)
+        return signed_product([*rest, (1, _exponential_of(u, divisor, under))])
+    return None
+
+
+def _is_sum(node: Node) -> bool:
+    """Whether the node is a sum of exponentials, one that is repeated, or a power of one."""
+    if isinstance(node.op, (Broadcast, Reshape, Pow)):
+        return _is_sum(node.args[0])
+    if isinstance(node.op, Add):
+        return -1 not in node.op.signs
+    return summed_axes(node) is not None
+
+
+def _is_elementwise(node: Node) -> bool:
+    """Whether a sum has its terms side by side, and not along axes of an array."""
+    return isinstance(node.op, Add) or (isinstance(node.op, Pow) and isinstance(node.args[0].op, Add))
+
+
+def _exponential_of(u: Node, divisor: Node, under: Node) -> Node:
+    """exp(u)/divisor, the divisor exp(under)."""
+    inner = divisor.args[0] if isinstance(divisor.op, Broadcast) else divisor
+    axes = summed_axes(inner)
+    if axes is not None and _head(inner.args[0]) is sympy.exp:
+        x = inner.args[0].args[0]
+        if x is u and _repeated(divisor, inner, axes):
+            return softmax(x, axes)
+    if isinstance(divisor.op, Add) and len(divisor.args) == 2:
+        a, b = (logarithm(a.op, a, DEPTH) for a in divisor.args)
+        if u is a or u is b:
+            return apply(sigmoid, sub(u, b if u is a else a))
+    return apply(sympy.exp, sub(u, under))
