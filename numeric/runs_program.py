@@ -6,10 +6,13 @@ for an element: runs are faster where they are long.
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
+import sympy
 
+from symad import special
 from symad.errors import LoweringError
 from symad.graph import Graph
 from symad.numeric.c_program import output_scalars
@@ -19,6 +22,7 @@ from symad.numeric.printers.integers import integers_text
 from symad.numeric.runs import Plan, Run, plan
 from symad.numeric.steps import ufunc_name
 from symad.numeric.text import docstring, module_header, pack_text
+from symad.ops.numeric_names import NUMPY_NAMES
 from symad.ops.sparse import CompressedRows
 from symad.scalar_functions import sigmoid
 
@@ -121,9 +125,12 @@ def print_runs_module(graph: Graph, dtype: str, packed: bool) -> tuple[str, str]
 
 
 def function_name(function: Any) -> str | None:
-    """The ufunc of an operation or SymPy head."""
+    """The ufunc of an operation or SymPy head, or a function of `symad.special` with one argument."""
     if function is sigmoid:
         return "scipy.special.expit"
+    own = NUMPY_NAMES.get(function, "") if not isinstance(function, str) else ""
+    if own.startswith("symad.special.") and getattr(function, "nargs", None) == sympy.FiniteSet(1):
+        return own
     return function if isinstance(function, str) else ufunc_name(function)
 
 
@@ -203,10 +210,15 @@ def _values(graph: Graph) -> list[str]:
 def _run_line(run: Run, text: _Text) -> str:
     operands = [f"v[{text.index(places)}]" for places in run.operands]
     name = str(function_name(run.function))
+    target = f"v[{run.start}:{run.start + run.count}]"
+    if name.startswith("symad.special."):
+        function = getattr(special, name.removeprefix("symad.special."))
+        text.imports.add("from typing import Any")
+        text.helper(function.__name__, inspect.getsource(function))
+        return f"{target} = {function.__name__}({', '.join(operands)})"
     if "." in name:
         text.imports.add("import scipy.special")
     prefix = "" if "." in name else "np."
-    target = f"v[{run.start}:{run.start + run.count}]"
     if name == "where":
         return f"{target} = np.where({', '.join([operands[0] + ' != 0', *operands[1:]])})"
     keyword = "out=" if name in ("maximum", "minimum") else ""

@@ -105,6 +105,11 @@ static inline REAL symad_scaled(REAL p, BITS k) {
   return TINY / (x > SIGMOID_HIGH ? TINY : FMA(EXP_OF_R, symad_as_real(k << MANTISSA), TINY));
 }
 """,
+    "sech": """static inline REAL symad_sech(REAL x) {  // 2e/(1 + e²), e = exp(−|x|)
+  const REAL e = symad_exp(x < 0 ? x : -x);
+  return 2 * e / (1 + e * e);
+}
+""",
     "logarithm": """// bits of x over those of sqrt(1/2), and 2 more than twice the bias in the exponent
 static inline BITS symad_moved(REAL x) { return symad_as_bits(x) + (OFFSET - ROOT_HALF); }
 static inline REAL symad_fraction(BITS moved) { return symad_as_real((moved & LOW_BITS) + ROOT_HALF) - 1; }
@@ -173,6 +178,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "expm1": ("bits", "exponential"),
     "tanh": ("bits",),
     "sigmoid": ("bits", "exponential"),
+    "sech": ("bits", "exponential", "exp"),
     "log": ("bits", "logarithm"),
     "log1p": ("bits", "logarithm", "one more"),
     "softplus": ("bits", "exponential", "exp", "logarithm", "one more"),
@@ -270,7 +276,9 @@ static FLAT void NAME_all(double *restrict p, size_t n)
 }
 """
 
-LOOPS = {name: LOOP_OF_SINES if name in SINES else LOOP for name in ("exp", "tanh", "sigmoid", "log", *SINES)}
+VECTORS = ("exp", "tanh", "sigmoid", "sech", "log", *SINES)
+
+LOOPS = {name: LOOP_OF_SINES if name in SINES else LOOP for name in VECTORS}
 """Functions that scalar code evaluates several at a time."""
 
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 
 from symad.graph import Node
 from symad.ops.arithmetic import ElementwiseOp
-from symad.ops.selection import Compare, Select, logic
+from symad.ops.selection import Compare, Select, defined, logic
+from symad.ops.sources import constant_value
 
 
 def use_conditions(order: Sequence[Node], outputs: Sequence[Node]) -> dict[Node, Node]:
@@ -103,8 +104,19 @@ def _through(node: Node, position: int, arg: Node, condition: Node | None, branc
     """The condition of a use as argument of a node that is itself used under ``condition``."""
     if isinstance(node.op, Select) and position:
         outside, branch = condition, node.args[0] if position == 1 else logic("not", node.args[0])
+        known = defined(node.args[3 - position])
+        if known is not None:  # where the other branch is undefined, so are derivatives
+            branch = logic("or", branch, logic("not", known))
+        if constant_value(branch) is True:
+            return _fitting(condition, node, arg)
         condition = branch if condition is None else logic("and", condition, branch)
-        branches[condition] = Branch(outside, node.args[0], position == 1)
+        if known is None:
+            branches[condition] = Branch(outside, node.args[0], position == 1)
+    return _fitting(condition, node, arg)
+
+
+def _fitting(condition: Node | None, node: Node, arg: Node) -> Node | None:
+    """A condition on the elements of a node as one on those of an argument; None if it is none."""
     if condition is None:
         return None
     fits = not condition.shape or (

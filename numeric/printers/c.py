@@ -80,7 +80,6 @@ HELPERS = {
             "gelu": "0.5*x*erfc(-x*0.70710678118654752440)",
         }.items()
     },
-    "sech": "double x) { double e = exp(-fabs(x)); return 2*e/(1 + e*e); }",
     "silu": "double x) { double e = exp(-fabs(x)); return x > 0 ? x/(1 + e) : x*e/(1 + e); }",
     "logcosh": """double x) {
     double high = fabs(x), a = high < 20 ? high : 20, s = sinh(0.5*a);
@@ -104,7 +103,7 @@ def helper_source(names: Iterable[str]) -> str:
 
 
 PACKED: dict[Any, str] = {
-    **{getattr(sympy, name): name for name in ("exp", "log", "tanh", "sin", "cos")},
+    **{getattr(sympy, name): name for name in ("exp", "log", "tanh", "sech", "sin", "cos")},
     own.sigmoid: "sigmoid",
 }
 """Functions that can be evaluated several at a time; `vector_math` has their loops."""
@@ -121,7 +120,7 @@ OWN: dict[Any, str] = {
     **{
         getattr(sympy, name): f"{name}_"
         for name in (
-            *("sec", "csc", "cot", "sech", "csch", "coth", "asec", "acsc", "acot", "asech", "acsch", "acoth"),
+            *("sec", "csc", "cot", "csch", "coth", "asec", "acsc", "acot", "asech", "acsch", "acoth"),
             *("sinc", "frac", "factorial"),
         )
     },

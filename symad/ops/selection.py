@@ -134,19 +134,48 @@ def condition_jvp(op: Condition, y: Node, tangents: Tangents) -> Tangent:
 
 @jvp.dispatch
 def select_jvp(op: Select, y: Node, tangents: Tangents) -> Tangent:
-    """y_dot = select(c, a_dot, b_dot)."""
+    """y_dot = select(c, a_dot, b_dot); NaN where the value is undefined."""
     from symad.ops.shaping import broadcast_to
 
-    a_dot, b_dot = tangents[1:]
-    if not isinstance(a_dot, Node) and not isinstance(b_dot, Node):
+    (condition, a, b), (a_dot, b_dot) = y.args, tangents[1:]
+    if isinstance(a_dot, Node) and isinstance(b_dot, Node):
+        y_dot = select(condition, a_dot, b_dot)
+    elif isinstance(a_dot, Node):
+        y_dot = _alone(condition, a_dot, b)
+    elif isinstance(b_dot, Node):
+        y_dot = _alone(logic("not", condition), b_dot, a)
+    else:
         return ZERO
-    zero = constant(0)
-    y_dot = select(
-        y.args[0],
-        a_dot if isinstance(a_dot, Node) else zero,
-        b_dot if isinstance(b_dot, Node) else zero,
-    )
     return broadcast_to(y_dot, y.shape)
+
+
+def _alone(condition: Node, moving: Node, fixed: Node) -> Node:
+    """The tangent of a branch beside one that does not move; NaN, by a factor, where that one is undefined."""
+    from symad.ops.arithmetic import mul
+
+    known = defined(fixed)
+    if known is None:
+        return select(condition, moving, constant(0))
+    outside = select(known, constant(0), constant(float("nan")))
+    return mul(select(condition, constant(1), outside), moving)
+
+
+def defined(node: Node) -> Node | None:
+    """The condition under which a value is not the constant NaN, the end of a Piecewise; None if always."""
+    passed: list[Node] = []
+    found: list[Node] = []
+    while isinstance(node.op, Select) and not _is_nan(node.args[1]):
+        found.append(logic("and", *passed, node.args[0]))
+        passed.append(logic("not", node.args[0]))
+        node = node.args[2]
+    if isinstance(node.op, Select):  # the NaN comes first
+        return logic("or", *found, logic("and", *passed, logic("not", node.args[0])))
+    return logic("or", *found) if _is_nan(node) else None
+
+
+def _is_nan(node: Node) -> bool:
+    value = constant_value(node)
+    return isinstance(value, float) and value != value
 
 
 @transpose.dispatch

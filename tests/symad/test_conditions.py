@@ -1,8 +1,14 @@
 """Values used under conditions: tangents are masked where they may be undefined, and only there."""
 
 import numpy as np
+import pytest
+import sympy as sp
 
 import symad
+from symad.hessian import MODES
+from symad.numeric import lower
+
+x = sp.Symbol("x", real=True)
 
 
 def test_a_contraction_used_under_a_condition_on_its_elements():
@@ -14,3 +20,29 @@ def test_a_contraction_used_under_a_condition_on_its_elements():
     expected = np.zeros((2, 2, 2, 3))
     expected[0, 0, 0], expected[1, 0, 1], expected[1, 1, 1] = b[:, 0], b[:, 0], b[:, 1]
     np.testing.assert_array_equal(found, expected.reshape(4, 6))
+
+
+PIECES = {
+    "one": (sp.Piecewise((x**2, x > 0)), {-1.0: None, 2.0: (4, 4, 2)}),
+    "two": (sp.Piecewise((x**2, x > 1), (x**3, x > 0)), {-1.0: None, 0.5: (0.125, 0.75, 3), 2.0: (4, 4, 2)}),
+    "a constant": (sp.Piecewise((x**2, x > 1), (5, x > 0)), {-1.0: None, 0.5: (5, 0, 0), 2.0: (4, 4, 2)}),
+    "inside": (
+        sp.Piecewise((sp.Piecewise((x**2, x > 0)), x < 3), (x, True)),
+        {-1.0: None, 1.0: (1, 2, 2), 4.0: (4, 1, 0)},
+    ),
+    "a factor": (x * sp.Piecewise((x**2, x > 0)) + x, {-1.0: None, 1.0: (2, 4, 6)}),
+}
+
+
+@pytest.mark.parametrize("backend", ["graph", "numpy", "c"])
+@pytest.mark.parametrize("name", PIECES)
+def test_undefined_regions_stay_undefined(name: str, backend: str) -> None:
+    f, points = PIECES[name]
+    graphs = [symad.trace(f), symad.gradient(f, x), symad.gradient(f, x, mode="forward")]
+    graphs += [symad.hessian(f, mode=mode) for mode in MODES]
+    for point, right in points.items():
+        value, slope, curvature = right or (np.nan,) * 3
+        for graph, expected in zip(graphs, [value, slope, slope, *[curvature] * 4], strict=True):
+            made = (graph if backend == "graph" else lower(graph, backend))(point)
+            np.testing.assert_array_equal(np.ravel(made)[0], expected)
+    assert symad.check(f).status in ("proved", "tested")
