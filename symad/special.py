@@ -131,7 +131,7 @@ def factorial(x: Any) -> Any:
 
 
 def spherical_jn(n: Any, x: Any) -> Any:
-    """Spherical Bessel function of the first kind, j_n = sqrt(π/(2x)) J_{n+1/2}; also at 0 and below for integer n.
+    """Spherical Bessel function of the first kind, j_n = sqrt(π/(2x)) J_{n+1/2}; on the line for integer n.
 
     The power series serves small x: that of SciPy loses digits there.
     """

@@ -150,7 +150,7 @@ def select_jvp(op: Select, y: Node, tangents: Tangents) -> Tangent:
 
 
 def _alone(condition: Node, moving: Node, fixed: Node) -> Node:
-    """The tangent of a branch beside one that does not move; NaN, by a factor, where that one is undefined."""
+    """The tangent of a branch beside one that does not move; a factor NaN where that one is undefined."""
     from symad.ops.arithmetic import mul
 
     known = defined(fixed)

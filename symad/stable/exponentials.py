@@ -112,21 +112,25 @@ def apply_logarithm(op: Apply, node: Node, depth: int) -> Logarithm:
 
 @logarithm.dispatch
 def softmax_logarithm(op: Softmax, node: Node, depth: int) -> Logarithm:
+    """log p."""
     return log_softmax(node.args[0], op.axes)
 
 
 @logarithm.dispatch
 def broadcast_logarithm(op: Broadcast, node: Node, depth: int) -> Logarithm:
+    """L of what is repeated, repeated."""
     return _below(node, depth)
 
 
 @logarithm.dispatch
 def reshape_logarithm(op: Reshape, node: Node, depth: int) -> Logarithm:
+    """L of the array, reshaped."""
     return _below(node, depth)
 
 
 @logarithm.dispatch
 def slice_logarithm(op: Slice, node: Node, depth: int) -> Logarithm:
+    """The same part of L."""
     return _below(node, depth)
 
 

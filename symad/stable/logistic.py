@@ -10,12 +10,12 @@ import sympy
 
 from symad.functions import sigmoid
 from symad.graph import Graph, Node, rebuild
-from symad.stable.rules import head_of
 from symad.ops.arithmetic import Add, Mul, neg, signed_product, signed_sum
 from symad.ops.elementwise import apply
 from symad.ops.powers import Pow
 from symad.ops.sources import constant, constant_value
 from symad.questions import Nodes
+from symad.stable.rules import head_of
 
 DEPTH = 4
 """So many sums and products deep a factor is looked for; powers up to it are taken apart."""

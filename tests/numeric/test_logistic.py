@@ -9,8 +9,8 @@ from sympy.abc import x, y
 import symad
 from symad.numeric import lower
 from symad.numeric.compiling import compiler
-from symad.stable.logistic import with_logistic
 from symad.ops.elementwise import Apply
+from symad.stable.logistic import with_logistic
 
 with sp.evaluate(False):
     SIGMA = 1 / (1 + sp.exp(-x))

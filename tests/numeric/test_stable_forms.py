@@ -48,7 +48,7 @@ POSITIVE = {
 
 
 def agree(made: Any, right: Any, inner: Any, ulps: float) -> None:
-    """Within ulps of the condition number |u f'/f| ≥ 1, and of the smallest normal number."""
+    """Within ulps times the condition number |u f'/f| ≥ 1, or below the normal numbers."""
     bound = ulps * np.finfo(float).eps / 2 * np.maximum(np.abs(right), np.abs(inner)) + 1e-307
     assert np.all(np.abs(made - right) <= bound), (made, right)
 
@@ -90,7 +90,7 @@ def test_elementwise_forms(name: str, shape: str, backend: str) -> None:
             assert np.allclose(made, values[:, 1], rtol=1e-13, atol=2e-16), name
             continue
         after = slopes[:, k + 1] if k < 2 else slopes[:, 2]
-        if k and name in ("three terms", "logaddexp chain", "quotient of sums"):  # differences of several σ: exact beside 1
+        if k and name in ("three terms", "logaddexp chain", "quotient of sums"):  # several σ: exact beside 1
             assert np.allclose(made, values[:, k], rtol=1e-13, atol=1e-15), name
             continue
         agree(made, values[:, k], np.abs(points) * after, 64)
@@ -134,7 +134,7 @@ def test_sinc_at_zero(backend: str) -> None:
 
 @pytest.mark.parametrize("backend", ["graph", "numpy", "c"])
 def test_distances_at_equal_points(backend: str) -> None:
-    """The slope of a distance at the origin is 0, as that of |x|; a second derivative does not exist there."""
+    """The slope of a distance at the origin is 0, as that of |x|; a second derivative does not exist."""
 
     def matern(x: Any, y: Any) -> Any:
         r = np.sqrt(3 * np.sum((x[:, None] - y[None]) ** 2, axis=-1))
