@@ -100,7 +100,10 @@ examples:
   symad tour                     all stages
   symad tour --list              their names
   symad tour rosenbrock arm      some of them
+  symad tour --quick             a few that stand for all, in less than half a minute
   symad tour --out pictures      and save graphs, tables and pictures in a folder
+  symad tour --out pictures --resume     go on where that tour was stopped
+  symad tour --html              and put it all on a page, symad-tour/index.html
 
 The exit code is 1 if anything failed.
 """
@@ -109,7 +112,10 @@ The exit code is 1 if anything failed.
     )
     parser.add_argument("stages", nargs="*", metavar="STAGE", help="names of stages; all by default")
     parser.add_argument("--list", action="store_true", help="list the stages and stop")
+    parser.add_argument("--quick", action="store_true", help="run a few stages that stand for all")
     parser.add_argument("--out", metavar="DIR", help="a folder for graphs, tables and pictures")
+    parser.add_argument("--html", action="store_true", help="write a page with the pictures as well")
+    parser.add_argument("--resume", action="store_true", help="run what an earlier tour has not done well")
 
 
 def _check(commands: Commands) -> None:

@@ -45,6 +45,8 @@ class Outcome:
     doubts: list[str] = field(default_factory=list)
     """What could be neither proved nor refuted; this is told, and is no failure."""
     skipped: str = ""
+    pictures: list[str] = field(default_factory=list)
+    """Names of the pictures that the stage has drawn."""
 
     @property
     def ok(self) -> bool:
@@ -55,6 +57,7 @@ class Outcome:
 def run_stage(stage: Stage, out: Path | None, step: Callable[[str], None]) -> Outcome:
     """Run a stage; ``step`` is told each step before it starts. Failures are collected, not raised."""
     outcome = Outcome(stage)
+    before = _pictures(out)
     start = time.perf_counter()
     try:
         _run(stage, outcome, out, step)
@@ -63,7 +66,14 @@ def run_stage(stage: Stage, out: Path | None, step: Callable[[str], None]) -> Ou
     except Exception as error:  # a stage that breaks must not end the tour
         outcome.failures.append(_told(error))
     outcome.seconds = time.perf_counter() - start
+    outcome.pictures = sorted(name for name, time_ in _pictures(out).items() if before.get(name) != time_)
     return outcome
+
+
+def _pictures(folder: Path | None) -> dict[str, int]:
+    """The pictures in a folder, with the times at which they were written."""
+    files = folder.iterdir() if folder is not None else ()
+    return {path.name: path.stat().st_mtime_ns for path in files if path.suffix in {".svg", ".png"}}
 
 
 def _run(stage: Stage, outcome: Outcome, out: Path | None, step: Callable[[str], None]) -> None:

@@ -87,22 +87,31 @@ class Model:
 
 @dataclass(frozen=True)
 class Stage:
-    """A named model and a line about it."""
+    """A named model and a line about it; ``quick`` ones make the short tour."""
 
     name: str
     about: str
     model: Callable[[], Model]
+    quick: bool = False
 
 
 STAGES: dict[str, Stage] = {}
 """All stages by name, in the order in which they run."""
 
 
-def stage(name: str, about: str) -> Callable[[Callable[[], Model]], Callable[[], Model]]:
-    """Register a function that makes a model as a stage of the tour."""
+def stage(
+    name: str, about: str, quick: bool = False
+) -> Callable[[Callable[[], Model]], Callable[[], Model]]:
+    """Register a function that makes a model as a stage of the tour.
+
+    Args:
+        name: one word.
+        about: what the stage shows, in a line.
+        quick: whether it is one of the few that stand for all in ``symad tour --quick``.
+    """
 
     def register(model: Callable[[], Model]) -> Callable[[], Model]:
-        STAGES[name] = Stage(name, about, model)
+        STAGES[name] = Stage(name, about, model, quick)
         return model
 
     return register

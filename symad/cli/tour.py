@@ -13,7 +13,9 @@ from rich.table import Table
 
 from symad.cli.codes import OK, REFUTED
 from symad.cli.console import Output
+from symad.cli.kept import keep, kept
 from symad.cli.models import ModelError
+from symad.cli.page import write_page
 from symad.cli.running import STEPS, Outcome, run_stage
 from symad.cli.stage import Stage, all_stages
 
@@ -38,32 +40,50 @@ def run(options: Namespace) -> int:
         for stage in stages.values():
             console.print(f"{stage.name:16} {stage.about}", **PLAIN)
         return OK
-    chosen = _chosen(options.stages, stages)
-    out = Path(options.out) if options.out else None
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-    outcomes = _run_all(chosen, out, console)
+    chosen = _chosen(options.stages, stages, options.quick)
+    out = _folder(options)
+    known = kept(out, stages) if options.resume and out is not None else {}
+    outcomes = _run_all(chosen, out, known, console)
     _show(outcomes, console)
     if out is not None:
         console.print(f"\npictures, graphs and tables: {out}", **PLAIN)
+    if out is not None and options.html:
+        console.print(f"all of it on a page: {write_page(outcomes, _summary(outcomes), out)}", **PLAIN)
     return OK if all(o.ok for o in outcomes) else REFUTED
 
 
-def _chosen(names: list[str], stages: dict[str, Stage]) -> list[Stage]:
+def _folder(options: Namespace) -> Path | None:
+    """The folder for what the tour writes, made where there is none yet."""
+    if options.resume and not options.out:
+        raise ModelError("--resume goes on where a tour with --out DIR stopped; name its folder with --out")
+    name = options.out or ("symad-tour" if options.html else None)
+    if name is None:
+        return None
+    out = Path(name)
+    out.mkdir(parents=True, exist_ok=True)
+    return out
+
+
+def _chosen(names: list[str], stages: dict[str, Stage], quick: bool) -> list[Stage]:
     unknown = [name for name in names if name not in stages]
     if unknown:
         raise ModelError(f"there is no stage {unknown[0]!r}; the stages: {', '.join(stages)}")
-    return [stages[name] for name in names] if names else list(stages.values())
+    if names:
+        return [stages[name] for name in names]
+    return [stage for stage in stages.values() if stage.quick or not quick]
 
 
-def _run_all(chosen: list[Stage], out: Path | None, console: Console) -> list[Outcome]:
+def _run_all(
+    chosen: list[Stage], out: Path | None, known: dict[str, Outcome], console: Console
+) -> list[Outcome]:
+    """Run what is not known yet; what is found is kept after each stage."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    outcomes = []
+    outcomes: list[Outcome] = []
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("tour", total=len(chosen) * len(STEPS))
         for position, stage in enumerate(chosen):
@@ -72,7 +92,9 @@ def _run_all(chosen: list[Stage], out: Path | None, console: Console) -> list[Ou
                 done = position * len(STEPS) + STEPS.index(name)
                 progress.update(task, description=f"{stage.name}: {name}", completed=done)
 
-            outcomes.append(run_stage(stage, out, step))
+            outcomes.append(known.get(stage.name) or run_stage(stage, out, step))
+            if out is not None:
+                keep([*outcomes, *(o for o in known.values() if o not in outcomes)], out)
     return outcomes
 
 
