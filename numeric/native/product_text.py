@@ -1,6 +1,7 @@
 """The inner loop, in C, of a ufunc that multiplies matrices by BLAS's functions."""
 
-PRODUCT = r"""#include <stddef.h>
+PRODUCT = r"""#include <math.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -100,13 +101,56 @@ static void one_product(void **blas, Matrix a, Matrix b, Matrix c) {
   free(second);
 }
 
-void product(char **args, const ptrdiff_t *dimensions, const ptrdiff_t *steps, void *data) {
-  const ptrdiff_t m = dimensions[1], k = dimensions[2], n = dimensions[3], size = sizeof(REAL);
-  for (ptrdiff_t t = 0; t < dimensions[0]; t++) {
-    const Matrix a = {(REAL *)(args[0] + t * steps[0]), m, k, steps[3] / size, steps[4] / size};
-    const Matrix b = {(REAL *)(args[1] + t * steps[1]), k, n, steps[5] / size, steps[6] / size};
-    const Matrix c = {(REAL *)(args[2] + t * steps[2]), m, n, steps[7] / size, steps[8] / size};
-    one_product(data, a, b, c);
+/* The lowest and the highest address of `count` matrices that stand `step` bytes apart. */
+static void extent(Matrix a, ptrdiff_t count, ptrdiff_t step, const char **low, const char **high) {
+  const ptrdiff_t lengths[3] = {count, a.rows, a.columns}, size = sizeof(REAL);
+  const ptrdiff_t steps[3] = {step, a.row_step * size, a.column_step * size};
+  *low = *high = (const char *)a.at;
+  for (int k = 0; k < 3; k++) {
+    if (steps[k] < 0) *low += (lengths[k] - 1) * steps[k];
+    else *high += (lengths[k] - 1) * steps[k];
   }
+  *high += size;
+}
+
+static int overlap(Matrix a, ptrdiff_t a_step, Matrix c, ptrdiff_t c_step, ptrdiff_t count) {
+  const char *a_low, *a_high, *c_low, *c_high;
+  extent(a, count, a_step, &a_low, &a_high);
+  extent(c, count, c_step, &c_low, &c_high);
+  return a_low < c_high && c_low < a_high;
+}
+
+static void undefined(Matrix c) {
+  for (ptrdiff_t i = 0; i < c.rows; i++)
+    for (ptrdiff_t j = 0; j < c.columns; j++) c.at[i * c.row_step + j * c.column_step] = NAN;
+}
+
+void product(char **args, const ptrdiff_t *dimensions, const ptrdiff_t *steps, void *data) {
+  const ptrdiff_t count = dimensions[0], m = dimensions[1], k = dimensions[2], n = dimensions[3];
+  const ptrdiff_t size = sizeof(REAL);
+  Matrix a = {(REAL *)args[0], m, k, steps[3] / size, steps[4] / size};
+  Matrix b = {(REAL *)args[1], k, n, steps[5] / size, steps[6] / size};
+  Matrix c = {(REAL *)args[2], m, n, steps[7] / size, steps[8] / size};
+  if (count == 0 || m == 0 || n == 0) return;
+  /* A result over an operand is made in memory of its own: BLAS may write before it has read. */
+  REAL *scratch = NULL;
+  const int shared = k && (overlap(a, steps[0], c, steps[2], count)
+                           || overlap(b, steps[1], c, steps[2], count));
+  if (shared) scratch = malloc(sizeof(REAL) * count * m * n);
+  for (ptrdiff_t t = 0; t < count; t++) {
+    a.at = (REAL *)(args[0] + t * steps[0]);
+    b.at = (REAL *)(args[1] + t * steps[1]);
+    c.at = (REAL *)(args[2] + t * steps[2]);
+    if (shared && !scratch) { undefined(c); continue; }  /* no memory: NaN, never a wrong number */
+    const Matrix own = {scratch + t * m * n, m, n, n, 1};
+    one_product(data, a, b, shared ? own : c);
+  }
+  if (!scratch) return;
+  for (ptrdiff_t t = 0; t < count; t++) {
+    REAL *to = (REAL *)(args[2] + t * steps[2]);
+    for (ptrdiff_t i = 0; i < m; i++)
+      for (ptrdiff_t j = 0; j < n; j++) to[i * c.row_step + j * c.column_step] = scratch[(t * m + i) * n + j];
+  }
+  free(scratch);
 }
 """

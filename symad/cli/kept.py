@@ -19,9 +19,14 @@ FORMAT = "symad tour"
 
 def keep(outcomes: list[Outcome], folder: Path) -> None:
     """Write what is known so far."""
-    rows = [asdict(o) | {"stage": o.stage.name} for o in outcomes]
+    rows = [{**asdict(o), "stage": o.stage.name} for o in outcomes]
     document = {"format": FORMAT, "symad": symad.__version__, "stages": rows}
-    write_text(folder / NAME, json.dumps(document, indent=1, ensure_ascii=False))
+    write_text(folder / NAME, json.dumps(document, indent=1, ensure_ascii=False, default=_plain))
+
+
+def _plain(value: Any) -> Any:
+    """A NumPy scalar as Python's own."""
+    return value.item()
 
 
 def kept(folder: Path, stages: dict[str, Stage]) -> dict[str, Outcome]:

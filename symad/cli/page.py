@@ -19,7 +19,7 @@ th, td { text-align: right; padding: .2rem .6rem; border-bottom: 1px solid var(-
 th, td { white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; }
 .good { color: var(--good); } .bad { color: var(--bad); } .doubt { color: var(--doubt); }
-img { max-width: 100%; background: white; border: 1px solid var(--line); border-radius: 6px; margin: .4rem 0; }
+img { max-width: 100%; background: white; border: 1px solid var(--line); margin: .4rem 0; }
 h2 { margin: 2.2rem 0 .3rem; }
 """
 

@@ -87,6 +87,18 @@ def test_a_result_over_an_operand():
     np.testing.assert_array_equal(a, expected)
 
 
+def test_results_over_parts_of_operands():
+    rng = np.random.default_rng(2)
+    stack, b = rng.normal(size=(5, 40, 40)), rng.normal(size=(40, 40))
+    expected = stack[:4] @ b
+    blas.product_function("float64")(stack[:4], b, stack[1:])  # each result lies over the next operand
+    np.testing.assert_allclose(stack[1:], expected, rtol=1e-12)
+    square = rng.normal(size=(40, 40))
+    expected = square @ square.T
+    blas.product_function("float64")(square, square.T, square[::-1])
+    np.testing.assert_allclose(square[::-1], expected, rtol=1e-12)
+
+
 def test_empty_operands():
     product = blas.product_function("float64")
     assert product(np.ones((0, 3)), np.ones((3, 2))).shape == (0, 2)

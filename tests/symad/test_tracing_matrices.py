@@ -559,7 +559,7 @@ def test_dimensions_that_are_expressions():
     graph = symad.trace(symad.gradient(Trace((A * x).T * A * x), [x, A]))
     value, vector = np.arange(12.0).reshape(3, 4), np.ones((4, 1))
     np.testing.assert_allclose(graph(value, vector)[0], 2 * value.T @ value @ vector)
-    with pytest.raises(ShapeError, match=r"axis 0 of A must have size n \+ 1 = 3"):
+    with pytest.raises(ShapeError, match=r"axis 1 of A must have size 2\*n = 6 \(n = 3\), not 4"):
         graph(np.ones((4, 4)), np.ones((4, 1)))
 
 
