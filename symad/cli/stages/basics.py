@@ -13,7 +13,7 @@ from symad.cli.stage import Finding, Made, Model, stage
 Array = np.ndarray[Any, Any]
 
 
-@stage("chain rule", "f = x + x² at x = 3, every step of every mode")
+@stage("chain rule", "f = x + x² at x = 3, every step of every mode", quick=True)
 def chain_rule() -> Model:
     """x is used twice: the smallest graph with a fan-out."""
     x = sympy.Symbol("x", real=True)
@@ -35,7 +35,7 @@ def read_tables(made: Made) -> list[Finding]:
     ]
 
 
-@stage("rosenbrock", "Rosenbrock's valley (1 − x)² + 100 (y − x²)², minimised by Newton's method")
+@stage("rosenbrock", "Rosenbrock's valley (1 − x)² + 100 (y − x²)², minimised by Newton's method", quick=True)
 def rosenbrock() -> Model:
     """A narrow curved valley with its minimum 0 at (1, 1)."""
     x, y = sympy.symbols("x y", real=True)
@@ -81,7 +81,7 @@ def hand(angles: Any) -> tuple[Any, Any]:
     return x, y
 
 
-@stage("arm", "a planar arm of three links reaches for a point")
+@stage("arm", "a planar arm of three links reaches for a point", quick=True)
 def arm() -> Model:
     """Half the squared distance of the hand from the target; angles in radians."""
     angles = sympy.symbols("theta_1:4", real=True)

@@ -28,7 +28,11 @@ def digits() -> tuple[Array, Array]:
     return table.data[order] / 16, table.target[order]
 
 
-@stage("kernels", "the discrepancy of two samples under a Matérn kernel; features, rotations, digits")
+@stage(
+    "kernels",
+    "the discrepancy of two samples under a Matérn kernel; features, rotations, digits",
+    quick=True,
+)
 def kernel_stage() -> Model:
     """MMD² by the points of one sample and the kernel's length."""
     shapes: list[Any] = [(3, 2), (2, 2), sympy.Symbol("length", positive=True)]
@@ -159,7 +163,7 @@ def autoencoders_on_digits(made: Made) -> list[Finding]:
     ]
 
 
-@stage("vae", "a variational autoencoder of digits, told the class: the bound on the likelihood")
+@stage("vae", "a variational autoencoder of digits, told the class: the bound on the likelihood", quick=True)
 def vae_stage() -> Model:
     """The bound of three pixels, by all parameters."""
     model = VAE(3, 2, 1, classes=2)
@@ -237,7 +241,7 @@ def modes_of_a_ring(made: Made) -> list[Finding]:
     ]
 
 
-@stage("diffusion", "noise and its prediction on two moons; the closed forms proved")
+@stage("diffusion", "noise and its prediction on two moons; the closed forms proved", quick=True)
 def diffusion_stage() -> Model:
     """The loss of a small network in the plane, by all its parameters."""
     model = diffusion.Diffusion(2, (3,), 2)

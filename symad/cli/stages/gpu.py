@@ -17,7 +17,11 @@ def slopes(s: sp.Expr, b: sp.Expr, h: sp.Expr, i: sp.Expr, j: sp.Expr, slope: sp
     return 2 * sp.tanh((s + slope[h] * (j - i)) / 2)
 
 
-@stage("tiled attention", "any score function and mask; tiles of pairs, forward, backward and second order")
+@stage(
+    "tiled attention",
+    "any score function and mask; tiles of pairs, forward, backward and second order",
+    quick=True,
+)
 def tiled() -> Model:
     """The squared output of causal attention with learned slopes."""
 

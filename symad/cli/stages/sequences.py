@@ -56,7 +56,7 @@ def both_conventions(made: Made) -> list[Finding]:
     return [Finding(f"rows and columns as samples differ by {apart:.1e}", bool(apart < 1e-14))]
 
 
-@stage("rnn", "a recurrent network: backpropagation through time as the transpose of a scan")
+@stage("rnn", "a recurrent network: backpropagation through time as the transpose of a scan", quick=True)
 def recurrent() -> Model:
     """tanh, two inputs, three states, six steps."""
     small = RNN(1, 1, 1)
@@ -159,7 +159,11 @@ def byte_pairs(made: Made) -> list[Finding]:
     return [Finding(f"byte pairs of 'abracadabra': {merges}", merges == "ab, ra, abra")]
 
 
-@stage("attention", "one head, masked: causality from the pattern; the multiplicative mask refuted")
+@stage(
+    "attention",
+    "one head, masked: causality from the pattern; the multiplicative mask refuted",
+    quick=True,
+)
 def attend() -> Model:
     """softmax(Q Kᵀ / √d) V with three positions."""
     data = numbers(3, 2), numbers(3, 2)[::-1].copy(), numbers(3, 1)

@@ -24,7 +24,7 @@ def film(u: Any) -> Any:
     return np.sum(np.sqrt(1 + dx**2 + dy**2)) + np.sum(np.exp(u))
 
 
-@stage("grid energy", "the area of a film plus exp(u) on a grid: a Hessian of seven points a row")
+@stage("grid energy", "the area of a film plus exp(u) on a grid: a Hessian of seven points a row", quick=True)
 def grid_energy() -> Model:
     """Neighbours only are coupled: of the 144² second derivatives 1 in 25 is stored."""
     point = np.random.default_rng(0).normal(size=(SIDE, SIDE))
@@ -62,7 +62,7 @@ def newton(made: Made) -> list[Finding]:
     ]
 
 
-@stage("brusselator", "the 2-D Brusselator, a stiff system: colors for its Jacobian")
+@stage("brusselator", "the 2-D Brusselator, a stiff system: colors for its Jacobian", quick=True)
 def brusselator() -> Model:
     """u' = 1 + u²v − 4.4u + 10Δu, v' = 3.4u − u²v + 10Δv on a periodic grid."""
     point = np.random.default_rng(0).uniform(size=(2, 4, 4))

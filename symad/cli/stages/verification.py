@@ -11,7 +11,11 @@ x = sympy.Symbol("x", real=True)
 p = 1 / (1 + sympy.exp(-x))
 
 
-@stage("certificates", "the printed gradient of the focal loss, a misprint, and a proof for all sizes")
+@stage(
+    "certificates",
+    "the printed gradient of the focal loss, a misprint, and a proof for all sizes",
+    quick=True,
+)
 def certificates() -> Model:
     """−(1 − p)² log p with p = σ(x). Lin et al. (2017), appendix B."""
     return Model(-((1 - p) ** 2) * sympy.log(p), point=(0.5,), use=certify)
