@@ -1,7 +1,8 @@
 """Functions for models: on SymPy expressions, on NumPy arrays, and on the values of a traced function.
 
 Scalar functions (`sigmoid`, `softplus`, `relu`, `silu`, `gelu`, `xlogy`, `log1p`, `expm1`, `logaddexp`,
-`hypot`, `stop_gradient`) act elementwise. Functions of whole arrays (`softmax`, `log_softmax`,
+`hypot`, `gammainc`, `gammaincc`, `ive`, `log_ndtr`, `stop_gradient`) act elementwise. Functions of whole
+arrays (`softmax`, `log_softmax`,
 `logsumexp`, `concatenate`, `stack`, `lookup`) give matrix expressions for matrix expressions. `softmax` and
 `log_softmax` run over the last axis unless told otherwise, as in JAX; `logsumexp` over all elements, as sums
 do. Random numbers (`rand`, `randn`, `key`, `split`, `fold_in`) are functions of a key.
@@ -26,6 +27,7 @@ from symad.ops.shaping import reshape
 from symad.ops.sources import eye as identity
 from symad.ops.sources import iota
 from symad.pairing import pairwise
+from symad.probability import gammainc, gammaincc, ive, log_ndtr
 from symad.proxy import Proxy
 from symad.randomness import fold_in, key, rand, randn, split
 from symad.registering import register_function
@@ -56,10 +58,14 @@ __all__ = [
     "eye",
     "fold",
     "fold_in",
+    "gammainc",
+    "gammaincc",
     "gelu",
     "hypot",
+    "ive",
     "key",
     "log1p",
+    "log_ndtr",
     "log_softmax",
     "logaddexp",
     "logsumexp",

@@ -272,3 +272,105 @@ def gelu(x: Any) -> Any:
     from scipy.special import erfc
 
     return 0.5 * x * erfc(-np.asarray(x) * 0.7071067811865476)
+
+
+def beta(x: Any, *y: Any) -> Any:
+    """B(x, y), and B(x, x) of one argument."""
+    from scipy.special import beta as of_two
+
+    return of_two(x, *(y or (x,)))
+
+
+def elliptic_e(*args: Any) -> Any:
+    """E(m), complete, or E(z | m)."""
+    from scipy.special import ellipe, ellipeinc
+
+    return ellipe(*args) if len(args) == 1 else ellipeinc(*args)
+
+
+def elliptic_pi(n: Any, *args: Any) -> Any:
+    """Π(n | m), complete, or Π(n; z | m), in Carlson's forms (DLMF 19.25.14).
+
+    Beyond |z| = π/2 whole periods are added; where n sin² z > 1 on the way the value is NaN.
+    """
+    from scipy.special import elliprf, elliprj
+
+    z, m = (np.pi / 2, args[0]) if len(args) == 1 else args
+    turns = np.round(np.true_divide(z, np.pi)) if len(args) == 2 else 0.0
+    s = np.sin(z - turns * np.pi)
+    c = np.cos(z - turns * np.pi) ** 2 if len(args) == 2 else 0.0
+    part = s * elliprf(c, 1 - m * s * s, 1.0) + n / 3 * s**3 * elliprj(c, 1 - m * s * s, 1.0, 1 - n * s * s)
+    if np.any(turns != 0):
+        whole = elliprf(0.0, 1 - m, 1.0) + n / 3 * elliprj(0.0, 1 - m, 1.0, 1 - n)
+        part = part + np.where(turns != 0, 2 * turns * whole, 0.0)
+    return np.where((n * s * s > 1) | ((turns != 0) & (n > 1)), np.nan, part)[()]
+
+
+def lowergamma(s: Any, x: Any) -> Any:
+    """γ(s, x) = ∫_0^x t^(s−1) e^(−t) dt for s > 0, x ≥ 0; NaN elsewhere."""
+    from scipy.special import gamma, gammainc
+
+    return np.where(np.greater(s, 0), gammainc(s, x) * gamma(s), np.nan)[()]
+
+
+def uppergamma(s: Any, x: Any) -> Any:
+    """Γ(s, x) = ∫_x^∞ t^(s−1) e^(−t) dt for x ≥ 0; s ≤ 0 by mpmath."""
+    from scipy.special import gamma, gammaincc
+
+    if np.all(np.greater(s, 0)):
+        return gammaincc(s, x) * gamma(s)
+    import mpmath
+
+    def one(a: float, v: float) -> float:
+        return float(mpmath.gammainc(a, v)) if v > 0 else float("inf") if v == 0 else float("nan")
+
+    return np.vectorize(one, otypes=[float])(s, x)[()]
+
+
+def expint(order: Any, x: Any) -> Any:
+    """E_ν(x) = ∫_1^∞ e^(−x t) t^(−ν) dt for x > 0; orders that are no integers ≥ 0 by mpmath."""
+    from scipy.special import expn
+
+    order_, x_ = np.asarray(order, dtype=float), np.asarray(x, dtype=float)
+    if np.all((order_ >= 0) & (order_ == np.floor(order_))):
+        return expn(order_.astype(np.int64), x_)[()]
+    import mpmath
+
+    def one(a: float, v: float) -> float:
+        return float(mpmath.expint(a, v)) if v > 0 else float("nan")
+
+    return np.vectorize(one, otypes=[float])(order_, x_)[()]
+
+
+def polylog(order: Any, x: Any) -> Any:
+    """Li_s(x) = Σ_k x^k / k^s, continued to x ≤ 1; the orders 1, 0 and 2 in closed form, others by mpmath."""
+    from scipy.special import spence
+
+    order_, x_ = np.asarray(order, dtype=float), np.asarray(x, dtype=float)
+    if np.all(order_ == 2):
+        return spence(1 - x_)[()]
+    if np.all(order_ == 1):
+        return -np.log1p(-x_)
+    if np.all(order_ == 0):
+        return x_ / (1 - x_)
+    import mpmath
+
+    def one(s: float, v: float) -> float:
+        value = mpmath.polylog(s, v) if v < 1 else mpmath.zeta(s) if v == 1 and s > 1 else mpmath.nan
+        return float(mpmath.re(value))
+
+    return np.vectorize(one, otypes=[float])(order_, x_)[()]
+
+
+def betainc(a: Any, b: Any, low: Any, high: Any) -> Any:
+    """∫_low^high t^(a−1) (1 − t)^(b−1) dt within 0 ≤ t ≤ 1, for a, b > 0."""
+    from scipy.special import beta, betainc
+
+    return beta(a, b) * (betainc(a, b, high) - betainc(a, b, low))
+
+
+def betainc_regularized(a: Any, b: Any, low: Any, high: Any) -> Any:
+    """The same over B(a, b)."""
+    from scipy.special import betainc
+
+    return betainc(a, b, high) - betainc(a, b, low)

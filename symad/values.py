@@ -70,20 +70,31 @@ def mpmath_function(head: Any) -> Callable[..., Any]:
     special = MPMATH_SPECIAL.get(head)
     if special is not None:
         return special
-    name = MPMATH_TRANSLATIONS.get(head.__name__, head.__name__)
-    if hasattr(mpmath, name):
-        found: Callable[..., Any] = getattr(mpmath, name)
-        return found
     if hasattr(head, "_imp_"):
         return head._imp_
+    name = MPMATH_TRANSLATIONS.get(head.__name__, head.__name__)
+    found = getattr(mpmath, name, None)
+    own = str(head.__module__).startswith("sympy.")  # a user's function may have the name of mpmath's
+    if own and callable(found) and not isinstance(found, type(mpmath.euler)):  # mpmath.catalan is a number
+        return found
 
     def through_sympy(*values: Any) -> Any:
-        result = head(*[sympy.Float(v, mpmath.mp.dps) for v in values]).evalf(mpmath.mp.dps)
+        try:
+            floats = [sympy.Float(v, mpmath.mp.dps) for v in values]
+            result = head(*floats) if own or _evaluates(head) else head.eval(*floats)
+            result = result if result is None else result.evalf(mpmath.mp.dps)
+        except (TypeError, ValueError) as error:
+            raise EvaluationError(f"{head.__name__} has no numeric value at {values}: {error}") from None
         if not isinstance(result, (sympy.Float, sympy.Rational)):
             raise EvaluationError(f"{head.__name__} has no numeric value at {values}")
         return mpmath.mpf(sympy.Float(result, mpmath.mp.dps)._mpf_)
 
     return through_sympy
+
+
+def _evaluates(head: Any) -> bool:
+    """Whether a user's function says itself what its value is; SymPy would take mpmath's of its name."""
+    return head._eval_evalf is not sympy.Function._eval_evalf
 
 
 def _as_float(value: Any) -> float:
@@ -104,6 +115,13 @@ MPMATH_SPECIAL: dict[Any, Callable[..., Any]] = {
     sympy.jn: lambda n, x: mpmath.sqrt(mpmath.pi / (2 * x)) * mpmath.besselj(n + mpmath.mpf(1) / 2, x),
     sympy.yn: lambda n, x: mpmath.sqrt(mpmath.pi / (2 * x)) * mpmath.bessely(n + mpmath.mpf(1) / 2, x),
     sympy.laguerre: lambda n, x: mpmath.laguerre(n, 0, x),
+    sympy.beta: lambda x, *y: mpmath.beta(x, *(y or (x,))),
+    sympy.lowergamma: lambda s, x: mpmath.gammainc(s, 0, x),
+    sympy.uppergamma: lambda s, x: mpmath.gammainc(s, x),
+    sympy.expint: mpmath.expint,
+    sympy.polylog: lambda s, x: mpmath.re(mpmath.polylog(s, x)),
+    sympy.betainc: lambda a, b, low, high: mpmath.betainc(a, b, low, high),
+    sympy.betainc_regularized: lambda a, b, low, high: mpmath.betainc(a, b, low, high, regularized=True),
 }
 
 

@@ -106,6 +106,7 @@ def partial_expression(head: Any, i: int, symbols: list[Any]) -> Any:
     except (sympy.core.function.ArgumentIndexError, NotImplementedError, AttributeError, TypeError):
         expression = None
     unknown = (sympy.Derivative, sympy.Subs, sympy.Integral, sympy.Sum, sympy.DiracDelta)
+    unknown += (sympy.hyper, sympy.meijerg)  # without a value here
     if expression is None or expression.has(*unknown):
         raise DerivativeError(_unknown(head, i, len(symbols)))
     return expression

@@ -1,6 +1,7 @@
 """SymPy heads and the NumPy or SciPy functions that compute them on floats.
 
 Names rather than functions: modules are imported only when one is used, and printers need the name.
+A function has all the numbers of arguments that its head has.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any
 import sympy
 from sympy.codegen import cfunctions
 from sympy.codegen.numpy_nodes import logaddexp
-from sympy.functions.special.elliptic_integrals import elliptic_e, elliptic_k
+from sympy.functions.special.elliptic_integrals import elliptic_e, elliptic_f, elliptic_k, elliptic_pi
 
 NUMPY_NAMES: dict[Any, str] = {
     sympy.sin: "numpy.sin",
@@ -63,7 +64,7 @@ NUMPY_NAMES: dict[Any, str] = {
     sympy.polygamma: "symad.special.polygamma",
     sympy.factorial: "symad.special.factorial",
     sympy.binomial: "scipy.special.binom",
-    sympy.beta: "scipy.special.beta",
+    sympy.beta: "symad.special.beta",
     sympy.erf: "scipy.special.erf",
     sympy.erfc: "scipy.special.erfc",
     sympy.erfi: "scipy.special.erfi",
@@ -90,7 +91,15 @@ NUMPY_NAMES: dict[Any, str] = {
     sympy.LambertW: "symad.special.lambertw",
     sympy.zeta: "scipy.special.zeta",
     elliptic_k: "scipy.special.ellipk",
-    elliptic_e: "scipy.special.ellipe",
+    elliptic_e: "symad.special.elliptic_e",
+    elliptic_f: "scipy.special.ellipkinc",
+    elliptic_pi: "symad.special.elliptic_pi",
+    sympy.lowergamma: "symad.special.lowergamma",
+    sympy.uppergamma: "symad.special.uppergamma",
+    sympy.expint: "symad.special.expint",
+    sympy.polylog: "symad.special.polylog",
+    sympy.betainc: "symad.special.betainc",
+    sympy.betainc_regularized: "symad.special.betainc_regularized",
     sympy.legendre: "scipy.special.eval_legendre",
     sympy.chebyshevt: "scipy.special.eval_chebyt",
     sympy.chebyshevu: "scipy.special.eval_chebyu",

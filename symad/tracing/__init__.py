@@ -17,7 +17,7 @@ from symad.ops.captured import check_closed
 from symad.ops.sources import Input, input_node
 from symad.pausing import without_collecting
 from symad.sessions import SESSION, Session, is_tracing, session
-from symad.tracing import arrays, entries, indexed, matrices, matrix_parts, own, scalars
+from symad.tracing import arrays, entries, indexed, matrices, matrix_parts, own, rewritten, scalars
 from symad.tracing.back import to_sympy
 from symad.tracing.inputs import as_input_symbol, find_inputs
 from symad.tracing.walk import Tracer
@@ -25,7 +25,7 @@ from symad.wrapped import Traced, Wrapped
 
 __all__ = [
     "arrays", "as_graph", "entries", "indexed", "matrices",
-    "matrix_parts", "own", "scalars", "to_sympy", "trace",
+    "matrix_parts", "own", "rewritten", "scalars", "to_sympy", "trace",
 ]  # fmt: skip
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import sympy
 from sympy.codegen.cfunctions import exp2, expm1, log1p
 from sympy.codegen.numpy_nodes import logaddexp
+from sympy.functions.special.elliptic_integrals import elliptic_e
 
 from symad.errors import TraceError
 from symad.graph import Node
@@ -26,6 +27,15 @@ from symad.ops.powers import power
 from symad.ops.selection import compare, logic, select
 from symad.ops.shaping import reshape
 from symad.ops.sources import constant
+from symad.probability import (
+    gammainc,
+    gammaincc,
+    ive,
+    kl_divergence,
+    log_ndtr,
+    normal_quantile,
+    relative_entropy,
+)
 from symad.proxy import FUNCTIONS, UFUNCS, Proxy, elementwise, floor_divide, remainder, truth
 from symad.scalar_functions import sigmoid, softplus, xlogy
 from symad.tracing.numpy_functions import normal_axes
@@ -193,6 +203,21 @@ SCIPY: dict[str, Callable[..., Node]] = {
     "psi": partial(apply, sympy.digamma),
     "betaln": log_beta,
     "ndtr": normal_cdf,
+    "ndtri": normal_quantile,
+    "gammainc": partial(apply, gammainc),
+    "gammaincc": partial(apply, gammaincc),
+    "betainc": lambda a, b, x: apply(sympy.betainc_regularized, a, b, constant(0), x),
+    "ive": partial(apply, ive),
+    "i0e": partial(bessel, ive, 0),
+    "i1e": partial(bessel, ive, 1),
+    "log_ndtr": partial(apply, log_ndtr),
+    "rel_entr": relative_entropy,
+    "kl_div": kl_divergence,
+    "polygamma": partial(apply, sympy.polygamma),
+    "ellipe": partial(apply, elliptic_e),
+    "ellipeinc": partial(apply, elliptic_e),
+    "expn": partial(apply, sympy.expint),
+    "beta": partial(apply, sympy.beta),
     "cbrt": cbrt,
     "j0": partial(bessel, sympy.besselj, 0),
     "j1": partial(bessel, sympy.besselj, 1),

@@ -260,7 +260,13 @@ def not_lift(expression: Not, args: Nodes, tracer: Tracer) -> Node:
 
 @lift.register(ITE)
 def ite_lift(expression: ITE, args: Nodes, tracer: Tracer) -> Node:
+    """Of conditions a condition; symbols in place of them are numbers, of which one is chosen."""
+    from symad.wrapped import condition as truth
+    from symad.wrapped import is_condition, number
+
     condition, yes, no = args
+    if not (is_condition(yes) and is_condition(no)):
+        return select(truth(condition), number(yes), number(no))
     return logic("or", logic("and", condition, yes), logic("and", logic("not", condition), no))
 
 

@@ -16,7 +16,7 @@ import pytest
 import sympy
 from sympy.codegen import cfunctions
 from sympy.codegen.numpy_nodes import logaddexp
-from sympy.functions.special.elliptic_integrals import elliptic_e, elliptic_k
+from sympy.functions.special.elliptic_integrals import elliptic_e, elliptic_f, elliptic_k, elliptic_pi
 
 from symad import functions
 from symad.errors import DerivativeError
@@ -24,6 +24,7 @@ from symad.graph import Node
 from symad.ops.elementwise import apply, partial
 from symad.ops.numeric_names import NUMPY_NAMES
 from symad.ops.sources import constant, input_node
+from symad.probability import gammainc, gammaincc, ive, log_ndtr
 from symad.values import mpmath_function
 from symad.verification.precise import evaluate_all
 
@@ -63,7 +64,15 @@ DOMAINS: dict[Any, tuple[Any, ...]] = {
     **dict.fromkeys([sympy.fresnels, sympy.fresnelc], (WIDE,)),
     sympy.LambertW: (POSITIVE,),
     sympy.zeta: ((2, 3), POSITIVE),
-    **dict.fromkeys([elliptic_k, elliptic_e], (UNIT,)),
+    elliptic_k: (UNIT,),
+    **dict.fromkeys([elliptic_e, elliptic_f], ((-1.4, 1.4), UNIT)),
+    elliptic_pi: ((-0.9, 0.9), (-1.4, 1.4), UNIT),
+    **dict.fromkeys([sympy.lowergamma, gammainc, gammaincc], (POSITIVE, POSITIVE)),
+    **dict.fromkeys([sympy.uppergamma, sympy.expint], (WIDE, POSITIVE)),
+    sympy.polylog: ((2, 3, -1), UNIT),
+    **dict.fromkeys([sympy.betainc, sympy.betainc_regularized], (POSITIVE, POSITIVE, (0.1, 0.4), (0.5, 0.9))),
+    ive: ((0, 1, 3), WIDE),
+    log_ndtr: (WIDE,),
     **dict.fromkeys([sympy.legendre, sympy.chebyshevt, sympy.chebyshevu], ((2, 5), UNIT)),
     **dict.fromkeys([sympy.hermite, sympy.laguerre], ((2, 5), WIDE)),
     sympy.gegenbauer: ((2, 4), (0.5, 2.0), UNIT),
@@ -80,7 +89,10 @@ NOT_DIFFERENTIATED = {functions.stop_gradient}
 UNKNOWN = {
     (sympy.polygamma, 0), (sympy.besselj, 0), (sympy.bessely, 0), (sympy.besseli, 0), (sympy.besselk, 0),
     (sympy.jn, 0), (sympy.yn, 0), (sympy.zeta, 0), (sympy.legendre, 0), (sympy.chebyshevt, 0),
-    (sympy.chebyshevu, 0), (sympy.hermite, 0), (sympy.laguerre, 0), (sympy.gegenbauer, 0), (sympy.jacobi, 0),
+    (sympy.lowergamma, 0), (sympy.uppergamma, 0), (sympy.expint, 0), (sympy.polylog, 0), (gammainc, 0),
+    (gammaincc, 0), (sympy.betainc, 0), (sympy.betainc, 1), (sympy.betainc_regularized, 0),
+    (sympy.betainc_regularized, 1), (ive, 0), (sympy.chebyshevu, 0), (sympy.hermite, 0),
+    (sympy.laguerre, 0), (sympy.gegenbauer, 0), (sympy.jacobi, 0),
 }  # fmt: skip
 """Orders, by which nothing is differentiated."""
 
