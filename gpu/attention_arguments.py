@@ -135,6 +135,14 @@ def with_width(xp: Any, array: Array, width: int) -> Array:
     return made.view(array.dtype)
 
 
+def aligned(argument: Any) -> bool:
+    """Whether an array starts at a multiple of 16 bytes, as kernels with copies of 16 bytes need."""
+    if getattr(argument, "ndim", 0) == 0 or argument.dtype.fields is not None:
+        return True
+    place = argument.ctypes.data if isinstance(argument, np.ndarray) else argument.data.ptr
+    return int(place) % 16 == 0
+
+
 def pointer(array: Array | None) -> Any:
     """The array as a kernel takes it: a null pointer for None."""
     return _NULL if array is None else array

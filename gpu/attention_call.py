@@ -10,6 +10,7 @@ import numpy as np
 
 from symad.gpu.attention_arguments import (
     Lengths,
+    aligned,
     check_arrays,
     check_shape,
     compiled_score,
@@ -109,6 +110,8 @@ class AttentionCall:
         text = plan.source(self.score)
         if self.scale <= 0:  # the kernels fold only positive scales: the maximum of s is that of q·k
             text = text.replace("#define SCORE_PLAIN 1", "#define SCORE_PLAIN 0")
+        if not all(aligned(a) for a in args):
+            text = f"#define SYMAD_UNALIGNED\n{text}"
         kernel = self.machine.load(text).get_function(name)
         shared = plan.shared_bytes if shared is None else shared
         if shared > 48 * 1024:
@@ -170,7 +173,9 @@ class AttentionCall:
                 (plan,) = self.plans(DIAGONALS)
                 grid = (-(-(n + m - 1) // plan.band), heads, batch)
                 self.launch(plan, "attention_diagonals", grid, *common, diagonals, *self.numbers())
-        sums = score.gradients(row_sums, column_sums, diagonals, pairs, self.params, m)
+        sums = score.gradients(
+            row_sums, column_sums, diagonals, pairs, self.params, m, self.machine
+        )
         return AttentionCotangents(
             with_width(xp, q_bar, self.widths[0]),
             with_width(xp, k_bar, self.widths[0]),

@@ -18,9 +18,11 @@ import numpy as np
 import sympy as sp
 
 from symad.errors import ShapeError
+from symad.gpu.compile import Machine
 from symad.gpu.cprinter import Style
 from symad.gpu.score_layout import CHUNK, extreme_key, tiled_axis
 from symad.gpu.score_text import macros, score_text
+from symad.gpu.segments import add_laid_out, segment_sum
 from symad.numeric.intervals import ArrayBounds, Interval, evaluate
 from symad.numeric.pointwise import program
 from symad.numeric.scores import LOOPS, B, H, I, J, Load, Reduction, Score
@@ -136,6 +138,7 @@ class CompiledScore:
         pairs: Array | None,
         params: Mapping[str, Any],
         length_k: int,
+        machine: Machine | None = None,
     ) -> dict[str, Array]:
         """Cotangents of the real parameters from the kernels' sums.
 
@@ -146,6 +149,7 @@ class CompiledScore:
             pairs: (P, B, H, N, M) unsummed.
             params: the converted parameters.
             length_k: M.
+            machine: where the sums lie; None for NumPy arrays.
 
         Returns:
             An array of each real parameter's shape by name; zero where the score ignores it.
@@ -171,9 +175,29 @@ class CompiledScore:
                 totals[names[symbol]] = totals[names[symbol]] + values.sum()
             else:
                 load = loads[symbol]
+                axes = self.places(load)
+                if axes is not None:
+                    add_laid_out(totals[load.name], values, axes)
+                    continue
                 places = self._places(load, values.shape, params, length_k, xp)
-                _add_at(totals[load.name], places, values, xp)
+                _add_at(totals[load.name], places, values, xp, machine)
         return totals
+
+    def summed(self, load: Load) -> Reduction:
+        """How the kernels sum the cotangents of an array read."""
+        pair = load.symbol in self.pairs  # also where diagonal sums were not asked for
+        return Reduction.PAIR if pair else self.score.reduction(load.symbol)
+
+    def places(self, load: Load) -> list[tuple[int | None, int]] | None:
+        """Where an array is read, if no two entries of a sum read one place (see `add_laid_out`)."""
+        reduction = self.summed(load)
+        if reduction is Reduction.DIAGONAL:
+            return None
+        axes = {B: 0, H: 1, J: 3 if reduction is Reduction.PAIR else 2, I: 2}
+        loops = [e for e in load.index if e in axes]
+        if len(set(loops)) < len(loops) or not all(e in axes or e.is_Integer for e in load.index):
+            return None
+        return [(axes[e], 0) if e in axes else (None, int(e)) for e in load.index]
 
     def _places(
         self, load: Load, shape: tuple[int, ...], params: Any, length_k: int, xp: Any
@@ -185,9 +209,7 @@ class CompiledScore:
             return points.reshape([-1 if a == axis else 1 for a in range(len(shape))])
 
         known: dict[sp.Symbol, Any] = {B: along(0), H: along(1)}
-        reduction = self.score.reduction(load.symbol)
-        if load.symbol in self.pairs:  # also where diagonal sums were not asked for
-            reduction = Reduction.PAIR
+        reduction = self.summed(load)
         if reduction in (Reduction.ROW, Reduction.ALL, Reduction.PAIR):
             known[I] = along(2)
         if reduction is Reduction.COLUMN:
@@ -252,20 +274,18 @@ def _index(load: Load, params: Any, known: Mapping[sp.Symbol, Any], xp: Any) -> 
     return [xp.clip(p, 0, size - 1) for p, size in zip(positions, shape, strict=True)]
 
 
-def _add_at(total: Array, places: Sequence[Array], values: Array, xp: Any) -> None:
-    """total[places] += values, equal places in the order of ``values``: the same bits every run."""
+def _add_at(
+    total: Array, places: Sequence[Array], values: Array, xp: Any, machine: Machine | None
+) -> None:
+    """total[places] += values, equal places in a fixed order: the same bits every run."""
     shape = np.broadcast_shapes(*(p.shape for p in places))
     shape = (1,) * (values.ndim - len(shape)) + tuple(shape)
     summed = values.sum(axis=tuple(a for a, n in enumerate(shape) if n == 1), keepdims=True)
     linear = xp.zeros((), np.int64)
     for place, size in zip(places, total.shape, strict=True):
         linear = linear * size + place
-    flat = xp.broadcast_to(linear, summed.shape).reshape(-1)
-    order = xp.argsort(flat * flat.size + xp.arange(flat.size))
-    ordered, weights = flat[order], summed.reshape(-1)[order]
-    first = xp.concatenate([xp.ones(1, bool), ordered[1:] != ordered[:-1]])
-    starts = xp.flatnonzero(first)
-    total.reshape(-1)[ordered[starts]] += xp.add.reduceat(weights, starts)
+    flat = xp.ascontiguousarray(xp.broadcast_to(linear, summed.shape)).reshape(-1)
+    total += segment_sum(machine, flat, summed.reshape(-1), total.size).reshape(total.shape)
 
 
 @lru_cache(maxsize=256)

@@ -31,7 +31,7 @@ DEVICE long long first_place(const long long* keys, long long count, long long k
 // grid (rows if by_row, else count, ceil(columns / COLUMNS) or less), 256 threads, 256 Real of shared memory.
 // Where there are more rows than entries, the blocks are those of the entries, and the first of a segment
 // sums it; `result` is 0 before.
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(256, 4)
     segment_sum(const long long* keys, const long long* order, const Storage* updates, Storage* result,
                 long long count, long long columns, int by_row) {
   DYNAMIC_SHARED(shared);

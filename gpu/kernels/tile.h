@@ -25,6 +25,23 @@ struct Tile {
   }
 };
 
+// Starts copying 16 bytes to shared memory; zeros if not valid. SYMAD_UNALIGNED: from an address that is a
+// multiple of the element's size only, where copies of 16 bytes would stop the device.
+template <class T>
+DEVICE void copy_chunk(smem_t to, const typename T::Storage* from, bool valid) {
+#ifndef SYMAD_UNALIGNED
+  cp_async<16>(to, from, valid);
+#elif SYMAD_ELEMENT_BITS == 16
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    store_shared(to + smem_t(4 * i), u32(valid ? u32(from[2 * i]) | u32(from[2 * i + 1]) << 16 : 0u));
+#else
+  constexpr int SIZE = int(sizeof(typename T::Storage));
+#pragma unroll
+  for (int i = 0; i < 16 / SIZE; ++i) cp_async<SIZE>(to + smem_t(SIZE * i), valid ? from + i : from, valid);
+#endif
+}
+
 // Starts copying rows [row0, row0 + ROWS) of a matrix with `rows` rows, `pitch` elements apart, into a
 // tile; zeros outside of the matrix (row0 may be negative) and beyond `width` columns.
 template <class T, int COLS, int ROWS, int THREADS>
@@ -43,13 +60,13 @@ DEVICE void load_tile(smem_t tile, const typename T::Storage* from, int row0, in
       int further = i * STEP;
       bool valid = inside && u32(row0 + row + further) < u32(rows);
       smem_t at = STEP % 8 ? tile + smem_t(Shape::offset(row + further, chunk)) : to + smem_t(further * Shape::PITCH);
-      cp_async<16>(at, valid ? source + (long long)(further) * pitch : from, valid);
+      copy_chunk<T>(at, valid ? source + (long long)(further) * pitch : from, valid);
     }
   } else {
     for (int i = thread; i < TOTAL; i += THREADS) {
       int row = i / CHUNKS, chunk = i % CHUNKS, column = chunk * Shape::PER_CHUNK;
       bool valid = column < width && u32(row0 + row) < u32(rows);
-      cp_async<16>(tile + smem_t(Shape::offset(row, chunk * 16)),
+      copy_chunk<T>(tile + smem_t(Shape::offset(row, chunk * 16)),
                    valid ? from + (long long)(row0 + row) * pitch + column : from, valid);
     }
   }

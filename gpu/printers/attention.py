@@ -7,6 +7,7 @@ parameters become arrays of one element, so that no number has to come back to t
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,8 +28,10 @@ from symad.gpu.attention_shapes import (
 )
 from symad.gpu.compile import kernel_text
 from symad.gpu.printers import attention_text as texts
+from symad.gpu.printers.indices import segment_sum
 from symad.gpu.score import CompiledScore, compile_score
 from symad.gpu.score_layout import extreme_key, tiled_axis
+from symad.gpu.segments import add_laid_out
 from symad.graph import Node
 from symad.numeric.printers.attention import results_of, tuple_text
 from symad.numeric.printers.formulas import FormulaText
@@ -308,9 +311,14 @@ class _Writer:
             for k, symbol in enumerate(symbols):
                 load = next(r for r in self.compiled.score.loads if r.symbol is symbol)
                 if load.name == parameter.name:
-                    place = self.place_function(symbol, f"_place_{self.number}_{group}_{k}")
-                    terms.append(f'("{kind}", {sums}[{group}][{k}], {place})')
-        self.printer.imports.add("import math")
+                    places = self.compiled.places(load)
+                    place = "None"
+                    if places is None:
+                        place = self.place_function(symbol, f"_place_{self.number}_{group}_{k}")
+                        segment_sum(self.printer)
+                    terms.append(f'("{kind}", {sums}[{group}][{k}], {places}, {place})')
+        self.printer.helper("add_laid_out", inspect.getsource(add_laid_out))
+        self.printer.imports |= {"from collections.abc import Sequence", "from typing import Any"}
         helper = self.printer.helper("_parameter_bar", texts.PARAMETER_BAR)
         shape = f"{self.params[position]}.shape"
         keys = f"{self.args[1]}.shape[2]"

@@ -33,6 +33,10 @@ LAUNCH = '''def _launches(plans):
 
 def _launch(launch, name, rows, heads, batch, args):
     threads, own, slices, shared, source = launch
+    if max(heads, batch) > 65535:
+        raise ValueError(f"attention on a GPU takes at most 65535 heads and batches, not {heads} and {batch}")
+    if any(a.data.ptr % 16 for a in args if isinstance(a, cp.ndarray)):  # a view at an odd place
+        source = "#define SYMAD_UNALIGNED\\n" + source
     kernel = _module(source).get_function(name)
     if shared > 49152:
         kernel.max_dynamic_shared_size_bytes = shared
@@ -169,8 +173,11 @@ EXTREMES = '''def _extremes(array, axis):
 
 PARAMETER_BAR = '''def _parameter_bar(shape, terms, params, keys, real, dtype):
     """Sums of cotangents added up where the parameter was read, in a fixed order."""
-    total = cp.zeros(math.prod(shape), dtype=real)
-    for kind, values, place in terms:
+    total = cp.zeros(shape, dtype=real)
+    for kind, values, places, place in terms:
+        if places is not None:
+            add_laid_out(total, values, places)
+            continue
         along = [cp.arange(size).reshape([-1 if a == k else 1 for a in range(values.ndim)])
                  for k, size in enumerate(values.shape)]
         i, j = {
@@ -183,10 +190,6 @@ PARAMETER_BAR = '''def _parameter_bar(shape, terms, params, keys, real, dtype):
         axes = tuple(k for k, size in enumerate(linear.shape) if size == 1)
         values = values.sum(axis=axes, keepdims=True) if axes else values
         flat = cp.ascontiguousarray(cp.broadcast_to(linear, values.shape)).ravel()
-        order = cp.argsort(flat*flat.size + cp.arange(flat.size))
-        flat, values = flat[order], values.ravel()[order]
-        first = cp.concatenate([cp.ones(1, dtype=bool), flat[1:] != flat[:-1]])
-        starts = cp.flatnonzero(first)
-        total[flat[starts]] += cp.add.reduceat(values, starts)
-    return total.reshape(shape).astype(dtype, copy=False)
+        total += _segment_sum(flat, values.reshape(-1, 1), total.size, 1).reshape(shape)
+    return total.astype(dtype, copy=False)
 '''

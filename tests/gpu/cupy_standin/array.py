@@ -169,8 +169,17 @@ class ndarray:  # CuPy's name
 
     def __getitem__(self, index):
         parts = index if isinstance(index, tuple) else (index,)
-        cuda.launched(any(isinstance(part, ndarray) for part in parts))
-        return ndarray(np.asarray(host(self)[host(index)]))
+        gathered = any(isinstance(part, ndarray) for part in parts)
+        cuda.launched(gathered)
+        if not gathered and Ellipsis not in parts:
+            parts = (*parts, Ellipsis)  # one element is a view as well
+        return ndarray(np.asarray(host(self)[host(parts)]))
+
+    def __iadd__(self, other):
+        """In place: the memory of a view is that of its array."""
+        added = host(self + other)
+        host(self)[...] = added
+        return self
 
     def __setitem__(self, index, value):
         cuda.launched()

@@ -1,0 +1,59 @@
+"""Sums of parameter cotangents: laid out where every place is read once, by sorted segments elsewhere.
+
+Both have one owner and a fixed order for every sum. `numpy.add.reduceat` would do on the CPU; CuPy's is a
+difference of cumulative sums (cupy/_core/_routines_indexing.pyx of 14.2.0, line 1255; 13.6.0: 1147), which
+loses the digits of whatever is small beside what came before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from symad.gpu.compile import Machine, kernel_text
+
+Array = Any
+ELEMENTS = {"float64": ("double", 64, "Fp64"), "float32": ("float", 32, "Fp32")}
+
+
+def add_laid_out(total: Any, values: Any, places: Sequence[tuple[int | None, int]]) -> None:
+    """Add values to ``total``, whose axes are axes k of the values, (k, 0), or positions c, (None, c)."""
+    axes = [k for k, _ in places if k is not None]
+    others = tuple(k for k in range(values.ndim) if k not in axes)
+    values = values.sum(axis=others) if others else values
+    values = values.transpose([sorted(axes).index(k) for k in axes])
+    lengths = iter(values.shape)
+    index, part = [], []
+    for (axis, position), size in zip(places, total.shape, strict=True):
+        length = 0 if axis is None else min(size, next(lengths))  # beyond it, all pairs are hidden
+        index.append(slice(length) if axis is not None else position)
+        part.extend([slice(length)] if axis is not None else [])
+    view = total[(*index, ...)]
+    view += values[(*part, ...)]
+
+
+def segment_source(dtype: Any, columns: int) -> str:
+    """The kernel for an element type."""
+    real, bits, element = ELEMENTS[np.dtype(dtype).name]
+    head = f"#define SYMAD_REAL {real}\n#define SYMAD_ELEMENT_BITS {bits}\n"
+    middle = f"typedef {element} E;\nconstexpr int COLUMNS = {columns};\n"
+    return head + kernel_text("prims.h") + middle + kernel_text("segment_sum.cu")
+
+
+def segment_sum(machine: Machine | None, keys: Array, updates: Array, rows: int) -> Array:
+    """r_k = Σ updates[j] over the j with keys[j] = k, for k < rows; keys and updates (n,)."""
+    if machine is None:
+        result = np.zeros(rows, updates.dtype)
+        np.add.at(result, keys, updates)
+        return result
+    xp = machine.xp
+    result, count = xp.zeros(rows, updates.dtype), len(keys)
+    if count and rows:
+        order = xp.argsort(keys, kind="stable")
+        kernel = machine.load(segment_source(updates.dtype, 1)).get_function("segment_sum")
+        sizes = np.int64(count), np.int64(1), np.int32(rows <= count)
+        args = xp.ascontiguousarray(keys[order]), order, xp.ascontiguousarray(updates), result, *sizes
+        kernel((min(rows, count), 1), (256,), args, shared_mem=256 * updates.dtype.itemsize)
+    return result

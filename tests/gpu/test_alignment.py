@@ -1,0 +1,124 @@
+"""Arrays that start at odd places: kernels with copies of 16 bytes are for those that do not."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+
+import symad
+from symad.functions import attention
+from symad.gpu.attention_arguments import aligned
+from symad.gpu.attention_call import AttentionCall
+from symad.gpu.attention_plan import ELEMENTS, FORWARD, PLAIN_FLOAT32, plans
+from symad.gpu.attention_second import SecondOrder
+from symad.gpu.score import compile_score
+from symad.numeric import lower
+from symad.numeric.scores import trace_score
+from tests.gpu import nvrtc
+from tests.gpu.attention_cases import NAMES, encode
+from tests.gpu.cpu_machine import cpu_machine
+from tests.gpu.cupy_agreement import library
+from tests.gpu.foreign import Foreign
+from tests.gpu.shim.driver import KernelError, schedule
+
+pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+RNG = np.random.default_rng(4)
+SHAPES = [(1, 2, 37, 16), (1, 1, 45, 16), (1, 1, 45, 16), (1, 2, 37, 16)]
+
+
+def shifted(array, places):
+    """The same numbers some elements after a multiple of 16 bytes."""
+    memory = np.zeros(array.size + places + 16, array.dtype)
+    start = (-memory.ctypes.data // array.itemsize) % (16 // array.itemsize) + places
+    made = memory[start : start + array.size].reshape(array.shape)
+    made[...] = array
+    return made
+
+
+def run(arrays, element):
+    q, k, v, bar = arrays
+    call = AttentionCall.make(cpu_machine(), q, k, v, element=element, causal=True)
+    out, lse = call.forward()
+    bars = call.backward(out, lse, bar)
+    return out, lse, bars.q, bars.k, bars.v
+
+
+@pytest.mark.parametrize("order", ["forward", "reverse"])
+@pytest.mark.parametrize("name", [*NAMES, "plain"])
+def test_odd_places_give_the_same_bits(name, order):
+    """Also where copies happen at once, as those through registers do."""
+    element = PLAIN_FLOAT32 if name == "plain" else ELEMENTS[name]
+    dtype = "float32" if name == "plain" else name
+    arrays = [encode(RNG.normal(size=s), dtype) for s in SHAPES]
+    with schedule(order):
+        expected = run(arrays, element)
+        for places in (1, 3) if name == "bfloat16" else (1,):
+            odd = [shifted(a, places) for a in arrays]
+            assert not any(aligned(a) for a in odd)
+            for found, wanted in zip(run(odd, element), expected, strict=True):
+                assert found.tobytes() == wanted.tobytes()
+
+
+def test_the_shim_stops_at_what_would_stop_a_device(monkeypatch):
+    arrays = [shifted(encode(RNG.normal(size=s), "bfloat16"), 1) for s in SHAPES]
+    monkeypatch.setattr("symad.gpu.attention_call.aligned", lambda array: True)
+    with pytest.raises(KernelError, match="not aligned"):
+        run(arrays, ELEMENTS["bfloat16"])
+
+
+def loss(b, q, k, v):
+    return (attention(q, k, v, causal=True) ** 2).sum() * b.sum()
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+def test_packed_inputs_and_views_in_modules(dtype):
+    """Three numbers before q: it starts at an odd place of the packed vector; views of others may too."""
+    pytest.importorskip("ml_dtypes")
+    shapes = [(3,), (1, 2, 9, 8), (1, 2, 9, 8), (1, 2, 9, 8)]
+    graph = symad.value_and_gradient(symad.trace(loss, shapes))
+    values = [RNG.normal(size=s).astype(dtype) for s in shapes]
+    with library() as cp:
+        apart = lower(graph, backend="cupy", dtype=dtype)(*map(cp.asarray, values))
+        packed = np.concatenate([v.ravel() for v in values])
+        together = lower(graph, backend="cupy", dtype=dtype, packed=True)(cp.asarray(packed))
+        wanted = np.concatenate([a.get().ravel() for a in apart])
+        assert together.get().tobytes() == wanted.tobytes()
+        odd = [Foreign(shifted(v, 1)) for v in values]
+        for found, right in zip(lower(graph, backend="cupy", dtype=dtype)(*odd), apart, strict=True):
+            assert found.get().tobytes() == right.get().tobytes()
+
+
+def test_products_of_second_order():
+    arrays = [encode(RNG.normal(size=s), "float32") for s in SHAPES]
+    dots = [encode(RNG.normal(size=s), "float32") for s in SHAPES]
+
+    def cotangents(turn):
+        q, k, v, bar = map(turn, arrays)
+        call = AttentionCall.make(cpu_machine(), q, k, v, element=ELEMENTS["float32"])
+        out, lse = call.forward()
+        second = SecondOrder.make(call, out, lse, *map(turn, dots[:3]))
+        return second.cotangents(bar, turn(dots[3]))
+
+    for found, wanted in zip(cotangents(lambda a: shifted(a, 1)), cotangents(lambda a: a), strict=True):
+        assert found.tobytes() == wanted.tobytes()
+
+
+@pytest.mark.skipif(nvrtc.library() is None, reason="needs the wheel nvidia-cuda-nvrtc")
+@pytest.mark.parametrize("name", NAMES)
+def test_the_variant_compiles(name):
+    element = ELEMENTS[name]
+    code = compile_score(trace_score(None, None, (), True), element.real)
+    for plan in plans(FORWARD, element, 64, 64, 227 << 10, True):
+        text = "#define SYMAD_UNALIGNED\n" + plan.source(code)
+        _, kernels = nvrtc.compile_text(text, "sm_90")
+        assert kernels["attention_forward"].registers <= 255
+
+
+def test_too_many_batches_are_named():
+    graph = symad.trace(lambda q, k, v: attention(q, k, v), [(70000, 1, 1, 2)] * 3)
+    with library() as cp:
+        value = cp.asarray(np.zeros((70000, 1, 1, 2), np.float32))
+        with pytest.raises(ValueError, match="at most 65535 heads and batches, not 1 and 70000"):
+            lower(graph, backend="cupy", dtype="float32")(value, value, value)
