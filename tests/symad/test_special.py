@@ -161,8 +161,7 @@ def test_a_user_s_function_is_not_that_of_mpmath_with_its_name():
     unknown = type("zeta", (sp.Function,), {})
     with pytest.raises(EvaluationError, match="zeta has no numeric value"):
         symad.trace(unknown(x))(2.0)
-    with pytest.raises(EvaluationError, match="euler"):
-        symad.trace(sp.euler(x))(2.5)
+    assert symad.trace(sp.euler(x))(2.5) == pytest.approx(float(sp.euler(sp.Float(2.5))), rel=1e-14)
     with pytest.raises(EvaluationError, match="factorial2"):
         symad.trace(sp.factorial2(x))(0.3)
 
