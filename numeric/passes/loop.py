@@ -6,10 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from symad.dims import Shape
-from symad.graph import Graph, Node, Op, shape
+from symad.evaluation import unchecked
+from symad.graph import Graph, Node, Op, rebuild, shape
 from symad.ops.recurrence import Scan
-from symad.questions import Nodes
+from symad.ops.stacking import stack, take
+from symad.questions import Nodes, Values, definition, evaluate
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,3 +71,31 @@ def by_loop(values: Iterable[Node]) -> list[list[Node]]:
     for node in values:
         groups.setdefault((node.op.body, node.args), []).append(node)  # type: ignore[attr-defined]
     return [*groups.values()]
+
+
+@evaluate.dispatch
+def loop_evaluate(op: Loop, values: Values) -> Any:
+    """Step by step."""
+    states, xs, constants = list(values[: op.states]), *pieces(op, values)[1:]
+    history = []
+    for t in range(len(xs[0])):
+        point = dict(zip(op.body.input_nodes, (*states, *[x[t] for x in xs], *constants), strict=True))
+        made = unchecked(op.body.output_nodes, point)
+        states = made[: op.states]
+        history.append(np.asarray(made[op.k]))
+    return np.stack(history) if history else np.zeros((0, *op.body.output_nodes[op.k].shape))
+
+
+@definition.dispatch
+def loop_definition(op: Loop, y: Node) -> Any:
+    """The steps written out, for a known number of them."""
+    states, xs, constants = pieces(op, y.args)
+    if not isinstance(y.shape[0], int):
+        return None
+    kept = []
+    for t in range(y.shape[0]):
+        inputs = (*states, *[take(x, 0, t) for x in xs], *constants)
+        made = rebuild(op.body.output_nodes, dict(zip(op.body.input_nodes, inputs, strict=True)))
+        states = made[: op.states]
+        kept.append(made[op.k])
+    return stack(kept)

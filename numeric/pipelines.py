@@ -1,0 +1,116 @@
+"""The pipelines of lowering, as lists: what runs in which order, what it needs, and what it ensures.
+
+    Graph --graph passes--> Graph --schedule--> Program --program passes--> Program --print--> text
+
+A pass keeps what the graph or program computes; each is tested alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from symad.graph import Graph
+from symad.numeric.passes import contract_sums, expand, hoist, keep, stabilize
+from symad.numeric.passes.last_step import start_from_last_step
+from symad.numeric.passes.logistic import with_logistic
+from symad.numeric.passes.written_out import write_out
+from symad.numeric.program.checking import check_program
+from symad.numeric.program.program import Program
+from symad.numeric.program.statements import every_statement
+from symad.numeric.program_passes.aliases import drop_aliases
+from symad.numeric.program_passes.dead import drop_unread
+from symad.numeric.program_passes.folding import fold
+from symad.numeric.program_passes.inlining import inline
+from symad.numeric.program_passes.views import join_views
+
+
+@dataclass(frozen=True)
+class GraphPass:
+    """A rewriting of the mathematics.
+
+    Attributes:
+        name: what ``--passes`` prints.
+        run: Graph -> Graph of the same function.
+        needs: what must be so before.
+        ensures: what is so afterwards.
+    """
+
+    name: str
+    run: Callable[[Graph], Graph]
+    needs: str
+    ensures: str
+
+
+@dataclass(frozen=True)
+class ProgramPass:
+    """A rewriting of a program; the attributes are those of `GraphPass`."""
+
+    name: str
+    run: Callable[[Program], Program]
+    needs: str
+    ensures: str
+
+
+PLAIN_GRAPH = (
+    GraphPass("write out", write_out, "", "every op has a form in the target, or is a loop or a root"),
+    GraphPass("logistic", with_logistic, "", "1/(1 + exp(u)) is one function that does not overflow"),
+    GraphPass("expand", expand, "", "functions are written by parts that derivatives share; numbers are numbers"),
+    GraphPass("keep", keep, "", "what steps of a scan compute is kept, not computed again: scans are loops"),
+    GraphPass("stabilize", stabilize, "", "no form that loses digits where an equal one does not"),
+    GraphPass("hoist", hoist, "", "bodies of loops hold only what depends on their state"),
+    GraphPass("last step", start_from_last_step, "keep", "a cotangent of the last state alone is an initial state"),
+    GraphPass("contract", contract_sums, "", "sums of products are contractions of two operands at a time"),
+)
+"""Of `style="plain"`: mathematics alone, nothing for speed."""
+
+PLAIN_PROGRAM = (
+    ProgramPass("join views", join_views, "", "no slice of a slice"),
+    ProgramPass("drop aliases", drop_aliases, "join views", "no value that is only another name"),
+    ProgramPass("drop unread", drop_unread, "", "every statement is needed for a result"),
+    ProgramPass("inline", inline, "drop unread", "one line for each mathematical step"),
+    ProgramPass("fold", fold, "inline", "6*x, not 3*(2*x); numbers and rows join arrays as they are"),
+    ProgramPass("join views again", join_views, "inline", "no slice of a slice in the lines that are new"),
+    ProgramPass("drop unread again", drop_unread, "inline", "every statement is needed for a result"),
+)
+"""Of `style="plain"`."""
+
+
+@dataclass(frozen=True)
+class PassReport:
+    """What one pass did: the number of nodes or statements before and after, and whether anything changed."""
+
+    name: str
+    unit: str
+    before: int
+    after: int
+    changed: bool
+
+    def __str__(self) -> str:
+        done = f"{self.before} -> {self.after} {self.unit}" if self.changed else "nothing to do"
+        return f"{self.name}: {done}"
+
+
+def run_graph_passes(graph: Graph, passes: Sequence[GraphPass], report: list[PassReport]) -> Graph:
+    """The graph after all passes; ``report`` grows by a line for each."""
+    for step in passes:
+        made = step.run(graph)
+        changed = made.output_nodes != graph.output_nodes
+        report.append(PassReport(step.name, "nodes", len(graph.nodes), len(made.nodes), changed))
+        graph = made
+    return graph
+
+
+def run_program_passes(program: Program, passes: Sequence[ProgramPass], report: list[PassReport]) -> Program:
+    """The program after all passes, each checked; ``report`` grows by a line for each."""
+    check_program(program)
+    for step in passes:
+        made = step.run(program)
+        check_program(made)
+        report.append(PassReport(step.name, "statements", _count(program), _count(made), made != program))
+        program = made
+    return program
+
+
+def _count(program: Program) -> int:
+    return sum(1 for _ in every_statement(program.statements))

@@ -1,0 +1,34 @@
+"""`style="plain"`: code to read, teach and check against; one line for each mathematical step."""
+
+from __future__ import annotations
+
+from symad.graph import Graph
+from symad.numeric.kernel import Kernel, compile_source
+from symad.numeric.pipelines import (
+    PLAIN_GRAPH,
+    PLAIN_PROGRAM,
+    PassReport,
+    run_graph_passes,
+    run_program_passes,
+)
+from symad.numeric.program.program import Program
+from symad.numeric.scheduling import loops, roots  # noqa: F401  (register answers)
+from symad.numeric.scheduling.roles import roles_of
+from symad.numeric.scheduling.schedule import schedule
+from symad.numeric.targets import arrays, contractions, linear_algebra  # noqa: F401  (register answers)
+from symad.numeric.targets.module import print_module
+
+
+def plain_program(graph: Graph, report: list[PassReport] | None = None) -> Program:
+    """The program that plain text shows."""
+    notes = report if report is not None else []
+    roles = roles_of(graph)
+    prepared = run_graph_passes(graph, PLAIN_GRAPH, notes)
+    program = schedule(prepared, roles.stems(graph, prepared), roles.labels)
+    return run_program_passes(program, PLAIN_PROGRAM, notes)
+
+
+def lower_plain(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | None = None) -> Kernel:
+    """A graph as plain NumPy code."""
+    name, source = print_module(plain_program(graph, report), dtype, packed)
+    return compile_source(name, source, packed)

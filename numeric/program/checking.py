@@ -1,0 +1,114 @@
+"""The validator: a program is well formed, or an error says which statement is not."""
+
+from __future__ import annotations
+
+from symad.dims import dim_symbols, format_shape, same_shape
+from symad.errors import LoweringError
+from symad.numeric.program.expressions import Expression, Value, values_read
+from symad.numeric.program.program import Program
+from symad.numeric.program.statements import Allocate, Assign, Block, FindRoot, Loop, Statement, Store
+
+
+def check_program(program: Program) -> None:
+    """Every read is written before, nothing is defined twice, shapes fit and are made of bound dimensions.
+
+    Raises:
+        LoweringError: the first statement that breaks a rule; a mistake of a pass, not of the user.
+    """
+    dims = {s for value in program.inputs for s in dim_symbols(value.shape)}
+    checker = _Checker(program.name, {str(s) for s in dims})
+    for value in program.inputs:
+        checker.define(value)
+    checker.block(program.statements)
+    for result in program.results:
+        checker.readable(result, "the result")
+
+
+def label(value: Value) -> str:
+    """A value in an error message."""
+    return f"{value.stem or 'a value'} {format_shape(value.shape)}"
+
+
+class _Checker:
+    """The values that are known so far."""
+
+    def __init__(self, program: str, dims: set[str]) -> None:
+        self.program = program
+        self.dims = dims
+        self.known: set[Value] = set()
+        self.defined: set[Value] = set()
+        self.arrays: set[Value] = set()
+
+    def fail(self, what: str) -> None:
+        raise LoweringError(f"program {self.program}: {what}")
+
+    def define(self, value: Value) -> None:
+        if value in self.defined:
+            self.fail(f"{label(value)} is defined twice")
+        unknown = {str(s) for s in dim_symbols(value.shape)} - self.dims
+        if unknown:
+            self.fail(f"{label(value)}:  no input binds {unknown}")
+        self.defined.add(value)
+        self.known.add(value)
+
+    def readable(self, expression: Expression, where: str) -> None:
+        for value in values_read(expression):
+            if value not in self.known:
+                self.fail(f"{where} reads {label(value)} before it is written")
+
+    def block(self, block: Block) -> None:
+        for statement in block:
+            self.statement(statement)
+
+    def statement(self, statement: Statement) -> None:
+        if isinstance(statement, Assign):
+            self.readable(statement.expression, label(statement.value))
+            self.fits(statement.value, statement.expression)
+            self.define(statement.value)
+        elif isinstance(statement, Allocate):
+            self.define(statement.value)
+            self.arrays.add(statement.value)
+        elif isinstance(statement, Store):
+            self.store(statement)
+        elif isinstance(statement, Loop):
+            self.loop(statement)
+        elif isinstance(statement, FindRoot):
+            self.root(statement)
+
+    def fits(self, value: Value, expression: Expression) -> None:
+        if not same_shape(value.shape, expression.shape):
+            shapes = f"is given {format_shape(expression.shape)}"
+            self.fail(f"{label(value)} {shapes}")
+
+    def store(self, statement: Store) -> None:
+        array, index = statement.array, statement.position.index
+        self.readable(statement.expression, f"{label(array)}[...]")
+        if array not in self.arrays:
+            self.fail(f"{label(array)} is stored to, but was never allocated")
+        if index is not None and index not in self.known:
+            self.fail(f"{label(array)} is stored to at {label(index)}, which is no index here")
+        self.fits(Value(array.stem, array.shape[1:]), statement.expression)
+
+    def loop(self, statement: Loop) -> None:
+        for carried in statement.carried:
+            self.readable(carried.initial, label(carried.value))
+            self.fits(carried.value, carried.initial)
+        outside = set(self.known)
+        self.define(statement.index)
+        for carried in statement.carried:
+            self.define(carried.value)
+        self.block(statement.body)
+        for carried in statement.carried:
+            self.readable(carried.next, label(carried.value))
+            self.fits(carried.value, carried.next)
+        self.known = outside | set(statement.writes)
+
+    def root(self, statement: FindRoot) -> None:
+        self.readable(statement.guess, label(statement.value))
+        outside = set(self.known)
+        self.define(statement.unknown)
+        self.block(statement.body)
+        self.readable(statement.residual, label(statement.value))
+        self.readable(statement.slope, label(statement.value))
+        self.known = outside
+        self.define(statement.value)

@@ -1,0 +1,122 @@
+"""Expressions: trees of ops over named values, without side effects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from symad.dims import Dim, Shape
+from symad.graph import Op
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """One array of a program. Two values are the same if they are one object.
+
+    ``stem`` is what a person would call it, or empty: names are given when the program is printed.
+    """
+
+    stem: str
+    shape: Shape
+
+
+class Expression:
+    """Something with a value: `Read`, `Row`, `Compute` or `Step`."""
+
+    __slots__ = ()
+    shape: Shape
+
+
+@dataclass(frozen=True)
+class Read(Expression):
+    """A value by its name."""
+
+    value: Value
+
+    @property
+    def shape(self) -> Shape:  # type: ignore[override]  # a property in the place of an attribute
+        """The value's."""
+        return self.value.shape
+
+
+@dataclass(frozen=True)
+class Position:
+    """A place on an axis: ``offset + sign*index``, or ``offset`` alone outside of loops."""
+
+    offset: Dim
+    index: Value | None = None
+    sign: int = 1
+
+
+@dataclass(frozen=True)
+class Row(Expression):
+    """One element of an array along its first axis: ``array[position]``."""
+
+    array: Expression
+    position: Position
+
+    @property
+    def shape(self) -> Shape:  # type: ignore[override]  # a property in the place of an attribute
+        """The array's without the first axis."""
+        return self.array.shape[1:]
+
+
+@dataclass(frozen=True)
+class Step(Expression):
+    """A position as a number, as a loop's body that counts its steps reads it."""
+
+    position: Position
+    shape: Shape = ()
+
+
+@dataclass(frozen=True)
+class Compute(Expression):
+    """``op(*args)``; the op is one of the graph's, so that its `evaluate` says what this means.
+
+    Arguments of elementwise ops may have axes of length 1, or lack leading axes: NumPy's broadcasting.
+    """
+
+    op: Op
+    args: tuple[Expression, ...]
+    shape: Shape
+
+
+def parts(expression: Expression) -> tuple[Expression, ...]:
+    """The expressions that an expression is made of."""
+    if isinstance(expression, Compute):
+        return expression.args
+    return (expression.array,) if isinstance(expression, Row) else ()
+
+
+def with_parts(expression: Expression, new: tuple[Expression, ...]) -> Expression:
+    """The same expression of other parts."""
+    if new == parts(expression):
+        return expression
+    if isinstance(expression, Row):
+        return replace(expression, array=new[0])
+    assert isinstance(expression, Compute)
+    return replace(expression, args=new)
+
+
+def walk(expression: Expression) -> Iterator[Expression]:
+    """The expression and all its parts, outermost first."""
+    waiting = [expression]
+    while waiting:
+        current = waiting.pop()
+        yield current
+        waiting.extend(reversed(parts(current)))
+
+
+def values_read(expression: Expression) -> Iterator[Value]:
+    """The values that are read, once for each time; loop indices among them."""
+    for part in walk(expression):
+        if isinstance(part, Read):
+            yield part.value
+        elif isinstance(part, (Row, Step)) and part.position.index is not None:
+            yield part.position.index
+
+
+def rewrite(expression: Expression, rule: Callable[[Expression], Expression]) -> Expression:
+    """The expression with a rule applied to every part, innermost first."""
+    inner = tuple([rewrite(part, rule) for part in parts(expression)])
+    return rule(with_parts(expression, inner))

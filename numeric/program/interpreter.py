@@ -1,0 +1,119 @@
+"""A reference interpreter: programs run in NumPy through the ops' own `evaluate`, slow and literal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from symad.dims import Dim, bind, solve_dims
+from symad.graph import bind_op, pack
+from symad.numeric.program.expressions import Compute, Expression, Position, Read, Row, Step, Value
+from symad.numeric.program.program import Program
+from symad.numeric.program.statements import Allocate, Assign, Block, FindRoot, Loop, Statement, Store
+from symad.ops.root import newton
+from symad.questions import evaluate, question
+from symad.values import as_float
+
+
+def run_program(program: Program, values: Sequence[Any]) -> Any:
+    """The results of a program at these values, packed as the program says."""
+    arrays = [np.asarray(v, float)[()] for v in values]
+    declared = [(v.stem, v.shape, np.shape(a)) for v, a in zip(program.inputs, arrays, strict=True)]
+    state = State(solve_dims(declared), dict(zip(program.inputs, arrays, strict=True)))
+    with np.errstate(all="ignore"):
+        state.run(program.statements)
+        return pack(program.structure, [state.value(result) for result in program.results])
+
+
+class State:
+    """What has been computed so far."""
+
+    def __init__(self, dims: Mapping[Any, int], known: dict[Value, Any]) -> None:
+        self.dims = dims
+        self.known = known
+
+    def run(self, block: Block) -> None:
+        """Execute statements in order."""
+        for statement in block:
+            execute(statement, self)
+
+    def size(self, dim: Dim) -> int:
+        """A dimension as a number."""
+        return int(bind(dim, self.dims))
+
+    def place(self, position: Position) -> int:
+        """A position as a number."""
+        moving = 0 if position.index is None else position.sign * int(self.known[position.index])
+        return self.size(position.offset) + moving
+
+    def value(self, expression: Expression) -> Any:
+        """The value of an expression."""
+        if isinstance(expression, Read):
+            return self.known[expression.value]
+        if isinstance(expression, Row):
+            return self.value(expression.array)[self.place(expression.position)]
+        if isinstance(expression, Step):
+            return float(self.place(expression.position))
+        assert isinstance(expression, Compute)
+        made = evaluate(bind_op(expression.op, self.dims), tuple(self.value(a) for a in expression.args))
+        return as_floats(made)
+
+
+def as_floats(value: Any) -> Any:
+    """Numbers as floats, as graphs are evaluated; truth values and sparse matrices stay."""
+    if isinstance(value, np.ndarray):
+        return value.astype(np.float64) if value.dtype.kind in "iu" else value
+    if isinstance(value, (bool, np.generic)) or hasattr(value, "shape"):
+        return value
+    return as_float(value)
+
+
+@question
+def execute(statement: Statement, state: State) -> None:
+    """The effect of one statement on the state."""
+
+
+@execute.dispatch
+def execute_nothing(statement: Statement, state: State) -> None:
+    """Comments do nothing."""
+
+
+@execute.dispatch
+def execute_assign(statement: Assign, state: State) -> None:
+    state.known[statement.value] = state.value(statement.expression)
+
+
+@execute.dispatch
+def execute_allocate(statement: Allocate, state: State) -> None:
+    """Rows that are never stored are NaN, so that a program that reads one is found out."""
+    shape = tuple(state.size(d) for d in statement.value.shape)
+    state.known[statement.value] = np.full(shape, 0.0 if statement.zeros else np.nan)
+
+
+@execute.dispatch
+def execute_store(statement: Store, state: State) -> None:
+    state.known[statement.array][state.place(statement.position)] = state.value(statement.expression)
+
+
+@execute.dispatch
+def execute_loop(statement: Loop, state: State) -> None:
+    for carried in statement.carried:
+        state.known[carried.value] = state.value(carried.initial)
+    steps = range(state.size(statement.count))
+    for step in reversed(steps) if statement.backwards else steps:
+        state.known[statement.index] = step
+        state.run(statement.body)
+        new = [state.value(carried.next) for carried in statement.carried]
+        state.known.update(zip(statement.writes, new, strict=True))
+
+
+@execute.dispatch
+def execute_root(statement: FindRoot, state: State) -> None:
+    def at(x: Any) -> tuple[Any, Any]:
+        state.known[statement.unknown] = x
+        state.run(statement.body)
+        return state.value(statement.residual), state.value(statement.slope)
+
+    state.known[statement.value] = newton(at, np.ravel(state.value(statement.guess)))

@@ -1,0 +1,210 @@
+"""Statements: each says which expressions it evaluates, which values it writes, and what it contains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from symad.dims import Dim
+from symad.numeric.program.expressions import Expression, Position, Value
+
+
+class Statement:
+    """One step of a program."""
+
+    __slots__ = ()
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """What is evaluated here, in order; not what nested blocks evaluate."""
+        return ()
+
+    @property
+    def writes(self) -> tuple[Value, ...]:
+        """The values that are new after the statement, or changed by it; not those of nested blocks."""
+        return ()
+
+    @property
+    def block(self) -> Block:
+        """Nested statements."""
+        return ()
+
+    def with_expressions(self, change: Callable[[Expression], Expression]) -> Statement:
+        """The statement with every expression of its own changed."""
+        return self
+
+    def with_block(self, block: Block) -> Statement:
+        """The statement with other nested statements."""
+        return self
+
+
+Block: TypeAlias = "tuple[Statement, ...]"
+
+
+@dataclass(frozen=True)
+class Comment(Statement):
+    """A line for the reader: the mathematics of what follows."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Assign(Statement):
+    """value = expression."""
+
+    value: Value
+    expression: Expression
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """The one."""
+        return (self.expression,)
+
+    @property
+    def writes(self) -> tuple[Value, ...]:
+        """The value."""
+        return (self.value,)
+
+    def with_expressions(self, change: Callable[[Expression], Expression]) -> Statement:
+        """The same value of a changed expression."""
+        return replace(self, expression=change(self.expression))
+
+
+@dataclass(frozen=True)
+class Allocate(Statement):
+    """A new array for `Store`; of zeros, or of anything."""
+
+    value: Value
+    zeros: bool = False
+
+    @property
+    def writes(self) -> tuple[Value, ...]:
+        """The array."""
+        return (self.value,)
+
+
+@dataclass(frozen=True)
+class Store(Statement):
+    """array[position] = expression."""
+
+    array: Value
+    position: Position
+    expression: Expression
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """The one."""
+        return (self.expression,)
+
+    @property
+    def writes(self) -> tuple[Value, ...]:
+        """The array."""
+        return (self.array,)
+
+    def with_expressions(self, change: Callable[[Expression], Expression]) -> Statement:
+        """The same place for a changed expression."""
+        return replace(self, expression=change(self.expression))
+
+
+@dataclass(frozen=True)
+class Carried:
+    """A value that each step of a loop reads and replaces: first ``initial``, then ``next`` of the step."""
+
+    value: Value
+    initial: Expression
+    next: Expression
+
+
+@dataclass(frozen=True)
+class Loop(Statement):
+    """The body for index = 0 … count − 1, or from the last to the first.
+
+    All carried values are replaced at once at the end of a step; after the loop they have their last value.
+    """
+
+    index: Value
+    count: Dim
+    backwards: bool
+    carried: tuple[Carried, ...]
+    body: Block
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """The initial values, then the next ones."""
+        return (*(c.initial for c in self.carried), *(c.next for c in self.carried))
+
+    @property
+    def writes(self) -> tuple[Value, ...]:
+        """The carried values."""
+        return tuple(c.value for c in self.carried)
+
+    @property
+    def block(self) -> Block:
+        """The body."""
+        return self.body
+
+    def with_expressions(self, change: Callable[[Expression], Expression]) -> Statement:
+        """The loop with its initial and next values changed."""
+        made = tuple(Carried(c.value, change(c.initial), change(c.next)) for c in self.carried)
+        return replace(self, carried=made)
+
+    def with_block(self, block: Block) -> Statement:
+        """The loop with another body."""
+        return replace(self, body=block)
+
+
+@dataclass(frozen=True)
+class FindRoot(Statement):
+    """value = the solution x of residual(x) = 0 by Newton's method from a guess.
+
+    The block computes, from ``unknown``, what ``residual`` (n,) and ``slope`` = ∂residual/∂x (n, n) read.
+    """
+
+    value: Value
+    unknown: Value
+    guess: Expression
+    body: Block
+    residual: Expression
+    slope: Expression
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """The guess, the residual, its derivative."""
+        return self.guess, self.residual, self.slope
+
+    @property
+    def writes(self) -> tuple[Value, ...]:
+        """The solution."""
+        return (self.value,)
+
+    @property
+    def block(self) -> Block:
+        """What each evaluation of the residual does."""
+        return self.body
+
+    def with_expressions(self, change: Callable[[Expression], Expression]) -> Statement:
+        """The statement with its three expressions changed."""
+        made = [change(e) for e in self.expressions]
+        return replace(self, guess=made[0], residual=made[1], slope=made[2])
+
+    def with_block(self, block: Block) -> Statement:
+        """The statement with another body."""
+        return replace(self, body=block)
+
+
+def every_statement(block: Block) -> Iterator[Statement]:
+    """All statements, those of nested blocks after the one that contains them."""
+    for statement in block:
+        yield statement
+        yield from every_statement(statement.block)
+
+
+def change_blocks(block: Block, change: Callable[[Block], Block]) -> Block:
+    """The block with ``change`` applied to every nested block, then to the whole."""
+    return change(tuple(s.with_block(change_blocks(s.block, change)) if s.block else s for s in block))
+
+
+def change_expressions(block: Block, change: Callable[[Expression], Expression]) -> Block:
+    """The block with every expression changed, those of nested blocks too."""
+    return change_blocks(block, lambda inner: tuple(s.with_expressions(change) for s in inner))

@@ -1,0 +1,90 @@
+"""Constants and broadcasts that the reader need not see: 3*(2*x) is 6*x, and numbers join arrays as they are."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from symad.dims import broadcast_shapes, same_shape
+from symad.numeric.program.expressions import Compute, Expression, rewrite
+from symad.numeric.program.program import Program
+from symad.ops.arithmetic import ElementwiseOp, Mul
+from symad.ops.shaping import Broadcast, Reshape
+from symad.ops.sources import Constant, constant, is_exact
+
+
+def fold(program: Program) -> Program:
+    """The program with both rules applied to every expression."""
+    return program.with_expressions(lambda expression: rewrite(rewrite(expression, aligned), folded))
+
+
+def folded(expression: Expression) -> Expression:
+    """A product or a sum with the exact constants of those directly inside it collected."""
+    if isinstance(expression, Compute) and isinstance(expression.op, Mul):
+        return _product(expression, expression.op)
+    return expression
+
+
+def exact(expression: Expression) -> int | Fraction | None:
+    """The value of an exact constant."""
+    if isinstance(expression, Compute) and isinstance(expression.op, Constant):
+        value = expression.op.value
+        return value if is_exact(value) else None
+    return None
+
+
+def _product(expression: Compute, op: Mul) -> Expression:
+    """Exact factors in front: a·(b·x) = (a b)·x, for integers and fractions, without a further rounding.
+
+    Only numbers of the product and of products that are its own factors move; the order of the others stays.
+    """
+    flat: list[tuple[int, Expression]] = []
+    for power, arg in zip(op.powers, expression.args, strict=True):
+        inner = arg.op if isinstance(arg, Compute) else None
+        if isinstance(arg, Compute) and isinstance(inner, Mul) and exact(arg.args[0]) is not None:
+            flat += [(power * p, a) for p, a in zip(inner.powers, arg.args, strict=True)]
+        else:
+            flat.append((power, arg))
+    number, rest = Fraction(1), []
+    for power, arg in flat:
+        value = exact(arg)
+        if value:
+            number *= Fraction(value) ** power
+        else:
+            rest.append((power, arg))
+    if len(rest) + (number != 1) >= len(op.powers) and len(flat) == len(op.powers):
+        return expression
+    if number == 1 and len(rest) == 1 and rest[0][0] == 1 and same_shape(rest[0][1].shape, expression.shape):
+        return rest[0][1]
+    over, under = number.numerator, number.denominator
+    front = [(1, over)] if over != 1 or not any(p == 1 for p, _ in rest) else []
+    back = [(-1, under)] if under != 1 else []
+    parts = [*((p, _number(v)) for p, v in front), *rest, *((p, _number(v)) for p, v in back)]
+    return Compute(Mul(tuple(p for p, _ in parts)), tuple(a for _, a in parts), expression.shape)
+
+
+def _number(value: int) -> Compute:
+    return Compute(constant(value).op, (), ())
+
+
+def aligned(expression: Expression) -> Expression:
+    """An elementwise op of arrays that are only repeated: NumPy repeats them itself."""
+    if not isinstance(expression, Compute) or not isinstance(expression.op, ElementwiseOp):
+        return expression
+    args = tuple(_small(a) for a in expression.args)
+    covered = broadcast_shapes(*(a.shape for a in args))
+    whole = same_shape(covered, expression.shape)  # otherwise the repetition is needed for the result's shape
+    return Compute(expression.op, args, expression.shape) if whole else expression
+
+
+def _small(expression: Expression) -> Expression:
+    """What is repeated, with axes of length 1 where the repetition adds some in between."""
+    if not isinstance(expression, Compute) or not isinstance(expression.op, Broadcast):
+        return expression
+    (arg,), axes, shape = expression.args, expression.op.axes, expression.op.shape
+    if not axes:
+        return arg
+    first = min(axes)
+    target = tuple(shape[k] if k in axes else 1 for k in range(first, len(shape)))
+    if same_shape(target, arg.shape):
+        return arg
+    return Compute(Reshape(target), (arg,), target)

@@ -1,0 +1,223 @@
+"""Recurrences as loops: which way they run, where their states stand, what is kept of every step.
+
+States that are needed at all steps stand in one array h of T + 1 rows, of which row 0 is the initial state
+and row t + 1 what step t makes of row t; so h[1:] are the states and h[:T] those before each step, without a
+copy. States that are needed at the end alone are carried from step to step. A loop over reversed arrays runs
+backwards over the arrays themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from symad.dims import Dim, plus
+from symad.graph import Node
+from symad.numeric.passes.loop import Loop as LoopOp
+from symad.numeric.passes.loop import pieces, values
+from symad.numeric.program.expressions import (
+    Compute,
+    Expression,
+    Position,
+    Read,
+    Row,
+    Step,
+    Value,
+)
+from symad.numeric.program.statements import Allocate, Carried, Loop, Store
+from symad.numeric.scheduling.schedule import Scope, plan
+from symad.ops.recurrence import Scan, backwards
+from symad.ops.shaping import Broadcast, Reshape, Slice, reshape, slice_axis
+from symad.ops.sources import ArrayConstant, Iota, constant_value
+from symad.ops.stacking import concatenate
+
+
+@plan.dispatch
+def plan_scan(op: Scan, node: Node, scope: Scope) -> None:
+    plan_loop_values([node], scope)
+
+
+@plan.dispatch
+def plan_loop(op: LoopOp, node: Node, scope: Scope) -> None:
+    """All values of the loop at once."""
+    plan_loop_values(values(node), scope)
+
+
+@dataclass(frozen=True)
+class Clock:
+    """The steps of a loop: its index, how many there are, and whether time runs backwards.
+
+    ``t`` is the place in arrays that are read in the order of memory. A loop that runs backwards takes its
+    first step at t = count − 1.
+    """
+
+    index: Value
+    count: Dim
+    turned: bool
+
+    @property
+    def now(self) -> Position:
+        """This step's place, in the order of memory."""
+        return Position(0, self.index)
+
+    @property
+    def counted(self) -> Position:
+        """How many steps were done before."""
+        return Position(plus(self.count, -1), self.index, -1) if self.turned else self.now
+
+    @property
+    def before(self) -> Position:
+        """The state before this step, in an array with one more row than steps."""
+        return Position(1, self.index) if self.turned else self.now
+
+    @property
+    def after(self) -> Position:
+        """The state after this step."""
+        return self.now if self.turned else Position(1, self.index)
+
+    @property
+    def first(self) -> Position:
+        """The initial state."""
+        return Position(self.count if self.turned else 0)
+
+    @property
+    def last(self) -> Position:
+        """The final state."""
+        return Position(0 if self.turned else self.count)
+
+    def at_step(self, x: Node, scope: Scope) -> Expression:
+        """What one step reads of an array with one row for each."""
+        if isinstance(x.op, Iota):
+            return Step(self.counted)
+        if self.turned and _reversed(x):
+            return Row(scope.known[x.args[0]], self.now)
+        return Row(scope.known[x], self.counted)
+
+    def in_steps(self, expression: Expression) -> Expression:
+        """An array that stands in the order of memory, in the order of steps."""
+        if not self.turned:
+            return expression
+        rank = len(expression.shape)
+        starts = (plus(self.count, -1), *[0] * (rank - 1))
+        return Compute(Slice(starts, expression.shape, (-1, *[1] * (rank - 1))), (expression,), expression.shape)
+
+    def rows(self, array: Expression, previous: bool) -> Expression:
+        """The states after all steps, or those before them, from the array of all; in the order of memory."""
+        rank = len(array.shape)
+        start = 1 if previous == self.turned else 0
+        shape = (self.count, *array.shape[1:])
+        return Compute(Slice((start, *[0] * (rank - 1)), shape, (1,) * rank), (array,), shape)
+
+
+def _reversed(x: Node) -> bool:
+    return bool(x.args) and backwards(x) is x.args[0]
+
+
+def plan_loop_values(nodes: Sequence[Node], scope: Scope) -> None:
+    """The statements of one loop, and expressions for those of its values that are used."""
+    op: Any = nodes[0].op
+    args = nodes[0].args
+    initial, xs, constants = pieces(op, args)
+    used = [node for node in nodes if node in scope.readers]
+    clock = Clock(Value("t", ()), xs[0].shape[0], any(map(_reversed, xs)))
+    local_states, local_xs, local_constants = pieces(op, op.body.input_nodes)
+    inside = Scope({}, {})
+    inside.known |= {here: scope.known[c] for here, c in zip(local_constants, constants, strict=True)}
+    inside.known |= {here: clock.at_step(x, scope) for here, x in zip(local_xs, xs, strict=True)}
+    carried: list[tuple[Value, Expression, Node]] = []
+    outputs = op.body.output_nodes
+    stored: list[tuple[Node, Value, Position]] = []
+    for k, (start, here) in enumerate(zip(initial, local_states, strict=True)):
+        node = next((n for n in used if number_of(n) == k), None)
+        stem = state_stem(clock, scope, nodes)
+        if node is not None and not _last_only(node, scope):
+            array = _all_states(node, start, stem, clock, scope)
+            inside.known[here] = Row(Read(array), clock.before)
+            stored.append((outputs[k], array, clock.after))
+        else:
+            value = Value(stem, start.shape)
+            inside.known[here] = Read(value)
+            carried.append((value, scope.known[start], outputs[k]))
+            if node is not None:
+                _last_of(node, Read(value), scope)
+    for node in used:
+        if number_of(node) >= len(initial):
+            stored.append((outputs[number_of(node)], _kept(node, clock, scope), clock.now))
+    statement = _body(clock, inside, outputs, stored, carried)
+    scope.statements.append(statement)
+
+
+def number_of(node: Node) -> int:
+    """Which value of its loop a node is."""
+    return node.op.k if isinstance(node.op, LoopOp) else 0
+
+
+def state_stem(clock: Clock, scope: Scope, nodes: Sequence[Node]) -> str:
+    """What a state is called: h, or h_bar where time runs backwards."""
+    found = next((scope.stems[n] for n in nodes if n in scope.stems), None)
+    return found or ("h_bar" if clock.turned else "h")
+
+
+def _last_only(node: Node, scope: Scope) -> bool:
+    """Whether only the last state is read."""
+    last = slice_axis(node, 0, plus(node.shape[0], -1), 1)
+    return node not in scope.outputs and all(reader is last for reader in scope.readers[node])
+
+
+def _last_of(node: Node, state: Expression, scope: Scope) -> None:
+    """The expression of the last state of a loop that keeps no others."""
+    last = slice_axis(node, 0, plus(node.shape[0], -1), 1)
+    shape = last.shape
+    row = Compute(Reshape(shape), (state,), shape)
+    scope.known[last] = row
+    scope.known[node] = row
+
+
+def _all_states(node: Node, start: Node, stem: str, clock: Clock, scope: Scope) -> Value:
+    """The array of all states, and expressions for what is read of it."""
+    array = Value(stem, (plus(clock.count, 1), *start.shape))
+    zero = is_zero(start)
+    scope.statements.append(Allocate(array, zeros=zero))
+    if not zero:
+        scope.statements.append(Store(array, clock.first, scope.known[start]))
+    scope.known[node] = clock.in_steps(clock.rows(Read(array), previous=False))
+    first = reshape(start, (1, *start.shape))
+    before = concatenate([first, slice_axis(node, 0, 0, plus(node.shape[0], -1))])
+    scope.known[before] = clock.in_steps(clock.rows(Read(array), previous=True))
+    return array
+
+
+def _kept(node: Node, clock: Clock, scope: Scope) -> Value:
+    """The array of a value that every step keeps."""
+    array = Value(scope.stems.get(node, "a_bar" if clock.turned else ""), node.shape)
+    scope.statements.append(Allocate(array))
+    scope.known[node] = clock.in_steps(Read(array))
+    return array
+
+
+def is_zero(node: Node) -> bool:
+    """Whether all elements are the number 0 by construction."""
+    if isinstance(node.op, ArrayConstant):
+        return not node.op.array.any()
+    return isinstance(node.op, Broadcast) and constant_value(node.args[0]) == 0
+
+
+def _body(
+    clock: Clock,
+    inside: Scope,
+    outputs: Sequence[Node],
+    stored: Sequence[tuple[Node, Value, Position]],
+    carried: Sequence[tuple[Value, Expression, Node]],
+) -> Loop:
+    for output, array, position in stored:
+        if output not in inside.known:
+            inside.places.setdefault(output, (array, position))
+    inside.compute([*(o for o, _, _ in stored), *(o for _, _, o in carried)])
+    for output, array, position in stored:
+        if inside.places.get(output) != (array, position):
+            inside.statements.append(Store(array, position, inside.known[output]))
+    states = tuple(Carried(value, start, inside.known[output]) for value, start, output in carried)
+    return Loop(clock.index, clock.count, clock.turned, states, inside.block)
+
+

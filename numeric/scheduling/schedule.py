@@ -1,0 +1,100 @@
+"""Graph to program: one statement for each node, in an order that depends on the graph alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from symad.errors import LoweringError
+from symad.graph import Graph, Node, Op, topological
+from symad.numeric.passes.loop import readers
+from symad.numeric.program.expressions import Compute, Expression, Position, Read, Row, Value
+from symad.numeric.program.program import Program
+from symad.numeric.program.statements import Assign, Block, Statement, Store
+from symad.ops.sources import Input, Source
+from symad.questions import question
+
+
+def schedule(graph: Graph, stems: Mapping[Node, str], labels: Sequence[str] = ()) -> Program:
+    """The program of a prepared graph.
+
+    Args:
+        graph: all ops have rules in the target; recurrences are `Loop` or `Scan`.
+        stems: what some nodes are called, see `symad.numeric.scheduling.roles`.
+        labels: what the results are called.
+    """
+    inputs = {node: Value(str(node.op.symbol), node.shape) for node in graph.input_nodes}  # type: ignore[attr-defined]
+    scope = Scope({node: Read(value) for node, value in inputs.items()}, stems)
+    scope.compute(graph.output_nodes)
+    results = tuple(scope.known[output] for output in graph.output_nodes)
+    return Program(
+        graph.name, tuple(inputs.values()), scope.block, results, graph.structure, tuple(labels)
+    )
+
+
+class Scope:
+    """The nodes that have expressions so far, and the statements that made them.
+
+    Bodies of loops have scopes of their own: their nodes may be equal to others outside by accident.
+    """
+
+    def __init__(self, known: dict[Node, Expression], stems: Mapping[Node, str]) -> None:
+        self.known = known
+        self.stems = stems
+        self.statements: list[Statement] = []
+        self.places: dict[Node, tuple[Value, Position]] = {}
+        """Nodes of a loop's body that are stored, with their places."""
+        self.order: list[Node] = []
+        self.readers: dict[Node, list[Node]] = {}
+        self.outputs: frozenset[Node] = frozenset()
+
+    @property
+    def block(self) -> Block:
+        """The statements so far."""
+        return tuple(self.statements)
+
+    def compute(self, outputs: Iterable[Node]) -> None:
+        """Give some nodes, and all that they need, expressions."""
+        self.outputs = frozenset(outputs)
+        self.order = topological(self.outputs)
+        self.readers = readers(self.order)
+        for node in topological(outputs):
+            if node not in self.known:
+                plan(node.op, node, self)
+
+    def assign(self, node: Node, expression: Expression) -> None:
+        """Compute a node into a value of its own, or into its place in an array of all steps."""
+        if node in self.places:
+            array, position = self.places[node]
+            self.statements.append(Store(array, position, expression))
+            self.known[node] = Row(Read(array), position)
+            return
+        value = Value(self.stems.get(node, ""), node.shape)
+        self.statements.append(Assign(value, expression))
+        self.known[node] = Read(value)
+
+    def arguments(self, node: Node) -> tuple[Expression, ...]:
+        """The expressions of a node's arguments."""
+        return tuple([self.known[arg] for arg in node.args])
+
+
+@question
+def plan(op: Op, node: Node, scope: Scope) -> None:
+    """Add the statements that compute ``node`` to the scope."""
+
+
+@plan.dispatch
+def plan_op(op: Op, node: Node, scope: Scope) -> None:
+    """One statement."""
+    scope.assign(node, Compute(op, scope.arguments(node), node.shape))
+
+
+@plan.dispatch
+def plan_source(op: Source, node: Node, scope: Scope) -> None:
+    """Constants stand where they are used."""
+    scope.known[node] = Compute(op, (), node.shape)
+
+
+@plan.dispatch
+def plan_input(op: Input, node: Node, scope: Scope) -> None:
+    """An input that the graph does not take."""
+    raise LoweringError(f"the graph uses {op.symbol}, which is none of its inputs")

@@ -1,0 +1,243 @@
+"""Array ops in NumPy: making, shaping, selecting, reducing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from symad.dims import Dim, plus, same_dim
+from symad.numeric.program.expressions import Compute, Expression
+from symad.numeric.targets import helpers
+from symad.numeric.targets.scalars import dimension, is_number, write
+from symad.numeric.targets.target import Level, NumPy, Text, Texts
+from symad.ops.gathering import Gather, ScatterAdd
+from symad.ops.ordering import SortingPositions
+from symad.ops.positions import Positions
+from symad.ops.reduction import Extreme, Product
+from symad.ops.shaping import Broadcast, Pad, Reshape, Slice
+from symad.ops.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
+from symad.ops.sources import ArrayConstant, Constant, Eye, Iota
+from symad.ops.stacking import Concatenate, Stack
+
+if TYPE_CHECKING:
+    from symad.numeric.targets.writer import Writer
+else:
+    Writer = Any
+
+
+# ---- sources ------------------------------------------------------------------------------------
+
+
+@write.dispatch
+def write_array_constant(op: ArrayConstant, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    array = op.array
+    if array.size and array.dtype.kind != "b" and not array.any() and not np.signbit(array).any():
+        return Text(f"np.zeros({writer.shape(op.shape)}{writer.float_type()})")
+    kept = array if array.dtype.kind == "b" else array.astype(writer.dtype)
+    return Text(writer.constant(kept))
+
+
+@write.dispatch
+def write_iota(op: Iota, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    return Text(f"np.arange({writer.dim(op.size)}, dtype=np.{writer.dtype})")
+
+
+@write.dispatch
+def write_eye(op: Eye, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    kind = "" if writer.dtype == "float64" else f", dtype=np.{writer.dtype}"
+    return Text(f"np.eye({writer.dim(op.size)}{kind})")
+
+
+# ---- shaping ------------------------------------------------------------------------------------
+
+
+@write.dispatch
+def write_broadcast(op: Broadcast, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    """Zeros, ones, a repeated number, or a repeated array."""
+    shape, (arg,) = writer.shape(op.shape), node.args
+    if is_number(arg):
+        value = arg.op.value if isinstance(arg, Compute) and isinstance(arg.op, Constant) else None
+        name = {0: "zeros", 1: "ones"}.get(value) if type(value) is int else None
+        if name is not None:
+            return Text(f"np.{name}({shape}{writer.float_type()})")
+        return Text(f"np.full({shape}, {args[0]}, np.{writer.dtype})")
+    text = args[0].text
+    if op.axes and op.axes != tuple(range(len(op.shape) - len(op.axes), len(op.shape))):
+        index = ", ".join(":" if k in op.axes else "None" for k in range(len(op.shape)))
+        text = f"{args[0].inside(Level.ATOM)}[{index}]"
+    return Text(f"np.broadcast_to({text}, {shape})")
+
+
+@write.dispatch
+def write_reshape(op: Reshape, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    """New axes of length 1 by None, lost ones by 0, others by reshape."""
+    (arg,) = node.args
+    if not arg.shape:
+        return Text(f"np.reshape({args[0]}, {writer.shape(op.shape)})")
+    base = args[0].inside(Level.ATOM)
+    index = _unit_axes(arg.shape, op.shape)
+    if index is not None:
+        return Text(f"{base}[{', '.join(index)}]")
+    if len(op.shape) == 1:
+        return Text(f"{base}.ravel()")
+    return Text(f"{base}.reshape({', '.join(writer.dim(d) for d in op.shape) or '()'})")
+
+
+def _unit_axes(old: tuple[Dim, ...], new: tuple[Dim, ...]) -> list[str] | None:
+    """The index that inserts or drops axes of length 1; None if more happens."""
+    index, k = [], 0
+    for dim in new:
+        while k < len(old) and old[k] == 1 and dim != 1:
+            index.append("0")
+            k += 1
+        if k < len(old) and same_dim(old[k], dim):
+            index.append(":")
+            k += 1
+        elif dim == 1:
+            index.append("None")
+        else:
+            return None
+    if not all(d == 1 for d in old[k:]):
+        return None
+    index += ["0"] * (len(old) - k)
+    while len(index) > 1 and index[-1] == ":":
+        index.pop()
+    return index
+
+
+def interval(start: Dim, count: Dim, step: int, length: Dim, writer: Writer) -> str:
+    """``start:stop:step``, as plain as it can be written."""
+    if step == -1 and same_dim(count, length) and same_dim(plus(start, 1), count):
+        return "::-1"
+    first = "" if start == 0 and step > 0 else dimension(start, writer).text
+    if step > 0:
+        stop = plus(start, count if step == 1 else count * step)
+        last = "" if same_dim(stop, length) and step == 1 else dimension(stop, writer).text
+        return f"{first}:{last}" + (f":{step}" if step != 1 else "")
+    stop = plus(start, count * step)
+    if isinstance(stop, int):
+        last = str(stop) if stop >= 0 else ""
+    else:  # a stop below 0 would count from the end: None means "to the beginning"
+        raw = dimension(stop, writer)
+        last = f"{raw} if {raw} >= 0 else None"
+    return f"{first}:{last}:{step}"
+
+
+@write.dispatch
+def write_slice(op: Slice, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    rows = zip(op.start, op.count, op.step, node.args[0].shape, strict=True)
+    index = [interval(*row, writer) for row in rows]
+    while len(index) > 1 and index[-1] == ":":
+        index.pop()
+    return Text(f"{args[0].inside(Level.ATOM)}[{', '.join(index)}]")
+
+
+@write.dispatch
+def write_pad(op: Pad, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    """Zeros with the array in them."""
+    index = []
+    for start, step, count, dim in zip(op.start, op.step, node.args[0].shape, op.shape, strict=True):
+        if start == 0 and same_dim(count, dim):
+            index.append("slice(None)")
+            continue
+        stop = plus(start, count * step)
+        last = "None" if step < 0 and isinstance(stop, int) and stop < 0 else writer.dim(stop)
+        index.append(f"slice({writer.dim(start)}, {last}{f', {step}' if step != 1 else ''})")
+    display = index[0] if len(index) == 1 else f"({', '.join(index)})"
+    return Text(f"{writer.helper(helpers._pad)}({args[0]}, {writer.shape(op.shape)}, {display})")
+
+
+@write.dispatch
+def write_concatenate(op: Concatenate, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    axis = f", axis={op.axis}" if op.axis else ""
+    return Text(f"np.concatenate([{', '.join(a.text for a in args)}]{axis})")
+
+
+@write.dispatch
+def write_stack(op: Stack, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    entries = ", ".join(a.text for a in args)
+    if not node.args[0].shape:
+        return Text(f"np.array([{entries}]{writer.float_type()})")
+    axis = f", axis={op.axis}" if op.axis else ""
+    return Text(f"np.stack([{entries}]{axis})")
+
+
+# ---- selection by index -------------------------------------------------------------------------
+
+
+@write.dispatch
+def write_positions(op: Positions, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    """Checked positions, joined to one number for several axes."""
+    helper, made = writer.helper(helpers._positions), None
+    for arg, dim, axis in zip(args, op.shape, op.axes, strict=True):
+        length = dimension(dim, writer)
+        low = f"-{length.inside(Level.ATOM)}" if op.from_end else "0"
+        found = f"{helper}({arg}, {low}, {length}, {axis}, {op.what!r})"
+        made = found if made is None else f"({made})*{length.inside(Level.ATOM)} + {found}"
+    return Text(f"({made}).astype(np.{writer.dtype})")
+
+
+def rows_text(indices: Expression, text: Text, length: str, writer: Writer) -> str:
+    """Row numbers as integers, checked."""
+    return f"{writer.helper(helpers._indices)}({text}, {length})"
+
+
+@write.dispatch
+def write_gather(op: Gather, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    rows = rows_text(node.args[1], args[1], writer.dim(node.args[0].shape[0]), writer)
+    return Text(f"{args[0].inside(Level.ATOM)}[{rows}]")
+
+
+@write.dispatch
+def write_scatter_add(op: ScatterAdd, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    length = writer.dim(op.size)
+    rows = rows_text(node.args[0], args[0], length, writer)
+    return Text(f"{writer.helper(helpers._scatter_add)}({rows}, {args[1]}, {length})")
+
+
+@write.dispatch
+def write_sorting_positions(op: SortingPositions, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    return Text(f"np.argsort({args[0]}, axis=-1, kind='stable').astype(np.{writer.dtype})")
+
+
+# ---- reductions ---------------------------------------------------------------------------------
+
+
+def axes_text(axes: tuple[int, ...]) -> str:
+    """One axis as a number, several as a tuple."""
+    return str(axes[0]) if len(axes) == 1 else str(axes)
+
+
+@write.dispatch
+def write_extreme(op: Extreme, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    every = len(op.axes) == len(node.args[0].shape)
+    return Text(f"{args[0].inside(Level.ATOM)}.{op.kind}({'' if every else f'axis={axes_text(op.axes)}'})")
+
+
+@write.dispatch
+def write_product(op: Product, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    return Text(f"{args[0].inside(Level.ATOM)}.prod(axis=-1)")
+
+
+@write.dispatch
+def write_softmax(op: Softmax, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    return Text(f"{writer.helper(helpers._softmax)}({args[0]}, {axes_text(op.axes)})")
+
+
+@write.dispatch
+def write_log_softmax(op: LogSoftmax, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    return Text(f"{writer.helper(helpers._log_softmax)}({args[0]}, {axes_text(op.axes)})")
+
+
+@write.dispatch
+def write_logsumexp(op: LogSumExp, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    return Text(f"{writer.helper(helpers._logsumexp)}({args[0]}, {axes_text(op.axes)})")
+
+
+@write.dispatch
+def write_softmax_tangent(op: SoftmaxTangent, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    """p ∘ (t − Σ p t): (diag p − p pᵀ) t, row by row."""
+    p, t = (a.inside(Level.SIGN) for a in args)
+    mean = f"({p}*{t}).sum({axes_text(op.axes)}, keepdims=True)"
+    return Text(f"{p}*({args[1].inside(Level.SUM)} - {mean})", Level.PRODUCT)

@@ -1,0 +1,150 @@
+"""The helper functions that printed NumPy modules may hold; see `symad.numeric.targets.pasting`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.linalg
+
+Array: TypeAlias = "np.ndarray[Any, Any]"
+
+
+def _array(name: str, value: Any, dtype: Any, shape: tuple[Any, ...], declared: Any = None) -> Array:
+    """The value as an array; None in the shape stands for any length."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must hold real numbers, not {array.dtype}")
+    fits = array.ndim == len(shape) and all(want in (None, n) for want, n in zip(shape, array.shape))  # noqa: B905
+    if not fits:
+        raise ValueError(f"{name} must have shape {declared or shape}, not {array.shape}")
+    return array.astype(dtype, copy=False)[()]
+
+
+def _softmax(x: Array, axis: Any) -> Array:
+    highest = x.max(axis, keepdims=True)
+    e = np.exp(x - np.where(np.isfinite(highest), highest, 0))
+    return e / e.sum(axis, keepdims=True)
+
+
+def _logsumexp(x: Array, axis: Any) -> Array:
+    highest = x.max(axis, keepdims=True)
+    highest = np.where(np.isfinite(highest), highest, 0)
+    return np.squeeze(highest + np.log(np.exp(x - highest).sum(axis, keepdims=True)), axis)
+
+
+def _log_softmax(x: Array, axis: Any) -> Array:
+    highest = x.max(axis, keepdims=True)
+    x = x - np.where(np.isfinite(highest), highest, 0)
+    return x - np.log(np.exp(x).sum(axis, keepdims=True))
+
+
+def _pad(values: Array, shape: Any, index: Any) -> Array:
+    result = np.zeros(shape, values.dtype)
+    result[index] = values
+    return result
+
+
+def _indices(values: Any, length: int) -> Array:
+    """Whole numbers in 0 … length − 1 as integers."""
+    values = np.asarray(values)
+    wrong = (values != np.floor(values)) | (values < 0) | (values >= length)
+    if wrong.any():
+        raise IndexError(f"index {values[wrong].item(0):g} is not an integer in 0..{length - 1}")
+    return values.astype(np.int64)
+
+
+def _positions(values: Any, low: int, length: int, axis: int, what: str) -> Array:
+    """Whole numbers in low … length − 1 as integers, negative ones counted from the end."""
+    values = np.asarray(values)
+    right = (values == np.floor(values)) & (values >= low) & (values < length)
+    if not right.all():
+        raise IndexError(
+            f"index {values[~right].item(0):g} is not an integer in {low}..{length - 1}: "
+            f"axis {axis} of {what} has length {length}"
+        )
+    return values.astype(np.int64) % length
+
+
+def _scatter_add(indices: Array, updates: Array, length: int) -> Array:
+    result = np.zeros((length, *updates.shape[indices.ndim :]), updates.dtype)
+    np.add.at(result, indices, updates)
+    return result
+
+
+def _solve_triangular(matrix: Array, right: Array, lower: bool) -> Array:
+    if matrix.ndim == 2:
+        solved: Array = scipy.linalg.solve_triangular(matrix, right, lower=lower)
+        return solved
+    return np.linalg.solve(np.tril(matrix) if lower else np.triu(matrix), right)
+
+
+def _log_determinant(matrix: Array) -> Array:
+    sign, logarithm = np.linalg.slogdet(matrix)
+    return np.where(sign < 0, np.nan, logarithm)[()]
+
+
+def _lower_triangle(matrix: Array, diagonal: float) -> Array:
+    n = matrix.shape[-1]
+    result = np.tril(matrix)
+    result[..., range(n), range(n)] *= diagonal
+    return result
+
+
+def _matrix_power_derivative(matrix: Array, direction: Array, exponent: Any) -> Array:
+    n = matrix.shape[-1]
+    top = np.concatenate([matrix, direction], axis=-1)
+    bottom = np.concatenate([np.zeros_like(matrix), matrix], axis=-1)
+    power = np.linalg.matrix_power(np.concatenate([top, bottom], axis=-2), int(exponent))
+    return power[..., :n, n:]
+
+
+def _eigen_system(matrix: Array) -> Array:
+    """Eigenvalues as the first row, eigenvectors as columns below."""
+    values, vectors = np.linalg.eigh(matrix)
+    return np.concatenate([values[..., None, :], vectors], axis=-2)
+
+
+def _newton(equations: Callable[[Array], tuple[Array, Array]], x: Array, solve: Any = np.linalg.solve) -> Array:
+    """The root of a residual, from the residual and its derivative; steps are halved where it grows."""
+    residual, slope = equations(x)
+    tolerance = 450 * np.finfo(residual.dtype).eps
+    for _ in range(100):
+        move = solve(slope, residual)
+        small = abs(move).max() <= tolerance * (1 + abs(x).max())
+        scale = 1.0
+        for _ in range(30):
+            new = x - scale * move
+            new_residual, new_slope = equations(new)
+            if small or abs(new_residual).max() < abs(residual).max():
+                break
+            scale /= 2
+        x, residual, slope = new, new_residual, new_slope
+        if small or not residual.any():
+            return x
+    raise ArithmeticError(f"Newton did not converge; it stopped at x = {x}, F = {residual}")
+
+
+def _stacked(entries: tuple[Any, ...], shape: Any, dtype: Any) -> Array:
+    """Scalar entries as an array; entries at a batch of points lead with the axes of the batch."""
+    parts = np.broadcast_arrays(*entries)
+    return np.stack(parts, axis=-1).astype(dtype).reshape(parts[0].shape + shape)
+
+
+def _leaves(result: Any) -> list[Any]:
+    """The arrays of nested tuples and dicts."""
+    if isinstance(result, dict):
+        result = tuple(result.values())
+    if isinstance(result, tuple):
+        return [leaf for part in result for leaf in _leaves(part)]
+    return [np.ravel(result)]
+
+
+def _points(values: dict[str, Any], dtype: Any) -> list[Any]:
+    """Numbers, or arrays of points that broadcast together."""
+    arrays = {name: np.asarray(value) for name, value in values.items()}
+    for name, array in arrays.items():
+        if array.dtype.kind not in "fiub":
+            raise TypeError(f"{name} must hold real numbers, not {array.dtype}")
+    return [array.astype(dtype)[()] for array in np.broadcast_arrays(*arrays.values())]

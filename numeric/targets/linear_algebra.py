@@ -1,0 +1,119 @@
+"""Linear algebra, recurrences in closed form, random numbers and sparse matrices in NumPy and SciPy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from symad import philox
+from symad.numeric.program.expressions import Compute
+from symad.numeric.targets import helpers
+from symad.numeric.targets.scalars import write
+from symad.numeric.targets.target import Level, NumPy, Text, Texts
+from symad.ops import adjugate
+from symad.ops.adjugate import Adjugate, AdjugateTangent
+from symad.ops.affine_scan import AffineScan, join_pairs
+from symad.ops.cholesky import Cholesky, Triangle, TriangularSolve
+from symad.ops.eigen import EigenSystem, EigenValues, EigenVectors
+from symad.ops.linalg import Determinant, LogDeterminant, Solve
+from symad.ops.matrix_power import MatrixPower, MatrixPowerDerivative
+from symad.ops.random import FoldIn, Uniform
+from symad.ops.sparse_solve import SparseSolve, solve_sparse
+
+if TYPE_CHECKING:
+    from symad.numeric.targets.writer import Writer
+else:
+    Writer = Any
+
+
+@write.dispatch
+def write_solve(op: Solve, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    return Text(f"np.linalg.solve({args[0]}, {args[1]})")
+
+
+@write.dispatch
+def write_triangular_solve(op: TriangularSolve, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    return Text(f"{writer.helper(helpers._solve_triangular)}({args[0]}, {args[1]}, {op.lower})")
+
+
+@write.dispatch
+def write_determinant(op: Determinant, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    return Text(f"np.linalg.det({args[0]})")
+
+
+@write.dispatch
+def write_log_determinant(op: LogDeterminant, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    return Text(f"{writer.helper(helpers._log_determinant)}({args[0]})")
+
+
+@write.dispatch
+def write_cholesky(op: Cholesky, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    return Text(f"np.linalg.cholesky({args[0]})")
+
+
+@write.dispatch
+def write_triangle(op: Triangle, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    if op.diagonal in (0, 1):
+        return Text(f"np.tril({args[0]}{', -1' if op.diagonal == 0 else ''})")
+    return Text(f"{writer.helper(helpers._lower_triangle)}({args[0]}, {float(op.diagonal)})")
+
+
+@write.dispatch
+def write_matrix_power(op: MatrixPower, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    return Text(f"np.linalg.matrix_power({args[0]}, int({args[1]}))")
+
+
+@write.dispatch
+def write_power_derivative(
+    op: MatrixPowerDerivative, target: NumPy, node: Compute, args: Texts, writer: Writer
+) -> Any:
+    return Text(f"{writer.helper(helpers._matrix_power_derivative)}({', '.join(a.text for a in args)})")
+
+
+@write.dispatch
+def write_eigen_system(op: EigenSystem, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    return Text(f"{writer.helper(helpers._eigen_system)}({args[0]})")
+
+
+@write.dispatch
+def write_eigenvalues(op: EigenValues, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    return Text(f"{args[1].inside(Level.ATOM)}[..., 0, :]")
+
+
+@write.dispatch
+def write_eigenvectors(op: EigenVectors, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    return Text(f"{args[1].inside(Level.ATOM)}[..., 1:, :]")
+
+
+@write.dispatch
+def write_adjugate(op: Adjugate, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    return Text(f"{writer.helper(adjugate.adjugate_of)}({', '.join(a.text for a in args)})")
+
+
+@write.dispatch
+def write_adjugate_tangent(op: AdjugateTangent, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    return Text(f"{writer.helper(adjugate.adjugate_tangent_of)}({', '.join(a.text for a in args)})")
+
+
+@write.dispatch
+def write_affine_scan(op: AffineScan, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    """h_t = a_t h_{t−1} + b_t by joining pairs of steps."""
+    return Text(f"{writer.helper(join_pairs)}({args[0]}, {args[1]}, {op.matrices}, {op.backward})")
+
+
+@write.dispatch
+def write_uniform(op: Uniform, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    shape = ", ".join(f"{writer.dim(d)}," for d in op.shape)
+    return Text(f"{writer.helper(philox._uniform)}({args[0]}, ({shape}), np.{writer.dtype})")
+
+
+@write.dispatch
+def write_fold_in(op: FoldIn, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    return Text(f"{writer.helper(philox._fold_in)}({args[0]}, {args[1]}, np.{writer.dtype})")
+
+
+@write.dispatch
+def write_sparse_solve(op: SparseSolve, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    pattern = ", ".join(writer.constant(np.asarray(part)) for part in (op.starts, op.columns))
+    return Text(f"{writer.helper(solve_sparse)}({args[0]}, {args[1]}, {pattern}, {op.transposed})")

@@ -1,0 +1,231 @@
+"""A program as a standalone module: imports, helpers, and the function a person opened the file for.
+
+The last function is the entry point: files are loaded by that rule. Conversion and checks of the arguments
+stand in one helper before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sympy
+
+from symad.dims import Dim, Shape, dim_symbols, format_shape
+from symad.errors import LoweringError
+from symad.graph import Structure, TupleOf
+from symad.numeric.names import Names
+from symad.numeric.program.expressions import Compute, Expression, Read, Row, Value, walk
+from symad.numeric.program.program import Program
+from symad.numeric.program.statements import every_statement
+from symad.numeric.program_passes.views import is_view
+from symad.numeric.targets import helpers
+from symad.numeric.targets.scalars import dimension, is_number
+from symad.numeric.targets.statements import indented, lines_of
+from symad.numeric.targets.target import NUMPY
+from symad.numeric.targets.writer import Writer
+from symad.numeric.text import one_line, pack_text
+from symad.ops.shaping import Broadcast
+from symad.ops.sources import ArrayConstant
+
+
+def print_module(program: Program, dtype: str, packed: bool = False) -> tuple[str, str]:
+    """The name of the entry point and the source of the module."""
+    names = Names(("np", "scipy", "_checked"))
+    entry = names.unique(program.name)
+    writer = Writer(NUMPY, dtype, names)
+    writer.imports.add("import numpy as np")
+    inputs = [writer.name(value) for value in program.inputs]
+    dims = sorted({s for v in program.inputs for s in dim_symbols(v.shape)}, key=str)
+    dim_names = [writer.dim_name(s) for s in dims]
+    checked = _checked(program, inputs, dims, writer)
+    known = ", ".join([*inputs, *dim_names])
+    body = [
+        *([f"{known} = _checked({', '.join(inputs)})"] if inputs else []),
+        *lines_of(program.statements, writer),
+        f"return {pack_text(program.structure, [_result(r, writer, program.inputs) for r in program.results])}",
+    ]
+    function = [f"def {entry}({', '.join(inputs)}):", *indented([docstring(program, writer), *body])]
+    if not any(v.shape for v in program.inputs):
+        function = ['@np.errstate(all="ignore")', *function]
+    blocks = [
+        [f'"""{one_line(program.name)}, printed by symad. Needs {_libraries(writer)}."""'],
+        sorted(writer.imports),
+        [f"{name} = {text}" for text, name in writer.constants.items()],
+        *([source] for source in writer.helpers.values()),
+        checked,
+        function,
+    ]
+    if packed:
+        last = names.unique(f"{entry}_packed")
+        blocks.append(_packed(program, entry, last, inputs, dim_names, writer))
+        writer.helper(helpers._leaves)
+        entry = last
+    return entry, "\n\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def _libraries(writer: Writer) -> str:
+    return "NumPy and SciPy" if any("scipy" in line for line in writer.imports) else "NumPy"
+
+
+def docstring(program: Program, writer: Writer) -> str:
+    """The results and the shapes of the arguments, in one line."""
+    shown = [label or format_shape(r.shape) for label, r in zip(program.labels, program.results, strict=False)]
+    results = _results_text(shown or [format_shape(r.shape) for r in program.results], program.structure)
+    shapes = [f"{writer.name(v)} {format_shape(v.shape)}" for v in program.inputs if v.shape]
+    arguments = f"; {', '.join(shapes)}" if shapes else ""
+    return f'"""{one_line(results + arguments)}."""'
+
+
+def _results_text(shown: Sequence[str], structure: Structure) -> str:
+    text = ", ".join(shown[:MAX_RESULTS_SHOWN]) + (", ..." if len(shown) > MAX_RESULTS_SHOWN else "")
+    return f"({text})" if isinstance(structure, TupleOf) else text
+
+
+MAX_RESULTS_SHOWN = 8
+"""Results that the docstring names."""
+
+
+def _result(expression: Expression, writer: Writer, inputs: Sequence[Value]) -> str:
+    """A result, which shares no memory with an argument or a constant, and is a number of NumPy's."""
+    text = writer.text(expression).text
+    if is_number(expression) and not _is_truth(expression):
+        return f"np.{writer.dtype}({text})"
+    return f"{text}.copy()" if _is_borrowed(expression, inputs) and expression.shape else text
+
+
+def _is_truth(expression: Expression) -> bool:
+    op = expression.op if isinstance(expression, Compute) else None
+    return isinstance(getattr(op, "value", None), bool)
+
+
+def _is_borrowed(expression: Expression, inputs: Sequence[Value]) -> bool:
+    """Whether an expression shows the memory of an argument or a constant, or cannot be written to."""
+    inner = expression
+    while is_view(inner) or (isinstance(inner, Compute) and isinstance(inner.op, Broadcast)):
+        inner = inner.array if isinstance(inner, Row) else inner.args[0]  # type: ignore[attr-defined]
+        if isinstance(expression, Compute) and isinstance(expression.op, Broadcast):
+            return True
+    if isinstance(inner, Read):
+        return inner.value in inputs
+    return isinstance(inner, Compute) and isinstance(inner.op, ArrayConstant)
+
+
+# ---- arguments ----------------------------------------------------------------------------------
+
+
+def _checked(program: Program, inputs: Sequence[str], dims: Sequence[Any], writer: Writer) -> list[str]:
+    """The helper that converts and checks the arguments, and binds the dimensions."""
+    if not inputs:
+        return []
+    if not any(v.shape for v in program.inputs):
+        points = writer.helper(helpers._points)
+        made = ", ".join(f'"{name}": {name}' for name in inputs)
+        lines = [f"return {points}({{{made}}}, np.{writer.dtype})"]
+    else:
+        lines = [*_converted(program.inputs, inputs, dims, writer), *_sizes(program, writer)]
+        lines.append(f"return {', '.join([*inputs, *(writer.dim_name(s) for s in dims)])}")
+    closing = '"""The arguments as arrays of the right shapes, and the dimensions."""'
+    return [f"def _checked({', '.join(inputs)}):", *indented([closing, *lines])]
+
+
+def _converted(values: Sequence[Value], names: Sequence[str], dims: Sequence[Any], writer: Writer) -> list[str]:
+    """Each argument as an array; a dimension is bound where it stands alone for the first time."""
+    made, bound = [], set()
+    helper = writer.helper(helpers._array)
+    waiting = list(zip(values, names, strict=True))
+    waiting.sort(key=lambda pair: any(not _is_plain(d) for d in pair[0].shape))
+    for value, name in waiting:
+        axes = {}
+        for axis, dim in enumerate(value.shape):
+            if isinstance(dim, sympy.Symbol) and dim not in bound:
+                bound.add(dim)
+                axes[axis] = [f"{writer.dim_name(dim)} = {name}.shape[{axis}]"]
+            elif not isinstance(dim, int) and len(dim.free_symbols - bound) == 1:
+                axes[axis] = [_solved(dim, next(iter(dim.free_symbols - bound)), f"{name}.shape[{axis}]", writer)]
+                bound |= dim.free_symbols
+        shape = [None if k in axes else writer.dim(d) for k, d in enumerate(value.shape)]
+        display = ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "")
+        declared = f', "{one_line(format_shape(value.shape))}"' if axes else ""
+        made.append(f'{name} = {helper}("{name}", {name}, np.{writer.dtype}, ({display}){declared})')
+        made += [line for lines in axes.values() for line in lines]
+        repeated = [(k, d) for k, d in enumerate(value.shape) if k in axes and not isinstance(d, sympy.Symbol)]
+        twice = len({d for d in value.shape if not isinstance(d, int)}) < sum(
+            not isinstance(d, int) for d in value.shape
+        )
+        if repeated or (axes and twice):
+            full = ", ".join(writer.dim(d) for d in value.shape) + ("," if len(shape) == 1 else "")
+            made.append(f'{name} = {helper}("{name}", {name}, np.{writer.dtype}, ({full}))')
+    missing = [s for s in dims if s not in bound]
+    if missing:
+        raise LoweringError(f"no input fixes the dimension {missing[0]}")
+    return made
+
+
+def _is_plain(dim: Dim) -> bool:
+    return isinstance(dim, (int, sympy.Symbol))
+
+
+def _solved(dim: Any, symbol: Any, length: str, writer: Writer) -> str:
+    """The symbol of a linear expression such as 2*n + 1."""
+    slope, offset = dim.coeff(symbol, 1), dim.subs(symbol, 0)
+    under = dimension(slope, writer)
+    return f"{writer.dim_name(symbol)} = ({length} - ({dimension(offset, writer)}))//{under.inside(under.level)}"
+
+
+def _sizes(program: Program, writer: Writer) -> list[str]:
+    """Checks that no dimension is negative, such as T − 2: NumPy would cut silently."""
+    doubtful: dict[Any, None] = {}
+    for expression in _every_expression(program):
+        for dim in expression.shape:
+            if isinstance(dim, sympy.Expr) and not dim.is_nonnegative:
+                doubtful[dim] = None
+    made = []
+    for dim in sorted(doubtful, key=str):
+        if isinstance(dim, sympy.Symbol):
+            continue
+        symbols = sorted(map(writer.dim_name, dim.free_symbols))
+        sizes = ", ".join(f"{name} = {{{name}}}" for name in symbols)
+        made += [
+            f"if {writer.dim(dim)} < 0:",
+            f'    raise ValueError(f"{dim} elements were asked for, but {sizes}: give longer arrays")',
+        ]
+    return made
+
+
+def _every_expression(program: Program) -> list[Expression]:
+    outer = [e for s in every_statement(program.statements) for e in s.expressions]
+    return [part for e in (*outer, *program.results) for part in walk(e)]
+
+
+# ---- packed -------------------------------------------------------------------------------------
+
+
+def _packed(
+    program: Program, entry: str, last: str, inputs: Sequence[str], dims: Sequence[str], writer: Writer
+) -> list[str]:
+    """The same function of one flat vector, with one flat vector as its result."""
+    writer.helper(helpers._leaves)
+    body = ['"""One flat vector of all arguments in order; flat results."""']
+    body.append(f"packed = np.asarray(packed, np.{writer.dtype})")
+    offset = sympy.Integer(0)
+    pieces = []
+    for name, value in zip(inputs, program.inputs, strict=True):
+        count = sympy.Mul(*value.shape)
+        start, stop = (writer.dim(d) for d in (offset, offset + count))
+        piece = f"packed[{start}:{stop}].reshape({_tuple(value.shape, writer)})" if value.shape else f"packed[{start}]"
+        pieces.append(f"{name} = {piece}")
+        offset += count
+    total = writer.dim(offset)
+    body += [
+        f"if packed.shape != ({total},):",
+        f'    raise ValueError(f"packed must have {{{total}}} elements, not shape {{packed.shape}}")',
+        *pieces,
+        f"result = {entry}({', '.join(inputs)})",
+        "return np.concatenate(_leaves(result))",
+    ]
+    return [f"def {last}({', '.join(['packed', *dims])}):", *indented(body)]
+
+
+def _tuple(shape: Shape, writer: Writer) -> str:
+    return f"({''.join(f'{writer.dim(d)}, ' for d in shape)})"

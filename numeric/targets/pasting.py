@@ -1,0 +1,75 @@
+"""Helper functions of printed modules: written, checked and tested as Python here, pasted as source there.
+
+A printed module stands alone, so what it calls must be in it. A helper is an ordinary function; its source is
+pasted without annotations, together with the helpers it calls itself and the imports it needs.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Pasted:
+    """What one helper brings into a module: import lines, and functions by name, callees first."""
+
+    imports: tuple[str, ...]
+    functions: tuple[tuple[str, str], ...]
+
+
+@cache
+def pasted(function: Callable[..., Any]) -> Pasted:
+    """The source of a function without annotations, with everything it uses from its own module."""
+    (tree,) = ast.parse(inspect.getsource(function)).body
+    assert isinstance(tree, ast.FunctionDef)
+    bare = _Bare().visit(tree)
+    imports: dict[str, None] = {}
+    functions: dict[str, str] = {}
+    module = function.__globals__
+    for name in dict.fromkeys(n.id for n in ast.walk(bare) if isinstance(n, ast.Name)):
+        used = module.get(name)
+        if isinstance(used, types.ModuleType):
+            imports[_import_of(used, name)] = None
+        elif isinstance(used, types.FunctionType) and used is not function:
+            if used.__module__.startswith("symad."):
+                inner = pasted(used)
+                imports.update(dict.fromkeys(inner.imports))
+                functions.update(inner.functions)
+            else:
+                imports[f"from {used.__module__} import {name}"] = None
+        elif isinstance(used, types.BuiltinFunctionType):
+            imports[f"from {(used.__module__ or '').lstrip('_')} import {name}"] = None
+    functions[function.__name__] = ast.unparse(bare)
+    return Pasted(tuple(imports), tuple(functions.items()))
+
+
+def _import_of(module: types.ModuleType, name: str) -> str:
+    return f"import {name}" if module.__name__ == name else f"import {module.__name__} as {name}"
+
+
+class _Bare(ast.NodeTransformer):
+    """Removes annotations: they would need imports of their own."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        """Without the type of the result."""
+        self.generic_visit(node)
+        node.returns = None
+        return node
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        """Without the type of an argument."""
+        node.annotation = None
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST | None:
+        """As a plain assignment."""
+        self.generic_visit(node)
+        if node.value is None:
+            return None
+        return ast.copy_location(ast.Assign([node.target], node.value), node)

@@ -1,0 +1,304 @@
+"""The one printer of scalar and elementwise expressions: the same rules for every target.
+
+Targets differ in names, in how powers, conditions and literals are spelled, and in nothing else. Every rule
+gets the texts of the arguments with their levels and sets parentheses exactly where the grammar needs them;
+sums and products keep the order of the graph, so that all targets round alike.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import sympy
+
+from symad.dims import Dim
+from symad.errors import LoweringError
+from symad.graph import Op
+from symad.numeric.program.expressions import Compute, Expression
+from symad.numeric.targets.target import C, Level, NumPy, Python, Target, Text, Texts
+from symad.ops.arithmetic import Add, ElementwiseOp, Mul
+from symad.ops.elementwise import Apply
+from symad.ops.powers import Pow
+from symad.ops.selection import Compare, Logic, Select
+from symad.ops.sources import Constant, Dimension
+from symad.questions import question
+from symad.values import as_float
+
+if TYPE_CHECKING:
+    from symad.numeric.targets.writer import Writer
+else:
+    Writer = Any
+
+
+@question
+def write(op: Op, target: Target, node: Compute, args: Texts, writer: Writer) -> Any:
+    """The expression ``node = op(*args)`` for a target, as `Text`; ``writer`` takes notes of what it needs."""
+
+
+@write.dispatch
+def without_rule(op: Op, target: Target, node: Compute, args: Texts, writer: Writer) -> Any:
+    """No rule: graph passes write an op by its definition before, or there is none."""
+    raise LoweringError(f"the op {type(op).__name__} has no form for target {target.name!r}")
+
+
+# ---- numbers ------------------------------------------------------------------------------------
+
+
+def number(value: Any, target: Target) -> Text:
+    """A constant, exactly: ints and fractions as they are, others by the shortest digits that round back."""
+    if isinstance(value, bool):
+        return Text(truth(value, target))
+    if isinstance(value, Fraction) and max(abs(value.numerator), value.denominator) < 2**53:
+        return Text(f"{_integer(value.numerator, target)}/{_integer(value.denominator, target)}", Level.PRODUCT)
+    if isinstance(value, int) and abs(value) < 2**53:
+        return Text(_integer(value, target), Level.SIGN if value < 0 else Level.ATOM)
+    if isinstance(target, NumPy) and value in (sympy.pi, sympy.E):
+        return Text("np.pi" if value == sympy.pi else "np.e")
+    digits = as_float(value)
+    if math.isnan(digits):
+        return Text(target.not_a_number)
+    text = target.infinity if math.isinf(digits) else repr(abs(digits))
+    negative = math.copysign(1.0, digits) < 0
+    return Text(f"-{text}", Level.SIGN) if negative else Text(text)
+
+
+def _integer(value: int, target: Target) -> str:
+    """An integer; in C as a floating-point number, whose quotients are not cut."""
+    return f"{value}.0" if isinstance(target, C) else str(value)
+
+
+def truth(value: bool, target: Target) -> str:
+    """A truth value."""
+    return str(int(value)) if isinstance(target, C) else str(value)
+
+
+def is_number(expression: Expression) -> bool:
+    """Whether a Python number stands in the text: constants, dimensions, and what is made of them alone."""
+    if not isinstance(expression, Compute):
+        return False
+    if isinstance(expression.op, (Constant, Dimension)):
+        return True
+    return isinstance(expression.op, ElementwiseOp) and all(map(is_number, expression.args))
+
+
+@write.dispatch
+def write_constant(op: Constant, target: Target, node: Compute, args: Texts, writer: Writer) -> Any:
+    return number(op.value, target)
+
+
+@write.dispatch
+def write_dimension(op: Dimension, target: Target, node: Compute, args: Texts, writer: Writer) -> Any:
+    return dimension(op.expression, writer)
+
+
+def dimension(dim: Dim, writer: Writer) -> Text:
+    """A dimension: symbols first, so that T − 1 reads so, and floor division for quotients.
+
+    Raises:
+        LoweringError: the expression has no form.
+    """
+    if isinstance(dim, int) or dim.is_Integer:
+        return Text(str(int(dim)), Level.SIGN if dim < 0 else Level.ATOM)
+    if dim.is_Symbol:
+        return Text(writer.dim_name(dim))
+    if dim.is_Add:
+        return Text(_sum(dim, writer), Level.SUM)
+    if dim.is_Mul:
+        return _product(dim, writer)
+    if dim.is_Pow and dim.exp.is_Integer and dim.exp > 0:
+        return Text(f"{dimension(dim.base, writer).inside(Level.ATOM)}**{int(dim.exp)}", Level.POWER)
+    if isinstance(dim, (sympy.floor, sympy.ceiling)):
+        over, under = sympy.together(dim.args[0]).as_numer_denom()
+        sign = -1 if isinstance(dim, sympy.ceiling) else 1  # ⌈a/b⌉ = −⌊−a/b⌋
+        inner = dimension(sympy.expand(sign * over), writer).inside(Level.PRODUCT)
+        text = Text(f"{inner}//{dimension(under, writer).inside(Level.SIGN)}", Level.PRODUCT)
+        return text if sign == 1 else Text(f"-({text})", Level.SIGN)
+    if isinstance(dim, (sympy.Max, sympy.Min)):
+        return Text(f"{type(dim).__name__.lower()}({', '.join(dimension(a, writer).text for a in dim.args)})")
+    raise LoweringError(f"the dimension {dim} has no form in generated code")
+
+
+def _sum(dim: Any, writer: Writer) -> str:
+    """Symbols first, negative terms subtracted."""
+    text = ""
+    for term in sorted(dim.args, key=lambda t: (t.is_number, t.could_extract_minus_sign(), str(t))):
+        negative = term.could_extract_minus_sign()
+        part = dimension(-term if negative else term, writer)
+        joined = part.inside(Level.PRODUCT)
+        text += (f" - {joined}" if negative else f" + {joined}") if text else f"{'-' * negative}{joined}"
+    return text
+
+
+def _product(dim: Any, writer: Writer) -> Text:
+    over, under = dim.as_numer_denom()
+    if under != 1:
+        top = dimension(over, writer).inside(Level.PRODUCT)
+        return Text(f"{top}//{dimension(under, writer).inside(Level.SIGN)}", Level.PRODUCT)
+    if dim.could_extract_minus_sign():
+        return Text(f"-{dimension(-dim, writer).inside(Level.PRODUCT)}", Level.SIGN)
+    return Text("*".join(dimension(a, writer).inside(Level.SIGN) for a in dim.args), Level.PRODUCT)
+
+
+# ---- arithmetic ---------------------------------------------------------------------------------
+
+
+@write.dispatch
+def write_add(op: Add, target: Target, node: Compute, args: Texts, writer: Writer) -> Any:
+    first = args[0].inside(Level.SUM) if op.signs[0] == 1 else f"-{args[0].inside(Level.SIGN)}"
+    text = first
+    for sign, arg in zip(op.signs[1:], args[1:], strict=True):
+        text += (" + " if sign == 1 else " - ") + arg.inside(Level.PRODUCT)
+    alone = len(args) == 1
+    return Text(text, (Level.SIGN if op.signs[0] == -1 else args[0].level) if alone else Level.SUM)
+
+
+@write.dispatch
+def write_mul(op: Mul, target: Target, node: Compute, args: Texts, writer: Writer) -> Any:
+    """Factors above, then divisors; a quotient of Python numbers alone must not raise where a divisor is 0."""
+    over = [a for p, a in zip(op.powers, args, strict=True) if p == 1]
+    under = [a for p, a in zip(op.powers, args, strict=True) if p == -1]
+    top = "*".join(a.inside(Level.SIGN if k else Level.PRODUCT) for k, a in enumerate(over))
+    top = top or _integer(1, target)
+    if under and isinstance(target, NumPy) and is_number(node):
+        top = f"np.{writer.dtype}({top})"
+    if not under:
+        return Text(top, Level.PRODUCT if len(over) > 1 else over[0].level)
+    if len(under) == 1:
+        return Text(f"{top}/{under[0].inside(Level.SIGN)}", Level.PRODUCT)
+    return Text(f"{top}/({'*'.join(a.inside(Level.SIGN) for a in under)})", Level.PRODUCT)
+
+
+HALF = Fraction(1, 2)
+
+
+def exponent_of(node: Compute) -> Any:
+    """The exponent of a power where it is a number, or None."""
+    exponent = node.args[1]
+    found = isinstance(exponent, Compute) and isinstance(exponent.op, Constant)
+    return exponent.op.value if found else None  # type: ignore[attr-defined]  # a Constant, see above
+
+
+@write.dispatch
+def write_power_in_python(op: Pow, target: Python, node: Compute, args: Texts, writer: Writer) -> Any:
+    if exponent_of(node) == HALF:
+        return call(f"{'np' if isinstance(target, NumPy) else 'math'}.sqrt", node.args[:1], args[:1], writer)
+    base = args[0].inside(Level.ATOM)
+    if is_number(node.args[0]) and isinstance(target, NumPy):
+        base = f"np.{writer.dtype}({args[0]})"  # Python's numbers raise where NumPy's are nan
+    return Text(f"{base}**{args[1].inside(Level.SIGN)}", Level.POWER)
+
+
+@write.dispatch
+def write_power_in_c(op: Pow, target: C, node: Compute, args: Texts, writer: Writer) -> Any:
+    exponent = exponent_of(node)
+    if exponent == HALF:
+        return Text(f"sqrt({args[0]})")
+    if exponent == 2 and args[0].level is Level.ATOM:
+        return Text(f"{args[0]}*{args[0]}", Level.PRODUCT)
+    return Text(f"pow({args[0]}, {args[1]})")
+
+
+# ---- functions ----------------------------------------------------------------------------------
+
+
+def call(function: str, nodes: tuple[Expression, ...], args: Texts, writer: Writer) -> Text:
+    """A call; NumPy's functions of Python numbers alone are told the precision."""
+    texts = [a.text for a in args]
+    if writer.dtype != "float64" and nodes and all(map(is_number, nodes)):
+        texts[0] = f"np.{writer.dtype}({texts[0]})"
+    return Text(f"{function}({', '.join(texts)})")
+
+
+@write.dispatch
+def write_apply(op: Apply, target: Target, node: Compute, args: Texts, writer: Writer) -> Any:
+    return function_of(op, target, node, args, writer)
+
+
+def function_of(op: Apply, target: Target, node: Compute, args: Texts, writer: Writer) -> Text:
+    """The call of the target's function for a SymPy head.
+
+    Raises:
+        LoweringError: the target has none.
+    """
+    full = target.functions.get(op.head)
+    if full is None:
+        raise LoweringError(
+            f"{op.head.__name__} has no form for target {target.name!r}; rewrite it, or register an "
+            "implementation with symad.register_function and evaluate the graph itself"
+        )
+    if op.head in (sympy.Max, sympy.Min) and len(args) > 2 and isinstance(target, C):
+        text = args[0].text
+        for arg in args[1:]:
+            text = f"{full}({text}, {arg})"
+        return Text(text)
+    return call(writer.function(full), node.args, args, writer)
+
+
+@write.dispatch
+def write_extreme_of_arrays(op: Apply, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    """The rule of all heads, with NumPy's own two-argument functions for Max and Min."""
+    if op.head not in (sympy.Max, sympy.Min):
+        return function_of(op, target, node, args, writer)
+    name = "np.maximum" if op.head is sympy.Max else "np.minimum"
+    text = args[0]
+    for arg in args[1:]:
+        text = call(name, node.args, (text, arg), writer)
+    return text
+
+
+# ---- conditions ---------------------------------------------------------------------------------
+
+
+@write.dispatch
+def write_compare(op: Compare, target: Target, node: Compute, args: Texts, writer: Writer) -> Any:
+    left, right = (a.inside(Level.SUM) for a in args)
+    return Text(f"{left} {op.relation} {right}", Level.COMPARISON)
+
+
+@write.dispatch
+def write_logic(op: Logic, target: Target, node: Compute, args: Texts, writer: Writer) -> Any:
+    words = {"and": "&&", "or": "||", "xor": "!="} if isinstance(target, C) else {"xor": "!="}
+    levels = {"and": Level.AND, "or": Level.OR, "xor": Level.COMPARISON}
+    if op.kind == "not":
+        word = "!" if isinstance(target, C) else "not "
+        level = Level.SIGN if isinstance(target, C) else Level.NOT
+        return Text(f"{word}{args[0].inside(level)}", level)
+    level = levels[op.kind]
+    word = words.get(op.kind, op.kind)
+    text, least = args[0].inside(Level.ATOM if op.kind == "xor" else level), Level(level + 1)
+    for arg in args[1:]:
+        text = f"{text} {word} {arg.inside(least)}"
+        text = f"({text})" if op.kind == "xor" else text
+    return Text(text, Level.ATOM if op.kind == "xor" else level)
+
+
+@write.dispatch
+def write_logic_of_arrays(op: Logic, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    if op.kind == "not":
+        return Text(f"np.logical_not({args[0]})")
+    text = args[0].text
+    for arg in args[1:]:
+        text = f"np.logical_{op.kind}({text}, {arg})"
+    return Text(text)
+
+
+@write.dispatch
+def write_select_in_python(op: Select, target: Python, node: Compute, args: Texts, writer: Writer) -> Any:
+    yes, no = args[1].inside(Level.OR), args[2].inside(Level.CONDITION)
+    return Text(f"{yes} if {args[0].inside(Level.OR)} else {no}", Level.CONDITION)
+
+
+@write.dispatch
+def write_select_in_c(op: Select, target: C, node: Compute, args: Texts, writer: Writer) -> Any:
+    yes, no = args[1].inside(Level.OR), args[2].inside(Level.CONDITION)
+    return Text(f"{args[0].inside(Level.OR)} ? {yes} : {no}", Level.CONDITION)
+
+
+@write.dispatch
+def write_select_of_arrays(op: Select, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    """``np.where`` of numbers alone makes integers of them, or doubles: told the type."""
+    text = f"np.where({', '.join(a.text for a in args)})"
+    numbers = all(map(is_number, node.args[1:]))
+    return Text(f"{text}.astype(np.{writer.dtype})" if numbers else text)

@@ -1,0 +1,105 @@
+"""Statements as lines of Python."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from symad.numeric.program.expressions import Read, values_read
+from symad.numeric.program.statements import (
+    Allocate,
+    Assign,
+    Block,
+    Comment,
+    FindRoot,
+    Loop,
+    Statement,
+    Store,
+)
+from symad.numeric.targets import helpers
+from symad.numeric.targets.target import Level
+from symad.numeric.targets.writer import Writer
+from symad.questions import question
+
+if TYPE_CHECKING:
+    Lines = list[str]
+else:  # plum sees Any: it dispatches on the statement alone, and converts no return values
+    Lines = Any
+
+
+def lines_of(block: Block, writer: Writer) -> list[str]:
+    """The lines of a block."""
+    return [line for statement in block for line in lines(statement, writer)]
+
+
+def indented(block: list[str]) -> list[str]:
+    """Lines inside of a loop or function."""
+    return [f"    {line}" if line else "" for line in block]
+
+
+@question
+def lines(statement: Statement, writer: Writer) -> Any:
+    """The lines of one statement."""
+
+
+@lines.dispatch
+def comment_lines(statement: Comment, writer: Writer) -> Lines:
+    """An empty line before a comment, so that blocks are seen."""
+    return ["", f"# {statement.text}"]
+
+
+@lines.dispatch
+def assign_lines(statement: Assign, writer: Writer) -> Lines:
+    expression = writer.text(statement.expression)
+    return [f"{writer.name(statement.value)} = {expression}"]
+
+
+@lines.dispatch
+def allocate_lines(statement: Allocate, writer: Writer) -> Lines:
+    made = "zeros" if statement.zeros else "empty"
+    shape = writer.shape(statement.value.shape)
+    return [f"{writer.name(statement.value)} = np.{made}({shape}{writer.float_type()})"]
+
+
+@lines.dispatch
+def store_lines(statement: Store, writer: Writer) -> Lines:
+    place = writer.position(statement.position)
+    return [f"{writer.name(statement.array)}[{place}] = {writer.text(statement.expression)}"]
+
+
+@lines.dispatch
+def loop_lines(statement: Loop, writer: Writer) -> Lines:
+    """Initial values, the body, next values; several that need each other are replaced in one line."""
+    made = [f"{writer.name(c.value)} = {writer.text(c.initial)}" for c in statement.carried]
+    steps = f"range({writer.dim(statement.count)})"
+    with writer.index(statement.index) as index:
+        body = lines_of(statement.body, writer)
+        body += _replaced(statement, writer)
+    over = f"reversed({steps})" if statement.backwards else steps
+    return [*made, f"for {index} in {over}:", *indented(body or ["pass"])]
+
+
+def _replaced(statement: Loop, writer: Writer) -> list[str]:
+    moving = [c for c in statement.carried if c.next != Read(c.value)]
+    values = [c.value for c in moving]
+    read_later = [set(values_read(c.next)) for c in moving]
+    tangled = any(v in later for k, v in enumerate(values) for later in read_later[k + 1 :])
+    names = [writer.name(v) for v in values]
+    texts = [writer.text(c.next) for c in moving]
+    if tangled:
+        return [f"{', '.join(names)} = {', '.join(t.inside(Level.CONDITION) for t in texts)}"]
+    return [f"{name} = {text}" for name, text in zip(names, texts, strict=True)]
+
+
+@lines.dispatch
+def root_lines(statement: FindRoot, writer: Writer) -> Lines:
+    """The residual and its derivative as a function, then Newton's method on it."""
+    function = writer.names.unique("equations")
+    unknown = writer.name(statement.unknown)
+    body = lines_of(statement.body, writer)
+    result = f"return {writer.text(statement.residual)}, {writer.text(statement.slope)}"
+    newton = writer.helper(helpers._newton)
+    return [
+        f"def {function}({unknown}):",
+        *indented([*body, result]),
+        f"{writer.name(statement.value)} = {newton}({function}, {writer.text(statement.guess)})",
+    ]

@@ -1,0 +1,103 @@
+"""What a target is: the names of its functions and numbers, and how tightly its operators bind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+import sympy
+from sympy.codegen.cfunctions import exp2, expm1, hypot, log1p, log2, log10
+
+from symad.ops.numeric_names import NUMPY_NAMES
+
+
+class Level(IntEnum):
+    """How tightly an expression binds; the order is that of Python's and C's grammar."""
+
+    CONDITION = 1
+    OR = 2
+    AND = 3
+    NOT = 4
+    COMPARISON = 5
+    SUM = 6
+    PRODUCT = 7
+    SIGN = 8
+    POWER = 9
+    ATOM = 10
+
+
+@dataclass(frozen=True)
+class Text:
+    """An expression as text, and how tightly it binds."""
+
+    text: str
+    level: Level = Level.ATOM
+
+    def inside(self, least: Level) -> str:
+        """The text as a part of an expression in which weaker ones need parentheses."""
+        return self.text if self.level >= least else f"({self.text})"
+
+    def __str__(self) -> str:
+        return self.text
+
+
+if TYPE_CHECKING:
+    Texts = tuple[Text, ...]
+else:  # plum sees Any: it dispatches on op and target, and converts no return values
+    Texts = Any
+
+
+@dataclass(frozen=True)
+class Target:
+    """A language with its library; subclasses differ in their grammar, instances in their names."""
+
+    name: str
+    functions: Mapping[Any, str] = field(hash=False)
+    """SymPy heads and the functions that compute them: ``module.name``, or a bare name."""
+    infinity: str
+    not_a_number: str
+
+
+@dataclass(frozen=True)
+class Python(Target):
+    """Python with a library of functions."""
+
+
+@dataclass(frozen=True)
+class NumPy(Python):
+    """Arrays: NumPy, and what has its interface."""
+
+
+@dataclass(frozen=True)
+class C(Target):
+    """C99, and CUDA C++ with the same names."""
+
+
+_LIBM = {
+    **{getattr(sympy, name): name for name in ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh")},
+    **{getattr(sympy, name): name for name in ("cosh", "tanh", "asinh", "acosh", "atanh", "exp", "log")},
+    **{getattr(sympy, name): name for name in ("erf", "erfc", "floor")},
+    sympy.ceiling: "ceil",
+    sympy.gamma: "tgamma",
+    sympy.loggamma: "lgamma",
+    log1p: "log1p",
+    expm1: "expm1",
+    log2: "log2",
+    log10: "log10",
+    exp2: "exp2",
+    hypot: "hypot",
+}
+"""The functions of C's math.h."""
+
+_MATH = {
+    head: f"math.{'gamma' if name == 'tgamma' else name}"
+    for head, name in _LIBM.items()
+    if name != "exp2"  # since Python 3.11 only
+}
+
+NUMPY = NumPy("numpy", NUMPY_NAMES, "np.inf", "np.nan")
+MATH = Python("math", {**_MATH, sympy.Abs: "abs", sympy.Max: "max", sympy.Min: "min"}, "math.inf", "math.nan")
+C99 = C("c", {**_LIBM, sympy.Abs: "fabs", sympy.Max: "fmax", sympy.Min: "fmin"}, "INFINITY", "NAN")
+CUDA = C("cuda", {**C99.functions}, "CUDART_INF", "CUDART_NAN")

@@ -1,0 +1,150 @@
+"""The notes that printing one module takes: names of dimensions, imports, helpers, constants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from symad import special
+from symad.numeric.names import Names
+from symad.numeric.program.expressions import Compute, Expression, Position, Read, Row, Step, Value
+from symad.numeric.targets.pasting import pasted
+from symad.numeric.targets.scalars import dimension, write
+from symad.numeric.targets.target import Level, Target, Text
+from symad.ops.sources import Iota
+
+
+class Writer:
+    """Writes expressions for one target and remembers what the module around them must hold."""
+
+    def __init__(self, target: Target, dtype: str, names: Names) -> None:
+        """``names``: identifiers that the module's values have taken."""
+        self.target = target
+        self.dtype = dtype
+        self.names = names
+        self.named: dict[Value, str] = {}
+        self.indices: list[str] = []
+        self.depth = 0
+        self.imports: set[str] = set()
+        self.helpers: dict[str, str] = {}
+        self.constants: dict[str, str] = {}
+        """Names of arrays that are made once, by the text that makes them."""
+
+    def text(self, expression: Expression) -> Text:
+        """An expression with its level."""
+        if isinstance(expression, Read):
+            return Text(self.name(expression.value))
+        if isinstance(expression, Step):
+            return self.position(expression.position)
+        if isinstance(expression, Row):
+            inner = expression.array
+            if isinstance(inner, Compute) and isinstance(inner.op, Iota):
+                return self.position(expression.position)
+            return Text(f"{self.text(inner).inside(Level.ATOM)}[{self.position(expression.position)}]")
+        assert isinstance(expression, Compute)
+        args = tuple([self.text(a) for a in expression.args])
+        made: Text = write(expression.op, self.target, expression, args, self)
+        return made
+
+    def position(self, position: Position) -> Text:
+        """A place on an axis: ``t``, ``t + 1``, ``T - 1 - t``."""
+        offset = dimension(position.offset, self)
+        if position.index is None:
+            return offset
+        name = self.name(position.index)
+        if position.sign < 0:
+            return Text(f"{offset} - {name}", Level.SUM)
+        if position.offset == 0:
+            return Text(name)
+        negative = offset.level is Level.SIGN
+        return Text(f"{name} - {dimension(-position.offset, self)}" if negative else f"{name} + {offset}", Level.SUM)
+
+    def name(self, value: Value) -> str:
+        """The name of a value: its stem, or a number behind it where that is taken."""
+        if value not in self.named:
+            self.named[value] = self.names.unique(value.stem or "v")
+        return self.named[value]
+
+    @contextmanager
+    def index(self, value: Value) -> Iterator[str]:
+        """The name of a loop's index: one for each depth of nesting, whatever loop it is."""
+        if self.depth == len(self.indices):
+            self.indices.append(self.names.unique(INDICES[min(self.depth, len(INDICES) - 1)]))
+        self.named[value] = self.indices[self.depth]
+        self.depth += 1
+        yield self.named[value]
+        self.depth -= 1
+
+    def dim_name(self, symbol: Any) -> str:
+        """The name of a dimension."""
+        return self.names.of(symbol)
+
+    def dim(self, dim: Any) -> str:
+        """A dimension as text."""
+        return dimension(dim, self).text
+
+    def shape(self, shape: tuple[Any, ...]) -> str:
+        """A shape as a tuple display, or as a number if it has one axis."""
+        dims = [self.dim(d) for d in shape]
+        return dims[0] if len(dims) == 1 else f"({', '.join(dims)})"
+
+    def float_type(self) -> str:
+        """The second argument of functions that make arrays: nothing for double precision, NumPy's default."""
+        return "" if self.dtype == "float64" else f", np.{self.dtype}"
+
+    def function(self, full: str) -> str:
+        """The callable ``module.name``, imported or pasted; functions of math and NumPy by their full name."""
+        module, _, name = full.rpartition(".")
+        if module == "numpy":
+            return f"np.{name}"
+        if module == "symad.special":
+            return self.helper(getattr(special, name))
+        if module:
+            self.imports.add(f"import {module}")
+        return full
+
+    def helper(self, function: Callable[..., Any]) -> str:
+        """The name of a helper function that the module shall hold."""
+        found = pasted(function)
+        self.imports.update(found.imports)
+        self.helpers.update(found.functions)
+        return function.__name__
+
+    def constant(self, array: np.ndarray[Any, Any]) -> str:
+        """An array of numbers: small ones where they are used, others once under a name."""
+        kind = "bool" if array.dtype.kind == "b" else f"np.{array.dtype.name}"
+        plain = "" if kind == f"np.{self.dtype}" == "np.float64" else f", {kind}"
+        text = f"np.array({_display(array)}{plain})"
+        if array.size <= SMALL:
+            return text
+        if text not in self.constants:
+            self.constants[text] = self.names.unique(f"constant_{len(self.constants) + 1}")
+        return self.constants[text]
+
+
+INDICES = ("t", "s", "r", "q")
+"""Names of the indices of nested loops, outermost first."""
+
+SMALL = 4
+"""Elements up to which a constant array is written where it is used; for the eye, not for speed."""
+
+
+def _display(array: np.ndarray[Any, Any]) -> str:
+    """Nested lists with exact numbers; an empty array keeps its shape by zeros."""
+    if array.size == 0:
+        return f"np.zeros({array.shape})"
+    if array.dtype.kind != "f":
+        return str(array.tolist())
+    return _nested(array)
+
+
+def _nested(array: np.ndarray[Any, Any]) -> str:
+    if array.ndim == 0:
+        value = float(array)
+        if np.isnan(value):
+            return "np.nan"
+        return repr(value) if np.isfinite(value) else ("np.inf" if value > 0 else "-np.inf")
+    return f"[{', '.join(map(_nested, array))}]"
