@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from symad.conditions import use_conditions
-from symad.graph import ZERO, Graph, Node, Tangent, TupleOf, topological
+from symad.graph import ZERO, Graph, Node, Origin, Tangent, TupleOf, topological
 from symad.ops.arithmetic import ElementwiseOp
 from symad.ops.selection import select
 from symad.ops.shaping import broadcast_to
 from symad.ops.sources import constant
 from symad.pausing import without_collecting
 from symad.questions import jvp
-from symad.selecting import input_names, select_wrt, tangent_inputs
+from symad.selecting import input_names, select_wrt, tangent_inputs, value_labels
 from symad.stable import smooth
 from symad.tracing import as_graph
 
@@ -76,10 +76,10 @@ def pushforward(f: Any, wrt: Any = None) -> Graph:
     nodes, _ = select_wrt(graph, wrt)
     dots = tangent_inputs(nodes, "dot", input_names(graph))
     y_dots = push(graph.output_nodes, dict(zip(nodes, dots, strict=True)))
-    outputs = graph.output_nodes + tuple(dense(t, y) for t, y in zip(y_dots, graph.output_nodes, strict=True))
-    return Graph(
-        graph.input_nodes + dots,
-        outputs,
-        TupleOf((None,) * len(outputs)),
-        f"{graph.name}_pushforward",
+    outputs = graph.output_nodes + tuple(
+        dense(t, y) for t, y in zip(y_dots, graph.output_nodes, strict=True)
     )
+    values = value_labels(graph)
+    origin = Origin((*values, *(f"{name}_dot" for name in values)))
+    structure = TupleOf((None,) * len(outputs))
+    return Graph(graph.input_nodes + dots, outputs, structure, f"{graph.name}_pushforward", "", origin)

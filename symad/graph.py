@@ -191,6 +191,18 @@ def _pack(structure: Structure, values: Iterator[Any]) -> Any:
     return tuple(items)
 
 
+@dataclass(frozen=True)
+class Origin:
+    """How a transformation made a graph, for those who give names to its values.
+
+    ``labels``: what each output is, such as ``W_bar``; the value keeps the name of its function.
+    ``value``: the scalar whose cotangents the graph computes, or None.
+    """
+
+    labels: tuple[str, ...]
+    value: Node | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Graph(metaclass=Interned):
     """A function: inputs, outputs, and how the outputs are packed.
@@ -205,6 +217,8 @@ class Graph(metaclass=Interned):
     name: str = "f"
     report: str = ""
     """What was chosen automatically when this graph was made, for people to read."""
+    origin: Origin | None = None
+    """Which transformation made it; None for a model, and for a graph that passes have changed."""
 
     @property
     def inputs(self) -> tuple[Any, ...]:
@@ -243,9 +257,11 @@ class Graph(metaclass=Interned):
         count = len(self.input_nodes)
         return Graph(made[:count], made[count:], self.structure, self.name, self.report)
 
-    def with_outputs(self, outputs: Iterable[Node], structure: Structure, name: str = "") -> Graph:
+    def with_outputs(
+        self, outputs: Iterable[Node], structure: Structure, name: str = "", origin: Origin | None = None
+    ) -> Graph:
         """A graph of the same inputs with other outputs."""
-        return Graph(self.input_nodes, tuple(outputs), structure, name or self.name, "")
+        return Graph(self.input_nodes, tuple(outputs), structure, name or self.name, "", origin)
 
     def __copy__(self) -> Graph:
         return self  # it never changes

@@ -8,7 +8,7 @@ from typing import Any
 from symad.dims import Dim
 from symad.errors import DerivativeError
 from symad.forward import dense, push
-from symad.graph import Graph, Node, Tangent, TupleOf
+from symad.graph import Graph, Node, Origin, Tangent, TupleOf
 from symad.ops.shaping import reshape
 from symad.ops.stacking import concatenate
 from symad.pausing import without_collecting
@@ -26,7 +26,7 @@ from symad.seeding import (
     transposed,
     unrolled_rows,
 )
-from symad.selecting import scalar_output, select_wrt
+from symad.selecting import scalar_output, select_wrt, with_suffix
 from symad.tracing import as_graph
 
 
@@ -51,7 +51,8 @@ def gradient(f: Any, wrt: Any = None, mode: str = "reverse") -> Graph:
     else:
         parts = forward_gradient(value, nodes)
     structure = None if bare else TupleOf((None,) * len(parts))
-    return graph.with_outputs(parts, structure, f"{graph.name}_gradient")
+    origin = Origin(with_suffix(nodes, "bar"), value)
+    return graph.with_outputs(parts, structure, f"{graph.name}_gradient", origin)
 
 
 def forward_gradient(value: Node, wrt: Sequence[Node]) -> list[Node]:

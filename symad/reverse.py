@@ -9,12 +9,19 @@ from typing import Any
 
 from symad.dims import Shape
 from symad.forward import dense, push
-from symad.graph import ZERO, Graph, Node, Tangent, TupleOf, shape, topological
+from symad.graph import ZERO, Graph, Node, Origin, Tangent, TupleOf, shape, topological
 from symad.ops.arithmetic import add
 from symad.ops.sources import Source, constant
 from symad.pausing import without_collecting
 from symad.questions import Nodes, transpose
-from symad.selecting import cotangent_inputs, input_names, scalar_output, select_wrt
+from symad.selecting import (
+    cotangent_inputs,
+    input_names,
+    scalar_output,
+    select_wrt,
+    value_labels,
+    with_suffix,
+)
 from symad.tracing import as_graph
 
 
@@ -92,7 +99,9 @@ def pullback(f: Any, wrt: Any = None) -> Graph:
     bars = cotangent_inputs(graph.output_nodes, input_names(graph))
     x_bars = pull(graph.output_nodes, bars, nodes)
     outputs = graph.output_nodes + tuple(dense(b, x) for b, x in zip(x_bars, nodes, strict=True))
-    return Graph(graph.input_nodes + bars, outputs, TupleOf((None,) * len(outputs)), f"{graph.name}_pullback")
+    structure = TupleOf((None,) * len(outputs))
+    origin = Origin((*value_labels(graph), *with_suffix(nodes, "bar")))
+    return Graph(graph.input_nodes + bars, outputs, structure, f"{graph.name}_pullback", "", origin)
 
 
 def gradient_nodes(output: Node, wrt: Sequence[Node]) -> list[Tangent]:
@@ -108,4 +117,6 @@ def value_and_gradient(f: Any, wrt: Any = None) -> Graph:
     value = scalar_output(graph, "a gradient")
     bars = gradient_nodes(value, nodes)
     outputs = (value, *(dense(b, x) for b, x in zip(bars, nodes, strict=True)))
-    return graph.with_outputs(outputs, TupleOf((None,) * len(outputs)), f"{graph.name}_value_and_gradient")
+    structure = TupleOf((None,) * len(outputs))
+    origin = Origin((graph.name, *with_suffix(nodes, "bar")), value)
+    return graph.with_outputs(outputs, structure, f"{graph.name}_value_and_gradient", origin)

@@ -103,3 +103,15 @@ def cotangent_inputs(outputs: Sequence[Node], taken: set[str]) -> tuple[Node, ..
         input_node(symbol_like(name, node.shape, taken), node.shape)
         for name, node in zip(names, outputs, strict=True)
     )
+
+
+def value_labels(graph: Graph) -> tuple[str, ...]:
+    """What the outputs of a function are called: by its name, several by numbers behind it."""
+    if len(graph.output_nodes) == 1:
+        return (graph.name,)
+    return tuple(f"{graph.name}_{k}" for k in range(1, len(graph.output_nodes) + 1))
+
+
+def with_suffix(nodes: Sequence[Node], suffix: str) -> tuple[str, ...]:
+    """The names of inputs with ``_bar`` or ``_dot`` behind them."""
+    return tuple(f"{node.op.symbol}_{suffix}" for node in nodes)  # type: ignore[attr-defined]

@@ -13,11 +13,13 @@ from symad.graph import Op
 class Value:
     """One array of a program. Two values are the same if they are one object.
 
-    ``stem`` is what a person would call it, or empty: names are given when the program is printed.
+    ``stem`` is what a person would call it, or empty: names are given when the program is printed. A value
+    that is ``named`` keeps a line of its own, as results do.
     """
 
     stem: str
     shape: Shape
+    named: bool = False
 
 
 class Expression:

@@ -98,7 +98,7 @@ class _Block:
 
     def may_wait(self, value: Value, expression: Expression, nested: set[Value]) -> bool:
         """Whether a value need not have a line of its own."""
-        if value.stem or value in self.shown or value in nested:
+        if value.named or value in self.shown or value in nested:
             return False
         if is_view(expression) and isinstance(expression, (Row, Compute)) and _of_names(expression):
             return True
@@ -166,7 +166,7 @@ def next_in_place(loop: Loop, uses: Uses) -> Loop:
     body, carried = list(loop.body), []
     for c in loop.carried:
         found = next((s for s in body if isinstance(s, Assign) and c.next == Read(s.value)), None)
-        if found is not None and not found.value.stem and uses.alone(found.value):
+        if found is not None and not found.value.named and uses.alone(found.value):
             later = body[body.index(found) + 1 :]
             changed = {v for s in later for inner in (s, *every_statement(s.block)) for v in inner.writes}
             if not changed & set(values_read(found.expression)):

@@ -26,6 +26,7 @@ from symad.numeric.program.expressions import (
     Value,
 )
 from symad.numeric.program.statements import Allocate, Carried, Loop, Store
+from symad.numeric.scheduling.roles import NO_ROLES
 from symad.numeric.scheduling.schedule import Scope, plan
 from symad.ops.recurrence import Scan, backwards
 from symad.ops.shaping import Broadcast, Reshape, Slice, reshape, slice_axis
@@ -122,7 +123,7 @@ def plan_loop_values(nodes: Sequence[Node], scope: Scope) -> None:
     used = [node for node in nodes if node in scope.readers]
     clock = Clock(Value("t", ()), xs[0].shape[0], any(map(_reversed, xs)))
     local_states, local_xs, local_constants = pieces(op, op.body.input_nodes)
-    inside = Scope({}, {})
+    inside = Scope({}, NO_ROLES)
     inside.known |= {here: scope.known[c] for here, c in zip(local_constants, constants, strict=True)}
     inside.known |= {here: clock.at_step(x, scope) for here, x in zip(local_xs, xs, strict=True)}
     carried: list[tuple[Value, Expression, Node]] = []
@@ -155,7 +156,7 @@ def number_of(node: Node) -> int:
 
 def state_stem(clock: Clock, scope: Scope, nodes: Sequence[Node]) -> str:
     """What a state is called: h, or h_bar where time runs backwards."""
-    found = next((scope.stems[n] for n in nodes if n in scope.stems), None)
+    found = next((scope.roles.results[n] for n in nodes if n in scope.roles.results), None)
     return found or ("h_bar" if clock.turned else "h")
 
 
@@ -190,7 +191,7 @@ def _all_states(node: Node, start: Node, stem: str, clock: Clock, scope: Scope) 
 
 def _kept(node: Node, clock: Clock, scope: Scope) -> Value:
     """The array of a value that every step keeps."""
-    array = Value(scope.stems.get(node, "a_bar" if clock.turned else ""), node.shape)
+    array = scope.value_of(node, "a_bar" if clock.turned else "a")
     scope.statements.append(Allocate(array))
     scope.known[node] = clock.in_steps(Read(array))
     return array

@@ -1,30 +1,146 @@
-"""What values are called: names by role, from how a graph came about.
+"""What values are called: names by role, from how a graph came about and from what an op is.
 
-The gradient of W is W_bar, a tangent is x_dot, the value keeps the name of the function. Inner cotangents
-are found by computing the cotangents of all nodes once more: equal nodes are the same node, so those that
-occur in the graph are recognised.
+The gradient of W is W_bar, a tangent is x_dot, the value keeps the name of its function. Inner cotangents
+are found by computing the cotangents of all nodes once more: equal nodes are one node, so those that occur
+in the graph are recognised. What has no role is named after its op and its arguments: P for a softmax,
+cos_a for the cosine of a, QK for a product of Q and K.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
-from symad.graph import Graph, Node
+from symad.graph import Graph, Node, Op, topological
+from symad.numeric.program.expressions import Expression, Read, Row
+from symad.ops.arithmetic import Add
+from symad.ops.cholesky import Cholesky
+from symad.ops.contraction import Einsum
+from symad.ops.elementwise import Apply
+from symad.ops.linalg import Determinant
+from symad.ops.powers import Pow
+from symad.ops.softmax import LogSoftmax, Softmax
+from symad.ops.sources import Input, constant, constant_value
+from symad.questions import question
+from symad.reverse import pull
+
+if TYPE_CHECKING:
+    Stems = tuple[str, ...]
+else:
+    Stems = Any
+
+MAX_NODES_FOR_COTANGENTS = 2000
+"""Nodes of a function up to which its cotangents are computed again for their names; readers stop before."""
+
+MAX_STEM = 12
+"""Characters of a name that is put together from others."""
 
 
 @dataclass(frozen=True)
 class Roles:
-    """Names of the results, flat and in order; empty where there is none."""
+    """What results and cotangents are called.
 
-    labels: tuple[str, ...]
+    Attributes:
+        labels: names of the results, flat and in order; none if they have no roles.
+        results: names of the nodes that compute them.
+        primals: for cotangents the node that they belong to.
+    """
 
-    def stems(self, graph: Graph, prepared: Graph) -> Mapping[Node, str]:
-        """The names of nodes of the prepared graph."""
-        known = zip(prepared.output_nodes, self.labels, strict=False)
-        return {node: label for node, label in known if label and node.args}
+    labels: tuple[str, ...] = ()
+    results: Mapping[Node, str] = field(default_factory=dict)
+    primals: Mapping[Node, Node] = field(default_factory=dict)
+
+    def of(self, prepared: Graph) -> Roles:
+        """The roles of the same results after graph passes."""
+        pairs = zip(prepared.output_nodes, self.labels, strict=False)
+        return replace(self, results={node: label for node, label in pairs if label and node.args})
+
+
+NO_ROLES = Roles()
+"""Of what stands inside of loops."""
 
 
 def roles_of(graph: Graph) -> Roles:
-    """The roles of a graph's results."""
-    return Roles(())
+    """The roles in a graph, from the transformation that made it."""
+    if graph.origin is None:
+        return NO_ROLES
+    labels = tuple(label if label.isidentifier() else "value" for label in graph.origin.labels)
+    return Roles(labels, {}, _primals(graph.origin.value) if graph.origin.value is not None else {})
+
+
+def _primals(value: Node) -> dict[Node, Node]:
+    """The nodes of a function, by their cotangents."""
+    nodes = [n for n in topological([value]) if n.args or isinstance(n.op, Input)]
+    if len(nodes) > MAX_NODES_FOR_COTANGENTS:
+        return {}
+    bars = pull([value], [constant(1)], nodes)
+    known = set(nodes)
+    return {bar: node for bar, node in zip(bars, nodes, strict=True) if isinstance(bar, Node) and bar not in known}
+
+
+def name_of(expression: Expression | None) -> str:
+    """What the value of an expression is called, or nothing."""
+    if isinstance(expression, Row):
+        return name_of(expression.array)
+    return expression.value.stem if isinstance(expression, Read) else ""
+
+
+def stem_of(node: Node, names: tuple[str, ...]) -> str:
+    """A name for the value of a node, from the names of its arguments; or nothing."""
+    made: str = stem(node.op, node, names)
+    return made if len(made) <= MAX_STEM and made.isidentifier() else ""
+
+
+@question
+def stem(op: Op, node: Node, names: Stems) -> Any:
+    """What a person would call the value of an op whose arguments are called ``names``, or nothing."""
+
+
+@stem.dispatch
+def stem_nothing(op: Op, node: Node, names: Stems) -> Any:
+    """By default nothing."""
+    return ""
+
+
+@stem.dispatch
+def stem_softmax(op: Softmax, node: Node, names: Stems) -> Any:
+    """Probabilities."""
+    return "P"
+
+
+@stem.dispatch
+def stem_log_softmax(op: LogSoftmax, node: Node, names: Stems) -> Any:
+    return "log_P"
+
+
+@stem.dispatch
+def stem_cholesky(op: Cholesky, node: Node, names: Stems) -> Any:
+    """A = L Lᵀ."""
+    return "L"
+
+
+@stem.dispatch
+def stem_determinant(op: Determinant, node: Node, names: Stems) -> Any:
+    return f"det_{names[0]}" if names[0] else "det"
+
+
+@stem.dispatch
+def stem_function(op: Apply, node: Node, names: Stems) -> Any:
+    """cos_a, exp_x; with several arguments the function alone."""
+    function = op.head.__name__
+    return f"{function}_{names[0]}" if len(names) == 1 and names[0] else function
+
+
+@stem.dispatch
+def stem_slope(op: Add, node: Node, names: Stems) -> Any:
+    """1 − y², the derivative of y = tanh x."""
+    if op.signs == (1, -1) and constant_value(node.args[0]) == 1 and isinstance(node.args[1].op, Pow):
+        return "slope"
+    return ""
+
+
+@stem.dispatch
+def stem_product(op: Einsum, node: Node, names: Stems) -> Any:
+    """QK for a product of Q and K."""
+    return "".join(names) if len(names) == 2 and all(0 < len(name) <= 2 for name in names) else ""

@@ -6,6 +6,7 @@ from symad.errors import LoweringError
 from symad.graph import Node
 from symad.numeric.program.expressions import Read, Value
 from symad.numeric.program.statements import FindRoot
+from symad.numeric.scheduling.roles import NO_ROLES
 from symad.numeric.scheduling.schedule import Scope, plan
 from symad.ops.root import Root, residual_at, slope_at
 
@@ -19,10 +20,10 @@ def plan_root(op: Root, node: Node, scope: Scope) -> None:
     local = op.residual.input_nodes
     unknown = Value("x", local[0].shape)
     known = dict(zip(local[1:], (scope.known[a] for a in node.args[1:]), strict=True))
-    inside = Scope({local[0]: Read(unknown), **known}, {})
+    inside = Scope({local[0]: Read(unknown), **known}, NO_ROLES)
     residual, slope = residual_at(op, local[0], local[1:]), slope_at(op, local[0], local[1:])
     inside.compute((residual, slope))
-    value = Value(scope.stems.get(node, ""), node.shape)
+    value = scope.value_of(node, "root")
     guess = scope.known[node.args[0]]
     made = FindRoot(value, unknown, guess, inside.block, inside.known[residual], inside.known[slope])
     scope.statements.append(made)

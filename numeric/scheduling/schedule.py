@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 
 from symad.errors import LoweringError
 from symad.graph import Graph, Node, Op, topological
@@ -10,25 +10,23 @@ from symad.numeric.passes.loop import readers
 from symad.numeric.program.expressions import Compute, Expression, Position, Read, Row, Value
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Block, Statement, Store
+from symad.numeric.scheduling.roles import Roles, name_of, stem_of
 from symad.ops.sources import Input, Source
 from symad.questions import question
 
 
-def schedule(graph: Graph, stems: Mapping[Node, str], labels: Sequence[str] = ()) -> Program:
+def schedule(graph: Graph, roles: Roles) -> Program:
     """The program of a prepared graph.
 
     Args:
         graph: all ops have rules in the target; recurrences are `Loop` or `Scan`.
-        stems: what some nodes are called, see `symad.numeric.scheduling.roles`.
-        labels: what the results are called.
+        roles: what results and cotangents are called.
     """
     inputs = {node: Value(str(node.op.symbol), node.shape) for node in graph.input_nodes}  # type: ignore[attr-defined]
-    scope = Scope({node: Read(value) for node, value in inputs.items()}, stems)
+    scope = Scope({node: Read(value) for node, value in inputs.items()}, roles)
     scope.compute(graph.output_nodes)
     results = tuple(scope.known[output] for output in graph.output_nodes)
-    return Program(
-        graph.name, tuple(inputs.values()), scope.block, results, graph.structure, tuple(labels)
-    )
+    return Program(graph.name, tuple(inputs.values()), scope.block, results, graph.structure, roles.labels)
 
 
 class Scope:
@@ -37,9 +35,9 @@ class Scope:
     Bodies of loops have scopes of their own: their nodes may be equal to others outside by accident.
     """
 
-    def __init__(self, known: dict[Node, Expression], stems: Mapping[Node, str]) -> None:
+    def __init__(self, known: dict[Node, Expression], roles: Roles) -> None:
         self.known = known
-        self.stems = stems
+        self.roles = roles
         self.statements: list[Statement] = []
         self.places: dict[Node, tuple[Value, Position]] = {}
         """Nodes of a loop's body that are stored, with their places."""
@@ -68,9 +66,18 @@ class Scope:
             self.statements.append(Store(array, position, expression))
             self.known[node] = Row(Read(array), position)
             return
-        value = Value(self.stems.get(node, ""), node.shape)
+        value = self.value_of(node)
         self.statements.append(Assign(value, expression))
         self.known[node] = Read(value)
+
+    def value_of(self, node: Node, default: str = "") -> Value:
+        """A new value for a node, under the name of its role."""
+        names = tuple([name_of(self.known.get(a)) for a in node.args])
+        primal = self.roles.primals.get(node)
+        bar = name_of(self.known.get(primal)) if primal is not None else ""
+        label = self.roles.results.get(node, "")
+        stem = label or (f"{bar}_bar" if bar else "") or stem_of(node, names) or default
+        return Value(stem, node.shape, bool(label))
 
     def arguments(self, node: Node) -> tuple[Expression, ...]:
         """The expressions of a node's arguments."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symad.dims import Dim, plus, same_dim
+from symad.numeric.passes.packed_entries import Pack
 from symad.numeric.program.expressions import Compute, Expression
 from symad.numeric.targets import helpers
 from symad.numeric.targets.scalars import dimension, is_number, write
@@ -146,6 +147,14 @@ def write_pad(op: Pad, target: NumPy, node: Compute, args: Texts, writer: Writer
         index.append(f"slice({writer.dim(start)}, {last}{f', {step}' if step != 1 else ''})")
     display = index[0] if len(index) == 1 else f"({', '.join(index)})"
     return Text(f"{writer.helper(helpers._pad)}({args[0]}, {writer.shape(op.shape)}, {display})")
+
+
+@write.dispatch
+def write_pack(op: Pack, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    """The entries, and one argument of the function: at many points they all have its axes."""
+    shape = "".join(f"{d}, " for d in op.shape)
+    helper = writer.helper(helpers._stacked)
+    return Text(f"{helper}({writer.batch}, [{', '.join(a.text for a in args)}], ({shape}))")
 
 
 @write.dispatch

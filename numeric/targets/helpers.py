@@ -126,10 +126,11 @@ def _newton(equations: Callable[[Array], tuple[Array, Array]], x: Array, solve: 
     raise ArithmeticError(f"Newton did not converge; it stopped at x = {x}, F = {residual}")
 
 
-def _stacked(entries: tuple[Any, ...], shape: Any, dtype: Any) -> Array:
-    """Scalar entries as an array; entries at a batch of points lead with the axes of the batch."""
-    parts = np.broadcast_arrays(*entries)
-    return np.stack(parts, axis=-1).astype(dtype).reshape(parts[0].shape + shape)
+def _stacked(point: Array, entries: list[Any], shape: tuple[int, ...]) -> Array:
+    """Entries at one point as an array; at many points the axes of the points lead."""
+    parts = np.broadcast_arrays(point, *entries)[1:]
+    stacked = np.stack(parts, axis=-1) if parts else np.zeros((*point.shape, 0))
+    return stacked.astype(point.dtype).reshape(point.shape + shape)
 
 
 def _leaves(result: Any) -> list[Any]:
@@ -147,4 +148,5 @@ def _points(values: dict[str, Any], dtype: Any) -> list[Any]:
     for name, array in arrays.items():
         if array.dtype.kind not in "fiub":
             raise TypeError(f"{name} must hold real numbers, not {array.dtype}")
-    return [array.astype(dtype)[()] for array in np.broadcast_arrays(*arrays.values())]
+    points = [array.astype(dtype)[()] for array in np.broadcast_arrays(*arrays.values())]
+    return points if len(points) > 1 else points[0]

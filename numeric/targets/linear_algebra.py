@@ -19,6 +19,7 @@ from symad.ops.eigen import EigenSystem, EigenValues, EigenVectors
 from symad.ops.linalg import Determinant, LogDeterminant, Solve
 from symad.ops.matrix_power import MatrixPower, MatrixPowerDerivative
 from symad.ops.random import FoldIn, Uniform
+from symad.ops.slogdet import DeterminantSign
 from symad.ops.sparse_solve import SparseSolve, solve_sparse
 
 if TYPE_CHECKING:
@@ -40,6 +41,11 @@ def write_triangular_solve(op: TriangularSolve, target: NumPy, node: Compute, ar
 @write.dispatch
 def write_determinant(op: Determinant, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
     return Text(f"np.linalg.det({args[0]})")
+
+
+@write.dispatch
+def write_determinant_sign(op: DeterminantSign, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    return Text(f"np.linalg.slogdet({args[0]})[0]")
 
 
 @write.dispatch
@@ -104,7 +110,7 @@ def write_affine_scan(op: AffineScan, target: NumPy, node: Compute, args: Texts,
 
 @write.dispatch
 def write_uniform(op: Uniform, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
-    shape = ", ".join(f"{writer.dim(d)}," for d in op.shape)
+    shape = "".join(f"{writer.dim(d)}, " for d in op.shape)
     return Text(f"{writer.helper(philox._uniform)}({args[0]}, ({shape}), np.{writer.dtype})")
 
 

@@ -15,7 +15,8 @@ from symad.dims import Dim, Shape, dim_symbols, format_shape
 from symad.errors import LoweringError
 from symad.graph import Structure, TupleOf
 from symad.numeric.names import Names
-from symad.numeric.program.expressions import Compute, Expression, Read, Row, Value, walk
+from symad.numeric.passes.packed_entries import Pack
+from symad.numeric.program.expressions import Compute, Expression, Read, Row, Value, parts, walk
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import every_statement
 from symad.numeric.program_passes.views import is_view
@@ -36,6 +37,8 @@ def print_module(program: Program, dtype: str, packed: bool = False) -> tuple[st
     writer = Writer(NUMPY, dtype, names)
     writer.imports.add("import numpy as np")
     inputs = [writer.name(value) for value in program.inputs]
+    scalar = is_scalar(program)
+    writer.batch = inputs[0] if scalar else ""
     dims = sorted({s for v in program.inputs for s in dim_symbols(v.shape)}, key=str)
     dim_names = [writer.dim_name(s) for s in dims]
     checked = _checked(program, inputs, dims, writer)
@@ -43,10 +46,10 @@ def print_module(program: Program, dtype: str, packed: bool = False) -> tuple[st
     body = [
         *([f"{known} = _checked({', '.join(inputs)})"] if inputs else []),
         *lines_of(program.statements, writer),
-        f"return {pack_text(program.structure, [_result(r, writer, program.inputs) for r in program.results])}",
+        f"return {_returned(program, writer)}",
     ]
     function = [f"def {entry}({', '.join(inputs)}):", *indented([docstring(program, writer), *body])]
-    if not any(v.shape for v in program.inputs):
+    if scalar:
         function = ['@np.errstate(all="ignore")', *function]
     blocks = [
         [f'"""{one_line(program.name)}, printed by symad. Needs {_libraries(writer)}."""'],
@@ -62,6 +65,17 @@ def print_module(program: Program, dtype: str, packed: bool = False) -> tuple[st
         writer.helper(helpers._leaves)
         entry = last
     return entry, "\n\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def is_scalar(program: Program) -> bool:
+    """Whether everything is a number, but for results that are packed: then arrays of points may come too."""
+    every = [*program.results, *(e for s in every_statement(program.statements) for e in s.expressions)]
+    inner = [p for e in every for part in ([e] if not _is_pack(e) else parts(e)) for p in walk(part)]
+    return bool(program.inputs) and not any(e.shape for e in inner) and not any(v.shape for v in program.inputs)
+
+
+def _is_pack(expression: Expression) -> bool:
+    return isinstance(expression, Compute) and isinstance(expression.op, Pack)
 
 
 def _libraries(writer: Writer) -> str:
@@ -86,10 +100,20 @@ MAX_RESULTS_SHOWN = 8
 """Results that the docstring names."""
 
 
+def _returned(program: Program, writer: Writer) -> str:
+    """The results; a flat tuple without parentheses."""
+    texts = [_result(r, writer, program.inputs) for r in program.results]
+    structure = program.structure
+    flat = isinstance(structure, TupleOf) and len(texts) > 1 and all(item is None for item in structure.items)
+    return ", ".join(texts) if flat else pack_text(structure, texts)
+
+
 def _result(expression: Expression, writer: Writer, inputs: Sequence[Value]) -> str:
     """A result, which shares no memory with an argument or a constant, and is a number of NumPy's."""
     text = writer.text(expression).text
     if is_number(expression) and not _is_truth(expression):
+        if writer.batch:
+            return f"np.full_like({writer.batch}, {text})[()]"
         return f"np.{writer.dtype}({text})"
     return f"{text}.copy()" if _is_borrowed(expression, inputs) and expression.shape else text
 
@@ -118,7 +142,7 @@ def _checked(program: Program, inputs: Sequence[str], dims: Sequence[Any], write
     """The helper that converts and checks the arguments, and binds the dimensions."""
     if not inputs:
         return []
-    if not any(v.shape for v in program.inputs):
+    if is_scalar(program):
         points = writer.helper(helpers._points)
         made = ", ".join(f'"{name}": {name}' for name in inputs)
         lines = [f"return {points}({{{made}}}, np.{writer.dtype})"]

@@ -26,6 +26,8 @@ class Writer:
         self.dtype = dtype
         self.names = names
         self.named: dict[Value, str] = {}
+        self.batch = ""
+        """The first argument of a scalar function: its axes are those of a batch of points."""
         self.indices: list[str] = []
         self.depth = 0
         self.imports: set[str] = set()
