@@ -14,7 +14,7 @@ from symad.graph import Graph, Node, rebuild, topological
 from symad.numeric.passes.loop import Loop, pieces, with_body
 from symad.ops.arithmetic import Add
 from symad.ops.recurrence import Local, Scan, backwards, fresh_input
-from symad.ops.shaping import Broadcast, Pad, reshape
+from symad.ops.shaping import Broadcast, Pad, Reshape, pad, reshape
 from symad.ops.sources import constant_value
 from symad.questions import Nodes
 
@@ -48,13 +48,29 @@ def _is_zero(node: Node) -> bool:
 def _last_alone(x: Node) -> Node | None:
     """The only step of an array, read from the last to the first, that is not zero: the last; or None."""
     turned = backwards(x)
-    if not x.args or turned is not x.args[0] or not isinstance(turned.op, Pad):
+    if not x.args or turned is not x.args[0]:
         return None
-    (value,) = turned.args
-    op = turned.op
-    at_end = value.shape[0] == 1 and same_dim(op.start[0], plus(turned.shape[0], -1))
-    rest = all(s == 0 for s in op.start[1:]) and all(map(same_dim, value.shape[1:], turned.shape[1:]))
-    return reshape(value, value.shape[1:]) if at_end and rest else None
+    return _last_row(turned)
+
+
+def _last_row(x: Node) -> Node | None:
+    """The last row of an array whose other rows are zero by construction; None for other arrays."""
+    if not x.args or not x.shape:
+        return None
+    (value,) = x.args[:1]
+    op = x.op
+    if isinstance(op, Reshape) and value.shape and same_dim(value.shape[0], x.shape[0]):
+        inner = _last_row(value)
+        return reshape(inner, x.shape[1:]) if inner is not None else None
+    if not isinstance(op, Pad):
+        return None
+    if value.shape[0] == 1 and op.step[0] == 1 and same_dim(op.start[0], plus(x.shape[0], -1)):
+        row: Node | None = reshape(value, value.shape[1:])
+    elif op.start[0] == 0 and op.step[0] == 1 and same_dim(value.shape[0], x.shape[0]):
+        row = _last_row(value)
+    else:
+        return None
+    return pad(row, op.start[1:], x.shape[1:], op.step[1:]) if row is not None else None
 
 
 def _without(op: Scan | Loop, k: int) -> Graph | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
-from symad.dims import Dim, Shape
+from symad.dims import Dim, Shape, same_dim
 from symad.graph import Op
 
 
@@ -23,7 +24,7 @@ class Value:
 
 
 class Expression:
-    """Something with a value: `Read`, `Row`, `Compute` or `Step`."""
+    """Something with a value: `Read`, `Index`, `Compute` or `Step`."""
 
     __slots__ = ()
     shape: Shape
@@ -51,16 +52,48 @@ class Position:
 
 
 @dataclass(frozen=True)
-class Row(Expression):
-    """One element of an array along its first axis: ``array[position]``."""
+class Interval:
+    """Evenly spaced places on an axis: ``count`` of them from ``start`` with a step; the axis stays."""
+
+    start: Dim
+    count: Dim
+    step: int = 1
+
+    def is_whole(self, length: Dim) -> bool:
+        """Whether it takes all of an axis as it is."""
+        return self.start == 0 and self.step == 1 and same_dim(self.count, length)
+
+
+@dataclass(frozen=True)
+class NewAxis:
+    """An axis of length 1 that the array has not."""
+
+
+Place: TypeAlias = "Position | Interval | NewAxis"
+
+
+@dataclass(frozen=True)
+class Index(Expression):
+    """``array[places]``, a view: for every axis of the array a position or an interval, and new axes between."""
 
     array: Expression
-    position: Position
+    places: tuple[Place, ...]
 
     @property
     def shape(self) -> Shape:  # type: ignore[override]  # a property in the place of an attribute
-        """The array's without the first axis."""
-        return self.array.shape[1:]
+        """The lengths of intervals, and 1 for new axes."""
+        kept = (p for p in self.places if not isinstance(p, Position))
+        return tuple(p.count if isinstance(p, Interval) else 1 for p in kept)
+
+
+def whole(shape: Shape) -> tuple[Place, ...]:
+    """All of every axis."""
+    return tuple(Interval(0, length) for length in shape)
+
+
+def row(array: Expression, position: Position) -> Index:
+    """One element of an array along its first axis."""
+    return Index(array, (position, *whole(array.shape[1:])))
 
 
 @dataclass(frozen=True)
@@ -87,14 +120,14 @@ def parts(expression: Expression) -> tuple[Expression, ...]:
     """The expressions that an expression is made of."""
     if isinstance(expression, Compute):
         return expression.args
-    return (expression.array,) if isinstance(expression, Row) else ()
+    return (expression.array,) if isinstance(expression, Index) else ()
 
 
 def with_parts(expression: Expression, new: tuple[Expression, ...]) -> Expression:
     """The same expression of other parts."""
     if new == parts(expression):
         return expression
-    if isinstance(expression, Row):
+    if isinstance(expression, Index):
         return replace(expression, array=new[0])
     assert isinstance(expression, Compute)
     return replace(expression, args=new)
@@ -114,8 +147,17 @@ def values_read(expression: Expression) -> Iterator[Value]:
     for part in walk(expression):
         if isinstance(part, Read):
             yield part.value
-        elif isinstance(part, (Row, Step)) and part.position.index is not None:
-            yield part.position.index
+        elif isinstance(part, Step):
+            yield from _index_of(part.position)
+        elif isinstance(part, Index):
+            for place in part.places:
+                if isinstance(place, Position):
+                    yield from _index_of(place)
+
+
+def _index_of(position: Position) -> Iterator[Value]:
+    if position.index is not None:
+        yield position.index
 
 
 def rewrite(expression: Expression, rule: Callable[[Expression], Expression]) -> Expression:

@@ -9,10 +9,21 @@ import numpy as np
 
 from symad.dims import Dim, bind, solve_dims
 from symad.graph import bind_op, pack
-from symad.numeric.program.expressions import Compute, Expression, Position, Read, Row, Step, Value
+from symad.numeric.program.expressions import (
+    Compute,
+    Expression,
+    Index,
+    Interval,
+    Place,
+    Position,
+    Read,
+    Step,
+    Value,
+)
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Block, FindRoot, Loop, Statement, Store
 from symad.ops.root import newton
+from symad.ops.shaping import slices
 from symad.questions import evaluate, question
 from symad.values import as_float
 
@@ -48,12 +59,20 @@ class State:
         moving = 0 if position.index is None else position.sign * int(self.known[position.index])
         return self.size(position.offset) + moving
 
+    def places(self, place: Place) -> Any:
+        """What NumPy takes for one place of an index."""
+        if isinstance(place, Position):
+            return self.place(place)
+        if isinstance(place, Interval):
+            return slices((self.size(place.start),), (self.size(place.count),), (place.step,))[0]
+        return None
+
     def value(self, expression: Expression) -> Any:
         """The value of an expression."""
         if isinstance(expression, Read):
             return self.known[expression.value]
-        if isinstance(expression, Row):
-            return self.value(expression.array)[self.place(expression.position)]
+        if isinstance(expression, Index):
+            return self.value(expression.array)[tuple(map(self.places, expression.places))]
         if isinstance(expression, Step):
             return float(self.place(expression.position))
         assert isinstance(expression, Compute)

@@ -7,7 +7,8 @@ from fractions import Fraction
 from symad.dims import broadcast_shapes, same_shape
 from symad.numeric.program.expressions import Compute, Expression, rewrite
 from symad.numeric.program.program import Program
-from symad.ops.arithmetic import ElementwiseOp, Mul
+from symad.numeric.program_passes.views import joined
+from symad.ops.arithmetic import Add, ElementwiseOp, Mul
 from symad.ops.shaping import Broadcast, Reshape
 from symad.ops.sources import Constant, constant, is_exact
 
@@ -21,7 +22,17 @@ def folded(expression: Expression) -> Expression:
     """A product or a sum with the exact constants of those directly inside it collected."""
     if isinstance(expression, Compute) and isinstance(expression.op, Mul):
         return _product(expression, expression.op)
+    if isinstance(expression, Compute) and isinstance(expression.op, Add):
+        return _sum(expression, expression.op)
     return expression
+
+
+def _sum(expression: Compute, op: Add) -> Expression:
+    """b − a in the place of −a + b, which is the same to the last bit."""
+    if op.signs[:2] != (-1, 1):
+        return expression
+    first, second, *rest = expression.args
+    return Compute(Add((1, -1, *op.signs[2:])), (second, first, *rest), expression.shape)
 
 
 def exact(expression: Expression) -> int | Fraction | None:
@@ -40,7 +51,8 @@ def _product(expression: Compute, op: Mul) -> Expression:
     flat: list[tuple[int, Expression]] = []
     for power, arg in zip(op.powers, expression.args, strict=True):
         inner = arg.op if isinstance(arg, Compute) else None
-        if isinstance(arg, Compute) and isinstance(inner, Mul) and exact(arg.args[0]) is not None:
+        number_first = exact(expression.args[0]) is not None and power == 1
+        if isinstance(arg, Compute) and isinstance(inner, Mul) and (number_first or exact(arg.args[0]) is not None):
             flat += [(power * p, a) for p, a in zip(inner.powers, arg.args, strict=True)]
         else:
             flat.append((power, arg))
@@ -85,6 +97,4 @@ def _small(expression: Expression) -> Expression:
         return arg
     first = min(axes)
     target = tuple(shape[k] if k in axes else 1 for k in range(first, len(shape)))
-    if same_shape(target, arg.shape):
-        return arg
-    return Compute(Reshape(target), (arg,), target)
+    return joined(Compute(Reshape(target), (arg,), target))

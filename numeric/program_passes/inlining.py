@@ -8,8 +8,8 @@ from __future__ import annotations
 from symad.numeric.program.expressions import (
     Compute,
     Expression,
+    Index,
     Read,
-    Row,
     Value,
     rewrite,
     values_read,
@@ -26,11 +26,12 @@ from symad.numeric.program.statements import (
     every_statement,
 )
 from symad.numeric.program.uses import Uses, uses_of
-from symad.numeric.program_passes.views import is_view
+from symad.numeric.program_passes.numbers import is_number
+from symad.numeric.program_passes.views import is_view, joined, viewed
 from symad.ops.arithmetic import ElementwiseOp
 from symad.ops.contraction import Einsum
 from symad.ops.shaping import Broadcast, Reshape, Slice
-from symad.ops.softmax import ExponentialOp
+from symad.ops.softmax import ExponentialOp, SoftmaxTangent
 from symad.ops.sources import Source
 
 MAX_OPERATIONS_A_LINE = 5
@@ -100,7 +101,7 @@ class _Block:
         """Whether a value need not have a line of its own."""
         if value.named or value in self.shown or value in nested:
             return False
-        if is_view(expression) and isinstance(expression, (Row, Compute)) and _of_names(expression):
+        if costs_nothing(expression):
             return True
         return self.uses.alone(value) and inlines(expression)
 
@@ -124,9 +125,9 @@ class _Block:
         """Rows of waiting views."""
 
         def fill(part: Expression) -> Expression:
-            inner = part.array if isinstance(part, Row) else None
-            if isinstance(part, Row) and isinstance(inner, Read) and is_view(self.waiting.get(inner.value, inner)):
-                return Row(self.waiting[inner.value], part.position)
+            inner = part.array if isinstance(part, Index) else None
+            if isinstance(part, Index) and isinstance(inner, Read) and is_view(self.waiting.get(inner.value, inner)):
+                return joined(Index(self.waiting[inner.value], part.places))
             return part
 
         return rewrite(expression, fill)
@@ -136,7 +137,7 @@ class _Block:
         if not isinstance(arg, Read) or arg.value not in self.waiting:
             return arg
         inner = self.waiting[arg.value]
-        if is_view(inner):
+        if costs_nothing(inner):
             return inner
         others = [a for a in user.args if a is not arg]
         whole = Compute(user.op, (inner, *others), user.shape)
@@ -180,12 +181,11 @@ def _with_args(part: Compute, args: tuple[Expression, ...]) -> Compute:
     return part if args == part.args else Compute(part.op, args, part.shape)
 
 
-def _of_names(expression: Expression) -> bool:
-    """Whether a view is one of a name: shown wherever it is read, it computes nothing twice."""
-    inner = expression
-    while is_view(inner):
-        inner = inner.array if isinstance(inner, Row) else inner.args[0]  # type: ignore[attr-defined]
-    return isinstance(inner, Read)
+def costs_nothing(expression: Expression) -> bool:
+    """Whether an expression may stand wherever it is read: a view of a name, or a short number such as √d."""
+    if is_number(expression):
+        return operations(expression) <= 2
+    return is_view(expression) and isinstance(viewed(expression), Read)
 
 
 def inlines(expression: Expression) -> bool:
@@ -199,4 +199,6 @@ def accepts(user: Compute, inner: Expression) -> bool:
     """Whether an operation reads well with another inside: sums in products, products in functions."""
     if isinstance(user.op, ElementwiseOp):
         return True
+    if isinstance(user.op, SoftmaxTangent):  # which is written with both of its arguments twice
+        return False
     return isinstance(user.op, (Einsum, ExponentialOp, Slice, Reshape, Broadcast)) and operations(inner) <= 3

@@ -1,88 +1,137 @@
-"""Views of views as one: h[1:][T - 1:T] is h[T:T + 1], and what is turned around twice is as it was."""
+"""Views as indices: slices, and reshapes that add or drop axes of length 1; a view of a view is one view.
+
+h[1:][T - 1:T][0] is h[T], and what is turned around twice is as it was.
+"""
 
 from __future__ import annotations
 
-from symad.dims import Dim, plus, same_dim, same_shape, times
-from symad.numeric.program.expressions import Compute, Expression, Position, Row, rewrite
+from collections.abc import Sequence
+
+from symad.dims import Dim, plus, same_dim, times
+from symad.numeric.program.expressions import (
+    Compute,
+    Expression,
+    Index,
+    Interval,
+    NewAxis,
+    Place,
+    Position,
+    rewrite,
+)
 from symad.numeric.program.program import Program
 from symad.ops.contraction import Einsum
 from symad.ops.shaping import Reshape, Slice
 
 
 def join_views(program: Program) -> Program:
-    """The program with nested views joined everywhere."""
+    """The program with views as indices, nested ones joined."""
     return program.with_expressions(lambda expression: rewrite(expression, joined))
 
 
 def joined(expression: Expression) -> Expression:
-    """One view in the place of a view of a view; other expressions as they are."""
-    if isinstance(expression, Row):
-        return _row(expression)
-    if not isinstance(expression, Compute) or len(expression.args) != 1:
+    """A view as an index of what is no index; other expressions as they are."""
+    view = as_index(expression)
+    if view is None:
         return expression
-    (inner,) = expression.args
-    if isinstance(expression.op, Slice):
-        return _slice(expression.op, expression, inner)
-    if isinstance(expression.op, Reshape):
-        return _reshape(expression, inner)
-    return expression
+    if isinstance(view.array, Index):
+        places = compose(view.array.places, view.places)
+        view = Index(view.array.array, places) if places is not None else view
+    shape = view.array.shape
+    plain = len(view.places) == len(shape) and all(
+        isinstance(p, Interval) and p.is_whole(d) for p, d in zip(view.places, shape, strict=True)
+    )
+    return view.array if plain else view
 
 
-def _slice(op: Slice, expression: Compute, inner: Expression) -> Expression:
-    if isinstance(inner, Compute) and isinstance(inner.op, Slice):
-        start = tuple(plus(a, times(b, s)) for a, b, s in zip(inner.op.start, op.start, inner.op.step, strict=True))
-        step = tuple(a * b for a, b in zip(inner.op.step, op.step, strict=True))
-        return _slice(Slice(start, op.count, step), expression, inner.args[0])
-    whole = all(s == 0 for s in op.start) and all(s == 1 for s in op.step)
-    if whole and same_shape(op.count, inner.shape):
-        return inner
-    return Compute(op, (inner,), expression.shape)
-
-
-def _reshape(expression: Compute, inner: Expression) -> Expression:
-    """A reshape of a reshape; a slice of one row without its axis is the row."""
-    if same_shape(expression.shape, inner.shape):
-        return inner
-    if not isinstance(inner, Compute):
+def as_index(expression: Expression) -> Index | None:
+    """A view that NumPy writes as an index; None for other expressions."""
+    if isinstance(expression, Index):
         return expression
-    if isinstance(inner.op, Reshape):
-        return joined(Compute(expression.op, inner.args, expression.shape))
-    if isinstance(inner.op, Slice) and same_shape(expression.shape, inner.shape[1:]) and inner.shape[0] == 1:
-        rest = inner.op
-        row = Row(inner.args[0], Position(rest.start[0]))
-        if not row.shape:
-            return row
-        return joined(Compute(Slice(rest.start[1:], rest.count[1:], rest.step[1:]), (row,), expression.shape))
-    return expression
+    if not isinstance(expression, Compute):
+        return None
+    op = expression.op
+    if isinstance(op, Slice):
+        axes = zip(op.start, op.count, op.step, strict=True)
+        return Index(expression.args[0], tuple(Interval(*axis) for axis in axes))
+    if isinstance(op, Reshape) and expression.args[0].shape:
+        places = unit_axes(expression.args[0].shape, op.shape)
+        return Index(expression.args[0], tuple(places)) if places is not None else None
+    return None
 
 
-def _row(expression: Row) -> Expression:
-    """A row of a slice is a row of the array."""
-    inner, position = expression.array, expression.position
-    if not isinstance(inner, Compute) or not isinstance(inner.op, Slice):
-        return expression
-    op = inner.op
-    if not all(map(_is_whole, op.start[1:], op.count[1:], op.step[1:], inner.args[0].shape[1:])):
-        return expression
-    step = op.step[0]
-    if step not in (1, -1):
-        return expression
-    offset = plus(op.start[0], times(position.offset, step))
-    return joined(Row(inner.args[0], Position(offset, position.index, position.sign * step)))
+def unit_axes(old: Sequence[Dim], new: Sequence[Dim]) -> list[Place] | None:
+    """The places that insert or drop axes of length 1; None if a reshape does more."""
+    places: list[Place] = []
+    k = 0
+    for dim in new:
+        while k < len(old) and old[k] == 1 and dim != 1:
+            places.append(Position(0))
+            k += 1
+        if k < len(old) and same_dim(old[k], dim):
+            places.append(Interval(0, dim))
+            k += 1
+        elif dim == 1:
+            places.append(NewAxis())
+        else:
+            return None
+    if not all(d == 1 for d in old[k:]):
+        return None
+    return [*places, *[Position(0)] * (len(old) - k)]
 
 
-def _is_whole(start: Dim, count: Dim, step: int, length: Dim) -> bool:
-    return start == 0 and step == 1 and same_dim(count, length)
+def compose(inner: Sequence[Place], outer: Sequence[Place]) -> tuple[Place, ...] | None:
+    """The places of array[inner][outer]; None where one index cannot say it."""
+    made: list[Place] = []
+    waiting = list(outer)
+
+    def take_new() -> None:
+        while waiting and isinstance(waiting[0], NewAxis):
+            made.append(waiting.pop(0))
+
+    for place in inner:
+        if isinstance(place, Position):
+            made.append(place)
+            continue
+        take_new()
+        found = _at(place, waiting.pop(0))
+        if found is None:
+            return None
+        made += found
+    take_new()
+    return tuple(made)
+
+
+def _at(place: Interval | NewAxis, outer: Place) -> list[Place] | None:
+    """One kept axis of the inner index under its place in the outer one."""
+    assert not isinstance(outer, NewAxis)
+    if isinstance(place, NewAxis):
+        if isinstance(outer, Position):
+            return []
+        return [place] if outer.is_whole(1) else None
+    if isinstance(outer, Interval):
+        start = plus(place.start, times(outer.start, place.step))
+        return [Interval(start, outer.count, place.step * outer.step)]
+    if outer.index is not None and place.step not in (1, -1):
+        return None
+    offset = plus(place.start, times(outer.offset, place.step))
+    return [Position(offset, outer.index, outer.sign * (1 if place.step > 0 else -1))]
 
 
 def is_view(expression: Expression) -> bool:
     """Whether an expression shows elements of its argument without computing anything."""
-    if isinstance(expression, Row):
+    if isinstance(expression, Index):
         return True
     return isinstance(expression, Compute) and (
         isinstance(expression.op, (Slice, Reshape))
         or (isinstance(expression.op, Einsum) and len(expression.args) == 1 and _permutes(expression.op))
     )
+
+
+def viewed(expression: Expression) -> Expression:
+    """What a view shows elements of; other expressions are that themselves."""
+    while is_view(expression):
+        expression = expression.array if isinstance(expression, Index) else expression.args[0]  # type: ignore[attr-defined]
+    return expression
 
 
 def _permutes(op: Einsum) -> bool:

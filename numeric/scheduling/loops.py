@@ -17,21 +17,24 @@ from symad.graph import Node
 from symad.numeric.passes.loop import Loop as LoopOp
 from symad.numeric.passes.loop import pieces, values
 from symad.numeric.program.expressions import (
-    Compute,
     Expression,
+    Index,
+    Interval,
+    NewAxis,
     Position,
     Read,
-    Row,
     Step,
     Value,
+    row,
+    whole,
 )
 from symad.numeric.program.statements import Allocate, Carried, Loop, Store
 from symad.numeric.scheduling.roles import NO_ROLES
 from symad.numeric.scheduling.schedule import Scope, plan
 from symad.ops.recurrence import Scan, backwards
-from symad.ops.shaping import Broadcast, Reshape, Slice, reshape, slice_axis
+from symad.ops.shaping import Broadcast, Reshape, reshape, slice_axis
 from symad.ops.sources import ArrayConstant, Iota, constant_value
-from symad.ops.stacking import concatenate
+from symad.ops.stacking import Concatenate, Stack, concatenate
 
 
 @plan.dispatch
@@ -92,23 +95,20 @@ class Clock:
         if isinstance(x.op, Iota):
             return Step(self.counted)
         if self.turned and _reversed(x):
-            return Row(scope.known[x.args[0]], self.now)
-        return Row(scope.known[x], self.counted)
+            return row(scope.known[x.args[0]], self.now)
+        return row(scope.known[x], self.counted)
 
     def in_steps(self, expression: Expression) -> Expression:
         """An array that stands in the order of memory, in the order of steps."""
         if not self.turned:
             return expression
-        rank = len(expression.shape)
-        starts = (plus(self.count, -1), *[0] * (rank - 1))
-        return Compute(Slice(starts, expression.shape, (-1, *[1] * (rank - 1))), (expression,), expression.shape)
+        turned = Interval(plus(self.count, -1), self.count, -1)
+        return Index(expression, (turned, *whole(expression.shape[1:])))
 
     def rows(self, array: Expression, previous: bool) -> Expression:
         """The states after all steps, or those before them, from the array of all; in the order of memory."""
-        rank = len(array.shape)
         start = 1 if previous == self.turned else 0
-        shape = (self.count, *array.shape[1:])
-        return Compute(Slice((start, *[0] * (rank - 1)), shape, (1,) * rank), (array,), shape)
+        return Index(array, (Interval(start, self.count), *whole(array.shape[1:])))
 
 
 def _reversed(x: Node) -> bool:
@@ -134,7 +134,7 @@ def plan_loop_values(nodes: Sequence[Node], scope: Scope) -> None:
         stem = state_stem(clock, scope, nodes)
         if node is not None and not _last_only(node, scope):
             array = _all_states(node, start, stem, clock, scope)
-            inside.known[here] = Row(Read(array), clock.before)
+            inside.known[here] = row(Read(array), clock.before)
             stored.append((outputs[k], array, clock.after))
         else:
             value = Value(stem, start.shape)
@@ -169,10 +169,8 @@ def _last_only(node: Node, scope: Scope) -> bool:
 def _last_of(node: Node, state: Expression, scope: Scope) -> None:
     """The expression of the last state of a loop that keeps no others."""
     last = slice_axis(node, 0, plus(node.shape[0], -1), 1)
-    shape = last.shape
-    row = Compute(Reshape(shape), (state,), shape)
-    scope.known[last] = row
-    scope.known[node] = row
+    scope.known[last] = Index(state, (NewAxis(), *whole(state.shape)))
+    scope.known[node] = state  # which only the last state is read of, see `_last_only`
 
 
 def _all_states(node: Node, start: Node, stem: str, clock: Clock, scope: Scope) -> Value:
@@ -201,6 +199,8 @@ def is_zero(node: Node) -> bool:
     """Whether all elements are the number 0 by construction."""
     if isinstance(node.op, ArrayConstant):
         return not node.op.array.any()
+    if isinstance(node.op, (Stack, Concatenate, Reshape)):
+        return all(map(is_zero, node.args))
     return isinstance(node.op, Broadcast) and constant_value(node.args[0]) == 0
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from symad.graph import Graph, Node, Op, topological
-from symad.numeric.program.expressions import Expression, Read, Row
+from symad.numeric.program.expressions import Expression, Index, Read
 from symad.ops.arithmetic import Add
 from symad.ops.cholesky import Cholesky
 from symad.ops.contraction import Einsum
@@ -81,7 +81,7 @@ def _primals(value: Node) -> dict[Node, Node]:
 
 def name_of(expression: Expression | None) -> str:
     """What the value of an expression is called, or nothing."""
-    if isinstance(expression, Row):
+    if isinstance(expression, Index):
         return name_of(expression.array)
     return expression.value.stem if isinstance(expression, Read) else ""
 
@@ -133,8 +133,10 @@ def stem_function(op: Apply, node: Node, names: Stems) -> Any:
 
 
 @stem.dispatch
-def stem_slope(op: Add, node: Node, names: Stems) -> Any:
-    """1 − y², the derivative of y = tanh x."""
+def stem_sum(op: Add, node: Node, names: Stems) -> Any:
+    """ab for a + b; slope for 1 − y², the derivative of y = tanh x."""
+    if set(op.signs) == {1} and all(0 < len(name) <= 2 for name in names):
+        return "".join(names)
     if op.signs == (1, -1) and constant_value(node.args[0]) == 1 and isinstance(node.args[1].op, Pow):
         return "slope"
     return ""

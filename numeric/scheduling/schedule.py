@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from symad.errors import LoweringError
 from symad.graph import Graph, Node, Op, topological
 from symad.numeric.passes.loop import readers
-from symad.numeric.program.expressions import Compute, Expression, Position, Read, Row, Value
+from symad.numeric.program.expressions import Compute, Expression, Position, Read, Value, row
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Block, Statement, Store
 from symad.numeric.scheduling.roles import Roles, name_of, stem_of
+from symad.ops.softmax import Softmax
 from symad.ops.sources import Input, Source
 from symad.questions import question
 
@@ -64,7 +65,7 @@ class Scope:
         if node in self.places:
             array, position = self.places[node]
             self.statements.append(Store(array, position, expression))
-            self.known[node] = Row(Read(array), position)
+            self.known[node] = row(Read(array), position)
             return
         value = self.value_of(node)
         self.statements.append(Assign(value, expression))
@@ -76,8 +77,12 @@ class Scope:
         primal = self.roles.primals.get(node)
         bar = name_of(self.known.get(primal)) if primal is not None else ""
         label = self.roles.results.get(node, "")
-        stem = label or (f"{bar}_bar" if bar else "") or stem_of(node, names) or default
+        stem = label or (f"{bar}_bar" if bar else "") or self.by_reader(node) or stem_of(node, names) or default
         return Value(stem, node.shape, bool(label))
+
+    def by_reader(self, node: Node) -> str:
+        """S for the scores that a softmax reads."""
+        return "S" if any(isinstance(reader.op, Softmax) for reader in self.readers.get(node, ())) else ""
 
     def arguments(self, node: Node) -> tuple[Expression, ...]:
         """The expressions of a node's arguments."""

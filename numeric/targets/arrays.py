@@ -6,17 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symad.dims import Dim, plus, same_dim
+from symad.dims import plus, same_dim
 from symad.numeric.passes.packed_entries import Pack
 from symad.numeric.program.expressions import Compute, Expression
+from symad.numeric.program_passes.numbers import is_number
 from symad.numeric.targets import helpers
-from symad.numeric.targets.scalars import dimension, is_number, write
+from symad.numeric.targets.scalars import dimension, write
 from symad.numeric.targets.target import Level, NumPy, Text, Texts
 from symad.ops.gathering import Gather, ScatterAdd
 from symad.ops.ordering import SortingPositions
 from symad.ops.positions import Positions
 from symad.ops.reduction import Extreme, Product
-from symad.ops.shaping import Broadcast, Pad, Reshape, Slice
+from symad.ops.shaping import Broadcast, Pad, Reshape
 from symad.ops.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
 from symad.ops.sources import ArrayConstant, Constant, Eye, Iota
 from symad.ops.stacking import Concatenate, Stack
@@ -72,66 +73,13 @@ def write_broadcast(op: Broadcast, target: NumPy, node: Compute, args: Texts, wr
 
 @write.dispatch
 def write_reshape(op: Reshape, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
-    """New axes of length 1 by None, lost ones by 0, others by reshape."""
-    (arg,) = node.args
-    if not arg.shape:
-        return Text(f"np.reshape({args[0]}, {writer.shape(op.shape)})")
+    """Reshapes that only add or drop axes of length 1 are indices, see `symad.numeric.program_passes.views`."""
     base = args[0].inside(Level.ATOM)
-    index = _unit_axes(arg.shape, op.shape)
-    if index is not None:
-        return Text(f"{base}[{', '.join(index)}]")
+    if not node.args[0].shape:
+        return Text(f"np.reshape({args[0]}, {writer.shape(op.shape)})")
     if len(op.shape) == 1:
         return Text(f"{base}.ravel()")
     return Text(f"{base}.reshape({', '.join(writer.dim(d) for d in op.shape) or '()'})")
-
-
-def _unit_axes(old: tuple[Dim, ...], new: tuple[Dim, ...]) -> list[str] | None:
-    """The index that inserts or drops axes of length 1; None if more happens."""
-    index, k = [], 0
-    for dim in new:
-        while k < len(old) and old[k] == 1 and dim != 1:
-            index.append("0")
-            k += 1
-        if k < len(old) and same_dim(old[k], dim):
-            index.append(":")
-            k += 1
-        elif dim == 1:
-            index.append("None")
-        else:
-            return None
-    if not all(d == 1 for d in old[k:]):
-        return None
-    index += ["0"] * (len(old) - k)
-    while len(index) > 1 and index[-1] == ":":
-        index.pop()
-    return index
-
-
-def interval(start: Dim, count: Dim, step: int, length: Dim, writer: Writer) -> str:
-    """``start:stop:step``, as plain as it can be written."""
-    if step == -1 and same_dim(count, length) and same_dim(plus(start, 1), count):
-        return "::-1"
-    first = "" if start == 0 and step > 0 else dimension(start, writer).text
-    if step > 0:
-        stop = plus(start, count if step == 1 else count * step)
-        last = "" if same_dim(stop, length) and step == 1 else dimension(stop, writer).text
-        return f"{first}:{last}" + (f":{step}" if step != 1 else "")
-    stop = plus(start, count * step)
-    if isinstance(stop, int):
-        last = str(stop) if stop >= 0 else ""
-    else:  # a stop below 0 would count from the end: None means "to the beginning"
-        raw = dimension(stop, writer)
-        last = f"{raw} if {raw} >= 0 else None"
-    return f"{first}:{last}:{step}"
-
-
-@write.dispatch
-def write_slice(op: Slice, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
-    rows = zip(op.start, op.count, op.step, node.args[0].shape, strict=True)
-    index = [interval(*row, writer) for row in rows]
-    while len(index) > 1 and index[-1] == ":":
-        index.pop()
-    return Text(f"{args[0].inside(Level.ATOM)}[{', '.join(index)}]")
 
 
 @write.dispatch

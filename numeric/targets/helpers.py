@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 
@@ -140,6 +141,14 @@ def _leaves(result: Any) -> list[Any]:
     if isinstance(result, tuple):
         return [leaf for part in result for leaf in _leaves(part)]
     return [np.ravel(result)]
+
+
+def _sparse(entries: list[tuple[Any, Any]], starts: Array, columns: Array, shape: Any, dtype: Any) -> Any:
+    """A matrix in compressed rows; entries are (values, their places), and add up where they meet."""
+    data = np.zeros(len(columns), dtype)
+    for values, places in entries:
+        data[places] += np.ravel(values)
+    return scipy.sparse.csr_array((data, columns, starts), shape=shape)
 
 
 def _points(values: dict[str, Any], dtype: Any) -> list[Any]:

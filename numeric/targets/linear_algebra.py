@@ -20,6 +20,7 @@ from symad.ops.linalg import Determinant, LogDeterminant, Solve
 from symad.ops.matrix_power import MatrixPower, MatrixPowerDerivative
 from symad.ops.random import FoldIn, Uniform
 from symad.ops.slogdet import DeterminantSign
+from symad.ops.sparse import CompressedRows, as_slice
 from symad.ops.sparse_solve import SparseSolve, solve_sparse
 
 if TYPE_CHECKING:
@@ -117,6 +118,24 @@ def write_uniform(op: Uniform, target: NumPy, node: Compute, args: Texts, writer
 @write.dispatch
 def write_fold_in(op: FoldIn, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
     return Text(f"{writer.helper(philox._fold_in)}({args[0]}, {args[1]}, np.{writer.dtype})")
+
+
+@write.dispatch
+def write_compressed_rows(op: CompressedRows, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    pairs = zip(args, op.places_of, strict=True)
+    entries = ", ".join(f"({a}, {places_text(places, writer)})" for a, places in pairs)
+    starts, columns = writer.constant(op.rows), writer.constant(op.columns)
+    shape = writer.shape(op.shape)
+    return Text(f"{writer.helper(helpers._sparse)}([{entries}], {starts}, {columns}, {shape}, np.{writer.dtype})")
+
+
+def places_text(places: Any, writer: Writer) -> str:
+    """Evenly spaced places as a slice."""
+    found = as_slice(places)
+    if not isinstance(found, slice):
+        return writer.constant(places)
+    step = f", {found.step}" if found.step != 1 else ""
+    return f"slice({found.start}, {found.stop}{step})"
 
 
 @write.dispatch

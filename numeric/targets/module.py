@@ -16,12 +16,13 @@ from symad.errors import LoweringError
 from symad.graph import Structure, TupleOf
 from symad.numeric.names import Names
 from symad.numeric.passes.packed_entries import Pack
-from symad.numeric.program.expressions import Compute, Expression, Read, Row, Value, parts, walk
+from symad.numeric.program.expressions import Compute, Expression, Read, Value, parts, walk
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import every_statement
-from symad.numeric.program_passes.views import is_view
+from symad.numeric.program_passes.views import viewed
+from symad.numeric.program_passes.numbers import is_number
 from symad.numeric.targets import helpers
-from symad.numeric.targets.scalars import dimension, is_number
+from symad.numeric.targets.scalars import dimension
 from symad.numeric.targets.statements import indented, lines_of
 from symad.numeric.targets.target import NUMPY
 from symad.numeric.targets.writer import Writer
@@ -125,11 +126,9 @@ def _is_truth(expression: Expression) -> bool:
 
 def _is_borrowed(expression: Expression, inputs: Sequence[Value]) -> bool:
     """Whether an expression shows the memory of an argument or a constant, or cannot be written to."""
-    inner = expression
-    while is_view(inner) or (isinstance(inner, Compute) and isinstance(inner.op, Broadcast)):
-        inner = inner.array if isinstance(inner, Row) else inner.args[0]  # type: ignore[attr-defined]
-        if isinstance(expression, Compute) and isinstance(expression.op, Broadcast):
-            return True
+    inner = viewed(expression)
+    if isinstance(inner, Compute) and isinstance(inner.op, Broadcast):
+        return not is_number(inner.args[0])
     if isinstance(inner, Read):
         return inner.value in inputs
     return isinstance(inner, Compute) and isinstance(inner.op, ArrayConstant)

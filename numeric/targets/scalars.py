@@ -17,8 +17,9 @@ from symad.dims import Dim
 from symad.errors import LoweringError
 from symad.graph import Op
 from symad.numeric.program.expressions import Compute, Expression
+from symad.numeric.program_passes.numbers import is_number
 from symad.numeric.targets.target import C, Level, NumPy, Python, Target, Text, Texts
-from symad.ops.arithmetic import Add, ElementwiseOp, Mul
+from symad.ops.arithmetic import Add, Mul
 from symad.ops.elementwise import Apply
 from symad.ops.powers import Pow
 from symad.ops.selection import Compare, Logic, Select
@@ -72,15 +73,6 @@ def _integer(value: int, target: Target) -> str:
 def truth(value: bool, target: Target) -> str:
     """A truth value."""
     return str(int(value)) if isinstance(target, C) else str(value)
-
-
-def is_number(expression: Expression) -> bool:
-    """Whether a Python number stands in the text: constants, dimensions, and what is made of them alone."""
-    if not isinstance(expression, Compute):
-        return False
-    if isinstance(expression.op, (Constant, Dimension)):
-        return True
-    return isinstance(expression.op, ElementwiseOp) and all(map(is_number, expression.args))
 
 
 @write.dispatch

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from symad import special
+from symad.dims import Dim, plus, same_dim, times
 from symad.numeric.names import Names
-from symad.numeric.program.expressions import Compute, Expression, Position, Read, Row, Step, Value
+from symad.numeric.program.expressions import Compute, Expression, Index, Interval, NewAxis, Position, Read, Step, Value
 from symad.numeric.targets.pasting import pasted
 from symad.numeric.targets.scalars import dimension, write
 from symad.numeric.targets.target import Level, Target, Text
-from symad.ops.sources import Iota
 
 
 class Writer:
@@ -41,15 +41,42 @@ class Writer:
             return Text(self.name(expression.value))
         if isinstance(expression, Step):
             return self.position(expression.position)
-        if isinstance(expression, Row):
-            inner = expression.array
-            if isinstance(inner, Compute) and isinstance(inner.op, Iota):
-                return self.position(expression.position)
-            return Text(f"{self.text(inner).inside(Level.ATOM)}[{self.position(expression.position)}]")
+        if isinstance(expression, Index):
+            return self.index_text(expression)
         assert isinstance(expression, Compute)
         args = tuple([self.text(a) for a in expression.args])
         made: Text = write(expression.op, self.target, expression, args, self)
         return made
+
+    def index_text(self, expression: Index) -> Text:
+        """``array[places]``; whole axes at the end are left out."""
+        lengths = iter(expression.array.shape)
+        places = []
+        for place in expression.places:
+            if isinstance(place, NewAxis):
+                places.append("None")
+                continue
+            length = next(lengths)
+            places.append(str(self.position(place) if isinstance(place, Position) else self.interval(place, length)))
+        while len(places) > 1 and places[-1] == ":":
+            places.pop()
+        return Text(f"{self.text(expression.array).inside(Level.ATOM)}[{', '.join(places)}]")
+
+    def interval(self, interval: Interval, length: Dim) -> str:
+        """``start:stop:step``, as plain as it can be written."""
+        start, count, step = interval.start, interval.count, interval.step
+        if interval.is_whole(length):
+            return ":"
+        if step == -1 and same_dim(count, length) and same_dim(plus(start, 1), count):
+            return "::-1"
+        first = "" if start == 0 and step > 0 else self.dim(start)
+        stop = plus(start, times(count, step))
+        last = self.dim(stop)
+        if step == 1:
+            return f"{first}:{'' if same_dim(stop, length) else last}"
+        if step < 0:  # a stop below 0 would count from the end: None means "to the beginning"
+            last = ("" if stop < 0 else last) if isinstance(stop, int) else f"{last} if {last} >= 0 else None"
+        return f"{first}:{last}:{step}"
 
     def position(self, position: Position) -> Text:
         """A place on an axis: ``t``, ``t + 1``, ``T - 1 - t``."""

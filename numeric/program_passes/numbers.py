@@ -1,0 +1,16 @@
+"""What is a number of the host language in printed text, not an array: constants, dimensions, and both joined."""
+
+from __future__ import annotations
+
+from symad.numeric.program.expressions import Compute, Expression
+from symad.ops.arithmetic import ElementwiseOp
+from symad.ops.sources import Constant, Dimension
+
+
+def is_number(expression: Expression) -> bool:
+    """Whether an expression is made of constants and dimensions alone."""
+    if not isinstance(expression, Compute):
+        return False
+    if isinstance(expression.op, (Constant, Dimension)):
+        return True
+    return isinstance(expression.op, ElementwiseOp) and all(map(is_number, expression.args))
