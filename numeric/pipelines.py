@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from symad.graph import Graph
 from symad.numeric.passes import contract_sums, expand, hoist, keep, stabilize
+from symad.numeric.passes.joined_pads import join_pads
 from symad.numeric.passes.last_step import start_from_last_step
 from symad.numeric.passes.logistic import with_logistic
 from symad.numeric.passes.packed_entries import pack_entries
@@ -62,6 +63,7 @@ PLAIN_GRAPH = (
     GraphPass("hoist", hoist, "", "bodies of loops hold only what depends on their state"),
     GraphPass("last step", start_from_last_step, "keep", "a cotangent of the last state alone is an initial state"),
     GraphPass("contract", contract_sums, "", "sums of products are contractions of two operands at a time"),
+    GraphPass("join pads", join_pads, "", "what is put side by side is a concatenation, not a sum of padded arrays"),
     GraphPass("pack", pack_entries, "", "arrays of scalars at the end of a scalar graph are one op each"),
 )
 """Of `style="plain"`: mathematics alone, nothing for speed."""

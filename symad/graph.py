@@ -196,11 +196,12 @@ class Origin:
     """How a transformation made a graph, for those who give names to its values.
 
     ``labels``: what each output is, such as ``W_bar``; the value keeps the name of its function.
-    ``value``: the scalar whose cotangents the graph computes, or None.
+    ``value``: the scalar whose cotangents the graph computes, or None; ``wrt``: the inputs they flow to.
     """
 
     labels: tuple[str, ...]
     value: Node | None = None
+    wrt: tuple[Node, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -51,7 +51,7 @@ def gradient(f: Any, wrt: Any = None, mode: str = "reverse") -> Graph:
     else:
         parts = forward_gradient(value, nodes)
     structure = None if bare else TupleOf((None,) * len(parts))
-    origin = Origin(with_suffix(nodes, "bar"), value)
+    origin = Origin(with_suffix(nodes, "bar"), value, nodes)
     return graph.with_outputs(parts, structure, f"{graph.name}_gradient", origin)
 
 

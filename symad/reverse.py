@@ -63,10 +63,27 @@ def pull(outputs: Sequence[Tangent], bars: Sequence[Tangent], wrt: Sequence[Node
     return transpose_linear([y_dot for y_dot, _ in linear], [bar_ for _, bar_ in linear], seeds)
 
 
-def transpose_linear(outputs: Sequence[Node], bars: Sequence[Node], seeds: Sequence[Node]) -> list[Tangent]:
+def cotangents(value: Node, wrt: Sequence[Node]) -> dict[Node, Node]:
+    """The cotangents that the gradient of a scalar by ``wrt`` computes on its way, with the nodes they belong to."""
+    seeds = [fresh_seed(node) for node in wrt]
+    nodes = topological([value])
+    dots = push(nodes, dict(zip(wrt, seeds, strict=True)))
+    found: dict[Node, Node] = {}
+    if isinstance(dots[-1], Node):
+        transpose_linear([dots[-1]], [constant(1)], seeds, found)
+    pairs = zip(nodes, dots, strict=True)
+    return {found[dot]: node for node, dot in pairs if isinstance(dot, Node) and dot in found}
+
+
+def transpose_linear(
+    outputs: Sequence[Node],
+    bars: Sequence[Node],
+    seeds: Sequence[Node],
+    passed: dict[Node, Node] | None = None,
+) -> list[Tangent]:
     """The transpose of a graph that is linear in ``seeds``: cotangents flow from outputs to seeds.
 
-    Accumulators start empty and add at every fan-out.
+    Accumulators start empty and add at every fan-out. ``passed`` receives the cotangents of inner nodes.
     """
     order = topological(outputs)
     reached = set(seeds)
@@ -80,6 +97,8 @@ def transpose_linear(outputs: Sequence[Node], bars: Sequence[Node], seeds: Seque
         if node not in reached or node not in collected or not node.args:
             continue
         y_bar = add(*collected.pop(node))
+        if passed is not None:
+            passed[node] = y_bar
         flags = tuple([a in reached for a in node.args])
         for arg, bar_ in zip(node.args, transpose(node.op, node, y_bar, flags), strict=True):
             if isinstance(bar_, Node):
@@ -118,5 +137,5 @@ def value_and_gradient(f: Any, wrt: Any = None) -> Graph:
     bars = gradient_nodes(value, nodes)
     outputs = (value, *(dense(b, x) for b, x in zip(bars, nodes, strict=True)))
     structure = TupleOf((None,) * len(outputs))
-    origin = Origin((graph.name, *with_suffix(nodes, "bar")), value)
+    origin = Origin((graph.name, *with_suffix(nodes, "bar")), value, nodes)
     return graph.with_outputs(outputs, structure, f"{graph.name}_value_and_gradient", origin)

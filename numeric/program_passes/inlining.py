@@ -5,6 +5,7 @@ Views are written where they are read however often. Values that a person has a 
 
 from __future__ import annotations
 
+from symad.numeric.passes.packed_entries import Pack
 from symad.numeric.program.expressions import (
     Compute,
     Expression,
@@ -33,6 +34,7 @@ from symad.ops.contraction import Einsum
 from symad.ops.shaping import Broadcast, Reshape, Slice
 from symad.ops.softmax import ExponentialOp, SoftmaxTangent
 from symad.ops.sources import Source
+from symad.ops.stacking import Concatenate, Stack
 
 MAX_OPERATIONS_A_LINE = 5
 """Operations that one line holds. By eye: the listings of docs/listings.md read well so."""
@@ -103,7 +105,7 @@ class _Block:
             return False
         if costs_nothing(expression):
             return True
-        return self.uses.alone(value) and inlines(expression)
+        return self.uses.alone(value)
 
     def filled(self, expression: Expression) -> Expression:
         """The expression with waiting values written into it, innermost first, while it stays a line."""
@@ -141,7 +143,7 @@ class _Block:
             return inner
         others = [a for a in user.args if a is not arg]
         whole = Compute(user.op, (inner, *others), user.shape)
-        if accepts(user, inner) and fits(whole):
+        if inlines(inner) and accepts(user, inner) and fits(whole):
             del self.waiting[arg.value]
             return inner
         return arg
@@ -201,4 +203,4 @@ def accepts(user: Compute, inner: Expression) -> bool:
         return True
     if isinstance(user.op, SoftmaxTangent):  # which is written with both of its arguments twice
         return False
-    return isinstance(user.op, (Einsum, ExponentialOp, Slice, Reshape, Broadcast)) and operations(inner) <= 3
+    return isinstance(user.op, (Einsum, ExponentialOp, Slice, Reshape, Broadcast, Concatenate, Stack, Pack)) and operations(inner) <= 3

@@ -8,11 +8,11 @@ cos_a for the cosine of a, QK for a product of Q and K.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from symad.graph import Graph, Node, Op, topological
+from symad.graph import Graph, Node, Op, Origin, topological
 from symad.numeric.program.expressions import Expression, Index, Read
 from symad.ops.arithmetic import Add
 from symad.ops.cholesky import Cholesky
@@ -21,16 +21,16 @@ from symad.ops.elementwise import Apply
 from symad.ops.linalg import Determinant
 from symad.ops.powers import Pow
 from symad.ops.softmax import LogSoftmax, Softmax
-from symad.ops.sources import Input, constant, constant_value
+from symad.ops.sources import constant_value
 from symad.questions import question
-from symad.reverse import pull
+from symad.reverse import cotangents
 
 if TYPE_CHECKING:
     Stems = tuple[str, ...]
 else:
     Stems = Any
 
-MAX_NODES_FOR_COTANGENTS = 2000
+MAX_NODES_FOR_COTANGENTS = 300
 """Nodes of a function up to which its cotangents are computed again for their names; readers stop before."""
 
 MAX_STEM = 12
@@ -43,18 +43,26 @@ class Roles:
 
     Attributes:
         labels: names of the results, flat and in order; none if they have no roles.
+        value: the name of the first result where the others are its derivatives by reverse mode.
         results: names of the nodes that compute them.
         primals: for cotangents the node that they belong to.
     """
 
     labels: tuple[str, ...] = ()
+    value: str = ""
     results: Mapping[Node, str] = field(default_factory=dict)
     primals: Mapping[Node, Node] = field(default_factory=dict)
 
-    def of(self, prepared: Graph) -> Roles:
-        """The roles of the same results after graph passes."""
+    def after(self, prepared: Graph, passes: Callable[[Graph], Graph]) -> Roles:
+        """The roles in a graph that passes have changed; what is named goes through the same passes once more."""
         pairs = zip(prepared.output_nodes, self.labels, strict=False)
-        return replace(self, results={node: label for node, label in pairs if label and node.args})
+        results = {node: label for node, label in pairs if label and node.args}
+        if not self.primals:
+            return replace(self, results=results)
+        named = (*self.primals, *self.primals.values())
+        made = passes(Graph(prepared.input_nodes, named)).output_nodes
+        count = len(self.primals)
+        return replace(self, results=results, primals=dict(zip(made[:count], made[count:], strict=True)))
 
 
 NO_ROLES = Roles()
@@ -66,17 +74,18 @@ def roles_of(graph: Graph) -> Roles:
     if graph.origin is None:
         return NO_ROLES
     labels = tuple(label if label.isidentifier() else "value" for label in graph.origin.labels)
-    return Roles(labels, {}, _primals(graph.origin.value) if graph.origin.value is not None else {})
+    value = labels[0] if graph.origin.value is not None and graph.origin.value is graph.output_nodes[0] else ""
+    return Roles(labels, value, {}, _primals(graph.origin))
 
 
-def _primals(value: Node) -> dict[Node, Node]:
+def _primals(origin: Origin) -> dict[Node, Node]:
     """The nodes of a function, by their cotangents."""
-    nodes = [n for n in topological([value]) if n.args or isinstance(n.op, Input)]
-    if len(nodes) > MAX_NODES_FOR_COTANGENTS:
+    if origin.value is None:
         return {}
-    bars = pull([value], [constant(1)], nodes)
-    known = set(nodes)
-    return {bar: node for bar, node in zip(bars, nodes, strict=True) if isinstance(bar, Node) and bar not in known}
+    known = set(topological([origin.value]))
+    if len(known) > MAX_NODES_FOR_COTANGENTS:
+        return {}
+    return {bar: node for bar, node in cotangents(origin.value, origin.wrt).items() if bar not in known}
 
 
 def name_of(expression: Expression | None) -> str:

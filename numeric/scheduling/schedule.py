@@ -9,7 +9,7 @@ from symad.graph import Graph, Node, Op, topological
 from symad.numeric.passes.loop import readers
 from symad.numeric.program.expressions import Compute, Expression, Position, Read, Value, row
 from symad.numeric.program.program import Program
-from symad.numeric.program.statements import Assign, Block, Statement, Store
+from symad.numeric.program.statements import Assign, Block, Comment, Statement, Store
 from symad.numeric.scheduling.roles import Roles, name_of, stem_of
 from symad.ops.softmax import Softmax
 from symad.ops.sources import Input, Source
@@ -59,6 +59,8 @@ class Scope:
         for node in topological(outputs):
             if node not in self.known:
                 plan(node.op, node, self)
+                if self.roles.value and self.roles.results.get(node) == self.roles.value:
+                    self.statements.append(Comment(f"backwards: x_bar = ∂{self.roles.value}/∂x"))
 
     def assign(self, node: Node, expression: Expression) -> None:
         """Compute a node into a value of its own, or into its place in an array of all steps."""

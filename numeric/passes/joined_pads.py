@@ -1,0 +1,68 @@
+"""Sums of padded arrays that stand side by side are concatenations: what transposes slices, reads so.
+
+    pad(a) + pad(b) + pad(c) = [a b c]   where the three fill one axis without gaps or overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from symad.dims import plus, same_dim
+from symad.graph import Graph, Node, rebuild
+from symad.numeric.passes.written_out import in_bodies
+from symad.ops.arithmetic import Add
+from symad.ops.shaping import Pad, reshape
+from symad.ops.stacking import concatenate, stack
+from symad.questions import Nodes
+
+
+def join_pads(graph: Graph) -> Graph:
+    """The graph with such sums as concatenations, and without pads that add nothing; in loops too."""
+    made = _joined(graph.output_nodes)
+    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+
+
+def _joined(outputs: Nodes) -> Nodes:
+    return tuple(rebuild(outputs, {}, _join))
+
+
+def _join(node: Node, args: Nodes) -> Node:
+    op = in_bodies(node.op, _joined)
+    made = node if op is node.op and args == node.args else Node.of(op, args)
+    if isinstance(op, Pad) and not _moved_axes(made):
+        return args[0]
+    if isinstance(op, Add) and len(args) > 1 and set(op.signs) == {1} and all(isinstance(a.op, Pad) for a in args):
+        return side_by_side(args, made)
+    return made
+
+
+def side_by_side(pads: Sequence[Node], otherwise: Node) -> Node:
+    """The arrays of some pads as one, if they fill one axis; ``otherwise`` if they do not."""
+    axes = {axis for p in pads for axis in _moved_axes(p)}
+    if len(axes) != 1:
+        return otherwise
+    (axis,) = axes
+    waiting, filled = list(pads), []
+    place = plus(0, 0)
+    while waiting:
+        found = next((p for p in waiting if same_dim(p.op.start[axis], place)), None)  # type: ignore[attr-defined]
+        if found is None:
+            return otherwise
+        waiting.remove(found)
+        filled.append(found.args[0])
+        place = plus(place, found.args[0].shape[axis])
+    if not same_dim(place, otherwise.shape[axis]):
+        return otherwise
+    if all(part.shape[axis] == 1 for part in filled):
+        rest = (*otherwise.shape[:axis], *otherwise.shape[axis + 1 :])
+        return stack([reshape(part, rest) for part in filled], axis)
+    return concatenate(filled, axis)
+
+
+def _moved_axes(pad: Node) -> set[int]:
+    """The axes along which a pad adds zeros; all of them if it leaves gaps."""
+    op, (arg,) = pad.op, pad.args
+    assert isinstance(op, Pad)
+    if any(step != 1 for step in op.step):
+        return set(range(len(pad.shape))) | {-1}
+    return {k for k, (a, b) in enumerate(zip(arg.shape, pad.shape, strict=True)) if not same_dim(a, b)}
