@@ -136,9 +136,9 @@ def stem_determinant(op: Determinant, node: Node, names: Stems) -> Any:
 
 @stem.dispatch
 def stem_function(op: Apply, node: Node, names: Stems) -> Any:
-    """cos_a, exp_x; with several arguments the function alone."""
+    """cos_a, exp_x."""
     function = op.head.__name__
-    return f"{function}_{names[0]}" if len(names) == 1 and names[0] else function
+    return f"{function}_{names[0]}" if len(names) == 1 and names[0] else ""
 
 
 @stem.dispatch

@@ -1,11 +1,11 @@
-"""Roots as Newton's method on the statements of the residual and its derivative."""
+"""Roots as Newton's method on the statements of the residual and its derivative; batches one by one."""
 
 from __future__ import annotations
 
 from symad.errors import LoweringError
 from symad.graph import Node
-from symad.numeric.program.expressions import Read, Value
-from symad.numeric.program.statements import FindRoot
+from symad.numeric.program.expressions import Expression, Position, Read, Value, row
+from symad.numeric.program.statements import Allocate, FindRoot, Loop, Store
 from symad.numeric.scheduling.roles import NO_ROLES
 from symad.numeric.scheduling.schedule import Scope, plan
 from symad.ops.root import Root, residual_at, slope_at
@@ -13,18 +13,32 @@ from symad.ops.root import Root, residual_at, slope_at
 
 @plan.dispatch
 def plan_root(op: Root, node: Node, scope: Scope) -> None:
-    """Raises LoweringError for what standalone code cannot hold: a user's solver, a batch of problems."""
-    if op.solver is not None or any(op.batched):
-        what = "a solver of your own" if op.solver is not None else "a batch of implicit problems"
-        raise LoweringError(f"implicit with {what} cannot be written as standalone code")
+    """One problem, or a loop over the problems of a batch.
+
+    Raises:
+        LoweringError: the graph holds a solver of the user's.
+    """
+    if op.solver is not None:
+        raise LoweringError("implicit with a solver of your own cannot be written as standalone code")
+    value = scope.value_of(node, "root")
+    if not any(op.batched):
+        scope.statements.append(find_root(op, value, scope.arguments(node)))
+        scope.known[node] = Read(value)
+        return
+    index, one = Value("t", ()), Value("root", node.shape[1:])
+    now = Position(0, index)
+    pairs = zip(scope.arguments(node), op.batched, strict=True)
+    args = tuple([row(arg, now) if flag else arg for arg, flag in pairs])
+    body = (find_root(op, one, args), Store(value, now, Read(one)))
+    scope.statements += [Allocate(value), Loop(index, node.shape[0], False, (), body)]
+    scope.known[node] = Read(value)
+
+
+def find_root(op: Root, value: Value, args: tuple[Expression, ...]) -> FindRoot:
+    """One problem, from the expressions of the guess and the parameters."""
     local = op.residual.input_nodes
     unknown = Value("x", local[0].shape)
-    known = dict(zip(local[1:], (scope.known[a] for a in node.args[1:]), strict=True))
-    inside = Scope({local[0]: Read(unknown), **known}, NO_ROLES)
+    inside = Scope(dict(zip(local, (Read(unknown), *args[1:]), strict=True)), NO_ROLES)
     residual, slope = residual_at(op, local[0], local[1:]), slope_at(op, local[0], local[1:])
     inside.compute((residual, slope))
-    value = scope.value_of(node, "root")
-    guess = scope.known[node.args[0]]
-    made = FindRoot(value, unknown, guess, inside.block, inside.known[residual], inside.known[slope])
-    scope.statements.append(made)
-    scope.known[node] = Read(value)
+    return FindRoot(value, unknown, args[0], inside.block, inside.known[residual], inside.known[slope])

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from symad.errors import LoweringError
 from symad.graph import Graph, Node, Op, topological
 from symad.numeric.passes.loop import readers
+from symad.numeric.passes.packed_entries import Pack
 from symad.numeric.program.expressions import Compute, Expression, Position, Read, Value, row
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Block, Comment, Statement, Store
@@ -106,6 +107,12 @@ def plan_op(op: Op, node: Node, scope: Scope) -> None:
 def plan_source(op: Source, node: Node, scope: Scope) -> None:
     """Constants stand where they are used."""
     scope.known[node] = Compute(op, (), node.shape)
+
+
+@plan.dispatch
+def plan_pack(op: Pack, node: Node, scope: Scope) -> None:
+    """Entries are packed where they are returned."""
+    scope.known[node] = Compute(op, scope.arguments(node), node.shape)
 
 
 @plan.dispatch

@@ -27,13 +27,16 @@ from symad.numeric.targets.statements import indented, lines_of
 from symad.numeric.targets.target import NUMPY
 from symad.numeric.targets.writer import Writer
 from symad.numeric.text import one_line, pack_text
+from symad.ops.adjugate import adjugate_of, adjugate_tangent_of, products_without
+from symad.ops.affine_scan import join_pairs
 from symad.ops.shaping import Broadcast
 from symad.ops.sources import ArrayConstant
+from symad.ops.sparse_solve import solve_sparse
 
 
 def print_module(program: Program, dtype: str, packed: bool = False) -> tuple[str, str]:
     """The name of the entry point and the source of the module."""
-    names = Names(("np", "scipy", "_checked"))
+    names = Names(PASTED_NAMES)
     entry = names.unique(program.name)
     writer = Writer(NUMPY, dtype, names)
     writer.imports.add("import numpy as np")
@@ -96,6 +99,11 @@ def _results_text(shown: Sequence[str], structure: Structure) -> str:
     text = ", ".join(shown[:MAX_RESULTS_SHOWN]) + (", ..." if len(shown) > MAX_RESULTS_SHOWN else "")
     return f"({text})" if isinstance(structure, TupleOf) else text
 
+
+PASTED_NAMES = {f.name for f in NUMPY.functions.values() if f.module == "symad.special"} | {
+    f.__name__ for f in (adjugate_of, adjugate_tangent_of, products_without, join_pairs, solve_sparse)
+}
+"""Names of functions that may be pasted into a module: no value has them."""
 
 MAX_RESULTS_SHOWN = 8
 """Results that the docstring names."""

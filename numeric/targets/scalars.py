@@ -214,8 +214,8 @@ def function_of(op: Apply, target: Target, node: Compute, args: Texts, writer: W
     Raises:
         LoweringError: the target has none.
     """
-    full = target.functions.get(op.head)
-    if full is None:
+    function = target.functions.get(op.head)
+    if function is None:
         raise LoweringError(
             f"{op.head.__name__} has no form for target {target.name!r}; rewrite it, or register an "
             "implementation with symad.register_function and evaluate the graph itself"
@@ -223,9 +223,9 @@ def function_of(op: Apply, target: Target, node: Compute, args: Texts, writer: W
     if op.head in (sympy.Max, sympy.Min) and len(args) > 2 and isinstance(target, C):
         text = args[0].text
         for arg in args[1:]:
-            text = f"{full}({text}, {arg})"
+            text = f"{function}({text}, {arg})"
         return Text(text)
-    return call(writer.function(full), node.args, args, writer)
+    return call(writer.function(function), node.args, args, writer)
 
 
 @write.dispatch

@@ -50,12 +50,28 @@ else:  # plum sees Any: it dispatches on op and target, and converts no return v
 
 
 @dataclass(frozen=True)
+class Function:
+    """A function of a library; without a module it is in the language."""
+
+    module: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.module}.{self.name}" if self.module else self.name
+
+
+def table(names: Mapping[Any, str]) -> dict[Any, Function]:
+    """A table of functions from names such as ``scipy.special.erf``."""
+    return {head: Function(*full.rpartition(".")[::2]) for head, full in names.items()}
+
+
+@dataclass(frozen=True)
 class Target:
     """A language with its library; subclasses differ in their grammar, instances in their names."""
 
     name: str
-    functions: Mapping[Any, str] = field(hash=False)
-    """SymPy heads and the functions that compute them: ``module.name``, or a bare name."""
+    functions: Mapping[Any, Function] = field(hash=False)
+    """SymPy heads and the functions that compute them."""
     infinity: str
     not_a_number: str
 
@@ -97,7 +113,10 @@ _MATH = {
     if name != "exp2"  # since Python 3.11 only
 }
 
-NUMPY = NumPy("numpy", NUMPY_NAMES, "np.inf", "np.nan")
-MATH = Python("math", {**_MATH, sympy.Abs: "abs", sympy.Max: "max", sympy.Min: "min"}, "math.inf", "math.nan")
-C99 = C("c", {**_LIBM, sympy.Abs: "fabs", sympy.Max: "fmax", sympy.Min: "fmin"}, "INFINITY", "NAN")
-CUDA = C("cuda", {**C99.functions}, "CUDART_INF", "CUDART_NAN")
+_IN_PYTHON = {**_MATH, sympy.Abs: "abs", sympy.Max: "max", sympy.Min: "min"}
+_IN_C = {**_LIBM, sympy.Abs: "fabs", sympy.Max: "fmax", sympy.Min: "fmin"}
+
+NUMPY = NumPy("numpy", table(NUMPY_NAMES), "np.inf", "np.nan")
+MATH = Python("math", table(_IN_PYTHON), "math.inf", "math.nan")
+C99 = C("c", table(_IN_C), "INFINITY", "NAN")
+CUDA = C("cuda", table(_IN_C), "CUDART_INF", "CUDART_NAN")

@@ -14,7 +14,7 @@ from symad.numeric.names import Names
 from symad.numeric.program.expressions import Compute, Expression, Index, Interval, NewAxis, Position, Read, Step, Value
 from symad.numeric.targets.pasting import pasted
 from symad.numeric.targets.scalars import dimension, write
-from symad.numeric.targets.target import Level, Target, Text
+from symad.numeric.targets.target import Function, Level, Target, Text
 
 
 class Writer:
@@ -124,16 +124,15 @@ class Writer:
         """The second argument of functions that make arrays: nothing for double precision, NumPy's default."""
         return "" if self.dtype == "float64" else f", np.{self.dtype}"
 
-    def function(self, full: str) -> str:
-        """The callable ``module.name``, imported or pasted; functions of math and NumPy by their full name."""
-        module, _, name = full.rpartition(".")
-        if module == "numpy":
-            return f"np.{name}"
-        if module == "symad.special":
-            return self.helper(getattr(special, name))
-        if module:
-            self.imports.add(f"import {module}")
-        return full
+    def function(self, function: Function) -> str:
+        """The text of a callable, imported or pasted."""
+        if function.module == "numpy":
+            return f"np.{function.name}"
+        if function.module == "symad.special":
+            return self.helper(getattr(special, function.name))
+        if function.module:
+            self.imports.add(f"import {function.module}")
+        return str(function)
 
     def helper(self, function: Callable[..., Any]) -> str:
         """The name of a helper function that the module shall hold."""
