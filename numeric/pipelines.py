@@ -57,13 +57,15 @@ class ProgramPass:
 PLAIN_GRAPH = (
     GraphPass("write out", write_out, "", "every op has a form in the target, or is a loop or a root"),
     GraphPass("logistic", with_logistic, "", "1/(1 + exp(u)) is one function that does not overflow"),
-    GraphPass("expand", expand, "", "functions are written by parts that derivatives share; numbers are numbers"),
+    GraphPass("expand", expand, "", "parts that derivatives share are computed once; numbers are numbers"),
     GraphPass("keep", keep, "", "what steps of a scan compute is kept, not computed again: scans are loops"),
     GraphPass("stabilize", stabilize, "", "no form that loses digits where an equal one does not"),
     GraphPass("hoist", hoist, "", "bodies of loops hold only what depends on their state"),
-    GraphPass("last step", start_from_last_step, "keep", "a cotangent of the last state alone is an initial state"),
-    GraphPass("contract", contract_sums, "", "sums of products are contractions of two operands at a time"),
-    GraphPass("join pads", join_pads, "", "what is put side by side is a concatenation, not a sum of padded arrays"),
+    GraphPass(
+        "last step", start_from_last_step, "keep", "a cotangent of the last state is where its loop starts"
+    ),
+    GraphPass("contract", contract_sums, "", "sums of products are contractions of two operands"),
+    GraphPass("join pads", join_pads, "", "what stands side by side is concatenated, not padded and added"),
     GraphPass("pack", pack_entries, "", "arrays of scalars at the end of a scalar graph are one op each"),
 )
 """Of `style="plain"`: mathematics alone, nothing for speed."""

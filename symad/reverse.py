@@ -64,7 +64,7 @@ def pull(outputs: Sequence[Tangent], bars: Sequence[Tangent], wrt: Sequence[Node
 
 
 def cotangents(value: Node, wrt: Sequence[Node]) -> dict[Node, Node]:
-    """The cotangents that the gradient of a scalar by ``wrt`` computes on its way, with the nodes they belong to."""
+    """The cotangents that the gradient of a scalar computes on its way, with the nodes they belong to."""
     seeds = [fresh_seed(node) for node in wrt]
     nodes = topological([value])
     dots = push(nodes, dict(zip(wrt, seeds, strict=True)))

@@ -1,6 +1,6 @@
 """Sums of padded arrays that stand side by side are concatenations: what transposes slices, reads so.
 
-    pad(a) + pad(b) + pad(c) = [a b c]   where the three fill one axis without gaps or overlap.
+pad(a) + pad(b) + pad(c) = [a b c]   where the three fill one axis without gaps or overlap.
 """
 
 from __future__ import annotations
@@ -31,7 +31,12 @@ def _join(node: Node, args: Nodes) -> Node:
     made = node if op is node.op and args == node.args else Node.of(op, args)
     if isinstance(op, Pad) and not _moved_axes(made):
         return args[0]
-    if isinstance(op, Add) and len(args) > 1 and set(op.signs) == {1} and all(isinstance(a.op, Pad) for a in args):
+    if (
+        isinstance(op, Add)
+        and len(args) > 1
+        and set(op.signs) == {1}
+        and all(isinstance(a.op, Pad) for a in args)
+    ):
         return side_by_side(args, made)
     return made
 

@@ -74,7 +74,7 @@ Place: TypeAlias = "Position | Interval | NewAxis"
 
 @dataclass(frozen=True)
 class Index(Expression):
-    """``array[places]``, a view: for every axis of the array a position or an interval, and new axes between."""
+    """``array[places]``, a view: for every axis a position or an interval, and new axes between."""
 
     array: Expression
     places: tuple[Place, ...]

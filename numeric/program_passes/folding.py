@@ -1,4 +1,4 @@
-"""Constants and broadcasts that the reader need not see: 3*(2*x) is 6*x, and numbers join arrays as they are."""
+"""Constants and broadcasts that a reader need not see: 3*(2*x) is 6*x, and NumPy repeats rows itself."""
 
 from __future__ import annotations
 
@@ -52,7 +52,11 @@ def _product(expression: Compute, op: Mul) -> Expression:
     for power, arg in zip(op.powers, expression.args, strict=True):
         inner = arg.op if isinstance(arg, Compute) else None
         number_first = exact(expression.args[0]) is not None and power == 1
-        if isinstance(arg, Compute) and isinstance(inner, Mul) and (number_first or exact(arg.args[0]) is not None):
+        if (
+            isinstance(arg, Compute)
+            and isinstance(inner, Mul)
+            and (number_first or exact(arg.args[0]) is not None)
+        ):
             flat += [(power * p, a) for p, a in zip(inner.powers, arg.args, strict=True)]
         else:
             flat.append((power, arg))

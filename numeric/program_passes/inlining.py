@@ -117,7 +117,10 @@ class _Block:
 
         made = rewrite(expression, fill)
         if isinstance(made, Read) and made.value in self.waiting:
-            return self.waiting.pop(made.value)
+            found = self.waiting[made.value]
+            if self.uses.alone(made.value):
+                del self.waiting[made.value]
+            return found
         made = self.rows(made)
         for value in {v for v in values_read(made) if v in self.waiting}:
             self.flush(value)
@@ -128,7 +131,11 @@ class _Block:
 
         def fill(part: Expression) -> Expression:
             inner = part.array if isinstance(part, Index) else None
-            if isinstance(part, Index) and isinstance(inner, Read) and is_view(self.waiting.get(inner.value, inner)):
+            if (
+                isinstance(part, Index)
+                and isinstance(inner, Read)
+                and is_view(self.waiting.get(inner.value, inner))
+            ):
                 return joined(Index(self.waiting[inner.value], part.places))
             return part
 
@@ -203,4 +210,7 @@ def accepts(user: Compute, inner: Expression) -> bool:
         return True
     if isinstance(user.op, SoftmaxTangent):  # which is written with both of its arguments twice
         return False
-    return isinstance(user.op, (Einsum, ExponentialOp, Slice, Reshape, Broadcast, Concatenate, Stack, Pack)) and operations(inner) <= 3
+    return (
+        isinstance(user.op, (Einsum, ExponentialOp, Slice, Reshape, Broadcast, Concatenate, Stack, Pack))
+        and operations(inner) <= 3
+    )

@@ -1,4 +1,4 @@
-"""What is a number of the host language in printed text, not an array: constants, dimensions, and both joined."""
+"""What is a number of the host language in printed text: constants, dimensions, and what is made of them."""
 
 from __future__ import annotations
 

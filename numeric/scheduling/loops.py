@@ -220,5 +220,3 @@ def _body(
             inside.statements.append(Store(array, position, inside.known[output]))
     states = tuple(Carried(value, start, inside.known[output]) for value, start, output in carried)
     return Loop(clock.index, clock.count, clock.turned, states, inside.block)
-
-

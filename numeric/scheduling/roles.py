@@ -54,7 +54,7 @@ class Roles:
     primals: Mapping[Node, Node] = field(default_factory=dict)
 
     def after(self, prepared: Graph, passes: Callable[[Graph], Graph]) -> Roles:
-        """The roles in a graph that passes have changed; what is named goes through the same passes once more."""
+        """The roles after graph passes; what is named goes through the same passes once more."""
         pairs = zip(prepared.output_nodes, self.labels, strict=False)
         results = {node: label for node, label in pairs if label and node.args}
         if not self.primals:
@@ -74,7 +74,9 @@ def roles_of(graph: Graph) -> Roles:
     if graph.origin is None:
         return NO_ROLES
     labels = tuple(label if label.isidentifier() else "value" for label in graph.origin.labels)
-    value = labels[0] if graph.origin.value is not None and graph.origin.value is graph.output_nodes[0] else ""
+    value = (
+        labels[0] if graph.origin.value is not None and graph.origin.value is graph.output_nodes[0] else ""
+    )
     return Roles(labels, value, {}, _primals(graph.origin))
 
 

@@ -80,7 +80,9 @@ class Scope:
         primal = self.roles.primals.get(node)
         bar = name_of(self.known.get(primal)) if primal is not None else ""
         label = self.roles.results.get(node, "")
-        stem = label or (f"{bar}_bar" if bar else "") or self.by_reader(node) or stem_of(node, names) or default
+        stem = (
+            label or (f"{bar}_bar" if bar else "") or self.by_reader(node) or stem_of(node, names) or default
+        )
         return Value(stem, node.shape, bool(label))
 
     def by_reader(self, node: Node) -> str:

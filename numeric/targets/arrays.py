@@ -73,7 +73,7 @@ def write_broadcast(op: Broadcast, target: NumPy, node: Compute, args: Texts, wr
 
 @write.dispatch
 def write_reshape(op: Reshape, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
-    """Reshapes that only add or drop axes of length 1 are indices, see `symad.numeric.program_passes.views`."""
+    """Those that only add or drop axes of length 1 are indices, see `symad.numeric.program_passes.views`."""
     base = args[0].inside(Level.ATOM)
     if not node.args[0].shape:
         return Text(f"np.reshape({args[0]}, {writer.shape(op.shape)})")
@@ -154,7 +154,9 @@ def write_scatter_add(op: ScatterAdd, target: NumPy, node: Compute, args: Texts,
 
 
 @write.dispatch
-def write_sorting_positions(op: SortingPositions, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_sorting_positions(
+    op: SortingPositions, target: NumPy, node: Compute, args: Texts, writer: Writer
+) -> Any:
     return Text(f"np.argsort({args[0]}, axis=-1, kind='stable').astype(np.{writer.dtype})")
 
 
@@ -193,7 +195,9 @@ def write_logsumexp(op: LogSumExp, target: NumPy, node: Compute, args: Texts, wr
 
 
 @write.dispatch
-def write_softmax_tangent(op: SoftmaxTangent, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_softmax_tangent(
+    op: SoftmaxTangent, target: NumPy, node: Compute, args: Texts, writer: Writer
+) -> Any:
     """p ∘ (t − Σ p t): (diag p − p pᵀ) t, row by row."""
     p, t = (a.inside(Level.SIGN) for a in args)
     mean = f"({p}*{t}).sum({axes_text(op.axes)}, keepdims=True)"

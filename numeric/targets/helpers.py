@@ -107,7 +107,9 @@ def _eigen_system(matrix: Array) -> Array:
     return np.concatenate([values[..., None, :], vectors], axis=-2)
 
 
-def _newton(equations: Callable[[Array], tuple[Array, Array]], x: Array, solve: Any = np.linalg.solve) -> Array:
+def _newton(
+    equations: Callable[[Array], tuple[Array, Array]], x: Array, solve: Any = np.linalg.solve
+) -> Array:
     """The root of a residual, from the residual and its derivative; steps are halved where it grows."""
     residual, slope = equations(x)
     tolerance = 450 * np.finfo(residual.dtype).eps

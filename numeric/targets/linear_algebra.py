@@ -35,7 +35,9 @@ def write_solve(op: Solve, target: NumPy, node: Compute, args: Texts, writer: Wr
 
 
 @write.dispatch
-def write_triangular_solve(op: TriangularSolve, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_triangular_solve(
+    op: TriangularSolve, target: NumPy, node: Compute, args: Texts, writer: Writer
+) -> Any:
     return Text(f"{writer.helper(helpers._solve_triangular)}({args[0]}, {args[1]}, {op.lower})")
 
 
@@ -45,12 +47,16 @@ def write_determinant(op: Determinant, target: NumPy, node: Compute, args: Texts
 
 
 @write.dispatch
-def write_determinant_sign(op: DeterminantSign, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_determinant_sign(
+    op: DeterminantSign, target: NumPy, node: Compute, args: Texts, writer: Writer
+) -> Any:
     return Text(f"np.linalg.slogdet({args[0]})[0]")
 
 
 @write.dispatch
-def write_log_determinant(op: LogDeterminant, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_log_determinant(
+    op: LogDeterminant, target: NumPy, node: Compute, args: Texts, writer: Writer
+) -> Any:
     return Text(f"{writer.helper(helpers._log_determinant)}({args[0]})")
 
 
@@ -99,7 +105,9 @@ def write_adjugate(op: Adjugate, target: NumPy, node: Compute, args: Texts, writ
 
 
 @write.dispatch
-def write_adjugate_tangent(op: AdjugateTangent, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_adjugate_tangent(
+    op: AdjugateTangent, target: NumPy, node: Compute, args: Texts, writer: Writer
+) -> Any:
     return Text(f"{writer.helper(adjugate.adjugate_tangent_of)}({', '.join(a.text for a in args)})")
 
 
@@ -121,12 +129,16 @@ def write_fold_in(op: FoldIn, target: NumPy, node: Compute, args: Texts, writer:
 
 
 @write.dispatch
-def write_compressed_rows(op: CompressedRows, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+def write_compressed_rows(
+    op: CompressedRows, target: NumPy, node: Compute, args: Texts, writer: Writer
+) -> Any:
     pairs = zip(args, op.places_of, strict=True)
     entries = ", ".join(f"({a}, {places_text(places, writer)})" for a, places in pairs)
     starts, columns = writer.constant(op.rows), writer.constant(op.columns)
     shape = writer.shape(op.shape)
-    return Text(f"{writer.helper(helpers._sparse)}([{entries}], {starts}, {columns}, {shape}, np.{writer.dtype})")
+    return Text(
+        f"{writer.helper(helpers._sparse)}([{entries}], {starts}, {columns}, {shape}, np.{writer.dtype})"
+    )
 
 
 def places_text(places: Any, writer: Writer) -> str:

@@ -18,9 +18,9 @@ from symad.numeric.names import Names
 from symad.numeric.passes.packed_entries import Pack
 from symad.numeric.program.expressions import Compute, Expression, Read, Value, parts, walk
 from symad.numeric.program.program import Program
-from symad.numeric.program.statements import every_statement
-from symad.numeric.program_passes.views import viewed
+from symad.numeric.program.statements import Assign, every_statement
 from symad.numeric.program_passes.numbers import is_number
+from symad.numeric.program_passes.views import viewed
 from symad.numeric.targets import helpers
 from symad.numeric.targets.scalars import dimension
 from symad.numeric.targets.statements import indented, lines_of
@@ -55,6 +55,11 @@ def print_module(program: Program, dtype: str, packed: bool = False) -> tuple[st
     function = [f"def {entry}({', '.join(inputs)}):", *indented([docstring(program, writer), *body])]
     if scalar:
         function = ['@np.errstate(all="ignore")', *function]
+    last = []
+    if packed:
+        writer.helper(helpers._leaves)
+        inner, entry = entry, names.unique(f"{entry}_packed")
+        last = _packed(program, inner, entry, inputs, dim_names, writer)
     blocks = [
         [f'"""{one_line(program.name)}, printed by symad. Needs {_libraries(writer)}."""'],
         sorted(writer.imports),
@@ -62,12 +67,8 @@ def print_module(program: Program, dtype: str, packed: bool = False) -> tuple[st
         *([source] for source in writer.helpers.values()),
         checked,
         function,
+        last,
     ]
-    if packed:
-        last = names.unique(f"{entry}_packed")
-        blocks.append(_packed(program, entry, last, inputs, dim_names, writer))
-        writer.helper(helpers._leaves)
-        entry = last
     return entry, "\n\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
 
@@ -75,7 +76,9 @@ def is_scalar(program: Program) -> bool:
     """Whether everything is a number, but for results that are packed: then arrays of points may come too."""
     every = [*program.results, *(e for s in every_statement(program.statements) for e in s.expressions)]
     inner = [p for e in every for part in ([e] if not _is_pack(e) else parts(e)) for p in walk(part)]
-    return bool(program.inputs) and not any(e.shape for e in inner) and not any(v.shape for v in program.inputs)
+    return (
+        bool(program.inputs) and not any(e.shape for e in inner) and not any(v.shape for v in program.inputs)
+    )
 
 
 def _is_pack(expression: Expression) -> bool:
@@ -88,7 +91,9 @@ def _libraries(writer: Writer) -> str:
 
 def docstring(program: Program, writer: Writer) -> str:
     """The results and the shapes of the arguments, in one line."""
-    shown = [label or format_shape(r.shape) for label, r in zip(program.labels, program.results, strict=False)]
+    shown = [
+        label or format_shape(r.shape) for label, r in zip(program.labels, program.results, strict=False)
+    ]
     results = _results_text(shown or [format_shape(r.shape) for r in program.results], program.structure)
     shapes = [f"{writer.name(v)} {format_shape(v.shape)}" for v in program.inputs if v.shape]
     arguments = f"; {', '.join(shapes)}" if shapes else ""
@@ -111,20 +116,20 @@ MAX_RESULTS_SHOWN = 8
 
 def _returned(program: Program, writer: Writer) -> str:
     """The results; a flat tuple without parentheses."""
-    texts = [_result(r, writer, program.inputs) for r in program.results]
+    texts = [_result(r, writer, program) for r in program.results]
     structure = program.structure
     flat = isinstance(structure, TupleOf) and len(texts) > 1 and all(item is None for item in structure.items)
     return ", ".join(texts) if flat else pack_text(structure, texts)
 
 
-def _result(expression: Expression, writer: Writer, inputs: Sequence[Value]) -> str:
+def _result(expression: Expression, writer: Writer, program: Program) -> str:
     """A result, which shares no memory with an argument or a constant, and is a number of NumPy's."""
     text = writer.text(expression).text
     if is_number(expression) and not _is_truth(expression):
         if writer.batch:
             return f"np.full_like({writer.batch}, {text})[()]"
         return f"np.{writer.dtype}({text})"
-    return f"{text}.copy()" if _is_borrowed(expression, inputs) and expression.shape else text
+    return f"{text}.copy()" if _is_borrowed(expression, program) and expression.shape else text
 
 
 def _is_truth(expression: Expression) -> bool:
@@ -132,13 +137,16 @@ def _is_truth(expression: Expression) -> bool:
     return isinstance(getattr(op, "value", None), bool)
 
 
-def _is_borrowed(expression: Expression, inputs: Sequence[Value]) -> bool:
+def _is_borrowed(expression: Expression, program: Program) -> bool:
     """Whether an expression shows the memory of an argument or a constant, or cannot be written to."""
+    made = {s.value: s.expression for s in program.statements if isinstance(s, Assign)}
     inner = viewed(expression)
+    while isinstance(inner, Read) and inner.value in made:
+        inner = viewed(made[inner.value])
     if isinstance(inner, Compute) and isinstance(inner.op, Broadcast):
         return not is_number(inner.args[0])
     if isinstance(inner, Read):
-        return inner.value in inputs
+        return inner.value in program.inputs
     return isinstance(inner, Compute) and isinstance(inner.op, ArrayConstant)
 
 
@@ -160,7 +168,9 @@ def _checked(program: Program, inputs: Sequence[str], dims: Sequence[Any], write
     return [f"def _checked({', '.join(inputs)}):", *indented([closing, *lines])]
 
 
-def _converted(values: Sequence[Value], names: Sequence[str], dims: Sequence[Any], writer: Writer) -> list[str]:
+def _converted(
+    values: Sequence[Value], names: Sequence[str], dims: Sequence[Any], writer: Writer
+) -> list[str]:
     """Each argument as an array; a dimension is bound where it stands alone for the first time."""
     made, bound = [], set()
     helper = writer.helper(helpers._array)
@@ -173,14 +183,18 @@ def _converted(values: Sequence[Value], names: Sequence[str], dims: Sequence[Any
                 bound.add(dim)
                 axes[axis] = [f"{writer.dim_name(dim)} = {name}.shape[{axis}]"]
             elif not isinstance(dim, int) and len(dim.free_symbols - bound) == 1:
-                axes[axis] = [_solved(dim, next(iter(dim.free_symbols - bound)), f"{name}.shape[{axis}]", writer)]
+                axes[axis] = [
+                    _solved(dim, next(iter(dim.free_symbols - bound)), f"{name}.shape[{axis}]", writer)
+                ]
                 bound |= dim.free_symbols
         shape = [None if k in axes else writer.dim(d) for k, d in enumerate(value.shape)]
         display = ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "")
         declared = f', "{one_line(format_shape(value.shape))}"' if axes else ""
         made.append(f'{name} = {helper}("{name}", {name}, np.{writer.dtype}, ({display}){declared})')
         made += [line for lines in axes.values() for line in lines]
-        repeated = [(k, d) for k, d in enumerate(value.shape) if k in axes and not isinstance(d, sympy.Symbol)]
+        repeated = [
+            (k, d) for k, d in enumerate(value.shape) if k in axes and not isinstance(d, sympy.Symbol)
+        ]
         twice = len({d for d in value.shape if not isinstance(d, int)}) < sum(
             not isinstance(d, int) for d in value.shape
         )
@@ -201,7 +215,9 @@ def _solved(dim: Any, symbol: Any, length: str, writer: Writer) -> str:
     """The symbol of a linear expression such as 2*n + 1."""
     slope, offset = dim.coeff(symbol, 1), dim.subs(symbol, 0)
     under = dimension(slope, writer)
-    return f"{writer.dim_name(symbol)} = ({length} - ({dimension(offset, writer)}))//{under.inside(under.level)}"
+    return (
+        f"{writer.dim_name(symbol)} = ({length} - ({dimension(offset, writer)}))//{under.inside(under.level)}"
+    )
 
 
 def _sizes(program: Program, writer: Writer) -> list[str]:
@@ -236,7 +252,6 @@ def _packed(
     program: Program, entry: str, last: str, inputs: Sequence[str], dims: Sequence[str], writer: Writer
 ) -> list[str]:
     """The same function of one flat vector, with one flat vector as its result."""
-    writer.helper(helpers._leaves)
     body = ['"""One flat vector of all arguments in order; flat results."""']
     body.append(f"packed = np.asarray(packed, np.{writer.dtype})")
     offset = sympy.Integer(0)
@@ -244,7 +259,11 @@ def _packed(
     for name, value in zip(inputs, program.inputs, strict=True):
         count = sympy.Mul(*value.shape)
         start, stop = (writer.dim(d) for d in (offset, offset + count))
-        piece = f"packed[{start}:{stop}].reshape({_tuple(value.shape, writer)})" if value.shape else f"packed[{start}]"
+        piece = (
+            f"packed[{start}:{stop}].reshape({_tuple(value.shape, writer)})"
+            if value.shape
+            else f"packed[{start}]"
+        )
         pieces.append(f"{name} = {piece}")
         offset += count
     total = writer.dim(offset)

@@ -35,7 +35,7 @@ else:
 
 @question
 def write(op: Op, target: Target, node: Compute, args: Texts, writer: Writer) -> Any:
-    """The expression ``node = op(*args)`` for a target, as `Text`; ``writer`` takes notes of what it needs."""
+    """The expression ``node = op(*args)`` for a target, as `Text`; ``writer`` notes what it needs."""
 
 
 @write.dispatch
@@ -52,7 +52,9 @@ def number(value: Any, target: Target) -> Text:
     if isinstance(value, bool):
         return Text(truth(value, target))
     if isinstance(value, Fraction) and max(abs(value.numerator), value.denominator) < 2**53:
-        return Text(f"{_integer(value.numerator, target)}/{_integer(value.denominator, target)}", Level.PRODUCT)
+        return Text(
+            f"{_integer(value.numerator, target)}/{_integer(value.denominator, target)}", Level.PRODUCT
+        )
     if isinstance(value, int) and abs(value) < 2**53:
         return Text(_integer(value, target), Level.SIGN if value < 0 else Level.ATOM)
     if isinstance(target, NumPy) and value in (sympy.pi, sympy.E):
@@ -148,7 +150,7 @@ def write_add(op: Add, target: Target, node: Compute, args: Texts, writer: Write
 
 @write.dispatch
 def write_mul(op: Mul, target: Target, node: Compute, args: Texts, writer: Writer) -> Any:
-    """Factors above, then divisors; a quotient of Python numbers alone must not raise where a divisor is 0."""
+    """Factors, then divisors; a quotient of Python numbers alone must not raise where a divisor is 0."""
     over = [a for p, a in zip(op.powers, args, strict=True) if p == 1]
     under = [a for p, a in zip(op.powers, args, strict=True) if p == -1]
     top = "*".join(a.inside(Level.SIGN if k else Level.PRODUCT) for k, a in enumerate(over))

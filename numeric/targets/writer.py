@@ -11,7 +11,17 @@ import numpy as np
 from symad import special
 from symad.dims import Dim, plus, same_dim, times
 from symad.numeric.names import Names
-from symad.numeric.program.expressions import Compute, Expression, Index, Interval, NewAxis, Position, Read, Step, Value
+from symad.numeric.program.expressions import (
+    Compute,
+    Expression,
+    Index,
+    Interval,
+    NewAxis,
+    Position,
+    Read,
+    Step,
+    Value,
+)
 from symad.numeric.targets.pasting import pasted
 from symad.numeric.targets.scalars import dimension, write
 from symad.numeric.targets.target import Function, Level, Target, Text
@@ -57,7 +67,9 @@ class Writer:
                 places.append("None")
                 continue
             length = next(lengths)
-            places.append(str(self.position(place) if isinstance(place, Position) else self.interval(place, length)))
+            places.append(
+                str(self.position(place) if isinstance(place, Position) else self.interval(place, length))
+            )
         while len(places) > 1 and places[-1] == ":":
             places.pop()
         return Text(f"{self.text(expression.array).inside(Level.ATOM)}[{', '.join(places)}]")
@@ -89,7 +101,9 @@ class Writer:
         if position.offset == 0:
             return Text(name)
         negative = offset.level is Level.SIGN
-        return Text(f"{name} - {dimension(-position.offset, self)}" if negative else f"{name} + {offset}", Level.SUM)
+        return Text(
+            f"{name} - {dimension(-position.offset, self)}" if negative else f"{name} + {offset}", Level.SUM
+        )
 
     def name(self, value: Value) -> str:
         """The name of a value: its stem, or a number behind it where that is taken."""
@@ -121,7 +135,7 @@ class Writer:
         return dims[0] if len(dims) == 1 else f"({', '.join(dims)})"
 
     def float_type(self) -> str:
-        """The second argument of functions that make arrays: nothing for double precision, NumPy's default."""
+        """The second argument of functions that make arrays; NumPy's default is double precision."""
         return "" if self.dtype == "float64" else f", np.{self.dtype}"
 
     def function(self, function: Function) -> str:

@@ -168,6 +168,7 @@ examples:
   symad lower model.py:valley --of hessian -o h.py      the Hessian, into a file
   symad lower model.py:valley --backend c -o valley.c   C99, with the header valley.h
   symad lower model.py:loss --inputs W=4,3 X=n,4        a function of arrays; n stays a symbol
+  symad lower model.py:loss --style plain --passes      code to read, and what each pass did
 """
     parser = _command(
         commands, "lower", "print a model, or a derivative of it, as fast code", text, writing.lower
@@ -176,6 +177,8 @@ examples:
     parser.add_argument("--of", choices=DERIVATIVES, default="value", help="what to lower")
     parser.add_argument("--backend", default="numpy", help="numpy, c, runs or cupy (default: numpy)")
     parser.add_argument("--dtype", default="float64", help="float64 or float32 (default: float64)")
+    parser.add_argument("--style", choices=("fast", "plain"), default="fast", help="for speed, or to read")
+    parser.add_argument("--passes", action="store_true", help="tell what each pass of --style plain did")
     parser.add_argument("-o", "--output", metavar="OUT", help="the file, .py, .c or .h; printed by default")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from argparse import Namespace
 from fractions import Fraction
 from pathlib import Path
@@ -28,14 +29,19 @@ def _named(options: Namespace) -> Graph:
     name, graph = load_model(options.model, options.inputs)
     made: Graph = DERIVATIVES[options.of](graph)
     suffix = "" if options.of == "value" else "_" + options.of.replace("-", "_")
-    return Graph(made.input_nodes, made.output_nodes, made.structure, name + suffix, made.report)
+    return Graph(made.input_nodes, made.output_nodes, made.structure, name + suffix, made.report, made.origin)
 
 
 def lower(options: Namespace) -> int:
     """Write code, into a file or to standard output."""
     from symad.numeric import lower as lower_graph
 
-    kernel = lower_graph(_named(options), backend=options.backend, dtype=options.dtype)
+    if options.passes and options.style != "plain":
+        raise ModelError("--passes tells what the passes of --style plain did: give both")
+    log = _to_stderr if options.passes else None
+    kernel = lower_graph(
+        _named(options), backend=options.backend, dtype=options.dtype, style=options.style, log=log
+    )
     if options.output is None:
         print(kernel.c_source if kernel.c_header else kernel.source)
         return OK
@@ -47,6 +53,11 @@ def lower(options: Namespace) -> int:
         lines = len(path.read_text(encoding="utf-8").splitlines())
         print(f"{path}: {kernel.name}, {lines} lines, for {options.backend}")
     return OK
+
+
+def _to_stderr(line: str) -> None:
+    """Notes stand apart from the code."""
+    print(line, file=sys.stderr)
 
 
 def explain(options: Namespace) -> int:
