@@ -14,7 +14,6 @@ from symad.graph import Graph
 from symad.numeric.passes import contract_sums, expand, hoist, keep, stabilize
 from symad.numeric.passes.joined_pads import join_pads
 from symad.numeric.passes.last_step import start_from_last_step
-from symad.numeric.passes.logistic import with_logistic
 from symad.numeric.passes.packed_entries import pack_entries
 from symad.numeric.passes.written_out import write_out
 from symad.numeric.program.checking import check_program
@@ -25,6 +24,7 @@ from symad.numeric.program_passes.dead import drop_unread
 from symad.numeric.program_passes.folding import fold
 from symad.numeric.program_passes.inlining import inline
 from symad.numeric.program_passes.views import join_views
+from symad.stable import with_logistic
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,7 @@
-"""The helper functions that printed NumPy modules may hold; see `symad.numeric.targets.pasting`."""
+"""The helper functions that printed NumPy modules may hold; see `symad.numeric.targets.pasting`.
+
+SciPy is imported inside of the functions that need it: importing symad loads nothing heavy.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,6 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
-import scipy.linalg
-import scipy.sparse
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 
@@ -76,6 +77,8 @@ def _scatter_add(indices: Array, updates: Array, length: int) -> Array:
 
 def _solve_triangular(matrix: Array, right: Array, lower: bool) -> Array:
     if matrix.ndim == 2:
+        import scipy.linalg
+
         solved: Array = scipy.linalg.solve_triangular(matrix, right, lower=lower)
         return solved
     return np.linalg.solve(np.tril(matrix) if lower else np.triu(matrix), right)
@@ -147,10 +150,12 @@ def _leaves(result: Any) -> list[Any]:
 
 def _sparse(entries: list[tuple[Any, Any]], starts: Array, columns: Array, shape: Any, dtype: Any) -> Any:
     """A matrix in compressed rows; entries are (values, their places), and add up where they meet."""
+    from scipy.sparse import csr_array
+
     data = np.zeros(len(columns), dtype)
     for values, places in entries:
         data[places] += np.ravel(values)
-    return scipy.sparse.csr_array((data, columns, starts), shape=shape)
+    return csr_array((data, columns, starts), shape=shape)
 
 
 def _points(values: dict[str, Any], dtype: Any) -> list[Any]:

@@ -86,7 +86,7 @@ def _is_pack(expression: Expression) -> bool:
 
 
 def _libraries(writer: Writer) -> str:
-    return "NumPy and SciPy" if any("scipy" in line for line in writer.imports) else "NumPy"
+    return "NumPy and SciPy" if writer.needs_scipy else "NumPy"
 
 
 def docstring(program: Program, writer: Writer) -> str:

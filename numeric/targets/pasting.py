@@ -21,6 +21,7 @@ class Pasted:
 
     imports: tuple[str, ...]
     functions: tuple[tuple[str, str], ...]
+    needs_scipy: bool = False
 
 
 @cache
@@ -31,22 +32,32 @@ def pasted(function: Callable[..., Any]) -> Pasted:
     bare = _Bare().visit(tree)
     imports: dict[str, None] = {}
     functions: dict[str, str] = {}
+    needs_scipy = False
     module = function.__globals__
     for name in dict.fromkeys(n.id for n in ast.walk(bare) if isinstance(n, ast.Name)):
         used = module.get(name)
         if isinstance(used, types.ModuleType):
             imports[_import_of(used, name)] = None
+            needs_scipy = needs_scipy or used.__name__.startswith("scipy")
         elif isinstance(used, types.FunctionType) and used is not function:
             if used.__module__.startswith("symad."):
                 inner = pasted(used)
                 imports.update(dict.fromkeys(inner.imports))
                 functions.update(inner.functions)
+                needs_scipy = needs_scipy or inner.needs_scipy
             else:
                 imports[f"from {used.__module__} import {name}"] = None
         elif isinstance(used, types.BuiltinFunctionType):
             imports[f"from {(used.__module__ or '').lstrip('_')} import {name}"] = None
     functions[function.__name__] = ast.unparse(bare)
-    return Pasted(tuple(imports), tuple(functions.items()))
+    return Pasted(tuple(imports), tuple(functions.items()), needs_scipy or _imports_scipy(bare))
+
+
+def _imports_scipy(tree: ast.AST) -> bool:
+    """Whether a function imports SciPy itself."""
+    names = [a.name for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names]
+    names += [n.module or "" for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)]
+    return any(name.startswith("scipy") for name in names)
 
 
 def _import_of(module: types.ModuleType, name: str) -> str:

@@ -41,6 +41,7 @@ class Writer:
         self.indices: list[str] = []
         self.depth = 0
         self.imports: set[str] = set()
+        self.needs_scipy = False
         self.helpers: dict[str, str] = {}
         self.constants: dict[str, str] = {}
         """Names of arrays that are made once, by the text that makes them."""
@@ -145,6 +146,7 @@ class Writer:
         if function.module == "symad.special":
             return self.helper(getattr(special, function.name))
         if function.module:
+            self.needs_scipy = True
             self.imports.add(f"import {function.module}")
         return str(function)
 
@@ -152,6 +154,7 @@ class Writer:
         """The name of a helper function that the module shall hold."""
         found = pasted(function)
         self.imports.update(found.imports)
+        self.needs_scipy = self.needs_scipy or found.needs_scipy
         self.helpers.update(found.functions)
         return function.__name__
 
