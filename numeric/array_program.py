@@ -15,7 +15,7 @@ from symad.dims import Dim, dim_symbols, format_shape
 from symad.errors import LoweringError
 from symad.graph import Graph, Node, topological
 from symad.numeric.backends import ArrayLibrary
-from symad.numeric.lifetimes import owner
+from symad.numeric.lifetimes import owner, repeats
 from symad.numeric.names import Names
 from symad.numeric.printers import (  # noqa: F401  (register answers)
     adjugate,
@@ -84,6 +84,8 @@ class ArrayPrinter:
         self._serial = 0
         self.bounds: dict[Any, int] = {}
         """The largest values of sizes that change from block to block."""
+        self.returned: set[Node] = set()
+        """What made the memory of the results that are written."""
         self.row_numbers: set[Node] = set()
         """Nodes that are read as row numbers only."""
 
@@ -291,12 +293,16 @@ def print_array_module(
 
 
 def _result(output: Node, printer: ArrayPrinter) -> str:
-    """The text of a result: constants of the module are copied, and numbers are of the module's type."""
-    text, op = printer.text[output], output.op
-    if isinstance(owner(output).op, ArrayConstant):
-        return f"{text}.copy()"
-    number = isinstance(op, Dimension) or (isinstance(op, Constant) and not isinstance(op.value, bool))
-    return f"{printer.np}.{printer.dtype}({text})" if number else text
+    """The text of a result, which owns its memory: what shows an input, a constant or another result is copied.
+
+    Numbers are of the module's type.
+    """
+    text, op, made = printer.text[output], output.op, owner(output)
+    if isinstance(op, Dimension) or (isinstance(op, Constant) and not isinstance(op.value, bool)):
+        return f"{printer.np}.{printer.dtype}({text})"
+    shared = isinstance(made.op, (Input, ArrayConstant)) or (output.shape and made in printer.returned)
+    printer.returned.add(made)
+    return f"{text}.copy()" if shared or repeats(output) else text
 
 
 def _flat_result(graph: Graph, values: Sequence[str], printer: ArrayPrinter) -> str:

@@ -76,6 +76,7 @@ def _matrix(output: Node) -> Any:
 
     matrix = csr_array((np.zeros(len(op.columns)), op.columns, op.rows), shape=op.shape)
     matrix.has_canonical_format = True
+    matrix.indices.flags.writeable = matrix.indptr.flags.writeable = False  # all results show them
     return matrix
 
 

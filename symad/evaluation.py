@@ -47,7 +47,30 @@ def call(graph: Graph, values: Sequence[Any]) -> Any:
     dims = solve_dims(list(zip(names, declared, shapes, strict=True)))
     bound = graph.at(dims)
     results = run(bound.output_nodes, dict(zip(bound.input_nodes, checked, strict=True)))
-    return pack(graph.structure, results)
+    return pack(graph.structure, _owning(results, (*values, *checked)))
+
+
+def _owning(results: Sequence[Any], given: Sequence[Any]) -> list[Any]:
+    """The results, each in memory of its own: not that of what was given, of constants or of other results."""
+    roots = {id(_root(value)) for value in given if isinstance(value, np.ndarray)}
+    made = []
+    for result in results:
+        array = getattr(result, "data", None) if hasattr(result, "indptr") else result
+        if isinstance(array, np.ndarray):
+            repeated = 0 in array.strides and array.size > 1
+            if id(_root(array)) in roots or repeated or not array.flags.writeable:
+                result = result.copy()
+                array = result.data if hasattr(result, "indptr") else result
+            roots.add(id(_root(array)))
+        made.append(result)
+    return made
+
+
+def _root(array: Any) -> Any:
+    """What owns the memory of an array."""
+    while isinstance(array, np.ndarray) and array.base is not None:
+        array = array.base
+    return array
 
 
 @lru_cache(maxsize=32)
@@ -135,7 +158,8 @@ def _call_batch(graph: Graph, values: list[Any]) -> Any:
         else:
             point[node] = value
     results = run(batch_outputs(graph.output_nodes, replaced, count), point)
-    return pack(graph.structure, [np.reshape(r, common + np.shape(r)[1:]) for r in results])
+    shaped = [np.reshape(r, common + np.shape(r)[1:]) for r in results]
+    return pack(graph.structure, _owning(shaped, values))
 
 
 def run(outputs: Sequence[Node], point: Mapping[Node, Any]) -> list[Any]:

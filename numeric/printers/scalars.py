@@ -105,7 +105,7 @@ MATH_NAMES: dict[Any, str] = {
 
 HELPERS: dict[str, str] = {
     "_sign": """def _sign(x):
-    return (x > 0.0) - (x < 0.0) + 0.0 if x == x else x
+    return x if x != x or x == 0.0 else math.copysign(1.0, x)
 """,
     "_floor": """def _floor(x):
     return float(math.floor(x))

@@ -1,0 +1,104 @@
+"""No result shares memory with an input, a constant or another result: all may be changed in place."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import symad
+from symad import functions
+from symad.numeric import lower
+from tests.gpu.test_lower_cupy import example_graphs, example_values
+
+x, y = sp.symbols("x y", real=True)
+BACKENDS = ["graph", "numpy", "c"]
+
+
+def leaves(result: Any) -> list[Any]:
+    if isinstance(result, dict):
+        result = tuple(result.values())
+    return [a for part in result for a in leaves(part)] if isinstance(result, tuple) else [result]
+
+
+def check_ownership(f: Any, values: list[Any]) -> None:
+    """Results and inputs are overwritten; the next call sees nothing of it."""
+    given = [np.array(v, dtype=float) for v in values]
+    first = leaves(f(*given))
+    before = [np.array(r.toarray() if hasattr(r, "toarray") else r) for r in first]
+    arrays = [r.data if hasattr(r, "indptr") else r for r in first if isinstance(r, np.ndarray) or hasattr(r, "indptr")]
+    for k, array in enumerate(arrays):
+        assert not any(np.shares_memory(array, other) for other in [*given, *arrays[:k]]), k
+        array[...] = array + 77 if array.dtype != bool else ~array
+    assert all(np.array_equal(g, v) for g, v in zip(given, values, strict=True))
+    for g in given:
+        g[...] = -5.0
+    again = leaves(f(*[np.array(v, dtype=float) for v in values]))
+    for made, right in zip(again, before, strict=True):
+        np.testing.assert_array_equal(made.toarray() if hasattr(made, "toarray") else made, right)
+
+
+ARRAYS = {
+    "identity": lambda a: a,
+    "twice": lambda a: (a, a),
+    "transpose": lambda a: (a.T, a),
+    "slices": lambda a: (a[1:], a[::-1], a[:, 0]),
+    "reshaped": lambda a: (a.reshape(-1), a.ravel()[2:]),
+    "repeated": lambda a: np.broadcast_to(a[0], (3, 3)),
+    "computed twice": lambda a: (np.exp(a), np.exp(a), np.exp(a).T, np.exp(a)[1:]),
+    "constants": lambda a: (a * 1, np.arange(9.0).reshape(3, 3), np.ones((3, 3)), np.zeros(2)),
+    "sums": lambda a: (a + 0, np.sum(a[:, :1], axis=1), np.diagonal(a)),
+    "states": lambda a: (functions.scan(lambda h, u: h + u, a[0], a), functions.fold(lambda h, u: h + u, a[0], a)),
+    "last state": lambda a: (lambda s: (s, s[-1], s[:-1]))(functions.scan(lambda h, u: h * u, a[0], a)),
+    "stop_gradient": lambda a: (functions.stop_gradient(a), a),
+}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", ARRAYS)
+def test_arrays(name: str, backend: str) -> None:
+    graph = symad.trace(ARRAYS[name], [(3, 3)])
+    check_ownership(graph if backend == "graph" else lower(graph, backend), [np.arange(9.0).reshape(3, 3) + 1])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_gradients_that_are_inputs_or_each_other(backend: str) -> None:
+    product = symad.gradient(symad.trace(lambda a, c: np.sum(a * c), [(3,), (3,)]))
+    alike = symad.gradient(symad.trace(lambda a, b, t: np.sum((a + b - t) ** 2), [(3,)] * 3))
+    for graph in (product, alike):
+        values = [np.arange(3.0) + k for k in range(len(graph.inputs))]
+        check_ownership(graph if backend == "graph" else lower(graph, backend), values)
+
+
+@pytest.mark.parametrize("backend", [*BACKENDS, "runs"])
+def test_batches_of_scalar_graphs(backend: str) -> None:
+    graph = symad.trace([x, x, x * y, sp.Matrix([x, y]), sp.Integer(3)])
+    f = graph if backend == "graph" else lower(graph, backend)
+    for shape in [(), (1,), (4,), (2, 3)]:
+        check_ownership(f, [np.full(shape, 2.0), np.full(shape, 3.0)])
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_packed_kernels(backend: str) -> None:
+    for f in (lambda a: a, lambda a: np.sum(a * a) / 2):
+        graph = symad.trace(f, [(3,)])
+        graph = graph if graph.output_nodes[0].shape else symad.gradient(graph)
+        check_ownership(lower(graph, backend, packed=True), [np.arange(3.0)])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_sparse_matrices(backend: str) -> None:
+    graph = symad.jacobian(symad.trace(lambda a: a[1:] * a[:-1], [(6,)]), sparse=True)
+    f = graph if backend == "graph" else lower(graph, backend)
+    check_ownership(f, [np.arange(6.0)])
+    check_ownership(f, [np.arange(6.0)])
+
+
+@pytest.mark.parametrize(("graph", "dims"), example_graphs())
+def test_every_op(graph: Any, dims: Any) -> None:
+    if not graph.inputs and dims:
+        pytest.skip("nothing binds its dimensions")
+    values = example_values(graph, dims)
+    check_ownership(graph, values)
+    for backend in ("numpy", "c"):
+        check_ownership(lower(graph, backend), values)
