@@ -293,7 +293,7 @@ def print_array_module(
 
 
 def _result(output: Node, printer: ArrayPrinter) -> str:
-    """The text of a result, which owns its memory: what shows an input, a constant or another result is copied.
+    """The text of a result, which owns its memory: views of inputs, constants and other results are copied.
 
     Numbers are of the module's type.
     """

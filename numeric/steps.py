@@ -93,7 +93,7 @@ ERFC = '''def _erfc(x):
 
 SOFTMAX = '''def _softmax(x, axes, out=None):
     """exp(x)/sum(exp(x)); the largest element is subtracted first."""
-    highest = x.max(axis=axes, keepdims=True)
+    highest = x.max(axis=axes, keepdims=True) if x.size else x.sum(axis=axes, keepdims=True)
     out = np.subtract(x, np.where(np.isfinite(highest), highest, 0), out)
     np.exp(out, out)
     out /= out.sum(axis=axes, keepdims=True)

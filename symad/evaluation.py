@@ -51,7 +51,7 @@ def call(graph: Graph, values: Sequence[Any]) -> Any:
 
 
 def _owning(results: Sequence[Any], given: Sequence[Any]) -> list[Any]:
-    """The results, each in memory of its own: not that of what was given, of constants or of other results."""
+    """The results, each in memory of its own: not that of an input, of a constant or of another result."""
     roots = {id(_root(value)) for value in given if isinstance(value, np.ndarray)}
     made = []
     for result in results:

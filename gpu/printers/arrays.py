@@ -68,7 +68,7 @@ def _stacked(a, b):
     return cp.where(sign < 0, matrix.dtype.type(cp.nan), logarithm)
 ''',
     "_exponentials": '''def _exponentials(x, axes):
-    highest = x.max(axis=axes, keepdims=True)
+    highest = x.max(axis=axes, keepdims=True) if x.size else x.sum(axis=axes, keepdims=True)
     highest = cp.where(cp.isfinite(highest), highest, x.dtype.type(0))
     e = cp.exp(x - highest)
     return highest, e, e.sum(axis=axes, keepdims=True)

@@ -43,7 +43,7 @@ def _has_pieces(body: Graph) -> bool:
     """Whether a body cuts rows of a batch into pieces, or joins them."""
     pieces = set()
     for node in topological(body.output_nodes):
-        if isinstance(node.op, (Slice, Pad)):
+        if isinstance(node.op, (Slice, Pad)) and node.shape:
             whole, part = (node.args[0], node) if isinstance(node.op, Slice) else (node, node.args[0])
             rows = whole.shape[-2] if len(whole.shape) > 1 else 1
             start = (node.op.start[-1], part.shape[-1])

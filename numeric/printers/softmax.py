@@ -11,7 +11,7 @@ from symad.ops.slogdet import DeterminantSign
 from symad.ops.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
 
 EXPONENTIALS = '''def _exponentials(x, axes):
-    highest = x.max(axis=axes, keepdims=True)
+    highest = x.max(axis=axes, keepdims=True) if x.size else x.sum(axis=axes, keepdims=True)
     highest = np.where(np.isfinite(highest), highest, 0)
     e = np.exp(x - highest)
     return highest, e, e.sum(axis=axes, keepdims=True)

@@ -244,7 +244,7 @@ def _exponentials(x: Any, axes: tuple[int, ...]) -> tuple[Any, Any, Any]:
     if x.dtype == object:
         e = apply_values(sympy.exp, (x,))
         return 0, e, e.sum(axis=axes, keepdims=True)
-    highest = np.max(x, axis=axes, keepdims=True)
+    highest = x.max(axis=axes, keepdims=True) if x.size else x.sum(axis=axes, keepdims=True)
     finite = np.where(np.isfinite(highest), highest, 0)
     e = np.exp(x - finite)
     return finite, e, np.sum(e, axis=axes, keepdims=True)

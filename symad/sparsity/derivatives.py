@@ -29,7 +29,7 @@ from symad.selecting import scalar_output, select_wrt
 from symad.sparsity.bounds import bidirectional_bound
 from symad.sparsity.coloring import Coloring
 from symad.sparsity.compressed import hessian_products, jacobian_products, recovered
-from symad.sparsity.detection import jacobian_pattern
+from symad.sparsity.detection import check_dimensions, jacobian_pattern
 from symad.sparsity.kinds import color
 from symad.sparsity.pattern import IntArray, Pattern, as_pattern
 from symad.sparsity.probing import check_pattern
@@ -78,6 +78,7 @@ def sparse_jacobian(
     _check_chunk(chunk)
     graph = as_graph(f, wrt)
     nodes, _ = select_wrt(graph, wrt)
+    check_dimensions(graph, graph.nodes)
     outputs = graph.output_nodes
     name = f"{graph.name}_jacobian"
     if mode == "auto" and pattern is None and coloring is None:
@@ -120,6 +121,7 @@ def sparse_hessian(
     _check_chunk(chunk)
     graph = as_graph(f, wrt)
     nodes, _ = select_wrt(graph, wrt)
+    check_dimensions(graph, graph.nodes)
     name = f"{graph.name}_hessian"
     value = scalar_output(graph, "a Hessian")
     gradient = _gradient(value, nodes)

@@ -76,7 +76,7 @@ def jacobian_pattern(
 ) -> Pattern:
     """The pattern of ∂outputs/∂wrt; where an output is ZERO, ``like`` tells its shape."""
     shapes = list(like) if like is not None else [y for y in outputs if isinstance(y, Node)]
-    _check_dimensions(graph, [*shapes, *wrt])
+    check_dimensions(graph, [*shapes, *wrt])
     placeholders = [fresh_seed(x) for x in wrt]
     present = [y for y in outputs if isinstance(y, Node)]
     dots = iter(push(present, dict(zip(wrt, placeholders, strict=True))))
@@ -88,7 +88,8 @@ def jacobian_pattern(
         return dependencies(tangents, shapes, placeholders)
 
 
-def _check_dimensions(graph: Graph, nodes: Sequence[Node]) -> None:
+def check_dimensions(graph: Graph, nodes: Sequence[Node]) -> None:
+    """Raises ShapeError where a size is a symbol: patterns are made for numbers."""
     for node in nodes:
         if not is_concrete(node.shape):
             names = ", ".join(sorted(map(str, graph.dims)))

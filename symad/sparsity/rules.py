@@ -18,7 +18,7 @@ from symad.ops.contraction import Einsum
 from symad.ops.gathering import Gather, ScatterAdd
 from symad.ops.linalg import Solve
 from symad.ops.recurrence import Scan
-from symad.ops.selection import Select
+from symad.ops.selection import Condition, Select
 from symad.ops.shaping import ShapingOp
 from symad.questions import definition, evaluate, sparsity
 from symad.sparsity.dependence import (
@@ -116,7 +116,17 @@ def select_sparsity(op: Select, y: Node, patterns: Patterns) -> Any:
             if kept is not None and not condition.shape:
                 kept = np.repeat(kept, size_of(y))
             chosen.append(keep_rows(_spread(pattern, arg, y), kept))
-    return union(chosen)
+    return union(chosen) if chosen else _constant(y, patterns)
+
+
+@sparsity.dispatch
+def condition_sparsity(op: Condition, y: Node, patterns: Patterns) -> Any:
+    """A truth value has no derivative."""
+    return _constant(y, patterns)
+
+
+def _constant(y: Node, patterns: Patterns) -> Pattern:
+    return nothing(size_of(y), next(p.shape[1] for p in patterns if p is not None))
 
 
 # ---- moving elements ----------------------------------------------------------------------------
@@ -139,6 +149,8 @@ def shaping_sparsity(op: ShapingOp, y: Node, patterns: Patterns) -> Any:
 @sparsity.dispatch
 def gather_sparsity(op: Gather, y: Node, patterns: Patterns) -> Any:
     """The rows gathered; from unknown indices any row of the table."""
+    if patterns[0] is None:
+        return _constant(y, patterns)
     table, indices = y.args
     numbers = np.arange(size_of(table)).reshape(table.shape)
     chosen = constant_of(indices)
@@ -153,6 +165,8 @@ def gather_sparsity(op: Gather, y: Node, patterns: Patterns) -> Any:
 @sparsity.dispatch
 def scatter_add_sparsity(op: ScatterAdd, y: Node, patterns: Patterns) -> Any:
     """Rows of the result unite what is added into them; unknown indices reach every row."""
+    if patterns[1] is None:
+        return _constant(y, patterns)
     indices, updates = y.args
     width = size_of(y) // max(1, int(y.shape[0]))
     source = np.arange(size_of(updates))
@@ -170,8 +184,15 @@ def scatter_add_sparsity(op: ScatterAdd, y: Node, patterns: Patterns) -> Any:
 
 @sparsity.dispatch
 def einsum_sparsity(op: Einsum, y: Node, patterns: Patterns) -> Any:
-    """Dependence on the elements of the linear operand that have a coefficient ≠ 0."""
-    (k,) = [i for i, p in enumerate(patterns) if p is not None]
+    """Dependence on the elements of the linear operand that have a coefficient ≠ 0.
+
+    Inside a recurrence whose state is moved as a whole several operands may depend on the seeds.
+    """
+    moving = [i for i, p in enumerate(patterns) if p is not None]
+    return union([_of_operand(op, y, patterns[k], k) for k in moving])
+
+
+def _of_operand(op: Einsum, y: Node, pattern: Pattern, k: int) -> Pattern:
     dims = {
         label: int(dim)
         for labels, arg in zip(op.inputs, y.args, strict=True)
@@ -181,7 +202,7 @@ def einsum_sparsity(op: Einsum, y: Node, patterns: Patterns) -> Any:
     supports = {i: may_be_nonzero(y.args[i]) for i in others}
     known = {i: s.reshape(y.args[i].shape) for i, s in supports.items() if s is not None}
     own, out = op.inputs[k], op.output
-    return _contracted(patterns[k], own, out, dims, [(op.inputs[i], known[i]) for i in known])
+    return _contracted(pattern, own, out, dims, [(op.inputs[i], known[i]) for i in known])
 
 
 Labels = tuple[int, ...]

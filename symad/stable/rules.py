@@ -7,6 +7,7 @@ Higham, Higham, "Accurately computing the log-sum-exp and softmax functions" (20
 
 from __future__ import annotations
 
+import sys
 from dataclasses import fields
 from fractions import Fraction
 from typing import Any
@@ -88,6 +89,9 @@ def stable_add(op: Add, args: Nodes) -> Any:
     if made is not None:
         return made
     terms = list(zip(op.signs, args, strict=True))
+    scaled = _beyond_the_floats(terms)
+    if scaled is not None:
+        return scaled
     if len(terms) == 2 and op.signs[0] != op.signs[1]:
         plus, minus = (t for _, t in sorted(terms, key=lambda pair: -pair[0]))
         pair = _difference(plus, minus)
@@ -96,6 +100,25 @@ def stable_add(op: Add, args: Nodes) -> Any:
     if len(terms) == 2 and op.signs == (1, 1) and _is_reciprocal(*args):
         return mul(constant(2), apply(sympy.cosh, args[0].args[0]))
     return None
+
+
+def _beyond_the_floats(terms: list[tuple[int, Node]]) -> Node | None:
+    """N + Σ x = N (1 + Σ x/N) for an exact N that is larger than all floats: a quotient may bring it back."""
+    for k, (sign, term) in enumerate(terms):
+        value = constant_value(term)
+        if _is_huge(term) and len(terms) > 1:
+            small, rest = constant(1 / Fraction(sign * value)), terms[:k] + terms[k + 1 :]
+            one = (1, constant(1))
+            return mul(constant(sign * value), signed_sum([one, *((s, mul(small, t)) for s, t in rest)]))
+    return None
+
+
+def _is_huge(node: Node) -> bool:
+    value = constant_value(node)
+    return isinstance(value, (int, Fraction)) and abs(value) > LARGEST
+
+
+LARGEST = int(sys.float_info.max)
 
 
 def _is_reciprocal(a: Node, b: Node) -> bool:
@@ -147,6 +170,8 @@ def _root_difference(plus: Node, minus: Node) -> Node | None:
 def stable_mul(op: Mul, args: Nodes) -> Any:
     """Quotients of exponentials; sinh/cosh."""
     factors = list(zip(op.powers, args, strict=True))
+    if any(isinstance(f.op, Mul) and any(map(_is_huge, f.args)) for f in args):
+        return signed_product(_flat(factors, 1))
     met = _tanh(factors)
     if met is not None:
         return met
