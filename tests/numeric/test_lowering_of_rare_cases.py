@@ -1,4 +1,4 @@
-"""Cases that ended in errors of Python: loops turned and cut, sparse recurrences, no elements, huge integers."""
+"""What ended in errors of Python: loops turned and cut, sparse recurrences, no elements, huge integers."""
 
 from typing import Any
 
