@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,31 @@ import numpy as np
 
 from symad.atomic import write_text
 from symad.errors import LoweringError
+from symad.graph import Graph
+from symad.numeric.text import one_line
+from symad.saving import dumps, loads
 
 _numbers = count(1)
 
 
 @dataclass(frozen=True)
+class Origin:
+    """What a kernel was lowered from, which makes it again in another process."""
+
+    graph: Graph
+    backend: str
+    dtype: str
+    options: tuple[tuple[str, Any], ...] = ()
+    """Further options of `symad.numeric.lower`, by name."""
+
+
+@dataclass(frozen=True, repr=False)
 class Kernel:
-    """A generated function: ``text`` is a standalone module, whose last function is the entry."""
+    """A generated function: ``text`` is a standalone module, whose last function is the entry.
+
+    Kernels never change, so that threads share them. They are pickled as the saved form of their graph
+    with backend, dtype and options, and lowered again where they arrive.
+    """
 
     name: str
     text: str
@@ -35,6 +54,30 @@ class Kernel:
     """What `bind` uses where the code is compiled."""
     plain: Callable[[], Kernel] | None = field(repr=False, default=None)
     """The NumPy form of compiled code, printed when it is first asked for."""
+    origin: Origin | None = field(repr=False, default=None)
+    """What it was lowered from."""
+
+    def __repr__(self) -> str:
+        if self.origin is None:
+            return f"<Kernel {self.name}>"
+        names = ", ".join(one_line(s) for s in self.origin.graph.inputs)
+        options = "".join(f", {k}={v!r}" for k, v in self.origin.options if v not in (False, "fast"))
+        return (
+            f"<Kernel {self.name}({names}), backend={self.origin.backend!r}, "
+            f"dtype={self.origin.dtype!r}{options}>"
+        )
+
+    def __reduce__(self) -> Any:
+        if self.origin is None:
+            raise TypeError(f"the kernel {self.name} was not made by lower(), so that it cannot be pickled")
+        made = self.origin
+        return _again, (dumps(made.graph), made.backend, made.dtype, made.options)
+
+    def __copy__(self) -> Kernel:
+        return self  # it never changes
+
+    def __deepcopy__(self, memo: Any) -> Kernel:
+        return self
 
     @property
     def source(self) -> str:
@@ -88,6 +131,14 @@ class Kernel:
                 "scalars"
             )
         write_text(path, text)
+
+
+@lru_cache(maxsize=64)
+def _again(text: str, backend: str, dtype: str, options: tuple[tuple[str, Any], ...]) -> Kernel:
+    """A kernel that arrives from another process; one that comes with every task is lowered once."""
+    from symad.numeric.lower import lower
+
+    return lower(loads(text), backend, dtype, **dict(options))
 
 
 def _leaves(result: Any) -> list[Any]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from symad.errors import LoweringError
 from symad.numeric.backends import load_backend
-from symad.numeric.kernel import Kernel
+from symad.numeric.kernel import Kernel, Origin
 from symad.numeric.passes.cotangents import join_cotangents
 from symad.numeric.passes.definitions import write_definitions
 from symad.numeric.pipelines import PassReport
@@ -63,13 +64,13 @@ def lower(
         raise LoweringError(
             "packed=True returns one flat vector, which cannot hold a sparse matrix: lower it alone"
         )
+    origin = Origin(graph, backend, name, (("packed", packed), ("style", style)))
     if style == "plain":
         report: list[PassReport] = []
         plain = lower_plain(graph, name, packed, report)
         for line in report if log is not None else ():
             log(str(line))
-        return plain
-    graph = join_cotangents(write_definitions(graph))
+        return replace(plain, origin=origin)
     module: Any = load_backend(backend)
-    kernel: Kernel = module.lower(graph, name, packed)
-    return kernel
+    kernel: Kernel = module.lower(join_cotangents(write_definitions(graph)), name, packed)
+    return replace(kernel, origin=origin)

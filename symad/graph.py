@@ -264,6 +264,11 @@ class Graph(metaclass=Interned):
         """A graph of the same inputs with other outputs."""
         return Graph(self.input_nodes, tuple(outputs), structure, name or self.name, "", origin)
 
+    def __reduce__(self) -> Any:
+        from symad.saving import dumps, loads
+
+        return loads, (dumps(self),)
+
     def __copy__(self) -> Graph:
         return self  # it never changes
 

@@ -12,7 +12,10 @@ from threading import RLock
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
+from symad.forking import hold_while_forking
+
 LOCK = RLock()
+hold_while_forking(LOCK)
 
 
 @cache

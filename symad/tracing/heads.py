@@ -11,6 +11,7 @@ from typing import Any
 import sympy
 from sympy.core.function import FunctionClass
 
+from symad.forking import hold_while_forking
 from symad.graph import Node, rebuild
 from symad.ops.elementwise import apply
 from symad.ops.selection import select
@@ -21,6 +22,7 @@ from symad.tracing.walk import Tracer, lift
 from symad.wrapped import broadcast, condition, number
 
 _LOCK = Lock()
+hold_while_forking(_LOCK)
 _traces = 0
 
 

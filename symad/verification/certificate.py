@@ -24,6 +24,9 @@ class RefutedError(SymadError, AssertionError):
         super().__init__(str(certificate))
         self.certificate = certificate
 
+    def __reduce__(self) -> Any:
+        return RefutedError, (self.certificate,)
+
 
 @dataclass(frozen=True)
 class Entry:
