@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from plum import Dispatcher
 
+from symad.forking import hold_while_forking
 from symad.graph import Node, Op
 
 _dispatcher = Dispatcher()
@@ -37,6 +38,9 @@ class Question(Protocol):
 def question(declared: Callable[..., Any]) -> Question:
     """Declare a generic function; its docstring is the question."""
     made: Question = _dispatcher.abstract(declared)  # type: ignore[assignment]
+    lock = getattr(made, "_lock", None)  # held while rules are looked up for the first time
+    if lock is not None:
+        hold_while_forking(lock)
     return made
 
 
