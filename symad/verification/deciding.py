@@ -21,11 +21,14 @@ import sympy
 
 from symad.dims import format_shape, same_shape
 from symad.errors import ShapeError
-from symad.graph import Graph
+from symad.graph import Graph, rebuild, topological
+from symad.ops.sources import constant
 from symad.verification.all_sizes import prove_for_all_sizes
-from symad.verification.budget import Budget, Meter
+from symad.verification.budget import Budget, Meter, operations
 from symad.verification.certificate import Certificate, Comparison, Entry
-from symad.verification.sizes import Sizes, sizes_of
+from symad.verification.points import is_zero
+from symad.verification.scouting import visibly_different
+from symad.verification.sizes import Sizes, further_sizes, sizes_of
 from symad.verification.verdicts import INDEXED, Judge, Pair, Verdict, certain, entries_of
 
 
@@ -94,8 +97,10 @@ def versions() -> Mapping[str, str]:
 
 def _pairs(comparison: Comparison) -> list[Pair]:
     left, right = comparison.left, comparison.right
+    zeros = {n: constant(0) for n in (*left.input_nodes, *right.input_nodes) if is_zero(n)}
     made = []
-    for name, a, b in zip(comparison.names, left.output_nodes, right.output_nodes, strict=True):
+    sides = rebuild(left.output_nodes, zeros), rebuild(right.output_nodes, zeros)
+    for name, a, b in zip(comparison.names, *sides, strict=True):
         if not same_shape(a.shape, b.shape):
             raise ShapeError(
                 f"{comparison.title}: {name} has shape {format_shape(a.shape)} in {comparison.left_name}, "
@@ -133,7 +138,35 @@ def _at_sizes(
         verdicts, primes = judge.decide([_bound(pair, sizes, k) for pair in pairs], seed + k)
         here = [replace(v, sizes=f" at {texts[k]}") for v in verdicts]
         worst = [a.worse(b) for a, b in zip(worst, here, strict=True)]
+    if texts:
+        worst = [_measured(_elsewhere(pair, v, seed, judge)) for pair, v in zip(pairs, worst, strict=True)]
     return worst, primes
+
+
+LARGEST = 100_000
+"""Scalar operations beyond which no further sizes are looked at."""
+
+
+def _elsewhere(pair: Pair, verdict: Verdict, seed: int, judge: Judge) -> Verdict:
+    """The verdict, or that at another size where floats show a difference."""
+    if not np.isin(verdict.status, ("proved", "tested")).all():
+        return verdict
+    for sizes in further_sizes(pair.comparison.left, pair.comparison.right):
+        left, right = Graph((), (pair.left, pair.right)).at(sizes).output_nodes
+        steps = operations(topological([left, right]))
+        if steps > LARGEST or not visibly_different(left, right, np.ones(left.shape, dtype=bool)):
+            continue
+        (there,), _ = judge.decide([replace(pair, left=left, right=right)], seed)
+        if (there.status == "refuted").any():
+            return replace(there, sizes=f" at {', '.join(f'{s} = {v}' for s, v in sizes.items())}")
+    return verdict
+
+
+def _measured(verdict: Verdict) -> Verdict:
+    """What holds at the sizes that were chosen is measured: of other sizes nothing is known."""
+    status = verdict.status.copy()
+    status[(status == "proved") | (status == "tested")] = "measured"
+    return replace(verdict, status=status)
 
 
 def _bound(pair: Pair, sizes: Sizes, k: int) -> Pair:

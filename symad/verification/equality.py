@@ -57,6 +57,15 @@ def equal(a: Any, b: Any, seed: int | None = None, budget: Budget | None = None)
     return decide("equality", [comparison], seed, budget)
 
 
+ASSUMED = ("nonnegative", "nonpositive", "zero", "integer", "even", "odd", "prime")
+
+
+def _alike(a: Node, b: Node) -> bool:
+    """Whether two inputs of one name promise the same: every symbol is real, but not every one positive."""
+    first, second = a.op.symbol, b.op.symbol  # type: ignore[attr-defined]
+    return all(getattr(first, f"is_{k}", None) is getattr(second, f"is_{k}", None) for k in ASSUMED)
+
+
 def fit(node: Node, like: Node) -> Node:
     """A 1×1 array and a scalar, an (n, 1) and an (n,) array, compare as the same."""
     if len(node.shape) == len(like.shape) or not same_dim(size(node.shape), size(like.shape)):
@@ -75,7 +84,7 @@ def with_inputs_of(left: Graph, right: Graph) -> Graph:
     for node in right.input_nodes:
         symbol = node.op.symbol  # type: ignore[attr-defined]
         found = by_symbol.get(symbol) or by_name.get(str(symbol))
-        if found is not None and found is not node and found.shape == node.shape:
+        if found is not None and found is not node and found.shape == node.shape and _alike(found, node):
             replaced[node] = found
     if not replaced:
         return right

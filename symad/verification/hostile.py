@@ -101,7 +101,9 @@ def _hostile(node: Node, span: Any, scale: float, offset: float, turn: float) ->
         return np.full(shape, span[0], dtype=np.int64)
     varied = 1 + np.arange(count) % 3 * 0.25
     values = offset + scale * turn * varied * np.where(np.arange(count) % 2, -1.0, 1.0)
-    if getattr(symbol, "is_nonnegative", False):
+    if getattr(symbol, "is_zero", False):
+        values = np.zeros(count)
+    elif getattr(symbol, "is_nonnegative", False):
         values = np.abs(values)
     elif getattr(symbol, "is_nonpositive", False):
         values = -np.abs(values)

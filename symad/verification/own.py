@@ -40,6 +40,7 @@ from symad.verification.rewriting import expand_definitions
 from symad.verification.scalarised import flat_elements
 from symad.verification.sizes import sizes_of
 from symad.verification.trust import trusted
+from symad.verification.user_rules import entries_of_rules
 
 SYMPY, DUAL, DEFINITIONS = "SymPy's own derivative", "Dual numbers", "the derivative of the definitions"
 
@@ -83,7 +84,8 @@ def check(f: Any, wrt: Any = None, seed: int | None = None, budget: Budget | Non
         at = _comparisons(graph.at(sizes), [str(s) for s in symbols], patience)
         comparisons += [_named_at(c, text) for c in at]
     made = decide(f"derivatives of {graph.name}", comparisons, seed, budget, meter)
-    return replace(made, steps=made.steps + int(patience.steps))
+    rules = tuple(entries_of_rules([graph]))
+    return replace(made, entries=made.entries + rules, steps=made.steps + int(patience.steps))
 
 
 def _named_at(comparison: Comparison, sizes: str) -> Comparison:

@@ -38,6 +38,11 @@ def points(
         yield {node: _value(node, integers.get(node), kind, rng, used) for node in inputs}
 
 
+def is_zero(node: Node) -> bool:
+    """Whether an input is a scalar that is promised to be 0."""
+    return not node.shape and bool(getattr(node.op.symbol, "is_zero", False))  # type: ignore[attr-defined]
+
+
 def _value(node: Node, span: tuple[int, int] | None, kind: str, rng: Random, used: set[Fraction]) -> Any:
     symbol = node.op.symbol  # type: ignore[attr-defined]
     shape = tuple(int(d) for d in node.shape)
@@ -72,6 +77,8 @@ def _fresh_number(symbol: Any, kind: str, rng: Random, used: set[Fraction]) -> F
 
 def _number(symbol: Any, kind: str, rng: Random) -> Fraction:
     """A number that the assumptions of the symbol allow."""
+    if getattr(symbol, "is_zero", False):
+        return Fraction(0)
     if getattr(symbol, "is_integer", False):
         number = Fraction(rng.randrange(getattr(symbol, "is_zero", None) is False, 9))
     elif kind == "simple":
@@ -90,7 +97,21 @@ def _number(symbol: Any, kind: str, rng: Random) -> Fraction:
 
 def describe(point: Mapping[Node, Any]) -> dict[str, Any]:
     """A point by the names of its inputs: strings for numbers, nested lists for arrays."""
-    return {str(node.op.symbol): _plain(value) for node, value in point.items()}  # type: ignore[attr-defined]
+    names = [str(node.op.symbol) for node in point]  # type: ignore[attr-defined]
+    return {
+        name if names.count(name) == 1 else f"{name} ({_promise(node)})": _plain(value)
+        for name, (node, value) in zip(names, point.items(), strict=True)
+    }
+
+
+def _promise(node: Node) -> str:
+    """What tells two symbols of one name apart."""
+    symbol = node.op.symbol  # type: ignore[attr-defined]
+    words = ("zero", "positive", "negative", "nonnegative", "nonpositive")
+    sign = next((w for w in words if getattr(symbol, f"is_{w}", None)), "")
+    return (
+        " ".join(w for w in (sign, "integer" if getattr(symbol, "is_integer", False) else "") if w) or "real"
+    )
 
 
 def _plain(value: Any) -> Any:

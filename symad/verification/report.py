@@ -18,9 +18,6 @@ MOST_FAULTS = 8
 MOST_LOSSES = 6
 """Losses of digits shown one by one."""
 
-ONLY = "only "
-"""How a note begins that belongs into the headline."""
-
 
 @dataclass(frozen=True)
 class Line:
@@ -70,8 +67,9 @@ def measured_text(certificate: Certificate) -> str:
     entries = certificate.entries_of("measured")
     seen = [e.measured["would have seen"] for e in entries if e.measured]
     parts = [f"an error of {max(seen):.1g} would have been seen"] if seen else []
-    parts += [n.removeprefix(ONLY) for n in certificate.notes if n.startswith(ONLY)]
-    return "; ".join(["agrees wherever it was tried", *parts])
+    parts += dict.fromkeys(e.reason for e in entries if e.reason)
+    first = ["agrees wherever it was tried"] if seen else []
+    return "; ".join([*first, *parts])
 
 
 def as_text(certificate: Certificate) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import PurePath
 from types import ModuleType
 from typing import Any
@@ -29,6 +30,7 @@ from symad.verification.equality import fit, with_inputs_of
 from symad.verification.measuring import measure
 from symad.verification.sizes import sizes_of
 from symad.verification.trust import trusted
+from symad.verification.user_rules import entries_of_rules
 
 MISSING = object()
 OWN = "symad's derivative rules (check(f) certifies them)"
@@ -86,13 +88,16 @@ def verify(
     assumes = trusted(graph, derivatives=kind != "value")
     if kind != "value":
         assumes = (*assumes, OWN)
+    rules = () if kind == "value" else tuple(entries_of_rules([graph]))
     title = f"{kind} of {graph.name}"
     if _is_numeric(candidate):
         meter = Meter(budget or Budget())
-        return _measured(title, function_of(candidate), reference, names, kind, assumes, meter, hostile)
+        made = _measured(title, function_of(candidate), reference, names, kind, assumes, meter, hostile)
+        return replace(made, entries=made.entries + rules)
     formula = _formula(graph, nodes, reference, candidate, kind)
     comparison = Comparison(title, reference, formula, names, assumes, f"the {kind}", "the candidate")
-    return decide(title, [comparison], seed, budget)
+    made = decide(title, [comparison], seed, budget)
+    return replace(made, entries=made.entries + rules)
 
 
 def _is_numeric(candidate: Any) -> bool:

@@ -221,6 +221,9 @@ def _entry(
         return replace(made, claim=verdict.proof + sizes)
     if status == "tested":
         return replace(made, bound=power_of_two(verdict.log2_bound), reason=verdict.reason)
+    if status == "measured":
+        reason = f"only{sizes}: of other sizes nothing is known"
+        return replace(made, claim=(verdict.proof or verdict.claim) + sizes, bound=1.0, reason=reason)
     if status == "undecided":
         bound = power_of_two(verdict.log2_bound)
         return replace(made, claim="not decided" + sizes, bound=bound, reason=verdict.reason)

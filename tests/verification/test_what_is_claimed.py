@@ -1,0 +1,124 @@
+"""Sizes, symbols and rules of users: a certificate claims no more than was established."""
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import symad
+
+x, y = sp.symbols("x y", real=True)
+n = sp.Symbol("n", integer=True, positive=True)
+A = sp.MatrixSymbol("A", n, n)
+
+
+class Right(sp.Function):
+    """exp, with its derivative."""
+
+    def fdiff(self, argindex=1):
+        return Right(self.args[0])
+
+    def _eval_evalf(self, prec):
+        return sp.exp(self.args[0])._eval_evalf(prec)
+
+
+class Wrong(sp.Function):
+    """exp, with the derivative of sin."""
+
+    def fdiff(self, argindex=1):
+        return sp.cos(self.args[0])
+
+    def _eval_evalf(self, prec):
+        return sp.exp(self.args[0])._eval_evalf(prec)
+
+
+class Mute(sp.Function):
+    """A function that has a derivative and no values."""
+
+    def fdiff(self, argindex=1):
+        return 2 * self.args[0]
+
+
+class Second(sp.Function):
+    """x y, with a wrong derivative in y alone."""
+
+    def fdiff(self, argindex=1):
+        return self.args[1] if argindex == 1 else 2 * self.args[0]
+
+    def _eval_evalf(self, prec):
+        return (self.args[0] * self.args[1])._eval_evalf(prec)
+
+
+def test_a_rule_that_contradicts_its_function_is_refuted():
+    for f, name in ((Wrong(x) * y, "Wrong"), (Second(x, y), "Second in argument 2")):
+        certificate = symad.check(f)
+        assert certificate.status == "refuted"
+        (entry,) = (e for e in certificate.entries_of("refuted") if e.name.startswith("the derivative"))
+        assert entry.name == f"the derivative of {name}"
+        assert entry.witness is not None
+    assert symad.verify(Wrong(x), x, gradient=sp.cos(x)).status == "refuted"
+    assert symad.verify(Wrong(x), x, value=Wrong(x)).status == "proved"  # no derivative is claimed
+
+
+def test_a_rule_that_agrees_with_its_function_takes_nothing_away():
+    assert symad.check(Right(x) * y).status == "proved"
+
+
+def test_a_rule_of_a_function_without_values_is_an_assumption_in_the_headline():
+    certificate = symad.check(Mute(x))
+    assert certificate.status == "measured"
+    assert "assumes the derivative of Mute" in str(certificate).splitlines()[0]
+    assert symad.Certificate.from_json(certificate.to_json()).status == "measured"
+    assert symad.verify(Mute(x), x, gradient=2 * x).status == "measured"
+
+
+def test_a_registered_derivative_is_compared_too():
+    good = symad.register_function("fourth", lambda v: v**4, [lambda v: 4 * v**3], mpmath=lambda v: v**4)
+    bad = symad.register_function("fifth", lambda v: v**5, [lambda v: 4 * v**4], mpmath=lambda v: v**5)
+    floats = symad.register_function("sixth", lambda v: v**6 * np.float64(1), [lambda v: 6 * v**5])
+    assert symad.check(good(x)).status == "proved"
+    assert symad.check(bad(x)).status == "refuted"
+    assert symad.check(floats(x)).status in ("measured", "proved")
+
+
+def test_chosen_sizes_are_measured_and_never_called_exact():
+    certificate = symad.equal((1 + (n - 2) * (n - 3)) * A, A)
+    assert certificate.status != "proved"
+    assert certificate.status != "tested"
+    assert "exact" not in str(certificate).splitlines()[0]
+    same = symad.equal((A + A.T) * A, A * A + A.T * A)
+    assert same.status == "proved"
+    assert "for all n" in same.entries[0].claim
+
+
+def test_sizes_that_were_not_chosen_are_looked_at():
+    """Equal for n = 3 and for n = 2, and for no other."""
+    certificate = symad.equal((1 + (n - 2) * (n - 3)) * A, A)
+    assert certificate.status == "refuted"
+    assert "at n = " in certificate.entries[0].claim
+
+
+def test_symbols_are_themselves_and_not_their_names():
+    positive = sp.Symbol("x", positive=True)
+    certificate = symad.equal(positive, sp.Abs(x))
+    assert certificate.status == "refuted"
+    assert set(certificate.witness.point) == {"x (positive)", "x (real)"}
+    assert symad.equal(sp.Abs(x), positive).status == "refuted"
+    assert symad.equal(sp.Abs(positive), positive).status == "proved"
+    assert symad.equal(x**2, sp.Symbol("x") ** 2).status == "proved"  # every symbol is real
+
+
+def test_what_is_promised_to_be_zero_is_zero():
+    z = sp.Symbol("z", zero=True)
+    assert symad.equal(z + x, x).status == "proved"
+    assert symad.equal(z * y + x, x).status == "proved"
+    assert symad.verify(x * y + z, x, gradient=y + z).status == "proved"
+    assert symad.equal(z + x, x + 1).status == "refuted"
+
+
+@pytest.mark.parametrize("status", ["measured", "proved"])
+def test_the_order_of_levels(status):
+    order = ("refuted", "undecided", "measured", "tested", "proved")
+    certificate = symad.check(Mute(x) if status == "measured" else x**2)
+    assert certificate.status == status
+    worst = min((e.status for e in certificate.entries), key=order.index)
+    assert worst == status
