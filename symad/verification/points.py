@@ -109,9 +109,8 @@ def _promise(node: Node) -> str:
     symbol = node.op.symbol  # type: ignore[attr-defined]
     words = ("zero", "positive", "negative", "nonnegative", "nonpositive")
     sign = next((w for w in words if getattr(symbol, f"is_{w}", None)), "")
-    return (
-        " ".join(w for w in (sign, "integer" if getattr(symbol, "is_integer", False) else "") if w) or "real"
-    )
+    whole = "integer" if getattr(symbol, "is_integer", False) else ""
+    return " ".join(word for word in (sign, whole) if word) or "real"
 
 
 def _plain(value: Any) -> Any:

@@ -1,9 +1,9 @@
 """Derivative rules that users give, compared with numerical differentiation of the functions themselves.
 
-The derivatives of the functions that symad knows are compared with 50-digit differentiation in its tests. A
-function of a user's own (a SymPy class with `fdiff`, or one that was registered) is compared here, wherever it
-evaluates to many digits. A rule that contradicts its function is refuted; one of a function that does not
-evaluate is an assumption, and what rests on it is at most measured.
+The derivatives of the functions that symad knows are compared with 50-digit differentiation in its tests.
+A function of a user's own (a SymPy class with `fdiff`, or one that was registered) is compared here,
+wherever it evaluates to many digits. A rule that contradicts its function is refuted; one of a function
+that does not evaluate is an assumption, and what rests on it is at most measured.
 """
 
 from __future__ import annotations
