@@ -17,12 +17,13 @@ class Basis:
     """One rewriting of several graphs together, so that their units and winners agree.
 
     With ``split``, exponents and angles are taken apart at sums: exp(x + y) is exp(x) exp(y). Without, a
-    sum is one argument, which agrees between graphs that compute it in different ways.
+    sum is one argument, which agrees between graphs that compute it in different ways. With ``absolutes``,
+    roots and logarithms of products are taken apart by absolute values: √(xy) = √|x| √|y|.
     """
 
-    def __init__(self, split: bool = True) -> None:
+    def __init__(self, split: bool = True, absolutes: bool = False) -> None:
         """Nothing is known yet."""
-        self.split = split
+        self.split, self.absolutes = split, absolutes
         self.exponents, self.angles, self.roots = Units(), Units(), Units()
         self.rewrite: Callable[[Node], Node] = lambda node: node
         self._signs: dict[Node, int] = {}

@@ -83,7 +83,7 @@ def log2_collisions(growths: Growths, sampling: Sampling) -> float:
     """log₂ of the probability that two different arguments of one function agree in all lanes.
 
     Arguments of roots, logarithms and signs are also compared with products u v and u² v of others, and
-    those of signs with the small rationals (about 2²² of them) and multiples by them. Those of logarithms
+    those of signs with the small numbers (about 2²³ of them), and with five multiples of others and these. Those of logarithms
     are also compared with products of three and their squares, and with products of those and of the values
     of exponentials, and of products of two.
     """
@@ -100,7 +100,7 @@ def log2_collisions(growths: Growths, sampling: Sampling) -> float:
         products = name in ("root", "log", "sign")
         parts = 8 if name == "log" else 4 if products else 2
         once = log2_false_zero(parts * deg, parts * bits + 1, growths, sampling)
-        tries = (4 * log2_of(count) + 4 if products else 2 * log2_of(count)) + (23 if name == "sign" else 0)
+        tries = (4 * log2_of(count) + 4 if products else 2 * log2_of(count)) + (27 if name == "sign" else 0)
         logs.append(tries + once)
     return min(add_logs(*logs), 0.0)
 

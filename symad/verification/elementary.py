@@ -82,7 +82,7 @@ def logarithm(argument: Node, basis: Basis) -> Node:
     """log of a node, on the set where it is positive."""
 
     def of(node: Node) -> Node:
-        terms = [_logarithm_of(e, b, basis) for e, b in power_factors(node, basis.sign, basis.split)]
+        terms = [_logarithm_of(e, b, basis) for e, b in power_factors(node, basis.sign, basis.split, basis.absolutes)]
         return broadcast_to(add(*terms) if terms else constant(0), node.shape)
 
     return through(argument, of)
@@ -105,7 +105,7 @@ def rational_power(base: Node, exponent: Fraction, basis: Basis) -> Node:
         return integer_power(base, int(exponent))
 
     def of(node: Node) -> Node:
-        parts = power_factors(node, basis.sign, basis.split)
+        parts = power_factors(node, basis.sign, basis.split, basis.absolutes)
         factors = [_root_power(b, e * exponent, basis) for e, b in parts]
         return broadcast_to(mul(*factors) if factors else constant(1), node.shape)
 

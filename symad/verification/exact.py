@@ -46,6 +46,8 @@ class Algebra:
     """(k, L, n, d): the L-th power of generator k is n/d. Later generators first when applied."""
     positive: set[Any] = field(default_factory=set)
     """Generators that are positive."""
+    loose: bool = False
+    """Whether roots may have negative arguments at points of the claim: then they are not multiplied."""
     domain: Any = None
     """The numbers of this algebra, as `symad.values` sees them."""
     used: int = 0
@@ -270,6 +272,8 @@ class Algebra:
 
     def _known_root(self, argument: Quotient, order: int) -> Any:
         """The product or quotient of two known roots that a root is: √(uv) = √u √v for u, v > 0."""
+        if self.loose:
+            return None
         old = self.atoms.get(("root", order), [])
         for k, (a, _, root) in enumerate(old):
             for b, _, other in old[: k + 1]:

@@ -17,11 +17,15 @@ from symad.verification.rational_forms import rational_factors
 from symad.verification.terms import MOST, Terms, merged, multiple, number
 
 
-def power_factors(node: Node, sign: Callable[[Node], int], rational: bool = False) -> Terms:
+def power_factors(
+    node: Node, sign: Callable[[Node], int], rational: bool = False, absolutes: bool = False
+) -> Terms:
     """node = Π b^e over rational e, where node is positive: all b are positive there.
 
     A product is split only if at most one factor may be negative; b^e for even e becomes |b|^e, where
-    |b| = sign(b)·b. With ``rational``, small sums of quotients are first cancelled and factored.
+    |b| = sign(b)·b. With ``absolutes``, ab of unknown signs is split as well, as |a| |b|: true where ab is
+    positive, but no longer undefined elsewhere. With ``rational``, small sums of quotients are first
+    cancelled and factored.
     """
     found: Terms = []
     todo: Terms = [(Fraction(1), node)]
@@ -30,10 +34,10 @@ def power_factors(node: Node, sign: Callable[[Node], int], rational: bool = Fals
         e, n = todo.pop()
         parts = None
         if rational and n not in known:
-            parts = _rational(n, sign)
+            parts = _rational(n, sign, absolutes)
             known.update(part for _, part in parts or ())
         if parts is None and len(found) + len(todo) < MOST:
-            parts = _factors(n, sign)
+            parts = _factors(n, sign, absolutes)
         if parts is None:
             found.append((e, n))
         else:
@@ -41,7 +45,7 @@ def power_factors(node: Node, sign: Callable[[Node], int], rational: bool = Fals
     return merged((e, b) for e, b in found if constant_value(b) != 1)
 
 
-def _rational(n: Node, sign: Callable[[Node], int]) -> Terms | None:
+def _rational(n: Node, sign: Callable[[Node], int], absolutes: bool) -> Terms | None:
     """A sum or product as a rational function, with one of each factor of unknown sign left together."""
     done: Terms = []
     mixed: Terms = []
@@ -56,6 +60,8 @@ def _rational(n: Node, sign: Callable[[Node], int]) -> Terms | None:
     if len(mixed) == 1:
         ((k, f),) = mixed
         done.append((k, f if turn == 1 else neg(f)))
+    elif mixed and absolutes:
+        done.extend((k, absolute(f)) for k, f in mixed)
     elif mixed:  # f^k = f |f|^(k − 1)
         done.append((Fraction(1), mul(constant(turn), *[f for _, f in mixed])))
         done.extend((k - 1, absolute(f)) for k, f in mixed if k != 1)
@@ -64,14 +70,19 @@ def _rational(n: Node, sign: Callable[[Node], int]) -> Terms | None:
     return done or None
 
 
-def _factors(n: Node, sign: Callable[[Node], int]) -> Terms | None:
+def _factors(n: Node, sign: Callable[[Node], int], absolutes: bool) -> Terms | None:
     value = number(n)
     if value is not None:
         return _prime_factors(value)
     if isinstance(n.op, Mul):
         trivial = len(n.args) == 1 and n.op.powers == (1,)
-        if trivial or _is_absolute(n) or sum(sign(a) != 1 for a in n.args) > 1:
+        if trivial or _is_absolute(n):
             return None
+        if sum(sign(a) != 1 for a in n.args) > 1:
+            if not absolutes:
+                return None
+            sized = [a if sign(a) == 1 else absolute(a) for a in n.args]
+            return [(Fraction(p), a) for p, a in zip(n.op.powers, sized, strict=True)]
         return [(Fraction(p), a) for p, a in zip(n.op.powers, n.args, strict=True)]
     if isinstance(n.op, Add):
         return _common_powers(n, sign) or _content(n)

@@ -260,6 +260,8 @@ def pow_growth(op: Pow, y: Node, args: Values, all_: Growths) -> Any:
     if exponent.denominator == 1:
         return all_.power(args[0], int(exponent))
     all_.met("root", elements(y), args[:1])
+    if all_.exact_roots:
+        all_.met(sympy.sign, elements(y), args[:1])  # of its argument, which may have to be positive
     return root_growth(args[0], exponent.denominator, elements(y), all_)
 
 
@@ -303,9 +305,13 @@ def apply_growth(op: Apply, y: Node, args: Values, all_: Growths) -> Any:
         n = elements(y)
         return all_.over((kind, y.args), 2 * w * n, w * n, 2 * w * n, w * (1 + n))
     value = GENERATOR
+    if op.head is sympy.log and all_.exact_roots:
+        all_.met(sympy.sign, elements(y), args)  # of its argument, which may have to be positive
     if op.head is sympy.exp:
         if "exp" in all_.turned or w > 1:
-            value = all_.over((kind, y.args), w * elements(y), 0, w * (1 + elements(y)), 0)
+            _, deg, bits = all_.arguments.get(sympy.log, (0, 1, 0))  # of which it may be a product
+            deg, bits, n = w * max(deg, 1), w * bits if w > 1 else 0, elements(y)
+            value = all_.over((kind, y.args), deg * n, bits * n, deg * (1 + n), bits * (1 + n))
         all_.met("value of exp", elements(y), [value])
     return value
 

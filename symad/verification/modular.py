@@ -21,6 +21,7 @@ import numpy as np
 import sympy
 
 from symad.graph import Node, topological
+from symad.ops.arithmetic import Mul
 from symad.ops.cholesky import Cholesky
 from symad.ops.elementwise import Apply
 from symad.ops.powers import Pow
@@ -28,6 +29,7 @@ from symad.ops.sources import Input, constant_value
 from symad.verification.basis import Basis
 from symad.verification.bounds import add_logs
 from symad.verification.budget import Budget, Meter, OutOfBudget
+from symad.verification.domains import has_loose_domains, positive_arguments
 from symad.verification.fields import Array
 from symad.verification.integer_inputs import integer_inputs
 from symad.verification.jumps import SIGNS
@@ -76,12 +78,14 @@ def compare_nodes(
     rng, meter = Random(seed), meter or Meter(budget)
     best = [_nothing(a) for a, _ in pairs]
     search = _Search()
-    for split in (False, True):
+    for split, absolutes in ((False, False), (True, False), (True, True)):
         rest = [k for k, found in enumerate(best) if not _is_done(found)]
+        if absolutes:
+            rest = [k for k in rest if _has_roots_of_products(pairs[k])]
         if split:  # no relation will make these equal
             rest = [k for k in rest if not visibly_different(*pairs[k], ~best[k].certain)]
         if rest:
-            basis = Basis(split)
+            basis = Basis(split, absolutes)
             made = rewrite([n for k in rest for n in pairs[k]], basis)
             for k, found in zip(rest, search.compare(made, basis, rng, meter), strict=True):
                 best[k] = _better(best[k], found)
@@ -96,17 +100,19 @@ def compare_nodes(
 def _by_elements(
     pair: tuple[Node, Node], found: PairResult, search: _Search, rng: Random, meter: Meter
 ) -> PairResult:
-    """A pair of small arrays, written out: the elements that are not known to be equal together."""
+    """A pair of small arrays, written out: the elements that are not known to be equal.
+
+    They are compared together, or each alone where it has a domain of its own.
+    """
     sides = by_elements(pair)
     if sides is None:
         return found
     rest = np.flatnonzero(~found.certain.ravel())
-    basis = Basis()
-    made = rewrite([side[k] for k in rest for side in sides], basis)
     search.ranges = {}
-    sampler = _sampler(made, basis, rng, meter)
-    nothing = [_nothing(a) for a in sampler.left]
-    parts = search.improve(nothing, sampler, [("free", Sampler.free), *_ways(made)])
+    if has_loose_domains(pair):
+        parts = [_written_out([[side[k] for side in sides]], search, rng, meter)[0] for k in rest]
+    else:
+        parts = _written_out([[side[k] for side in sides] for k in rest], search, rng, meter)
     equal, defined = found.certain.ravel().copy(), found.defined.ravel().copy()
     equal[rest] = [p.certain for p in parts]
     defined[rest] |= [bool(p.defined) for p in parts]
@@ -114,6 +120,17 @@ def _by_elements(
     bounds = [r.log2_bound for r in (*parts, found) if r.certain.any()]
     shape, bound = found.equal.shape, add_logs(*bounds) if bounds else 0.0
     return PairResult(equal.reshape(shape), defined.reshape(shape), bound, parts[0].way, parts[0].primes)
+
+
+def _written_out(
+    pairs: Sequence[Sequence[Node]], search: _Search, rng: Random, meter: Meter
+) -> list[PairResult]:
+    """Pairs of scalars in a basis of their own."""
+    basis = Basis()
+    made = rewrite([side for pair in pairs for side in pair], basis)
+    sampler = _sampler(made, basis, rng, meter)
+    nothing = [_nothing(a) for a in sampler.left]
+    return search.improve(nothing, sampler, [("free", Sampler.free), *_ways(made)])
 
 
 def _by_exponentials(
@@ -131,7 +148,14 @@ def _by_exponentials(
 def _sampler(made: Sequence[Node], basis: Basis, rng: Random, meter: Meter) -> Sampler:
     """Of nodes that take turns, left and right."""
     odd = _odd_parts(basis.roots.found)
-    return Sampler(tuple(made[0::2]), tuple(made[1::2]), rng, meter, odd, _root_inputs(made))
+    left, right = tuple(made[0::2]), tuple(made[1::2])
+    positive = positive_arguments(list(zip(left, right, strict=True)))
+    return Sampler(left, right, rng, meter, odd, _root_inputs(made, positive), positive)
+
+
+def _has_roots_of_products(pair: tuple[Node, Node]) -> bool:
+    """Whether there is a root or a logarithm of a product or a quotient."""
+    return any(_has_domain(n) and isinstance(n.args[0].op, Mul) for n in topological(pair))
 
 
 def _is_done(found: PairResult) -> bool:
@@ -168,7 +192,10 @@ class _Search:
             if not _is_done(found):
                 pair = made[2 * k : 2 * k + 2]
                 alone = _sampler(pair, basis, rng, meter)
-                (best[k],) = self.improve([found], alone, _ways(pair))
+                ways = _ways(pair)
+                if len(made) > 2 and alone.positive > together.positive:
+                    ways.insert(0, ("free", Sampler.free))
+                (best[k],) = self.improve([found], alone, ways)
                 self.primes = tuple(alone.primes) or self.primes
         return best
 
@@ -237,14 +264,17 @@ def _odd_parts(units: Sequence[Fraction]) -> tuple[int, ...]:
     return tuple(sorted({int(q) for order in orders for q in sympy.primefactors(order) if q > 2}))
 
 
-def _root_inputs(outputs: Sequence[Node]) -> dict[Node, int]:
-    """Inputs of which roots are taken: they are drawn as powers."""
+def _root_inputs(outputs: Sequence[Node], positive: frozenset[Node]) -> dict[Node, int]:
+    """Inputs of which roots are taken, and that are positive in all claims: they are drawn as powers."""
     found: dict[Node, int] = {}
     for node in topological(outputs):
-        if isinstance(node.op, Pow) and isinstance(node.args[0].op, Input):
-            value = constant_value(node.args[1])
-            if isinstance(value, Fraction) and value.numerator == 1 and value.denominator <= 64:
-                found[node.args[0]] = value.denominator
+        base = node.args[0] if isinstance(node.op, Pow) else node
+        if base is node or not isinstance(base.op, Input):
+            continue
+        value = constant_value(node.args[1])
+        if isinstance(value, Fraction) and value.numerator == 1 and value.denominator <= 64:
+            if base in positive or getattr(base.op.symbol, "is_nonnegative", None):
+                found[base] = value.denominator
     return found
 
 

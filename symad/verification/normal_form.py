@@ -18,10 +18,12 @@ from symad.ops.sources import Constant, Input, constant_value
 from symad.values import Undefined
 from symad.verification.basis import Basis
 from symad.verification.budget import Meter, OutOfBudget
+from symad.verification.domains import has_loose_domains
 from symad.verification.exact import MOST_GENERATORS, Algebra, Quotient
 from symad.verification.fields import Array
 from symad.verification.quotients import algebra_of
 from symad.verification.rewriting import rewrite
+from symad.verification.scalarised import by_elements
 
 TOO_MANY = "inputs and functions are more than an exact normal form can take"
 
@@ -29,26 +31,38 @@ TOO_MANY = "inputs and functions are more than an exact normal form can take"
 def prove(left: Node, right: Node, meter: Meter) -> tuple[Array, str]:
     """Which elements of two nodes of one shape are equal by exact normal form, and why not more are.
 
-    Dimensions must be numbers. An element not proved equal may still be equal.
+    Dimensions must be numbers. An element not proved equal may still be equal. Elements with domains of
+    their own are proved one by one.
     """
+    equal, reason, loose = _together(left, right, meter)
+    sides = by_elements((left, right)) if loose and left.shape and not equal.all() else None
+    if sides is None:
+        return equal, reason
+    flat, reason = equal.ravel().copy(), ""
+    for k in np.flatnonzero(~flat):
+        found, why, _ = _together(sides[0][k], sides[1][k], meter)
+        flat[k], reason = bool(found), reason or why
+    return flat.reshape(left.shape), reason
+
+
+def _together(left: Node, right: Node, meter: Meter) -> tuple[Array, str, bool]:
+    """What is proved in one algebra, why not more, and whether the elements' domains differ."""
     a, b = rewrite([left, right], Basis())
     if a is b:
-        return np.ones(left.shape, dtype=bool), ""
-    nothing = np.zeros(left.shape, dtype=bool)
+        return np.ones(left.shape, dtype=bool), "", False
+    nothing, loose = np.zeros(left.shape, dtype=bool), has_loose_domains((a, b))
     needed = generators_needed([a, b])
     if needed > MOST_GENERATORS:
-        return (
-            nothing,
-            f"{needed} {TOO_MANY} ({MOST_GENERATORS})",
-        )
+        return nothing, f"{needed} {TOO_MANY} ({MOST_GENERATORS})", loose
     algebra = algebra_of(needed, meter, meter.budget.terms)
+    algebra.loose = loose
     try:
         values = _values([a, b], algebra)
     except OutOfBudget as problem:
-        return nothing, f"the exact normal form is too large: {problem}"
+        return nothing, f"the exact normal form is too large: {problem}", loose
     except (SymadError, ArithmeticError, TypeError, ValueError) as problem:
-        return nothing, f"no exact normal form: {problem}"
-    return _equal_elements(*values)
+        return nothing, f"no exact normal form: {problem}", loose
+    return *_equal_elements(*values), loose
 
 
 def _values(outputs: Sequence[Node], algebra: Algebra) -> list[Array]:

@@ -20,6 +20,7 @@ from symad.ops.selection import Condition, Select, select
 from symad.ops.shaping import ShapingOp, broadcast_to
 from symad.ops.sources import Constant, Dimension, Input, Iota, constant, constant_value
 from symad.verification.basis import Basis
+from symad.verification.constancy import is_never_whole
 from symad.verification.elementary import exponential, logarithm, rational_power, sign
 from symad.verification.factoring import absolute
 from symad.verification.jumps import PowerOfJump, jumps
@@ -40,7 +41,7 @@ def general_power(base: Node, exponent: Node, basis: Basis) -> Node:
         return select(condition, *[general_power(base, b, basis) for b in branches])
     if basis.may_vanish(base):  # 0 ** e has a value, log 0 has none
         return apply(PowerOfJump, base, exponent)
-    if basis.sign(base) == 1 or not jumps(exponent):
+    if basis.sign(base) == 1 or (not jumps(exponent) and is_never_whole(exponent)):
         return exponential(mul(exponent, logarithm(base, basis)), basis)
     if not is_integer(exponent):
         return apply(PowerOfJump, base, exponent)

@@ -16,16 +16,23 @@ from symad.ops.arithmetic import add, div, sub
 from symad.ops.elementwise import Apply
 from symad.ops.selection import Select
 from symad.ops.sources import Input, constant, input_node
+from symad.verification.domains import taken
 from symad.verification.rewriting import expand_definitions
 
 
 def by_exponentials(outputs: Sequence[Node]) -> list[Node] | None:
-    """The outputs with other inputs; None where no input is the argument of asinh or acosh."""
+    """Two sides with other inputs; None where no input is the argument of asinh or acosh.
+
+    An input is taken for larger than 1 only where every element needs its acosh.
+    """
     outputs = expand_definitions(outputs)
     nodes = topological(outputs)
+    everywhere = taken(outputs[0]) | taken(outputs[1])
     replaced: dict[Node, Node] = {}
     for n in nodes:
         if not isinstance(n.op, Apply) or n.op.head not in (sympy.asinh, sympy.acosh):
+            continue
+        if n.op.head is sympy.acosh and n not in everywhere:
             continue
         (x,) = n.args
         if isinstance(x.op, Input) and not getattr(x.op.symbol, "is_integer", False):

@@ -29,6 +29,9 @@ from symad.verification.relations import reconstruct
 MOST_LINKED = 40
 """With more signs than this, implications are no longer looked for."""
 
+SCALES = tuple(map(Fraction, (1, 2, 3, "1/2", "1/3")))
+"""By which known arguments are multiplied: x > 1/2 implies 2x > 0."""
+
 MOST_SUPPORT = 8
 """An element that depends on more signs than this counts as depending on all."""
 
@@ -84,15 +87,20 @@ class Regions:
         ]
         for truth, target in ((True, column), (False, self.field.neg(column))):
             for k, (a, above) in enumerate(signed):
-                rest = self.field.sub(target, a)  # target = a + rest, where a > 0
-                gap = small_rational(rest, self.field)
-                if gap is not None and gap > 0:
+                if any(self._exceeds(target, a, scale) for scale in SCALES):
                     _set(known, positive, above, truth)
                     continue
+                rest = self.field.sub(target, a)  # target = a + rest, where a > 0
                 for b, also in signed[: k + 1]:
                     if self.field.is_zero(self.field.sub(rest, b)).all():
                         _set(known, positive, above & also, truth)
         return known, positive
+
+    def _exceeds(self, target: Array, a: Array, scale: Fraction) -> bool:
+        """Whether an argument is a multiple of another plus a positive number."""
+        scaled = a if scale == 1 else self.field.mul(self.field.constant(scale), a)
+        gap = small_rational(self.field.sub(target, scaled), self.field)
+        return gap is not None and gap > 0
 
     def _small_numbers(self, column: Array, known: Array, positive: Array) -> None:
         """In some regions an argument may be a number."""
@@ -109,18 +117,24 @@ def _set(known: Array, positive: Array, where: Array, truth: bool) -> None:
     known |= new
 
 
+WHOLE = 1 << 20
+"""Integers up to this are recognised."""
+
+
 def small_rational(column: Array, fields: Field) -> Fraction | None:
-    """The rational n/d with |n|, d ≤ 2¹⁰ that a value (T, *tail) is in every lane, if there is one."""
+    """The rational n/d with |n|, d ≤ 2¹⁰, or the integer up to `WHOLE`, that a value (T, *tail) is in every lane."""
     base = column if not fields.levels else column[..., 0]
     if fields.levels and np.any(column[..., 1:]):
         return None
-    first = reconstruct(int(base[0]), fields.primes[0])
-    if first is None:
+    first, p = int(base[0]), fields.primes[0]
+    whole = first if first <= WHOLE else first - p
+    found = Fraction(whole) if abs(whole) <= WHOLE else reconstruct(first, p)
+    if found is None:
         return None
-    for residue, p in zip(base.tolist(), fields.primes, strict=True):
-        if (first.numerator - residue * first.denominator) % p:
+    for residue, q in zip(base.tolist(), fields.primes, strict=True):
+        if (found.numerator - residue * found.denominator) % q:
             return None
-    return first
+    return found
 
 
 # ---- on how many signs an element depends --------------------------------------------------------

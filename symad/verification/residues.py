@@ -21,6 +21,7 @@ from symad.ops.arithmetic import Add, Mul
 from symad.ops.contraction import Einsum
 from symad.ops.elementwise import Apply
 from symad.ops.gathering import Gather, ScatterAdd
+from symad.ops.linalg import Determinant, Solve
 from symad.ops.powers import Pow
 from symad.ops.reduction import Product
 from symad.ops.selection import Compare, Select
@@ -48,6 +49,8 @@ class Run:
     """Inputs of which roots are taken, with the order L: their value is drawn as X^L."""
     integers: Mapping[Node, Array] = dataclasses.field(default_factory=dict)
     """Inputs that are indices or exponents, with the integers they are given."""
+    positive: frozenset[Node] = frozenset()
+    """Arguments of logarithms that are positive wherever a claim says something."""
     marks: dict[Node, Array] = dataclasses.field(default_factory=dict)
     """Where a value is undefined: boolean arrays (T, *shape), only for nodes that have some."""
     values: dict[Node, Array] = dataclasses.field(default_factory=dict)
@@ -90,6 +93,10 @@ class Run:
         """A root or logarithm of an argument is undefined in regions where the argument is negative."""
         if self.signatures.domains and not self._signs.weak_sign(arg):
             self.mark(node, np.broadcast_to(self.signatures.negative(value), (self.field.lanes, *node.shape)))
+
+    def is_positive(self, node: Node) -> bool:
+        """Whether the assumptions of symbols say so."""
+        return self.signatures.relations is not None and self._signs.weak_sign(node) == 1
 
     def marks_of(self, node: Node) -> Array:
         """Where a value is undefined: (T, *shape)."""
@@ -269,7 +276,8 @@ def apply_residue(op: Apply, y: Node, values: Values, run: Run) -> Array:
     if op.head is sympy.log:
         run.mark(y, run.field.is_zero(arguments[0]))
         run.leave(y, y.args[0], arguments[0])
-        return functions.logarithm(arguments[0])
+        positive = y.args[0] in run.positive or run.is_positive(y.args[0])
+        return functions.logarithm(arguments[0], positive)
     return functions.opaque(op.head, arguments, odd=op.head in ODD and len(arguments) == 1)
 
 
@@ -377,7 +385,7 @@ def scatter_add_residue(op: ScatterAdd, y: Node, values: Values, run: Run) -> Ar
 
 
 def spread_marks(y: Node, values: Sequence[Array], run: Run) -> Array:
-    """Where ``y`` depends on an undefined element: elementwise, as moved, or everywhere."""
+    """Where ``y`` depends on an undefined element: never more than that, or a region would be forgotten."""
     marks = [run.marks_of(a) for a in y.args]
     lanes = run.field.lanes
     if isinstance(y.op, (Add, Mul, Pow, Apply, Compare)):
@@ -387,10 +395,28 @@ def spread_marks(y: Node, values: Sequence[Array], run: Run) -> Array:
         return found
     if isinstance(y.op, Einsum):
         return _einsum_marks(y, marks)
-    if isinstance(y.op, ShapingOp) and not isinstance(y.op, (Gather, ScatterAdd)):
+    if isinstance(y.op, (Gather, ScatterAdd)):
+        return _gathered_marks(y, values, marks, run)
+    if isinstance(y.op, ShapingOp):
         return move(y.op, y, marks, ())
-    anywhere = np.any([m.reshape(lanes, -1).any(axis=1) for m in marks], axis=0)
-    return np.broadcast_to(anywhere.reshape((lanes,) + (1,) * len(y.shape)), (lanes, *y.shape))
+    if isinstance(y.op, Product):
+        return np.asarray(marks[0].any(axis=-1))
+    if isinstance(y.op, (Determinant, Solve)) and len(y.args[0].shape) == 2:
+        anywhere = marks[0].reshape(lanes, -1).any(axis=1)
+        return np.broadcast_to(anywhere.reshape((lanes,) + (1,) * len(y.shape)), (lanes, *y.shape))
+    return np.zeros((lanes, *y.shape), dtype=bool)  # to mark too little makes a verdict only weaker
+
+
+def _gathered_marks(y: Node, values: Sequence[Array], marks: Sequence[Array], run: Run) -> Array:
+    """Marks move with the rows; a row of an undefined index is undefined."""
+    if isinstance(y.op, Gather):
+        rows = marks[0][:, run.integer_values(values[1], "indices")]
+        own = marks[1].reshape(marks[1].shape + (1,) * (rows.ndim - marks[1].ndim))
+        return np.asarray(rows | own)
+    found = np.zeros((run.field.lanes, *y.shape), dtype=bool)
+    at: Any = (slice(None), run.integer_values(values[0], "indices"))
+    np.logical_or.at(found, at, marks[1])
+    return found
 
 
 def _einsum_marks(y: Node, marks: Sequence[Array]) -> Array:

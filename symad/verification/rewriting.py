@@ -33,6 +33,7 @@ from symad.ops.sources import (
     Dimension,
     array_constant,
     constant,
+    constant_value,
 )
 from symad.ops.stacking import stack, take
 from symad.questions import Nodes, definition, question
@@ -126,15 +127,20 @@ def mul_in_basis(op: Mul, y: Node, args: Nodes, basis: Basis) -> Any:
 
 
 def _share(factors: list[tuple[int, Node]], basis: Basis) -> Node | None:
-    """e/(e + f) = (1 + e − f)/2 where one of two arguments attains their extreme, or both."""
-    for total in [a for p, a in factors if p == -1 and isinstance(a.op, Add) and len(a.args) == 2]:
+    """e/(e + f) = (1 + e − f)/2 where e and f say which of two arguments attains their extreme, as 1 or 0."""
+    for total in [a for p, a in factors if p == -1 and isinstance(a.op, Add) and a.op.signs == (1, 1)]:
         for one, other in (total.args, total.args[::-1]):
-            alike = all(isinstance(n.op, Select) for n in (one, other))
+            alike = all(isinstance(n.op, Select) and _is_indicator(n) for n in (one, other))
             if alike and (1, one) in factors and (one.args[0], other.args[0]) in basis.opponents:
                 rest = [f for f in factors if f not in ((-1, total), (1, one))]
                 share = add(constant(1), sub(one.args[0], other.args[0]))
                 return signed_product([*rest, (1, share), (-1, constant(2))])
     return None
+
+
+def _is_indicator(node: Node) -> bool:
+    """Whether a selection is 1 where its condition holds, and 0 elsewhere."""
+    return [constant_value(branch) for branch in node.args[1:]] == [1, 0]
 
 
 @in_basis.dispatch

@@ -90,6 +90,8 @@ class Sampler:
     meter: Meter
     odd_roots: tuple[int, ...]
     root_orders: Mapping[Node, int]
+    positive: frozenset[Node] = frozenset()
+    """Arguments of roots and logarithms that are positive wherever one of the pairs says something."""
     integers: Mapping[Node, Array] = field(default_factory=dict)
     primes: list[int] = field(default_factory=list)
     _measured: Growths | None = None
@@ -199,7 +201,9 @@ class Sampler:
 
     def _run(self, signatures: Signatures) -> list[PairResult]:
         """One evaluation of everything; bounds are filled in later."""
-        run = Run(signatures.field, self.rng, signatures, self.meter, self.root_orders, self.integers)
+        run = Run(
+            signatures.field, self.rng, signatures, self.meter, self.root_orders, self.integers, self.positive
+        )
         values = run.evaluate(self.left + self.right)
         half = len(self.left)
         results = []
@@ -278,7 +282,7 @@ class Sampler:
         deg = max([worst[0], *(8 * d for _, d, _ in arguments)])
         bits = max([worst[1], *(8 * b + 1 for _, _, b in arguments)])
         size = max(int(np.prod(n.shape)) for n in self.left)
-        slack = 26 + log2(max(size, 1)) + 3 * log2(max([1, *(n for n, _, _ in arguments)]))
+        slack = 34 + log2(max(size, 1)) + 4 * log2(max([1, *(n for n, _, _ in arguments)]))
         lane = add_logs(*lane_parts(deg, bits, growths, sampling))
         if sampling.coins and lane < -8:
             lane = log2(1 - 2.0**-sampling.coins + 2.0**lane)

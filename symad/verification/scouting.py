@@ -92,9 +92,9 @@ def visibly_different(a: Node, b: Node, watched: Array) -> bool:
             u, v = unchecked((a, b), {n: as_floats(x) for n, x in point.items()})
         except (SymadError, ArithmeticError, ValueError, TypeError, np.linalg.LinAlgError):
             continue
-        if not np.all(np.isfinite(np.asarray(u, dtype=float) - v)[watched]):
+        if not np.all((np.isfinite(np.asarray(u, dtype=float)) & np.isfinite(v))[watched]):
             continue
-        if not np.all(_gaps(u, v, watched)[watched] > VISIBLE):
+        if not np.all(relative_gaps(u, v, watched)[watched] > VISIBLE):
             return False
         if not seen and not _differ_in_digits(a, b, point, watched):
             return False
@@ -113,7 +113,7 @@ def _differ_in_digits(a: Node, b: Node, point: Mapping[Node, Any], watched: Arra
     return all(abs(p - q) > VISIBLE * (abs(p) + abs(q)) for p, q in zip(u[watched], v[watched], strict=True))
 
 
-def _gaps(u: Any, v: Any, watched: Array) -> Array:
+def relative_gaps(u: Any, v: Any, watched: Array) -> Array:
     """Relative differences of watched elements where both values are finite, else 0."""
     with np.errstate(all="ignore"):
         gap = np.abs(np.asarray(u, dtype=float) - v) / (np.abs(u) + np.abs(v))
@@ -128,7 +128,7 @@ def _at_once(a: Node, b: Node, columns: Mapping[Node, Array], watched: Array) ->
         u, v = unchecked(outputs, {batched[n]: column for n, column in columns.items()})
     except (SymadError, ArithmeticError, ValueError, TypeError):
         return
-    gaps = _gaps(u, v, watched[None]).reshape(MANY, -1).max(axis=1, initial=0.0)
+    gaps = relative_gaps(u, v, watched[None]).reshape(MANY, -1).max(axis=1, initial=0.0)
     seen: set[tuple[float, ...]] = set()
     for k in np.argsort(-gaps, kind="stable"):
         if gaps[k] <= SUSPICIOUS:
@@ -187,8 +187,8 @@ def _one_by_one(
 ) -> Iterator[dict[Node, Any]]:
     """Arrays: as many points as the budget allows, at last with elements of very different sizes."""
     ordinary = points(inputs, integers, SOME, seed=1)
-    far = (_scattered(p, Random(k)) for k, p in enumerate(points(inputs, integers, SOME, seed=2)))
     nodes = len(topological([a, b]))
+    far = (scattered(p, Random(k)) for k, p in enumerate(points(inputs, integers, SOME, seed=2)))
     for point in chain(ordinary, far):
         meter.spend(NODE * nodes / 3)
         floats = {n: as_floats(v) for n, v in point.items()}
@@ -196,11 +196,11 @@ def _one_by_one(
             u, v = unchecked((a, b), floats)
         except (SymadError, ArithmeticError, ValueError, TypeError, np.linalg.LinAlgError):
             continue
-        if np.any(_gaps(u, v, watched) > SUSPICIOUS):
+        if np.any(relative_gaps(u, v, watched) > SUSPICIOUS):
             yield point
 
 
-def _scattered(point: Mapping[Node, Any], rng: Random) -> dict[Node, Any]:
+def scattered(point: Mapping[Node, Any], rng: Random) -> dict[Node, Any]:
     """A point whose elements are multiplied by powers of two, some of them large."""
 
     def scaled(value: Any) -> Any:

@@ -229,15 +229,15 @@ class Signatures:
         (cosine, sine), turns = self.look_up("rotation", [a], fresh, True)
         return cosine, self.turn(sine, turns)
 
-    def logarithm(self, a: Array) -> Array:
-        """log, with log 1 = 0."""
+    def logarithm(self, a: Array, positive: bool = False) -> Array:
+        """log|a|, with log 1 = 0; of a ``positive`` argument exp(log a) = a as well."""
 
         def fresh(column: Array) -> list[tuple[Array, ...]]:
             new = self.nonzero(column.shape[1])
             return [(self._fresh_logarithm(column[:, k], new[:, k]),) for k in range(column.shape[1])]
 
         if self.relations is not None:
-            values = self._related_logarithm(a)
+            values = self._related_logarithm(a, positive)
         else:
             values = self.look_up("log", [a], fresh, False)[0][0]
         unit = self.field.unit(a.ndim)
@@ -298,8 +298,8 @@ class Signatures:
                 found.append((field.mul(u, field.inverse(v)[0]), field.sub(first, second)))
         return found
 
-    def _related_logarithm(self, a: Array) -> Array:
-        """log, known to the relations: exp(log a) = a."""
+    def _related_logarithm(self, a: Array, positive: bool) -> Array:
+        """log, known to the relations: exp(log|a|) = |a|, which is a of its sign in one region."""
         relations = self.relations
         assert relations is not None
 
@@ -308,7 +308,11 @@ class Signatures:
             made: list[tuple[Array, ...]] = []
             for k in range(column.shape[1]):
                 value = self._fresh_logarithm(column[:, k], values[:, k])
-                relations.enter_logarithm(value, column[:, k])
+                if positive:
+                    relations.enter_logarithm(value, column[:, k])
+                elif self.regions is not None:
+                    size = self.field.mul(column[:, k], self.sign(column[:, k : k + 1])[:, 0])
+                    relations.enter_logarithm(value, size)
                 made.append((value,))
             return made
 
@@ -425,9 +429,9 @@ class Signatures:
                 if same(radicand, mul(u, v)):
                     return self._turned(mul(root, other), u, v)
                 if same(mul(radicand, u), v):
-                    return mul(other, self.field.inverse(root)[0])
+                    return self._turned(mul(other, self.field.inverse(root)[0]), u, radicand)
                 if same(mul(radicand, v), u):
-                    return mul(root, self.field.inverse(other)[0])
+                    return self._turned(mul(root, self.field.inverse(other)[0]), v, radicand)
         for u, root in old if order == 2 else ():
             power = mul(u, u)
             for v, other in old:
@@ -438,10 +442,13 @@ class Signatures:
         return None
 
     def _turned(self, product: Array, u: Array, v: Array) -> Array:
-        """√u √v; for exact roots of negative u and v it is −√(uv)."""
+        """√u √v, or √(uv)/√u as √v; for exact roots of negative u and v it is −√(uv)."""
         if not self.exact_roots:
             return product
-        both = self.negative(u) & self.negative(v)
+        both = self.negative(u)
+        if not both.any():
+            return product
+        both = both & self.negative(v)
         where = both.reshape(both.shape + (1,) * len(self.field.tail))
         return np.where(where, self.field.neg(product), product)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,11 +15,13 @@ from symad.verification.blame import Blame, blame
 from symad.verification.bounds import TARGET
 from symad.verification.budget import Budget, Meter, OutOfBudget
 from symad.verification.certificate import STATUSES, Comparison, Entry
+from symad.verification.evidence import disagreements, has_regions
 from symad.verification.fields import Array
 from symad.verification.guard import Guard
 from symad.verification.integer_inputs import integer_inputs
 from symad.verification.modular import Result, compare_nodes
 from symad.verification.normal_form import TOO_MANY, prove
+from symad.verification.points import describe
 from symad.verification.sampling import PairResult
 from symad.verification.witness import Search, search
 
@@ -94,6 +96,9 @@ class Judge:
         for pair, found in zip(pairs, result.pairs, strict=True):
             stopped = _undecided(pair, found, result)
             verdicts.append(self.within(partial(self._verdict, pair, found, result), stopped))
+        for k, doubtful, places in self.within(lambda: self._doubts(pairs, verdicts), []):
+            again = partial(self._doubted, pairs[k], result, verdicts[k], doubtful, places)
+            verdicts[k] = self.within(again, _withdrawn(verdicts[k], doubtful, places))
         return verdicts, result.primes
 
     def within(self, compute: Callable[[], T], otherwise: T) -> T:
@@ -126,6 +131,35 @@ class Judge:
             fault = blame(pair.left, pair.right, hunt.points) if hunt.witnesses else None
         return Verdict(status, _tested_claim(found, result), found.log2_bound, proof, hunt, fault, reason)
 
+    def _doubts(
+        self, pairs: Sequence[Pair], verdicts: Sequence[Verdict]
+    ) -> list[tuple[int, Array, list[Mapping[Node, Any]]]]:
+        """Of which pairs some elements called equal differ at real points: the elements, the points."""
+        asked, claims = [], []
+        for k, (pair, verdict) in enumerate(zip(pairs, verdicts, strict=True)):
+            claimed = verdict.status == "tested"
+            if has_regions([pair.left, pair.right]):
+                claimed = claimed | (verdict.status == "proved")
+            if claimed.any():
+                asked.append(k)
+                claims.append((pair.left, pair.right, claimed))
+        found = disagreements(claims, self.meter) if claims else []
+        return [(k, *doubt) for k, doubt in zip(asked, found, strict=True) if doubt[1]]
+
+    def _doubted(
+        self, pair: Pair, result: Result, verdict: Verdict, doubtful: Array, places: list[Mapping[Node, Any]]
+    ) -> Verdict:
+        """A verdict on elements that were called equal and differ: refuted, if the search confirms it."""
+        withdrawn = _withdrawn(verdict, doubtful, places)
+        status, ranges = withdrawn.status, integer_inputs([pair.left, pair.right])
+        suspects = doubtful | (status == "refuted")
+        hunt = search(pair.left, pair.right, ranges, self.meter, suspects, places)
+        known = verdict.search.witnesses if verdict.search is not None else {}
+        hunt = replace(hunt, witnesses={**known, **hunt.witnesses})
+        status[hunt.differs] = "refuted"
+        fault = blame(pair.left, pair.right, hunt.points) if hunt.witnesses else None
+        return replace(withdrawn, status=status, search=hunt, blame=fault)
+
     def _prove(self, pair: Pair, whole: bool) -> tuple[Array, str, str]:
         """Which elements are equal exactly, how that is known, and why it is not known of more."""
         if self.proofs.steps >= self.proofs.limit:
@@ -149,6 +183,13 @@ def _undecided(pair: Pair, found: PairResult, result: Result) -> Verdict:
     status[found.certain] = "tested"
     reasons = result.reasons or ("the work allowed was used up",)
     return Verdict(status, _tested_claim(found, result), found.log2_bound, reason="; ".join(reasons))
+
+
+def _withdrawn(verdict: Verdict, doubtful: Array, places: Sequence[Mapping[Node, Any]]) -> Verdict:
+    """The verdict without the elements that differ at real points."""
+    status = verdict.status.copy()
+    status[doubtful] = "undecided"
+    return replace(verdict, status=status, reason=f"equal modulo primes, but not at {describe(places[0])}")
 
 
 def _untested(pair: Pair) -> PairResult:

@@ -78,6 +78,7 @@ def search(
     integers: Mapping[Node, tuple[int, int]],
     meter: Meter,
     suspects: Array | None = None,
+    first: Sequence[Mapping[Node, Any]] = (),
 ) -> Search:
     """Look for points at which two nodes of one shape differ; all dimensions must be numbers.
 
@@ -87,11 +88,14 @@ def search(
         integers: inputs that are indices or exponents, with their ranges.
         meter: stops the search.
         suspects: the elements to look at; all by default.
+        first: points to visit before all others.
     """
     left, right = expand_definitions((left, right))
     hunt = _Hunt(left, right, integers, meter, suspects)
     stopped = ""
     try:
+        for point in first:
+            hunt.visit(point)
         hunt.ordinary()
         if not hunt.is_over:
             hunt.scouted()

@@ -1,0 +1,62 @@
+"""Whether an analytic exponent certainly varies: one that is a hidden integer has powers of negative bases.
+
+x^h is a real function for x > 0 only, unless h is an integer on an open set, as sin² + cos² + 1 = 2 is. A
+function without jumps that takes two values close to each other is no constant there. The witness is
+numeric: two disjoint balls, or one without an integer, beside each of several points of different signs.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from symad.errors import SymadError
+from symad.graph import Node, topological
+from symad.ops.sources import Input
+from symad.verification.points import points
+
+POINTS = 6
+BITS = 200
+
+
+def is_never_whole(node: Node) -> bool:
+    """Whether no element of a node without jumps is an integer on an open set, as far as points tell."""
+    inputs = [n for n in topological([node]) if isinstance(n.op, Input)]
+    if isinstance(node.op, Input):
+        return not getattr(node.op.symbol, "is_integer", False)
+    seen = False
+    for point in points(inputs, {}, POINTS if inputs else 1, seed=7):
+        try:
+            found = _varies_beside(node, point)
+        except (SymadError, ArithmeticError, ValueError, TypeError):
+            continue
+        if found is False:
+            return False
+        seen = seen or bool(found)
+    return seen
+
+
+def _varies_beside(node: Node, point: dict[Node, Any]) -> bool | None:
+    """Whether each element differs at two points close by, or is no integer; None where undefined."""
+    from symad.verification.balls import ball_values
+
+    here, there = (ball_values([node], p, BITS)[0].ravel() for p in (point, _near(point)))
+    for a, b in zip(here, there, strict=True):
+        if not (a.value.is_finite() and b.value.is_finite()):
+            return None
+        if a.value.overlaps(b.value) and a.value.contains_integer():
+            return False
+    return True
+
+
+def _near(point: dict[Node, Any]) -> dict[Node, Any]:
+    shifts = iter(range(1, 1 << 30))
+
+    def moved(value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            return np.frompyfunc(moved, 1, 1)(value)
+        return value * (1 + Fraction(next(shifts), 10_007))
+
+    return {n: moved(v) for n, v in point.items()}

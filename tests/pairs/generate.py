@@ -1,0 +1,75 @@
+"""All families of pairs, and what a verifier says about them.
+
+The answer is known by how a pair was made, and by mpmath's values at points; symad takes no part in it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import symad
+from tests.pairs import branches, hidden, kinds, moved, roots
+from tests.pairs.pair import Maker, Pair
+
+FAMILIES: dict[str, tuple[tuple[Maker, int], ...]] = {
+    "roots": ((roots.beside, 5), (roots.in_a_branch, 3), (roots.in_its_own_region, 4), (roots.products_of_roots, 3)),
+    "domains": ((roots.domain_of_another, 2), (roots.domain_of_its_own, 1)),
+    "branches": ((branches.by_cases, 4), (branches.weighted, 1)),
+    "moved": ((moved.gathered, 4),),
+    "hidden": ((hidden.stepped, 2), (hidden.whole, 1), (hidden.powers, 1), (hidden.zero_symbol, 1), (hidden.jumps_apart, 1)),
+    "kinds": ((kinds.indexed, 1), (kinds.whole_numbers, 1), (kinds.matrix_powers, 1), (kinds.any_size, 1), (kinds.namesakes, 1)),
+}  # fmt: skip
+"""The makers of each family, with their weights."""
+
+
+def pairs(count: int, seed: int, families: tuple[str, ...] = tuple(FAMILIES)) -> Iterator[Pair]:
+    """Random pairs, each family by its weight."""
+    rng = random.Random(seed)
+    makers = [maker for name in families for maker, weight in FAMILIES[name] for _ in range(weight)]
+    made = 0
+    while made < count:
+        pair = makers[rng.randrange(len(makers))](rng)
+        if pair is not None:
+            made += 1
+            yield pair
+
+
+@dataclass
+class Tally:
+    """What came out, by family."""
+
+    equal: dict[str, Counter[str]] = field(default_factory=dict)
+    different: dict[str, Counter[str]] = field(default_factory=dict)
+    hard: Counter[str] = field(default_factory=Counter)
+    false_certificates: list[str] = field(default_factory=list)
+    false_refutations: list[str] = field(default_factory=list)
+    crashes: list[str] = field(default_factory=list)
+    undecided: list[str] = field(default_factory=list)
+
+    def judge(self, pair: Pair, seed: int) -> None:
+        """Ask the verifier, and compare with what is known."""
+        try:
+            status = symad.equal(pair.left, pair.right, seed=seed).status
+        except Exception as problem:
+            status = f"crashed: {type(problem).__name__}"
+            self.crashes.append(f"{pair.text}: {problem}")
+        table = self.equal if pair.equal else self.different
+        if pair.equal and pair.hard:
+            self.hard[status] += 1
+        else:
+            table.setdefault(pair.family, Counter())[status] += 1
+        if not pair.equal and status in ("proved", "tested"):
+            self.false_certificates.append(f"{pair.family}, {status}: {pair.text}")
+        if pair.equal and status == "refuted":
+            self.false_refutations.append(f"{pair.family}: {pair.text}")
+        if pair.equal and status == "undecided":
+            self.undecided.append(f"{pair.family}: {pair.text}")
+
+    @property
+    def decided(self) -> float:
+        """The share of the pairs known to be equal that were proved or tested; hard ones do not count."""
+        total = sum((c for c in self.equal.values()), Counter[str]())
+        return (total["proved"] + total["tested"]) / max(sum(total.values()), 1)

@@ -1,0 +1,101 @@
+"""Pairs made to be equal, or to differ on an open set: no verdict on them may be wrong.
+
+The pairs and their answers come from tests/pairs, without symad; `benchmarks/pairs.py` judges as many as are
+wanted.
+"""
+
+from __future__ import annotations
+
+import pytest
+import sympy as sp
+from sympy import (
+    Abs,
+    Eq,
+    Heaviside,
+    Matrix,
+    Max,
+    Piecewise,
+    Rational,
+    acosh,
+    cos,
+    exp,
+    log,
+    sin,
+    sqrt,
+)
+
+import symad
+from tests.pairs.generate import FAMILIES, Tally, pairs
+from tests.pairs.values import compare
+
+x, y, z = sp.symbols("x y z", real=True)
+SMALL = 110
+"""Pairs of longer text are left to the benchmark."""
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_no_verdict_on_a_pair_is_wrong(family):
+    tally, asked = Tally(), 0
+    for k, pair in enumerate(pairs(400, 20, (family,))):
+        if len(pair.text) <= SMALL and asked < 170:
+            tally.judge(pair, k)
+            asked += 1
+    assert asked > 100
+    assert not tally.false_certificates
+    assert not tally.false_refutations
+    assert not tally.crashes
+    assert tally.decided >= 0.9, tally.undecided
+
+
+FALSE = {
+    "a root beside": (Matrix([sqrt(x), sqrt(x * (x**2 + x))]), Matrix([sqrt(x), x * sqrt(x + 1)])),
+    "roots of products": (
+        [sqrt(x) + sqrt(y) + sqrt(z), sqrt(x * y) * sqrt(y * z) * sqrt(x * z)],
+        [sqrt(x) + sqrt(y) + sqrt(z), x * y * z],
+    ),
+    "a logarithm beside": (
+        [log(x + y), exp(z + log(x**2 + 2 * x * y + y**2) / 2)],
+        [log(x + y), exp(z) * (x + y)],
+    ),
+    "winners of a maximum": (
+        Piecewise((3, Eq(x, Max(x, y))), (1, True))
+        / (Piecewise((3, Eq(x, Max(x, y))), (1, True)) + Piecewise((3, Eq(y, Max(x, y))), (1, True))),
+        Piecewise((1, x > y), (0, True)),
+    ),
+    "far below a neighbour's domain": (Matrix([acosh(x), Max(x, -(10**9))]), Matrix([acosh(x), x])),
+    "a power of a hidden integer": (
+        sp.Pow(x, 1 + sin(y) ** 2 + cos(y) ** 2, evaluate=False),
+        x * Abs(x),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FALSE)
+def test_a_region_serves_its_own_element_alone(name):
+    assert symad.equal(*FALSE[name]).status in ("refuted", "undecided")
+
+
+def test_a_wrong_jacobian_is_not_certified_by_a_root_in_another_row():
+    f = [2 * x ** Rational(3, 2) / 3, y * sqrt(x * (x**2 + x))]
+    wrong = Matrix([[sqrt(x), 0], [sp.diff(f[1], x), x * sqrt(x + 1)]])
+    assert symad.verify(f, [x, y], jacobian=wrong).status == "refuted"
+
+
+TRUE = {
+    "its own domain": (sqrt(x) + Abs(x), sqrt(x) + x),
+    "its own product": (sqrt(x) * sqrt(x * (x**2 + x)), x ** Rational(3, 2) * sqrt(x + 1)),
+    "a branch's own condition": (
+        Piecewise((sqrt(x**2 + x**4), x > 0), (y, True)),
+        Piecewise((x * sqrt(1 + x**2), x > 0), (y, True)),
+    ),
+    "a step and its root": (sqrt(x) * Heaviside(x, 1), sqrt(x)),
+    "roots of products by sizes": (sqrt(x * y) * sqrt(x * z), Abs(x) * sqrt(y * z)),
+}
+
+
+@pytest.mark.parametrize("name", TRUE)
+def test_a_region_serves_its_own_element(name):
+    import random
+
+    assert compare(*TRUE[name], random.Random(0)) is True
+    assert symad.equal(*TRUE[name]).status in ("proved", "tested")
