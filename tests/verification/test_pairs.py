@@ -6,6 +6,9 @@ wanted.
 
 from __future__ import annotations
 
+import random
+from itertools import islice
+
 import pytest
 import sympy as sp
 from sympy import (
@@ -25,26 +28,28 @@ from sympy import (
 )
 
 import symad
-from tests.pairs.generate import FAMILIES, Tally, pairs
+from tests.pairs.generate import Tally, pairs
 from tests.pairs.values import compare
 
 x, y, z = sp.symbols("x y z", real=True)
-SMALL = 110
+SMALL = 90
 """Pairs of longer text are left to the benchmark."""
 
+COUNTS = {"roots": 480, "domains": 120, "branches": 160, "moved": 160, "steps": 80}
 
-@pytest.mark.parametrize("family", FAMILIES)
+
+@pytest.mark.parametrize("family", COUNTS)
 def test_no_verdict_on_a_pair_is_wrong(family):
-    tally, asked = Tally(), 0
-    for k, pair in enumerate(pairs(400, 20, (family,))):
-        if len(pair.text) <= SMALL and asked < 170:
-            tally.judge(pair, k)
-            asked += 1
-    assert asked > 100
+    tally = Tally()
+    small = (pair for pair in pairs(20 * COUNTS[family], 20, (family,)) if len(pair.text) <= SMALL)
+    asked = list(islice(small, COUNTS[family]))
+    for k, pair in enumerate(asked):
+        tally.judge(pair, k)
+    assert len(asked) == COUNTS[family]
     assert not tally.false_certificates
     assert not tally.false_refutations
     assert not tally.crashes
-    assert tally.decided >= 0.9, tally.undecided
+    assert tally.decided >= 0.85, tally.undecided
 
 
 FALSE = {
@@ -95,7 +100,5 @@ TRUE = {
 
 @pytest.mark.parametrize("name", TRUE)
 def test_a_region_serves_its_own_element(name):
-    import random
-
     assert compare(*TRUE[name], random.Random(0)) is True
     assert symad.equal(*TRUE[name]).status in ("proved", "tested")
