@@ -45,7 +45,7 @@ def combination(a: Any, b: Any, rng: random.Random) -> Any:
 
 def by_cases(rng: random.Random) -> Pair | None:
     """A combination against what it is in each order of the symbols, one case changed or none."""
-    symbols = [x, y] if rng.random() < 0.7 else [x, y, z]
+    symbols = [x, y] if rng.random() < 0.9 else [x, y, z]
     left = combination(indicator(rng, symbols), indicator(rng, symbols), rng)
     cases = []
     for order in permutations(symbols):  # largest first

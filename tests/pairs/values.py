@@ -87,10 +87,10 @@ def truth(condition: Any, point: Point) -> bool:
 
 
 def number(symbol: Any, rng: random.Random) -> Any:
-    """A random number that the assumptions of a symbol allow."""
+    """A random number that the assumptions of a symbol allow: no integer and no multiple of another."""
     if symbol.is_integer:
         return mpmath.mpf(rng.randrange(1 if symbol.is_positive else -9, 10))
-    size = mpmath.mpf(rng.randrange(1, 4000)) / rng.choice([397, 1009, 4001, 97])
+    size = mpmath.mpf(rng.randrange(1, 4000)) / rng.choice([397, 1009, 4001, 97]) + mpmath.mpf(1) / 100_003
     return size if symbol.is_positive or rng.random() < 0.5 else -size
 
 

@@ -32,7 +32,7 @@ from tests.pairs.generate import Tally, pairs
 from tests.pairs.values import compare
 
 x, y, z = sp.symbols("x y z", real=True)
-SMALL = 90
+SMALL = 120
 """Pairs of longer text are left to the benchmark."""
 
 COUNTS = {"roots": 480, "domains": 120, "branches": 160, "moved": 160, "steps": 80}
