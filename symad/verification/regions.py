@@ -97,7 +97,12 @@ class Regions:
         return known, positive
 
     def _exceeds(self, target: Array, a: Array, scale: Fraction) -> bool:
-        """Whether an argument is a multiple of another plus a positive number."""
+        """Whether an argument is a multiple of another plus a positive number; one lane is asked first."""
+        p = self.field.primes[0]
+        first, other = int(target.flat[0]), int(a.flat[0])
+        alone = (first - other * scale.numerator * pow(scale.denominator, -1, p)) % p
+        if min(alone, p - alone) > WHOLE and reconstruct(alone, p) is None:
+            return False
         scaled = a if scale == 1 else self.field.mul(self.field.constant(scale), a)
         gap = small_rational(self.field.sub(target, scaled), self.field)
         return gap is not None and gap > 0
