@@ -56,7 +56,10 @@ def main() -> int:
 
 def report(tallies: list[Tally], seconds: float, options: argparse.Namespace) -> None:
     """The figures of all blocks together."""
-    for name, tables in (("equal", [t.equal for t in tallies]), ("different", [t.different for t in tallies])):
+    for name, tables in (
+        ("equal", [t.equal for t in tallies]),
+        ("different", [t.different for t in tallies]),
+    ):
         for family in sorted({f for table in tables for f in table}):
             print(f"{name:9} {family:40} {dict(sum((t.get(family, Counter()) for t in tables), Counter()))}")
     print(f"equal by identities nobody has to know: {dict(sum((t.hard for t in tallies), Counter()))}")
@@ -67,7 +70,10 @@ def report(tallies: list[Tally], seconds: float, options: argparse.Namespace) ->
         print("".join(f"  {text}\n" for text in texts[:40]), end="")
     total = sum((c for t in tallies for c in t.equal.values()), Counter())
     share = 100 * (total["proved"] + total["tested"]) / max(sum(total.values()), 1)
-    print(f"equal pairs decided: {share:.1f} %; {options.count} pairs, {seconds:.0f} s of CPU, seed {options.seed}")
+    print(
+        f"equal pairs decided: {share:.1f} %; {options.count} pairs, {seconds:.0f} s of CPU, "
+        f"seed {options.seed}"
+    )
 
 
 if __name__ == "__main__":

@@ -197,7 +197,7 @@ class Balls(Domain):
         if not (b.is_finite() and e.is_finite()):
             return Ball(arb("nan"))
         if e.is_exact() and e.is_integer():
-            if e < 0 and not b != 0:
+            if e < 0 and b.contains(0):
                 return Ball(arb("nan"))
             return Ball(b ** int(e.unique_fmpz())) if abs(e) < 1 << 40 else Ball(arb("nan"))
         if isinstance(exponent, Ball) and e.contains_integer() and not b > 0:
@@ -254,9 +254,11 @@ def _remainder(a: Any, b: Any) -> Any:
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
     sympy.exp: arb.exp, sympy.sin: arb.sin, sympy.cos: arb.cos, sympy.tan: arb.tan, sympy.cot: arb.cot,
     sympy.sec: arb.sec, sympy.csc: arb.csc, sympy.sinh: arb.sinh, sympy.cosh: arb.cosh, sympy.tanh: arb.tanh,
-    sympy.coth: arb.coth, sympy.sech: arb.sech, sympy.csch: arb.csch, sympy.asin: arb.asin, sympy.acos: arb.acos,
+    sympy.coth: arb.coth, sympy.sech: arb.sech, sympy.csch: arb.csch, sympy.asin: arb.asin,
+    sympy.acos: arb.acos,
     sympy.atan: arb.atan, sympy.asinh: arb.asinh, sympy.acosh: arb.acosh, sympy.atanh: arb.atanh,
-    sympy.atan2: lambda y, x: arb.atan2(y, x), sympy.log: lambda a, *b: a.log() / b[0].log() if b else a.log(),
+    sympy.atan2: lambda y, x: arb.atan2(y, x),
+    sympy.log: lambda a, *b: a.log() / b[0].log() if b else a.log(),
     sympy.erf: arb.erf, sympy.erfc: arb.erfc, sympy.erfi: arb.erfi, sympy.gamma: arb.gamma,
     sympy.loggamma: lambda a: a.lgamma() if a > 0 else arb("nan"), sympy.digamma: arb.digamma, sympy.Abs: abs,
     sympy.sign: _sign, sympy.floor: _floor, sympy.ceiling: lambda a: -_floor(-a),

@@ -83,7 +83,8 @@ def log2_collisions(growths: Growths, sampling: Sampling) -> float:
     """log₂ of the probability that two different arguments of one function agree in all lanes.
 
     Arguments of roots, logarithms and signs are also compared with products u v and u² v of others, and
-    those of signs with the small numbers (about 2²³ of them), and with five multiples of others and these. Those of logarithms
+    those of signs with the small numbers (about 2²³ of them), and with five multiples of others
+    and these. Those of logarithms
     are also compared with products of three and their squares, and with products of those and of the values
     of exponentials, and of products of two.
     """

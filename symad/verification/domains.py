@@ -18,7 +18,7 @@ from symad.graph import Node, topological
 from symad.ops.arithmetic import ElementwiseOp
 from symad.ops.contraction import Einsum
 from symad.ops.elementwise import Apply
-from symad.ops.gathering import Gather, ScatterAdd
+from symad.ops.gathering import Gather
 from symad.ops.powers import Pow
 from symad.ops.reduction import Extreme, Product
 from symad.ops.selection import Condition, Select

@@ -82,7 +82,8 @@ def logarithm(argument: Node, basis: Basis) -> Node:
     """log of a node, on the set where it is positive."""
 
     def of(node: Node) -> Node:
-        terms = [_logarithm_of(e, b, basis) for e, b in power_factors(node, basis.sign, basis.split, basis.absolutes)]
+        parts = power_factors(node, basis.sign, basis.split, basis.absolutes)
+        terms = [_logarithm_of(e, b, basis) for e, b in parts]
         return broadcast_to(add(*terms) if terms else constant(0), node.shape)
 
     return through(argument, of)

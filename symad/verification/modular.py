@@ -272,9 +272,9 @@ def _root_inputs(outputs: Sequence[Node], positive: frozenset[Node]) -> dict[Nod
         if base is node or not isinstance(base.op, Input):
             continue
         value = constant_value(node.args[1])
-        if isinstance(value, Fraction) and value.numerator == 1 and value.denominator <= 64:
-            if base in positive or getattr(base.op.symbol, "is_nonnegative", None):
-                found[base] = value.denominator
+        is_root = isinstance(value, Fraction) and value.numerator == 1 and value.denominator <= 64
+        if is_root and (base in positive or getattr(base.op.symbol, "is_nonnegative", None)):
+            found[base] = value.denominator
     return found
 
 

@@ -127,7 +127,7 @@ WHOLE = 1 << 20
 
 
 def small_rational(column: Array, fields: Field) -> Fraction | None:
-    """The rational n/d with |n|, d ≤ 2¹⁰, or the integer up to `WHOLE`, that a value (T, *tail) is in every lane."""
+    """The n/d with |n|, d ≤ 2¹⁰, or the integer up to `WHOLE`, that a value (T, *tail) is in every lane."""
     base = column if not fields.levels else column[..., 0]
     if fields.levels and np.any(column[..., 1:]):
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from itertools import permutations
+from itertools import pairwise, permutations
 from typing import Any
 
 import sympy as sp
@@ -53,7 +53,7 @@ def by_cases(rng: random.Random) -> Pair | None:
         piece = chosen(left, ranks)
         if piece is None or not piece.is_finite:
             return None
-        cases.append((piece, sp.And(*[a > b for a, b in zip(order, order[1:], strict=False)])))
+        cases.append((piece, sp.And(*[a > b for a, b in pairwise(order)])))
     if rng.random() < 0.5:
         k = rng.randrange(len(cases))
         cases[k] = (cases[k][0] + rng.choice([1, -1, x, sp.Rational(1, 1000)]), cases[k][1])

@@ -15,13 +15,15 @@ from tests.pairs import branches, hidden, kinds, moved, roots
 from tests.pairs.pair import Maker, Pair
 
 FAMILIES: dict[str, tuple[tuple[Maker, int], ...]] = {
-    "roots": ((roots.beside, 5), (roots.in_a_branch, 3), (roots.in_its_own_region, 4), (roots.products_of_roots, 3)),
+    "roots": ((roots.beside, 5), (roots.in_a_branch, 3), (roots.in_its_own_region, 4),
+              (roots.products_of_roots, 3)),
     "domains": ((roots.domain_of_another, 2), (roots.domain_of_its_own, 1)),
     "branches": ((branches.by_cases, 4), (branches.weighted, 1)),
     "moved": ((moved.gathered, 4),),
     "hidden": ((hidden.stepped, 2), (hidden.whole, 1), (hidden.powers, 1), (hidden.zero_symbol, 1)),
     "steps": ((hidden.jumps_apart, 1),),
-    "kinds": ((kinds.indexed, 1), (kinds.whole_numbers, 1), (kinds.matrix_powers, 1), (kinds.any_size, 1), (kinds.namesakes, 1)),
+    "kinds": ((kinds.indexed, 1), (kinds.whole_numbers, 1), (kinds.matrix_powers, 1),
+              (kinds.any_size, 1), (kinds.namesakes, 1)),
 }  # fmt: skip
 """The makers of each family, with their weights."""
 

@@ -73,7 +73,9 @@ def whole(rng: random.Random) -> Pair | None:
     ])  # fmt: skip
     left = sp.ceiling(hidden, evaluate=False)
     floor = sp.floor(hidden, evaluate=False)
-    right, equal = rng.choice([(floor, True), (floor + 1, False), (sp.Integer(k), True), (sp.Integer(k + 1), False)])
+    right, equal = rng.choice(
+        [(floor, True), (floor + 1, False), (sp.Integer(k), True), (sp.Integer(k + 1), False)]
+    )
     return Pair("S4, S5 hidden zeros", left, right, equal, f"{left} against {right}", hard=True)
 
 

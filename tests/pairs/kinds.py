@@ -46,7 +46,8 @@ def whole_numbers(rng: random.Random) -> Pair | None:
     bump = sp.prod([k - r for r in roots])
     base = rng.choice([p**k, sp.exp(k * x), x * k, sp.cos(sp.pi * k) * x])
     left, right, equal = rng.choice([
-        (base * (1 + bump), base, False), (base + bump, base, False), (base + sp.expand(bump), base + bump, True),
+        (base * (1 + bump), base, False), (base + bump, base, False),
+        (base + sp.expand(bump), base + bump, True),
         (sp.cos(2 * sp.pi * k, evaluate=False) * x, x, True), (p**k * p, p ** (k + 1), True),
         (sp.Abs(x) ** k, sp.Pow(x, k), False), (sp.Pow(x, 2 * k, evaluate=False), sp.Abs(x) ** (2 * k), True),
         (sp.floor(sp.Rational(1, 2) * k), k / 2, False),
@@ -63,7 +64,9 @@ def matrix_powers(rng: random.Random) -> Pair | None:
     factor = 1 + prod(power - j for j in range(low, rng.choice([4, 5, 6])))
     plain = sp.Trace(a**power)
     if rng.random() < 0.3:
-        return Pair("S3 matrix powers", plain, sp.Trace((a**power).T), True, "Tr A^N and its transpose", hard=True)
+        return Pair(
+            "S3 matrix powers", plain, sp.Trace((a**power).T), True, "Tr A^N and its transpose", hard=True
+        )
     return Pair("S3 matrix powers", plain * factor, plain, False, f"Tr A^N times {factor}")
 
 
@@ -80,7 +83,9 @@ def any_size(rng: random.Random) -> Pair | None:
 
 def namesakes(rng: random.Random) -> Pair | None:
     """Two symbols of one name are two symbols."""
-    first, second = (sp.Symbol("x", **a) for a in rng.sample([{"real": True}, {"positive": True}, {"negative": True}], 2))
+    first, second = (
+        sp.Symbol("x", **a) for a in rng.sample([{"real": True}, {"positive": True}, {"negative": True}], 2)
+    )
     f = rng.choice([lambda s: s, sp.Abs, lambda s: s**2 + 1, sp.exp, lambda s: sp.sqrt(s**2)])
     g = rng.choice([f, f, sp.Abs])
     pair = (f(first), g(second))

@@ -38,7 +38,8 @@ TRACED = SimpleNamespace(
 )
 
 ROWS = [
-    lambda m, x, w: m.log(x), lambda m, x, w: m.sqrt(x), lambda m, x, w: m.log(w), lambda m, x, w: x * m.sqrt(w),
+    lambda m, x, w: m.log(x), lambda m, x, w: m.sqrt(x), lambda m, x, w: m.log(w),
+    lambda m, x, w: x * m.sqrt(w),
     lambda m, x, w: m.log(x * w), lambda m, x, w: m.arccosh(x + 1), lambda m, x, w: m.exp(w),
     lambda m, x, w: 1 / (1 + m.sqrt(x + w)),
 ]  # fmt: skip
@@ -46,7 +47,8 @@ ROWS = [
 CLAIMS = [
     (lambda m, x, w: m.maximum(x, 0 * x), lambda m, x, w: x, lambda m, x, w: (x + m.abs(x)) / 2),
     (lambda m, x, w: m.abs(x), lambda m, x, w: x, lambda m, x, w: m.sqrt(x * x)),
-    (lambda m, x, w: m.maximum(x + w, 0 * x), lambda m, x, w: x + w, lambda m, x, w: (x + w + m.abs(x + w)) / 2),
+    (lambda m, x, w: m.maximum(x + w, 0 * x), lambda m, x, w: x + w,
+     lambda m, x, w: (x + w + m.abs(x + w)) / 2),
     (lambda m, x, w: m.sqrt(x * x * (1 + w * w)), lambda m, x, w: x * m.sqrt(1 + w * w),
      lambda m, x, w: m.abs(x) * m.sqrt(1 + w * w)),
     (lambda m, x, w: m.log(x * x), lambda m, x, w: 2 * m.log(m.abs(x)), lambda m, x, w: m.log(m.abs(x)) * 2),
@@ -98,11 +100,15 @@ def _differ(side: Any, f: Any, g: Any, shape: tuple[int, ...], rng: random.Rando
     with mpmath.workdps(DIGITS):
         for _ in range(40):
             x, w = (
-                np.array([_number(rng) for _ in range(int(np.prod(shape)))] + [0], dtype=object)[:-1].reshape(shape)
+                np.array([_number(rng) for _ in range(int(np.prod(shape)))] + [0], dtype=object)[:-1].reshape(
+                    shape
+                )
                 for _ in range(2)
             )
             u, v = (np.ravel(np.asarray(side(NUMBERS, last, x, w), dtype=object)) for last in (f, g))
-            good = np.array([bool(mpmath.isfinite(a) and mpmath.isfinite(b)) for a, b in zip(u, v, strict=True)])
+            good = np.array(
+                [bool(mpmath.isfinite(a) and mpmath.isfinite(b)) for a, b in zip(u, v, strict=True)]
+            )
             met = good if met is None else met | good
             if any(
                 abs(a - b) > CLOSE * max(abs(a), abs(b)) for a, b, ok in zip(u, v, good, strict=True) if ok

@@ -18,7 +18,21 @@ x, y, z, t = sp.symbols("x y z t", real=True)
 p, q = sp.symbols("p q", positive=True)
 HALF = sp.Rational(1, 2)
 
-ARGUMENTS = [x, y, x + y, x - y, x * y, x - 1, x + 2, 2 * x, x**2 - y, x * (y**2 + 1), x / (1 + y**2), z, x**3]
+ARGUMENTS = [
+    x,
+    y,
+    x + y,
+    x - y,
+    x * y,
+    x - 1,
+    x + 2,
+    2 * x,
+    x**2 - y,
+    x * (y**2 + 1),
+    x / (1 + y**2),
+    z,
+    x**3,
+]
 
 DOMAINS = [
     sp.sqrt, sp.log, lambda u: u ** sp.Rational(3, 2), lambda u: 1 / sp.sqrt(u), lambda u: sp.acosh(u + 1),
@@ -33,7 +47,9 @@ IDENTITIES = [
     lambda u, v, a: (sp.sqrt(u**2 * (1 + v**2)), u * sp.sqrt(1 + v**2), a * sp.sqrt(1 + v**2)),
     lambda u, v, a: (sp.sqrt(u * (u**2 + u)), u * sp.sqrt(u + 1), a * sp.sqrt(u + 1)),
     lambda u, v, a: (sp.exp(v + sp.log(u**2) / 2), sp.exp(v) * u, sp.exp(v) * a),
-    lambda u, v, a: (sp.exp(v + sp.log(u**2 + 2 * u + 1) / 2), sp.exp(v) * (u + 1), sp.exp(v) * sp.Abs(u + 1)),
+    lambda u, v, a: (
+        sp.exp(v + sp.log(u**2 + 2 * u + 1) / 2), sp.exp(v) * (u + 1), sp.exp(v) * sp.Abs(u + 1)
+    ),
     lambda u, v, a: (sp.Max(u, 0), u, (u + a) / 2),
     lambda u, v, a: (sp.Max(u, -3), u, sp.Max(-3, u)),
     lambda u, v, a: (sp.Max(u, -u), u, a),
@@ -44,7 +60,9 @@ IDENTITIES = [
     lambda u, v, a: ((u**4) ** sp.Rational(1, 4), u, a),
     lambda u, v, a: (sp.sqrt(u**2 + u**4), u * sp.sqrt(1 + u**2), a * sp.sqrt(1 + u**2)),
     lambda u, v, a: (v / sp.sqrt(u**2), v / u, v / a),
-    lambda u, v, a: (sp.log(u**2 * (1 + v**2)), 2 * sp.log(u) + sp.log(1 + v**2), 2 * sp.log(a) + sp.log(1 + v**2)),
+    lambda u, v, a: (
+        sp.log(u**2 * (1 + v**2)), 2 * sp.log(u) + sp.log(1 + v**2), 2 * sp.log(a) + sp.log(1 + v**2)
+    ),
     lambda u, v, a: (sp.sqrt((u + 1) ** 2 - 2 * u - 1), u, a),
     lambda u, v, a: (a**v, sp.exp(v * sp.log(u**2) / 2) * sp.sign(u), sp.exp(v * sp.log(u**2) / 2)),
     lambda u, v, a: (sp.sqrt(u**2) * v, sp.sqrt(u) ** 2 * v * sp.sign(u), a * v),
