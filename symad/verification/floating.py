@@ -23,6 +23,7 @@ class Error:
     """As a multiple of what is allowed."""
     resolution: float
     """The smallest relative error that is not allowed here; infinite where it underflows or is 0."""
+    absolute: float = float("inf")
 
     @staticmethod
     def of(got: Any, exact: Any, moved: float, floor: Any, limits: Any) -> Error:
@@ -48,7 +49,8 @@ class Error:
             if not exact:
                 relative = error / mpmath.mpf(moved or 1.0)
             return Error(
-                float(got), float(relative), float(error / spacing), float(error / allowed), resolution
+                float(got), float(relative), float(error / spacing), float(error / allowed), resolution,
+                float(error),
             )
 
     @property

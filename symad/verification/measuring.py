@@ -9,7 +9,9 @@ where E is how far the roundings of the formula may move v (`rounding`: each rou
 on the result), and ‖V‖ is the largest element if v is one of an array. A point counts as measured only if a
 relative change of v by `SEEN` would have been seen there. A larger error than is allowed is one of the
 formula if it is at least half of that and does not jump about between neighbouring floats; else digits are
-lost. At extreme points E has the roundings of the inputs alone: there the question is which digits are lost.
+lost. They are lost, too, where the whole error is a rounding of the largest value at an ordinary point of the
+region: σ'(400) = 2e-174 is 0 as σ (1 − σ), and no error of the formula. At extreme points E has the roundings
+of the inputs alone: there the question is which digits are lost.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from symad.verification.budget import NODE, Meter, OutOfBudget, operations
 from symad.verification.calling import BadReturn, Caller, as_real_array, refuse_arguments
 from symad.verification.certificate import Entry, Loss
 from symad.verification.fields import Array
-from symad.verification.floating import Error, nudged, plain
+from symad.verification.floating import FACTOR, Error, nudged, plain
 from symad.verification.guard import Guard
 from symad.verification.hostile import (
     FloatPoint,
@@ -78,6 +80,8 @@ class Found:
     """For each element the smallest relative error that would have been seen at some point."""
     alive: Array | None = None
     """Which elements are somewhere larger than what underflows."""
+    scale: dict[bytes, float] = field(default_factory=dict)
+    """The largest value at an ordinary point of each region."""
     regions: dict[bytes, bool] = field(default_factory=dict)
     """Whether a point of each region counts; where everything is 0 there is nothing to be seen."""
     wrong: Witness | None = None
@@ -247,6 +251,10 @@ def _compare_arrays(
     w.seen = seen = max(SEEN, 1e4 * float(limits.eps) / 2)
     finite = _finite(right)
     largest = float(max((abs(v) for v in right[finite]), default=mpmath.mpf(0))) if right.shape else 0.0
+    if here.kind == "ordinary":
+        sizes = (float(abs(v)) for v in right[finite])
+        w.scale[truth.region] = max(w.scale.get(truth.region, 0.0), *sizes, 0.0)
+    below = FACTOR * float(limits.eps) * w.scale.get(truth.region, 0.0)
     resolved, alive = np.full(right.shape, np.inf), np.zeros(right.shape, dtype=bool)
     for index in np.ndindex(*right.shape):
         if not finite[index]:
@@ -255,15 +263,17 @@ def _compare_arrays(
         unknown = truth.right.floor if truth.extreme else moved * UNKNOWN
         error = Error.of(got[index], right[index], moved + largest, unknown, limits)
         resolved[index], alive[index] = error.resolution, error.resolution < np.inf
-        w.relative = max(w.relative, error.relative if error.resolution <= seen else 0.0)
-        w.ulps = max(w.ulps, error.ulps if error.resolution <= seen else 0.0)
+        lost = error.excess > 1 and error.absolute <= below
+        if error.resolution <= seen and not lost:
+            w.relative, w.ulps = max(w.relative, error.relative), max(w.ulps, error.ulps)
         if error.excess <= 1:
             continue
         witness = Witness(here.where, digits_of(right[index]), repr(float(got[index])), tuple(index))
-        if here.kind in ("ordinary", "far") and _is_of_the_formula(task, k, here, index, error, seen):
+        near = here.kind in ("ordinary", "far") and not lost
+        if near and _is_of_the_formula(task, k, here, index, error, seen):
             if w.wrong is None:
                 w.wrong, w.excess = witness, error.excess
-        elif error.resolution <= 1 or (here.kind == "ordinary" and not alive[index]):
+        elif lost or error.resolution <= 1 or (here.kind == "ordinary" and not alive[index]):
             if error.relative >= seen / 2:
                 resolved[index] = np.inf
             w.losses.append(

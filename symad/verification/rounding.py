@@ -85,10 +85,22 @@ def _moved(
     """All values where each has a relative change of its own."""
     turn = np.frompyfunc(lambda v: v * (1 + (eta if rng.random() < 0.5 else -eta)), 1, 1)
     found: dict[Node, Any] = {}
+    whole = _whole(order, values)
     for node in order:
         value = evaluate(node.op, tuple([found[a] for a in node.args])) if node.args else values[node]
         wanted = not node.args or not inputs_only or node in outputs
-        found[node] = _turned(value, turn) if wanted and _rounds(node) else value
+        found[node] = _turned(value, turn) if wanted and node not in whole and _rounds(node) else value
+    return found
+
+
+def _whole(order: Sequence[Node], values: Mapping[Node, Any]) -> set[Node]:
+    """Integers made of integers, such as the order n + 1 of a polygamma function: they round none."""
+    found: set[Node] = set()
+    for node in order:
+        value = values[node]
+        known = all(a in found for a in node.args) if node.args else isinstance(node.op, Constant)
+        if known and isinstance(value, mpmath.mpf) and mpmath.isint(value) and abs(value) < 2**53:
+            found.add(node)
     return found
 
 

@@ -161,3 +161,33 @@ def test_a_slow_function_is_measured_too():
     assert (
         symad.verify(zeta(p + 2), p, value=lambda v: float(sp.zeta(sp.Float(v + 2, 30)))).status == "measured"
     )
+
+
+def test_what_underflows_in_a_right_program_is_a_loss_of_digits():
+    """σ (1 − σ) is 0 at 400, where the slope of σ is 2e-174."""
+
+    def slope(v):
+        s = 1 / (1 + np.exp(-v))
+        return s * (1 - s)
+
+    x = sp.Symbol("x", real=True)
+    sigmoid = 1 / (1 + sp.exp(-x))
+    assert symad.verify(sigmoid, x, gradient=slope, hostile=False).status == "measured"
+    for wrong in (lambda v: 2 * slope(v), lambda v: slope(v) * (1 + 1e-6)):
+        assert symad.verify(sigmoid, x, gradient=wrong, hostile=False).status == "refuted"
+
+
+def test_a_small_branch_is_measured_by_its_own_scale():
+    x = sp.Symbol("x", real=True)
+    bent = sp.Piecewise((x / 10**20, x < 0), (x, True))
+    right = symad.verify(bent, x, gradient=lambda v: np.where(v < 0, 1e-20, 1.0), hostile=False)
+    wrong = symad.verify(bent, x, gradient=lambda v: np.where(v < 0, 2e-20, 1.0), hostile=False)
+    assert (right.status, wrong.status) == ("measured", "refuted")
+
+
+def test_orders_of_special_functions_round_none():
+    from scipy.special import polygamma
+
+    x = sp.Symbol("x", positive=True)
+    certificate = symad.verify(sp.loggamma(x), x, hessian=lambda v: polygamma(1, v), hostile=False)
+    assert certificate.status == "measured"
