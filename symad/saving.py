@@ -15,7 +15,7 @@ from typing import Any
 
 from symad.atomic import write_text
 from symad.errors import SavingError, SymadError
-from symad.graph import DictOf, Graph, Node, Structure, TupleOf, leaves, topological
+from symad.graph import DictOf, Graph, Node, Origin, Structure, TupleOf, leaves, topological
 from symad.saved_limits import BUDGET, LARGEST_TEXT, Budget, check_document, check_shape
 from symad.saved_ops import check_op, classes, read_op
 from symad.saved_values import read_value, write_value
@@ -109,14 +109,26 @@ def _no_constant(name: str) -> Any:
 
 
 def _write_graph(graph: Graph) -> dict[str, Any]:
-    order = topological([*graph.input_nodes, *graph.output_nodes])
+    origin = graph.origin
+    named = () if origin is None else (*([] if origin.value is None else [origin.value]), *origin.wrt)
+    order = topological([*graph.input_nodes, *graph.output_nodes, *named])
     number = {node: k for k, node in enumerate(order)}
+    made = (
+        None
+        if origin is None
+        else [
+            list(origin.labels),
+            None if origin.value is None else number[origin.value],
+            [number[n] for n in origin.wrt],
+        ]
+    )
     return {
         "name": graph.name,
         "report": graph.report,
         "inputs": [number[n] for n in graph.input_nodes],
         "outputs": [number[n] for n in graph.output_nodes],
         "structure": _write_structure(graph.structure),
+        "origin": made,
         "nodes": [_write_node(n, number) for n in order],
     }
 
@@ -171,10 +183,22 @@ def _read_graph(saved: Any) -> Graph:
     given = set(ins)
     if len(given) < len(ins):
         raise SavingError("the graph has one input twice")
-    for node in topological(outs):
+    origin = _read_origin(saved.get("origin"), nodes)
+    value = () if origin is None or origin.value is None else (origin.value,)
+    for node in topological((*outs, *value)):
         if hasattr(node.op, "symbol") and node not in given:
             raise SavingError(f"the graph uses {node.op.symbol}, which is none of its inputs")
-    return Graph(tuple(ins), outs, packing, name, report)
+    return Graph(tuple(ins), outs, packing, name, report, origin)
+
+
+def _read_origin(saved: Any, nodes: list[Node]) -> Origin | None:
+    match saved:
+        case None:
+            return None
+        case [list(labels), value, list(wrt)] if all(isinstance(label, str) for label in labels):
+            scalar = None if value is None else _pick(nodes, value, "value of the origin")
+            return Origin(tuple(labels), scalar, tuple(_pick(nodes, n, "input of the origin") for n in wrt))
+    raise SavingError("the origin of the graph is damaged")
 
 
 def _pick(nodes: list[Node], position: Any, what: str) -> Node:

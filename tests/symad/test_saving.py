@@ -38,6 +38,19 @@ def test_loading_gives_the_graph_itself(tmp_path):
     assert symad.load(symad.save(g, tmp_path / "h.json")) is g
 
 
+def test_what_made_a_graph_is_saved():
+    for made in (symad.gradient, symad.value_and_gradient, symad.pullback, symad.pushforward):
+        for f in (model(), symad.trace(x + 2 * y)):
+            assert loads(dumps(made(f))) is made(f)
+    document = json.loads(dumps(symad.gradient(x**2)))
+    del document["origin"]
+    assert loads(json.dumps(document)).output_nodes == symad.gradient(x**2).output_nodes
+    for origin in ([1, None, []], [["a"], 99, []], "gradient"):
+        document["origin"] = origin
+        with pytest.raises(SavingError, match="origin"):
+            loads(json.dumps(document))
+
+
 @pytest.mark.parametrize("op_class", EXAMPLES, ids=lambda c: c.__name__)
 def test_every_op_can_be_saved(op_class):
     for node in EXAMPLES[op_class]():
