@@ -72,7 +72,11 @@ def laplace() -> sympy.Expr:
 
 
 def periodic() -> sympy.Expr:
-    """exp(−2 sin²(π|x − y|/p)/ℓ²) (equation 4.31): a kernel on the line, not in higher dimensions."""
+    """exp(−2 sin²(π|x − y|/p)/ℓ²) (equation 4.31): a kernel on the line only, as `gram` sees to.
+
+    For several coordinates multiply the kernel matrices of each: exp(−2 Σ_d sin²(π|x_d − y_d|/p)/ℓ²)
+    (MacKay, "Introduction to Gaussian processes", 1998).
+    """
     s = sympy.pi**2 * r2 / period**2
     sine = at_equal_points(sympy.sin(sympy.pi * sympy.sqrt(r2) / period) ** 2, s - s**2 / 3)
     return sympy.exp(-2 * sine / length**2)
@@ -111,8 +115,25 @@ def gram(kernel: sympy.Expr, xs: Any, ys: Any = None, parameters: Mapping[Any, A
     Raises:
         ShapeError: the points have different dimensions.
         SymadError: a symbol of the kernel has no value, or one that its assumptions exclude, such as a
-            length of 0; names it.
+            length of 0; names it. Or the kernel holds the periodic one and D > 1.
     """
+    if waves(kernel) and len(xs.shape) == 2 and xs.shape[1] not in (0, 1) and isinstance(xs.shape[1], int):
+        raise SymadError(
+            f"a kernel periodic in the distance, by {', '.join(map(str, waves(kernel)))}, is one on the line "
+            f"only, but the points have {xs.shape[1]} coordinates: give one of them, xs[:, :1], or multiply "
+            "the kernel matrices of the coordinates"
+        )
+    return _matrix(kernel, xs, ys, parameters)
+
+
+def waves(kernel: sympy.Expr) -> list[sympy.Expr]:
+    """The terms sin²(c|x − y|) of a kernel, which make it none in more than one dimension."""
+    found = (p for p in kernel.atoms(sympy.Pow) if p.exp == 2 and isinstance(p.base, sympy.sin))
+    return sorted((p for p in found if r2 in p.free_symbols), key=str)
+
+
+def _matrix(kernel: sympy.Expr, xs: Any, ys: Any, parameters: Mapping[Any, Any] | None) -> Any:
+    """See `gram`; whatever the kernel is."""
     values = dict(parameters or {})
     for symbol, value in values.items():
         if getattr(symbol, "is_positive", False) and isinstance(value, (int, float)) and not value > 0:
@@ -158,7 +179,7 @@ def smallest_eigenvalue(matrix: Any) -> float:
 
 def is_kernel_on(kernel: sympy.Expr, xs: Any, parameters: Mapping[Any, Any] | None = None) -> bool:
     """Whether the kernel matrix of these points is positive semidefinite, up to rounding."""
-    matrix = gram(kernel, xs, None, parameters)
+    matrix = _matrix(kernel, xs, None, parameters)
     return smallest_eigenvalue(matrix) >= -1e-10 * max(1.0, float(np.abs(matrix).max()))
 
 

@@ -47,8 +47,9 @@ def used(kernel: sp.Expr) -> dict[sp.Symbol, float]:
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernel_matrices_are_scikit_learns(name: str) -> None:
     ours, theirs = KERNELS[name]
-    others = POINTS[:4] + 0.3
-    assert np.allclose(kernels.gram(ours, POINTS, others, used(ours)), theirs(POINTS, others), rtol=1e-12)
+    points = POINTS[:, :1] if kernels.waves(ours) else POINTS
+    others = points[:4] + 0.3
+    assert np.allclose(kernels.gram(ours, points, others, used(ours)), theirs(points, others), rtol=1e-12)
     assert kernels.is_kernel_on(ours, POINTS[:, :1], used(ours))
 
 
@@ -57,6 +58,24 @@ def test_what_is_no_kernel_is_found_out() -> None:
     assert not kernels.is_kernel_on(-kernels.rbf(), POINTS, {kernels.length: 1.0})
     with pytest.raises(symad.errors.SymadError, match="smallest eigenvalue is -1"):
         kernels.reconstruct([[0.0, 1.0], [1.0, 0.0]])
+
+
+@pytest.mark.parametrize("where", ["arrays", "traced"])
+@pytest.mark.parametrize("name", ["periodic", "product"])
+def test_periodic_kernels_are_for_the_line(name: str, where: str) -> None:
+    kernel = KERNELS[name][0].subs(kernels.period, 1.5)
+    parameters = used(kernel)
+
+    def matrix(xs):
+        return kernels.gram(kernel, xs, None, parameters)
+
+    evaluated = matrix if where == "arrays" else lambda xs: symad.trace(matrix, [xs.shape])(xs)
+    with pytest.raises(symad.errors.SymadError, match=r"sin\(.*is one on the line only.* 3 coordinates"):
+        evaluated(POINTS)
+    # the product over coordinates is a kernel again
+    both = evaluated(POINTS[:, :1]) * evaluated(POINTS[:, 1:2])
+    assert kernels.smallest_eigenvalue(both) > -1e-12
+    assert not kernels.waves(sp.sinc(sp.sqrt(kernels.r2)))  # a kernel in three dimensions
 
 
 def test_missing_parameters_are_named() -> None:
