@@ -10,7 +10,7 @@ from symad.dims import dim_symbols, format_shape
 from symad.errors import LoweringError
 from symad.gpu.fusion import fuse
 from symad.gpu.integers import index_arguments, integer_inputs, integer_nodes, wide_constants
-from symad.gpu.printers import indices, products, random, rows, sparse  # noqa: F401  (register their answers)
+from symad.gpu.printers import indices, joining, products, random, rows, sparse  # noqa: F401  (register their answers)
 from symad.gpu.printers.arrays import HELPERS
 from symad.gpu.printers.attention import attention_lines
 from symad.gpu.printers.door import door_texts, inputs_line
@@ -234,7 +234,7 @@ def _written_in_place(lines: Sequence[str]) -> list[str]:
     for line in lines:
         kept = re.fullmatch(r"( +)(v\d+\[t\d+\]) = (v\d+)", line)
         made = kept and re.fullmatch(
-            rf" +{kept[3]} = (cp\.(?:stack|concatenate)\(.*, axis=\d+)\)", found[-1]
+            rf" +{kept[3]} = ((?:cp\.(?:stack|concatenate)|_joined)\(.*)\)", found[-1]
         )
         if kept and made:
             found[-1] = f"{kept[1]}{made[1]}, out={kept[2]})"

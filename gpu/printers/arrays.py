@@ -33,7 +33,6 @@ from symad.ops.powers import Pow
 from symad.ops.selection import Select
 from symad.ops.shaping import Broadcast
 from symad.ops.sources import ArrayConstant, Dimension, Iota
-from symad.ops.stacking import Stack
 
 HELPERS: dict[str, str] = {
     "_solve_triangular": '''def _solve_triangular(matrix, right, lower):
@@ -205,14 +204,6 @@ def array_constant_cupy(
     if array.dtype.kind in "iu":
         array = array.astype(np.int64 if printer.kernels.type_of(node) == "int64" else np.float64)
     return str(printer.constant_array(array, printer.type_of(node)))
-
-
-@emit.dispatch
-def stack_cupy(op: Stack, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
-    if node.args[0].shape:
-        return f"cp.stack([{', '.join(args)}], axis={op.axis})"
-    scalars = ", ".join(f"cp.asarray({a}, dtype={printer.type_of(node)})" for a in args)
-    return f"cp.stack([{scalars}])"
 
 
 @emit.dispatch

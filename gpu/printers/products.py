@@ -24,7 +24,8 @@ OPERAND = '''def _operand(x):
         (False, rows, columns, x.strides[1], x.strides[2]), (True, columns, rows, x.strides[2], x.strides[1]),
     ):
         lead = wide if high == 1 else row//size
-        if (column == size or wide == 1) and lead >= wide and (high == 1 or row % size == 0):
+        dense = column == size or wide == 1
+        if dense and wide <= lead < 2**31 and lead*size in (row, wide*size) and x.strides[0] >= 0:
             return x, turned, lead, 0 if count == 1 else x.strides[0]//size
     return cp.ascontiguousarray(x), False, columns, rows*columns
 '''

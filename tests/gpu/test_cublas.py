@@ -83,6 +83,11 @@ def test_one_call_and_no_copies(spec):
             assert launched == 1 if matrices else launched <= 3
 
 
+def test_operands_that_run_backwards():
+    g = symad.trace(lambda a, b: a[::-1] @ b[:, ::-1] + a[:, ::-1] @ b[..., ::-1], [(3, 4, 4), (3, 4, 3)])
+    agree(g, [RNG.normal(size=(3, 4, 4)), RNG.normal(size=(3, 4, 3))])
+
+
 def test_operands_that_are_parts_of_arrays_are_not_copied():
     graph = symad.trace(
         lambda a, b: np.einsum("bmk,bkn->bmn", a[:, 1:, ::1], b[1:, :, :3]), [(2, 5, 4), (3, 4, 6)]

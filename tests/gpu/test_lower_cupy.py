@@ -384,7 +384,7 @@ def test_out_of_memory_names_the_planned_peak(monkeypatch):
         def full(*args, **kwargs):
             raise MemoryError("Out of memory allocating 1 bytes")
 
-        monkeypatch.setattr(cp, "concatenate", full)
+        monkeypatch.setattr(cp, "empty", full)
         with pytest.raises(GpuError, match=r"GiB at the peak in float32.*allocating 1 bytes"):
             lower(graph, backend="cupy", dtype="float32")(*on_device(cp, [np.eye(256)], "float32"))
 

@@ -30,8 +30,8 @@ def _types():
 
 def _matrices(pointer, kind, rows, columns, lead, step, count):
     """Column-major matrices at a pointer, as a view."""
-    if lead < max(1, rows):
-        raise CUBLASError(f"CUBLAS_STATUS_INVALID_VALUE: leading dimension {lead} of {rows} rows")
+    if lead < max(1, rows) or step < 0:
+        raise CUBLASError(f"CUBLAS_STATUS_INVALID_VALUE: leading dimension {lead} of {rows} rows, {step}")
     dtype = np.dtype(_types()[kind])
     length = (count - 1) * step + (columns - 1) * lead + rows
     memory = np.frombuffer((ctypes.c_char * (length * dtype.itemsize)).from_address(pointer), dtype)

@@ -1,0 +1,72 @@
+"""Arrays side by side in one kernel, where CuPy launches a copy for each of up to eight.
+
+See cupy/_core/_routines_manipulation.pyx of 14.2.0, lines 745-775.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symad.gpu.printers.kernels import block, quoted
+from symad.gpu.printers.library import CuPy
+from symad.graph import Node
+from symad.numeric.printers.arrays import Text, Texts, emit
+from symad.ops.stacking import Concatenate, Stack
+
+MOST = 16
+"""More arrays than these go to CuPy, which has one kernel for them."""
+
+JOINED = '''def _joined(kernel, arrays, axis, new=False, out=None):
+    """The arrays one after another along an axis, or along a new one."""
+    shape = list(arrays[0].shape)
+    lengths = [1 if new else array.shape[axis] for array in arrays]
+    shape[axis:axis + (not new)] = [sum(lengths)]
+    out = cp.empty(shape, dtype=arrays[0].dtype) if out is None else out
+    if out.size:
+        kernel(*arrays, *lengths, sum(lengths), math.prod(shape[axis + 1:]), out, size=out.size)
+    return out
+'''
+
+
+def _kernel(kinds: list[str], printer: Any) -> str:
+    """The elementwise kernel that copies; element i of the result is (row, at, rest)."""
+    count = len(kinds)
+    lines = [
+        "const long long rest = i % inner, row = i / inner / total;",
+        "const long long at = i / inner % total;",
+    ]
+    before: list[str] = []
+    for k in range(count):
+        test = f"if (at < {' + '.join([*before, f'm{k}'])}) " if k < count - 1 else ""
+        place = " - ".join(["at", *before])
+        lines.append(f"{'else ' * (k > 0)}{test}y[i] = x{k}[(row * m{k} + {place}) * inner + rest];")
+        before.append(f"m{k}")
+    inputs = [f"raw {kind} x{k}" for k, kind in enumerate(kinds)]
+    inputs += [f"int64 m{k}" for k in range(count)] + ["int64 total", "int64 inner"]
+    parts = [quoted(", ".join(inputs)), quoted(f"raw {kinds[0]} y"), block(lines), "@"]
+    return str(printer.kernels.named(f"ElementwiseKernel({', '.join(parts)})"))
+
+
+def joined(node: Node, args: Texts, axis: int, new: bool, printer: Any) -> str:
+    """The call for one node."""
+    kinds = [printer.kernels.type_of(arg) for arg in node.args]
+    printer.imports.add("import math")
+    helper = printer.helper("_joined", JOINED)
+    tail = ", new=True" if new else ""
+    return f"{helper}({_kernel(kinds, printer)}, [{', '.join(args)}], {axis}{tail})"
+
+
+@emit.dispatch
+def concatenate_cupy(op: Concatenate, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
+    if len(args) > MOST or len({printer.kernels.type_of(arg) for arg in node.args}) > 1:
+        return f"cp.concatenate([{', '.join(args)}], axis={op.axis})"
+    return joined(node, args, op.axis, False, printer)
+
+
+@emit.dispatch
+def stack_cupy(op: Stack, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
+    if not node.args[0].shape:
+        args = tuple(f"cp.asarray({a}, dtype={printer.type_of(node)})" for a in args)
+    if len(args) > MOST or len({printer.kernels.type_of(arg) for arg in node.args}) > 1:
+        return f"cp.stack([{', '.join(args)}], axis={op.axis})"
+    return joined(node, args, op.axis, True, printer)
