@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from rich.markup import escape
 from rich.table import Table
 
 import symad
@@ -94,6 +95,8 @@ def _read(path: Path) -> dict[str, Any]:
         document = json.loads(path.read_text(encoding="utf-8"))
         if document.get("format") != FORMAT:
             return {path.stem: Certificate.from_json(json.dumps(document))}
+        if not document["models"]:
+            raise ValueError("it lists no models")
         return {
             str(model["name"]): Certificate.from_json(json.dumps(model["certificate"]))
             for model in document["models"]
@@ -112,7 +115,7 @@ def _show(results: list[Result]) -> None:
         table.add_column(header, justify="left" if header in {"model", "status"} else "right")
     for r in results:
         table.add_row(
-            r.name,
+            escape(r.name),
             f"[{STYLES[r.status]}]{r.status}[/]",
             str(len(r.certificate.entries)),
             _chance(r.certificate.bound),
@@ -121,7 +124,7 @@ def _show(results: list[Result]) -> None:
     console.print(table)
     for r in results:
         if r.status in {"refuted", "undecided"}:
-            console.print(f"\n{r.name}:", style="bold")
+            console.print(f"\n{r.name}:", style="bold", markup=False)
             console.print(str(r.certificate), markup=False, highlight=False, soft_wrap=True)
     trusted = sorted({str(a) for r in results for a in r.certificate.assumes})
     if trusted:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -222,4 +222,7 @@ class Certificate:
 
         if not self.comparisons:
             raise SymadError("this certificate measured a numeric function and holds nothing to check again")
-        return decide(self.title, self.comparisons, seed=seed)
+        made = decide(self.title, self.comparisons, seed=seed)
+        told = {e.name for c in self.comparisons for e in self.entries if e.name in c.names}
+        rest = tuple(e for e in self.entries if e.name not in told)  # rules of users: nothing new is known
+        return replace(made, entries=made.entries + rest, notes=self.notes)

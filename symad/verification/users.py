@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePath
 from types import ModuleType
 from typing import Any
 
-import numpy as np
 import sympy
 
 from symad.dims import format_shape, same_dim, same_shape, size
 from symad.errors import ShapeError
+from symad.forward import pushforward as own_pushforward
 from symad.graph import Graph, Node, TupleOf
 from symad.hessian import hessian as own_hessian
 from symad.jacobian import gradient as own_gradient
@@ -20,15 +20,18 @@ from symad.jacobian import jacobian as own_jacobian
 from symad.ops.contraction import permute
 from symad.ops.shaping import reshape
 from symad.ops.stacking import element
+from symad.reverse import pullback as own_pullback
 from symad.selecting import select_wrt
 from symad.tracing import as_graph
+from symad.verification.blame import Blame
 from symad.verification.budget import Budget, Meter
 from symad.verification.calling import function_of
 from symad.verification.certificate import Certificate, Comparison
-from symad.verification.deciding import decide, versions
+from symad.verification.deciding import decide
+from symad.verification.claimed import condition_of, restricted
 from symad.verification.equality import fit, with_inputs_of
-from symad.verification.measuring import measure
-from symad.verification.sizes import sizes_of
+from symad.verification.programs import Program, as_called, measured
+from symad.verification.rounded import with_simple_constants
 from symad.verification.trust import trusted
 from symad.verification.user_rules import entries_of_rules
 
@@ -44,6 +47,10 @@ def verify(
     gradient: Any = MISSING,
     jacobian: Any = MISSING,
     hessian: Any = MISSING,
+    vjp: Any = MISSING,
+    jvp: Any = MISSING,
+    where: Any = None,
+    constants: str = "exact",
     seed: int | None = None,
     budget: Budget | None = None,
     hostile: bool = True,
@@ -66,21 +73,36 @@ def verify(
         jacobian: rows are the outputs flattened in order, columns the wrt elements; also an array
             (output axes..., wrt axes...), or SymPy's order (wrt axes..., output axes...).
         hessian: N×N over all wrt elements flattened in order.
+        vjp: x_bar of each wrt entry from the inputs and y_bar of each output: a function
+            (inputs..., y_bar...), or in the shape of ``backward(ctx, y_bar...)`` with the inputs as
+            ``ctx.saved_tensors``; it may return one part for each input. A formula has the symbols y_bar, or
+            y1_bar, y2_bar, ...
+        jvp: y_dot of each output from the inputs and x_dot of each wrt entry, in that order.
+        where: the domain in which the claim is made: a SymPy condition, or a function of the inputs.
+        constants: "exact", or "rounded" where floats of a formula stand for the simple numbers that they
+            are when rounded, such as 0.3333333333333333 for 1/3.
         seed: for the random primes; a new one by default, always recorded.
         budget: limits of time and size.
         hostile: whether a numeric function is measured at hostile points as well, where a formula that is
-            right may lose its accuracy; then it is undecided.
+            right may lose its accuracy; that is told in a section of its own.
 
     Raises:
-        TypeError: not exactly one candidate was given, or it is text or a path.
+        TypeError: not exactly one candidate was given, or it is text or a path, or a numeric function takes
+            other arguments or returns something of another kind or shape.
+        TraceError: ``where`` is no condition on the inputs.
         ShapeError: a formula has another shape than the derivative.
         DerivativeError: a function in ``f`` has no known derivative.
     """
-    given = {"value": value, "gradient": gradient, "jacobian": jacobian, "hessian": hessian}
+    if constants not in ("exact", "rounded"):
+        raise ValueError(f'verify: constants is "exact" or "rounded", not {constants!r}')
+    given = {
+        "value": value, "gradient": gradient, "jacobian": jacobian,
+        "hessian": hessian, "vjp": vjp, "jvp": jvp,
+    }  # fmt: skip
     chosen = {k: v for k, v in given.items() if v is not MISSING}
     if len(chosen) != 1:
         found = ", ".join(chosen) or "none"
-        raise TypeError(f"verify needs exactly one of value=, gradient=, jacobian=, hessian=; given: {found}")
+        raise TypeError(f"verify needs exactly one of {'=, '.join(given)}=; given: {found}")
     ((kind, candidate),) = chosen.items()
     graph = as_graph(f, wrt)
     nodes, bare = select_wrt(graph, wrt)
@@ -90,14 +112,57 @@ def verify(
         assumes = (*assumes, OWN)
     rules = () if kind == "value" else tuple(entries_of_rules([graph]))
     title = f"{kind} of {graph.name}"
+    domain = None if where is None else condition_of(reference, where)
+    notes = () if where is None else (f"the claim is made where {_words(where)}",)
     if _is_numeric(candidate):
-        meter = Meter(budget or Budget())
-        made = _measured(title, function_of(candidate), reference, names, kind, assumes, meter, hostile)
-        return replace(made, entries=made.entries + rules)
-    formula = _formula(graph, nodes, reference, candidate, kind)
-    comparison = Comparison(title, reference, formula, names, assumes, f"the {kind}", "the candidate")
+        function = (
+            as_called(function_of(candidate), graph, nodes) if kind == "vjp" else function_of(candidate)
+        )
+        program = Program(title, function, reference, names, kind, assumes)
+        made = measured(program, Meter(budget or Budget()), hostile, domain)
+    else:
+        formula = _formula(graph if kind not in PRODUCTS else reference, nodes, reference, candidate, kind)
+        if domain is not None:
+            reference, formula = restricted(reference, domain), restricted(formula, domain)
+        comparison = Comparison(title, reference, formula, names, assumes, f"the {kind}", "the candidate")
+        made = _with_rounded(title, comparison, constants, seed, budget)
+    return replace(made, entries=made.entries + rules, notes=made.notes + notes)
+
+
+PRODUCTS = ("vjp", "jvp")
+
+
+def _words(where: Any) -> str:
+    return (
+        str(where) if isinstance(where, sympy.Basic) else f"{getattr(where, '__name__', 'where')}(...) holds"
+    )
+
+
+CLOSE = 1e-9
+"""Formulas that differ by rounded constants differ by less than this, relative."""
+
+
+def _with_rounded(
+    title: str, comparison: Comparison, constants: str, seed: int | None, budget: Budget | None
+) -> Certificate:
+    """The verdict, with floats read as simple numbers if asked for; else with a hint where that helps."""
+    (left, first), (right, second) = map(with_simple_constants, (comparison.left, comparison.right))
+    read = ", ".join(f"{old} as {new}" for old, new in {**first, **second}.items())
+    simple = replace(comparison, left=left, right=right)
+    if constants == "rounded":
+        made = decide(title, [simple], seed, budget)
+        return replace(made, notes=(*made.notes, f"constants were read as rounded: {read}")) if read else made
     made = decide(title, [comparison], seed, budget)
-    return replace(made, entries=made.entries + rules)
+    faults = made.entries_of("refuted")
+    if not faults or not read or not all(e.witness is not None and e.witness.gap < CLOSE for e in faults):
+        return made
+    if decide(title, [simple], made.seed, budget).status in ("refuted", "undecided"):
+        return made
+    hint = f'only rounded constants differ ({read}); constants="rounded" reads them so'
+    named = [
+        replace(e, blame=Blame("a rounded constant", "", "")) if e in faults else e for e in made.entries
+    ]
+    return replace(made, entries=tuple(named), notes=(*made.notes, hint))
 
 
 def _is_numeric(candidate: Any) -> bool:
@@ -119,6 +184,13 @@ def _reference(graph: Graph, nodes: tuple[Node, ...], bare: bool, kind: str) -> 
     if kind == "gradient":
         made = own_gradient(graph, wrt[0] if bare else wrt)
         return made, tuple(f"∂f/∂{s}" for s in wrt)
+    if kind in PRODUCTS:
+        whole = own_pullback(graph, wrt) if kind == "vjp" else own_pushforward(graph, wrt)
+        parts = whole.output_nodes[len(graph.output_nodes) :]
+        count = len(graph.output_nodes)
+        dots = ["y_dot"] if count == 1 else [f"y{k}_dot" for k in range(1, count + 1)]
+        made = Graph(whole.input_nodes, parts, TupleOf((None,) * len(parts)), graph.name)
+        return made, tuple(f"{s}_bar" for s in wrt) if kind == "vjp" else tuple(dots)
     made = own_jacobian(graph, wrt) if kind == "jacobian" else own_hessian(graph, wrt)
     return made, ("∂f" if kind == "jacobian" else "∂²f",)
 
@@ -202,51 +274,3 @@ def _as_matrix(graph: Graph, wrt: Sequence[Node], parts: Sequence[Node], wanted:
     if same_dim(size(part.shape), size(wanted.shape)) and 1 in wanted.shape:
         return reshape(part, wanted.shape)
     return part
-
-
-# ---- numeric functions --------------------------------------------------------------------------
-
-
-def _measured(
-    title: str,
-    candidate: Callable[..., Any],
-    reference: Graph,
-    names: tuple[str, ...],
-    kind: str,
-    assumes: tuple[str, ...],
-    meter: Meter,
-    hostile: bool,
-) -> Certificate:
-    """Measurements of a numeric function; symbolic sizes become numbers."""
-    sizes = {symbol: values[0] for symbol, values in sizes_of(reference, reference)}
-    concrete = reference.at(sizes)
-    count = len(concrete.output_nodes)
-
-    def flat(returned: Any) -> list[Any]:
-        if count == 1:
-            single = (
-                isinstance(returned, (tuple, list))
-                and len(returned) == 1
-                and np.ndim(returned[0]) == len(concrete.output_nodes[0].shape)
-            )
-            return [returned[0]] if single else [returned]
-        if isinstance(returned, dict):
-            return list(returned.values())
-        if isinstance(returned, (tuple, list)) or np.ndim(returned) > 0:
-            return list(returned)
-        return [returned]
-
-    at = f" at {', '.join(f'{s} = {v}' for s, v in sizes.items())}" if sizes else ""
-    entries, losses = measure(candidate, concrete, [n + at for n in names], flat, assumes, meter, hostile)
-    return Certificate(
-        f"{title}, as {getattr(candidate, '__name__', 'the function')} computes it",
-        tuple(entries),
-        (),
-        0,
-        (),
-        versions(),
-        meter.seconds,
-        int(meter.steps),
-        meter.budget.notes,
-        tuple(losses),
-    )

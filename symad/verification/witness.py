@@ -48,6 +48,13 @@ class Witness:
     right: str
     index: tuple[int, ...] = ()
 
+    @property
+    def gap(self) -> float:
+        """The relative difference of the two values."""
+        with mpmath.workdps(DIGITS):
+            left, right = mpmath.mpf(self.left), mpmath.mpf(self.right)
+            return float(abs(left - right) / max(abs(left), abs(right), mpmath.mpf(10) ** -300))
+
     def __str__(self) -> str:
         at = ", ".join(f"{name} = {_short(value)}" for name, value in self.point.items())
         return f"at {at}: {self.left} and {self.right}"

@@ -1,0 +1,124 @@
+"""Numeric functions as candidates: how they are called, and the certificate of what was measured."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symad.graph import Graph, Node, rebuild
+from symad.verification.budget import Meter
+from symad.verification.certificate import Certificate
+from symad.verification.deciding import versions
+from symad.verification.claimed import inside_of
+from symad.verification.measuring import measure
+from symad.verification.sizes import sizes_of
+
+
+@dataclass(frozen=True)
+class Program:
+    """A numeric function, and the exact function it should compute."""
+
+    title: str
+    function: Callable[..., Any]
+    reference: Graph
+    names: tuple[str, ...]
+    kind: str
+    assumes: tuple[str, ...]
+
+
+class Context(tuple[Any, ...]):
+    """What ``backward(ctx, y_bar)`` finds: the inputs, in order."""
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """The inputs, as PyTorch keeps them."""
+        return tuple(self)
+
+    @property
+    def needs_input_grad(self) -> tuple[bool, ...]:
+        """Every input is differentiated by."""
+        return (True,) * len(self)
+
+
+def as_called(function: Callable[..., Any], graph: Graph, wrt: Sequence[Node]) -> Callable[..., Any]:
+    """A vector-Jacobian product as a function (inputs..., y_bar...) -> x_bar of each wrt entry.
+
+    A function of fewer arguments, one more than there are outputs, is called as ``backward(ctx, y_bar...)``.
+    Of one part for each input those of wrt are taken.
+    """
+    count, bars = len(graph.input_nodes), len(graph.output_nodes)
+    try:
+        signature: inspect.Signature | None = inspect.signature(function)
+    except (TypeError, ValueError):
+        signature = None
+    backward = count != 1 and not _takes(signature, count + bars) and _takes(signature, 1 + bars)
+    positions = [graph.input_nodes.index(n) for n in wrt]
+
+    def called(*values: Any) -> Any:
+        context = (Context(values[:count]),) if backward else values[:count]
+        returned = function(*context, *values[count:])
+        if isinstance(returned, (tuple, list)) and len(returned) == count != len(positions):
+            return [returned[k] for k in positions]
+        return returned
+
+    called.__name__ = getattr(function, "__name__", "the function")
+    if signature is not None and not backward:
+        called.__signature__ = signature  # type: ignore[attr-defined]
+    return called
+
+
+def _takes(signature: inspect.Signature | None, count: int) -> bool:
+    """Whether a function may be called with so many arguments."""
+    if signature is None:
+        return True
+    try:
+        signature.bind(*range(count))
+    except TypeError:
+        return False
+    return True
+
+
+def measured(program: Program, meter: Meter, hostile: bool, domain: Node | None) -> Certificate:
+    """Measurements of a numeric function; symbolic sizes become numbers."""
+    reference = program.reference
+    sizes = {symbol: values[0] for symbol, values in sizes_of(reference, reference)}
+    concrete = reference.at(sizes)
+    at = f" at {', '.join(f'{s} = {v}' for s, v in sizes.items())}" if sizes else ""
+    options = {}
+    if domain is not None:
+        moved = dict(zip(reference.input_nodes, concrete.input_nodes, strict=True))
+        options["inside"] = inside_of(rebuild((domain,), moved)[0])
+    entries, losses = measure(
+        program.function, concrete, [n + at for n in program.names], _taken_apart(concrete),
+        program.assumes, meter, hostile, **options,
+    )  # fmt: skip
+    name = getattr(program.function, "__name__", "the function")
+    return Certificate(
+        f"{program.title}, as {name} computes it", tuple(entries), (), 0, (), versions(),
+        meter.seconds, int(meter.steps), meter.budget.notes, tuple(losses),
+    )  # fmt: skip
+
+
+def _taken_apart(concrete: Graph) -> Callable[[Any], list[Any]]:
+    """How the outputs are taken out of what a function returns."""
+    count = len(concrete.output_nodes)
+
+    def flat(returned: Any) -> list[Any]:
+        if count == 1:
+            single = (
+                isinstance(returned, (tuple, list))
+                and len(returned) == 1
+                and np.ndim(returned[0]) == len(concrete.output_nodes[0].shape)
+            )
+            return [returned[0]] if single else [returned]
+        if isinstance(returned, dict):
+            return list(returned.values())
+        if isinstance(returned, (tuple, list)) or np.ndim(returned) > 0:
+            return list(returned)
+        return [returned]
+
+    return flat
