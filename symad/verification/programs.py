@@ -12,8 +12,8 @@ import numpy as np
 from symad.graph import Graph, Node, rebuild
 from symad.verification.budget import Meter
 from symad.verification.certificate import Certificate
-from symad.verification.deciding import versions
 from symad.verification.claimed import inside_of
+from symad.verification.deciding import versions
 from symad.verification.measuring import measure
 from symad.verification.sizes import sizes_of
 

@@ -27,8 +27,8 @@ from symad.verification.blame import Blame
 from symad.verification.budget import Budget, Meter
 from symad.verification.calling import function_of
 from symad.verification.certificate import Certificate, Comparison
-from symad.verification.deciding import decide
 from symad.verification.claimed import condition_of, restricted
+from symad.verification.deciding import decide
 from symad.verification.equality import fit, with_inputs_of
 from symad.verification.programs import Program, as_called, measured
 from symad.verification.rounded import with_simple_constants
