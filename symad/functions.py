@@ -46,6 +46,7 @@ from symad.scalar_functions import (
     xlogy,
 )
 from symad.scanning import fold, scan
+from symad.triangular import cho_solve, solve_triangular
 from symad.wrapped import as_node, number
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "arange",
     "associative_scan",
     "attention",
+    "cho_solve",
     "concatenate",
     "expm1",
     "eye",
@@ -81,6 +83,7 @@ __all__ = [
     "silu",
     "softmax",
     "softplus",
+    "solve_triangular",
     "split",
     "stack",
     "stop_gradient",

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NoReturn
+from weakref import ref
 
 import numpy as np
 import sympy
 
-from symad.dims import Shape, format_shape, size
+from symad.dims import Shape, format_shape, is_concrete, size
 from symad.errors import TraceError
 from symad.graph import Node
 from symad.ops.arithmetic import add, div, mul, neg, sub
@@ -22,8 +23,9 @@ from symad.ops.contraction import contract, matrix_transpose
 from symad.ops.elementwise import apply
 from symad.ops.powers import power
 from symad.ops.selection import compare, logic
-from symad.ops.stacking import take
+from symad.ops.stacking import element, take
 from symad.sessions import SESSION
+from symad.users_line import scipys_call, users_line
 from symad.wrapped import (
     Traced,
     Wrapped,
@@ -40,6 +42,15 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 
 UFUNCS: dict[Any, Callable[..., Any]] = {}
 """NumPy's and SciPy's ufuncs on nodes; `symad.tracing.numpy_ufuncs` fills it."""
+
+VIEW = "a view"
+"""What `Proxy._views` is of a value that would share the memory of another one; else its own views."""
+
+LARGEST = 1000
+"""The number of elements up to which a traced value becomes an array of scalars where NumPy asks for one.
+
+Each element is a node of its own: larger arrays are better kept whole.
+"""
 
 METHODS = frozenset(
     (
@@ -86,12 +97,12 @@ class Proxy(Wrapped):
     def T(self) -> Proxy:
         """The axes in reverse order."""
         rank = self.ndim
-        return Proxy(contract([range(rank)], range(rank - 1, -1, -1), self._node))
+        return self._viewed(contract([range(rank)], range(rank - 1, -1, -1), self._node))
 
     @property
     def mT(self) -> Proxy:
         """The last two axes exchanged."""
-        return Proxy(matrix_transpose(self._node))
+        return self._viewed(matrix_transpose(self._node))
 
     @property
     def dtype(self) -> Any:
@@ -115,9 +126,9 @@ class Proxy(Wrapped):
             )
         return Proxy(number(self))
 
-    def copy(self) -> Proxy:
-        """The proxy itself; traced values never change."""
-        return self
+    def copy(self, order: str = "C") -> Proxy:
+        """A value of its own: assignments to elements do not change this one."""
+        return self._function(np.copy, self, order=order)
 
     def conj(self) -> Proxy:
         """The proxy itself: every value is real."""
@@ -165,10 +176,14 @@ class Proxy(Wrapped):
     # ---- what a proxy is not
 
     def _no_value(self, what: str, advice: str) -> NoReturn:
+        if call := scipys_call():
+            advice += (
+                f"; {call} is not made for traced values: symad.functions has logsumexp, softmax, "
+                "log_softmax, solve_triangular and cho_solve"
+            )
         raise TraceError(
-            f"{what} of a traced value of shape {format_shape(self.shape)}: it has no value while the "
-            "function is "
-            f"traced; {advice}"
+            f"{what} of a traced value of shape {format_shape(self.shape)}{users_line()}: it has no value "
+            f"while the function is traced; {advice}"
         )
 
     def __bool__(self) -> bool:
@@ -191,21 +206,41 @@ class Proxy(Wrapped):
         self._no_value("an integer", "index arrays by x[k] with a traced k, not lists or range()")
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self._no_value(
-            "an assignment to elements", "build the array with np.where, np.stack or np.concatenate"
-        )
+        """``y[key] = value``; see `symad.tracing.assigning`."""
+        from symad.tracing.assigning import assigned, check_owned
+
+        check_owned(self)
+        self._value = assigned(self._node, key, value)
+
+    def _viewed(self, node: Node) -> Proxy:
+        """A value that in NumPy would share the memory of this one."""
+        view = Proxy(node)
+        if view.ndim:
+            view._views = VIEW
+            known = getattr(self, "_views", None)
+            if known is None:
+                known = self._views = []
+            if known is not VIEW:
+                if not len(known) & (len(known) - 1):  # at powers of two: forget those that are gone
+                    known[:] = [v for v in known if v() is not None]
+                known.append(ref(view))
+        return view
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        """A scalar as an object, so that ``np.array([x, y])`` works on scalar proxies."""
-        if self.ndim:
+        """An array of scalar proxies, so that ``np.array([x, y])``, ``np.r_`` and the like work."""
+        if not is_concrete(self.shape) or self.size > LARGEST:
             self._no_value(
                 "a conversion to a NumPy array",
                 "use np.stack or np.concatenate instead of np.array; functions that speak NumPy's protocols "
                 "(np.linalg, SciPy's ufuncs; symad.functions has softmax, logsumexp and others); and "
                 "functions.lookup to read a constant array at traced positions",
             )
-        boxed = np.empty((), dtype=object)
-        boxed[()] = self
+        boxed = np.empty(self.shape, dtype=object)
+        if not self.ndim:
+            boxed[()] = self
+        for place in np.ndindex(*boxed.shape) if self.ndim else ():
+            boxed[place] = Proxy(element(self._node, *place))
+        boxed.flags.writeable = bool(copy)  # np.asarray gives a view in NumPy
         return boxed
 
     def _sympy_(self) -> Any:
@@ -259,7 +294,8 @@ class Proxy(Wrapped):
     def __getitem__(self, key: Any) -> Proxy:
         from symad.tracing.indexing import getitem
 
-        return Proxy(getitem(self._node, key))
+        found = getitem(self._node, key)
+        return self._viewed(found) if _is_basic(key) else Proxy(found)
 
     def __len__(self) -> int:
         if not self.ndim:
@@ -273,7 +309,7 @@ class Proxy(Wrapped):
         return length
 
     def __iter__(self) -> Iterator[Proxy]:
-        return (Proxy(take(self._node, 0, k)) for k in range(len(self)))
+        return (self._viewed(take(self._node, 0, k)) for k in range(len(self)))
 
     # ---- NumPy's protocols
 
@@ -286,6 +322,12 @@ class Proxy(Wrapped):
         from symad.tracing.numpy_functions import call_function
 
         return call_function(function, args, options)
+
+
+def _is_basic(key: Any) -> bool:
+    """Whether a key gives a view in NumPy: no lists and no arrays."""
+    keys = key if isinstance(key, tuple) else (key,)
+    return not any(isinstance(k, list) or getattr(k, "ndim", 0) for k in keys)
 
 
 def _operator(make: Callable[..., Node]) -> tuple[Any, Any]:

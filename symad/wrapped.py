@@ -25,9 +25,10 @@ from symad.sessions import SESSION, Session, seen
 class Wrapped:
     """Something that stands for a node; `symad.proxy.Proxy` is the one such class."""
 
-    __slots__ = ("_owner", "_value")
+    __slots__ = ("__weakref__", "_owner", "_value", "_views")
     _value: Node
     _owner: Session
+    _views: Any
 
     @property
     def _node(self) -> Node:

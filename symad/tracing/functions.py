@@ -27,10 +27,12 @@ from symad.tracing import (  # noqa: F401
     numpy_joining,
     numpy_linalg,
     numpy_ordering,
+    numpy_polynomials,
     numpy_products,
     numpy_reductions,
     numpy_shapes,
     numpy_statistics,
+    numpy_testing,
     numpy_ufuncs,
 )
 from symad.tracing.heads import heads_take_proxies
@@ -79,6 +81,12 @@ def _run(f: Callable[..., Any], nodes: Sequence[Node], name: str) -> Any:
     try:
         return f(*map(Proxy, nodes))
     except TypeError as error:
+        told = str(error)
+        if "ufunc" in told and ("not supported for the input types" in told or "'O'" in told):
+            raise TraceError(
+                f"{name} calls a function of compiled code with an array of traced numbers, as np.array and "
+                f"np.asarray make them; give it the traced value itself, or use NumPy's functions ({error})"
+            ) from error
         if "ufunc" in str(error) and "no callable" in str(error):
             raise TraceError(
                 f"{name} applies a NumPy function to a SymPy expression, perhaps to a symbolic dimension "
@@ -89,7 +97,14 @@ def _run(f: Callable[..., Any], nodes: Sequence[Node], name: str) -> Any:
         if isinstance(error.__cause__, TraceError) and "setting an array element" in str(error):
             raise TraceError(
                 f"{name} writes a traced value into a NumPy array, or makes a NumPy number of it; collect "
-                "the values in a list and use np.stack(list) or np.array(list) instead of filling an array"
+                "the values in a list and use np.stack(list) or np.array(list), or fill np.zeros_like(x) of "
+                "a traced x, instead of filling an array"
+            ) from error
+        raise
+    except IndexError as error:
+        if "only integers, slices" in str(error):
+            raise TraceError(
+                f"{name} indexes a NumPy array by a traced array; use functions.lookup(array, index)"
             ) from error
         raise
 
@@ -165,7 +180,13 @@ def _input(name: str, value: Any, taken: set[str]) -> Node:
             "shape such as (3,)"
         )
     else:
-        example = np.asarray(value)
+        try:
+            example = np.asarray(value)
+        except ValueError:
+            raise TraceError(
+                f"the input {name} is given as nested lists or arrays of different lengths; give one array, "
+                "or one input for each array"
+            ) from None
         if example.dtype.kind not in "biuf" and not isinstance(value, sympy.Number):
             raise TraceError(
                 f"the input {name} is given as an example of dtype {example.dtype}; give real numbers"

@@ -14,20 +14,16 @@ import numpy as np
 from symad.errors import ShapeError, TraceError
 from symad.graph import Node
 from symad.ops import shaping
-from symad.proxy import FUNCTIONS
+from symad.proxy import FUNCTIONS, Proxy
 from symad.tracing.options import bound
-from symad.wrapped import number
+from symad.wrapped import as_node, number
 
 UNSUPPORTED = {
     "partition": "use np.sort",
     "argpartition": "use np.argsort",
     "unique": "the number of distinct elements depends on data; use np.sort",
-    "round": "rounding has no useful derivative; use np.floor(x + 0.5)",
     "array": "use np.stack or np.concatenate",
     "histogram": "counts have no derivative",
-    "allclose": "write np.all(np.abs(a - b) <= tolerance)",
-    "isclose": "write np.abs(a - b) <= tolerance",
-    "piecewise": "use np.select([condition, ...], [value, ...]) or np.where",
     "apply_along_axis": "use operations on whole axes, or symad.vmap",
     "put": "traced values never change; use np.where",
     "fill_diagonal": "traced values never change; use np.where(np.eye(n, dtype=bool), value, x)",
@@ -78,7 +74,21 @@ def call_function(function: Any, args: tuple[Any, ...], options: dict[str, Any])
         )
         raise TraceError(f"{name} is not supported on traced values; {advice}")
     positional, named = bound(function, answer, name, args, options, function in LAYOUT)
-    return answer(*positional, **named)
+    found = answer(*positional, **named)
+    if function in VIEWS and args and isinstance(args[0], Proxy):
+        several = isinstance(found, (list, tuple))
+        views = [args[0]._viewed(as_node(f)) for f in (found if several else [found])]
+        return type(found)(views) if several else views[0]
+    return found
+
+
+VIEWS = {
+    np.reshape, np.ravel, np.transpose, np.swapaxes, np.moveaxis, np.rollaxis, np.squeeze, np.expand_dims,
+    np.diagonal, np.broadcast_to, np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit, np.flip,
+    np.fliplr, np.flipud, np.rot90, np.atleast_1d, np.atleast_2d, np.atleast_3d, np.real,
+    np.ascontiguousarray,
+}  # fmt: skip
+"""Functions whose results share the memory of their first argument in NumPy, at least at times."""
 
 
 def normal_axes(axis: Any, rank: int) -> tuple[int, ...]:

@@ -233,9 +233,6 @@ SCIPY: dict[str, Callable[..., Node]] = {
 LOGICAL = {"logical_and": "and", "logical_or": "or", "logical_xor": "xor", "logical_not": "not"}
 BITWISE = {"bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor", "invert": "not"}
 ADVICE = {
-    "rint": "rounding has no useful derivative; use np.floor(x + 0.5)",
-    "isfinite": "write the condition under which the value exists",
-    "isinf": "write the condition under which the value exists",
 }
 RUNNING = {"maximum": sympy.Max, "minimum": sympy.Min, "logaddexp": logaddexp}
 REDUCTIONS = {

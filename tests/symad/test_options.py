@@ -116,6 +116,22 @@ CASES = [
     (np.maximum.reduce, (A,), {"axis": None, "initial": 5.0}),
     (np.logaddexp.reduce, (A,), {"keepdims": True}),
     (np.multiply.accumulate, (A,), {"axis": 1}), (np.maximum.accumulate, (A,), {"axis": 1}),
+    (np.round, (3 * A,), {"decimals": 1}), (np.around, (30 * A,), {"decimals": -1}),
+    *[(f, (A, A + 1e-3 * B), {"rtol": 1e-3, "atol": 1e-4}) for f in (np.isclose, np.allclose)],
+    *[(f, (G, G + 0), {"equal_nan": True}) for f in (np.isclose, np.allclose, np.array_equal)],
+    (np.isclose, (np.array([np.inf, np.inf, np.nan, 1.0]), np.array([np.inf, 1.0, np.nan, 1.0])), {}),
+    *[(f, (np.array([np.inf, -np.inf, np.nan, 1.0]),), {})
+      for f in (np.isposinf, np.isneginf, np.isinf, np.isfinite, np.isnan, np.nan_to_num)],
+    (np.rint, (np.array([0.5, 1.5, 2.5, -0.5, -1.5, 0.49999999999999994,
+        4503599627370497.5, -1e-300, np.inf]),), {}),
+    (np.piecewise, (A, [M, B > 1], [np.sin, 3.0, lambda v: v**2]), {}),
+    (np.piecewise, (V, [V > 0], [lambda v: -v]), {}),
+    (np.polyadd, (V, A[0]), {}), (np.polysub, (V, A[0]), {}), (np.polymul, (V, A[0]), {}),
+    (np.poly, (V,), {}),
+    (np.polyder, (A[0],), {"m": 2}), (np.polyint, (V,), {"m": 2, "k": [1.0, 2.0]}),
+    (np.polyint, (V,), {"m": 1}),
+    (np.polyfit, ([0.5, 1.0, 4.0, 7.0], A[0]), {"deg": 2, "w": [1.0, 2.0, 1.0, 3.0]}),
+    (np.polyval, (V, A), {}),
     (np.vecdot, (A, B), {"axis": 0, "keepdims": True}), (np.multiply.outer, (V, U), {}),
 ]  # fmt: skip
 

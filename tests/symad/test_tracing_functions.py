@@ -707,7 +707,7 @@ def test_changing_in_place_is_refused():
             y[k] = x[k] ** 2
         return y
 
-    refused(assign, (3,), match=r"np\.concatenate")
+    refused(lambda x: assign(x[1:]), (3,), match=r"y = y\.copy\(\)")
     refused(add_to_array, (3,), match="a = a \\+ b")
     refused(fill, (3,), match=r"fill writes a traced value into a NumPy array.*np\.stack\(list\)")
     refused(lambda x: np.float64(x), (), match="makes a NumPy number of it")
@@ -719,7 +719,6 @@ def test_unsupported_functions_are_named():
     refused(lambda x: np.linalg.svd(x), (3, 3), match=r"svd\(a, compute_uv=False\)")
     refused(lambda x: np.linalg.norm(x, 7), (3, 3), match="ord=7")
     refused(lambda x: np.gcd(x, 2), (), match="gcd")
-    refused(lambda x: np.isfinite(x), (), match="isfinite")
     refused(lambda x: scipy.special.logsumexp(x), (3,), match=r"symad\.functions")
     refused(lambda x: np.sum(x, dtype=int), (1,), match="dtype")
     refused(lambda x: np.add.at(x, 0, 1), (3,), match=r"add\.at")
