@@ -16,6 +16,7 @@ from symad.errors import LoweringError
 from symad.gpu.compile import GpuError, cupy
 from symad.gpu.printers.library import DTYPES
 from symad.gpu.program import print_cupy_module
+from symad.gpu.recognition import recognised
 from symad.gpu.scalar_program import is_kernel, print_scalar_kernel
 from symad.gpu.written_out import with_kernels
 from symad.graph import Graph
@@ -37,7 +38,7 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
     """
     if dtype not in DTYPES:
         raise LoweringError(f"dtype={dtype!r} is not one of {', '.join(map(repr, DTYPES))}")
-    prepared = prepare(with_kernels(graph, dtype))
+    prepared = prepare(with_kernels(recognised(graph), dtype))
     print_module = print_scalar_kernel if is_kernel(prepared) else print_cupy_module
     name, source = print_module(prepared, dtype, packed)
 

@@ -163,7 +163,8 @@ class _Writer:
         point = [*args[:3], args[at], args[at + 1]]
         if isinstance(op, AttentionTangent):
             return [*point, tuple_text(args[at + 2 : at + 5])]
-        point.append(tuple_text(args[at + 2 : at + 4]))
+        bars = [args[at + 2], "None" if _is_zero(self.node.args[at + 3]) else args[at + 3]]
+        point.append(tuple_text(bars))
         return point if isinstance(op, AttentionCotangent) else [*point, tuple_text(args[at + 4 :])]
 
     def scale(self) -> str:

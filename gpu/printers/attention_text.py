@@ -64,9 +64,12 @@ FORWARD = '''def _attention(q, k, v, plans, arguments, scale, dtype, real, width
     batch, heads, n, _ = q.shape
     columns = v.shape[3]
     q, k, v = (_ready(a, dtype, w) for a, w in zip((q, k, v), widths))
-    lse = cp.full((batch, heads, n), -cp.inf, dtype=real)
-    out = cp.zeros((batch, heads, n, v.shape[3]), dtype=dtype)
-    if q.size and k.size:
+    lse = cp.empty((batch, heads, n), dtype=real)
+    out = cp.empty((batch, heads, n, v.shape[3]), dtype=dtype)
+    if not k.size:
+        lse.fill(-cp.inf)
+        out.fill(0)
+    elif q.size:
         args = (q, k, v, out, lse, *_sizes(q, k, scale, arguments[0], real))
         for launch in _launches(plans):
             _launch(launch, "attention_forward", n, heads, batch, args)
