@@ -11,7 +11,8 @@ from symad.dims import plus, same_dim
 from symad.graph import Graph, Node, rebuild
 from symad.numeric.passes.written_out import in_bodies
 from symad.ops.arithmetic import Add
-from symad.ops.shaping import Pad, reshape
+from symad.ops.shaping import Pad, broadcast_to, reshape
+from symad.ops.sources import constant
 from symad.ops.stacking import concatenate, stack
 from symad.questions import Nodes
 
@@ -23,7 +24,7 @@ def join_pads(graph: Graph) -> Graph:
 
 
 def _joined(outputs: Nodes) -> Nodes:
-    return tuple(rebuild(outputs, {}, _join))
+    return tuple(rebuild(rebuild(outputs, {}, _join), {}, _row_among_zeros))
 
 
 def _join(node: Node, args: Nodes) -> Node:
@@ -31,14 +32,27 @@ def _join(node: Node, args: Nodes) -> Node:
     made = node if op is node.op and args == node.args else Node.of(op, args)
     if isinstance(op, Pad) and not _moved_axes(made):
         return args[0]
-    if (
-        isinstance(op, Add)
-        and len(args) > 1
-        and set(op.signs) == {1}
-        and all(isinstance(a.op, Pad) for a in args)
-    ):
-        return side_by_side(args, made)
-    return made
+    padded = len(args) > 1 and all(isinstance(a.op, Pad) for a in args)
+    return side_by_side(args, made) if padded and isinstance(op, Add) and set(op.signs) == {1} else made
+
+
+MAX_ROWS_AMONG_ZEROS = 4
+"""Rows of an array, all but one of them zero, that are written one by one; for the eye."""
+
+
+def _row_among_zeros(node: Node, args: Nodes) -> Node:
+    """One row padded by a few rows of zeros as a stack of rows; other nodes as they are."""
+    made = node if args == node.args else Node.of(node.op, args)
+    axes = _moved_axes(made) if isinstance(made.op, Pad) else set()
+    if len(axes) != 1 or len(made.shape) < 2:
+        return made
+    (axis,) = axes
+    length, start = made.shape[axis], made.op.start[axis]  # type: ignore[attr-defined]  # a Pad
+    if args[0].shape[axis] != 1 or not isinstance(length, int) or length > MAX_ROWS_AMONG_ZEROS:
+        return made
+    rest = (*made.shape[:axis], *made.shape[axis + 1 :])
+    zeros = broadcast_to(constant(0), rest)
+    return stack([reshape(args[0], rest) if k == start else zeros for k in range(length)], axis)
 
 
 def side_by_side(pads: Sequence[Node], otherwise: Node) -> Node:

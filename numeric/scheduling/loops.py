@@ -31,6 +31,7 @@ from symad.numeric.program.expressions import (
 from symad.numeric.program.statements import Allocate, Carried, Loop, Store
 from symad.numeric.scheduling.roles import NO_ROLES
 from symad.numeric.scheduling.schedule import Scope, plan
+from symad.ops.elementwise import Apply
 from symad.ops.recurrence import Scan, backwards
 from symad.ops.shaping import Broadcast, Reshape, reshape, slice_axis
 from symad.ops.sources import ArrayConstant, Iota, constant_value
@@ -189,7 +190,9 @@ def _all_states(node: Node, start: Node, stem: str, clock: Clock, scope: Scope) 
 
 def _kept(node: Node, clock: Clock, scope: Scope) -> Value:
     """The array of a value that every step keeps."""
-    array = scope.value_of(node, "a_bar" if clock.turned else "a")
+    inner = node.op.body.output_nodes[number_of(node)].op  # type: ignore[attr-defined]  # a loop's
+    function = inner.head.__name__ if isinstance(inner, Apply) else "a"
+    array = scope.value_of(node, "a_bar" if clock.turned else function)
     scope.statements.append(Allocate(array))
     scope.known[node] = clock.in_steps(Read(array))
     return array

@@ -61,8 +61,11 @@ def print_module(program: Program, dtype: str, packed: bool = False) -> tuple[st
         inner, entry = entry, names.unique(f"{entry}_packed")
         last = _packed(program, inner, entry, inputs, dim_names, writer)
     blocks = [
-        [f'"""{one_line(program.name)}, printed by symad. Needs {_libraries(writer)}."""'],
-        sorted(writer.imports),
+        [
+            f'"""{one_line(program.name)}, printed by symad. Needs {_libraries(writer)}."""',
+            "",
+            *sorted(writer.imports),
+        ],
         [f"{name} = {text}" for text, name in writer.constants.items()],
         *([source] for source in writer.helpers.values()),
         checked,

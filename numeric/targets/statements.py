@@ -16,6 +16,7 @@ from symad.numeric.program.statements import (
     Store,
 )
 from symad.numeric.targets import helpers
+from symad.numeric.targets.formulas import recurrence
 from symad.numeric.targets.target import Level
 from symad.numeric.targets.writer import Writer
 from symad.questions import question
@@ -27,8 +28,11 @@ else:  # plum sees Any: it dispatches on the statement alone, and converts no re
 
 
 def lines_of(block: Block, writer: Writer) -> list[str]:
-    """The lines of a block."""
-    return [line for statement in block for line in lines(statement, writer)]
+    """The lines of a block; one empty line at most stands between two others."""
+    made: list[str] = []
+    for statement in block:
+        made += (line for line in lines(statement, writer) if line or (made and made[-1]))
+    return made if not made or made[-1] else made[:-1]
 
 
 def indented(block: list[str]) -> list[str]:
@@ -72,10 +76,11 @@ def loop_lines(statement: Loop, writer: Writer) -> Lines:
     made = [f"{writer.name(c.value)} = {writer.text(c.initial)}" for c in statement.carried]
     steps = f"range({writer.dim(statement.count)})"
     with writer.index(statement.index) as index:
+        comment = recurrence(statement, writer)
         body = lines_of(statement.body, writer)
         body += _replaced(statement, writer)
     over = f"reversed({steps})" if statement.backwards else steps
-    return [*made, f"for {index} in {over}:", *indented(body or ["pass"])]
+    return [*comment, *made, f"for {index} in {over}:", *indented(body or ["pass"]), ""]
 
 
 def _replaced(statement: Loop, writer: Writer) -> list[str]:
