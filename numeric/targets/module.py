@@ -43,7 +43,9 @@ def print_module(program: Program, dtype: str, packed: bool = False) -> tuple[st
     inputs = [writer.name(value) for value in program.inputs]
     scalar = is_scalar(program)
     writer.batch = inputs[0] if scalar else ""
-    dims = sorted({s for v in program.inputs for s in dim_symbols(v.shape)}, key=str)
+    dims = [
+        *dict.fromkeys(s for v in program.inputs for d in v.shape for s in sorted(dim_symbols([d]), key=str))
+    ]
     dim_names = [writer.dim_name(s) for s in dims]
     checked = _checked(program, inputs, dims, writer)
     known = ", ".join([*inputs, *dim_names])
@@ -59,7 +61,7 @@ def print_module(program: Program, dtype: str, packed: bool = False) -> tuple[st
     if packed:
         writer.helper(helpers._leaves)
         inner, entry = entry, names.unique(f"{entry}_packed")
-        last = _packed(program, inner, entry, inputs, dim_names, writer)
+        last = _packed(program, inner, entry, inputs, sorted(dim_names), writer)
     blocks = [
         [
             f'"""{one_line(program.name)}, printed by symad. Needs {_libraries(writer)}."""',

@@ -140,7 +140,7 @@ def _product(dim: Any, writer: Writer) -> Text:
 
 @write.dispatch
 def write_add(op: Add, target: Target, node: Compute, args: Texts, writer: Writer) -> Any:
-    first = args[0].inside(Level.SUM) if op.signs[0] == 1 else f"-{args[0].inside(Level.SIGN)}"
+    first = args[0].inside(Level.SUM) if op.signs[0] == 1 else f"-{args[0].inside(Level.POWER)}"
     text = first
     for sign, arg in zip(op.signs[1:], args[1:], strict=True):
         text += (" + " if sign == 1 else " - ") + arg.inside(Level.PRODUCT)

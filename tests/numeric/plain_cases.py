@@ -1,13 +1,14 @@
-"""Graphs that the tests of programs share: examples of all ops, and the functions of docs/listings.md."""
+"""Graphs that the tests of programs share: examples of all ops, and the models of docs/listings.md."""
 
-import importlib
+import importlib.util
 import pkgutil
+from pathlib import Path
 
 import numpy as np
 import sympy as sp
 
 import symad
-from symad import functions, ops
+from symad import ops
 from symad.graph import Graph, topological
 from symad.ops.selection import Condition
 from symad.ops.sources import Input
@@ -15,9 +16,6 @@ from symad.questions import EXAMPLES
 
 for _module in pkgutil.iter_modules(ops.__path__):
     importlib.import_module(f"{ops.__name__}.{_module.name}")
-
-T, n, d = sp.symbols("T n d", integer=True, positive=True)
-Matrix = sp.MatrixSymbol
 
 
 def graph_of(node):
@@ -39,53 +37,15 @@ def examples_of_ops():
     return found
 
 
-def rnn():
-    def loss(W, U, xs):
-        h = functions.scan(lambda h, x: np.tanh(W @ h + U @ x), np.zeros(4), xs)[-1]
-        return h @ h
-
-    return symad.trace(loss, [Matrix("W", 4, 4), Matrix("U", 4, 3), Matrix("xs", T, 3)])
-
-
-def lstm():
-    def loss(W, U, b, xs):
-        def step(state, x):
-            h, c = state
-            z = W @ h + U @ x + b
-            i, f, o = (functions.sigmoid(z[k : k + 4]) for k in (0, 4, 8))
-            c = f * c + i * np.tanh(z[12:])
-            return o * np.tanh(c), c
-
-        h, _ = functions.scan(step, (np.zeros(4), np.zeros(4)), xs)
-        return h[-1] @ h[-1]
-
-    b = sp.IndexedBase("b", shape=(16,))
-    return symad.trace(loss, [Matrix("W", 16, 4), Matrix("U", 16, 3), b, Matrix("xs", T, 3)])
-
-
-def attention():
-    def loss(K, Q, V):
-        Y = functions.softmax(Q @ K.T / sp.sqrt(d), 1) @ V
-        return (Y * Y).sum()
-
-    return symad.trace(loss, [Matrix(name, n, d) for name in "KQV"])
-
-
-def arm():
-    a, b, px, py = sp.symbols("a b px py")
-    x, y = sp.cos(a) + sp.cos(a + b), sp.sin(a) + sp.sin(a + b)
-    graph = symad.trace((x - px) ** 2 + (y - py) ** 2, [a, b, px, py])
-    return Graph(graph.input_nodes, graph.output_nodes, graph.structure, "arm")
-
-
-LISTINGS = {
-    "rnn": lambda: symad.value_and_gradient(rnn()),
-    "lstm": lambda: symad.value_and_gradient(lstm()),
-    "attention": lambda: symad.value_and_gradient(attention()),
-    "arm": lambda: symad.gradient(arm(), ["a", "b"]),
-}
+_spec = importlib.util.spec_from_file_location(
+    "make_listings", Path(__file__).resolve().parents[2] / "docs" / "make_listings.py"
+)
+listings = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(listings)
+LISTINGS = listings.LISTINGS
 """The graphs that docs/listings.md shows."""
 
+T, n, d = listings.T, listings.n, listings.d
 SIZES = {T: 6, n: 5, d: 3}
 
 

@@ -4,6 +4,7 @@ import ast
 import importlib
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -166,3 +167,8 @@ def test_the_log_tells_what_each_pass_did():
     told = {name: done for name, _, done in (line.partition(": ") for line in lines)}
     assert "nodes" in told["keep"] and told["logistic"] == "nothing to do"
     assert "statements" in told["inline"]
+
+
+def test_the_page_of_listings_shows_what_is_printed():
+    page = (Path(__file__).resolve().parents[2] / "docs" / "listings.md").read_text("utf-8")
+    assert page == cases.listings.page(), "the style has changed: python docs/make_listings.py, and read it"
