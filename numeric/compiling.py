@@ -60,7 +60,7 @@ def compiler() -> list[str] | None:
             if reason:
                 warnings.warn(f"{reason}; {name} compiles instead", stacklevel=2)
             return [name]
-    _warn_once(f"{reason}, and {NO_COMPILER}" if reason else NO_COMPILER)
+    warnings.warn(f"{reason}, and {NO_COMPILER}" if reason else NO_COMPILER, stacklevel=2)
     return None
 
 

@@ -14,12 +14,14 @@ from symad.numeric.c_header import print_header
 from symad.numeric.c_program import output_scalars, print_c
 from symad.numeric.calling import bound, check_sizes
 from symad.numeric.compiling import compile_c, native_options
+from symad.numeric.flat_results import FlatResults
 from symad.numeric.kernel import Kernel
 from symad.numeric.names import identifier
 from symad.numeric.native import lower_arrays
 from symad.numeric.native_function import Binder, python_function
 from symad.numeric.passes import prepare
 from symad.numeric.printers.c import NotInC
+from symad.numeric.quick_calls import quick_call
 from symad.numeric.scalar_program import is_scalar
 from symad.stable import with_logistic
 
@@ -53,7 +55,9 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
         return replace(plain(), c_source=source, c_header=header)
     native = _binder(prepared, getattr(library, f"{name}_bound"))
     points = cache(partial(lower_runs.scalars, prepared))  # planned when the first batch comes
-    function = python_function(prepared, native, lambda columns: points().at_points(columns), plain, packed)
+    slow = python_function(prepared, native, lambda columns: points().at_points(columns), plain, packed)
+    results, inputs = FlatResults.of(prepared), len(prepared.input_nodes)
+    function = quick_call(getattr(library, name), results, inputs, len(prepared.nodes), packed, slow)
     title = identifier(graph.name)
     return Kernel(title, "", function, {}, source, header, packed=packed, native=native, plain=plain)
 
