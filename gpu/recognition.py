@@ -139,7 +139,7 @@ def _found(softmax: Node, users: Users, outputs: set[Node]) -> dict[Node, Node] 
     if mask is None or weights in outputs or softmax in outputs:
         return None
     products = [u for u in users[weights] if not isinstance(u.op, SoftmaxTangent)]
-    parts = [(node, *_other(node, weights)) for node in products]
+    parts = [(node, *other) for node in products if (other := _other(node, weights)) is not None]
     forward = [(node, other) for node, other, summed in parts if summed == "j"]
     back = [(node, other) for node, other, summed in parts if summed == "i"]
     if len(forward) != 1 or len(back) > 1 or len(forward) + len(back) != len(products):
@@ -159,22 +159,22 @@ def _found(softmax: Node, users: Users, outputs: set[Node]) -> dict[Node, Node] 
     return _made(scores, mask, v, out, weights, next(iter(bars), None), gradients)
 
 
-def _other(node: Node, dense: Node) -> tuple[Node | None, str]:
+def _other(node: Node, dense: Node) -> tuple[Node, str] | None:
     """The other operand of a product with an array over pairs, (lead, i or j, own), and which is summed."""
     op, lead = node.op, len(dense.shape) - 2
     if not isinstance(op, Einsum) or len(node.args) != 2 or node.args[0] is node.args[1]:
-        return None, ""
+        return None
     at = node.args.index(dense)
     labels, others = op.inputs[at], op.inputs[1 - at]
     i, j = labels[-2:]
     own = [x for x in others if x not in labels]
     summed = [x for x in (i, j) if x in others]
     if len(own) != 1 or len(summed) != 1 or len(set(labels)) < len(labels):
-        return None, ""
+        return None
     kept = j if summed[0] == i else i
     wanted = (*labels[:lead], summed[0], own[0])
     if set(others) != set(wanted) or set(op.output) != {*labels[:lead], kept, own[0]}:
-        return None, ""
+        return None
     return contract([others], wanted, node.args[1 - at]), "i" if summed[0] == i else "j"
 
 
@@ -225,9 +225,11 @@ def _backward(
     if not np.isclose(scale, scores.scale, rtol=1e-12):
         return None
     for node in users[dense]:
-        other, summed_axis = _other(node, dense)
-        expected, part = (scores.k, 0) if summed_axis == "j" else (scores.q, 1)
-        if other is not expected:
+        operand = _other(node, dense)
+        if operand is None:
+            return None
+        expected, part = (scores.k, 0) if operand[1] == "j" else (scores.q, 1)
+        if operand[0] is not expected:
             return None
         gradients[node] = part
     return found, gradients
@@ -288,7 +290,7 @@ def _made(
         formula += symbol[tuple(LOOPS[first + k] for k in axes)] if axes else symbol
         arrays.append(bias)
     if mask is not True:
-        if (mask == np.tri(*mask.shape, dtype=bool)).all():
+        if (mask == (np.tri(*mask.shape) > 0)).all():
             allowed = J <= I
         else:
             parameters.append(Parameter("seen", 2, True))

@@ -22,7 +22,7 @@ from symad.ops.sources import Input
 from symad.questions import EXAMPLES
 from symad.saved_ops import classes
 from tests.gpu.cupy_agreement import WHERE, agree, library, on_device
-from tests.gpu.cupy_standin import installed
+from tests.gpu.cupy_standin import extras, installed
 
 x, y, z = sp.symbols("x y z", real=True)
 RNG = np.random.default_rng(5)
@@ -400,6 +400,7 @@ def test_unknown_types_and_functions_are_errors():
 
 
 def test_the_stand_in_refuses_what_a_gpu_would_not_forgive():
+    pytest.importorskip("ml_dtypes")
     with installed() as cp:
         a = cp.asarray(np.ones(3, np.float32))
         for wrong in (
@@ -424,3 +425,21 @@ def test_the_stand_in_refuses_what_a_gpu_would_not_forgive():
         with pytest.raises(AssertionError, match="double"):
             cp.ElementwiseKernel("float32 x0", "float32 y0", "y0 = x0 * 2.0;")(a)
         assert not hasattr(cp, "errstate")
+        bits = cp.asarray(np.ones((2, 2, 2)).astype("bfloat16"))
+        with pytest.raises(ValueError, match="no batched product of bfloat16"):
+            bits @ bits
+        with pytest.raises(NotImplementedError, match="Sorting"):
+            cp.argsort(bits)
+        with pytest.raises(TypeError, match="only supports"):
+            extras.scatter_add(bits, cp.asarray(np.array([0, 1])), bits)
+        kernel = cp.RawKernel('extern "C" __global__ void f(float *x) { x[0] = 1; }', "f")
+        for grid, block in (((1, 65536), (32,)), ((2**31,), (32,)), ((1,), (2048,)), ((1,), (1, 1, 65))):
+            with pytest.raises(cp.cuda.CUDARuntimeError, match="INVALID_VALUE"):
+                kernel(grid, block, (a,))
+        with pytest.raises(AssertionError, match="empty launch"):
+            kernel((0,), (32,), (a,))
+        before = cp.cuda.counts["synchronisations"]
+        a.get(), a[:1].item()
+        assert cp.cuda.counts["synchronisations"] == before + 2
+        with cp.cuda.Device(1), pytest.raises(ValueError, match="different from the current device"):
+            a + a
