@@ -171,7 +171,7 @@ void symad_runs_rows(const int64_t *frame)
 def forms() -> dict[Any, str]:
     """The C form of every operation and function, in the order of their codes."""
     found: dict[Any, str] = dict(ARITHMETIC)
-    two = {sympy.atan2, sympy.Mod, sympy.Heaviside, hypot, xlogy}
+    two = {sympy.atan2, sympy.Mod, sympy.Heaviside, sympy.jn, hypot, xlogy}
     for head, name in (MATH_H | OWN).items():
         binary = head in two or getattr(head, "__name__", "") == "logaddexp"
         found[head] = f"{name}(a, b)" if binary else f"{name}(a)"

@@ -66,6 +66,21 @@ HELPERS: dict[str, str] = {
   if (a == b) return a + (real)0.6931471805599453;
   return (a > b ? a : b) + F(log1p)(F(exp)(-F(fabs)(a - b)));
 }""",
+    "symad_jn": """real symad_jn(real n, real x) {
+  if (n < 0 || n != F(floor)(n)) return (real)(0.0 / 0.0);
+  const int order = (int)n;
+  real low = F(sin)(x) / x, high = (low - F(cos)(x)) / x, first = 1, term = 1, sum = 0;
+  if (F(fabs)(x) < order + 2) {  /* the power series */
+    for (int k = 1; k <= order; ++k) first *= x / (2 * k + 1);
+    for (int k = 1; k < 24; ++k, term *= -x * x / (2 * (k - 1) * (2 * (order + k) - 1))) sum += term;
+    return first * sum;
+  }
+  for (int k = 1; k < order; ++k) {  /* the recurrence, stable upwards where x > n */
+    const real next = (2 * k + 1) / x * high - low;
+    low = high, high = next;
+  }
+  return order ? high : low;
+}""",
     "symad_silu": """real symad_silu(real a) {
   const real e = F(exp)(-F(fabs)(a));
   return a > 0 ? a / (1 + e) : a * e / (1 + e);
@@ -95,6 +110,7 @@ NAMED: dict[Any, str] = {
     sympy.sech: "symad_sech",
     logcosh: "symad_logcosh",
     silu: "symad_silu",
+    sympy.jn: "symad_jn",
     sympy.sinc: "symad_sinc",
     sympy.loggamma: "symad_loggamma",
     xlogy: "symad_xlogy",

@@ -23,6 +23,7 @@ from symad.ops.elementwise import Apply
 from symad.ops.gathering import Gather, ScatterAdd
 from symad.ops.linalg import Determinant, LogDeterminant, Solve
 from symad.ops.matrix_power import MatrixPower, MatrixPowerDerivative
+from symad.ops.numeric_names import NUMPY_NAMES
 from symad.ops.positions import Positions
 from symad.ops.powers import Pow
 from symad.ops.reduction import Extreme, Product
@@ -166,7 +167,10 @@ def apply_emit(op: Apply, library: ArrayLibrary, node: Node, args: Texts, printe
         return text
     if op.head in DIRECT:
         return f"{printer.np}.{DIRECT[op.head]}({', '.join(args)})"
-    return f"{printer.function(op.head)}({', '.join(args)})"
+    text = f"{printer.function(op.head)}({', '.join(args)})"
+    own = NUMPY_NAMES.get(op.head, "").startswith("symad.special.")  # some compute in double precision
+    narrow = own and printer.dtype == "float32" and printer.np == "np"
+    return f"np.asarray({text}, dtype=np.float32)" if narrow else text
 
 
 @emit.dispatch

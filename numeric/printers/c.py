@@ -85,6 +85,21 @@ HELPERS = {
     double high = fabs(x), a = high < 20 ? high : 20, s = sinh(0.5*a);
     return log1p(2*s*s) + (high - a);
 }""",
+    "jn": """double n, double x) {
+    if (n < 0 || n != floor(n)) return NAN;
+    const int order = (int)n;
+    double low = sin(x) / x, high = (low - cos(x)) / x, first = 1, term = 1, sum = 0;
+    if (fabs(x) < order + 2) {  /* the power series */
+        for (int k = 1; k <= order; ++k) first *= x / (2 * k + 1);
+        for (int k = 1; k < 24; ++k, term *= -x * x / (2 * (k - 1) * (2 * (order + k) - 1))) sum += term;
+        return first * sum;
+    }
+    for (int k = 1; k < order; ++k) {  /* the recurrence, stable upwards where x > n */
+        const double next = (2 * k + 1) / x * high - low;
+        low = high, high = next;
+    }
+    return order ? high : low;
+}""",
     "xlogy": "double x, double y) { return x == 0 && y == y ? 0.0 : x*log(y); }",
     "logaddexp": """double a, double b) {
     double high = max_(a, b), low = min_(a, b);
@@ -114,6 +129,7 @@ OWN: dict[Any, str] = {
     sympy.Heaviside: "heaviside_",
     sympy.loggamma: "loggamma_",
     logaddexp: "logaddexp_",
+    sympy.jn: "jn_",
     own.stop_gradient: "same_",
     own.xlogy: "xlogy_",
     **{getattr(own, name): f"{name}_" for name in ("relu", "softplus", "silu", "gelu", "logcosh")},

@@ -19,6 +19,7 @@ from symad.errors import DerivativeError
 from symad.graph import ZERO, Node, rebuild, shape
 from symad.ops.arithmetic import (
     ElementwiseOp,
+    add,
     add_tangents,
     common_shape,
     div,
@@ -149,6 +150,12 @@ def tan_slope(y: Node, args: Nodes, i: int) -> Tangent:
     return apply_sum_of_one(y)
 
 
+@slope(sympy.coth)
+def coth_slope(y: Node, args: Nodes, i: int) -> Tangent:
+    """−1/sinh², as a function whose own derivatives do not overflow."""
+    return neg(power(apply(sympy.csch, args[0]), constant(2)))
+
+
 def apply_sum_of_one(y: Node) -> Node:
     """1 + y²."""
     return sub(constant(1), neg(power(y, constant(2))))
@@ -174,6 +181,12 @@ def abs_slope(y: Node, args: Nodes, i: int) -> Tangent:
 def step_slope(y: Node, args: Nodes, i: int) -> Tangent:
     """Steps have derivative 0, also where they jump."""
     return ZERO
+
+
+@slope(sympy.LambertW)
+def lambertw_slope(y: Node, args: Nodes, i: int) -> Tangent:
+    """exp(−W)/(1 + W), also at 0, where SymPy's W/(x (1 + W)) is 0/0."""
+    return div(apply(sympy.exp, neg(y)), add(constant(1), y))
 
 
 @slope(sympy.sinc)
