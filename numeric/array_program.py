@@ -11,7 +11,7 @@ import numpy as np
 import sympy
 
 from symad import special
-from symad.dims import Dim, dim_symbols, format_shape
+from symad.dims import Dim, format_shape
 from symad.errors import LoweringError
 from symad.graph import Graph, Node, topological
 from symad.numeric.backends import ArrayLibrary
@@ -43,7 +43,6 @@ from symad.ops.pair_sum import PairSum, PairSumCotangent
 from symad.ops.recurrence import Scan
 from symad.ops.root import Root
 from symad.ops.sources import ArrayConstant, Constant, Dimension, Input
-from symad.ops.sparse import CompressedRows
 
 ARRAY = '''def _array(name, value, dtype, rank, shape):
     array = np.asarray(value)
@@ -68,7 +67,7 @@ class ArrayPrinter:
         self.library = library
         self.np = library.prefix
         self.dtype = dtype
-        self.names = Names(("packed", "size"))
+        self.names = Names()
         self.text: dict[Node, str] = {}
         self.imports: set[str] = {f"import {library.module} as {library.prefix}"}
         self.helpers: dict[str, str] = {}
@@ -262,18 +261,15 @@ def dim_text(dim: Any, names: dict[Any, str]) -> str:
 
 
 def print_array_module(
-    graph: Graph, library: ArrayLibrary, dtype: str, packed: bool, printing: Any = ArrayPrinter
+    graph: Graph, library: ArrayLibrary, dtype: str, printing: Any = ArrayPrinter
 ) -> tuple[str, str]:
     """The entry point's name and the source of the module."""
     printer = printing(graph, library, dtype)
     entry = printer.names.unique(graph.name)
     inputs = [printer.symbols[symbol] for symbol in graph.inputs]
-    body = [*_unpack_lines(graph, printer, inputs, packed), *printer.statements(graph.output_nodes)]
+    body = [*_unpack_lines(graph, printer, inputs), *printer.statements(graph.output_nodes)]
     values = [_result(o, printer) for o in graph.output_nodes]
-    result = _flat_result(graph, values, printer) if packed else pack_text(graph.structure, values)
-    signature = "packed" if packed else ", ".join(inputs)
-    if packed and dim_symbols([d for node in graph.input_nodes for d in node.shape]):
-        signature += "".join(f", {printer.symbols[s]}" for s in sorted(graph.dims, key=str))
+    result = pack_text(graph.structure, values)
     helpers = [
         line
         for source in printer.helpers.values()
@@ -284,8 +280,8 @@ def print_array_module(
         *helpers,
         *([*made, "", ""] if (made := printer.preliminaries()) else []),
         *printer.decorators(graph),
-        f"def {entry}({signature}):",
-        *docstring(graph, packed),
+        f"def {entry}({', '.join(inputs)}):",
+        *docstring(graph, packed=False),
         *(f"    {line}" for line in printer.finished(body, result)),
         f"    return {result}",
     ]
@@ -305,51 +301,17 @@ def _result(output: Node, printer: ArrayPrinter) -> str:
     return f"{text}.copy()" if shared or repeats(output) else text
 
 
-def _flat_result(graph: Graph, values: Sequence[str], printer: ArrayPrinter) -> str:
-    np_ = printer.np
-    if any(isinstance(output.op, CompressedRows) for output in graph.output_nodes):
-        return values[0]
-    if len(values) == 1:
-        return f"{np_}.ravel({values[0]})"
-    return f"{np_}.concatenate([{', '.join(f'{np_}.ravel({v})' for v in values)}])"
-
-
-def _unpack_lines(
-    graph: Graph, printer: ArrayPrinter, inputs: Sequence[str], packed: bool
-) -> list[str]:
+def _unpack_lines(graph: Graph, printer: ArrayPrinter, inputs: Sequence[str]) -> list[str]:
     """Convert the inputs, bind the dimension symbols, check the shapes."""
     np_, lines = printer.np, []
     for name, node in zip(inputs, graph.input_nodes, strict=True):
         printer.text[node] = name
-    if packed:
-        return _packed_lines(graph, printer, inputs)
     helper = printer.helper("_array", ARRAY)
-    for name, node in zip(inputs, graph.input_nodes, strict=True):
+    for name, node, symbol in zip(inputs, graph.input_nodes, graph.inputs, strict=True):
         declared = one_line(format_shape(node.shape))
         dtype, rank = f"{np_}.{printer.dtype}", len(node.shape)
-        lines.append(f'{name} = {helper}("{name}", {name}, {dtype}, {rank}, "{declared}")')
+        lines.append(f'{name} = {helper}({str(symbol)!r}, {name}, {dtype}, {rank}, "{declared}")')
     return lines + _shape_checks(graph, printer, inputs)
-
-
-def _packed_lines(graph: Graph, printer: ArrayPrinter, inputs: Sequence[str]) -> list[str]:
-    """Cut one flat vector into the inputs."""
-    np_, pieces, offset = printer.np, [], "0"
-    for name, node in zip(inputs, graph.input_nodes, strict=True):
-        count = "*".join([f"({printer.dim(d)})" for d in node.shape])
-        if node.shape:
-            end = f"{offset} + {count}"
-            pieces.append(f"{name} = packed[{offset}:{end}].reshape({printer.dims(node.shape)})")
-        else:
-            end = f"{offset} + 1"
-            pieces.append(f"{name} = packed[{offset}]")
-        offset = end
-    return [
-        f"packed = {np_}.asarray(packed, dtype={np_}.{printer.dtype})",
-        f"size = {offset}",
-        "if packed.shape != (size,):",
-        '    raise ValueError(f"packed must have {size} elements, not shape {packed.shape}")',
-        *pieces,
-    ]
 
 
 def _shape_checks(graph: Graph, printer: ArrayPrinter, inputs: Sequence[str]) -> list[str]:
@@ -363,10 +325,10 @@ def _shape_checks(graph: Graph, printer: ArrayPrinter, inputs: Sequence[str]) ->
                 bound.add(dim)
     for s in sorted(graph.dims - bound, key=str):
         lines += _solve_dim(graph, printer, inputs, s)
-    for name, node in zip(inputs, graph.input_nodes, strict=True):
+    for name, node, symbol in zip(inputs, graph.input_nodes, graph.inputs, strict=True):
         if node.shape:
             checked = printer.helper("_check", CHECK)
-            lines.append(f'{checked}("{name}", {name}, {printer.dims(node.shape)})')
+            lines.append(f"{checked}({str(symbol)!r}, {name}, {printer.dims(node.shape)})")
     return lines + size_checks(graph, printer)
 
 

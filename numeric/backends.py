@@ -36,7 +36,10 @@ BACKENDS = {
     "runs": "symad.numeric.lower_runs",
     "cupy": "symad.gpu.lower_cupy",
 }
-"""Backend name -> module with a function ``lower(graph, dtype, packed) -> Kernel``."""
+"""Backend name -> module with a function ``lower(graph, dtype, packed) -> Kernel``.
+
+With ``packed`` the kernel of a scalar graph may take all inputs in one vector, and says so by its field.
+"""
 
 
 def load_backend(name: str) -> object:

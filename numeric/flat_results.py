@@ -62,10 +62,6 @@ class FlatResults:
             offset += size
         return pack(self.structure, parts)
 
-    def packed(self, flat: Any) -> Any:
-        """The result of packed calls: the vector itself, or a sparse matrix if that is the only output."""
-        return flat if self.matrices[0] is None else _filled(flat, self.matrices[0])
-
 
 def _matrix(output: Node) -> Any:
     """The matrix of zeros that a sparse output is copied from; None for other outputs."""

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from symad.arguments import Argument, SignatureOf
+from symad.arguments import bind as bind_arguments
 from symad.atomic import write_text
 from symad.errors import LoweringError
 from symad.graph import Graph
@@ -49,13 +51,19 @@ class Kernel:
     c_header: str = field(repr=False, default="")
     """Its header."""
     packed: bool = field(repr=False, default=False)
-    """Whether it takes and returns flat vectors."""
+    """Whether the function of all inputs takes them in one vector."""
     native: Callable[[Any, Any], Callable[[], None]] | None = field(repr=False, default=None)
     """What `bind` uses where the code is compiled."""
     plain: Callable[[], Kernel] | None = field(repr=False, default=None)
     """The NumPy form of compiled code, printed when it is first asked for."""
     origin: Origin | None = field(repr=False, default=None)
     """What it was lowered from."""
+    inner: Callable[..., Any] | None = field(repr=False, default=None)
+    """The function of all inputs, where arguments hold several; None where it is ``function``."""
+    arguments: tuple[Argument, ...] = field(repr=False, default=())
+    """What it is called with, in order."""
+
+    __signature__ = SignatureOf()
 
     def __repr__(self) -> str:
         if self.origin is None:
@@ -84,8 +92,10 @@ class Kernel:
         """A standalone Python module; its last function is the entry."""
         return self.text if self.plain is None else self.plain().source
 
-    def __call__(self, *values: Any) -> Any:
-        """The function at these values."""
+    def __call__(self, *values: Any, **named: Any) -> Any:
+        """The function at these values, by position or by name."""
+        if named:
+            values = tuple(bind_arguments(self.name, self.arguments, values, named))
         return self.function(*values)
 
     def bind(self, x: Any, y: Any) -> Callable[[], None]:
@@ -110,7 +120,8 @@ class Kernel:
             return self.native(x, y)
 
         def run() -> None:
-            parts = self.function(x) if self.packed else self.function(*x.tolist())
+            function = self.inner or self.function
+            parts = function(x) if self.packed else function(*x.tolist())
             y[...] = np.concatenate([np.ravel(part) for part in _leaves(parts)])
 
         return run

@@ -10,13 +10,15 @@ import numpy as np
 
 from symad.errors import LoweringError
 from symad.numeric.backends import load_backend
+from symad.numeric.doors import arguments_of, needs_door, parameters_of, plain_results, with_door
 from symad.numeric.kernel import Kernel, Origin
+from symad.numeric.packing import packed as pack
+from symad.numeric.packing import packed_by
 from symad.numeric.passes.cotangents import join_cotangents
 from symad.numeric.passes.definitions import write_definitions
 from symad.numeric.pipelines import PassReport
 from symad.numeric.plain import lower_plain
 from symad.ops.captured import check_closed
-from symad.ops.sparse import CompressedRows
 from symad.pausing import without_collecting
 from symad.tracing import as_graph
 
@@ -31,6 +33,8 @@ def lower(
     dtype: Any = "float64",
     packed: bool = False,
     style: str = "fast",
+    inputs: Any = None,
+    wrt: Any = None,
     log: Callable[[str], None] | None = None,
 ) -> Kernel:
     """``f`` as fast code: a callable with ``.source`` and ``.save(path)``.
@@ -40,17 +44,22 @@ def lower(
         backend: "numpy"; "c", compiled for this machine (scalar graphs as one C function, array graphs as
             NumPy code with compiled kernels and loops); "runs" for large scalar graphs; "cupy" on a GPU.
         dtype: "float64" or "float32" (on a GPU also the half precisions).
-        packed: the kernel takes one flat vector of all inputs, in order, and returns flat vectors:
-            for scipy.optimize, and for hundreds of inputs.
+        packed: for scipy.optimize: what a derivative is by is one flat vector x, directions one flat v, other
+            inputs follow as further arguments (SciPy's ``args``): k(x, *args), of a Hessian-vector product
+            k(x, v, *args). Gradients and products are one flat vector in the same order, vector-valued
+            functions (m,), Jacobians (m, N), Hessians (N, N), a scalar is a number, value_and_gradient
+            (value, flat gradient).
         style: "fast"; or "plain", for backend "numpy": one line for each mathematical step, nothing done for
             speed, to read, to teach and to check the fast code against.
+        inputs: order and grouping of the arguments, as in `symad.trace`.
+        wrt: with ``packed``, what x holds; by default what the derivative is by, or all inputs.
         log: called with a line for each pass of style "plain", such as ``print``.
 
     Raises:
-        LoweringError: unknown backend, dtype or style, or an op without a form there.
+        LoweringError: unknown backend, dtype or style, an op without a form there, or wrt without packed.
     """
-    graph = as_graph(f)
-    check_closed(graph, "lower")
+    if wrt is not None and not packed:
+        raise LoweringError("wrt says what is packed in one vector; give packed=True, or leave it out")
     if style not in STYLES or (style == "plain" and backend != "numpy"):
         raise LoweringError(
             f"style={style!r} with backend={backend!r}: the styles are {', '.join(map(repr, STYLES))}, and "
@@ -59,18 +68,21 @@ def lower(
     name = str(dtype) if isinstance(dtype, str) else np.dtype(dtype).name
     if name not in DTYPES and backend != "cupy":
         raise LoweringError(f"dtype={name!r} is not one of {', '.join(map(repr, DTYPES))}")
-    sparse = any(isinstance(output.op, CompressedRows) for output in graph.output_nodes)
-    if packed and sparse and len(graph.output_nodes) > 1:
-        raise LoweringError(
-            "packed=True returns one flat vector, which cannot hold a sparse matrix: lower it alone"
-        )
-    origin = Origin(graph, backend, name, (("packed", packed), ("style", style)))
+    whole = as_graph(f, wrt, inputs)
+    check_closed(whole, "lower")
+    whole = whole if wrt is None else packed_by(whole, wrt)
+    origin = Origin(whole, backend, name, (("packed", packed), ("style", style)))
+    graph, parameters = pack(whole) if packed else (plain_results(whole), parameters_of(whole))
+    structure = graph.structure if packed else whole.structure
     if style == "plain":
         report: list[PassReport] = []
-        plain = lower_plain(graph, name, packed, report)
+        kernel = lower_plain(graph, name, report)
         for line in report if log is not None else ():
             log(str(line))
-        return replace(plain, origin=origin)
-    module: Any = load_backend(backend)
-    kernel: Kernel = module.lower(join_cotangents(write_definitions(graph)), name, packed)
-    return replace(kernel, origin=origin)
+    else:
+        graph = join_cotangents(write_definitions(graph))
+        module: Any = load_backend(backend)
+        kernel = module.lower(graph, name, packed and backend != "cupy")
+    if needs_door(parameters, structure, kernel.packed):
+        kernel = with_door(kernel, parameters, structure, "cupy" if backend == "cupy" else "numpy")
+    return replace(kernel, arguments=arguments_of(parameters), origin=origin)

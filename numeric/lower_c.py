@@ -39,7 +39,7 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
     """
     prepared = prepare(with_logistic(graph))
     if not is_scalar(prepared):
-        return lower_arrays.lower(graph, dtype, packed)
+        return lower_arrays.lower(graph, dtype)
     if dtype != "float64":
         raise LoweringError(f"backend 'c' takes scalar graphs in float64, not {dtype}; use backend='numpy'")
     try:

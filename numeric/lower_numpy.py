@@ -41,8 +41,9 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
         name, source = in_runs or print_scalar_module(prepared, NUMPY, dtype, packed)
     else:
         made = for_arrays(prepared)
+        packed = False
         made = widen_products(in_parts(in_chains(sink_large(made))))
-        name, source = print_array_module(made, NUMPY, dtype, packed, InPlacePrinter)
+        name, source = print_array_module(made, NUMPY, dtype, InPlacePrinter)
     return compile_source(name, source, packed)
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import builtins
 import keyword
-import re
-import unicodedata
 from collections.abc import Iterable
 from typing import Any
+
+from symad.identifiers import identifier, short_name
+
+__all__ = ["RESERVED", "Names", "identifier"]
 
 RESERVED = {
     *keyword.kwlist,
@@ -21,17 +23,6 @@ RESERVED = {
     "types",
     "scipy",
 }
-
-
-def identifier(name: str) -> str:
-    r"""``name`` with everything that Python does not allow in an identifier made an underscore.
-
-    ``x[0]`` becomes ``x_0``, ``\hat{y}`` becomes ``hat_y``; letters of any alphabet stay.
-    """
-    plain = re.sub(r"\W+", "_", unicodedata.normalize("NFKC", name)).strip("_")
-    if not plain or not plain.isidentifier():
-        plain = f"x_{plain}" if plain else "x"
-    return plain
 
 
 class Names:
@@ -56,5 +47,5 @@ class Names:
     def of(self, symbol: Any) -> str:
         """The identifier of a symbol, always the same one."""
         if symbol not in self._of:
-            self._of[symbol] = self.unique(str(symbol))
+            self._of[symbol] = self.unique(short_name(symbol))
         return self._of[symbol]

@@ -57,7 +57,7 @@ def python_function(
         values = np.asarray(vector)
         if values.shape != (inputs,) or values.dtype.kind not in "fiub":
             return plain().function(vector)
-        return results.packed(at_point(values))
+        return results.split(at_point(values))
 
     return packed_call if packed else call
 

@@ -29,7 +29,7 @@ def plain_program(graph: Graph, report: list[PassReport] | None = None) -> Progr
     return run_program_passes(program, PLAIN_PROGRAM, notes)
 
 
-def lower_plain(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | None = None) -> Kernel:
+def lower_plain(graph: Graph, dtype: str, report: list[PassReport] | None = None) -> Kernel:
     """A graph as plain NumPy code."""
-    name, source = print_module(plain_program(graph, report), dtype, packed)
-    return compile_source(name, source, packed)
+    name, source = print_module(plain_program(graph, report), dtype)
+    return compile_source(name, source)

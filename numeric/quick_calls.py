@@ -297,7 +297,7 @@ def quick_call(
         results: what stands in y.
         inputs: how many numbers stand in x.
         operations: about how many a call executes; long calls release Python's lock.
-        packed: whether x and y themselves are argument and result.
+        packed: whether x itself is the argument.
         otherwise: the function that takes what is neither a number nor a float64 vector.
     """
     maker = _maker()
@@ -307,10 +307,9 @@ def quick_call(
     scalars = not any(results.shapes) and all(m is None for m in results.matrices)
     one = scalars and results.structure is None
     flat = isinstance(results.structure, TupleOf) and all(item is None for item in results.structure.items)
-    returns = ARRAY if packed or not scalars or not (one or flat) else FLOAT if one else FLOATS
-    finish = results.packed if packed else results.split
-    if packed and results.matrices[0] is None:
-        finish = None
+    returns = ARRAY if not scalars or not (one or flat) else FLOAT if one else FLOATS
+    vector = results.structure is None and len(results.shapes[0]) == 1 and results.matrices[0] is None
+    finish = None if vector else results.split
     address = ctypes.cast(function, ctypes.c_void_p).value
     numbers = np.array(
         [address, inputs, total, operations, packed, returns, FEW_POINTS if total else -1], np.int64

@@ -56,9 +56,9 @@ def _columns(values):
     if {{float}}.issuperset(map(type, values)):
         return np.array(values, dtype=np.{dtype})
     arrays = [np.asarray(v) for v in values]
-    for position, array in enumerate(arrays):
+    for name, array in zip(_NAMES, arrays):
         if array.dtype.kind not in "fiub":
-            raise TypeError(f"argument {{position + 1}} must hold real numbers, not {{array.dtype}}")
+            raise TypeError(f"{{name}} must hold real numbers, not {{array.dtype}}")
     batch = np.broadcast_shapes(*[array.shape for array in arrays])
     columns = np.empty((len(arrays), *batch), dtype=np.{dtype})
     for k, array in enumerate(arrays):
@@ -152,14 +152,12 @@ def _module(graph: Graph, made: Plan, dtype: str, packed: bool) -> tuple[str, st
     results = f"RESULTS = {text.places(made.results)}"
     result = pack_text(graph.structure, _values(graph))
     if packed:
-        signature = "packed"
+        signature = "x"
         door = [
-            f"packed = np.asarray(packed, dtype=np.{dtype})",
-            f"if packed.shape != ({made.inputs},):",
-            f'    raise ValueError(f"packed must have shape ({made.inputs},), not {{packed.shape}}")',
-            "columns = packed",
+            f"columns = np.asarray(x, dtype=np.{dtype})",
+            f"if columns.shape != ({made.inputs},):",
+            f'    raise ValueError(f"x must have shape ({made.inputs},), not {{columns.shape}}")',
         ]
-        result = "results"
     else:
         signature = ", ".join(inputs)
         door = [f"columns = _columns(({signature},))"]
@@ -169,6 +167,7 @@ def _module(graph: Graph, made: Plan, dtype: str, packed: bool) -> tuple[str, st
         *text.constants,
         constants,
         results,
+        f"_NAMES = {tuple(map(str, graph.inputs))!r}",
         "",
         "",
         *code.rstrip().split("\n"),
@@ -179,15 +178,15 @@ def _module(graph: Graph, made: Plan, dtype: str, packed: bool) -> tuple[str, st
         *(f"    {line}" for line in door),
         '    with np.errstate(all="ignore"):',
         "        results = _results(columns)",
-        *_scalars(graph, dtype, packed),
+        *_scalars(graph, dtype),
         f"    return {result}",
     ]
     return entry, "\n".join(lines) + "\n"
 
 
-def _scalars(graph: Graph, dtype: str, packed: bool) -> list[str]:
+def _scalars(graph: Graph, dtype: str) -> list[str]:
     """The statement that names the scalars among the results: floats at a point, arrays over a batch."""
-    if packed or all(output.shape for output in graph.output_nodes):
+    if all(output.shape for output in graph.output_nodes):
         return []
     single = "results.tolist() if results.ndim == 1 else results" if dtype == "float64" else "results"
     return [f"    scalars = {single}"]

@@ -157,33 +157,24 @@ def _entry_lines(
     lines = []
     if packed:
         lines += [
-            f"def {entry}(packed):",
+            f"def {entry}(x):",
             *docstring(graph, packed=True),
-            f"    packed = np.asarray(packed, dtype=np.{dtype})",
-        ]
-        lines += [
-            f"    if packed.shape != ({len(inputs)},):",
-            f'        raise ValueError(f"packed must have shape ({len(inputs)},), not {{packed.shape}}")',
+            f"    x = np.asarray(x, dtype=np.{dtype})",
+            f"    if x.shape != ({len(inputs)},):",
+            f'        raise ValueError(f"x must have shape ({len(inputs)},), not {{x.shape}}")',
             *(
                 [
-                    "    values = packed.tolist()",
+                    "    values = x.tolist()",
                     "    try:",
-                    "        result = _at_point(*values)",
+                    "        return _at_point(*values)",
                     "    except (ArithmeticError, ValueError):",
-                    "        result = _call(values)",
+                    "        return _call(values)",
                 ]
                 if point
-                else ["    result = _call(list(packed))"]
+                else ["    return _call(list(x))"]
             ),
         ]
-        sparse = any(isinstance(output.op, CompressedRows) for output in graph.output_nodes)
-        if graph.structure is None:
-            lines += ["    return result" if sparse else "    return np.ravel(result)"]
-        elif not any(ranks):
-            lines += [f"    return np.array(_leaves(result), dtype=np.{dtype})"]
-        else:
-            lines += ["    return np.concatenate([np.ravel(part) for part in _leaves(result)])"]
-        return [*_call_lines(dtype, ranks), *lines]
+        return [*_call_lines(graph, dtype, ranks), *lines]
     lines += [f"def {entry}({call}):", *docstring(graph, packed=False)]
     if not inputs:
         return [*lines, "    return _at_point()"]
@@ -199,7 +190,7 @@ def _entry_lines(
             f"    return _call(({call},))",
         ]
     )
-    return [*_call_lines(dtype, ranks), *lines]
+    return [*_call_lines(graph, dtype, ranks), *lines]
 
 
 def _all_floats(inputs: Sequence[str]) -> str:
@@ -208,7 +199,7 @@ def _all_floats(inputs: Sequence[str]) -> str:
     return "{" + ", ".join(f"type({name})" for name in inputs) + "} == {float}"
 
 
-def _call_lines(dtype: str, ranks: tuple[int, ...]) -> list[str]:
+def _call_lines(graph: Graph, dtype: str, ranks: tuple[int, ...]) -> list[str]:
     """The general path: checked conversion, then one point by math or everything by NumPy."""
     point = [
         "    if all(v.ndim == 0 for v in arrays):",
@@ -218,14 +209,7 @@ def _call_lines(dtype: str, ranks: tuple[int, ...]) -> list[str]:
         "            pass",
     ]
     return [
-        "def _leaves(result):",
-        "    if isinstance(result, dict):",
-        "        result = tuple(result.values())",
-        "    if isinstance(result, tuple):",
-        "        if all(type(part) is float for part in result):",
-        "            return result",
-        "        return [leaf for part in result for leaf in _leaves(part)]",
-        "    return [result]",
+        f"_NAMES = {tuple(map(str, graph.inputs))!r}",
         "",
         "",
         "def _batched(result, batch, ranks, made):",
@@ -242,9 +226,9 @@ def _call_lines(dtype: str, ranks: tuple[int, ...]) -> list[str]:
         "",
         "def _call(values):",
         "    arrays = [np.asarray(v) for v in values]",
-        "    for position, array in enumerate(arrays):",
+        "    for name, array in zip(_NAMES, arrays):",
         '        if array.dtype.kind not in "fiub":',
-        '            raise TypeError(f"argument {position + 1} must hold real numbers, not {array.dtype}")',
+        '            raise TypeError(f"{name} must hold real numbers, not {array.dtype}")',
         *(point if dtype == "float64" else []),
         "    batch = np.broadcast_shapes(*[array.shape for array in arrays])",
         '    with np.errstate(all="ignore"):',

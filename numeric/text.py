@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from symad.dims import format_shape
 from symad.graph import DictOf, Graph, Structure
+from symad.structures import DataclassOf, ListOf
 
 
 def module_header(graph: Graph, imports: Iterable[str]) -> list[str]:
@@ -36,7 +38,7 @@ def docstring(graph: Graph, packed: bool) -> list[str]:
     lines = [f'    """{one_line(graph.name)}', ""]
     if packed:
         lines += [
-            "    One flat vector of all inputs in this order; the outputs come back flat.",
+            "    One flat vector x of all inputs in this order.",
             "",
         ]
     lines += ["    Inputs:", *_wrapped(shapes), "    Outputs:", *_wrapped(results), '    """']
@@ -54,15 +56,22 @@ def _wrapped(items: Sequence[str]) -> list[str]:
     return [f"        {item}" for item in shown]
 
 
-def pack_text(structure: Structure, values: Sequence[str]) -> str:
-    """The expression that returns the outputs in the graph's structure."""
-    return _pack_text(structure, iter(values))
+def pack_text(
+    structure: Structure, values: Sequence[str], classes: Mapping[type[Any], str] = MappingProxyType({})
+) -> str:
+    """The expression that returns the outputs in the graph's structure; ``classes`` are of dataclasses."""
+    return _pack_text(structure, iter(values), classes)
 
 
-def _pack_text(structure: Structure, values: Iterator[str]) -> str:
+def _pack_text(structure: Structure, values: Iterator[str], classes: Mapping[type[Any], str]) -> str:
     if structure is None:
         return next(values)
-    items = [_pack_text(item, values) for item in structure.items]
+    items = [_pack_text(item, values, classes) for item in structure.items]
+    if isinstance(structure, DataclassOf):
+        pairs = (f"{key}={item}" for key, item in zip(structure.keys, items, strict=True))
+        return f"{classes.get(structure.cls, 'dict')}({', '.join(pairs)})"
+    if isinstance(structure, ListOf):
+        return f"[{', '.join(items)}]"
     if isinstance(structure, DictOf):
         pairs = (f"{_key(key)}: {item}" for key, item in zip(structure.keys, items, strict=True))
         return "{" + ", ".join(pairs) + "}"

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import sympy
 
 from symad.dims import Dim
 from symad.errors import ShapeError
-from symad.graph import Graph, Node, topological
+from symad.graph import Graph, Node, rebuild, topological
 from symad.ops.contraction import permute
 from symad.ops.shaping import lift
 from symad.ops.sources import input_node
+from symad.ops.stacking import element
 from symad.pausing import without_collecting
 from symad.questions import batch
 from symad.selecting import symbol_like
 from symad.sessions import is_tracing
+from symad.structures import Structure, VectorOf, leaves
 from symad.tracing import as_graph
 
 
@@ -43,35 +47,36 @@ def batch_outputs(outputs: Sequence[Node], replaced: Mapping[Node, Node], count:
 
 
 @without_collecting
-def vmap(f: Any, in_axes: Any = 0) -> Graph:
+def vmap(f: Any, in_axes: Any = 0, inputs: Any = None) -> Graph:
     """``f`` over a batch: every output gets a leading batch axis.
 
     Args:
         f: what `trace` takes.
-        in_axes: for each input the position of its batch axis, or None where the input is shared; one
-            int for all inputs.
+        in_axes: for each argument the position of its batch axis, or None where it is shared; one int for
+            all arguments. A dict, list or dataclass of arrays has one position for all of them.
+        inputs: order and grouping of the arguments, as in `trace`.
 
     Returns:
         A graph whose batched inputs have one more axis, of a length that the arrays given fix.
     """
-    graph = as_graph(f)
-    axes = (in_axes,) * len(graph.input_nodes) if isinstance(in_axes, (int, type(None))) else tuple(in_axes)
+    graph = with_arrays(as_graph(f, inputs=inputs))
+    arguments = graph.arguments
+    axes = (in_axes,) * len(arguments) if isinstance(in_axes, (int, type(None))) else tuple(in_axes)
     if not all(axis is None or (isinstance(axis, int) and not isinstance(axis, bool)) for axis in axes):
         raise ShapeError(f"in_axes={in_axes!r} is not an int, or a list of ints and None")
-    if len(axes) != len(graph.input_nodes):
-        raise ShapeError(
-            f"in_axes has {len(axes)} entries, but {graph.name} has {len(graph.input_nodes)} inputs"
-        )
+    if len(axes) != len(arguments):
+        raise ShapeError(f"in_axes has {len(axes)} entries, but {graph.name} has {len(arguments)} inputs")
     if all(axis is None for axis in axes):
         raise ShapeError(f"in_axes={in_axes!r} leaves {graph.name} without an input that carries the batch")
     name = _free_name({str(s) for s in (*graph.inputs, *graph.dims)})
     # the values of enclosing functions have dimensions of their own, perhaps of this name
     kind = sympy.Dummy if is_tracing() else sympy.Symbol
     count = kind(name, integer=True, positive=True)
-    inputs, replaced = [], {}
+    axes = [axis for axis, a in zip(axes, arguments, strict=True) for _ in range(leaves(a.structure))]
+    nodes, replaced = [], {}
     for node, axis in zip(graph.input_nodes, axes, strict=True):
         if axis is None:
-            inputs.append(node)
+            nodes.append(node)
             continue
         rank = len(node.shape) + 1
         if not -rank <= axis < rank:
@@ -81,10 +86,36 @@ def vmap(f: Any, in_axes: Any = 0) -> Graph:
         position = axis % rank
         shape = (*node.shape[:position], count, *node.shape[position:])
         outer = input_node(symbol_like(str(node.op.symbol), shape, set()), shape)  # type: ignore[attr-defined]
-        inputs.append(outer)
+        nodes.append(outer)
         replaced[node] = permute(outer, (position, *(k for k in range(rank) if k != position)))
     outputs = batch_outputs(graph.output_nodes, replaced, count)
-    return Graph(tuple(inputs), outputs, graph.structure, f"{graph.name}_vmap")
+    return Graph(tuple(nodes), outputs, graph.structure, f"{graph.name}_vmap", "", None, graph.grouping)
+
+
+def with_arrays(graph: Graph) -> Graph:
+    """The graph with one array input in the place of each vector of scalar inputs."""
+    if not graph.grouping:
+        return graph
+    taken = {str(s) for s in (*graph.inputs, *graph.dims)}
+    nodes: list[Node] = []
+    replaced: dict[Node, Node] = {}
+    rest = iter(graph.input_nodes)
+
+    def whole(structure: Structure, name: str) -> Structure:
+        if structure is None:
+            nodes.append(next(rest))
+        elif isinstance(structure, VectorOf):
+            array = input_node(symbol_like(name, structure.shape, taken), structure.shape)
+            replaced.update((next(rest), element(array, *place)) for place in np.ndindex(*structure.shape))
+            nodes.append(array)
+        else:
+            items = tuple(whole(item, f"{name}_{k}") for k, item in enumerate(structure.items))
+            return replace(structure, items=items)
+        return None
+
+    grouping = tuple(replace(a, structure=whole(a.structure, a.name)) for a in graph.grouping)
+    outputs = rebuild(graph.output_nodes, {**{n: n for n in nodes}, **replaced})
+    return Graph(tuple(nodes), outputs, graph.structure, graph.name, graph.report, None, grouping)
 
 
 def _free_name(taken: set[str]) -> str:

@@ -24,7 +24,7 @@ from symad.questions import flops as flops_of
 from symad.tracing import as_graph
 
 
-def flops(f: Any) -> sympy.Expr:
+def flops(f: Any, inputs: Any = None) -> sympy.Expr:
     """The floating-point operations of one evaluation, in the symbolic dimensions.
 
     An add, a multiply or a function counts 1 for each element, a product of (m, k) and (k, n) 2mnk;
@@ -37,7 +37,7 @@ def flops(f: Any) -> sympy.Expr:
     >>> flops(Graph((a, b), (matmul(a, b),)))
     2*d*n**2
     """
-    return add_up(flops_of(node.op, node) for node in topological(as_graph(f).output_nodes))
+    return add_up(flops_of(node.op, node) for node in topological(as_graph(f, inputs=inputs).output_nodes))
 
 
 def add_up(terms: Iterable[Any]) -> sympy.Expr:
@@ -48,18 +48,18 @@ def add_up(terms: Iterable[Any]) -> sympy.Expr:
     return sympy.expand(total)
 
 
-def memory(f: Any) -> sympy.Expr:
+def memory(f: Any, inputs: Any = None) -> sympy.Expr:
     """The peak of `live_memory`, in bytes; for symbolic dimensions an expression in them."""
-    return _maximum(live_memory(f))
+    return _maximum(live_memory(f, inputs))
 
 
-def live_memory(f: Any) -> list[Dim]:
+def live_memory(f: Any, inputs: Any = None) -> list[Dim]:
     """The bytes live while each step of `schedule` runs, one entry a step.
 
     Forward mode keeps a few values at any time; in reverse mode the curve rises while values are
     stored and falls as adjoints use them up.
     """
-    graph = as_graph(f)
+    graph = as_graph(f, inputs=inputs)
     return live_curve(graph, schedule(graph))
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import sympy
 
+from symad.arguments import bind, flat_values
 from symad.dims import is_concrete, solve_dims
 from symad.dual import Dual, as_input
 from symad.errors import EvaluationError, ShapeError
@@ -17,27 +19,31 @@ from symad.inlining import inline, is_traced
 from symad.questions import evaluate
 from symad.stable import stabilize, with_logistic
 from symad.values import FLOATS, Domain, Undefined, domain_of
+from symad.whole_numbers import stay_whole, whole
 
 
-def call(graph: Graph, values: Sequence[Any]) -> Any:
+def call(graph: Graph, values: Sequence[Any], named: Mapping[str, Any]) -> Any:
     """The outputs of a graph at these values, in the graph's structure.
 
     For a graph of scalar inputs the values may be arrays that broadcast together: a batch of
     points, whose axes lead in every output. Inside a traced function the graph joins it.
 
     Raises:
-        EvaluationError: values are missing, or are no real numbers; names the input.
+        EvaluationError: values are missing, given twice, for no input, or no real numbers; names the input.
         ShapeError: shapes do not fit the declared ones, or disagree on a dimension symbol.
     """
+    if graph.grouping or named or len(values) != len(graph.input_nodes):
+        arguments = graph.arguments
+        values = flat_values(arguments, bind(graph.name, arguments, values, named))
     if is_traced(graph, values):
         return inline(graph, values)
     names = [str(symbol) for symbol in graph.inputs]
-    if len(values) != len(names):
-        raise EvaluationError(
-            f"{graph.name} takes {len(names)} values ({', '.join(names)}), but {len(values)} were given"
-            + (f"; missing: {', '.join(names[len(values) :])}" if len(values) < len(names) else "")
-        )
-    checked = [as_value(v, s) for v, s in zip(values, graph.inputs, strict=True)]
+    if values and all(type(v) is int for v in values):
+        point = dict(zip(graph.input_nodes, values, strict=True))
+        if stay_whole(graph.output_nodes, point):
+            exact = {node: Fraction(value) for node, value in point.items()}
+            return pack(graph.structure, [whole(v) for v in run(graph.output_nodes, exact)])
+    checked = as_values(values, graph.inputs)
     if domain_of(checked) is FLOATS:  # which round and overflow; other numbers see what is written
         graph = _for_floats(graph)
     shapes = [np.shape(v) if isinstance(v, np.ndarray) else () for v in checked]
@@ -77,6 +83,31 @@ def _root(array: Any) -> Any:
 def _for_floats(graph: Graph) -> Graph:
     """The graph in stable forms, as it is lowered."""
     return with_logistic(stabilize(graph))
+
+
+def as_values(values: Sequence[Any], symbols: Sequence[Any]) -> list[Any]:
+    """Values as what the evaluators take; integers stay exact beside exact or symbolic numbers."""
+    checked = [as_value(v, s) for v, s in zip(values, symbols, strict=True)]
+    domain = domain_of(checked)
+    if domain is FLOATS:
+        return checked
+    return [_exact(given, value, domain) for given, value in zip(values, checked, strict=True)]
+
+
+def _exact(given: Any, value: Any, domain: Domain) -> Any:
+    """A checked value whose integers, as they were given, are numbers of a domain."""
+    if isinstance(given, INTEGERS):
+        return domain.number(int(given))
+    if not isinstance(value, np.ndarray):
+        return value
+    entries = value if value.dtype == object else np.asarray(given)
+    if entries.dtype.kind not in "iuO":
+        return value
+    number = np.frompyfunc(lambda v: domain.number(int(v)) if isinstance(v, INTEGERS) else v, 1, 1)
+    return number(entries.astype(object))
+
+
+INTEGERS = (int, np.integer)
 
 
 def as_value(value: Any, symbol: Any) -> Any:

@@ -13,7 +13,15 @@ from symad.ops.shaping import broadcast_to
 from symad.ops.sources import constant
 from symad.pausing import without_collecting
 from symad.questions import jvp
-from symad.selecting import input_names, select_wrt, tangent_inputs, value_labels
+from symad.selecting import (
+    input_names,
+    packing_of,
+    tangent_inputs,
+    value_labels,
+    value_part,
+    with_directions,
+)
+from symad.selecting import select as select_inputs
 from symad.stable import smooth
 from symad.tracing import as_graph
 
@@ -66,14 +74,15 @@ def dense(tangent: Tangent, like: Node) -> Node:
 
 
 @without_collecting
-def pushforward(f: Any, wrt: Any = None) -> Graph:
+def pushforward(f: Any, wrt: Any = None, inputs: Any = None) -> Graph:
     """The Jacobian-vector product: (x..., x_dot...) -> (y..., y_dot...).
 
     y_dot = Σ_k (∂f/∂x_k) x_k_dot over the entries of ``wrt`` (all inputs by default), in the shapes of
-    the outputs. Cost: at most about three evaluations of ``f``, in constant memory.
+    the outputs. Cost: at most about three evaluations of ``f``, in constant memory. ``inputs`` as in `trace`.
     """
-    graph = as_graph(f, wrt)
-    nodes, _ = select_wrt(graph, wrt)
+    graph = as_graph(f, wrt, inputs)
+    selection = select_inputs(graph, wrt)
+    nodes = selection.nodes
     dots = tangent_inputs(nodes, "dot", input_names(graph))
     y_dots = push(graph.output_nodes, dict(zip(nodes, dots, strict=True)))
     outputs = graph.output_nodes + tuple(
@@ -81,5 +90,6 @@ def pushforward(f: Any, wrt: Any = None) -> Graph:
     )
     values = value_labels(graph)
     origin = Origin((*values, *(f"{name}_dot" for name in values)))
-    structure = TupleOf((None,) * len(outputs))
-    return Graph(graph.input_nodes + dots, outputs, structure, f"{graph.name}_pushforward", "", origin)
+    structure, name = TupleOf((None,) * len(outputs)), f"{graph.name}_pushforward"
+    packing = packing_of(graph, selection, (value_part(graph), value_part(graph)), len(dots))
+    return with_directions(graph, dots, selection, "dot", outputs, structure, name, origin, "", packing)

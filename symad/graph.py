@@ -8,12 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
+from symad.arguments import Argument, Packing, SignatureOf, argument_of
 from symad.dims import Dim, Shape, bind, dim_symbols
 from symad.errors import ShapeError
 from symad.interning import LOCK, Interned
+from symad.structures import DictOf, Structure, TupleOf, leaves, pack
+
+__all__ = [
+    "DIM_FIELDS", "SHAPE", "ZERO", "DictOf", "Graph", "Node", "Op", "Structure", "Tangent", "TupleOf", "Zero",
+    "bind_op", "dims_of", "leaves", "pack", "rebuild", "shape", "topological",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,44 +160,6 @@ def rebuild(
     return tuple(new[o] for o in outputs)
 
 
-# How outputs are packed for the caller: a leaf is one output, a tuple or dict nests.
-Structure: TypeAlias = "TupleOf | DictOf | None"
-
-
-@dataclass(frozen=True)
-class TupleOf:
-    """Outputs returned as a tuple."""
-
-    items: tuple[Structure, ...]
-
-
-@dataclass(frozen=True)
-class DictOf:
-    """Outputs returned as a dict."""
-
-    keys: tuple[Any, ...]
-    items: tuple[Structure, ...]
-
-
-def leaves(structure: Structure) -> int:
-    """The number of outputs in a structure."""
-    return 1 if structure is None else sum(leaves(item) for item in structure.items)
-
-
-def pack(structure: Structure, values: Sequence[Any]) -> Any:
-    """Flat values in the structure a caller expects."""
-    return _pack(structure, iter(values))
-
-
-def _pack(structure: Structure, values: Iterator[Any]) -> Any:
-    if structure is None:
-        return next(values)
-    items = [_pack(item, values) for item in structure.items]
-    if isinstance(structure, DictOf):
-        return dict(zip(structure.keys, items, strict=True))
-    return tuple(items)
-
-
 @dataclass(frozen=True)
 class Origin:
     """How a transformation made a graph, for those who give names to its values.
@@ -209,7 +178,8 @@ class Graph(metaclass=Interned):
     """A function: inputs, outputs, and how the outputs are packed.
 
     ``g(*values)`` evaluates it on floats, arrays, Fractions, mpmath numbers, SymPy expressions or
-    `Dual` numbers; the values stand in the order of ``g.inputs``.
+    `Dual` numbers; the values stand in the order of ``g.arguments``, or are given by name, as in
+    ``g(x=..., y=...)``.
     """
 
     input_nodes: tuple[Node, ...]
@@ -220,6 +190,17 @@ class Graph(metaclass=Interned):
     """What was chosen automatically when this graph was made, for people to read."""
     origin: Origin | None = None
     """Which transformation made it; None for a model, and for a graph that passes have changed."""
+    grouping: tuple[Argument, ...] = ()
+    """The arguments, where some of them hold several inputs; empty where each input is one."""
+    packing: Packing | None = None
+    """What packed code of this derivative makes flat; None for what is no derivative."""
+
+    __signature__ = SignatureOf()
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """What the graph is called with, in order: inputs, or structures of inputs."""
+        return self.grouping or tuple(map(argument_of, self.inputs))
 
     @property
     def inputs(self) -> tuple[Any, ...]:
@@ -256,13 +237,31 @@ class Graph(metaclass=Interned):
             lambda node, args: Node.of(bind_op(node.op, values), args),
         )
         count = len(self.input_nodes)
-        return Graph(made[:count], made[count:], self.structure, self.name, self.report)
+        inputs, outputs = made[:count], made[count:]
+        return Graph(
+            inputs, outputs, self.structure, self.name, self.report, None, self.grouping, self.packing
+        )
 
     def with_outputs(
-        self, outputs: Iterable[Node], structure: Structure, name: str = "", origin: Origin | None = None
+        self,
+        outputs: Iterable[Node],
+        structure: Structure,
+        name: str = "",
+        origin: Origin | None = None,
+        report: str = "",
+        packing: Packing | None = None,
     ) -> Graph:
-        """A graph of the same inputs with other outputs."""
-        return Graph(self.input_nodes, tuple(outputs), structure, name or self.name, "", origin)
+        """A graph of the same arguments with other outputs."""
+        made = tuple(outputs)
+        return Graph(
+            self.input_nodes, made, structure, name or self.name, report, origin, self.grouping, packing
+        )
+
+    def named(self, name: str) -> Graph:
+        """The same graph under another name."""
+        return self.with_outputs(
+            self.output_nodes, self.structure, name, self.origin, self.report, self.packing
+        )
 
     def __reduce__(self) -> Any:
         from symad.saving import dumps, loads
@@ -275,11 +274,11 @@ class Graph(metaclass=Interned):
     def __deepcopy__(self, memo: Any) -> Graph:
         return self
 
-    def __call__(self, *values: Any) -> Any:
+    def __call__(self, *values: Any, **named: Any) -> Any:
         """Evaluate; see the class."""
         from symad.evaluation import call
 
-        return call(self, values)
+        return call(self, values, named)
 
     def explain(self, /, **point: Any) -> Any:
         """The evaluation tables at a point: states, tangents, adjoints, Hessian duals, costs."""
@@ -294,7 +293,7 @@ class Graph(metaclass=Interned):
         draw(self, path)
 
     def __repr__(self) -> str:
-        names = ", ".join(map(str, self.inputs))
+        names = ", ".join(argument.name for argument in self.arguments)
         return f"<Graph {self.name}({names}), {len(self.nodes)} nodes>"
 
 

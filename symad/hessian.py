@@ -16,9 +16,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from symad.arguments import Part
 from symad.errors import DerivativeError
 from symad.forward import dense, push
-from symad.graph import Graph, Node, Tangent, TupleOf, topological
+from symad.graph import Graph, Node, Tangent, topological
 from symad.jacobian import forward_gradient, forward_jacobian, reverse_jacobian
 from symad.ops.sources import constant
 from symad.ops.stacking import concatenate
@@ -34,7 +35,14 @@ from symad.seeding import (
     through_lanes,
     transposed,
 )
-from symad.selecting import input_names, scalar_output, select_wrt, tangent_inputs
+from symad.selecting import (
+    input_names,
+    packing_of,
+    scalar_output,
+    select,
+    tangent_inputs,
+    with_directions,
+)
 from symad.tracing import as_graph
 
 MODES = (
@@ -52,6 +60,7 @@ def hessian(
     mode: str = "forward-over-reverse",
     sparse: bool = False,
     chunk: int | None = None,
+    inputs: Any = None,
 ) -> Graph:
     """The Hessian of a scalar function: one N×N array over all ``wrt`` elements, flattened in order.
 
@@ -61,11 +70,12 @@ def hessian(
         mode: one of the four compositions; see this module.
         sparse: the value is a scipy csr_array with fixed structure, by coloured compression.
         chunk: of a sparse Hessian, how many compressed products are computed at a time.
+        inputs: order and grouping of the arguments, as in `trace`.
 
     Raises:
         DerivativeError: ``f`` is not scalar, the mode is unknown, or there is a chunk of a dense Hessian.
     """
-    graph = as_graph(f, wrt)
+    graph = as_graph(f, wrt, inputs)
     _check_mode(mode, MODES)
     if sparse:
         from symad.sparsity.derivatives import sparse_hessian
@@ -73,10 +83,11 @@ def hessian(
         return sparse_hessian(graph, wrt, mode, chunk=chunk)
     if chunk is not None:
         raise DerivativeError("chunk is for sparse Hessians; give sparse=True as well")
-    nodes, _ = select_wrt(graph, wrt)
+    selection = select(graph, wrt)
     value = scalar_output(graph, "a Hessian")
-    matrix = hessian_node(value, nodes, mode)
-    return Graph(graph.input_nodes, (matrix,), None, f"{graph.name}_hessian", mode)
+    matrix = hessian_node(value, selection.nodes, mode)
+    packing = packing_of(graph, selection, Part("matrix"))
+    return graph.with_outputs((matrix,), None, f"{graph.name}_hessian", None, mode, packing)
 
 
 def _check_mode(mode: str, known: Sequence[str]) -> None:
@@ -151,18 +162,19 @@ def _directional_gradient(value: Node, wrt: Sequence[Node], dots: dict[Node, Tan
 
 
 @without_collecting
-def hvp(f: Any, wrt: Any = None, mode: str = "forward-over-reverse") -> Graph:
+def hvp(f: Any, wrt: Any = None, mode: str = "forward-over-reverse", inputs: Any = None) -> Graph:
     """The Hessian-vector product: (inputs..., v...) -> H v, one output for each ``wrt`` entry.
 
-    The directions v have the shapes of the ``wrt`` entries. Cost: about two gradients, without
-    ever forming H.
+    The directions v have the shapes and structures of the ``wrt`` entries. Cost: about two gradients,
+    without ever forming H. ``inputs`` as in `trace`.
 
     Raises:
         DerivativeError: ``f`` is not scalar, or the mode gives no product: forward-over-forward gives
             only numbers uᵀHv.
     """
-    graph = as_graph(f, wrt)
-    nodes, bare = select_wrt(graph, wrt)
+    graph = as_graph(f, wrt, inputs)
+    selection = select(graph, wrt)
+    nodes = selection.nodes
     _check_mode(mode, MODES)
     if mode == "forward-over-forward":
         raise DerivativeError(
@@ -178,6 +190,7 @@ def hvp(f: Any, wrt: Any = None, mode: str = "forward-over-reverse") -> Graph:
         parts = pull(_gradient(value, nodes), directions, nodes)
     else:
         parts = _directional_gradient(value, nodes, dots)
-    outputs = tuple(dense(p, x) for p, x in zip(parts, nodes, strict=True))
-    structure = None if bare else TupleOf((None,) * len(outputs))
-    return Graph(graph.input_nodes + directions, outputs, structure, f"{graph.name}_hvp", mode)
+    outputs, entries = selection.packed([dense(p, x) for p, x in zip(parts, nodes, strict=True)])
+    packing = packing_of(graph, selection, Part("vector", len(outputs)), len(directions))
+    structure, name = selection.structure(entries), f"{graph.name}_hvp"
+    return with_directions(graph, directions, selection, "v", outputs, structure, name, None, mode, packing)

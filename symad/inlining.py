@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from symad.dims import broadcast_shapes, format_shape, same_shape, size, solve_dims
-from symad.errors import EvaluationError, ShapeError
+from symad.errors import ShapeError
 from symad.graph import Graph, Node, pack, rebuild
 from symad.ops.captured import captured_nodes
 from symad.ops.shaping import broadcast_to, reshape
@@ -33,14 +33,9 @@ def inline(graph: Graph, values: Sequence[Any]) -> Any:
     graph of scalars takes arrays that broadcast together, elementwise.
 
     Raises:
-        EvaluationError: too many or too few values.
         ShapeError: a value does not have the shape of its input; names the input.
     """
     names = [str(symbol) for symbol in graph.inputs]
-    if len(values) != len(names):
-        raise EvaluationError(
-            f"{graph.name} takes {len(names)} values ({', '.join(names)}), but {len(values)} were given"
-        )
     nodes = [number(v) for v in values]
     if any(n.shape for n in nodes) and not any(node.shape for node in graph.input_nodes):
         return pack(graph.structure, [Proxy(o) for o in _elementwise(graph, nodes)])

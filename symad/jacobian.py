@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from symad.arguments import Part
 from symad.dims import Dim
 from symad.errors import DerivativeError
 from symad.forward import dense, push
-from symad.graph import Graph, Node, Origin, Tangent, TupleOf
+from symad.graph import Graph, Node, Origin, Tangent
 from symad.ops.shaping import reshape
 from symad.ops.stacking import concatenate
 from symad.pausing import without_collecting
@@ -26,33 +27,37 @@ from symad.seeding import (
     transposed,
     unrolled_rows,
 )
-from symad.selecting import scalar_output, select_wrt, with_suffix
+from symad.selecting import packing_of, scalar_output, select
 from symad.tracing import as_graph
 
 
 @without_collecting
-def gradient(f: Any, wrt: Any = None, mode: str = "reverse") -> Graph:
-    """The gradient of a scalar function: one output for each ``wrt`` entry, in its shape.
+def gradient(f: Any, wrt: Any = None, mode: str = "reverse", inputs: Any = None) -> Graph:
+    """The gradient of a scalar function: one output for each ``wrt`` entry, in its shape or structure.
 
     Args:
         f: what `trace` takes, with one scalar (or 1×1) output.
         wrt: inputs; a bare symbol gives a bare array, otherwise the outputs form a tuple.
         mode: "reverse" (one pullback) or "forward" (one pushforward for each element of ``wrt``).
+        inputs: order and grouping of the arguments, as in `trace`; ``wrt`` never changes them.
 
     Raises:
         DerivativeError: ``f`` is not scalar, or the mode is unknown.
     """
-    graph = as_graph(f, wrt)
-    nodes, bare = select_wrt(graph, wrt)
+    graph = as_graph(f, wrt, inputs)
+    selection = select(graph, wrt)
+    nodes = selection.nodes
     value = scalar_output(graph, "a gradient")
     _check_mode(mode, ("reverse", "forward"))
     if mode == "reverse":
         parts = [dense(b, x) for b, x in zip(gradient_nodes(value, nodes), nodes, strict=True)]
     else:
         parts = forward_gradient(value, nodes)
-    structure = None if bare else TupleOf((None,) * len(parts))
-    origin = Origin(with_suffix(nodes, "bar"), value, nodes)
-    return graph.with_outputs(parts, structure, f"{graph.name}_gradient", origin)
+    outputs, entries = selection.packed(parts)
+    origin = Origin(selection.labels("bar"), value, nodes)
+    packing = packing_of(graph, selection, Part("vector", len(outputs)))
+    structure, name = selection.structure(entries), f"{graph.name}_gradient"
+    return graph.with_outputs(outputs, structure, name, origin, "", packing)
 
 
 def forward_gradient(value: Node, wrt: Sequence[Node]) -> list[Node]:
@@ -62,7 +67,12 @@ def forward_gradient(value: Node, wrt: Sequence[Node]) -> list[Node]:
 
 @without_collecting
 def jacobian(
-    f: Any, wrt: Any = None, mode: str = "auto", sparse: bool = False, chunk: int | None = None
+    f: Any,
+    wrt: Any = None,
+    mode: str = "auto",
+    sparse: bool = False,
+    chunk: int | None = None,
+    inputs: Any = None,
 ) -> Graph:
     """The Jacobian, one M×N array: rows all outputs flattened in order, columns all ``wrt`` elements.
 
@@ -74,11 +84,12 @@ def jacobian(
             reverse mode and the rest by forward mode.
         sparse: the value is a scipy csr_array with fixed structure, by coloured compression.
         chunk: of a sparse Jacobian, how many compressed products are computed at a time.
+        inputs: order and grouping of the arguments, as in `trace`.
 
     Raises:
         DerivativeError: the mode is unknown, or there is a chunk of a dense Jacobian.
     """
-    graph = as_graph(f, wrt)
+    graph = as_graph(f, wrt, inputs)
     _check_mode(mode, ("auto", "forward", "reverse", "mixed") if sparse else ("auto", "forward", "reverse"))
     if sparse:
         from symad.sparsity.derivatives import sparse_jacobian
@@ -86,11 +97,13 @@ def jacobian(
         return sparse_jacobian(graph, wrt, mode, chunk=chunk)
     if chunk is not None:
         raise DerivativeError("chunk is for sparse Jacobians; give sparse=True as well")
-    nodes, _ = select_wrt(graph, wrt)
+    selection = select(graph, wrt)
+    nodes = selection.nodes
     chosen, report = _choose_mode(mode, total_size(graph.output_nodes), total_size(nodes))
     build = forward_jacobian if chosen == "forward" else reverse_jacobian
     matrix = build(graph.output_nodes, nodes)
-    return Graph(graph.input_nodes, (matrix,), None, f"{graph.name}_jacobian", report)
+    packing = packing_of(graph, selection, Part("matrix"))
+    return graph.with_outputs((matrix,), None, f"{graph.name}_jacobian", None, report, packing)
 
 
 def _check_mode(mode: str, known: Sequence[str]) -> None:

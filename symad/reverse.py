@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
+from symad.arguments import Part
 from symad.dims import Shape
 from symad.forward import dense, push
 from symad.graph import ZERO, Graph, Node, Origin, Tangent, TupleOf, shape, topological
@@ -17,10 +18,12 @@ from symad.questions import Nodes, transpose
 from symad.selecting import (
     cotangent_inputs,
     input_names,
+    packing_of,
     scalar_output,
-    select_wrt,
+    select,
     value_labels,
-    with_suffix,
+    value_part,
+    with_directions,
 )
 from symad.tracing import as_graph
 
@@ -107,20 +110,24 @@ def transpose_linear(
 
 
 @without_collecting
-def pullback(f: Any, wrt: Any = None) -> Graph:
+def pullback(f: Any, wrt: Any = None, inputs: Any = None) -> Graph:
     """The vector-Jacobian product: (x..., y_bar...) -> (y..., x_bar...).
 
     x_k_bar = Σ_outputs (∂y/∂x_k)ᵀ y_bar in the shape of x_k. Cost: at most about four evaluations of
     ``f``, whatever the number of inputs; every intermediate value that a derivative needs is kept.
+    ``inputs`` as in `trace`.
     """
-    graph = as_graph(f, wrt)
-    nodes, _ = select_wrt(graph, wrt)
+    graph = as_graph(f, wrt, inputs)
+    selection = select(graph, wrt)
+    nodes = selection.nodes
     bars = cotangent_inputs(graph.output_nodes, input_names(graph))
     x_bars = pull(graph.output_nodes, bars, nodes)
-    outputs = graph.output_nodes + tuple(dense(b, x) for b, x in zip(x_bars, nodes, strict=True))
-    structure = TupleOf((None,) * len(outputs))
-    origin = Origin((*value_labels(graph), *with_suffix(nodes, "bar")))
-    return Graph(graph.input_nodes + bars, outputs, structure, f"{graph.name}_pullback", "", origin)
+    found, entries = selection.packed([dense(b, x) for b, x in zip(x_bars, nodes, strict=True)])
+    structure = TupleOf((*(None,) * len(bars), *entries))
+    origin = Origin((*value_labels(graph), *selection.labels("bar")))
+    packing = packing_of(graph, selection, (value_part(graph), Part("vector", len(found))), len(bars))
+    outputs, name = graph.output_nodes + found, f"{graph.name}_pullback"
+    return with_directions(graph, bars, None, "bar", outputs, structure, name, origin, "", packing)
 
 
 def gradient_nodes(output: Node, wrt: Sequence[Node]) -> list[Tangent]:
@@ -129,13 +136,19 @@ def gradient_nodes(output: Node, wrt: Sequence[Node]) -> list[Tangent]:
 
 
 @without_collecting
-def value_and_gradient(f: Any, wrt: Any = None) -> Graph:
-    """(inputs...) -> (value, gradient of each wrt entry...) of a scalar function, in one sweep."""
-    graph = as_graph(f, wrt)
-    nodes, _ = select_wrt(graph, wrt)
+def value_and_gradient(f: Any, wrt: Any = None, inputs: Any = None) -> Graph:
+    """(inputs...) -> (value, gradient of each wrt entry...) of a scalar function, in one sweep.
+
+    The gradient by an argument that is a dict, list or dataclass of arrays has its structure. ``inputs`` as
+    in `trace`.
+    """
+    graph = as_graph(f, wrt, inputs)
+    selection = select(graph, wrt)
+    nodes = selection.nodes
     value = scalar_output(graph, "a gradient")
     bars = gradient_nodes(value, nodes)
-    outputs = (value, *(dense(b, x) for b, x in zip(bars, nodes, strict=True)))
-    structure = TupleOf((None,) * len(outputs))
-    origin = Origin((graph.name, *with_suffix(nodes, "bar")), value, nodes)
-    return graph.with_outputs(outputs, structure, f"{graph.name}_value_and_gradient", origin)
+    found, entries = selection.packed([dense(b, x) for b, x in zip(bars, nodes, strict=True)])
+    origin = Origin((graph.name, *selection.labels("bar")), value, nodes)
+    packing = packing_of(graph, selection, (Part("value"), Part("vector", len(found))))
+    structure, name = TupleOf((None, *entries)), f"{graph.name}_value_and_gradient"
+    return graph.with_outputs((value, *found), structure, name, origin, "", packing)

@@ -15,9 +15,10 @@ from typing import Any
 
 from symad.atomic import write_text
 from symad.errors import SavingError, SymadError
-from symad.graph import DictOf, Graph, Node, Origin, Structure, TupleOf, leaves, topological
+from symad.graph import Graph, Node, Origin, leaves, topological
 from symad.saved_limits import BUDGET, LARGEST_TEXT, Budget, check_document, check_shape
 from symad.saved_ops import check_op, classes, read_op
+from symad.saved_structures import read_calling, read_structure, write_calling, write_structure
 from symad.saved_values import read_value, write_value
 from symad.tracing import as_graph
 
@@ -127,8 +128,9 @@ def _write_graph(graph: Graph) -> dict[str, Any]:
         "report": graph.report,
         "inputs": [number[n] for n in graph.input_nodes],
         "outputs": [number[n] for n in graph.output_nodes],
-        "structure": _write_structure(graph.structure),
+        "structure": write_structure(graph.structure),
         "origin": made,
+        **write_calling(graph),
         "nodes": [_write_node(n, number) for n in order],
     }
 
@@ -143,15 +145,6 @@ def _write_node(node: Node, number: dict[Node, int]) -> list[Any]:
 
 def _write_field(value: Any) -> Any:
     return ["graph", _write_graph(value)] if isinstance(value, Graph) else write_value(value)
-
-
-def _write_structure(structure: Structure) -> Any:
-    if structure is None:
-        return None
-    items = [_write_structure(item) for item in structure.items]
-    if isinstance(structure, DictOf):
-        return ["dict", [write_value(k) for k in structure.keys], items]
-    return ["tuple", items]
 
 
 # ---- reading -------------------------------------------------------------------------------------
@@ -173,9 +166,9 @@ def _read_graph(saved: Any) -> Graph:
     nodes: list[Node] = []
     for k, entry in enumerate(entries):
         nodes.append(_read_node(entry, nodes, k))
-    packing = _read_structure(structure)
-    if leaves(packing) != len(outputs):
-        raise SavingError(f"{len(outputs)} outputs do not fill a structure of {leaves(packing)}")
+    made = read_structure(structure, len(outputs))
+    if leaves(made) != len(outputs):
+        raise SavingError(f"{len(outputs)} outputs do not fill a structure of {leaves(made)}")
     for node in (ins := [_pick(nodes, i, "input") for i in inputs]):
         if not hasattr(node.op, "symbol"):
             raise SavingError(f"an input of the graph is a {type(node.op).__name__}")
@@ -188,7 +181,7 @@ def _read_graph(saved: Any) -> Graph:
     for node in topological((*outs, *value)):
         if hasattr(node.op, "symbol") and node not in given:
             raise SavingError(f"the graph uses {node.op.symbol}, which is none of its inputs")
-    return Graph(tuple(ins), outs, packing, name, report, origin)
+    return Graph(tuple(ins), outs, made, name, report, origin, *read_calling(saved, len(ins), len(outs)))
 
 
 def _read_origin(saved: Any, nodes: list[Node]) -> Origin | None:
@@ -233,14 +226,3 @@ def _read_field(saved: Any) -> Any:
         case ["graph", dict(body)]:
             return _read_graph(body)
     return read_value(saved)
-
-
-def _read_structure(saved: Any) -> Structure:
-    match saved:
-        case None:
-            return None
-        case ["tuple", list(items)]:
-            return TupleOf(tuple(map(_read_structure, items)))
-        case ["dict", list(keys), list(items)] if len(keys) == len(items):
-            return DictOf(tuple(map(read_value, keys)), tuple(map(_read_structure, items)))
-    raise SavingError("the structure of the outputs is damaged")

@@ -18,14 +18,14 @@ from symad.numeric.passes.pads import drop_pads
 from symad.stable import with_logistic
 
 
-def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
+def lower(graph: Graph, dtype: str) -> Kernel:
     """Print and compile a graph; without a compiler that works its NumPy form runs.
 
     Of the passes for NumPy those are left out that make whole arrays of what a compiled loop or chain
     reads piece by piece: gates as pieces of memory, biases as weights, functions before slices.
     """
     if compiler() is None:
-        return lower_numpy.lower(graph, dtype, packed)
+        return lower_numpy.lower(graph, dtype, False)
     prepared = lower_numpy.in_blocks(prepare(keep(expand(with_logistic(graph)))))
     made: list[NativePrinter] = []
 
@@ -34,8 +34,8 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
         return made[0]
 
     fused = fuse(flatten_products(drop_pads(prepared)), dtype)
-    name, source = print_array_module(fused, NUMPY, dtype, packed, printing)
+    name, source = print_array_module(fused, NUMPY, dtype, printing)
     try:
-        return replace(compile_source(name, source, packed), c_source=made[0].c_source())
+        return replace(compile_source(name, source), c_source=made[0].c_source())
     except NotCompiled:
-        return replace(lower_numpy.lower(graph, dtype, packed), c_source=made[0].c_source())
+        return replace(lower_numpy.lower(graph, dtype, False), c_source=made[0].c_source())

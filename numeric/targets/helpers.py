@@ -139,15 +139,6 @@ def _stacked(point: Array, entries: list[Any], shape: tuple[int, ...]) -> Array:
     return stacked.astype(point.dtype).reshape(point.shape + shape)
 
 
-def _leaves(result: Any) -> list[Any]:
-    """The arrays of nested tuples and dicts."""
-    if isinstance(result, dict):
-        result = tuple(result.values())
-    if isinstance(result, tuple):
-        return [leaf for part in result for leaf in _leaves(part)]
-    return [np.ravel(result)]
-
-
 def _sparse(entries: list[tuple[Any, Any]], starts: Array, columns: Array, shape: Any, dtype: Any) -> Any:
     """A matrix in compressed rows; entries are (values, their places), and add up where they meet."""
     from scipy.sparse import csr_array

@@ -34,7 +34,7 @@ from symad.ops.sources import ArrayConstant
 from symad.ops.sparse_solve import solve_sparse
 
 
-def print_module(program: Program, dtype: str, packed: bool = False) -> tuple[str, str]:
+def print_module(program: Program, dtype: str) -> tuple[str, str]:
     """The name of the entry point and the source of the module."""
     names = Names(PASTED_NAMES)
     entry = names.unique(program.name)
@@ -57,11 +57,6 @@ def print_module(program: Program, dtype: str, packed: bool = False) -> tuple[st
     function = [f"def {entry}({', '.join(inputs)}):", *indented([docstring(program, writer), *body])]
     if scalar:
         function = ['@np.errstate(all="ignore")', *function]
-    last = []
-    if packed:
-        writer.helper(helpers._leaves)
-        inner, entry = entry, names.unique(f"{entry}_packed")
-        last = _packed(program, inner, entry, inputs, sorted(dim_names), writer)
     blocks = [
         [
             f'"""{one_line(program.name)}, printed by symad. Needs {_libraries(writer)}."""',
@@ -72,7 +67,6 @@ def print_module(program: Program, dtype: str, packed: bool = False) -> tuple[st
         *([source] for source in writer.helpers.values()),
         checked,
         function,
-        last,
     ]
     return entry, "\n\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
@@ -248,38 +242,6 @@ def _sizes(program: Program, writer: Writer) -> list[str]:
 def _every_expression(program: Program) -> list[Expression]:
     outer = [e for s in every_statement(program.statements) for e in s.expressions]
     return [part for e in (*outer, *program.results) for part in walk(e)]
-
-
-# ---- packed -------------------------------------------------------------------------------------
-
-
-def _packed(
-    program: Program, entry: str, last: str, inputs: Sequence[str], dims: Sequence[str], writer: Writer
-) -> list[str]:
-    """The same function of one flat vector, with one flat vector as its result."""
-    body = ['"""One flat vector of all arguments in order; flat results."""']
-    body.append(f"packed = np.asarray(packed, np.{writer.dtype})")
-    offset = sympy.Integer(0)
-    pieces = []
-    for name, value in zip(inputs, program.inputs, strict=True):
-        count = sympy.Mul(*value.shape)
-        start, stop = (writer.dim(d) for d in (offset, offset + count))
-        piece = (
-            f"packed[{start}:{stop}].reshape({_tuple(value.shape, writer)})"
-            if value.shape
-            else f"packed[{start}]"
-        )
-        pieces.append(f"{name} = {piece}")
-        offset += count
-    total = writer.dim(offset)
-    body += [
-        f"if packed.shape != ({total},):",
-        f'    raise ValueError(f"packed must have {{{total}}} elements, not shape {{packed.shape}}")',
-        *pieces,
-        f"result = {entry}({', '.join(inputs)})",
-        "return np.concatenate(_leaves(result))",
-    ]
-    return [f"def {last}({', '.join(['packed', *dims])}):", *indented(body)]
 
 
 def _tuple(shape: Shape, writer: Writer) -> str:

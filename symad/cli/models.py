@@ -168,7 +168,7 @@ def _traced(path: Path, name: str, function: FunctionType, inputs: Sequence[str]
 def _graph(path: Path, name: str, value: Any, inputs: Sequence[str] | None = None) -> Graph:
     if inputs and isinstance(value, FunctionType):
         graph = _traced(path, name, value, inputs)
-        return Graph(graph.input_nodes, graph.output_nodes, graph.structure, name, graph.report)
+        return graph.named(name)
     if inputs:
         raise ModelError(f"{path.name}:{name} is no function; --inputs gives the shapes of arguments")
     if isinstance(value, FunctionType):
@@ -192,4 +192,4 @@ def _graph(path: Path, name: str, value: Any, inputs: Sequence[str] | None = Non
         graph = trace(value)
     except SymadError as error:
         raise ModelError(f"{path.name}:{name} cannot be traced: {error}") from error
-    return Graph(graph.input_nodes, graph.output_nodes, graph.structure, name, graph.report)
+    return graph.named(name)

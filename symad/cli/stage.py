@@ -82,7 +82,7 @@ class Model:
     def graph(self, name: str) -> Graph:
         """The traced model, under the name of its stage."""
         g = trace(self.f, self.inputs)
-        return Graph(g.input_nodes, g.output_nodes, g.structure, name, g.report)
+        return g.named(name)
 
 
 @dataclass(frozen=True)

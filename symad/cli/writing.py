@@ -29,7 +29,7 @@ def _named(options: Namespace) -> Graph:
     name, graph = load_model(options.model, options.inputs)
     made: Graph = DERIVATIVES[options.of](graph)
     suffix = "" if options.of == "value" else "_" + options.of.replace("-", "_")
-    return Graph(made.input_nodes, made.output_nodes, made.structure, name + suffix, made.report, made.origin)
+    return made.named(name + suffix)
 
 
 def lower(options: Namespace) -> int:

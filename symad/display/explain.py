@@ -18,7 +18,7 @@ from symad.dims import format_shape, is_concrete, solve_dims
 from symad.display.tables import Table, text
 from symad.display.writer import Writer
 from symad.errors import EvaluationError
-from symad.evaluation import as_value
+from symad.evaluation import as_values
 from symad.graph import Graph, Node
 
 MOST_NODES = 400
@@ -88,10 +88,9 @@ def _values(graph: Graph, point: Mapping[str, Any]) -> list[Any]:
             f"{MOST_NODES}): explain a smaller instance of the model, or ask symad.flops and "
             "symad.memory"
         )
-    return [
-        as_value(point[name], _symbol(node)) if name in point else _itself(node)
-        for name, node in zip(names, graph.input_nodes, strict=True)
-    ]
+    pairs = zip(names, graph.input_nodes, strict=True)
+    values = [point[name] if name in point else _itself(node) for name, node in pairs]
+    return as_values(values, graph.inputs)
 
 
 def _symbol(node: Node) -> Any:

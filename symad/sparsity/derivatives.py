@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.arguments import Part
 from symad.errors import DerivativeError
 from symad.forward import dense
 from symad.graph import Graph, Node
@@ -25,7 +26,7 @@ from symad.ops.sources import array_constant
 from symad.ops.sparse import compressed_rows
 from symad.pausing import without_collecting
 from symad.reverse import gradient_nodes
-from symad.selecting import scalar_output, select_wrt
+from symad.selecting import packing_of, scalar_output, select
 from symad.sparsity.bounds import bidirectional_bound
 from symad.sparsity.coloring import Coloring
 from symad.sparsity.compressed import hessian_products, jacobian_products, recovered
@@ -56,6 +57,7 @@ def sparse_jacobian(
     pattern: Any = None,
     coloring: Coloring | None = None,
     chunk: int | None = None,
+    inputs: Any = None,
 ) -> Graph:
     """The Jacobian (M, N) as a graph whose value is a ``csr_array``; see `symad.jacobian`.
 
@@ -69,6 +71,7 @@ def sparse_jacobian(
         coloring: a `Coloring` to use, of kind "column", "row" or "bidirectional".
         chunk: compute so many compressed products at a time, one after another, so that memory is
             bounded; by default all at once. Derivatives without seeds have none to cut.
+        inputs: order and grouping of the arguments, as in `trace`.
 
     Raises:
         DerivativeError: the mode is unknown, or the chunk is no positive integer.
@@ -76,8 +79,7 @@ def sparse_jacobian(
     """
     _check("mode", mode, JACOBIAN_MODES)
     _check_chunk(chunk)
-    graph = as_graph(f, wrt)
-    nodes, _ = select_wrt(graph, wrt)
+    graph, nodes = _selected(as_graph(f, wrt, inputs), wrt)
     check_dimensions(graph, graph.nodes)
     outputs = graph.output_nodes
     name = f"{graph.name}_jacobian"
@@ -106,12 +108,14 @@ def sparse_hessian(
     pattern: Any = None,
     coloring: Coloring | None = None,
     chunk: int | None = None,
+    inputs: Any = None,
 ) -> Graph:
     """The Hessian (N, N) as a graph whose value is a ``csr_array``; see `symad.hessian`.
 
     Forward-over-reverse needs no seeds where the graph allows. Otherwise, and in the other modes,
     the products with the seeds of a star coloring are computed, or of the coloring given ("star",
-    "acyclic" or "column"). ``chunk`` as in `sparse_jacobian`. The choice is told in ``graph.report``.
+    "acyclic" or "column"). ``chunk`` and ``inputs`` as in `sparse_jacobian`. The choice is told
+    in ``graph.report``.
 
     Raises:
         DerivativeError: ``f`` is not scalar, the mode is unknown, or the chunk is no positive integer.
@@ -119,8 +123,7 @@ def sparse_hessian(
     """
     _check("mode", mode, HESSIAN_MODES)
     _check_chunk(chunk)
-    graph = as_graph(f, wrt)
-    nodes, _ = select_wrt(graph, wrt)
+    graph, nodes = _selected(as_graph(f, wrt, inputs), wrt)
     check_dimensions(graph, graph.nodes)
     name = f"{graph.name}_hessian"
     value = scalar_output(graph, "a Hessian")
@@ -141,6 +144,14 @@ def sparse_hessian(
     entries = recovered([products], coloring)
     report = f"{mode}: {coloring.num_colors} Hessian-vector products, {coloring!r}"
     return _on_pattern(graph, coloring, entries, known, report + _chunks(chunk), name)
+
+
+def _selected(graph: Graph, wrt: Any) -> tuple[Graph, tuple[Node, ...]]:
+    """The graph, which knows what packed code of its derivative makes flat, and the inputs of ``wrt``."""
+    selection = select(graph, wrt)
+    packing = packing_of(graph, selection, Part("matrix"))
+    known = graph.with_outputs(graph.output_nodes, graph.structure, graph.name, None, graph.report, packing)
+    return known, selection.nodes
 
 
 def _check(what: str, given: str, known: Sequence[str]) -> None:
@@ -217,4 +228,4 @@ def _graph_of(
     if not parts:
         parts = [(array_constant(np.zeros(0)), np.zeros(0, np.int64))]
     matrix = compressed_rows(pattern.shape, pattern.indptr, pattern.indices, parts)
-    return Graph(graph.input_nodes, (matrix,), None, name, report)
+    return graph.with_outputs((matrix,), None, name, None, report, graph.packing)

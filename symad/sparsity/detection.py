@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from symad.arguments import bind, flat_values
 from symad.dims import is_concrete
 from symad.errors import ShapeError
 from symad.forward import push
@@ -31,7 +32,9 @@ from symad.tracing import as_graph
 
 
 @without_collecting
-def jacobian_sparsity(f: Any, wrt: Any = None, at: Sequence[Any] | None = None) -> Any:
+def jacobian_sparsity(
+    f: Any, wrt: Any = None, at: Sequence[Any] | None = None, inputs: Any = None
+) -> Any:
     """The sparsity pattern of the Jacobian, a boolean scipy ``csr_array`` (M, N).
 
     Rows are all outputs flattened in order, columns all ``wrt`` elements flattened in order.
@@ -40,19 +43,22 @@ def jacobian_sparsity(f: Any, wrt: Any = None, at: Sequence[Any] | None = None) 
     Args:
         f: what `trace` takes.
         wrt: inputs, all by default.
-        at: values of all inputs; then the pattern is that at this point, which other points may
+        at: values of all arguments; then the pattern is that at this point, which other points may
             exceed.
+        inputs: order and grouping of the arguments, as in `trace`.
 
     Raises:
         ShapeError: a dimension is still a symbol.
     """
-    graph = as_graph(f, wrt)
+    graph = as_graph(f, wrt, inputs)
     nodes, _ = select_wrt(graph, wrt)
     return jacobian_pattern(graph, graph.output_nodes, nodes, at).to_scipy()
 
 
 @without_collecting
-def hessian_sparsity(f: Any, wrt: Any = None, at: Sequence[Any] | None = None) -> Any:
+def hessian_sparsity(
+    f: Any, wrt: Any = None, at: Sequence[Any] | None = None, inputs: Any = None
+) -> Any:
     """The sparsity pattern of the Hessian of a scalar function, a boolean ``csr_array`` (N, N).
 
     It is the pattern of the Jacobian of the gradient; see `jacobian_sparsity`.
@@ -61,7 +67,7 @@ def hessian_sparsity(f: Any, wrt: Any = None, at: Sequence[Any] | None = None) -
         DerivativeError: ``f`` is not scalar.
         ShapeError: a dimension is still a symbol.
     """
-    graph = as_graph(f, wrt)
+    graph = as_graph(f, wrt, inputs)
     nodes, _ = select_wrt(graph, wrt)
     gradient = gradient_nodes(scalar_output(graph, "a Hessian"), nodes)
     return jacobian_pattern(graph, gradient, nodes, at, like=nodes).to_scipy()
@@ -105,12 +111,10 @@ def _coefficients(
     """The values at a point of all nodes that depend on inputs only."""
     if at is None:
         return None
-    from symad.evaluation import as_value, unchecked
+    from symad.evaluation import as_values, unchecked
 
-    point = {
-        node: as_value(value, symbol)
-        for node, value, symbol in zip(graph.input_nodes, at, graph.inputs, strict=True)
-    }
+    values = flat_values(graph.arguments, bind(graph.name, graph.arguments, at, {}))
+    point = dict(zip(graph.input_nodes, as_values(values, graph.inputs), strict=True))
     order = topological([t for t in tangents if isinstance(t, Node)])
     fixed: set[Node] = set(point)
     for node in order:

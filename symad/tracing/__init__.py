@@ -4,41 +4,54 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import sympy
+from sympy.core.function import AppliedUndef
 
+from symad.arguments import Argument
 from symad.dims import dim_symbols, format_shape
 from symad.errors import TraceError
 from symad.graph import DictOf, Graph, Node, Structure, TupleOf
+from symad.identifiers import short_name
 from symad.ops.captured import check_closed
+from symad.ops.shaping import reshape
 from symad.ops.sources import Input, input_node
 from symad.pausing import without_collecting
 from symad.sessions import SESSION, Session, is_tracing, session
+from symad.structures import VectorOf
 from symad.tracing import arrays, entries, indexed, matrices, matrix_parts, own, rewritten, scalars
 from symad.tracing.back import to_sympy
-from symad.tracing.inputs import as_input_symbol, find_inputs
+from symad.tracing.grouping import entries_of, group, is_container
+from symad.tracing.inputs import as_input_symbol, declared_shape, find_inputs
 from symad.tracing.walk import Tracer
 from symad.wrapped import Traced, Wrapped
 
 __all__ = [
     "arrays", "as_graph", "entries", "indexed", "matrices",
-    "matrix_parts", "own", "rewritten", "scalars", "to_sympy", "trace",
+    "matrix_parts", "own", "regrouped", "rewritten", "scalars", "to_sympy", "trace",
 ]  # fmt: skip
 
 
 @without_collecting
-def trace(f: Any, inputs: Sequence[Any] | None = None) -> Graph:
+def trace(f: Any, inputs: Any = None) -> Graph:
     """The graph of a SymPy object or a Python function.
 
     Args:
         f: a SymPy expression, matrix, matrix expression or array; a list, tuple or dict of such;
             a Graph; or a Python function of the inputs.
-        inputs: the inputs in calling order. For SymPy ``f`` they may be left out: then the inputs that
-            occur stand in the natural order of their names (x2 before x10). A function needs them:
-            symbols, example arrays, or shape tuples.
+        inputs: the arguments in calling order. For SymPy ``f`` they may be left out: then the inputs that
+            occur stand in the natural order of their names (x2 before x10). An entry is a symbol, also one
+            that does not occur; a function of time such as q(t), or its derivative; or a list, tuple, dict,
+            matrix or dataclass of such, which is one argument: a vector or array where all entries are
+            scalars, otherwise a structure of arrays. With a vector among the arguments, columns (m, 1) among
+            the results are vectors (m,). A dict in place of the list gives names to the arguments. A Python
+            function needs inputs: symbols, example arrays, shape tuples, or such structures of them.
+            A Graph gets its inputs in another order or grouping.
 
     Returns:
         The graph. Symbols that occur as dimensions of an input are bound by the arrays given.
@@ -48,28 +61,29 @@ def trace(f: Any, inputs: Sequence[Any] | None = None) -> Graph:
         ShapeError: shapes do not fit.
     """
     if isinstance(f, Graph):
-        return _closed(f)
+        return _closed(f if inputs is None else regrouped(f, inputs))
     if callable(f) and not isinstance(f, sympy.Basic):
         from symad.tracing.functions import trace_function
 
         return trace_function(f, inputs)
-    return _trace_sympy(f, () if inputs is None else tuple(inputs), (), inputs is not None)
+    return _trace_sympy(f, inputs, ())
 
 
 @without_collecting
-def as_graph(f: Any, wrt: Any = None) -> Graph:
+def as_graph(f: Any, wrt: Any = None, inputs: Any = None) -> Graph:
     """``f`` as a graph; symbols of ``wrt`` that a SymPy ``f`` does not contain become its last inputs."""
+    if inputs is not None:
+        return trace(f, inputs)
     if isinstance(f, Graph):
         return _closed(f)
     if callable(f) and not isinstance(f, sympy.Basic):
         name = getattr(f, "__name__", "f")
         parameters = ", ".join(inspect.signature(f).parameters)
         raise TraceError(
-            f"the Python function {name}({parameters}) has inputs of unknown shape; trace it first: "
-            f"symad.trace({name}, inputs=[...])"
+            f"the Python function {name}({parameters}) has inputs of unknown shape; give inputs=[...], or "
+            f"trace it first: symad.trace({name}, inputs=[...])"
         )
-    wanted = () if wrt is None else tuple(wrt) if isinstance(wrt, (list, tuple, sympy.Tuple)) else (wrt,)
-    return _trace_sympy(f, (), wanted, False)
+    return _trace_sympy(f, None, () if wrt is None else entries_of(_listed(wrt), "wrt"))
 
 
 def _closed(graph: Graph) -> Graph:
@@ -79,40 +93,82 @@ def _closed(graph: Graph) -> Graph:
     return graph
 
 
-def _trace_sympy(f: Any, inputs: tuple[Any, ...], wrt: tuple[Any, ...], complete: bool) -> Graph:
-    """Trace a SymPy structure; ``inputs`` are all inputs if ``complete``, ``wrt`` some of them."""
+def _listed(wrt: Any) -> Any:
+    return wrt if isinstance(wrt, (list, tuple, sympy.Tuple)) else (wrt,)
+
+
+def _trace_sympy(f: Any, inputs: Any, wrt: Sequence[tuple[str, Any]]) -> Graph:
+    """Trace a SymPy structure; ``inputs`` are all inputs unless None, ``wrt`` some of them."""
     structure, parts = _flatten(f)
-    order = tuple(map(as_input_symbol, inputs))
-    asked = tuple(map(as_input_symbol, wrt))
+    grouping, given = _grouped(inputs)
+    asked = [as_input_symbol(leaf) for _, leaf in group(wrt, _is_leaf)[1]]
     found = find_inputs(parts)
-    shapes = {s: found.shape_of(s) for s in (*order, *asked, *found.symbols)}
+    shapes = {s: found.shape_of(s) for s in (*given, *asked, *found.symbols)}
     dims = set().union(*(dim_symbols(shape) for shape in shapes.values()))
     found.check_indices(dims)
-    for symbol in (*order, *asked):
+    for symbol in (*given, *asked):
         if symbol in dims:
             raise TraceError(
                 f"{symbol} is a dimension: it is bound by the arrays given and is never an input"
             )
-    _check_names((*order, *asked), found.symbols)
+    _check_names((*given, *asked), found.symbols)
     present = [s for s in found.symbols if s not in dims and not isinstance(s, Traced)]
-    if complete:
-        _check_complete(order, present)
+    if inputs is not None:
+        _check_complete(given, present)
+        order = given
     else:
-        order = (*sorted(present, key=natural_order), *asked)
+        order = list(dict.fromkeys((*sorted(present, key=natural_order), *asked)))
     tracer = Tracer(dims, shapes)
     with expression_session(found.symbols):
-        outputs = tuple(_trace_part(part, tracer) for part in parts)
-    nodes = tuple(input_node(s, shapes[s]) for s in dict.fromkeys(order))
-    return Graph(nodes, outputs, structure)
+        outputs = [_trace_part(part, tracer) for part in parts]
+    if any(isinstance(argument.structure, VectorOf) for argument in grouping):
+        outputs = [_without_column(output) for output in outputs]
+    nodes = tuple(input_node(s, shapes[s]) for s in order)
+    return Graph(nodes, tuple(outputs), structure, "f", "", None, grouping)
+
+
+def _is_leaf(entry: Any) -> bool:
+    return not is_container(entry)
+
+
+def _grouped(inputs: Any) -> tuple[tuple[Argument, ...], list[Any]]:
+    """The arguments, empty where each is one input of its own name, and all inputs in order."""
+    if inputs is None:
+        return (), []
+    arguments, leaves = group(entries_of(inputs), _is_leaf)
+    symbols = [as_input_symbol(leaf) for _, leaf in leaves]
+    _check_distinct(symbols)
+    plain = all(a.structure is None and a.name == str(s) for a, s in zip(arguments, symbols, strict=False))
+    return (() if plain else arguments), symbols
+
+
+def _check_distinct(symbols: Sequence[Any]) -> None:
+    if len(set(symbols)) < len(symbols):
+        twice, _ = Counter(symbols).most_common(1)[0]
+        raise TraceError(f"inputs name {twice} twice; name each input once")
+
+
+def _without_column(output: Node) -> Node:
+    """A column (m, 1) as the vector (m,)."""
+    column = len(output.shape) == 2 and output.shape[1] == 1
+    return reshape(output, output.shape[:1]) if column else output
 
 
 def _check_complete(order: Sequence[Any], present: Iterable[Any]) -> None:
     given = set(order)
     if missing := sorted((s for s in present if s not in given), key=natural_order):
+        undefined = [s for s in missing if isinstance(s, AppliedUndef)]
         raise TraceError(
             f"the expression depends on {', '.join(map(str, missing))}, missing from "
             f"inputs={list(map(str, order))}"
+            + (f"; {undefined[0].func} is an undefined function: {UNDEFINED}" if undefined else "")
         )
+
+
+UNDEFINED = (
+    "give its value as an input of its own, or its definition, by a subclass of sympy.Function with fdiff "
+    "or by symad.register_function"
+)
 
 
 def _check_names(leading: Sequence[Any], found: Iterable[Any]) -> None:
@@ -146,7 +202,7 @@ def natural_order(symbol: Any) -> Any:
 
     Symbols of one name stand in the order of their assumptions, whatever the hash seed.
     """
-    pieces = re.split(r"([0-9]+)", str(symbol))
+    pieces = re.split(r"([0-9]+)", short_name(symbol))
     name = [(0, int(piece), piece) if piece.isdecimal() else (1, 0, piece) for piece in pieces if piece]
     assumptions = getattr(symbol, "_assumptions_orig", getattr(symbol, "assumptions0", {}))
     return name, sorted((str(k), str(v)) for k, v in assumptions.items()), type(symbol).__name__
@@ -210,6 +266,31 @@ def expression_session(symbols: Iterable[Any]) -> Iterator[None]:
 
 def _trace_part(part: Any, tracer: Tracer) -> Node:
     return part if isinstance(part, Node) else tracer.trace(part)
+
+
+def regrouped(graph: Graph, inputs: Any) -> Graph:
+    """A graph with its inputs in another order or grouping; symbols that it does not have are added.
+
+    Raises:
+        TraceError: an input of the graph is missing.
+    """
+    known = dict(zip(graph.inputs, graph.input_nodes, strict=True))
+    by_name = {str(symbol): symbol for symbol in graph.inputs}
+    arguments, leaves = group(entries_of(inputs), _is_leaf)
+    symbols = [by_name[leaf] if leaf in by_name else as_input_symbol(leaf) for _, leaf in leaves]
+    _check_distinct(symbols)
+    _check_names(symbols, known)
+    _check_complete(symbols, graph.inputs)
+    nodes = tuple(known.get(s) or input_node(s, declared_shape(s) or ()) for s in symbols)
+    packing = graph.packing
+    if packing is not None:
+        place = {position: nodes.index(node) for position, node in enumerate(graph.input_nodes)}
+        packing = replace(
+            packing, x=tuple(place[k] for k in packing.x), v=tuple(place[k] for k in packing.v)
+        )
+    return Graph(
+        nodes, graph.output_nodes, graph.structure, graph.name, graph.report, graph.origin, arguments, packing
+    )
 
 
 def graph_inputs(graph: Graph) -> tuple[Input, ...]:

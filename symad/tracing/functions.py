@@ -5,20 +5,22 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import sympy
 from sympy.tensor.array.expressions import ArraySymbol
 
+from symad.arguments import Argument, argument_of
 from symad.dims import Shape, as_shape, dim_symbols
 from symad.errors import TraceError
-from symad.graph import DictOf, Graph, Node, Structure, TupleOf, rebuild
+from symad.graph import DictOf, Graph, Node, Structure, TupleOf, leaves, pack, rebuild
 from symad.ops.captured import Captured
 from symad.ops.sources import input_node
 from symad.proxy import Proxy
 from symad.questions import Nodes
-from symad.selecting import symbol_like
+from symad.selecting import as_outputs, symbol_like
 from symad.sessions import SESSION, Session, symbol_node
 from symad.sessions import session as session_of
 from symad.tracing import (  # noqa: F401
@@ -35,6 +37,7 @@ from symad.tracing import (  # noqa: F401
     numpy_testing,
     numpy_ufuncs,
 )
+from symad.tracing.grouping import group, is_container, is_scalar_symbol
 from symad.tracing.heads import heads_take_proxies
 from symad.tracing.inputs import as_input_symbol, check_real, find_inputs
 from symad.tracing.walk import Tracer, lift, operands
@@ -42,7 +45,7 @@ from symad.wrapped import Traced, Wrapped, as_node
 from symad.wrapped import number as as_number
 
 
-def trace_function(f: Callable[..., Any], inputs: Sequence[Any] | None) -> Graph:
+def trace_function(f: Callable[..., Any], inputs: Any) -> Graph:
     """The graph of a Python function of numbers and arrays.
 
     The function is called once with proxies. It may use Python's control flow on anything that does
@@ -54,14 +57,15 @@ def trace_function(f: Callable[..., Any], inputs: Sequence[Any] | None) -> Graph
     Args:
         f: the function.
         inputs: one for each parameter: a SymPy symbol, an example (a number or an array, of which
-            only the shape counts), or a shape (a tuple of ints and SymPy expressions).
+            only the shape counts), a shape (a tuple of ints and SymPy expressions), or a dict, list, tuple or
+            dataclass of such, nested as you like: the function gets the same structure.
 
     Raises:
         TraceError: inputs are missing; the function branches on data, uses something that has no
             derivative here, or returns something that is no number.
     """
     name = getattr(f, "__name__", "f")
-    nodes = _inputs(f, inputs)
+    grouping, nodes = _inputs(f, inputs)
     dims = frozenset().union(*(dim_symbols(node.shape) for node in nodes))
     symbols = {node.op.symbol: node for node in nodes}  # type: ignore[attr-defined]
     for symbol in symbols:
@@ -72,14 +76,27 @@ def trace_function(f: Callable[..., Any], inputs: Sequence[Any] | None) -> Graph
     around = SESSION.get()
     known = dims | (around.dims - set(symbols))
     with tracing(Session(f"the traced function {name}", known, symbols, around)):
-        structure, outputs = _outputs(_run(f, nodes, name), name)
-    return Graph(nodes, tuple(outputs), structure, name if name.isidentifier() else "f")
+        structure, outputs = _outputs(_run(f, _proxies(grouping, nodes), name), name)
+    title = name if name.isidentifier() else "f"
+    plain = all(argument.structure is None for argument in grouping)
+    return Graph(nodes, tuple(outputs), structure, title, "", None, () if plain else grouping)
 
 
-def _run(f: Callable[..., Any], nodes: Sequence[Node], name: str) -> Any:
+def _proxies(grouping: Sequence[Argument], nodes: Sequence[Node]) -> list[Any]:
+    """What the function is called with; a vector of scalar inputs is an array."""
+    values, first = [], 0
+    for argument in grouping:
+        count = leaves(argument.structure)
+        made, structure = as_outputs(argument.structure, nodes[first : first + count])
+        values.append(pack(structure, list(map(Proxy, made))))
+        first += count
+    return values
+
+
+def _run(f: Callable[..., Any], values: Sequence[Any], name: str) -> Any:
     """What the function returns on proxies."""
     try:
-        return f(*map(Proxy, nodes))
+        return f(*values)
     except TypeError as error:
         told = str(error)
         if "ufunc" in told and ("not supported for the input types" in told or "'O'" in told):
@@ -112,8 +129,8 @@ def _run(f: Callable[..., Any], nodes: Sequence[Node], name: str) -> Any:
 # ---- inputs -------------------------------------------------------------------------------------
 
 
-def _inputs(f: Callable[..., Any], inputs: Sequence[Any] | None) -> tuple[Node, ...]:
-    """One input node for each parameter."""
+def _inputs(f: Callable[..., Any], inputs: Any) -> tuple[tuple[Argument, ...], tuple[Node, ...]]:
+    """One argument for each parameter, and the nodes of all inputs."""
     if inputs is None:
         name = getattr(f, "__name__", "f")
         raise TraceError(
@@ -124,11 +141,37 @@ def _inputs(f: Callable[..., Any], inputs: Sequence[Any] | None) -> tuple[Node, 
     if isinstance(inputs, (str, sympy.Basic, np.ndarray)) or not isinstance(inputs, Sequence):
         raise TraceError(f"inputs is a list with one entry for each parameter, not {inputs!r}")
     names = _parameter_names(f, inputs)
-    taken = {str(v) for v in inputs if isinstance(v, (sympy.Basic, sympy.MatrixBase))}
-    nodes = tuple(_input(name, value, taken) for name, value in zip(names, inputs, strict=True))
+    arguments, found = group([("", entry) for entry in inputs], _is_leaf, names)
+    taken = {str(v) for _, v in found if isinstance(v, (sympy.Basic, sympy.MatrixBase))}
+    nodes = tuple(_input(name, value, taken) for name, value in found)
     if len(set(nodes)) < len(nodes):
         raise TraceError(f"inputs={list(inputs)!r} names one symbol twice; every parameter needs its own")
-    return nodes
+    rest = iter(nodes)
+    grouping = []
+    for argument in arguments:
+        own = [next(rest) for _ in range(leaves(argument.structure))]
+        grouping.append(argument if argument.structure is not None else argument_of(own[0].op.symbol))  # type: ignore[attr-defined]
+    return tuple(grouping), nodes
+
+
+def _is_leaf(value: Any) -> bool:
+    """Whether an entry of ``inputs`` is one input: a symbol, a shape, or an example.
+
+    Lists of numbers are examples; tuples of whatever could be a dimension are shapes.
+    """
+    if isinstance(value, (sympy.MatrixBase, sympy.NDimArray, sympy.Tuple)):
+        return not all(map(is_scalar_symbol, sympy.flatten(value)))
+    if isinstance(value, list):
+        return _is_example(value)
+    if isinstance(value, tuple) and not hasattr(value, "_fields"):
+        return not any(is_container(v) or np.ndim(v) for v in value)
+    return not is_container(value)
+
+
+def _is_example(value: Any) -> bool:
+    """Whether a list holds numbers only, or lists of numbers."""
+    numbers = (int, float, complex, np.generic, Fraction, sympy.Number, str, bytes, type(None))
+    return all(_is_example(v) if isinstance(v, list) else isinstance(v, numbers) for v in value)
 
 
 def _signature(f: Callable[..., Any]) -> str:

@@ -13,8 +13,10 @@ from sympy.tensor.array.expressions import ArraySymbol
 
 from symad.dims import Shape, as_shape
 from symad.errors import TraceError
+from symad.ops.elementwise import SLOPES
 from symad.tracing.bases import InferredBase
 from symad.tracing.ranges import IndexRange, larger, ranges_of, reach
+from symad.values import IMPLEMENTATIONS
 
 Ranges = tuple[IndexRange, ...]
 Child = tuple[Any, Ranges, bool]
@@ -28,6 +30,8 @@ def as_input_symbol(symbol: Any) -> Any:
     """
     if isinstance(symbol, (sympy.Symbol, sympy.MatrixSymbol, ArraySymbol, sympy.IndexedBase)):
         return check_real(symbol)
+    if is_function_input(symbol):
+        return symbol
     if isinstance(symbol, str):
         raise TraceError(
             f"the name {symbol!r} selects an input of a Graph; for SymPy expressions give the symbol"
@@ -37,12 +41,26 @@ def as_input_symbol(symbol: Any) -> Any:
         raise TraceError(
             f"{symbol} is an element; inputs are whole arrays: use {whole} and select from the result"
         )
-    if isinstance(symbol, (AppliedUndef, sympy.Derivative)):
-        raise TraceError(
-            f"{symbol} is a function, not a symbol; put symbols in its place, first for its derivatives: "
-            "f.subs(q.diff(t), dq).subs(q, q0)"
-        )
     raise TraceError(f"{symbol!r} is not a Symbol, MatrixSymbol, ArraySymbol or IndexedBase")
+
+
+def is_function_input(expression: Any) -> bool:
+    """Whether an expression such as q(t) or its derivative is an input by itself.
+
+    That is an undefined function of anything, unless it was registered or carries an implementation.
+    """
+    if isinstance(expression, sympy.Derivative):
+        return isinstance(expression.expr, AppliedUndef) and is_function_input(expression.expr)
+    if not isinstance(expression, AppliedUndef):
+        return False
+    head = expression.func
+    return not (head in SLOPES or head in IMPLEMENTATIONS or hasattr(head, "_imp_"))
+
+
+def depends_on(symbol: Any, other: Any) -> bool:
+    """Whether an input such as q(t), or its derivative, is a function of another input."""
+    base = symbol.expr if isinstance(symbol, sympy.Derivative) else symbol
+    return isinstance(base, AppliedUndef) and symbol != other and any(arg.has(other) for arg in base.args)
 
 
 def check_real(symbol: Any) -> Any:
@@ -180,6 +198,23 @@ def children(expression: Any, ranges: Ranges, guarded: bool, found: Found) -> It
     return [(arg, ranges, guarded) for arg in expression.args]
 
 
+@children.register(AppliedUndef)
+@children.register(sympy.Derivative)
+def function_children(expression: Any, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
+    """An input such as q(t); what it depends on is no input."""
+    if not is_function_input(expression):
+        inside = expression.args if isinstance(expression, AppliedUndef) else ()
+        return [(arg, ranges, guarded) for arg in inside]
+    for r in ranges:
+        if expression.has(r.index):
+            raise TraceError(
+                f"{expression} depends on the index {r.index}; an undefined function is one number, so use "
+                "an IndexedBase, or register it with symad.register_function"
+            )
+    found.symbols[expression] = None
+    return ()
+
+
 @children.register(sympy.MatrixSymbol)
 @children.register(ArraySymbol)
 @children.register(sympy.IndexedBase)
@@ -251,10 +286,9 @@ def _end(index: Any, ranges: Ranges) -> Any:
 @children.register(ExprWithLimits)
 def limits_children(expression: Any, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
     """The body within its ranges, and each bound within the ranges around it."""
-    if isinstance(expression, (sympy.Sum, sympy.Product)):
-        inner = ranges_of(expression, ranges)
-    else:  # integrals are refused later, by name
-        inner = tuple(IndexRange(limit[0]) for limit in expression.limits)
+    if not isinstance(expression, (sympy.Sum, sympy.Product)):  # integrals are refused later, by name
+        return []
+    inner = ranges_of(expression, ranges)
     result: list[Child] = []
     for k, r in enumerate(inner):
         result += [(bound, ranges + inner[:k], guarded) for bound in (r.low, r.high) if bound is not None]

@@ -137,12 +137,17 @@ def matpow_operands(expression: MatPow, tracer: Tracer) -> Any:
 
 @lift.register(MatPow)
 def matpow_lift(expression: MatPow, args: Nodes, tracer: Tracer) -> Node:
-    """A^k; k may be a symbol, whose value is an integer when the graph is called."""
+    """A^k; k may be a symbol, whose value is an integer when the graph is called.
+
+    A 1×1 matrix counts as a number, of which every real power is taken.
+    """
     base = args[0]
     _check_square(expression, base)
     if _is_power(expression):
         k = int(expression.exp)
         return inverse(base) if k == -1 else matrix_power(base, k)
+    if same_dim(base.shape[0], 1):
+        return reshape(power(reshape(base, ()), args[1]), base.shape)
     if constant_value(args[1]) is not None or expression.exp.is_integer is False:
         raise TraceError(
             f"{describe(expression)} is a matrix power with the exponent {expression.exp}; only "

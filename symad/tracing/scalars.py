@@ -24,11 +24,12 @@ from sympy.logic.boolalg import (
 from symad.errors import TraceError
 from symad.graph import Node
 from symad.ops.arithmetic import add, mul
-from symad.ops.elementwise import SLOPES, apply
+from symad.ops.elementwise import apply
 from symad.ops.powers import power
 from symad.ops.selection import compare, logic, select
 from symad.ops.sources import constant, dimension, input_node
 from symad.questions import Nodes
+from symad.tracing.inputs import is_function_input
 from symad.tracing.naming import check_one_shape, check_scalars
 from symad.tracing.walk import Tracer, lift, operands
 
@@ -117,19 +118,16 @@ def application_lift(expression: sympy.core.function.Application, args: Nodes, t
     return apply(expression.func, *args)
 
 
+@operands.register(AppliedUndef)
+def undefined_operands(expression: AppliedUndef, tracer: Tracer) -> Any:
+    """None of an undefined function such as q(t), which is an input by itself."""
+    return () if is_function_input(expression) else expression.args
+
+
 @lift.register(AppliedUndef)
 def undefined_lift(expression: AppliedUndef, args: Nodes, tracer: Tracer) -> Node:
-    """An undefined function is traced only if it was registered, or carries an implementation."""
-    head = expression.func
-    from symad.values import IMPLEMENTATIONS
-
-    if head in SLOPES or head in IMPLEMENTATIONS or hasattr(head, "_imp_"):
-        return apply(head, *args)
-    raise TraceError(
-        f"{expression} applies the undefined function {head.__name__}, which has no value and no derivative. "
-        f"Replace it by a symbol, subclass sympy.Function with fdiff, or register it with "
-        f"symad.register_function"
-    )
+    """An input, unless the function was registered or carries an implementation."""
+    return input_node(expression) if is_function_input(expression) else apply(expression.func, *args)
 
 
 def _unevaluated(expression: Any) -> Node:
@@ -151,6 +149,11 @@ def unsupported_operands(expression: Any, tracer: Tracer) -> Any:
 
 
 @lift.register(sympy.Derivative)
+def derivative_lift(expression: sympy.Derivative, args: Nodes, tracer: Tracer) -> Node:
+    """An input where it is the derivative of an undefined function, such as that of q(t)."""
+    return input_node(expression) if is_function_input(expression) else _unevaluated(expression)
+
+
 @lift.register(sympy.Integral)
 @lift.register(sympy.Limit)
 def unevaluated_lift(expression: Any, args: Nodes, tracer: Tracer) -> Node:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.arguments import Argument, grouped_values
 from symad.errors import SymadError
 from symad.verification.fields import Array
 
@@ -62,21 +63,22 @@ class Caller:
     A library is tried only if the user's program has loaded it. The first call decides.
     """
 
-    def __init__(self, candidate: Callable[..., Any]) -> None:
-        """Nothing is called yet."""
+    def __init__(self, candidate: Callable[..., Any], arguments: Sequence[Argument]) -> None:
+        """Nothing is called yet; ``arguments`` say how the values are grouped."""
         self.candidate = candidate
+        self.arguments = arguments
         self.library = ""
 
     def __call__(self, values: Sequence[Any]) -> Any:
-        """What the function returns; whatever it raises comes through."""
+        """What the function returns at values of all inputs; whatever it raises comes through."""
         if self.library:
-            return self.candidate(*[LIBRARIES[self.library](v) for v in values])
+            return self.candidate(*grouped_values(self.arguments, values, LIBRARIES[self.library]))
         try:
-            result = self.candidate(*[LIBRARIES["numpy"](v) for v in values])
+            result = self.candidate(*grouped_values(self.arguments, values, LIBRARIES["numpy"]))
         except Exception:
             for name in [n for n in LIBRARIES if n != "numpy" and n in sys.modules]:
                 try:
-                    result = self.candidate(*[LIBRARIES[name](v) for v in values])
+                    result = self.candidate(*grouped_values(self.arguments, values, LIBRARIES[name]))
                 except Exception:
                     continue
                 self.library = name

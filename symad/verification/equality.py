@@ -15,17 +15,20 @@ from symad.verification.deciding import decide
 from symad.verification.trust import trusted
 
 
-def equal(a: Any, b: Any, seed: int | None = None, budget: Budget | None = None) -> Certificate:
+def equal(
+    a: Any, b: Any, seed: int | None = None, budget: Budget | None = None, inputs: Any = None
+) -> Certificate:
     """Whether two things are equal as real functions of their symbols.
 
     Equal means: on the open dense set where both are defined, under the assumptions of the symbols.
     Floats are their exact binary values. Ties and branch boundaries do not count.
 
     Args:
-        a: what `trace` takes without inputs: an expression, matrix, array, graph, or lists of them.
+        a: what `trace` takes: an expression, matrix, array, graph, lists of them, or a Python function.
         b: the same; inputs are matched by symbol, or by name and position for graphs.
         seed: for the random primes; a new one by default, always recorded.
         budget: limits of time and size.
+        inputs: the arguments of both sides, as in `trace`; Python functions need them.
 
     Returns:
         A `Certificate` with one entry for each element.
@@ -33,7 +36,7 @@ def equal(a: Any, b: Any, seed: int | None = None, budget: Budget | None = None)
     Raises:
         ShapeError: the shapes differ.
     """
-    left, right = as_graph(a), as_graph(b)
+    left, right = as_graph(a, inputs=inputs), as_graph(b, inputs=inputs)
     if len(left.output_nodes) != len(right.output_nodes):
         raise TraceError(
             f"equal: one side has {len(left.output_nodes)} outputs, the other {len(right.output_nodes)}"

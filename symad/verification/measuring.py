@@ -133,9 +133,9 @@ def measure(
     Raises:
         BadReturn: the candidate does not take the inputs, or returns something of another kind or shape.
     """
-    refuse_arguments(candidate, [str(n.op.symbol) for n in reference.input_nodes])  # type: ignore[attr-defined]
+    refuse_arguments(candidate, [a.name for a in reference.arguments])
     outputs = expand_definitions(reference.output_nodes)
-    task = Task(Caller(candidate), reference, outputs, tuple(names), flat, meter, inside)
+    task = Task(Caller(candidate, reference.arguments), reference, outputs, tuple(names), flat, meter, inside)
     nodes = reference.input_nodes
     ordinary = list(ordinary_points(nodes, task.integers, ORDINARY))
     found = _visited(task, [*ordinary, *far_points(nodes, task.integers, outputs)], False)

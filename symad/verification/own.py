@@ -50,7 +50,9 @@ MOST_ELEMENTS = 24
 Parts = tuple[Node, ...]
 
 
-def check(f: Any, wrt: Any = None, seed: int | None = None, budget: Budget | None = None) -> Certificate:
+def check(
+    f: Any, wrt: Any = None, seed: int | None = None, budget: Budget | None = None, inputs: Any = None
+) -> Certificate:
     """A certificate of symad's own derivatives of ``f``.
 
     For a scalar ``f`` the gradient in both modes and the Hessian in all four, else the Jacobian in
@@ -67,11 +69,12 @@ def check(f: Any, wrt: Any = None, seed: int | None = None, budget: Budget | Non
         wrt: inputs, all by default.
         seed: for the random primes; a new one by default, always recorded.
         budget: limits of time and size.
+        inputs: order and grouping of the arguments, as in `trace`; a Python function needs them.
 
     Raises:
         DerivativeError: a function in ``f`` has no known derivative.
     """
-    graph = as_graph(f, wrt)
+    graph = as_graph(f, wrt, inputs)
     nodes, _ = select_wrt(graph, wrt)
     symbols = [n.op.symbol for n in nodes]  # type: ignore[attr-defined]
     budget = budget or Budget()

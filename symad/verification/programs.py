@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from symad.graph import Graph, Node, rebuild
+from symad.arguments import leaves_of
+from symad.errors import EvaluationError
+from symad.graph import Graph, Node, TupleOf, leaves, rebuild
+from symad.selecting import Selection
 from symad.verification.budget import Meter
+from symad.verification.calling import BadReturn
 from symad.verification.certificate import Certificate
 from symad.verification.claimed import inside_of
 from symad.verification.deciding import versions
@@ -44,19 +48,20 @@ class Context(tuple[Any, ...]):
         return (True,) * len(self)
 
 
-def as_called(function: Callable[..., Any], graph: Graph, wrt: Sequence[Node]) -> Callable[..., Any]:
+def as_called(function: Callable[..., Any], graph: Graph, wrt: Selection) -> Callable[..., Any]:
     """A vector-Jacobian product as a function (inputs..., y_bar...) -> x_bar of each wrt entry.
 
     A function of fewer arguments, one more than there are outputs, is called as ``backward(ctx, y_bar...)``.
     Of one part for each input those of wrt are taken.
     """
-    count, bars = len(graph.input_nodes), len(graph.output_nodes)
+    owners = [k for k, a in enumerate(graph.arguments) for _ in range(leaves(a.structure))]
+    count, bars = len(graph.arguments), len(graph.output_nodes)
     try:
         signature: inspect.Signature | None = inspect.signature(function)
     except (TypeError, ValueError):
         signature = None
     backward = count != 1 and not _takes(signature, count + bars) and _takes(signature, 1 + bars)
-    positions = [graph.input_nodes.index(n) for n in wrt]
+    positions = [owners[graph.input_nodes.index(entry.nodes[0])] for entry in wrt.entries]
 
     def called(*values: Any) -> Any:
         context = (Context(values[:count]),) if backward else values[:count]
@@ -108,6 +113,12 @@ def _taken_apart(concrete: Graph) -> Callable[[Any], list[Any]]:
     count = len(concrete.output_nodes)
 
     def flat(returned: Any) -> list[Any]:
+        structure = concrete.structure
+        if structure is not None and (not isinstance(structure, TupleOf) or any(structure.items)):
+            try:
+                return leaves_of(structure, returned, "the result")
+            except EvaluationError as problem:
+                raise BadReturn(f"returned another structure: {problem}") from None
         if count == 1:
             single = (
                 isinstance(returned, (tuple, list))
@@ -115,8 +126,6 @@ def _taken_apart(concrete: Graph) -> Callable[[Any], list[Any]]:
                 and np.ndim(returned[0]) == len(concrete.output_nodes[0].shape)
             )
             return [returned[0]] if single else [returned]
-        if isinstance(returned, dict):
-            return list(returned.values())
         if isinstance(returned, (tuple, list)) or np.ndim(returned) > 0:
             return list(returned)
         return [returned]

@@ -21,7 +21,7 @@ from symad.ops.contraction import permute
 from symad.ops.shaping import reshape
 from symad.ops.stacking import element
 from symad.reverse import pullback as own_pullback
-from symad.selecting import select_wrt
+from symad.selecting import select
 from symad.tracing import as_graph
 from symad.verification.blame import Blame
 from symad.verification.budget import Budget, Meter
@@ -54,6 +54,7 @@ def verify(
     seed: int | None = None,
     budget: Budget | None = None,
     hostile: bool = True,
+    inputs: Any = None,
 ) -> Certificate:
     """A certificate of somebody's formula or code for ``f`` or one of its derivatives.
 
@@ -85,6 +86,7 @@ def verify(
         budget: limits of time and size.
         hostile: whether a numeric function is measured at hostile points as well, where a formula that is
             right may lose its accuracy; that is told in a section of its own.
+        inputs: order and grouping of the arguments, as in `trace`; numeric functions are called with these.
 
     Raises:
         TypeError: not exactly one candidate was given, or it is text or a path, or a numeric function takes
@@ -104,9 +106,9 @@ def verify(
         found = ", ".join(chosen) or "none"
         raise TypeError(f"verify needs exactly one of {'=, '.join(given)}=; given: {found}")
     ((kind, candidate),) = chosen.items()
-    graph = as_graph(f, wrt)
-    nodes, bare = select_wrt(graph, wrt)
-    reference, names = _reference(graph, nodes, bare, kind)
+    graph = as_graph(f, wrt, inputs)
+    nodes = select(graph, wrt).nodes
+    reference, names = _reference(graph, wrt, kind)
     assumes = trusted(graph, derivatives=kind != "value")
     if kind != "value":
         assumes = (*assumes, OWN)
@@ -116,7 +118,7 @@ def verify(
     notes = () if where is None else (f"the claim is made where {_words(where)}",)
     if _is_numeric(candidate):
         function = (
-            as_called(function_of(candidate), graph, nodes) if kind == "vjp" else function_of(candidate)
+            as_called(function_of(candidate), graph, select(graph, wrt)) if kind == "vjp" else function_of(candidate)
         )
         program = Program(title, function, reference, names, kind, assumes)
         made = measured(program, Meter(budget or Budget()), hostile, domain)
@@ -175,22 +177,21 @@ def _is_numeric(candidate: Any) -> bool:
     return isinstance(candidate, ModuleType) or (callable(candidate) and not isinstance(candidate, known))
 
 
-def _reference(graph: Graph, nodes: tuple[Node, ...], bare: bool, kind: str) -> tuple[Graph, tuple[str, ...]]:
+def _reference(graph: Graph, wrt: Any, kind: str) -> tuple[Graph, tuple[str, ...]]:
     """The exact value or derivative, and the names of its outputs."""
-    wrt = [n.op.symbol for n in nodes]  # type: ignore[attr-defined]
     if kind == "value":
         count = len(graph.output_nodes)
         return graph, ("value",) if count == 1 else tuple(f"value {k}" for k in range(count))
     if kind == "gradient":
-        made = own_gradient(graph, wrt[0] if bare else wrt)
-        return made, tuple(f"∂f/∂{s}" for s in wrt)
+        return own_gradient(graph, wrt), tuple(f"∂f/∂{name}" for name in select(graph, wrt).output_names)
     if kind in PRODUCTS:
         whole = own_pullback(graph, wrt) if kind == "vjp" else own_pushforward(graph, wrt)
-        parts = whole.output_nodes[len(graph.output_nodes) :]
         count = len(graph.output_nodes)
+        made = whole.with_outputs(
+            whole.output_nodes[count:], TupleOf(whole.structure.items[count:]), graph.name
+        )
         dots = ["y_dot"] if count == 1 else [f"y{k}_dot" for k in range(1, count + 1)]
-        made = Graph(whole.input_nodes, parts, TupleOf((None,) * len(parts)), graph.name)
-        return made, tuple(f"{s}_bar" for s in wrt) if kind == "vjp" else tuple(dots)
+        return made, select(graph, wrt).labels("bar") if kind == "vjp" else tuple(dots)
     made = own_jacobian(graph, wrt) if kind == "jacobian" else own_hessian(graph, wrt)
     return made, ("∂f" if kind == "jacobian" else "∂²f",)
 

@@ -199,7 +199,7 @@ def test_sums_of_many_terms_compile() -> None:
     xs = sp.symbols("x0:3000")
     f = sp.Add(*xs) * sp.Mul(*xs[:100])
     values = np.linspace(0.99, 1.01, 3000)
-    assert lower(symad.trace(f, xs), packed=True)(values)[0] == pytest.approx(
+    assert lower(symad.trace(f, xs), packed=True)(values) == pytest.approx(
         values.sum() * values[:100].prod(), rel=1e-12
     )
 
@@ -347,7 +347,7 @@ def test_packed_arrays() -> None:
     packed = np.concatenate([np.ravel(v) for v in values])
     expected = np.concatenate([np.ravel(v) for v in graph(*values)])
     assert np.allclose(kernel(packed), expected, rtol=1e-13)
-    with pytest.raises(ValueError, match="elements"):
+    with pytest.raises(ValueError, match=r"x must have shape \(10,\), not \(9,\)"):
         kernel(packed[:-1])
 
 

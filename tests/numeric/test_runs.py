@@ -71,7 +71,7 @@ def test_runs_in_numpy_equal_straight_code(monkeypatch: pytest.MonkeyPatch) -> N
     assert "_runs(" in kernel.source
     assert np.allclose(kernel(*points), expected, rtol=1e-12, atol=1e-13)
     assert np.allclose(kernel(*points[:, 0]), [e[0] for e in expected], rtol=1e-12, atol=1e-13)
-    with pytest.raises(TypeError, match="argument 2"):
+    with pytest.raises(TypeError, match="x1 must hold real numbers"):
         kernel(points[0], "no", *points[2:])
 
 
@@ -110,7 +110,7 @@ def test_shapes_and_structures_of_results(monkeypatch: pytest.MonkeyPatch) -> No
     many = lower(graph, backend="runs")(np.ones((4, 1)), np.arange(3.0))
     assert many["matrix"].shape == (4, 3, 2, 2) and many["pair"][0].shape == (4, 3)
     packed = lower(symad.jacobian(sp.Matrix([a * b, a**2]), (a, b)), backend="runs", packed=True)
-    assert np.array_equal(packed([2.0, 5.0]), [5, 2, 4, 0])
+    assert np.array_equal(packed([2.0, 5.0]), [[5, 2], [4, 0]])
 
 
 @needs_compiler
@@ -254,12 +254,12 @@ def test_dense_hessians_run_in_lanes(mode: str) -> None:
     graph = symad.hessian(f, x, mode=mode)
     kernel = lower(graph, backend="runs", packed=True)
     assert kernel.native is not None
-    assert np.allclose(kernel(point).reshape(9, 9), expected, rtol=1e-12, atol=1e-13)
+    assert np.allclose(kernel(point), expected, rtol=1e-12, atol=1e-13)
     plain = lower(graph, backend="runs")
     assert np.allclose(plain(*point), expected, rtol=1e-12, atol=1e-13)
     y = np.zeros(81)
     kernel.bind(point, y)()
-    assert np.array_equal(y, kernel(point))
+    assert np.array_equal(y.reshape(9, 9), kernel(point))
     many = plain(*np.stack([point, 2 * point], axis=1))
     assert many.shape == (2, 9, 9) and np.allclose(many[0], expected, rtol=1e-11, atol=1e-12)
 

@@ -48,17 +48,6 @@ def test_symbols_that_are_no_real_numbers(assumption):
             made()
 
 
-def test_functions_of_time_are_no_symbols():
-    """As the modules of mechanics in SymPy make them."""
-    t = sp.Symbol("t")
-    q = sp.Function("q")(t)
-    for wrt in (q, q.diff(t)):
-        with pytest.raises(TraceError, match=r"is a function, not a symbol; put symbols in its place"):
-            symad.gradient(sp.cos(q) * q.diff(t) ** 2, [wrt])
-    moving = (sp.cos(q) * q.diff(t) ** 2).subs(q.diff(t), y).subs(q, x)
-    assert symad.gradient(moving, [x, y])(0.0, 2.0) == (0.0, 4.0)
-
-
 def test_expressions_that_have_no_value_yet():
     for expression, message in [
         (sp.Integral(sp.exp(-(y**2)), (y, 0, x)), r"unevaluated Integral.*\.doit"),

@@ -283,9 +283,8 @@ def test_missing_values_are_named() -> None:
 @pytest.mark.parametrize(
     ("expression", "message"),
     [
-        (sp.Function("f")(x), "undefined function f"),
         (sp.Integral(sp.Function("h")(x), x), "unevaluated Integral"),
-        (sp.Derivative(sp.Function("h")(x), x), "unevaluated Derivative"),
+        (sp.Derivative(sp.Function("h")(x) * x, x), "unevaluated Derivative"),
         (x + sp.oo * y, "oo"),
         (sp.Add(x, sp.nan, evaluate=False), "nan"),
         (sp.Add(x, sp.zoo, evaluate=False), "zoo"),

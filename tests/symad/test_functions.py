@@ -480,7 +480,9 @@ def test_a_registered_function_is_computed_and_differentiated():
 def test_an_undefined_function_can_be_registered():
     f = Function("f_registered")
     with pytest.raises(TraceError, match="register_function"):
-        symad.trace(f(x))
+        symad.trace(f(x), inputs=[x])
+    with pytest.raises(DerivativeError, match="register_function"):
+        symad.gradient(f(x) * x, x)
     symad.register_function(
         f,
         lambda a, b: np.sin(a) * b,

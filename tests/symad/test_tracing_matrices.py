@@ -50,6 +50,7 @@ from sympy.matrices.expressions.permutation import MatrixPermute
 
 import symad
 from symad.errors import EvaluationError, ShapeError, TraceError
+from symad.numeric import lower
 from symad.ops.contraction import Einsum
 from symad.ops.linalg import LogDeterminant, Solve
 from tests.symad.matrix_reference import evaluate, floats_of, hessian, jacobian, matrix_point
@@ -561,6 +562,21 @@ def test_dimensions_that_are_expressions():
     np.testing.assert_allclose(graph(value, vector)[0], 2 * value.T @ value @ vector)
     with pytest.raises(ShapeError, match=r"axis 1 of A must have size 2\*n = 6 \(n = 3\), not 4"):
         graph(np.ones((4, 4)), np.ones((4, 1)))
+
+
+@pytest.mark.parametrize("rows", [3, n])
+def test_real_powers_of_a_product_that_is_one_number(rows):
+    """A 1×1 matrix counts as a number: |v|, and |v|⁻³ as in a field of gravity."""
+    v, p = MatrixSymbol("v", rows, 1), Symbol("p", real=True)
+    value = np.array([[1.0], [2.0], [2.0]])
+    for exponent in (sympy.Rational(1, 2), sympy.Rational(-3, 2), 0.5, sympy.pi):
+        slope = symad.gradient((v.T * v) ** exponent, v)
+        np.testing.assert_allclose(slope(value), 2 * float(exponent) * 9 ** (float(exponent) - 1) * value)
+        np.testing.assert_allclose(lower(slope)(value), slope(value))
+    np.testing.assert_allclose(symad.trace((v.T * v) ** p)(1.5, value), [[27]])
+    assert symad.check((v.T * v) ** sympy.Rational(1, 2)).status in ("proved", "tested")
+    with pytest.raises(TraceError, match="only integer exponents"):
+        symad.trace(MatrixSymbol("S", rows, rows) ** sympy.Rational(1, 2))
 
 
 def test_a_dimension_used_as_a_value():

@@ -1,0 +1,50 @@
+"""Python identifiers for the names that users wrote."""
+
+from __future__ import annotations
+
+import keyword
+import re
+import unicodedata
+from collections.abc import Iterable
+from typing import Any
+
+import sympy
+from sympy.core.function import AppliedUndef
+
+
+def identifier(name: str) -> str:
+    r"""``name`` with everything that Python does not allow in an identifier made an underscore.
+
+    ``x[0]`` becomes ``x_0``, ``\hat{y}`` becomes ``hat_y``; letters of any alphabet stay.
+    """
+    plain = re.sub(r"\W+", "_", unicodedata.normalize("NFKC", name)).strip("_")
+    if not plain or not plain.isidentifier():
+        plain = f"x_{plain}" if plain else "x"
+    return plain
+
+
+def short_name(symbol: Any) -> str:
+    """The name of an input in code: ``q`` for q(t), ``q_dot`` and ``q_ddot`` for its derivatives."""
+    if isinstance(symbol, AppliedUndef):
+        return str(symbol.func.__name__)
+    if isinstance(symbol, sympy.Derivative):
+        variables = [v for v, count in symbol.variable_count for _ in range(int(count))]
+        if len(set(variables)) == 1 and len(variables) <= 4:
+            return f"{short_name(symbol.expr)}_{'d' * len(variables)}ot"
+        return "_".join([short_name(symbol.expr), *map(str, variables)])
+    return str(symbol)
+
+
+def parameter_names(names: Iterable[str]) -> tuple[str, ...]:
+    """For each name a parameter of a Python function, no two alike."""
+    taken: set[str] = set()
+    made = []
+    for name in names:
+        base = identifier(name)
+        base = f"{base}_" if keyword.iskeyword(base) else base
+        unique, k = base, 2
+        while unique in taken:
+            unique, k = f"{base}_{k}", k + 1
+        taken.add(unique)
+        made.append(unique)
+    return tuple(made)

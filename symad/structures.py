@@ -1,0 +1,77 @@
+"""Structures: how arguments are grouped and how results are packed. A leaf is one array or scalar."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+Structure: TypeAlias = "TupleOf | ListOf | DictOf | DataclassOf | VectorOf | None"
+"""None is a leaf."""
+
+
+@dataclass(frozen=True)
+class TupleOf:
+    """A tuple."""
+
+    items: tuple[Structure, ...]
+
+
+@dataclass(frozen=True)
+class ListOf:
+    """A list."""
+
+    items: tuple[Structure, ...]
+
+
+@dataclass(frozen=True)
+class DictOf:
+    """A dict."""
+
+    keys: tuple[Any, ...]
+    items: tuple[Structure, ...]
+
+
+@dataclass(frozen=True)
+class DataclassOf:
+    """An instance of a dataclass; ``cls`` is dict where the class is not known, as in a loaded file."""
+
+    cls: type[Any]
+    keys: tuple[str, ...]
+    items: tuple[Structure, ...]
+
+
+@dataclass(frozen=True)
+class VectorOf:
+    """An array of this shape whose entries are scalar inputs, in row-major order; only for arguments."""
+
+    shape: tuple[int, ...]
+
+    @property
+    def items(self) -> tuple[Structure, ...]:
+        """One leaf for each entry."""
+        count = 1
+        for length in self.shape:
+            count *= length
+        return (None,) * count
+
+
+def leaves(structure: Structure) -> int:
+    """The number of leaves of a structure."""
+    return 1 if structure is None else sum(leaves(item) for item in structure.items)
+
+
+def pack(structure: Structure, values: Sequence[Any]) -> Any:
+    """Flat values in the structure a caller expects."""
+    return _pack(structure, iter(values))
+
+
+def _pack(structure: Structure, values: Iterator[Any]) -> Any:
+    if structure is None:
+        return next(values)
+    items = [_pack(item, values) for item in structure.items]
+    if isinstance(structure, DictOf):
+        return dict(zip(structure.keys, items, strict=True))
+    if isinstance(structure, DataclassOf):
+        return structure.cls(**dict(zip(structure.keys, items, strict=True)))
+    return items if isinstance(structure, ListOf) else tuple(items)

@@ -1,0 +1,158 @@
+"""``inputs=``: the order of the arguments, and which inputs stand together in one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import sympy
+from sympy.core.function import AppliedUndef
+
+from symad.arguments import Argument
+from symad.errors import TraceError
+from symad.identifiers import short_name
+from symad.structures import DataclassOf, DictOf, ListOf, Structure, TupleOf, VectorOf
+
+Leaf = tuple[str, Any]
+"""An input as it was given, and its name in the argument, such as ``params['W']``."""
+
+MOST_NESTED = 100
+"""The depth to which arguments may be nested; those that hold themselves end here."""
+
+
+def entries_of(inputs: Any, what: str = "inputs") -> list[tuple[str, Any]]:
+    """The arguments that ``inputs`` lists, each with its name; without one the name is empty.
+
+    A dict gives names to the arguments; a bare symbol or matrix is the only argument.
+
+    Raises:
+        TraceError: text, or a set, which has no order.
+    """
+    if isinstance(inputs, Mapping):
+        if wrong := [key for key in inputs if not isinstance(key, str)]:
+            raise TraceError(f"{what}: the dict names arguments by text, not by {wrong[0]!r}")
+        return list(inputs.items())
+    if isinstance(inputs, (sympy.MatrixBase, sympy.NDimArray)):
+        return [("", inputs)]
+    if isinstance(inputs, sympy.Basic) and not isinstance(inputs, sympy.Tuple):
+        return [("", inputs)]
+    if isinstance(inputs, (str, bytes, set, frozenset)) or not isinstance(inputs, Iterable):
+        raise TraceError(f"{what} is a list with one entry for each argument, not {inputs!r}")
+    return [("", entry) for entry in inputs]
+
+
+def group(
+    inputs: Sequence[tuple[str, Any]], is_leaf: Callable[[Any], bool], names: Sequence[str] = ()
+) -> tuple[tuple[Argument, ...], list[Leaf]]:
+    """The arguments, and their leaves in order.
+
+    Args:
+        inputs: from `entries_of`.
+        is_leaf: whether an entry is one input.
+        names: of the arguments, where they are known.
+
+    Raises:
+        TraceError: an entry is neither an input nor a list, tuple, dict, matrix or dataclass of inputs.
+    """
+    arguments: list[Argument] = []
+    leaves: list[Leaf] = []
+    taken = {str(entry) for _, entry in inputs if isinstance(entry, sympy.Basic)}
+    for k, (given, entry) in enumerate(inputs):
+        known = given or (names[k] if k < len(names) else "")
+        if is_leaf(entry):
+            symbol = entry if isinstance(entry, sympy.Basic) else None
+            name = known or str(entry)
+            argument = Argument(name, None, known or (short_name(symbol) if symbol is not None else name))
+            found: list[Leaf] = [(name, entry)]
+        else:
+            structure, found = structure_of(entry, known, is_leaf)
+            name = known or _name([leaf for _, leaf in found], taken) or f"argument_{k + 1}"
+            argument = Argument(name, structure, name)
+            if not known:
+                found = [(f"{name}{where}", leaf) for where, leaf in found]
+        taken.add(name)
+        arguments.append(argument)
+        leaves += found
+    return tuple(arguments), leaves
+
+
+def _name(leaves: Sequence[Any], taken: set[str]) -> str:
+    """``y`` for y1, y2, ...; ``q_dot`` for the derivatives of q1(t), q2(t), ...; ``a_b`` for a, b."""
+    names = [short_name(leaf) if isinstance(leaf, sympy.Basic) else "" for leaf in leaves]
+    matches = [re.fullmatch(r"([^\W\d]+?)_?\d+(\D*)", name) for name in names]
+    stems = {m.group(1) + m.group(2) if m else "" for m in matches}
+    stem = stems.pop() if len(stems) == 1 else ""
+    name = stem or ("_".join(names) if all(names) and len(names) <= FEW else "")
+    return name if name not in taken else ""
+
+
+FEW = 4
+"""Inputs whose names together make that of their group."""
+
+
+def is_container(entry: Any) -> bool:
+    """Whether an entry holds others: a list, tuple, dict, matrix, dataclass or named tuple."""
+    kinds = (list, tuple, Mapping, sympy.Tuple, sympy.MatrixBase, sympy.NDimArray)
+    return isinstance(entry, kinds) or bool(_field_names(entry))
+
+
+def is_scalar_symbol(leaf: Any) -> bool:
+    """Whether an input given as SymPy is one number."""
+    return isinstance(leaf, (sympy.Symbol, AppliedUndef, sympy.Derivative))
+
+
+def structure_of(
+    entry: Any, where: str, is_leaf: Callable[[Any], bool], depth: int = 0
+) -> tuple[Structure, list[Leaf]]:
+    """The structure of one argument and its leaves, named as Python would select them."""
+    if depth > MOST_NESTED:
+        raise TraceError(f"an argument is nested more than {MOST_NESTED} deep; does it hold itself?")
+    if is_leaf(entry):
+        return None, [(where, entry)]
+    if isinstance(entry, (sympy.MatrixBase, sympy.NDimArray)):
+        shape = tuple(int(d) for d in entry.shape)
+        flat = entry.flat() if isinstance(entry, sympy.MatrixBase) else sympy.flatten(entry.tolist())
+        shape = shape[:1] if shape[1:] == (1,) else shape
+        return VectorOf(shape), [(f"{where}[{k}]", leaf) for k, leaf in enumerate(flat)]
+    if isinstance(entry, Mapping):
+        parts = {f"{where}[{key!r}]": value for key, value in entry.items()}
+        items, leaves = _items(parts, is_leaf, depth)
+        return DictOf(tuple(entry), items), leaves
+    if names := _field_names(entry):
+        items, leaves = _items({f"{where}.{name}": getattr(entry, name) for name in names}, is_leaf, depth)
+        return DataclassOf(type(entry), names, items), leaves
+    if isinstance(entry, (list, tuple, sympy.Tuple)):
+        items, leaves = _items({f"{where}[{k}]": value for k, value in enumerate(entry)}, is_leaf, depth)
+        shape = _rectangle(items)
+        if leaves and shape is not None and all(is_scalar_symbol(leaf) for _, leaf in leaves):
+            return VectorOf(shape), leaves
+        return (ListOf if isinstance(entry, list) else TupleOf)(items), leaves
+    raise TraceError(
+        f"{where or 'an entry of inputs'} is given as {entry!r} of type {type(entry).__name__}, which is no "
+        "input, and no list, tuple, dict, matrix or dataclass of inputs"
+    )
+
+
+def _items(
+    parts: Mapping[str, Any], is_leaf: Callable[[Any], bool], depth: int
+) -> tuple[tuple[Structure, ...], list[Leaf]]:
+    made = [structure_of(value, where, is_leaf, depth + 1) for where, value in parts.items()]
+    return tuple(s for s, _ in made), [leaf for _, leaves in made for leaf in leaves]
+
+
+def _field_names(entry: Any) -> tuple[str, ...]:
+    """The fields of a dataclass instance or a named tuple."""
+    if is_dataclass(entry) and not isinstance(entry, type):
+        return tuple(f.name for f in fields(entry))
+    return tuple(entry._fields) if isinstance(entry, tuple) and hasattr(entry, "_fields") else ()
+
+
+def _rectangle(items: Sequence[Structure]) -> tuple[int, ...] | None:
+    """The shape of an array of scalars, from the structures of its rows; None if rows differ."""
+    if all(item is None for item in items):
+        return (len(items),)
+    rows = {item.shape if isinstance(item, VectorOf) else None for item in items}
+    row = rows.pop() if len(rows) == 1 else None
+    return None if row is None else (len(items), *row)
