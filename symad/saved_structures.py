@@ -27,31 +27,24 @@ def write_structure(structure: Structure) -> Any:
 
 
 def read_structure(saved: Any, most: int) -> Structure:
-    """A structure of at most so many leaves from JSON; a dataclass becomes a dict of its fields.
+    """A structure from JSON, vectors in it of at most so many entries; a dataclass becomes a dict.
 
     Raises:
-        SavingError: it is none, or has more leaves.
+        SavingError: it is none.
     """
-    structure = _read(saved, most)
-    if leaves(structure) > most:
-        raise SavingError(f"a structure of {leaves(structure)} values for {most}")
-    return structure
-
-
-def _read(saved: Any, most: int) -> Structure:
     match saved:
         case None:
             return None
         case ["vector", list(shape)] if all(type(n) is int and n >= 0 for n in shape) and prod(shape) <= most:
             return VectorOf(tuple(shape))
         case ["tuple", list(items)]:
-            return TupleOf(tuple(_read(item, most) for item in items))
+            return TupleOf(tuple(read_structure(item, most) for item in items))
         case ["list", list(items)]:
-            return ListOf(tuple(_read(item, most) for item in items))
+            return ListOf(tuple(read_structure(item, most) for item in items))
         case ["dict", list(keys), list(items)] if len(keys) == len(items):
-            return DictOf(tuple(map(read_value, keys)), tuple(_read(item, most) for item in items))
+            return DictOf(tuple(map(read_value, keys)), tuple(read_structure(item, most) for item in items))
         case ["fields", list(keys), list(items)] if len(keys) == len(items) and all(map(_is_name, keys)):
-            return DataclassOf(dict, tuple(keys), tuple(_read(item, most) for item in items))
+            return DataclassOf(dict, tuple(keys), tuple(read_structure(item, most) for item in items))
     raise SavingError("a structure of inputs or outputs is damaged")
 
 

@@ -197,7 +197,9 @@ def test_groups_are_saved(tmp_path):
     f = V[0] * V[1] + V[2]
     for graph in (symad.hvp(f, 0, inputs=[V]), symad.gradient(f, inputs=[[V[0], V[1]], {"c": V[2]}])):
         symad.save(graph, tmp_path / "g.json")
-        assert symad.load(tmp_path / "g.json") is graph
+        again = symad.load(tmp_path / "g.json")
+        assert (again.inputs, again.grouping, again.packing) == (graph.inputs, graph.grouping, graph.packing)
+        assert again.outputs == graph.outputs and inspect.signature(again) == inspect.signature(graph)
 
 
 def test_wrong_inputs_are_named():
