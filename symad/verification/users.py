@@ -117,9 +117,9 @@ def verify(
     domain = None if where is None else condition_of(reference, where)
     notes = () if where is None else (f"the claim is made where {_words(where)}",)
     if _is_numeric(candidate):
-        function = (
-            as_called(function_of(candidate), graph, select(graph, wrt)) if kind == "vjp" else function_of(candidate)
-        )
+        function = function_of(candidate)
+        if kind == "vjp":
+            function = as_called(function, graph, select(graph, wrt))
         program = Program(title, function, reference, names, kind, assumes)
         made = measured(program, Meter(budget or Budget()), hostile, domain)
     else:
