@@ -99,7 +99,10 @@ class Node(Tangent):
 
 
 def _shape_question(op: Op, args: tuple[Node, ...]) -> Shape:
-    return SHAPE[type(op)](op, args)
+    rule = SHAPE.get(type(op))
+    if rule is None:
+        raise TypeError(f"the op {type(op).__name__} has no shape: register a rule with symad.graph.shape")
+    return rule(op, args)
 
 
 SHAPE: dict[type[Op], Callable[[Any, tuple[Node, ...]], Shape]] = {}
@@ -114,6 +117,8 @@ def shape(
     def register(
         rule: Callable[[Any, tuple[Node, ...]], Shape],
     ) -> Callable[[Any, tuple[Node, ...]], Shape]:
+        if SHAPE.get(op_class, rule) is not rule:
+            raise TypeError(f"the op {op_class.__name__} has a shape already: {SHAPE[op_class].__qualname__}")
         SHAPE[op_class] = rule
         return rule
 
