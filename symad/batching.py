@@ -24,25 +24,33 @@ from symad.structures import Structure, VectorOf, leaves
 from symad.tracing import as_graph
 
 
-def batch_outputs(outputs: Sequence[Node], replaced: Mapping[Node, Node], count: Dim) -> tuple[Node, ...]:
+def batch_outputs(
+    outputs: Sequence[Node],
+    replaced: Mapping[Node, Node],
+    count: Dim,
+    shared: Mapping[Node, Node] | None = None,
+) -> tuple[Node, ...]:
     """The outputs with a leading axis of length ``count``.
 
     Args:
         outputs: the nodes to batch.
         replaced: for some nodes their batched counterparts, with the leading axis.
         count: the length of the batch.
+        shared: for some nodes what stands in their place in all of the batch. Both replacements are made at
+            once: what is put in may hold nodes that are equal to those replaced.
     """
-    made: dict[Node, Node] = dict(replaced)
+    made: dict[Node, Node] = {**(shared or {}), **replaced}
     batched = set(replaced)
     for node in topological(outputs):
         if node in made:
             continue
         flags = tuple([a in batched for a in node.args])
+        args = tuple([made[a] for a in node.args])
         if any(flags):
-            made[node] = batch(node.op, tuple([made[a] for a in node.args]), flags, count)
+            made[node] = batch(node.op, args, flags, count)
             batched.add(node)
         else:
-            made[node] = node
+            made[node] = node if args == node.args else Node.of(node.op, args)
     return tuple(lift(made[o], o in batched, count) for o in outputs)
 
 

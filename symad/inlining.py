@@ -65,6 +65,5 @@ def _elementwise(graph: Graph, nodes: Sequence[Node]) -> list[Node]:
     flat = [reshape(broadcast_to(n, common), (count,)) if n.shape else n for n in nodes]
     pairs = list(zip(graph.input_nodes, flat, strict=True))
     single = _outer(graph) | {symbol: n for symbol, n in pairs if not n.shape}
-    outputs = rebuild(graph.output_nodes, single)
-    made = batch_outputs(outputs, {symbol: n for symbol, n in pairs if n.shape}, count)
+    made = batch_outputs(graph.output_nodes, {symbol: n for symbol, n in pairs if n.shape}, count, single)
     return [reshape(o, (*common, *o.shape[1:])) for o in made]

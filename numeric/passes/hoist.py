@@ -54,12 +54,11 @@ def hoist_scan(op: Scan, args: Nodes) -> tuple[Graph, int, Nodes]:
     local = op.body.input_nodes
     outer = dict(zip(local[1 + op.slices :], constants, strict=True))
     before = rebuild(once, outer)
-    per_step = rebuild(always, outer)
     # Of a loop from the last step to the first, in the order of time: those are often known already.
     turned = any(backwards(x) is x.args[0] for x in xs if x.args)
     in_order = [backwards(x) if turned else x for x in xs]
     moving = dict(zip(local[1 : 1 + op.slices], in_order, strict=True))
-    at_all_steps = batch_outputs(per_step, moving, xs[0].shape[0])
+    at_all_steps = batch_outputs(always, moving, xs[0].shape[0], outer)
     if turned:
         at_all_steps = tuple(backwards(x) for x in at_all_steps)
     fresh = [fresh_input(initial.shape), *(fresh_input(x.shape[1:]) for x in (*xs, *at_all_steps))]

@@ -87,7 +87,7 @@ def at_all_steps(node: Node) -> dict[Node, Node]:
         moving = [backwards(x) for x in moving]
     outer = dict(zip(local[1 + op.slices :], constants, strict=True))
     arrays = batch_outputs(
-        rebuild(inner, outer), dict(zip(local[: 1 + op.slices], moving, strict=True)), node.shape[0]
+        inner, dict(zip(local[: 1 + op.slices], moving, strict=True)), node.shape[0], outer
     )
     return dict(zip(inner, arrays, strict=True))
 

@@ -318,7 +318,7 @@ def _batched(op: ChainOp, args: Nodes, batched: Flags, count: Any) -> Node:
     values = (*fresh, *args[1 + op.slices :])
     steady = {k: v for k, v, flag in zip(local, values, flags, strict=True) if not flag}
     moving = {k: v for k, v, flag in zip(local, values, flags, strict=True) if flag}
-    (output,) = batch_outputs(rebuild(op.body.output_nodes, steady), moving, count)
+    (output,) = batch_outputs(op.body.output_nodes, moving, count, steady)
     return close_chain(fresh, output, initial, xs, op.policy, op.number, op.history)
 
 
@@ -334,7 +334,7 @@ def batched_definition(op: ChainOp, args: Nodes, batched: Flags, count: Any) -> 
     meaning = definition(op, Node.of(op, tuple(points)))
     steady = {p: a for p, a, flag in zip(points, args, batched, strict=True) if not flag}
     moving = {p: a for p, a, flag in zip(points, args, batched, strict=True) if flag}
-    return batch_outputs(rebuild([meaning], steady), moving, count)[0]
+    return batch_outputs([meaning], moving, count, steady)[0]
 
 
 # ---- values --------------------------------------------------------------------------------------

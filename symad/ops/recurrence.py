@@ -183,9 +183,8 @@ def over_time(op: Scan, states: Node, xs: Nodes, constants: Nodes) -> Node:
     length = states.shape[0]
     local = op.body.input_nodes
     outer = dict(zip(local[1 + op.slices :], constants, strict=True))
-    body = rebuild(op.body.output_nodes, outer)
-    batched = (states, *xs)
-    made = batch_outputs(body, dict(zip(local[: 1 + op.slices], batched, strict=True)), length)
+    moving = dict(zip(local[: 1 + op.slices], (states, *xs), strict=True))
+    made = batch_outputs(op.body.output_nodes, moving, length, outer)
     return made[0]
 
 
@@ -318,9 +317,8 @@ def scan_batch(op: Scan, args: Nodes, batched: Flags, count: Any) -> Node:
         local = op.body.input_nodes
         values = (c, *x, *constants)
         plain = {k: v for k, v, flag in zip(local, values, flags, strict=True) if not flag}
-        outputs = rebuild(op.body.output_nodes, plain)
         lifted = {k: v for k, v, flag in zip(local, values, flags, strict=True) if flag}
-        return batch_outputs(outputs, lifted, count)[0]
+        return batch_outputs(op.body.output_nodes, lifted, count, plain)[0]
 
     history = scan(body, lift(initial, batched[0], count), swapped)
     return permute(history, (1, 0, *range(2, len(history.shape))))

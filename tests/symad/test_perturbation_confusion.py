@@ -249,3 +249,41 @@ def test_lowering_inside_of_a_function_is_refused():
 def test_traced_values_are_no_functions():
     with pytest.raises(TraceError, match="is no function"):
         symad.trace(lambda x: symad.gradient(x * x, x), [()])
+
+
+# ---- placeholders of bodies inside each other ----------------------------------------------------
+
+
+def test_loops_in_recomputed_parts_in_generated_code():
+    """The bodies of the part and of its loop number their inputs from 0; y is 1 outside and 2 inside."""
+    points = np.array([0.3, -0.5, 0.8])
+
+    def f(z, y):
+        part = functions.remat(lambda u: u * functions.fold(lambda c, v: np.tanh(c * (v + y)), u, points))
+        return part(z)
+
+    def by_hand(z, y):
+        c = z
+        for v in points:
+            c = np.tanh(c * (v + y))
+        return z * c
+
+    values = symad.value_and_gradient(symad.trace(f, [(), ()]))
+    steps = ((1e-5, 0), (0, 1e-5))
+    slopes = [(by_hand(0.7 + s, t - 0.4) - by_hand(0.7 - s, -0.4 - t)) / 2e-5 for s, t in steps]
+    for call in (values, lower(values), lower(values, backend="c")):
+        np.testing.assert_allclose(call(0.7, -0.4)[0], by_hand(0.7, -0.4), rtol=1e-14)
+        np.testing.assert_allclose(call(0.7, -0.4)[1:], slopes, rtol=1e-8)
+    batch = symad.vmap(symad.trace(f, [(), ()]), in_axes=(0, None))
+    np.testing.assert_allclose(batch(points, -0.4), [by_hand(p, -0.4) for p in points], rtol=1e-14)
+
+
+def test_graphs_of_scalars_at_arrays_and_scalars_of_exchanged_names():
+    x, y = sp.symbols("x y", real=True)
+    difference = symad.trace(x - 2 * y)
+
+    def f(x, y):
+        return difference(y, x)  # x is an array, and y a number of the name of an input that becomes one
+
+    graph = symad.trace(f, [(3,), ()])
+    assert np.array_equal(graph(np.arange(3.0), 10.0), 10 - 2 * np.arange(3.0))
