@@ -11,13 +11,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from symad import value_and_gradient
+from symad.arguments import Argument, grouped_values, leaves_of
 from symad.errors import EvaluationError
 from symad.graph import Graph
 from symad.numeric.checkpoints import read_checkpoint, write_checkpoint
@@ -32,14 +33,14 @@ __all__ = ["Rate", "Trained", "batches", "refuse_nan", "staircase", "train", "wa
 class Trained:
     """What training leaves: parameters, the optimiser's state, and the loss of every step."""
 
-    parameters: Arrays
+    parameters: Any
     state: State = field(repr=False)
     losses: list[float] = field(repr=False)
 
 
 def train(
     loss: Graph,
-    parameters: Arrays,
+    parameters: Any,
     data: Iterable[tuple[Any, ...]],
     optimiser: Optimiser,
     steps: int,
@@ -54,8 +55,9 @@ def train(
     """Minimise a loss over minibatches.
 
     Args:
-        loss: a scalar graph whose inputs are the parameters, by name and in order, then the data.
-        parameters: initial values; they are not changed in place.
+        loss: a scalar graph whose inputs are the parameters, by name and in order, then the data; or whose
+            first argument is a structure of parameters.
+        parameters: initial values, a dict by name or such a structure; they are not changed in place.
         data: one tuple of arrays for each step; see `batches`. When training resumes, the tuples of the
             steps done are passed over, so that the run is the one that was interrupted.
         optimiser: `SGD`, `Adam` or `adamw` of `symad.numeric.optimisers`.
@@ -72,6 +74,13 @@ def train(
         EvaluationError: parameters that are not the graph's, NaN in parameters or data, a loss or a
             gradient that is no longer finite, too little data, or a checkpoint of another model.
     """
+    if loss.grouping:
+        flat, arrays, first = _by_name(loss, parameters)
+        made = train(
+            flat, arrays, data, optimiser, steps, clip, schedule, progress, checkpoint, every, resume, dtype
+        )
+        (tree,) = grouped_values((first,), list(made.parameters.values()), lambda array: array)
+        return replace(made, parameters=tree)
     _check_parameters(loss, parameters)
     if steps < 0 or every < 1 or (clip is not None and not clip > 0):
         raise EvaluationError(f"train with steps={steps}, every={every}, clip={clip}: need ≥ 0, ≥ 1, > 0")
@@ -146,6 +155,18 @@ def refuse_nan(name: str, array: Any, advice: str = "clean the data first") -> N
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         place = tuple(int(k) for k in np.argwhere(~np.isfinite(values))[0])
         raise EvaluationError(f"{name} holds {values[place]} at {place}; {advice}")
+
+
+def _by_name(loss: Graph, parameters: Any) -> tuple[Graph, Arrays, Argument]:
+    """The loss as a function of its inputs, the parameters by name, and the argument that holds them."""
+    first, *others = loss.arguments
+    if any(argument.structure is not None for argument in others):
+        raise EvaluationError(
+            f"of the arguments of {loss.name} only the first may be a structure, that of the parameters"
+        )
+    arrays = leaves_of(first.structure, parameters, first.name)
+    flat = Graph(loss.input_nodes, loss.output_nodes, loss.structure, loss.name, loss.report)
+    return flat, dict(zip(map(str, loss.inputs), arrays, strict=False)), first
 
 
 def _check_parameters(loss: Graph, parameters: Arrays) -> None:

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+import symad
 from symad.errors import EvaluationError
 from symad.models import maximum
 from symad.models.feedforward import FeedForward
@@ -221,3 +222,25 @@ def test_training_narrows_but_does_not_close_the_gap_to_the_exact_maximum():
         test = maximum.batch(np.random.default_rng(10**7))
         exact = loss(*maximum.exact_parameters().values(), test)
         assert exact < 1e-12 < loss(*found.parameters.values(), test)
+
+
+def test_structures_of_parameters_train_as_named_ones_do(tmp_path):
+    """Nested dicts and lists come back as they went in, also from a checkpoint."""
+    rng = np.random.default_rng(0)
+    X, target = rng.normal(size=(20, 3)), rng.normal(size=20)
+    W, b = rng.normal(size=3), np.zeros(())
+    nested = symad.trace(
+        lambda p, X, t: ((X @ p["layers"][0]["w.0"] + p["b"] - t) ** 2).mean(),
+        [{"layers": [{"w.0": (3,)}], "b": ()}, (20, 3), (20,)],
+    )
+    named = symad.trace(lambda W, b, X, t: ((X @ W + b - t) ** 2).mean(), [(3,), (), (20, 3), (20,)])
+    data = [(X, target)] * 12
+    expected = train(named, {"W": W, "b": b}, data, Adam(0.1), steps=12)
+    tree = {"layers": [{"w.0": W}], "b": b}
+    kept = tmp_path / "kept.npz"
+    train(nested, tree, data, Adam(0.1), steps=5, checkpoint=kept)
+    found = train(nested, tree, data, Adam(0.1), steps=12, checkpoint=kept, resume=True)
+    np.testing.assert_allclose(found.losses, expected.losses, rtol=1e-12)
+    np.testing.assert_allclose(found.parameters["layers"][0]["w.0"], expected.parameters["W"], rtol=1e-12)
+    with pytest.raises(EvaluationError, match="p has the keys layers, b; the value given lacks b"):
+        train(nested, {"layers": [{"w.0": W}]}, data, Adam(0.1), steps=1)
