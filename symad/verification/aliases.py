@@ -20,6 +20,7 @@ from symad.questions import Nodes
 from symad.scalar_functions import ScalarFunction
 from symad.tracing.scalars import trace_scalar
 from symad.verification.basis import Basis
+from symad.verification.constancy import is_never_whole
 from symad.verification.elementary import (
     exponential,
     logarithm,
@@ -297,7 +298,7 @@ def floor_alias(args: Nodes, basis: Basis) -> Node:
     """⌊x⌋ + 1/2 is odd, but at integers: of what may be one on an open set ⌊x⌋ stays as it is."""
 
     def of(x: Node) -> Node:
-        if jumps(x) or is_constant(x):
+        if jumps(x) or is_constant(x) or not is_never_whole(x):
             return apply(sympy.floor, x)
         return sub(apply(Rounded, x), constant(Fraction(1, 2)))
 

@@ -11,10 +11,17 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import sympy
 
 from symad.errors import SymadError
 from symad.graph import Node, topological
-from symad.ops.sources import Input
+from symad.ops.arithmetic import Add
+from symad.ops.contraction import Einsum
+from symad.ops.elementwise import Apply
+from symad.ops.powers import Pow
+from symad.ops.sources import Input, constant_value
+from symad.verification.budget import operations
+from symad.verification.integer_inputs import integer_inputs
 from symad.verification.points import points
 
 POINTS = 6
@@ -27,6 +34,8 @@ def is_never_whole(node: Node) -> bool:
     if isinstance(node.op, Input):
         return not getattr(node.op.symbol, "is_integer", False)
     seen = False
+    if operations(topological([node])) > MOST_STEPS:
+        return False
     for point in points(inputs, {}, POINTS if inputs else 1, seed=7):
         try:
             found = _varies_beside(node, point)
@@ -60,3 +69,49 @@ def _near(point: dict[Node, Any]) -> dict[Node, Any]:
         return value * (1 + Fraction(next(shifts), 10_007))
 
     return {n: moved(v) for n, v in point.items()}
+
+
+MOST_STEPS = 20_000
+"""Nodes of more scalar operations are not looked at: nothing is known of them."""
+
+WITNESSES = 8
+
+PLAIN = {sympy.sign, sympy.Abs, sympy.exp}
+"""Functions all of whose relations are known."""
+
+
+def may_cancel(node: Node) -> bool:
+    """Whether functions may cancel by a relation that is not known: sums of functions or of roots."""
+    return not is_source(node) and any(
+        (isinstance(n.op, Apply) and n.op.head not in PLAIN) or _is_root(n) for n in topological([node])
+    )
+
+
+def is_source(node: Node) -> bool:
+    """Whether a node is one function, root or input, times others: no sum that could cancel."""
+    return not any(isinstance(n.op, (Add, Einsum)) for n in topological([node]))
+
+
+def _is_root(node: Node) -> bool:
+    value = constant_value(node.args[1]) if isinstance(node.op, Pow) else 1
+    return not (isinstance(value, int) or (isinstance(value, Fraction) and value.denominator == 1))
+
+
+def is_nonzero_somewhere(node: Node) -> bool:
+    """Whether each element is certainly not 0 at some point: balls are the witnesses."""
+    from symad.verification.balls import ball_values
+
+    order = topological([node])
+    if operations(order) > MOST_STEPS:
+        return False
+    inputs = [n for n in order if isinstance(n.op, Input)]
+    seen = np.zeros(int(np.prod(node.shape)), dtype=bool)
+    for point in points(inputs, integer_inputs(order), WITNESSES if inputs else 1, seed=11):
+        try:
+            values = ball_values([node], point, BITS)[0].ravel()
+        except (SymadError, ArithmeticError, ValueError, TypeError):
+            continue
+        seen |= np.array([v.value.is_finite() and not v.value.contains(0) for v in values], dtype=bool)
+        if seen.all():
+            return True
+    return False

@@ -49,7 +49,11 @@ class Error:
             if not exact:
                 relative = error / mpmath.mpf(moved or 1.0)
             return Error(
-                float(got), float(relative), float(error / spacing), float(error / allowed), resolution,
+                float(got),
+                float(relative),
+                float(error / spacing),
+                float(error / allowed),
+                resolution,
                 float(error),
             )
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import product
 
+import numpy as np
 import sympy
 
 from symad.graph import Node, topological
@@ -12,6 +14,7 @@ from symad.ops.matrix_power import MatrixPower, MatrixPowerDerivative
 from symad.ops.random import RandomOp
 from symad.ops.selection import Condition
 from symad.ops.sources import Input
+from symad.verification.fields import Array
 from symad.verification.jumps import LooseSign, Rounded, WeakSign
 
 STEPS = {sympy.sign, sympy.Heaviside, sympy.floor, sympy.ceiling, WeakSign, LooseSign, Rounded}
@@ -26,6 +29,34 @@ def integer_inputs(outputs: Sequence[Node]) -> dict[Node, tuple[int, int]]:
                 old = found.get(source, (low, high))
                 found[source] = max(low, old[0]), min(high, old[1])
     return found
+
+
+MOST_CHOICES = 128
+"""Integer inputs of at most so many values together are given all of them."""
+
+
+def all_choices(ranges: Mapping[Node, tuple[int, int]]) -> list[dict[Node, Array]] | None:
+    """All values of the integer inputs in their ranges; None where these are too many."""
+    counts = {n: int(np.prod(n.shape)) for n in ranges}
+    total = 1
+    for node, (low, high) in ranges.items():
+        total *= max(1, high - low) ** counts[node]
+        if total > MOST_CHOICES:
+            return None
+    spans = [[range(low, max(high, low + 1))] * counts[n] for n, (low, high) in ranges.items()]
+    columns = [list(product(*span)) for span in spans]
+    return [
+        {n: np.array(v, dtype=np.int64).reshape(n.shape) for n, v in zip(ranges, choice, strict=True)}
+        for choice in product(*columns)
+    ]
+
+
+def are_all_looked_at(outputs: Sequence[Node]) -> bool:
+    """Whether the integer inputs of some nodes are indices of few values, so that all of them are tried."""
+    open_ended = (MatrixPower, MatrixPowerDerivative, RandomOp)
+    if any(isinstance(n.op, open_ended) and _integer_arguments(n) for n in topological(outputs)):
+        return False
+    return all_choices(integer_inputs(outputs)) is not None
 
 
 def _inputs_of_value(node: Node) -> list[Node]:
@@ -53,7 +84,7 @@ def _integer_arguments(node: Node) -> list[tuple[int, int, int]]:
     if isinstance(node.op, ScatterAdd):
         return [(0, 0, int(node.op.size))]
     if isinstance(node.op, (MatrixPower, MatrixPowerDerivative)):
-        return [(len(node.args) - 1, 2, 5)]
+        return [(len(node.args) - 1, 2, 8)]
     if isinstance(node.op, RandomOp):
         return [(position, 0, 2**16) for position in range(len(node.args))]
     return []

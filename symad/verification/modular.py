@@ -31,7 +31,7 @@ from symad.verification.bounds import add_logs
 from symad.verification.budget import Budget, Meter, OutOfBudget
 from symad.verification.domains import has_loose_domains, positive_arguments
 from symad.verification.fields import Array
-from symad.verification.integer_inputs import integer_inputs
+from symad.verification.integer_inputs import all_choices, integer_inputs
 from symad.verification.jumps import SIGNS
 from symad.verification.rationalised import by_exponentials
 from symad.verification.rewriting import rewrite
@@ -284,14 +284,17 @@ def _root_inputs(outputs: Sequence[Node], positive: frozenset[Node]) -> dict[Nod
 def _over_draws(
     sampler: Sampler, ranges: Mapping[Node, tuple[int, int]], way: Way
 ) -> tuple[list[PairResult], list[str]]:
-    """One way, for several values of the integer inputs; all have to agree."""
+    """One way, for all values of the integer inputs or for a few; all have to agree."""
     if not ranges:
         return way(sampler), []
     said, results = [], []
-    for _ in range(DRAWS):
-        sampler.integers = {node: _draw(node, low, high, sampler.rng) for node, (low, high) in ranges.items()}
-        said.append(", ".join(f"{n.op.symbol} = {v.tolist()}" for n, v in sampler.integers.items()))  # type: ignore[attr-defined]
+    drawn = [{n: _draw(n, low, high, sampler.rng) for n, (low, high) in ranges.items()} for _ in range(DRAWS)]
+    for choice in all_choices(ranges) or drawn:
+        sampler.integers = choice
+        said.append(", ".join(f"{n.op.symbol} = {v.tolist()}" for n, v in choice.items()))  # type: ignore[attr-defined]
         results.append(way(sampler))
+        if not any(r.equal.any() for r in results[-1]):
+            break
     return [PairResult.together(column) for column in zip(*results, strict=True)], said
 
 

@@ -175,8 +175,56 @@ def close_calls(nodes: Sequence[Node], point: Point) -> dict[Node, Array]:
     if not suspects:
         return {}
     wanted = list(dict.fromkeys(a for n in suspects for a in n.args))
-    values = dict(zip(wanted, evaluate_all(wanted, point, PRECISIONS[0]), strict=True))
-    return {n: np.asarray(_close(n, [values[a] for a in n.args])).astype(bool) for n in suspects}
+    order = topological(wanted)
+    values = dict(zip(order, evaluate_all(order, point, PRECISIONS[0]), strict=True))
+    found = {n: np.asarray(_close(n, [values[a] for a in n.args])).astype(bool) for n in suspects}
+    noisy = _within_rounding(suspects, order, values)
+    if noisy:  # more digits tell a small value from the rest of a cancellation
+        needed = list(dict.fromkeys(a for n in noisy for a in n.args))
+        more = dict(zip(needed, evaluate_all(needed, point, 2 * PRECISIONS[0]), strict=True))
+        for node, mask in noisy.items():
+            first, second = (_distance(node, [v[a] for a in node.args]) for v in (values, more))
+            steady = np.frompyfunc(lambda a, b: bool(abs(a - b) <= STEADY * abs(b)), 2, 1)(first, second)
+            found[node] = found[node] | (mask & ~np.asarray(steady).astype(bool))
+    return found
+
+
+STEADY = mpmath.mpf(10) ** -8
+"""Relative change of a distance from a jump, with twice the digits, beyond which it is rounding."""
+
+
+def _distance(node: Node, args: Sequence[Any]) -> Any:
+    """How far the argument of a jump is from it."""
+    if isinstance(node.op, Compare):
+        return np.asarray(args[0]) - np.asarray(args[1])
+    head = node.op.head  # type: ignore[attr-defined]
+    value = np.asarray(args[0]) / np.asarray(args[1]) if head is sympy.Mod else np.asarray(args[0])
+    if head in STEPS or head is sympy.Mod:
+        return np.asarray(np.frompyfunc(lambda v: v - mpmath.nint(v), 1, 1)(value))
+    return value
+
+
+def _within_rounding(
+    suspects: Sequence[Node], order: Sequence[Node], values: Mapping[Node, Any]
+) -> dict[Node, Array]:
+    """Jumps whose arguments are no larger than what cancellation may have left of them."""
+    sizes: dict[Node, int] = {}
+    found: dict[Node, Array] = {}
+    for node in order:
+        sizes[node] = max([_magnitude(values[node]), *(sizes[a] for a in node.args)])
+    for node in suspects:
+        op: Any = node.op
+        if not isinstance(op, Compare) and getattr(op, "head", None) not in JUMPS | STEPS | {sympy.Mod}:
+            continue
+        if isinstance(op, Compare) and op.relation in ("==", "!="):
+            continue
+        floor = mpmath.mpf(2) ** max(sizes[a] for a in node.args) * mpmath.mpf(10) ** (GUARD - PRECISIONS[0])
+        with np.errstate(all="ignore"):
+            distance = _distance(node, [values[a] for a in node.args])
+        mask = np.frompyfunc(lambda d, f=floor: bool(0 < abs(d) <= f), 1, 1)(distance)
+        if np.any(mask):
+            found[node] = np.asarray(mask).astype(bool)
+    return found
 
 
 def _close(node: Node, args: Sequence[Any]) -> Any:

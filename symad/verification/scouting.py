@@ -52,6 +52,8 @@ STEPS = 16
 VISIBLE = 1e-6
 """A relative difference that rounding hardly makes at two points."""
 
+LARGEST_FLOAT = 2**1023
+
 SUSPICIOUS = 1e-11
 """Relative differences beyond this are looked at; the largest ones first."""
 
@@ -152,7 +154,7 @@ def _column(symbol: Any, rng: np.random.Generator) -> Array:
 
 def _numbers(nodes: Sequence[Node]) -> Array:
     """The sizes of the numbers in a graph: branches begin and end there."""
-    found = {abs(float(c)) for c in map(number, nodes) if c}
+    found = {float(abs(c)) for c in map(number, nodes) if c and abs(c) < LARGEST_FLOAT}
     return np.array(sorted(v for v in found if np.isfinite(v)) or [1.0])
 
 

@@ -24,6 +24,7 @@ from symad.ops.powers import Pow
 from symad.ops.selection import Select
 from symad.ops.shaping import Broadcast, Reshape, ShapingOp, Slice
 from symad.ops.sources import ArrayConstant, Constant, Dimension, Eye, Input, Iota, constant
+from symad.verification.constancy import is_nonzero_somewhere, may_cancel
 from symad.verification.jumps import LooseSign, WeakSign, is_jump, is_loose, unseen
 from symad.verification.signs import ODD
 
@@ -48,6 +49,8 @@ class Vanishing:
         self._loose: dict[Node, bool] = {}
         self._may: dict[Node, bool] = {}
         self._answers: dict[Node, bool] = {}
+        self._hidden: set[Node] = set()
+        """What no point shows not to be 0: it may cancel by a relation that is not known."""
 
     @cached_property
     def _samples(self) -> Samples:
@@ -60,14 +63,17 @@ class Vanishing:
         if node not in self._answers:
             self._learn(node)
             known = not self._may[node] or self._is_never_zero_by_signs(node)
-            self._answers[node] = not known or self._samples.has_zeros(node)
+            if may_cancel(node) and not is_nonzero_somewhere(node):
+                self._hidden.add(node)
+            hidden = node in self._hidden
+            self._answers[node] = not known or hidden or self._samples.has_zeros(node)
         return self._answers[node]
 
     def sign(self, node: Node) -> Any:
         """The sign function that fits a node."""
         if not self.may(node):
             return sympy.sign
-        return LooseSign if self._loose[node] else WeakSign
+        return LooseSign if self._loose[node] or node in self._hidden else WeakSign
 
     def _learn(self, root: Node) -> None:
         for node in unseen(root, self._may):

@@ -18,7 +18,7 @@ from symad.verification.certificate import STATUSES, Comparison, Entry
 from symad.verification.evidence import disagreements, has_regions
 from symad.verification.fields import Array
 from symad.verification.guard import Guard
-from symad.verification.integer_inputs import integer_inputs
+from symad.verification.integer_inputs import are_all_looked_at, integer_inputs
 from symad.verification.modular import Result, compare_nodes
 from symad.verification.normal_form import TOO_MANY, prove
 from symad.verification.points import describe
@@ -123,6 +123,9 @@ class Judge:
         if equal.any() and not result.draws:
             exact, proof, reason = self._prove(pair, bool(equal.all()))
             status[equal & exact] = "proved"
+        if result.draws and not are_all_looked_at([pair.left, pair.right]):
+            status[status == "tested"] = "measured"
+            reason = f"only for {_drawn(result)}: of other values nothing is known"
         if not equal.all():
             ranges = integer_inputs([pair.left, pair.right])
             hunt = search(pair.left, pair.right, ranges, self.meter, ~equal)
@@ -203,10 +206,20 @@ def _tested_claim(found: PairResult, result: Result) -> str:
         "inside": ", roots exact, region by region where both sides are defined",
         "related": ", relations between exponents found",
     }.get(found.way, "")
-    drawn = f", for {' and for '.join(result.draws)}" if result.draws else ""
+    drawn = f", for {_drawn(result)}" if result.draws else ""
     count, bits = len(found.primes), max((p.bit_length() for p in found.primes), default=0)
     primes = f"{count} random primes" if count > 1 else "a random prime"
     return f"equal at random points modulo {primes} of {bits} bits{way}{drawn}"
+
+
+MOST_TOLD = 8
+
+
+def _drawn(result: Result) -> str:
+    """The values that integer inputs were given."""
+    told = " and for ".join(result.draws[:MOST_TOLD])
+    more = len(result.draws) - MOST_TOLD
+    return f"{told} and {more} more" if more > 0 else told
 
 
 def _why_undecided(found: PairResult, result: Result, hunt: Search) -> str:
@@ -263,7 +276,7 @@ def _entry(
     if status == "tested":
         return replace(made, bound=power_of_two(verdict.log2_bound), reason=verdict.reason)
     if status == "measured":
-        reason = f"only{sizes}: of other sizes nothing is known"
+        reason = f"only{sizes}: of other sizes nothing is known" if sizes else verdict.reason
         return replace(made, claim=(verdict.proof or verdict.claim) + sizes, bound=1.0, reason=reason)
     if status == "undecided":
         bound = power_of_two(verdict.log2_bound)
