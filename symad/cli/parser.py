@@ -41,7 +41,7 @@ exit codes:
 FIRST_STEPS = """\
 first steps:
   symad tour                          see every model traced, differentiated, checked, lowered and run
-  symad check model.py                are the derivatives right? proved, tested, refuted or undecided
+  symad check model.py                are the derivatives right? proved, tested, measured ...
   symad explain model.py:valley --at x=1 --at y=2     every step of both modes and four Hessians
   symad lower model.py:valley --of gradient -o valley_gradient.py        readable NumPy code
   symad draw model.py:valley -o valley.svg            the graph as a picture
