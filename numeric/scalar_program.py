@@ -19,6 +19,7 @@ from symad.numeric.printers.constants import constant_text
 from symad.numeric.printers.integers import integers_text
 from symad.numeric.printers.scalars import SCALAR_FUNCTIONS, ScalarPrinter, count_uses, statement
 from symad.numeric.text import docstring, module_header, pack_text
+from symad.ops.remat import Remat
 from symad.ops.shaping import Reshape
 from symad.ops.sources import ArrayConstant, Constant, constant, constant_value
 from symad.ops.sparse import CompressedRows
@@ -47,7 +48,7 @@ def sparse_entries(node: Node) -> tuple[Node, ...] | None:
 
 
 def is_scalar(graph: Graph) -> bool:
-    """Whether all values are scalars, packed into arrays at the outputs only."""
+    """Whether all values are scalars, packed into arrays at the outputs only, and none is made by a part."""
     if any(node.shape for node in graph.input_nodes):
         return False
     roots: list[Node] = []
@@ -60,7 +61,7 @@ def is_scalar(graph: Graph) -> bool:
             roots.extend(entries)
         elif not output.shape:
             roots.append(output)
-    return not any(node.shape for node in topological(roots))
+    return not any(node.shape or isinstance(node.op, Remat) for node in topological(roots))
 
 
 def print_scalar_module(

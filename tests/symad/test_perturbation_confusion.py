@@ -274,7 +274,10 @@ def test_loops_in_recomputed_parts_in_generated_code():
     for call in (values, lower(values), lower(values, backend="c")):
         np.testing.assert_allclose(call(0.7, -0.4)[0], by_hand(0.7, -0.4), rtol=1e-14)
         np.testing.assert_allclose(call(0.7, -0.4)[1:], slopes, rtol=1e-8)
-    batch = symad.vmap(symad.trace(f, [(), ()]), in_axes=(0, None))
+    graph = symad.trace(f, [(), ()])
+    for backend in ("numpy", "c"):  # a scalar of scalars, with an array inside of the part
+        np.testing.assert_allclose(lower(graph, backend=backend)(0.7, -0.4), by_hand(0.7, -0.4), rtol=1e-14)
+    batch = symad.vmap(graph, in_axes=(0, None))
     np.testing.assert_allclose(batch(points, -0.4), [by_hand(p, -0.4) for p in points], rtol=1e-14)
 
 
