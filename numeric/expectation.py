@@ -43,7 +43,7 @@ def expectation(f: Any, samples: Any, data: Mapping[Any, Any] | None = None) -> 
         EvaluationError: fewer than two samples, several outputs, or inputs without a value.
         ShapeError: not as many samples of each input.
     """
-    graph = as_graph(f)
+    graph = as_graph(f).ungrouped()
     names = [str(s) for s in graph.inputs]
     given = {str(k): np.asarray(v, dtype=np.float64) for k, v in (data or {}).items()}
     if not isinstance(samples, Mapping):

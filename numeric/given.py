@@ -65,7 +65,7 @@ def given(f: Any, data: Mapping[Any, Any], backend: str = "numpy", dtype: str = 
     Raises:
         LoweringError: ``data`` is empty, or names an input twice.
     """
-    graph = as_graph(f)
+    graph = as_graph(f).ungrouped()
     if not data or len(set(_inputs(graph, data))) < len(data):
         names = ", ".join(map(str, data)) or "nothing"
         raise LoweringError(f"data must give values of different inputs of {graph.name}, not {names}")

@@ -62,7 +62,7 @@ class Unknowns:
         Raises:
             EvaluationError: names that are no inputs, inputs without a value, or a start that is not finite.
         """
-        graph = as_graph(f)
+        graph = as_graph(f).ungrouped()
         inputs = [str(s) for s in graph.inputs]
         given = {str(k): v for k, v in (data or {}).items()}
         if isinstance(x0, Mapping):

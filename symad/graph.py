@@ -262,6 +262,14 @@ class Graph(metaclass=Interned):
             self.input_nodes, made, structure, name or self.name, report, origin, self.grouping, packing
         )
 
+    def ungrouped(self) -> Graph:
+        """The same graph with each input as an argument of its own."""
+        if not self.grouping:
+            return self
+        return Graph(
+            self.input_nodes, self.output_nodes, self.structure, self.name, self.report, self.origin
+        )
+
     def named(self, name: str) -> Graph:
         """The same graph under another name."""
         return self.with_outputs(

@@ -160,3 +160,10 @@ def test_names_and_errors():
         given(w * x, {})
     with pytest.raises(ValueError, match="shape"):
         given(traced(squares, (P,), (N, P), (N,)), {1: X[:, 0], 2: Y})
+
+
+def test_inputs_of_a_structure_are_given_by_their_names():
+    loss = symad.trace(lambda p, X: ((X @ p["w"] - p["t"]) ** 2).sum(), [{"w": (2,), "t": (3,)}, (3, 2)])
+    X, w, t = np.arange(6.0).reshape(3, 2), np.array([1.0, -1.0]), np.ones(3)
+    fast = given(symad.gradient(loss, "p['w']"), {"p['t']": t, "X": X})
+    np.testing.assert_allclose(fast(w), 2 * X.T @ (X @ w - t))
