@@ -24,6 +24,7 @@ from symad.numeric.program_passes.dead import drop_unread
 from symad.numeric.program_passes.folding import fold
 from symad.numeric.program_passes.inlining import inline
 from symad.numeric.program_passes.views import join_views
+from symad.numeric.program_passes.wide import split_wide
 from symad.stable import with_logistic
 
 
@@ -77,6 +78,7 @@ PLAIN_PROGRAM = (
     ProgramPass("inline", inline, "drop unread", "one line for each mathematical step"),
     ProgramPass("fold", fold, "inline", "6*x, not 3*(2*x); numbers and rows join arrays as they are"),
     ProgramPass("join views again", join_views, "inline", "no slice of a slice in the lines that are new"),
+    ProgramPass("split wide", split_wide, "inline", "no sum that is too long for CPython's compiler"),
     ProgramPass("drop unread again", drop_unread, "inline", "every statement is needed for a result"),
 )
 """Of `style="plain"`."""

@@ -76,7 +76,8 @@ def by_loop(values: Iterable[Node]) -> list[list[Node]]:
 @evaluate.dispatch
 def loop_evaluate(op: Loop, values: Values) -> Any:
     """Step by step."""
-    states, xs, constants = list(values[: op.states]), *pieces(op, values)[1:]
+    states = list(values[: op.states])
+    xs, constants = values[op.states : op.states + op.slices], values[op.states + op.slices :]
     history = []
     for t in range(len(xs[0])):
         point = dict(zip(op.body.input_nodes, (*states, *[x[t] for x in xs], *constants), strict=True))

@@ -36,7 +36,8 @@ def write_array_constant(op: ArrayConstant, target: NumPy, node: Compute, args: 
     array = op.array
     if array.size and array.dtype.kind != "b" and not array.any() and not np.signbit(array).any():
         return Text(f"np.zeros({writer.shape(op.shape)}{writer.float_type()})")
-    kept = array if array.dtype.kind == "b" else array.astype(writer.dtype)
+    exact = array.dtype.kind in "iu" and array.size and np.abs(array).max() >= 2**24  # row numbers, perhaps
+    kept = array if array.dtype.kind == "b" or exact else array.astype(writer.dtype)
     return Text(writer.constant(kept))
 
 
@@ -125,14 +126,14 @@ def write_stack(op: Stack, target: NumPy, node: Compute, args: Texts, writer: Wr
 
 @write.dispatch
 def write_positions(op: Positions, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
-    """Checked positions, joined to one number for several axes."""
+    """Checked positions, joined to one number for several axes; integers, exact in every precision."""
     helper, made = writer.helper(helpers._positions), None
     for arg, dim, axis in zip(args, op.shape, op.axes, strict=True):
         length = dimension(dim, writer)
         low = f"-{length.inside(Level.ATOM)}" if op.from_end else "0"
         found = f"{helper}({arg}, {low}, {length}, {axis}, {op.what!r})"
         made = found if made is None else f"({made})*{length.inside(Level.ATOM)} + {found}"
-    return Text(f"({made}).astype(np.{writer.dtype})")
+    return Text(f"{made}", Level.SUM if len(args) > 1 else Level.ATOM)
 
 
 def rows_text(indices: Expression, text: Text, length: str, writer: Writer) -> str:

@@ -149,7 +149,7 @@ def _sparse(entries: list[tuple[Any, Any]], starts: Array, columns: Array, shape
     return csr_array((data, columns, starts), shape=shape)
 
 
-def _points(values: dict[str, Any], dtype: Any) -> list[Any]:
+def _points(values: dict[str, Any], dtype: Any) -> Any:
     """Numbers, or arrays of points that broadcast together."""
     arrays = {name: np.asarray(value) for name, value in values.items()}
     for name, array in arrays.items():

@@ -6,7 +6,7 @@ stand in one helper before it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sympy
@@ -115,20 +115,23 @@ MAX_RESULTS_SHOWN = 8
 
 def _returned(program: Program, writer: Writer) -> str:
     """The results; a flat tuple without parentheses."""
-    texts = [_result(r, writer, program) for r in program.results]
+    made = {s.value: s.expression for s in program.statements if isinstance(s, Assign)}
+    texts = [_result(r, writer, program, made) for r in program.results]
     structure = program.structure
     flat = isinstance(structure, TupleOf) and len(texts) > 1 and all(item is None for item in structure.items)
     return ", ".join(texts) if flat else pack_text(structure, texts)
 
 
-def _result(expression: Expression, writer: Writer, program: Program) -> str:
+def _result(
+    expression: Expression, writer: Writer, program: Program, made: Mapping[Value, Expression]
+) -> str:
     """A result, which shares no memory with an argument or a constant, and is a number of NumPy's."""
     text = writer.text(expression).text
     if is_number(expression) and not _is_truth(expression):
         if writer.batch:
             return f"np.full_like({writer.batch}, {text})[()]"
         return f"np.{writer.dtype}({text})"
-    return f"{text}.copy()" if _is_borrowed(expression, program) and expression.shape else text
+    return f"{text}.copy()" if _is_borrowed(expression, program, made) and expression.shape else text
 
 
 def _is_truth(expression: Expression) -> bool:
@@ -136,9 +139,8 @@ def _is_truth(expression: Expression) -> bool:
     return isinstance(getattr(op, "value", None), bool)
 
 
-def _is_borrowed(expression: Expression, program: Program) -> bool:
+def _is_borrowed(expression: Expression, program: Program, made: Mapping[Value, Expression]) -> bool:
     """Whether an expression shows the memory of an argument or a constant, or cannot be written to."""
-    made = {s.value: s.expression for s in program.statements if isinstance(s, Assign)}
     inner = viewed(expression)
     while isinstance(inner, Read) and inner.value in made:
         inner = viewed(made[inner.value])

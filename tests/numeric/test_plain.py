@@ -173,3 +173,10 @@ def test_the_log_tells_what_each_pass_did():
 def test_the_page_of_listings_shows_what_is_printed():
     page = (Path(__file__).resolve().parents[2] / "docs" / "listings.md").read_text("utf-8")
     assert page == cases.listings.page(), "the style has changed: python docs/make_listings.py, and read it"
+
+
+def test_very_long_sums_compile():
+    xs = sp.symbols("x:4000")
+    graph = symad.trace(sp.Add(*(x if k % 2 else -x for k, x in enumerate(xs))), list(xs))
+    values = np.linspace(0, 1, len(xs))
+    np.testing.assert_allclose(lower(graph, style="plain")(*values), graph(*values), rtol=1e-12)
