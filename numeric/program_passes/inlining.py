@@ -79,10 +79,8 @@ class _Block:
 
     def done(self) -> Block:
         """The block with all that could be inlined in it."""
-        nested = {
-            v for s in self.block for inner in every_statement(s.block) for e in inner.expressions
-            for v in values_read(e)
-        }  # fmt: skip
+        inner = [e for s in self.block for deeper in every_statement(s.block) for e in deeper.expressions]
+        nested = {v for e in inner for v in values_read(e)}
         for statement in self.block:
             if isinstance(statement, Assign):
                 expression = self.filled(statement.expression)
@@ -122,8 +120,7 @@ class _Block:
                 del self.waiting[made.value]
             return found
         made = self.rows(made)
-        for value in {v for v in values_read(made) if v in self.waiting}:
-            self.flush(value)
+        self.flush_read(made)
         return made
 
     def rows(self, expression: Expression) -> Expression:
@@ -158,9 +155,14 @@ class _Block:
     def flush(self, value: Value) -> None:
         """Give a waiting value its own line after all."""
         expression = self.waiting.pop(value)
-        for needed in {v for v in values_read(expression) if v in self.waiting}:
-            self.flush(needed)
+        self.flush_read(expression)
         self.made.append(Assign(value, expression))
+
+    def flush_read(self, expression: Expression) -> None:
+        """Give lines of their own to the waiting values that an expression reads, in the order of reading."""
+        for value in dict.fromkeys(values_read(expression)):
+            if value in self.waiting:
+                self.flush(value)
 
     def flush_changed(self, statement: Statement) -> None:
         """Values that read what a statement changes are computed before it."""

@@ -165,6 +165,15 @@ def test_lower_prints_by_default(model, capsys):
     assert "def traced(" in capsys.readouterr().out
 
 
+def test_lower_prints_plain_code_and_tells_what_the_passes_did(model, capsys):
+    assert main(["lower", f"{model}:valley", "--of", "gradient", "--style", "plain", "--passes"]) == OK
+    shown = capsys.readouterr()
+    assert "def valley_gradient(" in shown.out and "inline: " not in shown.out
+    assert "inline: " in shown.err and "statements" in shown.err
+    assert main(["lower", f"{model}:valley", "--passes"]) == USAGE
+    assert "--style plain" in capsys.readouterr().err
+
+
 def test_lower_refuses_what_is_not_there(model, capsys):
     assert main(["lower", f"{model}:traced", "--backend", "fortran"]) == USAGE
     assert "backend='fortran' is not one of" in capsys.readouterr().err
