@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 from symad.arguments import Argument, Packing, SignatureOf, argument_of
 from symad.dims import Dim, Shape, bind, dim_symbols
 from symad.errors import ShapeError
+from symad.escaping import visible
 from symad.interning import LOCK, Interned
 from symad.structures import DictOf, Structure, TupleOf, leaves, pack
 
@@ -307,7 +308,7 @@ class Graph(metaclass=Interned):
 
     def __repr__(self) -> str:
         names = ", ".join(argument.name for argument in self.arguments)
-        return f"<Graph {self.name}({names}), {len(self.nodes)} nodes>"
+        return visible(f"<Graph {self.name}({names}), {len(self.nodes)} nodes>")
 
 
 def _length(symbol: Any, number: Any) -> Any:

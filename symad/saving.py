@@ -15,6 +15,7 @@ from typing import Any
 
 from symad.atomic import write_text
 from symad.errors import SavingError, SymadError
+from symad.escaping import without_surrogates
 from symad.graph import Graph, Node, Origin, leaves, topological
 from symad.saved_limits import BUDGET, LARGEST_TEXT, Budget, check_document, check_shape
 from symad.saved_ops import check_op, classes, read_op
@@ -68,7 +69,7 @@ def dumps(f: Any) -> str:
     document = {"format": FORMAT, "version": VERSION, **_write_graph(as_graph(f))}
     nodes = ",\n  ".join(json.dumps(node, ensure_ascii=False) for node in document.pop("nodes"))
     head = ",\n ".join(f'"{k}": {json.dumps(v, ensure_ascii=False)}' for k, v in document.items())
-    return f'{{{head},\n "nodes": [\n  {nodes}\n ]}}\n'
+    return without_surrogates(f'{{{head},\n "nodes": [\n  {nodes}\n ]}}\n')
 
 
 def loads(text: str) -> Graph:

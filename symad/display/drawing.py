@@ -9,6 +9,7 @@ from symad.atomic import write_text
 from symad.display.picture import Picture, picture
 from symad.display.svg import to_svg
 from symad.errors import EvaluationError
+from symad.escaping import visible
 from symad.graph import Graph
 
 
@@ -47,7 +48,7 @@ def to_dot(shown: Picture) -> str:
             lines.append(f"  n{k} -> out{k} [label={_quoted(box.shape)}];")
     for a, b in shown.edges:
         lines.append(f"  n{a} -> n{b} [label={_quoted(shown.boxes[a].shape)}];")
-    return "\n".join([*lines, "}"]) + "\n"
+    return visible("\n".join([*lines, "}"]) + "\n")
 
 
 def _quoted(text: str) -> str:

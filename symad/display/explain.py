@@ -18,6 +18,7 @@ from symad.dims import format_shape, is_concrete, solve_dims
 from symad.display.tables import Table, text
 from symad.display.writer import Writer
 from symad.errors import EvaluationError
+from symad.escaping import visible, without_tags
 from symad.evaluation import as_values
 from symad.graph import Graph, Node
 
@@ -34,15 +35,15 @@ class Explanation:
 
     def to_text(self) -> str:
         """Plain text, columns aligned."""
-        return "\n\n".join([self.title, *(table.to_text() for table in self.tables)])
+        return visible("\n\n".join([self.title, *(table.to_text() for table in self.tables)]))
 
     def to_markdown(self) -> str:
         """Markdown pipe tables."""
-        return "\n".join([f"## {self.title}", "", *(t.to_markdown() for t in self.tables)])
+        return without_tags("\n".join([f"## {self.title}", "", *(t.to_markdown() for t in self.tables)]))
 
     def to_latex(self) -> str:
         """LaTeX sections with tabulars, for any document class."""
-        return "\n\n".join(table.to_latex() for table in self.tables)
+        return visible("\n\n".join(table.to_latex() for table in self.tables))
 
     def _repr_markdown_(self) -> str:
         return self.to_markdown()

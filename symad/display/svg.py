@@ -9,6 +9,7 @@ from xml.sax.saxutils import escape
 from symad.display.labels import INPUT, Family
 from symad.display.layout import Layout, layout
 from symad.display.picture import Box, Picture
+from symad.escaping import visible
 
 HEIGHT, MARGIN = 32.0, 24.0
 """Of a box, and around the picture, in pixels."""
@@ -39,7 +40,7 @@ def to_svg(shown: Picture) -> str:
     used = {a for a, _ in shown.edges}
     lines += [_shape(shown.boxes[k], placed.position[k]) for k in sorted(used)]
     lines += ["</g>", *_legend(families, high - MARGIN), "</svg>"]
-    return "\n".join(lines) + "\n"
+    return visible("\n".join(lines) + "\n")
 
 
 def _edges(placed: Layout, k: int, shown: Picture) -> list[str]:

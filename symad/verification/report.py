@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import log2
 from textwrap import fill
 
+from symad.escaping import visible, without_tags
 from symad.verification.certificate import Certificate, Entry, Loss
 from symad.verification.trust import CHECKED
 
@@ -88,7 +89,7 @@ def as_text(certificate: Certificate) -> str:
     if certificate.primes:
         steps = f"{certificate.steps} steps, " if certificate.steps else ""
         parts.append(f"seed {certificate.seed}, {steps}{certificate.seconds:.2f} s")
-    return "\n".join(parts)
+    return visible("\n".join(parts))
 
 
 def trusted_text(assumes: Sequence[str]) -> str:
@@ -192,7 +193,7 @@ def as_markdown(certificate: Certificate) -> str:
     if certificate.assumes:
         parts.append("Trusted: " + trusted_text(certificate.assumes))
     parts.extend(certificate.notes)
-    return "\n".join(parts)
+    return without_tags("\n".join(parts))
 
 
 COLORS = {
@@ -225,4 +226,5 @@ def as_html(certificate: Certificate) -> str:
     )
     trusted += "".join(f"<p>{html.escape(note)}</p>" for note in certificate.notes)
     title = html.escape(headline(certificate))
-    return f"<p><b>{title}</b></p><table><tr>{head}</tr>{''.join(rows)}</table>{faults}{trusted}"
+    table = f"<table><tr>{head}</tr>{''.join(rows)}</table>"
+    return visible(f"<p><b>{title}</b></p>{table}{faults}{trusted}")
