@@ -16,6 +16,7 @@ from symad.arguments import Argument, SignatureOf
 from symad.arguments import bind as bind_arguments
 from symad.atomic import write_text
 from symad.errors import LoweringError
+from symad.evaluation import refuse_masked
 from symad.graph import Graph
 from symad.numeric.text import one_line
 from symad.saving import dumps, loads
@@ -96,7 +97,15 @@ class Kernel:
         """The function at these values, by position or by name."""
         if named:
             values = tuple(bind_arguments(self.name, self.arguments, values, named))
+        for k, value in enumerate(values):
+            if isinstance(value, np.ma.MaskedArray):
+                refuse_masked(self._name_of(k), value)
         return self.function(*values)
+
+    def _name_of(self, k: int) -> str:
+        """The name of an argument."""
+        known = self.origin is not None and not self.packed and k < len(self.origin.graph.inputs)
+        return one_line(self.origin.graph.inputs[k]) if known and self.origin else f"argument {k + 1}"
 
     def bind(self, x: Any, y: Any) -> Callable[[], None]:
         """A function without arguments that reads the inputs from ``x`` and writes the results to ``y``.

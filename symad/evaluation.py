@@ -120,11 +120,10 @@ def as_value(value: Any, symbol: Any) -> Any:
         value = float(value)
     if isinstance(value, Dual):
         value = as_input(value)
-    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
-        raise EvaluationError(
-            f"{symbol} was given a masked array, whose missing elements have no value here; fill them, or "
-            "pass NaN and sum by np.nansum or np.where(np.isnan(x), 0, x)"
-        )
+    if isinstance(value, np.ma.MaskedArray):
+        refuse_masked(symbol, value)
+    if isinstance(value, memoryview) or (hasattr(type(value), "__array__") and not isinstance(value, OWN)):
+        value = np.asarray(value)  # of torch, jax, pandas, ...
     if isinstance(value, (sympy.MatrixBase, sympy.NDimArray)):
         value = np.array(value.tolist(), dtype=object)
     elif isinstance(value, (list, tuple)):
@@ -149,6 +148,18 @@ def as_value(value: Any, symbol: Any) -> Any:
             raise EvaluationError(f"{symbol} is an integer, but was given {value!r}")
     return value
 
+
+def refuse_masked(symbol: Any, value: Any) -> None:
+    """Raises EvaluationError where elements of a masked array are missing."""
+    if np.ma.is_masked(value):
+        raise EvaluationError(
+            f"{symbol} was given a masked array, whose missing elements have no value here; fill them, or "
+            "pass NaN and sum by np.nansum or np.where(np.isnan(x), 0, x)"
+        )
+
+
+OWN = (np.ndarray, np.generic, sympy.Basic, sympy.MatrixBase, sympy.NDimArray, Dual)
+"""Types with answers of their own; other arrays are converted by NumPy."""
 
 NO_NUMBERS = (
     str, bytes, complex, np.complexfloating, np.flexible, np.datetime64, np.timedelta64,
