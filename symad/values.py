@@ -162,6 +162,14 @@ class Domain:
         """A where the condition holds, else b."""
         return a if condition else b
 
+    def logic(self, kind: str, *conditions: Any) -> Any:
+        """And, or, xor, not of truth values."""
+        if kind == "not":
+            return not conditions[0]
+        if kind == "xor":
+            return bool(sum(map(bool, conditions)) % 2)
+        return all(conditions) if kind == "and" else any(conditions)
+
 
 RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt,
@@ -413,6 +421,12 @@ def compare(relation: str, a: Any, b: Any) -> Any:
     """``a relation b``, elementwise; the relation is one of < <= == !=."""
     domain = domain_of((a, b))
     return _spread(lambda x, y: domain.compare(relation, x, y), domain, (a, b))
+
+
+def logic(kind: str, conditions: tuple[Any, ...]) -> Any:
+    """And, or, xor, not, elementwise, of conditions that are no plain truth values."""
+    domain = domain_of(conditions)
+    return _spread(lambda *c: domain.logic(kind, *c), domain, conditions)
 
 
 def select(condition: Any, a: Any, b: Any) -> Any:

@@ -211,6 +211,11 @@ def logic_evaluate(op: Logic, values: Values) -> Any:
 
     if any(isinstance(v, sympy.Basic) for v in values):
         return LOGIC[op.kind](*values)
+    from symad.values import FLOATS, domain_of
+    from symad.values import logic as combined
+
+    if domain_of(values) is not FLOATS:
+        return combined(op.kind, values)
     if op.kind == "not":
         return np.logical_not(values[0])
     # np.logical_xor asks objects for a method of that name; ^ is the same on truth values.

@@ -8,7 +8,6 @@ counts where it is defined itself.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from fractions import Fraction
 from itertools import islice
 from random import Random
 from typing import Any
@@ -27,7 +26,7 @@ from symad.verification.jumps import is_jump
 from symad.verification.points import points
 from symad.verification.rewriting import expand_definitions
 from symad.verification.scalarised import by_elements, scalar_operations
-from symad.verification.scouting import SUSPICIOUS, as_floats, relative_gaps, scattered, scout
+from symad.verification.scouting import SUSPICIOUS, as_floats, beside, relative_gaps, scattered, scout
 
 WORK = 24_000
 """Scalar operations of balls for all pairs of a certificate together, and at least one point of them."""
@@ -91,9 +90,9 @@ class Net:
             return
         count = min(MOST_POINTS, max(WORK // operations, 1))
         for k, point in enumerate(points(self.inputs, self.integers, count, seed=5)):
-            yield _moved(scattered(point, Random(k)) if k % 3 == 2 else point, Random(k))
+            yield beside(scattered(point, Random(k)) if k % 3 == 2 else point, Random(k))
         for point in self._suggested():
-            yield _moved(point, Random(0))
+            yield beside(point, Random(0))
 
     def _suggested(self) -> Iterator[Point]:
         """Points at which floats differ in an element that is claimed."""
@@ -103,7 +102,7 @@ class Net:
             return
         count = min(IN_FLOATS, NODES // len(self.nodes))
         for k, point in enumerate(points(self.inputs, self.integers, count, seed=6)):
-            moved = _moved(scattered(point, Random(k)) if k % 3 == 2 else point, Random(k))
+            moved = beside(scattered(point, Random(k)) if k % 3 == 2 else point, Random(k))
             self.meter.spend(NODE * len(self.nodes) / 3)
             floats = {n: as_floats(v) for n, v in moved.items()}
             try:
@@ -148,18 +147,6 @@ class Net:
 
 UNUSABLE = (SymadError, ArithmeticError, ValueError, TypeError)
 """What balls raise at a point that does not tell."""
-
-
-def _moved(point: Point, rng: Random) -> Point:
-    """A point close by, each coordinate moved on its own: off ties and jumps, where nothing is claimed."""
-
-    def moved(value: Any) -> Any:
-        if isinstance(value, np.ndarray):
-            return np.frompyfunc(moved, 1, 1)(value) if value.dtype == object else value
-        return value * (1 + Fraction(rng.randrange(1, 1 << 20), 1 << 31))
-
-    whole = (bool(getattr(n.op.symbol, "is_integer", False)) for n in point)  # type: ignore[attr-defined]
-    return {n: v if is_whole else moved(v) for is_whole, (n, v) in zip(whole, point.items(), strict=True)}
 
 
 def _in_balls(left: Sequence[Node], right: Sequence[Node], point: Point) -> list[Array]:

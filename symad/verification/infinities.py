@@ -8,7 +8,7 @@ and is undefined in every identity test.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import mpmath
@@ -64,8 +64,10 @@ def without_infinities(outputs: Sequence[Node]) -> tuple[Node, ...]:
         if isinstance(found, Masked) and _is_never(found.where):
             found = broadcast_to(found.finite, node.shape)
         if isinstance(found, Masked):
-            masked[node] = found
+            masked[node] = replace(found, finite=broadcast_to(found.finite, node.shape))
             found = None
+        elif found is not None:
+            found = broadcast_to(found, node.shape)
         made[node] = found if found is not None else node if args == node.args else Node.of(node.op, args)
     return tuple(made[o] for o in outputs)
 

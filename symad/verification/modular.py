@@ -102,17 +102,19 @@ def _by_elements(
 ) -> PairResult:
     """A pair of small arrays, written out: the elements that are not known to be equal.
 
-    They are compared together, or each alone where it has a domain of its own.
+    They are compared together, and those that remain, or have domains of their own, each alone.
     """
     sides = by_elements(pair)
     if sides is None:
         return found
     rest = np.flatnonzero(~found.certain.ravel())
     search.ranges = {}
-    if has_loose_domains(pair):
-        parts = [_written_out([[side[k] for side in sides]], search, rng, meter)[0] for k in rest]
-    else:
-        parts = _written_out([[side[k] for side in sides] for k in rest], search, rng, meter)
+    pairs = [[side[k] for side in sides] for k in rest]
+    together = not has_loose_domains(pair)
+    parts = _written_out(pairs, search, rng, meter) if together else [_nothing(a) for a, _ in pairs]
+    for k, part in enumerate(parts):
+        if not _is_done(part) and (len(parts) > 1 or not together):  # its signs alone are fewer
+            parts[k] = _better(part, _written_out([pairs[k]], search, rng, meter)[0])
     equal, defined = found.certain.ravel().copy(), found.defined.ravel().copy()
     equal[rest] = [p.certain for p in parts]
     defined[rest] |= [bool(p.defined) for p in parts]

@@ -21,6 +21,9 @@ BOUND = 1000
 UNIT = -1
 DELTA = ("delta",)
 MOST_TERMS = 400
+MOST_MULTIPLIED = 200
+"""Products of more sums are not multiplied out: the terms would be as many, and so would calls be nested."""
+
 STEPS_OF_EDGE = 20
 """Steps to draw an edge and hash it, and those of one comparison in the search for an isomorphism."""
 
@@ -128,6 +131,8 @@ class Networks:
             else:
                 factors.extend((("dim", base), (), Fraction(int(e))) for base, e in _powers_of(dim))
         factors = self._merged(factors)
+        if sum(e for atom, _, e in factors if _is_power(atom) and e >= 1) > MOST_MULTIPLIED:
+            raise OutOfBudget(f"a product of more than {MOST_MULTIPLIED} sums")
         for k, (atom, at, e) in enumerate(factors):
             if _is_power(atom) and e >= 1:  # u^(3/2) = u · u^(1/2)
                 rest: Form = [

@@ -18,7 +18,7 @@ from symad.graph import Node
 from symad.ops.arithmetic import add, div, mul, neg, sub
 from symad.ops.elementwise import apply
 from symad.ops.powers import power
-from symad.ops.selection import compare, select
+from symad.ops.selection import compare, logic, select
 from symad.ops.sources import constant, constant_value
 from symad.values import DOMAINS, Domain, Undefined
 
@@ -121,6 +121,10 @@ class NodeNumbers(Domain):
     def compare(self, relation: str, a: Any, b: Any) -> Any:
         """A condition node."""
         return NodeNumber(compare(relation, _as_node(a), _as_node(b)))
+
+    def logic(self, kind: str, *conditions: Any) -> Any:
+        """A condition node."""
+        return NodeNumber(logic(kind, *map(_as_node, conditions)))
 
     def select(self, condition: Any, a: Any, b: Any) -> Any:
         """A selection node."""

@@ -109,8 +109,19 @@ class Run:
             return value
         return value.reshape((self.field.lanes,) + (1,) * len(y.shape) + self.field.tail)
 
+    def indices(self, value: Array, count: int) -> Array:
+        """Indices of rows, 0 ≤ i < count.
+
+        Raises:
+            Unsupported: they are none, so they depend on inputs that have no fixed value.
+        """
+        found = self.integer_values(value, "indices")
+        if np.any(found < 0) or np.any(found >= count):
+            raise Unsupported("indices depend on the values of inputs")
+        return found
+
     def integer_values(self, value: Array, what: str) -> Array:
-        """Small integers that are the same in all lanes, such as indices.
+        """Small integers that are the same in all lanes, such as matrix exponents.
 
         Raises:
             Unsupported: they are not, so they depend on inputs that have no fixed value.
@@ -368,13 +379,12 @@ def concatenate_residue(op: Concatenate, y: Node, values: Values, run: Run) -> A
 
 @residue.dispatch
 def gather_residue(op: Gather, y: Node, values: Values, run: Run) -> Array:
-    indices = run.integer_values(values[1], "indices")
-    return values[0][:, indices]
+    return values[0][:, run.indices(values[1], int(y.args[0].shape[0]))]
 
 
 @residue.dispatch
 def scatter_add_residue(op: ScatterAdd, y: Node, values: Values, run: Run) -> Array:
-    indices = run.integer_values(values[0], "indices")
+    indices = run.indices(values[0], int(op.size))
     result = run.field.zeros(y.shape)
     at: Any = (slice(None), indices)
     np.add.at(result, at, values[1])
@@ -410,11 +420,11 @@ def spread_marks(y: Node, values: Sequence[Array], run: Run) -> Array:
 def _gathered_marks(y: Node, values: Sequence[Array], marks: Sequence[Array], run: Run) -> Array:
     """Marks move with the rows; a row of an undefined index is undefined."""
     if isinstance(y.op, Gather):
-        rows = marks[0][:, run.integer_values(values[1], "indices")]
+        rows = marks[0][:, run.indices(values[1], int(y.args[0].shape[0]))]
         own = marks[1].reshape(marks[1].shape + (1,) * (rows.ndim - marks[1].ndim))
         return np.asarray(rows | own)
     found = np.zeros((run.field.lanes, *y.shape), dtype=bool)
-    at: Any = (slice(None), run.integer_values(values[0], "indices"))
+    at: Any = (slice(None), run.indices(values[0], int(y.shape[0])))
     np.logical_or.at(found, at, marks[1])
     return found
 

@@ -20,6 +20,7 @@ from symad.errors import SymadError
 from symad.evaluation import unchecked
 from symad.graph import Node, topological
 from symad.ops.sources import Input, input_node
+from symad.values import as_float
 from symad.verification.budget import NODE, Meter
 from symad.verification.fields import Array
 from symad.verification.hostile import is_manageable
@@ -214,8 +215,20 @@ def scattered(point: Mapping[Node, Any], rng: Random) -> dict[Node, Any]:
     return {n: v if is_whole else scaled(v) for is_whole, (n, v) in zip(whole, point.items(), strict=True)}
 
 
+def beside(point: Point, rng: Random) -> Point:
+    """A point close by, each coordinate moved on its own: off ties and jumps, where nothing is claimed."""
+
+    def moved(value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            return np.frompyfunc(moved, 1, 1)(value) if value.dtype == object else value
+        return value * (1 + Fraction(rng.randrange(1, 1 << 20), 1 << 31))
+
+    whole = (bool(getattr(n.op.symbol, "is_integer", False)) for n in point)  # type: ignore[attr-defined]
+    return {n: v if is_whole else moved(v) for is_whole, (n, v) in zip(whole, point.items(), strict=True)}
+
+
 def as_floats(value: Any) -> Any:
     """Rational values as floats."""
     if isinstance(value, np.ndarray):
-        return value.astype(np.float64) if value.dtype == object else value
-    return float(value)
+        return np.frompyfunc(as_float, 1, 1)(value).astype(np.float64) if value.dtype == object else value
+    return as_float(value)

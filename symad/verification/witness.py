@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from random import Random
 from typing import Any
 
 import mpmath
@@ -24,7 +25,7 @@ from symad.verification.hostile import is_manageable
 from symad.verification.points import describe, points
 from symad.verification.precise import PRECISIONS, all_nodes, close_everywhere, settled_values, usable
 from symad.verification.rewriting import expand_definitions
-from symad.verification.scouting import scout
+from symad.verification.scouting import beside, scout
 
 DIGITS = 30
 """Both values are given to this many digits."""
@@ -157,6 +158,8 @@ class _Hunt:
             self.left, self.right, self.inputs, self.integers, self.watched & ~self.differs, self.meter
         ):
             self.visit(point)
+            if not self.is_over:  # a jump may be met exactly
+                self.visit(beside(point, Random(0)))
             if self.is_over:
                 return
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from itertools import islice
 
+import numpy as np
 import pytest
 import sympy as sp
 from sympy import (
@@ -28,6 +29,8 @@ from sympy import (
 )
 
 import symad
+from symad import functions
+from symad.verification.budget import Budget
 from tests.pairs.generate import Tally, pairs
 from tests.pairs.values import compare
 
@@ -102,3 +105,36 @@ TRUE = {
 def test_a_region_serves_its_own_element(name):
     assert compare(*TRUE[name], random.Random(0)) is True
     assert symad.equal(*TRUE[name]).status in ("proved", "tested")
+
+
+# ---- what crashed, or was given up ---------------------------------------------------------------
+
+
+def test_rows_of_many_signs_are_decided_one_by_one():
+    ramp = symad.trace(lambda a: np.where(a > 0, a, 0.2 * a).sum(), [(7,)])
+    assert symad.check(ramp).status in ("proved", "tested")
+
+
+def test_remainders_that_agree_close_to_zero_are_told_apart():
+    assert symad.equal(sp.Mod(x, 3), sp.Mod(x, 2)).status == "refuted"
+
+
+def test_a_number_beyond_the_floats_is_no_crash():
+    assert symad.equal(x * (1 + Rational(1, 10**400)), x).status in ("refuted", "undecided")
+
+
+def test_positions_of_a_sort_are_no_crash():
+    f = symad.trace(lambda a: np.sum(np.sort(a) * np.arange(12.0) ** 2), [(12,)])
+    small = Budget(steps=300_000, proof_steps=100_000)
+    assert symad.check(f, budget=small).status in ("proved", "tested", "undecided")
+
+
+def test_a_mask_inside_of_fused_attention_is_no_crash():
+    f = symad.trace(lambda q, k, v: (functions.attention(q, k, v, causal=True) ** 2).sum(), [(2, 1)] * 3)
+    small = Budget(steps=300_000, proof_steps=100_000)
+    assert symad.check(f, budget=small).status in ("proved", "tested", "undecided")
+
+
+def test_a_high_power_is_no_deep_recursion():
+    small = Budget(steps=300_000, proof_steps=100_000)
+    assert symad.check((x + 1) ** 1000, budget=small).status in ("proved", "tested", "undecided")
