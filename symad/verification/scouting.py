@@ -215,7 +215,7 @@ def scattered(point: Mapping[Node, Any], rng: Random) -> dict[Node, Any]:
     return {n: v if is_whole else scaled(v) for is_whole, (n, v) in zip(whole, point.items(), strict=True)}
 
 
-def beside(point: Point, rng: Random) -> Point:
+def beside(point: Mapping[Node, Any], rng: Random) -> dict[Node, Any]:
     """A point close by, each coordinate moved on its own: off ties and jumps, where nothing is claimed."""
 
     def moved(value: Any) -> Any:
