@@ -130,7 +130,7 @@ def _arb(value: Any) -> Any:
 
 
 def _quotient(a: Any, b: Any) -> Ball:
-    return Ball(a / b if b.is_finite() and b != 0 else arb("nan"))
+    return Ball(a / b if b != 0 else arb("nan"))
 
 
 def _compare(relation: str, a: Any, b: Any) -> Any:
@@ -183,13 +183,14 @@ class Balls(Domain):
         if head in (sympy.Max, sympy.Min):
             return _extreme(head is sympy.Max, boxed)
         arguments = [b.value for b in boxed]
-        if any(not a.is_finite() for a in arguments):
+        if any(a.is_nan() for a in arguments):
             return Ball(arb("nan"))
         if head in FUNCTIONS:
             return Ball(FUNCTIONS[head](*arguments))
         if isinstance(head, type) and issubclass(head, ScalarFunction):
             return _defined(head, boxed)
-        return Ball(_by_mpmath(head, arguments))
+        finite = all(a.is_finite() for a in arguments)
+        return Ball(_by_mpmath(head, arguments) if finite else arb("nan"))
 
     def power(self, base: Any, exponent: Any) -> Any:
         """The real power."""

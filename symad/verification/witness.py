@@ -25,6 +25,7 @@ from symad.verification.hostile import is_manageable
 from symad.verification.points import describe, points
 from symad.verification.precise import PRECISIONS, all_nodes, close_everywhere, settled_values, usable
 from symad.verification.rewriting import expand_definitions
+from symad.verification.scalarised import scalar_operations
 from symad.verification.scouting import beside, scout
 
 DIGITS = 30
@@ -32,6 +33,12 @@ DIGITS = 30
 
 HIGHER = (400, 800)
 """Digits for points at which cancellation hides more."""
+
+CONFIRMING = (200, 800, 3200)
+"""Bits of the balls that confirm a difference."""
+
+MOST_CONFIRMED = 60_000
+"""Graphs of more scalar operations are not evaluated in balls."""
 
 SURE = mpmath.mpf(10) ** -DIGITS
 """A smaller relative difference is none."""
@@ -176,6 +183,8 @@ class _Hunt:
             return
         new &= self.watched
         if new.any():
+            new &= self._confirmed(point, new)
+        if new.any():
             self.with_difference.append(point)
             for index in map(tuple, np.argwhere(new & ~self.differs).tolist()):
                 self.witnesses[index] = _witness(point, values, index)
@@ -183,6 +192,23 @@ class _Hunt:
             self.without.append(point)
             self.agreed += bool(defined.all())
         self.differs |= new
+
+    def _confirmed(self, point: Mapping[Node, Any], new: Array) -> Array:
+        """Which differences balls confirm: what a cancellation or a jump may have caused is none."""
+        from symad.verification.balls import DISJOINT, Undetermined, ball_values, compared
+
+        if scalar_operations([self.left, self.right]) > MOST_CONFIRMED:
+            return new
+        try:
+            for bits in CONFIRMING:
+                apart = compared(*ball_values((self.left, self.right), point, bits)) == DISJOINT
+                if np.all(apart | ~new):
+                    break
+        except Undetermined:
+            return np.zeros_like(new)
+        except (SymadError, ArithmeticError, ValueError, TypeError):  # an op that balls do not have
+            return new
+        return np.asarray(apart)
 
     def _compared(self, point: Mapping[Node, Any]) -> tuple[Array, Array, tuple[Array, ...]]:
         """Where the sides certainly differ at a point, where both are known, and their values."""

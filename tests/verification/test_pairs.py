@@ -138,3 +138,16 @@ def test_a_mask_inside_of_fused_attention_is_no_crash():
 def test_a_high_power_is_no_deep_recursion():
     small = Budget(steps=300_000, proof_steps=100_000)
     assert symad.check((x + 1) ** 1000, budget=small).status in ("proved", "tested", "undecided")
+
+
+def test_a_cancellation_under_a_root_refutes_nothing():
+    u = exp(x)
+    hidden = log(sqrt(sp.cosh(u) ** 2 - 1) + sp.cosh(u))
+    assert symad.equal(hidden, u).status != "refuted"
+    assert symad.equal(hidden, 2 * u).status == "refuted"
+
+
+def test_a_step_of_a_hidden_zero_is_not_refuted_by_its_rounding():
+    p = sp.Symbol("p", positive=True)
+    zero = sp.atan(p) + sp.atan(1 / p) - sp.pi / 2
+    assert symad.equal(Piecewise((1, zero > 0), (0, True)), 0 * p).status != "refuted"
