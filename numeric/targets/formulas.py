@@ -24,6 +24,7 @@ from symad.numeric.program.statements import Loop, Store
 from symad.numeric.targets.scalars import exponent_of, write
 from symad.numeric.targets.target import Level, Target, Text, Texts
 from symad.numeric.targets.writer import Writer
+from symad.numeric.text import one_line
 from symad.ops.arithmetic import Mul
 from symad.ops.contraction import Einsum
 from symad.ops.elementwise import Apply
@@ -63,7 +64,7 @@ def recurrence(loop: Loop, writer: Writer) -> list[str]:
     ends = ["0", writer.dim(loop.count - 1)]
     first, last = ends[::-1] if loop.backwards else ends
     text = f"{',   '.join(lines)},   {writer.name(loop.index)} = {first} … {last}"
-    return ["", f"# {text}"] if len(text) <= MAX_LENGTH else []
+    return ["", f"# {one_line(text)}"] if len(text) <= MAX_LENGTH else []
 
 
 class FormulaWriter(Writer):

@@ -13,9 +13,17 @@ import sympy as sp
 import symad
 from symad.cli.stage import all_stages
 from symad.errors import LoweringError
+from symad.graph import Graph
 from symad.numeric import lower
+from symad.numeric.names import Names
 from symad.numeric.plain import plain_program
+from symad.numeric.program.expressions import Compute, Index, Position, Read, Value
 from symad.numeric.program.interpreter import run_program
+from symad.numeric.program.statements import Loop, Store
+from symad.numeric.targets.formulas import recurrence
+from symad.numeric.targets.target import NUMPY
+from symad.numeric.targets.writer import Writer
+from symad.ops.elementwise import Apply
 from tests.numeric import plain_cases as cases
 
 EXAMPLES = cases.examples_of_ops()
@@ -180,3 +188,34 @@ def test_very_long_sums_compile():
     graph = symad.trace(sp.Add(*(x if k % 2 else -x for k, x in enumerate(xs))), list(xs))
     values = np.linspace(0, 1, len(xs))
     np.testing.assert_allclose(lower(graph, style="plain")(*values), graph(*values), rtol=1e-12)
+
+
+HOSTILE = "n} {print('run')}\nraise SystemExit  # \""
+
+
+def test_names_are_no_code(capsys):
+    """Names of dimensions, inputs, functions and graphs reach the text as identifiers or not at all."""
+    m = sp.Symbol(HOSTILE, integer=True)
+    X, Y = sp.MatrixSymbol(HOSTILE + "X", m, 2), sp.MatrixSymbol("Y", m + 1, 2)
+    graph = symad.trace(lambda x, y: np.sum(x[2:] * y[3:]), [X, Y])
+    graph = Graph(graph.input_nodes, graph.output_nodes, graph.structure, HOSTILE)
+    kernel = lower(symad.value_and_gradient(graph), style="plain")
+    value, *_ = kernel(np.ones((4, 2)), np.ones((5, 2)))
+    assert value == 4.0
+    with pytest.raises(ValueError):
+        kernel(np.ones((1, 2)), np.ones((2, 2)))
+    assert "run" not in capsys.readouterr().out
+
+
+def test_names_of_functions_in_formulas_are_no_code():
+    text = recurrence_of(type("f\nprint('run')", (sp.Function,), {}))
+    assert text[0] == "" and text[1].startswith("# h_{t+1} = ") and "\n" not in text[1]
+
+
+def recurrence_of(head):
+    """The comment over the loop h_{t+1} = head(h_t)."""
+    h, t = Value("h", (4,)), Value("t", ())
+    inner = Compute(Apply(head), (Index(Read(h), (Position(0, t),)),), ())
+    return recurrence(
+        Loop(t, 3, False, (), (Store(h, Position(1, t), inner),)), Writer(NUMPY, "float64", Names())
+    )
