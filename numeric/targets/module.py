@@ -236,7 +236,7 @@ def _sizes(program: Program, writer: Writer) -> list[str]:
         sizes = ", ".join(f"{name} = {{{name}}}" for name in symbols)
         made += [
             f"if {writer.dim(dim)} < 0:",
-            f'    raise ValueError(f"{writer.dim(dim)} elements are needed, but {sizes}: give longer arrays")',
+            f'    raise ValueError(f"{writer.dim(dim)} elements are needed, but {sizes}: arrays are short")',
         ]
     return made
 
