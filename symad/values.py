@@ -101,6 +101,13 @@ def _as_float(value: Any) -> float:
     return float("nan") if isinstance(value, mpmath.mpc) and value.imag else float(mpmath.re(value))
 
 
+def _spherical(bessel: Callable[..., Any], n: Any, x: Any, parity: int) -> Any:
+    """√(π/2x) J or Y of order n + 1/2; for x < 0 and integers n by f(−x) = parity (−1)ⁿ f(x)."""
+    turned = parity * (-1) ** int(n) if x < 0 and n == int(n) else 1
+    x = abs(x) if x < 0 and n == int(n) else x
+    return turned * mpmath.sqrt(mpmath.pi / (2 * x)) * bessel(n + mpmath.mpf(1) / 2, x)
+
+
 MPMATH_SPECIAL: dict[Any, Callable[..., Any]] = {
     sympy.Max: lambda *values: max(values),
     sympy.Min: lambda *values: min(values),
@@ -112,8 +119,8 @@ MPMATH_SPECIAL: dict[Any, Callable[..., Any]] = {
     sympy.sec: mpmath.sec,
     sympy.binomial: mpmath.binomial,
     sympy.erfcinv: lambda x: mpmath.erfinv(1 - x),
-    sympy.jn: lambda n, x: mpmath.sqrt(mpmath.pi / (2 * x)) * mpmath.besselj(n + mpmath.mpf(1) / 2, x),
-    sympy.yn: lambda n, x: mpmath.sqrt(mpmath.pi / (2 * x)) * mpmath.bessely(n + mpmath.mpf(1) / 2, x),
+    sympy.jn: lambda n, x: _spherical(mpmath.besselj, n, x, 1),
+    sympy.yn: lambda n, x: _spherical(mpmath.bessely, n, x, -1),
     sympy.laguerre: lambda n, x: mpmath.laguerre(n, 0, x),
     sympy.beta: lambda x, *y: mpmath.beta(x, *(y or (x,))),
     sympy.lowergamma: lambda s, x: mpmath.gammainc(s, 0, x),
