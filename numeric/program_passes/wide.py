@@ -28,6 +28,6 @@ def _split(expression: Expression) -> Expression:
 
 def _joined(expression: Compute, parts: list[tuple[int, Expression]]) -> Compute:
     """The sum, or the product, of some of the operands."""
-    return Compute(
-        type(expression.op)(tuple(w for w, _ in parts)), tuple(a for _, a in parts), expression.shape
-    )
+    weights = tuple(w for w, _ in parts)
+    op = Add(weights) if isinstance(expression.op, Add) else Mul(weights)
+    return Compute(op, tuple(a for _, a in parts), expression.shape)
