@@ -106,7 +106,7 @@ def with_door(kernel: Kernel, parameters: Sequence[Parameter], structure: Struct
     @cache
     def compiled() -> Callable[..., Any]:
         filename = f"<symad {kernel.name} {next(_numbers)}: arguments>"
-        namespace = {kernel.name: inner, door.np: import_module(module)}
+        namespace: dict[str, Any] = {kernel.name: inner, door.np: import_module(module)}
         exec(compile(text, filename, "exec"), namespace)  # text made by our own printers only
         namespace.update(door.classes)
         linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)

@@ -77,8 +77,9 @@ def lower(
     if style == "plain":
         report: list[PassReport] = []
         kernel = lower_plain(graph, name, report)
-        for line in report if log is not None else ():
-            log(str(line))
+        if log is not None:
+            for line in report:
+                log(str(line))
     else:
         graph = join_cotangents(write_definitions(graph))
         module: Any = load_backend(backend)

@@ -80,9 +80,9 @@ def vmap(f: Any, in_axes: Any = 0, inputs: Any = None) -> Graph:
     # the values of enclosing functions have dimensions of their own, perhaps of this name
     kind = sympy.Dummy if is_tracing() else sympy.Symbol
     count = kind(name, integer=True, positive=True)
-    axes = [axis for axis, a in zip(axes, arguments, strict=True) for _ in range(leaves(a.structure))]
+    spread = [axis for axis, a in zip(axes, arguments, strict=True) for _ in range(leaves(a.structure))]
     nodes, replaced = [], {}
-    for node, axis in zip(graph.input_nodes, axes, strict=True):
+    for node, axis in zip(graph.input_nodes, spread, strict=True):
         if axis is None:
             nodes.append(node)
             continue

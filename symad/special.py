@@ -140,7 +140,8 @@ def spherical_jn(n: Any, x: Any) -> Any:
     n, x = np.asarray(n, dtype=float), np.asarray(x, dtype=float)
     if not np.all((n == np.floor(n)) & (n >= 0)):
         return np.sqrt(np.pi / (2 * x)) * jv(n + 0.5, x)
-    small, order, term, series = np.abs(x) < 1.0, n.astype(int), np.ones(np.broadcast(n, x).shape), 0.0
+    small, order, term = np.abs(x) < 1.0, n.astype(int), np.ones(np.broadcast(n, x).shape)
+    series = np.zeros(term.shape)
     for k in range(1, 13):  # x^n/(2n+1)!! Σ (−x²/2)^k / (k! (2n+3)...(2n+2k+1))
         series, term = series + term, term * -0.5 * np.where(small, x * x, 0.0) / (k * (2 * n + 2 * k + 1))
     first = np.ones(series.shape)

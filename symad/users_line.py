@@ -10,7 +10,7 @@ import numpy as np
 import sympy
 
 OWN = Path(__file__).parent
-LIBRARIES = {str(Path(module.__file__).parents[1]) for module in (np, sympy)} | {
+LIBRARIES = {str(Path(file).parents[1]) for file in (np.__file__, sympy.__file__)} | {
     str(OWN), str(OWN.parent / "numeric"), str(OWN.parent / "gpu")
 }  # fmt: skip
 """Folders of code that is not the user's."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-CORE = {"sympy", "numpy", "scipy", "mpmath", "networkx", "plum", "rich", "symad"}
+CORE = {"sympy", "numpy", "scipy", "mpmath", "networkx", "plum", "flint", "rich", "symad"}
 HEAVY = ["networkx", "scipy.sparse", "matplotlib", "cupy", "torch", "sklearn", "statsmodels"]
 
 

@@ -106,9 +106,9 @@ def partial_expression(head: Any, i: int, symbols: list[Any]) -> Any:
         expression = value.fdiff(i + 1) if same else value.diff(symbols[i])
     except (sympy.core.function.ArgumentIndexError, NotImplementedError, AttributeError, TypeError):
         expression = None
+    without_value = (sympy.hyper, sympy.meijerg)
     unknown = (sympy.Derivative, sympy.Subs, sympy.Integral, sympy.Sum, sympy.DiracDelta)
-    unknown += (sympy.hyper, sympy.meijerg)  # without a value here
-    if expression is None or expression.has(*unknown):
+    if expression is None or expression.has(*unknown, *without_value):
         raise DerivativeError(_unknown(head, i, len(symbols)))
     return expression
 

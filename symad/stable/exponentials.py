@@ -139,13 +139,18 @@ def _below(node: Node, depth: int) -> Node | None:
     return None if inner is None else Node.of(node.op, (inner,))
 
 
+def _each(node: Node, depth: int) -> list[Node] | None:
+    """L of all arguments; None if one is not known."""
+    parts: list[Node | None] = [logarithm(a.op, a, depth - 1) for a in node.args] if depth else [None]
+    known = [part for part in parts if part is not None]
+    return known if len(known) == len(parts) else None
+
+
 @logarithm.dispatch
 def mul_logarithm(op: Mul, node: Node, depth: int) -> Logarithm:
     """Σ ± L of the factors."""
-    parts = [logarithm(a.op, a, depth - 1) for a in node.args] if depth else [None]
-    if any(part is None for part in parts):
-        return None
-    return signed_sum(list(zip(op.powers, parts, strict=True)))
+    parts = _each(node, depth)
+    return None if parts is None else signed_sum(list(zip(op.powers, parts, strict=True)))
 
 
 @logarithm.dispatch
@@ -158,11 +163,12 @@ def pow_logarithm(op: Pow, node: Node, depth: int) -> Logarithm:
 @logarithm.dispatch
 def add_logarithm(op: Add, node: Node, depth: int) -> Logarithm:
     """log(exp a + exp b + ...), and log(exp a − exp b)."""
-    parts = [logarithm(a.op, a, depth - 1) for a in node.args] if depth else [None]
-    if any(part is None for part in parts) or len(parts) > LARGEST:
+    parts = _each(node, depth)
+    if parts is None or len(parts) > LARGEST:
         return None
     if sorted(op.signs) == [-1, 1]:
-        return _of_difference(*(parts if op.signs == (1, -1) else parts[::-1]))
+        a, b = parts if op.signs == (1, -1) else parts[::-1]
+        return _of_difference(a, b)
     if -1 in op.signs:
         return None
     first, *rest = sorted(parts, key=lambda part: constant_value(part) is None)
@@ -230,14 +236,15 @@ def _divides(op: Op) -> bool:
 def _log_softmax(x: Node, total: Node) -> Node | None:
     """x − log Σ exp(x), the sum repeated along its axes (or over all of them)."""
     inner = total.args[0] if isinstance(total.op, Broadcast) else total
-    fits = isinstance(inner.op, LogSumExp) and inner.args[0] is x and _repeated(total, inner, inner.op.axes)
-    return log_softmax(x, inner.op.axes) if fits else None  # type: ignore[attr-defined]
+    if isinstance(inner.op, LogSumExp) and inner.args[0] is x and _repeated(total, inner, inner.op.axes):
+        return log_softmax(x, inner.op.axes)
+    return None
 
 
 def _repeated(total: Node, inner: Node, axes: tuple[int, ...]) -> bool:
     """Whether a value per row stands in every element of the row."""
     kept = tuple(k for k in range(len(inner.args[0].shape)) if k not in axes)
-    return total.op.axes == kept if isinstance(total.op, Broadcast) else not kept  # type: ignore[attr-defined]
+    return total.op.axes == kept if isinstance(total.op, Broadcast) else not kept
 
 
 def _quotient(factors: list[tuple[int, Node]]) -> Node | None:

@@ -115,7 +115,7 @@ def _beyond_the_floats(terms: list[tuple[int, Node]]) -> Node | None:
 
 def _is_huge(node: Node) -> bool:
     value = constant_value(node)
-    return isinstance(value, (int, Fraction)) and abs(value) > LARGEST
+    return isinstance(value, (int, Fraction)) and not -LARGEST <= value <= LARGEST
 
 
 LARGEST = int(sys.float_info.max)

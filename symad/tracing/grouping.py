@@ -125,9 +125,9 @@ def structure_of(
         return DataclassOf(type(entry), names, items), leaves
     if isinstance(entry, (list, tuple, sympy.Tuple)):
         items, leaves = _items({f"{where}[{k}]": value for k, value in enumerate(entry)}, is_leaf, depth)
-        shape = _rectangle(items)
-        if leaves and shape is not None and all(is_scalar_symbol(leaf) for _, leaf in leaves):
-            return VectorOf(shape), leaves
+        rectangle = _rectangle(items)
+        if leaves and rectangle is not None and all(is_scalar_symbol(leaf) for _, leaf in leaves):
+            return VectorOf(rectangle), leaves
         return (ListOf if isinstance(entry, list) else TupleOf)(items), leaves
     raise TraceError(
         f"{where or 'an entry of inputs'} is given as {entry!r} of type {type(entry).__name__}, which is no "

@@ -26,7 +26,8 @@ from symad.ops.stacking import take
 from symad.proxy import Proxy
 from symad.tracing.contractions import Labeled, contract_all
 from symad.tracing.numpy_functions import implements, normal_axes
-from symad.tracing.numpy_joining import diagonal
+from symad.tracing.numpy_joining import diagonal, flip
+from symad.tracing.numpy_ordering import sort
 from symad.tracing.numpy_reductions import sum_
 from symad.wrapped import as_node, number
 
@@ -114,7 +115,7 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
             "np.linalg.eigh(a @ a.T)"
         )
     if hermitian:
-        return np.flip(np.sort(np.abs(eigvalsh(a))), -1)  # type: ignore[call-overload,no-any-return]
+        return flip(sort(np.abs(eigvalsh(a))), -1)
     return Proxy(singular_values(number(a)))
 
 

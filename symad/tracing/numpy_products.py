@@ -19,6 +19,7 @@ from symad.tracing.contractions import Labeled, contract_all
 from symad.tracing.numpy_functions import implements, normal_axes
 from symad.tracing.numpy_joining import diagonal
 from symad.tracing.numpy_reductions import sum_
+from symad.tracing.numpy_shapes import moveaxis
 from symad.wrapped import as_node, matrix_product, number
 
 
@@ -129,7 +130,7 @@ def _from_lists(arguments: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
 
 
 def _is_label(k: Any) -> bool:
-    return k is Ellipsis or (isinstance(k, (int, np.integer)) and 0 <= k < len(ascii_letters))
+    return k is Ellipsis or (isinstance(k, (int, np.integer)) and 0 <= int(k) < len(ascii_letters))
 
 
 def _check_subscripts(subscripts: str, parts: list[str], output: str, nodes: list[Node]) -> None:
@@ -204,7 +205,7 @@ def cross(
     x, y = (_vectors_last(v, k) for v, k in ((a, axisa), (b, axisb)))
     parts = [x[..., j] * y[..., k] - x[..., k] * y[..., j] for j, k in ((1, 2), (2, 0), (0, 1))]
     nodes = [as_node(p) for p in parts]
-    return np.moveaxis(Proxy(stacking.stack(nodes, len(nodes[0].shape))), -1, axisc)  # type: ignore[call-overload]
+    return moveaxis(Proxy(stacking.stack(nodes, len(nodes[0].shape))), -1, axisc)
 
 
 def _vectors_last(a: Any, axis: int) -> Any:

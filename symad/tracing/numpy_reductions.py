@@ -94,7 +94,7 @@ def average(
         weights = ordered.reshape(tuple(d if k in axes else 1 for k, d in enumerate(values.shape)))
     spread = Proxy(broadcast_to(number(weights), values.shape))
     total = sum_(spread, axis, keepdims)
-    found = sum_(values * spread, axis, keepdims) / total  # type: ignore[operator]
+    found = sum_(values * spread, axis, keepdims) / total
     return (found, total) if returned else found
 
 

@@ -40,6 +40,7 @@ from symad.proxy import FUNCTIONS, UFUNCS, Proxy, elementwise, floor_divide, rem
 from symad.scalar_functions import sigmoid, softplus, xlogy
 from symad.tracing.numpy_functions import normal_axes
 from symad.tracing.numpy_reductions import running
+from symad.tracing.numpy_shapes import moveaxis
 from symad.tracing.options import cannot_matter, refuse
 from symad.wrapped import as_node, broadcast, condition, matrix_product, number
 
@@ -232,8 +233,6 @@ SCIPY: dict[str, Callable[..., Node]] = {
 
 LOGICAL = {"logical_and": "and", "logical_or": "or", "logical_xor": "xor", "logical_not": "not"}
 BITWISE = {"bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor", "invert": "not"}
-ADVICE = {
-}
 RUNNING = {"maximum": sympy.Max, "minimum": sympy.Min, "logaddexp": logaddexp}
 REDUCTIONS = {
     "add": "sum",
@@ -351,16 +350,16 @@ def _call(ufunc: Any, name: str, inputs: tuple[Any, ...], options: dict[str, Any
         return elementwise(floor_divide, *inputs), elementwise(remainder, *inputs)
     make = find_ufunc(ufunc)
     if make is None:
-        advice = ADVICE.get(
-            name, "write it with other functions, or register it with symad.register_function"
+        raise TraceError(
+            f"the function {name} is not supported on traced values; write it with other functions, or "
+            "register it with symad.register_function"
         )
-        raise TraceError(f"the function {name} is not supported on traced values; {advice}")
     return elementwise(make, *inputs)
 
 
 def _vecdot(a: Any, b: Any, axis: int = -1, keepdims: bool = False) -> Any:
     """Σ a b along an axis of both, counted before they broadcast together."""
-    x, y = (np.moveaxis(Proxy(number(v)), axis, -1) for v in (a, b))  # type: ignore[call-overload]
+    x, y = (moveaxis(Proxy(number(v)), axis, -1) for v in (a, b))
     found: Any = elementwise_sum(number(x), number(y))
     return np.expand_dims(found, axis) if keepdims else found
 

@@ -91,8 +91,8 @@ class Net:
         count = min(MOST_POINTS, max(WORK // operations, 1))
         for k, point in enumerate(points(self.inputs, self.integers, count, seed=5)):
             yield beside(scattered(point, Random(k)) if k % 3 == 2 else point, Random(k))
-        for point in self._suggested():
-            yield beside(point, Random(0))
+        for suggested in self._suggested():
+            yield beside(suggested, Random(0))
 
     def _suggested(self) -> Iterator[Point]:
         """Points at which floats differ in an element that is claimed."""

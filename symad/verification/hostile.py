@@ -136,7 +136,7 @@ def _is_infinite(node: Node) -> bool:
     return (isinstance(value, float) and np.isinf(value)) or value in (sympy.oo, -sympy.oo)
 
 
-def is_manageable(outputs: Sequence[Node], point: FloatPoint) -> bool:
+def is_manageable(outputs: Sequence[Node], point: Mapping[Node, Any]) -> bool:
     """Whether no argument of an exponential, or of a slow function, is too large for many digits."""
     order = topological(outputs)
     suspects = [

@@ -347,12 +347,12 @@ def _why_not(w: Found) -> str:
         return f"{stuck[0].word}, at {stuck[0].place}"
     if not w.points:
         return "no point was found at which the exact value exists"
-    blind = np.zeros(0) if w.best is None or w.alive is None else (w.best > w.seen) & w.alive
+    blind = np.zeros(0, dtype=bool) if w.best is None or w.alive is None else (w.best > w.seen) & w.alive
     if blind.any():
         count = int(blind.sum())
         return (
             f"at no point tried would a relative error of {w.seen:.1g} have been seen"
-            + (f" in {count} of {w.best.size} elements" if w.best.size > 1 else "")
+            + (f" in {count} of {blind.size} elements" if blind.size > 1 else "")
             + ": roundings explain larger ones"
         )
     missed = sum(not counts for counts in w.regions.values())

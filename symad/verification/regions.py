@@ -29,7 +29,7 @@ from symad.verification.relations import reconstruct
 MOST_LINKED = 40
 """With more signs than this, implications are no longer looked for."""
 
-SCALES = tuple(map(Fraction, (1, 2, 3, "1/2", "1/3")))
+SCALES = (Fraction(1), Fraction(2), Fraction(3), Fraction(1, 2), Fraction(1, 3))
 """By which known arguments are multiplied: x > 1/2 implies 2x > 0."""
 
 MOST_SUPPORT = 8

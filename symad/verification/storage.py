@@ -93,7 +93,7 @@ def read(text: str) -> Certificate:
         raise SavingError(f"the certificate is damaged: {error}") from None
 
 
-def _read_document(document: Any) -> Certificate:
+def _read_document(document: dict[str, Any]) -> Certificate:
     match document:
         case {
             "title": str(title),
@@ -103,7 +103,6 @@ def _read_document(document: Any) -> Certificate:
             "primes": list(primes),
             "versions": dict(versions),
             "seconds": float() | int() as seconds,
-            **rest,
         }:
             return Certificate(
                 title,
@@ -113,9 +112,9 @@ def _read_document(document: Any) -> Certificate:
                 tuple(map(_read_prime, primes)),
                 {str(k): str(v) for k, v in versions.items()},
                 float(seconds),
-                int(rest.get("steps", 0)),
-                _texts(rest.get("notes", [])),
-                tuple(map(_read_loss, rest.get("losses", []))),
+                int(document.get("steps", 0)),
+                _texts(document.get("notes", [])),
+                tuple(map(_read_loss, document.get("losses", []))),
             )
     raise SavingError("the certificate lacks a part, or a part is of the wrong kind")
 
@@ -171,9 +170,9 @@ def _read_loss(saved: Any) -> Loss:
     match saved:
         case {"word": str(word), "name": str(name), "kind": str(kind), "point": dict(point), **rest}:
             index: Any = rest.get("index", [])
-            texts = [str(rest.get(k, "")) for k in ("expected", "found")]
-            digits = int(rest.get("digits", 0))
-            return Loss(word, name, kind, point, *texts, tuple(int(i) for i in index), digits)
+            digits: Any = rest.get("digits", 0)
+            expected, found = str(rest.get("expected", "")), str(rest.get("found", ""))
+            return Loss(word, name, kind, point, expected, found, tuple(int(i) for i in index), int(digits))
     raise SavingError("a loss of digits lacks its word, output or point")
 
 

@@ -186,10 +186,9 @@ def _reference(graph: Graph, wrt: Any, kind: str) -> tuple[Graph, tuple[str, ...
         return own_gradient(graph, wrt), tuple(f"∂f/∂{name}" for name in select(graph, wrt).output_names)
     if kind in PRODUCTS:
         whole = own_pullback(graph, wrt) if kind == "vjp" else own_pushforward(graph, wrt)
-        count = len(graph.output_nodes)
-        made = whole.with_outputs(
-            whole.output_nodes[count:], TupleOf(whole.structure.items[count:]), graph.name
-        )
+        count, structure = len(graph.output_nodes), whole.structure
+        assert isinstance(structure, TupleOf)  # the values, and then the products
+        made = whole.with_outputs(whole.output_nodes[count:], TupleOf(structure.items[count:]), graph.name)
         dots = ["y_dot"] if count == 1 else [f"y{k}_dot" for k in range(1, count + 1)]
         return made, select(graph, wrt).labels("bar") if kind == "vjp" else tuple(dots)
     made = own_jacobian(graph, wrt) if kind == "jacobian" else own_hessian(graph, wrt)

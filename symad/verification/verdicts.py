@@ -96,7 +96,8 @@ class Judge:
         for pair, found in zip(pairs, result.pairs, strict=True):
             stopped = _undecided(pair, found, result)
             verdicts.append(self.within(partial(self._verdict, pair, found, result), stopped))
-        for k, doubtful, places in self.within(lambda: self._doubts(pairs, verdicts), []):
+        none: list[tuple[int, Array, list[Mapping[Node, Any]]]] = []
+        for k, doubtful, places in self.within(lambda: self._doubts(pairs, verdicts), none):
             again = partial(self._doubted, pairs[k], result, verdicts[k], doubtful, places)
             verdicts[k] = self.within(again, _withdrawn(verdicts[k], doubtful, places))
         return verdicts, result.primes
