@@ -25,6 +25,7 @@ from symad.ops.elementwise import apply, partial
 from symad.ops.numeric_names import NUMPY_NAMES
 from symad.ops.sources import constant, input_node
 from symad.probability import gammainc, gammaincc, ive, log_ndtr
+from symad.scalar_functions import logcosh
 from symad.values import mpmath_function
 from symad.verification.precise import evaluate_all
 
@@ -46,7 +47,7 @@ DOMAINS: dict[Any, tuple[Any, ...]] = {
     **dict.fromkeys([sympy.frac, sympy.Heaviside], (WIDE,)),
     cfunctions.log1p: ((-0.9, 4.0),),
     cfunctions.hypot: (WIDE, WIDE),
-    logaddexp: (WIDE, WIDE),
+    logaddexp: (WIDE, WIDE), logcosh: (WIDE,),
     sympy.asech: ((0.05, 0.95),),
     sympy.atan2: (WIDE, WIDE),
     sympy.Mod: (WIDE, POSITIVE),
