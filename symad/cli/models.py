@@ -54,7 +54,7 @@ def load_models(target: str, inputs: Sequence[str] | None = None) -> dict[str, G
         ModelError: the file fails, or holds no such model.
     """
     path, name = split_target(target)
-    namespace = _run(path)
+    namespace = run_file(path)
     if name is not None:
         if name not in namespace:
             known = ", ".join(_candidates(namespace)) or "none"
@@ -83,7 +83,7 @@ def load_model(target: str, inputs: Sequence[str] | None = None) -> tuple[str, G
     return next(iter(models.items()))
 
 
-def _run(path: Path) -> dict[str, Any]:
+def run_file(path: Path) -> dict[str, Any]:
     """The names a file defines; it may import its neighbours, as a script may."""
     sys.path.insert(0, str(path.parent))
     try:

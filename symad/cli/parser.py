@@ -6,7 +6,7 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter, _SubParsersAct
 from typing import TYPE_CHECKING, Any
 
 import symad
-from symad.cli import checking, ops, tour, writing
+from symad.cli import auditing, checking, ops, tour, writing
 
 if TYPE_CHECKING:
     Commands = _SubParsersAction[ArgumentParser]
@@ -45,6 +45,7 @@ first steps:
   symad explain model.py:valley --at x=1 --at y=2     every step of both modes and four Hessians
   symad lower model.py:valley --of gradient -o valley_gradient.py        readable NumPy code
   symad draw model.py:valley -o valley.svg            the graph as a picture
+  symad audit statsmodels             the derivatives that a library ships
   symad ops                           which operation answers which question
 
 'symad COMMAND --help' tells more about each.
@@ -62,7 +63,7 @@ def make_parser() -> ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"symad {symad.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for add in (_tour, _check, _recheck, _lower, _explain, _draw, _ops):
+    for add in (_tour, _check, _recheck, _audit, _lower, _explain, _draw, _ops):
         add(commands)
     return parser
 
@@ -153,6 +154,35 @@ example:
 {EXIT_CODES}"""
     parser = _command(commands, "recheck", "check a saved certificate again", text, checking.recheck)
     parser.add_argument("certificate", metavar="CERT", help="what 'symad check --json' printed")
+
+
+def _audit(commands: Commands) -> None:
+    text = f"""\
+The values and derivatives that libraries ship are compared with formulas: statsmodels, scikit-learn,
+torch, jax, scipy and autograd, where they are installed. A Python file may declare claims of its own:
+
+    # claims.py
+    import sympy, symad.audits
+    from mylibrary import loss_slope
+
+    @symad.audits.group("mylibrary")
+    def losses():
+        x = sympy.Symbol("x", real=True)
+        yield symad.audits.Claim("loss_slope", "gradient", sympy.log(sympy.cosh(x)), loss_slope)
+
+examples:
+  symad audit statsmodels                 one package
+  symad audit --all --html audit.html     all of them, and a page
+  symad audit claims.py --json            a file of yours; it is run
+
+{EXIT_CODES}"""
+    parser = _command(commands, "audit", "compare what libraries ship with formulas", text, auditing.run)
+    parser.add_argument("packages", nargs="*", metavar="PACKAGE|FILE", help="packages, or Python files")
+    parser.add_argument("--all", action="store_true", help="all packages that symad ships claims about")
+    parser.add_argument("--verbose", action="store_true", help="show every claim, right ones included")
+    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
+    parser.add_argument("--html", metavar="OUT.html", help="write a page")
+    parser.add_argument("--seconds", type=float, default=120.0, help="the limit for one claim (120)")
 
 
 DERIVATIVES = ("value", "gradient", "value-and-gradient", "jacobian", "hessian")

@@ -1,0 +1,76 @@
+"""What an audit is about: claims, their groups, and the rows of its table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A function of a library is a formula, or a derivative of it.
+
+    Args:
+        target: the library's name of the function, such as "links.Logit.deriv".
+        kind: "value", "gradient", "jacobian" or "hessian": which of them the function computes.
+        formula: f, a SymPy expression or a graph.
+        function: the library's function, called with the inputs of f in their order.
+        wrt: the inputs to differentiate by; all by default.
+        options: further options of `symad.verify`.
+        source: where the formula stands: the library's documentation, a paper, or its own value code.
+        known: what is known of a claim that fails: the defect, and where it is reported.
+    """
+
+    target: str
+    kind: str
+    formula: Any
+    function: Callable[..., Any] = field(repr=False)
+    wrt: Any = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    source: str = "documented formula"
+    known: str = ""
+
+    @property
+    def words(self) -> str:
+        """The claim in words."""
+        what = {"value": "value", "gradient": "first derivative", "hessian": "second derivatives"}
+        return f"{what.get(self.kind, self.kind)} of the {self.source}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """The verdict on a claim."""
+
+    package: str
+    target: str
+    claim: str
+    verdict: str
+    """A status of a certificate, or "failed": the target could not be examined."""
+    where: str = ""
+    """The point of the witness."""
+    expected: str = ""
+    found: str = ""
+    error: str = ""
+    """By how much it is off, relative to the expected value."""
+    confirmed: str = ""
+    """The derivative at the same point by 50-digit differentiation of the formula, if it says the same."""
+    note: str = ""
+    """What is known of it, or why it failed."""
+    seconds: float = 0.0
+
+
+Group = Callable[[], Iterable[Claim]]
+
+GROUPS: dict[str, list[Group]] = {}
+"""The groups of claims of each package, in the order of their declaration."""
+
+
+def group(package: str) -> Callable[[Group], Group]:
+    """Register a function that yields claims about a package; it imports the package when it is called."""
+
+    def register(function: Group) -> Group:
+        GROUPS.setdefault(package, []).append(function)
+        return function
+
+    return register

@@ -1,0 +1,146 @@
+"""Elementwise functions by formula, for libraries that each ship most of them under one name.
+
+Libraries are asked for the value, the first and the second derivative of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+from sympy import Abs, Max, Min, Piecewise, Rational, erf, erfc, exp, log, pi, sqrt
+
+from symad.audits.claims import Claim
+
+x = sympy.Symbol("x", real=True)
+p = sympy.Symbol("x", positive=True)
+
+SIGMOID = 1 / (1 + exp(-x))
+NORMAL = (1 + erf(x / sqrt(2))) / 2
+SELU_SCALE = sympy.Float("1.0507009873554804934193349852946", 32)
+SELU_ALPHA = sympy.Float("1.6732632423543772848170429916717", 32)
+
+FORMULAS: dict[str, sympy.Expr] = {
+    "sin": sympy.sin(x), "cos": sympy.cos(x), "tan": sympy.tan(x),
+    "asin": sympy.asin(x), "acos": sympy.acos(x), "atan": sympy.atan(x),
+    "sinh": sympy.sinh(x), "cosh": sympy.cosh(x), "tanh": sympy.tanh(x),
+    "asinh": sympy.asinh(x), "acosh": sympy.acosh(p), "atanh": sympy.atanh(x),
+    "exp": exp(x), "exp2": 2**x, "expm1": exp(x) - 1,
+    "log": log(p), "log2": log(p) / log(2), "log10": log(p) / log(10), "log1p": log(1 + p),
+    "sqrt": sqrt(p), "rsqrt": 1 / sqrt(p), "cbrt": p ** Rational(1, 3),
+    "square": x**2, "reciprocal": 1 / x, "abs": Abs(x),
+    "sigmoid": SIGMOID, "log_sigmoid": -log(1 + exp(-x)), "logit": log(p) - log(1 - p),
+    "softplus": log(1 + exp(x)), "softsign": x / (1 + Abs(x)),
+    "relu": Max(x, 0), "relu6": Min(Max(x, 0), 6), "leaky_relu": Piecewise((x, x > 0), (x / 100, True)),
+    "elu": Piecewise((x, x > 0), (exp(x) - 1, True)),
+    "celu": Piecewise((x, x > 0), (exp(x) - 1, True)),
+    "selu": SELU_SCALE * Piecewise((x, x > 0), (SELU_ALPHA * (exp(x) - 1), True)),
+    "silu": x * SIGMOID, "mish": x * sympy.tanh(log(1 + exp(x))),
+    "gelu": x * NORMAL,
+    "gelu_tanh": x / 2 * (1 + sympy.tanh(sqrt(2 / pi) * (x + sympy.Float("0.044715", 20) * x**3))),
+    "hard_tanh": Max(-1, Min(1, x)), "hard_sigmoid": Max(0, Min(1, x / 6 + Rational(1, 2))),
+    "hard_swish": x * Max(0, Min(1, x / 6 + Rational(1, 2))),
+    "tanhshrink": x - sympy.tanh(x),
+    "squareplus": (x + sqrt(x**2 + 4)) / 2,
+    "log_cosh": log(sympy.cosh(x)), "softabs": sqrt(1 + x**2),
+    "erf": erf(x), "erfc": erfc(x), "erfinv": sympy.erfinv(x),
+    "normal_cdf": NORMAL, "log_normal_cdf": log(NORMAL),
+    "normal_quantile": sqrt(2) * sympy.erfinv(2 * x - 1),
+    "gammaln": sympy.loggamma(p), "digamma": sympy.polygamma(0, p), "trigamma": sympy.polygamma(1, p),
+    "i0": sympy.besseli(0, x), "i1": sympy.besseli(1, x),
+    "i0e": exp(-Abs(x)) * sympy.besseli(0, x), "i1e": exp(-Abs(x)) * sympy.besseli(1, x),
+    "j0": sympy.besselj(0, x), "j1": sympy.besselj(1, x),
+    "sinc": Piecewise((sympy.sin(pi * x) / (pi * x), sympy.Ne(x, 0)), (1, True)),
+    "entr": -p * log(p), "spence": sympy.polylog(2, 1 - p),
+    "expi": sympy.Ei(p), "exp1": sympy.expint(1, p),
+}  # fmt: skip
+"""f(x) for each function; a symbol that is positive says where the libraries define it."""
+
+WHERE = {"logit": p < 1}
+"""Where a formula has values beyond the function's domain."""
+
+A, B = sympy.symbols("a b", real=True)
+A_POSITIVE, B_POSITIVE = sympy.symbols("a b", positive=True)
+BETALN = sympy.loggamma(A_POSITIVE) + sympy.loggamma(B_POSITIVE) - sympy.loggamma(A_POSITIVE + B_POSITIVE)
+
+FORMULAS_OF_TWO: dict[str, sympy.Expr] = {
+    "logaddexp": log(exp(A) + exp(B)),
+    "hypot": sqrt(A**2 + B**2),
+    "atan2": sympy.atan2(A, B),
+    "pow": A_POSITIVE**B,
+    "xlogy": A * log(B_POSITIVE),
+    "xlog1py": A * log(1 + B_POSITIVE),
+    "betaln": BETALN,
+    "maximum": Max(A, B),
+    "minimum": Min(A, B),
+    "rel_entr": A_POSITIVE * log(A_POSITIVE / B_POSITIVE),
+    "kl_div": A_POSITIVE * log(A_POSITIVE / B_POSITIVE) - A_POSITIVE + B_POSITIVE,
+}
+"""f(a, b): the arguments in the order of their names."""
+
+
+@dataclass(frozen=True)
+class Library:
+    """How a library is asked.
+
+    Args:
+        functions: its function for each formula.
+        number: a number as the library's array.
+        derivative: of a function of arrays, by one of its arguments.
+        known: what is known of claims that fail, by name and kind.
+        values_only: functions of which the library offers no derivative.
+    """
+
+    functions: Mapping[str, Callable[..., Any]]
+    number: Callable[[Any], Any]
+    derivative: Callable[[Callable[..., Any], int], Callable[..., Any]]
+    known: Mapping[tuple[str, str], str]
+    values_only: frozenset[str] = frozenset()
+
+
+def named(module: Any, paths: Mapping[str, str]) -> dict[str, Callable[..., Any]]:
+    """The functions of a module by our names; those that this version lacks raise when they are called."""
+    return {name: getattr(module, path, _missing(module, path)) for name, path in paths.items()}
+
+
+def _missing(module: Any, path: str) -> Callable[..., Any]:
+    def function(*values: Any) -> Any:
+        raise NotImplementedError(f"{module.__name__} has no {path} in this version")
+
+    return function
+
+
+def claims(library: Library) -> Iterator[Claim]:
+    """Value, first and second derivative of every function that the library has."""
+    for name, function in library.functions.items():
+        formula = FORMULAS.get(name, FORMULAS_OF_TWO.get(name))
+        if formula is None:
+            raise LookupError(f"there is no formula for {name}")
+        count = len(formula.free_symbols)
+        first = [library.derivative(function, k) for k in range(count)]
+        second = [[library.derivative(d, k) for k in range(count)] for d in first]
+        asked = {
+            "value": _called(library, [function]),
+            "gradient": _called(library, first),
+            "hessian": _called(library, [d for row in second for d in row], count),
+        }
+        options = {"where": WHERE[name]} if name in WHERE else {}
+        for kind, asker in asked.items():
+            if kind != "value" and name in library.values_only:
+                continue
+            yield Claim(name, kind, formula, asker, None, options, known=library.known.get((name, kind), ""))
+
+
+def _called(library: Library, functions: list[Callable[..., Any]], side: int = 0) -> Callable[..., Any]:
+    """Functions of the library's arrays as one function of numbers; ``side``: the rows of a matrix."""
+
+    def call(*values: Any) -> Any:
+        import numpy as np
+
+        given = [library.number(value) for value in values]
+        found = [float(function(*given)) for function in functions]
+        return np.reshape(found, (side, side)) if side else found[0] if len(found) == 1 else tuple(found)
+
+    return call

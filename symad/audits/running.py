@@ -1,0 +1,211 @@
+"""Running an audit: a process for each package, so that what a library prints or breaks stays there."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import multiprocessing
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, version
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import mpmath
+import sympy
+
+import symad
+from symad.audits.claims import GROUPS, Claim, Row
+from symad.errors import SymadError
+
+MODULES = {
+    "statsmodels": ("statsmodels_links", "statsmodels_counts"),
+    "scikit-learn": ("scikit_learn",),
+    "torch": ("torch_functions",),
+    "jax": ("jax_functions",),
+    "scipy": ("scipy_functions",),
+    "autograd": ("autograd_functions",),
+}
+"""The packages that symad ships claims about, and the files of `symad.audits` that hold them."""
+
+SECONDS = 120.0
+"""A target that has not answered by then is ended, and the audit goes on with the next one."""
+
+SEED = 1
+"""A second run gives the same verdicts."""
+
+Report = Callable[[Row], None]
+
+
+def audit(package: str, report: Report = lambda row: None, seconds: float = SECONDS) -> list[Row]:
+    """The verdicts on all claims about a package, or on those of a Python file.
+
+    Args:
+        package: one of `MODULES`, or the path of a file that declares groups of claims; it is run.
+        report: is told each row when it is known.
+        seconds: the limit for one claim.
+
+    Raises:
+        SymadError: symad ships no claims about the package, and there is no such file.
+    """
+    if package not in MODULES and not Path(package).is_file():
+        raise SymadError(
+            f"symad ships no claims about {package!r}; it ships {', '.join(MODULES)}, and a Python file may "
+            "declare others (symad.audits.group)"
+        )
+    rows: list[Row] = []
+    while True:
+        finished = _run(package, rows, report, seconds)
+        if finished:
+            return rows
+
+
+def version_of(package: str) -> str:
+    """The installed version, or "not installed"."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _run(package: str, rows: list[Row], report: Report, seconds: float) -> bool:
+    """Establish what is left in a new process; False if it has to be started again after a target."""
+    context = multiprocessing.get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_child, args=(package, len(rows), sender), daemon=True)
+    process.start()
+    sender.close()
+    target = package
+    try:
+        while True:
+            if not receiver.poll(seconds):
+                row = Row(package, target, "", "failed", note=f"did not answer in {seconds:g} s")
+                break
+            message = receiver.recv()
+            if message is None:
+                return True
+            if isinstance(message, str):
+                target = message
+                continue
+            rows.append(message)
+            report(message)
+    except EOFError:
+        process.join()
+        row = Row(package, target, "", "failed", note=f"ended its process (exit code {process.exitcode})")
+    finally:
+        process.kill()
+        process.join()
+    rows.append(row)
+    report(row)
+    return False
+
+
+def _child(package: str, skip: int, sender: Any) -> None:
+    """In the new process: announce each target, then send its row; None at the end."""
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        warnings.simplefilter("ignore")
+        for claim in islice(_claims(package), skip, None):
+            if isinstance(claim, Row):
+                sender.send(claim)
+                continue
+            sender.send(claim.target)
+            sender.send(establish(package, claim))
+        sender.send(None)
+
+
+def _claims(package: str) -> Iterator[Claim | Row]:
+    """The claims about a package; a group that breaks off is a row of its own."""
+    if package in MODULES:
+        for name in MODULES[package]:
+            importlib.import_module(f"symad.audits.{name}")
+        groups = GROUPS.get(package, [])
+    else:
+        from symad.cli.models import run_file
+
+        before = {name: len(found) for name, found in GROUPS.items()}
+        run_file(Path(package))
+        groups = [g for name, found in GROUPS.items() for g in found[before.get(name, 0) :]]
+        if not groups:
+            yield Row(package, package, "", "failed", note="declares no group of claims (symad.audits.group)")
+    for made in groups:
+        try:
+            yield from made()
+        except ImportError as problem:
+            yield Row(package, made.__name__, "", "failed", note=f"not installed: {problem}")
+        except Exception as problem:
+            yield Row(package, made.__name__, "", "failed", note=_told(problem))
+
+
+def establish(package: str, claim: Claim) -> Row:
+    """The verdict on one claim, with the witness of a refutation and its confirmation."""
+    start = time.perf_counter()
+    row = Row(package, claim.target, claim.words, "failed", note=claim.known)
+    options: dict[str, Any] = {"hostile": False, "seed": SEED, **claim.options, claim.kind: claim.function}
+    try:
+        certificate = symad.verify(claim.formula, claim.wrt, **options)
+    except Exception as problem:
+        return replace(row, note=_told(problem), seconds=time.perf_counter() - start)
+    row = replace(row, verdict=certificate.status, seconds=time.perf_counter() - start)
+    if certificate.status == "refuted" and certificate.witness is not None:
+        entry = next(e for e in certificate.entries if e.status == "refuted")
+        return _with_witness(row, claim, entry)
+    if certificate.status == "undecided":
+        reason = next(e.reason for e in certificate.entries if e.status == "undecided")
+        row = replace(row, note="; ".join(filter(None, (claim.known, reason))))
+    return row
+
+
+def _with_witness(row: Row, claim: Claim, entry: Any) -> Row:
+    """Where it fails, both values, and by how much."""
+    witness = entry.witness
+    point = {str(name): value for name, value in witness.point.items()}
+    row = replace(
+        row,
+        where=", ".join(f"{name} = {value}" for name, value in point.items()),
+        expected=str(witness.left)[:20],
+        found=str(witness.right)[:20],
+    )
+    try:
+        expected, found = mpmath.mpf(witness.left), mpmath.mpf(witness.right)
+        row = replace(row, error=mpmath.nstr(abs(found - expected) / abs(expected), 2) if expected else "∞")
+        return replace(row, confirmed=_confirmed(claim, entry, point, expected))
+    except (ValueError, TypeError):
+        return row
+
+
+def _confirmed(claim: Claim, entry: Any, point: Mapping[str, Any], expected: Any) -> str:
+    """The same number by differentiating the formula numerically with 50 digits: without symad's rules."""
+    if not isinstance(claim.formula, sympy.Expr):
+        return ""
+    symbols = sorted(claim.formula.free_symbols, key=str)
+    by = [str(s) for s in ([claim.wrt] if isinstance(claim.wrt, sympy.Basic) else claim.wrt or symbols)]
+    orders = dict.fromkeys(map(str, symbols), 0)
+    if claim.kind == "gradient":
+        orders[entry.name.removeprefix("∂f/∂")] += 1
+    elif claim.kind == "hessian":
+        for k in entry.witness.index:
+            orders[by[k]] += 1
+    elif claim.kind != "value":
+        return ""
+    with mpmath.workdps(50):
+        function = sympy.lambdify(symbols, claim.formula, "mpmath")
+        at = [mpmath.mpf(str(point[str(s)])) for s in symbols]
+        found = mpmath.diff(function, at, tuple(orders.values())) if any(orders.values()) else function(*at)
+        same = abs(found - expected) <= mpmath.mpf("1e-15") * abs(expected)
+    return mpmath.nstr(found, 15) if same else ""
+
+
+def _told(problem: BaseException) -> str:
+    return f"{type(problem).__name__}: {' '.join(str(problem).split())[:200]}"
+
+
+def summary(rows: Iterable[Row]) -> dict[str, int]:
+    """How many rows there are of each verdict."""
+    counts: dict[str, int] = {}
+    for row in rows:
+        counts[row.verdict] = counts.get(row.verdict, 0) + 1
+    return counts

@@ -1,0 +1,214 @@
+"""statsmodels: likelihoods of discrete and count models, with scores and Hessians, on a small data set.
+
+Formulas: Cameron and Trivedi, "Regression Analysis of Count Data" (2013), sections 3.2, 3.3 (negative
+binomial, generalised Poisson), 4.3 (truncation), 4.6 (inflation).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import sympy
+from sympy import erf, exp, factorial, log, loggamma, sqrt
+
+from symad.audits.claims import Claim, group
+
+X = np.array([-1.0, -0.5, 0.25, 1.0, 2.0])
+COUNTS = np.array([0, 1, 0, 2, 3])
+POSITIVE = np.array([1, 1, 2, 1, 3])
+CHOICES = np.array([0, 1, 0, 1, 1])
+CLASSES = np.array([0, 1, 2, 1, 0])
+
+a, b = sympy.symbols("a b", real=True)
+alpha = sympy.Symbol("alpha", positive=True)
+gamma = sympy.Symbol("gamma", real=True)
+
+c, d, log_alpha = sympy.symbols("c d log_alpha", real=True)
+
+REALISTIC: dict[sympy.Symbol, tuple[Any, Any]] = {
+    **{s: (s > -2, s < 2) for s in (a, b, c, d, gamma)},
+    alpha: (alpha > sympy.Rational(1, 4), alpha < 3),
+    log_alpha: (log_alpha > -1, log_alpha < 1),
+}
+"""Parameters as fits meet them: far outside the libraries clip probabilities, and digits are lost."""
+
+Term = Callable[[int, sympy.Expr], sympy.Expr]
+
+INFLATED_KNOWN = (
+    "the block of inflation and mean parameters is overwritten with zeros, and the formula under it lacks a "
+    "factor (statsmodels 0.15.0)"
+)
+TRANSFORMED_KNOWN = "score**2 where the chain rule has score*alpha (known upstream since 2021)"
+NUMERICAL = "made by numerical differentiation, which is accurate to about 1e-6"
+TRUNCATED_KNOWN = "the parameterisation is not passed on to the model without truncation (statsmodels 0.15.0)"
+
+
+def rate(x: float) -> sympy.Expr:
+    """exp(a + b x)."""
+    return exp(a + b * sympy.Rational(x))
+
+
+def poisson(y: int, mu: sympy.Expr) -> sympy.Expr:
+    """y log μ − μ − log y!."""
+    return y * log(mu) - mu - log(factorial(y))
+
+
+def negative_binomial(power: int) -> Term:
+    """NB1 and NB2: variance μ + α μ^power."""
+
+    def term(y: int, mu: sympy.Expr) -> sympy.Expr:
+        size = mu ** (2 - power) / alpha
+        gammas = loggamma(y + size) - loggamma(size) - log(factorial(y))
+        return gammas + size * log(size / (size + mu)) + y * log(mu / (size + mu))
+
+    return term
+
+
+def generalized_poisson(power: int) -> Term:
+    """GP-1 and GP-2: with t = α μ^(power − 1), log μ + (y − 1) log(μ + t y) − y log(1 + t) − ..."""
+
+    def term(y: int, mu: sympy.Expr) -> sympy.Expr:
+        t = alpha * mu ** (power - 1)
+        whole = mu + t * y
+        return log(mu) + (y - 1) * log(whole) - y * log(1 + t) - log(factorial(y)) - whole / (1 + t)
+
+    return term
+
+
+def truncated(term: Term) -> Term:
+    """Given that the count is not 0."""
+
+    def positive(y: int, mu: sympy.Expr) -> sympy.Expr:
+        return term(y, mu) - log(1 - exp(term(0, mu)))
+
+    return positive
+
+
+def inflated(term: Term) -> Term:
+    """0 with probability w = 1/(1 + e^−γ), else a count."""
+    w = 1 / (1 + exp(-gamma))
+
+    def mixed(y: int, mu: sympy.Expr) -> sympy.Expr:
+        return log(w + (1 - w) * exp(term(0, mu))) if y == 0 else log(1 - w) + term(y, mu)
+
+    return mixed
+
+
+def likelihood(term: Term, counts: np.ndarray[Any, Any]) -> sympy.Expr:
+    """The sum over the data."""
+    return sympy.Add(*[term(int(y), rate(x)) for y, x in zip(counts, X, strict=True)])
+
+
+def _three(
+    name: str,
+    formula: sympy.Expr,
+    model: Any,
+    order: Sequence[sympy.Symbol],
+    known: dict[str, str] | None = None,
+) -> Iterator[Claim]:
+    """Log-likelihood, score and Hessian of a model whose parameters are in this order."""
+    where = sympy.And(*[condition for s in order for condition in REALISTIC[s]])
+    options = {"where": where, "inputs": list(order)}
+    methods = {"loglike": "value", "score": "gradient", "hessian": "hessian"}
+    for method, kind in methods.items():
+        function = _of_numbers(getattr(model, method), kind)
+        yield Claim(
+            f"{name}.{method}", kind, formula, function, list(order), options,
+            source="log-likelihood", known=(known or {}).get(kind, ""),
+        )  # fmt: skip
+
+
+def _of_numbers(method: Callable[..., Any], kind: str) -> Callable[..., Any]:
+    """A method of a vector of parameters as a function of numbers."""
+
+    def call(*parameters: Any) -> Any:
+        found = method(np.array([float(v) for v in parameters]))
+        return tuple(np.ravel(found)) if kind == "gradient" else found
+
+    return call
+
+
+def _design() -> Any:
+    return np.column_stack([np.ones(len(X)), X])
+
+
+@group("statsmodels")
+def choices() -> Iterator[Claim]:
+    """Logit, Probit and the multinomial logit."""
+    from statsmodels.discrete import discrete_model as library
+
+    def bernoulli(probability: Callable[[sympy.Expr], sympy.Expr]) -> sympy.Expr:
+        signs = [(2 * int(y) - 1) * (a + b * sympy.Rational(x)) for y, x in zip(CHOICES, X, strict=True)]
+        return sympy.Add(*[log(probability(s)) for s in signs])
+
+    logit = bernoulli(lambda s: 1 / (1 + exp(-s)))
+    probit = bernoulli(lambda s: (1 + erf(s / sqrt(2))) / 2)
+    yield from _three("Logit", logit, library.Logit(CHOICES, _design()), [a, b])
+    yield from _three("Probit", probit, library.Probit(CHOICES, _design()), [a, b])
+
+    terms = []
+    for y, x in zip(CLASSES, X, strict=True):
+        scores = [sympy.Integer(0), a + b * sympy.Rational(x), c + d * sympy.Rational(x)]
+        terms.append(scores[int(y)] - log(sympy.Add(*map(exp, scores))))
+    multinomial = library.MNLogit(CLASSES, _design())
+    yield from _three("MNLogit", sympy.Add(*terms), multinomial, [a, b, c, d])
+
+
+@group("statsmodels")
+def counts() -> Iterator[Claim]:
+    """Poisson, negative binomial and generalised Poisson regression."""
+    from statsmodels.discrete import discrete_model as library
+
+    design, both = _design(), {"gradient": TRANSFORMED_KNOWN, "hessian": TRANSFORMED_KNOWN}
+    yield from _three("Poisson", likelihood(poisson, COUNTS), library.Poisson(COUNTS, design), [a, b])
+    for power in (1, 2):
+        formula = likelihood(negative_binomial(power), COUNTS)
+        model = library.NegativeBinomial(COUNTS, design, loglike_method=f"nb{power}")
+        model._transparams = False  # else its last parameter is log α
+        yield from _three(f"NegativeBinomial(nb{power})", formula, model, [a, b, alpha])
+        model = library.NegativeBinomialP(COUNTS, design, p=power)
+        yield from _three(f"NegativeBinomialP(p={power})", formula, model, [a, b, alpha])
+        formula = likelihood(generalized_poisson(power), COUNTS)
+        model = library.GeneralizedPoisson(COUNTS, design, p=power)
+        yield from _three(f"GeneralizedPoisson(p={power})", formula, model, [a, b, alpha])
+    terms = {"NegativeBinomialP": negative_binomial(2), "GeneralizedPoisson": generalized_poisson(1)}
+    for name, term in terms.items():
+        model = getattr(library, name)(COUNTS, design)
+        model._transparams = True
+        formula = likelihood(term, COUNTS).subs(alpha, exp(log_alpha))
+        yield from _three(f"{name}(use_transparams)", formula, model, [a, b, log_alpha], both)
+
+
+@group("statsmodels")
+def inflated_counts() -> Iterator[Claim]:
+    """Zero-inflated models with a constant inflation."""
+    from statsmodels.discrete import count_model as library
+
+    for name, term, extra in (
+        ("ZeroInflatedPoisson", poisson, []),
+        ("ZeroInflatedGeneralizedPoisson", generalized_poisson(2), [alpha]),
+        ("ZeroInflatedNegativeBinomialP", negative_binomial(2), [alpha]),
+    ):
+        model = getattr(library, name)(COUNTS, _design())
+        known = {"hessian": NUMERICAL if extra else INFLATED_KNOWN}
+        yield from _three(name, likelihood(inflated(term), COUNTS), model, [gamma, a, b, *extra], known)
+
+
+@group("statsmodels")
+def truncated_counts() -> Iterator[Claim]:
+    """Counts that are known to be positive."""
+    from statsmodels.discrete import truncated_model as library
+
+    known = {"gradient": TRUNCATED_KNOWN, "hessian": f"{TRUNCATED_KNOWN}; {NUMERICAL}"}
+    model = library.TruncatedLFPoisson(POSITIVE, _design())
+    formula = likelihood(truncated(poisson), POSITIVE)
+    yield from _three("TruncatedLFPoisson", formula, model, [a, b], {"hessian": NUMERICAL})
+    for power in (1, 2):
+        model = library.TruncatedLFNegativeBinomialP(POSITIVE, _design(), p=power)
+        formula = likelihood(truncated(negative_binomial(power)), POSITIVE)
+        yield from _three(f"TruncatedLFNegativeBinomialP(p={power})", formula, model, [a, b, alpha], known)
+        model = library.TruncatedLFGeneralizedPoisson(POSITIVE, _design(), p=power)
+        formula = likelihood(truncated(generalized_poisson(power)), POSITIVE)
+        yield from _three(f"TruncatedLFGeneralizedPoisson(p={power})", formula, model, [a, b, alpha], known)

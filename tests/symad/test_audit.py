@@ -1,0 +1,91 @@
+"""`symad audit`: verdicts on claims, and targets that raise, print, end their process or return rubbish."""
+
+import json
+
+import pytest
+import sympy
+
+from symad.audits import Claim
+from symad.audits.elementwise import FORMULAS, FORMULAS_OF_TWO, p, x
+from symad.audits.running import establish
+from symad.cli import main
+from symad.cli.codes import REFUTED, USAGE
+
+CLAIMS = """
+import os
+import numpy as np
+import sympy
+from symad.audits import Claim, group
+
+x = sympy.Symbol("x", real=True)
+f = sympy.log(sympy.cosh(x))
+
+def printing(v):
+    print("noise")
+    return np.cosh(v)
+
+@group("mine")
+def claims():
+    yield Claim("good", "gradient", f, np.tanh)
+    yield Claim("<b>wrong</b>", "gradient", f, lambda v: 2 * np.tanh(v), known="a factor <i>too</i> many")
+    yield Claim("ends", "gradient", f, lambda v: os._exit(3))
+    yield Claim("rubbish", "gradient", f, lambda v: "text")
+    yield Claim("prints", "value", sympy.cosh(x), printing)
+    raise RuntimeError("the group breaks off")
+
+@group("mine")
+def others():
+    yield Claim("after it", "hessian", x**3, lambda v: 6 * v)
+"""
+
+
+def test_every_row_of_a_file_has_its_verdict(tmp_path, capsys):
+    path, page = tmp_path / "claims.py", tmp_path / "audit.html"
+    path.write_text(CLAIMS)
+    assert main(["audit", str(path), "--json", "--html", str(page)]) == REFUTED
+    rows = {row["target"]: row for row in json.loads(capsys.readouterr().out)["rows"]}
+    verdicts = {target: row["verdict"] for target, row in rows.items()}
+    assert verdicts == {
+        "good": "measured", "<b>wrong</b>": "refuted", "ends": "failed", "rubbish": "failed",
+        "prints": "measured", "claims": "failed", "after it": "measured",
+    }  # fmt: skip
+    wrong = rows["<b>wrong</b>"]
+    assert float(wrong["error"]) == 1.0 and wrong["where"].startswith("x = ")
+    point = float(wrong["where"].removeprefix("x = "))
+    assert float(wrong["confirmed"]) == pytest.approx(float(sympy.tanh(point)), rel=1e-14)
+    assert "exit code 3" in rows["ends"]["note"] and "str" in rows["rubbish"]["note"]
+    assert "breaks off" in rows["claims"]["note"]
+    text = page.read_text("utf-8")
+    assert "<b>wrong" not in text and "<i>too" not in text and "a factor &lt;i&gt;too" in text
+
+
+def test_a_wrong_hessian_of_statsmodels_is_found_and_confirmed():
+    pytest.importorskip("statsmodels")
+    from symad.audits.statsmodels_counts import inflated_counts
+
+    claims = [claim for claim in inflated_counts() if claim.target.startswith("ZeroInflatedPoisson")]
+    rows = {claim.target: establish("statsmodels", claim) for claim in claims}
+    verdicts = {target.split(".")[1]: row.verdict for target, row in rows.items()}
+    assert verdicts == {"loglike": "measured", "score": "measured", "hessian": "refuted"}
+    wrong = rows["ZeroInflatedPoisson.hessian"]
+    assert float(wrong.found) == 0.0
+    assert float(wrong.confirmed) == pytest.approx(float(wrong.expected), rel=1e-13)
+
+
+def test_formulas_of_elementwise_functions_have_the_arguments_they_say():
+    assert all(formula.free_symbols <= {x, p} for formula in FORMULAS.values())
+    assert all({str(s) for s in formula.free_symbols} == {"a", "b"} for formula in FORMULAS_OF_TWO.values())
+
+
+def test_a_claim_that_raises_is_told():
+    def broken(value):
+        raise ZeroDivisionError("never again")
+
+    row = establish("mine", Claim("broken", "gradient", x**2, broken))
+    assert row.verdict in ("failed", "undecided") and "never again" in row.note
+
+
+def test_unknown_packages_are_refused_by_name(capsys):
+    assert main(["audit", "nosuchpackage"]) == USAGE
+    assert "statsmodels" in capsys.readouterr().err
+    assert main(["audit"]) == USAGE
