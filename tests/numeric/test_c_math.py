@@ -24,12 +24,14 @@ convergents = np.array([11, 22, 355, 710, 103993, 104348, 208341, 312689.0])  # 
 EXACT: dict[str, Any] = {
     **{name: getattr(mpmath, name) for name in ("exp", "log", "tanh", "sin", "cos")},
     "sigmoid": lambda x: 1 / (1 + mpmath.exp(-x)),
+    "sech": mpmath.sech,
 }
 POINTS = {
     "exp": [rng.uniform(-745, 709.7, 1500), rng.uniform(-1, 1, 1500)],
     "log": [10.0 ** rng.uniform(-320, 308, 1500), rng.uniform(0.5, 2, 1500), rng.uniform(0.99, 1.01, 500)],
     "tanh": [rng.uniform(-22, 22, 1500), rng.uniform(-1, 1, 1500), 10.0 ** rng.uniform(-300, 0, 500)],
     "sigmoid": [rng.uniform(-740, 40, 1500), rng.uniform(-3, 3, 1500)],
+    "sech": [rng.uniform(-745, 745, 1500), rng.uniform(-3, 3, 1500), 10.0 ** rng.uniform(-300, 0, 500)],
     "sin": [rng.uniform(-10, 10, 1500), rng.uniform(-1e6, 1e6, 1500), near, convergents, 1e7 * near],
     "cos": [rng.uniform(-10, 10, 1500), rng.uniform(-1e6, 1e6, 1500), near, convergents / 2, 1e7 * near],
 }
@@ -37,6 +39,7 @@ EXCEPTIONAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e308, -1e308, 5e-32
 NUMPY: dict[str, Callable[[Any], Any]] = {
     **{name: getattr(np, name) for name in ("exp", "log", "tanh", "sin", "cos")},
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "sech": lambda x: 1 / np.cosh(x),
 }
 
 

@@ -198,8 +198,14 @@ def test_what_has_no_value_names_the_line():
     refused(lambda a: np.asarray(a), (40, 40), match="a conversion to a NumPy array of a traced value")
     refused(lambda a: np.array([a]), (n,), match="a conversion to a NumPy array")
     refused(lambda a: scipy.special.logsumexp(a), (3,), match="scipy.special.*symad.functions has logsumexp")
-    uneven = [np.ones(3), np.ones((2, 2))]
-    refused(lambda p: p[0].sum(), uneven, match="the input p is given as nested lists or arrays")
+    refused(lambda p: p[0].sum(), [[1.0, 2.0], [3.0]], match="the input p is given as nested lists or arrays")
+
+
+def test_a_list_of_arrays_is_a_group_of_inputs():
+    """Arrays of different shapes in one argument keep their own shapes."""
+    graph = symad.trace(lambda p: p[0].sum() * p[1][0, 1], [[np.ones(3), np.ones((2, 2))]])
+    given = [np.array([1.0, 2.0, 4.0]), np.array([[3.0, 5.0], [7.0, 9.0]])]
+    assert graph(given) == lower(graph)(given) == 35.0
 
 
 def test_arrays_without_elements_keep_their_shape():
