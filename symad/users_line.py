@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import linecache
 import sys
+import traceback
 from pathlib import Path
+from types import FrameType
 
 import numpy as np
 import sympy
@@ -20,11 +22,21 @@ def scipys_call() -> str:
     """The function of SciPy in whose code this happens; empty if there is none."""
     frame, found = sys._getframe(1), ""
     while frame is not None:
-        module = str(frame.f_globals.get("__name__", ""))
-        if module.startswith("scipy."):
-            found = f"{'.'.join(module.split('.')[:2])}.{frame.f_code.co_name}"
+        found = _name_in_scipy(frame) or found
         frame = frame.f_back  # type: ignore[assignment]
     return found
+
+
+def scipys_call_in(error: BaseException) -> str:
+    """The function of SciPy that was called first where an error comes from; empty if there is none."""
+    frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
+    return next(filter(None, map(_name_in_scipy, frames)), "")
+
+
+def _name_in_scipy(frame: FrameType) -> str:
+    """The function that a frame runs, as scipy.special.polygamma; empty if it is none of SciPy."""
+    module = str(frame.f_globals.get("__name__", ""))
+    return f"{'.'.join(module.split('.')[:2])}.{frame.f_code.co_name}" if module.startswith("scipy.") else ""
 
 
 def users_line() -> str:

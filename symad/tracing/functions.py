@@ -41,6 +41,7 @@ from symad.tracing.grouping import group, is_container, is_scalar_symbol
 from symad.tracing.heads import heads_take_proxies
 from symad.tracing.inputs import as_input_symbol, check_real, find_inputs
 from symad.tracing.walk import Tracer, lift, operands
+from symad.users_line import scipys_call_in
 from symad.wrapped import Traced, Wrapped, as_node
 from symad.wrapped import number as as_number
 
@@ -100,6 +101,12 @@ def _run(f: Callable[..., Any], values: Sequence[Any], name: str) -> Any:
     except TypeError as error:
         told = str(error)
         if "ufunc" in told and ("not supported for the input types" in told or "'O'" in told):
+            if call := scipys_call_in(error):
+                raise TraceError(
+                    f"{name} calls {call}, which computes with arrays of numbers and is not made for "
+                    "traced values; use NumPy's functions, the ufuncs of scipy.special, symad.functions, or "
+                    f"symad.register_function ({error})"
+                ) from error
             raise TraceError(
                 f"{name} calls a function of compiled code with an array of traced numbers, as np.array and "
                 f"np.asarray make them; give it the traced value itself, or use NumPy's functions ({error})"
