@@ -103,6 +103,8 @@ def _power_slope(y: Node, base: Node, exponent: Node) -> Node:
     if value == Fraction(1, 2):
         slope = div(constant(1), mul(constant(2), y))
         return select(equal(y, constant(0)), sqrt(y), slope) if is_sum_of_squares(base) else slope
+    if isinstance(value, sympy.NumberSymbol):  # π − 1 is an expression
+        return mul(exponent, power(base, sub(exponent, constant(1))))
     if value is not None:
         return mul(exponent, power(base, constant(value - 1)))
     # b**0 = 1 for every b, also 0: the slope there is 0 and not 0·∞.

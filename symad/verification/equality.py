@@ -66,7 +66,14 @@ ASSUMED = ("nonnegative", "nonpositive", "zero", "integer", "even", "odd", "prim
 def _alike(a: Node, b: Node) -> bool:
     """Whether two inputs of one name promise the same: every symbol is real, but not every one positive."""
     first, second = a.op.symbol, b.op.symbol  # type: ignore[attr-defined]
+    if a.shape:  # MatrixSymbol answers False where IndexedBase and ArraySymbol answer None
+        return all(_promises(first, k) == _promises(second, k) for k in ASSUMED)
     return all(getattr(first, f"is_{k}", None) is getattr(second, f"is_{k}", None) for k in ASSUMED)
+
+
+def _promises(symbol: Any, kind: str) -> bool:
+    """Whether an array promises something of its elements."""
+    return getattr(symbol, f"is_{kind}", None) is True
 
 
 def fit(node: Node, like: Node) -> Node:

@@ -82,11 +82,11 @@ def equalities(N: Any, M: Any) -> list[Equality]:
                  (A * B - B * A) * C + B * (A * C - C * A), "Leibniz rule of commutators",
                  wrong=((A * B - B * A) * C + (A * C - C * A) * B,)),
         Equality("Kronecker and a sum", K(P, A + B), K(P, A) + K(P, B), "506", any_size=False),
-        Equality("Kronecker and transposes", K(A, P).T, K(A.T, P.T), "510", any_size=False,
+        Equality("Kronecker and transposes", K(A, P).T, K(A.T, P.T), "510",
                  wrong=(K(P.T, A.T),) if isinstance(N, int) else ()),
         Equality("Kronecker and products", K(A, P) * K(B, R), K(A * B, P * R), "511", any_size=False,
                  wrong=(K(B * A, P * R),)),
-        Equality("Kronecker and inverses", K(X, P).I, K(X.I, P.I), "512", any_size=False),
+        Equality("Kronecker and inverses", K(X, P).I, K(X.I, P.I), "512"),
         Equality("Kronecker and traces", Trace(K(A, P)), Trace(A) * Trace(P), "515", any_size=False,
                  wrong=(Trace(A) + Trace(P),)),
     ]  # fmt: skip
