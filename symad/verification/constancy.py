@@ -22,6 +22,7 @@ from symad.ops.powers import Pow
 from symad.ops.sources import Input, constant_value
 from symad.verification.budget import operations
 from symad.verification.integer_inputs import integer_inputs
+from symad.verification.jumps import WeakSign
 from symad.verification.points import points
 
 POINTS = 6
@@ -76,7 +77,7 @@ MOST_STEPS = 20_000
 
 WITNESSES = 8
 
-PLAIN = {sympy.sign, sympy.Abs, sympy.exp}
+PLAIN = {sympy.sign, WeakSign, sympy.Abs, sympy.exp}
 """Functions all of whose relations are known."""
 
 

@@ -56,6 +56,8 @@ def _exponential_of(c: Fraction, m: Node, basis: Basis) -> Node:
     if isinstance(m.op, Apply):
         if m.op.head is sympy.log:
             return rational_power(m.args[0], c, basis)
+        if m.op.head is sympy.LambertW and c.denominator == 1:  # W e^W = x (DLMF 4.13.1)
+            return integer_power(div(m.args[0], m), int(c))
         base = _inverse_of_exponential(m, basis)
         if base is not None:
             return rational_power(base, c, basis)
