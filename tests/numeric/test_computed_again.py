@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-import torch
 
 import symad
 from symad import functions
 from symad.numeric import lower
 from symad.numeric.compiling import compiler
+
+torch = pytest.importorskip("torch")
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="no C compiler")
 

@@ -6,11 +6,12 @@ The inputs of all bodies are numbered from 0, so those of an inner body may be e
 import numpy as np
 import pytest
 import sympy as sp
-import torch
 
 import symad
 from symad import functions
 from symad.numeric import lower
+
+torch = pytest.importorskip("torch")
 
 
 def steps(step, c, xs, memory=None):
