@@ -486,7 +486,7 @@ def test_inputs_are_symbols_examples_or_shapes():
 
     graph = symad.trace(f, [x, 3.0, np.ones((2, 2)), matrix, (dim, 2)])
     assert [str(s) for s in graph.inputs] == ["x", "b", "c", "M", "q"]
-    assert graph.inputs[0] is x
+    assert graph.inputs[0] == x
     assert graph.inputs[3] is matrix
     assert [node.shape for node in graph.input_nodes] == [(), (), (2, 2), (2, 3), (dim, 2)]
     assert graph(1.0, 2.0, np.ones((2, 2)), np.ones((2, 3)), np.ones((5, 2))) == 1 + 2 + 4 + 6 + 10
