@@ -1,74 +1,18 @@
 """A symad graph as a PyTorch function, differentiable any number of times.
 
-`Bridge` wraps a graph as `torch.autograd.Function`: forward is the lowered graph, backward the lowered
-pullback, which is a bridge again, so a gradient of a gradient works too. On the CPU tensors and NumPy
-arrays share memory; on a CUDA device tensors and CuPy arrays do, by DLPack, and nothing is copied.
+`symad.torch.as_function` wraps a graph as `torch.autograd.Function`: forward is the lowered graph, backward
+the lowered pullback, which is such a function again, so a gradient of a gradient works too. Tensors share
+memory with NumPy arrays on the CPU and with CuPy arrays on a CUDA device, by DLPack; nothing is copied.
 The function here is attention with a soft cap: PyTorch's fused attention has neither the cap nor second
 derivatives.
 Run: python examples/41_torch_bridge.py
 """
 
-from functools import cached_property
-
-import numpy as np
 import sympy as sp
 import torch
 
 import symad
 from symad.functions import attention
-from symad.graph import Graph, TupleOf
-from symad.numeric import lower
-
-
-class Bridge:
-    """A graph with several inputs and outputs as a function of tensors."""
-
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
-        self.kernels: dict[tuple[str, str], symad.numeric.Kernel] = {}
-
-    def __call__(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """The outputs, connected to the inputs in PyTorch's graph."""
-        return _Call.apply(self, *tensors)
-
-    @cached_property
-    def pullback(self) -> "Bridge":
-        """(x..., ȳ...) -> x̄..., as a bridge."""
-        full = symad.pullback(self.graph)
-        count = len(self.graph.output_nodes)
-        bars = full.output_nodes[count:]
-        return Bridge(full.with_outputs(bars, TupleOf((None,) * len(bars)), full.name))
-
-    def run(self, tensors: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
-        """Call the lowered graph on the memory of the tensors."""
-        backend = "cupy" if tensors[0].is_cuda else "numpy"
-        dtype = str(tensors[0].dtype).removeprefix("torch.")
-        key = backend, dtype
-        if key not in self.kernels:
-            self.kernels[key] = lower(self.graph, backend=backend, dtype=dtype)
-        if backend == "cupy":
-            import cupy
-
-            stream = cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream)
-            with stream:  # after what PyTorch has queued, before what it queues next
-                values = self.kernels[key](*(cupy.from_dlpack(t.detach()) for t in tensors))
-            made = values if isinstance(values, tuple) else (values,)
-            return tuple(torch.from_dlpack(a) for a in made)
-        values = self.kernels[key](*(t.detach().numpy() for t in tensors))
-        made = values if isinstance(values, tuple) else (values,)
-        return tuple(torch.from_numpy(np.array(a)) for a in made)
-
-
-class _Call(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, bridge, *tensors):
-        ctx.bridge = bridge
-        ctx.save_for_backward(*tensors)
-        return bridge.run(tensors)
-
-    @staticmethod
-    def backward(ctx, *bars):
-        return None, *ctx.bridge.pullback(*ctx.saved_tensors, *bars)
 
 
 def capped(q, k, v, cap):
@@ -96,11 +40,11 @@ def main() -> None:
     arguments.append(torch.tensor(1.5, dtype=torch.float64, device=device))
     for tensor in arguments:
         tensor.requires_grad_()
-    bridge = Bridge(symad.trace(capped, [shape, shape, shape, ()]))
+    ours = symad.torch.as_function(capped, [shape, shape, shape, ()])
     direction = [torch.randn_like(t) for t in arguments]
 
     results = {}
-    for name, function in (("symad", lambda *a: bridge(*a)[0]), ("torch", reference)):
+    for name, function in (("symad", ours), ("torch", reference)):
         loss = (function(*arguments) ** 3).sum()
         gradients = torch.autograd.grad(loss, arguments, create_graph=True)
         slope = sum((g * d).sum() for g, d in zip(gradients, direction, strict=True))
@@ -110,10 +54,10 @@ def main() -> None:
     print(f"on {device}: loss, gradients and Hessian-vector product differ by {apart:.0e}")
     assert apart < 1e-10
     small = [t.detach()[..., :3, :2].clone().requires_grad_() for t in arguments[:3]]
-    inner = Bridge(symad.trace(capped, [small[0].shape] * 3 + [()]))
+    inner = symad.torch.as_function(capped, [small[0].shape] * 3 + [()])
     call = [*small, arguments[3]]
-    assert torch.autograd.gradcheck(lambda *a: inner(*a)[0], call)
-    assert torch.autograd.gradgradcheck(lambda *a: inner(*a)[0], call)
+    assert torch.autograd.gradcheck(inner, call)
+    assert torch.autograd.gradgradcheck(inner, call)
     print("torch.autograd.gradcheck and gradgradcheck agree")
 
 

@@ -43,7 +43,8 @@ def lower(
         f: what `symad.trace` takes; a Graph keeps its order of inputs.
         backend: "numpy"; "c", compiled for this machine (scalar graphs as one C function, array graphs as
             NumPy code with compiled kernels and loops); "runs" for large scalar graphs; "cupy" on a GPU.
-        dtype: "float64" or "float32" (on a GPU also the half precisions).
+        dtype: "float64" or "float32" (on a GPU also the half precisions), as a name or as NumPy, PyTorch or
+            JAX have it.
         packed: for scipy.optimize: what a derivative is by is one flat vector x, directions one flat v, other
             inputs follow as further arguments (SciPy's ``args``): k(x, *args), of a Hessian-vector product
             k(x, v, *args). Gradients and products are one flat vector in the same order, vector-valued
@@ -65,7 +66,7 @@ def lower(
             f"style={style!r} with backend={backend!r}: the styles are {', '.join(map(repr, STYLES))}, and "
             "'plain' is printed for backend 'numpy'"
         )
-    name = str(dtype) if isinstance(dtype, str) else np.dtype(dtype).name
+    name = dtype_name(dtype)
     if name not in DTYPES and backend != "cupy":
         raise LoweringError(f"dtype={name!r} is not one of {', '.join(map(repr, DTYPES))}")
     whole = as_graph(f, wrt, inputs)
@@ -87,3 +88,10 @@ def lower(
     if needs_door(parameters, structure, kernel.packed):
         kernel = with_door(kernel, parameters, structure, "cupy" if backend == "cupy" else "numpy")
     return replace(kernel, arguments=arguments_of(parameters), origin=origin)
+
+
+def dtype_name(dtype: Any) -> str:
+    """The name of a dtype: text, NumPy's or JAX's, or such as torch.float32."""
+    if isinstance(dtype, str) or type(dtype).__module__ == "torch":
+        return str(dtype).removeprefix("torch.")
+    return np.dtype(dtype).name

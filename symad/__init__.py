@@ -71,10 +71,13 @@ _LATER = {
 }
 """Names and the packages that are loaded when one is first asked for: importing symad stays quick."""
 
+_MODULES = ("functions", "jax", "models", "numeric", "testing", "torch")
+"""Modules that are loaded so."""
+
 
 def __getattr__(name: str) -> Any:
-    if name == "testing":
-        return import_module("symad.testing")
+    if name in _MODULES:
+        return import_module(f"symad.{name}")
     if name in _LATER:
         return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module 'symad' has no attribute {name!r}")

@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 CORE = {"sympy", "numpy", "scipy", "mpmath", "networkx", "plum", "flint", "rich", "symad"}
-HEAVY = ["networkx", "scipy.sparse", "matplotlib", "cupy", "torch", "sklearn", "statsmodels"]
+HEAVY = ["networkx", "scipy.sparse", "matplotlib", "cupy", "torch", "jax", "sklearn", "statsmodels"]
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,16 @@ def is_command_line(entry):
     return entry.file.startswith("symad/cli")
 
 
+def is_bridge(entry):
+    """The bridges to other libraries stand above all three packages, and are loaded on use."""
+    return entry.file.startswith(("symad/torch", "symad/jax"))
+
+
+def is_of_bridge(entry):
+    """Whether a bridge imports the library that it leads to."""
+    return is_bridge(entry) and entry.under(entry.file.split("/")[1])
+
+
 def test_the_reader_of_imports_sees_every_form():
     source = """
 import a.b
@@ -105,7 +115,7 @@ class C:
 
 def test_symad_imports_neither_numeric_nor_gpu():
     upward = [i for i in imports_of("symad") if i.under("symad.numeric", "symad.gpu")]
-    assert listed(i for i in upward if not is_command_line(i)) == []
+    assert listed(i for i in upward if not is_command_line(i) and not is_bridge(i)) == []
     assert listed(i for i in upward if is_command_line(i) and i.at_import) == []
 
 
@@ -144,7 +154,12 @@ def test_imports_are_absolute(package):
 def test_only_core_dependencies_are_imported_at_import(package):
     eager = [i for i in imports_of(package) if i.at_import]
     allowed = CORE | set(sys.stdlib_module_names)
-    assert listed(i for i in eager if i.name.split(".")[0] not in allowed) == []
+    assert listed(i for i in eager if i.name.split(".")[0] not in allowed and not is_of_bridge(i)) == []
+
+
+def test_nothing_imports_a_bridge():
+    every = [i for package in ("symad", "numeric", "gpu") for i in imports_of(package)]
+    assert listed(i for i in every if i.under("symad.torch", "symad.jax") and not is_bridge(i)) == []
 
 
 @pytest.mark.parametrize("module", ["symad", "symad.numeric", "symad.gpu"])

@@ -44,6 +44,9 @@ def run_page(page):
     "page", [p for p in PAGES if blocks(p)], ids=lambda p: p.relative_to(ROOT).as_posix()
 )
 def test_page_runs(page, tmp_path):
+    for library in ("torch", "jax"):
+        if any(f"import {library}\n" in source for _, source in blocks(page)):
+            pytest.importorskip(library)
     env = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", "MPLBACKEND": "agg"}
     done = subprocess.run(
         [sys.executable, __file__, str(page)],

@@ -1,0 +1,5 @@
+"""The bridges are collected where their libraries are installed."""
+
+from importlib.util import find_spec
+
+collect_ignore = [f"symad/{name}" for name in ("torch", "jax") if find_spec(name) is None]

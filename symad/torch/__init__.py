@@ -1,0 +1,20 @@
+"""The bridge to PyTorch, loaded on use: graphs as autograd functions, verified functions, modules as graphs.
+
+`as_function` makes a graph a function of tensors, differentiable any number of times; `verify_function`
+certifies the forward and backward pass of somebody's ``torch.autograd.Function``; `from_torch` reads a
+module with its weights, and `layer` is the question that every kind of module answers.
+"""
+
+try:
+    import torch as _torch  # noqa: F401
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "symad.torch is the bridge to PyTorch, which is not installed here: pip install torch"
+    ) from error
+
+from symad.torch import attending, convolving, elementary, normalizing, recurrent  # noqa: F401  (register answers)
+from symad.torch.calling import TorchFunction, as_function
+from symad.torch.modules import Model, Weights, from_torch, layer
+from symad.torch.verifying import verify_function
+
+__all__ = ["Model", "TorchFunction", "Weights", "as_function", "from_torch", "layer", "verify_function"]

@@ -1,0 +1,232 @@
+"""Layers without neighbours: linear maps, tables, activations, losses, stacks of layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from torch import nn
+
+from symad import functions
+from symad.errors import TraceError
+from symad.models.losses import log_likelihoods
+from symad.torch.modules import Weights, layer, refuse
+
+
+@layer.dispatch
+def sequential(module: nn.Sequential, at: Weights, *data: Any) -> Any:
+    """One after the other."""
+    for part in module:
+        data = (layer(part, at, *data),)
+    return data[0]
+
+
+@layer.dispatch
+def identity(module: nn.Identity, at: Weights, *data: Any) -> Any:
+    """X."""
+    return data[0]
+
+
+@layer.dispatch
+def linear(module: nn.Linear, at: Weights, *data: Any) -> Any:
+    """X Wᵀ + b."""
+    return affine(data[0], at(module.weight), at(module.bias))
+
+
+def affine(x: Any, weight: Any, bias: Any) -> Any:
+    """X Wᵀ + b; without b if it is None."""
+    made = x @ weight.T
+    return made if bias is None else made + bias
+
+
+@layer.dispatch
+def bilinear(module: nn.Bilinear, at: Weights, *data: Any) -> Any:
+    """x₁ᵀ A_k x₂ + b_k."""
+    made = np.einsum("...i,kij,...j->...k", data[0], at(module.weight), data[1])
+    return made if module.bias is None else made + at(module.bias)
+
+
+@layer.dispatch
+def embedding(module: nn.Embedding, at: Weights, *data: Any) -> Any:
+    """Rows of a table; the row of ``padding_idx`` has no gradient."""
+    refuse(module, max_norm=module.max_norm, scale_grad_by_freq=module.scale_grad_by_freq)
+    table = at(module.weight)
+    if module.padding_idx is not None:
+        fixed = (np.arange(module.num_embeddings) == module.padding_idx)[:, None]
+        table = np.where(fixed, functions.stop_gradient(table), table)
+    return functions.lookup(table, data[0])
+
+
+@layer.dispatch
+def flatten(module: nn.Flatten, at: Weights, *data: Any) -> Any:
+    """The axes from start_dim to end_dim as one."""
+    (x,) = data
+    shape = x.shape
+    first, last = (k % len(shape) for k in (module.start_dim, module.end_dim))
+    size: Any = 1
+    for length in shape[first : last + 1]:
+        size = size * length
+    return x.reshape(*shape[:first], size, *shape[last + 1 :])
+
+
+# ---- dropout, which is active in training only ----------------------------------------------------
+
+
+def dropout(module: Any, x: Any) -> Any:
+    """X, in evaluation.
+
+    Raises:
+        TraceError: it is active.
+    """
+    if module.training and module.p:
+        raise TraceError(
+            f"from_torch: {type(module).__name__}(p={module.p}) draws random numbers in training; call "
+            "module.eval() before, or set p = 0"
+        )
+    return x
+
+
+@layer.dispatch
+def dropout_layer(module: nn.Dropout, at: Weights, *data: Any) -> Any:
+    """See `dropout`."""
+    return dropout(module, data[0])
+
+
+# ---- activations ----------------------------------------------------------------------------------
+
+
+@layer.dispatch
+def relu(module: nn.ReLU, at: Weights, *data: Any) -> Any:
+    """Max(x, 0)."""
+    return functions.relu(data[0])
+
+
+@layer.dispatch
+def leaky_relu(module: nn.LeakyReLU, at: Weights, *data: Any) -> Any:
+    """X, or a x where x < 0."""
+    return np.where(data[0] > 0, data[0], module.negative_slope * data[0])
+
+
+@layer.dispatch
+def prelu(module: nn.PReLU, at: Weights, *data: Any) -> Any:
+    """The same with parameters, along axis 1."""
+    (x,) = data
+    slope = at(module.weight)
+    if module.num_parameters > 1 and len(x.shape) > 1:
+        slope = slope.reshape(module.num_parameters, *(1,) * (len(x.shape) - 2))
+    return np.where(x > 0, x, slope * x)
+
+
+@layer.dispatch
+def elu(module: nn.ELU, at: Weights, *data: Any) -> Any:
+    """X, or α (eˣ − 1) where x < 0."""
+    (x,) = data
+    return np.where(x > 0, x, module.alpha * np.expm1(np.minimum(x, 0.0)))
+
+
+@layer.dispatch
+def gelu(module: nn.GELU, at: Weights, *data: Any) -> Any:
+    """X Φ(x), or its approximation by tanh."""
+    (x,) = data
+    if module.approximate == "tanh":
+        return x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))) / 2
+    return functions.gelu(x)
+
+
+@layer.dispatch
+def silu(module: nn.SiLU, at: Weights, *data: Any) -> Any:
+    """X σ(x)."""
+    return functions.silu(data[0])
+
+
+@layer.dispatch
+def mish(module: nn.Mish, at: Weights, *data: Any) -> Any:
+    """X tanh(log(1 + eˣ))."""
+    return data[0] * np.tanh(functions.softplus(data[0]))
+
+
+@layer.dispatch
+def softplus(module: nn.Softplus, at: Weights, *data: Any) -> Any:
+    """log(1 + e^{β x})/β; PyTorch's threshold changes it by less than a rounding."""
+    return functions.softplus(module.beta * data[0]) / module.beta
+
+
+@layer.dispatch
+def sigmoid(module: nn.Sigmoid, at: Weights, *data: Any) -> Any:
+    """1/(1 + e⁻ˣ)."""
+    return functions.sigmoid(data[0])
+
+
+@layer.dispatch
+def log_sigmoid(module: nn.LogSigmoid, at: Weights, *data: Any) -> Any:
+    """−log(1 + e⁻ˣ)."""
+    return -functions.softplus(-data[0])
+
+
+@layer.dispatch
+def tanh(module: nn.Tanh, at: Weights, *data: Any) -> Any:
+    """Tanh x."""
+    return np.tanh(data[0])
+
+
+@layer.dispatch
+def hard_tanh(module: nn.Hardtanh, at: Weights, *data: Any) -> Any:
+    """X between two limits; ReLU6 is one."""
+    return np.minimum(np.maximum(data[0], module.min_val), module.max_val)
+
+
+@layer.dispatch
+def softmax(module: nn.Softmax, at: Weights, *data: Any) -> Any:
+    """Along ``dim``."""
+    return functions.softmax(data[0], axis=_axis(module))
+
+
+@layer.dispatch
+def log_softmax(module: nn.LogSoftmax, at: Weights, *data: Any) -> Any:
+    """Along ``dim``."""
+    return functions.log_softmax(data[0], axis=_axis(module))
+
+
+def _axis(module: Any) -> int:
+    if module.dim is None:
+        raise TraceError(f"from_torch: {type(module).__name__} without dim; give one, such as dim=-1")
+    return int(module.dim)
+
+
+# ---- losses ---------------------------------------------------------------------------------------
+
+
+def reduced(module: Any, values: Any) -> Any:
+    """The mean or sum of all elements, or these."""
+    return (
+        {"mean": np.mean, "sum": np.sum}[module.reduction](values) if module.reduction != "none" else values
+    )
+
+
+@layer.dispatch
+def mean_squared_error(module: nn.MSELoss, at: Weights, *data: Any) -> Any:
+    """(ŷ − y)²."""
+    return reduced(module, (data[0] - data[1]) ** 2)
+
+
+@layer.dispatch
+def absolute_error(module: nn.L1Loss, at: Weights, *data: Any) -> Any:
+    """|ŷ − y|."""
+    return reduced(module, np.abs(data[0] - data[1]))
+
+
+@layer.dispatch
+def logistic_loss(module: nn.BCEWithLogitsLoss, at: Weights, *data: Any) -> Any:
+    """log(1 + e^z) − y z."""
+    refuse(module, weight=module.weight, pos_weight=module.pos_weight)
+    return reduced(module, functions.softplus(data[0]) - data[0] * data[1])
+
+
+@layer.dispatch
+def cross_entropy(module: nn.CrossEntropyLoss, at: Weights, *data: Any) -> Any:
+    """−log softmax(z)_y of scores (classes,) or (N, classes, ...) and classes y (), (N, ...)."""
+    scores, targets = data
+    refuse(module, weight=module.weight, label_smoothing=module.label_smoothing)
+    if len(scores.shape) > 2:
+        scores = np.moveaxis(scores, 1, -1)
+    return reduced(module, -log_likelihoods(scores, targets))

@@ -1,0 +1,132 @@
+"""`from_torch`: a module of PyTorch with its weights, as a function that symad traces.
+
+`layer` is a question that every kind of module answers, in the language of arrays: a rule computes what
+the module's ``forward`` does. ``@symad.torch.layer.dispatch`` registers the answer for a module of one's own.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from torch import nn
+
+from symad.errors import SymadError, TraceError
+from symad.graph import Graph
+from symad.questions import question
+from symad.tracing import trace
+
+
+class Weights:
+    """The arrays that stand for a module's tensors: ``at(module.weight)`` in a rule.
+
+    Parameters are traced values, buffers and other tensors constants; None stays None.
+    """
+
+    def __init__(self, names: Mapping[int, str], values: Mapping[str, Any]) -> None:
+        """``names`` gives the parameters' names by identity, ``values`` their arrays."""
+        self.names, self.values = names, values
+
+    def __call__(self, tensor: Any) -> Any:
+        """The array in the place of a tensor."""
+        if tensor is None:
+            return None
+        name = self.names.get(id(tensor))
+        return array_of(tensor) if name is None else self.values[name]
+
+
+@question
+def layer(module: nn.Module, at: Weights, *data: Any) -> Any:
+    """What ``module(*data)`` computes, for arrays and traced values; ``at`` has its parameters."""
+
+
+@layer.dispatch
+def unknown_layer(module: nn.Module, at: Weights, *data: Any) -> Any:
+    """No rule."""
+    kind = type(module).__name__
+    raise TraceError(
+        f"from_torch has no rule for the module {kind}; write one, a function {kind.lower()}(module: {kind}, "
+        "at: symad.torch.Weights, *data) that computes with arrays and at(module.weight), registered by "
+        "@symad.torch.layer.dispatch"
+    )
+
+
+@dataclass(frozen=True)
+class Model:
+    """A module as a function of its parameters and its inputs.
+
+    Attributes:
+        module: the module.
+        parameters: dotted names and float64 arrays, as in its ``state_dict``.
+    """
+
+    module: Any
+    parameters: dict[str, np.ndarray[Any, Any]]
+    names: Mapping[int, str] = field(repr=False)
+
+    def apply(self, parameters: Mapping[str, Any], *data: Any) -> Any:
+        """What the module computes, with these parameters: arrays or traced values."""
+        return layer(self.module, Weights(self.names, parameters), *data)
+
+    def trace(self, *data: Any) -> Graph:
+        """The graph of (parameters, *data); parameters are one argument, a dict by dotted names.
+
+        Args:
+            data: for each input of the module what `symad.trace` takes: a shape, a symbol, an example.
+        """
+        shapes = {name: value.shape for name, value in self.parameters.items()}
+        own = inspect.signature(self.module.forward).parameters.values()
+        names = [p.name for p in own if p.kind is p.POSITIONAL_OR_KEYWORD][: len(data)]
+        names += [f"x{k}" for k in range(len(names), len(data))]
+
+        def model(*values: Any) -> Any:
+            return self.apply(*values) if shapes else self.apply({}, *values)
+
+        names = ["parameters", *names] if shapes else names
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        model.__signature__ = inspect.Signature([inspect.Parameter(n, kind) for n in names])  # type: ignore[attr-defined]
+        return trace(model, [shapes, *data] if shapes else list(data))
+
+    def state(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Parameters as tensors of the module's dtypes, for ``load_state_dict(..., strict=False)``."""
+        import torch
+
+        own = dict(self.module.named_parameters())
+        return {name: torch.as_tensor(np.array(v)).to(own[name]) for name, v in parameters.items()}
+
+
+def from_torch(module: Any) -> Model:
+    """A module of PyTorch as mathematics: its graph, its parameters by their dotted names, its numbers.
+
+    Known are linear, bilinear and embedding layers, normalisations, convolutions and pools, activations,
+    losses, RNN, LSTM, GRU, multi-head attention, transformer layers and stacks, and `nn.Sequential` of them.
+    Modules stand as they are for training or evaluation; a dropout that is active is refused. Parameters are
+    copied as float64; tied ones are one.
+
+    Args:
+        module: the module; it stays as it is.
+
+    Raises:
+        SymadError: it is no module, or has parameters that are not yet initialised.
+        TraceError: when traced, of modules without a rule (`layer`).
+    """
+    if not isinstance(module, nn.Module):
+        raise SymadError(f"from_torch takes a torch.nn.Module, not {type(module).__name__}")
+    named = dict(module.named_parameters())
+    if lazy := [name for name, p in named.items() if isinstance(p, nn.parameter.UninitializedParameter)]:
+        raise SymadError(f"from_torch: {', '.join(lazy)} have no shape yet; call the module once before")
+    return Model(module, {n: array_of(p) for n, p in named.items()}, {id(p): n for n, p in named.items()})
+
+
+def array_of(tensor: Any) -> np.ndarray[Any, Any]:
+    """A tensor's numbers as float64, in memory of their own."""
+    return np.array(tensor.detach().cpu().double().numpy())
+
+
+def refuse(module: Any, **options: Any) -> None:
+    """Raises TraceError for options of a module that no rule reads, named with their values."""
+    if given := [f"{name}={value!r}" for name, value in options.items() if value]:
+        raise TraceError(f"from_torch: {type(module).__name__} with {', '.join(given)} has no rule")

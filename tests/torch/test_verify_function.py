@@ -1,0 +1,121 @@
+"""Certificates of autograd functions: right ones agree, wrong ones are refuted where they are wrong."""
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import symad
+
+torch = pytest.importorskip("torch")
+
+x, y = sp.symbols("x y", real=True)
+swish = x / (1 + sp.exp(-x))
+
+
+class Swish(torch.autograd.Function):
+    factor = 1.0
+
+    @staticmethod
+    def forward(ctx, z):
+        ctx.save_for_backward(z)
+        return z * torch.sigmoid(z)
+
+    @staticmethod
+    def backward(ctx, bar):
+        (z,) = ctx.saved_tensors
+        s = torch.sigmoid(z)
+        return bar * s * (1 + z * (1 - s))
+
+
+class WrongBackward(Swish):
+    @staticmethod
+    def backward(ctx, bar):
+        (z,) = ctx.saved_tensors
+        s = torch.sigmoid(z)
+        return bar * s * (1 + z * (1 - s * s))
+
+
+class WrongForward(Swish):
+    @staticmethod
+    def forward(ctx, z):
+        ctx.save_for_backward(z)
+        return z * torch.sigmoid(1.0001 * z)
+
+
+class DetachedBackward(Swish):
+    """Its first derivative is right, its second one is not."""
+
+    @staticmethod
+    def backward(ctx, bar):
+        (z,) = ctx.saved_tensors
+        s = torch.sigmoid(z.detach())
+        return bar * s * (1 + z.detach() * (1 - s))
+
+
+def test_a_right_function_is_measured():
+    made = symad.torch.verify_function(Swish, swish, hostile=False)
+    assert made.status == "measured"
+    assert {e.name.split(" ")[0] for e in made.entries} == {"value", "x_bar"}
+
+
+def test_a_wrong_backward_is_refuted_and_its_forward_is_not():
+    made = symad.torch.verify_function(WrongBackward, swish, hostile=False)
+    assert [e.status for e in made.entries] == ["measured", "refuted"]
+    assert made.witness is not None
+
+
+def test_a_wrong_forward_is_refuted():
+    made = symad.torch.verify_function(WrongForward, swish, hostile=False)
+    assert made.entries[0].status == "refuted"
+
+
+def test_double_backward():
+    assert symad.torch.verify_function(Swish, swish, order=2, hostile=False).status == "measured"
+    found = symad.torch.verify_function(DetachedBackward, swish, order=2, hostile=False)
+    assert [e.status for e in found.entries][:2] == ["measured", "measured"]
+    assert found.status == "refuted"
+
+
+class Affine(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, W, v):
+        ctx.save_for_backward(W, v)
+        return W @ v
+
+    @staticmethod
+    def backward(ctx, bar):
+        W, v = ctx.saved_tensors
+        return torch.outer(bar, v), W.T @ bar
+
+
+def test_arrays_and_chosen_inputs():
+    def f(W, v):
+        return W @ v
+
+    graph = symad.trace(f, [(2, 3), (3,)])
+    assert symad.torch.verify_function(Affine, graph, hostile=False).status == "measured"
+    only = symad.torch.verify_function(Affine, graph, wrt="v", order=2, hostile=False)
+    assert only.status == "measured"
+
+
+def test_a_function_of_tensors_with_a_dict():
+    def f(params, z):
+        return np.tanh(params["W"] @ z + params["b"])
+
+    def layer(params, z):
+        return torch.tanh(params["W"] @ z + params["b"])
+
+    def broken(params, z):
+        return torch.tanh(params["W"] @ z + params["b"].detach())
+
+    graph = symad.trace(f, [{"W": (2, 2), "b": (2,)}, (2,)])
+    assert symad.torch.verify_function(layer, graph, hostile=False).status == "measured"
+    found = symad.torch.verify_function(broken, graph, hostile=False)
+    assert found.status == "refuted"
+
+
+def test_a_domain_and_a_bad_order():
+    cert = symad.torch.verify_function(torch.sqrt, sp.sqrt(x), where=x > 1, hostile=False)
+    assert cert.status == "measured"
+    with pytest.raises(ValueError, match="order"):
+        symad.torch.verify_function(Swish, swish, order=3)
