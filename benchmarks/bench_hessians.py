@@ -6,7 +6,7 @@ first; then contestants take turns in one process, and the table holds medians o
 of symad to the best peer, setup (trace, differentiate, print or compile, first call: wall time) and the
 peak of memory that the first call of symad allocates, over the bytes of the Hessian itself.
 
-"batched seeds" is symad without `symad.numeric.passes.seeds` and `grams`: all unit seeds at once as arrays.
+"batched seeds" is symad without the passes `unit_seeds` and `syrk_products`: all unit seeds at once.
 
 Usage: python benchmarks/bench_hessians.py [CASE ...] [--rounds 15] [--casadi] [--json FILE]
 """
@@ -37,7 +37,8 @@ from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
 
 import symad  # noqa: E402
-from symad.numeric import lower, lower_numpy  # noqa: E402
+from symad.numeric import lower  # noqa: E402
+from symad.numeric.numpy_arrays import lower as lower_numpy  # noqa: E402
 
 
 @dataclass(frozen=True)

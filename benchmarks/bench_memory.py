@@ -20,8 +20,8 @@ from rich.console import Console
 from rich.table import Table
 
 import symad
+from symad.core.graph import Node
 from symad.cost import byte_size, live_curve, schedule
-from symad.graph import Node
 from symad.numeric import lower
 
 

@@ -37,13 +37,13 @@ from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
 
 import symad  # noqa: E402
-from symad.graph import Graph  # noqa: E402
+from symad.core.graph import Graph  # noqa: E402
 from symad.numeric import lower  # noqa: E402
-from symad.numeric.lower_numpy import before_arrays  # noqa: E402
-from symad.numeric.native.blas import product_function  # noqa: E402
-from symad.numeric.passes.loop import Loop  # noqa: E402
-from symad.ops.contraction import Einsum  # noqa: E402
-from symad.ops.recurrence import Scan  # noqa: E402
+from symad.numeric.compiled_arrays.blas import product_function  # noqa: E402
+from symad.numeric.numpy_arrays.lower import before_arrays  # noqa: E402
+from symad.numeric.passes.loops.loop import Loop  # noqa: E402
+from symad.ops.arrays.contraction import Einsum  # noqa: E402
+from symad.ops.loops.scan import Scan  # noqa: E402
 
 TOLERANCE = {"float32": 2e-3, "float64": 1e-9}
 """Largest distance of two gradients relative to their norm."""

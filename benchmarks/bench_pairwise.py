@@ -29,8 +29,8 @@ from scipy.spatial.distance import cdist
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from symad.numeric.attention import attention
-from symad.numeric.pairwise import pairwise, pairwise_vjp
+from symad.numeric.pairs.eager_attention import attention
+from symad.numeric.pairs.eager_pairwise import pairwise, pairwise_vjp
 
 
 def gaussian(x: Any, y: Any, ell: Any) -> Any:

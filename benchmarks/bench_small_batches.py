@@ -18,7 +18,7 @@ import sympy as sp
 
 import symad
 from symad.numeric import lower
-from symad.numeric.compiling import compiler
+from symad.numeric.compiler.c_compiler import compiler
 
 ROUNDS, CALLS = 7, 500
 SIZES = (1, 20, 200, 2000)

@@ -22,12 +22,12 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 import symad  # noqa: E402
-from symad.graph import Graph, topological  # noqa: E402
-from symad.models.parameters import trace_model  # noqa: E402
-from symad.models.transformer import Transformer  # noqa: E402
-from symad.ops.shaping import reshape  # noqa: E402
+from symad.core.graph import Graph, topological  # noqa: E402
+from symad.models.layers.parameters import trace_model  # noqa: E402
+from symad.models.transformers.transformer import Transformer  # noqa: E402
+from symad.ops.arrays.shaping import reshape  # noqa: E402
 from symad.verification import Budget  # noqa: E402
-from symad.verification.directional import directions, slope_forward, slope_reverse  # noqa: E402
+from symad.verification.measuring.directional import directions, slope_forward, slope_reverse  # noqa: E402
 
 
 def by_hand():

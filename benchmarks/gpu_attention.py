@@ -31,8 +31,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.attention_peers import PEERS, Unavailable, flex_first_call, twice_through_math
 from benchmarks.gpu_report import release, surroundings
-from symad.gpu.attention_call import AttentionCall
-from symad.gpu.attention_second import SecondOrder
+from symad.gpu.attention_kernels.eager_second import SecondOrder
+from symad.gpu.attention_kernels.launch import AttentionCall
 from symad.gpu.compile import Machine, machine
 
 Call = Callable[[], Any]

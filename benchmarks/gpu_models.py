@@ -29,11 +29,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import symad
 from benchmarks.gpu_report import release, surroundings
 from symad.gpu.compile import cupy
-from symad.models.feedforward import FeedForward
-from symad.models.lstm import LSTM
-from symad.models.parameters import trace_model
-from symad.models.rnn import RNN
-from symad.models.transformer import Transformer
+from symad.models.layers.feedforward import FeedForward
+from symad.models.layers.parameters import trace_model
+from symad.models.sequences.lstm import LSTM
+from symad.models.sequences.rnn import RNN
+from symad.models.transformers.transformer import Transformer
 from symad.numeric import lower
 
 

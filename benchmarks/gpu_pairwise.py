@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.gpu_report import release, surroundings
 from symad.gpu.compile import cupy
-from symad.gpu.pairwise import pairwise, pairwise_vjp
+from symad.gpu.pairs.eager import pairwise, pairwise_vjp
 
 SCALE = 0.35
 

@@ -15,7 +15,7 @@ import sympy as sp
 
 import symad
 from symad import functions
-from symad.graph import Graph
+from symad.core.graph import Graph
 from symad.numeric import lower
 
 HERE = Path(__file__).resolve().parent

@@ -11,7 +11,7 @@ import numpy as np
 import statsmodels.api as sm
 
 import symad
-from symad.models import ar
+from symad.models.sequences import ar
 from symad.numeric import lower
 
 LAGS, HELD_OUT = 9, 50

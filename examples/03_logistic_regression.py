@@ -12,8 +12,8 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
 
 import symad
-from symad.hessian import MODES
-from symad.models import regression as model
+from symad.derivatives.hessian import MODES
+from symad.models.layers import regression as model
 from symad.numeric import lower
 
 

@@ -13,8 +13,8 @@ import numpy as np
 import statsmodels.api as sm
 import sympy as sp
 
-from symad.models import gaussian_process as gp
-from symad.models import kernels
+from symad.models.generative import gaussian_process as gp
+from symad.models.generative import kernels
 
 HELD_OUT = 96
 

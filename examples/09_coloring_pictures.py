@@ -115,15 +115,15 @@ def rosenbrock(n: int = 10_000) -> None:
 
 def draw(folder: Path, made: dict[str, object]) -> None:
     """Six pictures."""
-    from symad.sparsity import pictures
+    from symad.display import sparsity_pictures
 
     folder.mkdir(parents=True, exist_ok=True)
-    pictures.four_by_five(folder / "four_by_five.png")
-    pictures.compression(color(pictures.FOUR_BY_FIVE), path=folder / "compression.png")
-    pictures.intersection_graph(made["5-point 8x8 column"], folder / "five_point_graph.png")
-    pictures.spy(made["arrow 12 bidirectional"], folder / "arrow.png")
-    pictures.spy(made["9-point 8x8 star"], folder / "nine_point_star.png")
-    pictures.compression(made["arrow 12 bidirectional"], path=folder / "arrow_compression.png")
+    sparsity_pictures.four_by_five(folder / "four_by_five.png")
+    sparsity_pictures.compression(color(sparsity_pictures.FOUR_BY_FIVE), path=folder / "compression.png")
+    sparsity_pictures.intersection_graph(made["5-point 8x8 column"], folder / "five_point_graph.png")
+    sparsity_pictures.spy(made["arrow 12 bidirectional"], folder / "arrow.png")
+    sparsity_pictures.spy(made["9-point 8x8 star"], folder / "nine_point_star.png")
+    sparsity_pictures.compression(made["arrow 12 bidirectional"], path=folder / "arrow_compression.png")
 
 
 def main() -> None:

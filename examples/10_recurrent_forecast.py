@@ -14,12 +14,12 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # products this small run fa
 import numpy as np
 import statsmodels.api as sm
 
-from symad.models import ar
-from symad.models.lstm import LSTM
-from symad.models.parameters import trace_model
-from symad.models.rnn import RNN, jacobian_norms
-from symad.numeric.optimisers import Adam
-from symad.numeric.training import batches, train, warmup_cosine
+from symad.models.layers.parameters import trace_model
+from symad.models.sequences import ar
+from symad.models.sequences.lstm import LSTM
+from symad.models.sequences.rnn import RNN, jacobian_norms
+from symad.numeric.training.optimisers import Adam
+from symad.numeric.training.training import batches, train, warmup_cosine
 
 WINDOW, BATCH, STEPS, HELD_OUT = 44, 32, 400, 50
 

@@ -18,14 +18,14 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # products this small run fa
 import numpy as np
 import sympy
 
-from symad.models import ngram
-from symad.models.generation import sample
-from symad.models.losses import log_likelihoods
-from symad.models.parameters import count, trace_model
-from symad.models.transformer import Transformer
+from symad.models.layers.losses import log_likelihoods
+from symad.models.layers.parameters import count, trace_model
+from symad.models.sequences import ngram
+from symad.models.sequences.generation import sample
+from symad.models.transformers.transformer import Transformer
 from symad.numeric import lower
-from symad.numeric.optimisers import Adam
-from symad.numeric.training import train, warmup_cosine
+from symad.numeric.training.optimisers import Adam
+from symad.numeric.training.training import train, warmup_cosine
 
 CONTEXT, BATCH, LETTERS = 16, 32, 120_000
 

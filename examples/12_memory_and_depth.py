@@ -18,11 +18,11 @@ import numpy as np
 
 import symad
 from symad import functions
-from symad.checkpointing import draw_plans
-from symad.models import neural_ode
+from symad.derivatives.chain_plans import draw_plans
+from symad.models.layers import neural_ode
 from symad.numeric import lower
-from symad.numeric.optimisers import Adam
-from symad.numeric.training import train, warmup_cosine
+from symad.numeric.training.optimisers import Adam
+from symad.numeric.training.training import train, warmup_cosine
 
 STEPS, STATE = 600, 5_000
 POLICIES = ["all", "recompute", "sqrt", "binomial", ("binomial", 5)]

@@ -18,13 +18,14 @@ import statsmodels.api as sm
 from sklearn.datasets import load_digits
 
 from symad.functions import softplus
-from symad.models import ar, tasks
-from symad.models.convolutional import Classifier
-from symad.models.parameters import trace_model
-from symad.models.state_space import StateSpace
-from symad.models.tcn import TCN
-from symad.numeric.optimisers import Adam
-from symad.numeric.training import batches, train, warmup_cosine
+from symad.models.layers.convolutional import Classifier
+from symad.models.layers.parameters import trace_model
+from symad.models.sequences import ar
+from symad.models.sequences.state_space import StateSpace
+from symad.models.sequences.tcn import TCN
+from symad.models.transformers import tasks
+from symad.numeric.training.optimisers import Adam
+from symad.numeric.training.training import batches, train, warmup_cosine
 
 
 def fit(loss, model, stream, steps, rate):

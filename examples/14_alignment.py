@@ -19,12 +19,13 @@ import numpy as np
 import sympy
 
 from symad import value_and_gradient
-from symad.models import adaptation, alignment
-from symad.models.parameters import count, trace_model
-from symad.models.transformer import Transformer
+from symad.models.layers.parameters import count, trace_model
+from symad.models.sequences import alignment
+from symad.models.transformers import adaptation
+from symad.models.transformers.transformer import Transformer
 from symad.numeric import lower
-from symad.numeric.optimisers import Adam, clip_gradients
-from symad.numeric.training import train, warmup_cosine
+from symad.numeric.training.optimisers import Adam, clip_gradients
+from symad.numeric.training.training import train, warmup_cosine
 
 LETTERS = "·abcdefghijklmnopqrstuvwxyz"  # the dot begins and ends a word
 LENGTH, RANK, SCALE = 10, 4, 8.0

@@ -22,12 +22,13 @@ import statsmodels.api as sm
 
 import symad
 from symad.errors import EvaluationError
-from symad.models import ar, linear_unit
-from symad.models.lstm import LSTM
-from symad.models.parameters import trace_model
-from symad.models.rnn import RNN
-from symad.numeric.optimisers import adamw
-from symad.numeric.training import batches, refuse_nan, train, warmup_cosine
+from symad.models.layers import linear_unit
+from symad.models.layers.parameters import trace_model
+from symad.models.sequences import ar
+from symad.models.sequences.lstm import LSTM
+from symad.models.sequences.rnn import RNN
+from symad.numeric.training.optimisers import adamw
+from symad.numeric.training.training import batches, refuse_nan, train, warmup_cosine
 
 YEAR, HELD_OUT, LAGS = 12, 120, 13
 WINDOW, BATCH, STEPS = 36, 32, 150

@@ -18,12 +18,12 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # products this small run fa
 
 import numpy as np
 
-from symad.models import ngram, tokenization
-from symad.models.losses import log_likelihoods
-from symad.models.neural_ar import NeuralAR, contexts
-from symad.models.parameters import count, trace_model
-from symad.numeric.optimisers import Adam
-from symad.numeric.training import batches, train, warmup_cosine
+from symad.models.layers.losses import log_likelihoods
+from symad.models.layers.parameters import count, trace_model
+from symad.models.sequences import ngram, tokenization
+from symad.models.sequences.neural_ar import NeuralAR, contexts
+from symad.numeric.training.optimisers import Adam
+from symad.numeric.training.training import batches, train, warmup_cosine
 
 LETTERS, SIZE, CONTEXT, BATCH, STEPS = 120_000, 160, 6, 128, 1500
 

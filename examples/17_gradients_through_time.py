@@ -21,12 +21,13 @@ import numpy as np
 
 import symad
 from symad import functions
-from symad.models import lstm, maximum
-from symad.models.parameters import orthogonal, trace_model
-from symad.models.rnn import jacobian_norms
+from symad.models.layers import maximum
+from symad.models.layers.parameters import orthogonal, trace_model
+from symad.models.sequences import lstm
+from symad.models.sequences.rnn import jacobian_norms
 from symad.numeric import lower
-from symad.numeric.optimisers import Adam
-from symad.numeric.training import train, warmup_cosine
+from symad.numeric.training.optimisers import Adam
+from symad.numeric.training.training import train, warmup_cosine
 
 T, WIDTH, STEPS = 100, 8, 500
 

@@ -19,13 +19,13 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # products this small run fa
 import numpy as np
 
 import symad
-from symad.models import attention
-from symad.models.generation import generate
-from symad.models.losses import cross_entropy
-from symad.models.parameters import trace_model
-from symad.models.transformer import Transformer, part
-from symad.numeric.optimisers import Adam
-from symad.numeric.training import train, warmup_cosine
+from symad.models.layers.losses import cross_entropy
+from symad.models.layers.parameters import trace_model
+from symad.models.sequences.generation import generate
+from symad.models.transformers import attention
+from symad.models.transformers.transformer import Transformer, part
+from symad.numeric.training.optimisers import Adam
+from symad.numeric.training.training import train, warmup_cosine
 
 LETTERS, LENGTH, BATCH, STEPS = 8, 8, 32, 400
 TURN = LETTERS

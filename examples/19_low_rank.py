@@ -20,13 +20,13 @@ import sympy
 from sklearn import datasets
 
 import symad
-from symad.models import adaptation
-from symad.models.losses import log_likelihoods
-from symad.models.parameters import count, trace_model
-from symad.models.transformer import Transformer
+from symad.models.layers.losses import log_likelihoods
+from symad.models.layers.parameters import count, trace_model
+from symad.models.transformers import adaptation
+from symad.models.transformers.transformer import Transformer
 from symad.numeric import lower
-from symad.numeric.optimisers import Adam
-from symad.numeric.training import train, warmup_cosine
+from symad.numeric.training.optimisers import Adam
+from symad.numeric.training.training import train, warmup_cosine
 
 ALPHABET = " ,.abcdefghijklmnopqrstuvwxyz"
 CONTEXT, BATCH, RANK, ALPHA = 16, 32, 2, 4.0

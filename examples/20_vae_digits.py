@@ -14,9 +14,9 @@ import numpy as np
 from scipy.special import xlogy
 from sklearn.datasets import load_digits
 
-from symad.models.vae import VAE
-from symad.numeric.optimisers import Adam
-from symad.numeric.training import train, warmup_cosine
+from symad.models.generative.vae import VAE
+from symad.numeric.training.optimisers import Adam
+from symad.numeric.training.training import train, warmup_cosine
 
 STEPS, BATCH, CODE = 3000, 100, 8
 

@@ -16,10 +16,10 @@ import numpy as np
 from scipy.stats import multivariate_normal
 from sklearn.datasets import make_moons
 
-from symad.models import measures
-from symad.models.diffusion import Diffusion, schedule
-from symad.numeric.optimisers import Adam
-from symad.numeric.training import train, warmup_cosine
+from symad.models.generative import measures
+from symad.models.generative.diffusion import Diffusion, schedule
+from symad.numeric.training.optimisers import Adam
+from symad.numeric.training.training import train, warmup_cosine
 
 STEPS, BATCH, LEVELS = 3000, 256, 40
 

@@ -18,11 +18,11 @@ from sklearn.datasets import load_breast_cancer
 import symad
 from symad import functions
 from symad.functions import rand, randn
-from symad.models.sampling import quantile
+from symad.models.generative.sampling import quantile
 from symad.numeric import minimize
-from symad.numeric.diagnostics import autocovariance, standard_error
-from symad.numeric.inversion import invert
-from symad.numeric.sampling import hmc, metropolis
+from symad.numeric.sampling.diagnostics import autocovariance, standard_error
+from symad.numeric.sampling.markov_chains import hmc, metropolis
+from symad.numeric.solvers.inversion import invert
 
 x, y = sp.symbols("x y", real=True)
 u = sp.Symbol("u", positive=True)

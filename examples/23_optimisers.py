@@ -13,7 +13,7 @@ import sympy as sp
 
 import symad
 from symad.numeric import least_squares, minimize
-from symad.numeric.optimisers import SGD
+from symad.numeric.training.optimisers import SGD
 
 x, y = sp.symbols("x y", real=True)
 ROWS = [3 * (y - x**2), 1 - x]  # Rosenbrock's valley, wide enough to tell the paths apart

@@ -15,11 +15,11 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # products this small run fa
 
 import numpy as np
 
-from symad.models import divergences, gan, measures
-from symad.models.gan import GAN
-from symad.numeric.adversarial import Player, train_in_turn
-from symad.numeric.optimisers import Adam
-from symad.numeric.training import warmup_cosine
+from symad.models.generative import divergences, gan, measures
+from symad.models.generative.gan import GAN
+from symad.numeric.training.adversarial import Player, train_in_turn
+from symad.numeric.training.optimisers import Adam
+from symad.numeric.training.training import warmup_cosine
 
 BATCH, SPREAD = 128, 0.1
 ANGLES = np.arange(8) * np.pi / 4

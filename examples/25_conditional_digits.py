@@ -19,13 +19,13 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
-from symad.models import gan, measures
-from symad.models.diffusion import Diffusion, schedule
-from symad.models.gan import GAN
-from symad.models.vae import VAE
-from symad.numeric.adversarial import Player, train_in_turn
-from symad.numeric.optimisers import Adam
-from symad.numeric.training import train, warmup_cosine
+from symad.models.generative import gan, measures
+from symad.models.generative.diffusion import Diffusion, schedule
+from symad.models.generative.gan import GAN
+from symad.models.generative.vae import VAE
+from symad.numeric.training.adversarial import Player, train_in_turn
+from symad.numeric.training.optimisers import Adam
+from symad.numeric.training.training import train, warmup_cosine
 
 BATCH, EACH, CODE, COMPONENTS, LEVELS = 64, 50, 16, 24, 60
 ASKED = np.repeat(np.eye(10), EACH, axis=0)

@@ -17,9 +17,9 @@ from scipy.spatial.distance import cdist
 from sklearn.datasets import load_digits
 from sklearn.neighbors import KNeighborsClassifier
 
-from symad.models.autoencoder import Autoencoder, LinearAutoencoder
-from symad.numeric.optimisers import Adam
-from symad.numeric.training import batches, train, warmup_cosine
+from symad.models.generative.autoencoder import Autoencoder, LinearAutoencoder
+from symad.numeric.training.optimisers import Adam
+from symad.numeric.training.training import batches, train, warmup_cosine
 
 BATCH, STEPS = 100, 1600
 

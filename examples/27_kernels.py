@@ -15,9 +15,9 @@ import numpy as np
 import sympy as sp
 from sklearn.datasets import load_digits
 
-from symad.models import gaussian_process as gp
-from symad.models import kernels, measures
-from symad.numeric.pairwise import pairwise
+from symad.models.generative import gaussian_process as gp
+from symad.models.generative import kernels, measures
+from symad.numeric.pairs.eager_pairwise import pairwise
 
 KERNELS = {
     "linear": (kernels.inner, {}),

@@ -15,8 +15,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # products this small run fa
 import numpy as np
 
 from symad import gradient, trace
-from symad.models.dynamics import AttentionDynamics, clusters, energy
-from symad.models.two_layer import TwoLayer, errors, sample
+from symad.models.layers.two_layer import TwoLayer, errors, sample
+from symad.models.sequences.dynamics import AttentionDynamics, clusters, energy
 from symad.numeric import lower
 
 TOKENS, TIME, STEPS = 60, 24.0, 600

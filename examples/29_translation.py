@@ -18,13 +18,13 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # products this small run fa
 import numpy as np
 
 from symad import jacobian, trace
-from symad.models import ngram
-from symad.models.encoder_decoder_transformer import EncoderDecoderTransformer
-from symad.models.encoder_only import Encoder, corrupt
-from symad.models.parameters import trace_model
-from symad.models.transformer import Transformer
-from symad.numeric.optimisers import Adam
-from symad.numeric.training import batches, train, warmup_cosine
+from symad.models.layers.parameters import trace_model
+from symad.models.sequences import ngram
+from symad.models.transformers.encoder_decoder_transformer import EncoderDecoderTransformer
+from symad.models.transformers.encoder_only import Encoder, corrupt
+from symad.models.transformers.transformer import Transformer
+from symad.numeric.training.optimisers import Adam
+from symad.numeric.training.training import batches, train, warmup_cosine
 
 ONES = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"]
 ONES += ["twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"]

@@ -15,10 +15,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # products this small run fa
 import numpy as np
 from sklearn.datasets import load_digits
 
-from symad.models.convolutional import Adversaries
-from symad.models.parameters import count, trace_model
-from symad.numeric.adversarial import Player, train_in_turn
-from symad.numeric.optimisers import Adam
+from symad.models.layers.convolutional import Adversaries
+from symad.models.layers.parameters import count, trace_model
+from symad.numeric.training.adversarial import Player, train_in_turn
+from symad.numeric.training.optimisers import Adam
 
 CODE, BATCH = 10, 32
 PAIR = Adversaries(8, 1, 16, CODE)

@@ -12,8 +12,8 @@ import time
 import numpy as np
 
 import symad
-from symad.models.lstm import LSTM
-from symad.models.parameters import trace_model
+from symad.models.layers.parameters import trace_model
+from symad.models.sequences.lstm import LSTM
 from symad.numeric import lower
 
 

@@ -3,15 +3,25 @@
 if __name__ != "symad.gpu":  # the checkout also shows this folder as a top-level package
     raise ImportError("import symad.gpu, not gpu: a second copy would register rules twice")
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from symad.numeric.faces import offer
-
 if TYPE_CHECKING:
-    from symad.gpu.attention import attention
-    from symad.gpu.options import options
-    from symad.gpu.pairwise import pairwise
+    from symad.gpu.attention_kernels.eager import attention
+    from symad.gpu.pairs.eager import pairwise
+    from symad.gpu.settings import options
 
 __all__ = ["attention", "options", "pairwise"]
 
-offer(__name__, __all__)
+_LATER = {
+    "attention": "symad.gpu.attention_kernels.eager",
+    "options": "symad.gpu.settings",
+    "pairwise": "symad.gpu.pairs.eager",
+}
+"""Functions whose modules are loaded when one is first asked for."""
+
+
+def __getattr__(name: str) -> object:
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
+    raise AttributeError(f"module 'symad.gpu' has no attribute {name!r}")

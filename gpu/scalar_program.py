@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from symad.gpu.printers.door import door_texts, inputs_line
+from symad.core.graph import Graph, Node, topological
+from symad.gpu.array_printer import finish
+from symad.gpu.printers.array_inputs import door_texts, inputs_line
 from symad.gpu.printers.kernels import block, quoted
 from symad.gpu.printers.library import real_type
-from symad.gpu.program import finish
-from symad.graph import Graph, Node, topological
-from symad.numeric.fusion.c_text import Body, has_c_form, statements
-from symad.numeric.names import Names
-from symad.numeric.scalar_program import is_scalar, packed_entries
-from symad.numeric.text import docstring, module_header, pack_text
-from symad.ops.selection import Condition
-from symad.ops.sources import ArrayConstant, Constant, Input, constant
+from symad.numeric.fusion.c_expressions import Body, has_c_form, statements
+from symad.numeric.modules.module_text import docstring, module_header, pack_text
+from symad.numeric.modules.names import Names
+from symad.numeric.scalars.python_program import is_scalar, packed_entries
+from symad.ops.arrays.sources import ArrayConstant, Constant, Input, constant
+from symad.ops.elementwise.selection import Condition
 
 DIRECT = 48
 """More inputs than these come to the kernel in one array: its parameters have limited room."""

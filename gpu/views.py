@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from symad.dims import Shape, plus, same_dim, same_shape
-from symad.graph import Node, rebuild, shape
-from symad.ops.arithmetic import Add, signed_sum
-from symad.ops.shaping import Pad, Reshape, ShapingOp, Slice
-from symad.ops.stacking import concatenate
-from symad.questions import Nodes
+from symad.core.dims import Shape, plus, same_dim, same_shape
+from symad.core.graph import Node, rebuild, shape
+from symad.core.questions import Nodes
+from symad.ops.arrays.shaping import Pad, Reshape, ShapingOp, Slice
+from symad.ops.arrays.stacking import concatenate
+from symad.ops.elementwise.arithmetic import Add, signed_sum
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,20 +3,32 @@
 if __name__ != "symad.numeric":  # the checkout also shows this folder as a top-level package
     raise ImportError("import symad.numeric, not numeric: a second copy would register rules twice")
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from symad.numeric.faces import offer
 from symad.numeric.kernel import Kernel
-from symad.numeric.lower import lower
+from symad.numeric.lowering import lower
 
 if TYPE_CHECKING:
-    from symad.numeric.attention import attention
-    from symad.numeric.given import given
-    from symad.numeric.least_squares import least_squares
-    from symad.numeric.minimize import minimize
-    from symad.numeric.pairwise import pairwise
+    from symad.numeric.fixed_inputs import given
+    from symad.numeric.pairs.eager_attention import attention
+    from symad.numeric.pairs.eager_pairwise import pairwise
+    from symad.numeric.solvers.least_squares import least_squares
+    from symad.numeric.solvers.minimize import minimize
 
 __all__ = ["Kernel", "attention", "given", "least_squares", "lower", "minimize", "pairwise"]
 
-# `lower` too: its module has its name, and importing that module again must not hide it.
-offer(__name__, ("attention", "given", "least_squares", "lower", "minimize", "pairwise"))
+_LATER = {
+    "attention": "symad.numeric.pairs.eager_attention",
+    "given": "symad.numeric.fixed_inputs",
+    "least_squares": "symad.numeric.solvers.least_squares",
+    "minimize": "symad.numeric.solvers.minimize",
+    "pairwise": "symad.numeric.pairs.eager_pairwise",
+}
+"""Functions whose modules are loaded when one is first asked for."""
+
+
+def __getattr__(name: str) -> object:
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
+    raise AttributeError(f"module 'symad.numeric' has no attribute {name!r}")

@@ -31,10 +31,10 @@ class NumPy(ArrayLibrary):
 NUMPY = NumPy("numpy", "numpy", "np")
 
 BACKENDS = {
-    "numpy": "symad.numeric.lower_numpy",
-    "c": "symad.numeric.lower_c",
-    "runs": "symad.numeric.lower_runs",
-    "cupy": "symad.gpu.lower_cupy",
+    "numpy": "symad.numeric.numpy_arrays.lower",
+    "c": "symad.numeric.scalars.lower_c",
+    "runs": "symad.numeric.scalars.lower_runs",
+    "cupy": "symad.gpu.lower",
 }
 """Backend name -> module with a function ``lower(graph, dtype, packed) -> Kernel``.
 

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from symad.arguments import Argument, SignatureOf
-from symad.arguments import bind as bind_arguments
-from symad.atomic import write_text
+from symad.core.arguments import Argument, SignatureOf
+from symad.core.arguments import bind as bind_arguments
+from symad.core.graph import Graph
 from symad.errors import LoweringError
-from symad.evaluation import refuse_masked
-from symad.graph import Graph
-from symad.numeric.text import one_line
-from symad.saving import dumps, loads
+from symad.evaluation.evaluate import refuse_masked
+from symad.numeric.modules.module_text import one_line
+from symad.saving.atomic_files import write_text
+from symad.saving.save_load import dumps, loads
 
 _numbers = count(1)
 
@@ -156,7 +156,7 @@ class Kernel:
 @lru_cache(maxsize=64)
 def _again(text: str, backend: str, dtype: str, options: tuple[tuple[str, Any], ...]) -> Kernel:
     """A kernel that arrives from another process; one that comes with every task is lowered once."""
-    from symad.numeric.lower import lower
+    from symad.numeric.lowering import lower
 
     return lower(loads(text), backend, dtype, **dict(options))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from symad.graph import Graph
+from symad.core.graph import Graph
 from symad.numeric.kernel import Kernel, compile_source
 from symad.numeric.pipelines import (
     PLAIN_GRAPH,

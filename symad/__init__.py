@@ -6,20 +6,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from symad import errors
-from symad.batching import vmap
-from symad.checkpointing import memory_plan, memory_plans
+from symad.core.graph import Graph
 from symad.cost import flops, live_memory, memory
-from symad.dual import Dual
-from symad.forward import pushforward
+from symad.derivatives.chain_plans import memory_plan, memory_plans
+from symad.derivatives.forward import pushforward
+from symad.derivatives.hessian import hessian, hvp
+from symad.derivatives.implicit import implicit
+from symad.derivatives.jacobian import gradient, jacobian
+from symad.derivatives.join import join
+from symad.derivatives.remat import remat
+from symad.derivatives.reverse import pullback, value_and_gradient
+from symad.derivatives.vmap import vmap
+from symad.evaluation.dual import Dual
 from symad.functions import register_function, stop_gradient
-from symad.graph import Graph
-from symad.hessian import hessian, hvp
-from symad.implicit import implicit
-from symad.jacobian import gradient, jacobian
-from symad.joining import join
-from symad.remat import remat
-from symad.reverse import pullback, value_and_gradient
-from symad.saving import load, save
+from symad.saving.save_load import load, save
 from symad.tracing import to_sympy, trace
 
 if TYPE_CHECKING:

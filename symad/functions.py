@@ -16,23 +16,16 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symad import matrix_functions
-from symad.associative import affine_scan, associative_scan
-from symad.attending import attention
-from symad.dims import Shape, as_dim
+from symad.core.dims import Shape, as_dim
+from symad.derivatives.remat import remat
 from symad.errors import ShapeError, TraceError
-from symad.ops import softmax as fused
-from symad.ops.gathering import as_indices, gather
-from symad.ops.shaping import reshape
-from symad.ops.sources import eye as identity
-from symad.ops.sources import iota
-from symad.pairing import pairwise
-from symad.probability import gammainc, gammaincc, ive, log_ndtr
-from symad.proxy import Proxy
-from symad.randomness import fold_in, key, rand, randn, split
-from symad.registering import register_function
-from symad.remat import remat
-from symad.scalar_functions import (
+from symad.library import matrix_functions
+from symad.library.associative_scan import affine_scan, associative_scan
+from symad.library.attention import attention
+from symad.library.pairwise import pairwise
+from symad.library.probability import gammainc, gammaincc, ive, log_ndtr
+from symad.library.random import fold_in, key, rand, randn, split
+from symad.library.scalar_functions import (
     expm1,
     gelu,
     hypot,
@@ -45,9 +38,16 @@ from symad.scalar_functions import (
     stop_gradient,
     xlogy,
 )
-from symad.scanning import fold, scan
-from symad.triangular import cho_solve, solve_triangular
-from symad.wrapped import as_node, number
+from symad.library.scan import fold, scan
+from symad.library.triangular import cho_solve, solve_triangular
+from symad.library.user_functions import register_function
+from symad.ops.arrays.gathering import as_indices, gather
+from symad.ops.arrays.shaping import reshape
+from symad.ops.arrays.sources import eye as identity
+from symad.ops.arrays.sources import iota
+from symad.ops.fused import softmax as fused
+from symad.tracing.proxy import Proxy
+from symad.tracing.wrapped import as_node, number
 
 __all__ = [
     "affine_scan",

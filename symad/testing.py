@@ -14,25 +14,25 @@ from typing import Any
 import numpy as np
 from plum import NotFoundLookupError
 
-from symad.dual import Dual
+from symad.core.graph import Graph, Node, Op, TupleOf, topological
+from symad.core.questions import EXAMPLES, definition
+from symad.derivatives.forward import dense, push
+from symad.derivatives.hessian import MODES, hessian_node
+from symad.derivatives.jacobian import forward_jacobian, reverse_jacobian
+from symad.derivatives.reverse import pull
+from symad.derivatives.wrt import tangent_inputs
 from symad.errors import SymadError
-from symad.evaluation import unchecked
-from symad.forward import dense, push
-from symad.grading import Grade, grade
-from symad.graph import Graph, Node, Op, TupleOf, topological
-from symad.hessian import MODES, hessian_node
-from symad.jacobian import forward_jacobian, reverse_jacobian
-from symad.ops.arithmetic import add, mul
-from symad.ops.contraction import inner, permute, sum_all
-from symad.ops.sources import Input, input_node
-from symad.questions import EXAMPLES, definition
-from symad.reverse import pull
-from symad.selecting import tangent_inputs
-from symad.values import Undefined
+from symad.evaluation.dual import Dual
+from symad.evaluation.evaluate import unchecked
+from symad.evaluation.number_domains import Undefined
+from symad.ops.arrays.contraction import inner, permute, sum_all
+from symad.ops.arrays.sources import Input, input_node
+from symad.ops.elementwise.arithmetic import add, mul
 from symad.verification import Budget, Certificate, verify
-from symad.verification.certificate import Comparison
-from symad.verification.deciding import decide
-from symad.verification.rewriting import expand_definitions
+from symad.verification.certificate.certificate import Comparison
+from symad.verification.decide import decide
+from symad.verification.grading import Grade, grade
+from symad.verification.rewriting.rewrite import expand_definitions
 
 __all__ = [
     "Grade",
@@ -191,7 +191,7 @@ def assert_dot_product(f: Graph, wrt: Sequence[Node] | None = None, points: int 
 
 
 def _weight_symbol(k: int, y: Node) -> Any:
-    from symad.selecting import symbol_like
+    from symad.derivatives.wrt import symbol_like
 
     return symbol_like(f"w_{k}", y.shape, set())
 
@@ -209,7 +209,7 @@ def _rationals(node: Node, rng: Random) -> Any:
 
 
 def _described(point: dict[Node, Any]) -> str:
-    from symad.verification.points import describe
+    from symad.verification.measuring.points import describe
 
     return ", ".join(f"{k} = {v}" for k, v in describe(point).items()).replace("'", "")
 

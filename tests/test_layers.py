@@ -140,7 +140,7 @@ def test_cupy_is_imported_under_gpu_inside_functions():
 
 
 def test_the_graph_and_the_questions_know_no_op():
-    below = {"symad/graph.py", "symad/questions.py", "symad/dims.py", "symad/errors.py"}
+    below = {"symad/core/graph.py", "symad/core/questions.py", "symad/core/dims.py", "symad/errors.py"}
     known = [i for i in imports_of("symad") if i.file in below and i.under("symad.ops")]
     assert listed(known) == []
 

@@ -1,23 +1,21 @@
 """Every op answers every question, or says why not; and the answers agree with each other."""
 
-import importlib
-import pkgutil
 
 import numpy as np
 import pytest
 import sympy
 
 import symad
-from symad import ops, questions
-from symad.cli.ops import MISSING, linear_arguments, table
-from symad.graph import SHAPE, Graph, Op, topological
+from symad import ops
+from symad.cli.ops_table import MISSING, linear_arguments, table
+from symad.core import questions
+from symad.core.graph import SHAPE, Graph, Op, topological
+from symad.core.questions import EXAMPLES
 from symad.numeric import lower
-from symad.ops.selection import Condition
-from symad.ops.sources import Input
-from symad.questions import EXAMPLES
+from symad.ops.arrays.sources import Input
+from symad.ops.elementwise.selection import Condition
 
-for _module in pkgutil.iter_modules(ops.__path__):
-    importlib.import_module(f"{ops.__name__}.{_module.name}")
+ops.load_all()
 
 WITHOUT_EXAMPLES = {
     "Seed": "stands for a tangent while a graph is linearized",

@@ -12,27 +12,22 @@ from typing import Any
 import numpy as np
 import sympy
 
+from symad.core.graph import Node, topological
 from symad.errors import LoweringError
-from symad.gpu.integers import WHOLE_HEADS
+from symad.gpu.passes.integers import WHOLE_HEADS
 from symad.gpu.printers.library import CuPy
 from symad.gpu.printers.products import product_helper
 from symad.gpu.views import Take
-from symad.graph import Node, topological
 from symad.numeric.fusion.chains import Fused, FusedSum, on_host
-from symad.numeric.printers.arrays import (
-    Text,
-    Texts,
-    emit,
-    slice_text,
-)
-from symad.ops.affine_scan import AffineScan
-from symad.ops.arithmetic import Mul
-from symad.ops.elementwise import Apply
-from symad.ops.matrix_power import MatrixPower
-from symad.ops.powers import Pow
-from symad.ops.selection import Select
-from symad.ops.shaping import Broadcast
-from symad.ops.sources import ArrayConstant, Dimension, Iota
+from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit, slice_text
+from symad.ops.arrays.shaping import Broadcast
+from symad.ops.arrays.sources import ArrayConstant, Dimension, Iota
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.arithmetic import Mul
+from symad.ops.elementwise.powers import Pow
+from symad.ops.elementwise.selection import Select
+from symad.ops.linalg.matrix_power import MatrixPower
+from symad.ops.loops.affine_scan import AffineScan
 
 HELPERS: dict[str, str] = {
     "_solve_triangular": '''def _solve_triangular(matrix, right, lower):

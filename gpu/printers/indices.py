@@ -10,20 +10,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from symad.dims import Dim, same_dim, size
+from symad.core.dims import Dim, same_dim, size
+from symad.core.graph import Node
+from symad.gpu.attention_kernels import module_text
 from symad.gpu.compile import kernel_text
-from symad.gpu.options import current
-from symad.gpu.printers import attention_text
 from symad.gpu.printers.kernels import block, quoted
 from symad.gpu.printers.library import CuPy
-from symad.graph import Node
-from symad.numeric.printers.arrays import Text, Texts, emit
-from symad.ops.gathering import Gather, ScatterAdd
-from symad.ops.ordering import SortingPositions
-from symad.ops.positions import Positions
-from symad.ops.random import FoldIn
-from symad.ops.shaping import Broadcast, Reshape, Slice
-from symad.ops.sources import ArrayConstant, Iota
+from symad.gpu.settings import current
+from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
+from symad.ops.arrays.gathering import Gather, ScatterAdd
+from symad.ops.arrays.ordering import SortingPositions
+from symad.ops.arrays.positions import Positions
+from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
+from symad.ops.arrays.sources import ArrayConstant, Iota
+from symad.ops.fused.random import FoldIn
 
 CHECKED = '''def _checked(kernel, indices, lengths, site, flag):
     """Row numbers in axes of these lengths; a wrong index leaves ``site`` or one of the next in the flag."""
@@ -81,7 +81,7 @@ ATOMIC = '''def _scatter_add_atomic(rows, updates, size):
 def segment_sum(printer: Any) -> str:
     """The helper that sums segments, with the kernel's text."""
     printer.imports.add("from functools import lru_cache")
-    printer.helper("_module", attention_text.MODULE)
+    printer.helper("_module", module_text.MODULE)
     for constant, file in (("_PRIMS_H", "prims.h"), ("_SEGMENT_SUM_CU", "segment_sum.cu")):
         if constant not in printer.helpers:
             printer.helpers[constant] = f'{constant} = r"""{kernel_text(file)}"""\n'

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from symad.core.graph import Node
 from symad.gpu.printers.kernels import block, quoted
 from symad.gpu.printers.library import CuPy
-from symad.graph import Node
-from symad.numeric.printers.arrays import Text, Texts, emit
-from symad.ops.stacking import Concatenate, Stack
+from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
+from symad.ops.arrays.stacking import Concatenate, Stack
 
 MOST = 16
 """More arrays than these go to CuPy, which has one kernel for them."""

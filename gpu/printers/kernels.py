@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from symad.gpu.integers import permutes
+from symad.core.graph import Graph, Node
+from symad.gpu.passes.integers import permutes
 from symad.gpu.printers.library import real_type
-from symad.graph import Graph, Node
-from symad.numeric.fusion.c_text import Body, statements
+from symad.numeric.fusion.c_expressions import Body, statements
 from symad.numeric.fusion.chains import Fused
-from symad.ops.gathering import ScatterAdd
-from symad.ops.selection import Condition, Logic
-from symad.ops.shaping import ShapingOp
-from symad.ops.sources import ArrayConstant, constant_value
+from symad.ops.arrays.gathering import ScatterAdd
+from symad.ops.arrays.shaping import ShapingOp
+from symad.ops.arrays.sources import ArrayConstant, constant_value
+from symad.ops.elementwise.selection import Condition, Logic
 
 BOOLEAN = (Condition, Logic)
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from symad.gpu.options import current
+from symad.core.graph import Node
 from symad.gpu.printers.library import CuPy
-from symad.graph import Node
-from symad.numeric.printers.arrays import Text, Texts, emit
-from symad.numeric.printers.contraction import contraction
-from symad.ops.contraction import Einsum
+from symad.gpu.settings import current
+from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
+from symad.numeric.numpy_arrays.ops.contraction import contraction
+from symad.ops.arrays.contraction import Einsum
 
 OPERAND = '''def _operand(x):
     """An array of matrices as cuBLAS reads it: array, transposed, leading dimension, distance of matrices."""
@@ -70,7 +70,7 @@ def einsum_cupy(op: Einsum, library: CuPy, node: Node, args: Texts, printer: Any
 
 
 def _by_cublas(op: Einsum, args: Texts, printer: Any) -> str:
-    """Labels are in both operands or in the result (`symad.gpu.contractions`)."""
+    """Labels are in both operands or in the result (`symad.gpu.passes.contractions`)."""
     (left, right), (a, b) = op.inputs, args
     own = [label for label in op.output if (label in left) != (label in right)]
     if own and own[0] in right:  # the operand whose labels come first in the result goes first

@@ -1,20 +1,20 @@
 """Random numbers on the device: every element computes its own block of Philox 4×32-10.
 
-The integer arithmetic is that of `symad.philox`, so the bits are equal. Half precisions are refused: a
-float16 has 2¹⁰ steps between 1/2 and 1, a bfloat16 2⁷.
+The integer arithmetic is that of `symad.evaluation.philox`, so the bits are equal. Half precisions are
+refused: a float16 has 2¹⁰ steps between 1/2 and 1, a bfloat16 2⁷.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from symad.core.graph import Node
 from symad.errors import LoweringError
 from symad.gpu.printers.indices import rows_of
 from symad.gpu.printers.kernels import block, quoted
 from symad.gpu.printers.library import HALVES, CuPy, real_type
-from symad.graph import Node
-from symad.numeric.printers.arrays import Text, Texts, emit
-from symad.ops.random import FoldIn, Uniform
+from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
+from symad.ops.fused.random import FoldIn, Uniform
 
 PHILOX = """static __device__ void symad_philox(unsigned int *c, unsigned int k0, unsigned int k1) {
   for (int round = 0; round < 10; ++round) {

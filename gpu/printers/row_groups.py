@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from symad.core.graph import Node
 from symad.gpu.printers.library import real_type
-from symad.graph import Node
-from symad.numeric.fusion.c_text import Body
-from symad.numeric.fusion.row_text import RowText
+from symad.numeric.fusion.c_expressions import Body
+from symad.numeric.fusion.row_statements import RowText
 from symad.numeric.fusion.rows import RowGroup
 
 CALL = '''def _row_group(kernel, inputs, shapes, full, dtype, real):

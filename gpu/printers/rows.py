@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from symad.core.graph import Node
 from symad.gpu.printers.library import CuPy, real_type
-from symad.graph import Node
-from symad.numeric.printers.arrays import Text, Texts, emit
-from symad.numeric.printers.softmax import EXPONENTIALS as EXPONENTIALS_TEXT
-from symad.numeric.printers.softmax import LOG_SOFTMAX, LOG_SUM_EXP, SOFTMAX
-from symad.numeric.printers.softmax import TANGENT as SOFTMAX_TANGENT
-from symad.ops.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
+from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
+from symad.numeric.numpy_arrays.ops.softmax import EXPONENTIALS as EXPONENTIALS_TEXT
+from symad.numeric.numpy_arrays.ops.softmax import LOG_SOFTMAX, LOG_SUM_EXP, SOFTMAX
+from symad.numeric.numpy_arrays.ops.softmax import TANGENT as SOFTMAX_TANGENT
+from symad.ops.fused.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
 
 START = """extern "C" __global__ void NAME(
     const real *x, const real *t, real *result, long long rows, long long columns) {

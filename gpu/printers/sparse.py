@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.graph import Node
 from symad.errors import LoweringError
 from symad.gpu.printers.library import HALVES, CuPy
-from symad.graph import Node
-from symad.numeric.printers.arrays import Text, Texts, emit
-from symad.ops.sparse import CompressedRows
+from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
+from symad.ops.sparse.csr import CompressedRows
 
 
 @emit.dispatch

@@ -14,17 +14,17 @@ from graphlib import TopologicalSorter
 from itertools import islice
 from typing import Any
 
-from symad.dims import Shape, same_shape
-from symad.graph import Graph, Node, Op, rebuild, shape, topological
-from symad.numeric.fusion.again import computed_again
-from symad.numeric.fusion.c_text import has_c_form
-from symad.ops.arithmetic import Add, ElementwiseOp, Mul
-from symad.ops.contraction import Einsum
-from symad.ops.powers import Pow
-from symad.ops.recurrence import Local
-from symad.ops.shaping import Broadcast
-from symad.ops.sources import Constant, Dimension
-from symad.questions import Nodes
+from symad.core.dims import Shape, same_shape
+from symad.core.graph import Graph, Node, Op, rebuild, shape, topological
+from symad.core.questions import Nodes
+from symad.numeric.fusion.c_expressions import has_c_form
+from symad.numeric.fusion.recompute import computed_again
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.shaping import Broadcast
+from symad.ops.arrays.sources import Constant, Dimension
+from symad.ops.elementwise.arithmetic import Add, ElementwiseOp, Mul
+from symad.ops.elementwise.powers import Pow
+from symad.ops.loops.scan import Local
 
 LEAVES, MEMBERS, RESULTS, SEARCH = 24, 300, 8, 100
 """Limits: arrays a kernel reads, nodes it computes, arrays it writes, nodes looked at for a cycle."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from symad.graph import Node, rebuild
-from symad.ops.arithmetic import mul
-from symad.ops.contraction import Einsum
-from symad.ops.shaping import broadcast_axes
-from symad.questions import Nodes
+from symad.core.graph import Node, rebuild
+from symad.core.questions import Nodes
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.shaping import broadcast_axes
+from symad.ops.elementwise.arithmetic import mul
 
 
 def as_products(outputs: Sequence[Node]) -> Nodes:

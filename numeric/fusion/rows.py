@@ -14,16 +14,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 
-from symad.dims import Shape, same_shape
-from symad.graph import Graph, Node, Op, rebuild, shape, topological
-from symad.numeric.fusion.c_text import has_c_form
-from symad.ops.arithmetic import ElementwiseOp
-from symad.ops.contraction import Einsum
-from symad.ops.recurrence import Local
-from symad.ops.selection import Condition, Logic
-from symad.ops.shaping import Broadcast, Reshape
-from symad.ops.sources import Constant
-from symad.questions import Nodes
+from symad.core.dims import Shape, same_shape
+from symad.core.graph import Graph, Node, Op, rebuild, shape, topological
+from symad.core.questions import Nodes
+from symad.numeric.fusion.c_expressions import has_c_form
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.shaping import Broadcast, Reshape
+from symad.ops.arrays.sources import Constant
+from symad.ops.elementwise.arithmetic import ElementwiseOp
+from symad.ops.elementwise.selection import Condition, Logic
+from symad.ops.loops.scan import Local
 
 SHORTEST, LONGEST, MEMBERS, LEAVES, RESULTS = 8, 4096, 80, 12, 6
 """Limits: elements of a row, nodes, arrays read and arrays written by one kernel."""

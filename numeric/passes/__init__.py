@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from symad.graph import Graph
-from symad.numeric.passes.expand import expand
-from symad.numeric.passes.hoist import hoist
-from symad.numeric.passes.keep import keep
-from symad.numeric.passes.slices import apply_before_slicing
-from symad.numeric.passes.sums import contract_sums
+from symad.core.graph import Graph
+from symad.numeric.passes.algebra.expand import expand
+from symad.numeric.passes.algebra.sums_of_products import contract_sums
+from symad.numeric.passes.loops.apply_before_slice import apply_before_slicing
+from symad.numeric.passes.loops.hoist import hoist
+from symad.numeric.passes.loops.keep_step_values import keep
 from symad.stable import stabilize
 
 __all__ = ["apply_before_slicing", "contract_sums", "expand", "hoist", "keep", "prepare", "stabilize"]

@@ -16,19 +16,27 @@ from collections.abc import Iterable, Sequence
 from itertools import product as combinations
 from typing import Any
 
+from symad.core.dims import bind, dim_symbols
+from symad.core.graph import Graph, Node, topological
+from symad.core.questions import flops
 from symad.cost import add_up
-from symad.dims import bind, dim_symbols
-from symad.graph import Graph, Node, topological
-from symad.numeric.passes.contracting import TYPICAL, Factor, Name, absorbed, contracted, elements, summed
-from symad.numeric.passes.merging import Signed, merging, written_out
-from symad.numeric.passes.network_rules import RULES, operand
-from symad.numeric.passes.networks import Misfit, Term, atom, product
-from symad.ops.arithmetic import add
-from symad.ops.powers import Pow
-from symad.ops.shaping import Pad, Slice, pad, reshape, slice_axes
-from symad.ops.sources import constant, constant_value, eye
-from symad.ops.stacking import Concatenate, Stack
-from symad.questions import flops
+from symad.numeric.passes.algebra.contraction_order import (
+    TYPICAL,
+    Factor,
+    Name,
+    absorbed,
+    contracted,
+    elements,
+    summed,
+)
+from symad.numeric.passes.algebra.merging import Signed, merging, written_out
+from symad.numeric.passes.algebra.network_rules import RULES, operand
+from symad.numeric.passes.algebra.networks import Misfit, Term, atom, product
+from symad.ops.arrays.shaping import Pad, Slice, pad, reshape, slice_axes
+from symad.ops.arrays.sources import constant, constant_value, eye
+from symad.ops.arrays.stacking import Concatenate, Stack
+from symad.ops.elementwise.arithmetic import add
+from symad.ops.elementwise.powers import Pow
 
 MOST = 32
 """A value of more terms is written out."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from symad.dims import dim_symbols, format_shape, same_shape
+from symad.core.dims import dim_symbols, format_shape, same_shape
 from symad.errors import LoweringError
 from symad.numeric.program.expressions import Expression, Value, values_read
 from symad.numeric.program.program import Program

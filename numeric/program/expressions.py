@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from symad.dims import Dim, Shape, same_dim
-from symad.graph import Op
+from symad.core.dims import Dim, Shape, same_dim
+from symad.core.graph import Op
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from symad.dims import Dim, bind, solve_dims
-from symad.graph import bind_op, pack
+from symad.core.dims import Dim, bind, solve_dims
+from symad.core.graph import bind_op, pack
+from symad.core.questions import evaluate, question
+from symad.evaluation.number_domains import as_float
 from symad.numeric.program.expressions import (
     Compute,
     Expression,
@@ -22,10 +24,8 @@ from symad.numeric.program.expressions import (
 )
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Allocate, Assign, Block, FindRoot, Loop, Statement, Store
-from symad.ops.root import newton
-from symad.ops.shaping import slices
-from symad.questions import evaluate, question
-from symad.values import as_float
+from symad.ops.arrays.shaping import slices
+from symad.ops.linalg.root import newton
 
 
 def run_program(program: Program, values: Sequence[Any]) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from symad.graph import Structure
+from symad.core.graph import Structure
 from symad.numeric.program.expressions import Expression, Value
 from symad.numeric.program.statements import Block, change_expressions
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from symad.dims import Dim
+from symad.core.dims import Dim
 from symad.numeric.program.expressions import Expression, Position, Value
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from symad.dims import broadcast_shapes, same_shape
+from symad.core.dims import broadcast_shapes, same_shape
 from symad.numeric.program.expressions import Compute, Expression, rewrite
 from symad.numeric.program.program import Program
 from symad.numeric.program_passes.views import joined
-from symad.ops.arithmetic import Add, ElementwiseOp, Mul
-from symad.ops.shaping import Broadcast, Reshape
-from symad.ops.sources import Constant, constant, is_exact
+from symad.ops.arrays.shaping import Broadcast, Reshape
+from symad.ops.arrays.sources import Constant, constant, is_exact
+from symad.ops.elementwise.arithmetic import Add, ElementwiseOp, Mul
 
 
 def fold(program: Program) -> Program:

@@ -5,7 +5,7 @@ Views are written where they are read however often. Values that a person has a 
 
 from __future__ import annotations
 
-from symad.numeric.passes.packed_entries import Pack
+from symad.numeric.passes.memory_layout.packed_entries import Pack
 from symad.numeric.program.expressions import (
     Compute,
     Expression,
@@ -29,12 +29,12 @@ from symad.numeric.program.statements import (
 from symad.numeric.program.uses import Uses, uses_of
 from symad.numeric.program_passes.numbers import is_number
 from symad.numeric.program_passes.views import is_view, joined, viewed
-from symad.ops.arithmetic import ElementwiseOp
-from symad.ops.contraction import Einsum
-from symad.ops.shaping import Broadcast, Reshape, Slice
-from symad.ops.softmax import ExponentialOp, SoftmaxTangent
-from symad.ops.sources import Source
-from symad.ops.stacking import Concatenate, Stack
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
+from symad.ops.arrays.sources import Source
+from symad.ops.arrays.stacking import Concatenate, Stack
+from symad.ops.elementwise.arithmetic import ElementwiseOp
+from symad.ops.fused.softmax import ExponentialOp, SoftmaxTangent
 
 MAX_OPERATIONS_A_LINE = 5
 """Operations that one line holds. By eye: the listings of docs/listings.md read well so."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from symad.numeric.program.expressions import Compute, Expression
-from symad.ops.arithmetic import ElementwiseOp
-from symad.ops.sources import Constant, Dimension
+from symad.ops.arrays.sources import Constant, Dimension
+from symad.ops.elementwise.arithmetic import ElementwiseOp
 
 
 def is_number(expression: Expression) -> bool:

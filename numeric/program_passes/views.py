@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from symad.dims import Dim, plus, same_dim, times
+from symad.core.dims import Dim, plus, same_dim, times
 from symad.numeric.program.expressions import (
     Compute,
     Expression,
@@ -19,8 +19,8 @@ from symad.numeric.program.expressions import (
     rewrite,
 )
 from symad.numeric.program.program import Program
-from symad.ops.contraction import Einsum
-from symad.ops.shaping import Reshape, Slice
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.shaping import Reshape, Slice
 
 
 def join_views(program: Program) -> Program:

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from symad.dims import Dim, plus
-from symad.graph import Node
-from symad.numeric.passes.loop import Loop as LoopOp
-from symad.numeric.passes.loop import pieces, values
+from symad.core.dims import Dim, plus
+from symad.core.graph import Node
+from symad.numeric.passes.loops.loop import Loop as LoopOp
+from symad.numeric.passes.loops.loop import pieces, values
 from symad.numeric.program.expressions import (
     Expression,
     Index,
@@ -31,11 +31,11 @@ from symad.numeric.program.expressions import (
 from symad.numeric.program.statements import Allocate, Carried, Loop, Store
 from symad.numeric.scheduling.roles import NO_ROLES
 from symad.numeric.scheduling.schedule import Scope, plan
-from symad.ops.elementwise import Apply
-from symad.ops.recurrence import Scan, backwards
-from symad.ops.shaping import Broadcast, Reshape, reshape, slice_axis
-from symad.ops.sources import ArrayConstant, Iota, constant_value
-from symad.ops.stacking import Concatenate, Stack, concatenate
+from symad.ops.arrays.shaping import Broadcast, Reshape, reshape, slice_axis
+from symad.ops.arrays.sources import ArrayConstant, Iota, constant_value
+from symad.ops.arrays.stacking import Concatenate, Stack, concatenate
+from symad.ops.elementwise.apply import Apply
+from symad.ops.loops.scan import Scan, backwards
 
 
 @plan.dispatch

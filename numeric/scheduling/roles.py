@@ -12,18 +12,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from symad.graph import Graph, Node, Op, Origin, topological
+from symad.core.graph import Graph, Node, Op, Origin, topological
+from symad.core.questions import question
+from symad.derivatives.reverse import cotangents
 from symad.numeric.program.expressions import Expression, Index, Read
-from symad.ops.arithmetic import Add
-from symad.ops.cholesky import Cholesky
-from symad.ops.contraction import Einsum
-from symad.ops.elementwise import Apply
-from symad.ops.linalg import Determinant
-from symad.ops.powers import Pow
-from symad.ops.softmax import LogSoftmax, Softmax
-from symad.ops.sources import constant_value
-from symad.questions import question
-from symad.reverse import cotangents
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.sources import constant_value
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.arithmetic import Add
+from symad.ops.elementwise.powers import Pow
+from symad.ops.fused.softmax import LogSoftmax, Softmax
+from symad.ops.linalg.cholesky import Cholesky
+from symad.ops.linalg.solve_det import Determinant
 
 if TYPE_CHECKING:
     Stems = tuple[str, ...]

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from symad.core.graph import Graph, Node, Op, topological
+from symad.core.questions import question
 from symad.errors import LoweringError
-from symad.graph import Graph, Node, Op, topological
-from symad.numeric.passes.loop import readers
-from symad.numeric.passes.packed_entries import Pack
+from symad.numeric.passes.loops.loop import readers
+from symad.numeric.passes.memory_layout.packed_entries import Pack
 from symad.numeric.program.expressions import Compute, Expression, Position, Read, Value, row
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Block, Comment, Statement, Store
 from symad.numeric.scheduling.roles import Roles, name_of, stem_of
-from symad.ops.softmax import Softmax
-from symad.ops.sources import Input, Source
-from symad.questions import question
+from symad.ops.arrays.sources import Input, Source
+from symad.ops.fused.softmax import Softmax
 
 
 def schedule(graph: Graph, roles: Roles) -> Program:

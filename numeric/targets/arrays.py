@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symad.dims import plus, same_dim
-from symad.numeric.passes.packed_entries import Pack
+from symad.core.dims import plus, same_dim
+from symad.numeric.passes.memory_layout.packed_entries import Pack
 from symad.numeric.program.expressions import Compute, Expression
 from symad.numeric.program_passes.numbers import is_number
 from symad.numeric.targets import helpers
 from symad.numeric.targets.scalars import dimension, write
 from symad.numeric.targets.target import Level, NumPy, Text, Texts
-from symad.ops.gathering import Gather, ScatterAdd
-from symad.ops.ordering import SortingPositions
-from symad.ops.positions import Positions
-from symad.ops.reduction import Extreme, Product
-from symad.ops.shaping import Broadcast, Pad, Reshape
-from symad.ops.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
-from symad.ops.sources import ArrayConstant, Constant, Eye, Iota
-from symad.ops.stacking import Concatenate, Stack
+from symad.ops.arrays.gathering import Gather, ScatterAdd
+from symad.ops.arrays.ordering import SortingPositions
+from symad.ops.arrays.positions import Positions
+from symad.ops.arrays.reduction import Extreme, Product
+from symad.ops.arrays.shaping import Broadcast, Pad, Reshape
+from symad.ops.arrays.sources import ArrayConstant, Constant, Eye, Iota
+from symad.ops.arrays.stacking import Concatenate, Stack
+from symad.ops.fused.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
 
 if TYPE_CHECKING:
     from symad.numeric.targets.writer import Writer

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from symad.numeric.program.expressions import Compute
 from symad.numeric.targets.scalars import write
 from symad.numeric.targets.target import Level, NumPy, Text, Texts
-from symad.ops.contraction import Einsum, Labels
+from symad.ops.arrays.contraction import Einsum, Labels
 
 if TYPE_CHECKING:
     from symad.numeric.targets.writer import Writer

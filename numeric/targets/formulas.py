@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from symad.errors import LoweringError
+from symad.numeric.modules.module_text import one_line
 from symad.numeric.program.expressions import (
     Compute,
     Expression,
@@ -24,11 +25,10 @@ from symad.numeric.program.statements import Loop, Store
 from symad.numeric.targets.scalars import exponent_of, write
 from symad.numeric.targets.target import Level, Target, Text, Texts
 from symad.numeric.targets.writer import Writer
-from symad.numeric.text import one_line
-from symad.ops.arithmetic import Mul
-from symad.ops.contraction import Einsum
-from symad.ops.elementwise import Apply
-from symad.ops.powers import Pow
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.arithmetic import Mul
+from symad.ops.elementwise.powers import Pow
 
 if TYPE_CHECKING:
     AnyWriter = Writer

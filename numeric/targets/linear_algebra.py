@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symad import philox
+from symad.evaluation import philox
 from symad.numeric.program.expressions import Compute
 from symad.numeric.targets import helpers
 from symad.numeric.targets.scalars import write
 from symad.numeric.targets.target import Level, NumPy, Text, Texts
-from symad.ops import adjugate
-from symad.ops.adjugate import Adjugate, AdjugateTangent
-from symad.ops.affine_scan import AffineScan, join_pairs
-from symad.ops.cholesky import Cholesky, Triangle, TriangularSolve
-from symad.ops.eigen import EigenSystem, EigenValues, EigenVectors
-from symad.ops.linalg import Determinant, LogDeterminant, Solve
-from symad.ops.matrix_power import MatrixPower, MatrixPowerDerivative
-from symad.ops.random import FoldIn, Uniform
-from symad.ops.slogdet import DeterminantSign
-from symad.ops.sparse import CompressedRows, as_slice
-from symad.ops.sparse_solve import SparseSolve, solve_sparse
+from symad.ops.fused.random import FoldIn, Uniform
+from symad.ops.linalg import adjugate
+from symad.ops.linalg.adjugate import Adjugate, AdjugateTangent
+from symad.ops.linalg.cholesky import Cholesky, Triangle, TriangularSolve
+from symad.ops.linalg.eigen import EigenSystem, EigenValues, EigenVectors
+from symad.ops.linalg.matrix_power import MatrixPower, MatrixPowerDerivative
+from symad.ops.linalg.slogdet import DeterminantSign
+from symad.ops.linalg.solve_det import Determinant, LogDeterminant, Solve
+from symad.ops.loops.affine_scan import AffineScan, join_pairs
+from symad.ops.sparse.csr import CompressedRows, as_slice
+from symad.ops.sparse.sparse_solve import SparseSolve, solve_sparse
 
 if TYPE_CHECKING:
     from symad.numeric.targets.writer import Writer

@@ -11,11 +11,12 @@ from typing import Any
 
 import sympy
 
-from symad.dims import Dim, Shape, dim_symbols, format_shape
+from symad.core.dims import Dim, Shape, dim_symbols, format_shape
+from symad.core.graph import Structure, TupleOf
 from symad.errors import LoweringError
-from symad.graph import Structure, TupleOf
-from symad.numeric.names import Names
-from symad.numeric.passes.packed_entries import Pack
+from symad.numeric.modules.module_text import one_line, pack_text
+from symad.numeric.modules.names import Names
+from symad.numeric.passes.memory_layout.packed_entries import Pack
 from symad.numeric.program.expressions import Compute, Expression, Read, Value, parts, walk
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, every_statement
@@ -26,12 +27,11 @@ from symad.numeric.targets.scalars import dimension
 from symad.numeric.targets.statements import indented, lines_of
 from symad.numeric.targets.target import NUMPY
 from symad.numeric.targets.writer import Writer
-from symad.numeric.text import one_line, pack_text
-from symad.ops.adjugate import adjugate_of, adjugate_tangent_of, products_without
-from symad.ops.affine_scan import join_pairs
-from symad.ops.shaping import Broadcast
-from symad.ops.sources import ArrayConstant
-from symad.ops.sparse_solve import solve_sparse
+from symad.ops.arrays.shaping import Broadcast
+from symad.ops.arrays.sources import ArrayConstant
+from symad.ops.linalg.adjugate import adjugate_of, adjugate_tangent_of, products_without
+from symad.ops.loops.affine_scan import join_pairs
+from symad.ops.sparse.sparse_solve import solve_sparse
 
 
 def print_module(program: Program, dtype: str) -> tuple[str, str]:

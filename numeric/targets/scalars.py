@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 import sympy
 
-from symad.dims import Dim
+from symad.core.dims import Dim
+from symad.core.graph import Op
+from symad.core.questions import question
 from symad.errors import LoweringError
-from symad.graph import Op
+from symad.evaluation.number_domains import as_float
 from symad.numeric.program.expressions import Compute, Expression
 from symad.numeric.program_passes.numbers import is_number
 from symad.numeric.targets.target import C, Level, NumPy, Python, Target, Text, Texts
-from symad.ops.arithmetic import Add, Mul
-from symad.ops.elementwise import Apply
-from symad.ops.powers import Pow
-from symad.ops.selection import Compare, Logic, Select
-from symad.ops.sources import Constant, Dimension
-from symad.questions import question
-from symad.values import as_float
+from symad.ops.arrays.sources import Constant, Dimension
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.arithmetic import Add, Mul
+from symad.ops.elementwise.powers import Pow
+from symad.ops.elementwise.selection import Compare, Logic, Select
 
 if TYPE_CHECKING:
     from symad.numeric.targets.writer import Writer

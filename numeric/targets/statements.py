@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from symad.core.questions import question
 from symad.numeric.program.expressions import Read, values_read
 from symad.numeric.program.statements import (
     Allocate,
@@ -19,7 +20,6 @@ from symad.numeric.targets import helpers
 from symad.numeric.targets.formulas import recurrence
 from symad.numeric.targets.target import Level
 from symad.numeric.targets.writer import Writer
-from symad.questions import question
 
 if TYPE_CHECKING:
     Lines = list[str]

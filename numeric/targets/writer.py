@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from symad import special
-from symad.dims import Dim, plus, same_dim, times
-from symad.numeric.names import Names
+from symad.core.dims import Dim, plus, same_dim, times
+from symad.numeric.modules.names import Names
 from symad.numeric.program.expressions import (
     Compute,
     Expression,

@@ -124,7 +124,7 @@ def _claims(package: str) -> Iterator[Claim | Row]:
             importlib.import_module(f"symad.audits.{name}")
         groups = GROUPS.get(package, [])
     else:
-        from symad.cli.models import run_file
+        from symad.cli.load_models import run_file
 
         before = {name: len(found) for name, found in GROUPS.items()}
         run_file(Path(package))

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from symad.cli.codes import PIPE, USAGE
+from symad.cli.exit_codes import PIPE, USAGE
 from symad.cli.parser import make_parser
 from symad.errors import SymadError
 

@@ -6,7 +6,8 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter, _SubParsersAct
 from typing import TYPE_CHECKING, Any
 
 import symad
-from symad.cli import auditing, checking, ops, tour, writing
+from symad.cli import audit_command, check_command, ops_table, write_commands
+from symad.cli.tour import command
 
 if TYPE_CHECKING:
     Commands = _SubParsersAction[ArgumentParser]
@@ -109,7 +110,7 @@ examples:
 The exit code is 1 if anything failed.
 """
     parser = _command(
-        commands, "tour", "trace, differentiate, check, lower and run every model", text, tour.run
+        commands, "tour", "trace, differentiate, check, lower and run every model", text, command.run
     )
     parser.add_argument("stages", nargs="*", metavar="STAGE", help="names of stages; all by default")
     parser.add_argument("--list", action="store_true", help="list the stages and stop")
@@ -136,7 +137,7 @@ examples:
   symad check model.py --json > cert.json           a certificate to keep; see 'symad recheck'
 
 {EXIT_CODES}"""
-    parser = _command(commands, "check", "certify the derivatives of models", text, checking.check)
+    parser = _command(commands, "check", "certify the derivatives of models", text, check_command.check)
     _model(parser, one=False)
     parser.add_argument("--wrt", metavar="X,Y", help="inputs to differentiate by; all by default")
     parser.add_argument("--json", action="store_true", help="print certificates as JSON")
@@ -152,7 +153,7 @@ example:
   symad recheck cert.json
 
 {EXIT_CODES}"""
-    parser = _command(commands, "recheck", "check a saved certificate again", text, checking.recheck)
+    parser = _command(commands, "recheck", "check a saved certificate again", text, check_command.recheck)
     parser.add_argument("certificate", metavar="CERT", help="what 'symad check --json' printed")
 
 
@@ -176,7 +177,7 @@ examples:
   symad audit claims.py --json            a file of yours; it is run
 
 {EXIT_CODES}"""
-    parser = _command(commands, "audit", "compare what libraries ship with formulas", text, auditing.run)
+    parser = _command(commands, "audit", "compare what libraries ship with formulas", text, audit_command.run)
     parser.add_argument("packages", nargs="*", metavar="PACKAGE|FILE", help="packages, or Python files")
     parser.add_argument("--all", action="store_true", help="all packages that symad ships claims about")
     parser.add_argument("--verbose", action="store_true", help="show every claim, right ones included")
@@ -201,7 +202,7 @@ examples:
   symad lower model.py:loss --style plain --passes      code to read, and what each pass did
 """
     parser = _command(
-        commands, "lower", "print a model, or a derivative of it, as fast code", text, writing.lower
+        commands, "lower", "print a model, or a derivative of it, as fast code", text, write_commands.lower
     )
     _model(parser)
     parser.add_argument("--of", choices=DERIVATIVES, default="value", help="what to lower")
@@ -223,7 +224,8 @@ examples:
   symad explain model.py:valley --at x=3 --at y=1/3   at a point; fractions stay exact
   symad explain model.py:loss --at "W=[[1, 2], [3, 4]]" --format latex
 """
-    parser = _command(commands, "explain", "show every step of every mode as tables", text, writing.explain)
+    shows = "show every step of every mode as tables"
+    parser = _command(commands, "explain", shows, text, write_commands.explain)
     _model(parser)
     told = "the value of an input; again, or after a comma, for the next"
     parser.add_argument("--at", metavar="X=VALUE", action="append", default=[], help=told)
@@ -237,7 +239,7 @@ examples:
   symad draw model.py:valley -o valley.svg
   symad draw model.py:valley --of gradient -o gradient.dot     for Graphviz
 """
-    parser = _command(commands, "draw", "draw the graph of a model", text, writing.draw)
+    parser = _command(commands, "draw", "draw the graph of a model", text, write_commands.draw)
     _model(parser)
     parser.add_argument("--of", choices=DERIVATIVES, default="value", help="what to draw")
     parser.add_argument("-o", "--output", metavar="OUT.svg", required=True, help=".svg or .dot")
@@ -253,5 +255,5 @@ Every operation of a graph answers every question, or there is a reason why not.
   no arguments   inputs and constants
   refused        by a backend, for a reason that --json tells
 """
-    parser = _command(commands, "ops", "show which operation answers which question", text, ops.run)
+    parser = _command(commands, "ops", "show which operation answers which question", text, ops_table.run)
     parser.add_argument("--json", action="store_true", help="print the table as JSON")

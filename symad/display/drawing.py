@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from symad.atomic import write_text
+from symad.core.escaping import visible
+from symad.core.graph import Graph
 from symad.display.picture import Picture, picture
 from symad.display.svg import to_svg
 from symad.errors import EvaluationError
-from symad.escaping import visible
-from symad.graph import Graph
+from symad.saving.atomic_files import write_text
 
 
 def draw(graph: Graph, path: Any) -> None:

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symad.dims import format_shape, is_concrete, solve_dims
+from symad.core.dims import format_shape, is_concrete, solve_dims
+from symad.core.escaping import visible, without_tags
+from symad.core.graph import Graph, Node
 from symad.display.tables import Table, text
 from symad.display.writer import Writer
 from symad.errors import EvaluationError
-from symad.escaping import visible, without_tags
-from symad.evaluation import as_values
-from symad.graph import Graph, Node
+from symad.evaluation.evaluate import as_values
 
 MOST_NODES = 400
 """Larger graphs are not tabulated."""

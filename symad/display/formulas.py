@@ -9,19 +9,19 @@ from typing import Any
 
 import sympy
 
-from symad.dims import format_shape
+from symad.core.dims import format_shape
+from symad.core.graph import Node, Op
+from symad.core.questions import sympy_form
 from symad.display.tables import Math
-from symad.graph import Node, Op
-from symad.ops.arithmetic import ElementwiseOp
-from symad.ops.cholesky import Cholesky
-from symad.ops.contraction import Einsum
-from symad.ops.gathering import Gather
-from symad.ops.linalg import Determinant, LogDeterminant, Solve
-from symad.ops.reduction import Extreme, Product
-from symad.ops.shaping import Broadcast, Reshape, Slice
-from symad.ops.sources import ArrayConstant, Eye, Input, Iota, Source, input_node
-from symad.ops.stacking import Concatenate, Stack
-from symad.questions import sympy_form
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.gathering import Gather
+from symad.ops.arrays.reduction import Extreme, Product
+from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
+from symad.ops.arrays.sources import ArrayConstant, Eye, Input, Iota, Source, input_node
+from symad.ops.arrays.stacking import Concatenate, Stack
+from symad.ops.elementwise.arithmetic import ElementwiseOp
+from symad.ops.linalg.cholesky import Cholesky
+from symad.ops.linalg.solve_det import Determinant, LogDeterminant, Solve
 
 
 def symbol(name: str) -> sympy.Symbol:

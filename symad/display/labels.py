@@ -8,17 +8,17 @@ from functools import singledispatch
 
 import sympy
 
+from symad.core.graph import Node, Op
+from symad.core.questions import sympy_form
 from symad.display.formulas import formula, matrix_product
-from symad.graph import Node, Op
-from symad.ops.arithmetic import Add, Mul
-from symad.ops.contraction import Einsum
-from symad.ops.elementwise import Apply
-from symad.ops.powers import Pow
-from symad.ops.reduction import Extreme
-from symad.ops.selection import Compare, Condition, Logic, Select
-from symad.ops.shaping import ShapingOp, Slice
-from symad.ops.sources import Constant, Dimension, Input, Source
-from symad.questions import sympy_form
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.reduction import Extreme
+from symad.ops.arrays.shaping import ShapingOp, Slice
+from symad.ops.arrays.sources import Constant, Dimension, Input, Source
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.arithmetic import Add, Mul
+from symad.ops.elementwise.powers import Pow
+from symad.ops.elementwise.selection import Compare, Condition, Logic, Select
 
 SLOT = "·"
 """Stands for an argument in a label such as ``2 × ·``."""

@@ -7,14 +7,14 @@ from typing import Any
 
 import sympy
 
+from symad.core.graph import Node, rebuild
+from symad.core.questions import sympy_form
 from symad.display.formulas import expression, formula
-from symad.display.local import Program
+from symad.display.local_derivatives import Program
 from symad.display.recurrences import Recurrences
 from symad.display.tables import Math
-from symad.graph import Node, rebuild
-from symad.ops.sources import Constant, Dimension, input_node
-from symad.questions import sympy_form
-from symad.tracing.back import nodes_to_sympy
+from symad.ops.arrays.sources import Constant, Dimension, input_node
+from symad.tracing.to_sympy.nodes import nodes_to_sympy
 
 
 class Names:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from symad.dims import format_shape
+from symad.core.dims import format_shape
+from symad.core.graph import Graph, Node, topological
 from symad.display.labels import (
     Family,
     argument_order_shows,
@@ -14,7 +15,6 @@ from symad.display.labels import (
     label,
     slots,
 )
-from symad.graph import Graph, Node, topological
 
 MOST = 80
 """Of larger graphs the first and the last nodes are drawn."""

@@ -11,14 +11,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from symad.conditions import use_conditions
+from symad.core.dims import Dim, size
+from symad.core.graph import Node, topological
 from symad.cost import byte_size
-from symad.dims import Dim, size
-from symad.display.local import Group, Program, program
-from symad.evaluation import unchecked
-from symad.graph import Node, topological
-from symad.ops.selection import Condition
-from symad.values import select
+from symad.derivatives.branch_masks import use_conditions
+from symad.display.local_derivatives import Group, Program, program
+from symad.evaluation.evaluate import unchecked
+from symad.evaluation.number_domains import select
+from symad.ops.elementwise.selection import Condition
 
 Values = dict[Node, Any]
 """A value for each node; a node that is missing has the value zero."""
@@ -52,7 +52,7 @@ class Recurrences:
         return [a for a in node.args if a in self.varying]
 
     def program(self, kind: str, node: Node, *groups: Group) -> Program:
-        """The program of `symad.display.local` for a node, from which groups' entries are None."""
+        """The program of `local_derivatives` for a node, from which groups' entries are None."""
         slots = tuple(a.shape if a in self.varying else a for a in node.args)
         present = tuple(tuple(v is not None for v in group) for group in groups)
         return program(kind, node.op, slots, present)

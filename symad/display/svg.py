@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 from xml.sax.saxutils import escape
 
+from symad.core.escaping import visible
 from symad.display.labels import INPUT, Family
 from symad.display.layout import Layout, layout
 from symad.display.picture import Box, Picture
-from symad.escaping import visible
 
 HEIGHT, MARGIN = 32.0, 24.0
 """Of a box, and around the picture, in pixels."""

@@ -11,7 +11,7 @@ import mpmath
 import numpy as np
 import sympy
 
-from symad.dual import Dual
+from symad.evaluation.dual import Dual
 
 DIGITS = 6
 """Significant digits of floating-point numbers in tables."""

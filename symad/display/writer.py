@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.graph import Graph, Node
+from symad.core.questions import flops as flops_of
 from symad.cost import flops, live_curve, memory
+from symad.derivatives.wrt import scalar_output
 from symad.display.naming import Names
 from symad.display.recurrences import Recurrences, Values
 from symad.display.tables import Math, Table
-from symad.dual import Dual
 from symad.errors import DerivativeError
-from symad.graph import Graph, Node
-from symad.questions import flops as flops_of
-from symad.selecting import scalar_output
-from symad.values import domain_of
+from symad.evaluation.dual import Dual
+from symad.evaluation.number_domains import domain_of
 
 MOST_DIRECTIONS = 3
 """With more scalar inputs, or with arrays, one direction is shown: all ones."""
@@ -246,8 +246,8 @@ class Writer:
 
     def costs(self) -> Table:
         """Operations and peak memory of the graphs symad makes, whole derivatives at a time."""
-        from symad.hessian import MODES, hessian
-        from symad.jacobian import gradient
+        from symad.derivatives.hessian import MODES, hessian
+        from symad.derivatives.jacobian import gradient
 
         made = [("value", self.graph)]
         made += [(f"gradient, {m}", gradient(self.graph, mode=m)) for m in ("forward", "reverse")]

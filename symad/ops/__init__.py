@@ -1,1 +1,16 @@
-"""The ops, one family a file, with all their mathematical answers."""
+"""The ops, one family a file, with all their mathematical answers.
+
+The folders: `elementwise`, `arrays` (contraction, reduction, shape), `linalg`, `loops`, `sparse`, and
+`fused` for ops that stand for a larger formula. `symad.core.questions` has the questions that they answer.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+
+
+def load_all() -> None:
+    """Import every family, so that all ops and their answers are registered."""
+    for module in pkgutil.walk_packages(__path__, f"{__name__}."):
+        import_module(module.name)

@@ -8,13 +8,13 @@ scipy.sparse matrices, dense matrices or NetworkX graphs.
 
 from __future__ import annotations
 
-from symad.sparsity.coloring import Coloring
-from symad.sparsity.derivatives import sparse_hessian, sparse_jacobian
-from symad.sparsity.detection import hessian_sparsity, jacobian_sparsity
-from symad.sparsity.errors import ColoringError, PatternError
-from symad.sparsity.kinds import acyclic, bidirectional, color, column, row, star
-from symad.sparsity.orders import ORDERS
-from symad.sparsity.pattern import Pattern, as_pattern
+from symad.sparsity.coloring.color import acyclic, bidirectional, color, column, row, star
+from symad.sparsity.coloring.orders import ORDERS
+from symad.sparsity.coloring.result import Coloring
+from symad.sparsity.patterns.detection import hessian_sparsity, jacobian_sparsity
+from symad.sparsity.patterns.errors import ColoringError, PatternError
+from symad.sparsity.patterns.pattern import Pattern, as_pattern
+from symad.sparsity.recovery.jacobian_hessian import sparse_hessian, sparse_jacobian
 
 __all__ = [
     "ORDERS",

@@ -17,16 +17,16 @@ import sympy
 from sympy.codegen.cfunctions import expm1, log1p
 from sympy.codegen.numpy_nodes import logaddexp
 
-from symad.graph import Node, Op, rebuild, topological
-from symad.ops.arithmetic import Add, Mul, mul, neg, signed_product, signed_sum, sub
-from symad.ops.contraction import Einsum
-from symad.ops.elementwise import Apply, apply
-from symad.ops.powers import Pow
-from symad.ops.shaping import Broadcast, Reshape, Slice
-from symad.ops.softmax import LogSumExp, Softmax, log_softmax, logsumexp, softmax
-from symad.ops.sources import constant, constant_value
-from symad.questions import Nodes, question
-from symad.scalar_functions import logcosh, sigmoid, softplus
+from symad.core.graph import Node, Op, rebuild, topological
+from symad.core.questions import Nodes, question
+from symad.library.scalar_functions import logcosh, sigmoid, softplus
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
+from symad.ops.arrays.sources import constant, constant_value
+from symad.ops.elementwise.apply import Apply, apply
+from symad.ops.elementwise.arithmetic import Add, Mul, mul, neg, signed_product, signed_sum, sub
+from symad.ops.elementwise.powers import Pow
+from symad.ops.fused.softmax import LogSumExp, Softmax, log_softmax, logsumexp, softmax
 
 if TYPE_CHECKING:
     Logarithm = Node | None

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import sympy
 
+from symad.core.graph import Graph, Node, rebuild
+from symad.core.questions import Nodes
 from symad.functions import sigmoid
-from symad.graph import Graph, Node, rebuild
-from symad.ops.arithmetic import Add, Mul, neg, signed_product, signed_sum
-from symad.ops.elementwise import apply
-from symad.ops.powers import Pow
-from symad.ops.sources import constant, constant_value
-from symad.questions import Nodes
+from symad.ops.arrays.sources import constant, constant_value
+from symad.ops.elementwise.apply import apply
+from symad.ops.elementwise.arithmetic import Add, Mul, neg, signed_product, signed_sum
+from symad.ops.elementwise.powers import Pow
 from symad.stable.rules import head_of
 
 DEPTH = 4

@@ -15,12 +15,22 @@ from typing import Any
 import sympy
 from sympy.codegen.cfunctions import expm1, log1p
 
-from symad.graph import Graph, Node, Op, rebuild
-from symad.ops.arithmetic import Add, Mul, add, div, mul, neg, signed_product, signed_sum, sub
-from symad.ops.elementwise import Apply, apply
-from symad.ops.powers import Pow, power
-from symad.ops.sources import constant, constant_value
-from symad.questions import Nodes, question
+from symad.core.graph import Graph, Node, Op, rebuild
+from symad.core.questions import Nodes, question
+from symad.ops.arrays.sources import constant, constant_value
+from symad.ops.elementwise.apply import Apply, apply
+from symad.ops.elementwise.arithmetic import (
+    Add,
+    Mul,
+    add,
+    div,
+    mul,
+    neg,
+    signed_product,
+    signed_sum,
+    sub,
+)
+from symad.ops.elementwise.powers import Pow, power
 from symad.stable.exponentials import of_exponentials
 
 

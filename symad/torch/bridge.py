@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from symad.batching import vmap
+from symad.derivatives.vmap import vmap
 from symad.errors import EvaluationError
-from symad.forward import pushforward
+from symad.derivatives.forward import pushforward
 from symad.gpu.compile import cupy as library
-from symad.graph import Graph, TupleOf
+from symad.core.graph import Graph, TupleOf
 from symad.numeric import Kernel, lower
-from symad.reverse import pullback
+from symad.derivatives.reverse import pullback
 
 
 class Bridge:

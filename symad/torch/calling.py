@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 
-from symad.arguments import SignatureOf, bind, flat_values
+from symad.core.arguments import SignatureOf, bind, flat_values
 from symad.errors import EvaluationError
-from symad.graph import Graph, pack
-from symad.numeric.lower import DTYPES
+from symad.core.graph import Graph, pack
+from symad.numeric.lowering import DTYPES
 from symad.torch.bridge import Bridge
 from symad.tracing import trace
 

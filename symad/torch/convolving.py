@@ -9,7 +9,7 @@ from torch import nn
 
 from symad import functions
 from symad.errors import TraceError
-from symad.models.convolution import convolve, convolve_transposed, windows
+from symad.models.layers.convolution import convolve, convolve_transposed, windows
 from symad.torch.modules import Weights, layer, refuse
 
 

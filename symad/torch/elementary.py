@@ -9,7 +9,7 @@ from torch import nn
 
 from symad import functions
 from symad.errors import TraceError
-from symad.models.losses import log_likelihoods
+from symad.models.layers.losses import log_likelihoods
 from symad.torch.modules import Weights, layer, refuse
 
 

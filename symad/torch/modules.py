@@ -15,8 +15,8 @@ import numpy as np
 from torch import nn
 
 from symad.errors import SymadError, TraceError
-from symad.graph import Graph
-from symad.questions import question
+from symad.core.graph import Graph
+from symad.core.questions import question
 from symad.tracing import trace
 
 

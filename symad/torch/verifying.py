@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from symad.graph import Graph, TupleOf
-from symad.reverse import pullback
-from symad.selecting import select
-from symad.structures import leaves
+from symad.core.graph import Graph, TupleOf
+from symad.derivatives.reverse import pullback
+from symad.derivatives.wrt import select
+from symad.core.structures import leaves
 from symad.tracing import as_graph
 from symad.verification import Budget, Certificate, verify
 

@@ -13,27 +13,36 @@ from typing import Any
 import sympy
 from sympy.core.function import AppliedUndef
 
-from symad.arguments import Argument
-from symad.dims import dim_symbols, format_shape
+from symad.core.arguments import Argument
+from symad.core.dims import dim_symbols, format_shape
+from symad.core.gc_pause import without_collecting
+from symad.core.graph import DictOf, Graph, Node, Structure, TupleOf
+from symad.core.identifiers import short_name
+from symad.core.structures import VectorOf
 from symad.errors import TraceError
-from symad.graph import DictOf, Graph, Node, Structure, TupleOf
-from symad.identifiers import short_name
-from symad.ops.captured import check_closed
-from symad.ops.shaping import reshape
-from symad.ops.sources import Input, input_node
-from symad.pausing import without_collecting
-from symad.sessions import SESSION, Session, is_tracing, session
-from symad.structures import VectorOf
-from symad.tracing import arrays, entries, indexed, matrices, matrix_parts, own, rewritten, scalars
-from symad.tracing.back import to_sympy
+from symad.ops.arrays.shaping import reshape
+from symad.ops.arrays.sources import Input, input_node
+from symad.ops.loops.captured import check_closed
 from symad.tracing.grouping import entries_of, group, is_container
 from symad.tracing.inputs import as_input_symbol, declared_shape, find_inputs
+from symad.tracing.sessions import SESSION, Session, is_tracing, session
+from symad.tracing.sympy import (
+    arrays,
+    index_sums,
+    matrices,
+    matrix_parts,
+    rewritten_functions,
+    scalars,
+    symad_matrix_functions,
+    user_matrix_entries,
+)
+from symad.tracing.to_sympy.nodes import to_sympy
 from symad.tracing.walk import Tracer
-from symad.wrapped import Traced, Wrapped
+from symad.tracing.wrapped import Traced, Wrapped
 
 __all__ = [
-    "arrays", "as_graph", "entries", "indexed", "matrices",
-    "matrix_parts", "own", "regrouped", "rewritten", "scalars", "to_sympy", "trace",
+    "arrays", "as_graph", "index_sums", "matrices", "matrix_parts", "regrouped", "rewritten_functions",
+    "scalars", "symad_matrix_functions", "to_sympy", "trace", "user_matrix_entries",
 ]  # fmt: skip
 
 
@@ -63,7 +72,7 @@ def trace(f: Any, inputs: Any = None) -> Graph:
     if isinstance(f, Graph):
         return _closed(f if inputs is None else regrouped(f, inputs))
     if callable(f) and not isinstance(f, sympy.Basic):
-        from symad.tracing.functions import trace_function
+        from symad.tracing.run_on_proxies import trace_function
 
         return trace_function(f, inputs)
     return _trace_sympy(f, inputs, ())

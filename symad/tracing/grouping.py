@@ -10,10 +10,10 @@ from typing import Any
 import sympy
 from sympy.core.function import AppliedUndef
 
-from symad.arguments import Argument
+from symad.core.arguments import Argument
+from symad.core.identifiers import short_name
+from symad.core.structures import DataclassOf, DictOf, ListOf, Structure, TupleOf, VectorOf
 from symad.errors import TraceError
-from symad.identifiers import short_name
-from symad.structures import DataclassOf, DictOf, ListOf, Structure, TupleOf, VectorOf
 
 Leaf = tuple[str, Any]
 """An input as it was given, and its name in the argument, such as ``params['W']``."""

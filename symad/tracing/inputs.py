@@ -11,12 +11,12 @@ from sympy.concrete.expr_with_limits import ExprWithLimits
 from sympy.core.function import AppliedUndef
 from sympy.tensor.array.expressions import ArraySymbol
 
-from symad.dims import Shape, as_shape
+from symad.core.dims import Shape, as_shape
 from symad.errors import TraceError
-from symad.ops.elementwise import SLOPES
-from symad.tracing.bases import InferredBase
-from symad.tracing.ranges import IndexRange, larger, ranges_of, reach
-from symad.values import IMPLEMENTATIONS
+from symad.evaluation.number_domains import IMPLEMENTATIONS
+from symad.ops.elementwise.apply import SLOPES
+from symad.tracing.sympy.index_ranges import IndexRange, larger, ranges_of, reach
+from symad.tracing.sympy.inferred_bases import InferredBase
 
 Ranges = tuple[IndexRange, ...]
 Child = tuple[Any, Ranges, bool]

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from functools import singledispatch
 from typing import Any
 
-from symad.dims import Shape
+from symad.core.dims import Shape
+from symad.core.graph import Node
+from symad.core.questions import Nodes
 from symad.errors import TraceError
-from symad.graph import Node
-from symad.questions import Nodes
 
 
 class Tracer:

@@ -13,10 +13,10 @@ from sympy.functions.elementary.hyperbolic import HyperbolicFunction, InverseHyp
 from sympy.functions.elementary.trigonometric import InverseTrigonometricFunction, TrigonometricFunction
 from sympy.functions.special.bessel import AiryBase, BesselBase
 
-from symad.graph import Node
-from symad.ops.elementwise import Apply
-from symad.questions import flops
-from symad.verification.signatures import Unsupported
+from symad.core.graph import Node
+from symad.core.questions import flops
+from symad.ops.elementwise.apply import Apply
+from symad.verification.random_fields.function_values import Unsupported
 
 
 @dataclass(frozen=True)

@@ -9,21 +9,21 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from symad.graph import Node, topological
-from symad.verification.all_sizes import prove_for_all_sizes
-from symad.verification.blame import Blame, blame
-from symad.verification.bounds import TARGET
+from symad.core.graph import Node, topological
 from symad.verification.budget import Budget, Meter, OutOfBudget
-from symad.verification.certificate import STATUSES, Comparison, Entry
-from symad.verification.evidence import disagreements, has_regions
-from symad.verification.fields import Array
-from symad.verification.guard import Guard
-from symad.verification.integer_inputs import are_all_looked_at, integer_inputs
-from symad.verification.modular import Result, compare_nodes
-from symad.verification.normal_form import TOO_MANY, prove
-from symad.verification.points import describe
-from symad.verification.sampling import PairResult
-from symad.verification.witness import Search, search
+from symad.verification.certificate.blame import Blame, blame
+from symad.verification.certificate.certificate import STATUSES, Comparison, Entry
+from symad.verification.certificate.witness import Search, search
+from symad.verification.measuring.evidence import disagreements, has_regions
+from symad.verification.measuring.points import describe
+from symad.verification.proof.all_sizes import prove_for_all_sizes
+from symad.verification.proof.normal_form import TOO_MANY, prove
+from symad.verification.random_fields.error_bound import TARGET
+from symad.verification.random_fields.identity_test import Result, compare_nodes
+from symad.verification.random_fields.integer_inputs import are_all_looked_at, integer_inputs
+from symad.verification.random_fields.prime_fields import Array
+from symad.verification.random_fields.runs import PairResult
+from symad.verification.time_guard import Guard
 
 MOST_ENTRIES = 1024
 """Larger outputs get one entry for the whole array instead of one for each element."""

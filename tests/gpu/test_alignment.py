@@ -9,13 +9,13 @@ import pytest
 
 import symad
 from symad.functions import attention
-from symad.gpu.attention_arguments import aligned
-from symad.gpu.attention_call import AttentionCall
-from symad.gpu.attention_plan import ELEMENTS, FORWARD, PLAIN_FLOAT32, plans
-from symad.gpu.attention_second import SecondOrder
-from symad.gpu.score import compile_score
+from symad.gpu.attention_kernels.arguments import aligned
+from symad.gpu.attention_kernels.compiled_score import compile_score
+from symad.gpu.attention_kernels.eager_second import SecondOrder
+from symad.gpu.attention_kernels.launch import AttentionCall
+from symad.gpu.attention_kernels.plan import ELEMENTS, FORWARD, PLAIN_FLOAT32, plans
 from symad.numeric import lower
-from symad.numeric.scores import trace_score
+from symad.numeric.pairs.scores import trace_score
 from tests.gpu import nvrtc
 from tests.gpu.attention_cases import NAMES, encode
 from tests.gpu.cpu_machine import cpu_machine
@@ -63,7 +63,7 @@ def test_odd_places_give_the_same_bits(name, order):
 
 def test_the_shim_stops_at_what_would_stop_a_device(monkeypatch):
     arrays = [shifted(encode(RNG.normal(size=s), "bfloat16"), 1) for s in SHAPES]
-    monkeypatch.setattr("symad.gpu.attention_call.aligned", lambda array: True)
+    monkeypatch.setattr("symad.gpu.attention_kernels.launch.aligned", lambda array: True)
     with pytest.raises(KernelError, match="not aligned"):
         run(arrays, ELEMENTS["bfloat16"])
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks import gpu_models, gpu_report, gpu_tests
-from symad.models.parameters import trace_model
+from symad.models.layers.parameters import trace_model
 from symad.numeric import lower
 
 ROOT = Path(__file__).parents[2]

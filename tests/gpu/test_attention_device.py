@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from symad.gpu.attention import attention, attention_vjp
+from symad.gpu.attention_kernels.eager import attention, attention_vjp
 from tests.gpu.attention_cases import decode, encode, reference, relative
 
 pytestmark = pytest.mark.gpu
@@ -171,8 +171,8 @@ def test_an_unseen_score_function_is_compiled_and_right():
 def test_tangents_of_the_cotangents(name):
     """Against torch in float64, as on the CPU, with room for the device's approximate instructions."""
     pytest.importorskip("torch")
-    from symad.gpu.attention_call import AttentionCall
-    from symad.gpu.attention_second import SecondOrder
+    from symad.gpu.attention_kernels.eager_second import SecondOrder
+    from symad.gpu.attention_kernels.launch import AttentionCall
     from symad.gpu.compile import machine
     from tests.gpu import test_attention_second as cpu
 
@@ -201,15 +201,15 @@ def device_bits(x, name):
 SANITIZER = """
 import cupy as cp
 import numpy as np
-from symad.gpu.attention_call import AttentionCall
-from symad.gpu.attention_second import SecondOrder
+from symad.gpu.attention_kernels.launch import AttentionCall
+from symad.gpu.attention_kernels.eager_second import SecondOrder
 from symad.gpu.compile import machine
-from symad.gpu.pairwise import pairwise, pairwise_vjp
+from symad.gpu.pairs.eager import pairwise, pairwise_vjp
 import sympy as sp
 def gaussian(x, y):
     return sp.exp(-(x - y).dot(x - y))
 from tests.gpu.test_attention_device import draw, device
-from symad.gpu.attention import attention, attention_vjp
+from symad.gpu.attention_kernels.eager import attention, attention_vjp
 for name in ("bfloat16", "float32", "float64"):
     q, k, v, out_bar = (device(a, name) for a in draw(name, (1, 2, 1, 70, 90, 64, 40)))
     out, lse = attention(q, k, v, causal=True, return_lse=True)

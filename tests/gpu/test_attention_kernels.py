@@ -8,8 +8,8 @@ import pytest
 import sympy as sp
 
 from symad.errors import ShapeError
-from symad.gpu.attention_call import AttentionCall
-from symad.gpu.attention_plan import ELEMENTS, PLAIN_FLOAT32
+from symad.gpu.attention_kernels.launch import AttentionCall
+from symad.gpu.attention_kernels.plan import ELEMENTS, PLAIN_FLOAT32
 from symad.gpu.compile import GpuError
 from tests.gpu.attention_cases import NAMES, decode, encode, reference, relative
 from tests.gpu.cpu_machine import cpu_machine

@@ -7,9 +7,9 @@ import pytest
 import sympy as sp
 
 from symad.errors import ShapeError
-from symad.gpu.attention_call import AttentionCall
-from symad.gpu.attention_plan import ELEMENTS, PLAIN_FLOAT32
-from symad.gpu.attention_second import SecondOrder
+from symad.gpu.attention_kernels.eager_second import SecondOrder
+from symad.gpu.attention_kernels.launch import AttentionCall
+from symad.gpu.attention_kernels.plan import ELEMENTS, PLAIN_FLOAT32
 from tests.gpu.attention_cases import NAMES, decode, encode, relative
 from tests.gpu.cpu_machine import cpu_machine
 from tests.gpu.shim.driver import SCHEDULES, schedule

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from symad.gpu import compile as gpu_compile
-from symad.gpu.attention import attention
+from symad.gpu.attention_kernels.eager import attention
 from symad.gpu.compile import GpuError, check_device, cupy, kernel_text
 
 

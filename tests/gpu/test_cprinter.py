@@ -9,8 +9,8 @@ import sympy as sp
 from sympy.codegen import cfunctions as cf
 
 from symad.errors import LoweringError
-from symad.gpu.cprinter import FUNCTIONS, HELPERS, Style, Variable, kind_of, statements
-from symad.numeric.pointwise import derivative, exact_integers, program
+from symad.gpu.sympy_to_cuda.printer import FUNCTIONS, HELPERS, Style, Variable, kind_of, statements
+from symad.numeric.pairs.stable_sympy import derivative, exact_integers, program
 from tests.gpu.shim.driver import CpuModule
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")

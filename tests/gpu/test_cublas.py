@@ -10,10 +10,10 @@ import sympy as sp
 
 import symad
 from symad import functions
-from symad.gpu.contractions import sums_of_elements, two_at_a_time
-from symad.graph import Graph
+from symad.core.graph import Graph
+from symad.gpu.passes.contractions import sums_of_elements, two_at_a_time
 from symad.numeric import lower
-from symad.ops.contraction import Einsum
+from symad.ops.arrays.contraction import Einsum
 from tests.gpu.cupy_agreement import WHERE, agree, library, on_device
 from tests.gpu.cupy_standin import cuda
 

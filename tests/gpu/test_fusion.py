@@ -7,16 +7,16 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.gpu.fusion import fuse
-from symad.graph import Graph
+from symad.core.graph import Graph
+from symad.gpu.passes.fusion import fuse
 from symad.numeric.fusion.chains import Fused, FusedSum
-from symad.ops.arithmetic import add, mul
-from symad.ops.contraction import matmul, sum_axes
-from symad.ops.elementwise import apply
-from symad.ops.powers import power
-from symad.ops.selection import compare, select
-from symad.ops.shaping import broadcast_axes
-from symad.ops.sources import constant, input_node
+from symad.ops.arrays.contraction import matmul, sum_axes
+from symad.ops.arrays.shaping import broadcast_axes
+from symad.ops.arrays.sources import constant, input_node
+from symad.ops.elementwise.apply import apply
+from symad.ops.elementwise.arithmetic import add, mul
+from symad.ops.elementwise.powers import power
+from symad.ops.elementwise.selection import compare, select
 from tests.gpu.cupy_agreement import agree
 
 SIZE = 3

@@ -7,13 +7,14 @@ import pytest
 import sympy
 
 import symad
-from symad.models import gaussian_process, kernels, regression
-from symad.models.autoencoder import Autoencoder, LinearAutoencoder
-from symad.models.diffusion import Diffusion
-from symad.models.gan import GAN
-from symad.models.parameters import trace_model
-from symad.models.residual import ResNet
-from symad.models.vae import VAE
+from symad.models.generative import gaussian_process, kernels
+from symad.models.generative.autoencoder import Autoencoder, LinearAutoencoder
+from symad.models.generative.diffusion import Diffusion
+from symad.models.generative.gan import GAN
+from symad.models.generative.vae import VAE
+from symad.models.layers import regression
+from symad.models.layers.parameters import trace_model
+from symad.models.layers.residual import ResNet
 from tests.gpu.cupy_agreement import WHERE, agree
 
 RNG = np.random.default_rng(21)

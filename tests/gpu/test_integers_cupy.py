@@ -9,11 +9,11 @@ import sympy as sp
 import symad
 from symad import functions
 from symad.errors import LoweringError
-from symad.gpu.integers import integer_inputs, needed_as_integers
-from symad.models import positions
-from symad.models.losses import cross_entropy
-from symad.models.parameters import trace_model
-from symad.models.transformer import Transformer
+from symad.gpu.passes.integers import integer_inputs, needed_as_integers
+from symad.models.layers.losses import cross_entropy
+from symad.models.layers.parameters import trace_model
+from symad.models.transformers import positions
+from symad.models.transformers.transformer import Transformer
 from symad.numeric import lower
 from tests.gpu.cupy_agreement import WHERE, library, on_device
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import symad
-from symad.models.convolutional import Classifier
-from symad.models.feedforward import FeedForward
-from symad.models.lstm import LSTM
-from symad.models.parameters import trace_model
-from symad.models.rnn import RNN
-from symad.models.transformer import Transformer
+from symad.models.layers.convolutional import Classifier
+from symad.models.layers.feedforward import FeedForward
+from symad.models.layers.parameters import trace_model
+from symad.models.sequences.lstm import LSTM
+from symad.models.sequences.rnn import RNN
+from symad.models.transformers.transformer import Transformer
 from symad.numeric import lower
 from tests.gpu.cupy_agreement import library, on_device
 from tests.gpu.cupy_standin import cuda

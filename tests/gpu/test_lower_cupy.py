@@ -14,13 +14,13 @@ import sympy as sp
 
 import symad
 from symad import functions
+from symad.core.graph import Graph, topological
+from symad.core.questions import EXAMPLES
 from symad.errors import LoweringError
 from symad.gpu.compile import GpuError
-from symad.graph import Graph, topological
 from symad.numeric import lower
-from symad.ops.sources import Input
-from symad.questions import EXAMPLES
-from symad.saved_ops import classes
+from symad.ops.arrays.sources import Input
+from symad.saving.saved_ops import classes
 from tests.gpu.cupy_agreement import WHERE, agree, library, on_device
 from tests.gpu.cupy_standin import extras, installed
 

@@ -7,9 +7,9 @@ import sympy as sp
 
 import symad
 from symad import functions
-from symad.models.lstm import LSTM
-from symad.models.parameters import trace_model
-from symad.models.transformer import Transformer
+from symad.models.layers.parameters import trace_model
+from symad.models.sequences.lstm import LSTM
+from symad.models.transformers.transformer import Transformer
 from symad.numeric import lower
 from tests.gpu import nvrtc
 from tests.gpu.cupy_standin import installed

@@ -7,21 +7,23 @@ import pytest
 import sympy
 
 import symad
-from symad.models import alignment, convolution, soft, tasks
-from symad.models.convolutional import Adversaries, Classifier
-from symad.models.dynamics import AttentionDynamics
-from symad.models.encoder_decoder import EncoderDecoder
-from symad.models.encoder_decoder_transformer import EncoderDecoderTransformer
-from symad.models.encoder_only import Encoder
-from symad.models.feedforward import FeedForward
-from symad.models.lstm import LSTM
-from symad.models.neural_ar import NeuralAR
-from symad.models.parameters import trace_model
-from symad.models.rnn import RNN
-from symad.models.state_space import StateSpace
-from symad.models.tcn import TCN
-from symad.models.transformer import Transformer
-from symad.models.two_layer import TwoLayer
+from symad.models.layers import convolution, soft
+from symad.models.layers.convolutional import Adversaries, Classifier
+from symad.models.layers.feedforward import FeedForward
+from symad.models.layers.parameters import trace_model
+from symad.models.layers.two_layer import TwoLayer
+from symad.models.sequences import alignment
+from symad.models.sequences.dynamics import AttentionDynamics
+from symad.models.sequences.encoder_decoder import EncoderDecoder
+from symad.models.sequences.lstm import LSTM
+from symad.models.sequences.neural_ar import NeuralAR
+from symad.models.sequences.rnn import RNN
+from symad.models.sequences.state_space import StateSpace
+from symad.models.sequences.tcn import TCN
+from symad.models.transformers import tasks
+from symad.models.transformers.encoder_decoder_transformer import EncoderDecoderTransformer
+from symad.models.transformers.encoder_only import Encoder
+from symad.models.transformers.transformer import Transformer
 from tests.gpu.cupy_agreement import WHERE, agree
 
 RNG = np.random.default_rng(11)

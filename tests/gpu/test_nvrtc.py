@@ -8,8 +8,9 @@ import itertools
 import pytest
 import sympy as sp
 
-from symad.gpu.attention_plan import ELEMENTS, PLAIN_FLOAT32, plans
-from symad.gpu.attention_shapes import (
+from symad.gpu.attention_kernels.compiled_score import compile_score
+from symad.gpu.attention_kernels.plan import ELEMENTS, PLAIN_FLOAT32, plans
+from symad.gpu.attention_kernels.tile_shapes import (
     BACKWARD_KV,
     BACKWARD_Q,
     DIAGONALS,
@@ -18,8 +19,7 @@ from symad.gpu.attention_shapes import (
     SECOND_ORDER,
     SECOND_Q,
 )
-from symad.gpu.score import compile_score
-from symad.numeric.scores import Parameter, trace_score
+from symad.numeric.pairs.scores import Parameter, trace_score
 from tests.gpu import nvrtc
 
 pytestmark = pytest.mark.skipif(

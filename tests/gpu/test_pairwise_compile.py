@@ -5,7 +5,7 @@ import ctypes
 import pytest
 import sympy as sp
 
-from symad.gpu.pairwise import _compile
+from symad.gpu.pairs.eager import _compile
 from tests.gpu.nvrtc import compile_text, library
 
 pytestmark = pytest.mark.skipif(library() is None, reason="needs nvidia-cuda-nvrtc")

@@ -8,9 +8,9 @@ import sympy as sp
 
 from symad.errors import ShapeError
 from symad.gpu.compile import Machine
-from symad.gpu.pairwise import PairCall, pairwise
-from symad.gpu.pairwise import pairwise_vjp as gpu_vjp
-from symad.numeric.pairwise import pairwise_vjp
+from symad.gpu.pairs.eager import PairCall, pairwise
+from symad.gpu.pairs.eager import pairwise_vjp as gpu_vjp
+from symad.numeric.pairs.eager_pairwise import pairwise_vjp
 from tests.gpu.shim.driver import CpuModule, schedule
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")

@@ -6,9 +6,9 @@ import sympy as sp
 
 import symad
 from symad import functions
-from symad.models.lstm import LSTM
-from symad.models.parameters import trace_model
-from symad.models.rnn import RNN
+from symad.models.layers.parameters import trace_model
+from symad.models.sequences.lstm import LSTM
+from symad.models.sequences.rnn import RNN
 from tests.gpu.cupy_agreement import agree
 
 

@@ -9,13 +9,13 @@ import pytest
 
 import symad
 from symad import functions
-from symad.gpu.recognition import recognised
-from symad.models.attention import attention, causal_mask
-from symad.models.parameters import trace_model
-from symad.models.transformer import Transformer
+from symad.gpu.passes.recognise_attention import recognised
+from symad.models.layers.parameters import trace_model
+from symad.models.transformers.attention import attention, causal_mask
+from symad.models.transformers.transformer import Transformer
 from symad.numeric import lower
-from symad.ops.attention import AttentionOp
-from symad.ops.softmax import Softmax
+from symad.ops.fused.attention import AttentionOp
+from symad.ops.fused.softmax import Softmax
 from tests.gpu.cupy_agreement import WHERE, agree
 
 RNG = np.random.default_rng(31)

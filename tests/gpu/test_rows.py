@@ -7,8 +7,8 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.graph import topological
-from symad.models.normalization import layer_norm, rms_norm
+from symad.core.graph import topological
+from symad.models.layers.normalization import layer_norm, rms_norm
 from symad.numeric.fusion.rows import RowGroup, fuse_rows
 from tests.gpu.cupy_agreement import WHERE, agree
 

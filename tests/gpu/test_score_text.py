@@ -8,9 +8,9 @@ import pytest
 import sympy as sp
 
 from symad.errors import LoweringError, ShapeError, TraceError
-from symad.gpu.score import compile_score
-from symad.numeric.masks import EMPTY, FULL
-from symad.numeric.scores import Reduction, parameters_of, trace_score
+from symad.gpu.attention_kernels.compiled_score import compile_score
+from symad.numeric.pairs.mask_tiles import EMPTY, FULL
+from symad.numeric.pairs.scores import Reduction, parameters_of, trace_score
 from tests.gpu.shim.driver import CpuModule
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")

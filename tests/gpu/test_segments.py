@@ -9,7 +9,7 @@ import pytest
 
 import symad
 from symad import functions
-from symad.gpu.segments import add_laid_out, segment_source, segment_sum
+from symad.gpu.passes.segment_sums import add_laid_out, segment_source, segment_sum
 from symad.numeric import lower
 from tests.gpu import nvrtc
 from tests.gpu.cpu_machine import cpu_machine

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import symad
-from symad.models.parameters import trace_model
+from symad.models.layers.parameters import trace_model
 from symad.numeric import lower
 
 

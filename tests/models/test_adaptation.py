@@ -6,9 +6,9 @@ import sympy
 
 import symad
 from symad.errors import ShapeError
-from symad.models import adaptation
-from symad.models.feedforward import FeedForward
-from symad.models.parameters import count, trace_model
+from symad.models.layers.feedforward import FeedForward
+from symad.models.layers.parameters import count, trace_model
+from symad.models.transformers import adaptation
 from tests.models.reference import agrees_with_torch
 
 rng = np.random.default_rng(0)

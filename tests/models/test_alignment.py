@@ -7,7 +7,7 @@ import sympy
 import symad
 from symad.errors import ShapeError, SymadError
 from symad.functions import sigmoid, softmax
-from symad.models import alignment as al
+from symad.models.sequences import alignment as al
 from tests.models.reference import agrees_with_torch
 
 rng = np.random.default_rng(0)

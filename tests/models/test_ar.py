@@ -6,8 +6,9 @@ import sympy
 
 import symad
 from symad.errors import ShapeError
-from symad.models import ar, linear_unit
-from symad.models.parameters import trace_model
+from symad.models.layers import linear_unit
+from symad.models.layers.parameters import trace_model
+from symad.models.sequences import ar
 from symad.numeric import lower
 from tests.models.reference import agrees_with_torch
 

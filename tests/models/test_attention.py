@@ -6,9 +6,9 @@ import sympy
 
 import symad
 from symad.errors import ShapeError
-from symad.models import attention as att
-from symad.models.attention import MultiHead
-from symad.models.parameters import trace_model
+from symad.models.layers.parameters import trace_model
+from symad.models.transformers import attention as att
+from symad.models.transformers.attention import MultiHead
 from tests.models.reference import agrees_with_torch
 
 Q = np.array([[0.212, 0.04, 0.63, 0.36], [0.1, 0.14, 0.86, 0.77]])

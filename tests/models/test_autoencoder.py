@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 
 import symad
-from symad.models.autoencoder import Autoencoder, LinearAutoencoder
+from symad.models.generative.autoencoder import Autoencoder, LinearAutoencoder
 from symad.numeric import lower
 
 N = sp.Symbol("N", integer=True, positive=True)

@@ -5,18 +5,20 @@ import pytest
 import sympy
 
 import symad
-from symad.models import adaptation, ar, linear_unit, lstm, normalization, positions
-from symad.models import attention as att
-from symad.models.attention import MultiHead
-from symad.models.encoder_decoder import EncoderDecoder
-from symad.models.encoder_only import Encoder
-from symad.models.feedforward import FeedForward
-from symad.models.gated import FeedForwardBlock
-from symad.models.neural_ar import NeuralAR
-from symad.models.parameters import trace_model
-from symad.models.rnn import RNN
-from symad.models.state_space import StateSpace
-from symad.models.transformer import Transformer
+from symad.models.layers import linear_unit, normalization
+from symad.models.layers.feedforward import FeedForward
+from symad.models.layers.parameters import trace_model
+from symad.models.sequences import ar, lstm
+from symad.models.sequences.encoder_decoder import EncoderDecoder
+from symad.models.sequences.gated import FeedForwardBlock
+from symad.models.sequences.neural_ar import NeuralAR
+from symad.models.sequences.rnn import RNN
+from symad.models.sequences.state_space import StateSpace
+from symad.models.transformers import adaptation, positions
+from symad.models.transformers import attention as att
+from symad.models.transformers.attention import MultiHead
+from symad.models.transformers.encoder_only import Encoder
+from symad.models.transformers.transformer import Transformer
 from symad.verification import Budget
 
 

@@ -8,8 +8,8 @@ import sympy
 
 import symad
 from symad.errors import ShapeError
-from symad.models import ar
-from symad.models import convolution as cv
+from symad.models.layers import convolution as cv
+from symad.models.sequences import ar
 from symad.numeric import lower
 from tests.models.reference import agrees_with_torch
 

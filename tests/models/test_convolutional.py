@@ -5,12 +5,12 @@ import pytest
 
 import symad
 from symad.errors import ShapeError
-from symad.models.convolutional import Adversaries, Classifier
-from symad.models.parameters import trace_model
+from symad.models.layers.convolutional import Adversaries, Classifier
+from symad.models.layers.parameters import trace_model
 from symad.numeric import lower
-from symad.numeric.adversarial import Player, train_in_turn
-from symad.numeric.optimisers import Adam
-from symad.numeric.training import batches, train
+from symad.numeric.training.adversarial import Player, train_in_turn
+from symad.numeric.training.optimisers import Adam
+from symad.numeric.training.training import batches, train
 from tests.models.reference import agrees_with_torch
 
 rng = np.random.default_rng(0)

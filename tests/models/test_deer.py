@@ -8,7 +8,7 @@ import pytest
 import symad
 from symad import functions
 from symad.errors import EvaluationError
-from symad.models.deer import deer
+from symad.models.sequences.deer import deer
 from symad.numeric import lower
 
 N, D = 4, 3

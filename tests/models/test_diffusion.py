@@ -7,8 +7,8 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.models import diffusion as df
-from symad.models.diffusion import Diffusion
+from symad.models.generative import diffusion as df
+from symad.models.generative.diffusion import Diffusion
 from symad.numeric import lower
 
 x, y, x0, noise = sp.symbols("x y x0 epsilon", real=True)

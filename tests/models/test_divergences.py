@@ -8,7 +8,7 @@ import scipy.stats
 import sympy as sp
 
 import symad
-from symad.models import divergences as dv
+from symad.models.generative import divergences as dv
 
 P = np.array([0.36, 0.48, 0.16])  # Binomial(2, 0.4)
 Q = np.full(3, 1 / 3)

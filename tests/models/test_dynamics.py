@@ -7,7 +7,7 @@ from scipy.integrate import solve_ivp
 
 import symad
 from symad.errors import ShapeError, SymadError
-from symad.models.dynamics import AttentionDynamics, clusters, energy
+from symad.models.sequences.dynamics import AttentionDynamics, clusters, energy
 from tests.models.reference import agrees_with_torch
 
 rng = np.random.default_rng(0)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from symad.errors import SymadError
-from symad.models.encoder_decoder import EncoderDecoder, context, dot_score
-from symad.models.parameters import trace_model
-from symad.numeric.optimisers import Adam
-from symad.numeric.training import batches, train
+from symad.models.layers.parameters import trace_model
+from symad.models.sequences.encoder_decoder import EncoderDecoder, context, dot_score
+from symad.numeric.training.optimisers import Adam
+from symad.numeric.training.training import batches, train
 from tests.models.reference import agrees_with_torch
 
 rng = np.random.default_rng(0)

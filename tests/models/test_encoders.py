@@ -8,13 +8,13 @@ import sympy
 
 import symad
 from symad.errors import ShapeError, SymadError
-from symad.models.encoder_decoder_transformer import EncoderDecoderTransformer
-from symad.models.encoder_only import Encoder, corrupt, pool
-from symad.models.parameters import trace_model
-from symad.models.transformer import Transformer
+from symad.models.layers.parameters import trace_model
+from symad.models.transformers.encoder_decoder_transformer import EncoderDecoderTransformer
+from symad.models.transformers.encoder_only import Encoder, corrupt, pool
+from symad.models.transformers.transformer import Transformer
 from symad.numeric import lower
-from symad.numeric.optimisers import Adam
-from symad.numeric.training import batches, train
+from symad.numeric.training.optimisers import Adam
+from symad.numeric.training.training import batches, train
 from tests.models.reference import agrees_with_torch
 
 rng = np.random.default_rng(0)

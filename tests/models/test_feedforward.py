@@ -6,8 +6,8 @@ import sympy
 
 import symad
 from symad.errors import ShapeError, SymadError
-from symad.models.feedforward import FeedForward
-from symad.models.parameters import count, trace_model
+from symad.models.layers.feedforward import FeedForward
+from symad.models.layers.parameters import count, trace_model
 from tests.models.reference import agrees_with_torch
 
 rng = np.random.default_rng(1)

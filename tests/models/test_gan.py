@@ -7,15 +7,15 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.models import divergences as dv
-from symad.models import gan, measures
-from symad.models.gan import GAN
-from symad.models.parameters import trace_model
+from symad.models.generative import divergences as dv
+from symad.models.generative import gan, measures
+from symad.models.generative.gan import GAN
+from symad.models.layers.parameters import trace_model
 from symad.numeric import lower
-from symad.numeric.adversarial import Player, train_in_turn
-from symad.numeric.optimisers import SGD, Adam
-from symad.numeric.training import warmup_cosine
-from symad.verification.own import SYMPY
+from symad.numeric.training.adversarial import Player, train_in_turn
+from symad.numeric.training.optimisers import SGD, Adam
+from symad.numeric.training.training import warmup_cosine
+from symad.verification.check import SYMPY
 
 N = sp.Symbol("N", integer=True, positive=True)
 

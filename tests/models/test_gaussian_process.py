@@ -10,8 +10,8 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as sk
 
 import symad
-from symad.models import gaussian_process as gp
-from symad.models import kernels
+from symad.models.generative import gaussian_process as gp
+from symad.models.generative import kernels
 from symad.numeric import lower
 
 b, c, d, l_b, l_c, l_s = sp.symbols("b c d l_b l_c l_s", positive=True)

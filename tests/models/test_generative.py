@@ -8,12 +8,12 @@ import sympy as sp
 from sklearn.datasets import load_digits, make_moons
 
 import symad
-from symad.models.autoencoder import Autoencoder, LinearAutoencoder
-from symad.models.diffusion import Diffusion, noised, schedule
-from symad.models.gan import GAN
-from symad.models.vae import VAE
-from symad.numeric.optimisers import Adam
-from symad.numeric.training import train, warmup_cosine
+from symad.models.generative.autoencoder import Autoencoder, LinearAutoencoder
+from symad.models.generative.diffusion import Diffusion, noised, schedule
+from symad.models.generative.gan import GAN
+from symad.models.generative.vae import VAE
+from symad.numeric.training.optimisers import Adam
+from symad.numeric.training.training import train, warmup_cosine
 
 N = sp.Symbol("N", integer=True, positive=True)
 

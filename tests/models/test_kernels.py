@@ -12,8 +12,8 @@ from sklearn.gaussian_process import kernels as sk
 from sklearn.kernel_ridge import KernelRidge
 
 import symad
-from symad.models import gaussian_process as gp
-from symad.models import kernels
+from symad.models.generative import gaussian_process as gp
+from symad.models.generative import kernels
 from symad.numeric import lower
 
 VALUES = {

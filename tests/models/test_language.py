@@ -9,10 +9,10 @@ import sympy
 import symad
 from symad import functions
 from symad.errors import ShapeError, SymadError
-from symad.models import embedding, ngram, tokenization
-from symad.models.losses import cross_entropy
-from symad.models.neural_ar import NeuralAR, contexts
-from symad.models.parameters import count, trace_model
+from symad.models.layers.losses import cross_entropy
+from symad.models.layers.parameters import count, trace_model
+from symad.models.sequences import embedding, ngram, tokenization
+from symad.models.sequences.neural_ar import NeuralAR, contexts
 from symad.numeric import lower
 from tests.models.reference import agrees_with_torch
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import symad
-from symad.models.lstm import LSTM, step
-from symad.models.parameters import trace_model
+from symad.models.layers.parameters import trace_model
+from symad.models.sequences.lstm import LSTM, step
 from tests.models.reference import agrees_with_torch
 
 X, H, C = np.array([0.5, -0.1]), np.array([0, 0.1]), np.array([0.2, -0.2])

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 
 import symad
-from symad.models import maximum
-from symad.models.parameters import trace_model
+from symad.models.layers import maximum
+from symad.models.layers.parameters import trace_model
 from tests.models.reference import agrees_with_torch
 
 rng = np.random.default_rng(0)

@@ -8,7 +8,7 @@ import scipy.stats
 import sympy as sp
 
 import symad
-from symad.models import kernels, measures
+from symad.models.generative import kernels, measures
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(6, 3)), RNG.normal(size=(5, 3)) + 0.4

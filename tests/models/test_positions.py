@@ -5,7 +5,7 @@ import pytest
 import sympy
 
 from symad.errors import ShapeError
-from symad.models import positions
+from symad.models.transformers import positions
 from tests.models.reference import agrees_with_torch
 
 rng = np.random.default_rng(0)

@@ -5,13 +5,14 @@ import pytest
 import sympy
 
 import symad
-from symad.models import alignment, convolution, normalization, soft, state_space
-from symad.models.attention import MultiHead
-from symad.models.dynamics import AttentionDynamics
-from symad.models.parameters import trace_model
-from symad.models.rnn import RNN
-from symad.models.tcn import TCN
-from symad.models.two_layer import TwoLayer
+from symad.models.layers import convolution, normalization, soft
+from symad.models.layers.parameters import trace_model
+from symad.models.layers.two_layer import TwoLayer
+from symad.models.sequences import alignment, state_space
+from symad.models.sequences.dynamics import AttentionDynamics
+from symad.models.sequences.rnn import RNN
+from symad.models.sequences.tcn import TCN
+from symad.models.transformers.attention import MultiHead
 
 T, N, n = sympy.symbols("T N n", integer=True, positive=True)
 

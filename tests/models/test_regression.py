@@ -8,8 +8,8 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import symad
-from symad.hessian import MODES
-from symad.models import regression as model
+from symad.derivatives.hessian import MODES
+from symad.models.layers import regression as model
 from symad.numeric import lower
 
 INPUTS = [model.w, model.b, model.X, model.y, model.penalty]

@@ -8,9 +8,9 @@ from scipy.integrate import solve_ivp
 
 import symad
 from symad.errors import ShapeError
-from symad.models import neural_ode
-from symad.models.parameters import trace_model
-from symad.models.residual import ResNet
+from symad.models.layers import neural_ode
+from symad.models.layers.parameters import trace_model
+from symad.models.layers.residual import ResNet
 from symad.numeric import lower
 
 RNG = np.random.default_rng(0)

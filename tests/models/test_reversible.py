@@ -10,7 +10,7 @@ import sympy as sp
 
 import symad
 from symad.errors import ShapeError
-from symad.models.reversible import forward, inverse, reversible
+from symad.models.layers.reversible import forward, inverse, reversible
 from symad.numeric import lower
 
 RNG = np.random.default_rng(0)

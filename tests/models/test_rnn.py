@@ -6,8 +6,8 @@ import sympy
 
 import symad
 from symad.errors import ShapeError
-from symad.models.parameters import trace_model
-from symad.models.rnn import RNN, jacobian_norms
+from symad.models.layers.parameters import trace_model
+from symad.models.sequences.rnn import RNN, jacobian_norms
 from symad.numeric import lower
 from tests.models.reference import agrees_with_torch
 

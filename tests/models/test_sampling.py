@@ -6,7 +6,7 @@ import sympy as sp
 
 import symad
 from symad.errors import SymadError
-from symad.models.sampling import (
+from symad.models.generative.sampling import (
     force_of,
     hamiltonian,
     langevin_log_ratio,

@@ -9,8 +9,8 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.models import kernels
-from symad.models import scalar_products as dot
+from symad.models.generative import kernels
+from symad.models.layers import scalar_products as dot
 
 RNG = np.random.default_rng(0)
 

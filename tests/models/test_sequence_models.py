@@ -7,10 +7,10 @@ import sympy
 import symad
 from symad.errors import ShapeError
 from symad.functions import affine_scan, associative_scan
-from symad.models import state_space as ss
-from symad.models.parameters import trace_model
-from symad.models.state_space import StateSpace
-from symad.models.tcn import TCN
+from symad.models.layers.parameters import trace_model
+from symad.models.sequences import state_space as ss
+from symad.models.sequences.state_space import StateSpace
+from symad.models.sequences.tcn import TCN
 from symad.numeric import lower
 from tests.models.reference import agrees_with_torch
 

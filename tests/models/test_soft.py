@@ -6,8 +6,8 @@ import sympy
 
 import symad
 from symad.errors import SymadError
-from symad.models import soft
-from symad.models.losses import cross_entropy
+from symad.models.layers import soft
+from symad.models.layers.losses import cross_entropy
 from tests.models.reference import agrees_with_torch
 
 rng = np.random.default_rng(0)

@@ -5,14 +5,14 @@ import pytest
 
 import symad
 from symad.errors import ShapeError, SymadError
-from symad.models import tasks
-from symad.models.lstm import LSTM
-from symad.models.parameters import trace_model
-from symad.models.rnn import RNN
-from symad.models.state_space import StateSpace
-from symad.models.tcn import TCN
-from symad.numeric.optimisers import Adam
-from symad.numeric.training import batches, train
+from symad.models.layers.parameters import trace_model
+from symad.models.sequences.lstm import LSTM
+from symad.models.sequences.rnn import RNN
+from symad.models.sequences.state_space import StateSpace
+from symad.models.sequences.tcn import TCN
+from symad.models.transformers import tasks
+from symad.numeric.training.optimisers import Adam
+from symad.numeric.training.training import batches, train
 from tests.models.reference import agrees_with_torch
 
 rng = np.random.default_rng(0)

@@ -6,11 +6,11 @@ import sympy
 
 import symad
 from symad.errors import ShapeError, SymadError
-from symad.models.costs import layer_cost, multiply_adds
-from symad.models.generation import generate, sample
-from symad.models.parameters import count, trace_model
-from symad.models.presets import PRESETS, parameter_counts
-from symad.models.transformer import Transformer
+from symad.models.layers.costs import layer_cost, multiply_adds
+from symad.models.layers.parameters import count, trace_model
+from symad.models.sequences.generation import generate, sample
+from symad.models.transformers.presets import PRESETS, parameter_counts
+from symad.models.transformers.transformer import Transformer
 from symad.numeric import lower
 from tests.models.reference import agrees_with_torch
 

@@ -7,8 +7,8 @@ from scipy.integrate import quad
 
 import symad
 from symad.errors import ShapeError
-from symad.models.parameters import trace_model
-from symad.models.two_layer import TwoLayer, errors, sample
+from symad.models.layers.parameters import trace_model
+from symad.models.layers.two_layer import TwoLayer, errors, sample
 from tests.models.reference import agrees_with_torch
 
 rng = np.random.default_rng(0)

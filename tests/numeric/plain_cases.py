@@ -1,7 +1,6 @@
 """Graphs that the tests of programs share: examples of all ops, and the models of docs/listings.md."""
 
 import importlib.util
-import pkgutil
 from pathlib import Path
 
 import numpy as np
@@ -9,13 +8,12 @@ import sympy as sp
 
 import symad
 from symad import ops
-from symad.graph import Graph, topological
-from symad.ops.selection import Condition
-from symad.ops.sources import Input
-from symad.questions import EXAMPLES
+from symad.core.graph import Graph, topological
+from symad.core.questions import EXAMPLES
+from symad.ops.arrays.sources import Input
+from symad.ops.elementwise.selection import Condition
 
-for _module in pkgutil.iter_modules(ops.__path__):
-    importlib.import_module(f"{ops.__name__}.{_module.name}")
+ops.load_all()
 
 
 def graph_of(node):

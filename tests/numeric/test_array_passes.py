@@ -12,7 +12,7 @@ import sympy as sp
 import symad
 from symad import functions
 from symad.numeric import lower
-from symad.numeric.passes import row_blocks
+from symad.numeric.passes.blocking import row_blocks
 
 Build = Callable[[np.random.Generator], tuple[symad.Graph, list[np.ndarray[Any, Any]]]]
 
@@ -136,7 +136,7 @@ def test_equal_nodes_of_nested_bodies_are_kept_apart() -> None:
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_blocks, "LARGE", 200)
-    monkeypatch.setattr("symad.numeric.printers.blocks.BLOCK", 256)
+    monkeypatch.setattr("symad.numeric.numpy_arrays.ops.row_blocks.BLOCK", 256)
     monkeypatch.setattr(row_blocks, "BLOCK", 256)
 
 

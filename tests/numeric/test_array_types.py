@@ -8,7 +8,7 @@ from scipy import special
 import symad
 from symad import functions
 from symad.numeric import lower
-from symad.numeric.compiling import compiler
+from symad.numeric.compiler.c_compiler import compiler
 
 n = sp.Symbol("n", integer=True, positive=True)
 needs_compiler = pytest.mark.skipif(compiler() is None, reason="needs a C compiler")

@@ -20,12 +20,12 @@ import sympy as sp
 from sympy.tensor.array.expressions import ArraySymbol
 
 import symad
+from symad.core.graph import Graph
 from symad.errors import LoweringError
-from symad.graph import Graph
 from symad.numeric import lower
-from symad.numeric.c_program import print_c
 from symad.numeric.passes import prepare
-from symad.numeric.printers.c import NotInC
+from symad.numeric.scalars.c_expressions import NotInC
+from symad.numeric.scalars.c_program import print_c
 from tests.gpu.cupy_agreement import leaves, library, on_device
 from tests.numeric.function_cases import BINARY, NUMPY, SYMPY, Case
 

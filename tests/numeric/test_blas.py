@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from symad.numeric.compiling import compiler
-from symad.numeric.native import blas
+from symad.numeric.compiled_arrays import blas
+from symad.numeric.compiler.c_compiler import compiler
 
 pytestmark = pytest.mark.skipif(
     blas.mkl() is None or compiler() is None, reason="needs the package mkl and a C compiler"

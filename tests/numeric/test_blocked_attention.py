@@ -5,7 +5,7 @@ import pytest
 import sympy as sp
 
 from symad.errors import ShapeError, TraceError
-from symad.numeric.attention import attention, attention_traffic, attention_vjp
+from symad.numeric.pairs.eager_attention import attention, attention_traffic, attention_vjp
 
 B, H, N, M, D, DV = 2, 4, 37, 53, 8, 5
 ROWS, COLUMNS = np.arange(N)[:, None], np.arange(M)[None, :]
@@ -215,7 +215,7 @@ def test_single_precision_stays_single_and_half_computes_in_single():
 
 
 def test_hidden_tiles_are_never_computed(monkeypatch):
-    from symad.numeric import tiles
+    from symad.numeric.pairs import tiles
 
     visited = []
     original = tiles.Plane.block

@@ -5,8 +5,8 @@ import pytest
 import sympy as sp
 
 from symad.errors import ShapeError, TraceError
-from symad.numeric.pairs import trace_pair
-from symad.numeric.pairwise import pairwise, pairwise_vjp
+from symad.numeric.pairs.eager_pairwise import pairwise, pairwise_vjp
+from symad.numeric.pairs.pair_functions import trace_pair
 
 N, M, D, E = 41, 58, 4, 3
 RNG = np.random.default_rng(0)

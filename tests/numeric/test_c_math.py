@@ -11,10 +11,10 @@ import mpmath
 import numpy as np
 import pytest
 
-from symad.numeric.compiling import NATIVE, compile_c, compiler
-from symad.numeric.runs_kernel import HEAD
-from symad.numeric.vector_math import LOOPS, math_source
-from symad.numeric.vector_tables import COS, EXP, LOG, SIN
+from symad.numeric.compiled_arrays.math.vector_math import LOOPS, math_source
+from symad.numeric.compiled_arrays.math.vector_tables import COS, EXP, LOG, SIN
+from symad.numeric.compiler.c_compiler import NATIVE, compile_c, compiler
+from symad.numeric.scalars.c_interpreter import HEAD
 
 needs_compiler = pytest.mark.skipif(compiler() is None, reason="no C compiler")
 rng = np.random.default_rng(0)

@@ -7,8 +7,8 @@ import time
 import numpy as np
 import pytest
 
-from symad.numeric import calling
-from symad.numeric.compiling import compile_c, compiler
+from symad.numeric.compiler import c_calls
+from symad.numeric.compiler.c_compiler import compile_c, compiler
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="no C compiler")
 
@@ -38,8 +38,8 @@ def without_headers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
     """Both ways to call."""
     missing = bool(request.param == "ctypes")
     if missing:
-        monkeypatch.setattr(calling, "_binder", lambda: None)
-    elif calling._binder() is None:
+        monkeypatch.setattr(c_calls, "_binder", lambda: None)
+    elif c_calls._binder() is None:
         pytest.skip("Python's headers are not installed")
     return missing
 
@@ -49,7 +49,7 @@ def test_arrays_are_read_and_written_in_place_and_kept_alive(without_headers: bo
     library = compile_c(SOURCE)
     assert library is not None
     x, y = np.arange(5.0), np.zeros(1)
-    call = calling.bound(library.scaled_sum, [x, 5, y], operations)
+    call = c_calls.bound(library.scaled_sum, [x, 5, y], operations)
     assert call() is None and y[0] == 30
     x += 1
     call()
@@ -65,7 +65,7 @@ def test_long_calls_let_other_threads_run(without_headers: bool) -> None:
     library = compile_c(SOURCE)
     assert library is not None
     state = np.zeros(3)
-    call = calling.bound(library.wait_for, [state], calling.SHORT + 1)
+    call = c_calls.bound(library.wait_for, [state], c_calls.SHORT + 1)
     thread = threading.Thread(target=call)
     thread.start()
     while not state[0]:

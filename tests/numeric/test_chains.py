@@ -8,13 +8,13 @@ import pytest
 import symad
 from symad import functions
 from symad.numeric import lower
-from symad.numeric.passes import chains
+from symad.numeric.passes.blocking import blocked_chains
 
 
 @pytest.fixture
 def small_chains(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chains, "LARGE", 60)
-    monkeypatch.setattr("symad.numeric.printers.blocks.CHAIN", 32)
+    monkeypatch.setattr(blocked_chains, "LARGE", 60)
+    monkeypatch.setattr("symad.numeric.numpy_arrays.ops.row_blocks.CHAIN", 32)
 
 
 def chain(x: Any, b: Any, s: Any) -> Any:

@@ -6,7 +6,7 @@ import pytest
 import symad
 from symad import functions
 from symad.numeric import lower
-from symad.numeric.compiling import compiler
+from symad.numeric.compiler.c_compiler import compiler
 
 torch = pytest.importorskip("torch")
 

@@ -7,11 +7,12 @@ from scipy.sparse import csr_array
 
 import symad
 from symad.errors import EvaluationError
-from symad.numeric import directions, minimize
-from symad.numeric.directions import Directions, SparseFactors
-from symad.numeric.minimize import l_bfgs
-from symad.numeric.newton import Path
-from symad.numeric.unknowns import Unknowns
+from symad.numeric import minimize
+from symad.numeric.solvers import newton_directions
+from symad.numeric.solvers.minimize import l_bfgs
+from symad.numeric.solvers.newton import Path
+from symad.numeric.solvers.newton_directions import Directions, SparseFactors
+from symad.numeric.solvers.solver_variables import Unknowns
 
 
 def symmetric(kind, n, seed):
@@ -28,11 +29,11 @@ def symmetric(kind, n, seed):
     return h[order][:, order]
 
 
-@pytest.mark.parametrize("narrow", [0, directions.NARROW])  # by SuperLU, and in a band
+@pytest.mark.parametrize("narrow", [0, newton_directions.NARROW])  # by SuperLU, and in a band
 @pytest.mark.parametrize("kind", ["band", "grid"])
 @pytest.mark.parametrize("units", [False, True])
 def test_directions_of_sparse_hessians(narrow, kind, units, monkeypatch):
-    monkeypatch.setattr(directions, "NARROW", narrow)
+    monkeypatch.setattr(newton_directions, "NARROW", narrow)
     n = 144
     found = Directions()
     pattern = csr_array(symmetric(kind, n, 0))

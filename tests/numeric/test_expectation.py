@@ -7,8 +7,8 @@ import sympy as sp
 import symad
 from symad.errors import EvaluationError, ShapeError
 from symad.functions import fold_in, key, randn
-from symad.models.sampling import location_scale
-from symad.numeric.expectation import expectation
+from symad.models.generative.sampling import location_scale
+from symad.numeric.sampling.expectation import expectation
 
 w, z = sp.symbols("w z", real=True)
 

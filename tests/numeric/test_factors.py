@@ -7,11 +7,11 @@ import pytest
 import sympy
 
 import symad
-from symad.graph import Graph, topological
-from symad.numeric.passes.factors import gather_factors, number_of
-from symad.ops.arithmetic import Mul, add, div, mul, neg, sub
-from symad.ops.shaping import slice_axis
-from symad.ops.sources import constant, input_node
+from symad.core.graph import Graph, topological
+from symad.numeric.passes.algebra.factors import gather_factors, number_of
+from symad.ops.arrays.shaping import slice_axis
+from symad.ops.arrays.sources import constant, input_node
+from symad.ops.elementwise.arithmetic import Mul, add, div, mul, neg, sub
 
 N = 5
 A, B = (input_node(sympy.IndexedBase(name, shape=(N,)), (N,)) for name in "ab")

@@ -9,7 +9,7 @@ import pytest
 import symad
 from symad import functions
 from symad.numeric import lower
-from symad.numeric.passes.feature_major import feature_major
+from symad.numeric.passes.loops.feature_major import feature_major
 
 STEPS, INPUTS = 6, 3
 
@@ -144,7 +144,7 @@ def test_contractions_over_several_axes(spec: str) -> None:
 
 
 def test_a_bias_is_a_row_of_the_weights(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("symad.numeric.passes.biases.LARGE", 1)
+    monkeypatch.setattr("symad.numeric.passes.loops.bias_as_row.LARGE", 1)
 
     def layer(W: Any, b: Any, x: Any) -> Any:
         stacked = W.T @ x.reshape(3, 2, 2).transpose(0, 2, 1) + b[:, None]

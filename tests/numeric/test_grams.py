@@ -9,7 +9,7 @@ import sympy
 import symad
 from symad import functions
 from symad.numeric import lower
-from symad.numeric.passes.ranges import ranges
+from symad.numeric.passes.algebra.value_ranges import ranges
 
 RNG = np.random.default_rng(7)
 

@@ -8,8 +8,8 @@ from sympy.abc import x, y
 
 import symad
 from symad.numeric import lower
-from symad.numeric.compiling import compiler
-from symad.ops.elementwise import Apply
+from symad.numeric.compiler.c_compiler import compiler
+from symad.ops.elementwise.apply import Apply
 from symad.stable.logistic import with_logistic
 
 with sp.evaluate(False):

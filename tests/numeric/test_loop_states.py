@@ -9,7 +9,7 @@ import pytest
 import symad
 from symad import functions
 from symad.numeric import lower
-from symad.numeric.passes import sinking
+from symad.numeric.passes.loops import sink_into_loop
 
 T, B, H = 7, 4, 3
 
@@ -45,8 +45,8 @@ def arrays() -> list[np.ndarray[Any, Any]]:
 @pytest.mark.parametrize("name", USES)
 def test_gradients_with_two_states(name: str, sunk: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if sunk:
-        monkeypatch.setattr(sinking, "STEP", 1)
-        monkeypatch.setattr(sinking, "ALL", 1)
+        monkeypatch.setattr(sink_into_loop, "STEP", 1)
+        monkeypatch.setattr(sink_into_loop, "ALL", 1)
     values = arrays()
     graph = symad.trace(USES[name], inputs=[v.shape for v in values])
     graph = symad.value_and_gradient(graph, wrt=[0, 1, 2, 3])
@@ -76,8 +76,8 @@ def test_work_on_large_steps_goes_into_the_loop(monkeypatch: pytest.MonkeyPatch)
     graph = symad.trace(USES["one part"], inputs=[v.shape for v in arrays()])
     graph = symad.value_and_gradient(graph, wrt=[0])
     outside = lower(graph).source
-    monkeypatch.setattr(sinking, "STEP", 1)
-    monkeypatch.setattr(sinking, "ALL", 1)
+    monkeypatch.setattr(sink_into_loop, "STEP", 1)
+    monkeypatch.setattr(sink_into_loop, "ALL", 1)
     inside = lower(graph).source
     made_at_once = re.compile(r"\n    .*(= 1 - |np\.subtract\(1, )")
     assert len(made_at_once.findall(outside)) > 3
@@ -127,7 +127,7 @@ def layer_arrays(batch: int) -> list[np.ndarray[Any, Any]]:
 @pytest.mark.parametrize("large", [0, 2**18])
 @pytest.mark.parametrize("name", LAYERS)
 def test_inputs_below_the_state(name: str, large: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("symad.numeric.passes.biases.LARGE", large)
+    monkeypatch.setattr("symad.numeric.passes.loops.bias_as_row.LARGE", large)
 
     def loss(*args: Any) -> Any:
         states, cells = LAYERS[name](*args)

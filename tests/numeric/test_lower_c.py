@@ -13,9 +13,11 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.numeric import compiling, lower, lower_c
+from symad.numeric import lower
+from symad.numeric.compiler import c_compiler
+from symad.numeric.scalars import lower_c
 
-pytestmark = pytest.mark.skipif(compiling.compiler() is None, reason="no C compiler on this machine")
+pytestmark = pytest.mark.skipif(c_compiler.compiler() is None, reason="no C compiler on this machine")
 
 x, y, z = sp.symbols("x y z", real=True)
 
@@ -113,7 +115,7 @@ def test_the_c_file_stands_alone(tmp_path: Path) -> None:
     kernel.save(tmp_path / "model.h")
     name = kernel.c_header.split("void ")[1].split("(")[0]
     (tmp_path / "main.c").write_text(MAIN.replace("MODEL", name))
-    cc = compiling.compiler()
+    cc = c_compiler.compiler()
     assert cc is not None
     flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]
     subprocess.run([*cc, *flags, "main.c", "model.c", "-o", "run", "-lm"], cwd=tmp_path, check=True)
@@ -144,7 +146,7 @@ def test_a_program_in_another_language_links_with_the_file(tmp_path: Path) -> No
         f'#include <cstdio>\n#include "model.h"\nint main() {{ double x[] = {{0.5, 2.0}}, y[{size}]; '
         f'{name}(x, y); for (double v : y) std::printf("%.17g ", v); }}'
     )
-    cc = compiling.compiler()
+    cc = c_compiler.compiler()
     assert cc is not None
     subprocess.run([*cc, "-std=c99", "-c", "model.c"], cwd=tmp_path, check=True)
     link = ["g++", "-Wall", "-Werror", "main.cpp", "model.o", "-o", "run", "-lm"]
@@ -155,14 +157,14 @@ def test_a_program_in_another_language_links_with_the_file(tmp_path: Path) -> No
 
 def test_without_a_compiler_numpy_runs_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    compiling.compiler.cache_clear()
+    c_compiler.compiler.cache_clear()
     try:
         with pytest.warns(UserWarning, match="no C compiler"):
             kernel = lower(x**2, backend="c")
         assert kernel(3.0) == 9.0
         assert "x[0]*x[0]" in kernel.c_source
     finally:
-        compiling.compiler.cache_clear()
+        c_compiler.compiler.cache_clear()
 
 
 def test_scalars_in_single_precision_are_refused_with_the_way_out() -> None:
@@ -171,13 +173,13 @@ def test_scalars_in_single_precision_are_refused_with_the_way_out() -> None:
 
 
 def test_a_compiler_without_this_processors_options_does_without(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiling, "NATIVE", ("-march=no_such_processor",))
-    compiling.native_options.cache_clear()
+    monkeypatch.setattr(c_compiler, "NATIVE", ("-march=no_such_processor",))
+    c_compiler.native_options.cache_clear()
     try:
-        assert compiling.native_options() == ()
+        assert c_compiler.native_options() == ()
         assert lower(sp.tanh(x) + 3, backend="c")(0.0) == 3.0
     finally:
-        compiling.native_options.cache_clear()
+        c_compiler.native_options.cache_clear()
 
 
 def test_the_cache_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,16 +15,16 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.graph import Graph, Node
+from symad.core.graph import Graph, Node
+from symad.core.questions import EXAMPLES
 from symad.numeric import lower
-from symad.ops.arithmetic import add, div, mul
-from symad.ops.cholesky import cholesky
-from symad.ops.contraction import einsum, matmul, matrix_transpose, sum_all
-from symad.ops.elementwise import apply
-from symad.ops.linalg import determinant, inverse, log_determinant, solve
-from symad.ops.reduction import extreme
-from symad.ops.sources import constant, input_node
-from symad.questions import EXAMPLES
+from symad.ops.arrays.contraction import einsum, matmul, matrix_transpose, sum_all
+from symad.ops.arrays.reduction import extreme
+from symad.ops.arrays.sources import constant, input_node
+from symad.ops.elementwise.apply import apply
+from symad.ops.elementwise.arithmetic import add, div, mul
+from symad.ops.linalg.cholesky import cholesky
+from symad.ops.linalg.solve_det import determinant, inverse, log_determinant, solve
 
 x, y, z = sp.symbols("x y z", real=True)
 
@@ -268,7 +268,7 @@ def array_graphs() -> list[Graph]:
 
 
 def input_eye(k: int) -> object:
-    from symad.ops.sources import eye
+    from symad.ops.arrays.sources import eye
 
     return eye(k)
 
@@ -287,8 +287,8 @@ EXAMPLE_NODES = [node for make in EXAMPLES.values() for node in make()]
 
 @pytest.mark.parametrize("node", EXAMPLE_NODES, ids=lambda n: f"{type(n.op).__name__}{n.shape}")
 def test_every_op_lowers(node: object) -> None:
-    from symad.graph import topological
-    from symad.ops.sources import Input
+    from symad.core.graph import topological
+    from symad.ops.arrays.sources import Input
 
     inputs = tuple(k for k in topological([node]) if isinstance(k.op, Input))  # type: ignore[list-item]
     graph = Graph(inputs, (node,))  # type: ignore[arg-type]

@@ -9,9 +9,9 @@ import sympy as sp
 import symad
 from symad.errors import EvaluationError, ShapeError
 from symad.numeric import least_squares, minimize
-from symad.numeric.directions import modified_cholesky
-from symad.numeric.minimize import METHODS
-from symad.numeric.newton import steihaug
+from symad.numeric.solvers.minimize import METHODS
+from symad.numeric.solvers.newton import steihaug
+from symad.numeric.solvers.newton_directions import modified_cholesky
 from tests.known.more_garbow_hillstrom import PROBLEMS
 
 LARGE = {"19 Osborne 2 n=11", "20 Watson n=9", "24 penalty II n=10"}

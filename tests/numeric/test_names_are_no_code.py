@@ -8,7 +8,7 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.graph import Graph
+from symad.core.graph import Graph
 from symad.numeric import lower
 
 HOSTILE = [

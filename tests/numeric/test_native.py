@@ -12,9 +12,10 @@ import sympy as sp
 
 import symad
 from symad import functions
-from symad.numeric import compiling, lower
-from symad.numeric.compiling import compiler
-from symad.numeric.native.layout import View, contiguous, merged
+from symad.numeric import lower
+from symad.numeric.compiled_arrays.strided_arrays import View, contiguous, merged
+from symad.numeric.compiler import c_compiler
+from symad.numeric.compiler.c_compiler import compiler
 
 needs_compiler = pytest.mark.skipif(compiler() is None, reason="needs a C compiler")
 RNG = np.random.default_rng(3)
@@ -241,13 +242,13 @@ def test_threads_do_not_disturb_each_other(backend):
 
 def test_without_a_compiler_arrays_run_in_numpy(monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    compiling.compiler.cache_clear()
+    c_compiler.compiler.cache_clear()
     try:
         with pytest.warns(UserWarning, match="no C compiler"):
             kernel = lower(symad.trace(lambda x: np.tanh(x) * x, inputs=[(3,)]), backend="c")
         np.testing.assert_allclose(kernel(np.ones(3)), np.tanh(1.0) * np.ones(3))
     finally:
-        compiling.compiler.cache_clear()
+        c_compiler.compiler.cache_clear()
 
 
 # ---- everything ----------------------------------------------------------------------------------
@@ -280,7 +281,7 @@ def test_every_op_equals_numpy_code():
 @needs_compiler
 @pytest.mark.parametrize(("dtype", "rtol"), [("float64", 1e-9), ("float32", 3e-3)])
 def test_every_model_equals_numpy_code(dtype, rtol):
-    from symad.models.parameters import trace_model
+    from symad.models.layers.parameters import trace_model
     from tests.gpu import test_generative_cupy, test_models_cupy
 
     for name, (model, loss, data) in {**test_models_cupy.CASES, **test_generative_cupy.CASES}.items():

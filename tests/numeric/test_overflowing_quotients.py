@@ -8,7 +8,7 @@ from sympy.abc import x
 
 import symad
 from symad.numeric import lower
-from symad.numeric.compiling import compiler
+from symad.numeric.compiler.c_compiler import compiler
 
 with sp.evaluate(False):
     VALUES = {

@@ -17,13 +17,13 @@ import pytest
 import sympy as sp
 
 import symad
+from symad.core.graph import Graph, topological
+from symad.core.questions import EXAMPLES
 from symad.errors import SavingError
-from symad.graph import Graph, topological
 from symad.numeric import lower
 from symad.numeric.kernel import Kernel, compile_source
-from symad.ops.sources import Input
-from symad.questions import EXAMPLES
-from symad.verification.certificate import RefutedError
+from symad.ops.arrays.sources import Input
+from symad.verification.certificate.certificate import RefutedError
 
 x, y = sp.symbols("x y")
 f = sp.exp(x * y) + sp.sin(x) / (1 + y**2)

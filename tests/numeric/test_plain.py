@@ -11,11 +11,11 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.cli.stage import all_stages
+from symad.cli.tour.stage import all_stages
+from symad.core.graph import Graph
 from symad.errors import LoweringError
-from symad.graph import Graph
 from symad.numeric import lower
-from symad.numeric.names import Names
+from symad.numeric.modules.names import Names
 from symad.numeric.plain import plain_program
 from symad.numeric.program.expressions import Compute, Index, Position, Read, Value
 from symad.numeric.program.interpreter import run_program
@@ -23,7 +23,7 @@ from symad.numeric.program.statements import Loop, Store
 from symad.numeric.targets.formulas import recurrence
 from symad.numeric.targets.target import NUMPY
 from symad.numeric.targets.writer import Writer
-from symad.ops.elementwise import Apply
+from symad.ops.elementwise.apply import Apply
 from tests.numeric import plain_cases as cases
 
 EXAMPLES = cases.examples_of_ops()

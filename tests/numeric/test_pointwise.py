@@ -7,7 +7,7 @@ import sympy as sp
 from sympy.codegen import cfunctions as cf
 
 from symad.errors import DerivativeError, LoweringError
-from symad.numeric.pointwise import FUNCTIONS, derivative, exact_integers, program
+from symad.numeric.pairs.stable_sympy import FUNCTIONS, derivative, exact_integers, program
 
 X, Y, Z = sp.symbols("x y z", real=True)
 K, J = sp.symbols("k j", integer=True)

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from symad.errors import LoweringError
-from symad.numeric import compiling, private_folder
-from symad.numeric.compiling import compiler
-from symad.numeric.private_folder import Unusable, cache_folder, is_sound, make_private
+from symad.numeric.compiler import c_compiler, private_folder
+from symad.numeric.compiler.c_compiler import compiler
+from symad.numeric.compiler.private_folder import Unusable, cache_folder, is_sound, make_private
 
 pytestmark = [
     pytest.mark.skipif(compiler() is None, reason="no C compiler"),
@@ -77,17 +77,17 @@ def left(folder: Path) -> list[Path]:
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty place for the folder, and no warnings said so far."""
     monkeypatch.setenv("SYMAD_CACHE", str(tmp_path / "kept"))
-    monkeypatch.setattr(compiling, "_loaded", {})
-    monkeypatch.setattr(compiling, "_said", set())
+    monkeypatch.setattr(c_compiler, "_loaded", {})
+    monkeypatch.setattr(c_compiler, "_said", set())
     return tmp_path / "kept"
 
 
 def made(cache: Path, source: str) -> Path:
     """A library as another process leaves it: this one has not loaded it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiling, "_load", lambda library: None)
-        compiling.compile_c(source)
-    compiling._loaded.clear()
+        patch.setattr(c_compiler, "_load", lambda library: None)
+        c_compiler.compile_c(source)
+    c_compiler._loaded.clear()
     (library,) = cache.glob("*.so")
     assert is_sound(library)
     return library
@@ -149,7 +149,7 @@ def test_the_folder_is_private_whatever_the_umask(cache: Path) -> None:
 def test_libraries_compiled_under_umask_0_are_private(cache: Path) -> None:
     before = os.umask(0)
     try:
-        compiling.compile_c(SOURCE % 1)
+        c_compiler.compile_c(SOURCE % 1)
     finally:
         os.umask(before)
     assert stat.S_IMODE(cache.stat().st_mode) == 0o700
@@ -205,7 +205,7 @@ def test_a_library_of_another_user_is_not_loaded(cache: Path) -> None:
     library = made(cache, SOURCE % 2)
     os.chown(library, 12345, -1)
     assert not is_sound(library)
-    again = compiling.compile_c(SOURCE % 2)
+    again = c_compiler.compile_c(SOURCE % 2)
     assert again is not None and again.number() == 2
     assert library.stat().st_uid == os.geteuid()
 
@@ -247,10 +247,10 @@ def test_a_damaged_library_is_made_again(cache: Path, damage: str) -> None:
         note.mkdir()
     if damage == "folder":  # which no file can replace
         with pytest.warns(UserWarning, match="not kept"):
-            again = compiling.compile_c(SOURCE % 4)
+            again = c_compiler.compile_c(SOURCE % 4)
         assert again is not None and again.number() == 4
         return
-    again = compiling.compile_c(SOURCE % 4)
+    again = c_compiler.compile_c(SOURCE % 4)
     assert again is not None and again.number() == 4
     assert is_sound(library)
 
@@ -262,7 +262,7 @@ def test_a_library_that_does_not_load_is_made_again(cache: Path) -> None:
     foreign.write_bytes(b"\x7fELF of another machine")
     private_folder.keep(foreign, library)
     assert is_sound(library)
-    again = compiling.compile_c(SOURCE % 5)
+    again = c_compiler.compile_c(SOURCE % 5)
     assert again is not None and again.number() == 5
 
 
@@ -272,7 +272,7 @@ def test_a_process_killed_in_the_middle_leaves_nothing_half(tmp_path: Path) -> N
     slow.write_text('#!/bin/sh\ngcc "$@" && touch "$STARTED" && sleep 60\n')
     slow.chmod(0o700)
     started, kept = tmp_path / "started", tmp_path / "kept"
-    code = f"from symad.numeric.compiling import compile_c; compile_c({SOURCE % 6!r})"
+    code = f"from symad.numeric.compiler.c_compiler import compile_c; compile_c({SOURCE % 6!r})"
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "STARTED": str(started)}
     process = subprocess.Popen(
         [sys.executable, "-c", code],
@@ -295,7 +295,7 @@ def test_a_process_killed_in_the_middle_leaves_nothing_half(tmp_path: Path) -> N
 
 
 def test_two_processes_compile_at_once(tmp_path: Path) -> None:
-    code = "from symad.numeric.compiling import compile_c\n"
+    code = "from symad.numeric.compiler.c_compiler import compile_c\n"
     code += "".join(f"assert compile_c({SOURCE % k!r}).number() == {k}\n" for k in range(8))
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     env["SYMAD_CACHE"] = str(tmp_path / "kept")
@@ -321,10 +321,10 @@ def test_a_full_cache_falls_back_to_temporary_files(cache: Path, monkeypatch: py
     def full(made: Path, kept: Path) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(compiling, "keep", full)
+    monkeypatch.setattr(c_compiler, "keep", full)
     with pytest.warns(UserWarning, match="No space left on device") as said:
         for k in (7, 8):
-            library = compiling.compile_c(SOURCE % k)
+            library = c_compiler.compile_c(SOURCE % k)
             assert library is not None and library.number() == k
     assert len(said) == 1
     assert left(cache) == []
@@ -360,5 +360,5 @@ def test_cc_that_is_no_command_is_named(tmp_path: Path) -> None:
 
 def test_a_source_that_is_refused_is_an_error(cache: Path) -> None:
     with pytest.raises(LoweringError, match=r"refused the generated code[\s\S]*nonsense"):
-        compiling.compile_c("nonsense {\n")
+        c_compiler.compile_c("nonsense {\n")
     assert left(cache) == []

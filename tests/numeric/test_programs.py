@@ -8,11 +8,12 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.dims import plus
+from symad.core.dims import plus
+from symad.core.graph import Graph, Node, TupleOf, topological
+from symad.core.questions import definition
 from symad.errors import LoweringError
-from symad.graph import Graph, Node, TupleOf, topological
-from symad.numeric.passes.loop import Loop as LoopOp
-from symad.numeric.passes.packed_entries import Pack
+from symad.numeric.passes.loops.loop import Loop as LoopOp
+from symad.numeric.passes.memory_layout.packed_entries import Pack
 from symad.numeric.pipelines import PLAIN_GRAPH, PLAIN_PROGRAM
 from symad.numeric.program.checking import check_program
 from symad.numeric.program.expressions import Compute, Index, Interval, Position, Read, Value, whole
@@ -24,9 +25,8 @@ from symad.numeric.program_passes.views import compose
 from symad.numeric.scheduling import loops, roots  # noqa: F401  (register answers)
 from symad.numeric.scheduling.roles import NO_ROLES
 from symad.numeric.scheduling.schedule import schedule
-from symad.ops.arithmetic import Add
-from symad.ops.sources import constant
-from symad.questions import definition
+from symad.ops.arrays.sources import constant
+from symad.ops.elementwise.arithmetic import Add
 from tests.numeric import plain_cases as cases
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -14,8 +14,9 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.numeric import lower, quick_calls
-from symad.numeric.compiling import compiler
+from symad.numeric import lower
+from symad.numeric.compiler import quick_calls
+from symad.numeric.compiler.c_compiler import compiler
 
 pytestmark = pytest.mark.skipif(
     compiler() is None or quick_calls._maker() is None, reason="needs a compiler and Python's headers"

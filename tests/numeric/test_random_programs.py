@@ -14,7 +14,7 @@ from scipy import special
 import symad
 from symad import functions
 from symad.numeric import given, lower
-from symad.numeric.compiling import compiler
+from symad.numeric.compiler.c_compiler import compiler
 
 torch = pytest.importorskip("torch")
 COUNT = int(os.environ.get("SYMAD_PROGRAMS", 0))

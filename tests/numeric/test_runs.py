@@ -9,12 +9,14 @@ import sympy as sp
 
 import symad
 from symad.errors import LoweringError
-from symad.numeric import lower, lower_numpy, lower_runs, runs_kernel, runs_program
-from symad.numeric.c_program import output_scalars
-from symad.numeric.compiling import compiler
-from symad.numeric.lanes import point_plan
+from symad.numeric import lower
+from symad.numeric.compiler.c_compiler import compiler
+from symad.numeric.numpy_arrays import lower as lower_numpy
 from symad.numeric.passes import prepare
-from symad.numeric.runs import plan, steps_of
+from symad.numeric.scalars import c_interpreter, lower_runs, numpy_runs
+from symad.numeric.scalars.c_program import output_scalars
+from symad.numeric.scalars.lanes import point_plan
+from symad.numeric.scalars.level_runs import plan, steps_of
 
 needs_compiler = pytest.mark.skipif(compiler() is None, reason="no C compiler")
 
@@ -36,7 +38,7 @@ def everything() -> tuple[symad.Graph, int]:
 def straight(graph: symad.Graph, monkeypatch: pytest.MonkeyPatch) -> symad.numeric.Kernel:
     """The straight-line code, whatever is faster."""
     with monkeypatch.context() as m:
-        m.setattr(runs_program, "FEW", 10**9)
+        m.setattr(numpy_runs, "FEW", 10**9)
         return lower(graph)
 
 
@@ -65,8 +67,8 @@ def test_runs_in_numpy_equal_straight_code(monkeypatch: pytest.MonkeyPatch) -> N
     graph, count = everything()
     points = np.random.default_rng(1).normal(size=(count, 7))
     expected = straight(graph, monkeypatch)(*points)
-    monkeypatch.setattr(runs_program, "FEW", 0)
-    monkeypatch.setattr(runs_program, "LONG", 0)
+    monkeypatch.setattr(numpy_runs, "FEW", 0)
+    monkeypatch.setattr(numpy_runs, "LONG", 0)
     kernel = lower(graph)
     assert "_runs(" in kernel.source
     assert np.allclose(kernel(*points), expected, rtol=1e-12, atol=1e-13)
@@ -129,8 +131,8 @@ def test_slices_and_constants_have_loops_of_their_own() -> None:
     chain = sp.Add(*[100 * (b - a**2) ** 2 + (1 - a) ** 2 + 1 / (2 + a) - b for a, b in pairwise(x)])
     graph = symad.gradient(chain, x)
     made = plan(graph, [e for o in graph.output_nodes for e in ((o,) if not o.shape else o.args)])
-    table, _ = runs_kernel.tables(made.runs)
-    kinds = {k for (_, k), code in runs_kernel.codes().items() if code in table[:, 0]}
+    table, _ = c_interpreter.tables(made.runs)
+    kinds = {k for (_, k), code in c_interpreter.codes().items() if code in table[:, 0]}
     assert {("slice", "slice"), ("one", "slice")} <= kinds
     point = np.random.default_rng(3).normal(size=60)
     at = dict(zip(x, point, strict=True))

@@ -10,10 +10,15 @@ import symad
 from symad import functions
 from symad.errors import EvaluationError
 from symad.functions import rand, randn
-from symad.numeric.diagnostics import autocovariance, effective_sample_size, split_r_hat, standard_error
-from symad.numeric.inversion import invert
-from symad.numeric.sampling import Chains, Target, hmc, langevin, metropolis
-from symad.numeric.unknowns import Unknowns
+from symad.numeric.sampling.diagnostics import (
+    autocovariance,
+    effective_sample_size,
+    split_r_hat,
+    standard_error,
+)
+from symad.numeric.sampling.markov_chains import Chains, Target, hmc, langevin, metropolis
+from symad.numeric.solvers.inversion import invert
+from symad.numeric.solvers.solver_variables import Unknowns
 
 x, y = sp.symbols("x y", real=True)
 COVARIANCE = np.array([[1.0, 0.8], [0.8, 2.0]])

@@ -9,18 +9,18 @@ import pytest
 import sympy as sp
 
 import symad
+from symad.core.graph import Graph, Node
 from symad.errors import LoweringError
-from symad.graph import Graph, Node
-from symad.numeric.compiling import compiler
-from symad.numeric.names import Names
+from symad.numeric.compiler.c_compiler import compiler
+from symad.numeric.modules.names import Names
 from symad.numeric.program.expressions import Compute, Read, Value
 from symad.numeric.targets.target import C99, CUDA, MATH, NUMPY
 from symad.numeric.targets.writer import Writer
-from symad.ops.arithmetic import Add, Mul
-from symad.ops.elementwise import Apply
-from symad.ops.powers import Pow
-from symad.ops.selection import Compare, Logic, Select
-from symad.ops.sources import constant
+from symad.ops.arrays.sources import constant
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.arithmetic import Add, Mul
+from symad.ops.elementwise.powers import Pow
+from symad.ops.elementwise.selection import Compare, Logic, Select
 
 NAMES = ("x", "y", "z")
 VALUES = (0.7, -1.3, 2.5)

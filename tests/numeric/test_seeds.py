@@ -8,16 +8,16 @@ import sympy
 
 import symad
 from symad import functions
-from symad.dims import size
-from symad.graph import Graph
-from symad.hessian import MODES
+from symad.core.dims import size
+from symad.core.graph import Graph
+from symad.derivatives.hessian import MODES
 from symad.numeric import lower
 from symad.numeric.passes import prepare
-from symad.numeric.passes.contracting import Name
-from symad.numeric.passes.merging import total, written_out
-from symad.numeric.passes.networks import Misfit, Term, product, regrouped
-from symad.numeric.passes.seeds import factor_seeds
-from symad.ops.sources import array_constant
+from symad.numeric.passes.algebra.contraction_order import Name
+from symad.numeric.passes.algebra.merging import total, written_out
+from symad.numeric.passes.algebra.networks import Misfit, Term, product, regrouped
+from symad.numeric.passes.algebra.unit_seeds import factor_seeds
+from symad.ops.arrays.sources import array_constant
 
 RNG = np.random.default_rng(5)
 

@@ -6,7 +6,7 @@ import networkx
 import pytest
 
 from symad.sparsity import Coloring
-from symad.sparsity.validators import (
+from symad.sparsity.coloring.oracles import (
     acyclic_fault,
     bidirectional_fault,
     column_fault,

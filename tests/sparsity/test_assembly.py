@@ -8,12 +8,12 @@ import pytest
 import sympy
 
 import symad
+from symad.core.graph import Graph, Node
+from symad.core.questions import definition, flops, transpose
 from symad.errors import ShapeError
-from symad.graph import Graph, Node
 from symad.numeric import lower
-from symad.ops.sources import array_constant, input_node
-from symad.ops.sparse import compressed_rows
-from symad.questions import definition, flops, transpose
+from symad.ops.arrays.sources import array_constant, input_node
+from symad.ops.sparse.csr import compressed_rows
 from symad.sparsity import Pattern, sparse_hessian
 
 PATTERN = Pattern.from_entries((2, 3), [0, 0, 1], [0, 2, 1])
@@ -48,7 +48,7 @@ def test_the_transpose_reads_the_entries():
     (node,) = graph.output_nodes
     bar = array_constant(np.arange(6.0).reshape(2, 3))
     bars = transpose(node.op, node, bar, (True, True))
-    a_bar, b_bar = Graph((), bars, symad.graph.TupleOf((None, None)))()
+    a_bar, b_bar = Graph((), bars, symad.core.graph.TupleOf((None, None)))()
     assert a_bar.tolist() == [[0], [4]]
     assert b_bar.tolist() == [[2]]
 
@@ -71,7 +71,7 @@ def test_parts_that_meet_are_added_and_scalars_stand_everywhere():
     assert Graph((a, c), (definition(node.op, node),))(A, 10.0).tolist() == wanted
     bar = array_constant(np.arange(6.0).reshape(2, 3))
     bars = transpose(node.op, node, bar, (True, True, True))
-    a_bar, c_bar, last = Graph((), bars, symad.graph.TupleOf((None, None, None)))()
+    a_bar, c_bar, last = Graph((), bars, symad.core.graph.TupleOf((None, None, None)))()
     assert a_bar.tolist() == [[0], [4]]
     assert (c_bar, last) == (6, 0)
     several = symad.vmap(graph, in_axes=(None, 0))(A, np.array([10.0, 20.0]))

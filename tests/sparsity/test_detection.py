@@ -141,14 +141,14 @@ def test_recurrences_look_back_only():
 
 
 def test_the_scan_rule_agrees_with_the_steps_written_out():
-    from symad.graph import Graph
-    from symad.ops.arithmetic import add, mul
-    from symad.ops.elementwise import apply
-    from symad.ops.recurrence import scan
-    from symad.ops.shaping import slice_axis
-    from symad.ops.sources import input_node
-    from symad.ops.stacking import concatenate
-    from symad.questions import definition
+    from symad.core.graph import Graph
+    from symad.core.questions import definition
+    from symad.ops.arrays.shaping import slice_axis
+    from symad.ops.arrays.sources import input_node
+    from symad.ops.arrays.stacking import concatenate
+    from symad.ops.elementwise.apply import apply
+    from symad.ops.elementwise.arithmetic import add, mul
+    from symad.ops.loops.scan import scan
 
     h = input_node(sympy.IndexedBase("h", shape=(3,)), (3,))
     x = input_node(sympy.MatrixSymbol("X", 5, 3), (5, 3))
@@ -225,11 +225,11 @@ def test_patterns_of_array_graphs_take_no_step_for_an_element():
 
 def example_nodes():
     """Every example of every op, with inputs of known shape."""
-    from symad.dims import is_concrete
-    from symad.graph import Graph, topological
-    from symad.ops.sources import Input
-    from symad.questions import EXAMPLES
-    from symad.saved_ops import classes
+    from symad.core.dims import is_concrete
+    from symad.core.graph import Graph, topological
+    from symad.core.questions import EXAMPLES
+    from symad.ops.arrays.sources import Input
+    from symad.saving.saved_ops import classes
 
     classes()  # loads all op families
     for op_class, make in sorted(EXAMPLES.items(), key=lambda item: item[0].__name__):

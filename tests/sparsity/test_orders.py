@@ -4,12 +4,13 @@ import networkx
 import numpy as np
 import pytest
 
-from symad.sparsity import ORDERS, ColoringError, PatternError, color, orders
-from symad.sparsity.distance2 import first_fit, first_fit_bits
-from symad.sparsity.pattern import as_pattern
-from symad.sparsity.stars import first_fit_stars
-from symad.sparsity.trees import first_fit_proper, first_fit_trees
-from symad.sparsity.validators import acyclic_fault, star_fault
+from symad.sparsity import ORDERS, ColoringError, PatternError, color
+from symad.sparsity.coloring import orders
+from symad.sparsity.coloring.acyclic import first_fit_proper, first_fit_trees
+from symad.sparsity.coloring.columns import first_fit, first_fit_bits
+from symad.sparsity.coloring.oracles import acyclic_fault, star_fault
+from symad.sparsity.coloring.star import first_fit_stars
+from symad.sparsity.patterns.pattern import as_pattern
 from tests.sparsity.cases import band, edges_of, five_point, random_integers
 
 GRAPHS = {

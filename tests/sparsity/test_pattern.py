@@ -7,7 +7,7 @@ import scipy.sparse as sp
 import sympy
 
 from symad.sparsity import PatternError, as_pattern, color
-from symad.sparsity.pattern import Pattern
+from symad.sparsity.patterns.pattern import Pattern
 from tests.sparsity.cases import entries_of
 
 DENSE = np.array([[0, 2, 0], [0, 0, 0], [5, 0, -1], [0, 0, 3]])

@@ -2,8 +2,8 @@
 
 import pytest
 
-from symad.cli.running import run_stage
-from symad.cli.stage import all_stages
+from symad.cli.tour.runner import run_stage
+from symad.cli.tour.stage import all_stages
 
 
 @pytest.mark.parametrize("name", ["grid energy", "brusselator"])

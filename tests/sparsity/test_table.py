@@ -8,7 +8,12 @@ the best count of first-fit in the orders natural, largest first, smallest last,
 import pytest
 
 from symad.sparsity import acyclic, bidirectional, color, column, star
-from symad.sparsity.validators import acyclic_fault, bidirectional_fault, column_fault, star_fault
+from symad.sparsity.coloring.oracles import (
+    acyclic_fault,
+    bidirectional_fault,
+    column_fault,
+    star_fault,
+)
 from tests.sparsity.cases import (
     band,
     block_bidiagonal,

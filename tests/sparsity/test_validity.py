@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from symad.sparsity import ORDERS, color
-from symad.sparsity.validators import (
+from symad.sparsity.coloring.oracles import (
     acyclic_fault,
     bidirectional_fault,
     column_fault,

@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.hessian import MODES
+from symad.derivatives.hessian import MODES
 from symad.numeric import lower
 
 A = sp.MatrixSymbol("A", 3, 3)

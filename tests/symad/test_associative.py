@@ -9,8 +9,8 @@ from sympy.tensor.array.expressions import ArraySymbol
 
 import symad
 from symad import functions
+from symad.derivatives.hessian import MODES
 from symad.errors import ShapeError
-from symad.hessian import MODES
 from symad.numeric import lower
 from tests.counting import calls
 

@@ -5,14 +5,14 @@ import pytest
 import sympy as sp
 
 import symad
+from symad.core.graph import topological
 from symad.errors import ShapeError, TraceError
 from symad.functions import attention
-from symad.graph import topological
-from symad.models.attention import MultiHead
-from symad.models.parameters import trace_model
+from symad.models.layers.parameters import trace_model
+from symad.models.transformers.attention import MultiHead
 from symad.numeric import lower
-from symad.numeric.attention import attention as blocked
-from symad.ops.attention import Attention, AttentionCotangent, AttentionOp, AttentionSecond
+from symad.numeric.pairs.eager_attention import attention as blocked
+from symad.ops.fused.attention import Attention, AttentionCotangent, AttentionOp, AttentionSecond
 
 torch = pytest.importorskip("torch")
 

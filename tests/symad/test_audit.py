@@ -9,7 +9,7 @@ from symad.audits import Claim
 from symad.audits.elementwise import FORMULAS, FORMULAS_OF_TWO, p, x
 from symad.audits.running import establish
 from symad.cli import main
-from symad.cli.codes import REFUTED, USAGE
+from symad.cli.exit_codes import REFUTED, USAGE
 
 CLAIMS = """
 import os

@@ -10,12 +10,12 @@ import sympy as sp
 
 import symad
 from symad import functions
-from symad.checkpointing import memory_plan, memory_plans
+from symad.derivatives.chain_plans import memory_plan, memory_plans
+from symad.derivatives.hessian import MODES
+from symad.derivatives.revolve import places
 from symad.errors import DerivativeError, ShapeError
-from symad.hessian import MODES
 from symad.numeric import lower
-from symad.ops import chain, chain_pullback
-from symad.revolve import places
+from symad.ops.loops import checkpointed_chain, checkpointed_chain_pullback
 from tests.counting import calls
 
 T = sp.Symbol("T", integer=True, positive=True)
@@ -122,7 +122,7 @@ def test_a_chain_without_steps_is_its_first_state():
 def test_the_run_keeps_and_repeats_what_the_plan_says(memory, monkeypatch):
     """Steps run forwards and states kept, counted in the run."""
     length, counted = 40, {"steps": 0}
-    original = chain.stepper
+    original = checkpointed_chain.stepper
 
     def stepper(op, constants):
         step = original(op, constants)
@@ -133,7 +133,7 @@ def test_the_run_keeps_and_repeats_what_the_plan_says(memory, monkeypatch):
 
         return counting
 
-    for module in (chain, chain_pullback):
+    for module in (checkpointed_chain, checkpointed_chain_pullback):
         monkeypatch.setattr(module, "stepper", stepper)
     graph = symad.gradient(last(memory, length))
     graph(*values(length))

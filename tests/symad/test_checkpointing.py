@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import symad
-from symad.checkpointing import (
+from symad.derivatives.chain_plans import (
     POLICIES,
     Advance,
     Drop,

@@ -12,12 +12,12 @@ import sympy
 
 import symad
 from symad.cli import main
-from symad.cli.codes import OK, PIPE, REFUTED, UNDECIDED, USAGE
-from symad.cli.models import load_models
-from symad.cli.running import Outcome, relative_difference, run_stage
-from symad.cli.stage import Finding, Model, Skip, Stage, all_stages
-from symad.cli.tour import _summary
-from symad.verification.certificate import Certificate
+from symad.cli.exit_codes import OK, PIPE, REFUTED, UNDECIDED, USAGE
+from symad.cli.load_models import load_models
+from symad.cli.tour.command import _summary
+from symad.cli.tour.runner import Outcome, relative_difference, run_stage
+from symad.cli.tour.stage import Finding, Model, Skip, Stage, all_stages
+from symad.verification.certificate.certificate import Certificate
 
 MODEL = """
 import numpy as np

@@ -5,7 +5,7 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.hessian import MODES
+from symad.derivatives.hessian import MODES
 from symad.numeric import lower
 
 x = sp.Symbol("x", real=True)

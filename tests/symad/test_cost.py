@@ -6,14 +6,14 @@ import pytest
 import sympy
 
 import symad
+from symad.core.graph import Graph
 from symad.cost import live_memory, schedule
-from symad.graph import Graph
-from symad.ops.arithmetic import add, mul
-from symad.ops.contraction import inner, matmul, matrix_transpose, sum_all
-from symad.ops.elementwise import apply
-from symad.ops.selection import compare, select
-from symad.ops.shaping import broadcast_to, reshape
-from symad.ops.sources import array_constant, constant, input_node
+from symad.ops.arrays.contraction import inner, matmul, matrix_transpose, sum_all
+from symad.ops.arrays.shaping import broadcast_to, reshape
+from symad.ops.arrays.sources import array_constant, constant, input_node
+from symad.ops.elementwise.apply import apply
+from symad.ops.elementwise.arithmetic import add, mul
+from symad.ops.elementwise.selection import compare, select
 
 x, y = sympy.symbols("x y", real=True)
 m, n, k, d = sympy.symbols("m n k d", integer=True, positive=True)

@@ -9,7 +9,7 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.hessian import MODES
+from symad.derivatives.hessian import MODES
 
 x, y, z = sp.symbols("x y z", real=True)
 SYMBOLS = (x, y, z)

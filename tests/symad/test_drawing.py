@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from sympy.tensor.array.expressions import ArraySymbol
 
 import symad
+from symad.core.graph import Graph
+from symad.core.questions import EXAMPLES
 from symad.display.labels import details, label
 from symad.display.layout import GAP, ROW, layout
 from symad.display.picture import MOST, picture
 from symad.errors import EvaluationError
-from symad.graph import Graph
-from symad.ops.arithmetic import add
-from symad.ops.contraction import einsum, matmul, matrix_transpose, sum_axes
-from symad.ops.elementwise import apply
-from symad.ops.sources import input_node
-from symad.questions import EXAMPLES
+from symad.ops.arrays.contraction import einsum, matmul, matrix_transpose, sum_axes
+from symad.ops.arrays.sources import input_node
+from symad.ops.elementwise.apply import apply
+from symad.ops.elementwise.arithmetic import add
 
 x, y = sympy.symbols("x y", real=True)
 SVG = "{http://www.w3.org/2000/svg}"
@@ -110,7 +110,7 @@ def test_contractions_are_named(spec, drawn, written):
 @pytest.mark.parametrize("op_class", EXAMPLES, ids=lambda c: c.__name__)
 def test_every_op_can_be_drawn(op_class, tmp_path):
     for made in EXAMPLES[op_class]():
-        symad.graph.Graph((), (made,)).draw(tmp_path / "f.svg")
+        symad.core.graph.Graph((), (made,)).draw(tmp_path / "f.svg")
         assert ElementTree.parse(tmp_path / "f.svg").getroot().tag == SVG + "svg"
 
 

@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 from scipy import special
 
 import symad
-from symad.dual import Dual, split
+from symad.core.graph import Graph, topological
+from symad.core.questions import EXAMPLES
+from symad.derivatives.hessian import MODES
 from symad.errors import DerivativeError, EvaluationError
-from symad.exact_linalg import determinant
-from symad.graph import Graph, topological
-from symad.hessian import MODES
-from symad.ops.arithmetic import mul
-from symad.ops.elementwise import SLOPES
-from symad.ops.reduction import extreme
-from symad.ops.selection import Condition
-from symad.ops.sources import Input, constant, input_node
-from symad.questions import EXAMPLES
-from symad.values import apply
+from symad.evaluation.dual import Dual, split
+from symad.evaluation.exact_linalg import determinant
+from symad.evaluation.number_domains import apply
+from symad.ops.arrays.reduction import extreme
+from symad.ops.arrays.sources import Input, constant, input_node
+from symad.ops.elementwise.apply import SLOPES
+from symad.ops.elementwise.arithmetic import mul
+from symad.ops.elementwise.selection import Condition
 
 x, y = sympy.symbols("x y", real=True)
 

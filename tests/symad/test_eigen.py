@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import symad
+from symad.derivatives.hessian import MODES
 from symad.errors import EvaluationError, ShapeError, TraceError
-from symad.hessian import MODES
 from symad.numeric import lower
 from tests.symad.agreement import tangents_agree
 

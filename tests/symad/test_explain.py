@@ -8,16 +8,16 @@ import pytest
 import sympy
 
 import symad
+from symad.core.graph import Graph, topological
+from symad.core.questions import EXAMPLES
 from symad.display.tables import Math, Table, latex, text
-from symad.dual import Dual
 from symad.errors import EvaluationError
-from symad.graph import Graph, topological
-from symad.ops.arithmetic import add, mul
-from symad.ops.contraction import matmul, sum_all
-from symad.ops.elementwise import apply
-from symad.ops.selection import Condition
-from symad.ops.sources import Input, input_node
-from symad.questions import EXAMPLES
+from symad.evaluation.dual import Dual
+from symad.ops.arrays.contraction import matmul, sum_all
+from symad.ops.arrays.sources import Input, input_node
+from symad.ops.elementwise.apply import apply
+from symad.ops.elementwise.arithmetic import add, mul
+from symad.ops.elementwise.selection import Condition
 
 x, y, z = sympy.symbols("x y z", real=True)
 

@@ -10,6 +10,8 @@ from sympy.matrices.expressions.matexpr import MatrixElement
 
 import symad
 from symad import functions
+from symad.core.graph import Graph
+from symad.core.questions import definition
 from symad.errors import DerivativeError, ShapeError, TraceError
 from symad.functions import (
     expm1,
@@ -27,10 +29,8 @@ from symad.functions import (
     stop_gradient,
     xlogy,
 )
-from symad.graph import Graph
 from symad.numeric import lower
-from symad.ops import softmax as fused
-from symad.questions import definition
+from symad.ops.fused import softmax as fused
 
 x, y = symbols("x y", real=True)
 n, m = symbols("n m", integer=True, positive=True)

@@ -16,12 +16,12 @@ import pytest
 import sympy
 
 import symad
+from symad.core.graph import Graph, topological
+from symad.core.questions import EXAMPLES
 from symad.errors import SavingError
-from symad.formula import read_expression, write_expression
-from symad.graph import Graph, topological
-from symad.ops.sources import Input
-from symad.questions import EXAMPLES
-from symad.saving import dumps, loads
+from symad.ops.arrays.sources import Input
+from symad.saving.formula import read_expression, write_expression
+from symad.saving.save_load import dumps, loads
 
 x = sympy.Symbol("x", real=True)
 n = sympy.Symbol("n", integer=True, positive=True)
@@ -32,7 +32,7 @@ import resource, sys, time
 sys.path[:0] = {path!r}
 import symad
 from symad.errors import SavingError
-from symad.saving import loads
+from symad.saving.save_load.save_load import loads
 loads(open({harmless!r}).read())
 texts = open({hostile!r}).read().split("\\0")
 resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))

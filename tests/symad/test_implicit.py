@@ -8,7 +8,7 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.hessian import MODES
+from symad.derivatives.hessian import MODES
 from symad.numeric import lower
 
 x, y, a, b = sp.symbols("x y a b", positive=True)

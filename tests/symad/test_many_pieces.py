@@ -5,7 +5,7 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.conditions import use_conditions
+from symad.derivatives.branch_masks import use_conditions
 from symad.numeric import lower
 
 x = sp.Symbol("x", real=True)

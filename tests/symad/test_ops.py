@@ -12,17 +12,17 @@ import sympy
 from sympy.tensor.array.expressions import ArraySymbol
 
 import symad
+from symad.core.graph import Graph, Node, TupleOf, topological
+from symad.core.questions import EXAMPLES, batch, definition, evaluate, flops, jvp
+from symad.derivatives.hessian import MODES
 from symad.errors import ShapeError
-from symad.graph import Graph, Node, TupleOf, topological
-from symad.hessian import MODES
-from symad.ops.arithmetic import mul
-from symad.ops.contraction import einsum, sum_all
-from symad.ops.gathering import ScatterAdd, gather
-from symad.ops.reduction import extreme, product
-from symad.ops.selection import Condition
-from symad.ops.shaping import reshape
-from symad.ops.sources import Input, array_constant, eye, input_node
-from symad.questions import EXAMPLES, batch, definition, evaluate, flops, jvp
+from symad.ops.arrays.contraction import einsum, sum_all
+from symad.ops.arrays.gathering import ScatterAdd, gather
+from symad.ops.arrays.reduction import extreme, product
+from symad.ops.arrays.shaping import reshape
+from symad.ops.arrays.sources import Input, array_constant, eye, input_node
+from symad.ops.elementwise.arithmetic import mul
+from symad.ops.elementwise.selection import Condition
 
 DIGITS = 50
 
@@ -334,7 +334,7 @@ def test_contractions_check_sizes_behind_identities():
 
 @pytest.mark.parametrize("head", [sympy.Max, sympy.Min])
 def test_extremes_of_one_value_in_high_precision(head):
-    from symad.ops.elementwise import apply
+    from symad.ops.elementwise.apply import apply
 
     x = input_node(sympy.Symbol("x", real=True))
     graph = Graph((x,), (apply(head, x),))

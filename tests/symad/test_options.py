@@ -14,10 +14,10 @@ import pytest
 import symad
 from symad.errors import TraceError
 from symad.numeric import lower
-from symad.proxy import FUNCTIONS, UFUNCS
-from symad.tracing.numpy_functions import LAYOUT
-from symad.tracing.options import LAYOUT as ORDERS
-from symad.tracing.options import STORAGE, bound, signature_of
+from symad.tracing.numpy.options import LAYOUT as ORDERS
+from symad.tracing.numpy.options import STORAGE, bound, signature_of
+from symad.tracing.numpy.registry import LAYOUT
+from symad.tracing.proxy import FUNCTIONS, UFUNCS
 
 rng = np.random.default_rng(8)
 A = rng.normal(size=(3, 4))

@@ -8,8 +8,8 @@ import symad
 from symad.errors import ShapeError, TraceError
 from symad.functions import pairwise
 from symad.numeric import lower
-from symad.numeric.pairwise import pairwise as blocked
-from symad.ops.pair_sum import PairSumCotangent
+from symad.numeric.pairs.eager_pairwise import pairwise as blocked
+from symad.ops.fused.pair_sum import PairSumCotangent
 
 torch = pytest.importorskip("torch")
 

@@ -6,10 +6,10 @@ import threading
 
 import pytest
 
-from symad.dims import Shape
-from symad.graph import SHAPE, Op, shape
-from symad.ops.arithmetic import Add
-from symad.pausing import _PAUSES, without_collecting
+from symad.core.dims import Shape
+from symad.core.gc_pause import _PAUSES, without_collecting
+from symad.core.graph import SHAPE, Op, shape
+from symad.ops.elementwise.arithmetic import Add
 
 
 @pytest.fixture(autouse=True)

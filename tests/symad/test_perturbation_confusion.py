@@ -12,9 +12,9 @@ import sympy as sp
 import symad
 from symad import functions
 from symad.errors import DerivativeError, SavingError, TraceError
+from symad.evaluation.number_domains import IMPLEMENTATIONS
 from symad.numeric import lower
-from symad.ops.elementwise import SLOPES
-from symad.values import IMPLEMENTATIONS
+from symad.ops.elementwise.apply import SLOPES
 
 n, m = sp.symbols("n m", integer=True, positive=True)
 

@@ -12,10 +12,10 @@ from sympy.tensor.array.expressions import ArraySymbol
 import symad
 from symad import functions
 from symad.errors import EvaluationError, ShapeError, TraceError
+from symad.evaluation.philox import _philox
 from symad.functions import fold_in, key, rand, randn, split
 from symad.numeric import lower
-from symad.ops.random import fold_in_examples, uniform_examples
-from symad.philox import _philox
+from symad.ops.fused.random import fold_in_examples, uniform_examples
 from tests.known.philox import VECTORS, philox, words
 
 K = key(0x0123456789ABCDEF)
@@ -206,8 +206,8 @@ def test_a_backward_loop_makes_its_noise_again(memory):
 
 def test_models_take_keys_for_noise():
     """The loss of a variational autoencoder whose noise is made inside: that of the same noise given."""
-    from symad.models.parameters import trace_model
-    from symad.models.vae import VAE
+    from symad.models.generative.vae import VAE
+    from symad.models.layers.parameters import trace_model
 
     model = VAE(6, 5, 2)
     keyed = trace_model(
@@ -223,10 +223,10 @@ def test_models_take_keys_for_noise():
 
 def test_training_with_a_key_for_each_step():
     """The same run twice is the same to the last bit; in float32 it sees the same noise."""
-    from symad.models.parameters import trace_model
-    from symad.models.vae import VAE
-    from symad.numeric.optimisers import Adam
-    from symad.numeric.training import train
+    from symad.models.generative.vae import VAE
+    from symad.models.layers.parameters import trace_model
+    from symad.numeric.training.optimisers import Adam
+    from symad.numeric.training.training import train
 
     model = VAE(6, 8, 2)
     loss = trace_model(

@@ -10,17 +10,17 @@ import sympy as sp
 from sympy.tensor.array.expressions import ArraySymbol
 
 import symad
-from symad.graph import Graph, Node, topological
-from symad.hessian import MODES
+from symad.core.graph import Graph, Node, topological
+from symad.core.questions import definition
+from symad.derivatives.hessian import MODES
 from symad.numeric import lower
-from symad.ops.arithmetic import add, mul
-from symad.ops.contraction import matmul, sum_all
-from symad.ops.elementwise import apply
-from symad.ops.recurrence import Scan, scan
-from symad.ops.shaping import slice_axis
-from symad.ops.sources import constant, input_node
-from symad.ops.stacking import concatenate
-from symad.questions import definition
+from symad.ops.arrays.contraction import matmul, sum_all
+from symad.ops.arrays.shaping import slice_axis
+from symad.ops.arrays.sources import constant, input_node
+from symad.ops.arrays.stacking import concatenate
+from symad.ops.elementwise.apply import apply
+from symad.ops.elementwise.arithmetic import add, mul
+from symad.ops.loops.scan import Scan, scan
 from tests.counting import calls
 
 T, n, d = sp.symbols("T n d", integer=True, positive=True)

@@ -10,9 +10,9 @@ import sympy as sp
 
 import symad
 from symad import functions
-from symad.hessian import MODES
+from symad.derivatives.hessian import MODES
 from symad.numeric import lower
-from symad.ops.remat import Remat
+from symad.ops.loops.remat import Remat
 
 RNG = np.random.default_rng(0)
 x, y = sp.symbols("x y", real=True)

@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 from sympy.tensor.array.expressions import ArraySymbol
 
 import symad
+from symad.core.graph import DictOf, Graph, topological
+from symad.core.questions import EXAMPLES
 from symad.errors import SavingError, SymadError
-from symad.graph import DictOf, Graph, topological
-from symad.ops.arithmetic import add
-from symad.ops.contraction import matmul
-from symad.ops.elementwise import apply
-from symad.ops.shaping import reshape, slice_axis
-from symad.ops.sources import Input, array_constant, constant, input_node
-from symad.questions import EXAMPLES
-from symad.registering import register_function
-from symad.saving import dumps, loads
-from symad.values import IMPLEMENTATIONS
+from symad.evaluation.number_domains import IMPLEMENTATIONS
+from symad.library.user_functions import register_function
+from symad.ops.arrays.contraction import matmul
+from symad.ops.arrays.shaping import reshape, slice_axis
+from symad.ops.arrays.sources import Input, array_constant, constant, input_node
+from symad.ops.elementwise.apply import apply
+from symad.ops.elementwise.arithmetic import add
+from symad.saving.save_load import dumps, loads
 
 x, y = sympy.symbols("x y", real=True)
 n, d = sympy.symbols("n d", integer=True, positive=True)
@@ -69,7 +69,7 @@ def test_another_process_computes_the_same(tmp_path):
 
 def test_the_text_is_the_same_in_every_process():
     code = (
-        "import sympy, symad; from symad.saving import dumps;"
+        "import sympy, symad; from symad.saving.save_load.save_load import dumps;"
         "x, y = sympy.symbols('x y', positive=True); print(dumps(symad.gradient(x**y + x/y)))"
     )
     texts = {
@@ -131,7 +131,7 @@ def test_constant_arrays_keep_every_bit():
 
 
 def test_registered_functions_are_saved_by_name(monkeypatch):
-    monkeypatch.setattr(symad.values, "IMPLEMENTATIONS", IMPLEMENTATIONS)
+    monkeypatch.setattr(symad.evaluation.number_domains, "IMPLEMENTATIONS", IMPLEMENTATIONS)
     head = register_function("bumpy", np.square, [lambda v: 2 * v])
     try:
         g = symad.trace(head(x) + 1)
@@ -155,7 +155,7 @@ def test_unknown_functions_cannot_be_saved():
 
 HOOKED = """
 import sys, symad
-from symad.saving import loads
+from symad.saving.save_load.save_load import loads
 text = sys.stdin.read()
 loads(text)  # everything that is cached is in place
 def hook(event, args):

@@ -7,10 +7,10 @@ import pytest
 from scipy.linalg import solve_banded
 
 import symad
-from symad.hessian import MODES
+from symad.derivatives.hessian import MODES
 from symad.numeric import lower
-from symad.ops import root
-from symad.ops.sparse_solve import SparseSolve
+from symad.ops.linalg import root
+from symad.ops.sparse.sparse_solve import SparseSolve
 
 
 def poisson(n):

@@ -12,11 +12,11 @@ from sympy.functions.special.elliptic_integrals import elliptic_e, elliptic_f, e
 import symad
 from symad import functions
 from symad.errors import DerivativeError, EvaluationError, TraceError
+from symad.evaluation.number_domains import mpmath_function
 from symad.numeric import lower
-from symad.ops.elementwise import apply
-from symad.ops.numeric_names import NUMPY_NAMES
-from symad.ops.sources import input_node
-from symad.values import mpmath_function
+from symad.ops.arrays.sources import input_node
+from symad.ops.elementwise.apply import apply
+from symad.ops.elementwise.numeric_names import NUMPY_NAMES
 from tests.verification.test_scalar_derivatives import DOMAINS, points
 
 x, y, z, w = sp.symbols("x y z w")
@@ -57,7 +57,7 @@ def test_values_on_arrays(case):
     places = [points(CASES[case], rng) for _ in range(6)]
     arrays = [np.array([float(p[k]) for p in places]) for k in range(count)]
     inputs = [input_node(sp.IndexedBase(name, shape=(6,)), (6,)) for name in "abcd"[:count]]
-    graph = symad.graph.Graph(tuple(inputs), (apply(head, *inputs),))
+    graph = symad.core.graph.Graph(tuple(inputs), (apply(head, *inputs),))
     with mpmath.workdps(30):
         function = mpmath_function(head)
         wanted = [function(*[as_number(a[k]) for a in arrays]) for k in range(6)]

@@ -5,9 +5,10 @@ from html.parser import HTMLParser
 
 import pytest
 
-from symad.cli import main, tour
-from symad.cli.codes import OK, REFUTED, USAGE
-from symad.cli.stage import Finding, Model, Skip, Stage
+from symad.cli import main
+from symad.cli.exit_codes import OK, REFUTED, USAGE
+from symad.cli.tour import command
+from symad.cli.tour.stage import Finding, Model, Skip, Stage
 
 
 class Tags(HTMLParser):
@@ -48,7 +49,7 @@ def stages(monkeypatch):
         Stage(name, f"about {name}", lambda use=use: Model(x**2, (1.5,), use=use), quick=name == "well")
         for name, use in (("well", well), ("once", once), ("never", never))
     ]
-    monkeypatch.setattr(tour, "all_stages", lambda: {stage.name: stage for stage in made})
+    monkeypatch.setattr(command, "all_stages", lambda: {stage.name: stage for stage in made})
     return runs
 
 

@@ -11,8 +11,8 @@ from sympy import MatrixSymbol, symbols
 
 import symad
 from symad import functions
+from symad.core.graph import Graph
 from symad.errors import ShapeError, TraceError
-from symad.graph import Graph
 from symad.numeric import lower
 from tests.counting import calls
 from tests.symad.agreement import tangents_agree, values_agree

@@ -26,11 +26,11 @@ from sympy.tensor.array.expressions import ArraySymbol
 
 import symad
 from symad.errors import EvaluationError, ShapeError, TraceError
-from symad.ops.contraction import Einsum
-from symad.ops.gathering import Gather
-from symad.ops.selection import Compare
-from symad.ops.shaping import Slice
-from symad.ops.sources import Eye
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.gathering import Gather
+from symad.ops.arrays.shaping import Slice
+from symad.ops.arrays.sources import Eye
+from symad.ops.elementwise.selection import Compare
 
 i, j, k, q = symbols("i j k q", integer=True)
 n, m = symbols("n m", integer=True, positive=True)

@@ -51,8 +51,8 @@ from sympy.matrices.expressions.permutation import MatrixPermute
 import symad
 from symad.errors import EvaluationError, ShapeError, TraceError
 from symad.numeric import lower
-from symad.ops.contraction import Einsum
-from symad.ops.linalg import LogDeterminant, Solve
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.linalg.solve_det import LogDeterminant, Solve
 from tests.symad.matrix_reference import evaluate, floats_of, hessian, jacobian, matrix_point
 
 n, m = sympy.symbols("n m", integer=True, positive=True)

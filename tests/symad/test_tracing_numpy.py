@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import symad
+from symad.core.graph import Graph
 from symad.errors import EvaluationError, ShapeError, TraceError
-from symad.graph import Graph
 from symad.numeric import lower
-from symad.proxy import FUNCTIONS, UFUNCS
-from symad.tracing import numpy_ufuncs as _ufuncs  # noqa: F401  (fills the tables)
-from symad.tracing.functions import trace_function as _trace  # noqa: F401
+from symad.tracing.numpy import ufuncs as _ufuncs  # noqa: F401  (fills the tables)
+from symad.tracing.proxy import FUNCTIONS, UFUNCS
+from symad.tracing.run_on_proxies import trace_function as _trace  # noqa: F401
 from tests.symad.agreement import tangents_agree, values_agree
 
 rng = np.random.default_rng(8)

@@ -11,8 +11,8 @@ from sympy import MatrixSymbol, Rational, Trace, eye, gamma, sin, sqrt, symbols,
 import symad
 from symad.verification import Budget
 from symad.verification.budget import Meter, OutOfBudget
-from symad.verification.guard import Guard, resident_memory
-from symad.verification.quotients import algebra_of
+from symad.verification.proof.quotient_domain import algebra_of
+from symad.verification.time_guard import Guard, resident_memory
 
 x, y = symbols("x y", real=True)
 

@@ -14,7 +14,13 @@ from symad.cli import main
 from symad.errors import SavingError, SymadError
 from symad.verification import Budget, Certificate, RefutedError
 from symad.verification.budget import Meter
-from symad.verification.references import DualReference, NoReference, SympyReference, packed, written_size
+from symad.verification.measuring.references import (
+    DualReference,
+    NoReference,
+    SympyReference,
+    packed,
+    written_size,
+)
 
 x, y = symbols("x y", real=True)
 X = MatrixSymbol("X", *symbols("n n", integer=True, positive=True))
@@ -233,7 +239,7 @@ def test_dual_numbers_look_rows_up():
     tokens = np.array([2, 0, 2])
     f = symad.trace(lambda E: np.sum(np.exp(symad.functions.lookup(E, tokens)) ** 2), [(3, 2)])
     (table,) = f.input_nodes
-    slopes = symad.graph.Graph(
+    slopes = symad.core.graph.Graph(
         (table,), (packed(DualReference(f.output_nodes, [table], Meter(Budget())).first(), (3, 2)),)
     )
     E = np.array([[0.1, -0.2], [0.3, 0.4], [-0.5, 0.6]])

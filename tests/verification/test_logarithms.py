@@ -6,9 +6,9 @@ from sympy import Abs, Max, Rational, acosh, asinh, atanh, cosh, exp, log, sinh,
 
 import symad
 from symad import functions
-from symad.ops.arithmetic import add, div, mul, sub
-from symad.ops.sources import constant, input_node
-from symad.verification.rational_forms import rational_factors
+from symad.ops.arrays.sources import constant, input_node
+from symad.ops.elementwise.arithmetic import add, div, mul, sub
+from symad.verification.proof.rational_forms import rational_factors
 
 x, y, z = symbols("x y z", real=True)
 p, q = symbols("p q", positive=True)
@@ -121,7 +121,7 @@ def test_rational_factors_multiply_to_the_whole():
     for value in (0.25, 3.0):
         product = 1.0
         for k, f in factors:
-            product *= float(symad.graph.Graph((a,), (f,))(value)) ** int(k)
+            product *= float(symad.core.graph.Graph((a,), (f,))(value)) ** int(k)
         assert product == pytest.approx(1 - ((value - 1) / (value + 1)) ** 2, rel=1e-14)
     assert len(factors) == 3
     assert rational_factors(add(a, one)) is None

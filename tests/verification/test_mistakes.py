@@ -10,8 +10,8 @@ import pytest
 from sympy import MatrixSymbol, cos, exp, sin, symbols
 
 import symad
-from symad.ops.sources import input_node
-from symad.verification.blame import name_of
+from symad.ops.arrays.sources import input_node
+from symad.verification.certificate.blame import name_of
 
 x, y = symbols("x y", real=True)
 A, b = MatrixSymbol("A", 3, 3), MatrixSymbol("b", 3, 1)

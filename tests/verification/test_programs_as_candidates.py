@@ -31,8 +31,9 @@ from sympy import (
 )
 
 import symad
-from symad.models import attention, normalization
-from symad.models.feedforward import FeedForward
+from symad.models.layers import normalization
+from symad.models.layers.feedforward import FeedForward
+from symad.models.transformers import attention
 from symad.numeric import lower
 
 x = symbols("x", real=True)

@@ -19,15 +19,15 @@ from sympy.codegen.numpy_nodes import logaddexp
 from sympy.functions.special.elliptic_integrals import elliptic_e, elliptic_f, elliptic_k, elliptic_pi
 
 from symad import functions
+from symad.core.graph import Node
 from symad.errors import DerivativeError
-from symad.graph import Node
-from symad.ops.elementwise import apply, partial
-from symad.ops.numeric_names import NUMPY_NAMES
-from symad.ops.sources import constant, input_node
-from symad.probability import gammainc, gammaincc, ive, log_ndtr
-from symad.scalar_functions import logcosh
-from symad.values import mpmath_function
-from symad.verification.precise import evaluate_all
+from symad.evaluation.number_domains import mpmath_function
+from symad.library.probability import gammainc, gammaincc, ive, log_ndtr
+from symad.library.scalar_functions import logcosh
+from symad.ops.arrays.sources import constant, input_node
+from symad.ops.elementwise.apply import apply, partial
+from symad.ops.elementwise.numeric_names import NUMPY_NAMES
+from symad.verification.measuring.fifty_digits import evaluate_all
 
 WIDE, UNIT, ABOVE, POSITIVE = (-3.0, 3.0), (-0.95, 0.95), (1.05, 4.0), (0.1, 4.0)
 

@@ -7,13 +7,23 @@ import pytest
 from sympy import cos, exp, sin, symbols
 
 import symad
-from symad.graph import ZERO, Graph, Node, Op, shape
-from symad.ops.arithmetic import add, mul
-from symad.ops.contraction import permute
-from symad.ops.shaping import slice_axis
-from symad.ops.sources import input_node
-from symad.ops.stacking import concatenate
-from symad.questions import EXAMPLES, batch, definition, evaluate, examples, flops, jvp, sympy_form, transpose
+from symad.core.graph import ZERO, Graph, Node, Op, shape
+from symad.core.questions import (
+    EXAMPLES,
+    batch,
+    definition,
+    evaluate,
+    examples,
+    flops,
+    jvp,
+    sympy_form,
+    transpose,
+)
+from symad.ops.arrays.contraction import permute
+from symad.ops.arrays.shaping import slice_axis
+from symad.ops.arrays.sources import input_node
+from symad.ops.arrays.stacking import concatenate
+from symad.ops.elementwise.arithmetic import add, mul
 from symad.testing import assert_derivative, assert_dot_product, assert_dual, check_rule
 
 x, y = symbols("x y", real=True)
@@ -63,14 +73,14 @@ def swish(a):
 @jvp.dispatch
 def swish_jvp(op: Swish, y: Node, tangents):
     (x_dot,) = tangents
-    from symad.ops.elementwise import apply
+    from symad.ops.elementwise.apply import apply
 
     return mul(add(apply(exp, y.args[0]), y), x_dot) if isinstance(x_dot, Node) else ZERO
 
 
 @evaluate.dispatch
 def swish_evaluate(op: Swish, values):
-    from symad.values import apply
+    from symad.evaluation.number_domains import apply
 
     (a,) = values
     return a * apply(exp, (a,))
@@ -78,7 +88,7 @@ def swish_evaluate(op: Swish, values):
 
 @definition.dispatch
 def swish_definition(op: Swish, y: Node):
-    from symad.ops.elementwise import apply
+    from symad.ops.elementwise.apply import apply
 
     (a,) = y.args
     return mul(a, apply(exp, a))

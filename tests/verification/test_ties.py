@@ -29,8 +29,8 @@ from sympy import (
 )
 
 import symad
-from symad.verification.basis import Basis
-from symad.verification.rewriting import rewrite
+from symad.verification.rewriting.basis import Basis
+from symad.verification.rewriting.rewrite import rewrite
 
 x, y, z = symbols("x y z", real=True)
 p = symbols("p", positive=True)

@@ -1,0 +1,358 @@
+"""Array graphs as CuPy modules: the statements of the NumPy printer, with fused kernels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from symad.core.dims import dim_symbols, format_shape
+from symad.core.graph import Graph, Node, topological
+from symad.errors import LoweringError
+from symad.gpu.attention_kernels.printer import attention_lines
+from symad.gpu.pairs.printer import has_kernels, pair_lines
+from symad.gpu.passes.fusion import fuse
+from symad.gpu.passes.integers import index_arguments, integer_inputs, integer_nodes, wide_constants
+from symad.gpu.printers import indices, joining, products, random, rows, sparse  # noqa: F401  (register their answers)
+from symad.gpu.printers.array_inputs import door_texts, inputs_line
+from symad.gpu.printers.arrays import HELPERS
+from symad.gpu.printers.indices import REPORT
+from symad.gpu.printers.kernels import BOOLEAN, Kernels
+from symad.gpu.printers.library import CUPY, HALVES
+from symad.gpu.printers.row_groups import row_lines
+from symad.numeric.fusion.c_expressions import has_c_form
+from symad.numeric.fusion.chains import Fused, FusedSum, on_host
+from symad.numeric.fusion.rows import RowGroup
+from symad.numeric.modules.module_text import docstring, module_header, one_line, pack_text
+from symad.numeric.numpy_arrays.del_statements import release
+from symad.numeric.numpy_arrays.ops.constants import constant_text
+from symad.numeric.numpy_arrays.printer import ArrayPrinter, _shape_checks
+from symad.ops.arrays.sources import ArrayConstant
+from symad.ops.elementwise.arithmetic import ElementwiseOp
+from symad.ops.fused.attention import AttentionOp
+from symad.ops.fused.pair_sum import PairOp, PairSum, PairSumCotangent
+from symad.ops.linalg.root import Root
+from symad.ops.linalg.solve_det import MatrixOp
+from symad.ops.loops.scan import Local, Scan
+
+INTEGERS = {True: ("int64",), False: ()}
+"""The types of integers that are returned as such, in half precisions or others."""
+
+
+class CuPyPrinter(ArrayPrinter):
+    """The state of one module for CuPy: besides names and constants, its kernels."""
+
+    def __init__(self, graph: Graph, dtype: str) -> None:
+        """Print for a floating-point type."""
+        super().__init__(graph, CUPY, dtype)
+        self.kernels = Kernels(dtype)
+        self.host: set[Node] = set()
+        self.sites: list[str] = []
+        """The errors of indices that kernels check, as expressions."""
+        self.flag = ""
+        self.results = graph.output_nodes if dtype in HALVES else ()
+        """What is returned in the type it has."""
+        self.accumulator = "float32" if dtype in HALVES else dtype
+        self.type_text = f"cp.{dtype}"
+        for node in integer_inputs(graph):
+            self.kernels.types[node] = "int64"
+
+    def prepared(self, graph: Graph) -> Graph:
+        """A graph that becomes a function inside of this one, fused as the module's own."""
+        return fuse(super().prepared(graph))
+
+    def statements(self, outputs: Sequence[Node]) -> list[str]:
+        """The statements that compute some nodes; what is known on the host is noted first."""
+        self.host |= on_host(topological(outputs))
+        types = self.kernels.types
+        known = {node: types.get(node) == "int64" for node in self.text}
+        types |= dict.fromkeys(integer_nodes(outputs, known, self.results), "int64")
+        if self.dtype in HALVES:
+            types |= dict.fromkeys(wide_constants(outputs), self.accumulator)
+        return super().statements(outputs)
+
+    def statement(self, node: Node) -> list[str]:
+        """The statements of one node; arguments of another type than the program's are converted first."""
+        foreign = self._foreign(node)
+        if foreign and isinstance(node.op, ElementwiseOp) and has_c_form(node):
+            return self._kernel(node)
+        if foreign:
+            return self._converted(node, foreign)
+        return self._own(node)
+
+    def _own(self, node: Node) -> list[str]:
+        """The statements of a node; the results of one kernel come together."""
+        if isinstance(node.op, Fused):
+            return self._fused(node, node.op)
+        if isinstance(node.op, Scan):
+            return self._scan(node)
+        if isinstance(node.op, RowGroup):
+            return row_lines(node.op, node, self)
+        if isinstance(node.op, AttentionOp):
+            return attention_lines(node.op, node, self)
+        if isinstance(node.op, (PairSum, PairSumCotangent)) and has_kernels(node.op, node, self.dtype):
+            return pair_lines(node.op, node, self)
+        if isinstance(node.op, Root) and self.dtype in HALVES:
+            raise LoweringError(f"implicit needs float32 or float64: {self.dtype} cannot converge")
+        if isinstance(node.op, MatrixOp) and self.dtype in HALVES:
+            return self._widened(node)
+        return super().statement(node)
+
+    def helper(self, name: str, source: str) -> str:
+        """Add a helper function, in CuPy's version where there is one."""
+        source = HELPERS.get(name, source)
+        for module in ("cupyx.scipy.linalg", "cupyx"):
+            if f"{module}." in source:
+                self.imports.add(f"import {module}")
+                break
+        self.imports.discard("import scipy.linalg")
+        return super().helper(name, source)
+
+    def on_device(self, node: Node) -> list[str]:
+        """The arguments of a kernel; one that has numbers only gets an array, so it has a size."""
+        texts = [self.text[a] for a in node.args]
+        if all(a in self.host for a in node.args):
+            texts[0] = self.array_text(node.args[0])
+        return texts
+
+    def array_text(self, node: Node) -> str:
+        """The value as an array, also where it is a number on the host."""
+        text = self.text[node]
+        return f"cp.asarray({text}, dtype={self.type_of(node)})" if node in self.host else text
+
+    def type_of(self, node: Node) -> str:
+        """The type of the array that holds a node's value, as text."""
+        return f"cp.{self.kernels.type_of(node)}"
+
+    def flag_name(self) -> str:
+        """The array in which kernels note wrong indices."""
+        if not self.flag:
+            self.flag = self.names.unique("flag")
+        return self.flag
+
+    def constant_array(self, array: Any, dtype: str | None = None) -> str:
+        """A constant array, of the program's type or another; its name."""
+        if dtype is None or array.dtype.kind != "f":
+            return super().constant_array(array)
+        return self.constant_text(constant_text(array, dtype, self))
+
+    def preliminaries(self) -> list[str]:
+        """Constants live on a device: a function makes them once for each."""
+        if not self.constants:
+            return []
+        self.imports.add("from functools import lru_cache")
+        return [
+            "@lru_cache(maxsize=None)",
+            "def _constants(device):",
+            '    """The constant arrays on a device, finished: any stream may read them."""',
+            *(f"    {name} = {text}" for text, name in self.constants.items()),
+            "    cp.cuda.get_current_stream().synchronize()",
+            f"    return {', '.join(self.constants.values())},",
+        ]
+
+    def constants_door(self) -> list[str]:
+        """The statement that brings the constants of the current device."""
+        if not self.constants:
+            return []
+        return [f"{', '.join(self.constants.values())}, = _constants(cp.cuda.Device().id)"]
+
+    def _foreign(self, node: Node) -> list[Node]:
+        """The arguments that stand in another type than the result and must be converted by name."""
+        if isinstance(node.op, (Fused, FusedSum, RowGroup, AttentionOp, PairOp)):
+            return []
+        loop = isinstance(node.op, Scan)  # which hands on all but its state in their own types
+        numbers = () if loop else index_arguments(node)
+        made, found = self.kernels.type_of(node), []
+        for k, arg in enumerate(node.args):
+            kind = "" if arg in self.host else self.kernels.type_of(arg)
+            other = kind == "int64" or (kind == self.accumulator != self.dtype)
+            if other and kind != made and k not in numbers and not (loop and k > 0):
+                found.append(arg)
+        return found
+
+    def _converted(self, node: Node, foreign: Sequence[Node]) -> list[str]:
+        """The statements of a node whose arguments are converted to the type of the program."""
+        before, types = dict(self.text), dict(self.kernels.types)
+        for arg in foreign:
+            self.text[arg] = f"{before[arg]}.astype({self.type_text})"
+            self.kernels.types[arg] = self.dtype
+        lines = self._own(node)
+        before[node] = self.text[node]
+        self.text, self.kernels.types = before, types
+        self.kernels.types.setdefault(node, self.kernels.type_of(node) if _is_condition(node) else self.dtype)
+        return lines
+
+    def _kernel(self, node: Node) -> list[str]:
+        """One elementwise node as a kernel, which reads arguments of any type."""
+        local = {a: Node.of(Local(k, a.shape)) for k, a in enumerate(dict.fromkeys(node.args))}
+        body = Graph(tuple(local.values()), (Node.of(node.op, tuple(local[a] for a in node.args)),))
+        kernel = self.kernels.elementwise(body, [self.kernels.type_of(a) for a in local])
+        texts = [self.array_text(a) for a in local]
+        self.text[node] = self.value_name()
+        return [f"{self.text[node]} = {kernel}({', '.join(texts)})"]
+
+    def _fused(self, node: Node, op: Fused) -> list[str]:
+        values = [Node.of(Fused(op.body, k), node.args) for k in range(len(op.body.output_nodes))]
+        (line,) = super().statement(node)
+        call = line.partition(" = ")[2]
+        for value in values:
+            if value is not node:
+                self.text[value] = self.value_name()
+        return [f"{', '.join(self.text[v] for v in values)} = {call}"]
+
+    def _scan(self, node: Node) -> list[str]:
+        """A scan whose initial state and constants are arrays."""
+        lines, before, types = [], dict(self.text), dict(self.kernels.types)
+        for local, arg in zip(node.op.body.input_nodes, node.args, strict=True):  # type: ignore[attr-defined]
+            self.kernels.types[local] = self.kernels.type_of(arg)
+        for arg in node.args:
+            if arg in self.host:
+                name = self.value_name()
+                lines.append(f"{name} = {self.array_text(arg)}")
+                self.text[arg] = name
+        lines += _written_in_place(super().statement(node))
+        before[node] = self.text[node]
+        self.text, self.kernels.types = before, types
+        return lines
+
+    def _widened(self, node: Node) -> list[str]:
+        """Linear algebra in float32, for which alone LAPACK's kernels on the device exist."""
+        before = dict(self.text)
+        for arg in node.args:
+            if arg not in self.host:
+                self.text[arg] = f"{before[arg]}.astype(cp.float32)"
+        lines = super().statement(node)
+        lines[-1] += f".astype({self.type_text})"
+        before[node] = self.text[node]
+        self.text = before
+        return lines
+
+
+def _written_in_place(lines: Sequence[str]) -> list[str]:
+    """The statements of a loop, its new state put together where it is kept."""
+    found: list[str] = []
+    for line in lines:
+        kept = re.fullmatch(r"( +)(v\d+\[t\d+\]) = (v\d+)", line)
+        made = kept and re.fullmatch(
+            rf" +{kept[3]} = ((?:cp\.(?:stack|concatenate)|_joined)\(.*)\)", found[-1]
+        )
+        if kept and made:
+            found[-1] = f"{kept[1]}{made[1]}, out={kept[2]})"
+        else:
+            found.append(line)
+    return found
+
+
+def _is_condition(node: Node) -> bool:
+    return isinstance(node.op, BOOLEAN)
+
+
+def print_cupy_module(graph: Graph, dtype: str, packed: bool) -> tuple[str, str]:
+    """The entry point's name and the source of the module."""
+    fused = fuse(graph)
+    printer = CuPyPrinter(fused, dtype)
+    entry = printer.names.unique(graph.name)
+    inputs = [printer.symbols[symbol] for symbol in graph.inputs]
+    for name, node in zip(inputs, fused.input_nodes, strict=True):
+        printer.text[node] = name
+    door = _packed_door(fused, printer, inputs) if packed else _door(fused, printer, inputs)
+    body = printer.statements(fused.output_nodes)
+    if printer.sites:
+        printer.helper("_report", REPORT)
+        door.append(f"{printer.flag} = cp.zeros(1, dtype=cp.int32)")
+    values = [_result(o, printer) for o in fused.output_nodes]
+    result = _flat(values) if packed else pack_text(fused.structure, values)
+    signature = "packed" if packed else ", ".join(inputs)
+    if packed and dim_symbols([d for node in fused.input_nodes for d in node.shape]):
+        signature += "".join(f", {printer.symbols[s]}" for s in sorted(fused.dims, key=str))
+    made = printer.preliminaries()
+    door = [*printer.constants_door(), *door]
+    lines = [
+        *_helper_lines(printer),
+        *([*made, "", ""] if made else []),
+        *([*printer.kernels.definitions("cp"), "", ""] if printer.kernels.names else []),
+        f"def {entry}({signature}):",
+        *docstring(graph, packed),
+        *(f"    {line}" for line in [*door, *release(body, result), *_report(printer)]),
+        f"    return {result}",
+    ]
+    return entry, finish([*module_header(graph, printer.imports), *lines], dtype)
+
+
+def finish(lines: Sequence[str], dtype: str) -> str:
+    """The lines as a file; bfloat16 is the one type that CuPy takes from another module."""
+    source = "\n".join(lines) + "\n"
+    if dtype == "bfloat16":
+        source = source.replace("cp.bfloat16", "ml_dtypes.bfloat16")
+        source = source.replace("\nimport cupy as cp\n", "\nimport cupy as cp\nimport ml_dtypes\n")
+    return source
+
+
+def _helper_lines(printer: ArrayPrinter) -> list[str]:
+    return [
+        line
+        for source in printer.helpers.values()
+        for line in [*source.rstrip().split("\n"), "", ""]
+    ]
+
+
+def _report(printer: CuPyPrinter) -> list[str]:
+    """The one look at the flag of wrong indices."""
+    if not printer.sites:
+        return []
+    return [f"_report({printer.flag}, [", *(f"    {message}," for message in printer.sites), "])"]
+
+
+def _result(node: Node, printer: CuPyPrinter) -> str:
+    """An output as an array of its own; in half precisions integers stay integers."""
+    kind, kept = printer.kernels.type_of(node), (printer.dtype, "bool", *INTEGERS[printer.dtype in HALVES])
+    if kind not in kept and node not in printer.host:  # log-sum-exps among them
+        return f"{printer.text[node]}.astype({printer.type_text})"
+    if isinstance(node.op, ArrayConstant):
+        return f"{printer.text[node]}.copy()"
+    return printer.array_text(node)
+
+
+def _flat(values: Sequence[str]) -> str:
+    if len(values) == 1:
+        return f"cp.ravel({values[0]})"
+    return f"cp.concatenate([{', '.join(f'cp.ravel({v})' for v in values)}])"
+
+
+def _door(graph: Graph, printer: CuPyPrinter, inputs: Sequence[str]) -> list[str]:
+    """Convert the inputs, bind the dimension symbols, check the shapes."""
+    _with_door(graph, printer)
+    given = []
+    for name, node in zip(inputs, graph.input_nodes, strict=True):
+        declared, rank = one_line(format_shape(node.shape)), str(len(node.shape))
+        given.append((name, printer.type_of(node), rank, declared))
+    return inputs_line(given) + _shape_checks(graph, printer, inputs)
+
+
+def _with_door(graph: Graph, printer: CuPyPrinter) -> None:
+    whole = any(printer.kernels.type_of(node) == "int64" for node in graph.input_nodes)
+    for name, text in door_texts(whole).items():
+        printer.helper(name, text)
+
+
+def _packed_door(graph: Graph, printer: CuPyPrinter, inputs: Sequence[str]) -> list[str]:
+    """Cut one flat vector into the inputs; with row numbers in it, it may be wider than the program."""
+    any_type = any(printer.kernels.type_of(node) == "int64" for node in graph.input_nodes)
+    _with_door(graph, printer)
+    pieces, offset = [], "0"
+    for name, node in zip(inputs, graph.input_nodes, strict=True):
+        count = "*".join([f"({printer.dim(d)})" for d in node.shape]) or "1"
+        end = f"{offset} + {count}"
+        piece = f"packed[{offset}:{end}].reshape({printer.dims(node.shape)})"
+        if any_type:
+            piece = f'_typed("{name}", {piece}, {printer.type_of(node)})'
+        pieces.append(f"{name} = {piece}")
+        offset = end
+    kind = "None" if any_type else printer.type_text
+    return [
+        *inputs_line([("packed", kind, "1", "(size,)")]),
+        f"size = {offset}",
+        "if packed.shape != (size,):",
+        '    raise ValueError(f"packed must have {size} elements, not shape {packed.shape}")',
+        *pieces,
+    ]

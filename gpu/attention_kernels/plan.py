@@ -1,0 +1,260 @@
+"""Which tiles an attention kernel uses, and its source text.
+
+A plan is everything that is compiled in: element type, head dims, tile shape. Candidates are tried
+from the fastest on, until one fits the shared memory of the device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from symad.errors import ShapeError
+from symad.gpu.attention_kernels.compiled_score import CompiledScore
+from symad.gpu.attention_kernels.tile_shapes import (
+    BACKWARD_KV,
+    DIAGONALS,
+    DOUBLE,
+    FORWARD,
+    HALF,
+    PLAIN,
+    SECOND_KV,
+    SECOND_ORDER,
+    TANGENT,
+    TF32,
+    Shape,
+    candidates,
+)
+from symad.gpu.compile import kernel_text
+
+
+@dataclass(frozen=True)
+class Element:
+    """An element type of the kernels.
+
+    Attributes:
+        name: in the kernels.
+        family: element types with the same tile shapes.
+        bytes: of one number.
+        multiple: tiles have a multiple of this many columns.
+        real: the C type of scores and sums.
+    """
+
+    name: str
+    family: str
+    bytes: int
+    multiple: int
+    real: str = "float"
+
+
+ELEMENTS = {
+    "bfloat16": Element("Bf16", HALF, 2, 16),
+    "float16": Element("Fp16", HALF, 2, 16),
+    "float32": Element("Fp32", TF32, 4, 32),
+    "float64": Element("Fp64", DOUBLE, 8, 16, "double"),
+}
+PLAIN_FLOAT32 = Element("Fp32Plain", PLAIN, 4, 32)  # ordinary arithmetic, no tensor cores
+MAX_HEAD_DIM = 256
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One kernel, specialised.
+
+    Attributes:
+        kind: the pass, a name of attention_shapes.
+        element: the type of q, k, v.
+        head_dim: columns of q and k, a multiple of 16 bytes.
+        value_dim: columns of v.
+        shape: the tiles.
+        slices: blocks that share the columns of the result; each repeats the scores.
+        with_k: BACKWARD_KV computes k̄.
+        with_v: BACKWARD_KV computes v̄.
+        with_q: BACKWARD_KV adds up q̄ too, by atomic additions.
+    """
+
+    kind: str
+    element: Element
+    head_dim: int
+    value_dim: int
+    shape: Shape
+    slices: int = 1
+    with_k: bool = True
+    with_v: bool = True
+    with_q: bool = False
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return 32 * self.shape.warps
+
+    @property
+    def own(self) -> int:
+        """Rows that a block owns."""
+        return 16 * self.shape.mt * self.shape.warps
+
+    @property
+    def keys(self) -> int:
+        """Keys that meet the rows of a block along the diagonals it owns."""
+        return self.own - 16 + self.shape.part
+
+    @property
+    def band(self) -> int:
+        """Diagonals that a block of DIAGONALS owns."""
+        return self.shape.part - 16
+
+    @property
+    def padded(self) -> tuple[int, int]:
+        """Columns of the query and value tiles, the sliced ones a multiple of the slices."""
+        multiple = self.element.multiple
+
+        def up(width: int, slices: int) -> int:
+            return -(-width // (multiple * slices)) * multiple * slices
+
+        sliced = self.sliced_side
+        return (
+            up(self.head_dim, self.slices if sliced == "head" else 1),
+            up(self.value_dim, self.slices if sliced == "value" else 1),
+        )
+
+    @property
+    def sliced_side(self) -> str:
+        """Whether the result has the columns of q ("head") or of v ("value")."""
+        values = self.kind in (BACKWARD_KV, SECOND_KV) and not self.with_k
+        if self.kind in (FORWARD, TANGENT) or values:
+            return "value"
+        return "head"
+
+    @property
+    def slice(self) -> int:
+        """Columns of the result per block."""
+        d, dv = self.padded
+        return (d if self.sliced_side == "head" else dv) // self.slices
+
+    def pitch(self, columns: int) -> int:
+        """Bytes of a tile's row in shared memory, as in tile.h."""
+        size = columns * self.element.bytes
+        return 32 if size <= 32 else 64 if size <= 64 else -(-size // 128) * 128
+
+    @property
+    def shared_bytes(self) -> int:
+        """Dynamic shared memory of a block."""
+        d, dv = map(self.pitch, self.padded)
+        s = self.shape
+        real = 8 if self.element.real == "double" else 4
+        if self.kind == TANGENT:
+            return 2 * (self.own * d + s.span * (d + self.pitch(self.slice)))
+        if self.kind in SECOND_ORDER:
+            lines = 4 * s.span * real if self.kind == SECOND_KV else 0
+            return 2 * (self.own + s.span) * (d + dv) + lines
+        if self.kind == DIAGONALS:
+            return (self.own + self.keys) * (d + dv)
+        if self.kind == FORWARD:
+            return self.own * d + s.stages * s.span * (d + self.pitch(self.slice))
+        lines = 0
+        if self.kind == BACKWARD_KV:
+            lines = -(-2 * s.span * real // 128) * 128
+        weights = 2 * self.own * self.pitch(s.part) if self.with_q else 0
+        return (self.own + s.stages * s.span) * (d + dv) + s.stages * lines + weights
+
+    def source(self, score: CompiledScore) -> str:
+        """The whole text of the module."""
+        return _source(self, score.macros, score.text)
+
+
+def constants(plan: Plan) -> dict[str, int]:
+    """The names that attention.h expects."""
+    d, dv = plan.padded
+    s = plan.shape
+    return {
+        "HEAD_DIM": plan.head_dim, "VALUE_DIM": plan.value_dim, "D": d, "DV": dv,
+        "SLICE": plan.slice, "WARPS": s.warps, "MT": s.mt, "SPAN": s.span, "PART": s.part,
+        "STAGES": s.stages, "MIN_BLOCKS": s.min_blocks,
+        "WITH_K": int(plan.with_k), "WITH_V": int(plan.with_v),
+    }  # fmt: skip
+
+
+def assemble(
+    element: Element,
+    macros: str,
+    score: str,
+    numbers: Mapping[str, int],
+    *files: str,
+) -> str:
+    """Macros, primitives, score text, tiles, constants and kernel files as one source text."""
+    lines = [f"#define SYMAD_REAL {element.real}\n"]
+    lines += [f"#define SYMAD_ELEMENT_BITS {8 * element.bytes}\n", macros, "\n"]
+    lines += [kernel_text("prims.h"), score, "\n", kernel_text("tile.h", "matrix.h", "product.h")]
+    lines += [f"typedef {element.name} E;\n"]
+    lines += [f"constexpr int {name} = {value};\n" for name, value in numbers.items()]
+    return "".join(lines) + kernel_text(*files)
+
+
+@lru_cache(maxsize=512)
+def _source(plan: Plan, macros: str, score: str) -> str:
+    files = ["attention.h", f"attention_{plan.kind}.cu"]
+    if plan.kind in SECOND_ORDER:
+        files[1:1] = ["attention_second.h"] * (plan.kind != TANGENT)
+    elif plan.kind != FORWARD:
+        files[1:1] = ["attention_backward.h", *["attention_atomic.h"] * plan.with_q]
+    return assemble(plan.element, macros, score, constants(plan), *files)
+
+
+@lru_cache(maxsize=256)
+def plans(
+    kind: str,
+    element: Element,
+    head_dim: int,
+    value_dim: int,
+    shared: int,
+    plain: bool = True,
+    atomic: bool = False,
+) -> tuple[Plan, ...]:
+    """The launches of one pass: one, or for wide heads k̄ and v̄ in turn.
+
+    Args:
+        kind: the pass, a name of attention_shapes.
+        element: the type of q, k, v.
+        head_dim: columns of q and k.
+        value_dim: columns of v.
+        shared: bytes of shared memory that a block may use.
+        plain: the score is s itself. Other scores need registers in the backward: one block of
+            rows per warp.
+        atomic: BACKWARD_KV adds up q̄ too; for 16-bit elements and head dims up to 128.
+
+    Raises:
+        ShapeError: a head dim is over 256, or no tile fits in ``shared`` bytes.
+    """
+    widest = max(head_dim, value_dim)
+    if widest > MAX_HEAD_DIM:
+        raise ShapeError(
+            f"head dims {head_dim} and {value_dim}: the kernels take at most {MAX_HEAD_DIM}; "
+            "use backend numpy, or split the heads"
+        )
+    level = next(w for w in (64, 128, 256) if widest <= w)
+    family = element.family
+    both = level == 64 or (family in (HALF, PLAIN) and level == 128)  # k̄ and v̄ fit in registers together
+    if kind == SECOND_KV:
+        both = level == 64 and family in (HALF, PLAIN)
+    keys = kind in (BACKWARD_KV, SECOND_KV)
+    sides = ((True, True),) if both or not keys else ((True, False), (False, True))
+    slices = 2 if family == DOUBLE and level == 256 and kind != DIAGONALS else 1
+    if kind in SECOND_ORDER and level == 128 and family in (TF32, DOUBLE):
+        slices = 2
+    chosen = []
+    for with_k, with_v in sides:
+        possible = [
+            Plan(kind, element, head_dim, value_dim, shape, slices, with_k, with_v, atomic)
+            for shape in candidates(kind, family, level, atomic)
+            if plain or kind == FORWARD or shape.mt == 1
+        ]
+        fitting = [p for p in possible if p.shared_bytes * p.shape.min_blocks <= shared]
+        if not fitting:
+            least = min(p.shared_bytes * p.shape.min_blocks for p in possible)
+            raise ShapeError(
+                f"head dims {head_dim} and {value_dim} in {element.name} need {least} bytes of "
+                f"shared memory; this device has {shared}. Use a smaller dtype or backend numpy"
+            )
+        chosen.append(fitting[0])
+    return tuple(chosen)

@@ -1,0 +1,363 @@
+"""Attention in CuPy modules: the tiled kernels as text, and the calls that launch them.
+
+The head dims must be numbers when the code is written, since tiles are compiled for them; otherwise,
+and where no tile fits, attention is written out by its definition (`symad.gpu.passes.kernels_or_definitions`
+decides). Scalar parameters become arrays of one element, so that no number has to come back to the host.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from symad.core.graph import Node
+from symad.errors import ShapeError
+from symad.gpu.attention_kernels import module_text as texts
+from symad.gpu.attention_kernels.compiled_score import CompiledScore, compile_score
+from symad.gpu.attention_kernels.plan import (
+    ELEMENTS,
+    PLAIN_FLOAT32,
+    Element,
+    Plan,
+    constants,
+    plans,
+)
+from symad.gpu.attention_kernels.score_layout import extreme_key, tiled_axis
+from symad.gpu.attention_kernels.tile_shapes import (
+    BACKWARD_KV,
+    BACKWARD_Q,
+    DIAGONALS,
+    FORWARD,
+    SECOND_KV,
+    SECOND_ORDER,
+    SECOND_Q,
+    TANGENT,
+)
+from symad.gpu.compile import kernel_text
+from symad.gpu.passes.segment_sums import add_laid_out
+from symad.gpu.printers.indices import segment_sum
+from symad.library.score_functions import Parameter, parameter_symbol
+from symad.numeric.pairs.attention_printer import results_of, tuple_text
+from symad.numeric.pairs.scores import LOOPS, score_of
+from symad.numeric.pairs.sympy_to_numpy import FormulaText
+from symad.ops.arrays.shaping import Broadcast
+from symad.ops.arrays.sources import constant_value
+from symad.ops.fused.attention import (
+    Attention,
+    AttentionCotangent,
+    AttentionOp,
+    AttentionSecond,
+    AttentionTangent,
+)
+from symad.ops.fused.attention_definition import definition_of
+
+PASSES = {
+    Attention: (FORWARD,),
+    AttentionTangent: (TANGENT,),
+    AttentionCotangent: (BACKWARD_Q, BACKWARD_KV),
+    AttentionSecond: (SECOND_Q, SECOND_KV),
+}
+"""The kernels an op needs; BACKWARD also DIAGONALS for tables of relative positions."""
+
+ROOMS = (227 << 10, 163 << 10, 99 << 10, 64 << 10)
+"""Shared memory per block of compute capability 9.0 and 10.0, 8.0, 8.6 to 12.0, and 7.5."""
+
+
+def has_kernels(op: AttentionOp, node: Node, dtype: str) -> bool:
+    """Whether kernels exist for the head dims, and the parameters stand still where they must."""
+    d, d_v = node.args[0].shape[3], node.args[2].shape[3]
+    if not (isinstance(d, int) and isinstance(d_v, int) and d and d_v):
+        return False
+    moving = node.args[op.inner + 5 :] if isinstance(op, AttentionTangent) else ()
+    if not all(_is_zero(a) for a in moving):
+        return False
+    try:
+        for kind in PASSES[type(op)]:
+            plans(kind, ELEMENTS[dtype], *padded(node, dtype), ROOMS[0], plain=False)
+    except ShapeError:
+        return False
+    return True
+
+
+def _is_zero(node: Node) -> bool:
+    if isinstance(node.op, Broadcast):
+        node = node.args[0]
+    return bool(constant_value(node) == 0)
+
+
+def padded(node: Node, dtype: str) -> tuple[int, int]:
+    """Head dims filled up to 16 bytes."""
+    per = 16 // ELEMENTS[dtype].bytes
+    d, d_v = (int(node.args[k].shape[3]) for k in (0, 2))
+    return -(-d // per) * per, -(-d_v // per) * per
+
+
+def attention_lines(op: AttentionOp, node: Node, printer: Any) -> list[str]:
+    """The statements that compute all results of an attention op."""
+    if has_kernels(op, node, printer.dtype):
+        return _Writer(op, node, printer).lines()
+    stands_for = definition_of(node)  # the pass that writes definitions does not enter the body of a scan
+    lines: list[str] = printer.statements((stands_for,))
+    printer.text[node] = printer.text[stands_for]
+    return lines
+
+
+class _Writer:
+    """Writes one attention op into a module."""
+
+    def __init__(self, op: AttentionOp, node: Node, printer: Any) -> None:
+        self.op, self.node, self.printer = op, node, printer
+        self.real = "double" if printer.dtype == "float64" else "float"
+        self.np_real = f"cp.{printer.accumulator}"
+        self.args = [printer.array_text(a) for a in node.args]
+        self.params = self.args[3 : op.inner]
+        self.parameters = tuple(Parameter(p.name, max(p.ndim, 1), p.integer) for p in op.given)
+        key = (op.score, op.mask, op.parameters)
+        self.number = printer.scores.setdefault(key, len(printer.scores) + 1)
+        self.compiled = self._compile()
+        printer.helper("_module", texts.MODULE)
+        for name, source in (("_launch", texts.LAUNCH), ("_statistics", texts.STATISTICS)):
+            if name == "_launch" or isinstance(op, (AttentionCotangent, AttentionSecond)):
+                printer.helper(name, source)
+        printer.imports.add("from functools import lru_cache")
+
+    def _compile(self) -> CompiledScore:
+        """The score with every scalar parameter read from an array of one element."""
+        arrays = {}
+        for p, q in zip(self.op.given, self.parameters, strict=True):
+            if p.ndim == 0:
+                arrays[parameter_symbol(p)] = parameter_symbol(q)[0]
+        value, mask = (f.expression.subs(arrays) for f in (self.op.score, self.op.mask))
+        return compile_score(score_of(value, mask, self.parameters), self.real)
+
+    def lines(self) -> list[str]:
+        """The statements; the results' names are noted in the printer."""
+        op, printer = self.op, self.printer
+        results = results_of(op, self.node)
+        common = ", ".join([*self._point(), self.plans_name(), self.arguments(), self.scale()])
+        common += f", {printer.type_text}, {self.np_real}, {self.widths()}"
+        for result in results:
+            printer.text[result] = printer.value_name()
+        names = ", ".join(printer.text[r] for r in results[:3])
+        if isinstance(op, Attention):
+            printer.kernels.types[results[1]] = printer.accumulator
+            return [f"{names} = {printer.helper('_attention', texts.FORWARD)}({common})"]
+        if isinstance(op, AttentionTangent):
+            printer.kernels.types[results[1]] = printer.accumulator
+            helper = printer.helper("_attention_tangent", texts.TANGENT)
+            return [f"{names} = {helper}({common})"]
+        if isinstance(op, AttentionSecond):
+            helper = printer.helper("_attention_second", texts.SECOND)
+            return [f"{names} = {helper}({common})"]
+        groups = self.groups()
+        counts = tuple_text([str(len(symbols)) for _, symbols in groups])
+        helper = printer.helper("_attention_cotangents", texts.COTANGENTS)
+        sums = printer.value_name() if len(results) > 3 else "_"
+        lines = [f"{names}, {sums} = {helper}({common}, {counts})"]
+        for r, result in zip(op.real[3:], results[3:], strict=True):
+            lines.append(f"{printer.text[result]} = {self.parameter_bar(r - 3, sums, groups)}")
+        return lines
+
+    def _point(self) -> list[str]:
+        """q, k, v and what the helper takes besides."""
+        op, at, args = self.op, self.op.inner, self.args
+        if isinstance(op, Attention):
+            return args[:3]
+        point = [*args[:3], args[at], args[at + 1]]
+        if isinstance(op, AttentionTangent):
+            return [*point, tuple_text(args[at + 2 : at + 5])]
+        bars = [args[at + 2], "None" if _is_zero(self.node.args[at + 3]) else args[at + 3]]
+        point.append(tuple_text(bars))
+        return point if isinstance(op, AttentionCotangent) else [*point, tuple_text(args[at + 4 :])]
+
+    def scale(self) -> str:
+        """The factor of the scores."""
+        d = int(self.node.args[0].shape[3])
+        return repr(d**-0.5 if self.op.scale is None else float(self.op.scale))
+
+    def widths(self) -> str:
+        """Columns of q, k and v in memory."""
+        d, d_v = padded(self.node, self.printer.dtype)
+        return f"({d}, {d}, {d_v})"
+
+    # ---- kernels
+
+    def plans_name(self) -> str:
+        """The plans of one pass, or of several by name."""
+        kinds = list(PASSES[type(self.op)])
+        if isinstance(self.op, AttentionCotangent) and self.compiled.diagonals:
+            kinds.append(DIAGONALS)
+        if len(kinds) == 1:
+            return self.plan_constant(kinds[0])
+        return "{" + ", ".join(f'"{kind}": {self.plan_constant(kind)}' for kind in kinds) + "}"
+
+    def plan_constant(self, kind: str) -> str:
+        """The name of the module's constant with the plans of one pass."""
+        d, d_v = padded(self.node, self.printer.dtype)
+        name = f"_plans_{kind}_{self.number}_{d}_{d_v}"
+        if name not in self.printer.helpers:
+            self.printer.helper(name, self.plan_text(name, kind, d, d_v))
+        return name
+
+    def plan_text(self, name: str, kind: str, d: int, d_v: int) -> str:
+        """The text of that constant."""
+        macros = self.compiled.macros
+        if float(self.scale()) <= 0:  # the kernels fold only positive scales
+            macros = macros.replace("#define SCORE_PLAIN 1", "#define SCORE_PLAIN 0")
+        plain = "SCORE_PLAIN 1" in macros
+        entries = []
+        for element, least in self.elements():
+            for choice in _choices(kind, element, d, d_v, plain):
+                needed = max(p.shared_bytes * p.shape.min_blocks for p in choice)
+                launches = ", ".join(self.launch_text(p, macros) for p in choice)
+                entries.append(f"    ({least}, {needed}, [{launches}]),")
+        return "\n".join([f"{name} = [", *entries, "]", ""])
+
+    def elements(self) -> Sequence[tuple[Element, int]]:
+        """Element types with the compute capability they need."""
+        chosen = [(ELEMENTS[self.printer.dtype], 80)]
+        return [*chosen, (PLAIN_FLOAT32, 70)] if self.printer.dtype == "float32" else chosen
+
+    def launch_text(self, plan: Plan, macros: str) -> str:
+        """One launch: threads, rows, slices, shared memory, and the source out of its pieces."""
+        head = f"#define SYMAD_REAL {plan.element.real}\n"
+        head += f"#define SYMAD_ELEMENT_BITS {8 * plan.element.bytes}\n{macros}\n"
+        numbers = "".join(f"constexpr int {n} = {v};\n" for n, v in constants(plan).items())
+        files = ["attention.h", f"attention_{plan.kind}.cu"]
+        if plan.kind in SECOND_ORDER:
+            files[1:1] = ["attention_second.h"] * (plan.kind != TANGENT)
+        elif plan.kind != FORWARD:
+            files[1:1] = ["attention_backward.h"]
+        parts = [
+            repr(head),
+            self.file("prims.h"),
+            self.score(),
+            *map(self.file, ("tile.h", "matrix.h", "product.h")),
+            repr(f"typedef {plan.element.name} E;\n{numbers}"),
+            *map(self.file, files),
+        ]
+        own = plan.band if plan.kind == DIAGONALS else plan.own
+        return f"({plan.threads}, {own}, {plan.slices}, {plan.shared_bytes}, {' + '.join(parts)})"
+
+    def file(self, name: str) -> str:
+        """The constant that holds a kernel file."""
+        constant = "_" + name.replace(".", "_").upper()
+        return self._text_constant(constant, kernel_text(name))
+
+    def score(self) -> str:
+        """The constant that holds the C text of the score."""
+        return self._text_constant(f"_SCORE_{self.number}", self.compiled.text + "\n")
+
+    def _text_constant(self, name: str, text: str) -> str:
+        if name not in self.printer.helpers:
+            self.printer.helpers[name] = f'{name} = r"""{text}"""\n'
+        return name
+
+    # ---- parameters
+
+    def arguments(self) -> str:
+        """What goes to the kernels for the parameters."""
+        if not self.parameters:
+            return "(cp.int32(0),)"
+        name = f"_arguments_{self.number}"
+        if name not in self.printer.helpers:
+            self.printer.imports.add("import numpy as np")
+            self.printer.helpers[name] = self.arguments_text(name)
+        return f"{name}({', '.join(self.params)})"
+
+    def arguments_text(self, name: str) -> str:
+        """The function that makes ScoreArgs; it also returns the arrays, which must live on."""
+        score, layout = self.compiled.score, self.compiled.layout
+        names = [p.name for p in self.parameters]
+        lines = []
+        for p in self.parameters:
+            kind = "cp.int32" if p.integer else self.np_real
+            given = f"cp.atleast_1d({p.name}).astype({kind}, copy=False)"
+            lines.append(f"{p.name} = cp.ascontiguousarray({given})")
+        kept = list(names)
+        for load in score.reads(score.mask):
+            key = extreme_key(load)
+            if key is not None and f"lo_{key}" not in kept:
+                helper = self.printer.helper("_extremes", texts.EXTREMES)
+                lines.append(f"lo_{key}, hi_{key} = {helper}({load.name}, {tiled_axis(load)})")
+                kept += [f"lo_{key}", f"hi_{key}"]
+        values = []
+        for field in layout.names or ():
+            kind, _, rest = field.partition("_")
+            if kind == "n":
+                axis, _, array = rest.partition("_")
+                values.append(f"{array}.shape[{axis}]")
+            elif kind == "unused":
+                values.append("0")
+            else:
+                values.append(f"{rest if kind == 'p' else field}.data.ptr")
+        fields = [(field, np.dtype(layout[field]).str) for field in layout.names or ()]
+        return "\n".join(
+            [
+                f"def {name}({', '.join(names)}):",
+                *(f"    {line}" for line in lines),
+                f"    layout = np.dtype({fields}, align=True)",
+                f"    return np.array([{tuple_text(values)}], dtype=layout), {tuple_text(kept)}",
+                "",
+            ]
+        )
+
+    def groups(self) -> list[tuple[str, tuple[sp.Symbol, ...]]]:
+        """The symbols whose cotangents the kernels sum, by kind of sum."""
+        c = self.compiled
+        named = ("row", c.rows), ("column", c.columns), ("diagonal", c.diagonals), ("pair", c.pairs)
+        return list(named)
+
+    def parameter_bar(self, position: int, sums: str, groups: Any) -> str:
+        """The call that gathers the cotangent of one parameter."""
+        parameter, terms = self.parameters[position], []
+        for group, (kind, symbols) in enumerate(groups):
+            for k, symbol in enumerate(symbols):
+                load = next(r for r in self.compiled.score.loads if r.symbol is symbol)
+                if load.name == parameter.name:
+                    places = self.compiled.places(load)
+                    place = "None"
+                    if places is None:
+                        place = self.place_function(symbol, f"_place_{self.number}_{group}_{k}")
+                        segment_sum(self.printer)
+                    terms.append(f'("{kind}", {sums}[{group}][{k}], {places}, {place})')
+        self.printer.helper("add_laid_out", inspect.getsource(add_laid_out))
+        self.printer.imports |= {"from collections.abc import Sequence", "from typing import Any"}
+        helper = self.printer.helper("_parameter_bar", texts.PARAMETER_BAR)
+        shape = f"{self.params[position]}.shape"
+        keys = f"{self.args[1]}.shape[2]"
+        made = (
+            f"{helper}({'(1,)' if self.op.given[position].ndim == 0 else shape}, [{', '.join(terms)}], "
+            f"{tuple_text(self.params)}, {keys}, {self.np_real}, {self.printer.type_text})"
+        )
+        return f"{made}.reshape({shape})"
+
+    def place_function(self, symbol: sp.Symbol, name: str) -> str:
+        """A function of the module that tells where a parameter is read."""
+        if name not in self.printer.helpers:
+            score = self.compiled.score
+            arguments = [*map(str, LOOPS), *(p.name for p in self.parameters)]
+            text = FormulaText(score, self.printer, set(arguments))
+            _, index = text.place(symbol)
+            body = [*text.lines[:-1], f"return {tuple_text(index)}"]  # the last line reads the value
+            self.printer.helpers[name] = "\n".join(
+                [f"def {name}({', '.join(arguments)}):", *(f"    {line}" for line in body), ""]
+            )
+        return name
+
+
+def _choices(kind: str, element: Element, d: int, d_v: int, plain: bool) -> list[tuple[Plan, ...]]:
+    """The plans of one pass, for less and less shared memory."""
+    found: list[tuple[Plan, ...]] = []
+    for room in ROOMS:
+        try:
+            made = plans(kind, element, d, d_v, room, plain)
+        except ShapeError:
+            break
+        if made not in found:
+            found.append(made)
+    return found

@@ -1,0 +1,75 @@
+"""The CuPy backend: scalar graphs as one kernel, array graphs as statements with fused kernels.
+
+Lowering prints text and needs neither CuPy nor a device; the first call does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import sympy
+
+from symad.core.graph import Graph
+from symad.cost import memory
+from symad.errors import LoweringError
+from symad.gpu.array_printer import print_cupy_module
+from symad.gpu.compile import GpuError, cupy
+from symad.gpu.passes.kernels_or_definitions import with_kernels
+from symad.gpu.passes.recognise_attention import recognised
+from symad.gpu.printers.library import DTYPES
+from symad.gpu.scalar_program import is_kernel, print_scalar_kernel
+from symad.numeric.kernel import Kernel, compile_source
+from symad.numeric.passes import prepare
+
+
+def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
+    """Print a graph for CuPy; the text is compiled when the kernel is called first.
+
+    Args:
+        graph: what to compute.
+        dtype: "float64", "float32", or a storage type "float16" or "bfloat16" with arithmetic and
+            sums in float32.
+        packed: take and return flat vectors.
+
+    Raises:
+        LoweringError: an unknown dtype, or an op without a form for CuPy.
+    """
+    if dtype not in DTYPES:
+        raise LoweringError(f"dtype={dtype!r} is not one of {', '.join(map(repr, DTYPES))}")
+    prepared = prepare(with_kernels(recognised(graph), dtype))
+    print_module = print_scalar_kernel if is_kernel(prepared) else print_cupy_module
+    name, source = print_module(prepared, dtype, packed)
+
+    @lru_cache(maxsize=1)
+    def compiled() -> Kernel:
+        cupy()  # one clear error where there is no CuPy, no driver or no device
+        return compile_source(name, source)
+
+    def run(*values: Any) -> Any:
+        try:
+            return compiled().function(*values)
+        except MemoryError as error:
+            raise GpuError(_out_of_memory(prepared, dtype, values, error)) from error
+
+    return Kernel(name, source, run)
+
+
+BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
+
+
+def _out_of_memory(graph: Graph, dtype: str, values: Sequence[Any], error: MemoryError) -> str:
+    """What was asked, what it takes at these shapes, and what would take less."""
+    sizes = {
+        dim: size
+        for node, value in zip(graph.input_nodes, values, strict=False)
+        for dim, size in zip(node.shape, getattr(value, "shape", ()), strict=False)
+    }
+    peak = sympy.sympify(memory(graph)).subs(sizes) * BYTES[dtype] / BYTES["float64"]
+    planned = f"{float(peak) / 2**30:.3g} GiB" if peak.is_number else f"{peak} bytes"
+    return (
+        f"{graph.name} ran out of device memory; its values take about {planned} at the peak in "
+        f"{dtype}. A shorter dtype, a smaller batch, or fewer derivatives at once (products with a "
+        f"vector in place of whole matrices) take less. CuPy said: {error}"
+    )

@@ -1,0 +1,190 @@
+"""Sums over pairs in CuPy modules: the streaming kernels as text, and the calls that launch them.
+
+The number of components and of weights per point must be known when the code is written. Half
+precisions are computed in float32. Tangents, and what no kernel takes, follow the definition.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symad.core.graph import Node
+from symad.errors import LoweringError
+from symad.gpu.attention_kernels import module_text
+from symad.gpu.compile import kernel_text
+from symad.gpu.pairs.kernel_text import PairPlan, pair_text, plan
+from symad.gpu.printers.library import real_type
+from symad.gpu.sympy_to_cuda.printer import Style
+from symad.numeric.pairs.pair_functions import PairFunction
+from symad.numeric.pairs.pair_sum_printer import traced
+from symad.ops.fused.pair_sum import NUMBER, PairOp, PairSum, PairSumCotangent, in_part, parts_of
+
+MOST = 128
+"""Components of a point that the kernels take."""
+
+LAUNCH = '''def _pair_grid(owned, streamed, points, plan, dimension, columns):
+    """Blocks of owned points, parts of the other points, chunks of columns."""
+    blocks, chunks = -(-owned//points), -(-columns//plan["columns"])
+    wanted = -(-_device(cp.cuda.Device().id)[2]*32//(blocks*chunks))
+    room = 2**26//(owned*max(dimension, columns))
+    return blocks, max(1, min(wanted, -(-streamed//plan["tile"]), room, 1024)), chunks
+
+
+def _pair_launch(plan, name, grid, *args):
+    args = tuple(cp.int32(a) if isinstance(a, int) else a for a in args)
+    _module(plan["source"]).get_function(name)(grid, (128,), args, shared_mem=plan["shared"])
+
+
+def _pair_combine(plan, parts):
+    """The parts added up in their order."""
+    if len(parts) == 1:
+        return parts[0]
+    out = cp.empty(parts.shape[1:], dtype=parts.dtype)
+    grid = (-(-out.size//128), 1, 1)
+    _pair_launch(plan, "pair_combine", grid, parts, out, cp.int64(out.size), len(parts))
+    return out
+
+
+def _pair_entries(params, real):
+    """All parameters in one vector."""
+    if not params:
+        return cp.zeros(1, dtype=real)
+    return cp.concatenate([cp.asarray(p, dtype=real).reshape(-1) for p in params])
+'''
+
+SUM = '''def _pair_sum(x, y, b, params, plan, reduce, dtype, real):
+    x, y, b = (cp.ascontiguousarray(a.astype(real, copy=False)) for a in (x, y, b))
+    (n, d), m, columns = x.shape, len(y), b.shape[1]
+    lse = cp.full(n, -cp.inf, dtype=real)
+    if not n or not m:
+        fill = {"sum": 0, "logsumexp": -cp.inf, "softmax": cp.nan}[reduce]
+        return cp.full((n, columns), fill, dtype=dtype), lse
+    grid = _pair_grid(n, m, plan["forward"], plan, d, columns)
+    parts = cp.empty((grid[1], n, columns), dtype=real)
+    levels = cp.empty((grid[1], n, 2) if reduce != "sum" else 1, dtype=real)
+    entries = _pair_entries(params, real)
+    _pair_launch(plan, "pair_forward", grid, x, y, b, entries, parts, levels, n, m, columns)
+    if reduce == "sum":
+        return _pair_combine(plan, parts).astype(dtype, copy=False), lse
+    out = cp.empty((n, columns), dtype=real)
+    grid = (-(-n//128), 1, 1), grid[1]
+    _pair_launch(plan, "pair_combine_levels", grid[0], parts, levels, out, lse, n, columns, grid[1])
+    return out.astype(dtype, copy=False), lse
+'''
+
+BARS = '''def _pair_bars(x, y, b, params, out_bar, out, lse, plan, reduce, dtype, real):
+    shapes = [p.shape for p in params]
+    x, y, b, rows_bar = (
+        cp.ascontiguousarray(a.astype(real, copy=False)) for a in (x, y, b, out_bar)
+    )
+    (n, d), m, columns = x.shape, len(y), b.shape[1]
+    packed = cp.zeros(plan["entries"], dtype=real)
+    bars = [cp.zeros_like(a) for a in (x, y, b)]
+    if n and m:
+        stats = cp.zeros(1, dtype=real)
+        if reduce != "sum":
+            out = out.astype(real, copy=False)
+            level = out[:, 0] if reduce == "logsumexp" else lse.astype(real, copy=False)
+            stats = cp.stack([cp.ascontiguousarray(level), (rows_bar*out).sum(axis=1)], axis=1)
+        entries = _pair_entries(params, real)
+        common = (x, y, b, rows_bar, stats, entries)
+        grid = _pair_grid(n, m, plan["backward"], plan, d, columns)
+        parts = cp.empty((grid[1]*grid[2], n, d), dtype=real)
+        sums = cp.empty((grid[0]*grid[1]*grid[2], max(plan["entries"], 1)), dtype=real)
+        _pair_launch(plan, "pair_backward_rows", grid, *common, parts, sums, n, m, columns)
+        bars[0] = _pair_combine(plan, parts)
+        packed = sums.sum(axis=0)
+        grid = _pair_grid(m, n, plan["backward"], plan, d, columns)
+        parts = cp.empty((grid[1]*grid[2], m, d), dtype=real)
+        b_parts = cp.empty((grid[1], m, columns), dtype=real)
+        _pair_launch(plan, "pair_backward_columns", grid, *common, parts, b_parts, n, m, columns)
+        bars[1:] = _pair_combine(plan, parts), _pair_combine(plan, b_parts)
+    start = 0
+    for shape in shapes:
+        size = math.prod(shape)
+        bars.append(packed[start:start + size].reshape(shape))
+        start += size
+    return tuple(bar.astype(dtype, copy=False) for bar in bars)
+'''
+
+
+def has_kernels(op: PairOp, node: Node, dtype: str) -> bool:
+    """Whether the kernels take this sum."""
+    d, columns = node.args[0].shape[1], node.args[2].shape[1]
+    if not isinstance(op, (PairSum, PairSumCotangent)) or not isinstance(columns, int) or not columns:
+        return False
+    if not isinstance(d, int) or not 0 < d <= MOST:
+        return False
+    try:
+        _text(op, node, dtype)
+    except LoweringError:
+        return False
+    return True
+
+
+def _text(op: PairOp, node: Node, dtype: str) -> tuple[PairFunction, PairPlan, str]:
+    """The traced function, its plan, and the text that stands before pair_sum.cu."""
+    function, real = traced(op, node), real_type(dtype)
+    chosen = plan(function, int(node.args[2].shape[1]), real)
+    return function, chosen, pair_text(function, chosen, op.reduce, Style(real, False))
+
+
+def pair_lines(op: PairOp, node: Node, printer: Any) -> list[str]:
+    """The statement that computes all results of a sum over pairs."""
+    results = [in_part(op, type(op), part, node.args) for part in parts_of(op)]
+    args, at = [printer.array_text(a) for a in node.args], op.inner
+    params = f"({''.join(f'{a}, ' for a in args[3:at])})"
+    printer.imports.add("from functools import lru_cache")
+    printer.helper("_module", module_text.MODULE)
+    printer.helper("_pair_launch", LAUNCH)
+    types = f"{printer.type_text}, cp.{printer.accumulator}"
+    last = f"{plan_constant(op, node, printer)}, {op.reduce!r}, {types}"
+    first = f"{', '.join(args[:3])}, {params}"
+    if isinstance(op, PairSumCotangent):
+        printer.imports.add("import math")
+        lse = args[at + 2] if op.reduce == "softmax" else "None"
+        helper = printer.helper("_pair_bars", BARS)
+        call = f"{helper}({first}, {args[at]}, {args[at + 1]}, {lse}, {last})"
+    else:
+        call = f"{printer.helper('_pair_sum', SUM)}({first}, {last})"
+    for result in results:
+        printer.text[result] = printer.value_name()
+    names = [printer.text[r] for r in results]
+    if isinstance(op, PairSum):
+        if len(results) == 2:
+            printer.kernels.types[results[1]] = printer.accumulator
+        else:
+            names.append("_")
+    return [f"{', '.join(names)} = {call}"]
+
+
+def plan_constant(op: PairOp, node: Node, printer: Any) -> str:
+    """The name of the module's constant with the kernels of one function."""
+    columns = node.args[2].shape[1]
+    key = (op.formula, op.parameters, node.args[0].shape[1], columns, op.reduce)
+    number = printer.scores.setdefault(key, len(printer.scores) + 1)
+    name = f"_pair_plan_{number}"
+    if name in printer.helpers:
+        return name
+    function, chosen, text = _text(op, node, printer.dtype)
+    for constant, content in (
+        ("_PRIMS_H", kernel_text("prims.h")),
+        ("_PAIR_SUM_CU", kernel_text("pair_sum.cu")),
+        (f"_PAIR_{number}", text),
+    ):
+        if constant not in printer.helpers:
+            printer.helpers[constant] = f'{constant} = r"""{content}"""\n'
+    real = real_type(printer.dtype)
+    size = 4 if real == "float" else 8
+    entries = sum(1 if length == NUMBER else length for _, length in op.parameters)
+    lines = [
+        f"{name} = {{",
+        f'    "columns": {chosen.columns}, "tile": {chosen.tile}, "entries": {entries},',
+        f'    "forward": {chosen.forward.points}, "backward": {chosen.backward.points},',
+        f'    "shared": {chosen.shared_bytes(function.dimension, size)},',
+        f'    "source": "#define SYMAD_REAL {real}\\n" + _PRIMS_H + _PAIR_{number} + _PAIR_SUM_CU,',
+        "}",
+        "",
+    ]
+    printer.helpers[name] = "\n".join(lines)
+    return name

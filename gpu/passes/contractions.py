@@ -1,0 +1,99 @@
+"""Contractions as the device computes them: two operands at a time, each label in both or in the result.
+
+Then every contraction is a stack of matrix products, which cuBLAS computes in one call, or a product
+element by element whose sum is one kernel. A pass from graph to graph, before chains are fused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+from symad.core.graph import Graph, Node, rebuild, topological
+from symad.core.questions import Nodes
+from symad.numeric.fusion.c_expressions import has_c_form
+from symad.numeric.fusion.chains import FusedSum
+from symad.ops.arrays.contraction import Einsum, contract
+from symad.ops.elementwise.arithmetic import ElementwiseOp, mul
+from symad.ops.loops.scan import Local
+
+Labels = tuple[int, ...]
+
+
+def two_at_a_time(outputs: Sequence[Node]) -> Nodes:
+    """The outputs with such contractions only."""
+    return rebuild(outputs, {}, _written)
+
+
+def _written(node: Node, args: Nodes) -> Node:
+    op = node.op
+    if not isinstance(op, Einsum) or len(args) < 2:
+        return node if args == node.args else Node.of(op, args)
+    terms = list(zip(op.inputs, args, strict=True))
+    while True:
+        terms = [_own_sums(k, terms, op.output) for k in range(len(terms))]
+        if len(terms) <= 2:
+            break
+        first, second = min(
+            combinations(range(len(terms)), 2), key=lambda pair: _rank(pair, terms, op.output)
+        )
+        rest = [term for k, term in enumerate(terms) if k not in (first, second)]
+        left, right = terms[first], terms[second]
+        kept = _kept(left[0] + right[0], [labels for labels, _ in rest], op.output)
+        terms = [(kept, _product(left, right, kept)), *rest]
+    return _product(terms[0], terms[1], op.output)
+
+
+def _kept(labels: Labels, others: Sequence[Labels], output: Labels) -> Labels:
+    """The labels that are read later, in order."""
+    wanted = {*output, *(label for other in others for label in other)}
+    return tuple(dict.fromkeys(label for label in labels if label in wanted))
+
+
+def _own_sums(k: int, terms: Sequence[tuple[Labels, Node]], output: Labels) -> tuple[Labels, Node]:
+    """An operand without repeated labels, and without those that nothing else reads."""
+    labels, node = terms[k]
+    kept = _kept(labels, [other for j, (other, _) in enumerate(terms) if j != k], output)
+    return (labels, node) if kept == labels else (kept, contract([labels], kept, node))
+
+
+def _rank(pair: tuple[int, int], terms: Sequence[tuple[Labels, Node]], output: Labels) -> tuple[int, int]:
+    """How good it is to multiply two operands first: few axes in the product, many summed."""
+    left, right = (set(terms[k][0]) for k in pair)
+    rest = [labels for k, (labels, _) in enumerate(terms) if k not in pair]
+    kept = _kept((*left, *right), rest, output)
+    return len(kept), len(kept) - len(left | right)
+
+
+def _product(left: tuple[Labels, Node], right: tuple[Labels, Node], output: Labels) -> Node:
+    """A contraction of two; a sum over products of elements if neither has a label of its own."""
+    (first, a), (second, b) = left, right
+    if set(first) != set(second) or set(first) == set(output):
+        return contract([first, second], output, a, b)
+    aligned = b if first == second else contract([second], first, b)
+    return contract([first], output, mul(a, aligned))
+
+
+def sums_of_elements(outputs: Sequence[Node]) -> Nodes:
+    """The outputs with sums of one elementwise node as one kernel each; for graphs whose chains are fused."""
+    users: dict[Node, int] = dict.fromkeys(outputs, 2)
+    for node in topological(outputs):
+        for arg in dict.fromkeys(node.args):
+            users[arg] = users.get(arg, 0) + 1
+
+    def joined(node: Node, args: Nodes) -> Node:
+        made = node if args == node.args else Node.of(node.op, args)
+        op = made.op
+        if not isinstance(op, Einsum) or len(args) != 1 or users[node.args[0]] > 1:
+            return made
+        (labels,), (inner,) = op.inputs, args
+        kept = tuple(label for label in labels if label in op.output)
+        plain = len(set(labels)) == len(labels) and kept == op.output != labels
+        if not plain or not isinstance(inner.op, ElementwiseOp) or not has_c_form(inner):
+            return made
+        local = {a: Node.of(Local(k, a.shape)) for k, a in enumerate(dict.fromkeys(inner.args))}
+        body = Graph(tuple(local.values()), (Node.of(inner.op, tuple(local[a] for a in inner.args)),))
+        axes = tuple(k for k, label in enumerate(labels) if label not in op.output)
+        return Node.of(FusedSum(body, axes), tuple(local))
+
+    return rebuild(outputs, {}, joined)

@@ -1,0 +1,39 @@
+"""What becomes one kernel on the device: regions of rows, then elementwise chains, also in loops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from symad.core.graph import Graph, Node
+from symad.core.questions import Nodes
+from symad.gpu.batched_products import stacked_products
+from symad.gpu.passes.contractions import sums_of_elements, two_at_a_time
+from symad.gpu.passes.integers import needed_as_integers
+from symad.gpu.views import simplify_views
+from symad.numeric.fusion.chains import fuse_chains
+from symad.numeric.fusion.rows import fuse_rows
+from symad.ops.loops.scan import Scan
+
+
+def fuse(graph: Graph) -> Graph:
+    """The graph with its elementwise chains, also those in the bodies of scans, as `Fused` nodes."""
+    made = fuse_outputs(graph.output_nodes)
+    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+
+
+def fuse_outputs(outputs: Sequence[Node]) -> Nodes:
+    """Outputs with their chains fused; arithmetic on row numbers stays outside, in 64-bit integers."""
+    outputs = two_at_a_time(simplify_views(outputs))
+    integers = needed_as_integers(outputs, None)
+    rows = fuse_rows(outputs, alone=integers.__contains__)
+    integers = needed_as_integers(rows, None)
+    return sums_of_elements(fuse_chains(rows, _opened, alone=integers.__contains__))
+
+
+def _opened(node: Node, args: Nodes) -> Node:
+    """The node over new arguments; the body of a scan is fused on its own."""
+    if isinstance(node.op, Scan):
+        op, args = stacked_products(node.op, args)
+        body = Graph(op.body.input_nodes, fuse_outputs(op.body.output_nodes))
+        return Node.of(Scan(body, op.slices), args)
+    return node if args == node.args else Node.of(node.op, args)

@@ -1,0 +1,165 @@
+"""Which values of a CuPy program are integers, and stay 64-bit integers whatever its dtype.
+
+Class numbers, row numbers and positions do not survive bfloat16, which counts to 256, nor float16, which
+counts to 2048. They come as integers (inputs that index something, `Iota`, constants, sorted positions) and
+are kept so while they are moved, gathered, added and multiplied. A kernel reads them as integers and
+converts them to float where it computes with numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import sympy
+
+from symad.core.graph import Graph, Node, topological
+from symad.gpu.views import Take
+from symad.numeric.fusion.c_expressions import has_c_form
+from symad.numeric.fusion.chains import Fused, FusedSum, on_host
+from symad.numeric.fusion.rows import RowGroup
+from symad.numeric.numpy_arrays.index_only_values import INDEX
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.gathering import Gather
+from symad.ops.arrays.ordering import SortingPositions
+from symad.ops.arrays.positions import Positions
+from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, Slice
+from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Input, Iota
+from symad.ops.arrays.stacking import Concatenate, Stack
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.arithmetic import Add, ElementwiseOp, Mul
+from symad.ops.elementwise.selection import Select
+from symad.ops.fused.attention import AttentionOp
+from symad.ops.loops.scan import Local, Scan
+
+MOVES = (Broadcast, Reshape, Slice, Take, Pad, Concatenate, Stack)
+WHOLE_HEADS: dict[Any, str] = {sympy.Max: "maximum", sympy.Min: "minimum", sympy.Abs: "abs"}
+"""Functions of integers whose values are integers, by their names in CuPy."""
+
+
+def permutes(node: Node) -> bool:
+    """Whether a contraction only orders axes."""
+    if not isinstance(node.op, Einsum) or len(node.args) != 1:
+        return False
+    return sorted(node.op.inputs[0]) == sorted(node.op.output)
+
+
+def index_arguments(node: Node) -> Collection[int]:
+    """The arguments of a node that it reads as row numbers, class numbers or positions."""
+    if isinstance(node.op, AttentionOp):
+        return [3 + k for k, p in enumerate(node.op.given) if p.integer]
+    if isinstance(node.op, Scan):
+        needed = needed_as_integers(node.op.body.output_nodes, None)
+        inputs = node.op.body.input_nodes
+        return [k for k, local in enumerate(inputs) if k > 0 and local in needed]
+    return INDEX.get(type(node.op), ())
+
+
+def _sources(node: Node) -> Sequence[Node] | None:
+    """The arguments that must be integers for the value to be one; None if it is none in any case."""
+    op = node.op
+    if isinstance(op, (Iota, Positions, SortingPositions, Dimension, Input, Local)):
+        return ()
+    if isinstance(op, ArrayConstant):
+        return () if op.array.dtype.kind in "iu" else None
+    if isinstance(op, Constant):
+        return () if isinstance(op.value, int) and not isinstance(op.value, bool) else None
+    if isinstance(op, MOVES) or permutes(node) or isinstance(op, Add):
+        return node.args
+    if isinstance(op, Mul):
+        return node.args if set(op.powers) == {1} else None
+    if isinstance(op, Apply):
+        return node.args if op.head in WHOLE_HEADS else None
+    if isinstance(op, Gather):
+        return node.args[:1]
+    return node.args[1:] if isinstance(op, Select) else None
+
+
+def _whole(order: Sequence[Node], given: Collection[Node] | None) -> set[Node]:
+    """The nodes whose values are integers if the inputs in ``given`` are (None: all inputs)."""
+    found: set[Node] = set()
+    for node in order:
+        sources = _sources(node)
+        outside = isinstance(node.op, (Input, Local)) and given is not None and node not in given
+        if sources is not None and not outside and all(a in found for a in sources):
+            found.add(node)
+    return found
+
+
+def needed_as_integers(outputs: Sequence[Node], given: Collection[Node] | None) -> set[Node]:
+    """The nodes that something reads as an integer, directly or after they were moved or computed with.
+
+    Args:
+        outputs: of a program or of the body of a loop.
+        given: the inputs that are integers; None leaves open which, and finds out.
+    """
+    order = topological(outputs)
+    whole = _whole(order, given)
+    needed: set[Node] = set()
+    for node in reversed(order):
+        rows = index_arguments(node)
+        needed.update(arg for k, arg in enumerate(node.args) if k in rows and arg in whole)
+        if node in needed:
+            needed.update(_sources(node) or ())
+    return needed
+
+
+def integer_inputs(graph: Graph) -> set[Node]:
+    """The inputs of a program that are converted to integers where they come in."""
+    needed = needed_as_integers(graph.output_nodes, None)
+    return {node for node in graph.input_nodes if node in needed}
+
+
+def integer_nodes(
+    outputs: Sequence[Node], known: Mapping[Node, bool], results: Collection[Node] = ()
+) -> set[Node]:
+    """The arrays that the statements of some outputs hold as 64-bit integers.
+
+    Sources and what is moved are, if anything reads them as integers or in a kernel, which converts
+    exactly; results of arithmetic only if they are needed as integers. ``known`` tells whether the
+    values that exist before, inputs among them, are integers; ``results`` are returned as they are.
+    """
+    order = topological(outputs)
+    given = {node for node, whole in known.items() if whole}
+    whole, needed = _whole(order, given), needed_as_integers(outputs, given)
+    host = on_host(order)
+    wanted = needed | set(results)
+    for node in reversed(order):
+        if _reads_any_type(node):
+            wanted.update(node.args)
+        elif node in wanted and (isinstance(node.op, (*MOVES, Gather)) or permutes(node)):
+            wanted.update(_sources(node) or ())
+    found: set[Node] = set()
+    for node in order:
+        if node in known:
+            found.update([node] if known[node] else [])
+        if node in known or node not in whole or node in host:
+            continue
+        arrays = [a for a in _sources(node) or () if a not in host]
+        moved = bool(arrays) and not isinstance(node.op, ElementwiseOp)  # in the type of what is moved
+        source = not _sources(node) and node in wanted
+        if (moved or source or node in needed) and all(a in found for a in arrays):
+            found.add(node)
+    return found
+
+
+def _reads_any_type(node: Node) -> bool:
+    """Whether a kernel reads the arguments, each in its own type."""
+    return isinstance(node.op, (Fused, FusedSum, RowGroup)) or (
+        isinstance(node.op, ElementwiseOp) and has_c_form(node)
+    )
+
+
+def wide_constants(outputs: Sequence[Node]) -> set[Node]:
+    """The constant arrays of real numbers that only kernels read: a half precision would round them."""
+    order = topological(outputs)
+    narrow: set[Node] = set(outputs)
+    for node in reversed(order):
+        moves = isinstance(node.op, (Broadcast, Reshape, Slice, Take)) or permutes(node)
+        if not (_reads_any_type(node) or (moves and node not in narrow)):
+            narrow.update(node.args)
+    return {n for n in order if isinstance(n.op, ArrayConstant) and _is_real(n.op) and n not in narrow}
+
+
+def _is_real(op: Any) -> bool:
+    return bool(op.array.dtype.kind == "f")

@@ -1,0 +1,174 @@
+"""The C text of each kind of SymPy node, given that of its operands (see cprinter.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import sympy as sp
+from sympy.core.relational import Relational
+from sympy.logic.boolalg import BooleanAtom
+
+from symad.numeric.pairs.stable_sympy import FloorDivide, Share
+
+if TYPE_CHECKING:
+    from symad.gpu.sympy_to_cuda.printer import Printer
+
+# How tightly C text binds: a name or call, a negated one, a product, a sum, anything looser.
+ATOM, UNARY, PRODUCT, SUM, LOOSE = 4, 3, 2, 1, 0
+_COMPARISONS = {sp.Lt: "<", sp.Le: "<=", sp.Gt: ">", sp.Ge: ">=", sp.Eq: "==", sp.Ne: "!="}
+
+
+def _number(printer: Printer, expr: sp.Basic) -> str:
+    if isinstance(expr, BooleanAtom):
+        return "true" if expr else "false"
+    if isinstance(expr, sp.Integer):
+        return str(int(expr))
+    return printer.style.literal(float(expr))
+
+
+def _symbol(printer: Printer, expr: sp.Basic) -> str:
+    known = printer.variables[expr]
+    printer.levels[expr] = known.level
+    return known.text
+
+
+def _add(printer: Printer, expr: sp.Basic) -> str:
+    return printer.grouped(expr.args, SUM, printer.kind(expr))
+
+
+def _mul(printer: Printer, expr: sp.Basic) -> str:
+    terms = list(expr.args)
+    if terms[0] == -1:
+        rest = printer.grouped(terms[1:], PRODUCT, printer.kind(expr))
+        return f"-({rest})" if rest.startswith("-") else f"-{rest}"
+    return printer.grouped(terms, PRODUCT, printer.kind(expr))
+
+
+def _pow(printer: Printer, expr: sp.Basic) -> str:
+    base, exponent = expr.args
+    one = printer.style.literal(1.0)
+    if isinstance(exponent, sp.Integer) and 0 < exponent <= 4:
+        return " * ".join([printer.operand(base, printer.kind(expr))] * int(exponent))
+    if isinstance(exponent, sp.Integer) and -4 <= exponent < 0:
+        product = " * ".join([printer.operand(base, "real")] * -int(exponent))
+        return f"{one} / ({product})" if exponent < -1 else f"{one} / {product}"
+    if exponent in (sp.S.Half, -sp.S.Half):
+        root = f"{printer.style.function('sqrt')}({printer.real(base)})"
+        return root if exponent > 0 else f"{one} / {root}"
+    return f"{printer.style.function('pow')}({printer.real(base)}, {printer.real(exponent)})"
+
+
+def _extremum(printer: Printer, expr: sp.Basic) -> str:
+    name = "max" if isinstance(expr, sp.Max) else "min"
+    if printer.kind(expr) == "int":
+        text = printer.text[expr.args[0]]
+        for other in expr.args[1:]:
+            text = f"symad_{name}({text}, {printer.text[other]})"
+        return text
+    function = printer.style.function(f"f{name}")
+    text = printer.real(expr.args[0])
+    for other in expr.args[1:]:
+        text = f"{function}({text}, {printer.real(other)})"
+    return text
+
+
+def _absolute(printer: Printer, expr: sp.Basic) -> str:
+    if printer.kind(expr) == "int":
+        a = printer.operand(expr.args[0], "int")
+        return f"({a} < 0 ? -{a} : {a})"
+    return f"{printer.style.function('fabs')}({printer.real(expr.args[0])})"
+
+
+def _sign(printer: Printer, expr: sp.Basic) -> str:
+    kind = printer.kind(expr)
+    a = printer.operand(expr.args[0], kind)
+    zero, one = ("0", "1") if kind == "int" else map(printer.style.literal, (0.0, 1.0))
+    return f"({a} > {zero} ? {one} : ({a} < {zero} ? -{one} : {zero}))"
+
+
+def _heaviside(printer: Printer, expr: sp.Basic) -> str:
+    a = printer.operand(expr.args[0], "real")
+    zero, half, one = map(printer.style.literal, (0.0, 0.5, 1.0))
+    return f"({a} > {zero} ? {one} : ({a} < {zero} ? {zero} : {half}))"
+
+
+def _share(printer: Printer, expr: sp.Basic) -> str:
+    value, extremum, *others = (printer.operand(a, "real") for a in expr.args)
+    zero, one = map(printer.style.literal, (0.0, 1.0))
+    ties = " + ".join(f"({o} == {extremum} ? {one} : {zero})" for o in others)
+    return f"({value} == {extremum} ? {one} / ({ties}) : {zero})"
+
+
+def _rounding(printer: Printer, expr: sp.Basic) -> str:
+    argument = expr.args[0]
+    if printer.kind(argument) == "int":
+        return printer.operand(argument, "int")
+    name = "floor" if isinstance(expr, sp.floor) else "ceil"
+    return f"(int){printer.style.function(name)}({printer.real(argument)})"
+
+
+def _integer_quotient(printer: Printer, expr: sp.Basic) -> str:
+    return f"symad_floordiv({printer.text[expr.args[0]]}, {printer.text[expr.args[1]]})"
+
+
+def _modulo(printer: Printer, expr: sp.Basic) -> str:
+    a, n = expr.args
+    if printer.kind(expr) == "int":
+        return f"symad_mod({printer.text[a]}, {printer.text[n]})"
+    x, y = printer.operand(a, "real"), printer.operand(n, "real")
+    return f"({x} - {y} * {printer.style.function('floor')}({x} / {y}))"
+
+
+def _compare(printer: Printer, expr: sp.Basic) -> str:
+    integers = all(printer.kind(a) == "int" for a in expr.args)
+    left, right = (printer.operand(a, "int" if integers else "real", SUM) for a in expr.args)
+    return f"{left} {_COMPARISONS[expr.func]} {right}"
+
+
+def _logic(printer: Printer, expr: sp.Basic) -> str:
+    symbol = {sp.And: "&&", sp.Or: "||", sp.Xor: "!="}[expr.func]
+    return f" {symbol} ".join(printer.operand(a, "bool") for a in expr.args)
+
+
+def _not(printer: Printer, expr: sp.Basic) -> str:
+    return f"!({printer.text[expr.args[0]]})"
+
+
+def _piecewise(printer: Printer, expr: sp.Basic) -> str:
+    kind = printer.kind(expr)
+    text = printer.style.literal(float("nan"))
+    for value, condition in reversed(expr.args):
+        chosen = printer.operand(value, kind)
+        if condition == sp.true:
+            text = chosen
+        else:
+            text = f"({printer.operand(condition, 'bool')} ? {chosen} : {text})"
+    return text
+
+
+def _choice(printer: Printer, expr: sp.Basic) -> str:
+    condition, yes, no = (printer.operand(a, "bool") for a in expr.args)
+    return f"({condition} ? {yes} : {no})"
+
+
+WRITERS: list[tuple[Any, int, Callable[[Printer, Any], str]]] = [
+    ((sp.Number, sp.NumberSymbol, BooleanAtom), ATOM, _number),
+    (sp.Symbol, ATOM, _symbol),
+    (sp.Add, SUM, _add),
+    (sp.Mul, PRODUCT, _mul),
+    (sp.Pow, PRODUCT, _pow),
+    ((sp.Max, sp.Min), ATOM, _extremum),
+    (sp.Abs, ATOM, _absolute),
+    (sp.sign, ATOM, _sign),
+    (sp.Heaviside, ATOM, _heaviside),
+    (Share, ATOM, _share),
+    ((sp.floor, sp.ceiling), UNARY, _rounding),
+    (FloorDivide, ATOM, _integer_quotient),
+    (sp.Mod, ATOM, _modulo),
+    (Relational, LOOSE, _compare),
+    ((sp.And, sp.Or, sp.Xor), LOOSE, _logic),
+    (sp.Not, ATOM, _not),
+    (sp.Piecewise, ATOM, _piecewise),
+    (sp.ITE, ATOM, _choice),
+]

@@ -1,0 +1,1 @@
+"""The C text of the kernels: chains, rows, softmax, gathers, loops, products."""

@@ -1,0 +1,127 @@
+"""Contractions inside compiled loops: calls of BLAS where they are matrix products, plain loops elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from symad.numeric.compiled_arrays.c.c_body import C_TYPE
+from symad.numeric.compiled_arrays.strided_arrays import View
+
+LONG = 1 << 16
+"""Contractions of more terms than this are not written as plain loops."""
+
+
+class Unsupported(Exception):
+    """There is no form in a compiled loop."""
+
+
+GEMM = """typedef void (*symad_gemm_t)(const char *, const char *, const int *, const int *, const int *,
+                             const REAL *, const REAL *, const int *, const REAL *, const int *,
+                             const REAL *, REAL *, const int *);
+static inline void symad_product(symad_gemm_t gemm, char ta, char tb, int m, int n, int k,
+                                 const REAL *a, int lda, const REAL *b, int ldb, REAL *c, int ldc) {
+  const REAL one = 1, zero = 0;
+  gemm(&tb, &ta, &n, &m, &k, &one, b, &ldb, a, &lda, &zero, c, &ldc);  // rows of C are columns of Fortran
+}
+"""
+
+
+@dataclass(frozen=True)
+class Side:
+    """A matrix as BLAS sees it: whether its columns lie together, and the step from one to the next."""
+
+    turned: bool
+    lead: int
+
+
+def contraction_lines(
+    labels: Sequence[Sequence[int]], output: Sequence[int], args: Sequence[View], made: View
+) -> list[str]:
+    """The statements of y[output] = Σ Π x[labels]."""
+    return _gemm(labels, output, args, made) or _loops(labels, output, args, made)
+
+
+def _gemm(
+    labels: Sequence[Sequence[int]], output: Sequence[int], args: Sequence[View], made: View
+) -> list[str] | None:
+    """One call of BLAS; None if the contraction is no product of two matrices."""
+    if len(args) != 2 or any(len(set(part)) < len(part) for part in labels):
+        return None
+    left, right = map(list, labels)
+    size = _lengths(labels, args)
+    real = {k for k, d in size.items() if d != 1}
+    both = real & set(left) & set(right)
+    summed, kept = both - set(output), both & set(output)
+    rows, columns = (real & set(left)) - both, (real & set(right)) - both
+    if kept or len(summed) != 1 or len(rows) > 1 or len(columns) > 1 or not (rows | columns) <= set(output):
+        return None
+    (k,) = summed
+    sides = zip((*labels, output), (*args, made), strict=True)
+    strides = [dict(zip(part, a.strides, strict=True)) for part, a in sides]
+    m, n = next(iter(rows), None), next(iter(columns), None)
+    if _stride(strides[2], n) != 1 and n is not None:
+        if _stride(strides[2], m) != 1 or m is None:
+            return None
+        args, strides, m, n = args[::-1], [strides[1], strides[0], strides[2]], n, m
+    a, b = _side(strides[0], m, k, size), _side(strides[1], k, n, size)
+    if a is None or b is None:
+        return None
+    lead = _stride(strides[2], m) if m is not None else size.get(n, 1) if n is not None else 1
+    texts = [f"'{'T' if side.turned else 'N'}'" for side in (a, b)]
+    sizes = ", ".join(str(size[x]) if x is not None else "1" for x in (m, n, k))
+    places = f"{args[0].pointer}, {a.lead}, {args[1].pointer}, {b.lead}, {made.pointer}, {lead}"
+    return [f"symad_product(gemm, {', '.join(texts)}, {sizes}, {places});"]
+
+
+def _lengths(labels: Sequence[Sequence[int]], args: Sequence[View]) -> dict[int, int]:
+    pairs = zip(labels, args, strict=True)
+    return {label: d for part, a in pairs for label, d in zip(part, a.shape, strict=True)}
+
+
+def _stride(strides: dict[int, int], label: int | None) -> int:
+    return 1 if label is None else strides[label]
+
+
+def _side(strides: dict[int, int], row: int | None, column: int | None, size: dict[int, int]) -> Side | None:
+    """How BLAS reads a matrix with these axes; None if neither has its elements together."""
+    if column is None or strides[column] == 1:
+        if column is None:
+            return Side(False, 1 if row is None else strides[row])
+        lead = size[column] if row is None else strides[row]
+        return Side(False, lead) if lead >= size[column] else None
+    if row is None or strides[row] == 1:
+        lead = strides[column]
+        return Side(True, lead) if row is None or lead >= size[row] else None
+    return None
+
+
+def _loops(
+    labels: Sequence[Sequence[int]], output: Sequence[int], args: Sequence[View], made: View
+) -> list[str]:
+    """Loops over all labels; the last of the output is the innermost one."""
+    size = _lengths(labels, args)
+    if prod(size.values()) > LONG:
+        raise Unsupported("NumPy does this contraction better")
+    summed = [label for label in size if label not in output]
+    real = C_TYPE[made.type]
+    place = _element(made, output)
+    factors = " * ".join(_element(a, part) for a, part in zip(args, labels, strict=True))
+    outer, inner = list(output[:-1]), list(output[-1:])
+    lines = [_for(label, size[label]) for label in outer]
+    if inner:
+        lines = [*lines, f"{{ {_for(inner[0], size[inner[0]])} {place} = 0;"]
+        body = [_for(label, size[label]) for label in (*summed, *inner)]
+        return [*lines, *body, f"{place} += {factors};", "}"]
+    body = [_for(label, size[label]) for label in summed]
+    return [f"{{ {real} total = 0;", *body, f"total += {factors};", f"{place} = total; }}"]
+
+
+def _for(label: int, length: int) -> str:
+    return f"for (ptrdiff_t l{label} = 0; l{label} < {length}; l{label}++)"
+
+
+def _element(view: View, labels: Sequence[int]) -> str:
+    steps = [f"l{label} * {s}" for label, s in zip(labels, view.strides, strict=True) if s]
+    return f"({view.pointer})[{' + '.join(steps) or '0'}]"

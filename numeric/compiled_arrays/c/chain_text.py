@@ -1,0 +1,227 @@
+"""Elementwise chains as inner loops of ufuncs: C text.
+
+The loop proper runs over contiguous arrays, so that it becomes vector code. Arrays that are not
+contiguous, and numbers that are repeated, are gathered into short buffers first. Long arrays are shared
+between threads in pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from symad.core.graph import Graph, Node
+from symad.numeric.compiled_arrays.c.c_body import C_TYPE, NativeBody
+from symad.numeric.compiled_arrays.c.row_entry import PARALLEL, Operand, entry, row_head
+from symad.numeric.fusion.c_expressions import statements
+from symad.ops.elementwise.selection import Condition, Logic
+
+PIECE = 1024
+"""Elements of a piece of an array: what one thread does at a time, and the size of the buffers."""
+
+WAITING = 256
+"""Results that wait until the arguments of all sines are known."""
+
+
+def chain_source(
+    name: str, body: Graph, types: Sequence[str], kinds: Sequence[str], real: str
+) -> tuple[str, NativeBody]:
+    """The inner loop of an elementwise body.
+
+    Args:
+        name: of the C function.
+        body: its inputs are `Local`.
+        types: NumPy's types of the inputs.
+        kinds: of the results.
+        real: C's name of the floating-point type.
+    """
+    text = NativeBody(real)
+    names = {local: f"a{k}" for k, local in enumerate(body.input_nodes)}
+    results = statements(body.output_nodes, names, text)
+    inputs = [f"const {C_TYPE[t]} *x{k}" for k, t in enumerate(types)]
+    outputs = [f"{C_TYPE[t]} *y{k}" for k, t in enumerate(kinds)]
+    given = [f"const {_inside(t, real)} a{k} = x{k}[i];" for k, t in enumerate(types)]
+    lines = [
+        f"static void {name}_piece(const ptrdiff_t n, {', '.join([*inputs, *outputs])}) {{",
+        *(
+            _waiting(text, given, results, kinds)
+            if text.sines
+            else _each("n", [*given, *text.lines, *(f"y{k}[i] = {r};" for k, r in enumerate(results))])
+        ),
+        "}",
+        *_entry(name, types, kinds),
+    ]
+    return "\n".join(lines) + "\n", text
+
+
+def _each(count: str, statements: Sequence[str], simd: str = "#pragma omp simd") -> list[str]:
+    """A loop; with vector instructions unless ``simd`` is empty."""
+    head = f"  for (ptrdiff_t i = 0; i < {count}; i++) {{"
+    return [*([simd] if simd else []), head, *(f"    {line}" for line in statements), "  }"]
+
+
+def _waiting(
+    text: NativeBody, given: Sequence[str], results: Sequence[str], kinds: Sequence[str]
+) -> list[str]:
+    """Results of short pieces wait in buffers until it is known that no sine had a far argument.
+
+    They may go where the arguments are.
+    """
+    kept = [f"t{k}[i] = {result};" for k, result in enumerate(results)]
+    given = [line.replace("[i]", "[at + i]") for line in given]
+    return [
+        f"for (ptrdiff_t at = 0; at < n; at += {WAITING}) {{",
+        f"  const ptrdiff_t count = n - at < {WAITING} ? n - at : {WAITING};",
+        *(f"  {C_TYPE[kind]} t{k}[{WAITING}];" for k, kind in enumerate(kinds)),
+        "  symad_bits far = 0;",
+        *_each("count", [*given, *text.near(), *kept], "#pragma omp simd reduction(|:far)"),
+        "  if (far)",
+        *_each("count", [*given, *text.lines, *kept], ""),
+        *(f"  memcpy(y{k} + at, t{k}, count * sizeof *t{k});" for k in range(len(kinds))),
+        "}",
+    ]
+
+
+def _inside(kind: str, real: str) -> str:
+    return real if kind.startswith("float") or kind == "int64" else C_TYPE[kind]
+
+
+def _entry(name: str, types: Sequence[str], kinds: Sequence[str]) -> list[str]:
+    """The function that NumPy calls: pieces of contiguous arrays, or of buffers."""
+    every = [*types, *kinds]
+    contiguous = " && ".join(f"steps[{k}] == sizeof({C_TYPE[t]})" for k, t in enumerate(every))
+    pointers = [_pointer(k, t, k < len(types)) for k, t in enumerate(every)]
+    direct = ", ".join(f"{p} + at" for p in pointers)
+    gathered, scattered, buffers, passed = [], [], [], []
+    for k, t in enumerate(every):
+        c = C_TYPE[t]
+        buffers.append(f"    {c} b{k}[{PIECE}];")
+        const = "const " if k < len(types) else ""
+        near = f"steps[{k}] == sizeof({c})"
+        passed.append(f"{near} ? ({const}{c} *)(args[{k}] + at * steps[{k}]) : b{k}")
+        move = "for (ptrdiff_t i = 0; i < n; i++) "
+        if k < len(types):
+            gathered.append(f"      if (!({near}) && (at == 0 || steps[{k}]))")
+            count = f"steps[{k}] ? n : {PIECE}"
+            gathered.append(
+                f"        for (ptrdiff_t i = 0; i < ({count}); i++) "
+                f"b{k}[i] = *(const {c} *)(args[{k}] + (at + i) * steps[{k}]);"
+            )
+        else:
+            scattered.append(
+                f"      if (!({near})) {move}*({c} *)(args[{k}] + (at + i) * steps[{k}]) = b{k}[i];"
+            )
+    return [
+        f"void {name}(char **args, const ptrdiff_t *dimensions, const ptrdiff_t *steps, void *data) {{",
+        "  const ptrdiff_t size = dimensions[0];",
+        "  (void)data;",
+        f"  if (({contiguous}) && size < {PARALLEL}) {{",
+        f"    {name}_piece(size, {', '.join(pointers)});",
+        f"  }} else if ({contiguous}) {{",
+        "#pragma omp parallel for schedule(static)",
+        f"    for (ptrdiff_t at = 0; at < size; at += {PIECE})",
+        f"      {name}_piece(size - at < {PIECE} ? size - at : {PIECE}, {direct});",
+        "  } else {",
+        *buffers,
+        f"    for (ptrdiff_t at = 0; at < size; at += {PIECE}) {{",
+        f"      const ptrdiff_t n = size - at < {PIECE} ? size - at : {PIECE};",
+        *gathered,
+        f"      {name}_piece(n, {', '.join(passed)});",
+        *scattered,
+        "    }",
+        "  }",
+        "}",
+    ]
+
+
+def _pointer(k: int, kind: str, constant: bool) -> str:
+    return f"({'const ' if constant else ''}{C_TYPE[kind]} *)args[{k}]"
+
+
+def by_rows_source(name: str, ranks: Sequence[int]) -> str:
+    """A generalized ufunc over the last two axes that goes over the rows with the inner loop ``name``.
+
+    For views of parts of arrays: NumPy's own way from one short row to the next costs more than the row.
+
+    Args:
+        name: of the inner loop.
+        ranks: for each argument and result 2, or 0 for numbers.
+    """
+    count, at = len(ranks), len(ranks)
+    lines = []
+    for k, rank in enumerate(ranks):
+        row = f" + row * steps[{at}]" if rank else ""
+        lines.append(f"      at[{k}] = args[{k}] + outer * steps[{k}]{row};")
+        at += rank
+    inner, at = [], len(ranks)
+    for rank in ranks:
+        inner.append(f"steps[{at + 1}]" if rank else "0")
+        at += rank
+    return "\n".join(
+        [
+            f"void {name}_rows(char **args, const ptrdiff_t *dimensions, const ptrdiff_t *steps,",
+            "                void *data) {",
+            f"  char *at[{count}];",
+            f"  const ptrdiff_t inner[{count}] = {{{', '.join(inner)}}};",
+            "  for (ptrdiff_t outer = 0; outer < dimensions[0]; outer++)",
+            "    for (ptrdiff_t row = 0; row < dimensions[1]; row++) {",
+            *lines,
+            f"      {name}(at, dimensions + 2, inner, data);",
+            "    }",
+            "}",
+        ]
+    ) + "\n"
+
+
+def result_type(node: Node, dtype: str) -> str:
+    """NumPy's type of the value of a node of a body."""
+    return "bool" if isinstance(node.op, (Condition, Logic)) else dtype
+
+
+def sum_source(name: str, body: Graph, types: Sequence[str], real: str) -> tuple[str, NativeBody]:
+    """The inner loop of a generalized ufunc that adds up the one value of an elementwise body over a row."""
+    text = NativeBody(real)
+    inputs = [
+        Operand(f"x{k}", bool(local.shape), k, C_TYPE[t])
+        for k, (local, t) in enumerate(zip(body.input_nodes, types, strict=True))
+    ]
+    names = {local: f"a{k}" for k, local in enumerate(body.input_nodes)}
+    (result,) = statements(body.output_nodes, names, text)
+    outputs = [Operand("y0", False, 0, real)]
+    at = "at + i" if text.sines else "i"
+    given = [
+        f"const {_inside(t, real)} a{k} = x{k}{f'[{at}]' if o.is_row else ''};"
+        for k, (o, t) in enumerate(zip(inputs, types, strict=True))
+    ]
+    added = f"total += {result};"
+    lines = [
+        row_head(name, inputs, outputs),
+        f"  {real} total = 0;",
+        *(
+            _waiting_sum(text, given, added, real)
+            if text.sines
+            else _each("columns", [*given, *text.lines, added], "#pragma omp simd reduction(+:total)")
+        ),
+        "  *y0 = total;",
+        "}",
+        *entry(name, inputs, outputs),
+    ]
+    return "\n".join(lines) + "\n", text
+
+
+def _waiting_sum(text: NativeBody, given: Sequence[str], added: str, real: str) -> list[str]:
+    """Sums of short pieces, made again if a sine had a far argument."""
+    both = "#pragma omp simd reduction(+:total) reduction(|:far)"
+    return [
+        f"for (ptrdiff_t at = 0; at < columns; at += {WAITING}) {{",
+        f"  const ptrdiff_t count = columns - at < {WAITING} ? columns - at : {WAITING};",
+        f"  const {real} before = total;",
+        "  symad_bits far = 0;",
+        "  total = 0;",
+        *_each("count", [*given, *text.near(), added], both),
+        "  if (far) {",
+        "  total = 0;",
+        *_each("count", [*given, *text.lines, added], ""),
+        "  }",
+        "  total += before;",
+        "}",
+    ]

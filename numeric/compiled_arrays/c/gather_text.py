@@ -1,0 +1,35 @@
+"""The entries of a sparse matrix from an array of its parts: a gather with 32-bit positions in C."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symad.numeric.compiled_arrays.c.c_body import LETTER, NativeBody
+from symad.numeric.compiled_arrays.c.row_entry import PARALLEL
+from symad.ops.sparse.csr import IntArray
+
+SIGNATURE = "(n),(m)->(m)"
+
+TEXT = f"""void NAME(char **args, const ptrdiff_t *dimensions, const ptrdiff_t *steps, void *data) {{
+  const REAL *restrict values = (const REAL *)args[0];
+  const int *restrict places = (const int *)args[1];
+  REAL *restrict entries = (REAL *)args[2];
+  const ptrdiff_t size = dimensions[2];
+  (void)steps;
+  (void)data;
+#pragma omp parallel for simd schedule(static) if (size >= {PARALLEL})
+  for (ptrdiff_t i = 0; i < size; i++) entries[i] = values[places[i]];
+}}
+"""
+"""One gather; its arrays are made by the module itself, so they are contiguous and apart."""
+
+
+def gather_line(values: str, index: IntArray, entries: str, printer: Any) -> str:
+    """The statement entries[i] = values[index[i]]."""
+    places = printer.constant_array(index.astype(np.int32))
+    letter = LETTER[printer.dtype]
+    text = TEXT.replace("REAL", printer.real)
+    name = printer.kernel(text, NativeBody(printer.real), f"{letter}i->{letter}", SIGNATURE)
+    return f"{name}({values}, {places}, {entries})"

@@ -1,0 +1,62 @@
+"""What becomes one compiled kernel on the CPU: regions of rows, then elementwise chains, also in loops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from symad.core.graph import Graph, Node
+from symad.core.questions import Nodes
+from symad.numeric.compiled_arrays.c.c_body import REAL, has_vector_form
+from symad.numeric.compiled_arrays.cut_before_fusing import in_pieces
+from symad.numeric.fusion.c_expressions import has_c_form
+from symad.numeric.fusion.chains import fuse_chains
+from symad.numeric.fusion.products import as_products
+from symad.numeric.fusion.rows import fuse_rows
+from symad.numeric.numpy_arrays.box_sums import boxes
+from symad.numeric.passes.blocking.row_blocks import RowBlocks
+from symad.numeric.passes.loops.loop import Loop
+from symad.numeric.passes.loops.sink_into_loop import sink
+from symad.ops.loops.scan import Scan
+
+
+def fuse(graph: Graph, dtype: str) -> Graph:
+    """The graph with regions of rows and elementwise chains as single nodes."""
+    made = _Fusion(REAL[dtype]).outputs(sink(graph.output_nodes, has_c_form))
+    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+
+
+class _Fusion:
+    """Bodies are fused once: the values of one loop keep one body."""
+
+    def __init__(self, real: str) -> None:
+        self.real = real
+        self.bodies: dict[int, tuple[Graph, Graph]] = {}
+        self.inside = 0
+
+    def outputs(self, outputs: Sequence[Node]) -> Nodes:
+        rows = fuse_rows(as_products(outputs), dots=True)
+        return fuse_chains(rows, self.opened, self.alone, last_axes=True, again=not self.inside)
+
+    def alone(self, node: Node) -> bool:
+        """What puts an array together from parts, computed where they go; what is no vector code."""
+        return boxes(node) is not None or not has_vector_form(node, self.real, sines=not self.inside)
+
+    def opened(self, node: Node, args: Nodes) -> Node:
+        """The node over new arguments; the body of a loop is fused on its own."""
+        op = node.op
+        if isinstance(op, Scan):
+            return Node.of(Scan(self.body(op.body), op.slices), args)
+        if isinstance(op, Loop):
+            return Node.of(Loop(self.body(op.body), op.slices, op.k), args)
+        if isinstance(op, RowBlocks):
+            cut = op.axes, op.joined, op.length, op.k, op.columns, op.ends
+            return Node.of(RowBlocks(self.body(op.body), *cut), args)
+        return node if args == node.args else Node.of(op, args)
+
+    def body(self, body: Graph) -> Graph:
+        if id(body) not in self.bodies:
+            pieces = in_pieces(body.output_nodes)
+            self.inside += 1
+            self.bodies[id(body)] = body, Graph(body.input_nodes, self.outputs(pieces))
+            self.inside -= 1
+        return self.bodies[id(body)][1]

@@ -1,0 +1,43 @@
+"""Array graphs with compiled kernels: backend "c" for what is not a scalar graph."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from symad.core.graph import Graph
+from symad.numeric.backends import NUMPY
+from symad.numeric.compiled_arrays.choose_kernels import fuse
+from symad.numeric.compiled_arrays.printer import NativePrinter
+from symad.numeric.compiler.c_compiler import NotCompiled, compiler
+from symad.numeric.kernel import Kernel, compile_source
+from symad.numeric.numpy_arrays import lower as lower_numpy
+from symad.numeric.numpy_arrays.printer import print_array_module
+from symad.numeric.passes import prepare
+from symad.numeric.passes.algebra import expand
+from symad.numeric.passes.loops import keep_step_values
+from symad.numeric.passes.loops.cancel_pads import drop_pads
+from symad.numeric.passes.loops.flat_products import flatten_products
+from symad.stable import with_logistic
+
+
+def lower(graph: Graph, dtype: str) -> Kernel:
+    """Print and compile a graph; without a compiler that works its NumPy form runs.
+
+    Of the passes for NumPy those are left out that make whole arrays of what a compiled loop or chain
+    reads piece by piece: gates as pieces of memory, biases as weights, functions before slices.
+    """
+    if compiler() is None:
+        return lower_numpy.lower(graph, dtype, False)
+    prepared = lower_numpy.in_blocks(prepare(keep_step_values(expand(with_logistic(graph)))))
+    made: list[NativePrinter] = []
+
+    def printing(*args: object) -> NativePrinter:
+        made.append(NativePrinter(*args))
+        return made[0]
+
+    fused = fuse(flatten_products(drop_pads(prepared)), dtype)
+    name, source = print_array_module(fused, NUMPY, dtype, printing)
+    try:
+        return replace(compile_source(name, source), c_source=made[0].c_source())
+    except NotCompiled:
+        return replace(lower_numpy.lower(graph, dtype, False), c_source=made[0].c_source())

@@ -1,0 +1,1 @@
+"""Vectorised elementary functions in C, with the tables of their polynomials."""

@@ -1,0 +1,377 @@
+"""Array graphs as NumPy modules whose chains and rows are compiled kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symad.core.dims import same_shape
+from symad.core.graph import Graph, Node
+from symad.numeric.compiled_arrays.c.blas_calls import GEMM
+from symad.numeric.compiled_arrays.c.c_body import HEAD, LETTER, REAL, NativeBody, functions
+from symad.numeric.compiled_arrays.c.chain_text import (
+    by_rows_source,
+    chain_source,
+    result_type,
+    sum_source,
+)
+from symad.numeric.compiled_arrays.c.gather_text import gather_line
+from symad.numeric.compiled_arrays.c.loop_text import LoopText
+from symad.numeric.compiled_arrays.c.row_entry import Operand
+from symad.numeric.compiled_arrays.c.row_text import region_source
+from symad.numeric.compiled_arrays.c.softmax_text import SIGNATURES, softmax_source
+from symad.numeric.compiled_arrays.choose_kernels import fuse
+from symad.numeric.compiled_arrays.run.loop_calls import loop_call
+from symad.numeric.fusion.chains import Fused, FusedSum
+from symad.numeric.fusion.rows import RowGroup
+from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
+from symad.numeric.numpy_arrays.liveness import is_fresh, is_view, owner
+from symad.numeric.numpy_arrays.memory_reuse import PRODUCT, is_recycled, new_text
+from symad.numeric.numpy_arrays.ops.contraction import Product
+from symad.numeric.numpy_arrays.sparse_gather_plan import SideBySide, side_by_side
+from symad.numeric.passes.loops.loop import Loop
+from symad.ops.arrays.shaping import Broadcast, Slice
+from symad.ops.arrays.sources import ArrayConstant
+from symad.ops.fused.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
+from symad.ops.loops.scan import Scan
+from symad.ops.sparse.csr import IntArray
+
+SOFTMAX: dict[type, str] = {
+    Softmax: "softmax",
+    LogSoftmax: "log_softmax",
+    LogSumExp: "log_sum_exp",
+    SoftmaxTangent: "softmax_tangent",
+}
+
+
+MULTIPLY = "_multiply"
+"""What generated code calls the function that multiplies matrices."""
+
+SHORT_ROW = 2048
+"""Elements of a row above which NumPy's way from row to row does not count."""
+
+
+def _is_part(node: Node) -> bool:
+    """Whether an array is a view whose rows do not follow each other in memory."""
+    while is_view(node) and not isinstance(node.op, Slice):
+        node = node.args[0]
+    return isinstance(node.op, Slice) and not same_shape(node.shape[1:], node.args[0].shape[1:])
+
+
+def _tuple(names: Iterable[str]) -> str:
+    listed = list(names)
+    return ", ".join(listed) + ("," if len(listed) == 1 else "")
+
+
+class NativePrinter(InPlacePrinter):
+    """The state of one module: besides what NumPy's has, the text of its kernels."""
+
+    def __init__(self, *args: Any) -> None:
+        """See `InPlacePrinter`."""
+        super().__init__(*args)
+        self.kernels: dict[str, tuple[str, str, str]] = {}
+        """By text with the name left out: the name, types and signature of each kernel."""
+        self.bodies: list[NativeBody] = []
+        self.loops: dict[str, str] = {}
+        """By text with the name left out: the name of each loop."""
+        self.uses_products = False
+        self.multiplies = False
+
+    @property
+    def real(self) -> str:
+        """C's name of the floating-point type."""
+        return REAL[self.dtype]
+
+    def prepared(self, graph: Graph) -> Graph:
+        """See `ArrayPrinter.prepared`."""
+        return fuse(super().prepared(graph), self.dtype)
+
+    def decorators(self, graph: Graph) -> list[str]:
+        """Silence: vector code computes both branches of a selection, with the flags of the one not taken."""
+        if not self.kernels and not self.loops:
+            return super().decorators(graph)
+        return [f'@{self.np}.errstate(all="ignore")']
+
+    def preliminaries(self) -> list[str]:
+        """The constants, and the kernels."""
+        lines = super().preliminaries()
+        if self.multiplies:
+            lines.append(f'{MULTIPLY} = product_function("{self.dtype}")')
+        if self.kernels or self.loops:
+            lines.append(f"KERNELS = r\"\"\"{self.c_source()}\"\"\"")
+        if self.kernels:
+            made = _tuple(f"_{name}" for name, _, _ in self.kernels.values())
+            declared = [f"    {declaration!r}," for declaration in self.kernels.values()]
+            lines += [f"{made} = compiled(KERNELS, [", *declared, "])"]
+        if self.loops:
+            made = _tuple(f"_{name}" for name in self.loops.values())
+            lines.append(f"{made} = compiled_loops(KERNELS, {list(self.loops.values())!r})")
+        return lines
+
+    def c_source(self) -> str:
+        """The C file with all kernels."""
+        texts = [
+            text.replace("NAME", name.removesuffix("_rows")) for text, (name, _, _) in self.kernels.items()
+        ]
+        texts += [text.replace("NAME", name) for text, name in self.loops.items()]
+        gemm = GEMM.replace("REAL", self.real) if self.uses_products else ""
+        return "\n".join([HEAD, gemm, functions(self.bodies, self.real), *texts])
+
+    def kernel(
+        self, text: str, body: NativeBody, types: str, signature: str = "", suffix: str = ""
+    ) -> str:
+        """The name of a kernel; equal texts are one. NumPy calls the function with the suffix."""
+        if text not in self.kernels:
+            self.kernels[text] = (f"kernel_{len(self.kernels) + 1}{suffix}", types, signature)
+            self.bodies.append(body)
+            self.imports.add("from symad.numeric.compiled_arrays.ufuncs import compiled")
+        return f"_{self.kernels[text][0]}"
+
+    def loop(self, text: LoopText, source: str) -> str:
+        """The name of a loop; equal texts are one."""
+        if source not in self.loops:
+            self.loops[source] = f"loop_{len(self.loops) + 1}"
+            self.bodies += text.texts
+            self.uses_products |= text.uses_products
+            self.imports.add("from symad.numeric.compiled_arrays.run.loops import compiled_loops, run_loop")
+        return f"_{self.loops[source]}"
+
+    def product_text(self, product: Product) -> str:
+        """See `InPlacePrinter.product_text`."""
+        self._with_products()
+        return f"{MULTIPLY}({product.left}, {product.right}){product.after}"
+
+    def product_into(self, product: Product, place: str) -> str:
+        """See `InPlacePrinter.product_into`."""
+        self._with_products()
+        return f"{MULTIPLY}({product.left}, {product.right}, {place})"
+
+    def _with_products(self) -> None:
+        self.multiplies = True
+        self.imports.add("from symad.numeric.compiled_arrays.blas import product_function")
+
+    def helper(self, name: str, source: str) -> str:
+        """See `ArrayPrinter.helper`."""
+        if source is PRODUCT:
+            self._with_products()
+            source = source.replace("np.matmul", MULTIPLY)
+        return super().helper(name, source)
+
+    def statement(self, node: Node) -> list[str]:
+        """The statements of one node; the results of one kernel come together."""
+        if node in self.boxed or node in self.buffers:
+            return super().statement(node)
+        op = node.op
+        if isinstance(op, Fused):
+            return self._chain(node, op)
+        if isinstance(op, FusedSum):
+            return self._sum(node, op)
+        if isinstance(op, RowGroup):
+            return self._region(node, op)
+        if type(op) in SOFTMAX and self._is_over_rows(node):
+            return self._softmax(node)
+        if isinstance(op, (Scan, Loop)):
+            return loop_call(node, op, self) or super().statement(node)
+        return super().statement(node)
+
+    # ---- sparse matrices -------------------------------------------------------------------------
+
+    def gathering(self, node: Node, fits: Callable[[Node], bool]) -> SideBySide | None:
+        """See `InPlacePrinter.gathering`; a compiled gather is faster than assignments with strides too."""
+        return side_by_side(node, fits, self.users, always=True)
+
+    def taken_line(self, values: str, index: IntArray, entries: str) -> str:
+        """See `InPlacePrinter.taken_line`."""
+        return gather_line(values, index, entries, self)
+
+    # ---- chains ----------------------------------------------------------------------------------
+
+    def _chain(self, node: Node, op: Fused) -> list[str]:
+        results = op.body.output_nodes
+        values = [Node.of(Fused(op.body, k), node.args) for k in range(len(results))]
+        types, kinds = self._types(node.args), [result_type(r, self.dtype) for r in results]
+        text, body = chain_source("NAME", op.body, types, kinds, self.real)
+        letters = f"{''.join(LETTER[t] for t in types)}->{''.join(LETTER[k] for k in kinds)}"
+        by_rows = self._is_by_rows(node)
+        if by_rows:
+            ranks = [2 if a.shape else 0 for a in (*node.args, *values)]
+            text += by_rows_source("NAME", ranks)
+            cores = ["(m,n)" if rank else "()" for rank in ranks]
+            given, made = cores[: len(types)], cores[len(types) :]
+            name = self.kernel(text, body, letters, f"{','.join(given)}->{','.join(made)}", "_rows")
+        else:
+            name = self.kernel(text, body, letters)
+        lines = [line for a in node.args if not isinstance(a.op, Broadcast) for line in self.settle(a)]
+        args = [self.operand(a) for a in node.args]
+        lines += self._whole(node, args)
+        opened, outs = self._places(() if by_rows else node.args, values, kinds)
+        return [*lines, *opened, self._call(name, args, values, outs)]
+
+    def _is_by_rows(self, node: Node) -> bool:
+        """Whether operands are parts of arrays with short rows, and none is repeated along an axis."""
+        if len(node.shape) < 2 or not isinstance(node.shape[-1], int) or node.shape[-1] > SHORT_ROW:
+            return False
+        arrays = [a for a in node.args if a.shape]
+        whole = all(same_shape(a.shape, node.shape) and not self.is_lean(a) for a in arrays)
+        return whole and any(_is_part(a) for a in arrays)
+
+    def _whole(self, node: Node, args: list[str]) -> list[str]:
+        """See that some operand has the full shape, if all wait to be repeated along axes."""
+        rank = len(node.shape)
+        covered = set()
+        for a in node.args:
+            axes = a.op.axes if self.is_lean(a) and isinstance(a.op, Broadcast) else range(len(a.shape))
+            covered |= set(axes)
+        if len(covered) == rank:
+            return []
+        k, arg = next((k, a) for k, a in enumerate(node.args) if same_shape(a.shape, node.shape))
+        lines = self.settle(arg)
+        args[k] = self.text[arg]
+        return lines
+
+    def _places(
+        self, args: Sequence[Node], values: Sequence[Node], kinds: Sequence[str]
+    ) -> tuple[list[str], list[str | None]]:
+        """Where each result goes: a slot, a box, an operand that ends here, or a new array."""
+        free = [self.text[a] for a in dict.fromkeys(args) if self._is_over(a, values)]
+        lines: list[str] = []
+        places: list[str | None] = []
+        for value, kind in zip(values, kinds, strict=True):
+            if value in self.slots:
+                places.append(self.slots[value])
+            elif value in self.boxed:
+                opened, place = self.box_place(value)
+                lines += opened
+                places.append(place)
+            elif kind == self.dtype and free and value.shape:
+                places.append(free.pop(0))
+            elif kind == self.dtype and is_recycled(value, self):
+                fresh = self.value_name()
+                lines.append(f"{fresh} = {new_text(value.shape, self)}")
+                places.append(fresh)
+            else:
+                places.append(None)
+        return lines, places
+
+    def _is_over(self, arg: Node, values: Sequence[Node]) -> bool:
+        """Whether an operand is an array of floats of the results' shape that nobody else reads."""
+        if not arg.shape or arg in self.waiting or owner(arg) is not arg or not is_fresh(arg):
+            return False
+        if not same_shape(arg.shape, values[0].shape) or arg in self.slots:
+            return False
+        users = self.users.get(arg, [])
+        ends = self.lives.last.get(arg, -1) < len(self.lives.position)
+        return ends and bool(users) and all(u in values for u in users) and self._plain(arg)
+
+    def _plain(self, arg: Node) -> bool:
+        """Whether the array of a node is its own: no part of a larger one."""
+        return self.text[arg].isidentifier()
+
+    def _call(
+        self, name: str, args: Sequence[str], values: Sequence[Node], places: Sequence[str | None]
+    ) -> str:
+        """The statement that computes some values into their places."""
+        made = []
+        for value, place in zip(values, places, strict=True):
+            self.text[value] = place or self.value_name()
+            made.append("_" if place else self.text[value])
+        given = [*args, *(p or "None" for p in places)] if any(places) else [*args]
+        call = f"{name}({', '.join(given)})"
+        return call if all(places) else f"{', '.join(made)} = {call}"
+
+    # ---- sums ------------------------------------------------------------------------------------
+
+    def _sum(self, node: Node, op: FusedSum) -> list[str]:
+        lines = [line for a in node.args if not isinstance(a.op, Broadcast) for line in self.settle(a)]
+        types = self._types(node.args)
+        text, body = sum_source("NAME", op.body, types, self.real)
+        cores = ["(n)" if a.shape else "()" for a in node.args]
+        letters = f"{''.join(LETTER[t] for t in types)}->{LETTER[self.dtype]}"
+        name = self.kernel(text, body, letters, f"{','.join(cores)}->()")
+        full = op.body.output_nodes[0].shape
+        merged = len(op.axes) if len(op.axes) > 1 else 0
+        args = []
+        for a in node.args:
+            lines += self.settle(a)
+            if merged and a.shape:
+                lead = [self.dim(d) for d in full[: len(full) - merged]]
+                args.append(f"{self.text[a]}.reshape({', '.join([*lead, '-1'])})")
+            else:
+                args.append(self.text[a])
+        slot = self.slots.get(node)
+        if slot is not None and node.shape:
+            self.text[node] = slot
+            return [*lines, f"{name}({', '.join([*args, slot])})"]
+        self.text[node] = self.value_name()
+        return [*lines, f"{self.text[node]} = {name}({', '.join(args)})"]
+
+    # ---- rows ------------------------------------------------------------------------------------
+
+    def _region(self, node: Node, op: RowGroup) -> list[str]:
+        results = op.body.output_nodes
+        values = [Node.of(RowGroup(op.body, op.full, k), node.args) for k in range(len(results))]
+        text, signature, operands, body = region_source("NAME", op.body, op.full, self.real)
+        letter = LETTER[self.dtype]
+        name = self.kernel(text, body, f"{letter * len(operands)}->{letter * len(results)}", signature)
+        lines = [line for a in node.args for line in self.settle(a)]
+        args = [self._row_operand(node.args[o.position], o, op) for o in operands]
+        places: list[str | None] = []
+        for value in values:
+            flat = len(value.shape) == len(op.full) or value.shape == op.full[:-1]
+            ends_in_one = len(value.shape) == len(op.full) and not same_shape(value.shape, op.full)
+            place = self._room(value, lines) if flat and not ends_in_one else None
+            places.append(place)
+        lines.append(self._call(name, args, values, places))
+        for value in values:
+            if len(value.shape) == len(op.full) and not same_shape(value.shape, op.full):
+                text_ = self.text[value]
+                lines.append(f"{text_} = {text_}[..., None]")
+        return lines
+
+    def _row_operand(self, arg: Node, operand: Operand, op: RowGroup) -> str:
+        text = self.text[arg]
+        if not operand.is_row and len(arg.shape) == len(op.full):
+            return f"{text}[..., 0]"
+        return text
+
+    def _is_over_rows(self, node: Node) -> bool:
+        rank = len(node.args[0].shape)
+        return bool(node.op.axes == (rank - 1,))  # type: ignore[attr-defined]
+
+    def _softmax(self, node: Node) -> list[str]:
+        kind = SOFTMAX[type(node.op)]
+        text, body = softmax_source(kind, "NAME", self.real)
+        letter = LETTER[self.dtype]
+        name = self.kernel(text, body, f"{letter * len(node.args)}->{letter}", SIGNATURES[kind])
+        lines = [line for a in node.args for line in self.settle(a)]
+        args = [self.text[a] for a in node.args]
+        place = self._room(node, lines) if node.shape else None
+        return [*lines, self._call(name, args, [node], [place])]
+
+    def _room(self, value: Node, lines: list[str]) -> str | None:
+        """Where a value goes: a slot, or memory that is used again, for which there is one more statement."""
+        if value in self.slots or not is_recycled(value, self):
+            return self.slots.get(value)
+        fresh = self.value_name()
+        lines.append(f"{fresh} = {new_text(value.shape, self)}")
+        return fresh
+
+    # ---- types -----------------------------------------------------------------------------------
+
+    def _types(self, args: Sequence[Node]) -> list[str]:
+        return [self.type_of(a) for a in args]
+
+    def type_of(self, node: Node) -> str:
+        """NumPy's type of an operand."""
+        op = node.op
+        if isinstance(op, Fused):
+            return result_type(op.body.output_nodes[op.index], self.dtype)
+        if isinstance(op, ArrayConstant):
+            kind = np.dtype(op.dtype).kind
+            if kind in "iu" and node not in self.row_numbers:
+                return self.dtype  # read as numbers, so written as such
+            return {"b": "bool", "i": "int64", "u": "int64"}.get(kind, self.dtype)
+        made = owner(node)
+        return self.type_of(made) if made is not node else result_type(node, self.dtype)

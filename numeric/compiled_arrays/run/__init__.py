@@ -1,0 +1,1 @@
+"""Loops whose steps are compiled kernels: which loops, and how they are called."""

@@ -1,0 +1,72 @@
+"""Compiled loops at run time: their functions, BLAS's product, and the addresses of arrays."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from symad.errors import LoweringError
+from symad.numeric.compiled_arrays.blas import product_address
+from symad.numeric.compiled_arrays.ufuncs import load
+
+
+def compiled_loops(source: str, names: Sequence[str]) -> list[Any]:
+    """The loops of a C source.
+
+    Raises:
+        LoweringError: there is no compiler, or it refused the source.
+    """
+    library = load(source)
+    if library is None:
+        raise LoweringError("compiled loops need a C compiler: none was found; use backend='numpy'")
+    return [getattr(library, name) for name in names]
+
+
+def run_loop(
+    loop: Any,
+    dtype: str,
+    steps: int,
+    state: Any,
+    moving: Sequence[Any],
+    fixed: Sequence[Any],
+    results: Sequence[Any],
+) -> None:
+    """Run a compiled loop.
+
+    Args:
+        loop: from `compiled_loops`.
+        dtype: of all arrays.
+        steps: how many.
+        state: the initial one; None if it stands before the others in the memory of the results.
+        moving: arrays with one element of the first axis for each step.
+        fixed: what all steps read.
+        results: arrays to fill, in the order of their first axis; that of the states may have fewer
+            places than there are steps, which are then used in turn.
+
+    Raises:
+        MemoryError: there is no memory for one step's values.
+    """
+    fixed = [np.ascontiguousarray(a, dtype) for a in fixed]
+    moving = [_with_whole_steps(a, dtype) for a in moving]
+    states = results[0]
+    state = np.ascontiguousarray(state, dtype) if state is not None else None
+    first = states.ctypes.data - states.strides[0] if state is None else state.ctypes.data
+    frame = [steps, product_address(dtype), len(states), first]
+    size = np.dtype(dtype).itemsize
+    for array in moving:
+        frame += [array.ctypes.data, array.strides[0] // size]
+    frame += [array.ctypes.data for array in fixed]
+    for array in results:
+        frame += [array.ctypes.data, array.strides[0] // size]
+    if loop(np.array(frame, dtype=np.int64).ctypes.data_as(ctypes.c_void_p)):
+        raise MemoryError("no memory for the values of one step")
+
+
+def _with_whole_steps(array: Any, dtype: str) -> Any:
+    """The array, copied if the elements of one step do not lie together."""
+    array = np.asarray(array, dtype)
+    whole = not len(array) or array[0].flags.c_contiguous
+    return array if whole and array.strides[0] % array.itemsize == 0 else np.ascontiguousarray(array)

@@ -1,0 +1,219 @@
+"""Compiling C once: the system's compiler, and a private cache on disk by content.
+
+Whatever is wrong with the surroundings (no compiler, no home folder, a full disk, a damaged file), a
+kernel works: its library is made again, or made without being kept, or the kernel runs in NumPy and one
+warning says why.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import hashlib
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import warnings
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from symad.errors import LoweringError
+from symad.numeric.compiler.private_folder import (
+    Unusable,
+    cache_folder,
+    is_sound,
+    keep,
+    make_private,
+    working_folder,
+)
+
+LONG = 5000
+"""Lines above which the compiler is asked for less optimisation."""
+
+FLAGS = ("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
+"""The arithmetic stays as it is written; errno and exception flags, which nobody reads, are not kept."""
+
+NATIVE = ("-ftree-vectorize", "-march=native")
+"""For code that is compiled where it runs: vector instructions of this processor."""
+
+
+class NotCompiled(LoweringError):
+    """Generated code needs a compiler, and there is none that works."""
+
+
+@cache
+def compiler() -> list[str] | None:
+    """The C compiler: $CC, cc, gcc or clang; None, said once, where there is none."""
+    chosen = os.environ.get("CC", "")
+    try:
+        words = shlex.split(chosen)
+        reason = f"CC={chosen!r} is not found" if words and not shutil.which(words[0]) else ""
+    except ValueError as error:
+        words, reason = [], f"CC={chosen!r} is not a command ({error})"
+    if words and not reason:
+        return words
+    for name in ("cc", "gcc", "clang"):
+        if shutil.which(name):
+            if reason:
+                warnings.warn(f"{reason}; {name} compiles instead", stacklevel=2)
+            return [name]
+    warnings.warn(f"{reason}, and {NO_COMPILER}" if reason else NO_COMPILER, stacklevel=2)
+    return None
+
+
+@cache
+def processor() -> str:
+    """What tells one kind of processor from another: code for this one may not run elsewhere."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        return next(line for line in lines if line.startswith(("flags", "Features")))
+    except (OSError, StopIteration):
+        return platform.processor()
+
+
+def compile_c(source: str, options: Sequence[str] = ()) -> ctypes.CDLL | None:
+    """The shared library of a C source; None, said once, where none can be made.
+
+    Args:
+        source: C99.
+        options: further options of the compiler, after the usual ones.
+
+    Raises:
+        LoweringError: the compiler works but refused the source; its words are in the message.
+    """
+    command = compiler()
+    if command is None:
+        return None
+    level = "-O1" if source.count("\n") > LONG else "-O2"
+    flags = ["-std=c99", level, "-fPIC", "-shared", *FLAGS, *options]
+    parts = [*command, *flags, processor() if options else "", platform.machine(), source]
+    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+    reasons: list[str] = []
+    try:
+        folder = cache_folder()
+        if (loaded := _loaded.get((folder, key))) is None:
+            make_private(folder)
+            loaded = _loaded[folder, key] = _from_cache(folder / f"{key}.so", command, flags, source)
+        return loaded
+    except Unusable as error:
+        reasons.append(str(error))
+    try:
+        if (loaded := _loaded.get((None, key))) is None:
+            loaded = _loaded[None, key] = _without_cache(command, flags, source)
+        _warn_once(NOT_KEPT, reasons[0])
+        return loaded
+    except Unusable as error:
+        _warn_once(NOT_COMPILED, "; ".join(dict.fromkeys([*reasons, str(error)])))
+    return None
+
+
+_loaded: dict[tuple[Path | None, str], ctypes.CDLL] = {}
+"""The libraries of this process, by folder and key."""
+
+NO_COMPILER = "no C compiler was found: kernels of backend 'c' run in NumPy instead"
+NOT_KEPT = "compiled kernels are not kept for other processes"
+NOT_COMPILED = "kernels of backend 'c' run in NumPy instead: nothing can be compiled here"
+
+_said: set[str] = set()
+
+
+def _warn_once(what: str, reason: str = "") -> None:
+    """One warning in a process, however many kernels it concerns."""
+    if what not in _said:
+        _said.add(what)
+        warnings.warn(f"{what} ({reason})" if reason else what, stacklevel=4)
+
+
+@cache
+def native_options() -> tuple[str, ...]:
+    """`NATIVE` where the compiler knows these options, else none."""
+    try:
+        compile_c(PROBE, NATIVE)
+    except LoweringError:
+        return ()
+    return NATIVE
+
+
+PROBE = "int symad_probe;\n"
+"""What every compiler takes that works."""
+
+
+def _from_cache(library: Path, command: list[str], flags: list[str], source: str) -> ctypes.CDLL:
+    """A library that is kept; one that is missing, damaged or not loadable is made (again)."""
+    if is_sound(library):
+        try:
+            return ctypes.CDLL(str(library))
+        except OSError:
+            pass  # of another machine that shares the folder
+    with working_folder(library.parent) as scratch:
+        made = _build(command, flags, source, scratch)
+        try:
+            keep(made, library)
+        except OSError as error:
+            raise Unusable(f"{library.parent}: {error.strerror or error}") from None
+    return _load(library)
+
+
+def _without_cache(command: list[str], flags: list[str], source: str) -> ctypes.CDLL:
+    """A library for this process alone; its file is gone once it is loaded."""
+    with working_folder() as scratch:
+        return _load(_build(command, flags, source, scratch))
+
+
+def _load(library: Path) -> ctypes.CDLL:
+    try:
+        return ctypes.CDLL(str(library))
+    except OSError as error:
+        raise Unusable(f"the compiled library cannot be loaded: {error}") from None
+
+
+def _build(command: list[str], flags: list[str], source: str, scratch: Path) -> Path:
+    """The library in a working folder.
+
+    Raises:
+        Unusable: the compiler does not work here, whatever the source.
+        LoweringError: it refused this source.
+    """
+    made, words = _compile(command, flags, source, scratch)
+    if made is not None:
+        return made
+    if any(sign in words for sign in NO_ROOM) or _compile(command, [], PROBE, scratch, "-c")[0] is None:
+        last = words.strip().splitlines()[-1:] or ["it made no library"]
+        raise Unusable(f"{command[0]} does not work: {last[0][-200:]}")
+    raise LoweringError(f"{' '.join(command)} refused the generated code:\n{words[-2000:]}")
+
+
+NO_ROOM = (
+    *(os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENOMEM, errno.EROFS)),
+    "terminated program",
+    "terminated with signal",
+    "virtual memory exhausted",
+)
+"""What a compiler says that has no room or was killed."""
+
+
+def _compile(
+    command: list[str], flags: list[str], source: str, scratch: Path, *more: str
+) -> tuple[Path | None, str]:
+    """The file that the compiler made, or None; and its words. Its own files are in ``scratch`` too."""
+    text, made = scratch / "kernel.c", scratch / "kernel.so"
+    surroundings = {**os.environ, "TMPDIR": str(scratch), "LC_ALL": "C"}
+    try:
+        made.unlink(missing_ok=True)
+        text.write_text(source, encoding="utf-8")
+        done = subprocess.run(
+            [*command, *flags, *more, str(text), "-o", str(made), "-lm"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            env=surroundings,
+        )
+    except OSError as error:
+        raise Unusable(f"{error.filename or command[0]}: {error.strerror or error}") from None
+    words = done.stderr.decode(errors="replace")
+    if done.returncode < 0:
+        raise Unusable(f"{command[0]} was ended by signal {-done.returncode}")
+    return made if not done.returncode and made.is_file() else None, words

@@ -1,0 +1,78 @@
+"""Values that a kernel computes again rather than read them.
+
+A backward pass reads what the forward pass has computed: x σ(x) and σ(x) beside x, say. An array in memory
+costs a kernel as much as several operations on what it reads anyway, so a value is computed again where its
+operands are at hand. One that no other kernel reads is not even stored, and takes no memory meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import prod
+from typing import Any
+
+import sympy
+
+from symad.core.dims import same_shape
+from symad.core.graph import Node
+from symad.library.scalar_functions import sigmoid
+from symad.ops.arrays.sources import Constant
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.arithmetic import Add, Mul
+
+FUNCTIONS = (sympy.exp, sigmoid)
+"""Functions whose vector code takes no longer than to write a value and to read it."""
+
+LEAST = 2**12
+"""Elements from which memory counts: smaller arrays stay in the nearest cache."""
+
+OPERANDS = 2
+"""Of a sum or product: more take longer than to read the result."""
+
+
+def computed_again(
+    order: Iterable[Node],
+    users: Mapping[Node, Sequence[Node]],
+    kept: set[Node],
+    group_of: Callable[[Node], Any],
+) -> dict[Node, set[Node]]:
+    """What each kernel computes again, by the root of its group.
+
+    Args:
+        order: the nodes, operands first.
+        users: the nodes that read each.
+        kept: results of the graph.
+        group_of: the group of a node (with ``members``, ``leaves`` and ``root``), or None.
+    """
+    again: dict[Node, set[Node]] = {}
+
+    def at_hand(node: Node, group: Any) -> bool:
+        inside = group.members | group.leaves | again.get(group.root, set())
+        reads = all(a in inside or isinstance(a.op, Constant) for a in node.args)
+        return reads and same_shape(node.shape, group.root.shape)
+
+    for node in order:
+        home = group_of(node)
+        if home is None or not _is_large(node):
+            continue
+        readers = {id(group): group for group in map(group_of, users[node])}
+        readers.pop(id(home), None)
+        able = [group for group in readers.values() if group is not None and at_hand(node, group)]
+        everywhere = node not in kept and len(able) == len(readers)
+        if _is_short(node) or (everywhere and _is_function(node)):
+            for group in able:
+                again.setdefault(group.root, set()).add(node)
+    return again
+
+
+def _is_large(node: Node) -> bool:
+    known = all(isinstance(d, int) for d in node.shape)
+    return bool(node.shape) and (not known or prod(node.shape) >= LEAST)
+
+
+def _is_short(node: Node) -> bool:
+    return isinstance(node.op, (Add, Mul)) and len(node.args) <= OPERANDS
+
+
+def _is_function(node: Node) -> bool:
+    return isinstance(node.op, Apply) and node.op.head in FUNCTIONS

@@ -1,0 +1,103 @@
+"""Lowering: a graph to a callable with readable source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from symad.core.gc_pause import without_collecting
+from symad.errors import LoweringError
+from symad.numeric.backends import load_backend
+from symad.numeric.kernel import Kernel, Origin
+from symad.numeric.modules.entry_point import (
+    arguments_of,
+    needs_door,
+    parameters_of,
+    plain_results,
+    with_door,
+)
+from symad.numeric.modules.packing import packed as pack
+from symad.numeric.modules.packing import packed_by
+from symad.numeric.passes.algebra.definitions import write_definitions
+from symad.numeric.passes.algebra.join_attention_cotangents import join_cotangents
+from symad.numeric.pipelines import PassReport
+from symad.numeric.plain import lower_plain
+from symad.ops.loops.captured import check_closed
+from symad.tracing import as_graph
+
+DTYPES = ("float64", "float32")
+STYLES = ("fast", "plain")
+
+
+@without_collecting
+def lower(
+    f: Any,
+    backend: str = "numpy",
+    dtype: Any = "float64",
+    packed: bool = False,
+    style: str = "fast",
+    inputs: Any = None,
+    wrt: Any = None,
+    log: Callable[[str], None] | None = None,
+) -> Kernel:
+    """``f`` as fast code: a callable with ``.source`` and ``.save(path)``.
+
+    Args:
+        f: what `symad.trace` takes; a Graph keeps its order of inputs.
+        backend: "numpy"; "c", compiled for this machine (scalar graphs as one C function, array graphs as
+            NumPy code with compiled kernels and loops); "runs" for large scalar graphs; "cupy" on a GPU.
+        dtype: "float64" or "float32" (on a GPU also the half precisions), as a name or as NumPy, PyTorch or
+            JAX have it.
+        packed: for scipy.optimize: what a derivative is by is one flat vector x, directions one flat v, other
+            inputs follow as further arguments (SciPy's ``args``): k(x, *args), of a Hessian-vector product
+            k(x, v, *args). Gradients and products are one flat vector in the same order, vector-valued
+            functions (m,), Jacobians (m, N), Hessians (N, N), a scalar is a number, value_and_gradient
+            (value, flat gradient).
+        style: "fast"; or "plain", for backend "numpy": one line for each mathematical step, nothing done for
+            speed, to read, to teach and to check the fast code against.
+        inputs: order and grouping of the arguments, as in `symad.trace`.
+        wrt: with ``packed``, what x holds; by default what the derivative is by, or all inputs.
+        log: called with a line for each pass of style "plain", such as ``print``.
+
+    Raises:
+        LoweringError: unknown backend, dtype or style, an op without a form there, or wrt without packed.
+    """
+    if wrt is not None and not packed:
+        raise LoweringError("wrt says what is packed in one vector; give packed=True, or leave it out")
+    if style not in STYLES or (style == "plain" and backend != "numpy"):
+        raise LoweringError(
+            f"style={style!r} with backend={backend!r}: the styles are {', '.join(map(repr, STYLES))}, and "
+            "'plain' is printed for backend 'numpy'"
+        )
+    name = dtype_name(dtype)
+    if name not in DTYPES and backend != "cupy":
+        raise LoweringError(f"dtype={name!r} is not one of {', '.join(map(repr, DTYPES))}")
+    whole = as_graph(f, wrt, inputs)
+    check_closed(whole, "lower")
+    whole = whole if wrt is None else packed_by(whole, wrt)
+    origin = Origin(whole, backend, name, (("packed", packed), ("style", style)))
+    graph, parameters = pack(whole) if packed else (plain_results(whole), parameters_of(whole))
+    structure = graph.structure if packed else whole.structure
+    if style == "plain":
+        report: list[PassReport] = []
+        kernel = lower_plain(graph, name, report)
+        if log is not None:
+            for line in report:
+                log(str(line))
+    else:
+        graph = join_cotangents(write_definitions(graph))
+        module: Any = load_backend(backend)
+        kernel = module.lower(graph, name, packed and backend != "cupy")
+    if needs_door(parameters, structure, kernel.packed):
+        kernel = with_door(kernel, parameters, structure, "cupy" if backend == "cupy" else "numpy")
+    return replace(kernel, arguments=arguments_of(parameters), origin=origin)
+
+
+def dtype_name(dtype: Any) -> str:
+    """The name of a dtype: text, NumPy's or JAX's, or such as torch.float32."""
+    if isinstance(dtype, str) or type(dtype).__module__ == "torch":
+        return str(dtype).removeprefix("torch.")
+    return np.dtype(dtype).name

@@ -1,0 +1,371 @@
+"""The outermost function of generated code, where arguments hold several inputs: vectors, dicts, dataclasses.
+
+It takes them apart and calls the function of all inputs, under whose name it stands in the file.
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from importlib import import_module
+from itertools import count
+from typing import Any
+
+import sympy
+
+from symad.core.arguments import Argument
+from symad.core.dims import dim_symbols, size
+from symad.core.graph import Graph, Node
+from symad.core.identifiers import parameter_names
+from symad.core.structures import DataclassOf, DictOf, ListOf, Structure, TupleOf, VectorOf, leaves
+from symad.derivatives.seeding import total_size
+from symad.errors import LoweringError
+from symad.numeric.kernel import Kernel
+from symad.numeric.modules.module_text import pack_text
+from symad.numeric.modules.names import Names
+from symad.numeric.numpy_arrays.printer import dim_text
+
+
+@dataclass(frozen=True)
+class Flat:
+    """The structure of a parameter that is one flat vector of all its inputs, row by row."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of the outermost function.
+
+    Attributes:
+        title: its name as the user wrote it.
+        code: its name in code, before it is made unique.
+        structure: how it holds its inputs.
+        nodes: these, in order.
+    """
+
+    title: str
+    code: str
+    structure: Structure | Flat
+    nodes: tuple[Node, ...]
+
+
+def parameters_of(graph: Graph) -> list[Parameter]:
+    """The arguments of a graph as parameters."""
+    made, first = [], 0
+    for a in graph.arguments:
+        count = leaves(a.structure)
+        nodes = graph.input_nodes[first : first + count]
+        made.append(Parameter(a.name, a.code or a.name, a.structure, nodes))
+        first += count
+    return made
+
+
+def arguments_of(parameters: Sequence[Parameter]) -> tuple[Argument, ...]:
+    """What a kernel with these parameters is called with."""
+    return tuple(Argument(p.title, None, p.code) for p in parameters)
+
+
+def needs_door(parameters: Sequence[Parameter], structure: Structure, one_vector: bool) -> bool:
+    """Whether the generated function is not called with the parameters as they are.
+
+    ``one_vector``: it takes all inputs in one vector.
+    """
+    if one_vector:
+        return len(parameters) > 1
+    return any(p.structure is not None for p in parameters) or is_unusual(structure)
+
+
+def is_unusual(structure: Structure) -> bool:
+    """Whether results are packed in more than tuples and dicts."""
+    if structure is None:
+        return False
+    return isinstance(structure, (ListOf, DataclassOf)) or any(map(is_unusual, structure.items))
+
+
+def plain_results(graph: Graph) -> Graph:
+    """The graph with a flat tuple of results where its structure is unusual."""
+    if not is_unusual(graph.structure):
+        return graph
+    flat = TupleOf((None,) * len(graph.output_nodes))
+    return graph.with_outputs(graph.output_nodes, flat, graph.name, graph.origin, graph.report)
+
+
+_numbers = count(1)
+Given = tuple[str, str, Node]
+"""The text of an input, its name as the user wrote it, and its node."""
+
+
+def with_door(kernel: Kernel, parameters: Sequence[Parameter], structure: Structure, module: str) -> Kernel:
+    """The kernel under its outermost function; ``module`` is the library that the code uses."""
+    door = Door(parameters, kernel.name, kernel.packed, structure, "cp" if module == "cupy" else "np")
+    text = door.text()
+    plain = kernel.plain
+    inner = kernel.function
+
+    @cache
+    def compiled() -> Callable[..., Any]:
+        filename = f"<symad {kernel.name} {next(_numbers)}: arguments>"
+        namespace: dict[str, Any] = {kernel.name: inner, door.np: import_module(module)}
+        exec(compile(text, filename, "exec"), namespace)  # text made by our own printers only
+        namespace.update(door.classes)
+        linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+        function: Callable[..., Any] = namespace[kernel.name]
+        return function
+
+    return replace(
+        kernel,
+        text=f"{kernel.text}\n\n{text}" if kernel.text else "",
+        function=compiled() if module == "numpy" else lambda *values: compiled()(*values),
+        plain=None if plain is None else cache(partial(_plain, plain, parameters, structure, module)),
+        inner=inner,
+    )
+
+
+def _plain(plain: Callable[[], Kernel], parameters: Any, structure: Structure, module: str) -> Kernel:
+    return with_door(plain(), parameters, structure, module)
+
+
+class Door:
+    """Prints the outermost function."""
+
+    def __init__(
+        self, parameters: Sequence[Parameter], entry: str, one_vector: bool, structure: Structure, np: str
+    ) -> None:
+        """``entry`` is the name of the function of all inputs; with ``one_vector`` they are one vector."""
+        self.parameters, self.entry, self.one_vector = parameters, entry, one_vector
+        self.structure, self.np = structure, np
+        self.names = parameter_names(p.code for p in parameters)
+        self.helpers: dict[str, str] = {}
+        self.lines: list[str] = []
+        self.classes: dict[str, type[Any]] = {}
+        unique = Names((*self.names, entry))
+        self.inner = f"_inputs_of_{entry}"
+        self.dims: dict[Any, str] = {}
+        for symbol in sorted(dim_symbols(d for p in parameters for n in p.nodes for d in n.shape), key=str):
+            self.dims[symbol] = unique.of(symbol)
+        self._class_names = unique
+
+    def text(self) -> str:
+        """The lines that follow the module of the inner function."""
+        shapes: list[Given] = []
+        given: list[str] = []
+        vectors: list[int] = []
+        for name, p in zip(self.names, self.parameters, strict=True):
+            if isinstance(p.structure, Flat):
+                vectors.append(len(given))
+                given.append(name)
+            else:
+                parts = list(self.parts(p.structure, name, p.title, iter(p.nodes), shapes))
+                given.append(", ".join(parts))
+        unknown = self.bind_dims(shapes) if vectors else []
+        for k in vectors:
+            p = self.parameters[k]
+            given[k] = self.in_one(p, given[k]) if self.one_vector else self.cut(p, given[k])
+        call = self.all_in_one(given) if self.one_vector else ", ".join(g for g in given if g)
+        result = f"{self.inner}({call})"
+        body = [*self.lines, *self.returned(result)]
+        signature = ", ".join([*self.names, *unknown])
+        lines = [
+            *[line for text in self.helpers.values() for line in [*text.rstrip().split("\n"), "", ""]],
+            f"{self.inner} = {self.entry}",
+            *[f"{name} = dict  # or the class of your own with these fields" for name in self.classes],
+            "",
+            "",
+            f"def {self.entry}({signature}):",
+            *self.docstring(),
+            *(f"    {line}" for line in body),
+        ]
+        return "\n".join(lines) + "\n"
+
+    def helper(self, name: str, text: str) -> str:
+        """The name of a function that the file defines."""
+        point = "list(array.ravel())" if self.np == "cp" else "array.ravel().tolist()"
+        self.helpers[name] = text.replace("NP", self.np).replace("POINT", point)
+        return name
+
+    # ---- structures -------------------------------------------------------------------------------
+
+    def parts(
+        self, structure: Any, text: str, title: str, nodes: Iterator[Node], shapes: list[Given]
+    ) -> Iterator[str]:
+        """The texts of the inputs that an argument holds."""
+        if structure is None:
+            shapes.append((text, title, next(nodes)))
+            yield text
+        elif isinstance(structure, VectorOf):
+            for _ in structure.items:
+                next(nodes)
+            yield f"*{self.helper('_entries', ENTRIES)}({title!r}, {text}, {structure.shape})"
+        else:
+            selected = self.selected(structure, text, title)
+            for item, (part, name) in zip(structure.items, selected, strict=True):
+                yield from self.parts(item, part, name, nodes, shapes)
+
+    def selected(self, structure: Any, text: str, title: str) -> list[tuple[str, str]]:
+        """The texts that select the items of a structure, and their names; checks come before."""
+        if isinstance(structure, DataclassOf):
+            return [(f"{text}.{key}", f"{title}.{key}") for key in structure.keys]
+        if isinstance(structure, DictOf):
+            keys = [_key(key, title) for key in structure.keys]
+            checked = self.helper("_keys", KEYS)
+            self.lines.append(f"{checked}({title!r}, {text}, [{', '.join(keys)}])")
+            return [(f"{text}[{key}]", f"{title}[{key}]") for key in keys]
+        checked = self.helper("_length", LENGTH)
+        self.lines.append(f"{checked}({title!r}, {text}, {len(structure.items)})")
+        return [(f"{text}[{k}]", f"{title}[{k}]") for k in range(len(structure.items))]
+
+    def returned(self, result: str) -> list[str]:
+        """The statements that return the result in its structure."""
+        if not is_unusual(self.structure):
+            return [f"return {result}"]
+        texts = [f"parts[{k}]" for k in range(leaves(self.structure))]
+        names: dict[type[Any], str] = {}
+        for cls in _classes(self.structure):
+            if cls is not dict and cls not in names:
+                names[cls] = self._class_names.unique(cls.__name__)
+        self.classes = {name: cls for cls, name in names.items()}
+        return [f"parts = {result}", f"return {pack_text(self.structure, texts, names)}"]
+
+    # ---- flat vectors -----------------------------------------------------------------------------
+
+    def bind_dims(self, shapes: Sequence[Given]) -> list[str]:
+        """Bind dimension symbols that other arguments or the length of x fix; the rest are parameters."""
+        bound: set[Any] = set()
+        for text, title, node in shapes:
+            for axis, dim in enumerate(node.shape):
+                if isinstance(dim, sympy.Symbol) and dim not in bound:
+                    axis_of = self.helper("_axis", AXIS)
+                    self.lines.append(f"{self.dims[dim]} = {axis_of}({title!r}, {text}, {axis})")
+                    bound.add(dim)
+        for p, name in zip(self.parameters, self.names, strict=True):
+            if isinstance(p.structure, Flat):
+                total = sympy.expand(sympy.sympify(total_size(p.nodes)))
+                unknown = sorted(total.free_symbols - bound, key=str)
+                if len(unknown) == 1 and sympy.degree(total, unknown[0]) == 1:
+                    (n,) = unknown
+                    slope, offset = total.coeff(n, 1), total.coeff(n, 0)
+                    rest = f"{self.np}.size({name})"
+                    rest = f"({rest} - {dim_text(offset, self.dims)})" if offset != 0 else rest
+                    rest += f"//{dim_text(slope, self.dims)}" if slope != 1 else ""
+                    self.lines.append(f"{self.dims[n]} = {rest}")
+                    bound.add(n)
+        return [self.dims[s] for s in sorted(self.dims.keys() - bound, key=str)]
+
+    def cut(self, p: Parameter, name: str) -> str:
+        """The inputs as parts of a flat vector."""
+        total = dim_text(total_size(p.nodes), self.dims)
+        checked = self.helper("_vector", VECTOR)
+        self.lines.append(f"{name} = {checked}({p.title!r}, {name}, {total})")
+        pieces: list[str] = []
+        offset: Any = 0
+        for node in p.nodes:
+            end = sympy.expand(offset + size(node.shape))
+            if node.shape:
+                shape = ", ".join(dim_text(d, self.dims) for d in node.shape)
+                piece = f"{name}[{dim_text(offset, self.dims)}:{dim_text(end, self.dims)}]"
+                pieces.append(piece if len(node.shape) == 1 else f"{piece}.reshape({shape})")
+            else:
+                pieces.append(f"{name}[{dim_text(offset, self.dims)}]")
+            offset = end
+        return ", ".join(pieces)
+
+    def in_one(self, p: Parameter, name: str) -> str:
+        """A vector that is a part of the one vector of all inputs."""
+        return f"{self.helper('_vector', VECTOR)}({p.title!r}, {name}, {len(p.nodes)})"
+
+    def all_in_one(self, given: Sequence[str]) -> str:
+        """The vector of all inputs."""
+        pieces = []
+        for text, p in zip(given, self.parameters, strict=True):
+            if isinstance(p.structure, Flat):
+                pieces.append(text)
+            elif p.structure is None:
+                pieces.append(f"[{self.helper('_number', NUMBER)}({p.title!r}, {text})]")
+            else:
+                pieces.append(f"[{text}]")
+        return f"{self.np}.concatenate(({', '.join(pieces)}))"
+
+    def docstring(self) -> list[str]:
+        """What the parameters are."""
+        told = [f"        {name}: {_told(p)}" for name, p in zip(self.names, self.parameters, strict=True)]
+        return [f'    """{self.entry}, with the inputs in these arguments:', "", *told, '    """']
+
+
+def _told(p: Parameter) -> str:
+    names = [str(n.op.symbol) for n in p.nodes]  # type: ignore[attr-defined]
+    shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
+    safe = "".join(c if c.isprintable() and c not in '"\\' else "_" for c in shown)
+    if p.structure is None:
+        return safe
+    kinds: Mapping[type, str] = {Flat: "a flat vector", VectorOf: "an array", DictOf: "a dict"}
+    return f"{kinds.get(type(p.structure), 'a structure')} of {safe}"
+
+
+def _classes(structure: Any) -> Iterator[type[Any]]:
+    if structure is not None:
+        if isinstance(structure, DataclassOf):
+            yield structure.cls
+        for item in structure.items:
+            yield from _classes(item)
+
+
+def _key(key: Any, title: str) -> str:
+    if isinstance(key, str):
+        return repr(str(key))
+    if type(key) in (int, bool):
+        return repr(key)
+    raise LoweringError(f"{title} has the key {key!r}; keys of dicts in generated code are text or integers")
+
+
+ENTRIES = '''\
+def _entries(name, value, shape):
+    array = NP.asarray(value)
+    lead = array.ndim - len(shape)
+    if lead < 0 or array.shape[lead:] != shape:
+        if [d for d in array.shape if d != 1] != [d for d in shape if d != 1]:
+            raise TypeError(f"{name} is an array of shape {shape}, but was given one of shape {array.shape}")
+        array, lead = array.reshape(shape), 0
+    if not lead:
+        return POINT
+    return list(NP.moveaxis(array.reshape((*array.shape[:lead], -1)), -1, 0))
+'''
+
+KEYS = '''\
+def _keys(name, value, keys):
+    given = list(value) if hasattr(value, "keys") else None
+    if given is None or set(given) != set(keys):
+        found = type(value).__name__ if given is None else f"one with {', '.join(map(str, given))}"
+        raise TypeError(f"{name} is a dict with the keys {', '.join(map(str, keys))}, but was given {found}")
+'''
+
+LENGTH = '''\
+def _length(name, value, count):
+    if not isinstance(value, (list, tuple)) or len(value) != count:
+        found = f"one of {len(value)}" if isinstance(value, (list, tuple)) else type(value).__name__
+        raise TypeError(f"{name} is a list or tuple of {count} entries, but was given {found}")
+'''
+
+AXIS = '''\
+def _axis(name, value, axis):
+    shape = NP.shape(value)
+    if len(shape) <= axis:
+        raise ValueError(f"{name} has shape {shape}, without an axis {axis}")
+    return shape[axis]
+'''
+
+VECTOR = '''\
+def _vector(name, value, size):
+    array = NP.asarray(value)
+    if array.shape != (size,):
+        raise ValueError(f"{name} must have shape ({size},), not {array.shape}")
+    return array
+'''
+
+NUMBER = '''\
+def _number(name, value):
+    array = NP.asarray(value)
+    if array.size != 1 or array.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must be a real number, not of shape {array.shape} and {array.dtype}")
+    return array.item()
+'''

@@ -1,0 +1,51 @@
+"""Names in generated code: safe Python identifiers, as close as possible to what the user wrote."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+from collections.abc import Iterable
+from typing import Any
+
+from symad.core.identifiers import identifier, short_name
+
+__all__ = ["RESERVED", "Names", "identifier"]
+
+RESERVED = {
+    *keyword.kwlist,
+    *keyword.softkwlist,
+    *dir(builtins),
+    "np",
+    "numpy",
+    "cp",
+    "cupy",
+    "math",
+    "types",
+    "scipy",
+}
+
+
+class Names:
+    """Unique identifiers for the symbols and values of one generated module."""
+
+    def __init__(self, reserved: Iterable[str] = ()) -> None:
+        """``reserved``: names that the generated code uses itself."""
+        self.taken = RESERVED | set(reserved)
+        self._of: dict[Any, str] = {}
+
+    def unique(self, wanted: str) -> str:
+        """A new identifier, ``wanted`` if it is free."""
+        base = identifier(wanted)
+        name, k = base, 2
+        while name in self.taken:
+            name, k = (
+                (f"{base}_{k}", k + 1) if name != base or base not in RESERVED else (f"{base}_", k)
+            )
+        self.taken.add(name)
+        return name
+
+    def of(self, symbol: Any) -> str:
+        """The identifier of a symbol, always the same one."""
+        if symbol not in self._of:
+            self._of[symbol] = self.unique(short_name(symbol))
+        return self._of[symbol]

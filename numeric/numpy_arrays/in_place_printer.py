@@ -1,0 +1,418 @@
+"""NumPy modules whose arithmetic runs in place: an operand that is not needed again becomes the result.
+
+An elementwise statement writes into the array of an operand that ends there (liveness), so a chain of
+operations touches one array that stays in the cache. Repetition of smaller arrays along axes is left
+to NumPy's broadcasting. Arrays that came from outside, and results, are never overwritten.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from symad.core.graph import Graph, Node, topological
+from symad.cost import schedule
+from symad.numeric.numpy_arrays.box_sums import boxes, fills, index_text, source, taken
+from symad.numeric.numpy_arrays.del_statements import release
+from symad.numeric.numpy_arrays.elementwise_statements import (
+    WITHOUT_OUT,
+    WRITERS,
+    into,
+    is_indicator,
+)
+from symad.numeric.numpy_arrays.liveness import (
+    Lifetimes,
+    cut,
+    in_steps,
+    is_fresh,
+    is_large,
+    is_view,
+    lifetimes,
+    made_over,
+    overlap,
+    owner,
+    repeats,
+)
+from symad.numeric.numpy_arrays.matmul_statements import moved, product_line
+from symad.numeric.numpy_arrays.memory_reuse import is_recycled, laid_out, new_text
+from symad.numeric.numpy_arrays.ops.contraction import Product, contraction
+from symad.numeric.numpy_arrays.ops.loops import loop_lines
+from symad.numeric.numpy_arrays.ops.overlays import overlay_index, overlay_lines, overlay_room
+from symad.numeric.numpy_arrays.ops.row_blocks import block_lines
+from symad.numeric.numpy_arrays.ops.sparse import gathered_lines
+from symad.numeric.numpy_arrays.printer import ArrayPrinter
+from symad.numeric.numpy_arrays.sparse_gather_plan import SideBySide, side_by_side
+from symad.numeric.numpy_arrays.sparse_parts import Parts
+from symad.numeric.numpy_arrays.sums_by_products import sum_as_product
+from symad.numeric.passes.blocking.row_blocks import RowBlocks
+from symad.numeric.passes.loops.loop import Loop
+from symad.numeric.passes.memory_layout.flat_stencils import reads_ranges
+from symad.numeric.passes.memory_layout.memory_spans import works_in_gaps
+from symad.numeric.passes.memory_layout.overlapping_pads import Overlay
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, Slice
+from symad.ops.arrays.sources import ArrayConstant, Constant, Input, constant_value
+from symad.ops.arrays.stacking import Stack
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.arithmetic import Add, Mul
+from symad.ops.elementwise.powers import Pow
+from symad.ops.elementwise.selection import Select
+from symad.ops.loops.scan import Scan
+from symad.ops.sparse.csr import IntArray
+
+
+class InPlacePrinter(ArrayPrinter):
+    """The state of one NumPy module, with the lifetimes of its arrays."""
+
+    def __init__(self, *args: Any) -> None:
+        """See `ArrayPrinter`."""
+        super().__init__(*args)
+        self.lives = Lifetimes()
+        self.waiting: set[Node] = set()
+        """Repetitions and indicators, written where they are used."""
+        self.views: dict[tuple[Node, str], str] = {}
+        """The names of boxes of a loop's arrays in which several operations write."""
+        self.whole: set[str] = set()
+        """The names of places in loops that are contiguous."""
+        self.floats: set[Node] = set()
+        """Inputs of the body that is written that are known to have the module's type."""
+        self.depth = 0
+        """The number of loops around what is being written."""
+        self.numbers: dict[str, str] = {}
+        """The names of numbers that loops use, by their text."""
+        self.fresh = ""
+        """The name of the array that is being made."""
+        self.slots: dict[Node, str] = {}
+        """Where results of a loop's body, and boxes of arrays, go."""
+        self.boxed: dict[Node, tuple[Node, str]] = {}
+        """Padded arrays: the sum that they are boxes of, and the index of the box."""
+        self.large: set[str] = set()
+        """The names of arrays that are worth a statement to free them."""
+        self.users: dict[Node, list[Node]] = {}
+        self.buffers: dict[Node, str] = {}
+        """Sums of boxes, and the names of their arrays once they are made; also of parts side by side."""
+        self.parts = Parts()
+        """What is computed where a sparse matrix reads it."""
+
+    @contextmanager
+    def inside(self, inputs: Mapping[Node, str], repeated: bool = True) -> Iterator[None]:
+        """See `ArrayPrinter.inside`."""
+        outer = self.waiting, self.users, self.boxed, self.buffers, self.parts, self.views
+        self.waiting, self.users, self.boxed, self.buffers, self.views = set(), {}, {}, {}, {}
+        self.parts = Parts()
+        self.depth += repeated
+        with super().inside(inputs, repeated):
+            yield
+        self.depth -= repeated
+        self.waiting, self.users, self.boxed, self.buffers, self.parts, self.views = outer
+
+    def statements(self, outputs: Sequence[Node]) -> list[str]:
+        """The statements that compute some nodes; bodies of loops have lifetimes of their own."""
+        before, self.lives = self.lives, lifetimes(self.order(outputs), outputs)
+        self.lives.last |= {owner(node): len(self.lives.position) for node in self.text}
+        self._find_boxes(outputs)
+        self.parts.note(outputs, self)
+        lines = super().statements(outputs)
+        for node in outputs:
+            lines += self.settle(node)
+        self.large |= {self.text[n] for n in self.lives.position if n in self.text and is_large(owner(n))}
+        self.lives = before
+        return lines
+
+    def order(self, outputs: Sequence[Node]) -> list[Node]:
+        """The order in which the fewest bytes are live."""
+        return schedule(Graph((), tuple(outputs)))
+
+    def decorators(self, graph: Graph) -> list[str]:
+        """Silence about harmless values: of branches not taken, between elements, where exp overflows."""
+        order = topological(graph.output_nodes)
+        if any(isinstance(n.op, Select) and not is_indicator(n) for n in order):
+            return [f'@{self.np}.errstate(all="ignore")  # of branches that are not taken']
+        if reads_ranges(graph) or works_in_gaps(order):
+            return [f'@{self.np}.errstate(all="ignore")  # of elements between those that are read']
+        overflows = "_sigmoid" in self.helpers  # exp does, where the sigmoid is 0
+        return [f'@{self.np}.errstate(over="ignore")'] if overflows else []
+
+    def finished(self, body: list[str], result: str) -> list[str]:
+        """The statements, with ``del`` for large arrays that are not needed any more."""
+        return release(body, result, self.large.__contains__) if self.large else body
+
+    def _find_boxes(self, outputs: Sequence[Node]) -> None:
+        """Note the boxes of sums of padded arrays, and what can be computed where it goes."""
+        order = [node for node in self.lives.position if node not in self.text]
+        for node in order:
+            for arg in node.args:
+                self.users.setdefault(arg, []).append(node)
+        for node in outputs:
+            self.users.setdefault(node, []).append(node)
+        users = Counter(a for node in order for a in set(node.args))
+        users.update(outputs)
+        for node in order:
+            if isinstance(node.op, Overlay):
+                self._find_first(node, users)
+            found = boxes(node)
+            if found is None or any(users[pad] > 1 for pad in found):
+                continue
+            for pad, box in found.items():
+                inner, single = source(pad)
+                index = index_text(box, node.shape, single)
+                self.boxed[pad] = (node, index)
+                alone = users[inner] == 1 and users[pad.args[0]] == 1 and not isinstance(inner.op, Pad)
+                if alone and inner not in self.text and inner not in self.slots and not is_view(inner):
+                    self.boxed[inner] = (node, index)
+                    if self.depth:  # its operands there, too: small arrays stay in the cache
+                        self.boxed |= dict.fromkeys(made_over(inner, users), (node, index))
+
+    def _find_first(self, node: Node, users: Counter[Node]) -> None:
+        """Note that the first part of an overlay is computed where it goes, if nothing else needs it."""
+        first, index = node.args[0], overlay_index(node, 0, self)
+        taken_ = first in self.text or first in self.slots or first in self.boxed or is_view(first)
+        if users[first] == 1 and not taken_ and first.shape != node.shape and is_fresh(first):
+            self.boxed |= dict.fromkeys([first, *made_over(first, users)], (node, index))
+
+    def gathering(self, node: Node, fits: Callable[[Node], bool]) -> SideBySide | None:
+        """How a sparse matrix is gathered; None where its entries are assigned."""
+        return side_by_side(node, fits, self.users)
+
+    def taken_line(self, values: str, index: IntArray, entries: str) -> str:
+        """The statement that gathers entries from an array; no position is outside, so none is wrapped."""
+        places = self.constant_array(index)
+        return f'{values}.take({places}, out={entries}, mode="wrap")'
+
+    def statement(self, node: Node) -> list[str]:
+        """The statements of one node."""
+        if node in self.parts.looked_through:
+            return []
+        if node in self.parts.gathers:
+            return gathered_lines(node, self.parts.gathers[node], self)
+        if node in self.boxed:
+            return self._box(node)
+        if isinstance(node.op, Overlay):
+            return overlay_lines(node, self)
+        if node in self.buffers:
+            self.text[node] = self.buffers.pop(node)
+            return []
+        if self._written_later(node):
+            return []
+        piece = taken(node)
+        if piece is not None:
+            whole = self.settle(piece[0])
+            self.text[node] = self.value_name()
+            return [*whole, f"{self.text[node]} = {self.text[piece[0]]}[{piece[1]}]"]
+        if (isinstance(node.op, Broadcast) and node.args[0].shape) or (node.shape and is_indicator(node)):
+            self.waiting.add(node)
+            return [line for a in node.args for line in self.settle(a)]
+        lines = self.steps(node) if node.shape else None
+        if lines is not None:
+            return lines
+        if isinstance(node.op, Stack) and node.args[0].shape and self._in_place(node):
+            return []
+        settled = [line for arg in node.args for line in self.settle(arg)]
+        if isinstance(node.op, (Scan, Loop)):
+            return [*settled, *loop_lines(node, self)]
+        if isinstance(node.op, RowBlocks):
+            return [*settled, *block_lines(node, self)]
+        copied = laid_out(node, self) if isinstance(node.op, Reshape) else None
+        if copied is not None:
+            self.text[node] = self.value_name()
+            return [*settled, f"{self.text[node]} = {copied}"]
+        if isinstance(node.op, Einsum):
+            made = contraction(node.op, node, tuple(self.text[a] for a in node.args), self)
+            if isinstance(made, Product):
+                return [*settled, product_line(node, made, self)]
+        lines = super().statement(node)
+        slot = self.slots.get(node)
+        if slot is not None and lines:
+            lines[-1] = moved(lines[-1].partition(" = ")[2], slot)
+            self.text[node] = slot
+        return [*settled, *lines]
+
+    def _box(self, node: Node) -> list[str]:
+        """The statements of one box, or of what is computed in it."""
+        lines, place = self.box_place(node)
+        if isinstance(node.op, Pad):
+            inner, _ = source(node)
+            lines += self.settle(inner)
+            text = self.text[inner]
+            written = place if place.endswith("]") else f"{place}[...]"  # a box, or the name of one
+            return lines if text == place else [*lines, f"{written} = {text}"]
+        self.slots[node] = place
+        lines += self.statement(node)
+        del self.slots[node]
+        if place in self.parts.names and self.text[node] != place:
+            lines.append(f"{place}[...] = {self.text[node]}")
+            self.text[node] = place
+        return lines
+
+    def box_place(self, node: Node) -> tuple[list[str], str]:
+        """Where a box goes, and the statement that makes the array around it if there is none yet."""
+        whole, index = self.boxed.pop(node)
+        if whole in self.parts.gathers:
+            return self.parts.place(node, whole, self)
+        if (whole, index) in self.views:
+            return [], self.views[whole, index]
+        lines: list[str] = []
+        if whole not in self.buffers and isinstance(whole.op, Overlay):
+            self.buffers[whole], made = overlay_room(whole, self)
+            lines += made
+        if whole not in self.buffers:
+            name = self.slots.get(whole)
+            full = fills(list((boxes(whole) or {}).values()), whole.shape)
+            if name is None or not full:
+                name = self.value_name()
+                make = "empty" if full else "zeros"
+                shape_text, kind = self.dims(whole.shape), f"{self.np}.{self.dtype}"
+                lines.append(f"{name} = {self.np}.{make}({shape_text}, dtype={kind})")
+            self.buffers[whole] = name
+        place = f"{self.buffers[whole]}[{index}]"
+        alike = self.depth or isinstance(whole.op, Overlay)
+        if alike and any(box == (whole, index) for box in self.boxed.values()):  # it is used again
+            view = self.views[whole, index] = self.value_name()
+            lines.append(f"{view} = {place}")
+            return lines, view
+        return lines, place
+
+    def _written_later(self, node: Node) -> bool:
+        """Whether a view is only part of the index with which it is used."""
+        users = self.users.get(node, [])
+        if isinstance(node.op, Slice):
+            return bool(users) and all(taken(u) is not None for u in users)
+        if isinstance(node.op, Reshape):
+            return bool(users) and all(
+                isinstance(u.op, Pad) and u in self.boxed and source(u)[0] is not node for u in users
+            )
+        return False
+
+    def _in_place(self, node: Node) -> bool:
+        """Whether the parts of a new state already stand where it goes."""
+        slots = [self.slots.get(a) for a in node.args]
+        if None in slots or any(self.text[a] != s for a, s in zip(node.args, slots, strict=True)):
+            return False
+        self.text[node] = str(slots[0]).partition("[")[0]
+        return True
+
+    def product_text(self, product: Product) -> str:
+        """A matrix product as an expression."""
+        return str(product)
+
+    def product_into(self, product: Product, place: str) -> str:
+        """The statement that writes a plain matrix product into an array."""
+        return f"{self.np}.matmul({product.left}, {product.right}, {place})"
+
+    def holds_floats(self, node: Node) -> bool:
+        """Whether an array is known to have the module's type."""
+        made = owner(node)
+        if isinstance(made.op, ArrayConstant):
+            return bool(made.op.array.dtype.kind == "f")
+        return isinstance(made.op, (Input, Constant)) or made in self.floats or is_fresh(made)
+
+    def steps(self, node: Node) -> list[str] | None:
+        """The statements of an elementwise node, in place where an operand ends."""
+        write = WRITERS.get(type(node.op))
+        if write is None:
+            return None
+        serial = self._serial
+        place = self.slots.get(node, "")
+        free = place in self.parts.names and all(self.text[a] != place for a in node.args)
+        self.fresh = place if free else self.value_name()
+        made = write(node, self)
+        if made is None:
+            self._serial = serial
+            return None
+        slot = self.slots.get(node) if made[-1].function not in WITHOUT_OUT else None
+        name = self.fresh if slot is not None or self.fresh != place else self.value_name()
+        if slot is not None and slot == self.fresh:
+            made = [replace(step, out=step.out or slot) for step in made]
+        if slot is not None:
+            made, name = into(made, slot), slot
+        elif made[0].out is not None:
+            name = made[0].out
+            self._serial = serial
+        elif made[0].function not in WITHOUT_OUT and is_recycled(node, self):
+            made = [replace(made[0], out=new_text(node.shape, self)), *made[1:]]
+            self.text[node] = name
+            rest = (step.line(name, self.np) for step in made[1:])
+            return [f"{name} = {made[0].text(self.np)}", *rest]
+        self.text[node] = name
+        first = made[0].out or (self.fresh if len(made) > 1 else name)
+        return [made[0].line(first, self.np), *(step.line(name, self.np) for step in made[1:])]
+
+    def settle(self, node: Node) -> list[str]:
+        """The statement of an array that waited for its use."""
+        if node not in self.waiting:
+            return []
+        self.waiting.remove(node)
+        if isinstance(node.op, Broadcast):
+            return [*self.settle(node.args[0]), *super().statement(node)]
+        self.text[node] = self.value_name()
+        return [f"{self.text[node]} = {self.text[node.args[0]]}.astype({self.np}.{self.dtype})"]
+
+    def expression(self, node: Node) -> str:
+        """See `ArrayPrinter.expression`. NumPy computes with Python's numbers in double precision."""
+        text = super().expression(node)
+        return f"{self.np}.float32({text})" if self.dtype == "float32" and _is_number(node) else text
+
+    def sum_text(self, arg: Node, axes: tuple[int, ...]) -> str | Product:
+        """See `ArrayPrinter.sum_text`."""
+        return sum_as_product(arg, axes, self) or super().sum_text(arg, axes)
+
+    # ---- operands --------------------------------------------------------------------------------
+
+    def is_lean(self, node: Node) -> bool:
+        """Whether the array waits, so that broadcasting may repeat it."""
+        return node in self.waiting
+
+    def ends(self, arg: Node, node: Node) -> bool:
+        """Whether the array of ``arg`` has the shape of ``node``, and is not needed after it."""
+        made = owner(arg)
+        if in_steps(node) and sum(owner(a) is made for a in node.args) > 1:
+            return False  # a later step would read what an earlier one has overwritten
+        if any(overlap(arg, a) for a in node.args):
+            return False  # NumPy would copy what they share
+        return (
+            arg.shape == node.shape
+            and is_fresh(made)
+            and not repeats(arg)
+            and not cut(arg)
+            and self.lives.last.get(made) == self.lives.position.get(node)
+        )
+
+    def operand(self, node: Node) -> str:
+        """The text of an operand under broadcasting."""
+        if node not in self.waiting:
+            return self.text[node]
+        if is_indicator(node):
+            return f"{self.text[node.args[0]]}.astype({self.np}.{self.dtype})"
+        (arg,) = node.args
+        text, rank = self.text[arg], len(node.shape)
+        axes: tuple[int, ...] = node.op.axes  # type: ignore[attr-defined]
+        if axes == tuple(range(rank - len(axes), rank)):
+            return text
+        return f"{text}[{', '.join(':' if k in axes else 'None' for k in range(rank))}]"
+
+    def number(self, text: str, nodes: Sequence[Node] = ()) -> str:
+        """The text of a number made from some nodes that is combined with arrays.
+
+        In loops constants are arrays of the module: NumPy takes as long to convert Python's numbers as it
+        takes for a thousand elements.
+        """
+        if not self.depth or any(constant_value(n) is None for n in nodes):
+            return text
+        if text not in self.numbers:
+            self.numbers[text] = self.constant_text(f"{self.np}.array({text}, dtype={self.np}.{self.dtype})")
+        return self.numbers[text]
+
+    def factor(self, node: Node) -> str:
+        """The text of an operand of a product, where a condition counts as 1 or 0."""
+        if node in self.waiting and is_indicator(node):
+            return self.text[node.args[0]]
+        return self.operand(node)
+
+
+def _is_number(node: Node) -> bool:
+    """Whether a node is an operation on constants, which no pass has carried out."""
+    plain = isinstance(node.op, (Add, Mul, Pow, Apply)) and not node.shape
+    return plain and all(isinstance(a.op, Constant) for a in node.args)

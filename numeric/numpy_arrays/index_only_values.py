@@ -1,0 +1,49 @@
+"""Which values of a program are read as row numbers only, and so keep the type they come in."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import fields
+
+from symad.core.graph import Graph, Node, topological
+from symad.ops.arrays.gathering import Gather, ScatterAdd
+from symad.ops.arrays.positions import Positions
+from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
+from symad.ops.fused.attention import AttentionOp
+
+INDEX: dict[type, Collection[int]] = {Gather: (1,), ScatterAdd: (0,), Positions: range(64)}
+"""The arguments of an op that hold row numbers."""
+
+
+def only_indices(outputs: Sequence[Node]) -> set[Node]:
+    """The nodes that are read as row numbers only.
+
+    Token numbers, say, would not survive bfloat16, which counts to 256; and integers among numbers of
+    single precision would make double precision of them.
+    """
+    order = topological(outputs)
+    computed = {*outputs, *_inner_nodes(order)}
+    for node in reversed(order):
+        numbers = INDEX.get(type(node.op), ())
+        if isinstance(node.op, AttentionOp):
+            numbers = tuple(3 + k for k, p in enumerate(node.op.given) if p.integer)
+        for k, arg in enumerate(node.args):
+            moved = isinstance(node.op, (Broadcast, Reshape, Slice)) and node not in computed
+            if k not in numbers and not moved:
+                computed.add(arg)
+    return {node for node in order if node not in computed}
+
+
+def _inner_nodes(order: Iterable[Node]) -> set[Node]:
+    """The nodes in the bodies of loops and parts, which may be nodes outside as well."""
+    found: set[Node] = set()
+    bodies = {body for node in order for body in _bodies(node)}
+    for body in bodies:
+        inner = topological(body.output_nodes)
+        found |= {*inner, *_inner_nodes(inner)}
+    return found
+
+
+def _bodies(node: Node) -> list[Graph]:
+    values = [getattr(node.op, f.name) for f in fields(node.op)]
+    return [value for value in values if isinstance(value, Graph)]

@@ -1,0 +1,50 @@
+"""Statements of matrix products: into the place of a result, memory that is used again, or new memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symad.core.graph import Node
+from symad.numeric.numpy_arrays.memory_reuse import is_recycled, recycled_product
+from symad.numeric.numpy_arrays.ops.contraction import Product
+
+
+def product_line(node: Node, product: Product, printer: Any) -> str:
+    """The statement of a matrix product."""
+    slot = printer.slots.get(node)
+    dotted = _dotted(node, product, slot, printer) if printer.depth else None
+    if dotted is not None:
+        return dotted
+    if slot is not None:
+        printer.text[node] = slot
+        if product.is_plain:
+            return str(printer.product_into(product, slot))
+        return moved(printer.product_text(product), slot)
+    recycled = is_recycled(node, printer)
+    made = recycled_product(node, product, printer) if recycled else printer.product_text(product)
+    printer.text[node] = printer.value_name()
+    return f"{printer.text[node]} = {made}"
+
+
+def _dotted(node: Node, product: Product, slot: str | None, printer: Any) -> str | None:
+    """The statement of a product of matrices by ``dot``, which begins sooner than ``matmul`` does.
+
+    It writes only where the result would stand by itself: in whole arrays of floats.
+    """
+    large = slot is None and is_recycled(node, printer)
+    if not product.is_plain or large or any(not 0 < len(a.shape) < 3 for a in (node, *node.args)):
+        return None
+    call = f"{product.left}.dot({product.right}"
+    if slot is None:
+        printer.text[node] = printer.value_name()
+        return f"{printer.text[node]} = {call})"
+    base, _, index = slot.partition("[")
+    if base not in printer.whole or "," in index or not all(map(printer.holds_floats, node.args)):
+        return None
+    printer.text[node] = slot
+    return f"{call}, {slot})"
+
+
+def moved(expression: str, slot: str) -> str:
+    """The statement that writes a value into a slot."""
+    return f"{slot} = {expression}" if slot.endswith("]") else f"{slot}[...] = {expression}"

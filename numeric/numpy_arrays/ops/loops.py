@@ -1,0 +1,211 @@
+"""Scans as NumPy loops that write every value where it stays."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from symad.core.dims import Shape, plus
+from symad.core.graph import Node, topological
+from symad.numeric.numpy_arrays.liveness import made_over
+from symad.numeric.numpy_arrays.memory_reuse import new_text
+from symad.numeric.numpy_arrays.ops.loop_rows import (
+    beside_lines,
+    besides,
+    is_result,
+    read_otherwise,
+)
+from symad.numeric.passes.loops.loop import Loop, pieces, values
+from symad.ops.arrays.shaping import Slice, reshape
+from symad.ops.arrays.stacking import Concatenate, Stack
+from symad.ops.loops.scan import backwards
+
+
+def loop_lines(node: Node, printer: Any) -> list[str]:
+    """The statements that fill the arrays of all states and of what else is kept of the steps.
+
+    The loop runs over the inputs and the places of the new values together; steps write there. Matrices
+    that every step needs transposed are laid out so before the loop.
+    """
+    op: Any = node.op
+    initial, xs, constants = pieces(op, node.args)
+    local, results = op.body.input_nodes, op.body.output_nodes
+    made = values(node)
+    names = {value: printer.value_name() for value in made}
+    states = [printer.value_name("state") for _ in initial]
+    places = [printer.value_name("new") for _ in made]
+    outer = dict(printer.text)
+    fixed = [outer[c] for c in constants]
+    moving = [printer.value_name() for _ in xs]
+    inputs = dict(zip(local, [*states, *moving, *fixed], strict=True))
+    beside = {one.value: one for one in besides(node, printer)}
+    beside |= {one.states: one for one in beside.values()}
+    inputs |= {one.rows: printer.value_name() for one in beside.values()}
+    slots: dict[Node, str] = {}
+    for place, result in zip(places, results, strict=True):
+        if result.shape and result not in local:
+            slots |= {part: slot for part, slot in _slots(result, place).items() if part not in slots}
+    _pass_on(slots, results)
+    floats = {given for given, arg in zip(local, node.args, strict=True) if printer.holds_floats(arg)}
+    around = printer.slots, printer.floats
+    printer.slots, printer.floats = slots, floats
+    printer.whole |= {*places}
+    with printer.inside(inputs):
+        inner = printer.statements(results)
+        texts = [printer.text[result] for result in results]
+    printer.slots, printer.floats = around
+    printer.text |= names
+    passing = {  # only the next step needs these states
+        value
+        for value in made[: len(states)]
+        if value.shape[1:] and not printer.users.get(value) and value not in beside
+    }
+    step, counted = printer.value_name("t"), any(not r.shape for r in results)
+    read = read_otherwise(node, [*beside.values()])
+    columns = [outer[x] for x, given in zip(xs, local[len(states) :], strict=False) if given in read]
+    targets = [inputs[given] for given in local[len(states) : len(states) + len(xs)] if given in read]
+    for value, place, result, text in zip(made, places, results, texts, strict=True):
+        if not result.shape:  # a number has no place of its own: it is put into the array
+            inner.append(f"{names[value]}[{step}] = {text}")
+            continue
+        if value in passing:
+            columns.append(f"itertools.cycle({names[value]})")
+        elif value in beside:
+            columns.append(names[value])
+        else:
+            columns.append(in_order_of_time(value, names[value], printer))
+        if value in beside and result is beside[value].rows:
+            targets.append(text)
+            continue
+        targets.append(place)
+        if text != place:
+            inner.append(f"{place}[...] = {text}")
+    endless = all(column.startswith("itertools.cycle(") for column in columns)
+    if counted or endless:
+        columns.append(f"range({printer.dim(node.shape[0])})")
+        targets.append(step)
+    printer.large |= {*targets, *states, *filter(None, map(_view, inner))}  # they keep whole arrays alive
+    before, inner = _transposed_once(inner, fixed, printer)
+    rooms = []
+    for value in made:
+        if value in passing:
+            printer.imports.add("import itertools")
+            rooms.append(_empty(names[value], (2, *value.shape[1:]), printer))
+        elif value in beside:
+            if value is beside[value].states:
+                rooms += beside_lines(beside[value], names, previous(value, node, printer), printer)
+        else:
+            rooms += _room(value, names[value], node, printer)
+    new = [place if r.shape else t for place, r, t in zip(places, results, texts, strict=True)]
+    return [
+        *rooms,
+        *before,
+        *(f"{state} = {outer[first]}" for state, first in zip(states, initial, strict=True)),
+        f"for {', '.join(targets)}{',' * (len(targets) == 1)} in zip({', '.join(columns)}):",
+        *(f"    {line}" for line in inner),
+        f"    {', '.join(states)} = {', '.join(new[: len(states)])}",
+    ]
+
+
+def _room(value: Node, name: str, node: Node, printer: Any) -> list[str]:
+    """The array for a value at all steps; if the states are also used one step later, with the first."""
+    shape = value.shape
+    before = previous(value, node, printer)
+    if not before:
+        return [_empty(name, shape, printer)]
+    longer = printer.value_name()
+    made = _empty(longer, (plus(shape[0], 1), *shape[1:]), printer)
+    return [made, *with_first(value, before, longer, name, node, printer)]
+
+
+def with_first(
+    value: Node, before: list[Node], longer: str, name: str, node: Node, printer: Any
+) -> list[str]:
+    """The statements that put the first state before all others, and name the two parts."""
+    shifted = printer.value_name()
+    for user in before:
+        printer.text |= {user: shifted, user.args[1]: shifted}
+        for array in (value, user):  # they share memory: neither is overwritten
+            printer.lives.last[array] = len(printer.lives.position)
+    return [
+        f"{longer}[0] = {printer.text[_initial(value, node)]}",
+        f"{name} = {longer}[1:]",
+        f"{shifted} = {longer}[:{printer.dim(value.shape[0])}]",
+    ]
+
+
+def _empty(name: str, shape: Shape, printer: Any) -> str:
+    return f"{name} = {new_text(shape, printer)}"
+
+
+def _initial(value: Node, node: Node) -> Node:
+    """What a state of a loop begins with."""
+    return node.args[value.op.k if isinstance(value.op, Loop) else 0]
+
+
+def previous(value: Node, node: Node, printer: Any) -> list[Node]:
+    """The arrays of the states before all steps: the first state, and all but the last."""
+    if isinstance(value.op, Loop) and value.op.k >= value.op.states:
+        return []
+    initial = _initial(value, node)
+    start = reshape(initial, (1, *initial.shape))
+    found = []
+    for user in printer.users.get(value, []):
+        op: Any = user.op
+        if not isinstance(op, Slice) or len(printer.users.get(user, [])) != 1:
+            continue
+        (joined,) = printer.users[user]
+        all_but_one = (plus(value.shape[0], -1), *value.shape[1:])
+        first = isinstance(joined.op, Concatenate) and joined.op.axis == 0 and len(joined.args) == 2
+        first = first and not is_result(joined, printer)  # results have memory of their own
+        first = first and joined.args == (start, user)
+        if first and op.count == all_but_one and not any(op.start) and set(op.step) == {1}:
+            found.append(joined)
+    return found
+
+
+def in_order_of_time(value: Node, name: str, printer: Any) -> str:
+    """The column of an array: of one that is only used from its end, the places from the end."""
+    users = printer.users.get(value, [])
+    if not users or not all(u.shape and u is not value and backwards(u) is value for u in users):
+        return name
+    printer.text.update(dict.fromkeys(users, name))
+    return f"{name}[::-1]"
+
+
+def _slots(result: Node, place: str) -> dict[Node, str]:
+    """Where a new value goes; each part of a stack of different parts has a place of its own."""
+    args = result.args
+    if isinstance(result.op, Stack) and result.op.axis == 0 and len(set(args)) == len(args) and args[0].shape:
+        return {part: f"{place}[{k}]" for k, part in enumerate(args) if part.args}
+    return {result: place}
+
+
+def _view(line: str) -> str:
+    """The name that a statement gives to a part of an array."""
+    found = re.match(r"(\w+) = \w+\[", line)
+    return found[1] if found else ""
+
+
+def _pass_on(slots: dict[Node, str], results: Sequence[Node]) -> None:
+    """What a value in a place of its own is made from goes there too, if nothing else needs it."""
+    users = Counter(a for node in topological(results) for a in set(node.args))
+    users.update(results)
+    for node, slot in [*slots.items()]:
+        if slot.isidentifier():
+            for made in made_over(node, users):
+                slots.setdefault(made, slot)
+
+
+def _transposed_once(lines: list[str], fixed: list[str], printer: Any) -> tuple[list[str], list[str]]:
+    """The statements that lay out transposes of constants, and the loop's statements with their names."""
+    before: list[str] = []
+    for constant in fixed:
+        pattern = re.compile(rf"(?<![\w.]){re.escape(constant)}\.T(?!\w)")
+        if constant.isidentifier() and any(pattern.search(line) for line in lines):
+            turned = printer.value_name()
+            before.append(f"{turned} = {printer.np}.ascontiguousarray({constant}.T)")
+            lines = [pattern.sub(turned, line) for line in lines]
+    return before, lines

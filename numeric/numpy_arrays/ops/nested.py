@@ -1,0 +1,165 @@
+"""Parts of a program as nested functions: their values end with the call.
+
+So are written what is computed again (`Remat`), and the chains whose backward sweep does so.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import sympy
+
+from symad.core.dims import Dim, plus, size
+from symad.core.graph import Graph, Node
+from symad.derivatives import revolve
+from symad.numeric.backends import ArrayLibrary
+from symad.numeric.numpy_arrays.liveness import owner
+from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
+from symad.ops.arrays.sources import Constant, Dimension
+from symad.ops.loops.checkpointed_chain import Chain, ChainOp, Kept, arguments, length_of
+from symad.ops.loops.checkpointed_chain_pullback import ChainPullback, stretch_pullback
+from symad.ops.loops.remat import Remat
+
+STEPS = sympy.Dummy("steps", integer=True, positive=True)
+"""The number of steps of a stretch."""
+
+
+def nested(
+    printer: Any, stem: str, inputs: Sequence[Node], graph: Graph, known: Sequence[str] = ()
+) -> tuple[str, list[str]]:
+    """A function of some inputs of a graph, and its name.
+
+    ``known`` are the texts of the other inputs, names around the function, which are seen inside.
+    """
+    name = printer.value_name(stem)
+    others = [node for node in graph.input_nodes if node not in set(inputs)]
+    parameters = [printer.value_name("a") for _ in inputs]
+    texts = dict(zip((*others, *inputs), (*known, *parameters), strict=True))
+    first: list[str] = []
+    around = printer.symbols.get(STEPS)
+    for node, parameter in zip(inputs, parameters, strict=True):
+        if node.shape and node.shape[0] == STEPS and not first:
+            printer.symbols[STEPS] = printer.value_name("steps")
+            first = [f"{printer.symbols[STEPS]} = {parameter}.shape[0]"]
+    outputs = printer.prepared(graph).output_nodes
+    with printer.inside(texts, repeated=stem != "part"):
+        body = [*first, *printer.statements(outputs)]
+        result = ", ".join(_own(o, inputs, printer) for o in outputs)
+    printer.symbols[STEPS] = around
+    comma = "," if len(outputs) == 1 and stem == "pull" else ""
+    lines = [f"    {line}" for line in [*body, f"return {result}{comma}"]]
+    return name, [f"def {name}({', '.join(parameters)}):", *lines]
+
+
+def _own(output: Node, inputs: Sequence[Node], printer: Any) -> str:
+    """A result in memory of its own: what the function is given may be overwritten after its last use."""
+    text = str(printer.text[output])
+    return f"{text}.copy()" if output.shape and owner(output) in inputs else text
+
+
+@emit.dispatch
+def remat_emit(op: Remat, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
+    name, lines = nested(printer, "part", op.body.input_nodes, op.body)
+    printer.before.extend(lines)
+    return f"{name}({', '.join(_typed(node.args, args, printer))})"
+
+
+def _typed(nodes: Sequence[Node], texts: Sequence[str], printer: Any) -> list[str]:
+    """What a function is given, Python's numbers as NumPy's: inside it may be repeated, or divided by."""
+    number = f"{printer.np}.{printer.dtype}"
+    return [
+        f"{number}({t})" if isinstance(n.op, (Constant, Dimension)) else t
+        for n, t in zip(nodes, texts, strict=True)
+    ]
+
+
+def revolving(printer: Any, *names: str) -> None:
+    """Add functions of `symad.derivatives.revolve` to the module, under names with an underscore."""
+    printer.imports |= {"from math import comb", "from typing import Any"}
+    for name in ("beta", "repetitions", "split", "places", "advance", *names):
+        source = inspect.getsource(getattr(revolve, name))
+        for other in REVOLVE:
+            source = re.sub(rf"\b{other}\(", f"_{other}(", source)
+        printer.helper(f"_{name}", source)
+
+
+REVOLVE = ("beta", "repetitions", "split", "places", "advance", "keep_states", "reverse_chain")
+
+
+def policy_text(op: ChainOp, length: str) -> tuple[str, str]:
+    """The distance of kept states and the number of slots, for a length that the run knows."""
+    if op.policy == "binomial":
+        return "0", str(op.number) if op.number else f"2*({length}).bit_length()"
+    return {"recompute": "1", "every": str(op.number), "sqrt": f"max(1, int({length}**0.5))"}[op.policy], "0"
+
+
+def stepping(
+    op: ChainOp, nodes: Sequence[Node], texts: Sequence[str], printer: Any
+) -> tuple[str, list[str]]:
+    """The function of one step, from a state and one element of each input."""
+    moving, args = op.body.input_nodes[: 1 + op.slices], _typed(nodes, texts, printer)
+    return nested(printer, "step", moving, op.body, args[1 + op.slices : len(op.body.input_nodes)])
+
+
+@emit.dispatch
+def kept_emit(op: Kept, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
+    revolving(printer, "keep_states")
+    length = printer.dim(length_of(node.args))
+    distance, slots = ("1", "0") if op.history else policy_text(op, length)
+    step, lines = stepping(op, node.args, args, printer)
+    printer.before.extend(lines)
+    xs = "".join(f"{x}, " for x in args[1 : 1 + op.slices])
+    return f"_keep_states({step}, {args[0]}, ({xs}), _places({length}, {distance}, {slots}))"
+
+
+@emit.dispatch
+def chain_emit(op: Chain, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
+    return f"{args[-1]}[:{printer.dim(length_of(node.args))}]" if op.history else f"{args[-1]}[-1]"
+
+
+@emit.dispatch
+def chain_pullback_emit(
+    op: ChainPullback, library: ArrayLibrary, node: Node, args: Texts, printer: Any
+) -> Text:
+    """Fill one flat array of cotangents, stretch by stretch."""
+    revolving(printer, "reverse_chain")
+    values, _, _ = arguments(op, node.args)
+    texts, kept, bar = _typed(values, args[: len(values)], printer), args[len(values)], args[-1]
+    length = printer.dim(length_of(values))
+    distance, slots = policy_text(op, length)
+    if op.history:
+        distance, slots = ("1" if distance == "0" else distance), "0"
+    step, step_lines = stepping(op, values, args[: len(values)], printer)
+    stretch = stretch_pullback(op, STEPS, tuple(v.shape for v in values[1 + op.slices :]))
+    moving = (*stretch.input_nodes[: 1 + op.slices], stretch.input_nodes[-1])
+    pulled, lines = nested(printer, "pull", moving, stretch, texts[1 + op.slices :])
+    flat, stops, carry = (printer.value_name(stem) for stem in ("flat", "stops", "carry"))
+    np_, outs, first = printer.np, "", []
+    offset: Dim = 0
+    for k, (value, flag) in enumerate(zip(values, op.active, strict=True)):
+        if not flag:
+            continue
+        end = plus(offset, size(value.shape))
+        part = f"{flat}[{printer.dim(offset)}:{printer.dim(end)}]"
+        if k:
+            outs += f"({part}.reshape({printer.dims(value.shape)}), {k <= op.slices}), "
+        else:
+            first = [f"{part} = 0.0 if {carry} is None else {np_}.ravel({carry})"]
+        offset = end
+    states = f"({kept}[{'k - 1' if op.history else 'j'}] for j, k in enumerate({stops}))"
+    xs = "".join(f"{x}, " for x in texts[1 : 1 + op.slices])
+    printer.before.extend(
+        [
+            *step_lines,
+            *lines,
+            f"{flat} = {np_}.zeros({printer.dim(offset)}, dtype={np_}.{printer.dtype})",
+            f"{stops} = _places({length}, {distance}, {slots})",
+            f"{carry} = _reverse_chain({step}, {pulled}, ({xs}), [{texts[0]}, *{states}], {stops}, {slots}, "
+            f"{bar}, {op.history}, [{outs}])",
+            *first,
+        ]
+    )
+    return flat

@@ -1,0 +1,58 @@
+"""How overlays are written: the first part in an array of zeros, the others added to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symad.core.graph import Node
+from symad.numeric.numpy_arrays.memory_reuse import is_recycled, new_text
+
+
+def overlay_index(node: Node, k: int, printer: Any) -> str:
+    """The index of part ``k``."""
+    op: Any = node.op
+    start, (count,) = op.start[k], node.args[k].shape
+    stop = start + count
+    return f"{'' if start == 0 else printer.dim(start)}:{'' if stop == op.size else printer.dim(stop)}"
+
+
+def overlay_room(node: Node, printer: Any) -> tuple[str, list[str]]:
+    """The name of the array, and the statements that make it, with zeros where the first part is not."""
+    op: Any = node.op
+    lines = []
+    name = printer.slots.get(node)
+    if name is None or not name.isidentifier():
+        name = printer.value_name()
+        kind = f"{printer.np}.{printer.dtype}"
+        plain = f"{printer.np}.empty({printer.dims(node.shape)}, dtype={kind})"
+        made = new_text(node.shape, printer) if is_recycled(node, printer) else plain
+        lines.append(f"{name} = {made}")
+    start, (count,) = op.start[0], node.args[0].shape
+    if start != 0:
+        lines.append(f"{name}[:{printer.dim(start)}] = 0")
+    if start + count != op.size:
+        lines.append(f"{name}[{printer.dim(start + count)}:] = 0")
+    return name, lines
+
+
+def overlay_lines(node: Node, printer: Any) -> list[str]:
+    """The statements that put an overlay together; its first part may stand there already."""
+    op: Any = node.op
+    first, *rest = node.args
+    lines = [line for arg in node.args for line in printer.settle(arg)]
+    if node in printer.buffers:
+        name = printer.buffers.pop(node)
+    elif printer.ends(first, node) and node not in printer.slots:
+        name = printer.text[first]
+    else:
+        name, made = overlay_room(node, printer)
+        lines += [*made, f"{name}[{overlay_index(node, 0, printer)}] = {printer.text[first]}"]
+    for k, arg in enumerate(rest, 1):
+        symbol = "+=" if op.signs[k] == 1 else "-="
+        lines.append(f"{name}[{overlay_index(node, k, printer)}] {symbol} {printer.text[arg]}")
+    slot = printer.slots.get(node)
+    if slot is not None and slot != name:
+        lines.append(f"{slot}[...] = {name}")
+        name = slot
+    printer.text[node] = name
+    return lines

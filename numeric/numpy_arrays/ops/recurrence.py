@@ -1,0 +1,55 @@
+"""Scans as loops over an array that is made before them; affine ones by joining pairs of steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symad.core.graph import Node
+from symad.numeric.backends import ArrayLibrary
+from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
+from symad.ops.loops.affine_scan import AffineScan
+from symad.ops.loops.scan import Scan, parts
+
+
+def scan_lines(op: Scan, library: ArrayLibrary, node: Node, name: str, printer: Any) -> list[str]:
+    """The statements that fill ``name`` with all states."""
+    initial, xs, constants = parts(op, node.args)
+    np_, local = printer.np, op.body.input_nodes
+    step, state = printer.value_name("t"), printer.value_name("state")
+    outer = printer.text
+    inputs = dict(zip(local[1 + op.slices :], (outer[c] for c in constants), strict=True))
+    lines = [f"{np_}.empty({printer.dims(node.shape)}, dtype={np_}.{printer.dtype})"]
+    lines[0] = f"{name} = {lines[0]}"
+    lines += [f"{state} = {outer[initial]}", f"for {step} in range({printer.dim(node.shape[0])}):"]
+    inputs[local[0]] = state
+    inner = []
+    for x, place in zip(xs, local[1 : 1 + op.slices], strict=True):
+        inputs[place] = printer.value_name()
+        inner.append(f"{inputs[place]} = {outer[x]}[{step}]")
+    with printer.inside(inputs):
+        inner += printer.statements(op.body.output_nodes)
+        inner += [f"{name}[{step}] = {printer.text[op.body.output_nodes[0]]}", f"{state} = {name}[{step}]"]
+    return [*lines, *(f"    {line}" for line in inner)]
+
+
+AFFINE = """def _affine_scan(a, b, matrices, backward):
+    if backward:
+        return _affine_scan(a[::-1], b[::-1], matrices, False)[::-1]
+    if len(b) < 2:
+        return b.copy()
+    late, even = a[1::2], slice(0, len(b)//2*2, 2)
+    joined = late @ a[even] if matrices else late*a[even]
+    added = late @ b[even] if matrices else late*b[even]
+    odd = _affine_scan(joined, added + b[1::2], matrices, False)
+    known = odd[:(len(b) - 1)//2]
+    h = b.copy()
+    h[1::2] = odd
+    h[2::2] += a[2::2] @ known if matrices else a[2::2]*known
+    return h
+"""
+
+
+@emit.dispatch
+def affine_scan_emit(op: AffineScan, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
+    a, b = args
+    return f"{printer.helper('_affine_scan', AFFINE)}({a}, {b}, {op.matrices}, {op.backward})"

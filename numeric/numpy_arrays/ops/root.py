@@ -1,0 +1,85 @@
+"""Roots as Newton's method on a nested function that gives the residual and its Jacobian."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from symad.core.graph import Graph, Node
+from symad.core.questions import definition
+from symad.errors import LoweringError
+from symad.numeric.backends import ArrayLibrary
+from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
+from symad.ops.linalg.root import Root, residual_at, slope_at, sparse_slope
+from symad.ops.sparse.sparse_solve import SparseSolve, solve_sparse
+
+NEWTON = '''def _newton(equations, x, solve=np.linalg.solve):
+    residual, slope = equations(x)
+    tolerance = 450*np.finfo(residual.dtype).eps
+    for _ in range(100):
+        move = solve(slope, residual)
+        small = abs(move).max() <= tolerance*(1 + abs(x).max())
+        scale = 1.0
+        for _ in range(30):
+            new = x - scale*move
+            new_residual, new_slope = equations(new)
+            if small or abs(new_residual).max() < abs(residual).max():
+                break
+            scale /= 2
+        x, residual, slope = new, new_residual, new_slope
+        if small or not residual.any():
+            return x
+    raise ArithmeticError(f"Newton did not converge; it stopped at x = {x}, F = {residual}")
+'''
+
+
+def root_lines(op: Root, library: ArrayLibrary, node: Node, name: str, printer: Any) -> list[str]:
+    """The statements that solve for ``name``: one problem, or one after the other of a batch."""
+    if op.solver is not None:
+        raise LoweringError("implicit with a solver of your own cannot be written as standalone code")
+    outer = printer.text
+    local = op.residual.input_nodes
+    function, unknown = printer.value_name("equations"), printer.value_name("x")
+    moving = [k for k, batched in enumerate(op.batched) if batched and k]
+    own = {k: printer.value_name(f"p{k}") for k in moving}
+    given = [unknown, *(own.get(k, outer[a]) for k, a in enumerate(node.args) if k)]
+    sparse = sparse_slope(op.residual) if library.module == "numpy" else None
+    slope = sparse if sparse is not None else slope_at(op, local[0], local[1:])
+    outputs = (residual_at(op, local[0], local[1:]), slope)
+    with printer.inside(dict(zip(local, given, strict=True))):
+        inner = printer.statements(outputs)
+        result = ", ".join(printer.text[o] for o in outputs)
+    solver = ""
+    if sparse is not None:
+        printer.helper("solve_sparse", inspect.getsource(solve_sparse))
+        printer.imports.add("from typing import Any")
+        solver = ", lambda a, b: solve_sparse(a.data, b, a.indptr, a.indices, False)"
+    newton, guess = printer.helper("_newton", NEWTON), outer[node.args[0]]
+    if not any(op.batched):
+        solve = f"{name} = {newton}({function}, {guess}{solver})"
+    else:
+        row = printer.value_name("row")
+        point = "".join(f", {outer[node.args[k]]}[{row}]" for k in moving)
+        start = f"{guess}[{row}]" if op.batched[0] else guess
+        one = f"{newton}(lambda {unknown}: {function}({unknown}{point}), {start}{solver})"
+        rows = f"[{one} for {row} in range({printer.dim(node.shape[0])})]"
+        solve = f"{name} = {printer.np}.reshape({printer.np}.array({rows}), {printer.dims(node.shape)})"
+    return [
+        f"def {function}({', '.join([unknown, *own.values()])}):",
+        *(f"    {line}" for line in inner),
+        f"    return {result}",
+        solve,
+    ]
+
+
+@emit.dispatch
+def sparse_solve_emit(op: SparseSolve, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
+    if library.module != "numpy":
+        (dense,) = printer.prepared(Graph(node.args, (definition(op, node),))).output_nodes
+        needed = printer.statements((dense,))  # which begins new lists of its own
+        printer.before.extend(needed)
+        return str(printer.text[dense])
+    printer.helper("solve_sparse", inspect.getsource(solve_sparse))
+    printer.imports.add("from typing import Any")
+    pattern = ", ".join(printer.constant_array(part) for part in (op.starts, op.columns))
+    return f"solve_sparse({', '.join(args)}, {pattern}, {op.transposed})"

@@ -1,0 +1,112 @@
+"""Row blocks as NumPy loops: views of the rows, the body in place, results joined or summed."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from symad.core.graph import Node, topological
+from symad.numeric.fusion.chains import Fused
+from symad.numeric.numpy_arrays.liveness import is_fresh
+from symad.numeric.numpy_arrays.memory_reuse import is_recycled, new_text
+from symad.numeric.passes.blocking.causal_blocks import COLUMNS
+from symad.numeric.passes.blocking.row_blocks import BLOCK, ROWS, RowBlocks
+from symad.numeric.passes.memory_layout.memory_spans import Cleared, Spread
+from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, Slice
+from symad.ops.arrays.sources import Source
+from symad.ops.arrays.stacking import Concatenate, Stack
+from symad.ops.elementwise.arithmetic import ElementwiseOp
+
+CHAIN = 2**15
+"""The number of elements of a block of a chain of elementwise operations."""
+
+
+CHEAP = (ElementwiseOp, Fused, Broadcast, Source, Slice, Pad, Reshape, Stack, Concatenate, Spread, Cleared)
+
+
+def block_lines(node: Node, printer: Any) -> list[str]:
+    """The statements that fill all values of a loop over blocks of rows."""
+    op: Any = node.op
+    np_, local, results = printer.np, op.body.input_nodes, op.body.output_nodes
+    every = range(len(results))
+    same = (op.body, op.axes, op.joined, op.length)
+    values = [Node.of(RowBlocks(*same, k, op.columns, op.ends), node.args) for k in every]
+    columns = op.columns or [None] * len(local)
+    ends = op.ends or [None] * len(results)
+    names = {value: printer.value_name() for value in values}
+    start, part = printer.value_name("start"), printer.value_name("part")
+    outer, inputs, length = printer.text, {}, printer.dim(op.length)
+    lines, inner = [], []
+    stop = printer.symbols[COLUMNS] = printer.value_name("stop")
+    axes = [*op.axes, *[None] * (len(local) - len(op.axes))]
+    for position, arg, axis, column in zip(local, node.args, axes, columns, strict=True):
+        inputs[position] = outer[arg]
+        if axis is not None or column is not None:
+            inputs[position] = printer.value_name()
+            inner.append(f"{inputs[position]} = {outer[arg]}[{_index(part, axis, stop, column)}]")
+    slots: dict[Node, str] = {}
+    for value, result, axis, end in zip(values, results, op.joined, ends, strict=True):
+        shape, name = printer.dims(value.shape), names[value]
+        if axis is None:
+            zero = f"{np_}.zeros({shape}, dtype={np_}.{printer.dtype})" if value.shape else "0"
+            lines.append(f"{name} = {zero}")
+            continue
+        if end is None and (is_recycled(value, printer) or not isinstance(op.length, int)):
+            lines.append(f"{name} = {new_text(value.shape, printer)}")
+        else:
+            make = "empty" if end is None else "zeros"
+            lines.append(f"{name} = {np_}.{make}({shape}, dtype={np_}.{printer.dtype})")
+        slots[result] = printer.value_name("new")
+        place = f"{name}[{_index(part, axis, stop, end)}]"
+        if axis == 0 and end is None and _is_laid_flat(result):  # computed in the flat form
+            slots[result.args[0]] = slots.pop(result)
+            place += ".reshape(-1)"
+        inner.append(f"{slots.get(result) or slots[result.args[0]]} = {place}")
+    rows = printer.symbols[ROWS] = printer.value_name("rows")
+    printer.bounds = {ROWS: _height(op)} | ({COLUMNS: op.length} if isinstance(op.length, int) else {})
+    around, printer.slots = printer.slots, slots
+    with printer.inside(inputs):
+        made = [r if r in slots or not _is_laid_flat(r) else r.args[0] for r in results]
+        body = printer.statements(made)
+        texts = [printer.text[result] for result in made]
+    printer.slots, printer.bounds = around, {}
+    printer.text |= names
+    if any(rows in line for line in body):
+        inner.insert(0, f"{rows} = min({_height(op)}, {length} - {start})")
+    if any(x is not None for x in (*columns, *ends)):
+        inner.insert(0, f"{stop} = min({start} + {_height(op)}, {length})")
+    for value, result, text, end in zip(values, made, texts, ends, strict=True):
+        if result not in slots:
+            seen = "" if end is None else f"[{_index(part, None, stop, end)}]"
+            body.append(f"{names[value]}{seen} += {text}")
+        elif text != slots[result]:
+            body.append(f"{slots[result]}[...] = {text}")
+    return [
+        *lines,
+        f"for {start} in range(0, {length}, {_height(op)}):",
+        f"    {part} = slice({start}, {start} + {_height(op)})",
+        *(f"    {line}" for line in [*inner, *body]),
+    ]
+
+
+def _is_laid_flat(node: Node) -> bool:
+    """Whether a result is a new array of one axis in another shape."""
+    return isinstance(node.op, Reshape) and len(node.args[0].shape) == 1 and is_fresh(node.args[0])
+
+
+def _index(part: str, axis: int | None, stop: str, column: int | None) -> str:
+    """The index of the rows of a block along one axis, and of the columns that they see along another."""
+    last = max(a for a in (axis, column) if a is not None)
+    return ", ".join(part if k == axis else f":{stop}" if k == column else ":" for k in range(last + 1))
+
+
+def _height(op: RowBlocks) -> int:
+    """The rows of a block: so many that the largest array of known size in the body stays in the cache."""
+    order = topological(op.body.output_nodes)
+    sizes = [
+        prod(op.length if d == COLUMNS else d for d in n.shape if d != ROWS) for n in order if ROWS in n.shape
+    ]
+    widest = max(size for size in sizes if isinstance(size, int))
+    chain = all(isinstance(n.op, CHEAP) or len(n.shape) < 2 for n in order)  # of many equal arrays
+    rows = max((CHAIN if chain else BLOCK) // widest, 8)
+    return min(rows // 8 * 8, op.length) if isinstance(op.length, int) else rows // 8 * 8

@@ -1,0 +1,347 @@
+"""Array graphs as array statements: one line per node, shapes checked at the door."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symad import special
+from symad.core.dims import Dim, format_shape
+from symad.core.graph import Graph, Node, topological
+from symad.errors import LoweringError
+from symad.numeric.backends import ArrayLibrary
+from symad.numeric.modules.module_text import docstring, module_header, one_line, pack_text
+from symad.numeric.modules.names import Names
+from symad.numeric.modules.size_checks import size_checks
+from symad.numeric.numpy_arrays.index_only_values import only_indices
+from symad.numeric.numpy_arrays.liveness import owner, repeats
+from symad.numeric.numpy_arrays.ops import (  # noqa: F401  (register answers)
+    adjugate,
+    contraction,
+    eigen,
+    nested,
+    ordering,
+    random,
+    softmax,
+    spans,
+    sparse,
+)
+from symad.numeric.numpy_arrays.ops.all_ops import emit
+from symad.numeric.numpy_arrays.ops.constants import constant_text
+from symad.numeric.numpy_arrays.ops.recurrence import scan_lines
+from symad.numeric.numpy_arrays.ops.root import root_lines
+from symad.numeric.pairs.attention_printer import attention_lines
+from symad.numeric.pairs.pair_sum_printer import pair_lines
+from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Input
+from symad.ops.elementwise.numeric_names import NUMPY_NAMES
+from symad.ops.fused.attention import AttentionOp
+from symad.ops.fused.pair_sum import PairSum, PairSumCotangent
+from symad.ops.linalg.root import Root
+from symad.ops.loops.scan import Scan
+
+ARRAY = '''def _array(name, value, dtype, rank, shape):
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must hold real numbers, not {array.dtype}")
+    if array.ndim != rank:
+        raise ValueError(f"{name} must have shape {shape}, not {array.shape}")
+    return array.astype(dtype, copy=False)
+'''
+
+CHECK = '''def _check(name, array, shape):
+    if array.shape != shape:
+        raise ValueError(f"{name} must have shape {shape}, not {array.shape}")
+'''
+
+
+class ArrayPrinter:
+    """The state of one module: names of values, helper functions, constants."""
+
+    def __init__(self, graph: Graph, library: ArrayLibrary, dtype: str) -> None:
+        """Print for a library and a floating-point type."""
+        self.library = library
+        self.np = library.prefix
+        self.dtype = dtype
+        self.names = Names()
+        self.text: dict[Node, str] = {}
+        self.imports: set[str] = {f"import {library.module} as {library.prefix}"}
+        self.helpers: dict[str, str] = {}
+        self.constants: dict[str, str] = {}
+        """The names of constants, by the expressions that make them."""
+        self.settings: list[str] = []
+        """What is done once with the constants."""
+        self.scores: dict[Any, int] = {}
+        """The numbers of the score functions of attention that the module holds."""
+        self.symbols = {s: self.names.of(s) for s in (*graph.inputs, *sorted(graph.dims, key=str))}
+        self.before: list[str] = []
+        """Statements that the expression being written needs before its own."""
+        self._serial = 0
+        self.bounds: dict[Any, int] = {}
+        """The largest values of sizes that change from block to block."""
+        self.returned: set[Node] = set()
+        """What made the memory of the results that are written."""
+        self.row_numbers: set[Node] = set()
+        """Nodes that are read as row numbers only."""
+
+    def prepared(self, graph: Graph) -> Graph:
+        """A graph that becomes a function inside of this one, as the module's own graph is prepared."""
+        from symad.numeric.passes import prepare
+
+        return prepare(graph)
+
+    def decorators(self, graph: Graph) -> list[str]:
+        """What stands before the module's function."""
+        return []
+
+    def preliminaries(self) -> list[str]:
+        """What the module makes before its function: constants, and what is made of them."""
+        return [*(f"{name} = {text}" for text, name in self.constants.items()), *self.settings]
+
+    def finished(self, body: list[str], result: str) -> list[str]:
+        """The statements of the module's function, before it returns ``result``."""
+        return body
+
+    def value_name(self, stem: str = "v") -> str:
+        """A fresh name for an intermediate value."""
+        while True:
+            self._serial += 1
+            if (name := f"{stem}{self._serial}") not in self.names.taken:
+                return name
+
+    @contextmanager
+    def inside(self, inputs: Mapping[Node, str], repeated: bool = True) -> Iterator[None]:
+        """While the body of a loop or function is written: its inputs have names, the outside has none.
+
+        Bodies are graphs of their own, whose nodes may be equal to others outside by accident. Those that
+        are ``repeated`` are executed many times.
+        """
+        outer = self.text, self.row_numbers
+        self.text, self.row_numbers = dict(inputs), set()
+        yield
+        self.text, self.row_numbers = outer
+
+    def order(self, outputs: Sequence[Node]) -> list[Node]:
+        """The nodes that some nodes need, in the order of their statements."""
+        return topological(outputs)
+
+    def statements(self, outputs: Sequence[Node]) -> list[str]:
+        """The statements that compute some nodes, and all that they need."""
+        lines: list[str] = []
+        self.row_numbers = self.row_numbers | only_indices(outputs)
+        for node in self.order(outputs):
+            if node not in self.text:
+                lines.extend(self.statement(node))
+        return lines
+
+    def statement(self, node: Node) -> list[str]:
+        """The statements of one node; constants are written where they are used."""
+        if isinstance(node.op, Input):
+            raise LoweringError(f"the graph uses {node.op.symbol}, which is none of its inputs")
+        if isinstance(node.op, (Scan, Root)):
+            name = self.value_name()
+            write: Any = scan_lines if isinstance(node.op, Scan) else root_lines
+            lines = write(node.op, self.library, node, name, self)
+            self.text[node] = name
+            return lines
+        if isinstance(node.op, AttentionOp):
+            return attention_lines(node.op, node, self)
+        if isinstance(node.op, (PairSum, PairSumCotangent)):
+            return pair_lines(node.op, node, self)
+        expression = self.expression(node)
+        if isinstance(node.op, (Constant, ArrayConstant)):
+            self.text[node] = expression
+            return []
+        needed, self.before = self.before, []
+        self.text[node] = self.value_name()
+        return [*needed, f"{self.text[node]} = {expression}"]
+
+    def expression(self, node: Node) -> str:
+        """The value of a node as an expression of the texts of its arguments."""
+        return emit(node.op, self.library, node, tuple(self.text[a] for a in node.args), self)
+
+    def sum_text(self, arg: Node, axes: tuple[int, ...]) -> str | contraction.Product:
+        """The sum of an array over some axes."""
+        text = self.text[arg]
+        if len(axes) == len(arg.shape):
+            return f"{text}.sum()"
+        return f"{text}.sum(axis={axes[0] if len(axes) == 1 else axes})"
+
+    def dim(self, dim: Dim) -> str:
+        """A dimension as Python text."""
+        if isinstance(dim, int):
+            return str(dim)
+        return dim_text(dim, self.symbols)
+
+    def dims(self, shape: Sequence[Dim]) -> str:
+        """A shape as a tuple display."""
+        items = [self.dim(d) for d in shape]
+        return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
+
+    def helper(self, name: str, source: str) -> str:
+        """Add a helper function to the module; its name."""
+        self.helpers[name] = source.replace("np.", f"{self.np}.")
+        return name
+
+    def function(self, head: Any) -> str:
+        """The callable for a SymPy head, imported or pasted as needed."""
+        full = NUMPY_NAMES.get(head)
+        if full is None:
+            raise LoweringError(
+                f"{head.__name__} has no NumPy or SciPy form; rewrite it, or register an implementation with "
+                "symad.register_function and evaluate the graph itself"
+            )
+        module, _, attribute = full.rpartition(".")
+        if module == "numpy":
+            return f"{self.np}.{attribute}"
+        if module == "symad.special":
+            source = inspect.getsource(getattr(special, attribute))
+            self.imports |= {"from typing import Any"}
+            if "reduce(" in source:
+                self.imports.add("from functools import reduce")
+            return self.helper(attribute, source)
+        self.imports.add(f"import {module}")
+        return full
+
+    def constant_array(self, array: np.ndarray[Any, Any]) -> str:
+        """A module-level constant array; its name."""
+        dtype = (
+            f"{self.np}.{self.dtype}"
+            if array.dtype.kind == "f"
+            else f"{self.np}.{array.dtype.name}"
+        )
+        if array.dtype.kind == "b":
+            dtype = "bool"
+        return self.constant_text(constant_text(array, dtype, self))
+
+    def constant_text(self, text: str, stem: str = "constant") -> str:
+        """A module-level constant from the expression that makes it; its name. Equal texts are one."""
+        if text not in self.constants:
+            self.constants[text] = self.names.unique(f"{stem}_{len(self.constants) + 1}")
+        return self.constants[text]
+
+
+def _sum_text(dim: Any, names: dict[Any, str]) -> str:
+    """n - 1 rather than -1 + n: symbols first, negative terms subtracted."""
+    text = ""
+    for term in sorted(dim.args, key=lambda t: (t.is_number, t.could_extract_minus_sign(), str(t))):
+        negative = term.could_extract_minus_sign()
+        part = dim_text(-term if negative else term, names)
+        text += (f" - {part}" if negative else f" + {part}") if text else (f"-{part}" if negative else part)
+    return text
+
+
+def dim_text(dim: Any, names: dict[Any, str]) -> str:
+    """An integer expression of dimension symbols as Python text."""
+    if isinstance(dim, (int, sympy.Integer)):
+        return str(int(dim))
+    if isinstance(dim, sympy.Symbol):
+        return names[dim]
+    if isinstance(dim, (sympy.floor, sympy.ceiling)):
+        sign = "-" if isinstance(dim, sympy.ceiling) else ""  # ⌈a/b⌉ = −⌊−a/b⌋
+        numerator, denominator = sympy.together(dim.args[0]).as_numer_denom()
+        return f"({sign}({sign}({dim_text(numerator, names)})//{dim_text(denominator, names)}))"
+    parts = [dim_text(a, names) for a in dim.args] if not isinstance(dim, sympy.Rational) else []
+    if isinstance(dim, sympy.Add):
+        return f"({_sum_text(dim, names)})"
+    if isinstance(dim, sympy.Mul):
+        numerator, denominator = dim.as_numer_denom()
+        if denominator != 1:
+            return f"(({dim_text(numerator, names)})//{dim_text(denominator, names)})"
+        return "*".join(parts)
+    if isinstance(dim, sympy.Pow) and dim.exp.is_Integer and dim.exp > 0:
+        return f"{parts[0]}**{int(dim.exp)}"
+    if isinstance(dim, (sympy.Max, sympy.Min)):
+        return f"{type(dim).__name__.lower()}({', '.join(parts)})"
+    raise LoweringError(f"the dimension {dim} has no form in generated code")
+
+
+def print_array_module(
+    graph: Graph, library: ArrayLibrary, dtype: str, printing: Any = ArrayPrinter
+) -> tuple[str, str]:
+    """The entry point's name and the source of the module."""
+    printer = printing(graph, library, dtype)
+    entry = printer.names.unique(graph.name)
+    inputs = [printer.symbols[symbol] for symbol in graph.inputs]
+    body = [*_unpack_lines(graph, printer, inputs), *printer.statements(graph.output_nodes)]
+    values = [_result(o, printer) for o in graph.output_nodes]
+    result = pack_text(graph.structure, values)
+    helpers = [
+        line
+        for source in printer.helpers.values()
+        for line in [*source.rstrip().split("\n"), "", ""]
+    ]
+    lines = [
+        *module_header(graph, printer.imports),
+        *helpers,
+        *([*made, "", ""] if (made := printer.preliminaries()) else []),
+        *printer.decorators(graph),
+        f"def {entry}({', '.join(inputs)}):",
+        *docstring(graph, packed=False),
+        *(f"    {line}" for line in printer.finished(body, result)),
+        f"    return {result}",
+    ]
+    return entry, "\n".join(lines) + "\n"
+
+
+def _result(output: Node, printer: ArrayPrinter) -> str:
+    """The text of a result, which owns its memory: views of inputs, constants and other results are copied.
+
+    Numbers are of the module's type.
+    """
+    text, op, made = printer.text[output], output.op, owner(output)
+    if isinstance(op, Dimension) or (isinstance(op, Constant) and not isinstance(op.value, bool)):
+        return f"{printer.np}.{printer.dtype}({text})"
+    shared = isinstance(made.op, (Input, ArrayConstant)) or (output.shape and made in printer.returned)
+    printer.returned.add(made)
+    return f"{text}.copy()" if shared or repeats(output) else text
+
+
+def _unpack_lines(graph: Graph, printer: ArrayPrinter, inputs: Sequence[str]) -> list[str]:
+    """Convert the inputs, bind the dimension symbols, check the shapes."""
+    np_, lines = printer.np, []
+    for name, node in zip(inputs, graph.input_nodes, strict=True):
+        printer.text[node] = name
+    helper = printer.helper("_array", ARRAY)
+    for name, node, symbol in zip(inputs, graph.input_nodes, graph.inputs, strict=True):
+        declared = one_line(format_shape(node.shape))
+        dtype, rank = f"{np_}.{printer.dtype}", len(node.shape)
+        lines.append(f'{name} = {helper}({str(symbol)!r}, {name}, {dtype}, {rank}, "{declared}")')
+    return lines + _shape_checks(graph, printer, inputs)
+
+
+def _shape_checks(graph: Graph, printer: ArrayPrinter, inputs: Sequence[str]) -> list[str]:
+    """Bind each dimension symbol where it stands alone, then compare whole shapes."""
+    lines: list[str] = []
+    bound: set[Any] = set()
+    for name, node in zip(inputs, graph.input_nodes, strict=True):
+        for axis, dim in enumerate(node.shape):
+            if isinstance(dim, sympy.Symbol) and dim not in bound:
+                lines.append(f"{printer.symbols[dim]} = {name}.shape[{axis}]")
+                bound.add(dim)
+    for s in sorted(graph.dims - bound, key=str):
+        lines += _solve_dim(graph, printer, inputs, s)
+    for name, node, symbol in zip(inputs, graph.input_nodes, graph.inputs, strict=True):
+        if node.shape:
+            checked = printer.helper("_check", CHECK)
+            lines.append(f"{checked}({str(symbol)!r}, {name}, {printer.dims(node.shape)})")
+    return lines + size_checks(graph, printer)
+
+
+def _solve_dim(
+    graph: Graph, printer: ArrayPrinter, inputs: Sequence[str], symbol: Any
+) -> list[str]:
+    """Bind a symbol that stands only inside a linear expression such as 2*n + 1."""
+    for name, node in zip(inputs, graph.input_nodes, strict=True):
+        for axis, dim in enumerate(node.shape):
+            if not isinstance(dim, int) and dim.free_symbols == {symbol}:
+                slope, offset = dim.coeff(symbol, 1), dim.coeff(symbol, 0)
+                if slope.is_Integer and offset.is_Integer and slope:
+                    return [
+                        f"{printer.symbols[symbol]} = ({name}.shape[{axis}] - {int(offset)})//{int(slope)}"
+                    ]
+    raise LoweringError(f"no input fixes the dimension {symbol}")

@@ -1,0 +1,57 @@
+"""Sums along axes of arrays as matrix products with ones.
+
+NumPy adds the rows of a matrix one after the other, and the elements of short rows with a call for each row;
+BLAS reads the matrix once, at the speed of memory: two to five times faster on a few hundred rows. Products
+with 1 are exact, and infinities and NaN pass.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symad.core.dims import size
+from symad.core.graph import Node
+from symad.numeric.numpy_arrays.ops.contraction import Product
+
+LONGEST = 4096
+"""Elements of a row above which NumPy's sum by halves is more exact than BLAS's, and as fast."""
+
+ONES = '''@functools.lru_cache(8)
+def _ones(size):
+    return np.ones(size, dtype=np.{dtype})
+'''
+
+
+def sum_as_product(arg: Node, axes: tuple[int, ...], printer: Any) -> Product | None:
+    """The sum over some axes of an array of floats, if they are its first or its last; else None."""
+    text, rank, count = printer.text[arg], len(arg.shape), len(axes)
+    if count == rank or not text.isidentifier() or not printer.holds_floats(arg):
+        return None
+    if axes == tuple(range(count)):
+        summed, kept = arg.shape[:count], arg.shape[count:]
+        factors = _ones(summed, printer), _reshaped(text, summed, kept, printer)
+    elif axes == tuple(range(rank - count, rank)):
+        summed, kept = arg.shape[rank - count :], arg.shape[: rank - count]
+        if not isinstance(size(summed), int) or size(summed) > LONGEST:
+            return None
+        factors = _reshaped(text, kept, summed, printer), _ones(summed, printer)
+    else:
+        return None
+    return Product(*factors, "" if len(kept) == 1 else f".reshape({', '.join(map(printer.dim, kept))})")
+
+
+def _ones(shape: Any, printer: Any) -> str:
+    """A vector of ones: a constant of the module, or kept for each length."""
+    length = size(shape)
+    if isinstance(length, int):
+        made = f"{printer.np}.ones({length}, dtype={printer.np}.{printer.dtype})"
+        return str(printer.constant_text(made, "ones"))
+    printer.imports.add("import functools")
+    return f"{printer.helper('_ones', ONES.replace('{dtype}', printer.dtype))}({printer.dim(length)})"
+
+
+def _reshaped(text: str, rows: Any, columns: Any, printer: Any) -> str:
+    """A matrix: some axes joined, then the others."""
+    if len(rows) == len(columns) == 1:
+        return text
+    return f"{text}.reshape({printer.dim(size(rows))}, {printer.dim(size(columns))})"

@@ -1,0 +1,271 @@
+"""Interval arithmetic on SymPy expressions and Booleans: bounds as arrays, or as expressions.
+
+The same rules run on two kinds of bounds. NumPy arrays of tile bounds classify all tiles of a mask
+at once; SymPy bounds give the classification as a formula in the tile's corners, which becomes code
+in a kernel. Bounds are exact for expressions in which every variable stands once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import sympy as sp
+from sympy.core.relational import Relational
+from sympy.logic.boolalg import BooleanFunction
+
+from symad.numeric.pairs.stable_sympy import FloorDivide, children, constant, topological
+
+Bound = Any
+
+
+@dataclass(frozen=True)
+class Interval:
+    """All values lie in [low, high]."""
+
+    low: Bound
+    high: Bound
+
+
+@dataclass(frozen=True)
+class Truth:
+    """``always``: true everywhere; ``sometimes``: not excluded everywhere."""
+
+    always: Bound
+    sometimes: Bound
+
+
+class ArrayBounds:
+    """Bounds as numbers and NumPy arrays."""
+
+    minimum = staticmethod(np.minimum)
+    maximum = staticmethod(np.maximum)
+    floor = staticmethod(np.floor)
+    ceiling = staticmethod(np.ceil)
+    floor_divide = staticmethod(np.floor_divide)
+    mod = staticmethod(np.mod)
+    where = staticmethod(np.where)
+    equal = staticmethod(np.equal)
+    both = staticmethod(np.logical_and)
+    either = staticmethod(np.logical_or)
+    negate = staticmethod(np.logical_not)
+    infinity = np.inf
+
+    @staticmethod
+    def constant(number: sp.Basic) -> Any:
+        """A SymPy number or truth value as a Python one."""
+        return constant(number)
+
+    @staticmethod
+    def product(a: Bound, b: Bound) -> Bound:
+        """A product in which 0 · ∞ is 0, as bounds need it."""
+        with np.errstate(invalid="ignore"):
+            found = np.multiply(a, b)
+        return np.where(np.isnan(found), 0, found)
+
+
+class SymbolicBounds:
+    """Bounds as SymPy expressions of tile corners."""
+
+    minimum = staticmethod(sp.Min)
+    maximum = staticmethod(sp.Max)
+    floor = staticmethod(sp.floor)
+    ceiling = staticmethod(sp.ceiling)
+    floor_divide = staticmethod(FloorDivide)
+    mod = staticmethod(sp.Mod)
+    equal = staticmethod(sp.Eq)
+    both = staticmethod(sp.And)
+    either = staticmethod(sp.Or)
+    negate = staticmethod(sp.Not)
+    infinity = sp.oo
+
+    @staticmethod
+    def constant(number: sp.Basic) -> Any:
+        """The number itself."""
+        return number
+
+    @staticmethod
+    def where(condition: Bound, yes: Bound, no: Bound) -> Bound:
+        """``yes`` where the condition holds."""
+        return sp.Piecewise((yes, condition), (no, True))
+
+    @staticmethod
+    def product(a: Bound, b: Bound) -> Bound:
+        """A product in which 0 · ∞ is 0."""
+        return sp.S.Zero if a == 0 or b == 0 else a * b
+
+
+Kind = type[ArrayBounds] | type[SymbolicBounds]
+
+
+def evaluate(expr: sp.Basic, known: Mapping[sp.Basic, Any], kind: Kind) -> Any:
+    """The Interval or Truth of ``expr``, given those of its symbols.
+
+    Functions without a rule have the bounds ±∞, and Booleans without one are undecided.
+    """
+    values: dict[sp.Basic, Any] = dict(known)
+    expr = differences(expr)
+    for part in topological([expr]):
+        if part in values:
+            continue
+        number = constant(part)
+        if isinstance(number, bool):
+            values[part] = Truth(kind.constant(part), kind.constant(part))
+        elif number is not None:
+            values[part] = Interval(kind.constant(part), kind.constant(part))
+        elif isinstance(part, Relational):
+            values[part] = _compare(part, values[part.lhs], kind)
+        else:
+            values[part] = _apply(part, [values.get(c) for c in children(part)], kind)
+    return values[expr]
+
+
+def differences(expr: sp.Basic) -> sp.Basic:
+    """Every comparison with an expanded difference on the left and 0 on the right.
+
+    ``i - 3 <= j`` becomes ``i - j - 3 <= 0``: each variable stands once, so intervals are exact.
+    """
+
+    def rewritten(relation: Any) -> Any:
+        if relation.rhs == 0:
+            return relation
+        return relation.func(sp.expand(relation.lhs - relation.rhs), 0, evaluate=False)
+
+    return expr.replace(lambda e: isinstance(e, Relational), rewritten)
+
+
+def _compare(relation: Any, difference: Interval, kind: Kind) -> Truth:
+    low, high = difference.low, difference.high
+    if isinstance(relation, sp.Le):
+        return Truth(high <= 0, low <= 0)
+    if isinstance(relation, sp.Lt):
+        return Truth(high < 0, low < 0)
+    if isinstance(relation, sp.Ge):
+        return Truth(low >= 0, high >= 0)
+    if isinstance(relation, sp.Gt):
+        return Truth(low > 0, high > 0)
+    contains = kind.both(low <= 0, high >= 0)
+    only = kind.both(kind.equal(low, 0), kind.equal(high, 0))
+    if isinstance(relation, sp.Eq):
+        return Truth(only, contains)
+    return Truth(kind.negate(contains), kind.negate(only))  # Ne
+
+
+def _apply(expr: sp.Basic, parts: list[Any], kind: Kind) -> Any:
+    rule = _RULES.get(expr.func)
+    if rule is not None and None not in parts:
+        return rule(expr, parts, kind)
+    if isinstance(expr, BooleanFunction):
+        false, true = (kind.constant(c) for c in (sp.false, sp.true))
+        return Truth(false, true)
+    return Interval(-kind.infinity, kind.infinity)
+
+
+def _add(_: sp.Basic, parts: list[Interval], kind: Kind) -> Interval:
+    low, high = parts[0].low, parts[0].high
+    for p in parts[1:]:
+        low, high = low + p.low, high + p.high
+    return Interval(low, high)
+
+
+def _multiply(_: sp.Basic, parts: list[Interval], kind: Kind) -> Interval:
+    def product(a: Interval, b: Interval) -> Interval:
+        if a.low is a.high and np.ndim(a.low) == 0:  # a number: its sign orders the ends
+            ends = [kind.product(a.low, b.low), kind.product(a.low, b.high)]
+            return Interval(*ends) if a.low >= 0 else Interval(*reversed(ends))
+        corners = [kind.product(p, q) for p in (a.low, a.high) for q in (b.low, b.high)]
+        return Interval(reduce(kind.minimum, corners), reduce(kind.maximum, corners))
+
+    return reduce(product, sorted(parts, key=lambda p: p.low is not p.high))
+
+
+def _power(expr: sp.Basic, parts: list[Interval], kind: Kind) -> Interval:
+    exponent = expr.args[1]
+    if not (isinstance(exponent, sp.Integer) and exponent > 0):
+        return Interval(-kind.infinity, kind.infinity)
+    base = parts[0] if exponent % 2 else _absolute(expr, parts[:1], kind)
+    return Interval(base.low ** int(exponent), base.high ** int(exponent))
+
+
+def _absolute(_: sp.Basic, parts: list[Interval], kind: Kind) -> Interval:
+    low, high = parts[0].low, parts[0].high
+    inside = kind.maximum(kind.maximum(low, -high), 0)
+    return Interval(inside, kind.maximum(-low, high))
+
+
+def _minimum(_: sp.Basic, parts: list[Interval], kind: Kind) -> Interval:
+    return Interval(
+        reduce(kind.minimum, [p.low for p in parts]), reduce(kind.minimum, [p.high for p in parts])
+    )
+
+
+def _maximum(_: sp.Basic, parts: list[Interval], kind: Kind) -> Interval:
+    return Interval(
+        reduce(kind.maximum, [p.low for p in parts]), reduce(kind.maximum, [p.high for p in parts])
+    )
+
+
+def _floor(_: sp.Basic, parts: list[Interval], kind: Kind) -> Interval:
+    return Interval(kind.floor(parts[0].low), kind.floor(parts[0].high))
+
+
+def _ceiling(_: sp.Basic, parts: list[Interval], kind: Kind) -> Interval:
+    return Interval(kind.ceiling(parts[0].low), kind.ceiling(parts[0].high))
+
+
+def _floor_divide(expr: sp.Basic, parts: list[Interval], kind: Kind) -> Interval:
+    a, n = parts[0], kind.constant(expr.args[1])
+    return Interval(kind.floor_divide(a.low, n), kind.floor_divide(a.high, n))
+
+
+def _modulo(expr: sp.Basic, parts: list[Interval], kind: Kind) -> Interval:
+    """Exact within one period; otherwise [0, n)."""
+    argument, period = expr.args
+    if not (argument.is_integer and isinstance(period, sp.Integer) and period > 0):
+        return Interval(-kind.infinity, kind.infinity)
+    low, high, n = parts[0].low, parts[0].high, kind.constant(period)
+    if np.any([np.isinf(v).any() if kind is ArrayBounds else v.is_infinite for v in (low, high)]):
+        return Interval(kind.constant(sp.S.Zero), n - 1)
+    same = kind.equal(kind.floor_divide(low, n), kind.floor_divide(high, n))
+    least, most = kind.constant(sp.S.Zero), n - 1
+    return Interval(
+        kind.where(same, kind.mod(low, n), least), kind.where(same, kind.mod(high, n), most)
+    )
+
+
+def _and(_: sp.Basic, parts: list[Truth], kind: Kind) -> Truth:
+    return Truth(
+        reduce(kind.both, [p.always for p in parts]),
+        reduce(kind.both, [p.sometimes for p in parts]),
+    )
+
+
+def _or(_: sp.Basic, parts: list[Truth], kind: Kind) -> Truth:
+    return Truth(
+        reduce(kind.either, [p.always for p in parts]),
+        reduce(kind.either, [p.sometimes for p in parts]),
+    )
+
+
+def _not(_: sp.Basic, parts: list[Truth], kind: Kind) -> Truth:
+    return Truth(kind.negate(parts[0].sometimes), kind.negate(parts[0].always))
+
+
+_RULES: dict[type, Callable[[sp.Basic, list[Any], Kind], Any]] = {
+    sp.Add: _add,
+    sp.Mul: _multiply,
+    sp.Pow: _power,
+    sp.Abs: _absolute,
+    sp.Max: _maximum,
+    sp.Min: _minimum,
+    sp.floor: _floor,
+    sp.ceiling: _ceiling,
+    FloorDivide: _floor_divide,
+    sp.Mod: _modulo,
+    sp.And: _and,
+    sp.Or: _or,
+    sp.Not: _not,
+}

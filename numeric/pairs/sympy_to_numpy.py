@@ -1,0 +1,166 @@
+"""Scalar formulas as statements on arrays, every distinct part once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy as sp
+
+from symad.errors import LoweringError
+from symad.numeric.pairs.scores import LOOPS, Load, S, Score
+from symad.numeric.pairs.stable_sympy import (
+    FUNCTIONS,
+    FloorDivide,
+    Share,
+    children,
+    constant,
+    topological,
+)
+
+INFIX = {
+    sp.Add: " + ", sp.Mul: "*", sp.Eq: " == ", sp.Ne: " != ", sp.Lt: " < ", sp.Le: " <= ",
+    sp.Gt: " > ", sp.Ge: " >= ", FloorDivide: "//", sp.Mod: " % ", sp.And: " & ", sp.Or: " | ",
+    sp.Xor: " ^ ",
+}  # fmt: skip
+FOLDED = {sp.Max: "maximum", sp.Min: "minimum"}
+
+
+class ExpressionText:
+    """The statements of one generated function; `write` gives the name of an expression's value."""
+
+    def __init__(self, printer: Any, taken: set[str], names: dict[sp.Basic, str]) -> None:
+        """Write expressions of symbols with these names; new names are not among those taken."""
+        self.printer = printer
+        self.taken = taken
+        self.lines: list[str] = []
+        self.names = names
+
+    def write(self, expr: sp.Basic) -> str:
+        """The name or number that holds the value of an expression, after `lines`."""
+        for part in topological([expr]):
+            if part in self.names:
+                continue
+            number = constant(part)
+            if number is not None:
+                self.names[part] = _number(number, self.printer.np)
+            else:
+                self.names[part] = self._keep(self._text(part))
+        return self.names[expr]
+
+    def _keep(self, text: str) -> str:
+        number = len(self.lines) + 1
+        while f"f{number}" in self.taken:
+            number += 1
+        name = f"f{number}"
+        self.taken.add(name)
+        self.lines.append(f"{name} = {text}")
+        return name
+
+    def _text(self, expr: sp.Basic) -> str:
+        np_ = self.printer.np
+        args = [self.names[c] for c in children(expr)]
+        head = expr.func
+        if head in INFIX:
+            return INFIX[head].join(_bracketed(args))
+        if head in FOLDED:
+            text = args[0]
+            for arg in args[1:]:
+                text = f"{np_}.{FOLDED[head]}({text}, {arg})"
+            return text
+        if head is sp.Pow:
+            return self._power(expr, args)
+        if head is sp.Not:
+            return f"{np_}.logical_not({args[0]})"
+        if head is sp.Piecewise:
+            text = f"{np_}.nan"
+            for value, condition in reversed(list(zip(args[::2], args[1::2], strict=True))):
+                text = f"{np_}.where({condition}, {value}, {text})"
+            return text
+        if head is Share:
+            ties = " + ".join(f"({a} == {args[1]})*1.0" for a in args[2:])
+            return f"{np_}.where({args[0]} == {args[1]}, 1/{np_}.maximum({ties}, 1), 0)"
+        if head is sp.Heaviside:
+            return f"{np_}.heaviside({args[0]}, {args[1] if len(args) > 1 else 0.5})"
+        if head is sp.ITE:
+            return f"{np_}.where({', '.join(args)})"
+        return self._call(expr, args)
+
+    def _power(self, expr: sp.Basic, args: list[str]) -> str:
+        base, exponent = _bracketed(args[:1])[0], expr.args[1]
+        if exponent.is_Integer:
+            power = int(exponent)
+            text = base if abs(power) == 1 else f"{base}**{abs(power)}"
+            return text if power > 0 else f"1/({text})"
+        if abs(exponent) == sp.Rational(1, 2):
+            text = f"{self.printer.np}.sqrt({args[0]})"
+            return text if exponent.is_positive else f"1/{text}"
+        return f"{self.printer.np}.power(1.0*{base}, {args[1]})"
+
+    def _call(self, expr: sp.Basic, args: list[str]) -> str:
+        function = FUNCTIONS.get(expr.func)
+        if function is None:
+            raise LoweringError(
+                f"{expr.func.__name__} in {expr} has no array form; supported functions are "
+                + ", ".join(sorted(f.__name__ for f in FUNCTIONS))
+            )
+        name = function.__name__
+        import numpy
+        import scipy.special
+
+        if getattr(numpy, name, None) is function:
+            return f"{self.printer.np}.{name}({', '.join(args)})"
+        if getattr(scipy.special, name, None) is function:
+            self.printer.imports.add("import scipy.special")
+            return f"scipy.special.{name}({', '.join(args)})"
+        raise LoweringError(f"{expr.func.__name__} in {expr} has no form in generated code")
+
+
+class FormulaText(ExpressionText):
+    """The same for the formulas of a score, with the array reads in them."""
+
+    def __init__(self, score: Score, printer: Any, taken: set[str]) -> None:
+        """Write formulas of a score, with names that are not taken by arguments."""
+        names: dict[sp.Basic, str] = {s: str(s) for s in (S, *LOOPS)}
+        super().__init__(printer, taken, names | {symbol: name for name, symbol in score.scalars})
+        self.score = score
+        self.places: dict[sp.Symbol, list[str]] = {}
+
+    def write(self, expr: sp.Basic) -> str:
+        """The name of the value, after the reads that it needs."""
+        for load in self.score.reads(expr):
+            self._read(load)
+        return super().write(expr)
+
+    def place(self, symbol: sp.Symbol) -> tuple[str, list[str]]:
+        """The parameter that a differentiable symbol reads, and the texts of its indices."""
+        for name, scalar in self.score.scalars:
+            if scalar is symbol:
+                return name, []
+        load = next(r for r in self.score.loads if r.symbol is symbol)
+        self._read(load)
+        return load.name, self.places[symbol]
+
+    def _read(self, load: Load) -> None:
+        """One array read; where the mask hides a pair the position may be outside, and is clipped."""
+        if load.symbol in self.places:
+            return
+        np_, indices = self.printer.np, []
+        for axis, index in enumerate(load.index):
+            value = self.write(index)
+            last = f"{load.name}.shape[{axis}] - 1"
+            plain = index.is_Integer or (index in LOOPS and self.score.mask == sp.true)
+            indices.append(value if plain else self._keep(f"{np_}.clip({value}, 0, {last})"))
+        self.places[load.symbol] = indices
+        kept = f"{load.name}[{', '.join(indices)}]"
+        integer = bool(load.symbol.is_integer)
+        self.names[load.symbol] = self._keep(f"{kept}.astype({np_}.int64)" if integer else kept)
+
+
+def _number(value: Any, np_: str) -> str:
+    if isinstance(value, float) and value in (float("inf"), -float("inf")):
+        return f"{np_}.inf" if value > 0 else f"-{np_}.inf"
+    return repr(value)
+
+
+def _bracketed(args: list[str]) -> list[str]:
+    return [f"({a})" if a.startswith("-") else a for a in args]

@@ -1,0 +1,57 @@
+"""Sums with an array that stands on a diagonal: only the diagonal is touched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symad.core.dims import Shape, size
+from symad.core.graph import Node, Op, shape
+from symad.core.questions import Nodes, Values, evaluate, flops
+from symad.ops.arrays.contraction import Einsum
+
+
+@dataclass(frozen=True, eq=False)
+class AddDiagonal(Op):
+    """y = x + sign·d where axes of x with one label are at equal positions, y = x elsewhere.
+
+    Arguments: x, with the axes ``labels``, of which some are equal; d, with the axes ``part``, all of them
+    different.
+    """
+
+    labels: tuple[int, ...]
+    part: tuple[int, ...]
+    sign: int
+
+    @property
+    def spec(self) -> str:
+        """The subscripts that show the diagonal of x as ``d`` has it."""
+        return Einsum((self.labels,), self.part).spec
+
+
+def on_diagonal(whole: Node, part: Node, labels: tuple[int, ...], own: tuple[int, ...], sign: int) -> Node:
+    """The sum; see `AddDiagonal`."""
+    return Node.of(AddDiagonal(labels, own, sign), (whole, part))
+
+
+@shape(AddDiagonal)
+def add_diagonal_shape(op: AddDiagonal, args: Nodes) -> Shape:
+    """The shape of x."""
+    return args[0].shape
+
+
+@flops.dispatch
+def add_diagonal_flops(op: AddDiagonal, y: Node) -> Any:
+    """One addition for each element of the diagonal."""
+    return size(y.args[1].shape)
+
+
+@evaluate.dispatch
+def add_diagonal_evaluate(op: AddDiagonal, values: Values) -> Any:
+    """The sum, in a new array."""
+    whole, part = values
+    result = np.array(whole, dtype=np.result_type(whole, part))
+    np.einsum(op.spec, result)[...] += op.sign * part
+    return result

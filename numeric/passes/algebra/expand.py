@@ -1,0 +1,69 @@
+"""Functions written out where a derivative has computed their parts: x σ(x), x Φ(x); constants as numbers."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import sympy
+
+from symad.core.graph import Graph, Node, rebuild, topological
+from symad.core.questions import Nodes, evaluate
+from symad.library.scalar_functions import gelu, sigmoid, silu
+from symad.ops.arrays.sources import Constant, constant
+from symad.ops.elementwise.apply import Apply, apply
+from symad.ops.elementwise.arithmetic import Add, Mul, div, mul, neg
+from symad.ops.elementwise.powers import Pow, power
+from symad.ops.loops.scan import Scan
+
+ROOT = power(constant(2), constant(Fraction(1, 2)))
+"""The square root of 2."""
+
+
+def expand(graph: Graph) -> Graph:
+    """The graph with every rule applied, in the bodies of scans too."""
+    made = _expanded(graph.output_nodes)
+    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+
+
+def _expanded(outputs: Nodes) -> Nodes:
+    known = set(topological(outputs))
+    bodies: dict[Graph, Graph] = {}
+
+    def better(node: Node, args: Nodes) -> Node:
+        op: Any = node.op
+        if isinstance(op, Scan):
+            if op.body not in bodies:
+                bodies[op.body] = Graph(op.body.input_nodes, _expanded(op.body.output_nodes))
+            return Node.of(Scan(bodies[op.body], op.slices), args)
+        if isinstance(op, Apply) and node.shape and op.head is silu and apply(sigmoid, node.args[0]) in known:
+            return mul(args[0], apply(sigmoid, args[0]))
+        if isinstance(op, Apply) and node.shape and op.head is gelu and _tail(node.args[0], ROOT) in known:
+            return mul(constant(Fraction(1, 2)), args[0], _tail(args[0], constant(math.sqrt(2))))
+        if isinstance(op, (Add, Mul, Pow, Apply)) and not node.shape:
+            number = _number(op, args)
+            if number is not None:
+                return constant(number)
+        return node if args == node.args else Node.of(op, args)
+
+    return tuple(rebuild(outputs, {}, better))
+
+
+def _tail(x: Node, root: Node) -> Node:
+    """erfc(−x/√2), as the derivative of gelu writes it."""
+    return apply(sympy.erfc, neg(div(x, root)))
+
+
+def _number(op: Any, args: Nodes) -> float | None:
+    """The value of a function of constants."""
+    if not args or not all(isinstance(a.op, Constant) for a in args):
+        return None
+    values = tuple(a.op.value for a in args)  # type: ignore[attr-defined]
+    if any(isinstance(v, bool) for v in values):
+        return None
+    try:
+        value = float(evaluate(op, tuple(float(v) for v in values)))
+    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
+        return None
+    return value if math.isfinite(value) else None

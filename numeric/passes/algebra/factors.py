@@ -1,0 +1,179 @@
+"""Numbers and signs leave products, sums of equal multiples, and slices, and meet in one factor.
+
+Derivatives are full of them: 2·(100·(2·u)) is one product with 400, and (2u/2v)·(−w) is −(u/v)·w. Each
+node is looked at as c·b with a number c; what uses it works on b, and c·b is computed only where it must
+be. Products of the same factors in another order are computed once.
+
+Where three or more quotients of arrays have one denominator, they become products with its reciprocal: a
+division costs several products. That changes the last digit only, unless the reciprocal overflows.
+
+The value changes by rounding only.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from fractions import Fraction
+
+from symad.core.graph import Graph, Node, rebuild, topological
+from symad.core.questions import Nodes
+from symad.ops.arrays.shaping import Reshape, Slice
+from symad.ops.arrays.sources import Constant, constant, constant_value, is_exact
+from symad.ops.elementwise.arithmetic import Add, Mul, div, mul, signed_product, signed_sum
+from symad.ops.elementwise.powers import power as power_of
+
+Number = int | Fraction | float
+
+LEAST, MOST = 1e-200, 1e200
+"""Factors are joined while they are between these, so that nothing overflows that did not before."""
+
+LONG = 10**7
+"""Fractions with longer numerators or denominators are no factors."""
+
+QUOTIENTS = 3
+"""So many quotients by one array become products with its reciprocal."""
+
+
+def gather_factors(graph: Graph) -> Graph:
+    """The graph with every rule of this file applied."""
+    made = share_reciprocals(_Gathering().outputs(graph.output_nodes))
+    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+
+
+def number_of(node: Node) -> Number | None:
+    """The number that a node is, if it can be a factor."""
+    value = constant_value(node)
+    if is_exact(value) and not isinstance(value, bool):
+        exact = Fraction(value)
+        short = max(abs(exact.numerator), exact.denominator) <= LONG
+        return exact if exact and short else None
+    if isinstance(value, float) and LEAST < abs(value) < MOST:
+        return value
+    return None
+
+
+class _Gathering:
+    """One run over a graph: for each node its factor and the rest."""
+
+    def __init__(self) -> None:
+        self.split: dict[Node, tuple[Number, Node]] = {}
+        self.products: dict[frozenset[tuple[tuple[int, Node], int]], Node] = {}
+
+    def outputs(self, outputs: Iterable[Node]) -> Nodes:
+        """The nodes computed with gathered factors."""
+        listed = list(outputs)
+        for node in topological(listed):
+            self.split[node] = self.parted(node)
+        return tuple(self.whole(node) for node in listed)
+
+    def whole(self, node: Node) -> Node:
+        """c·b, computed."""
+        factor, base = self.split[node]
+        if factor < 0 and factor != -1 and base.shape and Fraction(factor).denominator == 1:
+            return Node.of(Mul((1, 1)), (constant(factor), base))  # one product, where −(|c|·b) is two steps
+        return base if factor == 1 else mul(constant(factor), base)
+
+    def parted(self, node: Node) -> tuple[Number, Node]:
+        """The factor c and the rest b of a node c·b."""
+        if isinstance(node.op, Mul):
+            return self.product(node)
+        if isinstance(node.op, Add):
+            return self.sum(node)
+        if isinstance(node.op, (Slice, Reshape)):
+            factor, base = self.split[node.args[0]]
+            return factor, Node.of(node.op, (base,))
+        if not node.args:
+            return 1, node
+        args = tuple(self.whole(a) for a in node.args)
+        return 1, node if args == node.args else Node.of(node.op, args)
+
+    def product(self, node: Node) -> tuple[Number, Node]:
+        """Π (c_i b_i)^p_i = (Π c_i^p_i) Π b_i^p_i."""
+        factor: Number = Fraction(1)
+        rest: list[tuple[int, Node]] = []
+        for power, arg in zip(node.op.powers, node.args, strict=True):  # type: ignore[attr-defined]
+            number, base = self.split[arg]
+            own = number_of(base) if isinstance(base.op, Constant) else None
+            if own is not None:
+                number = number * own
+            joined = factor * number if power == 1 else factor / number
+            if isinstance(joined, float) and not LEAST < abs(joined) < MOST:
+                base = self.whole(arg)
+                own = None
+            else:
+                factor = joined
+            if own is None:
+                rest.append((power, base))
+        if not rest or not _fits(factor):
+            args = tuple(self.whole(a) for a in node.args)
+            return 1, Node.of(node.op, args)
+        if node.shape and factor != 1:
+            # A number and a scalar are one scalar: the array is multiplied once.
+            for k, (power, base) in enumerate(rest):
+                if power == 1 and not base.shape:
+                    rest[k] = (1, mul(constant(factor), base))
+                    factor = 1
+                    break
+        twice = [pair for pair, times in Counter(rest).items() if times == 2 and pair[0] == 1]
+        if twice:  # the square may be there already
+            squares = [(1, power_of(base, constant(2))) for _, base in twice]
+            rest = [*squares, *(pair for pair in rest if pair not in twice)]
+        made = signed_product(rest)
+        if made.shape != node.shape:  # the only factor with axes was a repeated number
+            return 1, Node.of(node.op, tuple(self.whole(a) for a in node.args))
+        key = frozenset(Counter(rest).items())
+        return factor, self.products.setdefault(key, made)
+
+    def sum(self, node: Node) -> tuple[Number, Node]:
+        """Σ ± c_i b_i, or c Σ ± b_i where all c_i are c or −c."""
+        parts = [self.split[a] for a in node.args]
+        size: Number = _size(parts[0][0])
+        if any(_size(c) != size or isinstance(b.op, Constant) for c, b in parts):
+            size = 1
+        terms = []
+        for sign, (c, b) in zip(node.op.signs, parts, strict=True):  # type: ignore[attr-defined]
+            scale = _size(c) / size
+            terms.append((sign if c > 0 else -sign, b if scale == 1 else mul(constant(scale), b)))
+        if all(sign < 0 for sign, _ in terms):
+            return -size, signed_sum((-sign, b) for sign, b in terms)
+        return size, signed_sum(terms)
+
+
+def _size(factor: Number) -> Number:
+    return factor if factor > 0 else -factor
+
+
+def _fits(factor: Number) -> bool:
+    if isinstance(factor, float):
+        return True
+    return max(abs(factor.numerator), factor.denominator) <= LONG
+
+
+def share_reciprocals(outputs: Nodes) -> Nodes:
+    """The nodes with quotients by one array as products with its reciprocal."""
+    under: Counter[Node] = Counter()
+    for node in topological(outputs):
+        if isinstance(node.op, Mul) and node.shape:
+            under.update({a for p, a in zip(node.op.powers, node.args, strict=True) if p == -1 and a.shape})
+    shared = {node for node, count in under.items() if count >= QUOTIENTS}
+    if not shared:
+        return outputs
+    reciprocal: dict[Node, Node] = {}
+
+    def better(node: Node, args: Nodes) -> Node:
+        if isinstance(node.op, Mul):
+            pairs = [
+                (1, reciprocal[old]) if power == -1 and old in shared else (power, new)
+                for power, old, new in zip(node.op.powers, node.args, args, strict=True)
+            ]
+            powers, factors = zip(*pairs, strict=True)
+            # Not by `signed_product`, which would write a quotient again.
+            made = factors[0] if powers == (1,) else Node.of(Mul(powers), factors)
+        else:
+            made = node if args == node.args else Node.of(node.op, args)
+        if node in shared:
+            reciprocal[node] = div(constant(1), made)
+        return made
+
+    return rebuild(outputs, {}, better)

@@ -1,0 +1,54 @@
+"""Cotangents of one attention that are added are computed at once.
+
+The output and the log-sum-exps of an attention send cotangents back one by one: (ō, 0) and (0, L̄). The op
+is linear in them, so the sum of its results is its result at (ō, L̄), one pass over the pairs for both.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symad.core.graph import Graph, Node, rebuild
+from symad.ops.arrays.shaping import Broadcast
+from symad.ops.arrays.sources import constant_value
+from symad.ops.elementwise.arithmetic import Add, add
+from symad.ops.fused.attention import AttentionCotangent
+
+
+def join_cotangents(graph: Graph) -> Graph:
+    """The graph with such sums joined."""
+    if not any(isinstance(node.op, AttentionCotangent) for node in graph.nodes):
+        return graph
+    outputs = rebuild(graph.output_nodes, {n: n for n in graph.input_nodes}, _joined)
+    return Graph(graph.input_nodes, outputs, graph.structure, graph.name, graph.report)
+
+
+def _joined(node: Node, args: tuple[Node, ...]) -> Node:
+    made = node if args == node.args else Node.of(node.op, args)
+    if not isinstance(made.op, Add):
+        return made
+    groups: dict[Any, list[Node]] = {}
+    for sign, term in zip(made.op.signs, args, strict=True):
+        if sign == 1 and isinstance(term.op, AttentionCotangent):
+            groups.setdefault((term.op, term.args[:-2]), []).append(term)
+    joined = [terms for terms in groups.values() if len(terms) > 1]
+    if not joined:
+        return made
+    taken = [term for terms in joined for term in terms]
+    rest = [(s, t) for s, t in zip(made.op.signs, args, strict=True) if s != 1 or t not in taken]
+    whole = [_sum(terms) for terms in joined]
+    if not rest:
+        return add(*whole)
+    signs = tuple(s for s, _ in rest)
+    return add(Node.of(Add(signs), tuple(t for _, t in rest)), *whole)
+
+
+def _sum(terms: list[Node]) -> Node:
+    first = terms[0]
+    bars = [[t.args[k] for t in terms if not _is_zero(t.args[k])] for k in (-2, -1)]
+    kept = [add(*b) if b else first.args[k] for k, b in zip((-2, -1), bars, strict=True)]
+    return Node.of(first.op, (*first.args[:-2], *kept))
+
+
+def _is_zero(node: Node) -> bool:
+    return constant_value(node.args[0] if isinstance(node.op, Broadcast) else node) == 0

@@ -1,0 +1,202 @@
+"""Sums of tensor networks: two terms become one where they share factors and the rest stays small."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from symad.core.dims import Shape, same_dim
+from symad.core.graph import Node
+from symad.numeric.passes.algebra.add_diagonal import on_diagonal
+from symad.numeric.passes.algebra.contraction_order import (
+    Factor,
+    Name,
+    Names,
+    absorbed,
+    contracted,
+    elements,
+    spread,
+)
+from symad.numeric.passes.algebra.networks import Joining, Misfit, Term
+from symad.ops.arrays.shaping import broadcast_axes, reshape
+from symad.ops.arrays.sources import Eye, constant, eye
+from symad.ops.elementwise.arithmetic import mul, signed_sum
+
+SMALL = 8
+"""A sum of two terms is written out if it has at most one element for so many of the whole value."""
+
+Signed = tuple[int, Term]
+
+
+@dataclass(frozen=True)
+class Merging:
+    """Two terms as common factors times a rest: rests are arrays over ``names``."""
+
+    common: tuple[Factor, ...]
+    rests: tuple[tuple[Factor, ...], tuple[Factor, ...]]
+    names: Names
+    axes: tuple[Names, ...]
+
+    @property
+    def pays(self) -> bool:
+        """Whether the sum of the rests is no larger than one of their factors, or small for the value."""
+        largest = max((elements(names) for rest in self.rests for _, names in rest), default=1)
+        return elements(self.names) <= max(largest, elements(set(self.value_names)) // SMALL)
+
+    @property
+    def value_names(self) -> Names:
+        """All names of the value."""
+        return tuple(n for axis in self.axes for n in axis)
+
+    def rest(self, signs: tuple[int, int]) -> Node:
+        """The sum of the rests; one that stands on a diagonal of the other is added there."""
+        sums = [(s, r) for s, r in zip(signs, self.rests, strict=True) if not _identities(r)]
+        on_diagonals = [(s, r) for s, r in zip(signs, self.rests, strict=True) if _identities(r)]
+        if not sums:
+            sums.append(on_diagonals.pop(0))
+        whole = signed_sum([(s, _over(rest, self.names)) for s, rest in sums])
+        for sign, rest in on_diagonals:
+            whole = _plus_diagonal(whole, self.names, sign, rest)
+        return whole
+
+    def merged(self, rest: Node) -> Term:
+        """The one term, with the sum of the rests."""
+        return Term(tuple(absorbed([*self.common, (rest, self.names)])), self.axes)
+
+
+def _identities(factors: Sequence[Factor]) -> list[Names]:
+    """The pairs of names that are held together."""
+    return [names for node, names in factors if isinstance(node.op, Eye)]
+
+
+def _plus_diagonal(whole: Node, names: Names, sign: int, factors: Sequence[Factor]) -> Node:
+    first = {other: one for one, other in _identities(factors)}
+    arrays = [(node, own) for node, own in factors if not isinstance(node.op, Eye)]
+    needed = tuple(dict.fromkeys(first.get(n, n) for n in names))
+    labels = tuple(needed.index(first.get(n, n)) for n in names)
+    return on_diagonal(whole, _over(arrays, needed), labels, tuple(range(len(needed))), sign)
+
+
+def merging(one: Term, other: Term) -> Merging:
+    """How two terms of one shape can be added.
+
+    Raises:
+        Misfit: their axes cut the positions differently.
+    """
+    one, other = _aligned(one, other)
+    joint: dict[tuple[Name, Name], Name] = {}
+    for a, b in zip(one.names, other.names, strict=True):
+        joint.setdefault((a, b), Name(a.size))
+    names = iter(zip(one.names, other.names, strict=True))
+    axes = tuple(tuple(joint[next(names)] for _ in axis) for axis in one.axes)
+    common: list[Factor] = []
+    rest = [list(one.factors), list(other.factors)]
+    for node, own in one.factors:
+        for candidate in rest[1]:
+            pairs = list(zip(own, candidate[1], strict=True)) if candidate[0] is node else [None]
+            if all(pair in joint for pair in pairs):
+                common.append((node, tuple(joint[pair] for pair in pairs if pair is not None)))
+                rest[0].remove((node, own))
+                rest[1].remove(candidate)
+                break
+    rests = tuple(
+        _with_identities(
+            rest[k], {pair[k]: [j for p, j in joint.items() if p[k] is pair[k]] for pair in joint}
+        )
+        for k in (0, 1)
+    )
+    used = [n for part in rests for _, own in sorted(part, key=lambda f: -elements(f[1])) for n in own]
+    largest = max((own for part in rests for _, own in part), key=elements, default=())
+    order = (*largest, *(n for axis in axes for n in axis))
+    return Merging(
+        tuple(common), (rests[0], rests[1]), tuple(n for n in dict.fromkeys(order) if n in set(used)), axes
+    )
+
+
+def _aligned(one: Term, other: Term) -> tuple[Term, Term]:
+    """Both terms with their names cut at the same places."""
+    while True:
+        joining = Joining()
+        for left, right in zip(one.axes, other.axes, strict=True):
+            for x, y in zip(left, right, strict=False):
+                if not same_dim(x.size, y.size):
+                    long, short = (x, y) if elements((x,)) > elements((y,)) else (y, x)
+                    joining.cut(long, short)
+                    break
+            else:
+                if len(left) != len(right):
+                    raise Misfit
+                continue
+            break
+        if not joining.parts:
+            return one, other
+        one, other = joining.term(one), joining.term(other)
+
+
+def _with_identities(factors: Sequence[Factor], joint: Mapping[Name, Sequence[Name]]) -> tuple[Factor, ...]:
+    """Factors under joint names; names that became several are held together by identity matrices."""
+    made = [(node, tuple(joint[n][0] for n in names)) for node, names in factors]
+    for several in joint.values():
+        made += [(eye(other.size), (several[0], other)) for other in several[1:]]
+    return tuple(made)
+
+
+def _over(factors: Sequence[Factor], names: Names) -> Node:
+    """A product of factors as an array over some names."""
+    if not factors:
+        return broadcast_axes(constant(1), tuple(n.size for n in names), ())
+    node, own = contracted(factors, set(names), names)
+    return spread(node, own, names)
+
+
+def total(terms: Sequence[Signed], most: int, known: set[Node] | None = None) -> list[Term]:
+    """A sum of terms as few terms: those that merge at little cost, and others until few are left.
+
+    Args:
+        terms: the terms with their signs.
+        most: the number of terms that may be left.
+        known: sums that were made before and cost nothing; new ones are added.
+    """
+    rest, made = list(terms), set[Node]() if known is None else known
+    while len(rest) > 1:
+        best: tuple[int, int, int, Merging, Node] | None = None
+        for j in range(1, len(rest)):
+            for i in range(j):
+                found = merging(rest[i][1], rest[j][1])
+                cost = elements(found.names)
+                if best is not None and cost >= best[0]:
+                    continue
+                whole = found.rest((rest[i][0], rest[j][0]))
+                if len(rest) > most or found.pays or whole in made:
+                    best = (cost, i, j, found, whole)
+        if best is None:
+            break
+        _, i, j, found, whole = best
+        made.add(whole)
+        rest = [t for k, t in enumerate(rest) if k not in (i, j)] + [(1, found.merged(whole))]
+    return [_signed(sign, term) for sign, term in rest]
+
+
+def _signed(sign: int, term: Term) -> Term:
+    return term if sign == 1 else Term(tuple(absorbed([(constant(sign), ()), *term.factors])), term.axes)
+
+
+def written_out(terms: Sequence[Term], shape: Shape) -> Node:
+    """The array of a sum of terms."""
+    (term,) = total([(1, t) for t in terms], 1)
+    names: list[Name] = []
+    factors = list(term.factors)
+    for name in term.names:
+        if name in names:
+            names.append(Name(name.size))
+            factors.append((eye(name.size), (name, names[-1])))
+        else:
+            names.append(name)
+    numbers = [node for node, own in factors if not own]
+    arrays = [f for f in factors if f[1]]
+    if numbers and arrays:
+        small = min(range(len(arrays)), key=lambda k: elements(arrays[k][1]))
+        arrays[small] = (mul(*numbers, arrays[small][0]), arrays[small][1])
+    elif numbers:
+        return reshape(broadcast_axes(mul(*numbers), tuple(n.size for n in names), ()), shape)
+    return reshape(_over(arrays, tuple(names)), shape)

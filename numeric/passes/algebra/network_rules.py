@@ -1,0 +1,111 @@
+"""What becomes of tensor networks under the ops that move, multiply and add elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product as combinations
+from typing import Any, Protocol
+
+from symad.core.graph import Node
+from symad.numeric.passes.algebra.contraction_order import Name
+from symad.numeric.passes.algebra.merging import Signed
+from symad.numeric.passes.algebra.networks import Term, atom, regrouped
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.shaping import Broadcast, Reshape
+from symad.ops.arrays.sources import constant
+from symad.ops.elementwise.arithmetic import Add, Mul, div
+
+
+class Run(Protocol):
+    """A pass over a graph that keeps some nodes as sums of terms."""
+
+    @property
+    def terms(self) -> Mapping[Node, list[Term]]:
+        """The terms of these nodes."""
+
+    def array(self, node: Node) -> Node:
+        """The array of any other."""
+
+    def product(self, terms: Sequence[Term], labels: Sequence[Any], output: Sequence[Any]) -> Term:
+        """How terms are contracted."""
+
+    def total(self, terms: Sequence[Signed]) -> list[Term]:
+        """How they are added."""
+
+
+def operand(run: Run, node: Node) -> list[Term]:
+    """The terms of a node; of an array that only repeats another one those of the smaller."""
+    if node in run.terms:
+        return run.terms[node]
+    if isinstance(node.op, Broadcast):
+        return [_broadcast(node, term) for term in operand(run, node.args[0])]
+    return [atom(run.array(node))]
+
+
+def add_terms(run: Run, node: Node) -> list[Term]:
+    """All terms of all arguments."""
+    op: Any = node.op
+    signed: list[Signed] = []
+    for sign, arg in zip(op.signs, node.args, strict=True):
+        terms = operand(run, arg)
+        signed += [(sign, t if arg.shape else _number(t, node)) for t in terms]
+    return run.total(signed)
+
+
+def mul_terms(run: Run, node: Node) -> list[Term] | None:
+    """Products of terms, position by position; of denominators the reciprocal."""
+    op: Any = node.op
+    labels = tuple(range(len(node.shape)))
+    operands = []
+    for power, arg in zip(op.powers, node.args, strict=True):
+        terms = operand(run, arg)
+        if power == -1:
+            if arg in run.terms or len(terms) > 1:
+                return None
+            terms = [_reciprocal(terms[0])]
+        operands.append(terms)
+    parts = [labels if arg.shape else () for arg in node.args]
+    return run.total([(1, run.product(c, parts, labels)) for c in combinations(*operands)])
+
+
+def einsum_terms(run: Run, node: Node) -> list[Term]:
+    """Contractions of terms."""
+    op: Any = node.op
+    operands = [operand(run, arg) for arg in node.args]
+    return run.total([(1, run.product(c, op.inputs, op.output)) for c in combinations(*operands)])
+
+
+def broadcast_terms(run: Run, node: Node) -> list[Term]:
+    """The same terms with more axes."""
+    return [_broadcast(node, term) for term in operand(run, node.args[0])]
+
+
+def reshape_terms(run: Run, node: Node) -> list[Term]:
+    """The same terms with their names in other groups."""
+    return [regrouped(term, node.shape) for term in operand(run, node.args[0])]
+
+
+def _broadcast(node: Node, term: Term) -> Term:
+    op: Any = node.op
+    given = dict(zip(op.axes, term.axes, strict=True))
+    axes = (given.get(k, () if d == 1 else (Name(d),)) for k, d in enumerate(node.shape))
+    return Term(term.factors, tuple(axes))
+
+
+def _number(term: Term, like: Node) -> Term:
+    """A number in the shape of an array."""
+    return Term(term.factors, tuple(() if d == 1 else (Name(d),) for d in like.shape))
+
+
+def _reciprocal(term: Term) -> Term:
+    """One over a product of arrays."""
+    return Term(tuple((div(constant(1), node), names) for node, names in term.factors), term.axes)
+
+
+RULES: dict[type, Callable[[Run, Node], list[Term] | None]] = {
+    Add: add_terms,
+    Mul: mul_terms,
+    Einsum: einsum_terms,
+    Broadcast: broadcast_terms,
+    Reshape: reshape_terms,
+}

@@ -1,0 +1,211 @@
+"""Tensor networks: arrays as products of smaller ones, with the axes of each named.
+
+A unit seed is a product of identity matrices, and a tangent that starts from it stays a product for a
+long way: of rows x_bi of the data, of an identity δ_jq, of a matrix M_bjk. Written out it has an element
+for each combination of the names; its factors are small. A `Term` keeps the factors, and identities need
+no factor at all: an axis name that stands twice says that the value is zero off the diagonal.
+
+    value[axes] = Π factors[names], where equal names mean equal positions, and 0 elsewhere.
+
+Multiplying networks joins names, summing over a name contracts the factors that have it, and two terms
+of a sum become one where they share factors and the rest does not grow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+
+from symad.core.dims import Dim, Shape, as_dim, same_dim, size
+from symad.core.graph import Node
+from symad.numeric.passes.algebra.contraction_order import (
+    Factor,
+    Name,
+    Names,
+    absorbed,
+    elements,
+    summed,
+)
+from symad.ops.arrays.contraction import contract
+from symad.ops.arrays.shaping import reshape
+from symad.ops.arrays.sources import dimension
+
+
+class Misfit(Exception):
+    """Two axes cut their positions differently."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """A product of arrays; an axis of several names runs through their combinations in row-major order."""
+
+    factors: tuple[Factor, ...]
+    axes: tuple[Names, ...]
+
+    @property
+    def names(self) -> Names:
+        """The names of all axes in order."""
+        return tuple(name for axis in self.axes for name in axis)
+
+
+def atom(node: Node) -> Term:
+    """An array as its own only factor; axes of length 1 have no name."""
+    axes = tuple(() if d == 1 else (Name(d),) for d in node.shape)
+    names = tuple(name for axis in axes for name in axis)
+    return Term(((reshape(node, tuple(n.size for n in names)), names),), axes)
+
+
+def identity(count: Dim) -> Term:
+    """The identity matrix: no factors, and both axes have one name."""
+    name = Name(count)
+    return Term((), ((name,), (name,)))
+
+
+# ---- names ---------------------------------------------------------------------------------------
+
+
+class Joining:
+    """Which names were joined to others, or cut in parts."""
+
+    def __init__(self) -> None:
+        """Nothing is joined."""
+        self.parts: dict[Name, Names] = {}
+
+    def resolved(self, names: Names) -> Names:
+        """The names that some names have become."""
+        done: list[Name] = []
+        todo = list(reversed(names))
+        while todo:
+            name = todo.pop()
+            if name in self.parts:
+                todo.extend(reversed(self.parts[name]))
+            else:
+                done.append(name)
+        return tuple(done)
+
+    def join(self, one: Names, other: Names) -> None:
+        """Two axes run together.
+
+        Raises:
+            Misfit: the names of one have no common refinement with those of the other.
+        """
+        position = 0
+        while True:
+            a, b = self.resolved(one), self.resolved(other)
+            if len(a) <= position or len(b) <= position:
+                if len(a) != len(b):
+                    raise Misfit
+                return
+            x, y = a[position], b[position]
+            if x is y or same_dim(x.size, y.size):
+                if x is not y:
+                    self.parts[y] = (x,)
+                position += 1
+            elif elements((x,)) > elements((y,)):
+                self.cut(x, y)
+            else:
+                self.cut(y, x)
+
+    def cut(self, name: Name, first: Name) -> None:
+        """A name in two parts, the first of which has the length of another name."""
+        rest = quotient(name.size, first.size)
+        if rest is None:
+            raise Misfit
+        self.parts[name] = (Name(first.size), Name(rest))
+
+    def term(self, term: Term) -> Term:
+        """The term under its new names."""
+        return Term(tuple(map(self.factor, term.factors)), tuple(map(self.resolved, term.axes)))
+
+    def factor(self, factor: Factor) -> Factor:
+        """A factor under its new names; of a name that stands twice the diagonal is taken."""
+        node, names = factor
+        new = self.resolved(names)
+        if new != names:
+            node = reshape(node, tuple(n.size for n in new))
+        distinct = tuple(dict.fromkeys(new))
+        return (node, new) if distinct == new else (contract([new], distinct, node), distinct)
+
+
+def quotient(whole: Dim, part: Dim) -> Dim | None:
+    """The dimension whole/part, if it is one."""
+    if isinstance(whole, int) and isinstance(part, int):
+        return whole // part if part and whole % part == 0 else None
+    ratio = sympy.cancel(sympy.S.One * whole / part)
+    return as_dim(ratio) if sympy.denom(ratio) == 1 else None
+
+
+def renamed(term: Term) -> Term:
+    """The term under names of its own."""
+    joining = Joining()
+    for name in dict.fromkeys((*term.names, *(n for _, names in term.factors for n in names))):
+        joining.parts[name] = (Name(name.size),)
+    return Term(
+        tuple((node, joining.resolved(names)) for node, names in term.factors),
+        tuple(map(joining.resolved, term.axes)),
+    )
+
+
+def regrouped(term: Term, shape: Shape) -> Term:
+    """The same elements in row-major order under another shape.
+
+    Raises:
+        Misfit: the shape cuts a name where it cannot be cut.
+    """
+    joining = Joining()
+    axes: list[Names] = []
+    for d in shape:
+        axis: list[Name] = []
+        while not same_dim(size(n.size for n in axis), d):
+            used = sum(map(len, axes)) + len(axis)
+            left = joining.resolved(term.names)[used:]
+            missing = quotient(d, size(n.size for n in axis))
+            if not left or missing is None:
+                raise Misfit
+            if quotient(missing, left[0].size) is None:
+                joining.cut(left[0], Name(missing))
+                # an earlier use of the same name is cut as well: begin again with the cut names
+                return regrouped(joining.term(term), shape)
+            axis.append(left[0])
+        axes.append(tuple(axis))
+    if sum(map(len, axes)) != len(term.names):
+        raise Misfit
+    return Term(term.factors, tuple(axes))
+
+
+# ---- products ------------------------------------------------------------------------------------
+
+
+def contracted_now(factors: Sequence[Factor], kept: set[Name]) -> list[Factor]:
+    """Sums are done at once, and no factor has all names of another."""
+    return absorbed(summed(factors, kept))
+
+
+def product(
+    terms: Sequence[Term],
+    labels: Sequence[Sequence[Any]],
+    output: Sequence[Any],
+    reduced: Callable[[Sequence[Factor], set[Name]], list[Factor]] = contracted_now,
+) -> Term:
+    """The contraction of networks: axes of one label run together, labels that are not kept are summed.
+
+    ``reduced`` says what becomes of the factors, given the names of the result.
+
+    Raises:
+        Misfit: axes of one label cut their positions differently.
+    """
+    operands = [renamed(term) for term in terms]
+    joining, place = Joining(), dict[Any, Names]()
+    for term, part in zip(operands, labels, strict=True):
+        for label, axis in zip(part, term.axes, strict=True):
+            joining.join(place.setdefault(label, axis), axis)
+    everything = {n for axis in place.values() for n in joining.resolved(axis)}
+    axes = tuple(joining.resolved(place[label]) for label in output)
+    factors = [joining.factor(f) for term in operands for f in term.factors]
+    kept = {n for axis in axes for n in axis}
+    repeated = everything - kept - {n for _, names in factors for n in names}
+    factors += [(dimension(name.size), ()) for name in repeated]
+    return Term(tuple(reduced(factors, kept)), axes)

@@ -1,0 +1,62 @@
+"""Masks that change nothing: what is 0 already where a mask puts 0."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symad.core.graph import Graph, Node, rebuild
+from symad.core.questions import Nodes
+from symad.ops.arrays.shaping import Broadcast
+from symad.ops.arrays.sources import ArrayConstant, constant_value
+from symad.ops.elementwise.arithmetic import Mul
+from symad.ops.elementwise.selection import Select
+from symad.ops.fused.softmax import Softmax, SoftmaxTangent
+
+
+def drop_masks(graph: Graph) -> Graph:
+    """The graph without masks of arrays that vanish where they are masked."""
+
+    def better(node: Node, args: Nodes) -> Node:
+        if isinstance(node.op, Select) and constant_value(args[2]) == 0:
+            condition, kept, _ = args
+            if kept.shape == node.shape and shows_every_row(condition) and vanishes(kept, condition):
+                return kept
+        return node if args == node.args else Node.of(node.op, args)
+
+    made = rebuild(graph.output_nodes, {}, better)
+    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+
+
+def constant_mask(condition: Node) -> np.ndarray[Any, Any] | None:
+    """The constant array that a condition repeats."""
+    inner = condition.args[0] if isinstance(condition.op, Broadcast) else condition
+    return inner.op.array if isinstance(inner.op, ArrayConstant) else None
+
+
+def shows_every_row(condition: Node) -> bool:
+    """Whether a constant mask leaves something of every row: a softmax of the row is then a number."""
+    mask = constant_mask(condition)
+    return mask is not None and mask.ndim > 0 and bool(np.asarray(mask, bool).any(axis=-1).all())
+
+
+def vanishes(node: Node, condition: Node) -> bool:
+    """Whether an array is 0 wherever the condition does not hold, for finite arguments."""
+    op: Any = node.op
+    if isinstance(op, Select):
+        return node.args[0] is condition and constant_value(node.args[2]) == 0
+    if isinstance(op, Softmax):
+        masked = node.args[0]
+        last = (len(node.shape) - 1,)
+        return (
+            op.axes == last
+            and isinstance(masked.op, Select)
+            and masked.args[0] is condition
+            and constant_value(masked.args[2]) == -np.inf
+        )
+    if isinstance(op, SoftmaxTangent):
+        return vanishes(node.args[0], condition)
+    if isinstance(op, Mul):
+        return any(p == 1 and vanishes(a, condition) for p, a in zip(op.powers, node.args, strict=True))
+    return False

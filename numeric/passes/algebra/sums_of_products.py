@@ -1,0 +1,304 @@
+"""Sums of products as contractions: Σ x y is one product of BLAS, with no array x y in between.
+
+- Σ x² and Σ x y become contractions of the factors, whose own contractions and repetitions join them;
+- numbers and signs leave a sum, and meet in one factor;
+- a contraction of many operands is done two at a time, in the cheapest order.
+
+The value of a sum changes by rounding only.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from symad.core.dims import Shape
+from symad.core.graph import Graph, Node, rebuild, topological
+from symad.core.questions import Nodes
+from symad.evaluation.number_domains import as_float
+from symad.numeric.passes.loops.loop import Loop, with_body
+from symad.ops.arrays.contraction import Einsum, contract
+from symad.ops.arrays.sources import constant, constant_value, is_exact
+from symad.ops.elementwise.arithmetic import Add, Mul, mul, signed_product, signed_sum
+from symad.ops.elementwise.powers import Pow
+from symad.ops.loops.scan import Scan
+
+Number = int | Fraction
+
+TYPICAL = 100
+"""The size that a symbolic dimension is taken to have when orders are compared."""
+
+
+LONG = 10**7
+"""Fractions with longer numerators or denominators are written as floats."""
+
+
+def contract_sums(graph: Graph) -> Graph:
+    """The graph with every rule of this file applied."""
+    made = contract_nodes(graph.output_nodes)
+    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+
+
+def contract_nodes(outputs: Sequence[Node]) -> tuple[Node, ...]:
+    """The same for some nodes."""
+    order = topological(outputs)
+    users = Counter(a for node in order for a in set(node.args))
+    users.update(outputs)
+    alone = {node for node in order if users[node] == 1}
+
+    bodies: dict[Graph, Graph] = {}
+
+    def better(node: Node, args: Nodes) -> Node:
+        single = [a in alone for a in node.args]
+        if isinstance(node.op, Mul):
+            return _product(node, args, single)
+        if isinstance(node.op, Einsum):
+            return _contraction(node, args, alone)
+        if isinstance(node.op, (Scan, Loop)):
+            body = node.op.body
+            if body not in bodies:
+                bodies[body] = Graph(body.input_nodes, contract_nodes(body.output_nodes))
+            return Node.of(with_body(node.op, bodies[body], node.op.slices), args)
+        return node if args == node.args else Node.of(node.op, args)
+
+    return rebuild(outputs, {}, better)
+
+
+def split(node: Node) -> tuple[Number, Node | None]:
+    """A number, and the factor that is left; None for 1."""
+    value = constant_value(node)
+    if _finite(value):
+        return Fraction(value), None
+    if isinstance(node.op, Add) and len(node.args) == 1:
+        inner, base = split(node.args[0])
+        return inner * node.op.signs[0], base
+    if not isinstance(node.op, Mul):
+        return 1, node
+    factor: Number = Fraction(1)
+    rest: list[tuple[int, Node]] = []
+    for power, arg in zip(node.op.powers, node.args, strict=True):
+        value = constant_value(arg)
+        if _finite(value) and value:
+            factor *= Fraction(value) ** power
+        else:
+            rest.append((power, arg))
+    if factor == 1:
+        return 1, node
+    return factor, signed_product(rest) if rest else None
+
+
+def _finite(value: Any) -> bool:
+    return is_exact(value) or (isinstance(value, float) and isfinite(value))
+
+
+def scaled(factor: Number, node: Node) -> Node:
+    """factor · node."""
+    return node if factor == 1 else mul(_number(factor), node)
+
+
+def _number(factor: Number) -> Node:
+    """The constant; of a long fraction its nearest float."""
+    long = max(abs(factor.numerator), factor.denominator) > LONG
+    return constant(as_float(factor) if long else factor)
+
+
+def _product(node: Node, args: Nodes, single: Sequence[bool]) -> Node:
+    """A product whose numbers are one number, with the factors of products used only here."""
+    op: Any = node.op
+    factor: Number = Fraction(1)
+    rest: list[tuple[int, Node]] = []
+    for power, arg, alone in zip(op.powers, args, single, strict=True):
+        number, base = split(arg)
+        if number == 0:
+            return node if args == node.args else Node.of(op, args)
+        factor *= Fraction(number) ** power
+        if base is None:
+            continue
+        inner: Any = base.op
+        if alone and isinstance(inner, Mul) and base.shape == node.shape:
+            rest += [(power * p, a) for p, a in zip(inner.powers, base.args, strict=True)]
+        else:
+            rest.append((power, base))
+    if not rest:
+        return _number(factor)
+    return _small_side(factor, rest) if node.shape else scaled(factor, signed_product(rest))
+
+
+def _small_side(factor: Number, rest: list[tuple[int, Node]]) -> Node:
+    """A scaled product of arrays, with all numbers in the smallest array that can take them."""
+    scalars = [(p, a) for p, a in rest if not a.shape]
+    arrays = [(p, a) for p, a in rest if a.shape]
+    if scalars:
+        number = scaled(factor, signed_product(scalars))
+    elif factor != 1:
+        number = _number(factor)
+    else:
+        return signed_product(arrays)
+    if len(arrays) == 1 and arrays[0][0] == 1:
+        (only,) = (a for _, a in arrays)
+        if isinstance(only.op, Einsum) and len(only.args) > 1:
+            sizes = [_size(a.shape) for a in only.args]
+            k = sizes.index(min(sizes))
+            if only.args[k].shape and 4 * sizes[k] <= _size(only.shape):
+                args = list(only.args)
+                args[k] = signed_product([(1, number), (1, args[k])])
+                return contract(only.op.inputs, only.op.output, *args)
+    return signed_product([(1, number), *arrays])
+
+
+def _contraction(node: Node, args: Nodes, alone: set[Node]) -> Node:
+    """Factors, sums of products, and order of one contraction."""
+    op: Any = node.op
+    single = [a in alone for a in node.args]
+    labels, out = [tuple(part) for part in op.inputs], tuple(op.output)
+    operands = list(args)
+    if len(operands) == 1 and single[0] and set(labels[0]) - set(out):
+        terms = [a in alone for a in node.args[0].args]
+        whole = _sum_of_terms(labels[0], out, operands[0], terms)
+        if whole is not None:
+            return whole
+    factor: Number = 1
+    for k, arg in enumerate(operands):
+        number, base = split(arg)
+        if number != 1 and base is not None and base.shape == arg.shape and _shrinks(node, arg):
+            factor *= number
+            operands[k] = base
+    labels, operands = _joined(labels, operands, single)
+    return scaled(factor, ordered(labels, out, operands))
+
+
+def _shrinks(node: Node, arg: Node) -> bool:
+    """Whether the result is so much smaller that scaling it costs nothing."""
+    return 8 * _size(node.shape) <= _size(arg.shape)
+
+
+def _size(shape: Shape) -> int:
+    total = 1
+    for d in shape:
+        total *= d if isinstance(d, int) else TYPICAL
+    return total
+
+
+def _sum_of_terms(
+    labels: tuple[Any, ...], out: tuple[Any, ...], arg: Node, alone: Sequence[bool]
+) -> Node | None:
+    """Σ (±a ± bc ...) as sums of the terms, if one of them is a product used only here."""
+    if len(set(labels)) < len(labels):
+        return None
+    if not isinstance(arg.op, Add) or len(arg.args) < 2:
+        return None
+    if any(a.shape != arg.shape for a in arg.args) or len(alone) != len(arg.args):
+        return None
+    if not any(single and _is_product(a) for single, a in zip(alone, arg.args, strict=True)):
+        return None
+    parts = []
+    for sign, term, single in zip(arg.op.signs, arg.args, alone, strict=True):
+        number, base = split(term)
+        if base is None or base.shape != term.shape or not single:
+            number, base = 1, term
+        inner_labels, operands = _joined([labels], [base], [single])
+        parts.append((sign, scaled(number, ordered(inner_labels, out, operands))))
+    return signed_sum(parts)
+
+
+def _is_product(node: Node) -> bool:
+    _, base = split(node)
+    return base is not None and (_factors(base) is not None)
+
+
+def _factors(node: Node) -> list[Node] | None:
+    """The factors of a product of arrays, or of a square."""
+    if isinstance(node.op, Pow) and constant_value(node.args[1]) == 2:
+        return [node.args[0]] * 2
+    if isinstance(node.op, Mul) and all(p == 1 for p in node.op.powers):
+        return list(node.args) if all(a.shape in (node.shape, ()) for a in node.args) else None
+    return None
+
+
+def _joined(
+    labels: list[tuple[Any, ...]], operands: list[Node], single: Sequence[bool]
+) -> tuple[list[tuple[Any, ...]], list[Node]]:
+    """Operands that are products or contractions of their own, used only here, taken apart."""
+    made_labels: list[tuple[Any, ...]] = []
+    made: list[Node] = []
+    fresh = 0
+    for part, arg, alone in zip(labels, operands, single, strict=True):
+        factors = _factors(arg) if alone and len(set(part)) == len(part) else None
+        if factors is not None and (len(operands) == 1 or any(_is_outer(f) for f in factors)):
+            for f in factors:
+                inner = part if f.shape else ()
+                if _is_outer(f):
+                    names = dict(zip(f.op.output, inner, strict=True))  # type: ignore[attr-defined]
+                    for sub, a in zip(f.op.inputs, f.args, strict=True):  # type: ignore[attr-defined]
+                        made_labels.append(tuple(names[x] for x in sub))
+                        made.append(a)
+                else:
+                    made_labels.append(inner)
+                    made.append(f)
+            fresh += 1
+        else:
+            made_labels.append(part)
+            made.append(arg)
+    return made_labels, made
+
+
+def _is_outer(node: Node) -> bool:
+    """A product of several arrays without a sum."""
+    op = node.op
+    if not isinstance(op, Einsum) or len(op.inputs) < 2:
+        return False
+    every = {x for part in op.inputs for x in part}
+    return every == set(op.output) and len(set(op.output)) == len(op.output)
+
+
+def _bilinear(parts: Sequence[tuple[Any, ...]], out: Sequence[Any]) -> list[list[int]] | None:
+    """The order of Σ_ij u_i a_ij b_ij ... v_j: along rows first, as they lie in memory; else None."""
+    names = [*parts]
+    matrix = next((part for part in names if len(set(part)) == 2), None)
+    if out or matrix is None or sorted(p for p in names if p != matrix) != sorted((x,) for x in matrix):
+        return None
+    path = []
+    while len(names) > 1:
+        whole = [k for k, part in enumerate(names) if part == matrix]
+        if len(whole) > 1:
+            step, made = whole[:2], matrix
+        elif whole:
+            step, made = [*whole, names.index(matrix[1:])], matrix[:1]
+        else:
+            step, made = [0, 1], ()
+        names = [part for k, part in enumerate(names) if k not in step] + [made]
+        path.append(step)
+    return path
+
+
+def ordered(labels: Sequence[tuple[Any, ...]], out: Sequence[Any], args: Sequence[Node]) -> Node:
+    """A contraction, two operands at a time in the cheapest order."""
+    if len(args) < 3:
+        return contract(labels, out, *args)
+    whole = contract(labels, out, *args)
+    if not isinstance(whole.op, Einsum) or len(whole.args) < 3:
+        return whole
+    op, operands = whole.op, list(whole.args)
+    parts = [tuple(p) for p in op.inputs]
+    sized = [np.broadcast_to(np.float64(0), [_size((d,)) for d in a.shape]) for a in operands]
+    path = _bilinear(parts, op.output) or (
+        np.einsum_path(op.spec, *sized, optimize="optimal" if len(operands) < 7 else "greedy")[0][1:]
+    )
+    for step in path:
+        chosen = sorted(step)
+        rest = [k for k in range(len(operands)) if k not in chosen]
+        needed = {x for k in rest for x in parts[k]} | set(op.output)
+        last = not rest
+        inside = dict.fromkeys(x for k in chosen for x in parts[k])
+        kept = tuple(op.output) if last else tuple(x for x in inside if x in needed)
+        same = all(parts[k] == kept for k in chosen)  # no sum: elementwise, in place
+        factors = [operands[k] for k in chosen]
+        made = mul(*factors) if same else contract([parts[k] for k in chosen], kept, *factors)
+        parts = [parts[k] for k in rest] + [kept]
+        operands = [operands[k] for k in rest] + [made]
+    return operands[-1]

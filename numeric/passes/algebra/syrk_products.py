@@ -1,0 +1,136 @@
+"""Gram products: Σ_b A_bi s_b A_bj with s ≥ 0 is BᵀB with B = √s A, half the work of a product.
+
+NumPy computes ``B.T @ B`` by BLAS's syrk, one triangle, if both operands are one array. Hessians of
+generalised linear models and Gauss-Newton matrices have this form; that s ≥ 0 is read off the graph
+(`ranges`), as for the variance σ(1 − σ) of a logistic model.
+
+The value changes by rounding only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from symad.core.graph import Graph, Node, rebuild
+from symad.core.questions import Nodes
+from symad.numeric.passes.algebra.value_ranges import ranges
+from symad.ops.arrays.contraction import Einsum, contract, permute
+from symad.ops.arrays.shaping import Broadcast, broadcast_axes
+from symad.ops.arrays.sources import constant
+from symad.ops.elementwise.arithmetic import Add, Mul, mul, neg, signed_product
+from symad.ops.elementwise.powers import sqrt
+
+SHORT = 64
+"""Terms of a sum that take less time than a pass over the result."""
+
+Labels = tuple[Any, ...]
+Weight = tuple[int, Node, Labels]
+"""The power ±1, an array, and the axes of the weighted array that it runs along."""
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """An array with named axes, times weights."""
+
+    base: Node
+    labels: Labels
+    weights: tuple[Weight, ...] = ()
+
+    def inner(self) -> Weighted | None:
+        """The same with a product with repeated arrays, a sign or a transposition taken off the base."""
+        op: Any = self.base.op
+        if isinstance(op, Add) and op.signs == (-1,):
+            return Weighted(self.base.args[0], self.labels, (*self.weights, (1, constant(-1), ())))
+        if isinstance(op, Einsum) and len(set(op.output)) == len(op.output):
+            whole = [k for k, part in enumerate(op.inputs) if sorted(part) == sorted(op.output)]
+            names = dict(zip(op.output, self.labels, strict=True))
+            if len(whole) != 1 or any(not set(part) <= set(op.output) for part in op.inputs):
+                return None
+            parts = [tuple(names[x] for x in part) for part in op.inputs]
+            weights = [(1, a, parts[k]) for k, a in enumerate(self.base.args) if k != whole[0]]
+            return Weighted(self.base.args[whole[0]], parts[whole[0]], (*self.weights, *weights))
+        if not isinstance(op, Mul):
+            return None
+        pairs = list(zip(op.powers, self.base.args, strict=True))
+        full = [(p, a) for p, a in pairs if a.shape and not isinstance(a.op, Broadcast)]
+        if len(full) != 1 or full[0][0] == -1:
+            return None
+        numbers = [(p, a, ()) for p, a in pairs if not a.shape]
+        repeated = [
+            (p, a.args[0], tuple(self.labels[k] for k in a.op.axes))
+            for p, a in pairs
+            if isinstance(a.op, Broadcast)
+        ]
+        return Weighted(full[0][1], self.labels, (*self.weights, *numbers, *repeated))
+
+
+def layers(node: Node, labels: Labels) -> list[Weighted]:
+    """An array, and what is left of it when more and more weights are taken off."""
+    found = [Weighted(node, labels)]
+    while (inner := found[-1].inner()) is not None:
+        found.append(inner)
+    return found
+
+
+def share_grams(graph: Graph) -> Graph:
+    """The graph with weighted Gram products as products of one array with itself."""
+
+    def better(node: Node, args: Nodes) -> Node:
+        made = node if args == node.args else Node.of(node.op, args)
+        return (_gram(made) if isinstance(made.op, Einsum) and len(args) == 2 else None) or made
+
+    outputs = rebuild(graph.output_nodes, {node: node for node in graph.input_nodes}, better)
+    return Graph(graph.input_nodes, outputs, graph.structure, graph.name, graph.report)
+
+
+def _gram(node: Node) -> Node | None:
+    """A contraction as a Gram product, if it is one with weights of one sign."""
+    op: Any = node.op
+    chains = [layers(arg, part) for arg, part in zip(node.args, op.inputs, strict=True)]
+    shared = [(a, b) for a in chains[0] for b in chains[1] if a.base is b.base]
+    if not shared:
+        return None
+    one, other = shared[0]
+    weights = [*one.weights, *other.weights]
+    summed = [x for x in one.labels if x not in op.output]
+    mirrored = all(x == y if x in summed else x != y for x, y in zip(one.labels, other.labels, strict=True))
+    distinct = {*one.labels, *other.labels}
+    if not weights or not mirrored or len(distinct) != len(op.output) + len(summed):
+        return None
+    if any(not set(labels) <= set(summed) for _, _, labels in weights):
+        return None
+    return _rooted(one, other, weights, summed, op.output)
+
+
+def _rooted(
+    one: Weighted, other: Weighted, weights: Sequence[Weight], summed: Sequence[Any], out: Labels
+) -> Node | None:
+    """The product of the base times the root of all weights with itself."""
+    along = [x for x in one.labels if x in summed and any(x in labels for _, _, labels in weights)]
+    lengths = tuple(d for x, d in zip(one.labels, one.base.shape, strict=True) if x in along)
+    weight = signed_product([(p, _spread(a, labels, along, lengths)) for p, a, labels in weights])
+    if not along:  # a number: the product may as well be scaled, if the sum is not short
+        terms = [d for x, d in zip(one.labels, one.base.shape, strict=True) if x in summed]
+        if all(isinstance(d, int) for d in terms) and prod(terms) < SHORT:
+            return None
+        return mul(weight, contract([one.labels, other.labels], out, one.base, one.base))
+    low, high = ranges([weight])[weight]
+    if low < 0 and high > 0:
+        return None
+    root = sqrt(weight if low >= 0 else neg(weight))
+    axes = tuple(k for k, x in enumerate(one.labels) if x in along)
+    base = mul(one.base, broadcast_axes(root, one.base.shape, axes))
+    made = contract([one.labels, other.labels], out, base, base)
+    return made if low >= 0 else neg(made)
+
+
+def _spread(node: Node, labels: Labels, along: Sequence[Any], lengths: tuple[Any, ...]) -> Node:
+    """A weight repeated along the axes that it lacks; numbers stay numbers."""
+    if not labels:
+        return node
+    order = [x for x in along if x in labels]
+    turned = permute(node, [labels.index(x) for x in order])
+    return broadcast_axes(turned, lengths, tuple(along.index(x) for x in order))

@@ -1,0 +1,116 @@
+"""Unit seeds that are never written out: Jacobians and Hessians from the factors of their tangents.
+
+A dense Hessian is a graph pushed along all unit seeds at once, arrays with an axis for the seeds. The
+identity matrix is where they come from; from there on this pass keeps every array as a sum of products
+(see `networks`), as long as the ops allow it, and writes arrays out where they do not, and at the end.
+
+Of a layer z = x W the tangents for the seeds of W are x_bi δ_jq: only the factors travel through the
+network, an entry of H is Σ_b x_bi x_bp R_bjq, one matrix product, and seeds of the bias of the layer share
+R. So H is the sum over the nonlinear nodes of Jᵀ (their curvature) J with J kept in factors, as in edge
+pushing (Gower and Mello 2012, equation 11), without a rule for it.
+
+The value changes by rounding only. The result is used if it costs fewer operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from symad.core.dims import bind, dim_symbols
+from symad.core.graph import Graph, Node, topological
+from symad.core.questions import definition, flops
+from symad.cost import add_up
+from symad.numeric.passes.algebra.contraction_order import TYPICAL
+from symad.numeric.passes.algebra.merging import Signed, total, written_out
+from symad.numeric.passes.algebra.network_rules import RULES
+from symad.numeric.passes.algebra.networks import Misfit, Term, identity, product
+from symad.numeric.passes.loops.loop import Loop
+from symad.numeric.passes.memory_layout.block_matrices import in_mosaics
+from symad.ops.arrays.sources import Eye
+from symad.ops.fused.softmax import SoftmaxTangent
+
+MOST = 4
+"""A sum of more terms than this is written with fewer, though they grow."""
+
+WRITTEN = (SoftmaxTangent,)
+"""Ops that are taken apart when their arguments are networks."""
+
+
+def factor_seeds(graph: Graph) -> Graph:
+    """The graph with the tangents of unit seeds in factors."""
+    if not any(isinstance(node.op, Eye) for node in graph.nodes):
+        return graph
+    factoring = _Factoring()
+    for node in graph.nodes:
+        factoring.add(node)
+    outputs = tuple(factoring.whole(node) for node in graph.output_nodes)
+    made = Graph(graph.input_nodes, outputs, graph.structure, graph.name, graph.report)
+    old, new = set(graph.nodes), set(made.nodes)
+    return in_mosaics(made) if _operations(new - old) < _operations(old - new) else graph
+
+
+def _operations(nodes: set[Node]) -> float:
+    """The operations of some nodes, at typical sizes; the values of one loop count once."""
+    loops = {(node.op.body, node.args) for node in nodes if isinstance(node.op, Loop)}
+    terms = [flops(node.op, node) for node in nodes if not isinstance(node.op, Loop)]
+    for body, args in loops:
+        terms.append(args[1].shape[0] * add_up(flops(inner.op, inner) for inner in body.nodes))
+    whole = add_up(terms)
+    return float(bind(whole, {symbol: TYPICAL for symbol in dim_symbols([whole])}))
+
+
+class _Factoring:
+    """One run over a graph: for each node an array, or a sum of terms that come from identities."""
+
+    def __init__(self) -> None:
+        self.terms: dict[Node, list[Term]] = {}
+        self.made: dict[Node, Node] = {}
+        self.sums: set[Node] = set()
+
+    def add(self, node: Node) -> None:
+        """Rewrite a node whose arguments are done."""
+        if node in self.terms or node in self.made:
+            return
+        if isinstance(node.op, Eye):
+            self.terms[node] = [identity(node.op.size)]
+        elif not any(a in self.terms for a in node.args):
+            args = tuple(self.made[a] for a in node.args)
+            self.made[node] = node if args == node.args else Node.of(node.op, args)
+        elif isinstance(node.op, WRITTEN):
+            plain: Node = definition(node.op, node)
+            for inner in topological([plain]):
+                self.add(inner)
+            table: Any = self.terms if plain in self.terms else self.made
+            table[node] = table[plain]
+        else:
+            self._network(node)
+
+    def _network(self, node: Node) -> None:
+        rule = RULES.get(type(node.op))
+        try:
+            found = rule(self, node) if rule else None
+        except Misfit:
+            found = None
+        if found is None:
+            self.made[node] = Node.of(node.op, tuple(self.whole(a) for a in node.args))
+        else:
+            self.terms[node] = found
+
+    def whole(self, node: Node) -> Node:
+        """The array of a node, written out."""
+        if node not in self.made:
+            self.made[node] = written_out(self.terms[node], node.shape)
+        return self.made[node]
+
+    def array(self, node: Node) -> Node:
+        """The array of a node that has no terms."""
+        return self.made[node]
+
+    def product(self, terms: Sequence[Term], labels: Sequence[Any], output: Sequence[Any]) -> Term:
+        """Sums are done where they stand."""
+        return product(terms, labels, output)
+
+    def total(self, terms: Sequence[Signed]) -> list[Term]:
+        """Terms that have factors in common become one."""
+        return total(terms, MOST, self.sums)

@@ -1,0 +1,204 @@
+"""Between which numbers the elements of an array lie, as far as the graph tells.
+
+Rounding is monotone, so bounds that are floats themselves, such as 0 and 1, hold for what is computed too:
+1 − σ(x) and 1 − tanh(x)² are never negative. Elements that are not a number lie anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from math import inf, isnan, prod
+from typing import Any
+
+import sympy
+
+from symad.core.graph import Node, topological
+from symad.library.scalar_functions import relu, sigmoid, softplus
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.gathering import Gather
+from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, Slice
+from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Eye, Input, Iota
+from symad.ops.arrays.stacking import Concatenate, Stack
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.arithmetic import Add, Mul
+from symad.ops.elementwise.powers import Pow
+from symad.ops.fused.softmax import Softmax
+
+Range = tuple[float, float]
+
+ANY: Range = (-inf, inf)
+POSITIVE: Range = (0.0, inf)
+UNIT: Range = (0.0, 1.0)
+SYMMETRIC: Range = (-1.0, 1.0)
+
+HEADS: dict[Any, Range] = {
+    sigmoid: UNIT,
+    relu: POSITIVE,
+    softplus: POSITIVE,
+    sympy.exp: POSITIVE,
+    sympy.Abs: POSITIVE,
+    sympy.cosh: (1.0, inf),
+    sympy.sech: UNIT,
+    sympy.tanh: SYMMETRIC,
+    sympy.sin: SYMMETRIC,
+    sympy.cos: SYMMETRIC,
+    sympy.sign: SYMMETRIC,
+    sympy.Heaviside: UNIT,
+    sympy.erf: SYMMETRIC,
+    sympy.erfc: (0.0, 2.0),
+}
+"""The values of functions, whatever their arguments."""
+
+
+def ranges(outputs: Iterable[Node]) -> dict[Node, Range]:
+    """Bounds of the elements of all nodes that some nodes need."""
+    found: dict[Node, Range] = {}
+    for node in topological(outputs):
+        rule = RULES.get(type(node.op))
+        low, high = rule(node, [found[a] for a in node.args]) if rule else ANY
+        found[node] = (-inf if isnan(low) else low, inf if isnan(high) else high)
+    return found
+
+
+def hull(parts: Iterable[Range]) -> Range:
+    """The smallest range with all of some others."""
+    lows, highs = zip(*parts, strict=True)
+    return min(lows), max(highs)
+
+
+def times(one: Range, other: Range) -> Range:
+    """The range of products; 0 times anything is 0."""
+    return hull((p, p) for p in (a * b if a and b else 0.0 for a in one for b in other))
+
+
+def input_range(node: Node, args: list[Range]) -> Range:
+    """What is assumed of the symbol."""
+    symbol: Any = node.op.symbol  # type: ignore[attr-defined]
+    low = 0.0 if getattr(symbol, "is_nonnegative", None) else -inf
+    return low, 0.0 if getattr(symbol, "is_nonpositive", None) else inf
+
+
+def constant_range(node: Node, args: list[Range]) -> Range:
+    """The number, widened where it is no float."""
+    value: Any = node.op.value  # type: ignore[attr-defined]
+    number = float(value)
+    if number == value:
+        return number, number
+    return (0.0, inf) if value > 0 else (-inf, 0.0)
+
+
+def array_constant_range(node: Node, args: list[Range]) -> Range:
+    """The least and the largest element."""
+    array: Any = node.op.array  # type: ignore[attr-defined]
+    return (float(array.min()), float(array.max())) if array.size else UNIT
+
+
+def sum_range(node: Node, args: list[Range]) -> Range:
+    """Sums of bounds."""
+    signs: Any = node.op.signs  # type: ignore[attr-defined]
+    bounds = [r if s == 1 else (-r[1], -r[0]) for s, r in zip(signs, args, strict=True)]
+    return sum(b[0] for b in bounds), sum(b[1] for b in bounds)
+
+
+def product_range(node: Node, args: list[Range]) -> Range:
+    """Products of bounds; an even number of equal factors is no less than 0."""
+    powers: Any = node.op.powers  # type: ignore[attr-defined]
+    factors: dict[tuple[Node, int], int] = {}
+    for arg, power in zip(node.args, powers, strict=True):
+        factors[arg, power] = factors.get((arg, power), 0) + 1
+    known = dict(zip(node.args, args, strict=True))
+    total: Range = (1.0, 1.0)
+    for (arg, power), count in factors.items():
+        bounds = known[arg] if power == 1 else reciprocal(known[arg])
+        total = times(total, powered(bounds, count))
+    return total
+
+
+def powered(bounds: Range, exponent: int) -> Range:
+    """The range of a power with a positive integer exponent."""
+    ends = [float(b) ** exponent if abs(b) < inf else (b if exponent % 2 else inf) for b in bounds]
+    if exponent % 2:
+        return ends[0], ends[1]
+    return (0.0 if bounds[0] <= 0 <= bounds[1] else min(ends)), max(ends)
+
+
+def reciprocal(bounds: Range) -> Range:
+    """The range of 1/x."""
+    low, high = bounds
+    if low >= 0 and high > 0:
+        return 1 / high, 1 / low if low else inf
+    if high <= 0 and low < 0:
+        return 1 / high if high else -inf, 1 / low
+    return ANY
+
+
+def power_range(node: Node, args: list[Range]) -> Range:
+    """Powers of numbers that are not negative, and even powers, are not negative."""
+    exponent: Any = getattr(node.args[1].op, "value", None)
+    if isinstance(exponent, int) and 0 < exponent <= 8:
+        return powered(args[0], exponent)
+    return POSITIVE if args[0][0] >= 0 else ANY
+
+
+def function_range(node: Node, args: list[Range]) -> Range:
+    """What is known of the function; the extremes of the arguments' bounds for Max and Min."""
+    head: Any = node.op.head  # type: ignore[attr-defined]
+    if head in (sympy.Max, sympy.Min):
+        choose = max if head is sympy.Max else min
+        return choose(r[0] for r in args), choose(r[1] for r in args)
+    if head is sympy.log and args[0][0] >= 1:
+        return POSITIVE
+    return HEADS.get(head, ANY)
+
+
+def contraction_range(node: Node, args: list[Range]) -> Range:
+    """Products, as many of them as are summed; a single array with itself gives squares."""
+    op: Any = node.op
+    total: Range = (1.0, 1.0)
+    seen: dict[Any, int] = {}
+    for arg, labels in zip(node.args, op.inputs, strict=True):
+        seen[arg, labels] = seen.get((arg, labels), 0) + 1
+    known = dict(zip(node.args, args, strict=True))
+    for (arg, _), count in seen.items():
+        total = times(total, powered(known[arg], count))
+    dims = {
+        x: d
+        for labels, a in zip(op.inputs, node.args, strict=True)
+        for x, d in zip(labels, a.shape, strict=True)
+    }
+    lengths = [d for x, d in dims.items() if x not in op.output]
+    terms = float(prod(lengths)) if all(isinstance(d, int) for d in lengths) else inf
+    return times(total, (0.0 if terms == inf else terms, terms))
+
+
+def same_elements(node: Node, args: list[Range]) -> Range:
+    """Elements are moved only."""
+    return hull(args)
+
+
+def with_zeros(node: Node, args: list[Range]) -> Range:
+    """Elements are moved, and zeros are added."""
+    return hull([*args, (0.0, 0.0)])
+
+
+RULES: dict[type, Callable[[Node, list[Range]], Range]] = {
+    Input: input_range,
+    Constant: constant_range,
+    ArrayConstant: array_constant_range,
+    Dimension: lambda node, args: POSITIVE,
+    Iota: lambda node, args: POSITIVE,
+    Eye: lambda node, args: UNIT,
+    Add: sum_range,
+    Mul: product_range,
+    Pow: power_range,
+    Apply: function_range,
+    Softmax: lambda node, args: UNIT,
+    Einsum: contraction_range,
+    Broadcast: same_elements,
+    Reshape: same_elements,
+    Slice: same_elements,
+    Concatenate: same_elements,
+    Stack: same_elements,
+    Gather: lambda node, args: args[0],
+    Pad: with_zeros,
+}

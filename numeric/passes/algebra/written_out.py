@@ -1,0 +1,44 @@
+"""Ops that a target has no form for are written by their definitions, before anything else is planned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+
+from symad.core.graph import Graph, Node, Op, rebuild
+from symad.core.questions import Nodes, definition
+from symad.ops.fused.attention import AttentionOp
+from symad.ops.fused.pair_sum import PairOp
+from symad.ops.loops.checkpointed_chain import ChainOp
+from symad.ops.loops.remat import Remat
+
+FUSED = (AttentionOp, PairOp, ChainOp, Remat)
+"""Ops of which plain text shows the definition: what is fused, tiled or computed again is not mathematics."""
+
+
+def write_out(graph: Graph) -> Graph:
+    """The graph with the definitions of fused ops in their places, in the bodies of loops too."""
+    made = _written(graph.output_nodes)
+    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+
+
+def _written(outputs: Nodes) -> Nodes:
+    return tuple(rebuild(outputs, {}, _write))
+
+
+def _write(node: Node, args: Nodes) -> Node:
+    op = in_bodies(node.op, _written)
+    made = node if op is node.op and args == node.args else Node.of(op, args)
+    if not isinstance(op, FUSED):
+        return made
+    meaning = definition(op, made)
+    if not isinstance(meaning, Node):
+        return made
+    return rebuild((meaning,), {arg: arg for arg in args}, _write)[0]
+
+
+def in_bodies(op: Op, change: Callable[[Nodes], Nodes]) -> Op:
+    """The op with the outputs of the graphs that it holds changed; the op itself if nothing changes."""
+    old = [getattr(op, f.name) for f in fields(op)]
+    new = [Graph(v.input_nodes, change(v.output_nodes)) if isinstance(v, Graph) else v for v in old]
+    return op if new == old else type(op)(*new)

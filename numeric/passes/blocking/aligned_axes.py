@@ -1,0 +1,92 @@
+"""Which axis of the arguments runs along with an axis of the result."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from symad.core.graph import Node
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.shaping import Broadcast, Reshape
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.arithmetic import ElementwiseOp
+from symad.ops.fused.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
+
+ALONG = (Softmax, LogSoftmax, SoftmaxTangent)
+"""Ops over some axes that keep all of them."""
+
+
+class Misaligned(Exception):
+    """An op mixes the positions of an axis."""
+
+
+def argument_axes(node: Node, axis: int) -> list[int | None]:
+    """For each argument its axis that runs along with one axis of the result; None if it has none.
+
+    Raises:
+        Misaligned: the op is not applied position by position along the axis.
+    """
+    op: Any = node.op
+    if isinstance(op, (ElementwiseOp, Apply)):
+        return [axis if a.shape else None for a in node.args]
+    if isinstance(op, ALONG) and axis not in op.axes:
+        return [axis] * len(node.args)
+    if isinstance(op, Broadcast):
+        return [op.axes.index(axis) if axis in op.axes else None]
+    if isinstance(op, Einsum):
+        label = op.output[axis]
+        if any(part.count(label) > 1 for part in op.inputs) or op.output.count(label) > 1:
+            raise Misaligned
+        return [part.index(label) if label in part else None for part in op.inputs]
+    if isinstance(op, Reshape):
+        found = _same_axis(node.shape, node.args[0].shape, axis)
+        if found is not None:
+            return [found]
+    raise Misaligned
+
+
+def result_axis(node: Node, k: int, axis: int) -> int | None:
+    """The axis of the result that runs along with one axis of argument ``k``; None if it is summed over.
+
+    Raises:
+        Misaligned: the op does neither.
+    """
+    op: Any = node.op
+    if isinstance(op, (ElementwiseOp, Apply)):
+        return axis
+    if isinstance(op, ALONG) and axis not in op.axes:
+        return axis
+    if isinstance(op, LogSumExp):
+        raise Misaligned
+    if isinstance(op, Broadcast):
+        return int(op.axes[axis])
+    if isinstance(op, Einsum):
+        label = op.inputs[k][axis]
+        if op.inputs[k].count(label) > 1 or op.output.count(label) > 1:
+            raise Misaligned
+        return op.output.index(label) if label in op.output else None
+    if isinstance(op, Reshape):
+        found = _same_axis(node.args[0].shape, node.shape, axis)
+        if found is not None:
+            return found
+    raise Misaligned
+
+
+def _same_axis(shape: Any, other: Any, axis: int) -> int | None:
+    """The axis of another shape of the same elements with the same length and place in memory."""
+    if not all(isinstance(d, int) for d in (*shape, *other)):
+        return None
+    before = prod(shape[:axis])
+    for k, d in enumerate(other):
+        if d == shape[axis] and prod(other[:k]) == before:
+            return k
+    return None
+
+
+def resized(node: Node, args: tuple[Node, ...], sizes: dict[int, Any]) -> Node:
+    """The node with other arguments, and other lengths of some axes of its result."""
+    op: Any = node.op
+    if isinstance(op, (Broadcast, Reshape)):
+        new = tuple(sizes.get(k, d) for k, d in enumerate(op.shape))
+        op = Broadcast(new, op.axes) if isinstance(op, Broadcast) else Reshape(new)
+    return Node.of(op, args)

@@ -1,0 +1,136 @@
+"""A batch is computed some rows at a time, so that what stands between input and result stays in the cache.
+
+Functions of one point that were mapped over a batch have one axis through the whole graph, often of unknown
+length. Where everything acts row by row along it, and rows go through elementwise functions, slices, padding
+and sums, this work becomes a loop over blocks of rows. Sums over the batch are added up over the blocks.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from symad.core.dims import Dim, dim_symbols, is_concrete, size
+from symad.core.graph import Graph, Node, Op, rebuild, topological
+from symad.numeric.passes.blocking.aligned_axes import Misaligned, argument_axes
+from symad.numeric.passes.blocking.row_blocks import BLOCK, ROWS, RowBlocks
+from symad.numeric.passes.memory_layout.memory_spans import in_spans
+from symad.numeric.passes.memory_layout.overlapping_pads import overlay_pads
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.shaping import Broadcast, Pad, Slice
+from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Input
+from symad.ops.arrays.stacking import Concatenate, Stack
+from symad.ops.elementwise.arithmetic import ElementwiseOp
+from symad.ops.loops.scan import Local
+
+FEW = 4
+"""With fewer elementwise functions along the batch a graph stays as it is."""
+
+LARGE = 2**16
+"""Batches of known length are cut into blocks from this many elements on."""
+
+FIXED = (Constant, ArrayConstant, Dimension)
+
+
+def in_batches(graph: Graph) -> Graph:
+    """The graph with its work along a batch in blocks of rows."""
+    unknown: list[Dim] = sorted(graph.dims, key=str)
+    known = [n.shape for n in graph.input_nodes if n.shape and is_concrete(n.shape)]
+    long = [dims[0] for dims in known if size(dims) >= LARGE]
+    for batch in dict.fromkeys([*unknown, *long]):
+        found = _rows(graph, batch)
+        if found is not None:
+            made = _blocked(graph, batch, *found)
+            return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+    return graph
+
+
+def _rows(graph: Graph, batch: Dim) -> tuple[set[Node], set[Node]] | None:
+    """The nodes with a row for each member of a batch, and the sums over it; None if some mix rows."""
+    rows: set[Node] = set()
+    sums: set[Node] = set()
+    after: set[Node] = set()
+    for node in topological(graph.output_nodes):
+        args = {*node.args}
+        if node.shape[:1] == (batch,):
+            if args & after or not _acts_by_rows(node, rows):
+                return None
+            rows.add(node)
+        elif args & rows:
+            if not _sums_rows(node, rows):
+                return None
+            sums.add(node)
+            after.add(node)
+        elif args & after:
+            after.add(node)
+        if dim_symbols(node.shape[node in rows :]) & dim_symbols((batch,)):
+            return None
+    chain = sum(isinstance(node.op, ElementwiseOp) for node in rows)
+    return (rows, sums) if chain >= FEW else None
+
+
+def _acts_by_rows(node: Node, rows: set[Node]) -> bool:
+    """Whether each row of a node is made from the same row of its arguments, at little cost."""
+    op: Any = node.op
+    if any(not isinstance(d, int) for d in node.shape[1:]) or 8 * prod(node.shape[1:]) > BLOCK:
+        return False
+    if isinstance(op, Input):
+        return True
+    if isinstance(op, (Slice, Pad)):
+        return op.start[0] == 0 and op.step[0] == 1 and node.args[0] in rows
+    if isinstance(op, (Concatenate, Stack)):
+        return op.axis > 0 and rows.issuperset(node.args)
+    if isinstance(op, Einsum) and not rows.issuperset(node.args):
+        return False  # a product with a matrix takes longer than memory does
+    if not isinstance(op, (ElementwiseOp, Broadcast, Einsum)):
+        return False
+    try:
+        axes = argument_axes(node, 0)
+    except Misaligned:
+        return False
+    return all((axis == 0) == (a in rows) for a, axis in zip(node.args, axes, strict=True))
+
+
+def _sums_rows(node: Node, rows: set[Node]) -> bool:
+    """Whether a node is a sum over the rows of all of its arguments."""
+    op: Any = node.op
+    if not isinstance(op, Einsum) or not rows.issuperset(node.args):
+        return False
+    label = op.inputs[0][0]
+    return label not in op.output and all(part.index(label) == 0 for part in op.inputs if label in part)
+
+
+def _blocked(graph: Graph, batch: Dim, rows: set[Node], sums: set[Node]) -> tuple[Node, ...]:
+    """The outputs, with rows and sums as values of a loop."""
+    order = topological(graph.output_nodes)
+    results = [node for node in order if node in sums or (node in rows and node in graph.output_nodes)]
+    results = [node for node in results if not isinstance(node.op, Input)]
+    inner = topological(results)
+    outer = [node for node in inner if not node.args and not isinstance(node.op, FIXED)]
+    outer.sort(key=lambda node: node not in rows)  # those that are cut come first
+    shapes = {node: (ROWS, *node.shape[1:]) if node in rows else node.shape for node in outer}
+    body = {node: Node.of(Local(k, shapes[node])) for k, node in enumerate(outer)}
+    for node in inner:
+        if node not in body:
+            op = _of_block(node.op) if node in rows else node.op
+            body[node] = Node.of(op, tuple(body[a] for a in node.args))
+    inside = Graph(tuple(body[node] for node in outer), tuple(body[node] for node in results))
+    inside = overlay_pads(in_spans(inside))
+    axes = tuple(0 for node in outer if node in rows)
+    joined = tuple(0 if node in rows else None for node in results)
+    values: dict[Node, Node] = {
+        node: Node.of(RowBlocks(inside, axes, joined, batch, k), tuple(outer))
+        for k, node in enumerate(results)
+    }
+    return tuple(rebuild(graph.output_nodes, values))
+
+
+def _of_block(op: Any) -> Op:
+    """The same operation on a block of rows."""
+    if isinstance(op, Slice):
+        return Slice(op.start, (ROWS, *op.count[1:]), op.step)
+    if isinstance(op, Pad):
+        return Pad(op.start, op.step, (ROWS, *op.shape[1:]))
+    if isinstance(op, Broadcast):
+        return Broadcast((ROWS, *op.shape[1:]), op.axes)
+    return op

@@ -1,0 +1,175 @@
+"""Blocks of rows under a causal mask: columns behind the last row of a block are not computed.
+
+A row sees the columns up to its own. In the loop over blocks of rows all arrays with the masked axis end
+at the end of the block; that is right where everything that is contracted over the axis, or leaves the
+loop, is 0 behind it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symad.core.dims import Dim
+from symad.core.graph import Graph, Node, topological
+from symad.core.questions import Nodes
+from symad.numeric.passes.blocking.aligned_axes import (
+    ALONG,
+    Misaligned,
+    argument_axes,
+    resized,
+    result_axis,
+)
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.shaping import Broadcast
+from symad.ops.arrays.sources import ArrayConstant, constant_value
+from symad.ops.elementwise.arithmetic import Add, Mul
+from symad.ops.elementwise.selection import Select
+from symad.ops.fused.softmax import Softmax, SoftmaxTangent
+from symad.ops.loops.scan import Local
+
+COLUMNS = sympy.Dummy("columns", integer=True, positive=True)
+"""The number of columns that the rows of a block see."""
+
+Columns = tuple[Graph, tuple[int | None, ...], tuple[int | None, ...]]
+
+
+def up_to_diagonal(body: Graph, args: Nodes, axes: tuple[int, ...], length: int) -> Columns | None:
+    """The body with fewer columns, and the axis of each argument and value that is shorter."""
+    order = topological(body.output_nodes)
+    masks = {
+        local
+        for local, arg, axis in zip(body.input_nodes, args, axes, strict=False)
+        if axis == 0 and is_triangle(arg, length)
+    }
+    selects = [n for n in order if isinstance(n.op, Select) and _mask(n.args[0]) in masks]
+    if not selects:
+        return None
+    try:
+        columns = _aligned(selects, order)
+    except Misaligned:
+        return None
+    if not _right(order, columns, masks, body.output_nodes):
+        return None
+    made: dict[Node, Node] = {}
+    for node in order:
+        axis = columns.get(node)
+        sizes: dict[int, Dim] = {} if axis is None else {axis: COLUMNS}
+        if isinstance(node.op, Local):
+            shape = tuple(sizes.get(k, d) for k, d in enumerate(node.shape))
+            made[node] = Node.of(Local(node.op.position, shape))
+        else:
+            made[node] = resized(node, tuple(made[a] for a in node.args), sizes)
+    shorter = Graph(
+        tuple(made.get(n, n) for n in body.input_nodes), tuple(made[n] for n in body.output_nodes)
+    )
+    inputs = tuple(columns.get(n) for n in body.input_nodes)
+    return shorter, inputs, tuple(columns.get(n) for n in body.output_nodes)
+
+
+def is_triangle(node: Node, length: int) -> bool:
+    """Whether a constant is the mask of row i and the columns j ≤ i."""
+    if not isinstance(node.op, ArrayConstant) or node.shape != (length, length):
+        return False
+    array = np.asarray(node.op.array, bool)
+    return bool((array == np.tril(np.ones_like(array))).all())
+
+
+def _mask(condition: Node) -> Node:
+    return condition.args[0] if isinstance(condition.op, Broadcast) else condition
+
+
+def _aligned(selects: list[Node], order: list[Node]) -> dict[Node, int]:
+    """The axis of each array that runs along with the masked axis.
+
+    Raises:
+        Misaligned: an array has two such axes, or an op mixes its positions.
+    """
+    users: dict[Node, list[Node]] = {}
+    for node in order:
+        for arg in dict.fromkeys(node.args):
+            users.setdefault(arg, []).append(node)
+    found: dict[Node, int] = {}
+    todo: list[Node] = []
+
+    def note(node: Node, axis: int | None) -> None:
+        if axis is None or not node.shape:
+            return
+        if node not in found:
+            found[node] = axis
+            todo.append(node)
+        elif found[node] != axis:
+            raise Misaligned
+
+    for node in selects:
+        condition = node.args[0]
+        inner: Any = condition.op
+        note(node, inner.axes[1] if isinstance(inner, Broadcast) else 1)
+    while todo:
+        node = todo.pop()
+        if not isinstance(node.op, Local):
+            for arg, axis in zip(node.args, _argument_axes(node, found[node]), strict=True):
+                note(arg, axis)
+        for user in users.get(node, []):
+            for k, arg in enumerate(user.args):
+                if arg is not node:
+                    continue
+                if isinstance(user.op, ALONG):
+                    note(user, found[node])
+                    continue
+                axis = result_axis(user, k, found[node])
+                note(user, axis)
+                if axis is None:
+                    op: Any = user.op
+                    label = op.inputs[k][found[node]]
+                    for other, part in zip(user.args, op.inputs, strict=True):
+                        note(other, part.index(label) if label in part else None)
+    return found
+
+
+def _argument_axes(node: Node, axis: int) -> list[int | None]:
+    if isinstance(node.op, ALONG):
+        return [axis] * len(node.args)
+    return argument_axes(node, axis)
+
+
+def _keeps_zero(node: Node, columns: dict[Node, int], zero: set[Node]) -> bool:
+    """Whether a sum or product is 0 where its arguments are."""
+    op: Any = node.op
+    if isinstance(op, Mul):
+        return any(p == 1 and a in zero for p, a in zip(op.powers, node.args, strict=True))
+    if isinstance(op, Einsum):
+        return any(a in zero for a in node.args if a in columns)
+    return isinstance(op, Add) and all(a in zero for a in node.args)
+
+
+def _right(order: list[Node], columns: dict[Node, int], masks: set[Node], outputs: Nodes) -> bool:
+    """Whether what is summed over the columns, or leaves the loop, is 0 behind the triangle."""
+    hidden: set[Node] = set()
+    zero: set[Node] = set()
+    for node in order:
+        op: Any = node.op
+        args = node.args
+        if isinstance(op, Einsum) and node not in columns:
+            summed = [a for a in args if a in columns]
+            if summed and not any(a in zero for a in summed):
+                return False
+            continue
+        if node not in columns:
+            continue
+        if isinstance(op, Select) and _mask(args[0]) in masks:
+            other = constant_value(args[2])
+            if other == -np.inf:
+                hidden.add(node)
+            elif other == 0:
+                zero.add(node)
+        elif isinstance(op, ALONG) and columns[node] in op.axes:
+            known = hidden if isinstance(op, Softmax) else zero
+            if not isinstance(op, (Softmax, SoftmaxTangent)) or args[0] not in known:
+                return False
+            zero.add(node)
+        elif _keeps_zero(node, columns, zero):
+            zero.add(node)
+    return all(n in zero for n in outputs if n in columns)

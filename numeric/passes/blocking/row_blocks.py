@@ -1,0 +1,308 @@
+"""Large arrays that nothing outside needs whole are made a block of rows at a time.
+
+Pair arrays (kernel matrices, attention scores) are made from small arrays, go through some elementwise
+functions, and end in products that are small again. Done block by block they never leave the cache and
+are never stored. A group is all of that: nodes that act row by row along one axis, and contractions
+over that axis, which are summed over the blocks. Where a later row needs such a sum, a new stage begins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import sympy
+
+from symad.core.dims import Dim, Shape
+from symad.core.graph import Graph, Node, Op, rebuild, shape, topological
+from symad.core.questions import Nodes
+from symad.numeric.passes.blocking.aligned_axes import (
+    Misaligned,
+    argument_axes,
+    resized,
+    result_axis,
+)
+from symad.numeric.passes.blocking.causal_blocks import up_to_diagonal
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.shaping import Broadcast, Reshape
+from symad.ops.arrays.sources import ArrayConstant, Constant, Input
+from symad.ops.loops.scan import Local
+
+LARGE = 2**18
+"""Arrays with this many elements do not stay in the cache."""
+
+BLOCK = 2**17
+"""The number of elements of a block of a large array."""
+
+GROWTH = 4
+"""A pair array has at least so many times the elements of what it is made from."""
+
+STORED = 3
+"""At most one in so many large arrays may have to be stored."""
+
+SHORT = 16
+"""So many small arrays between large ones are made in the same loop."""
+
+ROWS = sympy.Dummy("rows", integer=True, positive=True)
+"""The number of rows of a block; the last one may be smaller."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowBlocks(Op):
+    """Value number ``k`` of a loop over blocks of rows.
+
+    The first arguments are cut along ``axes``, the others are used whole. Value k is put together along
+    ``joined[k]``, or summed over the blocks where that is None.
+    """
+
+    body: Graph
+    axes: tuple[int, ...]
+    joined: tuple[int | None, ...]
+    length: Dim
+    k: int
+    columns: tuple[int | None, ...] = ()
+    """The axis along which each argument ends with the rows of the block, if any."""
+    ends: tuple[int | None, ...] = ()
+    """The same for each value."""
+
+
+@shape(RowBlocks)
+def row_blocks_shape(op: RowBlocks, args: Nodes) -> Shape:
+    """The shape of the value over all rows."""
+    inner = op.body.output_nodes[op.k].shape
+    axis = op.joined[op.k]
+    end = op.ends[op.k] if op.ends else None
+    return tuple(op.length if k in (axis, end) else d for k, d in enumerate(inner))
+
+
+def in_row_blocks(graph: Graph) -> Graph:
+    """The graph with its pair arrays in blocks of rows."""
+    outputs = graph.output_nodes
+    tried: set[Node] = set()
+    while True:
+        group = _find(outputs, tried)
+        if group is None:
+            return Graph(graph.input_nodes, outputs, graph.structure, graph.name, graph.report)
+        outputs = group.rewritten(outputs)
+
+
+def elements(node: Node) -> int:
+    """The number of elements; 0 if it is not known."""
+    return prod(node.shape) if all(isinstance(d, int) for d in node.shape) else 0
+
+
+@dataclass
+class Group:
+    """Nodes that go through one axis together."""
+
+    length: int
+    seed: Node
+    axis: dict[Node, int] = field(default_factory=dict)
+    """The axis of each node that acts row by row."""
+    stage: dict[Node, int] = field(default_factory=dict)
+    summed: dict[Node, int] = field(default_factory=dict)
+    """Contractions over the rows, and the stage in which they are summed."""
+
+    def saves(self, order: list[Node], outputs: set[Node]) -> bool:
+        """Whether most of the large arrays are never stored."""
+        large = [n for n in self.axis if elements(n) >= LARGE and not isinstance(n.op, (Broadcast, Reshape))]
+        inside = {*self.axis, *self.summed}
+        stage = self.stage
+        stored = {a for n in order for a in n.args if stage.get(n) != stage.get(a) or n not in inside}
+        kept = [n for n in large if n in stored or n in outputs]
+        return len(large) >= STORED * len(kept)
+
+    def rewritten(self, outputs: Nodes) -> Nodes:
+        """The outputs with every stage that has large arrays as one loop."""
+        made: dict[Node, Node] = {}
+        for stage in sorted({*self.stage.values()}):
+            rows = [n for n in topological(outputs) if self.stage.get(n) == stage and n in self.axis]
+            if any(elements(n) >= LARGE for n in rows):
+                made |= self.loop(stage, rows, outputs, made)
+        return rebuild(outputs, made)
+
+    def loop(self, stage: int, rows: list[Node], outputs: Nodes, made: dict[Node, Node]) -> dict[Node, Node]:
+        """The values of one stage that others need, as values of a loop."""
+        order = topological(outputs)
+        sums = [n for n in order if self.summed.get(n) == stage]
+        inside = {*rows, *sums}
+        needed = {a for n in order if n not in inside for a in n.args} | set(outputs)
+        results = [n for n in (*rows, *sums) if n in needed or n in self.summed]
+        uses = {n: self._outer_axes(n, inside) for n in inside}
+        outer = dict.fromkeys((a, x) for n in order if n in inside for a, x in uses[n] if a is not None)
+        arguments = sorted(outer, key=lambda pair: pair[1] is None)  # those that are cut come first
+        local: dict[tuple[Node, int | None], Node] = {}
+        for k, (arg, axis) in enumerate(arguments):
+            inner: Shape = tuple(ROWS if j == axis else d for j, d in enumerate(arg.shape))
+            local[arg, axis] = Node.of(Local(k, inner))
+        body: dict[Node, Node] = {}
+        for node in order:
+            if node in inside:
+                args = tuple(
+                    body[a] if a in inside else local.get((a, axis), a)
+                    for a, (_, axis) in zip(node.args, uses[node], strict=True)
+                )
+                sizes: dict[int, Dim] = {self.axis[node]: ROWS} if node in self.axis else {}
+                body[node] = resized(node, args, sizes)
+        inner_graph = Graph(tuple(local.values()), tuple(body[n] for n in results))
+        joined = tuple(self.axis.get(n) for n in results)
+        cut = tuple(axis for _, axis in arguments if axis is not None)
+        args = tuple(rebuild(tuple(a for a, _ in arguments), made))
+        fewer = up_to_diagonal(inner_graph, args, cut, self.length)
+        columns: tuple[int | None, ...] = ()
+        ends: tuple[int | None, ...] = ()
+        if fewer is not None:
+            inner_graph, columns, ends = fewer
+        return {
+            n: Node.of(RowBlocks(inner_graph, cut, joined, self.length, k, columns, ends), args)
+            for k, n in enumerate(results)
+        }
+
+    def _outer_axes(self, node: Node, inside: set[Node]) -> list[tuple[Node | None, int | None]]:
+        """The arguments from outside, with the axes along which they are cut; None for numbers."""
+        axes = argument_axes(node, self.axis[node]) if node in self.axis else self._summed_axes(node)
+        return [
+            (None if a in inside or isinstance(a.op, Constant) else a, axis)
+            for a, axis in zip(node.args, axes, strict=True)
+        ]
+
+    def _summed_axes(self, node: Node) -> list[int | None]:
+        """The axes of the arguments of a contraction over the rows."""
+        op: Any = node.op
+        k = next(k for k, a in enumerate(node.args) if a in self.axis)
+        label = op.inputs[k][self.axis[node.args[k]]]
+        return [part.index(label) if label in part else None for part in op.inputs]
+
+
+def _find(outputs: Nodes, tried: set[Node]) -> Group | None:
+    """The group of the first pair array that has not been tried."""
+    order = topological(outputs)
+    for node in order:
+        if node not in tried and _is_pair_array(node):
+            tried.add(node)
+            try:
+                group = _grown(node, order)
+                if group is not None and group.saves(order, set(outputs)):
+                    group.rewritten(outputs)  # the shapes of all bodies are checked
+                    return group
+            except Misaligned:
+                continue
+    return None
+
+
+def _is_pair_array(node: Node) -> bool:
+    if elements(node) < LARGE or isinstance(node.op, (Broadcast, ArrayConstant, Input, Local)):
+        return False
+    sources = [a.args[0] if isinstance(a.op, Broadcast) else a for a in node.args]
+    return bool(sources) and GROWTH * max(map(elements, sources)) <= elements(node)
+
+
+def _row_axis(seed: Node) -> int:
+    op: Any = seed.op
+    if isinstance(op, Einsum):
+        for axis, label in enumerate(op.output):
+            if sum(label in part for part in op.inputs) == 1:
+                return axis
+    return max(len(seed.shape) - 2, 0)
+
+
+def _grown(seed: Node, order: list[Node]) -> Group | None:
+    """All that goes with a pair array; None if it has too few rows."""
+    users: dict[Node, list[Node]] = {}
+    for node in order:
+        for arg in dict.fromkeys(node.args):
+            users.setdefault(arg, []).append(node)
+    group = Group(seed.shape[_row_axis(seed)], seed)
+    large = _large_relatives(seed, users)
+    if group.length * BLOCK < 2 * elements(seed):
+        return None
+    candidates = {*large, *(u for n in large for u in users.get(n, []))}
+    small = [n for n in _between(candidates, order) if n not in large]
+    if len(small) <= SHORT:
+        candidates |= set(small)
+    after: dict[Node, int] = {}
+    for node in order:
+        begins = max((_available(a, group, after) for a in node.args), default=0)
+        if node in candidates:
+            _place(node, large, group, begins)
+        if node not in group.stage:
+            moved = [group.stage[a] + 1 for a in node.args if a in group.stage]
+            after[node] = max([begins, *moved])
+    return group
+
+
+def _available(arg: Node, group: Group, after: dict[Node, int]) -> int:
+    """The first stage that can use an array."""
+    if arg in group.summed:
+        return group.summed[arg] + 1
+    return group.stage[arg] if arg in group.stage else after.get(arg, 0)
+
+
+def _place(node: Node, large: dict[Node, int], group: Group, begins: int) -> None:
+    """Put a node into the group if it acts row by row, or sums large arrays over the rows."""
+    own = [(k, a) for k, a in enumerate(node.args) if a in group.axis]
+    try:
+        axes = {result_axis(node, k, group.axis[a]) for k, a in own}
+        if node in large:
+            axes.add(large[node])
+        if len(axes) != 1:
+            return
+        (axis,) = axes
+        if axis is not None:
+            argument_axes(node, axis)
+            group.axis[node] = axis
+            group.stage[node] = begins
+        elif isinstance(node.op, Einsum) and any(elements(a) >= LARGE for _, a in own):
+            group.stage[node] = group.summed[node] = begins
+    except Misaligned:
+        return
+
+
+def _large_relatives(seed: Node, users: dict[Node, list[Node]]) -> dict[Node, int]:
+    """The large arrays that go row by row with the seed, and their axes.
+
+    Raises:
+        Misaligned: one of them would be needed along two axes.
+    """
+    found = {seed: _row_axis(seed)}
+    todo = [seed]
+
+    def note(node: Node, axis: int | None) -> None:
+        if axis is None or elements(node) < LARGE or isinstance(node.op, (ArrayConstant, Input, Local)):
+            return
+        if node not in found:
+            found[node] = axis
+            todo.append(node)
+        elif found[node] != axis:
+            raise Misaligned
+
+    while todo:
+        node = todo.pop()
+        for arg, axis in zip(node.args, argument_axes(node, found[node]), strict=True):
+            note(arg, axis)
+        for user in users.get(node, []):
+            for k, arg in enumerate(user.args):
+                if arg is node:
+                    try:
+                        axis = result_axis(user, k, found[node])
+                        if axis is not None:
+                            argument_axes(user, axis)
+                    except Misaligned:
+                        continue
+                    note(user, axis)
+    return found
+
+
+def _between(nodes: set[Node], order: list[Node]) -> list[Node]:
+    """The nodes on ways from one of the nodes to another."""
+    later: set[Node] = set()
+    for node in order:
+        if node in nodes or any(a in later for a in node.args):
+            later.add(node)
+    earlier: set[Node] = set()
+    for node in reversed(order):
+        if node in nodes or node in earlier:
+            earlier.add(node)
+            earlier.update(node.args)
+    return [n for n in order if n in later and n in earlier]

@@ -1,0 +1,152 @@
+"""Zeros that are cut off again are never written.
+
+The cotangent of one part of a state comes as an array padded with zeros, which every step of a loop adds
+to the state and takes apart again. The padding moves into the steps; there a slice of a sum is the sum of
+the slices, and the slice of a padded array is the array, or nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from symad.core.dims import is_concrete
+from symad.core.graph import Graph, Node, rebuild, topological
+from symad.core.questions import Nodes
+from symad.numeric.passes.loops.loop import Loop, with_body
+from symad.ops.arrays.shaping import Pad, Slice, slice_axes
+from symad.ops.elementwise.arithmetic import Add, signed_sum
+from symad.ops.loops.scan import Local, Scan, backwards
+
+
+def drop_pads(graph: Graph) -> Graph:
+    """The graph with padded inputs of loops padded in the loop, where slices take the padding off."""
+    if not any(isinstance(node.op, (Scan, Loop)) for node in graph.nodes):
+        return graph
+    bodies: dict[tuple[Any, ...], Graph] = {}
+
+    def better(node: Node, args: Nodes) -> Node:
+        op: Any = node.op
+        if isinstance(op, (Scan, Loop)):
+            found = [_padded(x) if 0 < k <= op.slices else None for k, x in enumerate(args)]
+            pads = [pair[0] if pair else None for pair in found]
+            if any(pads):
+                key = (op.body, *pads)
+                if key not in bodies:
+                    bodies[key] = _body(op.body, pads)
+                args = tuple(pair[1] if pair else x for pair, x in zip(found, args, strict=True))
+                return Node.of(with_body(op, bodies[key], op.slices), args)
+        return node if args == node.args else Node.of(op, args)
+
+    made = rebuild(graph.output_nodes, {}, better)
+    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+
+
+def _padded(x: Node) -> tuple[Node, Node] | None:
+    """A padded array, in or against the order of time, and the array inside in that order."""
+    turned = isinstance(x.op, Slice) and not isinstance(x.args[0].op, Slice) and backwards(x.args[0]) is x
+    pad = x.args[0] if turned else x
+    if not isinstance(pad.op, Pad) or pad.args[0].shape[0] != pad.shape[0]:
+        return None
+    (inner,), turns = pad.args, turned ^ (pad.op.step[0] == -1)
+    return pad, backwards(inner) if turns else inner
+
+
+def _body(body: Graph, pads: Sequence[Node | None]) -> Graph:
+    """The body with some inputs padded inside, and slices of sums of them as sums of slices."""
+    sources, made = [], {}
+    for k, (given, pad) in enumerate(zip(body.input_nodes, pads, strict=True)):
+        sources.append(given)
+        if pad is not None:
+            op: Any = pad.op
+            sources[-1] = Node.of(Local(k, pad.args[0].shape[1:]))
+            made[given] = Node.of(Pad(op.start[1:], op.step[1:], op.shape[1:]), (sources[-1],))
+    users: dict[Node, list[Node]] = {}
+    for node in topological(body.output_nodes):
+        for arg in node.args:
+            users.setdefault(arg, []).append(node)
+    whole = set(body.output_nodes)
+    taken_apart = {n for n, u in users.items() if n not in whole and all(isinstance(x.op, Slice) for x in u)}
+
+    def better(node: Node, args: Nodes) -> Node:
+        if isinstance(node.op, Slice) and isinstance(args[0].op, Add) and node.args[0] in taken_apart:
+            sliced = _sum_of_slices(node.op, args[0])
+            if sliced is not None:
+                return sliced
+        return node if args == node.args else Node.of(node.op, args)
+
+    return Graph(tuple(sources), rebuild(body.output_nodes, made, better))
+
+
+def _sum_of_slices(cut: Slice, total: Node) -> Node | None:
+    """A slice of a sum with padded terms; None if it cuts through what is padded."""
+    op: Any = total.op
+    terms = []
+    for sign, term in zip(op.signs, total.args, strict=True):
+        if term.shape != total.shape:
+            return None
+        if not isinstance(term.op, Pad):
+            terms.append((sign, Node.of(cut, (term,))))
+            continue
+        meets = _meeting(cut, term)
+        if meets is None:
+            return None
+        if meets:
+            terms.append((sign, term.args[0]))
+    padded = any(isinstance(term.op, Pad) for term in total.args)
+    return signed_sum(terms) if padded and terms else None
+
+
+def cut_sums(graph: Graph) -> Graph:
+    """The graph with slices of sums of padded arrays as sums of slices, where no slice shows any padding.
+
+    The gradient of a function of differences in a padded array is such a slice.
+    """
+    users: dict[Node, list[Node]] = {}
+    for node in graph.nodes:
+        for arg in node.args:
+            users.setdefault(arg, []).append(node)
+
+    def better(node: Node, args: Nodes) -> Node:
+        (total, *_) = node.args or (node,)
+        alone = isinstance(node.op, Slice) and users[total] == [node] and total not in graph.output_nodes
+        if alone and isinstance(total.op, Add) and any(isinstance(a.op, Pad) for a in total.args):
+            terms = [_within(node.op, term) for term in args[0].args]
+            found = [term for term in terms if term is not None]
+            if len(found) == len(terms):
+                return signed_sum(list(zip(total.op.signs, found, strict=True)))
+        return node if args == node.args else Node.of(node.op, args)
+
+    made = rebuild(graph.output_nodes, {}, better)
+    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+
+
+def _within(cut: Any, term: Node) -> Node | None:
+    """A slice of a term, read from inside of its padding; None if the slice shows padding."""
+    if not isinstance(term.op, Pad):
+        return Node.of(cut, (term,)) if len(term.shape) == len(cut.start) else None
+    op: Any = term.op
+    known = is_concrete((*cut.start, *op.start, *term.shape))
+    if any(step != 1 for step in (*cut.step, *op.step)) or not known:
+        return None
+    (inner,) = term.args
+    start = tuple(a - b for a, b in zip(cut.start, op.start, strict=True))
+    if not all(0 <= a <= d - c for a, c, d in zip(start, cut.count, inner.shape, strict=True)):
+        return None
+    return slice_axes(inner, start, cut.count, cut.step)
+
+
+def _meeting(cut: Slice, pad: Node) -> bool | None:
+    """Whether a slice takes all that is padded and no more; None if neither all nor nothing."""
+    op: Any = pad.op
+    same = True
+    for start, count, step, first, own, size in zip(
+        cut.start, cut.count, cut.step, op.start, op.step, pad.args[0].shape, strict=True
+    ):
+        if (start, count, step, own) == (first, size, 1, 1):
+            continue
+        same = False
+        known = all(isinstance(d, int) for d in (start, count, first, size)) and step == own == 1
+        if known and (start + count <= first or first + size <= start):
+            return False
+    return True if same else None

@@ -1,0 +1,102 @@
+"""Contractions over several axes as one product of matrices, whose layouts are made once.
+
+Σ_tb x_tkb y_tjb has no operand that is a matrix (k, tb) or (tb, j) in memory. Each is written as one with
+its own rows first, Σ_m X_km Y_jm; gradients that share a cotangent y then share its matrix Y, also the sum
+Σ_tb y_tjb.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from symad.core.dims import size
+from symad.core.graph import Graph, Node, rebuild, topological
+from symad.core.questions import Nodes
+from symad.ops.arrays.contraction import Einsum, contract, permute
+from symad.ops.arrays.shaping import Reshape
+
+Labels = tuple[int, ...]
+
+
+def flatten_products(graph: Graph) -> Graph:
+    """The graph with such contractions as products of matrices."""
+    order = topological(graph.output_nodes)
+    if not any(_split(node) for node in order):
+        return graph
+    flat: dict[Any, Node] = {}
+
+    def better(node: Node, args: Nodes) -> Node:
+        found = _split(node)
+        if found is None:
+            return node if args == node.args else Node.of(node.op, args)
+        matrices = []
+        for (rows, summed, turned), arg in zip(found, args, strict=True):
+            shape = (size(arg.shape[k] for k in rows), size(arg.shape[k] for k in summed))
+            if turned:  # a matrix in memory already
+                matrices.append(("mi", Node.of(Reshape(shape[::-1]), (arg,)), shape[0]))
+            else:
+                flat[arg, summed] = Node.of(Reshape(shape), (permute(arg, (*rows, *summed)),))
+                matrices.append(("im", flat[arg, summed], shape[0]))
+        return _product(matrices, node)
+
+    made = rebuild(graph.output_nodes, {}, better)
+
+    def shared(node: Node, args: Nodes) -> Node:
+        total = _total(node)
+        if total in flat:
+            return contract(["im"], "i", flat[total])
+        return node if args == node.args else Node.of(node.op, args)
+
+    made = rebuild(made, {}, shared)
+    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+
+
+def _product(matrices: Sequence[tuple[str, Node, Any]], node: Node) -> Node:
+    """The product of two matrices; the one with more rows first, which BLAS likes better."""
+    (one, left, rows), (other, right, columns) = matrices
+    other = other.replace("i", "j")
+    if isinstance(rows, int) and isinstance(columns, int) and columns > rows:
+        product = permute(contract([other, one], "ji", right, left), (1, 0))
+    else:
+        product = contract([one, other], "ij", left, right)
+    return product if product.shape == node.shape else Node.of(Reshape(node.shape), (product,))
+
+
+def _split(node: Node) -> list[tuple[Labels, Labels, bool]] | None:
+    """For both operands the axes of their rows, those that are summed, and whether those come first.
+
+    None if both are matrices as they are.
+    """
+    op: Any = node.op
+    if not isinstance(op, Einsum) or len(op.inputs) != 2:
+        return None
+    left, right = op.inputs
+    order = tuple(x for x in left if x in right)
+    rows = [tuple(x for x in part if x not in order) for part in op.inputs]
+    unique = len(set(left)) == len(left) and len(set(right)) == len(right)
+    if not unique or len(order) < 2 or (*rows[0], *rows[1]) != op.output or not all(rows):
+        return None
+    as_it_is = [part in ((*own, *order), (*order, *own)) for part, own in zip(op.inputs, rows, strict=True)]
+    if all(as_it_is):
+        return None
+    return [
+        (tuple(part.index(x) for x in own), tuple(part.index(x) for x in order), part == (*order, *own))
+        for part, own in zip(op.inputs, rows, strict=True)
+    ]
+
+
+def _total(node: Node) -> tuple[Node, Labels] | None:
+    """The array and its axes that are summed, one or several at a time, until one is left."""
+    if len(node.shape) != 1:
+        return None
+    left = None
+    while isinstance(node.op, Einsum) and len(node.op.inputs) == 1:
+        (labels,), out = node.op.inputs, node.op.output
+        if len(set(labels)) != len(labels):
+            return None
+        left = labels.index(out[0 if left is None else left])
+        (node,) = node.args
+    if left is None:
+        return None
+    return node, tuple(k for k in range(len(node.shape)) if k != left)

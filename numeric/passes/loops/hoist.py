@@ -1,0 +1,135 @@
+"""Work that leaves the loops: parts of a scan's body that do not depend on its state.
+
+What depends on constants only is computed once; what depends on the inputs of the steps is computed
+for all steps at once, before the loop: T small products become one large one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from symad.core.graph import Graph, Node, rebuild, topological
+from symad.core.questions import Nodes
+from symad.derivatives.vmap import batch_outputs
+from symad.numeric.passes.loops.loop import Loop, with_body
+from symad.ops.elementwise.arithmetic import Add, Mul, signed_product, signed_sum
+from symad.ops.loops.scan import Scan, backwards, closed, fresh_input, parts
+
+
+def hoist(graph: Graph) -> Graph:
+    """The graph with every scan's body reduced to what depends on its state."""
+    made = hoist_nodes(graph.output_nodes)
+    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+
+
+def hoist_nodes(outputs: Nodes, kinds: tuple[type[Scan | Loop], ...] = (Scan, Loop)) -> Nodes:
+    """The same for some nodes and kinds of loops."""
+    if not any(isinstance(node.op, kinds) for node in topological(outputs)):
+        return outputs
+    done: dict[tuple[Graph, Nodes], tuple[Graph, int, Nodes]] = {}
+
+    def hoisted(node: Node, args: Nodes) -> Node:
+        op = node.op
+        if not isinstance(op, kinds):
+            return node if args == node.args else Node.of(op, args)
+        if (op.body, args) not in done:
+            done[op.body, args] = hoist_scan(Scan(op.body, op.slices), args)
+        body, slices, outer = done[op.body, args]
+        return Node.of(with_body(op, body, slices), outer)
+
+    return tuple(rebuild(outputs, {}, hoisted))
+
+
+def hoist_scan(op: Scan, args: Nodes) -> tuple[Graph, int, Nodes]:
+    """The body, number of inputs and arguments of a scan with its independent parts outside."""
+    initial, xs, constants = parts(op, args)
+    op = Scan(regrouped(op.body), op.slices)
+    if op.body.input_nodes[0] not in topological(op.body.output_nodes):
+        return op.body, op.slices, args  # steps that need no state: a loop that is there to save memory
+    once, always = _independent(op)
+    if not once and not always:
+        return op.body, op.slices, args
+    local = op.body.input_nodes
+    outer = dict(zip(local[1 + op.slices :], constants, strict=True))
+    before = rebuild(once, outer)
+    # Of a loop from the last step to the first, in the order of time: those are often known already.
+    turned = any(backwards(x) is x.args[0] for x in xs if x.args)
+    in_order = [backwards(x) if turned else x for x in xs]
+    moving = dict(zip(local[1 : 1 + op.slices], in_order, strict=True))
+    at_all_steps = batch_outputs(always, moving, xs[0].shape[0], outer)
+    if turned:
+        at_all_steps = tuple(backwards(x) for x in at_all_steps)
+    fresh = [fresh_input(initial.shape), *(fresh_input(x.shape[1:]) for x in (*xs, *at_all_steps))]
+    replaced = dict(zip(local[: 1 + op.slices], fresh, strict=False))
+    replaced |= outer
+    replaced |= dict(zip(once, before, strict=True))
+    replaced |= dict(zip(always, fresh[1 + op.slices :], strict=True))
+    outputs = rebuild(op.body.output_nodes, replaced)
+    return closed(fresh, outputs, initial, (*xs, *at_all_steps))
+
+
+def regrouped(body: Graph) -> Graph:
+    """The body with sums and products in two groups: what depends on the state, and the rest first.
+
+    (s·x)·y becomes s·(x·y), and (s + x) + b becomes s + (x + b).
+    """
+    order = topological(body.output_nodes)
+    users = Counter(a for node in order for a in set(node.args))
+    users.update(body.output_nodes)
+    state = {body.input_nodes[0]}
+    for node in order:
+        if any(a in state for a in node.args):
+            state.add(node)
+    known: set[Node] = {body.input_nodes[0]}
+
+    def group(node: Node, args: Nodes) -> Node:
+        single = [users[a] == 1 for a in node.args]
+        made = node if args == node.args else Node.of(node.op, args)
+        if node in state:
+            if isinstance(node.op, (Add, Mul)):
+                made = _two_groups(made, single, known)
+            known.add(made)
+        return made
+
+    return Graph(body.input_nodes, rebuild(body.output_nodes, {}, group))
+
+
+def _two_groups(node: Node, single: Sequence[bool], state: set[Node]) -> Node:
+    op: Any = node.op
+    weights: tuple[int, ...] = op.signs if isinstance(op, Add) else op.powers
+    flat: list[tuple[int, Node]] = []
+    for weight, arg, alone in zip(weights, node.args, single, strict=True):
+        inner: Any = arg.op
+        if alone and type(inner) is type(op) and arg.shape == node.shape and arg in state:
+            own = inner.signs if isinstance(inner, Add) else inner.powers
+            flat += [(weight * w, a) for w, a in zip(own, arg.args, strict=True)]
+        else:
+            flat.append((weight, arg))
+    moving = [(w, a) for w, a in flat if a in state]
+    steady = [(w, a) for w, a in flat if a not in state]
+    if not moving or not [a for _, a in steady if a.shape] or len(steady) < 2:
+        return node
+    join = signed_sum if isinstance(op, Add) else signed_product
+    return join([*moving, (1, join(steady))])
+
+
+def _independent(op: Scan) -> tuple[list[Node], list[Node]]:
+    """The largest parts of the body that need only constants, and those that need only inputs."""
+    order = topological(op.body.output_nodes)
+    state = {op.body.input_nodes[0]}
+    moving = set(op.body.input_nodes[1 : 1 + op.slices])
+    for node in order:
+        if any(a in state for a in node.args):
+            state.add(node)
+        elif any(a in moving for a in node.args):
+            moving.add(node)
+    once: dict[Node, None] = {}
+    always: dict[Node, None] = {}
+    users = [*(node for node in order if node in state)]
+    needed = [a for node in users for a in node.args if a not in state and a.args]
+    needed += [o for o in op.body.output_nodes if o not in state and o.args]
+    for node in needed:
+        (always if node in moving else once)[node] = None
+    return list(once), list(always)

@@ -1,0 +1,99 @@
+"""What the steps of a scan compute is kept, not computed again for all steps at once.
+
+Derivatives need values of the body at every step. They are written as the body applied to all states,
+which is right but repeats the loop's work; here every such array that equals a value of the body is
+collected in the loop instead.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symad.core.graph import Graph, Node, rebuild, topological
+from symad.core.questions import Nodes
+from symad.derivatives.vmap import batch_outputs
+from symad.numeric.passes.loops.hoist import hoist_nodes
+from symad.numeric.passes.loops.loop import Loop
+from symad.ops.arrays.shaping import Reshape, Slice
+from symad.ops.arrays.stacking import Stack, take
+from symad.ops.loops.scan import Scan, backwards, parts, previous_states
+
+
+def keep(graph: Graph) -> Graph:
+    """The graph with scans as loops that keep what is needed of their steps.
+
+    From the last loop to the first, each with its independent parts moved out at once: what leaves a
+    loop that runs back is often what the loop before it has computed.
+    """
+    outputs = graph.output_nodes
+    while True:
+        order = topological(outputs)
+        scans = [node for node in order if isinstance(node.op, Scan)]
+        if not scans:
+            return Graph(graph.input_nodes, outputs, graph.structure, graph.name, graph.report)
+        outputs = hoist_nodes(rebuild(outputs, _kept(scans[-1], outputs, set(order))), (Loop,))
+
+
+def _kept(node: Node, outputs: Nodes, known: set[Node]) -> dict[Node, Node]:
+    """A scan, and the arrays that hold values of its steps, as values of one loop."""
+    op: Any = node.op
+    steps = {array: inner for inner, array in at_all_steps(node).items() if array in known}
+    new = op.body.output_nodes[0]
+    own = {part: k for k, part in enumerate(new.args)} if isinstance(new.op, Stack) else {}
+    used = _used_outside(set(steps), outputs)
+    wanted = {array: inner for array, inner in steps.items() if array in used and not _is_view(inner)}
+    states = {array: own.pop(inner) for array, inner in wanted.items() if inner in own}
+    wanted = {array: inner for array, inner in wanted.items() if array not in states}
+    body = Graph(op.body.input_nodes, (*op.body.output_nodes, *dict.fromkeys(wanted.values())))
+    place = {inner: k + 1 for k, inner in enumerate(dict.fromkeys(wanted.values()))}
+    turned = _turned(node)
+    made = {node: Node.of(Loop(body, op.slices, 0), node.args)}
+    for array, k in states.items():
+        part = take(made[node], 1, k)
+        made[array] = backwards(part) if turned else part
+    for array, inner in wanted.items():
+        value = Node.of(Loop(body, op.slices, place[inner]), node.args)
+        made[array] = backwards(value) if turned else value
+    return made
+
+
+def _used_outside(steps: set[Node], outputs: Nodes) -> set[Node]:
+    """The arrays of steps that others need, directly or through views of them."""
+    used = set(outputs)
+    for node in reversed(topological(outputs)):
+        if node not in steps or (_is_view(node) and node in used):
+            used.update(node.args)
+    return used
+
+
+def _is_view(node: Node) -> bool:
+    """Whether the array only shows elements of others: that is as good outside of the loop."""
+    return isinstance(node.op, (Slice, Reshape))
+
+
+def at_all_steps(node: Node) -> dict[Node, Node]:
+    """The values of the body that depend on the state, each with itself at all steps, in order of time."""
+    op: Any = node.op
+    _, xs, constants = parts(op, node.args)
+    local = op.body.input_nodes
+    state = {local[0]}
+    inner = []
+    for n in topological(op.body.output_nodes):
+        if any(a in state for a in n.args):
+            state.add(n)
+            inner.append(n)
+    moving = [previous_states(node), *xs]
+    if _turned(node):
+        moving = [backwards(x) for x in moving]
+    outer = dict(zip(local[1 + op.slices :], constants, strict=True))
+    arrays = batch_outputs(
+        inner, dict(zip(local[: 1 + op.slices], moving, strict=True)), node.shape[0], outer
+    )
+    return dict(zip(inner, arrays, strict=True))
+
+
+def _turned(node: Node) -> bool:
+    """Whether a scan runs from the last step to the first."""
+    op: Any = node.op
+    _, xs, _ = parts(op, node.args)
+    return any(x.args and backwards(x) is x.args[0] for x in xs)

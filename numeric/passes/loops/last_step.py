@@ -1,0 +1,91 @@
+"""A cotangent that reaches the last state alone is where its recurrence starts.
+
+    u_t = f_t(ȳ_t + u_{t+1}),   ȳ_t = 0 for t < T,   u_{T+1} = 0
+
+is the recurrence u_t = f_t(u_{t+1}) from u_{T+1} = ȳ_T, without an array of zeros that is read at every step.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symad.core.dims import plus, same_dim
+from symad.core.graph import Graph, Node, rebuild, topological
+from symad.core.questions import Nodes
+from symad.numeric.passes.loops.loop import Loop, pieces, with_body
+from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, pad, reshape
+from symad.ops.arrays.sources import constant_value
+from symad.ops.elementwise.arithmetic import Add
+from symad.ops.loops.scan import Local, Scan, backwards, fresh_input
+
+
+def start_from_last_step(graph: Graph) -> Graph:
+    """The graph with such recurrences started from the cotangent of the last step."""
+    made = rebuild(graph.output_nodes, {}, _started)
+    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+
+
+def _started(node: Node, args: Nodes) -> Node:
+    made = node if args == node.args else Node.of(node.op, args)
+    op: Any = made.op
+    if not isinstance(op, (Scan, Loop)) or (isinstance(op, Loop) and op.states != 1):
+        return made
+    (initial,), xs, constants = pieces(op, made.args)
+    if len(xs) < 2 or not _is_zero(initial):  # one array must stay: it tells the number of steps
+        return made
+    for k, x in enumerate(xs):
+        seed = _last_alone(x)
+        body = _without(op, k) if seed is not None else None
+        if seed is not None and body is not None:
+            return Node.of(with_body(op, body, op.slices - 1), (seed, *xs[:k], *xs[k + 1 :], *constants))
+    return made
+
+
+def _is_zero(node: Node) -> bool:
+    return isinstance(node.op, Broadcast) and constant_value(node.args[0]) == 0
+
+
+def _last_alone(x: Node) -> Node | None:
+    """The only step of an array, read from the last to the first, that is not zero: the last; or None."""
+    turned = backwards(x)
+    if not x.args or turned is not x.args[0]:
+        return None
+    return _last_row(turned)
+
+
+def _last_row(x: Node) -> Node | None:
+    """The last row of an array whose other rows are zero by construction; None for other arrays."""
+    if not x.args or not x.shape:
+        return None
+    (value,) = x.args[:1]
+    op = x.op
+    if isinstance(op, Reshape) and value.shape and same_dim(value.shape[0], x.shape[0]):
+        inner = _last_row(value)
+        return reshape(inner, x.shape[1:]) if inner is not None else None
+    if not isinstance(op, Pad):
+        return None
+    if value.shape[0] == 1 and op.step[0] == 1 and same_dim(op.start[0], plus(x.shape[0], -1)):
+        row: Node | None = reshape(value, value.shape[1:])
+    elif op.start[0] == 0 and op.step[0] == 1 and same_dim(value.shape[0], x.shape[0]):
+        row = _last_row(value)
+    else:
+        return None
+    return pad(row, op.start[1:], x.shape[1:], op.step[1:]) if row is not None else None
+
+
+def _without(op: Scan | Loop, k: int) -> Graph | None:
+    """The body with state + x_k as the state, where both are read nowhere else; or None."""
+    body = op.body
+    state, x = body.input_nodes[0], body.input_nodes[1 + k]
+    order = topological(body.output_nodes)
+    users = [node for node in order if state in node.args or x in node.args]
+    if len(users) != 1 or state in body.output_nodes or x in body.output_nodes:
+        return None
+    (sum_,) = users
+    if not isinstance(sum_.op, Add) or sum_.op.signs != (1,) * len(sum_.args) or len(sum_.args) != 2:
+        return None
+    fresh = [fresh_input(node.shape) for node in body.input_nodes]
+    moved = rebuild(body.output_nodes, {**dict(zip(body.input_nodes, fresh, strict=True)), sum_: fresh[0]})
+    kept = [node for j, node in enumerate(fresh) if j != 1 + k]
+    local = [Node.of(Local(j, node.shape)) for j, node in enumerate(kept)]
+    return Graph(tuple(local), rebuild(moved, dict(zip(kept, local, strict=True))))

@@ -1,0 +1,102 @@
+"""Loops: scans that keep several values of every step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symad.core.dims import Shape
+from symad.core.graph import Graph, Node, Op, rebuild, shape
+from symad.core.questions import Nodes, Values, definition, evaluate
+from symad.evaluation.evaluate import unchecked
+from symad.ops.arrays.stacking import stack, take
+from symad.ops.loops.scan import Scan
+
+
+@dataclass(frozen=True, eq=False)
+class Loop(Op):
+    """Value number ``k`` of a loop at all its steps: first its states, then what is kept on the way.
+
+    Arguments and inputs of the body are those of `Scan`, with so many ``states`` instead of one; the body has
+    one output for each value.
+    """
+
+    body: Graph
+    slices: int
+    k: int
+    states: int = 1
+
+
+def with_body(op: Scan | Loop, body: Graph, slices: int) -> Op:
+    """The same value of a loop with another body."""
+    return Scan(body, slices) if isinstance(op, Scan) else Loop(body, slices, op.k, op.states)
+
+
+def pieces(op: Scan | Loop, args: Nodes) -> tuple[Nodes, Nodes, Nodes]:
+    """The initial states, the inputs of the steps, and the constants; of the body or of its arguments."""
+    first = op.states if isinstance(op, Loop) else 1
+    return args[:first], args[first : first + op.slices], args[first + op.slices :]
+
+
+def values(node: Node) -> list[Node]:
+    """All values of the loop that a node is a value of."""
+    op: Any = node.op
+    if isinstance(op, Scan):
+        return [node]
+    every = range(len(op.body.output_nodes))
+    return [Node.of(Loop(op.body, op.slices, k, op.states), node.args) for k in every]
+
+
+@shape(Loop)
+def loop_shape(op: Loop, args: Nodes) -> Shape:
+    """The steps, then the axes of the value."""
+    return (args[op.states].shape[0], *op.body.output_nodes[op.k].shape)
+
+
+def readers(order: Sequence[Node]) -> dict[Node, list[Node]]:
+    """What reads each of some nodes, in their order."""
+    found: dict[Node, list[Node]] = {node: [] for node in order}
+    for node in order:
+        for arg in dict.fromkeys(node.args):
+            found[arg].append(node)
+    return found
+
+
+def by_loop(values: Iterable[Node]) -> list[list[Node]]:
+    """Values of loops, those of one loop together."""
+    groups: dict[tuple[Graph, Nodes], list[Node]] = {}
+    for node in values:
+        groups.setdefault((node.op.body, node.args), []).append(node)  # type: ignore[attr-defined]
+    return [*groups.values()]
+
+
+@evaluate.dispatch
+def loop_evaluate(op: Loop, values: Values) -> Any:
+    """Step by step."""
+    states = list(values[: op.states])
+    xs, constants = values[op.states : op.states + op.slices], values[op.states + op.slices :]
+    history = []
+    for t in range(len(xs[0])):
+        point = dict(zip(op.body.input_nodes, (*states, *[x[t] for x in xs], *constants), strict=True))
+        made = unchecked(op.body.output_nodes, point)
+        states = made[: op.states]
+        history.append(np.asarray(made[op.k]))
+    return np.stack(history) if history else np.zeros((0, *op.body.output_nodes[op.k].shape))
+
+
+@definition.dispatch
+def loop_definition(op: Loop, y: Node) -> Any:
+    """The steps written out, for a known number of them."""
+    states, xs, constants = pieces(op, y.args)
+    if not isinstance(y.shape[0], int):
+        return None
+    kept = []
+    for t in range(y.shape[0]):
+        inputs = (*states, *[take(x, 0, t) for x in xs], *constants)
+        made = rebuild(op.body.output_nodes, dict(zip(op.body.input_nodes, inputs, strict=True)))
+        states = made[: op.states]
+        kept.append(made[op.k])
+    return stack(kept)

@@ -1,0 +1,162 @@
+"""Elementwise work for all steps at once goes back into the loop that alone needs it.
+
+Arrays of all steps are written to memory and read again, while what one step computes stays in the cache.
+In NumPy code that pays where these arrays leave the cache, and those of a step are large beside the cost of
+beginning an operation on them. In a compiled loop it always does: a step's operands are in the registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+from symad.core.graph import Graph, Node, rebuild, topological
+from symad.core.questions import Nodes
+from symad.numeric.passes.blocking.row_blocks import elements
+from symad.numeric.passes.loops.loop import Loop, by_loop, readers, with_body
+from symad.ops.arrays.shaping import Broadcast, Slice, broadcast_axes, slice_axes
+from symad.ops.arrays.sources import Constant, iota
+from symad.ops.elementwise.arithmetic import ElementwiseOp
+from symad.ops.loops.scan import Local, Scan, backwards, fresh_input, parts
+
+STEP = 2**10
+"""Elements of one step from which an operation on it costs less than its part of one on all steps."""
+
+ALL = 2**20
+"""Elements of all arrays together that do not stay in the cache."""
+
+
+def sink_large(graph: Graph) -> Graph:
+    """The graph with elementwise work on large arrays of steps in the loops that need it."""
+    made = sink(graph.output_nodes, _is_large, ALL)
+    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+
+
+def _is_large(node: Node) -> bool:
+    return all(isinstance(d, int) for d in node.shape) and prod(node.shape[1:]) >= STEP
+
+
+def sink(outputs: Sequence[Node], fits: Callable[[Node], bool], least: int = 0) -> Nodes:
+    """The outputs with elementwise nodes that fit inside of the loops, if they have so many elements."""
+    made = tuple(outputs)
+    for _ in range(sum(isinstance(n.op, (Scan, Loop)) for n in topological(made))):
+        changed = _one(made, fits, least)
+        if changed is None:
+            return made
+        made = changed
+    return made
+
+
+def _one(outputs: Nodes, fits: Callable[[Node], bool], least: int) -> Nodes | None:
+    """The outputs with one loop changed; None if there is none to change."""
+    order = topological(outputs)
+    users = readers(order)
+    for group in by_loop(n for n in order if isinstance(n.op, (Scan, Loop))):
+        inside = _absorbed(group, order, users, set(outputs), fits)
+        if inside and sum(map(elements, inside)) >= least:
+            return rebuild(outputs, dict(zip(group, _with(group, inside), strict=True)))
+    return None
+
+
+def _absorbed(
+    group: Sequence[Node],
+    order: Sequence[Node],
+    users: dict[Node, list[Node]],
+    kept: set[Node],
+    fits: Callable[[Node], bool],
+) -> set[Node]:
+    """The elementwise nodes that only the moving inputs of one loop need."""
+    op: Any = group[0].op
+    initial, xs, constants = parts(op, group[0].args)
+    others = {initial, *constants}
+    reached, inside = set(xs) - others, set(group)
+    found: set[Node] = set()
+    for node in reversed(order):
+        alone = node not in kept and node not in others and all(u in inside for u in users[node])
+        if not (alone and node in reached and node.shape and node.shape[0] == xs[0].shape[0]):
+            continue
+        if isinstance(node.op, ElementwiseOp) and fits(node):
+            found.add(node)
+        elif not isinstance(node.op, Slice) or not _keeps_steps(node):
+            continue
+        inside.add(node)
+        reached |= {a for a in node.args if a.shape}
+    return found
+
+
+def _keeps_steps(node: Node) -> bool:
+    """Whether a slice takes all steps, in order or from the last to the first."""
+    op: Any = node.op
+    whole = node.shape[0] == node.args[0].shape[0]
+    return whole and op.step[0] in (1, -1)
+
+
+def _with(group: Sequence[Node], inside: set[Node]) -> list[Node]:
+    """The values of the loop with some of its moving inputs computed in its steps."""
+    op: Any = group[0].op
+    initial, xs, constants = parts(op, group[0].args)
+    maker = _Steps(inside, initial, constants)
+    local = op.body.input_nodes
+    replaced = {local[0]: maker.state}
+    for here, x in zip(local[1 : 1 + op.slices], xs, strict=True):
+        replaced[here] = maker.at_step(x, False)
+    for here, constant in zip(local[1 + op.slices :], constants, strict=True):
+        replaced[here] = maker.fixed(constant)
+    if not maker.moving:  # numbers alone: the steps are still counted
+        maker.moving[iota(xs[0].shape[0])] = fresh_input(())
+    results = rebuild(op.body.output_nodes, replaced)
+    inputs = [maker.state, *maker.moving.values(), *maker.still.values()]
+    numbered = {node: Node.of(Local(k, node.shape)) for k, node in enumerate(inputs)}
+    body = Graph(tuple(numbered.values()), rebuild(results, numbered))
+    args = (initial, *maker.moving, *maker.still)
+    return [Node.of(with_body(n.op, body, len(maker.moving)), args) for n in group]  # type: ignore[arg-type]
+
+
+class _Steps:
+    """The inputs of a new body, and what is computed from them at each step."""
+
+    def __init__(self, inside: set[Node], initial: Node, constants: Sequence[Node]) -> None:
+        self.inside = inside
+        self.state = fresh_input(initial.shape)
+        self.moving: dict[Node, Node] = {}
+        self.still: dict[Node, Node] = {}
+        self.seen: dict[tuple[Node, bool], Node] = {}
+        for constant in constants:
+            self.fixed(constant)
+
+    def fixed(self, node: Node) -> Node:
+        """What all steps read."""
+        if isinstance(node.op, Constant):
+            return node
+        if isinstance(node.op, Broadcast):
+            return broadcast_axes(self.fixed(node.args[0]), node.shape, node.op.axes)
+        return self.still.setdefault(node, fresh_input(node.shape))
+
+    def at_step(self, node: Node, turned: bool) -> Node:
+        """One step of an array, counted from the end if ``turned``."""
+        if (node, turned) not in self.seen:
+            self.seen[node, turned] = self._at_step(node, turned)
+        return self.seen[node, turned]
+
+    def _at_step(self, node: Node, turned: bool) -> Node:
+        op: Any = node.op
+        if node in self.inside:
+            return Node.of(op, tuple(self._operand(a, turned) for a in node.args))
+        if isinstance(op, Slice) and _keeps_steps(node):
+            inner = self.at_step(node.args[0], turned ^ (op.step[0] == -1))
+            return slice_axes(inner, op.start[1:], op.count[1:], op.step[1:])
+        array = backwards(node) if turned else node
+        return self.moving.setdefault(array, fresh_input(node.shape[1:]))
+
+    def _operand(self, node: Node, turned: bool) -> Node:
+        op: Any = node.op
+        if not node.shape:
+            return self.fixed(node)
+        if not isinstance(op, Broadcast):
+            return self.at_step(node, turned)
+        (arg,) = node.args
+        rest = node.shape[1:]
+        if 0 not in op.axes:
+            return broadcast_axes(self.fixed(arg), rest, tuple(k - 1 for k in op.axes))
+        return broadcast_axes(self.at_step(arg, turned), rest, tuple(k - 1 for k in op.axes if k))

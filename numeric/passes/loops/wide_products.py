@@ -1,0 +1,230 @@
+"""A product of every step takes in what stands beside it: W h + U x + b = [W U b] [h; x; 1].
+
+The products U x + b of all steps make an array of their own, which every step reads and adds. With x and 1
+below h in one array (`numeric/numpy_arrays/ops/loop_rows.py`) the step's product does that
+on the way, and the gradients of W, U and b are one product with that array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from symad.core.graph import Graph, Node, rebuild, topological
+from symad.core.questions import Nodes
+from symad.numeric.passes.loops.loop import Loop, by_loop, pieces, readers
+from symad.numeric.passes.loops.wide_gradients import Joined
+from symad.ops.arrays.contraction import Einsum, contract, permute
+from symad.ops.arrays.shaping import Broadcast, Slice, broadcast_to, reshape
+from symad.ops.arrays.sources import constant, constant_value
+from symad.ops.arrays.stacking import Concatenate, concatenate
+from symad.ops.elementwise.arithmetic import Add, signed_sum
+from symad.ops.loops.scan import Local, backwards, fresh_input, outer_nodes
+
+Users = Mapping[Node, Sequence[Node]]
+
+COLUMNS = 8
+"""With fewer columns a product is a product with a vector, whose time is that of reading the weights."""
+
+
+def widen_products(graph: Graph) -> Graph:
+    """The graph with such products, and their gradients, in one."""
+    outputs = graph.output_nodes
+    tried: set[Node] = set()
+    while (made := _one(outputs, tried)) is not None:
+        outputs = made
+    return Graph(graph.input_nodes, outputs, graph.structure, graph.name, graph.report)
+
+
+def _one(outputs: Nodes, tried: set[Node]) -> Nodes | None:
+    """The outputs with one loop changed; None if there is none to change."""
+    order = topological(outputs)
+    users = readers(order)
+    loops = [n for n in order if isinstance(n.op, Loop) and n not in tried]
+    for group in by_loop(loops):
+        tried |= set(group)
+        wide = _wide(group, users, set(outputs))
+        if wide is not None:
+            made, joined = wide
+            tried |= set(made.values())
+            return joined.gradients(rebuild(outputs, made))
+    return None
+
+
+@dataclass(frozen=True)
+class _Addend:
+    """A sum in a body with a product w h of a state and an addend u x of all steps."""
+
+    node: Node
+    product: Node
+    state: int
+    """The position of h among the states."""
+    weights: Node
+    """w as a local constant, (rows of h, rows of the product)."""
+    here: Node
+    """The addend of one step, an input of the body."""
+    us: Nodes
+    """The weights of the addend in pieces, (rows of x, rows of the product) together."""
+    xs: Nodes
+    """The arrays (steps, rows, columns) that make x, and numbers that are the same everywhere."""
+
+
+def _wide(
+    group: Sequence[Node], users: Users, kept: set[Node]
+) -> tuple[dict[Node, Node], Joined] | None:
+    """What stands for the values of a loop, and what its product is joined from; None if nothing fits."""
+    op: Any = group[0].op
+    args = group[0].args
+    found = _addend(op, args, set(group), users, kept)
+    if found is None:
+        return None
+    initial, xs, constants = pieces(op, args)
+    local = pieces(op, op.body.input_nodes)
+    states = [fresh_input(s.shape) for s in local[0]]
+    replaced = dict(zip(local[0], states, strict=True)) | dict(zip(local[2], constants, strict=True))
+    fresh = {given: fresh_input(given.shape) for given in local[1]}
+    replaced |= fresh
+    moving = {fresh[given]: x for given, x in zip(local[1], xs, strict=True)}
+    below = []
+    for x in found.xs:
+        below.append(x if len(x.shape) == 2 else fresh_input(x.shape[1:]))
+        if len(x.shape) > 2:
+            moving[below[-1]] = x
+    rows = concatenate([states[found.state], *below], 0)
+    weights = concatenate([rebuild([found.weights], replaced)[0], *found.us], 0)
+    product = contract(["kj", "kb"], "jb", weights, rows)
+    rest = [
+        (sign, term)
+        for sign, term in zip(found.node.op.signs, found.node.args, strict=True)  # type: ignore[attr-defined]
+        if term not in (found.product, found.here)
+    ]
+    rest = [(sign, rebuild([term], replaced)[0]) for sign, term in rest]
+    replaced[found.node] = signed_sum([(1, product), *rest])
+    results = [*rebuild(op.body.output_nodes, replaced), rows]
+    body, count, new = _closed(states, moving, results, initial)
+    n, last = len(states), len(results) - 1
+    made = {v: Node.of(Loop(body, count, v.op.k, n), new) for v in group}  # type: ignore[attr-defined]
+    state = Node.of(Loop(body, count, found.state, n), new)
+    return made, Joined(Node.of(Loop(body, count, last, n), new), state, found.xs)
+
+
+def _closed(
+    states: Sequence[Node], moving: Mapping[Node, Node], results: Sequence[Node], initial: Nodes
+) -> tuple[Graph, int, Nodes]:
+    """A traced body as a graph of local inputs, the number of its inputs of steps, and all arguments."""
+    needed = set(topological(results))
+    used = [x for x in moving if x in needed]
+    constants = outer_nodes([*states, *used], results)
+    sources = [*states, *used, *constants]
+    local = [Node.of(Local(k, node.shape)) for k, node in enumerate(sources)]
+    made = rebuild(results, dict(zip(sources, local, strict=True)))
+    return Graph(tuple(local), made), len(used), (*initial, *(moving[x] for x in used), *constants)
+
+
+def _addend(op: Loop, args: Nodes, group: set[Node], users: Users, kept: set[Node]) -> _Addend | None:
+    """The first sum of a body that is such a one."""
+    states, moving, fixed = pieces(op, op.body.input_nodes)
+    inner: dict[Node, int] = {}
+    order = topological(op.body.output_nodes)
+    for node in order:
+        for arg in node.args:
+            inner[arg] = inner.get(arg, 0) + 1
+    for node in op.body.output_nodes:
+        inner[node] = inner.get(node, 0) + 1
+    for node in order:
+        if not isinstance(node.op, Add) or len(node.shape) != 2:
+            continue
+        plain = [a for sign, a in zip(node.op.signs, node.args, strict=True) if sign == 1 and inner[a] == 1]
+        for product in plain:
+            parts = _product(product, states, fixed)
+            for here in plain:
+                if parts is None or here not in moving or here.shape != node.shape:
+                    continue
+                outer = args[op.states + moving.index(here)]
+                split = _split(outer, group, users, kept)
+                if split is None:
+                    continue
+                state, weights = parts
+                us, xs = split
+                if _pays(weights, us, node):
+                    return _Addend(node, product, state, weights, here, us, xs)
+    return None
+
+
+def _pays(weights: Node, us: Sequence[Node], total: Node) -> bool:
+    """Whether the wide product costs less: many columns, and not many more rows than before."""
+    before, *more = (w.shape[0] for w in (weights, *us))
+    columns = total.shape[1]
+    if not all(isinstance(d, int) for d in (before, *more, columns)):
+        return False
+    return bool(sum(more) <= before + 1 and columns >= COLUMNS)
+
+
+def _product(node: Node, states: Nodes, fixed: Nodes) -> tuple[int, Node] | None:
+    """The position of the state h in Σ_k w_kj h_kb, and w with these axes."""
+    op: Any = node.op
+    if not isinstance(op, Einsum) or len(op.inputs) != 2:
+        return None
+    for one, other in ((0, 1), (1, 0)):
+        w, h = node.args[one], node.args[other]
+        if w in fixed and h in states and len(w.shape) == len(h.shape) == 2:
+            k, b = op.inputs[other]
+            j = op.output[0]
+            if {*op.inputs[one]} == {k, j} and op.output == (j, b) and len({k, j, b}) == 3:
+                axes = (op.inputs[one].index(k), op.inputs[one].index(j))
+                return states.index(h), permute(w, axes)
+    return None
+
+
+def _split(
+    node: Node, group: set[Node], users: Users, kept: set[Node]
+) -> tuple[Nodes, Nodes] | None:
+    """Pieces of u with axes (k, j) and of x in Σ_k u_kj x_tkb, if one loop alone needs that."""
+    turned = isinstance(node.op, Slice) and backwards(node) is node.args[0]
+    inner = node.args[0] if turned else node
+    product, bias = _without_bias(inner)
+    if any(n in kept or set(users[n]) - {product, inner, node} - group for n in (product, inner, node)):
+        return None
+    op: Any = product.op
+    if not isinstance(op, Einsum) or len(op.inputs) != 2 or len(set(op.output)) != 3:
+        return None
+    t, j, b = op.output
+    for one, other in ((0, 1), (1, 0)):
+        weights, x = op.inputs[one], op.inputs[other]
+        k = next((label for label in weights if label != j), j)
+        if sorted(weights) != sorted((k, j)) or sorted(x) != sorted((t, k, b)):
+            continue
+        u = permute(product.args[one], (weights.index(k), weights.index(j)))
+        xs = _blocks(product.args[other], (x.index(t), x.index(k), x.index(b)), turned)
+        if bias is None:
+            return (u,), xs
+        return (u, reshape(bias, (1, *bias.shape))), (*xs, broadcast_to(constant(1), (1, node.shape[2])))
+    return None
+
+
+def _without_bias(total: Node) -> tuple[Node, Node | None]:
+    """The product in the sum of a product and a bias, and the bias."""
+    if isinstance(total.op, Add) and len(total.args) == 2 and set(total.op.signs) == {1}:
+        for product, repeated in (total.args, total.args[::-1]):
+            axes = getattr(repeated.op, "axes", ())
+            arg = repeated.args[0] if repeated.args else repeated
+            while isinstance(repeated.op, Broadcast) and isinstance(arg.op, Broadcast) and arg.op.axes:
+                axes, arg = tuple(axes[k] for k in arg.op.axes), arg.args[0]
+            if isinstance(repeated.op, Broadcast) and axes == (1,):
+                return product, arg
+    return total, None
+
+
+def _blocks(array: Node, axes: tuple[int, int, int], turned: bool) -> Nodes:
+    """What an array with axes (steps, rows, columns) is joined from along its rows; numbers for one step."""
+    joined = isinstance(array.op, Concatenate) and array.op.axis == axes[1]
+    made = []
+    for part in array.args if joined else (array,):
+        block = permute(part, axes)
+        number = part.args[0] if isinstance(part.op, Broadcast) else part
+        if not number.shape and constant_value(number) is not None:
+            made.append(broadcast_to(number, block.shape[1:]))
+        else:
+            made.append(backwards(block) if turned else block)
+    return tuple(made)

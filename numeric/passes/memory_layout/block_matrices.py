@@ -1,0 +1,87 @@
+"""Matrices put together from blocks: each block is written where it goes, at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from symad.core.dims import Shape
+from symad.core.graph import Graph, Node, Op, shape
+from symad.core.questions import Nodes, flops
+from symad.ops.arrays.shaping import Reshape
+from symad.ops.arrays.stacking import Concatenate
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Mosaic(Op):
+    """A matrix filled by blocks; block k, of ``shapes[k]``, begins at ``starts[k]``.
+
+    An argument has the elements of its block in row-major order, with the axes of the block or finer ones.
+    """
+
+    shape: Pair
+    starts: tuple[Pair, ...]
+    shapes: tuple[Pair, ...]
+
+
+@shape(Mosaic)
+def mosaic_shape(op: Mosaic, args: Nodes) -> Shape:
+    """The whole matrix."""
+    return op.shape
+
+
+@flops.dispatch
+def mosaic_flops(op: Mosaic, y: Node) -> Any:
+    """Moving elements costs no operations."""
+    return 0
+
+
+def in_mosaics(graph: Graph) -> Graph:
+    """The graph with results that are concatenations of concatenations as one array with blocks."""
+    outputs = tuple(map(_mosaic, graph.output_nodes))
+    return Graph(graph.input_nodes, outputs, graph.structure, graph.name, graph.report)
+
+
+def _mosaic(node: Node) -> Node:
+    nested = isinstance(node.op, Concatenate) and any(isinstance(a.op, Concatenate) for a in node.args)
+    if not nested or len(node.shape) != 2 or not all(isinstance(d, int) for d in node.shape):
+        return node
+    placed: list[tuple[Any, Node]] = []
+    todo: list[tuple[Any, Node]] = [((0, 0), node)]
+    while todo:
+        start, part = todo.pop()
+        if not isinstance(part.op, Concatenate):
+            placed.append((start, part))
+            continue
+        axis = part.op.axis
+        for arg in part.args:
+            todo.append((start, arg))
+            start = (*start[:axis], start[axis] + arg.shape[axis], *start[axis + 1 :])
+    placed.sort(key=lambda pair: pair[0])
+    starts, blocks = zip(*placed, strict=True)
+    shapes: Any = tuple(block.shape for block in blocks)
+    return Node.of(Mosaic(node.shape, starts, shapes), tuple(map(_finer, blocks)))
+
+
+def _finer(block: Node) -> Node:
+    """What the block reshapes, if the axes of the block are only cut in it."""
+    if isinstance(block.op, Reshape) and only_cuts(block.shape, block.args[0].shape):
+        return block.args[0]
+    return block
+
+
+def only_cuts(axes: Sequence[Any], finer: Sequence[Any]) -> bool:
+    """Whether each axis is made of neighbours among finer ones: then any view can be cut that way."""
+    rest = list(finer)
+    for d in axes:
+        length = 1
+        while rest and isinstance(rest[0], int) and length < d:
+            length *= rest.pop(0)
+        while rest and rest[0] == 1:
+            rest.pop(0)
+        if length != d:
+            return False
+    return not rest

@@ -1,0 +1,182 @@
+"""Stencils whose values only a sparse matrix reads, over whole rows: slices of arrays as ranges of memory.
+
+A slice of an array (m, n) has gaps in memory after every row, and NumPy's functions (compiled ones as well)
+go from row to row at a price. With the strides s of the array the element i of a slice stands at
+Σ_k s_k i_k from its first one, and so does the element of every other slice of arrays of this shape.
+Elementwise functions of slices can be evaluated on the ranges of memory that hold them, gaps included: a
+few elements more, which nobody reads, but in one go. What reads the result, a gather of the entries of a
+sparse matrix, skips the gaps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from symad.core.dims import is_concrete
+from symad.core.graph import Graph, Node, rebuild, topological
+from symad.ops.arrays.gathering import Gather, gather
+from symad.ops.arrays.shaping import (
+    Broadcast,
+    Pad,
+    Reshape,
+    Slice,
+    broadcast_to,
+    flatten,
+    slice_axes,
+)
+from symad.ops.arrays.sources import ArrayConstant, array_constant
+from symad.ops.elementwise.arithmetic import ElementwiseOp
+from symad.ops.sparse.csr import CompressedRows
+
+MOST = 1.5
+"""Ranges may be so many times longer than what is in them."""
+
+LEAST = 0.7
+"""A function of a slice is evaluated before slicing, if the slice is so much of the array."""
+
+
+class Range(NamedTuple):
+    """An array of ``shape`` in a flat one: element i stands at Σ_k strides_k i_k."""
+
+    flat: Node
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @property
+    def positions(self) -> Any:
+        """Where the elements stand, in their order."""
+        grid = np.indices(self.shape).reshape(len(self.shape), -1)
+        return np.tensordot(self.strides, grid, 1)
+
+
+def flatten_stencils(graph: Graph) -> Graph:
+    """The graph with what only sparse matrices read evaluated on ranges of memory."""
+    matrices = [node for node in graph.output_nodes if isinstance(node.op, CompressedRows)]
+    if not matrices:
+        return graph
+    ranges = _Ranges(topological(graph.output_nodes))
+    replaced = {arg: made for node in matrices for arg in node.args if (made := ranges.part(arg)) is not None}
+    new = dict(zip(matrices, (_with_args(node, replaced) for node in matrices), strict=True))
+    outputs = rebuild(graph.output_nodes, new)
+    if not replaced or any(node in ranges.evaluated for node in topological(outputs)):
+        return graph  # what others read too would be computed twice: see `spans`
+    return Graph(graph.input_nodes, outputs, graph.structure, graph.name, graph.report)
+
+
+def reads_ranges(graph: Graph) -> bool:
+    """Whether elements between those of a matrix are computed: warnings about them mean nothing."""
+    matrices = [node for node in graph.output_nodes if isinstance(node.op, CompressedRows)]
+    tables = [arg.args[0] for node in matrices for arg in node.args if isinstance(arg.op, Gather)]
+    return any(not isinstance((t.args[0] if isinstance(t.op, Slice) else t).op, Reshape) for t in tables)
+
+
+def _with_args(node: Node, replaced: dict[Node, Node]) -> Node:
+    return Node.of(node.op, tuple(replaced.get(arg, arg) for arg in node.args))
+
+
+class _Ranges:
+    """The ranges of the arrays of a graph, as far as they have some."""
+
+    def __init__(self, order: Sequence[Node]) -> None:
+        self.found: dict[Node, Range | None] = {}
+        self.evaluated: set[Node] = set()
+        """Elementwise nodes that are evaluated on ranges."""
+        pads = (node for node in order if isinstance(node.op, Pad) and all(s == 1 for s in node.op.step))
+        self.padded = {node.args[0]: node for node in pads if _is_known(node)}
+
+    def part(self, node: Node) -> Node | None:
+        """What stands for a part of a matrix; None if it has no range, or is no result of a function."""
+        inner, chosen = node, None
+        if isinstance(node.op, Gather) and isinstance(node.args[1].op, ArrayConstant):
+            inner, chosen = node.args[0], node.args[1].op.array
+        if isinstance(inner.op, Reshape):
+            (inner,) = inner.args
+        before = set(self.evaluated)
+        found = self.range(inner) if len(inner.shape) > 1 else None
+        if found is None or (self.evaluated == before and not _computed(inner)):
+            return None
+        positions = found.positions
+        return gather(found.flat, array_constant(positions if chosen is None else positions[chosen]))
+
+    def range(self, node: Node) -> Range | None:
+        """The range of an array."""
+        if node not in self.found:
+            self.found[node] = self._range(node) if node.shape and _is_known(node) else None
+        return self.found[node]
+
+    def _range(self, node: Node) -> Range | None:
+        if isinstance(node.op, Slice):
+            return self._slice(node)
+        found = self._elementwise(node) if isinstance(node.op, ElementwiseOp) else None
+        if found is None and node in self.padded:
+            whole: Any = self.padded[node]
+            return self._cut(_whole(whole), whole.op.start, node.shape)
+        return found
+
+    def _slice(self, node: Node) -> Range | None:
+        op: Any = node.op
+        if any(step != 1 for step in op.step):
+            return None
+        (arg,) = node.args
+        inside = self.range(arg) if isinstance(arg.op, ElementwiseOp) else None
+        return self._cut(inside or _whole(arg), op.start, node.shape)
+
+    def _cut(self, whole: Range, start: Sequence[Any], shape: Sequence[Any]) -> Range | None:
+        dims = tuple(int(d) for d in shape)
+        first = sum(int(k) * s for k, s in zip(start, whole.strides, strict=True))
+        length = 1 + sum((d - 1) * s for d, s in zip(dims, whole.strides, strict=True))
+        if not prod(dims) or length > MOST * prod(dims):
+            return None
+        return Range(slice_axes(whole.flat, (first,), (length,), (1,)), dims, whole.strides)
+
+    def _elementwise(self, node: Node) -> Range | None:
+        arrays = [a for a in node.args if a.shape and not _is_repeated(a)]
+        found = [self.range(a) for a in arrays]
+        if not found or found[0] is None or any(f is None or f.strides != found[0].strides for f in found):
+            return None
+        first = found[0]
+        flats = {a: f.flat for a, f in zip(arrays, found, strict=True) if f is not None}
+        (cut, *others) = dict.fromkeys(flats.values())
+        before = not others and isinstance(cut.op, Slice) and is_most(cut)
+        if before:
+            flats = dict.fromkeys(flats, cut.args[0])
+        length = next(iter(flats.values())).shape
+        args = [flats.get(a) or (broadcast_to(a.args[0], length) if a.shape else a) for a in node.args]
+        made = Node.of(node.op, tuple(args))
+        self.evaluated.add(node)
+        return Range(Node.of(cut.op, (made,)) if before else made, first.shape, first.strides)
+
+
+def _is_known(node: Node) -> bool:
+    """Whether an array has known dimensions."""
+    return all(isinstance(d, int) for d in node.shape)
+
+
+def _is_repeated(node: Node) -> bool:
+    return isinstance(node.op, Broadcast) and not node.op.axes
+
+
+def is_most(cut: Node) -> bool:
+    """Whether a range is most of a computed array."""
+    (arg,) = cut.args
+    if not is_concrete(arg.shape) or not isinstance(arg.op, ElementwiseOp):
+        return False
+    return prod(cut.shape) >= LEAST * prod(arg.shape)
+
+
+def _computed(node: Node) -> bool:
+    """Whether an array is a function of others, perhaps cut."""
+    while isinstance(node.op, Slice):
+        node = node.args[0]
+    return isinstance(node.op, ElementwiseOp)
+
+
+def _whole(node: Node) -> Range:
+    """An array as the range of itself."""
+    dims = tuple(int(d) for d in node.shape)
+    strides = tuple(prod(dims[k + 1 :]) for k in range(len(dims)))
+    return Range(flatten(node), dims, strides)

@@ -1,0 +1,87 @@
+"""Sums of padded arrays that stand side by side are concatenations: what transposes slices, reads so.
+
+pad(a) + pad(b) + pad(c) = [a b c]   where the three fill one axis without gaps or overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from symad.core.dims import plus, same_dim
+from symad.core.graph import Graph, Node, rebuild
+from symad.core.questions import Nodes
+from symad.numeric.passes.algebra.written_out import in_bodies
+from symad.ops.arrays.shaping import Pad, broadcast_to, reshape
+from symad.ops.arrays.sources import constant
+from symad.ops.arrays.stacking import concatenate, stack
+from symad.ops.elementwise.arithmetic import Add
+
+
+def join_pads(graph: Graph) -> Graph:
+    """The graph with such sums as concatenations, and without pads that add nothing; in loops too."""
+    made = _joined(graph.output_nodes)
+    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+
+
+def _joined(outputs: Nodes) -> Nodes:
+    return tuple(rebuild(rebuild(outputs, {}, _join), {}, _row_among_zeros))
+
+
+def _join(node: Node, args: Nodes) -> Node:
+    op = in_bodies(node.op, _joined)
+    made = node if op is node.op and args == node.args else Node.of(op, args)
+    if isinstance(op, Pad) and not _moved_axes(made):
+        return args[0]
+    padded = len(args) > 1 and all(isinstance(a.op, Pad) for a in args)
+    return side_by_side(args, made) if padded and isinstance(op, Add) and set(op.signs) == {1} else made
+
+
+MAX_ROWS_AMONG_ZEROS = 4
+"""Rows of an array, all but one of them zero, that are written one by one; for the eye."""
+
+
+def _row_among_zeros(node: Node, args: Nodes) -> Node:
+    """One row padded by a few rows of zeros as a stack of rows; other nodes as they are."""
+    made = node if args == node.args else Node.of(node.op, args)
+    axes = _moved_axes(made) if isinstance(made.op, Pad) else set()
+    if len(axes) != 1 or len(made.shape) < 2:
+        return made
+    (axis,) = axes
+    length, start = made.shape[axis], made.op.start[axis]  # type: ignore[attr-defined]  # a Pad
+    if args[0].shape[axis] != 1 or not isinstance(length, int) or length > MAX_ROWS_AMONG_ZEROS:
+        return made
+    rest = (*made.shape[:axis], *made.shape[axis + 1 :])
+    zeros = broadcast_to(constant(0), rest)
+    return stack([reshape(args[0], rest) if k == start else zeros for k in range(length)], axis)
+
+
+def side_by_side(pads: Sequence[Node], otherwise: Node) -> Node:
+    """The arrays of some pads as one, if they fill one axis; ``otherwise`` if they do not."""
+    axes = {axis for p in pads for axis in _moved_axes(p)}
+    if len(axes) != 1:
+        return otherwise
+    (axis,) = axes
+    waiting, filled = list(pads), []
+    place = plus(0, 0)
+    while waiting:
+        found = next((p for p in waiting if same_dim(p.op.start[axis], place)), None)  # type: ignore[attr-defined]
+        if found is None:
+            return otherwise
+        waiting.remove(found)
+        filled.append(found.args[0])
+        place = plus(place, found.args[0].shape[axis])
+    if not same_dim(place, otherwise.shape[axis]):
+        return otherwise
+    if all(part.shape[axis] == 1 for part in filled):
+        rest = (*otherwise.shape[:axis], *otherwise.shape[axis + 1 :])
+        return stack([reshape(part, rest) for part in filled], axis)
+    return concatenate(filled, axis)
+
+
+def _moved_axes(pad: Node) -> set[int]:
+    """The axes along which a pad adds zeros; all of them if it leaves gaps."""
+    op, (arg,) = pad.op, pad.args
+    assert isinstance(op, Pad)
+    if any(step != 1 for step in op.step):
+        return set(range(len(pad.shape))) | {-1}
+    return {k for k, (a, b) in enumerate(zip(arg.shape, pad.shape, strict=True)) if not same_dim(a, b)}

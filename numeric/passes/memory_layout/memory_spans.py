@@ -1,0 +1,248 @@
+"""Elementwise work on slices as work on spans of memory, gaps between the rows included.
+
+A slice of an array has gaps in memory after every row; functions of such slices, if the arrays have the same
+strides, are evaluated on the whole span (`symad.numeric.passes.memory_layout.flat_stencils`). What reads more
+than single elements, a sum or a product, sees the span through a view with gaps. Padding in such an array is
+the span itself, its gaps set to zero, between the zeros at both ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from symad.core.dims import Shape, is_concrete
+from symad.core.graph import Graph, Node, Op, shape, topological
+from symad.core.questions import Nodes
+from symad.numeric.passes.blocking.row_blocks import RowBlocks
+from symad.numeric.passes.memory_layout.flat_stencils import MOST, Range, is_most
+from symad.ops.arrays.gathering import Gather, gather
+from symad.ops.arrays.shaping import (
+    Broadcast,
+    Pad,
+    Reshape,
+    Slice,
+    broadcast_to,
+    flatten,
+    reshape,
+    slice_axes,
+)
+from symad.ops.arrays.sources import ArrayConstant, array_constant
+from symad.ops.elementwise.arithmetic import ElementwiseOp
+from symad.ops.sparse.csr import CompressedRows
+
+MANY = 1000
+"""What stands for a length that is not known, where sizes are compared."""
+
+
+@dataclass(frozen=True, eq=False)
+class Spread(Op):
+    """A view of ``shape`` of a flat array: element i stands at Σ_k strides_k i_k."""
+
+    shape: Shape
+    strides: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Cleared(Op):
+    """A flat array with zeros after the first ``width`` of ``step`` elements each, for all (width, step)."""
+
+    gaps: tuple[tuple[int, int], ...]
+
+
+@shape(Spread)
+def spread_shape(op: Spread, args: Nodes) -> Shape:
+    """That of the view."""
+    return op.shape
+
+
+@shape(Cleared)
+def cleared_shape(op: Cleared, args: Nodes) -> Shape:
+    """That of its argument."""
+    return args[0].shape
+
+
+def in_spans(graph: Graph) -> Graph:
+    """The graph with functions of slices on spans of memory, where fewer operations then meet gaps."""
+    before = sum(_meets_gaps(node) for node in topological(graph.output_nodes))
+    if not before:
+        return graph
+    spans = _Spans(topological(graph.output_nodes), graph.output_nodes)
+    outputs = tuple(spans.dense(node) for node in graph.output_nodes)
+    made = Graph(graph.input_nodes, outputs, graph.structure, graph.name, graph.report)
+    after = sum(_meets_gaps(node) for node in topological(outputs))
+    return made if after < before else graph
+
+
+def works_in_gaps(nodes: Sequence[Node]) -> bool:
+    """Whether elements between those of arrays are computed: warnings about them mean nothing."""
+    bodies = {node.op.body for node in nodes if isinstance(node.op, RowBlocks)}
+    inner = [node for body in bodies for node in topological(body.output_nodes)]
+    return any(isinstance(node.op, (Spread, Cleared)) for node in [*nodes, *inner])
+
+
+class _Spans:
+    """The arrays of a graph, made again: as spans where they have some."""
+
+    def __init__(self, order: Sequence[Node], outputs: Sequence[Node]) -> None:
+        self.made: dict[Node, Node] = {}
+        self.spans: dict[Node, Range] = {}
+        padded = {n.args[0]: n for n in order if isinstance(n.op, Pad) and _is_known(n.shape)}
+        for node in order:
+            span = self._span(node) if node.shape and _is_known(node.shape) else None
+            if span is not None and node in outputs and span.strides != _strides(node.shape):
+                span = None  # results are whole arrays
+            if span is not None:
+                self.spans[node] = span
+            if span is None or isinstance(node.op, Slice):
+                args = tuple(self._argument(node, a) for a in node.args)
+                self.made[node] = node if args == node.args else Node.of(node.op, args)
+            if span is None and node in padded:
+                self._note_padded(node, padded[node])
+
+    def _note_padded(self, node: Node, pad: Node) -> None:
+        """An array that is padded somewhere has a span there, too."""
+        op: Any = pad.op
+        if len(node.shape) < 2 or any(step != 1 for step in op.step) or not is_concrete(op.start):
+            return
+        whole = Range(flatten(Node.of(op, (self.made[node],))), pad.shape, _strides(pad.shape))
+        span = _cut(whole, op.start, node.shape)
+        if span is not None:
+            self.spans[node] = span
+
+    def _argument(self, node: Node, arg: Node) -> Node:
+        """An argument of a node; a sparse matrix reads its entries from a span."""
+        if not isinstance(node.op, CompressedRows):
+            return self.dense(arg)
+        inner, chosen = arg, None
+        if isinstance(arg.op, Gather) and isinstance(arg.args[1].op, ArrayConstant):
+            inner, chosen = arg.args[0], arg.args[1].op.array
+        if isinstance(inner.op, Reshape):
+            (inner,) = inner.args
+        span = self.spans.get(inner)
+        if span is None or not is_concrete(span.flat.shape) or not _is_computed(span.flat):
+            return self.dense(arg)
+        positions = span.positions
+        return gather(span.flat, array_constant(positions if chosen is None else positions[chosen]))
+
+    def dense(self, node: Node) -> Node:
+        """The array itself."""
+        if node not in self.made:
+            span = self.spans[node]
+            if span.strides == _strides(span.shape):
+                self.made[node] = reshape(span.flat, span.shape)
+            else:
+                self.made[node] = Node.of(Spread(span.shape, span.strides), (span.flat,))
+        return self.made[node]
+
+    def _span(self, node: Node) -> Range | None:
+        if isinstance(node.op, Slice):
+            return self._slice(node)
+        if isinstance(node.op, Pad):
+            return self._pad(node)
+        return self._elementwise(node) if isinstance(node.op, ElementwiseOp) else None
+
+    def _whole(self, node: Node) -> Range:
+        return self.spans.get(node) or Range(flatten(self.dense(node)), node.shape, _strides(node.shape))
+
+    def _slice(self, node: Node) -> Range | None:
+        op: Any = node.op
+        (arg,) = node.args
+        starts = all(isinstance(k, int) for k in op.start)
+        if not starts or any(step != 1 for step in op.step) or not _has_gaps(node):
+            return None
+        return _cut(self._whole(arg), op.start, node.shape)
+
+    def _elementwise(self, node: Node) -> Range | None:
+        arrays = [a for a in node.args if a.shape and not _is_repeated(a)]
+        if not any(a in self.spans for a in arrays):
+            return None
+        found = [self._whole(a) for a in arrays]
+        if any(f.strides != found[0].strides for f in found):
+            return None
+        flats = {a: f.flat for a, f in zip(arrays, found, strict=True)}
+        (cut, *others) = dict.fromkeys(flats.values())
+        before = not others and isinstance(cut.op, Slice) and is_most(cut)
+        if before:
+            flats = dict.fromkeys(flats, cut.args[0])
+        length = next(iter(flats.values())).shape
+        repeated = {a for a in node.args if a.shape and a not in flats}
+        args = [
+            broadcast_to(self.dense(a.args[0]), length) if a in repeated else flats.get(a) or self.dense(a)
+            for a in node.args
+        ]
+        made = Node.of(node.op, tuple(args))
+        return Range(Node.of(cut.op, (made,)) if before else made, node.shape, found[0].strides)
+
+    def _pad(self, node: Node) -> Range | None:
+        op: Any = node.op
+        span = self.spans.get(node.args[0])
+        strides = _strides(node.shape)
+        if span is None or span.strides != strides or any(step != 1 for step in op.step):
+            return None
+        starts = all(isinstance(k, int) for k in op.start)
+        if not isinstance(span.flat.op, ElementwiseOp) or not starts:
+            return None
+        gaps = tuple(
+            (d * inner, outer)
+            for d, inner, outer in zip(span.shape[1:], strides[1:], strides, strict=False)
+            if d * inner != outer
+        )
+        first = sum(k * s for k, s in zip(op.start, strides, strict=True))
+        cleared = Node.of(Cleared(gaps), (span.flat,))
+        return Range(Node.of(Pad((first,), (1,), (prod(node.shape),)), (cleared,)), node.shape, strides)
+
+
+def _cut(whole: Range, start: Sequence[int], dims: Shape) -> Range | None:
+    """The span of a slice; None if it has more gaps than it is worth."""
+    length = _length(dims, whole.strides)
+    if _number(length) > MOST * _number(prod(dims)):
+        return None
+    first = sum(k * s for k, s in zip(start, whole.strides, strict=True))
+    return Range(slice_axes(whole.flat, (first,), (length,), (1,)), dims, whole.strides)
+
+
+def _is_computed(flat: Node) -> bool:
+    """Whether a span is a function of others, perhaps cut."""
+    while isinstance(flat.op, Slice):
+        (flat,) = flat.args
+    return isinstance(flat.op, ElementwiseOp)
+
+
+def _strides(dims: Shape) -> tuple[Any, ...]:
+    return tuple(prod(dims[k + 1 :]) for k in range(len(dims)))
+
+
+def _length(dims: Shape, strides: Sequence[Any]) -> Any:
+    """The elements from the first to the last of an array."""
+    return 1 + sum((d - 1) * s for d, s in zip(dims, strides, strict=True))
+
+
+def _number(size: Any) -> int:
+    return int(size) if isinstance(size, int) else int(size.subs(dict.fromkeys(size.free_symbols, MANY)))
+
+
+def _is_known(dims: Shape) -> bool:
+    """Whether all dimensions but the first are numbers, and none is zero."""
+    return all(isinstance(d, int) for d in dims[1:]) and 0 not in dims
+
+
+def _is_repeated(node: Node) -> bool:
+    return isinstance(node.op, Broadcast) and not node.op.axes
+
+
+def _has_gaps(node: Node) -> bool:
+    """Whether an array is a part of another with gaps in memory."""
+    op = node.op
+    if isinstance(op, Spread):
+        return True
+    return isinstance(op, Slice) and len(node.shape) > 1 and node.shape[1:] != node.args[0].shape[1:]
+
+
+def _meets_gaps(node: Node) -> bool:
+    """Whether an operation reads or writes arrays with gaps."""
+    if isinstance(node.op, Pad) and len(node.shape) > 1:
+        return node.args[0].shape[1:] != node.shape[1:]
+    return not isinstance(node.op, Slice) and any(_has_gaps(a) for a in node.args)

@@ -1,0 +1,77 @@
+"""Sums of padded arrays that overlap: one array, to which each is added where it stands.
+
+The gradient of Σ (x_{i+1} − x_i)² is such a sum. No array is padded, and the first one may be computed where
+it goes. Sums whose parts do not meet are in `symad.numeric.numpy_arrays.box_sums`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from symad.core.dims import Shape
+from symad.core.graph import Graph, Node, Op, rebuild, shape, topological
+from symad.core.questions import Nodes
+from symad.numeric.numpy_arrays.box_sums import boxes
+from symad.ops.arrays.shaping import Pad
+from symad.ops.elementwise.arithmetic import Add, signed_sum
+
+
+@dataclass(frozen=True, eq=False)
+class Overlay(Op):
+    """Σ_k signs_k of argument k at start_k + 0, 1, ... of an array (size,); the first sign is +."""
+
+    start: tuple[Any, ...]
+    signs: tuple[int, ...]
+    size: Any
+
+
+@shape(Overlay)
+def overlay_shape(op: Overlay, args: Nodes) -> Shape:
+    """(size,)."""
+    return (op.size,)
+
+
+def overlay_pads(graph: Graph) -> Graph:
+    """The graph with sums of padded arrays of one axis as overlays."""
+    order = topological(graph.output_nodes)
+    users = Counter(a for node in order for a in set(node.args))
+    users.update(graph.output_nodes)
+
+    def better(node: Node, args: Nodes) -> Node:
+        pads = [a for a in node.args if _is_padded(a) and users[a] == 1]
+        if pads and isinstance(node.op, Add) and boxes(node) is None:
+            made = _overlay(node.op, list(zip(node.args, args, strict=True)), set(pads))
+            if made is not None:
+                return made
+        return node if args == node.args else Node.of(node.op, args)
+
+    made = rebuild(graph.output_nodes, {}, better)
+    return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
+
+
+def _is_padded(node: Node) -> bool:
+    return isinstance(node.op, Pad) and len(node.shape) == 1 and node.op.step == (1,)
+
+
+def _overlay(op: Add, pairs: Iterable[tuple[Node, Node]], pads: set[Node]) -> Node | None:
+    """The sum of terms, given as they were and as they are now; None if no term can come first."""
+    parts: list[tuple[int, Any, Node]] = []
+    others = []
+    for sign, (old, new) in zip(op.signs, pairs, strict=True):
+        if old in pads:
+            parts.append((sign, new.op.start[0], new.args[0]))  # type: ignore[attr-defined]
+            size = new.shape[0]
+        else:
+            others.append((sign, new))
+    if any(new.shape != (size,) for _, new in others):
+        return None
+    parts.sort(key=lambda part: -part[0])
+    if others:
+        parts.insert(0, (1, 0, signed_sum(others)))
+    if parts[0][0] != 1 or len(parts) < 2:
+        return None
+    signs, starts, args = zip(*parts, strict=True)
+    return Node.of(Overlay(starts, signs, size), args)

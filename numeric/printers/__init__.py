@@ -1,1 +1,0 @@
-"""Printers: how each family of ops is written in a target language."""

@@ -1,0 +1,1 @@
+"""Samples from densities: Markov chains, draws, expectations, and their diagnostics."""

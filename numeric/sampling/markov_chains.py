@@ -1,0 +1,262 @@
+"""Markov chains that draw from a density known up to a constant: Metropolis, Langevin, Hamiltonian.
+
+    draws = hmc(log_density, x0, data={"X": X, "y": y})
+    print(draws.summary())
+
+The log-density is what `symad.trace` takes; its gradient is ours, lowered once and applied to all chains
+together. All randomness comes from one key (`symad.functions.key`), so a run can be repeated exactly. The
+dynamics are those of `symad.models.sampling`, where they are proved to keep volume and to be reversible.
+Sources: there; Hoffman and Gelman, "The No-U-Turn sampler" (2014), section 3.2 for the step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+import symad
+from symad import functions
+from symad.errors import EvaluationError
+from symad.models.generative.sampling import hamiltonian, leapfrog
+from symad.numeric.lowering import lower
+from symad.numeric.sampling.draws import Draws
+from symad.numeric.solvers.solver_variables import Unknowns, is_scalar
+
+Array = np.ndarray[Any, Any]
+
+
+def metropolis(log_density: Any, x0: Any, **options: Any) -> Draws:
+    """Random-walk Metropolis: propose x + h Z, accept with probability min(1, π(x')/π(x)).
+
+    Takes the options of `hmc` except ``leaps``. Needs no gradient; with ``step=None`` the step is tuned to
+    accept 0.234 of the proposals (Roberts, Gelman, Gilks 1997), 0.44 for one unknown.
+    """
+    return _run(log_density, x0, leaps=0, **options)
+
+
+def langevin(log_density: Any, x0: Any, **options: Any) -> Draws:
+    """Metropolis-adjusted Langevin (MALA): propose x + (h²/2) ∇log π(x) + h Z: `hmc` with one leap.
+
+    Takes the options of `hmc` except ``leaps``; with ``step=None`` tuned to accept 0.574.
+    """
+    return _run(log_density, x0, leaps=1, **options)
+
+
+def hmc(log_density: Any, x0: Any, leaps: int = 10, **options: Any) -> Draws:
+    """Hamiltonian Monte Carlo: draw momenta, follow the leapfrog path, accept by the energy error.
+
+    Args:
+        log_density: log π up to a constant, a scalar; what `symad.trace` takes, or a Graph.
+        x0: a start, in the forms of `symad.numeric.minimize`.
+        leaps: leapfrog steps of one proposal. A step that is too long for the curvature in the tails of π
+            keeps the chains out of them, whatever the acceptance elsewhere: compare with half the step.
+        options: data (values of the inputs that are no unknowns), count (draws of each chain, 1000), warmup
+            (steps before them, 500), chains (4), step (None: tuned during the warm-up to accept 0.8), scale
+            (typical sizes of the unknowns, a number or in the form of x0: the step is relative to them),
+            spread (of the starts of the chains around x0, in those sizes, 0.1), jitter (the step varies by
+            this fraction, 0.1, so that no path closes), seed (0).
+
+    Raises:
+        EvaluationError: log π is no scalar, is not finite at a start, or an option is out of range.
+    """
+    if leaps < 1:
+        raise EvaluationError(f"hmc needs leaps ≥ 1, not {leaps}")
+    return _run(log_density, x0, leaps=leaps, **options)
+
+
+def _run(
+    log_density: Any,
+    x0: Any,
+    *,
+    leaps: int,
+    data: Mapping[Any, Any] | None = None,
+    count: int = 1000,
+    warmup: int = 500,
+    chains: int = 4,
+    step: float | None = None,
+    scale: Any = 1.0,
+    spread: float = 0.1,
+    jitter: float = 0.1,
+    seed: int = 0,
+) -> Draws:
+    if count < 1 or warmup < 0 or chains < 1 or not 0 <= jitter < 1 or spread < 0:
+        raise EvaluationError(
+            f"sampling needs count ≥ 1, warmup ≥ 0, chains ≥ 1, 0 ≤ jitter < 1 and spread ≥ 0, not {count}, "
+            f"{warmup}, {chains}, {jitter}, {spread}"
+        )
+    if step is not None and not 0 < step < np.inf:
+        raise EvaluationError(f"the step must be positive, not {step}")
+    if step is None and warmup < 50:
+        raise EvaluationError(f"tuning the step takes a warmup of at least 50, not {warmup}; or give step")
+    problem, start = Unknowns.make(log_density, x0, data)
+    target = Target(problem, _sizes(problem, scale), gradient=leaps > 0)
+    keys = functions.split(seed, 2)
+    points = start / target.scale + spread * functions.randn(keys[0], (chains, len(start)))
+    return Chains(target, points, leaps, jitter).run(keys[1], count, warmup, step)
+
+
+def _sizes(problem: Unknowns, scale: Any) -> Array:
+    """The scale as a flat vector."""
+    if isinstance(scale, Mapping):
+        named = {str(k): v for k, v in scale.items()}
+        shapes = dict(zip(problem.names, problem.shapes, strict=True))
+        if set(named) != set(shapes):
+            raise EvaluationError(f"scale is of {', '.join(named)}, but the unknowns are {', '.join(shapes)}")
+        sizes = problem.pack([np.broadcast_to(named[k], shape) for k, shape in shapes.items()])
+    elif isinstance(scale, tuple):
+        sizes = problem.pack([np.broadcast_to(v, s) for v, s in zip(scale, problem.shapes, strict=True)])
+    else:
+        sizes = np.broadcast_to(np.ravel(np.asarray(scale, dtype=np.float64)), (sum(problem.sizes),))
+    if not np.all((sizes > 0) & np.isfinite(sizes)):
+        raise EvaluationError(f"the scale of every unknown must be positive, not {scale}")
+    return np.asarray(sizes, dtype=np.float64)
+
+
+class Target:
+    """log π of many points at once, in units of the scale."""
+
+    def __init__(self, problem: Unknowns, scale: Array, gradient: bool) -> None:
+        """Lower log π, with its gradient if it is needed."""
+        if not is_scalar(problem.graph):
+            raise EvaluationError("a log-density has one output, a scalar")
+        self.problem, self.scale, self.with_gradient = problem, scale, gradient
+        graph = symad.value_and_gradient(problem.graph, list(problem.names)) if gradient else problem.graph
+        axes = [None if k in problem.data else 0 for k in range(len(problem.graph.inputs))]
+        self.kernel = lower(symad.vmap(graph, axes))
+
+    def __call__(self, points: Array) -> tuple[Array, Array]:
+        """log π (chains,) and its slopes (chains, unknowns); −∞ where it is not finite."""
+        count = len(points)
+        arguments = self.problem.around(self.problem.stacks(points * self.scale))
+        try:
+            with np.errstate(all="ignore"):
+                found = self.kernel(*arguments)
+        except np.linalg.LinAlgError:  # a matrix in π is singular or not positive definite for some chain
+            if count == 1:
+                return np.array([-np.inf]), np.zeros_like(points)
+            parts = [self(point[None]) for point in points]
+            return np.concatenate([v for v, _ in parts]), np.concatenate([s for _, s in parts])
+        value, *slopes = found if self.with_gradient else (found,)
+        value = np.reshape(value, count)
+        value = np.where(np.isfinite(value), value, -np.inf)
+        if not slopes:
+            return value, np.zeros_like(points)
+        flat = np.concatenate([np.reshape(s, (count, -1)) for s in slopes], axis=1) * self.scale
+        return value, np.where(np.isfinite(flat), flat, 0.0)
+
+
+class Chains:
+    """All chains, moving together."""
+
+    def __init__(self, target: Target, points: Array, leaps: int, jitter: float) -> None:
+        """Start at some points (chains, unknowns)."""
+        self.target, self.points, self.leaps, self.jitter = target, points, leaps, jitter
+        self.value, self.slope = target(points)
+        if not np.all(np.isfinite(self.value)):
+            chain = int(np.argmin(np.isfinite(self.value)))
+            raise EvaluationError(
+                f"log π is not finite at the start of chain {chain}, {points[chain] * target.scale}: choose "
+                "another x0 or a smaller spread"
+            )
+
+    def propose(self, noise: Array, step: float) -> tuple[Array, Array, Array, Array]:
+        """Points, log π, slopes there, and the energy errors."""
+        if not self.leaps:
+            points = self.points + step * noise
+            value, slope = self.target(points)
+            return points, value, slope, self.value - value
+        at = (self.points, self.value, self.slope)
+
+        def force(q: Array) -> Array:
+            nonlocal at
+            if q is not at[0]:
+                at = (q, *self.target(q))
+            return at[2]
+
+        with np.errstate(all="ignore"):
+            points, momenta = leapfrog(force, self.points, noise, step, self.leaps)
+            error = hamiltonian(at[1], momenta) - hamiltonian(self.value, noise)
+        return points, at[1], at[2], np.where(np.isnan(error), np.inf, error)
+
+    def move(self, noise: Array, levels: Array, step: float) -> tuple[Array, Array]:
+        """One step of every chain: the acceptance probabilities and the energy errors."""
+        points, value, slope, error = self.propose(noise, step)
+        probability = np.exp(-np.maximum(error, 0.0))
+        taken = levels < probability
+        self.points = np.where(taken[:, None], points, self.points)
+        self.slope = np.where(taken[:, None], slope, self.slope)
+        self.value = np.where(taken, value, self.value)
+        return probability, error
+
+    def run(self, key: Array, count: int, warmup: int, step: float | None) -> Draws:
+        """The draws after the warm-up."""
+        shape = self.points.shape
+        tuning = Tuning(self.goal) if step is None else None
+        length = tuning.step if tuning else float(step or 0)
+        draws, values = np.empty((count, *shape)), np.empty((count, shape[0]))
+        accepted, errors = np.empty((count, shape[0])), np.empty((count, shape[0]))
+        for number in range(warmup + count):
+            place = number % PIECE
+            if not place:
+                normal, level, wobble = functions.split(functions.fold_in(key, number // PIECE), 3)
+                noise = functions.randn(normal, (PIECE, *shape))
+                levels = functions.rand(level, (PIECE, shape[0]))
+                factors = 1 + self.jitter * (2 * functions.rand(wobble, PIECE) - 1)
+            probability, error = self.move(noise[place], levels[place], length * factors[place])
+            if tuning and number < warmup:
+                length = tuning.update(float(probability.mean()), last=number == warmup - 1)
+            if number >= warmup:
+                k = number - warmup
+                draws[k], values[k], accepted[k], errors[k] = self.points, self.value, probability, error
+        flat = np.moveaxis(draws, 0, 1) * self.target.scale
+        acceptance, problem = accepted.mean(axis=0), self.target.problem
+        return Draws(
+            problem.shaped(problem.stacks(flat)),
+            flat,
+            values.T,
+            acceptance,
+            errors.T,
+            length,
+            self.leaps,
+            self._names(),
+        )
+
+    @property
+    def goal(self) -> float:
+        """The acceptance that the step is tuned to."""
+        if not self.leaps:
+            return 0.44 if self.points.shape[1] == 1 else 0.234
+        return 0.574 if self.leaps == 1 else 0.8
+
+    def _names(self) -> tuple[str, ...]:
+        problem = self.target.problem
+        return tuple(
+            name + (f"[{', '.join(map(str, index))}]" if index else "")
+            for name, shape in zip(problem.names, problem.shapes, strict=True)
+            for index in np.ndindex(shape)
+        )
+
+
+PIECE = 256
+"""So many steps draw their noise together."""
+
+
+class Tuning:
+    """Dual averaging of log h (Hoffman and Gelman, equation 6): the mean acceptance tends to the goal."""
+
+    def __init__(self, goal: float) -> None:
+        """Begin with a step of 0.1."""
+        self.goal, self.step, self.number, self.sum, self.mean = goal, 0.1, 0, 0.0, 0.0
+
+    def update(self, acceptance: float, last: bool) -> float:
+        """The next step after one acceptance; the averaged one at the end."""
+        self.number += 1
+        t = self.number
+        self.sum += (self.goal - acceptance - self.sum) / (t + 10)
+        logarithm = float(np.log(10 * 0.1)) - np.sqrt(t) / 0.05 * self.sum
+        weight = t**-0.75
+        self.mean = weight * logarithm + (1 - weight) * self.mean
+        self.step = float(np.exp(self.mean if last else logarithm))
+        return self.step

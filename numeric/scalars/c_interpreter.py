@@ -1,0 +1,325 @@
+"""The C source of the kernel that executes runs, compiled once for all functions.
+
+A run is a row (code, start, length, offset): one operation on ``length`` values that stand side by side from
+``start`` on; the places of its operands follow each other from ``offset`` on. Three loops execute runs: at
+one point, at `LANES` points together, and on rows of any number of lanes beside scalars. Operands that are
+slices, or one value, have codes of their own for arithmetic: their loops need no places and become vector
+code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from itertools import product
+from typing import Any
+
+import numpy as np
+import sympy
+from sympy.codegen.cfunctions import hypot
+
+from symad.library.scalar_functions import xlogy
+from symad.numeric.scalars.c_expressions import HELPERS, MATH_H, OWN, PACKED, NotInC, helper_source
+from symad.numeric.scalars.level_runs import Run
+
+LANES = 64
+"""Points of a batch that are computed together."""
+
+BLOCK = 8
+"""Packs of one function are filled up to whole blocks; so much room is needed behind the last value."""
+
+FEW = 6
+"""Shorter runs are executed by their places."""
+
+ARITHMETIC = {
+    "add": "a + b",
+    "subtract": "a - b",
+    "multiply": "a*b",
+    "divide": "a/b",
+    "negative": "-a",
+    "reciprocal": "1/a",
+    "sqrt": "sqrt(a)",
+    "power": "pow(a, b)",
+    "maximum": "max_(a, b)",
+    "minimum": "min_(a, b)",
+    "less": "a < b",
+    "less_equal": "a <= b",
+    "equal": "a == b",
+    "not_equal": "a != b",
+    "logical_and": "a != 0 && b != 0",
+    "logical_or": "a != 0 || b != 0",
+    "logical_xor": "(a != 0) != (b != 0)",
+    "logical_not": "a == 0",
+    "where": "a != 0 ? b : c",
+}
+"""Operations on a, b, c in C."""
+
+SIMPLE = ("add", "subtract", "multiply", "divide", "negative", "reciprocal", "sqrt")
+"""Operations with a loop for each kind of operands."""
+
+HEAD = """\
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+"""
+
+EACH = """\
+/* results and operands of a run are different values */
+#define EACH _Pragma("GCC ivdep")
+"""
+
+POINT = """\
+static void execute(double *restrict v, const int64_t *runs, int64_t count, const int32_t *places)
+{
+    for (int64_t r = 0; r < count; ++r) {
+        const int64_t *run = runs + 4*r;
+        const size_t n = (size_t)run[2], full = (n + %d) & ~(size_t)%d;
+        double *y = v + run[1];
+        const int32_t *a_ = places + run[3], *b_ = a_ + n, *c_ = b_ + n;
+        (void)b_; (void)c_;
+        switch (run[0]) {
+%s
+        }
+    }
+}
+
+/* values, runs, their number, places, x, its length, y, the places of the results, their number */
+void symad_runs_bound(const int64_t *frame)
+{
+    double *v = (double *)(intptr_t)frame[0], *y = (double *)(intptr_t)frame[6];
+    const int32_t *results = (const int32_t *)(intptr_t)frame[7];
+    memcpy(v, (const double *)(intptr_t)frame[4], (size_t)frame[5]*sizeof *v);
+    execute(v, (const int64_t *)(intptr_t)frame[1], frame[2], (const int32_t *)(intptr_t)frame[3]);
+    for (int64_t k = 0; k < frame[8]; ++k) y[k] = v[results[k]];
+}
+"""
+
+POINTS = """\
+#define LANES %d
+static void execute_lanes(double *restrict v, const int64_t *runs, int64_t count, const int32_t *places)
+{
+    for (int64_t r = 0; r < count; ++r) {
+        const int64_t *run = runs + 4*r;
+        const size_t n = (size_t)run[2];
+        const int32_t *a_ = places + run[3], *b_ = a_ + n, *c_ = b_ + n;
+        (void)b_; (void)c_;
+        for (size_t k = 0; k < n; ++k) {
+            double *restrict y = v + ((size_t)run[1] + k)*LANES;
+            switch (run[0]) {
+%s
+            }
+        }
+    }
+}
+
+/* values, runs, their number, places, the addresses of inputs (points,), their number, y (results, points),
+   the places of the results, their number, points */
+void symad_runs_points(const int64_t *frame)
+{
+    double *v = (double *)(intptr_t)frame[0], *y = (double *)(intptr_t)frame[6];
+    const int64_t *inputs = (const int64_t *)(intptr_t)frame[4];
+    const int32_t *results = (const int32_t *)(intptr_t)frame[7];
+    const int64_t points = frame[9];
+    for (int64_t first = 0; first < points; first += LANES) {
+        const int64_t some = points - first < LANES ? points - first : LANES;
+        for (int64_t k = 0; k < frame[5]; ++k) {
+            double *row = v + k*LANES;
+            const double *x = (const double *)(intptr_t)inputs[k] + first;
+            if (some == LANES) memcpy(row, x, LANES*sizeof *v);
+            else for (int64_t l = 0; l < LANES; ++l) row[l] = x[l < some ? l : 0];
+        }
+        execute_lanes(v, (const int64_t *)(intptr_t)frame[1], frame[2], (const int32_t *)(intptr_t)frame[3]);
+        for (int64_t k = 0; k < frame[8]; ++k)
+            if (some == LANES) memcpy(y + k*points + first, v + (int64_t)results[k]*LANES, LANES*sizeof *v);
+            else memcpy(y + k*points + first, v + (int64_t)results[k]*LANES, (size_t)some*sizeof *v);
+    }
+}
+"""
+
+ROWS = """\
+/* scalars, rows, lanes, runs, their number, places, x, its length, y, the places of the results, their
+   number, the number of rows, and the runs of the scalars: they, their number and their places */
+void symad_runs_rows(const int64_t *frame)
+{
+    double *s = (double *)(intptr_t)frame[0], *w = (double *)(intptr_t)frame[1];
+    const int64_t L = frame[2], *runs = (const int64_t *)(intptr_t)frame[3];
+    const int32_t *places = (const int32_t *)(intptr_t)frame[5];
+    double *result = (double *)(intptr_t)frame[8];
+    const int32_t *results = (const int32_t *)(intptr_t)frame[9];
+    const int64_t whole = frame[11]*L;
+    memcpy(s, (const double *)(intptr_t)frame[6], (size_t)frame[7]*sizeof *s);
+    execute(s, (const int64_t *)(intptr_t)frame[12], frame[13], (const int32_t *)(intptr_t)frame[14]);
+    for (int64_t r = 0; r < frame[4]; ++r) {
+        const int64_t *run = runs + 4*r, n = run[2];
+        const int32_t *A = places + run[3], *B = A + n, *C = B + n;
+        (void)B; (void)C;
+        for (int64_t k = 0; k < n; ++k) {
+            double *restrict y = w + (run[1] + k)*L;
+            switch (run[0]) {
+%s
+            }
+        }
+    }
+    for (int64_t k = 0; k < frame[10]; ++k)
+        result[k] = results[k] < whole ? w[results[k]] : s[results[k] - whole];
+}
+"""
+
+
+@cache
+def forms() -> dict[Any, str]:
+    """The C form of every operation and function, in the order of their codes."""
+    found: dict[Any, str] = dict(ARITHMETIC)
+    two = {sympy.atan2, sympy.Mod, sympy.Heaviside, sympy.jn, hypot, xlogy}
+    for head, name in (MATH_H | OWN).items():
+        binary = head in two or getattr(head, "__name__", "") == "logaddexp"
+        found[head] = f"{name}(a, b)" if binary else f"{name}(a)"
+    return found
+
+
+@cache
+def codes() -> dict[tuple[Any, tuple[str, ...]], int]:
+    """The number of every operation with places for operands, then of those with slices and single values."""
+    found: dict[tuple[Any, tuple[str, ...]], int] = {}
+    for function, form in forms().items():
+        found[function, ("places",) * len(operands(form))] = len(found)
+    for function in SIMPLE:
+        for kinds in product(("slice", "one"), repeat=len(operands(ARITHMETIC[function]))):
+            if "slice" in kinds:
+                found[function, kinds] = len(found)
+    return found
+
+
+def operands(form: str) -> list[str]:
+    """The letters of the operands that occur in a form by themselves."""
+    padded = f" {form} "
+    return [
+        name
+        for name in "abc"
+        if any(
+            c == name
+            and not (padded[k - 1].isalnum() or padded[k + 1].isalnum() or "_" in padded[k - 1 : k + 2])
+            for k, c in enumerate(padded[:-1])
+        )
+    ]
+
+
+@cache
+def kernel_source() -> str:
+    """The file."""
+    point = [_point_case(function, kinds) for function, kinds in codes()]
+    lanes, rows = [], []
+    for function, form in forms().items():
+        names = operands(form)
+        if function in PACKED:
+            copied = "memcpy(y, v + (size_t)a_[k]*LANES, sizeof(double)*LANES);"
+            lanes.append(f"{copied} {PACKED[function]}_all(y, LANES);")
+        else:
+            given = " ".join(f"const double *{x} = v + (size_t){x}_[k]*LANES;" for x in names)
+            loop = f"EACH for (size_t l = 0; l < LANES; ++l) y[l] = {_at(form, names, 'l')};"
+            lanes.append(f"{{ {given} {loop} }}")
+        if function in SIMPLE:
+            kinds = product((True, False), repeat=len(names))
+            rows.append(" else ".join(_row_loop(form, dict(zip(names, k, strict=True))) for k in kinds))
+        else:
+            rows.append(_strided_loop(form, names))
+    return "\n".join(
+        [
+            HEAD,
+            EACH,
+            helper_source([*HELPERS, *PACKED.values()]),
+            POINT % (BLOCK - 1, BLOCK - 1, _switch(point)),
+            POINTS % (LANES, _switch(lanes)),
+            ROWS % _switch(rows),
+        ]
+    )
+
+
+def _switch(cases: list[str]) -> str:
+    return "\n".join(f"            case {code}: {case} break;" for code, case in enumerate(cases))
+
+
+def _at(form: str, names: list[str], index: str) -> str:
+    """A form of elements: ``a`` becomes ``a[index]``."""
+    text = f" {form} "
+    for k in range(len(text) - 2, 0, -1):
+        if text[k] in names and operands(text[k - 1 : k + 2]):
+            text = f"{text[: k + 1]}[{index}]{text[k + 1 :]}"
+    return text.strip()
+
+
+def _point_case(function: Any, kinds: tuple[str, ...]) -> str:
+    """The loop over a run's places, or over its slices."""
+    if function in PACKED:
+        return (
+            "for (size_t k = 0; k < n; ++k) y[k] = v[a_[k]]; for (size_t k = n; k < full; ++k) y[k] = y[0]; "
+            f"{PACKED[function]}_all(y, full);"
+        )
+    form = forms()[function]
+    names = operands(form)
+    if "places" in kinds:
+        given = " ".join(f"const double {x} = v[{x}_[k]];" for x in names)
+        return f"for (size_t k = 0; k < n; ++k) {{ {given} y[k] = {form}; }}"
+    slices = [x for x, kind in zip(names, kinds, strict=True) if kind == "slice"]
+    given = " ".join(
+        f"const double *{x} = v + {x}_[0];" if x in slices else f"const double {x} = v[{x}_[0]];"
+        for x in names
+    )
+    return f"{{ {given} EACH for (size_t k = 0; k < n; ++k) y[k] = {_at(form, slices, 'k')}; }}"
+
+
+def _row_loop(form: str, rows: dict[str, bool]) -> str:
+    """A loop for operands that are rows or scalars, and the test for that."""
+    tests = " && ".join(f"{x.upper()}[k] {'>=' if row else '<'} 0" for x, row in rows.items())
+    given = [
+        f"const double *{x} = w + {x.upper()}[k]*L;" if row else f"const double {x} = s[-1 - {x.upper()}[k]];"
+        for x, row in rows.items()
+    ]
+    body = _at(form, [x for x, row in rows.items() if row], "l")
+    return f"if ({tests}) {{ {' '.join(given)} EACH for (int64_t l = 0; l < L; ++l) y[l] = {body}; }}"
+
+
+def _strided_loop(form: str, names: list[str]) -> str:
+    """A loop for operands of any kind: a scalar is a row with step 0."""
+    given = " ".join(
+        f"const int64_t {x}s = {x.upper()}[k] >= 0; "
+        f"const double *{x}_ = {x}s ? w + {x.upper()}[k]*L : s - 1 - {x.upper()}[k];"
+        for x in names
+    )
+    reads = " ".join(f"const double {x} = {x}_[l*{x}s];" for x in names)
+    return f"{{ {given} for (int64_t l = 0; l < L; ++l) {{ {reads} y[l] = {form}; }} }}"
+
+
+def check_runs(runs: Sequence[Run]) -> None:
+    """Raises NotInC if the runs use an operation that C has not."""
+    for run in runs:
+        if run.function not in forms():
+            raise NotInC(getattr(run.function, "__name__", run.function))
+
+
+def tables(runs: Sequence[Run], slices: bool = True) -> tuple[Any, Any]:
+    """The runs as rows (code, start, length, offset), and the places of their operands.
+
+    Args:
+        runs: of operations in `forms`.
+        slices: whether slices and single values are told from other places.
+    """
+    known = codes()
+    offsets = np.cumsum([0, *(run.count * len(run.operands) for run in runs)])
+    rows = []
+    for run, offset in zip(runs, offsets, strict=False):
+        kinds = ("places",) * len(run.operands)
+        if slices and run.function in SIMPLE and run.count >= FEW:
+            kinds = tuple(_kind(places) for places in run.operands)
+        code = known.get((run.function, kinds), known.get((run.function, ("places",) * len(kinds))))
+        rows.append([code, run.start, run.count, offset])
+    places = np.concatenate([np.zeros(0), *(p for run in runs for p in run.operands)])
+    return np.array(rows, np.int64).reshape(-1, 4), places.astype(np.int32)
+
+
+def _kind(places: Any) -> str:
+    """Whether places are a slice, one and the same, or anything."""
+    step = places[1] - places[0]
+    regular = step in (0, 1) and (np.diff(places) == step).all()
+    return ("one", "slice")[step] if regular else "places"

@@ -1,0 +1,198 @@
+"""Scalar programs with lanes: scalars computed once, and vectors of one length L beside them.
+
+So come dense Hessians of scalar functions: every tangent is a vector with one lane for each direction, and
+the values it is multiplied by are scalars. At the end the vectors are put together to a matrix; that part
+only moves elements, and is known in advance as the places where the elements stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from symad.core.graph import Graph, Node, topological
+from symad.core.questions import evaluate
+from symad.errors import LoweringError
+from symad.numeric.scalars.level_runs import Plan, Run, Steps, placed, steps_of
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
+from symad.ops.arrays.sources import Input
+from symad.ops.arrays.stacking import Concatenate, Stack
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.arithmetic import ElementwiseOp
+
+Array = np.ndarray[Any, Any]
+
+BLOCK = 8
+"""Rows are filled up to whole blocks of lanes, as vector instructions take them."""
+
+MOVING = (Reshape, Slice, Concatenate, Stack, Broadcast)
+"""Ops that only move elements."""
+
+
+@dataclass(frozen=True)
+class LanePlan:
+    """A plan for scalars, and runs over rows of L lanes.
+
+    An operand p of ``runs`` is row p if p ≥ 0, else scalar −1 − p. The rows begin with ``given``.
+    ``places`` are the elements of all outputs: of the rows, flat, and after them of the scalars.
+    """
+
+    scalars: Plan
+    lanes: int
+    given: Array
+    runs: tuple[Run, ...]
+    rows: int
+    places: Array
+
+
+@dataclass(frozen=True)
+class PointPlan:
+    """Scalar operations one by one on rows of points: the rows of inputs, those of constants, and more.
+
+    ``results`` are the rows of the outputs.
+    """
+
+    inputs: int
+    constants: tuple[float, ...]
+    runs: tuple[Run, ...]
+    rows: int
+    results: Array
+
+
+def point_plan(graph: Graph, outputs: Sequence[Node]) -> PointPlan:
+    """The rows for many points of a graph of scalars."""
+    steps, wanted = steps_of(graph, outputs)
+    inputs = len(graph.input_nodes)
+    given = inputs + sum(not operands and f[0] == "constant" for f, operands in steps.operations)
+    runs, code, constants, rows = in_rows(steps, set(wanted), range(inputs), given, 0)
+
+    def row(places: Any) -> Array:  # constants have rows of their own here
+        return np.where(np.asarray(places) < 0, inputs - 1 - np.asarray(places), places)
+
+    moved = tuple(Run(r.function, r.start, tuple(row(o) for o in r.operands)) for r in runs)
+    return PointPlan(inputs, constants, moved, rows, row([code[k] for k in wanted]))
+
+
+def lane_plan(graph: Graph) -> LanePlan:
+    """The lanes of a graph whose inputs are scalars.
+
+    Raises:
+        LoweringError: the graph has arrays other than lanes, or an op that is not made of functions of
+            scalars.
+    """
+    order = topological(graph.output_nodes)
+    if graph.dims or any(n.shape for n in graph.input_nodes) or not graph.input_nodes:
+        raise LoweringError("the graph has inputs that are not scalars")
+    fixed = _fixed(order)
+    lanes = {n for n in order if n.shape and n not in fixed and isinstance(n.op, (ElementwiseOp, Apply))}
+    sizes = {n.shape for n in lanes}
+    if len(sizes) != 1 or len(next(iter(sizes))) != 1:
+        raise LoweringError("the graph has arrays that are not lanes of one length")
+    ((width,),) = sizes
+    scalar_steps = Steps()
+    number = {node: scalar_steps.value(("input", k)) for k, node in enumerate(graph.input_nodes)}
+    for node in order:
+        if not node.shape and node not in number:
+            number[node] = scalar_steps.node(node, [number[a] for a in node.args])
+    scalar = placed(scalar_steps, list(number.values()), len(graph.input_nodes))
+    at = dict(zip(number, scalar.results.tolist(), strict=True))
+
+    steps, inputs = Steps(), list(dict.fromkeys(_source(a) for n in lanes for a in n.args if a not in lanes))
+    known = {node: steps.value(("input", k)) for k, node in enumerate(inputs)}
+    for node in order:
+        if node in lanes:
+            known[node] = steps.node(node, [known[a if a in lanes else _source(a)] for a in node.args])
+    given = [n for n in inputs if n.shape]
+    if any(n not in fixed for n in given):
+        raise LoweringError("the graph has arrays that are not lanes of one length")
+    row = {n: k for k, n in enumerate(given)}
+    kept = [n for n in lanes if n in graph.output_nodes]
+    kept += dict.fromkeys(a for n in order if n not in lanes for a in n.args if a in lanes)
+    sources = [row.get(n, -1 - at.get(n, 0)) for n in inputs]
+    runs, code, extra, rows = in_rows(steps, {known[n] for n in kept}, sources, len(given), scalar.size)
+    row |= {n: code[known[n]] for n in kept}
+    stride = -(-width // BLOCK) * BLOCK
+    moving = [n for n in order if n in row or n not in lanes]
+    places = _places(graph, moving, row, at, fixed, rows, width, stride)
+    table = np.zeros((len(given), stride))
+    for k, n in enumerate(given):
+        table[k, :width] = fixed[n]
+    return LanePlan(replace(scalar, extra=extra), stride, table, runs, rows, places)
+
+
+def in_rows(
+    steps: Steps, kept: set[int], sources: Sequence[int], given: int, scalars: int
+) -> tuple[tuple[Run, ...], list[int], tuple[float, ...], int]:
+    """The operations one by one in rows that are used again, so that few rows stay in the cache.
+
+    Args:
+        steps: the operations on lanes, in an order that computes operands first.
+        kept: the numbers of those that are read at the end.
+        sources: the codes of the inputs of ``steps``.
+        given: the number of rows that are given.
+        scalars: the number of scalars, behind which the constants stand.
+
+    Returns:
+        The runs, the code of every operation, the constants, and the number of rows.
+    """
+    last = {o: k for k, (_, operands) in enumerate(steps.operations) for o in operands}
+    runs: list[Run] = []
+    code: list[int] = []
+    extra: list[float] = []
+    free: list[int] = []
+    rows = given
+    for k, (function, operands) in enumerate(steps.operations):
+        if operands:
+            if not free:
+                free.append(rows)
+                rows += 1
+            code.append(free.pop())  # before operands are released: a result overwrites none of them
+            runs.append(Run(function, code[k], tuple(np.array([code[o]]) for o in operands)))
+            free += [code[o] for o in set(operands) if last[o] == k and code[o] >= given and o not in kept]
+        elif function[0] == "input":
+            code.append(sources[function[1]])
+        else:
+            code.append(-1 - (scalars + len(extra)))
+            extra.append(float(np.frombuffer(function[1])[0]))
+    return tuple(runs), code, tuple(extra), rows
+
+
+def _source(node: Node) -> Node:
+    """A scalar that is repeated over the lanes, or the node itself."""
+    return node.args[0] if isinstance(node.op, Broadcast) and not node.args[0].shape else node
+
+
+def _fixed(order: Sequence[Node]) -> dict[Node, Array]:
+    """The arrays that depend on no input."""
+    moving: set[Node] = set()
+    found: dict[Node, Array] = {}
+    for node in order:
+        if isinstance(node.op, Input) or any(a in moving for a in node.args):
+            moving.add(node)
+        else:
+            found[node] = np.asarray(evaluate(node.op, tuple(found[a] for a in node.args)), dtype=float)
+    return {n: value for n, value in found.items() if n.shape}
+
+
+def _places(
+    graph: Graph, order: Sequence[Node], row: dict[Node, int], at: dict[Node, int],
+    fixed: dict[Node, Array], rows: int, width: int, stride: int,
+) -> Array:  # fmt: skip
+    """Where the elements of the outputs stand: the moving of elements, done with their places."""
+    known: dict[Node, Array] = {n: k * stride + np.arange(width) for n, k in row.items()}
+    known |= {n: np.asarray(rows * stride + k) for n, k in at.items()}
+    for node in order:
+        if node in known or node in fixed or not node.shape:
+            continue
+        permutes = isinstance(node.op, Einsum) and len(node.args) == 1
+        if not (isinstance(node.op, MOVING) or permutes) or any(a not in known for a in node.args):
+            raise LoweringError(f"the op {type(node.op).__name__} puts no lanes together")
+        known[node] = np.asarray(evaluate(node.op, tuple(known[a] for a in node.args))).astype(np.int64)
+    missing = [o for o in graph.output_nodes if o not in known]
+    if missing:
+        raise LoweringError("an output does not depend on the inputs")
+    return np.concatenate([known[o].ravel() for o in graph.output_nodes])

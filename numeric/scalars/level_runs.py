@@ -1,0 +1,219 @@
+"""Scalar graphs as runs: equal operations on the same level, side by side in one vector of values.
+
+A value's level is one more than the highest of its operands'. Operations of one kind on one level do not
+depend on each other: they become one array operation, whose results stand next to each other. Within a
+run the operations are sorted by the place of their operands, so that regular programs (stencils, chains,
+layers) read slices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symad.core.graph import Graph, Node, topological
+from symad.errors import LoweringError
+from symad.evaluation.number_domains import as_float
+from symad.ops.arrays.sources import Constant, constant_value
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.arithmetic import Add, Mul
+from symad.ops.elementwise.powers import Pow
+from symad.ops.elementwise.selection import Compare, Logic, Select
+
+Array = np.ndarray[Any, Any]
+
+
+MANY = 32
+"""So many operations with the same constant make a run of their own, which needs no places for it."""
+
+RELATIONS = {"<": "less", "<=": "less_equal", "==": "equal", "!=": "not_equal"}
+
+
+@dataclass(frozen=True)
+class Run:
+    """``values[start : start + n] = function(values[operands[0]], ...)`` with n places each."""
+
+    function: Any
+    """The name of an arithmetic operation, or a SymPy head."""
+    start: int
+    operands: tuple[Array, ...]
+
+    @property
+    def count(self) -> int:
+        """The number of results."""
+        return len(self.operands[0])
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The inputs, then the constants, then the results of all runs in one vector of ``size`` values."""
+
+    inputs: int
+    constants: tuple[float, ...]
+    runs: tuple[Run, ...]
+    size: int
+    results: Array
+    """The places of the outputs."""
+    extra: tuple[float, ...] = ()
+    """Numbers behind all values, for others to use."""
+
+
+class Steps:
+    """Operations of one or two operands (three for a choice), numbered in order."""
+
+    def __init__(self) -> None:
+        self.operations: list[tuple[Any, tuple[int, ...]]] = []
+        self.numbers: dict[tuple[Any, tuple[int, ...]], int] = {}
+        self.constants: dict[float, int] = {}
+        self.inputs = 0
+
+    def value(self, function: Any, *operands: int) -> int:
+        """The number of an operation, old or new."""
+        key = (function, operands)
+        if key not in self.numbers:
+            self.numbers[key] = len(self.operations)
+            self.operations.append(key)
+        return self.numbers[key]
+
+    def constant(self, number: float) -> int:
+        """The number of a constant."""
+        return self.value(("constant", np.float64(number).tobytes()))
+
+    def joined(self, function: str, parts: Sequence[int]) -> int:
+        """All parts in a balanced tree: its depth is the number of levels."""
+        while len(parts) > 1:
+            pairs = [self.value(function, *parts[k : k + 2]) for k in range(0, len(parts) - 1, 2)]
+            parts = [*pairs, *parts[len(parts) - len(parts) % 2 :]]
+        return parts[0]
+
+    def add(self, node: Node, args: Sequence[int]) -> int:
+        """Σ ± terms."""
+        op: Any = node.op
+        return self._two_kinds(op.signs, args, ("add", "subtract", "negative"))
+
+    def product(self, node: Node, args: Sequence[int]) -> int:
+        """Π factors^±1."""
+        op: Any = node.op
+        return self._two_kinds(op.powers, args, ("multiply", "divide", "reciprocal"))
+
+    def _two_kinds(self, weights: Sequence[int], args: Sequence[int], names: tuple[str, str, str]) -> int:
+        over = [a for w, a in zip(weights, args, strict=True) if w == 1]
+        under = [a for w, a in zip(weights, args, strict=True) if w == -1]
+        if not under:
+            return self.joined(names[0], over)
+        below = self.joined(names[0], under)
+        if not over:
+            return self.value(names[2], below)
+        return self.value(names[1], self.joined(names[0], over), below)
+
+    def power(self, node: Node, args: Sequence[int]) -> int:
+        """Small powers by products."""
+        exponent = constant_value(node.args[1])
+        if exponent in (2, 3, 4) and not isinstance(exponent, float):
+            square = self.value("multiply", args[0], args[0])
+            if exponent == 2:
+                return square
+            return self.value("multiply", square, args[0] if exponent == 3 else square)
+        if exponent == sympy.Rational(1, 2):
+            return self.value("sqrt", args[0])
+        return self.value("power", *args)
+
+    def applied(self, node: Node, args: Sequence[int]) -> int:
+        """A function by its SymPy head."""
+        head: Any = node.op.head  # type: ignore[attr-defined]
+        if head in (sympy.Max, sympy.Min):
+            return self.joined("maximum" if head is sympy.Max else "minimum", args)
+        return self.value(head, *args)
+
+    def node(self, node: Node, args: Sequence[int]) -> int:
+        """The operations of one node, and the number of the last."""
+        op: Any = node.op
+        if isinstance(op, Constant):
+            return self.constant(as_float(op.value))
+        writers: dict[Any, Any] = {Add: self.add, Mul: self.product, Pow: self.power, Apply: self.applied}
+        write = writers.get(type(op))
+        if write is not None:
+            return int(write(node, args))
+        if isinstance(op, Compare):
+            return self.value(RELATIONS[op.relation], *args)
+        if isinstance(op, Logic):
+            if op.kind == "not":
+                return self.value("logical_not", *args)
+            return self.joined(f"logical_{op.kind}", args)
+        if isinstance(op, Select):
+            return self.value("where", *args)
+        raise LoweringError(f"the op {type(op).__name__} has no form in runs")
+
+
+def plan(graph: Graph, outputs: Sequence[Node]) -> Plan:
+    """The runs of a graph of scalars that compute some of its nodes.
+
+    Raises:
+        LoweringError: an op that is not made of functions of scalars.
+    """
+    program, results = steps_of(graph, outputs)
+    return placed(program, results, len(graph.input_nodes))
+
+
+def steps_of(graph: Graph, outputs: Sequence[Node]) -> tuple[Steps, list[int]]:
+    """The operations of a graph of scalars, inputs first, and the numbers of some of its nodes."""
+    program = Steps()
+    number = {node: program.value(("input", k)) for k, node in enumerate(graph.input_nodes)}
+    for node in topological(outputs):
+        if node not in number:
+            number[node] = program.node(node, [number[a] for a in node.args])
+    return program, [number[o] for o in outputs]
+
+
+def placed(program: Steps, results: Sequence[int], inputs: int) -> Plan:
+    """The operations in runs, and every value in its place."""
+    operations = program.operations
+    level = [0] * len(operations)
+    groups: dict[tuple[int, Any], list[int]] = {}
+    place = np.zeros(len(operations), dtype=np.int64)
+    constants: list[float] = []
+    for k, (function, operands) in enumerate(operations):
+        if not operands:
+            if function[0] == "input":
+                place[k] = function[1]
+            else:
+                place[k] = inputs + len(constants)
+                constants.append(float(np.frombuffer(function[1])[0]))
+            continue
+        level[k] = 1 + max(level[o] for o in operands)
+        groups.setdefault((level[k], function), []).append(k)
+    size = inputs + len(constants)
+    runs = []
+    for (_, function), members in sorted(groups.items(), key=lambda item: item[0][0]):
+        table = place[np.array([operations[k][1] for k in members])]
+        for part in _parts(table, inputs, inputs + len(constants)):
+            rows = table[part]
+            order = np.lexsort(rows.T[::-1])
+            place[np.array(members)[part[order]]] = size + np.arange(len(part))
+            runs.append(Run(function, size, tuple(rows[order].T.copy())))
+            size += len(part)
+    return Plan(inputs, tuple(constants), tuple(runs), size, place[np.array(results, dtype=np.int64)])
+
+
+def _parts(table: Array, first: int, end: int) -> list[Array]:
+    """The rows of operands that make one run each: by themselves those with one constant in `MANY` rows.
+
+    Args:
+        table: the places of the operands, (rows, operands).
+        first: the place of the first constant.
+        end: the place behind the last.
+    """
+    rest = np.ones(len(table), dtype=bool)
+    found = []
+    if len(table) > MANY:
+        for column in table.T:
+            constants = np.where((first <= column) & (column < end) & rest, column, -1)
+            numbers, counts = np.unique(constants, return_counts=True)
+            for number in numbers[(counts >= MANY) & (numbers >= 0)]:
+                found.append(np.flatnonzero(constants == number))
+                rest[found[-1]] = False
+    return [*found, np.flatnonzero(rest)] if rest.any() else found

@@ -1,0 +1,73 @@
+"""The native backend: scalar graphs as compiled C, called through ctypes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache, partial
+from typing import Any
+
+from symad.core.graph import Graph
+from symad.errors import LoweringError
+from symad.numeric.compiled_arrays import lower as lower_arrays
+from symad.numeric.compiler.c_calls import bound, check_sizes
+from symad.numeric.compiler.c_compiler import compile_c, native_options
+from symad.numeric.compiler.c_header import print_header
+from symad.numeric.compiler.quick_calls import quick_call
+from symad.numeric.kernel import Kernel
+from symad.numeric.modules.names import identifier
+from symad.numeric.numpy_arrays import lower as lower_numpy
+from symad.numeric.passes import prepare
+from symad.numeric.scalars import lower_runs
+from symad.numeric.scalars.c_expressions import NotInC
+from symad.numeric.scalars.c_program import output_scalars, print_c
+from symad.numeric.scalars.flat_results import FlatResults
+from symad.numeric.scalars.python_binding import Binder, python_function
+from symad.numeric.scalars.python_program import is_scalar
+from symad.stable import with_logistic
+
+LIMIT = 100_000
+"""Operations from which on no function is compiled: the kernel of backend "runs" executes it."""
+
+
+def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
+    """Print, compile and bind a scalar graph.
+
+    Without a compiler, and where C lacks a function (Bessel functions, polygamma, ...), the NumPy form runs.
+
+    Raises:
+        LoweringError: the graph holds arrays, or the dtype is not float64.
+    """
+    prepared = prepare(with_logistic(graph))
+    if not is_scalar(prepared):
+        return lower_arrays.lower(graph, dtype)
+    if dtype != "float64":
+        raise LoweringError(f"backend 'c' takes scalar graphs in float64, not {dtype}; use backend='numpy'")
+    try:
+        name, source = print_c(prepared)
+    except NotInC:
+        return lower_numpy.lower(graph, dtype, packed)
+    header = print_header(name, prepared)
+    if len(prepared.nodes) > LIMIT:
+        return replace(lower_runs.lower(graph, dtype, packed), c_source=source, c_header=header)
+    plain = cache(partial(lower_numpy.lower, graph, dtype, packed))
+    library = compile_c(source, native_options())
+    if library is None:
+        return replace(plain(), c_source=source, c_header=header)
+    native = _binder(prepared, getattr(library, f"{name}_bound"))
+    points = cache(partial(lower_runs.scalars, prepared))  # planned when the first batch comes
+    slow = python_function(prepared, native, lambda columns: points().at_points(columns), plain, packed)
+    results, inputs = FlatResults.of(prepared), len(prepared.input_nodes)
+    function = quick_call(getattr(library, name), results, inputs, len(prepared.nodes), packed, slow)
+    title = identifier(graph.name)
+    return Kernel(title, "", function, {}, source, header, packed=packed, native=native, plain=plain)
+
+
+def _binder(graph: Graph, one: Any) -> Binder:
+    inputs, outputs = len(graph.input_nodes), len(output_scalars(graph))
+
+    def bind(x: Any, y: Any) -> Callable[[], None]:
+        check_sizes(x, y, inputs, outputs)
+        return bound(one, [x, y], len(graph.nodes))
+
+    return bind

@@ -1,0 +1,224 @@
+"""Large scalar graphs as NumPy: one statement for each run of equal operations.
+
+Python needs 11-15 ns for an operation of straight-line code, NumPy about 0.6 µs for a statement and 3 ns
+for an element: runs are faster where they are long.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symad import special
+from symad.core.graph import Graph
+from symad.errors import LoweringError
+from symad.library.scalar_functions import sigmoid
+from symad.numeric.modules.module_text import docstring, module_header, pack_text
+from symad.numeric.modules.names import Names
+from symad.numeric.numpy_arrays.elementwise_statements import ufunc_name
+from symad.numeric.numpy_arrays.ops.constants import nested_text
+from symad.numeric.numpy_arrays.ops.integers import integers_text
+from symad.numeric.scalars.c_program import output_scalars
+from symad.numeric.scalars.level_runs import Plan, Run, plan
+from symad.ops.elementwise.numeric_names import NUMPY_NAMES
+from symad.ops.sparse.csr import CompressedRows
+
+FEW, LONG = 300, 80
+"""Runs are faster for more operations than `FEW`, and `LONG` for each run."""
+
+CACHE, FEWEST = 2**18, 32
+"""Numbers that the second cache of a core holds; the fewest points that are computed together."""
+
+ENTRY = '''def _runs(columns):
+    """The results from the inputs, each as rows of an array."""
+    v = np.empty(({size}, *columns.shape[1:]), dtype=np.{dtype})
+    v[:{inputs}] = columns
+    v[{inputs}:{first}] = CONSTANTS.reshape(-1, *[1]*(columns.ndim - 1))
+{body}
+    return v[RESULTS]
+
+
+def _results(columns):
+    """The results; for batches {points} points at a time, whose values stay in the cache."""
+    if columns.ndim == 1:
+        return _runs(columns)
+    flat = columns.reshape({inputs}, -1)
+    made = np.empty((len(RESULTS), flat.shape[1]), dtype=np.{dtype})
+    for k in range(0, flat.shape[1], {points}):
+        made[:, k:k + {points}] = _runs(flat[:, k:k + {points}])
+    return made.reshape(-1, *columns.shape[1:])
+
+
+def _columns(values):
+    if {{float}}.issuperset(map(type, values)):
+        return np.array(values, dtype=np.{dtype})
+    arrays = [np.asarray(v) for v in values]
+    for name, array in zip(_NAMES, arrays):
+        if array.dtype.kind not in "fiub":
+            raise TypeError(f"{{name}} must hold real numbers, not {{array.dtype}}")
+    batch = np.broadcast_shapes(*[array.shape for array in arrays])
+    columns = np.empty((len(arrays), *batch), dtype=np.{dtype})
+    for k, array in enumerate(arrays):
+        columns[k] = array
+    return columns
+
+
+def _shaped(entries, shape):
+    entries = np.moveaxis(entries, 0, -1)
+    return entries.reshape(entries.shape[:-1] + shape)
+'''
+
+
+class _Text:
+    """Texts of operands, and the index arrays they need."""
+
+    def __init__(self) -> None:
+        self.np = "np"
+        self.helpers: dict[str, str] = {}
+        self.imports: set[str] = {"import numpy as np"}
+        self.constants: list[str] = []
+
+    def helper(self, name: str, source: str) -> str:
+        self.helpers[name] = source
+        return name
+
+    def index(self, places: Any) -> str:
+        """A slice where the places are regular, else the name of an index array."""
+        first, count = int(places[0]), len(places)
+        step = int(places[1]) - first if count > 1 else 1
+        if step > 0 and (np.diff(places) == step).all():
+            stop = first + step * (count - 1) + 1
+            return f"{first}:{stop}" + (f":{step}" if step > 1 else "")
+        if (places == first).all():
+            return f"{first}:{first + 1}"
+        return self.array(places)
+
+    def array(self, places: Any) -> str:
+        """The name of an index array."""
+        name = f"I{len(self.constants) + 1}"
+        self.constants.append(f"{name} = {self.places(places)}")
+        return name
+
+    def places(self, places: Any) -> str:
+        """An index array."""
+        return integers_text(places, "np.intp", self) or f"np.array({places.tolist()}, dtype=np.intp)"
+
+
+def print_runs_module(graph: Graph, dtype: str, packed: bool) -> tuple[str, str] | None:
+    """The entry point's name and the source of the module; None where straight-line code is better."""
+    outputs = output_scalars(graph)
+    try:
+        made = plan(graph, outputs)
+    except LoweringError:
+        return None
+    count = sum(run.count for run in made.runs)
+    if count < FEW + LONG * len(made.runs) or not made.inputs:
+        return None
+    if any(isinstance(o.op, CompressedRows) for o in graph.output_nodes):
+        return None
+    if any(function_name(run.function) is None for run in made.runs):
+        return None
+    return _module(graph, made, dtype, packed)
+
+
+def function_name(function: Any) -> str | None:
+    """The ufunc of an operation or SymPy head, or a function of `symad.special` with one argument."""
+    if function is sigmoid:
+        return "scipy.special.expit"
+    own = NUMPY_NAMES.get(function, "") if not isinstance(function, str) else ""
+    if own.startswith("symad.special.") and getattr(function, "nargs", None) == sympy.FiniteSet(1):
+        return own
+    return function if isinstance(function, str) else ufunc_name(function)
+
+
+def _module(graph: Graph, made: Plan, dtype: str, packed: bool) -> tuple[str, str]:
+    text, names = _Text(), Names(("np",))
+    entry = names.unique(graph.name)
+    body = [_run_line(run, text) for run in made.runs]
+    first = made.inputs + len(made.constants)
+    code = ENTRY.format(
+        size=made.size,
+        dtype=dtype,
+        inputs=made.inputs,
+        first=first,
+        points=max(FEWEST, CACHE // made.size),
+        body="\n".join(f"    {x}" for x in body),
+    )
+    constants = f"CONSTANTS = np.array({nested_text([*map(float, made.constants)], 'np')}, dtype=np.{dtype})"
+    inputs = [names.of(symbol) for symbol in graph.inputs]
+    results = f"RESULTS = {text.places(made.results)}"
+    result = pack_text(graph.structure, _values(graph))
+    if packed:
+        signature = "x"
+        door = [
+            f"columns = np.asarray(x, dtype=np.{dtype})",
+            f"if columns.shape != ({made.inputs},):",
+            f'    raise ValueError(f"x must have shape ({made.inputs},), not {{columns.shape}}")',
+        ]
+    else:
+        signature = ", ".join(inputs)
+        door = [f"columns = _columns(({signature},))"]
+    lines = [
+        *module_header(graph, text.imports),
+        *[line for source in text.helpers.values() for line in [*source.rstrip().split("\n"), "", ""]],
+        *text.constants,
+        constants,
+        results,
+        f"_NAMES = {tuple(map(str, graph.inputs))!r}",
+        "",
+        "",
+        *code.rstrip().split("\n"),
+        "",
+        "",
+        f"def {entry}({signature}):",
+        *docstring(graph, packed),
+        *(f"    {line}" for line in door),
+        '    with np.errstate(all="ignore"):',
+        "        results = _results(columns)",
+        *_scalars(graph, dtype),
+        f"    return {result}",
+    ]
+    return entry, "\n".join(lines) + "\n"
+
+
+def _scalars(graph: Graph, dtype: str) -> list[str]:
+    """The statement that names the scalars among the results: floats at a point, arrays over a batch."""
+    if all(output.shape for output in graph.output_nodes):
+        return []
+    single = "results.tolist() if results.ndim == 1 else results" if dtype == "float64" else "results"
+    return [f"    scalars = {single}"]
+
+
+def _values(graph: Graph) -> list[str]:
+    """The texts of the outputs."""
+    offset, values = 0, []
+    for output in graph.output_nodes:
+        size = int(np.prod(output.shape))
+        if output.shape:
+            shape = tuple(int(d) for d in output.shape)
+            values.append(f"_shaped(results[{offset}:{offset + size}], {shape})")
+        else:
+            values.append(f"scalars[{offset}]")
+        offset += size
+    return values
+
+
+def _run_line(run: Run, text: _Text) -> str:
+    operands = [f"v[{text.index(places)}]" for places in run.operands]
+    name = str(function_name(run.function))
+    target = f"v[{run.start}:{run.start + run.count}]"
+    if name.startswith("symad.special."):
+        function = getattr(special, name.removeprefix("symad.special."))
+        text.imports.add("from typing import Any")
+        text.helper(function.__name__, inspect.getsource(function))
+        return f"{target} = {function.__name__}({', '.join(operands)})"
+    if "." in name:
+        text.imports.add("import scipy.special")
+    prefix = "" if "." in name else "np."
+    if name == "where":
+        return f"{target} = np.where({', '.join([operands[0] + ' != 0', *operands[1:]])})"
+    keyword = "out=" if name in ("maximum", "minimum") else ""
+    return f"{prefix}{name}({', '.join(operands)}, {keyword}{target})"

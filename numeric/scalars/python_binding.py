@@ -1,0 +1,69 @@
+"""Compiled scalar code as a Python function of points and batches."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symad.core.graph import Graph
+from symad.numeric.compiler.c_compiler import NotCompiled
+from symad.numeric.kernel import Kernel
+from symad.numeric.scalars.flat_results import FlatResults
+
+Binder = Callable[[Any, Any], Callable[[], None]]
+"""From two arrays, for inputs and results, to a call that reads the one and writes the other."""
+
+
+def python_function(
+    graph: Graph,
+    bind: Binder,
+    many: Callable[[Sequence[Any]], Any] | None,
+    plain: Callable[[], Kernel],
+    packed: bool,
+) -> Callable[..., Any]:
+    """The Python function of bound calls; what they do not take goes to the NumPy form."""
+    results, inputs = FlatResults.of(graph), len(graph.input_nodes)
+    here = threading.local()  # each thread has vectors of its own, used again from call to call
+
+    def at_point(values: Any) -> Any:
+        try:
+            x, y, run = here.call
+        except AttributeError:
+            x, y = np.zeros(inputs), np.zeros(results.total)
+            here.call = x, y, run = x, y, bind(x, y)
+        x[...] = values
+        run()
+        return y.copy()
+
+    def call(*values: Any) -> Any:
+        arrays = [np.asarray(v) for v in values]
+        if len(values) != inputs or any(a.dtype.kind not in "fiub" for a in arrays):
+            return plain().function(*values)  # which raises the error with the names
+        batch = np.broadcast_shapes(*{a.shape for a in arrays})
+        if not batch:
+            return results.split(at_point([float(a) for a in arrays]))
+        if many is None:
+            return plain().function(*values)
+        try:
+            computed = many([_column(a, batch) for a in arrays])
+        except NotCompiled:  # though the function itself was: a disk that is full now, say
+            return plain().function(*values)
+        return results.at_points(computed, batch)
+
+    def packed_call(vector: Any) -> Any:
+        values = np.asarray(vector)
+        if values.shape != (inputs,) or values.dtype.kind not in "fiub":
+            return plain().function(vector)
+        return results.split(at_point(values))
+
+    return packed_call if packed else call
+
+
+def _column(array: Any, batch: tuple[int, ...]) -> Any:
+    """The values of one input at all points, side by side: the array itself if it holds them so."""
+    if array.shape == batch and array.dtype == np.float64 and array.flags.c_contiguous:
+        return array
+    return np.ascontiguousarray(np.broadcast_to(array, batch), dtype=np.float64)

@@ -1,0 +1,1 @@
+"""Minimisation, least squares and Newton's method with symad's derivatives."""

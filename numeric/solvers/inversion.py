@@ -1,0 +1,93 @@
+"""Sampling by inversion: F⁻¹(u) for any continuous distribution function that SymPy can say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import sympy
+
+import symad
+from symad.errors import EvaluationError
+from symad.numeric.lowering import lower
+
+Array = np.ndarray[Any, Any]
+
+
+def invert(
+    cdf: sympy.Expr,
+    x: sympy.Symbol,
+    levels: Any,
+    parameters: Mapping[Any, Any] | None = None,
+    support: tuple[float, float] = (-np.inf, np.inf),
+) -> Any:
+    """The quantiles F⁻¹(u), by Newton's method with the density F' kept inside a bracket.
+
+    Args:
+        cdf: F(x), an increasing expression.
+        x: its variable.
+        levels: u in (0, 1), of any shape; `symad.functions.rand` makes them.
+        parameters: values of the other symbols, which broadcast with the levels.
+        support: where F rises from 0 to 1.
+
+    Raises:
+        EvaluationError: levels outside (0, 1), a symbol without a value, or an F that does not rise.
+    """
+    u = np.asarray(levels, dtype=np.float64)
+    if not np.all((u > 0) & (u < 1)):
+        wrong = u[~((u > 0) & (u < 1))].flat[0]
+        raise EvaluationError(f"levels of a distribution function lie in (0, 1), not {wrong}")
+    values = dict(parameters or {})
+    missing = sorted(map(str, cdf.free_symbols - {x} - values.keys()))
+    if missing:
+        raise EvaluationError(f"the distribution function {cdf} needs values for {', '.join(missing)}")
+    others = sorted(values, key=str)
+    traced = symad.trace(cdf, [x, *others])
+    kernel = lower(symad.join(traced, symad.gradient(traced, x)))
+    given = [np.asarray(values[k], dtype=np.float64) for k in others]
+    u = np.broadcast_to(u, np.broadcast_shapes(u.shape, *[g.shape for g in given]))
+
+    def both(points: Array) -> tuple[Array, Array]:
+        with np.errstate(all="ignore"):
+            value, slope = kernel(points, *given)
+        return np.asarray(value, dtype=np.float64), np.asarray(slope, dtype=np.float64)
+
+    low, high = _bracket(both, u, support, cdf)
+    return _newton(both, u, low, high)[()]
+
+
+def _bracket(both: Any, u: Array, support: tuple[float, float], cdf: Any) -> tuple[Array, Array]:
+    """Points below and above every quantile: from ±1 outwards by doubling, within the support."""
+    low, high = (np.full(u.shape, end) for end in support)
+    for end, sign in ((low, -1.0), (high, 1.0)):
+        if np.all(np.isfinite(end)):
+            continue
+        end[...] = sign
+        for _ in range(1100):
+            short = sign * (both(end)[0] - u) < 0
+            if not short.any():
+                break
+            with np.errstate(over="ignore"):
+                end[short] *= 2
+        else:
+            raise EvaluationError(
+                f"{cdf} does not rise from 0 to 1 on {support}: is it a distribution function?"
+            )
+    return low, high
+
+
+def _newton(both: Any, u: Array, low: Array, high: Array) -> Array:
+    """Newton's steps where they stay inside the bracket and halve it, the middle elsewhere."""
+    x = (low + high) / 2
+    for _ in range(200):
+        value, slope = both(x)
+        low, high = np.where(value <= u, x, low), np.where(value >= u, x, high)
+        with np.errstate(all="ignore"):
+            new = x - (value - u) / slope
+        inside = np.isfinite(new) & (new > low) & (new < high)
+        new = np.where(inside, new, (low + high) / 2)
+        if np.all(np.abs(new - x) <= 4 * np.finfo(np.float64).eps * np.abs(x)):
+            return new
+        x = new
+    return x

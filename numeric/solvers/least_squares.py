@@ -1,0 +1,222 @@
+"""Nonlinear least squares: Gauss–Newton and Levenberg–Marquardt, dense, sparse, or by products alone.
+
+    least_squares(residuals, x0)          minimises ½ |r(x)|²
+
+The step p solves min |J p + r|² + μ |D p|² (μ = 0 for Gauss–Newton), with D the largest column norms of J
+so far, so that the method does not depend on the units of the unknowns. Sources: Moré, "The
+Levenberg-Marquardt algorithm: implementation and theory" (1978) for D and the tests of convergence;
+Madsen, Nielsen, Tingleff, "Methods for non-linear least squares problems" (2004), algorithm 3.16 for μ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from symad.errors import EvaluationError
+from symad.numeric.solvers.least_squares_jacobian import LINEAR
+from symad.numeric.solvers.newton import EPSILON, FLAT, LONG, Step
+from symad.numeric.solvers.solver_variables import Unknowns, Vector
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Where a least-squares method stopped.
+
+    Attributes:
+        x: the unknowns, in the form of the start.
+        value: ½ |r|² there.
+        residuals: r there, flat.
+        slope: the largest |cos| of the angle between r and a column of J: 0 at a minimum, without units.
+        converged: whether the slope is within the tolerance, or no float near x has a smaller value.
+        message: why it stopped.
+        history: the start and the point after each iteration.
+        evaluations: how often the residuals were computed.
+    """
+
+    x: Any
+    value: float
+    residuals: Vector = field(repr=False)
+    slope: float
+    converged: bool
+    message: str
+    history: list[Step] = field(repr=False)
+    evaluations: int
+    problem: Unknowns = field(repr=False)
+    point: Vector = field(repr=False)
+
+    @property
+    def iterations(self) -> int:
+        """The number of steps."""
+        return len(self.history) - 1
+
+    def checked(self) -> Fit:
+        """The result itself.
+
+        Raises:
+            ArithmeticError: it has not converged; says why.
+        """
+        if not self.converged:
+            raise ArithmeticError(f"no fit: {self.message}; ½|r|² = {self.value}")
+        return self
+
+    def standard_errors(self) -> Any:
+        """√diag(s² (JᵀJ)⁻¹), s² = |r|²/(m − n), in the form of the unknowns.
+
+        Raises:
+            EvaluationError: not more residuals than unknowns, or J has no full rank.
+        """
+        _, jacobian = self.problem.residuals_and_jacobian(self.point)
+        rows, columns = jacobian.shape
+        scale = np.linalg.norm(jacobian, axis=0)
+        if rows <= columns or not scale.all() or np.linalg.matrix_rank(jacobian / scale) < columns:
+            raise EvaluationError(
+                f"standard errors need more residuals than unknowns and independent columns of J, which is "
+                f"{rows} × {columns}"
+            )
+        r = np.linalg.qr(jacobian / scale, mode="r")
+        inverse = np.linalg.inv(r)
+        variances = 2 * self.value / (rows - columns) * (inverse**2).sum(axis=1) / scale**2
+        return self.problem.unpack(np.sqrt(variances))
+
+
+def least_squares(
+    f: Any,
+    x0: Any,
+    *,
+    data: Mapping[Any, Any] | None = None,
+    method: str = "levenberg-marquardt",
+    solver: str = "dense",
+    tolerance: float = 1e-10,
+    iterations: int = 500,
+    watch: Callable[[Any], None] | None = None,
+) -> Fit:
+    """A local minimum of ½ |r(x)|² for a vector of residuals.
+
+    Args:
+        f: the residuals, what `symad.trace` takes: a list, a vector, a Graph; all outputs together.
+        x0: first values of the unknowns, as in `symad.numeric.minimize`.
+        data: the values of the inputs that are not unknown.
+        method: "levenberg-marquardt" or "gauss-newton" (μ = 0, steps halved until |r| falls).
+        solver: of the linear problem: "dense" (orthogonal factors of J), "sparse" (J by coloring, normal
+            equations), or "products" (J p and Jᵀ w alone, by LSMR).
+        tolerance: of the slope, see `Fit`.
+        iterations: the most steps.
+        watch: called with the start and with the point after every step, in the form of ``x0``.
+
+    Raises:
+        EvaluationError: names do not fit, or the residuals are not finite at the start.
+    """
+    if method not in ("levenberg-marquardt", "gauss-newton"):
+        raise EvaluationError(f"method={method!r} is not one of 'levenberg-marquardt', 'gauss-newton'")
+    if solver not in LINEAR:
+        raise EvaluationError(f"solver={solver!r} is not one of {', '.join(map(repr, LINEAR))}")
+    problem, x = Unknowns.make(f, x0, data)
+    search = _Search(problem, x, LINEAR[solver], tolerance, watch)
+    run = search.damped if method == "levenberg-marquardt" else search.undamped
+    converged, message = run(iterations)
+    return Fit(
+        problem.unpack(search.x), search.value, search.r, search.slope, converged, message, search.history,
+        search.evaluations, problem, search.x,
+    )  # fmt: skip
+
+
+class _Search:
+    """The path of one fit."""
+
+    def __init__(self, problem: Unknowns, x: Vector, linear: Any, tolerance: float, watch: Any) -> None:
+        self.problem, self.x, self.linear, self.tolerance, self.watch = problem, x, linear, tolerance, watch
+        self.evaluations, self.history = 0, []
+        self.r = self.residuals(x)
+        if not np.all(np.isfinite(self.r)):
+            raise EvaluationError("the residuals are not finite at the start: choose another x0")
+        self.value = float(self.r @ self.r) / 2
+        self.update(0.0)
+
+    history: list[Step]
+
+    def residuals(self, x: Vector) -> Vector:
+        self.evaluations += 1
+        try:
+            with np.errstate(all="ignore"):
+                return self.problem.residuals(x)
+        except np.linalg.LinAlgError:  # a matrix in r is singular or not positive definite at x
+            return np.full(len(self.r), np.inf) if self.history else np.array([np.inf])
+
+    def update(self, length: float) -> None:
+        """J at the new point, and how far it is from a minimum."""
+        self.j = self.linear(self.problem, self.x)
+        self.gradient = self.j.transposed(self.r)
+        norm = np.linalg.norm(self.r) * np.where(self.j.norms > 0, self.j.norms, 1.0)
+        self.slope = float(np.max(np.abs(self.gradient) / norm, initial=0.0)) if norm.any() else 0.0
+        self.history.append(Step(self.value, self.slope, length))
+        if self.watch is not None:
+            self.watch(self.problem.unpack(self.x))
+
+    def moved(self, p: Vector) -> float:
+        """½|r|² after a step, which is taken if it is smaller."""
+        x = self.x + p
+        r = self.residuals(x)
+        with np.errstate(all="ignore"):
+            value = float(r @ r) / 2 if np.all(np.isfinite(r)) else np.inf
+        if value < self.value:
+            self.x, self.r, self.value = x, r, value
+        return value
+
+    def promised(self, p: Vector) -> float:
+        """The decrease of ½|r|² in the linear model."""
+        jp = self.j.times(p)
+        return -float(self.r @ jp + jp @ jp / 2)
+
+    def done(self) -> str:
+        """Why this is a minimum, or nothing."""
+        if self.slope <= self.tolerance:
+            return "the residuals are orthogonal to the columns of J within the tolerance"
+        if np.linalg.norm(self.r) <= 16 * EPSILON * np.linalg.norm(self.j.norms * self.x):
+            return "the residuals are zero within their rounding"
+        return ""
+
+    def damped(self, iterations: int) -> tuple[bool, str]:
+        """Levenberg–Marquardt."""
+        scale = np.where(self.j.norms > 0, self.j.norms, 1.0)
+        mu, factor = 1e-3, 2.0
+        for _ in range(iterations):
+            if why := self.done():
+                return True, why
+            p = self.j.step(self.r, np.sqrt(mu) * scale)
+            promised, before = self.promised(p), self.value
+            if promised <= 4 * EPSILON * before:
+                return True, FLAT
+            after = self.moved(p)
+            ratio = (before - after) / promised
+            if after < before:
+                mu *= max(1 / 3, 1 - (2 * min(ratio, 1) - 1) ** 3)
+                factor = 2.0
+                self.update(float(np.linalg.norm(p)))
+                scale = np.maximum(scale, self.j.norms)
+            else:
+                mu, factor = mu * factor, 2 * factor
+                if not np.isfinite(mu) or np.linalg.norm(p) <= EPSILON * np.linalg.norm(self.x):
+                    return False, "no step decreases the residuals"
+        return bool(self.done()), self.done() or LONG
+
+    def undamped(self, iterations: int) -> tuple[bool, str]:
+        """Gauss–Newton."""
+        none = np.zeros(len(self.x))
+        for _ in range(iterations):
+            if why := self.done():
+                return True, why
+            p, before = self.j.step(self.r, none), self.value
+            if self.promised(p) <= 4 * EPSILON * before:
+                return True, FLAT
+            for _ in range(50):
+                if self.moved(p) < before:
+                    break
+                p = p / 2
+            else:
+                return False, "no step along the direction of Gauss and Newton decreases the residuals"
+            self.update(float(np.linalg.norm(p)))
+        return bool(self.done()), self.done() or LONG

@@ -1,0 +1,260 @@
+"""Newton's method with a modified Cholesky factor, and by conjugate gradients in a trust region.
+
+Source: Nocedal and Wright, "Numerical Optimization" (2006), algorithms 3.2, 3.3, 4.1 and 7.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from symad.errors import EvaluationError
+from symad.numeric.solvers.newton_directions import Directions
+from symad.numeric.solvers.solver_variables import Unknowns, Vector, entries_of
+
+EPSILON = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One point of the path: its value, the largest slope, and the length of the step that led there."""
+
+    value: float
+    slope: float
+    length: float
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """Where a minimiser stopped.
+
+    Attributes:
+        x: the point, in the form of the start.
+        value: f there.
+        slope: the largest component of |∇f| there.
+        converged: whether the slope is within the tolerance, or f is minimal to its last digits.
+        message: why it stopped.
+        history: the start and the point after each iteration.
+        evaluations: how often values (with or without gradients) were computed.
+        products: how often a Hessian times a vector was.
+    """
+
+    x: Any
+    value: float
+    slope: float
+    converged: bool
+    message: str
+    history: list[Step] = field(repr=False)
+    evaluations: int
+    products: int = 0
+
+    @property
+    def iterations(self) -> int:
+        """The number of steps."""
+        return len(self.history) - 1
+
+    def checked(self) -> Minimum:
+        """The result itself.
+
+        Raises:
+            ArithmeticError: it has not converged; says why.
+        """
+        if not self.converged:
+            raise ArithmeticError(f"no minimum: {self.message}; f = {self.value}, |∇f| = {self.slope}")
+        return self
+
+
+@dataclass
+class Path:
+    """The points so far, and what was computed."""
+
+    problem: Unknowns
+    x: Vector
+    tolerance: float
+    watch: Callable[[Any], None] | None = None
+    evaluations: int = 0
+    products: int = 0
+    history: list[Step] = field(default_factory=list)
+    directions: Directions = field(default_factory=Directions)
+
+    def __post_init__(self) -> None:
+        """Evaluate the start.
+
+        Raises:
+            EvaluationError: f or its gradient is not finite there.
+        """
+        self.value, self.gradient = self.both(self.x)
+        if not np.isfinite(self.value):
+            start = self.problem.unpack(self.x)
+            raise EvaluationError(f"f or its gradient is not finite at the start {start}: choose another x0")
+        self.move(self.x, self.value, self.gradient)
+
+    @property
+    def slope(self) -> float:
+        """The largest component of the gradient."""
+        return float(np.abs(self.gradient).max(initial=0.0))
+
+    def both(self, x: Vector) -> tuple[float, Vector]:
+        """f and ∇f at x, counted; where f has no finite value it counts as infinite."""
+        self.evaluations += 1
+        try:
+            with np.errstate(all="ignore"):
+                value, gradient = self.problem.value_and_gradient(x)
+        except np.linalg.LinAlgError:  # a matrix in f is singular or not positive definite at x
+            return np.inf, np.zeros_like(x)
+        sound = np.isfinite(value) and np.all(np.isfinite(gradient))
+        return (value, gradient) if sound else (np.inf, gradient)
+
+    def move(self, x: Vector, value: float, gradient: Vector) -> None:
+        """Take a step."""
+        length = float(np.linalg.norm(x - self.x))
+        self.x, self.value, self.gradient = x, value, gradient
+        self.history.append(Step(value, self.slope, length))
+        if self.watch is not None:
+            self.watch(self.problem.unpack(x))
+
+    @property
+    def small(self) -> bool:
+        """Whether the slope is within the tolerance."""
+        return self.slope <= self.tolerance
+
+    def flat(self, decrease: float, digits: float = 4 * EPSILON) -> bool:
+        """Whether the decrease that a quadratic model promises is lost in the digits of f."""
+        return decrease <= digits * abs(self.value)
+
+    def product(self, d: Vector) -> Vector:
+        """∇²f(x) d, counted."""
+        self.products += 1
+        return self.problem.hessian_product(self.x, d)
+
+    def stopped(self, message: str) -> Minimum:
+        """The result where a method gives up: a minimum if the model promises less than ten digits of f."""
+        if self.small:
+            return self.finish(True, SMALL)
+        with np.errstate(all="ignore"):
+            promised = self.newton_decrease() if len(self.x) <= DENSE else self.product_decrease()
+        return self.finish(True, FLAT) if self.flat(promised, 1e-10) else self.finish(False, message)
+
+    def newton_decrease(self) -> float:
+        """What Newton's step promises; infinite where the Hessian is not positive definite."""
+        hessian = self.problem.curvature(self.x)
+        if not np.all(np.isfinite(entries_of(hessian))):
+            return np.inf
+        direction, definite = self.directions(hessian, self.gradient)
+        return -float(self.gradient @ direction) / 2 if definite else np.inf
+
+    def product_decrease(self) -> float:
+        """The same by conjugate gradients."""
+        return steihaug(self.product, self.gradient, 1e8 * (1 + float(np.linalg.norm(self.x))))[1]
+
+    def finish(self, converged: bool, message: str) -> Minimum:
+        """The result."""
+        return Minimum(
+            self.problem.unpack(self.x), self.value, self.slope, converged, message, self.history,
+            self.evaluations, self.products,
+        )  # fmt: skip
+
+
+DENSE = 200
+"""Up to so many unknowns a doubtful end is judged by the Hessian, above by conjugate gradients."""
+
+SMALL, FLAT = "the slope is within the tolerance", "f cannot decrease any more in floating point"
+LONG = "the iterations are used up"
+
+
+# ---- Newton's method with a modified Cholesky factor ------------------------------------------------
+
+
+def newton(path: Path, iterations: int) -> Minimum:
+    """Newton's direction of a positive definite model, shortened until f decreases enough."""
+    for _ in range(iterations):
+        if path.small:
+            return path.finish(True, SMALL)
+        hessian = path.problem.curvature(path.x)
+        if not np.all(np.isfinite(entries_of(hessian))):
+            return path.finish(False, "the Hessian is not finite")
+        direction, _ = path.directions(hessian, path.gradient)
+        found = _line_search(path, direction, -float(path.gradient @ direction))
+        if found is None:
+            return path.stopped("no step along Newton's direction decreases f")
+        path.move(*found)
+    return path.stopped(LONG)
+
+
+def _line_search(path: Path, direction: Vector, decrease: float) -> tuple[Vector, float, Vector] | None:
+    """Halve the step until f falls by 10⁻⁴ of what the slope promises (Armijo); None at step 10⁻¹⁵."""
+    factor = 1.0
+    while factor > 1e-15:
+        x = path.x + factor * direction
+        value, gradient = path.both(x)
+        if value <= path.value - 1e-4 * factor * decrease and value < path.value:
+            return x, value, gradient
+        factor /= 2
+    return None
+
+
+# ---- Newton's method by conjugate gradients in a trust region ---------------------------------------
+
+
+def steihaug(product: Callable[[Vector], Vector], gradient: Vector, radius: float) -> tuple[Vector, float]:
+    """An approximate minimum p of ⟨g, p⟩ + ½⟨p, H p⟩ with |p| ≤ radius, and the decrease it promises.
+
+    Conjugate gradients until the residual is small, the path leaves the region, or the curvature along it is
+    not positive. Source: Steihaug (1983); Nocedal and Wright, algorithm 7.2, residuals as in (7.3).
+    """
+    norm = float(np.linalg.norm(gradient))
+    target = min(0.5, np.sqrt(norm)) * norm
+    p, r, d = np.zeros_like(gradient), gradient, -gradient
+    hp = np.zeros_like(gradient)
+    for _ in range(2 * len(gradient) + 10):
+        hd = product(d)
+        curvature = float(d @ hd)
+        square = float(r @ r)
+        step = square / curvature if curvature > 0 else np.inf
+        if curvature <= 0 or np.linalg.norm(p + step * d) >= radius:
+            step = _to_boundary(p, d, radius)
+            p, hp = p + step * d, hp + step * hd
+            break
+        p, hp, r = p + step * d, hp + step * hd, r + step * hd
+        if np.linalg.norm(r) <= target:
+            break
+        d = -r + float(r @ r) / square * d
+    return p, -float(gradient @ p + p @ hp / 2)
+
+
+def _to_boundary(p: Vector, d: Vector, radius: float) -> float:
+    """The τ ≥ 0 with |p + τ d| = radius."""
+    a, b, c = float(d @ d), float(p @ d), float(p @ p) - radius**2
+    root = np.sqrt(max(b * b - a * c, 0.0))
+    return -c / (b + root) if b > 0 else (root - b) / a
+
+
+def newton_cg(path: Path, iterations: int) -> Minimum:
+    """Trust-region steps by `steihaug` (Nocedal and Wright, algorithm 4.1)."""
+    radius = max(1.0, float(np.linalg.norm(path.x)))
+    for _ in range(iterations):
+        if path.small:
+            return path.finish(True, SMALL)
+        p, promised = steihaug(path.product, path.gradient, radius)
+        if not np.isfinite(promised):
+            return path.finish(False, "a product with the Hessian is not finite")
+        x = path.x + p
+        value, gradient = path.both(x)
+        length = float(np.linalg.norm(p))
+        if path.flat(promised) and length < 0.99 * radius:
+            if value <= path.value:
+                path.move(x, value, gradient)
+            return path.finish(True, FLAT)
+        ratio = (path.value - value) / promised
+        if ratio < 0.25:
+            radius = 0.25 * length
+        elif ratio > 0.75 and length > 0.99 * radius:
+            radius = 2 * radius
+        if ratio > 1e-4:
+            path.move(x, value, gradient)
+        elif radius < EPSILON * float(np.linalg.norm(path.x)):
+            return path.stopped("the trust region has shrunk to nothing")
+    return path.stopped(LONG)

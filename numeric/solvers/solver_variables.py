@@ -1,0 +1,307 @@
+"""The unknowns of a graph as one flat vector, and the derivatives that optimisers and samplers ask for.
+
+Each derivative is traced and lowered when it is asked for first, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+import symad
+from symad.core.dims import is_concrete, solve_dims
+from symad.core.graph import Graph
+from symad.errors import EvaluationError
+from symad.numeric.lowering import lower
+from symad.tracing import as_graph
+
+Vector = np.ndarray[Any, Any]
+
+FEW = 100
+"""With fewer unknowns than this a Hessian is dense."""
+
+PART = 0.1
+"""The part of its entries up to which it is sparse."""
+
+LONG, LARGEST = 3000, 20_000
+"""With more unknowns than these, some columns are looked at before the pattern; dense ones are refused."""
+
+
+@dataclass(frozen=True)
+class Unknowns:
+    """A graph whose inputs are unknowns, in one flat vector, and data with fixed values.
+
+    Attributes:
+        graph: the function; scalar for `value` and the derivatives of it.
+        names: the unknown inputs, in the order of the vector.
+        shapes: their shapes.
+        data: the values of the other inputs, by position.
+        form: how the unknowns were given: "one", "sequence" or "mapping" (with its keys).
+    """
+
+    graph: Graph
+    names: tuple[str, ...]
+    shapes: tuple[tuple[int, ...], ...]
+    data: Mapping[int, Any]
+    form: Any
+
+    @staticmethod
+    def make(f: Any, x0: Any, data: Mapping[Any, Any] | None) -> tuple[Unknowns, Vector]:
+        """The unknowns, and the flat vector of their first values.
+
+        Args:
+            f: what `symad.trace` takes, or a Graph.
+            x0: a mapping by symbol or name; or values of the inputs that are not in ``data``, in order: an
+                array or a number if it is one input, otherwise a sequence with one entry for each.
+            data: the values of the other inputs, by symbol or name.
+
+        Raises:
+            EvaluationError: names that are no inputs, inputs without a value, or a start that is not finite.
+        """
+        graph = as_graph(f).ungrouped()
+        inputs = [str(s) for s in graph.inputs]
+        given = {str(k): v for k, v in (data or {}).items()}
+        if isinstance(x0, Mapping):
+            form: Any = tuple(x0)
+            start = {str(k): v for k, v in x0.items()}
+        else:
+            free = [name for name in inputs if name not in given]
+            form = "one" if len(free) == 1 else "sequence"
+            values = [x0] if len(free) == 1 else list(x0) if isinstance(x0, (Sequence, np.ndarray)) else [x0]
+            if len(values) != len(free):
+                raise EvaluationError(
+                    f"{graph.name} has the unknowns {', '.join(free)}, but x0 has {len(values)} entries"
+                )
+            start = dict(zip(free, values, strict=True))
+        _check_names(graph.name, inputs, start, given)
+        arrays = {k: np.asarray(v, dtype=np.float64) for k, v in {**start, **given}.items()}
+        shapes = [(k, n.shape, arrays[k].shape) for k, n in zip(inputs, graph.input_nodes, strict=True)]
+        names = tuple(start)
+        unknowns = Unknowns(
+            graph.at(solve_dims(shapes)),
+            names,
+            tuple(arrays[k].shape for k in names),
+            {inputs.index(k): arrays[k] for k in given},
+            form,
+        )
+        return unknowns, unknowns.pack([arrays[k] for k in names])
+
+    def pack(self, values: Sequence[Any]) -> Vector:
+        """Values of the unknowns as one vector."""
+        return np.concatenate([np.ravel(np.asarray(v, dtype=np.float64)) for v in values])
+
+    def parts(self, vector: Vector) -> list[Any]:
+        """A vector as one array for each unknown; numbers for scalars."""
+        return [part[()] for part in self.stacks(vector)]
+
+    def unpack(self, vector: Vector) -> Any:
+        """A vector in the form in which the start was given."""
+        return self.shaped(self.parts(np.array(vector)))
+
+    @cached_property
+    def places(self) -> tuple[int, ...]:
+        """For each unknown its position among the inputs."""
+        inputs = [str(s) for s in self.graph.inputs]
+        return tuple(inputs.index(name) for name in self.names)
+
+    def arguments(self, vector: Vector) -> list[Any]:
+        """The values of all inputs, in the graph's order."""
+        return self.around(self.parts(vector))
+
+    def around(self, parts: Sequence[Any]) -> list[Any]:
+        """Values of the unknowns, with the data, as arguments in the graph's order."""
+        found = {**self.data, **dict(zip(self.places, parts, strict=True))}
+        return [found[k] for k in range(len(found))]
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """The number of elements of each unknown."""
+        return tuple(int(np.prod(shape)) for shape in self.shapes)
+
+    def stacks(self, rows: Vector) -> list[Any]:
+        """Vectors (..., unknowns) as one array (..., *shape) for each unknown."""
+        parts, offset = [], 0
+        for shape, size in zip(self.shapes, self.sizes, strict=True):
+            parts.append(rows[..., offset : offset + size].reshape((*rows.shape[:-1], *shape)))
+            offset += size
+        return parts
+
+    def shaped(self, parts: Sequence[Any]) -> Any:
+        """One array for each unknown in the form in which the start was given."""
+        if self.form == "one":
+            return parts[0]
+        return tuple(parts) if self.form == "sequence" else dict(zip(self.form, parts, strict=True))
+
+    def _wrt(self) -> list[str]:
+        return list(self.names)
+
+    # ---- what is asked for -------------------------------------------------------------------------
+
+    @cached_property
+    def value(self) -> Callable[[Vector], float]:
+        """f."""
+        kernel = lower(self.graph)
+        return lambda v: float(kernel(*self.arguments(v)))
+
+    @cached_property
+    def value_and_gradient(self) -> Callable[[Vector], tuple[float, Vector]]:
+        """f and ∇f in one sweep."""
+        kernel = lower(symad.value_and_gradient(self.graph, self._wrt()))
+
+        def both(v: Vector) -> tuple[float, Vector]:
+            value, *slopes = kernel(*self.arguments(v))
+            return float(value), self.pack(slopes)
+
+        return both
+
+    @cached_property
+    def hessian(self) -> Callable[[Vector], Vector]:
+        """∇²f, dense."""
+        kernel = lower(symad.hessian(self.graph, self._wrt()))
+        return lambda v: np.asarray(kernel(*self.arguments(v)))
+
+    @cached_property
+    def curvature(self) -> Callable[[Vector], Any]:
+        """∇²f: sparse where it is known to have few entries, otherwise dense.
+
+        Raises:
+            EvaluationError: a dense one would fill the memory.
+        """
+        chosen: list[Callable[[Vector], Any]] = []
+
+        def hessian(v: Vector) -> Any:
+            if not chosen:
+                chosen.append(self._sparse_hessian() if self._is_sparse(v) else self._dense_hessian())
+            return chosen[0](v)
+
+        return hessian
+
+    def _is_sparse(self, v: Vector) -> bool:
+        """Whether few entries of ∇²f can be other than zero; some columns of long ones come first."""
+        n = len(v)
+        for k in (0, n // 2, n - 1) if n > LONG else ():
+            column = self.hessian_product(v, np.eye(1, n, k)[0])
+            if np.count_nonzero(column) > PART * n:
+                return False
+        return n >= FEW and bool(symad.hessian_sparsity(self.graph, self._wrt()).nnz <= PART * n * n)
+
+    def _sparse_hessian(self) -> Callable[[Vector], Any]:
+        kernel = lower(symad.hessian(self.graph, self._wrt(), sparse=True))
+        return lambda v: kernel(*self.arguments(v))
+
+    def _dense_hessian(self) -> Callable[[Vector], Any]:
+        n = sum(self.sizes)
+        if n > LARGEST:
+            raise EvaluationError(
+                f"the Hessian of {self.graph.name} by its {n} unknowns has {n}² entries, too many for "
+                "Newton's method: use method='newton-cg' or 'l-bfgs'"
+            )
+        return self.hessian
+
+    @cached_property
+    def hessian_product(self) -> Callable[[Vector, Vector], Vector]:
+        """∇²f(v) p, without the Hessian."""
+        kernel = lower(symad.hvp(self.graph, self._wrt()))
+
+        def product(v: Vector, p: Vector) -> Vector:
+            found = kernel(*self.arguments(v), *self.parts(p))
+            return self.pack(found if isinstance(found, tuple) else [found])
+
+        return product
+
+    # ---- of vector functions ------------------------------------------------------------------------
+
+    @cached_property
+    def residuals(self) -> Callable[[Vector], Vector]:
+        """All outputs as one vector."""
+        kernel = lower(self.graph)
+        return lambda v: self.flat(kernel(*self.arguments(v)))
+
+    @cached_property
+    def residuals_and_jacobian(self) -> Callable[[Vector], tuple[Vector, Vector]]:
+        """All outputs and their dense Jacobian in one sweep."""
+        kernel = lower(symad.join(self.graph, symad.jacobian(self.graph, self._wrt())))
+
+        def both(v: Vector) -> tuple[Vector, Vector]:
+            values, jacobian = kernel(*self.arguments(v))
+            return self.flat(values), np.asarray(jacobian)
+
+        return both
+
+    @cached_property
+    def sparse_jacobian(self) -> Callable[[Vector], Any]:
+        """The Jacobian as a CSR array, by coloring."""
+        kernel = lower(symad.jacobian(self.graph, self._wrt(), sparse=True))
+        return lambda v: kernel(*self.arguments(v))
+
+    @cached_property
+    def jacobian_product(self) -> Callable[[Vector, Vector], Vector]:
+        """J(v) p, by the pushforward."""
+        kernel = lower(symad.pushforward(self.graph, self._wrt()))
+        count = len(self.graph.outputs)
+
+        def product(v: Vector, p: Vector) -> Vector:
+            found = self.leaves(kernel(*self.arguments(v), *self.parts(p)))
+            return self.pack(found[count:])
+
+        return product
+
+    @cached_property
+    def transposed_product(self) -> Callable[[Vector, Vector], Vector]:
+        """J(v)ᵀ w, by the pullback."""
+        kernel = lower(symad.pullback(self.graph, self._wrt()))
+        count = len(self.graph.outputs)
+        plain = lower(self.graph)
+
+        def product(v: Vector, w: Vector) -> Vector:
+            arguments, cotangents, offset = self.arguments(v), [], 0
+            for value in self.leaves(plain(*arguments)):
+                size = np.size(value)
+                cotangents.append(w[offset : offset + size].reshape(np.shape(value))[()])
+                offset += size
+            return self.pack(self.leaves(kernel(*arguments, *cotangents))[count:])
+
+        return product
+
+    def flat(self, outputs: Any) -> Vector:
+        """The outputs of the graph as one vector."""
+        return self.pack(self.leaves(outputs))
+
+    def leaves(self, outputs: Any) -> list[Any]:
+        """Nested outputs in order."""
+        if isinstance(outputs, dict):
+            outputs = tuple(outputs.values())
+        if isinstance(outputs, tuple):
+            return [leaf for part in outputs for leaf in self.leaves(part)]
+        return [outputs]
+
+
+def _check_names(graph: str, inputs: list[str], start: dict[str, Any], given: dict[str, Any]) -> None:
+    unknown = [k for k in (*start, *given) if k not in inputs]
+    if unknown:
+        raise EvaluationError(f"{', '.join(unknown)}: no input of {graph}, which has {', '.join(inputs)}")
+    missing = [k for k in inputs if k not in start and k not in given]
+    if missing:
+        raise EvaluationError(f"{graph} also needs values for {', '.join(missing)}: give them in data")
+    twice = [k for k in start if k in given]
+    if twice:
+        raise EvaluationError(f"{', '.join(twice)}: given in x0 and in data")
+    for name, value in start.items():
+        if not np.all(np.isfinite(np.asarray(value, dtype=np.float64))):
+            raise EvaluationError(f"the start of {name} is {value!r}, which is not finite")
+
+
+def is_scalar(graph: Graph) -> bool:
+    """Whether a graph has one output, a scalar."""
+    if graph.structure is not None or not is_concrete(graph.outputs[0].shape):
+        return False
+    return int(np.prod(graph.outputs[0].shape)) == 1
+
+
+def entries_of(matrix: Any) -> Vector:
+    """The entries of a dense or sparse matrix."""
+    return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.data)

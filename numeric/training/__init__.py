@@ -1,0 +1,1 @@
+"""Training of models: optimisers, schedules, checkpoints, players in turn."""

@@ -1,0 +1,137 @@
+"""``symad check`` and ``symad recheck``: certificates, printed, kept and checked again."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+import symad
+from symad.cli.console import Output
+from symad.cli.exit_codes import OF_STATUS, worst
+from symad.cli.load_models import ModelError, load_models
+
+FORMAT, VERSION = "symad certificates", 1
+
+STYLES = {
+    "proved": "green",
+    "tested": "green",
+    "measured": "cyan",
+    "refuted": "bold red",
+    "undecided": "yellow",
+}
+
+
+@dataclass(frozen=True)
+class Result:
+    """A model's name and its certificate."""
+
+    name: str
+    certificate: Any
+    seconds: float
+
+    @property
+    def status(self) -> str:
+        """proved, tested, refuted or undecided."""
+        return str(self.certificate.status)
+
+
+def _timed(name: str, certify: Callable[[], Any]) -> Result:
+    print(f"checking {name}", file=sys.stderr)
+    start = time.perf_counter()
+    return Result(name, certify(), time.perf_counter() - start)
+
+
+def check(options: Namespace) -> int:
+    """Certify the models of a file."""
+    wrt = tuple(options.wrt.split(",")) if options.wrt else None
+    models = load_models(options.model, options.inputs)
+    results = [_timed(name, partial(symad.check, graph, wrt)) for name, graph in models.items()]
+    if options.json:
+        listed = [
+            {"name": r.name, "status": r.status, "certificate": json.loads(r.certificate.to_json())}
+            for r in results
+        ]
+        document = {"format": FORMAT, "version": VERSION, "models": listed}
+        print(json.dumps(document, indent=1, ensure_ascii=False))
+    else:
+        _show(results)
+    return worst([OF_STATUS[r.status] for r in results])
+
+
+def recheck(options: Namespace) -> int:
+    """Decide every claim of kept certificates again, from the graphs they hold."""
+    results = []
+    for name, before in _read(Path(options.certificate)).items():
+        result = _timed(name, before.recheck)
+        results.append(result)
+        told = {entry.name: entry.status for entry in before.entries}
+        for entry in result.certificate.entries:
+            was = told.get(entry.name, "not claimed")
+            if was != entry.status:
+                print(f"{name}: {entry.name}: was {was}, is {entry.status}")
+    _show(results)
+    return worst([OF_STATUS[r.status] for r in results])
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """The certificates of a file by name; one kept by `Certificate.to_json` stands for itself.
+
+    Raises:
+        ModelError: the file holds no certificates.
+    """
+    from symad.verification.certificate.certificate import Certificate
+
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        if document.get("format") != FORMAT:
+            return {path.stem: Certificate.from_json(json.dumps(document))}
+        if not document["models"]:
+            raise ValueError("it lists no models")
+        return {
+            str(model["name"]): Certificate.from_json(json.dumps(model["certificate"]))
+            for model in document["models"]
+        }
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ModelError(
+            f"{path.name} is no certificate ({error}); 'symad check FILE --json' prints one"
+        ) from None
+
+
+def _show(results: list[Result]) -> None:
+    """A table, then what the certificates say of those that are not right beyond doubt."""
+    console = Output()
+    table = Table(title="Derivatives, every mode against SymPy's", title_justify="left")
+    for header in ("model", "status", "entries", "chance of error", "seconds"):
+        table.add_column(header, justify="left" if header in {"model", "status"} else "right")
+    for r in results:
+        table.add_row(
+            escape(r.name),
+            f"[{STYLES[r.status]}]{r.status}[/]",
+            str(len(r.certificate.entries)),
+            _chance(r.certificate.bound),
+            f"{r.seconds:.2f}",
+        )
+    console.print(table)
+    for r in results:
+        if r.status in {"refuted", "undecided"}:
+            console.print(f"\n{r.name}:", style="bold", markup=False)
+            console.print(str(r.certificate), markup=False, highlight=False, soft_wrap=True)
+    trusted = sorted({str(a) for r in results for a in r.certificate.assumes})
+    if trusted:
+        console.print("taken on trust: " + "; ".join(trusted), markup=False, highlight=False, soft_wrap=True)
+
+
+def _chance(bound: Any) -> str:
+    if not bound:
+        return "0"
+    return f"{float(bound):.1e}" if float(bound) > 0 else "< 1e-300"

@@ -1,0 +1,195 @@
+"""Finding models in the user's files, which are run on purpose; nothing else is ever executed."""
+
+from __future__ import annotations
+
+import inspect
+import runpy
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import sympy
+from sympy.tensor.array.expressions import ArraySymbol
+from sympy.tensor.array.expressions.array_expressions import _ArrayExpr
+
+from symad.core.graph import Graph
+from symad.errors import SymadError
+from symad.tracing import trace
+
+RUN_NAME = "symad_model"
+"""``__name__`` while a model file runs: a main block under ``if __name__ == "__main__"`` does not."""
+
+SYMPY = (sympy.Expr, sympy.MatrixBase, sympy.NDimArray, sympy.MatrixExpr, _ArrayExpr)
+
+
+class ModelError(SymadError, ValueError):
+    """A file does not run, or does not define the model asked for."""
+
+
+def split_target(target: str) -> tuple[Path, str | None]:
+    """FILE and NAME of ``FILE[:NAME]``; a file whose own name holds a colon is recognised.
+
+    Raises:
+        ModelError: there is no such file.
+    """
+    if Path(target).is_file():
+        return Path(target), None
+    file, colon, name = target.rpartition(":")
+    if colon and Path(file).is_file():
+        return Path(file), name
+    raise ModelError(f"there is no file {file if colon and name.isidentifier() else target}")
+
+
+def load_models(target: str, inputs: Sequence[str] | None = None) -> dict[str, Graph]:
+    """The graphs of ``FILE[:NAME]`` by name: the one asked for, or all.
+
+    Args:
+        target: the file, and the name of a model in it.
+        inputs: the shapes of the arguments of a function, as `shape_of` reads them.
+
+    Raises:
+        ModelError: the file fails, or holds no such model.
+    """
+    path, name = split_target(target)
+    namespace = run_file(path)
+    if name is not None:
+        if name not in namespace:
+            known = ", ".join(_candidates(namespace)) or "none"
+            raise ModelError(f"{path.name} does not define {name!r}; its models: {known}")
+        return {name: _graph(path, name, namespace[name], inputs)}
+    if inputs:
+        raise ModelError(f"--inputs is for one function; say which: {target}:NAME")
+    models = {n: _graph(path, n, namespace[n]) for n in _candidates(namespace)}
+    if not models:
+        raise ModelError(
+            f"{path.name} defines no model: no SymPy expression, Graph or function without arguments "
+            "at module level"
+        )
+    return models
+
+
+def load_model(target: str, inputs: Sequence[str] | None = None) -> tuple[str, Graph]:
+    """The one model of ``FILE:NAME``, or of a file that defines just one.
+
+    Raises:
+        ModelError: the file holds several.
+    """
+    models = load_models(target, inputs)
+    if len(models) > 1:
+        raise ModelError(f"{target} defines {', '.join(models)}; say which: {target}:{next(iter(models))}")
+    return next(iter(models.items()))
+
+
+def run_file(path: Path) -> dict[str, Any]:
+    """The names a file defines; it may import its neighbours, as a script may."""
+    sys.path.insert(0, str(path.parent))
+    try:
+        return runpy.run_path(str(path), run_name=RUN_NAME)
+    except (Exception, SystemExit) as error:
+        raise ModelError(f"{path.name} failed{_place(error, path)}: {_told(error)}") from error
+    finally:
+        sys.path.remove(str(path.parent))
+
+
+def _place(error: BaseException, path: Path) -> str:
+    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]
+    line = getattr(error, "lineno", None) if isinstance(error, SyntaxError) else None
+    found = line or (lines[-1] if lines else None)
+    return f" at line {found}" if found else ""
+
+
+def _told(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _candidates(namespace: dict[str, Any]) -> list[str]:
+    """The names that are models by themselves: no bare symbols or numbers, nothing imported."""
+    return [n for n, value in namespace.items() if not n.startswith("_") and _is_model(value)]
+
+
+def _is_model(value: Any) -> bool:
+    if isinstance(value, FunctionType):
+        return value.__module__ == RUN_NAME and _takes_nothing(value)
+    if isinstance(value, (list, tuple)) and value:
+        return all(map(_is_model, value))
+    if isinstance(value, dict) and value:
+        return all(map(_is_model, value.values()))
+    atoms = (sympy.Symbol, sympy.MatrixSymbol, ArraySymbol, sympy.IndexedBase)
+    if isinstance(value, atoms) or getattr(value, "is_number", False):
+        return False
+    return isinstance(value, (Graph, *SYMPY))
+
+
+def _takes_nothing(function: FunctionType) -> bool:
+    parameters = inspect.signature(function).parameters.values()
+    variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return all(p.default is not p.empty or p.kind in variable for p in parameters)
+
+
+def shape_of(text: str) -> tuple[str, tuple[Any, ...]]:
+    """Name and shape of ``W=4,3``: numbers, or names of sizes that stay symbols; ``x`` alone is a scalar.
+
+    Raises:
+        ModelError: it is neither.
+    """
+    name, _, sizes = text.partition("=")
+    dims = [size.strip() for size in sizes.split(",") if size.strip()]
+    if not name.isidentifier() or not all(size.isdigit() or size.isidentifier() for size in dims):
+        raise ModelError(
+            f"--inputs {text}: write a name and its sizes, as in W=4,3 or X=n,4; x alone is a scalar"
+        )
+    return name, tuple(
+        int(size) if size.isdigit() else sympy.Symbol(size, integer=True, positive=True) for size in dims
+    )
+
+
+def _traced(path: Path, name: str, function: FunctionType, inputs: Sequence[str]) -> Graph:
+    """A function of arrays, traced on the shapes of the command line.
+
+    Raises:
+        ModelError: the names are not those of its parameters, or it fails.
+    """
+    shapes = dict(map(shape_of, inputs))
+    parameters = list(inspect.signature(function).parameters)
+    if set(shapes) != set(parameters) or len(shapes) != len(inputs):
+        raise ModelError(
+            f"{path.name}:{name} takes ({', '.join(parameters)}), but --inputs gives ({', '.join(shapes)}); "
+            "give each argument once"
+        )
+    try:
+        return trace(function, [shapes[parameter] for parameter in parameters])
+    except Exception as error:
+        raise ModelError(f"{path.name}:{name} failed{_place(error, path)}: {_told(error)}") from error
+
+
+def _graph(path: Path, name: str, value: Any, inputs: Sequence[str] | None = None) -> Graph:
+    if inputs and isinstance(value, FunctionType):
+        graph = _traced(path, name, value, inputs)
+        return graph.named(name)
+    if inputs:
+        raise ModelError(f"{path.name}:{name} is no function; --inputs gives the shapes of arguments")
+    if isinstance(value, FunctionType):
+        if not _takes_nothing(value):
+            raise ModelError(
+                f"{path.name}:{name} takes arguments {inspect.signature(value)}; give their shapes, as in "
+                f"--inputs {' '.join(f'{p}=3' for p in inspect.signature(value).parameters)}, or write a "
+                "function without arguments that returns a SymPy object or a Graph"
+            )
+        try:
+            value = value()
+        except (Exception, SystemExit) as error:
+            place = _place(error, path)
+            raise ModelError(f"{path.name}:{name} failed{place}: {_told(error)}") from error
+    if not isinstance(value, (Graph, list, tuple, dict, *SYMPY)):
+        raise ModelError(
+            f"{path.name}:{name} is of type {type(value).__name__}; a model is a SymPy object, a Graph, "
+            "or a function without arguments that returns one"
+        )
+    try:
+        graph = trace(value)
+    except SymadError as error:
+        raise ModelError(f"{path.name}:{name} cannot be traced: {error}") from error
+    return graph.named(name)

@@ -1,0 +1,1 @@
+"""``symad tour``: the command, its runner, its page, and the stages."""

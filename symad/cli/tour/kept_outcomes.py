@@ -1,0 +1,55 @@
+"""Outcomes of the tour kept in a file, so that a tour that was interrupted can go on."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import symad
+from symad.cli.load_models import ModelError
+from symad.cli.tour.runner import Outcome
+from symad.cli.tour.stage import Finding, Stage
+from symad.saving.atomic_files import write_text
+
+NAME = "tour.json"
+FORMAT = "symad tour"
+
+
+def keep(outcomes: list[Outcome], folder: Path) -> None:
+    """Write what is known so far."""
+    rows = [{**asdict(o), "stage": o.stage.name} for o in outcomes]
+    document = {"format": FORMAT, "symad": symad.__version__, "stages": rows}
+    write_text(folder / NAME, json.dumps(document, indent=1, ensure_ascii=False, default=_plain))
+
+
+def _plain(value: Any) -> Any:
+    """A NumPy scalar as Python's own."""
+    return value.item()
+
+
+def kept(folder: Path, stages: dict[str, Stage]) -> dict[str, Outcome]:
+    """The stages of an earlier tour that went well, by name; those that failed are run again.
+
+    Raises:
+        ModelError: the file is none of ours, or one of another version.
+    """
+    path = folder / NAME
+    if not path.is_file():
+        return {}
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        if document["format"] != FORMAT:
+            raise ValueError(document["format"])
+        found = [_outcome(row, stages) for row in document["stages"] if row["stage"] in stages]
+    except (ValueError, KeyError, TypeError) as problem:
+        raise ModelError(f"{path} holds no tour that can be resumed ({problem})") from problem
+    if document["symad"] != symad.__version__:
+        raise ModelError(f"{path} is of symad {document['symad']}, this is {symad.__version__}: start anew")
+    return {o.stage.name: o for o in found if o.ok and not o.skipped}
+
+
+def _outcome(row: dict[str, Any], stages: dict[str, Stage]) -> Outcome:
+    findings = [Finding(str(f["text"]), bool(f["ok"])) for f in row["findings"]]
+    return Outcome(**row | {"stage": stages[row["stage"]], "findings": findings})

@@ -1,0 +1,343 @@
+"""The graph: immutable nodes, hash-consed, each with an op, arguments and a shape.
+
+This module knows no op. A node is built by `Node.of(op, args)`; building an equal node returns the
+same node. Nothing here recurses: graphs may be 10⁵ nodes deep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+from weakref import WeakValueDictionary
+
+from symad.core.arguments import Argument, Packing, SignatureOf, argument_of
+from symad.core.dims import Dim, Shape, bind, dim_symbols
+from symad.core.escaping import visible
+from symad.core.interning import LOCK, Interned
+from symad.core.structures import DictOf, Structure, TupleOf, leaves, pack
+from symad.errors import ShapeError
+
+__all__ = [
+    "DIM_FIELDS", "SHAPE", "ZERO", "DictOf", "Graph", "Node", "Op", "Structure", "Tangent", "TupleOf", "Zero",
+    "bind_op", "dims_of", "leaves", "pack", "rebuild", "shape", "topological",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Op(metaclass=Interned):
+    """What a node computes. Subclasses are frozen dataclasses with hashable fields."""
+
+    linear: ClassVar[bool] = False
+    """Whether the op is linear in all its arguments jointly."""
+
+    repeats: ClassVar[bool] = False
+    """Whether the op only repeats its argument: of a scalar, elementwise ops may do that themselves."""
+
+    def __reduce__(self) -> Any:
+        return type(self), tuple(getattr(self, f.name) for f in fields(self))
+
+
+class Tangent:
+    """A tangent or cotangent: a `Node`, or the structural `ZERO`."""
+
+    __slots__ = ()
+
+
+class Zero(Tangent):
+    """The zero that is known from structure; no node is ever built for it."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "ZERO"
+
+
+ZERO = Zero()
+
+
+class Node(Tangent):
+    """One value of the graph: ``op`` applied to ``args``, an array of ``shape``."""
+
+    __slots__ = ("__weakref__", "args", "op", "shape")
+
+    op: Op
+    args: tuple[Node, ...]
+    shape: Shape
+
+    _nodes: ClassVar[WeakValueDictionary[tuple[Op, tuple[Node, ...]], Node]] = WeakValueDictionary()
+
+    @staticmethod
+    def of(op: Op, args: tuple[Node, ...] = ()) -> Node:
+        """The node ``op(*args)``, old or new. Shapes are checked when it is new."""
+        key = (op, args)
+        with LOCK:
+            node = Node._nodes.get(key)
+            if node is None:
+                node = object.__new__(Node)
+                node.op = op
+                node.args = args
+                node.shape = _shape_question(op, args)
+                Node._nodes[key] = node
+            return node
+
+    def __reduce__(self) -> Any:
+        raise TypeError("nodes are saved with symad.save, not pickled")
+
+    def __copy__(self) -> Node:
+        return self  # it never changes
+
+    def __deepcopy__(self, memo: Any) -> Node:
+        return self
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    def __repr__(self) -> str:
+        return f"<{self.op} shape {self.shape}>"
+
+
+def _shape_question(op: Op, args: tuple[Node, ...]) -> Shape:
+    rule = SHAPE.get(type(op))
+    if rule is None:
+        name = type(op).__name__
+        raise TypeError(f"the op {name} has no shape: register a rule with symad.core.graph.shape")
+    return rule(op, args)
+
+
+SHAPE: dict[type[Op], Callable[[Any, tuple[Node, ...]], Shape]] = {}
+"""The shape question is asked once per node built, so it is a plain table, filled by `shape`."""
+
+
+def shape(
+    op_class: type[Op],
+) -> Callable[[Callable[[Any, tuple[Node, ...]], Shape]], Callable[[Any, tuple[Node, ...]], Shape]]:
+    """Register the shape of an op's value, from its argument nodes; the rule checks the arguments."""
+
+    def register(
+        rule: Callable[[Any, tuple[Node, ...]], Shape],
+    ) -> Callable[[Any, tuple[Node, ...]], Shape]:
+        if SHAPE.get(op_class, rule) is not rule:
+            raise TypeError(f"the op {op_class.__name__} has a shape already: {SHAPE[op_class].__qualname__}")
+        SHAPE[op_class] = rule
+        return rule
+
+    return register
+
+
+def topological(outputs: Iterable[Node]) -> list[Node]:
+    """All nodes the outputs need, arguments first; the order depends on the graph alone."""
+    order: list[Node] = []
+    seen: set[Node] = set()
+    for output in outputs:
+        if output in seen:
+            continue
+        seen.add(output)
+        stack: list[tuple[Node, Iterator[Node]]] = [(output, iter(output.args))]
+        while stack:
+            node, rest = stack[-1]
+            for arg in rest:
+                if arg not in seen:
+                    seen.add(arg)
+                    stack.append((arg, iter(arg.args)))
+                    break
+            else:
+                order.append(node)
+                stack.pop()
+    return order
+
+
+def rebuild(
+    outputs: Sequence[Node],
+    replaced: Mapping[Node, Node],
+    make: Callable[[Node, tuple[Node, ...]], Node] | None = None,
+) -> tuple[Node, ...]:
+    """The outputs with nodes replaced; ``make(node, new_args)`` may rewrite every other node."""
+    new: dict[Node, Node] = dict(replaced)
+    for node in topological(outputs):
+        if node in new:
+            continue
+        args = tuple([new[a] for a in node.args])
+        if make is not None:
+            new[node] = make(node, args)
+        else:
+            new[node] = node if args == node.args else Node.of(node.op, args)
+    return tuple(new[o] for o in outputs)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """How a transformation made a graph, for those who give names to its values.
+
+    ``labels``: what each output is, such as ``W_bar``; the value keeps the name of its function.
+    ``value``: the scalar whose cotangents the graph computes, or None; ``wrt``: the inputs they flow to.
+    """
+
+    labels: tuple[str, ...]
+    value: Node | None = None
+    wrt: tuple[Node, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Graph(metaclass=Interned):
+    """A function: inputs, outputs, and how the outputs are packed.
+
+    ``g(*values)`` evaluates it on floats, arrays, Fractions, mpmath numbers, SymPy expressions or
+    `Dual` numbers; the values stand in the order of ``g.arguments``, or are given by name, as in
+    ``g(x=..., y=...)``.
+    """
+
+    input_nodes: tuple[Node, ...]
+    output_nodes: tuple[Node, ...]
+    structure: Structure = None
+    name: str = "f"
+    report: str = ""
+    """What was chosen automatically when this graph was made, for people to read."""
+    origin: Origin | None = None
+    """Which transformation made it; None for a model, and for a graph that passes have changed."""
+    grouping: tuple[Argument, ...] = ()
+    """The arguments, where some of them hold several inputs; empty where each input is one."""
+    packing: Packing | None = None
+    """What packed code of this derivative makes flat; None for what is no derivative."""
+
+    __signature__ = SignatureOf()
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """What the graph is called with, in order: inputs, or structures of inputs."""
+        return self.grouping or tuple(map(argument_of, self.inputs))
+
+    @property
+    def inputs(self) -> tuple[Any, ...]:
+        """The symbols of the inputs, in calling order."""
+        return tuple(node.op.symbol for node in self.input_nodes)  # type: ignore[attr-defined]
+
+    @property
+    def outputs(self) -> tuple[Node, ...]:
+        """The output nodes, flat."""
+        return self.output_nodes
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """All nodes that the outputs need, arguments first."""
+        return tuple(topological(self.output_nodes))
+
+    @property
+    def dims(self) -> frozenset[Any]:
+        """The symbols that occur as dimensions of the inputs."""
+        return frozenset().union(*(dim_symbols(node.shape) for node in self.input_nodes))
+
+    def at(self, dims: Mapping[Any, int]) -> Graph:
+        """The same graph with dimension symbols replaced by numbers, or by expressions of other dimensions.
+
+        Raises:
+            ShapeError: a number that is no integer, or negative.
+        """
+        if not dims:
+            return self
+        values = {symbol: _length(symbol, number) for symbol, number in dims.items()}
+        made = rebuild(
+            self.input_nodes + self.output_nodes,
+            {},
+            lambda node, args: Node.of(bind_op(node.op, values), args),
+        )
+        count = len(self.input_nodes)
+        inputs, outputs = made[:count], made[count:]
+        return Graph(
+            inputs, outputs, self.structure, self.name, self.report, None, self.grouping, self.packing
+        )
+
+    def with_outputs(
+        self,
+        outputs: Iterable[Node],
+        structure: Structure,
+        name: str = "",
+        origin: Origin | None = None,
+        report: str = "",
+        packing: Packing | None = None,
+    ) -> Graph:
+        """A graph of the same arguments with other outputs."""
+        made = tuple(outputs)
+        return Graph(
+            self.input_nodes, made, structure, name or self.name, report, origin, self.grouping, packing
+        )
+
+    def ungrouped(self) -> Graph:
+        """The same graph with each input as an argument of its own."""
+        if not self.grouping:
+            return self
+        return Graph(
+            self.input_nodes, self.output_nodes, self.structure, self.name, self.report, self.origin
+        )
+
+    def named(self, name: str) -> Graph:
+        """The same graph under another name."""
+        return self.with_outputs(
+            self.output_nodes, self.structure, name, self.origin, self.report, self.packing
+        )
+
+    def __reduce__(self) -> Any:
+        from symad.saving.save_load import dumps, loads
+
+        return loads, (dumps(self),)
+
+    def __copy__(self) -> Graph:
+        return self  # it never changes
+
+    def __deepcopy__(self, memo: Any) -> Graph:
+        return self
+
+    def __call__(self, *values: Any, **named: Any) -> Any:
+        """Evaluate; see the class."""
+        from symad.evaluation.evaluate import call
+
+        return call(self, values, named)
+
+    def explain(self, /, **point: Any) -> Any:
+        """The evaluation tables at a point: states, tangents, adjoints, Hessian duals, costs."""
+        from symad.display.explain import explain
+
+        return explain(self, **point)
+
+    def draw(self, path: Any) -> None:
+        """Write a picture of the graph (.svg or .dot)."""
+        from symad.display.drawing import draw
+
+        draw(self, path)
+
+    def __repr__(self) -> str:
+        names = ", ".join(argument.name for argument in self.arguments)
+        return visible(f"<Graph {self.name}({names}), {len(self.nodes)} nodes>")
+
+
+def _length(symbol: Any, number: Any) -> Any:
+    """A number, or an expression of other dimensions, that a dimension can be."""
+    if getattr(number, "free_symbols", None) and number.is_integer is not False:
+        return number
+    if isinstance(number, bool) or not hasattr(number, "__index__") or (length := number.__index__()) < 0:
+        raise ShapeError(f"the dimension {symbol} was given {number!r}; give an integer >= 0")
+    return length
+
+
+def bind_op(op: Op, values: Mapping[Any, int]) -> Op:
+    """An op with dimension symbols replaced by numbers in all its fields."""
+    old = [getattr(op, f.name) for f in fields(op)]
+    new = [_bind_field(f.name, v, values) for f, v in zip(fields(op), old, strict=True)]
+    return op if old == new else type(op)(*new)
+
+
+def _bind_field(name: str, value: Any, values: Mapping[Any, int]) -> Any:
+    if isinstance(value, Graph):
+        return value.at(values)
+    return bind(value, values) if name in DIM_FIELDS else value
+
+
+DIM_FIELDS = {"shape", "size", "start", "stop", "low", "high", "expression", "count"}
+"""Names of op fields that hold dimensions."""
+
+
+def dims_of(node: Node) -> Iterable[Dim]:
+    """The dimensions of a node's shape."""
+    return node.shape

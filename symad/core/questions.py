@@ -1,0 +1,139 @@
+"""The questions every op answers, each declared once; the answers stand with the ops.
+
+A question is a generic function, dispatched by plum on the class of the op (and where it matters on
+a second class, such as a backend). An answer is a function with its own name, registered in the file
+of the op's family::
+
+    @jvp.dispatch
+    def einsum_jvp(op: Einsum, y: Node, tangents: Tangents) -> Tangent: ...
+
+Signatures use plain classes only, so that plum can cache every lookup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from plum import Dispatcher
+
+from symad.core.forking import hold_while_forking
+from symad.core.graph import Node, Op
+
+_dispatcher = Dispatcher()
+
+Rule = TypeVar("Rule", bound=Callable[..., Any])
+
+
+class Question(Protocol):
+    """A generic function, as the type checker sees it; plum's own type says less."""
+
+    def __call__(self, *args: Any) -> Any:
+        """The answer for these arguments."""
+
+    def dispatch(self, rule: Rule) -> Rule:
+        """Register an answer; its annotations say for which classes."""
+
+
+def question(declared: Callable[..., Any]) -> Question:
+    """Declare a generic function; its docstring is the question."""
+    made: Question = _dispatcher.abstract(declared)  # type: ignore[assignment]
+    lock = getattr(made, "_lock", None)  # held while rules are looked up for the first time
+    if lock is not None:
+        hold_while_forking(lock)
+    return made
+
+
+# For the type checker these are parametrised. Plum sees Any: it dispatches on the op alone, keeps its
+# cache, and converts no return values.
+if TYPE_CHECKING:
+    from symad.core.graph import Tangent
+
+    Nodes = tuple[Node, ...]
+    Tangents = tuple[Tangent, ...]
+    Flags = tuple[bool, ...]
+    Values = tuple[Any, ...]
+    Forms = tuple[Any, ...]
+    Shapes = tuple[tuple[Any, ...], ...]
+else:
+    Nodes = Tangents = Tangent = Flags = Values = Forms = Shapes = Any
+
+
+@question
+def jvp(op: Op, y: Node, tangents: Tangents) -> Any:
+    """The tangent of ``y = op(x_1, ..., x_k)``: y_dot = Σ_i (∂op/∂x_i) x_i_dot.
+
+    ``y.args`` are the primals x_i; ``tangents`` has for each a node of the same shape, or ``ZERO``.
+    The answer is linear in the tangents, built from linear ops.
+    """
+
+
+@question
+def transpose(op: Op, y: Node, y_bar: Node, linear: Flags) -> Any:
+    """The cotangents of the arguments in which ``y = op(...)`` is linear.
+
+    ``linear[i]`` says that argument i is to be transposed; the op is linear in those jointly or one
+    at a time. The answer has ``x_i_bar`` (shape of argument i) there and ``ZERO`` elsewhere, so that
+    ⟨y_bar, y⟩ = Σ_i ⟨x_i_bar, x_i⟩ over the linear arguments. Only linear ops answer.
+    """
+
+
+@question
+def batch(op: Op, args: Nodes, batched: Flags, count: Any) -> Any:
+    """``op`` applied along a new leading axis of length ``count``.
+
+    ``args[i]`` carries the leading axis where ``batched[i]``; the answer carries it.
+    """
+
+
+@question
+def evaluate(op: Op, values: Values) -> Any:
+    """The value of the op on numbers or arrays: floats, Fractions, mpmath, SymPy, Dual.
+
+    Arrays are NumPy arrays; exact and symbolic numbers stand in arrays of dtype object. All
+    dimensions are ints here.
+    """
+
+
+@question
+def sympy_form(op: Op, y: Node, forms: Forms) -> Any:
+    """The SymPy expression of ``y``, from the expressions of its arguments."""
+
+
+@question
+def flops(op: Op, y: Node) -> Any:
+    """Floating-point operations of one evaluation: add, multiply or function count 1 each."""
+
+
+@question
+def definition(op: Op, y: Node) -> Any:
+    """The node that ``y`` stands for, written in primitives; None when ``y`` is a primitive."""
+
+
+@question
+def sparsity(op: Op, y: Node, patterns: Tangents) -> Any:
+    """The boolean dependency pattern (size of y, inputs) of a linear op's value.
+
+    ``patterns[i]`` is the CSR pattern of argument i, or None where it does not depend on the seeds.
+    """
+
+
+@definition.dispatch
+def primitive_definition(op: Op, y: Node) -> None:
+    """By default an op is a primitive."""
+    return None
+
+
+EXAMPLES: dict[type[Op], Callable[[], list[Node]]] = {}
+
+
+def examples(
+    op_class: type[Op],
+) -> Callable[[Callable[[], list[Node]]], Callable[[], list[Node]]]:
+    """Register example nodes of an op class, on symbolic inputs, for tests and tables."""
+
+    def register(make: Callable[[], list[Node]]) -> Callable[[], list[Node]]:
+        EXAMPLES[op_class] = make
+        return make
+
+    return register

@@ -1,0 +1,125 @@
+"""Under which condition each value of a graph is used.
+
+A value that is needed only by an untaken branch may be undefined (``log(x)`` at x = 0), and so may
+its derivative. Linearization masks the tangents that enter such nodes by the condition under which
+the node is used. Transposed, the mask removes ``0 · inf`` after the coefficient was applied, on the
+whole path from the branch down to the inputs, whatever ops lie on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from symad.core.graph import Node
+from symad.ops.arrays.sources import constant_value
+from symad.ops.elementwise.arithmetic import ElementwiseOp
+from symad.ops.elementwise.selection import Compare, Select, defined, logic
+
+
+def use_conditions(order: Sequence[Node], outputs: Sequence[Node]) -> dict[Node, Node]:
+    """The nodes that are used only under a condition, with that condition.
+
+    Args:
+        order: all nodes, arguments first.
+        outputs: the nodes that are used unconditionally.
+    """
+    if not any(isinstance(node.op, Select) for node in order):
+        return {}
+    uses: dict[Node, Uses] = {node: Uses() for node in order}
+    for output in outputs:
+        uses[output].add(None)
+    found: dict[Node, Node] = {}
+    branches = Branches()
+    for node in reversed(order):
+        condition = uses[node].condition(branches)
+        if condition is not None:
+            found[node] = condition
+        if isinstance(node.op, Compare) and node.args[0] is node.args[1]:
+            continue  # whether it is NaN is asked of a value to leave it out where it is
+        for position, arg in enumerate(node.args):
+            uses[arg].add(_through(node, position, arg, condition, branches))
+    return found
+
+
+@dataclass(frozen=True)
+class Branch:
+    """The condition of one branch of a selection: ``outside`` holds, and ``decision`` is ``taken``."""
+
+    outside: Node | None
+    decision: Node
+    taken: bool
+
+
+class Branches(dict[Node, Branch]):
+    """The branches that conditions stand for."""
+
+    def __init__(self) -> None:
+        """None are known yet."""
+        super().__init__()
+        self._conditions: dict[Branch, Node] = {}
+
+    def __setitem__(self, condition: Node, branch: Branch) -> None:
+        super().__setitem__(condition, branch)
+        self._conditions[branch] = condition
+
+    def twin(self, branch: Branch) -> Node | None:
+        """The condition of the other branch of the same selection, if there is one."""
+        return self._conditions.get(replace(branch, taken=not branch.taken))
+
+
+@dataclass
+class Uses:
+    """The conditions under which a value is used; None among them is a use without one."""
+
+    conditions: dict[Node | None, None] = field(default_factory=dict)
+
+    def add(self, condition: Node | None) -> None:
+        """Note a use."""
+        if None not in self.conditions:
+            self.conditions[condition] = None
+
+    def condition(self, branches: Branches) -> Node | None:
+        """Whether one of the uses happens; None if always, or if there is none.
+
+        A value that is used in both branches of a selection is used where the selection is.
+        """
+        alive, waiting = dict(self.conditions), [*self.conditions]
+        while waiting:
+            condition = waiting.pop()
+            if condition is None:
+                return None
+            branch = branches.get(condition)
+            if branch is None or condition not in alive:
+                continue
+            other = branches.twin(branch)
+            if other in alive:
+                del alive[condition], alive[other]
+                alive[branch.outside] = None
+                waiting.append(branch.outside)
+        return logic("or", *(c for c in alive if c is not None)) if alive else None
+
+
+def _through(node: Node, position: int, arg: Node, condition: Node | None, branches: Branches) -> Node | None:
+    """The condition of a use as argument of a node that is itself used under ``condition``."""
+    if isinstance(node.op, Select) and position:
+        outside, branch = condition, node.args[0] if position == 1 else logic("not", node.args[0])
+        known = defined(node.args[3 - position])
+        if known is not None:  # where the other branch is undefined, so are derivatives
+            branch = logic("or", branch, logic("not", known))
+        if constant_value(branch) is True:
+            return _fitting(condition, node, arg)
+        condition = branch if condition is None else logic("and", condition, branch)
+        if known is None:
+            branches[condition] = Branch(outside, node.args[0], position == 1)
+    return _fitting(condition, node, arg)
+
+
+def _fitting(condition: Node | None, node: Node, arg: Node) -> Node | None:
+    """A condition on the elements of a node as one on those of an argument; None if it is none."""
+    if condition is None:
+        return None
+    fits = not condition.shape or (
+        isinstance(node.op, ElementwiseOp) and len(arg.shape) == len(condition.shape)
+    )
+    return condition if fits else None

@@ -1,0 +1,389 @@
+"""Reverse mode through a long chain in little memory: keep some states, compute the others again.
+
+For s_k = f(s_{k−1}), k = 1 … n, reverse mode needs the states last first. A `Plan` says which states
+are kept and which steps are run again. Policies:
+
+- "all": every state is kept; each step runs once.
+- "none": only s_0 is kept; n(n−1)/2 steps run.
+- "every": every k-th state is kept, and one stretch of k states at a time; each step runs at most
+  twice. With k = √n memory is 2√n.
+- "binomial": with c states kept at once, the least number of steps, by splitting as Revolve does
+  (Griewank and Walther 2000, Algorithm 799). Memory and repetitions then grow like log n.
+
+`functions.fold` and `functions.scan` follow such a plan inside a graph, in evaluation and in generated
+code; `memory_plan` tells what their policies cost. `chain_gradient` runs a plan over any functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from math import isqrt
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from symad.core.graph import Graph, TupleOf
+from symad.derivatives.reverse import pullback, value_and_gradient
+from symad.derivatives.revolve import beta, places, repetitions, split
+from symad.errors import DerivativeError, EvaluationError
+from symad.library.scan import as_policy
+from symad.ops.loops.checkpointed_chain_pullback import ChainPullback
+from symad.tracing import as_graph
+
+
+@dataclass(frozen=True)
+class Keep:
+    """Keep the state s_at, which has just been computed."""
+
+    at: int
+
+
+@dataclass(frozen=True)
+class Drop:
+    """Forget the state s_at."""
+
+    at: int
+
+
+@dataclass(frozen=True)
+class Advance:
+    """From s_start, which is kept or has just been computed, compute s_stop, by stop − start steps."""
+
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class Reverse:
+    """Pull the adjoint of s_{at+1} back to s_at, which is kept or has just been computed."""
+
+    at: int
+
+
+Action: TypeAlias = "Keep | Drop | Advance | Reverse"
+
+POLICIES = ("all", "none", "every", "binomial")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to keep, advance and reverse, in order, for a chain of ``length`` steps."""
+
+    policy: str
+    length: int
+    actions: tuple[Action, ...]
+
+    @property
+    def evaluations(self) -> int:
+        """How many steps are run forwards, those inside the n reversals not counted."""
+        return sum(a.stop - a.start for a in self.actions if isinstance(a, Advance))
+
+    @property
+    def recomputations(self) -> int:
+        """How many of these had been run before."""
+        return self.evaluations - max((a.stop for a in self.actions if isinstance(a, Advance)), default=0)
+
+    @cached_property
+    def live(self) -> tuple[int, ...]:
+        """How many states are kept at each action: the memory curve, in states."""
+        count, curve = 1, []
+        for action in self.actions:
+            count += isinstance(action, Keep) - isinstance(action, Drop)
+            curve.append(count)
+        return tuple(curve)
+
+    @property
+    def peak(self) -> int:
+        """The most states kept at once, s_0 included."""
+        return max(self.live, default=1)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.length} steps, policy {self.policy!r}: at most {self.peak} states kept, "
+            f"{self.recomputations} steps run again"
+        )
+
+
+def make_plan(length: int, policy: str = "binomial", keep: int | None = None) -> Plan:
+    """The plan of a policy for a chain.
+
+    Args:
+        length: the number of steps n.
+        policy: "all", "none", "every" or "binomial".
+        keep: for "every" the distance k of kept states, √n by default; for "binomial" the number of
+            states kept at once, s_0 included, about 2 log2 n by default.
+
+    Raises:
+        DerivativeError: the policy is unknown, or a number is not positive.
+    """
+    if policy not in POLICIES:
+        raise DerivativeError(f"policy={policy!r} is not one of {', '.join(map(repr, POLICIES))}")
+    if length < 0 or (keep is not None and keep < 1):
+        raise DerivativeError(f"a plan needs length ≥ 0 and keep ≥ 1, not {length} and {keep}")
+    if policy == "every":
+        actions = _every(length, keep or max(isqrt(length), 1))
+    elif policy == "all":
+        actions = _every(length, max(length, 1))
+    else:
+        slots = 1 if policy == "none" else keep or 2 * max(length, 1).bit_length()
+        actions = _binomial(length, slots)
+    return Plan(policy, length, tuple(actions))
+
+
+def _every(length: int, distance: int) -> Iterator[Action]:
+    """Keep every ``distance``-th state; then each stretch in turn, the last one first."""
+    starts = list(range(0, length, distance))
+    for start, stop in pairwise(starts):
+        yield Advance(start, stop)
+        yield Keep(stop)
+    for start in reversed(starts):
+        stop = min(start + distance, length)
+        for k in range(start + 1, stop):
+            yield Advance(k - 1, k)
+            yield Keep(k)
+        for k in reversed(range(start, stop)):
+            yield Reverse(k)
+            if k:
+                yield Drop(k)
+
+
+def _binomial(length: int, slots: int) -> Iterator[Action]:
+    """Revolve, without recursion: the stack holds stretches (first, last, free slots) and drops."""
+    stack: list[tuple[int, int, int] | Drop] = [(0, length, slots - 1)] if length else []
+    while stack:
+        task = stack.pop()
+        if isinstance(task, Drop):
+            yield task
+            continue
+        first, last, free = task
+        if last - first == 1:
+            yield Reverse(first)
+        elif not free:
+            for k in reversed(range(first, last)):
+                if k > first:
+                    yield Advance(first, k)
+                yield Reverse(k)
+        else:
+            middle = first + split(last - first, free)
+            yield Advance(first, middle)
+            yield Keep(middle)
+            stack += [(first, middle, free), Drop(middle), (middle, last, free - 1)]
+
+
+def least_evaluations(length: int, free: int) -> int:
+    """The least number of steps to reverse a chain of n with s_0 and ``free`` more states kept.
+
+    t(n, s) = r n − β(s + 1, r − 1) with β(s, r − 1) < n ≤ β(s, r), where s counts s_0 (Griewank and
+    Walther 2000, equation 3).
+    """
+    slots = free + 1
+    repeats = repetitions(length, slots)
+    return repeats * length - beta(slots + 1, repeats - 1)
+
+
+# ---- running a plan ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ChainGradient:
+    """Value and gradient of loss(s_n) with s_k = step(s_{k−1}, x_k..., θ...), run by a plan.
+
+    Called with (s_0, sequences..., parameters...) it returns the value, then the gradients in the
+    same order.
+    """
+
+    step: Callable[..., Any]
+    pulled: Callable[..., Any]
+    loss: Callable[..., Any]
+    sequences: int
+    plan: Plan
+
+    def __call__(self, state: Any, *others: Any) -> tuple[Any, ...]:
+        """Run the plan."""
+        xs, parameters = others[: self.sequences], others[self.sequences :]
+        for x in xs:
+            if len(x) != self.plan.length:
+                raise EvaluationError(
+                    f"a sequence has {len(x)} entries, but the chain has {self.plan.length} steps"
+                )
+        run = _Run(self, state, xs, parameters)
+        for action in self.plan.actions:
+            run.do(action)
+        return run.results()
+
+
+class _Run:
+    """The states and sums of one run."""
+
+    def __init__(
+        self, chain: ChainGradient, state: Any, xs: Sequence[Any], parameters: Sequence[Any]
+    ) -> None:
+        self.chain, self.xs, self.parameters = chain, xs, parameters
+        self.kept = {0: state}
+        self.latest = (0, state)
+        self.value: Any = None
+        self.bar: Any = None
+        self.x_bars: list[list[Any]] = [[None] * chain.plan.length for _ in xs]
+        self.parameter_bars = [np.zeros(np.shape(p)) for p in parameters]
+        if not chain.plan.length:
+            self.value, self.bar = chain.loss(state)
+
+    def do(self, action: Action) -> None:
+        """One action of the plan."""
+        if isinstance(action, Advance):
+            state = self._state(action.start)
+            for k in range(action.start, action.stop):
+                state = self._step(state, k)
+            self.latest = (action.stop, state)
+        elif isinstance(action, Keep):
+            self.kept[action.at] = self._state(action.at)
+        elif isinstance(action, Drop):
+            del self.kept[action.at]
+        else:
+            self._reverse(action.at)
+
+    def _state(self, k: int) -> Any:
+        return self.kept[k] if k in self.kept else dict([self.latest])[k]
+
+    def _arguments(self, state: Any, k: int) -> list[Any]:
+        return [state, *(x[k] for x in self.xs), *self.parameters]
+
+    def _step(self, state: Any, k: int) -> Any:
+        return self.chain.step(*self._arguments(state, k))
+
+    def _reverse(self, k: int) -> None:
+        state = self._state(k)
+        if k == self.chain.plan.length - 1:
+            self.value, self.bar = self.chain.loss(self._step(state, k))
+        bars = self.chain.pulled(*self._arguments(state, k), self.bar)[1:]
+        self.bar = bars[0]
+        for column, bar in zip(self.x_bars, bars[1:], strict=False):
+            column[k] = bar
+        for total, bar in zip(self.parameter_bars, bars[1 + len(self.xs) :], strict=True):
+            total += bar
+
+    def results(self) -> tuple[Any, ...]:
+        """The value, and the gradients in the order of the arguments."""
+        sequences = [np.array(column) for column in self.x_bars]
+        return (self.value, self.bar, *sequences, *(total[()] for total in self.parameter_bars))
+
+
+def chain_gradient(
+    step: Any,
+    loss: Any,
+    length: int,
+    policy: str = "binomial",
+    keep: int | None = None,
+    sequences: int = 0,
+    compiled: Callable[[Graph], Any] | None = None,
+) -> ChainGradient:
+    """Reverse mode through n steps of a recurrence, with a memory policy.
+
+    Args:
+        step: what `symad.trace` takes: one output, the next state; inputs are the state, then one
+            entry of each sequence, then parameters that all steps share.
+        loss: a scalar function of the last state.
+        length: the number of steps n.
+        policy: see `make_plan`.
+        keep: see `make_plan`.
+        sequences: how many inputs of the step, after the state, differ from step to step.
+        compiled: makes a graph fast, such as `symad.numeric.lower`; graphs are interpreted otherwise.
+
+    Raises:
+        DerivativeError: the step has several outputs, or its output has another shape than its state.
+    """
+    graph = as_graph(step)
+    if len(graph.output_nodes) != 1 or graph.output_nodes[0].shape != graph.input_nodes[0].shape:
+        shapes = ", ".join(str(o.shape) for o in graph.output_nodes)
+        raise DerivativeError(
+            f"a step maps the state {graph.inputs[0]} of shape {graph.input_nodes[0].shape} to the "
+            f"next one, but {graph.name} has outputs of shape {shapes}"
+        )
+    make = compiled if compiled is not None else _interpreted
+    bare = Graph(graph.input_nodes, graph.output_nodes, None, graph.name)
+    scored = value_and_gradient(loss)
+    flat = Graph(scored.input_nodes, scored.output_nodes, TupleOf((None, None)), scored.name)
+    plan = make_plan(length, policy, keep)
+    return ChainGradient(make(bare), make(pullback(bare)), make(flat), sequences, plan)
+
+
+def _interpreted(graph: Graph) -> Graph:
+    return graph
+
+
+# ---- scans with a memory policy ------------------------------------------------------------------
+
+
+def memory_plan(length: int, memory: Any = "sqrt") -> Plan:
+    """What the ``memory`` of `functions.fold` costs: states kept, steps run again, the memory curve.
+
+    The forward sweep runs to the end, as the last state must be known before the backward sweep starts.
+    Every policy but "all" runs each step once more when it is reversed; a plan counts what comes on top of
+    that. Of a binomial plan's states, those kept by the forward sweep stay alive until the end.
+
+    Raises:
+        DerivativeError: there is no such policy, or ``length`` is no number of steps.
+    """
+    if not isinstance(length, int) or length < 0:
+        raise DerivativeError(f"memory_plan takes a number of steps, not {length!r}")
+    policy, number = as_policy(memory)
+    if policy in ("all", "recompute"):
+        plan, distance = make_plan(length, "all"), 1
+    else:
+        plan = make_plan(length, "every" if policy == "sqrt" else policy, number or None)
+        distance = 0 if policy == "binomial" else number or max(isqrt(length), 1)
+    starts = [0, *places(length, distance, number or 2 * length.bit_length())][:-1]
+    swept = next((k for k, a in enumerate(plan.actions) if a == Keep(starts[-1])), -1) + 1
+    to_the_end = (Advance(starts[-1], length),) if length else ()
+    return Plan(policy, length, (*plan.actions[:swept], *to_the_end, *plan.actions[swept:]))
+
+
+def memory_plans(f: Any, **dims: int) -> list[Plan]:
+    """The plans of all backward sweeps in a graph that run by a memory policy.
+
+    Args:
+        f: what `trace` takes, such as a gradient.
+        dims: numbers for the dimension symbols by name.
+
+    Raises:
+        DerivativeError: a number of steps is still a symbol.
+    """
+    graph = as_graph(f)
+    graph = graph.at({s: dims[str(s)] for s in graph.dims if str(s) in dims})
+    found = []
+    for node in graph.nodes:
+        if isinstance(node.op, ChainPullback):
+            length = node.args[1].shape[0]
+            if not isinstance(length, int):
+                raise DerivativeError(f"a plan needs the number of steps; give a number for {length}")
+            all_kept = node.op.policy == "recompute" or node.op.history
+            memory = {"every": node.op.number, "binomial": ("binomial", node.op.slots(length))}
+            found.append(memory_plan(length, "recompute" if all_kept else memory.get(node.op.policy, "sqrt")))
+    return found
+
+
+def _steps(action: Action) -> int:
+    """The steps that an action runs."""
+    return action.stop - action.start if isinstance(action, Advance) else int(isinstance(action, Reverse))
+
+
+def draw_plans(plans: Sequence[Plan], path: Any) -> None:
+    """A picture of the states kept over the steps run by each plan; the steps run again in the legend."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(8, 4.5), layout="constrained")
+    for plan in plans:
+        time = [0, *np.cumsum([_steps(action) for action in plan.actions])]
+        label = f"{plan.policy}: {plan.peak} states, {plan.recomputations} steps again"
+        axes.step(time, [1, *plan.live], lw=1.2, where="post", label=label)
+    axes.set(yscale="log", xlabel="steps run, forwards or back", ylabel="states kept")
+    axes.legend(frameon=False, loc="upper right")
+    axes.set_title(f"reverse mode through {plans[0].length} steps")
+    figure.savefig(path, dpi=150)
+    plt.close(figure)

@@ -1,0 +1,196 @@
+"""Hessians and Hessian-vector products: compositions of forward and reverse mode, nothing else.
+
+For a scalar f with gradient g = ∇f and a direction v, the four compositions are
+
+- forward-over-reverse: push v through the graph of g;
+- reverse-over-forward: pull 1 back through the graph of the scalar ⟨g, v⟩ made by forward mode;
+- reverse-over-reverse: pull v back through the graph of g made by reverse mode;
+- forward-over-forward: push two directions, giving the number uᵀHv.
+
+Each mode builds the Hessian from unit directions, one seed at a time or all in lanes; never as a
+Jacobian of a Jacobian.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from symad.core.arguments import Part
+from symad.core.gc_pause import without_collecting
+from symad.core.graph import Graph, Node, Tangent, topological
+from symad.derivatives.forward import dense, push
+from symad.derivatives.jacobian import forward_gradient, forward_jacobian, reverse_jacobian
+from symad.derivatives.reverse import gradient_nodes, pull
+from symad.derivatives.seeding import (
+    Block,
+    Descent,
+    blocks_of,
+    flat_columns,
+    pack_matrix,
+    scalar_parts,
+    through_lanes,
+    transposed,
+)
+from symad.derivatives.wrt import (
+    input_names,
+    packing_of,
+    scalar_output,
+    select,
+    tangent_inputs,
+    with_directions,
+)
+from symad.errors import DerivativeError
+from symad.ops.arrays.sources import constant
+from symad.ops.arrays.stacking import concatenate
+from symad.tracing import as_graph
+
+MODES = (
+    "forward-over-reverse",
+    "reverse-over-forward",
+    "reverse-over-reverse",
+    "forward-over-forward",
+)
+
+
+@without_collecting
+def hessian(
+    f: Any,
+    wrt: Any = None,
+    mode: str = "forward-over-reverse",
+    sparse: bool = False,
+    chunk: int | None = None,
+    inputs: Any = None,
+) -> Graph:
+    """The Hessian of a scalar function: one N×N array over all ``wrt`` elements, flattened in order.
+
+    Args:
+        f: what `trace` takes, with one scalar (or 1×1) output.
+        wrt: inputs, all by default.
+        mode: one of the four compositions; see this module.
+        sparse: the value is a scipy csr_array with fixed structure, by coloured compression.
+        chunk: of a sparse Hessian, how many compressed products are computed at a time.
+        inputs: order and grouping of the arguments, as in `trace`.
+
+    Raises:
+        DerivativeError: ``f`` is not scalar, the mode is unknown, or there is a chunk of a dense Hessian.
+    """
+    graph = as_graph(f, wrt, inputs)
+    _check_mode(mode, MODES)
+    if sparse:
+        from symad.sparsity.recovery.jacobian_hessian import sparse_hessian
+
+        return sparse_hessian(graph, wrt, mode, chunk=chunk)
+    if chunk is not None:
+        raise DerivativeError("chunk is for sparse Hessians; give sparse=True as well")
+    selection = select(graph, wrt)
+    value = scalar_output(graph, "a Hessian")
+    matrix = hessian_node(value, selection.nodes, mode)
+    packing = packing_of(graph, selection, Part("matrix"))
+    return graph.with_outputs((matrix,), None, f"{graph.name}_hessian", None, mode, packing)
+
+
+def _check_mode(mode: str, known: Sequence[str]) -> None:
+    if mode not in known:
+        raise DerivativeError(f"mode={mode!r} is not one of {', '.join(map(repr, known))}")
+
+
+def hessian_node(value: Node, wrt: Sequence[Node], mode: str) -> Node:
+    """The Hessian of a scalar node."""
+    if mode == "forward-over-reverse":
+        return _forward_over_reverse(value, wrt)
+    if mode == "forward-over-forward":
+        return forward_jacobian(forward_gradient(value, wrt), wrt)
+    if mode == "reverse-over-reverse":
+        return reverse_jacobian(_gradient(value, wrt), wrt)
+    return _reverse_over_forward(value, wrt)
+
+
+def _gradient(value: Node, wrt: Sequence[Node]) -> list[Node]:
+    return [dense(b, x) for b, x in zip(gradient_nodes(value, wrt), wrt, strict=True)]
+
+
+def _forward_over_reverse(value: Node, wrt: Sequence[Node]) -> Node:
+    """Each pair of blocks of inputs once: seeds of one, the gradient in the other; H is symmetric.
+
+    Seeds are those of the input that is used first, since its tangents go through more of the graph and
+    meet those of the others on their way.
+    """
+    gradient = dict(zip(wrt, _gradient(value, wrt), strict=True))
+    blocks = blocks_of(wrt)
+    if len(blocks) == 1 or scalar_parts(list(gradient.values())) is not None:
+        return forward_jacobian(list(gradient.values()), wrt)
+    first_use = _first_uses(value)
+    never = len(first_use)
+    order = sorted(blocks, key=lambda block: min(first_use.get(w, never) for w in block.members))
+    made: dict[tuple[Block, Block], Node] = {}
+    for k, block in enumerate(order):
+        others = [w for later in order[k:] for w in later.members]
+        lanes = through_lanes(lambda dots, ws=others: push([gradient[w] for w in ws], dots), block)  # type: ignore[misc]
+        column = dict(zip(others, lanes, strict=True))
+        for other in order[k:]:
+            parts = flat_columns([column[w] for w in other.members], other.members, block.total)
+            made[other, block] = transposed(parts)
+            made[block, other] = parts
+    return concatenate([concatenate([made[row, column] for column in blocks], 1) for row in blocks], 0)
+
+
+def _first_uses(value: Node) -> dict[Node, int]:
+    """For each node the position of the first node that uses it."""
+    found: dict[Node, int] = {}
+    for k, node in enumerate(topological([value])):
+        for arg in node.args:
+            found.setdefault(arg, k)
+    return found
+
+
+def _reverse_over_forward(value: Node, wrt: Sequence[Node]) -> Node:
+    """For each unit direction v the gradient of the directional derivative ⟨∇f, v⟩."""
+    if not any(node.shape for node in wrt) and Descent([value], wrt).worth_unrolling():
+        rows = [_directional_gradient(value, wrt, {w: constant(1)}) for w in wrt]
+        return pack_matrix(rows, len(wrt), len(wrt))
+    rows_of_blocks = []
+    for block in blocks_of(wrt):
+        lanes = through_lanes(lambda dots: _directional_gradient(value, wrt, dots), block)
+        rows_of_blocks.append(flat_columns(lanes, wrt, block.total))
+    return concatenate(rows_of_blocks, 0)
+
+
+def _directional_gradient(value: Node, wrt: Sequence[Node], dots: dict[Node, Tangent]) -> list[Tangent]:
+    (value_dot,) = push([value], dots)
+    return pull([value_dot], [constant(1)], wrt)
+
+
+@without_collecting
+def hvp(f: Any, wrt: Any = None, mode: str = "forward-over-reverse", inputs: Any = None) -> Graph:
+    """The Hessian-vector product: (inputs..., v...) -> H v, one output for each ``wrt`` entry.
+
+    The directions v have the shapes and structures of the ``wrt`` entries. Cost: about two gradients,
+    without ever forming H. ``inputs`` as in `trace`.
+
+    Raises:
+        DerivativeError: ``f`` is not scalar, or the mode gives no product: forward-over-forward gives
+            only numbers uᵀHv.
+    """
+    graph = as_graph(f, wrt, inputs)
+    selection = select(graph, wrt)
+    nodes = selection.nodes
+    _check_mode(mode, MODES)
+    if mode == "forward-over-forward":
+        raise DerivativeError(
+            "forward-over-forward gives the numbers uᵀHv one at a time, never the product Hv; use "
+            "another mode, or hessian(f, mode='forward-over-forward')"
+        )
+    value = scalar_output(graph, "a Hessian-vector product")
+    directions = tangent_inputs(nodes, "v", input_names(graph))
+    dots: dict[Node, Tangent] = dict(zip(nodes, directions, strict=True))
+    if mode == "forward-over-reverse":
+        parts = push(_gradient(value, nodes), dots)
+    elif mode == "reverse-over-reverse":
+        parts = pull(_gradient(value, nodes), directions, nodes)
+    else:
+        parts = _directional_gradient(value, nodes, dots)
+    outputs, entries = selection.packed([dense(p, x) for p, x in zip(parts, nodes, strict=True)])
+    packing = packing_of(graph, selection, Part("vector", len(outputs)), len(directions))
+    structure, name = selection.structure(entries), f"{graph.name}_hvp"
+    return with_directions(graph, directions, selection, "v", outputs, structure, name, None, mode, packing)

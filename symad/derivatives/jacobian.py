@@ -1,0 +1,156 @@
+"""Gradients and Jacobians: pushforwards and pullbacks applied to unit seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from symad.core.arguments import Part
+from symad.core.dims import Dim
+from symad.core.gc_pause import without_collecting
+from symad.core.graph import Graph, Node, Origin, Tangent
+from symad.derivatives.forward import dense, push
+from symad.derivatives.reverse import gradient_nodes, pull
+from symad.derivatives.seeding import (
+    Block,
+    Descent,
+    blocks_of,
+    flat_columns,
+    pack_matrix,
+    scalar_parts,
+    split_flat,
+    through_lanes,
+    total_size,
+    transposed,
+    unrolled_rows,
+)
+from symad.derivatives.wrt import packing_of, scalar_output, select
+from symad.errors import DerivativeError
+from symad.ops.arrays.shaping import reshape
+from symad.ops.arrays.stacking import concatenate
+from symad.tracing import as_graph
+
+
+@without_collecting
+def gradient(f: Any, wrt: Any = None, mode: str = "reverse", inputs: Any = None) -> Graph:
+    """The gradient of a scalar function: one output for each ``wrt`` entry, in its shape or structure.
+
+    Args:
+        f: what `trace` takes, with one scalar (or 1×1) output.
+        wrt: inputs; a bare symbol gives a bare array, otherwise the outputs form a tuple.
+        mode: "reverse" (one pullback) or "forward" (one pushforward for each element of ``wrt``).
+        inputs: order and grouping of the arguments, as in `trace`; ``wrt`` never changes them.
+
+    Raises:
+        DerivativeError: ``f`` is not scalar, or the mode is unknown.
+    """
+    graph = as_graph(f, wrt, inputs)
+    selection = select(graph, wrt)
+    nodes = selection.nodes
+    value = scalar_output(graph, "a gradient")
+    _check_mode(mode, ("reverse", "forward"))
+    if mode == "reverse":
+        parts = [dense(b, x) for b, x in zip(gradient_nodes(value, nodes), nodes, strict=True)]
+    else:
+        parts = forward_gradient(value, nodes)
+    outputs, entries = selection.packed(parts)
+    origin = Origin(selection.labels("bar"), value, nodes)
+    packing = packing_of(graph, selection, Part("vector", len(outputs)))
+    structure, name = selection.structure(entries), f"{graph.name}_gradient"
+    return graph.with_outputs(outputs, structure, name, origin, "", packing)
+
+
+def forward_gradient(value: Node, wrt: Sequence[Node]) -> list[Node]:
+    """The gradient of a scalar node by forward mode."""
+    return split_flat(reshape(forward_jacobian([value], wrt), (total_size(wrt),)), wrt)
+
+
+@without_collecting
+def jacobian(
+    f: Any,
+    wrt: Any = None,
+    mode: str = "auto",
+    sparse: bool = False,
+    chunk: int | None = None,
+    inputs: Any = None,
+) -> Graph:
+    """The Jacobian, one M×N array: rows all outputs flattened in order, columns all ``wrt`` elements.
+
+    Args:
+        f: what `trace` takes.
+        wrt: inputs, all by default.
+        mode: "forward" (N pushforwards), "reverse" (M pullbacks), or "auto": the cheaper by N against
+            M, with the choice told in ``graph.report``. Sparse Jacobians also know "mixed": some rows by
+            reverse mode and the rest by forward mode.
+        sparse: the value is a scipy csr_array with fixed structure, by coloured compression.
+        chunk: of a sparse Jacobian, how many compressed products are computed at a time.
+        inputs: order and grouping of the arguments, as in `trace`.
+
+    Raises:
+        DerivativeError: the mode is unknown, or there is a chunk of a dense Jacobian.
+    """
+    graph = as_graph(f, wrt, inputs)
+    _check_mode(mode, ("auto", "forward", "reverse", "mixed") if sparse else ("auto", "forward", "reverse"))
+    if sparse:
+        from symad.sparsity.recovery.jacobian_hessian import sparse_jacobian
+
+        return sparse_jacobian(graph, wrt, mode, chunk=chunk)
+    if chunk is not None:
+        raise DerivativeError("chunk is for sparse Jacobians; give sparse=True as well")
+    selection = select(graph, wrt)
+    nodes = selection.nodes
+    chosen, report = _choose_mode(mode, total_size(graph.output_nodes), total_size(nodes))
+    build = forward_jacobian if chosen == "forward" else reverse_jacobian
+    matrix = build(graph.output_nodes, nodes)
+    packing = packing_of(graph, selection, Part("matrix"))
+    return graph.with_outputs((matrix,), None, f"{graph.name}_jacobian", None, report, packing)
+
+
+def _check_mode(mode: str, known: Sequence[str]) -> None:
+    if mode not in known:
+        raise DerivativeError(f"mode={mode!r} is not one of {', '.join(map(repr, known))}")
+
+
+def _choose_mode(mode: str, rows: Dim, columns: Dim) -> tuple[str, str]:
+    """Forward mode costs about 2 evaluations a column, reverse mode about 3 a row."""
+    if mode != "auto":
+        return mode, f"{mode} mode as asked: {rows} outputs, {columns} inputs"
+    if isinstance(rows, int) and isinstance(columns, int):
+        chosen = "forward" if 2 * columns <= 3 * rows else "reverse"
+    else:
+        chosen = "reverse" if rows == 1 else "forward"
+    passes = f"{columns} pushforwards" if chosen == "forward" else f"{rows} pullbacks"
+    return chosen, f"{chosen} mode: {passes} for {rows} outputs and {columns} inputs"
+
+
+def forward_jacobian(outputs: Sequence[Node], wrt: Sequence[Node]) -> Node:
+    """The Jacobian by columns."""
+    columns = [_columns(outputs, wrt, block) for block in blocks_of(wrt)]
+    return concatenate(columns, 1)
+
+
+def _columns(outputs: Sequence[Node], wrt: Sequence[Node], block: Block) -> Node:
+    """The columns of one block of inputs: (M, total)."""
+    parts = scalar_parts(outputs)
+    if parts is not None and not block.members[0].shape:
+        descent = Descent(parts, block.members)
+        if descent.worth_unrolling():
+            rows = list(zip(*descent.columns(), strict=True))
+            return pack_matrix(rows, len(parts), len(block.members))
+    lanes = through_lanes(lambda dots: push(outputs, dots), block)
+    return transposed(flat_columns(lanes, outputs, block.total))
+
+
+def reverse_jacobian(outputs: Sequence[Node], wrt: Sequence[Node]) -> Node:
+    """The Jacobian by rows."""
+    parts = scalar_parts(outputs)
+    if parts is not None and not any(node.shape for node in wrt):
+        return pack_matrix(unrolled_rows(parts, wrt), len(parts), len(wrt))
+    rows = []
+    for block in blocks_of(outputs):
+
+        def pulled(bars: dict[Node, Tangent], block: Block = block) -> list[Tangent]:
+            return pull(block.members, [bars[y] for y in block.members], wrt)
+
+        rows.append(flat_columns(through_lanes(pulled, block), wrt, block.total))
+    return concatenate(rows, 0)

@@ -1,0 +1,80 @@
+"""Recomputation: values inside a function are not kept for derivatives, but computed again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from symad.core.graph import Graph
+from symad.ops.loops.remat import remat as remat_nodes
+from symad.ops.loops.scan import fresh_input
+from symad.tracing import as_graph
+from symad.tracing.proxy import Proxy
+from symad.tracing.sessions import body
+from symad.tracing.wrapped import number
+
+
+def remat(f: Any) -> Any:
+    """``f`` with the same values and derivatives, in less memory: its inner values are computed twice.
+
+    Without it, reverse mode keeps every value that a derivative reads, from the forward sweep until the
+    backward sweep comes back. Inside ``f`` nothing is kept but the arguments; the derivative runs ``f``
+    again (Griewank and Walther 2008, chapter 12). A chain of n such functions keeps n states.
+
+    Args:
+        f: a Python function of arrays, and of tuples, lists and dicts of them, which returns such; it is
+            used inside functions that are traced. Or a Graph or SymPy object, of which a Graph is made.
+
+    Returns:
+        A function with the arguments of ``f``, or a Graph.
+    """
+    if not callable(f) or isinstance(f, Graph):
+        return _graph(as_graph(f))
+
+    inside = f"the part {getattr(f, '__name__', 'f')} of remat"
+
+    @wraps(f)
+    def part(*args: Any, **options: Any) -> Any:
+        given = [number(v) for v in _leaves((args, options)) if isinstance(v, Proxy)]
+        if not given:
+            return f(*args, **options)
+        fresh = [fresh_input(node.shape) for node in given]
+        stand_ins = iter(fresh)
+        with body(inside):
+            hidden, named = _each(
+                lambda value: Proxy(next(stand_ins)) if isinstance(value, Proxy) else value, (args, options)
+            )
+            made = f(*hidden, **named)
+            outputs = [number(v) for v in _leaves(made)]
+        values = iter(remat_nodes(fresh, outputs, given))
+        return _each(lambda _: Proxy(next(values)), made)
+
+    return part
+
+
+def _graph(graph: Graph) -> Graph:
+    """The outputs of a graph as one part."""
+    from symad.core.graph import rebuild
+
+    fresh = [fresh_input(node.shape) for node in graph.input_nodes]
+    outputs = rebuild(graph.output_nodes, dict(zip(graph.input_nodes, fresh, strict=True)))
+    return graph.with_outputs(remat_nodes(fresh, outputs, graph.input_nodes), graph.structure)
+
+
+def _each(change: Callable[[Any], Any], value: Any) -> Any:
+    """A value with every leaf of its tuples, lists and dicts changed."""
+    if isinstance(value, dict):
+        return {key: _each(change, item) for key, item in value.items()}
+    if isinstance(value, (tuple, list)) and not isinstance(value, np.ndarray):
+        return type(value)(_each(change, item) for item in value)
+    return change(value)
+
+
+def _leaves(value: Any) -> list[Any]:
+    """The leaves of tuples, lists and dicts, in order."""
+    found: list[Any] = []
+    _each(found.append, value)
+    return found

@@ -1,0 +1,192 @@
+"""Seeds: the unit tangents from which Jacobians and Hessians are built.
+
+Scalar inputs either get one unit seed each, folded into the graph as the constant 1 (structural
+zeros then vanish: sparse derivatives cost what is there), or all get one-hot lanes that go through
+the graph together as arrays (dense derivatives of many inputs). Array inputs always go by lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from symad.core.dims import Dim, plus, size
+from symad.core.graph import ZERO, Node, Tangent, topological
+from symad.derivatives.branch_masks import use_conditions
+from symad.derivatives.forward import push_along
+from symad.derivatives.reverse import fresh_seed, pull
+from symad.derivatives.vmap import batch_outputs
+from symad.ops.arrays.contraction import permute
+from symad.ops.arrays.shaping import Reshape, broadcast_axes, broadcast_to, reshape, slice_axis
+from symad.ops.arrays.sources import constant, eye
+from symad.ops.arrays.stacking import Stack, concatenate, pack_scalars, take
+from symad.stable import smooth
+
+UNROLL = 60_000
+"""Unrolled scalar seeds are used while the tangents they create number less than this."""
+
+DENSE = 40
+"""... or less than this many for each node of the graph."""
+
+Linear = Callable[[dict[Node, Tangent]], "list[Tangent]"]
+"""A linear map: from tangents of the wrt nodes to output nodes."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Inputs that are seeded together; ``total`` is their number of elements."""
+
+    members: tuple[Node, ...]
+    total: Dim
+
+
+def blocks_of(wrt: Sequence[Node]) -> list[Block]:
+    """Arrays one by one; each run of scalars together."""
+    blocks: list[Block] = []
+    run: list[Node] = []
+    for node in wrt:
+        if node.shape:
+            if run:
+                blocks.append(Block(tuple(run), len(run)))
+            run = []
+            blocks.append(Block((node,), size(node.shape)))
+        else:
+            run.append(node)
+    if run:
+        blocks.append(Block(tuple(run), len(run)))
+    return blocks
+
+
+def total_size(nodes: Sequence[Node]) -> Dim:
+    """The number of elements of some nodes together."""
+    total: Dim = 0
+    for node in nodes:
+        total = plus(total, size(node.shape))
+    return total
+
+
+def seed_matrix_rows(block: Block) -> dict[Node, Node]:
+    """For each member the unit seeds of the whole block: arrays (total, *shape)."""
+    identity = eye(block.total)
+    if len(block.members) == 1 and block.members[0].shape:
+        (node,) = block.members
+        long = [k for k, dim in enumerate(node.shape) if dim != 1]
+        if len(long) == 1:  # a vector with unit axes: contractions see the identity itself
+            return {node: broadcast_axes(identity, (block.total, *node.shape), (0, long[0] + 1))}
+        return {node: reshape(identity, (block.total, *node.shape))}
+    if len(block.members) == 1:
+        return {block.members[0]: broadcast_to(constant(1), (1,))}
+    return {node: take(identity, 1, k) for k, node in enumerate(block.members)}
+
+
+def through_lanes(linear: Linear, block: Block) -> list[Node]:
+    """A linear map applied to all unit seeds of a block at once: outputs (total, *shape)."""
+    placeholders: dict[Node, Tangent] = {node: fresh_seed(node) for node in block.members}
+    results = linear(placeholders)
+    rows = seed_matrix_rows(block)
+    replaced = {p: rows[n] for n, p in placeholders.items() if isinstance(p, Node)}
+    nodes = [r for r in results if isinstance(r, Node)]
+    batched = iter(batch_outputs(nodes, replaced, block.total))
+    return [next(batched) if isinstance(r, Node) else ZERO for r in results]  # type: ignore[misc]
+
+
+def scalar_parts(nodes: Sequence[Node]) -> list[Node] | None:
+    """The elements of the nodes where each is a scalar or packed scalars; None otherwise."""
+    parts: list[Node] = []
+    for node in nodes:
+        packed = node.args[0] if isinstance(node.op, Reshape) else node
+        if not node.shape:
+            parts.append(node)
+        elif isinstance(packed.op, Stack) and not packed.args[0].shape:
+            parts.extend(packed.args)
+        else:
+            return None
+    return parts
+
+
+class Descent:
+    """Which nodes of a graph depend on which: pushes one input at a time at the cost of its heirs."""
+
+    def __init__(self, outputs: Sequence[Node], wrt: Sequence[Node]) -> None:
+        """Number the nodes and list their users."""
+        self.outputs = smooth(outputs, wrt)
+        self.order = topological(self.outputs)
+        self.rank = {node: k for k, node in enumerate(self.order)}
+        self.users: dict[Node, list[Node]] = {node: [] for node in self.order}
+        for node in self.order:
+            for arg in node.args:
+                self.users[arg].append(node)
+        self.wrt = wrt
+
+    def pairs(self, limit: int) -> int:
+        """How many (input, dependent node) pairs there are, counted up to a limit."""
+        bit = {node: 1 << k for k, node in enumerate(self.wrt)}
+        deps: dict[Node, int] = {}
+        total = 0
+        for node in self.order:
+            mask = bit.get(node, 0)
+            for arg in node.args:
+                mask |= deps[arg]
+            deps[node] = mask
+            total += mask.bit_count()
+            if total > limit:
+                break
+        return total
+
+    def columns(self) -> list[list[Tangent]]:
+        """∂outputs/∂w for each w, its seed folded: one list of output tangents for each w."""
+        conditions = use_conditions(self.order, self.outputs)
+        return [self._column(w, conditions) for w in self.wrt]
+
+    def _column(self, w: Node, conditions: dict[Node, Node]) -> list[Tangent]:
+        heirs: set[Node] = {w} if w in self.rank else set()
+        stack = list(heirs)
+        while stack:
+            for user in self.users[stack.pop()]:
+                if user not in heirs:
+                    heirs.add(user)
+                    stack.append(user)
+        order = sorted(heirs, key=self.rank.__getitem__)
+        dots = push_along(order, {w: constant(1)}, conditions)
+        return [dots.get(o, ZERO) for o in self.outputs]
+
+    def worth_unrolling(self) -> bool:
+        """Whether folded unit seeds make a graph of reasonable size."""
+        limit = max(UNROLL, DENSE * len(self.order))
+        return self.pairs(limit) <= limit
+
+
+def unrolled_rows(outputs: Sequence[Node], wrt: Sequence[Node]) -> list[list[Tangent]]:
+    """The gradient of each scalar output: one list of cotangents for each output."""
+    return [pull([y], [constant(1)], wrt) for y in outputs]
+
+
+def pack_matrix(entries: Sequence[Sequence[Tangent]], rows: int, columns: int) -> Node:
+    """Scalar entries, by rows, as a (rows, columns) array; structural zeros are constants."""
+    zero = constant(0)
+    flat = [e if isinstance(e, Node) else zero for row in entries for e in row]
+    return pack_scalars(flat, (rows, columns))
+
+
+def split_flat(vector: Node, like: Sequence[Node]) -> list[Node]:
+    """A flat vector cut into arrays of the shapes given."""
+    parts, offset = [], 0
+    for node in like:
+        count = size(node.shape)
+        parts.append(reshape(slice_axis(vector, 0, offset, count), node.shape))
+        offset = plus(offset, count)
+    return parts
+
+
+def flat_columns(results: Sequence[Tangent], like: Sequence[Node], count: Dim) -> Node:
+    """Lane results (count, *shape) of all outputs, side by side: (count, total size)."""
+    parts = []
+    for result, node in zip(results, like, strict=True):
+        wide = (count, size(node.shape))
+        parts.append(reshape(result, wide) if isinstance(result, Node) else broadcast_to(constant(0), wide))
+    return concatenate(parts, 1)
+
+
+def transposed(matrix: Node) -> Node:
+    """The transpose of a matrix."""
+    return permute(matrix, (1, 0))

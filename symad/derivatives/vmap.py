@@ -1,0 +1,130 @@
+"""Batching: a graph applied along a new leading axis. The rules stand with the ops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symad.core.dims import Dim
+from symad.core.gc_pause import without_collecting
+from symad.core.graph import Graph, Node, rebuild, topological
+from symad.core.questions import batch
+from symad.core.structures import Structure, VectorOf, leaves
+from symad.derivatives.wrt import symbol_like
+from symad.errors import ShapeError
+from symad.ops.arrays.contraction import permute
+from symad.ops.arrays.shaping import lift
+from symad.ops.arrays.sources import input_node
+from symad.ops.arrays.stacking import element
+from symad.tracing import as_graph
+from symad.tracing.sessions import is_tracing
+
+
+def batch_outputs(
+    outputs: Sequence[Node],
+    replaced: Mapping[Node, Node],
+    count: Dim,
+    shared: Mapping[Node, Node] | None = None,
+) -> tuple[Node, ...]:
+    """The outputs with a leading axis of length ``count``.
+
+    Args:
+        outputs: the nodes to batch.
+        replaced: for some nodes their batched counterparts, with the leading axis.
+        count: the length of the batch.
+        shared: for some nodes what stands in their place in all of the batch. Both replacements are made at
+            once: what is put in may hold nodes that are equal to those replaced.
+    """
+    made: dict[Node, Node] = {**(shared or {}), **replaced}
+    batched = set(replaced)
+    for node in topological(outputs):
+        if node in made:
+            continue
+        flags = tuple([a in batched for a in node.args])
+        args = tuple([made[a] for a in node.args])
+        if any(flags):
+            made[node] = batch(node.op, args, flags, count)
+            batched.add(node)
+        else:
+            made[node] = node if args == node.args else Node.of(node.op, args)
+    return tuple(lift(made[o], o in batched, count) for o in outputs)
+
+
+@without_collecting
+def vmap(f: Any, in_axes: Any = 0, inputs: Any = None) -> Graph:
+    """``f`` over a batch: every output gets a leading batch axis.
+
+    Args:
+        f: what `trace` takes.
+        in_axes: for each argument the position of its batch axis, or None where it is shared; one int for
+            all arguments. A dict, list or dataclass of arrays has one position for all of them.
+        inputs: order and grouping of the arguments, as in `trace`.
+
+    Returns:
+        A graph whose batched inputs have one more axis, of a length that the arrays given fix.
+    """
+    graph = with_arrays(as_graph(f, inputs=inputs))
+    arguments = graph.arguments
+    axes = (in_axes,) * len(arguments) if isinstance(in_axes, (int, type(None))) else tuple(in_axes)
+    if not all(axis is None or (isinstance(axis, int) and not isinstance(axis, bool)) for axis in axes):
+        raise ShapeError(f"in_axes={in_axes!r} is not an int, or a list of ints and None")
+    if len(axes) != len(arguments):
+        raise ShapeError(f"in_axes has {len(axes)} entries, but {graph.name} has {len(arguments)} inputs")
+    if all(axis is None for axis in axes):
+        raise ShapeError(f"in_axes={in_axes!r} leaves {graph.name} without an input that carries the batch")
+    name = _free_name({str(s) for s in (*graph.inputs, *graph.dims)})
+    # the values of enclosing functions have dimensions of their own, perhaps of this name
+    kind = sympy.Dummy if is_tracing() else sympy.Symbol
+    count = kind(name, integer=True, positive=True)
+    spread = [axis for axis, a in zip(axes, arguments, strict=True) for _ in range(leaves(a.structure))]
+    nodes, replaced = [], {}
+    for node, axis in zip(graph.input_nodes, spread, strict=True):
+        if axis is None:
+            nodes.append(node)
+            continue
+        rank = len(node.shape) + 1
+        if not -rank <= axis < rank:
+            raise ShapeError(
+                f"in_axes: {node.op.symbol} has {rank} axes with that of the batch, and none is axis {axis}"  # type: ignore[attr-defined]
+            )
+        position = axis % rank
+        shape = (*node.shape[:position], count, *node.shape[position:])
+        outer = input_node(symbol_like(str(node.op.symbol), shape, set()), shape)  # type: ignore[attr-defined]
+        nodes.append(outer)
+        replaced[node] = permute(outer, (position, *(k for k in range(rank) if k != position)))
+    outputs = batch_outputs(graph.output_nodes, replaced, count)
+    return Graph(tuple(nodes), outputs, graph.structure, f"{graph.name}_vmap", "", None, graph.grouping)
+
+
+def with_arrays(graph: Graph) -> Graph:
+    """The graph with one array input in the place of each vector of scalar inputs."""
+    if not graph.grouping:
+        return graph
+    taken = {str(s) for s in (*graph.inputs, *graph.dims)}
+    nodes: list[Node] = []
+    replaced: dict[Node, Node] = {}
+    rest = iter(graph.input_nodes)
+
+    def whole(structure: Structure, name: str) -> Structure:
+        if structure is None:
+            nodes.append(next(rest))
+        elif isinstance(structure, VectorOf):
+            array = input_node(symbol_like(name, structure.shape, taken), structure.shape)
+            replaced.update((next(rest), element(array, *place)) for place in np.ndindex(*structure.shape))
+            nodes.append(array)
+        else:
+            items = tuple(whole(item, f"{name}_{k}") for k, item in enumerate(structure.items))
+            return replace(structure, items=items)
+        return None
+
+    grouping = tuple(replace(a, structure=whole(a.structure, a.name)) for a in graph.grouping)
+    outputs = rebuild(graph.output_nodes, {**{n: n for n in nodes}, **replaced})
+    return Graph(tuple(nodes), outputs, graph.structure, graph.name, graph.report, None, grouping)
+
+
+def _free_name(taken: set[str]) -> str:
+    return next(name for name in ("B", "batch", *(f"batch{k}" for k in range(1000))) if name not in taken)

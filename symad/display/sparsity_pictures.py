@@ -1,0 +1,313 @@
+"""Pictures of patterns and colorings. They need matplotlib, the extra ``draw``.
+
+Every function returns a matplotlib ``Figure`` and writes it where a path is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symad.sparsity.coloring.color import color
+from symad.sparsity.coloring.result import Coloring
+from symad.sparsity.patterns.pattern import IntArray, as_pattern
+from symad.sparsity.recovery.compression import bidirectional_positions
+
+FOUR_BY_FIVE = ((0, 1, 0, 1, 0), (0, 0, 0, 1, 1), (0, 1, 1, 0, 0), (1, 0, 1, 0, 0))
+"""A 4×5 pattern for which two products suffice, by columns and by rows."""
+
+MOST_CELLS = 80
+"""Matrices with more rows or columns are drawn without grid lines and numbers."""
+
+MOST_LABELS = 30
+"""At most about so many rows and columns are numbered."""
+
+CELL = 0.36
+"""The width of a cell of a drawn matrix, in inches: three digits of 9 points fit into it."""
+
+UNUSED = (0.88, 0.88, 0.88)
+"""The color of rows and columns that take part in no product."""
+
+
+def spy(coloring: Coloring, path: Any = None) -> Any:
+    """The pattern, every stored entry in the color of the product from which it is read.
+
+    Strips at the top and at the left show the colors of the columns and rows.
+    """
+    figure = _figure(1, 1, (6.0, 6.0))
+    (axes,) = figure.axes
+    _draw_matrix(axes, coloring, _entry_colors(coloring))
+    axes.set_title(_headline(coloring), fontsize=10)
+    return _saved(figure, path)
+
+
+def intersection_graph(coloring: Coloring, path: Any = None) -> Any:
+    """The graph whose coloring it is, its vertices colored.
+
+    For "column" and "row": vertices are columns (rows), adjacent when some row (column) holds both.
+    For "star" and "acyclic": the adjacency graph. For "bidirectional": the bipartite graph.
+    """
+    import networkx
+
+    figure = _figure(1, 1, (6.0, 6.0))
+    (axes,) = figure.axes
+    graph, colors, names = _graph_of(coloring)
+    G = networkx.empty_graph(graph.shape[0])
+    G.add_edges_from(zip(graph.rows.tolist(), graph.indices.tolist(), strict=True))
+    if coloring.kind == "bidirectional":
+        across = networkx.bipartite_layout(G, range(coloring.pattern.shape[1]))
+        places = {v: (x, -y) for v, (x, y) in across.items()}  # the first ones on top
+    elif G.number_of_nodes() <= 12:
+        places = networkx.circular_layout(G)
+    else:
+        places = networkx.kamada_kawai_layout(G)
+    small = G.number_of_nodes() <= 60
+    networkx.draw_networkx_edges(G, places, ax=axes, edge_color="0.6", width=1.0 if small else 0.4)
+    networkx.draw_networkx_nodes(
+        G, places, ax=axes, node_color=colors, edgecolors="0.2", node_size=480 if small else 60
+    )
+    if small:
+        networkx.draw_networkx_labels(G, places, dict(enumerate(names)), ax=axes, font_size=9)
+    axes.set_axis_off()
+    axes.set_title(_headline(coloring), fontsize=10)
+    return _saved(figure, path)
+
+
+def compression(coloring: Coloring, matrix: Any = None, path: Any = None) -> Any:
+    """A matrix, its compressed products, and the matrix recovered from them, side by side.
+
+    Args:
+        coloring: the coloring.
+        matrix: values on the pattern; the numbers 1, 2, ... in reading order by default (mirrored for
+            the symmetric kinds).
+        path: where to write the picture.
+    """
+    values = _numbered(coloring) if matrix is None else np.asarray(matrix)
+    compressed = coloring.compress(values)
+    products = list(compressed) if coloring.kind == "bidirectional" else [compressed]
+    products = [b for b in products if b.size]
+    recovered = coloring.decompress(compressed).toarray()
+    shades = _entry_colors(coloring)
+    by_rows = [True] * bool(coloring.row_colors) + [False] * bool(coloring.column_colors)
+    figure, first, middle, last = _compression_axes(values.shape, products, by_rows)
+    _draw_matrix(first, coloring, shades, values)
+    first.set_title("matrix", fontsize=12)
+    for axes, product, side, flag in zip(middle, products, _sides(coloring), by_rows, strict=True):
+        _draw_product(axes, product, side, flag)
+    _draw_matrix(last, coloring, shades, recovered)
+    last.set_title("recovered", fontsize=12)
+    return _saved(figure, path)
+
+
+def _compression_axes(shape: tuple[int, int], products: list[Any], by_rows: list[bool]) -> tuple[Any, ...]:
+    """A figure whose cells have one size: row products under the matrix, column products beside it."""
+    from matplotlib.figure import Figure
+
+    (m, n), margin = shape, 2
+    beside = [b.shape[1] for b, flag in zip(products, by_rows, strict=True) if not flag]
+    under = [b.shape[0] for b, flag in zip(products, by_rows, strict=True) if flag]
+    widths = [count + margin for count in (n, *beside, n)]
+    heights = [count + margin for count in (m, *under)]
+    figure = Figure(figsize=(CELL * sum(widths), CELL * sum(heights)), layout="constrained")
+    grid = figure.add_gridspec(len(heights), len(widths), width_ratios=widths, height_ratios=heights)
+    first = figure.add_subplot(grid[0, 0])
+    middle = [figure.add_subplot(grid[1, 0] if flag else grid[0, 1]) for flag in by_rows]
+    return figure, first, middle, figure.add_subplot(grid[0, -1])
+
+
+def four_by_five(path: Any = None) -> Any:
+    """The 4×5 example: spy plots of both colorings, and the column intersection graph.
+
+    Two JVPs with the seeds (1, 1, 0, 0, 1) and (0, 0, 1, 1, 0) give all entries, and so do two VJPs for
+    the rows {1, 4} and {2, 3}.
+    """
+    import networkx
+
+    columns, rows = color(FOUR_BY_FIVE, "column"), color(FOUR_BY_FIVE, "row")
+    figure = _figure(1, 3, (12.0, 4.0))
+    for axes, coloring, title in zip(
+        figure.axes, (columns, rows), ("two column products", "two row products"), strict=False
+    ):
+        _draw_matrix(axes, coloring, _entry_colors(coloring))
+        axes.set_title(title, fontsize=10)
+    axes = figure.axes[2]
+    graph, shades, names = _graph_of(columns)
+    G = networkx.empty_graph(graph.shape[0])
+    G.add_edges_from(zip(graph.rows.tolist(), graph.indices.tolist(), strict=True))
+    networkx.draw_networkx(
+        G, networkx.circular_layout(G), ax=axes, node_color=shades, edgecolors="0.2",
+        edge_color="0.6", node_size=480, labels=dict(enumerate(names)), font_size=10,
+    )  # fmt: skip
+    axes.set_axis_off()
+    axes.set_title("columns that share a row", fontsize=10)
+    return _saved(figure, path)
+
+
+# ---- parts --------------------------------------------------------------------------------------
+
+
+def _figure(rows: int, columns: int, size: tuple[float, float], widths: Any = None) -> Any:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, layout="constrained")
+    figure.subplots(rows, columns, width_ratios=widths)
+    return figure
+
+
+def _saved(figure: Any, path: Any) -> Any:
+    if path is not None:
+        figure.savefig(path, dpi=150)
+    return figure
+
+
+def _headline(coloring: Coloring) -> str:
+    text = repr(coloring)[1:-1]
+    return text.removeprefix("Coloring ").replace(": ", "\n", 1)
+
+
+def palette(count: int) -> NDArray[np.float64]:
+    """That many colors (count, 3), far apart: light enough for black numbers on them."""
+    from matplotlib import colormaps
+
+    if count <= 8:
+        return np.asarray(colormaps["Set2"].colors)[:count]
+    hue = np.arange(count) / count
+    lightness = np.where(np.arange(count) % 2, 0.62, 0.85)
+    wheel = np.asarray(colormaps["hsv"](hue))[:, :3]
+    return 1 - (1 - wheel) * lightness[:, None] * 0.75
+
+
+def _sides(coloring: Coloring) -> list[NDArray[np.float64]]:
+    """The colors of the row products and of the column products, where there are any."""
+    shades = palette(max(1, coloring.num_colors))
+    rows, columns = shades[: coloring.row_colors], shades[coloring.row_colors :]
+    return [side for side in (rows, columns) if len(side)]
+
+
+def _strips(coloring: Coloring) -> tuple[Any, Any]:
+    """The colors (m, 3) of the rows and (n, 3) of the columns; None where a side has none."""
+    shades = palette(max(1, coloring.num_colors))
+    if coloring.kind == "bidirectional":
+        listed = np.vstack([shades, UNUSED])
+        rows, columns = coloring.colors
+        shifted = np.where(columns > 0, columns - 1 + coloring.row_colors, len(shades))
+        return listed[rows - 1], listed[shifted]
+    own = shades[coloring.colors]
+    return (own, None) if coloring.kind == "row" else (None, own)
+
+
+def _entry_colors(coloring: Coloring) -> NDArray[np.float64]:
+    """For each stored entry (nnz, 3) the color of the product it is read from."""
+    pattern, shades = coloring.pattern, palette(max(1, coloring.num_colors))
+    if coloring.kind == "row":
+        return shades[coloring.colors[pattern.rows]]
+    if coloring.kind in ("column", "acyclic"):
+        return shades[coloring.colors[pattern.indices]]
+    positions = coloring.positions
+    if coloring.kind == "star":
+        return shades[positions % coloring.num_colors]
+    positions = bidirectional_positions(pattern, *coloring.colors)
+    split = coloring.row_colors * pattern.shape[1]
+    by_row = positions // max(1, pattern.shape[1])
+    by_column = coloring.row_colors + (positions - split) % max(1, coloring.column_colors)
+    return shades[np.where(positions < split, by_row, by_column)]
+
+
+def _draw_matrix(axes: Any, coloring: Coloring, shades: NDArray[np.float64], values: Any = None) -> None:
+    """The entries as cells, with strips of the row and column colors outside."""
+    pattern = coloring.pattern
+    m, n = pattern.shape
+    rows, columns = _strips(coloring)
+    near = -0.5 - 0.015 * max(m, n, 10)
+    far = near - 0.03 * max(m, n, 14)
+    if rows is not None:
+        axes.imshow(rows[:, None], extent=(far, near, m - 0.5, -0.5), zorder=1)
+    if columns is not None:
+        axes.imshow(columns[None], extent=(-0.5, n - 0.5, near, far), zorder=1)
+    _draw_entries(axes, (m, n), pattern.rows, pattern.indices, shades)
+    axes.set_xlim(-0.6 if rows is None else far - 0.1, n - 0.4)
+    axes.set_ylim(m - 0.4, -0.6 if columns is None else far - 0.1)
+    _frame(axes, m, n)
+    if max(m, n) <= MOST_CELLS:
+        for set_ticks, count in ((axes.set_xticks, n), (axes.set_yticks, m)):
+            shown = range(0, count, 1 + count // MOST_LABELS)
+            set_ticks(shown, [str(k + 1) for k in shown], fontsize=9)
+        axes.tick_params(length=0)
+        if values is not None:
+            _write(axes, values, pattern.rows, pattern.indices)
+    else:
+        axes.set_xticks([])
+        axes.set_yticks([])
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+
+
+def _draw_entries(axes: Any, shape: tuple[int, int], rows: IntArray, columns: IntArray, shades: Any) -> None:
+    """Cells, or where these would be too small to be seen, dots."""
+    m, n = shape
+    if max(m, n) > MOST_CELLS:
+        axes.scatter(columns, rows, c=shades, s=3.0, marker="s", linewidths=0, zorder=3)
+        axes.set_aspect("equal")
+        return
+    picture = np.ones((m, n, 3))
+    picture[rows, columns] = shades
+    axes.imshow(picture, extent=(-0.5, n - 0.5, m - 0.5, -0.5), zorder=1)
+
+
+def _frame(axes: Any, m: int, n: int) -> None:
+    if max(m, n) <= MOST_CELLS:
+        axes.hlines(np.arange(m + 1) - 0.5, -0.5, n - 0.5, colors="0.85", linewidth=0.6, zorder=2)
+        axes.vlines(np.arange(n + 1) - 0.5, -0.5, m - 0.5, colors="0.85", linewidth=0.6, zorder=2)
+    else:
+        axes.plot([-0.5, n - 0.5, n - 0.5, -0.5, -0.5], [-0.5, -0.5, m - 0.5, m - 0.5, -0.5], "0.6")
+
+
+def _write(axes: Any, values: Any, rows: Sequence[int] | IntArray, columns: Any) -> None:
+    for i, j in zip(rows, columns, strict=True):
+        axes.text(j, i, f"{values[i, j]:g}", ha="center", va="center", fontsize=9, zorder=3)
+
+
+def _draw_product(axes: Any, product: Any, shades: NDArray[np.float64], by_rows: bool) -> None:
+    """Products by rows have a color for each row, those by columns one for each column."""
+    m, n = product.shape
+    tint = np.broadcast_to(shades[:, None] if by_rows else shades[None], (m, n, 3))
+    picture = np.where((product != 0)[..., None], tint, 0.4 * tint + 0.6)
+    axes.imshow(picture, extent=(-0.5, n - 0.5, m - 0.5, -0.5), zorder=1)
+    _frame(axes, m, n)
+    if max(m, n) <= MOST_CELLS:
+        _write(axes, product, *np.nonzero(product))
+    axes.set_xticks([])
+    axes.set_yticks([])
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    axes.set_title("row products" if by_rows else "column\nproducts", fontsize=12)
+
+
+def _numbered(coloring: Coloring) -> Any:
+    pattern = coloring.pattern
+    values = np.zeros(pattern.shape, np.int64)
+    values[pattern.rows, pattern.indices] = np.arange(1, pattern.nnz + 1)
+    if coloring.kind in ("star", "acyclic"):
+        values = np.triu(values) + np.triu(values, 1).T
+    return values
+
+
+def _graph_of(coloring: Coloring) -> tuple[Any, Any, list[str]]:
+    """The graph, the colors of its vertices and their names, numbered from 1."""
+    from symad.sparsity.coloring.bidirectional import bipartite_graph
+
+    pattern = coloring.pattern
+    rows, columns = _strips(coloring)
+    if coloring.kind == "bidirectional":
+        m, n = pattern.shape
+        names = [f"c{k + 1}" for k in range(n)] + [f"r{k + 1}" for k in range(m)]
+        return bipartite_graph(pattern), np.vstack([columns, rows]), names
+    own = rows if coloring.kind == "row" else columns
+    if coloring.kind in ("star", "acyclic"):
+        graph = as_pattern(pattern).adjacency()
+    else:
+        graph = (pattern.transposed if coloring.kind == "row" else pattern).column_intersection()
+    return graph, own, [str(k + 1) for k in range(len(own))]

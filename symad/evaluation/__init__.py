@@ -1,0 +1,1 @@
+"""Graphs evaluated: on floats, Fractions, mpmath numbers, SymPy expressions and dual numbers."""

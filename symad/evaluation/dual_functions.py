@@ -1,0 +1,152 @@
+"""Functions on Dual numbers: slopes of SymPy heads, and NumPy's and SciPy's ufuncs by name."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from functools import cache, reduce
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symad.core.graph import Node
+from symad.derivatives.forward import dense
+from symad.errors import DerivativeError
+from symad.evaluation.dual import ARITHMETIC, Dual, Rule, dual, half, scaled
+from symad.evaluation.evaluate import unchecked
+from symad.evaluation.number_domains import (
+    FLOATS,
+    apply,
+    compare,
+    divide,
+    domain_of,
+    raise_to,
+    select,
+)
+from symad.ops.arrays.sources import input_node
+from symad.ops.elementwise.apply import SLOPES, sympy_partial
+from symad.ops.elementwise.apply import apply as apply_node
+from symad.ops.elementwise.numeric_names import NUMPY_NAMES
+
+# ---- slopes --------------------------------------------------------------------------------------
+
+
+def slope(head: Any, i: int, primals: tuple[Any, ...], result: Any) -> Any:
+    """∂head/∂x_i at the primals, of which ``result`` is the value.
+
+    Raises:
+        DerivativeError: neither SymPy nor the user knows the derivative.
+    """
+    if head in STEPS:
+        return 0
+    if head in KINKS:
+        return KINKS[head](i, primals, result)
+    inputs, output = _slope_graph(head, i, len(primals))
+    return unchecked((output,), dict(zip(inputs, primals, strict=True)))[0]
+
+
+@cache
+def _slope_graph(head: Any, i: int, count: int) -> tuple[tuple[Node, ...], Node]:
+    """SymPy's derivative; for a function SymPy does not know, the one its user registered."""
+    try:
+        inputs, (output,) = sympy_partial(head, i, count)
+        return inputs, output
+    except DerivativeError:
+        if head not in SLOPES:
+            raise
+    inputs = tuple(input_node(sympy.Dummy(f"x{k}", real=True)) for k in range(count))
+    registered = SLOPES[head](apply_node(head, *inputs), inputs, i)
+    return inputs, dense(registered, inputs[i])
+
+
+STEPS = {sympy.sign, sympy.floor, sympy.ceiling, sympy.Heaviside}
+"""Piecewise constant functions: derivative 0 everywhere."""
+
+
+def _extreme_slope(i: int, primals: tuple[Any, ...], result: Any) -> Any:
+    """1/k where argument i is one of k that attain the extreme, else 0."""
+    hits = [select(compare("==", p, result), 1, 0) for p in primals]
+    return divide(hits[i], reduce(operator.add, hits))
+
+
+def _mod_slope(i: int, primals: tuple[Any, ...], result: Any) -> Any:
+    """Mod(a, b) = a − b floor(a/b)."""
+    return -apply(sympy.floor, (divide(*primals),)) if i else 1
+
+
+def _frac_slope(i: int, primals: tuple[Any, ...], result: Any) -> Any:
+    return 1
+
+
+def _abs_slope(i: int, primals: tuple[Any, ...], result: Any) -> Any:
+    return apply(sympy.sign, primals)
+
+
+KINKS: dict[Any, Callable[[int, tuple[Any, ...], Any], Any]] = {
+    sympy.Max: _extreme_slope,
+    sympy.Min: _extreme_slope,
+    sympy.Mod: _mod_slope,
+    sympy.frac: _frac_slope,
+    sympy.Abs: _abs_slope,
+}
+"""Functions with kinks or jumps, of which SymPy's derivative at them is wrong or missing."""
+
+
+# ---- ufuncs --------------------------------------------------------------------------------------
+
+
+def _head(head: Any) -> Rule:
+    return lambda *values: apply(head, values)
+
+
+def log1p(x: Any) -> Any:
+    """log(1 + x), accurate for small x."""
+    if isinstance(x, Dual):
+        return dual(log1p(x.value), scaled(divide(1, 1 + x.value), x.tangent))
+    return np.log1p(x) if domain_of((x,)) is FLOATS else apply(sympy.log, (1 + x,))
+
+
+def expm1(x: Any) -> Any:
+    """exp(x) − 1, accurate for small x."""
+    if isinstance(x, Dual):
+        return dual(expm1(x.value), scaled(apply(sympy.exp, (x.value,)), x.tangent))
+    return np.expm1(x) if domain_of((x,)) is FLOATS else apply(sympy.exp, (x,)) - 1
+
+
+def logaddexp(a: Any, b: Any) -> Any:
+    """log(eᵃ + eᵇ), without overflow."""
+    return apply(sympy.Max, (a, b)) + log1p(apply(sympy.exp, (-abs(a - b),)))
+
+
+UFUNCS: dict[str, Rule] = {
+    name.rpartition(".")[2]: _head(head)
+    for head, name in NUMPY_NAMES.items()
+    if name.startswith(("numpy.", "scipy."))
+} | {
+    "absolute": abs,
+    "fabs": abs,
+    "positive": operator.pos,
+    "negative": operator.neg,
+    "square": lambda x: x * x,
+    "reciprocal": lambda x: divide(1, x),
+    "sqrt": lambda x: raise_to(x, half(x)),
+    "cbrt": lambda x: apply(sympy.sign, (x,)) * abs(x) ** (1 / 3),
+    "exp2": lambda x: raise_to(2, x),
+    "log2": lambda x: apply(sympy.log, (x,)) / math.log(2),
+    "log10": lambda x: apply(sympy.log, (x,)) / math.log(10),
+    "log1p": log1p,
+    "expm1": expm1,
+    "hypot": lambda x, y: raise_to(x * x + y * y, half(x)),
+    "logaddexp": logaddexp,
+    "degrees": lambda x: x * (180 / math.pi),
+    "radians": lambda x: x * (math.pi / 180),
+    "maximum": _head(sympy.Max),
+    "minimum": _head(sympy.Min),
+    "psi": _head(sympy.digamma),
+    "gammaln": _head(sympy.loggamma),
+}
+"""What NumPy's and SciPy's functions of these names do to Dual numbers."""
+
+assert not UFUNCS.keys() & ARITHMETIC.keys()

@@ -1,0 +1,255 @@
+"""Calling a graph: values are checked and bound, dimensions solved, nodes evaluated in order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symad.core.arguments import bind, flat_values
+from symad.core.dims import is_concrete, solve_dims
+from symad.core.graph import Graph, Node, pack, topological
+from symad.core.questions import evaluate
+from symad.errors import EvaluationError, ShapeError
+from symad.evaluation.dual import Dual, as_input
+from symad.evaluation.number_domains import FLOATS, Domain, Undefined, domain_of
+from symad.evaluation.whole_numbers import stay_whole, whole
+from symad.stable import stabilize, with_logistic
+from symad.tracing.inlining import inline, is_traced
+
+
+def call(graph: Graph, values: Sequence[Any], named: Mapping[str, Any]) -> Any:
+    """The outputs of a graph at these values, in the graph's structure.
+
+    For a graph of scalar inputs the values may be arrays that broadcast together: a batch of
+    points, whose axes lead in every output. Inside a traced function the graph joins it.
+
+    Raises:
+        EvaluationError: values are missing, given twice, for no input, or no real numbers; names the input.
+        ShapeError: shapes do not fit the declared ones, or disagree on a dimension symbol.
+    """
+    if graph.grouping or named or len(values) != len(graph.input_nodes):
+        arguments = graph.arguments
+        values = flat_values(arguments, bind(graph.name, arguments, values, named))
+    if is_traced(graph, values):
+        return inline(graph, values)
+    names = [str(symbol) for symbol in graph.inputs]
+    if values and all(type(v) is int for v in values):
+        point = dict(zip(graph.input_nodes, values, strict=True))
+        if stay_whole(graph.output_nodes, point):
+            exact = {node: Fraction(value) for node, value in point.items()}
+            return pack(graph.structure, [whole(v) for v in run(graph.output_nodes, exact)])
+    checked = as_values(values, graph.inputs)
+    if domain_of(checked) is FLOATS:  # which round and overflow; other numbers see what is written
+        graph = _for_floats(graph)
+    shapes = [np.shape(v) if isinstance(v, np.ndarray) else () for v in checked]
+    if any(shapes) and not any(node.shape for node in graph.input_nodes):
+        return _call_batch(graph, checked)
+    declared = [node.shape for node in graph.input_nodes]
+    dims = solve_dims(list(zip(names, declared, shapes, strict=True)))
+    bound = graph.at(dims)
+    results = run(bound.output_nodes, dict(zip(bound.input_nodes, checked, strict=True)))
+    return pack(graph.structure, _owning(results, (*values, *checked)))
+
+
+def _owning(results: Sequence[Any], given: Sequence[Any]) -> list[Any]:
+    """The results, each in memory of its own: not that of an input, of a constant or of another result."""
+    roots = {id(_root(value)) for value in given if isinstance(value, np.ndarray)}
+    made = []
+    for result in results:
+        array = getattr(result, "data", None) if hasattr(result, "indptr") else result
+        if isinstance(array, np.ndarray):
+            repeated = 0 in array.strides and array.size > 1
+            if id(_root(array)) in roots or repeated or not array.flags.writeable:
+                result = result.copy()
+                array = result.data if hasattr(result, "indptr") else result
+            roots.add(id(_root(array)))
+        made.append(result)
+    return made
+
+
+def _root(array: Any) -> Any:
+    """What owns the memory of an array."""
+    while isinstance(array, np.ndarray) and array.base is not None:
+        array = array.base
+    return array
+
+
+@lru_cache(maxsize=32)
+def _for_floats(graph: Graph) -> Graph:
+    """The graph in stable forms, as it is lowered."""
+    return with_logistic(stabilize(graph))
+
+
+def as_values(values: Sequence[Any], symbols: Sequence[Any]) -> list[Any]:
+    """Values as what the evaluators take; integers stay exact beside exact or symbolic numbers."""
+    checked = [as_value(v, s) for v, s in zip(values, symbols, strict=True)]
+    domain = domain_of(checked)
+    if domain is FLOATS:
+        return checked
+    return [_exact(given, value, domain) for given, value in zip(values, checked, strict=True)]
+
+
+def _exact(given: Any, value: Any, domain: Domain) -> Any:
+    """A checked value whose integers, as they were given, are numbers of a domain."""
+    if isinstance(given, INTEGERS):
+        return domain.number(int(given))
+    if not isinstance(value, np.ndarray):
+        return value
+    entries = value if value.dtype == object else np.asarray(given)
+    if entries.dtype.kind not in "iuO":
+        return value
+    number = np.frompyfunc(lambda v: domain.number(int(v)) if isinstance(v, INTEGERS) else v, 1, 1)
+    return number(entries.astype(object))
+
+
+INTEGERS = (int, np.integer)
+
+
+def as_value(value: Any, symbol: Any) -> Any:
+    """A value as what the evaluators take: exact scalars as they are, numbers as float arrays.
+
+    Raises:
+        EvaluationError: text, complex numbers, None, or a fraction for an integer symbol.
+    """
+    if isinstance(value, (bool, int, np.bool_, np.integer)):
+        value = float(value)
+    if isinstance(value, Dual):
+        value = as_input(value)
+    if isinstance(value, np.ma.MaskedArray):
+        refuse_masked(symbol, value)
+    if isinstance(value, memoryview) or (hasattr(type(value), "__array__") and not isinstance(value, OWN)):
+        value = np.asarray(value)  # of torch, jax, pandas, ...
+    if isinstance(value, (sympy.MatrixBase, sympy.NDimArray)):
+        value = np.array(value.tolist(), dtype=object)
+    elif isinstance(value, (list, tuple)):
+        value = _array_of(value, symbol)
+    if isinstance(value, np.ndarray):
+        value = np.asarray(value)  # np.matrix has other products
+        if value.dtype.kind in "bui":
+            value = value.astype(np.float64)
+        elif value.dtype.kind not in "fO":
+            raise EvaluationError(f"{symbol} was given an array of dtype {value.dtype}; give real numbers")
+        elif value.dtype == object and any(
+            isinstance(v, (str, bytes, complex)) or v is None for v in value.flat
+        ):
+            raise EvaluationError(f"{symbol} was given an array with entries that are no real numbers")
+        if value.ndim == 0:
+            value = value[()]
+    elif isinstance(value, NO_NUMBERS) or value is None:
+        raise EvaluationError(f"{symbol} was given {value!r}; give a real number or an array of real numbers")
+    if getattr(symbol, "is_integer", False) and isinstance(value, (float, np.ndarray)):
+        numbers = np.asarray(value)
+        if numbers.dtype != object and np.any(numbers != np.floor(numbers)):
+            raise EvaluationError(f"{symbol} is an integer, but was given {value!r}")
+    return value
+
+
+def refuse_masked(symbol: Any, value: Any) -> None:
+    """Raises EvaluationError where elements of a masked array are missing."""
+    if np.ma.is_masked(value):
+        raise EvaluationError(
+            f"{symbol} was given a masked array, whose missing elements have no value here; fill them, or "
+            "pass NaN and sum by np.nansum or np.where(np.isnan(x), 0, x)"
+        )
+
+
+OWN = (np.ndarray, np.generic, sympy.Basic, sympy.MatrixBase, sympy.NDimArray, Dual)
+"""Types with answers of their own; other arrays are converted by NumPy."""
+
+NO_NUMBERS = (
+    str, bytes, complex, np.complexfloating, np.flexible, np.datetime64, np.timedelta64,
+    dict, set, frozenset, type,
+)  # fmt: skip
+"""Types of values that are refused; others may be numbers of a user's own type."""
+
+
+def _array_of(values: Any, symbol: Any) -> np.ndarray[Any, Any]:
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise EvaluationError(
+            f"{symbol} was given nested lists whose rows differ in length; give an array"
+        ) from None
+
+
+def _call_batch(graph: Graph, values: list[Any]) -> Any:
+    """A scalar graph on arrays of points."""
+    from symad.derivatives.vmap import batch_outputs
+    from symad.ops.arrays.sources import input_node
+
+    shapes = [np.shape(v) if isinstance(v, np.ndarray) else () for v in values]
+    try:
+        common = np.broadcast_shapes(*shapes)
+    except ValueError:
+        given = ", ".join(f"{name} {shape}" for name, shape in zip(graph.inputs, shapes, strict=True))
+        raise ShapeError(
+            f"the arrays of points given to {graph.name} do not broadcast together: {given}"
+        ) from None
+    count = int(np.prod(common))
+    point: dict[Node, Any] = {}
+    replaced: dict[Node, Node] = {}
+    for node, value in zip(graph.input_nodes, values, strict=True):
+        if isinstance(value, np.ndarray):
+            replaced[node] = input_node(node.op.symbol, (count,))  # type: ignore[attr-defined]
+            point[replaced[node]] = np.broadcast_to(value, common).reshape(count)
+        else:
+            point[node] = value
+    results = run(batch_outputs(graph.output_nodes, replaced, count), point)
+    shaped = [np.reshape(r, common + np.shape(r)[1:]) for r in results]
+    return pack(graph.structure, _owning(shaped, values))
+
+
+def run(outputs: Sequence[Node], point: Mapping[Node, Any]) -> list[Any]:
+    """The values of some nodes, from the values of the inputs; dimensions must be numbers.
+
+    Raises:
+        EvaluationError: a dimension is not fixed, or an exact value does not exist.
+    """
+    return [_finished(v, o) for v, o in zip(unchecked(outputs, point), outputs, strict=True)]
+
+
+def unchecked(outputs: Sequence[Node], point: Mapping[Node, Any]) -> list[Any]:
+    """The values of some nodes, `Undefined` where an exact value does not exist."""
+    found: dict[Node, Any] = dict(point)
+    domain = domain_of(point.values())
+    with np.errstate(all="ignore"):
+        for node in topological(outputs):
+            if node not in found:
+                if not is_concrete(node.shape):
+                    raise EvaluationError(f"the size {node.shape} is not fixed by the arrays given")
+                value = evaluate(node.op, tuple([found[a] for a in node.args]))
+                found[node] = value if node.args else _known(value, domain)
+    return [found[o] for o in outputs]
+
+
+def _known(value: Any, domain: Domain) -> Any:
+    """A constant in the number domain of this evaluation."""
+    if isinstance(value, bool):
+        return value
+    if not isinstance(value, np.ndarray):
+        return domain.number(value)
+    if value.dtype == bool:
+        return value
+    if domain is FLOATS:
+        return value.astype(np.float64) if value.dtype.kind in "iu" else value  # integers would overflow
+    return np.frompyfunc(lambda v: domain.number(v), 1, 1)(value.astype(object))
+
+
+def _finished(value: Any, output: Node) -> Any:
+    """An output value; constants become floats, and undefined exact values are errors here."""
+    if isinstance(value, Undefined):
+        raise EvaluationError(f"the value is undefined: {value.reason}")
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        for entry in value.flat:
+            if isinstance(entry, Undefined):
+                raise EvaluationError(f"an entry of the value is undefined: {entry.reason}")
+    if isinstance(value, bool) or (isinstance(value, np.ndarray) and value.dtype == bool):
+        return value
+    if isinstance(value, np.ndarray) and value.dtype.kind in "iu":
+        return value.astype(np.float64)
+    return value

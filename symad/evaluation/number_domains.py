@@ -1,0 +1,442 @@
+"""What graphs are evaluated on: floats and NumPy arrays, Fractions, mpmath, SymPy, Dual.
+
+Arrays are NumPy arrays; exact, high-precision, symbolic and dual numbers stand in arrays of dtype
+object, where NumPy applies their own operators. This module adds what operators do not cover:
+functions, division, powers, comparisons and selection, one `Domain` for each kind of number.
+"""
+
+from __future__ import annotations
+
+import importlib
+import operator
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from functools import cache
+from typing import Any, ClassVar
+
+import mpmath
+import numpy as np
+import sympy
+
+from symad.errors import EvaluationError
+from symad.ops.elementwise.numeric_names import NUMPY_NAMES
+
+IMPLEMENTATIONS: dict[Any, Callable[..., Any]] = {}
+"""Python implementations that users registered for their own functions, by SymPy head."""
+
+
+class Undefined:
+    """An exact value that does not exist, such as 1/0; it matters only where it is used."""
+
+    def __init__(self, reason: str) -> None:
+        """``reason`` is told when the value reaches an output."""
+        self.reason = reason
+
+    def _absorb(self, *others: Any) -> Undefined:
+        return self
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _absorb
+    __truediv__ = __rtruediv__ = __pow__ = __rpow__ = __neg__ = __abs__ = _absorb
+    __lt__ = __le__ = __gt__ = __ge__ = _absorb
+
+    def __repr__(self) -> str:
+        return f"Undefined({self.reason})"
+
+
+@cache
+def numpy_function(head: Any) -> Callable[..., Any]:
+    """The NumPy or SciPy function of a SymPy head; by mpmath where neither has one."""
+    if head in IMPLEMENTATIONS:
+        return IMPLEMENTATIONS[head]
+    name = NUMPY_NAMES.get(head)
+    if name is not None:
+        module, _, attribute = name.rpartition(".")
+        found: Callable[..., Any] = getattr(importlib.import_module(module), attribute)
+        return found
+    slow = mpmath_function(head)
+
+    def through_mpmath(*values: Any) -> Any:
+        result = np.vectorize(lambda *v: _as_float(slow(*v)), otypes=[float])(*values)
+        return result if result.ndim else result[()]
+
+    return through_mpmath
+
+
+@cache
+def mpmath_function(head: Any) -> Callable[..., Any]:
+    """The mpmath function of a SymPy head."""
+    from sympy.utilities.lambdify import MPMATH_TRANSLATIONS
+
+    special = MPMATH_SPECIAL.get(head)
+    if special is not None:
+        return special
+    if hasattr(head, "_imp_"):
+        return head._imp_
+    name = MPMATH_TRANSLATIONS.get(head.__name__, head.__name__)
+    found = getattr(mpmath, name, None)
+    own = str(head.__module__).startswith("sympy.")  # a user's function may have the name of mpmath's
+    if own and callable(found) and not isinstance(found, type(mpmath.euler)):  # mpmath.catalan is a number
+        return found
+
+    def through_sympy(*values: Any) -> Any:
+        try:
+            floats = [sympy.Float(v, mpmath.mp.dps) for v in values]
+            result = head(*floats) if own or _evaluates(head) else head.eval(*floats)
+            result = result if result is None else result.evalf(mpmath.mp.dps)
+        except (TypeError, ValueError) as error:
+            raise EvaluationError(f"{head.__name__} has no numeric value at {values}: {error}") from None
+        if not isinstance(result, (sympy.Float, sympy.Rational)):
+            raise EvaluationError(f"{head.__name__} has no numeric value at {values}")
+        return mpmath.mpf(sympy.Float(result, mpmath.mp.dps)._mpf_)
+
+    return through_sympy
+
+
+def _evaluates(head: Any) -> bool:
+    """Whether a user's function says itself what its value is; SymPy would take mpmath's of its name."""
+    return head._eval_evalf is not sympy.Function._eval_evalf
+
+
+def _as_float(value: Any) -> float:
+    return float("nan") if isinstance(value, mpmath.mpc) and value.imag else float(mpmath.re(value))
+
+
+def _spherical(bessel: Callable[..., Any], n: Any, x: Any, parity: int) -> Any:
+    """√(π/2x) J or Y of order n + 1/2; for x < 0 and integers n by f(−x) = parity (−1)ⁿ f(x)."""
+    turned = parity * (-1) ** int(n) if x < 0 and n == int(n) else 1
+    x = abs(x) if x < 0 and n == int(n) else x
+    return turned * mpmath.sqrt(mpmath.pi / (2 * x)) * bessel(n + mpmath.mpf(1) / 2, x)
+
+
+MPMATH_SPECIAL: dict[Any, Callable[..., Any]] = {
+    sympy.Max: lambda *values: max(values),
+    sympy.Min: lambda *values: min(values),
+    sympy.Abs: abs,
+    sympy.Mod: lambda a, b: a - b * mpmath.floor(a / b),
+    sympy.Heaviside: lambda x, at=0.5: mpmath.mpf(at if x == 0 else x > 0),
+    sympy.frac: lambda x: x - mpmath.floor(x),
+    sympy.loggamma: lambda x: mpmath.log(abs(mpmath.gamma(x))) if x > 0 else mpmath.nan,
+    sympy.sec: mpmath.sec,
+    sympy.binomial: mpmath.binomial,
+    sympy.erfcinv: lambda x: mpmath.erfinv(1 - x),
+    sympy.jn: lambda n, x: _spherical(mpmath.besselj, n, x, 1),
+    sympy.yn: lambda n, x: _spherical(mpmath.bessely, n, x, -1),
+    sympy.laguerre: lambda n, x: mpmath.laguerre(n, 0, x),
+    sympy.beta: lambda x, *y: mpmath.beta(x, *(y or (x,))),
+    sympy.lowergamma: lambda s, x: mpmath.gammainc(s, 0, x),
+    sympy.uppergamma: lambda s, x: mpmath.gammainc(s, x),
+    sympy.expint: mpmath.expint,
+    sympy.polylog: lambda s, x: mpmath.re(mpmath.polylog(s, x)),
+    sympy.betainc: lambda a, b, low, high: mpmath.betainc(a, b, low, high),
+    sympy.betainc_regularized: lambda a, b, low, high: mpmath.betainc(a, b, low, high, regularized=True),
+}
+
+
+class Domain:
+    """Arithmetic on one kind of number."""
+
+    rank: ClassVar[int] = 0
+
+    def of(self, value: Any) -> Domain:
+        """The domain of one number of this kind."""
+        return self
+
+    def join(self, other: Domain) -> Domain:
+        """The domain in which numbers of both kinds meet."""
+        return max(self, other, key=_rank)
+
+    def number(self, value: Any) -> Any:
+        """A constant (int, Fraction, float, SymPy number) as a number of this kind."""
+        raise NotImplementedError
+
+    def apply(self, head: Any, *values: Any) -> Any:
+        """head(*values)."""
+        raise NotImplementedError
+
+    def power(self, base: Any, exponent: Any) -> Any:
+        """base ** exponent, real."""
+        return base**exponent
+
+    def divide(self, a: Any, b: Any) -> Any:
+        """a / b."""
+        return a / b
+
+    def compare(self, relation: str, a: Any, b: Any) -> Any:
+        """``a relation b`` as a truth value."""
+        return RELATIONS[relation](a, b)
+
+    def select(self, condition: Any, a: Any, b: Any) -> Any:
+        """A where the condition holds, else b."""
+        return a if condition else b
+
+    def logic(self, kind: str, *conditions: Any) -> Any:
+        """And, or, xor, not of truth values."""
+        if kind == "not":
+            return not conditions[0]
+        if kind == "xor":
+            return bool(sum(map(bool, conditions)) % 2)
+        return all(conditions) if kind == "and" else any(conditions)
+
+
+RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+
+
+def as_float(value: Any) -> float:
+    """The nearest float; what is larger than all of them is infinite, as in IEEE arithmetic."""
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf") if value > 0 else -float("inf")
+
+
+class Floats(Domain):
+    """Floating-point numbers and arrays of them, with NumPy's IEEE semantics."""
+
+    def number(self, value: Any) -> Any:
+        """The nearest float."""
+        return as_float(value)
+
+    def apply(self, head: Any, *values: Any) -> Any:
+        """By NumPy or SciPy."""
+        return numpy_function(head)(*values)
+
+    def power(self, base: Any, exponent: Any) -> Any:
+        """NumPy's power on floats: NaN where the real power does not exist."""
+        if isinstance(exponent, float):
+            if exponent == 2:
+                return base * base
+            if exponent == 0.5:
+                return np.sqrt(base)
+        return np.power(np.asarray(base, dtype=np.float64)[()], exponent)
+
+    def divide(self, a: Any, b: Any) -> Any:
+        """IEEE division."""
+        return np.true_divide(a, b)
+
+    def select(self, condition: Any, a: Any, b: Any) -> Any:
+        """By numpy.where."""
+        return np.where(condition, a, b)[()]
+
+
+class Fractions(Domain):
+    """Exact rational numbers; what is not rational is `Undefined`."""
+
+    rank = 1
+
+    def number(self, value: Any) -> Any:
+        """Floats are their exact binary values."""
+        if isinstance(value, sympy.NumberSymbol):
+            return Undefined(f"{value} is not rational")
+        if isinstance(value, float) and not np.isfinite(value):
+            return Undefined("no branch of a Piecewise holds")
+        return (
+            Fraction(sympy.Rational(value).p, sympy.Rational(value).q)
+            if isinstance(value, sympy.Basic)
+            else Fraction(value)
+        )
+
+    def apply(self, head: Any, *values: Any) -> Any:
+        """Exact where SymPy finds a rational value."""
+        if any(isinstance(v, Undefined) for v in values):
+            return next(v for v in values if isinstance(v, Undefined))
+        result = head(*[sympy.Rational(Fraction(v)) for v in values])
+        if isinstance(result, sympy.Rational):
+            return Fraction(int(result.p), int(result.q))
+        return Undefined(f"{head.__name__}({', '.join(map(str, values))}) is not rational")
+
+    def power(self, base: Any, exponent: Any) -> Any:
+        """Integer powers, and roots that are rational."""
+        for value in (base, exponent):
+            if isinstance(value, Undefined):
+                return value
+        if base == 0 and exponent < 0:
+            return Undefined(f"0 ** {exponent}")
+        if Fraction(exponent).denominator == 1:
+            return Fraction(base) ** int(exponent)
+        result = sympy.Rational(Fraction(base)) ** sympy.Rational(Fraction(exponent))
+        if isinstance(result, sympy.Rational):
+            return Fraction(int(result.p), int(result.q))
+        return Undefined(f"({base}) ** ({exponent}) is not rational")
+
+    def divide(self, a: Any, b: Any) -> Any:
+        """Exact division."""
+        if isinstance(a, Undefined) or isinstance(b, Undefined):
+            return a if isinstance(a, Undefined) else b
+        return Undefined(f"({a}) / 0") if b == 0 else Fraction(a) / b
+
+    def select(self, condition: Any, a: Any, b: Any) -> Any:
+        """The taken branch; the other may be undefined."""
+        return condition if isinstance(condition, Undefined) else (a if condition else b)
+
+
+class HighPrecision(Domain):
+    """mpmath numbers at the working precision; complex results are NaN."""
+
+    rank = 2
+
+    def number(self, value: Any) -> Any:
+        """Rounded to the working precision."""
+        if isinstance(value, sympy.Basic):
+            return mpmath.mpf(value.evalf(mpmath.mp.dps + 5)._mpf_)
+        return _mp(value)
+
+    def apply(self, head: Any, *values: Any) -> Any:
+        """By mpmath."""
+        try:
+            return _real(mpmath_function(head)(*[_mp(v) for v in values]))
+        except (ValueError, ZeroDivisionError, OverflowError):
+            return mpmath.nan
+
+    def power(self, base: Any, exponent: Any) -> Any:
+        """The real power."""
+        try:
+            return _real(_mp(base) ** _mp(exponent))
+        except (ValueError, ZeroDivisionError):
+            return mpmath.inf if _mp(base) == 0 else mpmath.nan
+
+    def divide(self, a: Any, b: Any) -> Any:
+        """IEEE-like division."""
+        a, b = _mp(a), _mp(b)
+        if b == 0:
+            return mpmath.nan if a == 0 or mpmath.isnan(a) else mpmath.sign(a) * mpmath.inf
+        return a / b
+
+
+def _mp(value: Any) -> Any:
+    if isinstance(value, Fraction):
+        return mpmath.mpf(value.numerator) / value.denominator
+    return mpmath.mpf(value.item() if isinstance(value, np.generic) else value)
+
+
+def _real(value: Any) -> Any:
+    if isinstance(value, mpmath.mpc):
+        return mpmath.nan if value.imag else value.real
+    return value
+
+
+class Symbolic(Domain):
+    """SymPy expressions."""
+
+    rank = 3
+
+    def number(self, value: Any) -> Any:
+        """The SymPy number."""
+        return _sympy(value)
+
+    def apply(self, head: Any, *values: Any) -> Any:
+        """By SymPy."""
+        return head(*map(_sympy, values))
+
+    def power(self, base: Any, exponent: Any) -> Any:
+        """By SymPy."""
+        return _sympy(base) ** _sympy(exponent)
+
+    def divide(self, a: Any, b: Any) -> Any:
+        """By SymPy."""
+        return _sympy(a) / _sympy(b)
+
+    def compare(self, relation: str, a: Any, b: Any) -> Any:
+        """A SymPy relation."""
+        heads = {"<": sympy.Lt, "<=": sympy.Le, "==": sympy.Eq, "!=": sympy.Ne}
+        return heads[relation](_sympy(a), _sympy(b))
+
+    def select(self, condition: Any, a: Any, b: Any) -> Any:
+        """A Piecewise."""
+        return sympy.Piecewise((_sympy(a), sympy.S(condition)), (_sympy(b), True))
+
+
+def _sympy(value: Any) -> Any:
+    if isinstance(value, Fraction):
+        return sympy.Rational(value.numerator, value.denominator)
+    return sympy.S(value)
+
+
+DOMAINS: list[tuple[tuple[type, ...], Domain]] = [
+    ((Fraction, Undefined), Fractions()),
+    ((mpmath.mpf, mpmath.mpc, type(mpmath.mp.pi)), HighPrecision()),
+    ((sympy.Basic,), Symbolic()),
+]
+"""Number classes and their domains; `symad.evaluation.dual` adds its own."""
+
+FLOATS = Floats()
+
+
+def domain_of(values: Iterable[Any]) -> Domain:
+    """The widest domain among the values; arrays of dtype object are looked into."""
+    found: Domain = FLOATS
+    for value in values:
+        if isinstance(value, (int, float)):
+            continue
+        if isinstance(value, np.ndarray):
+            if value.dtype == object:
+                found = wider(found, domain_of(value.ravel().tolist()))
+            continue
+        for classes, domain in DOMAINS:
+            if isinstance(value, classes):
+                found = wider(found, domain.of(value))
+    return found
+
+
+def wider(a: Domain, b: Domain) -> Domain:
+    """The domain in which numbers of two domains meet, as the higher of them says."""
+    return a.join(b) if a.rank >= b.rank else b.join(a)
+
+
+def _rank(domain: Domain) -> int:
+    return domain.rank
+
+
+def _spread(function: Callable[..., Any], domain: Domain, values: tuple[Any, ...]) -> Any:
+    """Apply a scalar function of a domain over arrays of dtype object."""
+    if not isinstance(domain, Floats) and any(isinstance(v, np.ndarray) for v in values):
+        boxed = [v if isinstance(v, np.ndarray) else box(v) for v in values]
+        return np.frompyfunc(function, len(values), 1)(*boxed)
+    return function(*values)
+
+
+def box(value: Any) -> np.ndarray[Any, Any]:
+    """A number as an object array without axes."""
+    array = np.empty((), dtype=object)
+    array[()] = value
+    return array
+
+
+def apply(head: Any, values: tuple[Any, ...]) -> Any:
+    """head(*values), elementwise."""
+    domain = domain_of(values)
+    return _spread(lambda *v: domain.apply(head, *v), domain, values)
+
+
+def divide(a: Any, b: Any) -> Any:
+    """a / b, elementwise."""
+    domain = domain_of((a, b))
+    return _spread(domain.divide, domain, (a, b))
+
+
+def raise_to(base: Any, exponent: Any) -> Any:
+    """base ** exponent, elementwise."""
+    domain = domain_of((base, exponent))
+    return _spread(domain.power, domain, (base, exponent))
+
+
+def compare(relation: str, a: Any, b: Any) -> Any:
+    """``a relation b``, elementwise; the relation is one of < <= == !=."""
+    domain = domain_of((a, b))
+    return _spread(lambda x, y: domain.compare(relation, x, y), domain, (a, b))
+
+
+def logic(kind: str, conditions: tuple[Any, ...]) -> Any:
+    """And, or, xor, not, elementwise, of conditions that are no plain truth values."""
+    domain = domain_of(conditions)
+    return _spread(lambda *c: domain.logic(kind, *c), domain, conditions)
+
+
+def select(condition: Any, a: Any, b: Any) -> Any:
+    """A where the condition holds and b elsewhere."""
+    domain = domain_of((condition, a, b))
+    return _spread(domain.select, domain, (condition, a, b))

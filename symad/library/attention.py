@@ -1,0 +1,122 @@
+"""Attention in traced functions, with a score function and a mask as SymPy mathematics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from symad.core.dims import format_shape
+from symad.core.graph import Node
+from symad.errors import ShapeError
+from symad.library.score_functions import Parameter, call_functions, extract_reads
+from symad.ops.arrays.shaping import reshape
+from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Input, Iota
+from symad.ops.fused.attention import Attention, in_part
+from symad.ops.fused.attention_definition import evaluated
+from symad.saving.formula import Formula
+from symad.tracing.proxy import Proxy
+from symad.tracing.wrapped import number
+
+
+def attention(
+    q: Any,
+    k: Any,
+    v: Any,
+    *,
+    score: Callable[..., Any] | None = None,
+    mask: Callable[..., Any] | None = None,
+    params: Mapping[str, Any] | None = None,
+    scale: float | None = None,
+    causal: bool = False,
+    return_lse: bool = False,
+) -> Any:
+    """o_i = Σ_j softmax_j(f(scale ⟨q_i, k_j⟩, b, h, i, j, θ)) v_j over the pairs the mask allows.
+
+    One op, for which backends have tiled code that never forms an array over all pairs, also for its
+    derivatives and for Hessian-vector products.
+
+    Args:
+        q: queries (..., N, d), at most two axes before: (batch, heads, N, d), (heads, N, d), (N, d).
+        k: keys (..., M, d); there may be fewer heads, a divisor: query head h reads key head
+            h // (heads / key heads).
+        v: values (..., M, d_v).
+        score: f(s, b, h, i, j, **params) -> SymPy expression, called once with symbols.
+        mask: (b, h, i, j, **params) -> SymPy Boolean, true where a pair takes part.
+        params: parameters by name, which the functions read: numbers, or arrays that they index.
+        scale: factor of ⟨q_i, k_j⟩; 1/√d if not given.
+        causal: hide the pairs with j > i.
+        return_lse: also return L_i = log Σ_j exp(t_ij), (..., N).
+
+    Returns:
+        (..., N, d_v), with L if asked. Queries without visible keys have output 0 and L = −∞.
+
+    Raises:
+        ShapeError: the shapes do not fit.
+        TraceError: score or mask use unknown symbols or arrays.
+    """
+    values = {"q": q, "k": k, "v": v, **(params or {})}
+    traced = any(isinstance(x, Proxy) for x in values.values())
+    nodes = {name: number(x) if traced else np.asarray(x) for name, x in values.items()}
+    parameters = tuple(
+        Parameter(name, len(nodes[name].shape), _is_integer(nodes[name])) for name in params or {}
+    )
+    value, allowed = call_functions(score, mask, parameters, causal)
+    extract_reads(value, allowed, parameters)  # names what is unknown
+    rank = _rank(nodes)
+    names = tuple((p.name, p.ndim, p.integer) for p in parameters)
+    op = Attention(Formula(value), Formula(allowed), names, _plain(scale), 0)
+    arrays = [_with_four_axes(nodes[name]) for name in "qkv"]
+    args = (*arrays, *(nodes[p.name] for p in parameters))
+    lead = nodes["q"].shape[: rank - 2]
+    found: list[Any] = []
+    for part in (0, 1) if return_lse else (0,):
+        if traced:
+            y = _made(op, part, args, nodes)
+            found.append(Proxy(reshape(y, (*lead, *y.shape[2:]))))
+        else:
+            made = evaluated(Attention(op.score, op.mask, op.parameters, op.scale, part), args)
+            found.append(np.reshape(made, (*lead, *np.shape(made)[2:])))
+    return tuple(found) if return_lse else found[0]
+
+
+def _made(op: Attention, part: int, args: Any, nodes: Mapping[str, Any]) -> Node:
+    """A result as a node; an error shows the shapes as they were given."""
+    try:
+        return in_part(op, Attention, part, args)
+    except ShapeError as error:
+        given = ", ".join(f"{name} {format_shape(nodes[name].shape)}" for name in "qkv")
+        raise ShapeError(f"{error} (given: {given})") from None
+
+
+def _plain(scale: Any) -> Any:
+    """A number that can be a field of an op."""
+    return scale if scale is None or isinstance(scale, int) else float(scale)
+
+
+def _is_integer(value: Any) -> bool:
+    if not isinstance(value, Node):
+        return bool(value.dtype.kind in "biu")
+    op = value.op
+    if isinstance(op, ArrayConstant):
+        return np.dtype(op.dtype).kind in "biu"
+    if isinstance(op, Constant):
+        return isinstance(op.value, int)
+    if isinstance(op, Input):
+        return bool(getattr(getattr(op.symbol, "label", op.symbol), "is_integer", False))
+    return isinstance(op, (Iota, Dimension))
+
+
+def _rank(nodes: Mapping[str, Any]) -> int:
+    shapes = {name: nodes[name].shape for name in "qkv"}
+    ranks = {len(s) for s in shapes.values()}
+    if len(ranks) > 1 or not ranks <= {2, 3, 4}:
+        shown = ", ".join(f"{name} {format_shape(s)}" for name, s in shapes.items())
+        raise ShapeError(f"attention: {shown}; give (batch, heads, length, width), alike for all three")
+    return ranks.pop()
+
+
+def _with_four_axes(a: Any) -> Any:
+    shape = (*(1,) * (4 - len(a.shape)), *a.shape)
+    return reshape(a, shape) if isinstance(a, Node) else a.reshape(shape)

@@ -1,0 +1,125 @@
+"""Sums over all pairs of two point sets in traced functions, f(x_i, y_j, θ) as SymPy mathematics."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from symad.core.graph import Node
+from symad.errors import ShapeError, TraceError
+from symad.ops.arrays.shaping import broadcast_to, reshape
+from symad.ops.arrays.sources import constant
+from symad.ops.fused.pair_sum import NUMBER, PairSum, pair_evaluate
+from symad.saving.formula import Formula
+from symad.tracing.proxy import Proxy
+from symad.tracing.wrapped import number
+
+
+def pairwise(
+    f: Callable[..., Any],
+    x: Any,
+    y: Any,
+    b: Any = None,
+    *,
+    reduce: str = "sum",
+    params: Mapping[str, Any] | None = None,
+    return_lse: bool = False,
+) -> Any:
+    """Reduce k_ij = f(x_i, y_j, θ) over j, weighted by b_j, for every i.
+
+    "sum" gives a_i = Σ_j k_ij b_j; "logsumexp" gives L_i = log Σ_j b_j exp(k_ij) with b_j > 0;
+    "softmax" gives a_i = Σ_j b_j exp(k_ij) / Σ_j exp(k_ij). One op, which lowered code computes block by
+    block, without the matrix of pairs, also for its cotangents.
+
+    Args:
+        f: f(x, y, **params) -> SymPy expression, called once with D×1 matrices of real symbols, each
+            parameter a symbol or a column of them.
+        x: points (N, D), D a number.
+        y: points (M, D).
+        b: (M,) or (M, E); ones if not given. "logsumexp" takes (M,).
+        reduce: "sum", "logsumexp" or "softmax".
+        params: numbers or vectors by name.
+        return_lse: with "softmax", also return L_i = log Σ_j exp(k_ij), (N,).
+
+    Returns:
+        (N,) or (N, E), as b.
+
+    Raises:
+        ShapeError: the shapes do not fit, or D is not known.
+        TraceError: f is not scalar, or uses symbols that are no arguments of it.
+    """
+    values = {"x": x, "y": y, **({} if b is None else {"b": b}), **(params or {})}
+    traced = any(isinstance(v, Proxy) for v in values.values())
+    nodes: dict[str, Any] = {k: number(v) if traced else np.asarray(v, float) for k, v in values.items()}
+    dimension = nodes["x"].shape[-1] if nodes["x"].shape else None
+    if not isinstance(dimension, int):
+        raise ShapeError(f"pairwise: x has shape {nodes['x'].shape}; give (N, D) with a known D")
+    sizes = {name: nodes[name].shape for name in params or {}}
+    wrong = [name for name, s in sizes.items() if len(s) > 1 or not all(isinstance(d, int) for d in s)]
+    if wrong:
+        raise ShapeError(
+            f"pairwise: parameter {wrong[0]} has shape {sizes[wrong[0]]}; give numbers or vectors"
+        )
+    parameters = tuple((name, s[0] if s else NUMBER) for name, s in sizes.items())
+    op = PairSum(_formula(f, dimension, parameters), parameters, reduce, 0)
+    rows = nodes["y"].shape[0]
+    if b is None:
+        ones = broadcast_to(constant(1), (rows, 1)) if traced else np.ones((rows, 1))
+    elif len(nodes["b"].shape) == 1:
+        ones = reshape(nodes["b"], (rows, 1)) if traced else nodes["b"].reshape(-1, 1)
+    else:
+        ones = nodes["b"]
+    column = b is None or len(nodes["b"].shape) == 1
+    args = (nodes["x"], nodes["y"], ones, *(nodes[name] for name in sizes))
+    found = _at(op, args)
+    if column:
+        found = reshape(found, found.shape[:1]) if traced else found[:, 0]
+    result = Proxy(found) if traced else found
+    if not (return_lse and reduce == "softmax"):
+        return result
+    lse = _at(PairSum(op.formula, parameters, reduce, 1), args)
+    return result, (Proxy(lse) if traced else lse)
+
+
+def _at(op: PairSum, args: Any) -> Any:
+    return Node.of(op, args) if isinstance(args[0], Node) else pair_evaluate(op, args)
+
+
+def _formula(f: Any, dimension: int, parameters: tuple[tuple[str, int], ...]) -> Formula:
+    """F at symbols: x[0], ..., y[0], ..., numbers by name, vectors as reads."""
+    if not callable(f):
+        raise TraceError(f"pairwise: f is {f!r}; give a function f(x, y, **params)")
+    points = [
+        sp.ImmutableMatrix([sp.IndexedBase(name, real=True)[k] for k in range(dimension)]) for name in "xy"
+    ]
+    given: dict[str, Any] = {}
+    for name, size in parameters:
+        if name in ("x", "y"):
+            raise TraceError(f"pairwise: a parameter is called {name}, like the points")
+        base = sp.IndexedBase(name, real=True)
+        entries = [base[k] for k in range(max(size, 0))]
+        given[name] = sp.Symbol(name, real=True) if size == NUMBER else sp.ImmutableMatrix(entries)
+    accepted = inspect.signature(f).parameters
+    missing = [
+        n for n in list(accepted)[2:] if n not in given and accepted[n].default is inspect.Parameter.empty
+    ]
+    missing = [n for n in missing if accepted[n].kind not in (inspect.Parameter.VAR_KEYWORD,)]
+    if missing:
+        raise TraceError(
+            f"pairwise: f asks for parameter {missing[0]}; params holds {', '.join(given) or 'nothing'}"
+        )
+    value = f(*points, **given)
+    if isinstance(value, sp.MatrixBase) and value.shape == (1, 1):
+        value = value[0, 0]
+    value = sp.sympify(value, strict=True) if isinstance(value, (int, float)) else value
+    if not isinstance(value, sp.Expr):
+        raise TraceError(f"pairwise: f returned {value!r}; return a scalar expression")
+    known = {"x", "y", *given}
+    unknown = sorted({str(s) for s in value.free_symbols if not isinstance(s, sp.Indexed)} - known)
+    if unknown:
+        raise TraceError(f"pairwise: f uses {unknown[0]}, which is not an argument of it; pass it in params")
+    return Formula(value)

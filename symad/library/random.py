@@ -1,0 +1,85 @@
+"""Random numbers of a key, in traced functions, on NumPy arrays and on SymPy symbols.
+
+The same key gives the same numbers, in every backend and in a backward pass, which makes them again: noise is
+an input like any other. Give each purpose a key of its own by `split` or `fold_in`, never one key twice.
+
+    first, second = split(key(2026), 2)
+    noise = randn(first, (100, 3))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symad.core.dims import as_shape, is_concrete
+from symad.core.graph import Graph, Node
+from symad.errors import TraceError
+from symad.ops.arrays.sources import array_constant, input_node
+from symad.ops.fused import random
+from symad.tracing.proxy import Proxy
+from symad.tracing.wrapped import as_node, number
+
+
+def key(seed: int) -> np.ndarray[Any, Any]:
+    """The key of a seed in 0 … 2⁶⁴ − 1: an array of four integers of 16 bits.
+
+    Raises:
+        ShapeError: the seed is no such integer.
+    """
+    return random.key_of(seed)
+
+
+def rand(key: Any, shape: Any = ()) -> Any:
+    """Independent uniform numbers in (0, 1), never 0 or 1, by Philox 4×32-10.
+
+    The bits, and so the numbers, are equal in NumPy and on a GPU; those of float32 are those of float64
+    moved to the middle of a cell of width 2⁻²³. Derivatives by the key are 0.
+
+    Args:
+        key: a seed, or keys (..., 4) as an array, a traced value, an ArraySymbol or an IndexedBase.
+        shape: of the result for each key; an int is a tuple of one, dimensions may be symbols.
+
+    Raises:
+        ShapeError: the last axis of the keys has not four elements, or a seed out of range.
+    """
+    return _made(lambda node: random.uniform(node, _shape(shape)), key, is_concrete(_shape(shape)))
+
+
+def randn(key: Any, shape: Any = ()) -> Any:
+    """Independent standard normal numbers by the transform of Box and Muller; see `rand`."""
+    return _made(lambda node: random.normal(node, _shape(shape)), key, is_concrete(_shape(shape)))
+
+
+def split(key: Any, count: Any = 2) -> Any:
+    """``count`` new keys (count, 4) of one key (4,): independent streams."""
+    return _made(lambda node: random.split(node, count), key, is_concrete(as_shape((count,))))
+
+
+def fold_in(key: Any, number: Any) -> Any:
+    """The key of the stream with this number, an integer from 0 up, such as a step or a sample."""
+    which = as_node(number)
+    return _made(lambda node: random.fold_in(node, which), key, not isinstance(number, Proxy))
+
+
+def _shape(shape: Any) -> Any:
+    return as_shape(shape if isinstance(shape, (tuple, list)) else (shape,))
+
+
+def _made(make: Callable[[Node], Node], key: Any, known: bool) -> Any:
+    """What ``make`` gives for a key: traced for traced keys, SymPy's for SymPy's, otherwise its value."""
+    if isinstance(key, Proxy):
+        return Proxy(make(number(key)))
+    if isinstance(key, sympy.Basic) and not isinstance(key, sympy.Integer):
+        from symad.tracing.to_sympy.nodes import nodes_to_sympy
+
+        if not hasattr(key, "shape"):
+            raise TraceError(f"the random key {key} is a scalar; give an ArraySymbol or IndexedBase (4,)")
+        return nodes_to_sympy([make(input_node(key, key.shape))])[0]
+    if isinstance(key, (int, np.integer, sympy.Integer)):
+        key = random.key_of(int(key))
+    node = make(array_constant(np.asarray(key, dtype=np.float64)))
+    return Graph((), (node,))() if known else Proxy(node)

@@ -1,0 +1,325 @@
+"""Scalar functions that models need and SymPy lacks, as SymPy functions.
+
+Each has its derivative (`fdiff`), its definition in elementary functions (for exact and
+high-precision values and for ``rewrite``), and a floating-point form that is accurate everywhere. Each
+also takes matrix expressions, NumPy arrays and traced values, elementwise.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import sympy
+from sympy.codegen import cfunctions
+from sympy.codegen.numpy_nodes import logaddexp as logaddexp_head
+from sympy.core.function import ArgumentIndexError
+from sympy.tensor.array.expressions.array_expressions import _ArrayExpr
+
+from symad.core.graph import ZERO, Node
+from symad.core.questions import Nodes, Tangent
+from symad.errors import TraceError
+from symad.evaluation.number_domains import numpy_function
+from symad.library.array_forms import ArrayElementwiseApplyFunc
+from symad.ops.arrays.sources import constant
+from symad.ops.elementwise.apply import apply, slope
+from symad.ops.elementwise.arithmetic import add, div, mul, neg, sub
+from symad.ops.elementwise.numeric_names import NUMPY_NAMES
+from symad.ops.elementwise.powers import power, sqrt
+from symad.ops.elementwise.selection import compare, equal, indicator, select
+from symad.tracing.proxy import Proxy, elementwise
+
+
+def on_arrays(head: Any, args: tuple[Any, ...]) -> Any:
+    """``head`` on traced values, NumPy arrays or matrices; None if all arguments are SymPy scalars.
+
+    Raises:
+        TraceError: a function of several arguments was given a matrix expression.
+    """
+    if any(isinstance(a, Proxy) for a in args):
+        return elementwise(partial(apply, head), *args)
+    if any(isinstance(a, (np.ndarray, np.generic)) for a in args):
+        return numpy_function(head)(*args)
+    arrays = [
+        a for a in args if isinstance(a, (sympy.MatrixExpr, sympy.MatrixBase, sympy.NDimArray, _ArrayExpr))
+    ]
+    if not arrays:
+        return None
+    if len(args) > 1:
+        raise TraceError(
+            f"{head.__name__} of {len(args)} arguments takes no matrix expressions; use it in a "
+            "Python function of arrays"
+        )
+    (x,) = args
+    return ArrayElementwiseApplyFunc(head, x) if isinstance(x, _ArrayExpr) else x.applyfunc(head)
+
+
+class ScalarFunction(sympy.Function):
+    """A real function with a definition in functions that SymPy knows."""
+
+    total = True
+    """Whether the function is real for all real arguments."""
+
+    def __new__(cls, *args: Any, **options: Any) -> Any:
+        """The expression; a value or traced value for arrays and traced values."""
+        elsewhere = on_arrays(cls, args)
+        return super().__new__(cls, *args, **options) if elsewhere is None else elsewhere
+
+    @classmethod
+    def definition(cls, *args: Any) -> Any:
+        """The same value in elementary functions."""
+        raise NotImplementedError
+
+    def _eval_evalf(self, prec: int) -> Any:
+        return self.definition(*self.args)._eval_evalf(prec)
+
+    def _eval_rewrite(self, rule: Any, args: Any, **hints: Any) -> Any:
+        return self.definition(*args)
+
+    def _eval_expand_func(self, **hints: Any) -> Any:
+        return self.definition(*self.args)
+
+    def _eval_is_real(self) -> Any:
+        return True if self.total and all(a.is_real for a in self.args) else None
+
+
+class sigmoid(ScalarFunction):
+    """σ(x) = 1/(1 + exp(−x))."""
+
+    nargs = 1
+
+    @classmethod
+    def definition(cls, x: Any) -> Any:
+        """1/(1 + exp(−x))."""
+        return 1 / (1 + sympy.exp(-x))
+
+    def fdiff(self, argindex: int = 1) -> Any:
+        """σ' = σ (1 − σ)."""
+        return self * (1 - self)
+
+
+class softplus(ScalarFunction):
+    """log(1 + exp(x))."""
+
+    nargs = 1
+
+    @classmethod
+    def definition(cls, x: Any) -> Any:
+        """log(1 + exp(x))."""
+        return sympy.log(1 + sympy.exp(x))
+
+    def fdiff(self, argindex: int = 1) -> Any:
+        """The sigmoid."""
+        return sigmoid(self.args[0])
+
+
+class logcosh(ScalarFunction):
+    """log(cosh(x))."""
+
+    nargs = 1
+
+    @classmethod
+    def definition(cls, x: Any) -> Any:
+        """log(cosh(x))."""
+        return sympy.log(sympy.cosh(x))
+
+    def fdiff(self, argindex: int = 1) -> Any:
+        """The hyperbolic tangent."""
+        return sympy.tanh(self.args[0])
+
+
+class relu(ScalarFunction):
+    """max(x, 0), with derivative 0 at 0."""
+
+    nargs = 1
+
+    @classmethod
+    def definition(cls, x: Any) -> Any:
+        """max(x, 0)."""
+        return sympy.Max(x, 0)
+
+    def fdiff(self, argindex: int = 1) -> Any:
+        """The step at 0, 0 there."""
+        return sympy.Heaviside(self.args[0], 0)
+
+
+class silu(ScalarFunction):
+    """x σ(x), also known as swish (Hendrycks and Gimpel 2016, arXiv:1606.08415)."""
+
+    nargs = 1
+
+    @classmethod
+    def definition(cls, x: Any) -> Any:
+        """x/(1 + exp(−x))."""
+        return x / (1 + sympy.exp(-x))
+
+    def fdiff(self, argindex: int = 1) -> Any:
+        """σ(x) (1 + x σ(−x))."""
+        x = self.args[0]
+        return sigmoid(x) * (1 + x * sigmoid(-x))
+
+
+class gelu(ScalarFunction):
+    """x Φ(x) with the normal distribution function Φ (Hendrycks and Gimpel 2016), exactly."""
+
+    nargs = 1
+
+    @classmethod
+    def definition(cls, x: Any) -> Any:
+        """x erfc(−x/√2)/2."""
+        return x * sympy.erfc(-x / sympy.sqrt(2)) / 2
+
+    def fdiff(self, argindex: int = 1) -> Any:
+        """Φ(x) + x φ(x)."""
+        x = self.args[0]
+        return sympy.erfc(-x / sympy.sqrt(2)) / 2 + x * sympy.exp(-(x**2) / 2) / sympy.sqrt(2 * sympy.pi)
+
+
+class xlogy(ScalarFunction):
+    """x log(y), and 0 where x = 0."""
+
+    nargs = 2
+    total = False
+
+    @classmethod
+    def eval(cls, x: Any, y: Any) -> Any:
+        """0 for a literal 0."""
+        return sympy.S.Zero if x.is_zero else None
+
+    @classmethod
+    def definition(cls, x: Any, y: Any) -> Any:
+        """x log(y) guarded at x = 0."""
+        return sympy.Piecewise((0, sympy.Eq(x, 0)), (x * sympy.log(y), True))
+
+    def fdiff(self, argindex: int = 1) -> Any:
+        """log(y), x/y."""
+        x, y = self.args
+        if argindex == 1:
+            return sympy.log(y)
+        if argindex == 2:
+            return x / y
+        raise ArgumentIndexError(self, argindex)
+
+
+class stop_gradient(ScalarFunction):
+    """The value itself, whose derivative is taken to be 0."""
+
+    nargs = 1
+
+    @classmethod
+    def eval(cls, x: Any) -> Any:
+        """Numbers have no derivative anyway."""
+        return x if x.is_Number else None
+
+    @classmethod
+    def definition(cls, x: Any) -> Any:
+        """x."""
+        return x
+
+    def fdiff(self, argindex: int = 1) -> Any:
+        """0, by decree."""
+        return sympy.S.Zero
+
+
+def log1p(x: Any) -> Any:
+    """log(1 + x), accurate near 0; SymPy's ``codegen.cfunctions.log1p`` on SymPy expressions."""
+    return _of_sympy(cfunctions.log1p, x)
+
+
+def expm1(x: Any) -> Any:
+    """Exp(x) − 1, accurate near 0; SymPy's ``codegen.cfunctions.expm1`` on SymPy expressions."""
+    return _of_sympy(cfunctions.expm1, x)
+
+
+def logaddexp(x: Any, y: Any) -> Any:
+    """log(exp(x) + exp(y)); SymPy's ``codegen.numpy_nodes.logaddexp`` on SymPy expressions."""
+    return _of_sympy(logaddexp_head, x, y)
+
+
+def hypot(x: Any, y: Any) -> Any:
+    """√(x² + y²); SymPy's ``codegen.cfunctions.hypot`` on SymPy expressions."""
+    return _of_sympy(cfunctions.hypot, x, y)
+
+
+def _of_sympy(head: Any, *args: Any) -> Any:
+    elsewhere = on_arrays(head, args)
+    return head(*args) if elsewhere is None else elsewhere
+
+
+NUMPY_NAMES.update(
+    {
+        sigmoid: "scipy.special.expit",
+        softplus: "symad.special.softplus",
+        logcosh: "symad.special.logcosh",
+        relu: "symad.special.relu",
+        silu: "symad.special.silu",
+        gelu: "symad.special.gelu",
+        xlogy: "scipy.special.xlogy",
+        stop_gradient: "numpy.positive",
+    }
+)
+
+
+# ---- derivatives in well-conditioned form -------------------------------------------------------
+
+
+@slope(sigmoid)
+def sigmoid_slope(y: Node, args: Nodes, i: int) -> Tangent:
+    """Y (1 − y) from the values of arrays, which layers keep anyway; 1/(2 cosh(x/2))², exact, of numbers."""
+    if y.shape:
+        return mul(y, sub(constant(1), y))
+    return div(power(apply(sympy.sech, div(args[0], constant(2))), constant(2)), constant(4))
+
+
+@slope(softplus)
+def softplus_slope(y: Node, args: Nodes, i: int) -> Tangent:
+    """The sigmoid."""
+    return apply(sigmoid, args[0])
+
+
+@slope(relu)
+def relu_slope(y: Node, args: Nodes, i: int) -> Tangent:
+    """1 where x > 0."""
+    return indicator(compare(">", args[0], constant(0)))
+
+
+@slope(xlogy)
+def xlogy_slope(y: Node, args: Nodes, i: int) -> Tangent:
+    """log(y), x/y."""
+    return apply(sympy.log, args[1]) if i == 0 else div(*args)
+
+
+@slope(stop_gradient)
+def stop_gradient_slope(y: Node, args: Nodes, i: int) -> Tangent:
+    """0."""
+    return ZERO
+
+
+@slope(logaddexp_head)
+def logaddexp_slope(y: Node, args: Nodes, i: int) -> Tangent:
+    """exp(x_i − y), a sigmoid of the difference."""
+    return apply(sigmoid, sub(args[i], args[1 - i]))
+
+
+@slope(cfunctions.hypot)
+def hypot_slope(y: Node, args: Nodes, i: int) -> Tangent:
+    """x_i / y, and 0 at the origin, where no derivative exists."""
+    return select(equal(y, constant(0)), sqrt(y), div(args[i], y))  # √y is 0 there, and has no slope
+
+
+@slope(silu)
+def silu_slope(y: Node, args: Nodes, i: int) -> Tangent:
+    """σ(x) + y σ(−x)."""
+    (x,) = args
+    return add(apply(sigmoid, x), mul(y, apply(sigmoid, neg(x))))
+
+
+@slope(gelu)
+def gelu_slope(y: Node, args: Nodes, i: int) -> Tangent:
+    """Φ(x) + x φ(x), with Φ by erfc of the negative: SymPy's 2 − erfc(x) would cancel for x < 0."""
+    (x,) = args
+    root = sqrt(constant(2))
+    distribution = div(apply(sympy.erfc, neg(div(x, root))), constant(2))
+    density = div(apply(sympy.exp, neg(div(mul(x, x), constant(2)))), mul(root, sqrt(constant(sympy.pi))))
+    return add(distribution, mul(x, density))

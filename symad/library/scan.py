@@ -1,0 +1,200 @@
+"""Recurrences in traced functions: ``scan(step, initial, inputs)`` returns all states.
+
+The step is traced once, whatever the number of steps; see `symad.ops.loops.scan`. Several states are
+kept in one flat array inside, and come back as they were given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symad.core.dims import Dim, Shape, plus, same_shape, size
+from symad.core.graph import Node
+from symad.errors import DerivativeError, ShapeError
+from symad.ops.arrays.shaping import reshape, slice_axis
+from symad.ops.arrays.stacking import concatenate, stack, take
+from symad.ops.loops.checkpointed_chain import chain
+from symad.ops.loops.scan import scan as scan_nodes
+from symad.tracing.proxy import Proxy
+from symad.tracing.sessions import body as body_session
+from symad.tracing.wrapped import number
+
+
+def scan(step: Callable[..., Any], initial: Any, inputs: Any, memory: Any = "all") -> Any:
+    """All states c_1, ..., c_T of the recurrence c_t = step(c_{t−1}, x_t).
+
+    Args:
+        step: from a state and one step's input to the next state, of the same shape.
+        initial: c_0, an array or a tuple of arrays.
+        inputs: an array (T, ...) or a tuple of such; the step gets its t-th element(s).
+        memory: what reverse mode keeps of the steps. "all": whatever their derivatives read. Otherwise the
+            states alone, and the steps are computed again in stretches of one step ("recompute"), of k
+            steps (an int) or of √T steps ("sqrt"). Where the last state is all that is wanted, `fold` also
+            keeps fewer states.
+
+    Returns:
+        The states with a leading axis T: an array, or a tuple of arrays, as ``initial`` is.
+
+    Raises:
+        ShapeError: no inputs, inputs of different length, or a state that changes its shape.
+        DerivativeError: there is no such policy.
+    """
+    return _run(step, initial, inputs, memory, True)
+
+
+def fold(step: Callable[..., Any], initial: Any, inputs: Any, memory: Any = "all") -> Any:
+    """The last state c_T of the recurrence c_t = step(c_{t−1}, x_t), as ``initial`` is.
+
+    A sum over steps, such as a loss, can be a part of the state.
+
+    Args:
+        step: see `scan`.
+        initial: see `scan`.
+        inputs: see `scan`.
+        memory: which states reverse mode keeps; the others are computed again. "all" keeps every value that
+            a derivative reads, "recompute" all states, an int k every k-th, "sqrt" every √T-th, "binomial"
+            about 2 log2 T states and ("binomial", c) c states, with the least number of repeated steps
+            (Griewank and Walther 2000). `symad.memory_plan` tells what a policy costs.
+
+    Raises:
+        ShapeError: no inputs, inputs of different length, or a state that changes its shape.
+        DerivativeError: there is no such policy.
+    """
+    return _run(step, initial, inputs, memory, False)
+
+
+def _run(step: Callable[..., Any], initial: Any, inputs: Any, memory: Any, history: bool) -> Any:
+    policy, kept = as_policy(memory)
+    xs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
+    if not _is_traced((initial, *xs)) and not _uses_traced(step, initial, inputs):
+        return _scan_arrays(step, initial, inputs, history)
+    several = isinstance(initial, (tuple, list))
+    states = tuple(number(c) for c in (initial if several else (initial,)))
+    shapes = [state.shape for state in states]
+
+    def body(packed: Node, *x: Node) -> Node:
+        with body_session(f"a step of {'scan' if history else 'fold'}"):
+            state = [Proxy(c) for c in _unpack(packed, shapes, several)]
+            moving = [Proxy(v) for v in x]
+            made = step(
+                tuple(state) if several else state[0],
+                tuple(moving) if isinstance(inputs, (tuple, list)) else moving[0],
+            )
+            parts = [number(c) for c in (made if several else (made,))]
+        _check(parts, shapes)
+        return _pack(parts, several)
+
+    nodes = _pack(states, several), [number(x) for x in xs]
+    if policy != "all":
+        found = chain(body, *nodes, policy, kept, history)
+    elif history:
+        found = scan_nodes(body, *nodes)
+    else:
+        found = take(scan_nodes(body, *nodes), 0, plus(nodes[1][0].shape[0], -1))
+    if not several:
+        return Proxy(found)
+    if history:
+        return tuple(Proxy(part) for part in _columns(found, found.shape[0], shapes))
+    return tuple(Proxy(part) for part in _unpack(found, shapes, several))
+
+
+def as_policy(memory: Any) -> tuple[str, int]:
+    """A memory policy as its name and its number.
+
+    Raises:
+        DerivativeError: there is no such policy.
+    """
+    name, k = memory if isinstance(memory, tuple) and len(memory) == 2 else (memory, 0)
+    if isinstance(name, int) and not isinstance(name, bool) and k == 0:
+        name, k = "every", name
+    elif name == "every" or (k != 0 and name != "binomial"):
+        name = None
+    if isinstance(name, (Proxy, np.ndarray)):
+        raise DerivativeError("memory is an array; several inputs of a step are given as one tuple (xs, ys)")
+    if name not in POLICIES or not isinstance(k, int) or k < (name == "every"):
+        raise DerivativeError(
+            f"memory={memory!r} is not 'all', 'recompute', a positive number of steps, 'sqrt', 'binomial' or "
+            "('binomial', number of states)"
+        )
+    return name, k
+
+
+POLICIES = ("all", "recompute", "every", "sqrt", "binomial")
+
+
+def _is_traced(values: Sequence[Any]) -> bool:
+    return any(isinstance(v, Proxy) or (isinstance(v, (tuple, list)) and _is_traced(v)) for v in values)
+
+
+def _check(parts: Sequence[Node], shapes: Sequence[Shape]) -> None:
+    if len(parts) != len(shapes) or not all(
+        same_shape(p.shape, s) for p, s in zip(parts, shapes, strict=True)
+    ):
+        raise ShapeError(
+            f"scan: the state has shapes {', '.join(map(str, shapes))}, but the step gives "
+            f"{', '.join(str(p.shape) for p in parts)}"
+        )
+
+
+def _alike(shapes: Sequence[Shape]) -> bool:
+    """States of one shape are stacked; others are flattened and joined."""
+    return all(same_shape(s, shapes[0]) for s in shapes)
+
+
+def _pack(parts: Sequence[Node], several: bool) -> Node:
+    if not several:
+        return parts[0]
+    if _alike([p.shape for p in parts]):
+        return stack(parts)
+    return concatenate([reshape(p, (size(p.shape),)) for p in parts])
+
+
+def _unpack(packed: Node, shapes: Sequence[Shape], several: bool) -> list[Node]:
+    if not several:
+        return [packed]
+    if _alike(shapes):
+        return [take(packed, 0, k) for k in range(len(shapes))]
+    parts: list[Node] = []
+    offset: Dim = 0
+    for shape in shapes:
+        parts.append(reshape(slice_axis(packed, 0, offset, size(shape)), shape))
+        offset = plus(offset, size(shape))
+    return parts
+
+
+def _columns(history: Node, length: Dim, shapes: Sequence[Shape]) -> list[Node]:
+    if _alike(shapes):
+        return [take(history, 1, k) for k in range(len(shapes))]
+    parts: list[Node] = []
+    offset: Dim = 0
+    for shape in shapes:
+        parts.append(reshape(slice_axis(history, 1, offset, size(shape)), (length, *shape)))
+        offset = plus(offset, size(shape))
+    return parts
+
+
+def _uses_traced(step: Callable[..., Any], initial: Any, inputs: Any) -> bool:
+    """Whether a step takes traced values from around it; told by the first step."""
+    several = isinstance(inputs, (tuple, list))
+    if not all(map(len, inputs if several else (inputs,))):
+        return False
+    return _is_traced((step(initial, tuple(x[0] for x in inputs) if several else inputs[0]),))
+
+
+def _scan_arrays(step: Callable[..., Any], initial: Any, inputs: Any, whole: bool) -> Any:
+    """The same on arrays: a plain loop."""
+    several = isinstance(initial, (tuple, list))
+    xs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
+    state, history = initial, []
+    for moving in zip(*xs, strict=True):
+        state = step(state, moving if isinstance(inputs, (tuple, list)) else moving[0])
+        if whole:
+            history.append(tuple(np.asarray(c) for c in state) if several else np.asarray(state))
+    if not whole:
+        return state
+    if several:
+        return tuple(np.stack(part) for part in zip(*history, strict=True))
+    return np.stack(history)

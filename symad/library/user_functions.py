@@ -1,0 +1,107 @@
+"""Functions that SymPy does not know: a user's implementation together with its derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import sympy
+from sympy.core.function import ArgumentIndexError
+
+from symad.core.graph import Node
+from symad.core.questions import Nodes, Tangent
+from symad.errors import DerivativeError, TraceError
+from symad.evaluation.number_domains import (
+    IMPLEMENTATIONS,
+    MPMATH_SPECIAL,
+    mpmath_function,
+    numpy_function,
+)
+from symad.ops.elementwise.apply import SLOPES
+from symad.tracing.proxy import Proxy
+from symad.tracing.sessions import SESSION, Session
+from symad.tracing.wrapped import number
+
+
+def register_function(
+    head: Any,
+    implementation: Callable[..., Any],
+    derivatives: Sequence[Callable[..., Any] | None] = (),
+    mpmath: Callable[..., Any] | None = None,
+) -> Any:
+    """Teach symad a scalar function: how it is computed and how it is differentiated.
+
+    Args:
+        head: a SymPy function class, such as ``sympy.Function("f")``, or a name for a new one.
+        implementation: f on floats and NumPy arrays, elementwise.
+        derivatives: for each argument ∂f/∂x_i as a Python function of the arguments, written with
+            SymPy's or NumPy's functions, or with other registered functions. It is traced, so that it
+            has derivatives itself. None where the derivative is not known.
+        mpmath: f on mpmath numbers, for values of any precision.
+
+    Returns:
+        The head. Where SymPy does not know its derivative, it learns it too.
+
+    Raises:
+        TraceError: the head is no function class, or something is not callable.
+    """
+    if isinstance(head, str):
+        head = type(head, (sympy.Function,), {})
+    if not _is_function_class(head):
+        raise TraceError(f"register_function needs a SymPy function class or a name, not {head!r}")
+    for given in (implementation, *derivatives, mpmath):
+        if given is not None and not callable(given):
+            raise TraceError(f"register_function({head.__name__}): {given!r} is not callable")
+    rules = tuple(derivatives)
+    IMPLEMENTATIONS[head] = implementation
+    numpy_function.cache_clear()
+    if mpmath is not None:
+        MPMATH_SPECIAL[head] = mpmath
+        mpmath_function.cache_clear()
+    if rules:
+        SLOPES[head] = _slope(head, rules)
+        if not _knows_derivative(head):
+            head.fdiff = _fdiff(rules)
+    return head
+
+
+def _is_function_class(head: Any) -> bool:
+    return isinstance(head, type) and issubclass(head, sympy.Function)
+
+
+def _slope(head: Any, rules: Sequence[Callable[..., Any] | None]) -> Callable[[Node, Nodes, int], Tangent]:
+    def rule(y: Node, args: Nodes, i: int) -> Tangent:
+        from symad.tracing.run_on_proxies import tracing
+
+        derivative = rules[i] if i < len(rules) else None
+        if derivative is None:
+            raise DerivativeError(
+                f"the derivative of {head.__name__} in argument {i + 1} of {len(args)} was not given "
+                "to register_function"
+            )
+        around = SESSION.get()
+        with tracing(Session(f"the derivative of {head.__name__}", around.dims, {}, around)):
+            return number(derivative(*map(Proxy, args)))
+
+    return rule
+
+
+def _knows_derivative(head: Any) -> bool:
+    """Whether a class defines its own derivative, or is one of SymPy's."""
+    return head.fdiff is not sympy.Function.fdiff or str(head.__module__).startswith("sympy.")
+
+
+def _fdiff(rules: Sequence[Callable[..., Any] | None]) -> Callable[..., Any]:
+    def fdiff(self: Any, argindex: int = 1) -> Any:
+        """∂f/∂x_argindex, as it was registered."""
+        from symad.tracing import to_sympy
+        from symad.tracing.run_on_proxies import trace_function
+
+        derivative = rules[argindex - 1] if argindex <= len(rules) else None
+        if derivative is None:
+            raise ArgumentIndexError(self, argindex)
+        symbols = [sympy.Dummy(f"x{k}", real=True) for k in range(len(self.args))]
+        expression = to_sympy(trace_function(derivative, symbols))
+        return expression.xreplace(dict(zip(symbols, self.args, strict=True)))
+
+    return fdiff

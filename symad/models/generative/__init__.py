@@ -1,0 +1,1 @@
+"""Generative models and kernels: autoencoders, VAE, GAN, diffusion, kernels, Gaussian processes."""

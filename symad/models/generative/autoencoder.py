@@ -1,0 +1,107 @@
+"""Autoencoders: a network to a code and a network back.
+
+    z = e(x),   x̂ = d(z),   loss ½ ‖x − x̂‖², averaged over the samples,
+
+with samples as rows: x (N, d), codes z (N, k). The linear one, x̂ = x W_eᵀ W_dᵀ, finds the space of the
+first k principal components (Baldi and Hornik, "Neural networks and principal component analysis",
+1989). Deep ones are two `FeedForward` networks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symad.core.dims import Dim
+from symad.core.graph import Graph
+from symad.models.layers.feedforward import FeedForward
+from symad.models.layers.parameters import Parameters, Shapes, glorot, trace_model
+
+
+@dataclass(frozen=True)
+class LinearAutoencoder:
+    """x̂ = W_d W_e x with W_e (k, d) and W_d (d, k), on rows of x (N, d)."""
+
+    inputs: Dim
+    code: Dim
+
+    @property
+    def shapes(self) -> Shapes:
+        """W_e and W_d."""
+        return {"W_e": (self.code, self.inputs), "W_d": (self.inputs, self.code)}
+
+    def init(self, seed: int = 0) -> Parameters:
+        """Glorot's values."""
+        rng = np.random.default_rng(seed)
+        return {name: glorot(rng, shape) for name, shape in self.shapes.items()}
+
+    def loss(self, p: Any, x: Any) -> Any:
+        """Half the squared distance between x and x̂, averaged over the samples."""
+        rest = x - x @ p["W_e"].T @ p["W_d"].T
+        return (rest * rest).sum() / (2 * x.shape[0])
+
+    def graph(self, samples: Any) -> Graph:
+        """The loss as a graph of (W_e, W_d, x)."""
+        return trace_model(self.loss, self.shapes, (samples, self.inputs))
+
+
+@dataclass(frozen=True)
+class Autoencoder:
+    """Two feed-forward networks: widths (d, ..., k) to the code, and the same widths back."""
+
+    widths: tuple[Dim, ...]
+    activation: str = "tanh"
+
+    @property
+    def encoder(self) -> FeedForward:
+        """From x to the code."""
+        return FeedForward(self.widths, self.activation)
+
+    @property
+    def decoder(self) -> FeedForward:
+        """From the code to x̂."""
+        return FeedForward(self.widths[::-1], self.activation)
+
+    @property
+    def shapes(self) -> Shapes:
+        """The parameters of both, with the prefixes e_ and d_."""
+        return prefixed("e_", self.encoder.shapes) | prefixed("d_", self.decoder.shapes)
+
+    def init(self, seed: int = 0) -> Parameters:
+        """The networks' own initial values."""
+        return prefixed("e_", self.encoder.init(seed)) | prefixed("d_", self.decoder.init(seed + 1))
+
+    def encode(self, p: Any, x: Any) -> Any:
+        """The codes (N, k)."""
+        return self.encoder.apply(chosen("e_", p), x)
+
+    def decode(self, p: Any, z: Any) -> Any:
+        """The reconstructions (N, d)."""
+        return self.decoder.apply(chosen("d_", p), z)
+
+    def loss(self, p: Any, x: Any) -> Any:
+        """Half the squared distance between x and x̂, averaged over the samples."""
+        rest = x - self.decode(p, self.encode(p, x))
+        return (rest * rest).sum() / (2 * x.shape[0])
+
+    def graph(self, samples: Any) -> Graph:
+        """The loss as a graph of the parameters and x."""
+        return trace_model(self.loss, self.shapes, (samples, self.widths[0]))
+
+    def between(self, p: Parameters, a: Any, b: Any, steps: int) -> Any:
+        """Decoded points on the line between the codes of two samples (d,): (steps, d)."""
+        ends = self.encode(p, np.stack([a, b]))
+        weights = np.linspace(0, 1, steps)[:, None]
+        return self.decode(p, (1 - weights) * ends[0] + weights * ends[1])
+
+
+def prefixed(prefix: str, values: dict[str, Any]) -> dict[str, Any]:
+    """The same values under longer names."""
+    return {prefix + name: value for name, value in values.items()}
+
+
+def chosen(prefix: str, values: Any) -> dict[str, Any]:
+    """The values whose names have a prefix, under their short names."""
+    return {name[len(prefix) :]: value for name, value in values.items() if name.startswith(prefix)}

@@ -1,0 +1,288 @@
+"""Denoising diffusion: noise step by step, learn to predict the noise, run backwards.
+
+    q(x_t | x_0) = N(√ᾱ_t x_0, (1 − ᾱ_t) I),   ᾱ_t = Π_{s≤t} (1 − β_s),   t = 1..T,
+    loss = E ‖ε − ε_θ(√ᾱ_t x_0 + √(1 − ᾱ_t) ε, t)‖²,
+    DDPM: x_{t−1} = (x_t − β_t/√(1 − ᾱ_t) ε_θ)/√(1 − β_t) + √β_t n,
+    DDIM: x_{t−1} = √ᾱ_{t−1} x̂_0 + √(1 − ᾱ_{t−1}) ε_θ,  x̂_0 = (x_t − √(1 − ᾱ_t) ε_θ)/√ᾱ_t,
+    score: ∇ log q(x_t) ≈ −ε_θ/√(1 − ᾱ_t).
+
+Samples are rows (N, d). Sources: Ho, Jain, Abbeel, "Denoising diffusion probabilistic models" (2020),
+equations 4, 11, 14 and algorithms 1, 2; Song, Meng, Ermon, "Denoising diffusion implicit models" (2021),
+equation 12 with η = 0; Song and Ermon (2019) for the score.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from symad.core.dims import Dim
+from symad.core.graph import Graph
+from symad.errors import SymadError
+from symad.models.generative.conditional import with_class
+from symad.models.layers.feedforward import FeedForward
+from symad.models.layers.parameters import Parameters, Shapes, trace_model
+
+Array = np.ndarray[Any, Any]
+
+
+def schedule(steps: int, first: float = 1e-4, last: float = 0.02) -> tuple[Array, Array]:
+    """β and ᾱ, each (T + 1,), with β_0 = 0 and ᾱ_0 = 1; β grows linearly from ``first`` to ``last``.
+
+    Raises:
+        SymadError: no steps, or a β outside (0, 1).
+    """
+    if steps < 1 or not 0 < first <= last < 1:
+        raise SymadError(
+            f"a diffusion schedule needs steps ≥ 1 and 0 < β_1 ≤ β_T < 1, not {steps}, {first}, {last}"
+        )
+    beta = np.concatenate([[0.0], np.linspace(first, last, steps)])
+    return beta, np.cumprod(1 - beta)
+
+
+def per_sample(level: Any) -> Any:
+    """A level for each sample, (N,), as a column beside samples (N, d); a number, or a column, as it is."""
+    return level[:, None] if getattr(level, "ndim", 0) == 1 else level
+
+
+def noised(x: Any, noise: Any, alpha_bar: Any) -> Any:
+    """x_t = √ᾱ x_0 + √(1 − ᾱ) ε, with ᾱ (N,) of each sample's step, or one number."""
+    alpha_bar = per_sample(alpha_bar)
+    return np.sqrt(alpha_bar) * x + np.sqrt(1 - alpha_bar) * noise
+
+
+def denoised(x: Any, noise: Any, alpha_bar: Any) -> Any:
+    """x̂_0 = (x_t − √(1 − ᾱ) ε)/√ᾱ, which inverts `noised`."""
+    alpha_bar = per_sample(alpha_bar)
+    return (x - np.sqrt(1 - alpha_bar) * noise) / np.sqrt(alpha_bar)
+
+
+def ancestral_mean(x: Any, noise: Any, beta: Any, alpha_bar: Any) -> Any:
+    """The mean of q(x_{t−1} | x_t, x_0), where ε = (x_t − √ᾱ x_0)/√(1 − ᾱ) (DDPM, equation 11)."""
+    beta, alpha_bar = per_sample(beta), per_sample(alpha_bar)
+    return (x - beta / np.sqrt(1 - alpha_bar) * noise) / np.sqrt(1 - beta)
+
+
+def implicit_step(x: Any, noise: Any, alpha_bar: Any, before: Any) -> Any:
+    """The point at the level ``before`` with the same x̂_0 and the same noise (DDIM, equation 12, η = 0)."""
+    clean, before = denoised(x, noise, alpha_bar), per_sample(before)
+    return np.sqrt(before) * clean + np.sqrt(1 - before) * noise
+
+
+def score_of(noise: Any, alpha_bar: Any) -> Any:
+    """∇ log q(x_t | x_0) = −ε/√(1 − ᾱ)."""
+    return -noise / np.sqrt(1 - per_sample(alpha_bar))
+
+
+def tweedie(x: Any, score: Any, alpha_bar: Any) -> Any:
+    """E[x_0 | x_t] = (x_t + (1 − ᾱ) ∇ log q(x_t))/√ᾱ, for every law of x_0 (Efron 2011, equation 1.4)."""
+    alpha_bar = per_sample(alpha_bar)
+    return (x + (1 - alpha_bar) * score) / np.sqrt(alpha_bar)
+
+
+def time_features(times: Any, width: int, steps: int) -> Array:
+    """Sines and cosines of the step, (N, width), wave lengths from 2π to 2π T.
+
+    Raises:
+        SymadError: an odd width.
+    """
+    if width < 2 or width % 2:
+        raise SymadError(f"features of the step are pairs of a sine and a cosine, not {width} numbers")
+    rates = np.exp(-np.log(steps) * np.arange(width // 2) / max(width // 2 - 1, 1))
+    angles = np.asarray(times, dtype=np.float64)[:, None] * rates
+    return np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
+
+
+@dataclass(frozen=True)
+class Diffusion:
+    """A feed-forward noise predictor ε_θ(x_t, features of t, class) for d-dimensional data."""
+
+    inputs: Dim
+    hidden: tuple[Dim, ...]
+    features: int = 16
+    classes: int = 0
+    activation: str = "silu"
+
+    @property
+    def network(self) -> FeedForward:
+        """From (x_t, features, class) to ε."""
+        return FeedForward(
+            (self.inputs + self.features + self.classes, *self.hidden, self.inputs), self.activation
+        )
+
+    @property
+    def shapes(self) -> Shapes:
+        """The network's parameters."""
+        return self.network.shapes
+
+    def init(self, seed: int = 0) -> Parameters:
+        """The network's own initial values."""
+        return self.network.init(seed)
+
+    def predict(self, p: Any, x: Any, time: Any, c: Any = None) -> Any:
+        """ε_θ (N, d) from x_t (N, d), time features (N, features) and one-hot classes (N, C)."""
+        inputs = np.concatenate([x, time], axis=1)
+        return self.network.apply(p, with_class(inputs, c, self.classes))
+
+    def loss(self, p: Any, x: Any, noise: Any, alpha_bar: Any, time: Any, c: Any = None) -> Any:
+        """E ‖ε − ε_θ‖² over samples and coordinates."""
+        rest = noise - self.predict(p, noised(x, noise, alpha_bar), time, c)
+        return (rest * rest).mean()
+
+    def graph(self, samples: Any) -> Graph:
+        """The loss as a graph of the parameters, x_0, ε, ᾱ, time features and classes."""
+        data = [(samples, self.inputs), (samples, self.inputs), (samples,), (samples, self.features)]
+        if self.classes:
+            data.append((samples, self.classes))
+        return trace_model(self.loss, self.shapes, *data)
+
+    def draw(
+        self,
+        x: Array,
+        steps: int,
+        alpha_bar: Array,
+        rng: np.random.Generator,
+        c: Any = None,
+        hidden: float = 0.0,
+    ) -> tuple[Any, ...]:
+        """Random inputs of the loss for samples x: (x, ε, ᾱ, features[, c]).
+
+        A share ``hidden`` of the classes becomes 0, so that the network also learns to do without.
+        """
+        times = rng.integers(1, steps + 1, size=len(x))
+        found = (
+            x,
+            rng.standard_normal(x.shape),
+            alpha_bar[times],
+            time_features(times, self.features, steps),
+        )
+        if not self.classes:
+            return found
+        return (*found, c * (rng.uniform(size=(len(x), 1)) >= hidden) if hidden else c)
+
+    def guided(self, p: Any, x: Any, time: Any, c: Any, guidance: float) -> Any:
+        """ε_θ with the class weighed more: (1 + w) ε_θ(x, c) − w ε_θ(x, no class).
+
+        Source: Ho and Salimans, "Classifier-free diffusion guidance" (2022), equation 6.
+        """
+        noise = self.predict(p, x, time, c)
+        if not guidance:
+            return noise
+        return (1 + guidance) * noise - guidance * self.predict(p, x, time, np.zeros_like(c))
+
+    def score(self, p: Parameters, x: Any, t: int, alpha_bar: Array, c: Any = None) -> Any:
+        """∇ log q(x_t) at points (N, d), for a step t in 1..T."""
+        if not 1 <= t < len(alpha_bar):
+            raise SymadError(f"the steps of this schedule are 1..{len(alpha_bar) - 1}, not {t}")
+        time = time_features(np.full(len(x), t), self.features, len(alpha_bar) - 1)
+        return score_of(self.predict(p, x, time, c), alpha_bar[t])
+
+    def bound(self, p: Parameters, x: Any, beta: Array, seed: int = 0, c: Any = None) -> float:
+        """A lower bound on the mean of log p(x) over samples x (N, d), in nats: one draw of ε a step.
+
+        E_q [log p(x_0 | x_1) − Σ_{t>1} KL(q(x_{t−1} | x_t, x_0)‖p(x_{t−1} | x_t))] − KL(q(x_T | x_0)‖N(0, I))
+        with p(x_{t−1} | x_t) = N(ancestral mean, β_t I), what `sample` draws from but for noise of variance
+        β_1 at the end (DDPM, equation 5).
+        """
+        rng, alpha_bar, steps = np.random.default_rng(seed), np.cumprod(1 - beta), len(beta) - 1
+        count, width = np.shape(x)
+        log_p = -_kl((alpha_bar[-1] * x * x).sum(axis=1), 1 - alpha_bar[-1], 1.0, width)
+        for t in range(steps, 0, -1):
+            noise = rng.standard_normal((count, width))
+            noisy = noised(x, noise, np.full(count, alpha_bar[t]))
+            time = time_features(np.full(count, t), self.features, steps)
+            mean = ancestral_mean(noisy, self.predict(p, noisy, time, c), beta[t], alpha_bar[t])
+            if t == 1:
+                square = ((x - mean) ** 2).sum(axis=1)
+                log_p = log_p - square / (2 * beta[1]) - width * np.log(2 * np.pi * beta[1]) / 2
+            else:
+                square = ((ancestral_mean(noisy, noise, beta[t], alpha_bar[t]) - mean) ** 2).sum(axis=1)
+                log_p = log_p - _kl(square, _posterior_variance(beta, alpha_bar, t), beta[t], width)
+        return float(log_p.mean())
+
+    def sample(
+        self,
+        p: Parameters,
+        count: int,
+        beta: Array,
+        seed: int = 0,
+        c: Any = None,
+        guidance: float = 0.0,
+        posterior: bool = False,
+    ) -> Array:
+        """Ancestral sampling (DDPM, algorithm 2): (count, d).
+
+        The noise of a step has the variance β_t, best for data N(0, I), or with ``posterior`` that of
+        q(x_{t−1} | x_t, x_0), best for data that are one point, and sharper when steps are few (section 3.2).
+        """
+        rng = np.random.default_rng(seed)
+        alpha_bar = np.cumprod(1 - beta)
+        x = rng.standard_normal((count, int(self.inputs)))
+        for t in range(len(beta) - 1, 0, -1):
+            time = time_features(np.full(count, t), self.features, len(beta) - 1)
+            x = ancestral_mean(x, self.guided(p, x, time, c, guidance), beta[t], alpha_bar[t])
+            if t > 1:
+                variance = _posterior_variance(beta, alpha_bar, t) if posterior else beta[t]
+                x = x + np.sqrt(variance) * rng.standard_normal(x.shape)
+        return x
+
+    def sample_corrected(
+        self,
+        p: Parameters,
+        count: int,
+        beta: Array,
+        steps: int = 2,
+        rate: float = 0.1,
+        seed: int = 0,
+        c: Any = None,
+    ) -> Array:
+        """Sampling by the score: Langevin's dynamics at every level, DDIM's step to the next: (count, d).
+
+        At each level ``steps`` times x ← x + (η/2) ∇ log q(x) + √η n with η = rate (1 − ᾱ). Source: Song et
+        al., "Score-based generative modeling through stochastic differential equations" (2021), section 4.2.
+        """
+        rng, alpha_bar = np.random.default_rng(seed), np.cumprod(1 - beta)
+        x = rng.standard_normal((count, int(self.inputs)))
+        for t in range(len(beta) - 1, 0, -1):
+            size = rate * (1 - alpha_bar[t])
+            for _ in range(steps):
+                drift = self.score(p, x, t, alpha_bar, c)
+                x = x + size / 2 * drift + np.sqrt(size) * rng.standard_normal(x.shape)
+            noise = -np.sqrt(1 - alpha_bar[t]) * self.score(p, x, t, alpha_bar, c)
+            x = implicit_step(x, noise, alpha_bar[t], alpha_bar[t - 1])
+        return x
+
+    def sample_ddim(
+        self,
+        p: Parameters,
+        count: int,
+        beta: Array,
+        steps: int,
+        seed: int = 0,
+        c: Any = None,
+        guidance: float = 0.0,
+    ) -> Array:
+        """Deterministic sampling in fewer steps (DDIM with η = 0): (count, d)."""
+        if not 1 <= steps < len(beta):
+            raise SymadError(f"DDIM takes 1..{len(beta) - 1} steps with this schedule, not {steps}")
+        alpha_bar = np.cumprod(1 - beta)
+        chosen = np.unique(np.linspace(0, len(beta) - 1, steps + 1).round().astype(int))[::-1]
+        x = np.random.default_rng(seed).standard_normal((count, int(self.inputs)))
+        for t, before in pairwise(chosen):
+            time = time_features(np.full(count, t), self.features, len(beta) - 1)
+            x = implicit_step(x, self.guided(p, x, time, c, guidance), alpha_bar[t], alpha_bar[before])
+        return x
+
+
+def _posterior_variance(beta: Array, alpha_bar: Array, t: int) -> Any:
+    """The variance β_t (1 − ᾱ_{t−1})/(1 − ᾱ_t) of q(x_{t−1} | x_t, x_0) (DDPM, equation 7)."""
+    return beta[t] * (1 - alpha_bar[t - 1]) / (1 - alpha_bar[t])
+
+
+def _kl(square: Any, variance: Any, other: Any, width: int) -> Any:
+    """KL(N(m, v I)‖N(n, w I)) for |m − n|² = ``square``, v = ``variance``, w = ``other``."""
+    ratio = variance / other
+    return (square / other + width * (ratio - 1 - np.log(ratio))) / 2

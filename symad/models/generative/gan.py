@@ -1,0 +1,194 @@
+"""Generative adversarial networks: a critic that tells samples from data, a generator that deceives it.
+
+With samples g(z), z ~ N(0, I), scores v(x) of the critic and a `Contest` (a, b) of increasing functions,
+
+    the critic maximises E a(v(x)) − E b(v(g(z))),
+    the generator minimises −E b(v(g(z)))  (saturating)  or  −E a(v(g(z)))  (non-saturating).
+
+A divergence D_f gives the contest a = T, b = f*(T), so that the critic's maximum is D_f (f-GAN). For that
+of the GAN, a = log σ(v) and b = −log(1 − σ(v)): the maximum is reached at the discriminator
+D* = σ(v) = p/(p + q) and is −log 4 + 2 JS. a = b = v is Wasserstein's; its critic must be Lipschitz, by
+clipped weights or by
+
+    penalty λ E (|∇_x v(x̂)| − 1)²,   x̂ = s x + (1 − s) g(z),   s ~ U(0, 1),
+
+a loss with a gradient in it, of which training takes another. Conditional: a one-hot class c (N, C) is
+appended to the inputs of both networks.
+
+Sources: Goodfellow et al., "Generative adversarial nets" (2014), equation 1 and theorem 1; Nowozin, Cseke,
+Tomioka, "f-GAN" (2016), equation 6; Arjovsky, Chintala, Bottou, "Wasserstein GAN" (2017), equation 2;
+Gulrajani et al., "Improved training of Wasserstein GANs" (2017), equation 3; Mirza and Osindero (2014) for
+the condition.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy
+
+import symad
+from symad import functions
+from symad.core.dims import Dim
+from symad.core.graph import Graph
+from symad.errors import SymadError
+from symad.models.generative import divergences
+from symad.models.generative.autoencoder import chosen, prefixed
+from symad.models.generative.conditional import with_class
+from symad.models.generative.divergences import v
+from symad.models.layers.feedforward import FeedForward
+from symad.models.layers.parameters import Parameters, Shapes, trace_model
+
+N = sympy.Symbol("N", integer=True, positive=True)
+
+
+@dataclass(frozen=True)
+class Contest:
+    """What a score v is worth on data, a(v), and what it costs on samples, b(v); as SymPy expressions."""
+
+    name: str
+    real: sympy.Expr
+    fake: sympy.Expr
+
+
+def contest(divergence: divergences.Divergence) -> Contest:
+    """The contest whose value is the variational bound of a divergence."""
+    return Contest(divergence.name, divergence.output, divergence.penalty)
+
+
+JENSEN_SHANNON = contest(divergences.GAN)
+"""Goodfellow's: E log D(x) + E log(1 − D(g(z))) with D = σ(v)."""
+WASSERSTEIN = Contest("Wasserstein", v, v)
+
+
+@dataclass(frozen=True)
+class GAN:
+    """A feed-forward generator from codes to data, and a feed-forward critic from data to scores.
+
+    Args:
+        data: d, the width of data and samples.
+        code: k, the width of the codes.
+        generator: widths of the generator's hidden layers.
+        critic: widths of the critic's hidden layers.
+        game: what is contested.
+        saturating: whether the generator minimises what the critic maximises.
+        penalty: λ of the gradient penalty; 0 for none.
+        classes: C to condition on; 0 for none.
+        activation: of both networks; see `symad.models.activations`.
+        pixels: whether data lie in [0, 1]; samples then end in a sigmoid.
+
+    Raises:
+        SymadError: a negative penalty.
+    """
+
+    data: Dim
+    code: Dim
+    generator: tuple[Dim, ...]
+    critic: tuple[Dim, ...]
+    game: Contest = JENSEN_SHANNON
+    saturating: bool = False
+    penalty: float = 0.0
+    classes: int = 0
+    activation: str = "silu"
+    pixels: bool = False
+
+    def __post_init__(self) -> None:
+        if self.penalty < 0:
+            raise SymadError(f"the penalty of a GAN is at least 0, not {self.penalty}")
+
+    @property
+    def generator_network(self) -> FeedForward:
+        """From (z, c) to x, before the bias."""
+        return FeedForward((self.code + self.classes, *self.generator, self.data), self.activation)
+
+    @property
+    def critic_network(self) -> FeedForward:
+        """From (x, c) to the score, before the bias."""
+        return FeedForward((self.data + self.classes, *self.critic, 1), self.activation)
+
+    @property
+    def shapes(self) -> Shapes:
+        """Both networks' parameters, with the prefixes g_ and c_, and the biases of their last layers."""
+        generator = self.generator_network.shapes | {"bias": (self.data,)}
+        critic = self.critic_network.shapes | {"bias": (1,)}
+        return prefixed("g_", generator) | prefixed("c_", critic)
+
+    @property
+    def generator_names(self) -> list[str]:
+        """The parameters that the generator chooses."""
+        return [name for name in self.shapes if name.startswith("g_")]
+
+    @property
+    def critic_names(self) -> list[str]:
+        """The parameters that the critic chooses."""
+        return [name for name in self.shapes if name.startswith("c_")]
+
+    def init(self, seed: int = 0) -> Parameters:
+        """The networks' own initial values, last biases 0."""
+        start = prefixed("g_", self.generator_network.init(seed))
+        start |= prefixed("c_", self.critic_network.init(seed + 1))
+        return {name: start.get(name, np.zeros(shape)) for name, shape in self.shapes.items()}
+
+    def generate(self, p: Any, z: Any, c: Any = None) -> Any:
+        """Samples (N, d) of codes z (N, k)."""
+        raw = self.generator_network.apply(chosen("g_", p), with_class(z, c, self.classes)) + p["g_bias"]
+        return functions.sigmoid(raw) if self.pixels else raw
+
+    def score(self, p: Any, x: Any, c: Any = None) -> Any:
+        """v(x), (N,)."""
+        inputs = with_class(x, c, self.classes)
+        return (self.critic_network.apply(chosen("c_", p), inputs) + p["c_bias"])[:, 0]
+
+    def slopes(self, p: Any, x: Any, c: Any = None) -> Any:
+        """∇_x v(x), (N, d): the rows of the gradient of Σ v, as each row has its own score."""
+
+        def total(q: Any, x: Any, c: Any = None) -> Any:
+            return self.score(q, x, c).sum()
+
+        given = [x, c] if self.classes else [x]
+        shapes = {name: self.shapes[name] for name in self.critic_names}
+        graph = trace_model(total, shapes, *((N, a.shape[1]) for a in given))
+        return symad.gradient(graph, "x")(*(p[name] for name in shapes), *given)
+
+    def critic_loss(self, p: Any, x: Any, z: Any, s: Any, c: Any = None) -> Any:
+        """Minus the critic's gain, plus the penalty, which alone uses s (N,)."""
+        made = self.generate(p, z, c)
+        worth, cost = symad.trace(self.game.real), symad.trace(self.game.fake)
+        loss = cost(self.score(p, made, c)).mean() - worth(self.score(p, x, c)).mean()
+        if self.penalty:
+            slope = self.slopes(p, s[:, None] * x + (1 - s)[:, None] * made, c)
+            loss = loss + self.penalty * ((np.sqrt((slope * slope).sum(axis=1)) - 1) ** 2).mean()
+        return loss
+
+    def generator_loss(self, p: Any, z: Any, c: Any = None) -> Any:
+        """What the generator minimises."""
+        aim = self.game.fake if self.saturating else self.game.real
+        return -symad.trace(aim)(self.score(p, self.generate(p, z, c), c)).mean()
+
+    def critic_graph(self, samples: Any) -> Graph:
+        """The critic's loss as a graph of all parameters, x, z, s, and c with classes."""
+        data = [(samples, self.data), (samples, self.code), (samples,)]
+        return trace_model(self.critic_loss, self.shapes, *data, *self._classes(samples))
+
+    def generator_graph(self, samples: Any) -> Graph:
+        """The generator's loss as a graph of all parameters, z, and c with classes."""
+        return trace_model(self.generator_loss, self.shapes, (samples, self.code), *self._classes(samples))
+
+    def _classes(self, samples: Any) -> list[Any]:
+        return [(samples, self.classes)] if self.classes else []
+
+    def draw(self, x: Any, rng: np.random.Generator, c: Any = None) -> tuple[Any, ...]:
+        """Random inputs of the critic's loss for data x: (x, z, s[, c])."""
+        z = rng.standard_normal((len(x), int(self.code)))
+        return (x, z, rng.uniform(size=len(x)), *([c] if self.classes else []))
+
+    def draw_codes(self, count: int, rng: np.random.Generator, c: Any = None) -> tuple[Any, ...]:
+        """Random inputs of the generator's loss: (z[, c])."""
+        return (rng.standard_normal((count, int(self.code))), *([c] if self.classes else []))
+
+    def sample(self, p: Parameters, count: int, seed: int = 0, c: Any = None) -> Any:
+        """Samples (count, d) of codes drawn from N(0, I)."""
+        z = np.random.default_rng(seed).standard_normal((count, int(self.code)))
+        return self.generate(p, z, c)

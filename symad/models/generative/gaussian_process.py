@@ -1,0 +1,155 @@
+"""Gaussian processes and kernel ridge regression.
+
+With the kernel matrix K (N, N), targets y (N,) and noise variance σ²,
+
+    log p(y) = −½ yᵀ(K + σ²I)⁻¹y − ½ log det(K + σ²I) − (N/2) log 2π,
+    mean at x*: k*ᵀ(K + σ²I)⁻¹y,    variance: k(x*, x*) − k*ᵀ(K + σ²I)⁻¹k*.
+
+Hyperparameters are optimised in their logarithms; gradient and Hessian come from the traced
+likelihood, through Cholesky factors. Source: Rasmussen and Williams (2006), algorithm 2.1 and
+equation 5.9; kernel ridge regression is the mean with σ² as the ridge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy
+
+import symad
+from symad import functions
+from symad.errors import ShapeError, SymadError
+from symad.models.generative import kernels
+
+N, D = sympy.symbols("N D", integer=True, positive=True)
+noise = sympy.Symbol("noise", positive=True)
+
+
+def parameters_of(kernel: sympy.Expr) -> list[sympy.Symbol]:
+    """The kernel's own symbols in order of their names."""
+    return sorted(kernel.free_symbols - {kernels.r2, kernels.inner}, key=str)
+
+
+def log_likelihood(kernel: sympy.Expr) -> symad.Graph:
+    """log p(y) as a graph of (log parameters (P + 1,), X (N, D), y (N,)); the noise comes last."""
+    symbols = parameters_of(kernel)
+
+    def log_p(theta: Any, xs: Any, y: Any) -> Any:
+        values = np.exp(theta)
+        point = {s: values[k] for k, s in enumerate(symbols)}
+        count = xs.shape[0]
+        matrix = kernels.gram(kernel, xs, None, point) + values[len(symbols)] * functions.eye(count)
+        factor = np.linalg.cholesky(matrix)
+        alpha = np.linalg.solve(matrix, y)
+        log_det = 2 * np.log(np.diagonal(factor)).sum()
+        return -(y @ alpha) / 2 - log_det / 2 - count * np.log(2 * np.pi) / 2
+
+    return symad.trace(log_p, inputs=[(len(symbols) + 1,), (N, D), (N,)])
+
+
+@dataclass(frozen=True)
+class Regression:
+    """A fitted process: the kernel, its parameter values, the noise, the data and the weights."""
+
+    kernel: sympy.Expr
+    values: dict[sympy.Symbol, float]
+    noise: float
+    points: np.ndarray[Any, Any]
+    factor: np.ndarray[Any, Any]
+    weights: np.ndarray[Any, Any]
+    log_likelihood: float
+
+    def predict(self, xs: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """Mean (M,) or (M, T) and variance (M,) of the noise-free function at points (M, D)."""
+        from scipy.linalg import solve_triangular
+
+        cross = kernels.gram(self.kernel, self.points, xs, self.values)
+        projected = solve_triangular(self.factor, cross, lower=True)
+        own = np.array([kernels.gram(self.kernel, x[None], None, self.values)[0, 0] for x in np.asarray(xs)])
+        return cross.T @ self.weights, own - (projected**2).sum(axis=0)
+
+
+def condition(
+    kernel: sympy.Expr, values: dict[sympy.Symbol, float], noise_: float, xs: Any, y: Any
+) -> Regression:
+    """The process given the data xs (N, D), y (N,) or (N, T), at fixed parameters.
+
+    The T columns of y are processes of their own with one kernel; their likelihoods are multiplied.
+
+    Raises:
+        ShapeError: not as many targets as points.
+        SymadError: points or targets are not finite, or the kernel matrix with noise is not positive
+            definite; names its smallest eigenvalue.
+    """
+    xs, y = np.asarray(xs, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if y.ndim not in (1, 2) or len(y) != len(xs):
+        raise ShapeError(f"points of shape {xs.shape} need targets (N,) or (N, T), not {y.shape}")
+    if not (np.all(np.isfinite(xs)) and np.all(np.isfinite(y))):
+        raise SymadError("the points or the targets hold values that are not finite; clean the data first")
+    matrix = kernels.gram(kernel, xs, None, values) + noise_ * np.eye(len(xs))
+    try:
+        factor = np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        low = kernels.smallest_eigenvalue(matrix)
+        raise SymadError(
+            f"the kernel matrix of {len(xs)} points with noise {noise_} is not positive definite: its "
+            f"smallest eigenvalue is {low:.3e}; raise the noise (jitter) above {abs(low):.1e}"
+        ) from None
+    weights = np.linalg.solve(factor.T, np.linalg.solve(factor, y))
+    own = np.log(np.diagonal(factor)).sum() + len(y) * np.log(2 * np.pi) / 2
+    log_p = -(y * weights).sum() / 2 - own * (y.size // len(y))
+    return Regression(kernel, values, noise_, xs, factor, weights, float(log_p))
+
+
+def ridge(
+    kernel: sympy.Expr, values: dict[sympy.Symbol, float], penalty: float, xs: Any, y: Any
+) -> Regression:
+    """Kernel ridge regression: weights (K + λI)⁻¹y."""
+    return condition(kernel, values, penalty, xs, y)
+
+
+def fit(
+    kernel: sympy.Expr, xs: Any, y: Any, start: Sequence[float] | None = None, newton: int = 0
+) -> Regression:
+    """Maximise the likelihood over the kernel's parameters and the noise, from ``start`` (ones).
+
+    L-BFGS with symad's gradient of the log parameters, bounded to e^±12; then at most ``newton`` steps of
+    Newton's method with symad's Hessian, each taken only if the gradient becomes smaller.
+    """
+    from scipy.optimize import minimize
+
+    symbols = parameters_of(kernel)
+    graph = log_likelihood(kernel)
+    slope = symad.value_and_gradient(graph, "theta")
+    xs, y = np.asarray(xs, dtype=np.float64), np.asarray(y, dtype=np.float64)
+
+    def objective(theta: Any) -> tuple[float, Any]:
+        try:
+            value, gradient = slope(theta, xs, y)
+        except np.linalg.LinAlgError:
+            return 1e25, np.zeros_like(theta)
+        return -float(value), -gradient
+
+    first = np.log(np.ones(len(symbols) + 1) if start is None else np.asarray(start, dtype=np.float64))
+    found = minimize(objective, first, jac=True, method="L-BFGS-B", bounds=[(-12, 12)] * len(first))
+    values = np.exp(_polished(graph, found.x, xs, y, newton))
+    chosen = dict(zip(symbols, values[:-1].tolist(), strict=True))
+    return condition(kernel, chosen, float(values[-1]), xs, y)
+
+
+def _polished(graph: symad.Graph, theta: Any, xs: Any, y: Any, steps: int) -> Any:
+    """Newton's method towards a zero of the gradient, from a point near it."""
+    if not steps:
+        return theta
+    slope, curve = symad.gradient(graph, "theta"), symad.hessian(graph, "theta")
+    gradient = slope(theta, xs, y)
+    for _ in range(steps):
+        there = theta - np.linalg.solve(curve(theta, xs, y), gradient)
+        new = slope(there, xs, y)
+        if not np.abs(new).max() < np.abs(gradient).max():
+            break
+        theta, gradient = there, new
+    return theta

@@ -1,0 +1,110 @@
+"""The variational autoencoder, and its class-conditional form.
+
+    (μ, log σ) = e(x),   z = μ + σ ⊙ ε,   ℓ = d(z),
+    loss = Σ_pixels BCE(x, σ(ℓ)) + KL(N(μ, σ²)‖N(0, I)),   averaged over the samples:
+
+minus the evidence lower bound for pixels x in [0, 1]. With a ``deviation`` τ the pixels are Gaussian
+instead, N(σ(ℓ), τ²), and Σ (x − σ(ℓ))²/(2τ²) + (d/2) log 2πτ² takes the place of the cross-entropy. The
+noise ε (N, k) is an input, so derivatives are exact. KL in closed form is ½ Σ (μ² + σ² − 1 − ln σ²).
+Conditional: a one-hot class c (N, C) is appended to the inputs of both networks. Source: Kingma and
+Welling, "Auto-encoding variational Bayes" (2014), equation 10 and appendix B; Sohn, Lee, Yan (2015) for the
+condition.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symad import functions
+from symad.core.dims import Dim
+from symad.core.graph import Graph
+from symad.errors import SymadError
+from symad.models.generative.autoencoder import chosen, prefixed
+from symad.models.generative.conditional import with_class
+from symad.models.layers.feedforward import FeedForward
+from symad.models.layers.parameters import Parameters, Shapes, trace_model
+
+
+@dataclass(frozen=True)
+class VAE:
+    """Pixels d, hidden width h, code k, C classes to condition on (0 for none), deviation of the pixels.
+
+    Raises:
+        SymadError: a deviation that is not positive.
+    """
+
+    pixels: Dim
+    hidden: Dim
+    code: Dim
+    classes: int = 0
+    activation: str = "tanh"
+    deviation: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.deviation is not None and not self.deviation > 0:
+            raise SymadError(f"the deviation of the pixels is positive, not {self.deviation}")
+
+    @property
+    def encoder(self) -> FeedForward:
+        """From (x, c) to (μ, log σ)."""
+        return FeedForward((self.pixels + self.classes, self.hidden, 2 * self.code), self.activation)
+
+    @property
+    def decoder(self) -> FeedForward:
+        """From (z, c) to the logits of the pixels."""
+        return FeedForward((self.code + self.classes, self.hidden, self.pixels), self.activation)
+
+    @property
+    def shapes(self) -> Shapes:
+        """Both networks' parameters (prefixes e_ and d_) and the pixels' own biases."""
+        biases: Shapes = {"e_bias": (2 * self.code,), "d_bias": (self.pixels,)}
+        return prefixed("e_", self.encoder.shapes) | prefixed("d_", self.decoder.shapes) | biases
+
+    def init(self, seed: int = 0) -> Parameters:
+        """The networks' own initial values, biases 0."""
+        start = prefixed("e_", self.encoder.init(seed)) | prefixed("d_", self.decoder.init(seed + 1))
+        return start | {n: np.zeros(self.shapes[n]) for n in ("e_bias", "d_bias")}
+
+    def encode(self, p: Any, x: Any, c: Any = None) -> tuple[Any, Any]:
+        """μ and log σ, each (N, k)."""
+        both = self.encoder.apply(chosen("e_", p), with_class(x, c, self.classes)) + p["e_bias"]
+        return both[:, : self.code], both[:, self.code :]
+
+    def logits(self, p: Any, z: Any, c: Any = None) -> Any:
+        """The logits of the pixels (N, d)."""
+        return self.decoder.apply(chosen("d_", p), with_class(z, c, self.classes)) + p["d_bias"]
+
+    def decode(self, p: Any, z: Any, c: Any = None) -> Any:
+        """The probabilities of the pixels (N, d)."""
+        return functions.sigmoid(self.logits(p, z, c))
+
+    def loss(self, p: Any, x: Any, noise: Any, c: Any = None) -> Any:
+        """Minus the evidence lower bound, averaged over the samples, in nats."""
+        mu, log_sigma = self.encode(p, x, c)
+        logits = self.logits(p, mu + np.exp(log_sigma) * noise, c)
+        divergence = (mu * mu + np.exp(2 * log_sigma) - 1 - 2 * log_sigma).sum() / 2
+        return (self._reconstruction(x, logits) + divergence) / x.shape[0]
+
+    def _reconstruction(self, x: Any, logits: Any) -> Any:
+        """−log p(x | z), summed over samples and pixels."""
+        if self.deviation is None:
+            # −x log σ(ℓ) − (1 − x) log(1 − σ(ℓ)) = softplus(ℓ) − x ℓ
+            return (functions.softplus(logits) - x * logits).sum()
+        rest = (x - functions.sigmoid(logits)) / self.deviation
+        constant = float(np.log(2 * np.pi * self.deviation**2)) / 2
+        return (rest * rest).sum() / 2 + constant * x.shape[0] * x.shape[1]
+
+    def graph(self, samples: Any) -> Graph:
+        """The loss as a graph of the parameters, x, the noise, and the class if there is one."""
+        data = [(samples, self.pixels), (samples, self.code)]
+        if self.classes:
+            data.append((samples, self.classes))
+        return trace_model(self.loss, self.shapes, *data)
+
+    def sample(self, p: Parameters, count: int, seed: int = 0, c: Any = None) -> Any:
+        """Pixels (count, d) of codes drawn from N(0, I)."""
+        z = np.random.default_rng(seed).standard_normal((count, int(self.code)))
+        return self.decode(p, z, c)

@@ -1,0 +1,1 @@
+"""Layers, activations, losses and small networks."""

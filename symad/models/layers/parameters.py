@@ -1,0 +1,87 @@
+"""Parameters of models: a dict from names to arrays; their shapes, initial values, and tracing.
+
+A model describes its parameters by a dict of shapes, whose sizes may be symbols, and its functions
+take the dict of arrays first: the same code runs on NumPy arrays and on traced values.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from symad.core.dims import Dim, Shape, format_shape, is_concrete
+from symad.core.graph import Graph
+from symad.errors import ShapeError
+from symad.tracing import trace
+
+Array: TypeAlias = "np.ndarray[Any, Any]"
+Shapes: TypeAlias = "dict[str, Shape]"
+Parameters: TypeAlias = "dict[str, Array]"
+
+
+def trace_model(f: Callable[..., Any], shapes: Mapping[str, Shape], *data: Any) -> Graph:
+    """The graph of ``f(parameters, *data)``: its inputs are the parameters, by name, then the data.
+
+    Args:
+        f: takes a dict of the parameters, then the data.
+        shapes: the shape of each parameter.
+        data: for each further argument of ``f`` what `symad.trace` takes: a symbol, an example or a
+            shape.
+    """
+    names = [*shapes, *list(inspect.signature(f).parameters)[1 : 1 + len(data)]]
+
+    def flat(*values: Any) -> Any:
+        return f(dict(zip(shapes, values, strict=False)), *values[len(shapes) :])
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    flat.__signature__ = inspect.Signature([inspect.Parameter(n, kind) for n in names])  # type: ignore[attr-defined]
+    flat.__name__ = getattr(f, "__name__", "model")
+    return trace(flat, [*shapes.values(), *data])
+
+
+def count(shapes: Mapping[str, Shape]) -> Any:
+    """The number of parameters: an int, or an expression in the symbolic sizes."""
+    total: Any = 0
+    for shape in shapes.values():
+        product: Any = 1
+        for dim in shape:
+            product = product * dim
+        total = total + product
+    return total
+
+
+def normal(rng: np.random.Generator, shape: Shape, scale: float) -> Array:
+    """Independent normal numbers with standard deviation ``scale``."""
+    return scale * rng.standard_normal(numbers(shape))
+
+
+def glorot(rng: np.random.Generator, shape: Shape) -> Array:
+    """Variance 2 / (fan_in + fan_out), for tanh and sigmoid (Glorot & Bengio 2010, equation 12)."""
+    fan_out, fan_in = numbers(shape)[-2:]
+    return normal(rng, shape, float(np.sqrt(2.0 / (fan_in + fan_out))))
+
+
+def he(rng: np.random.Generator, shape: Shape, fan_in: Dim) -> Array:
+    """Variance 2 / fan_in, for ReLU and its relatives (He et al. 2015, equation 10)."""
+    return normal(rng, shape, float(np.sqrt(2.0 / numbers((fan_in,))[0])))
+
+
+def orthogonal(rng: np.random.Generator, shape: Shape) -> Array:
+    """Random orthogonal matrices, uniform on the group (Saxe, McClelland & Ganguli 2014)."""
+    q, r = np.linalg.qr(rng.standard_normal(numbers(shape)))
+    signs = np.sign(np.diagonal(r, axis1=-2, axis2=-1))
+    return np.asarray(q * signs[..., None, :])
+
+
+def numbers(shape: Shape) -> tuple[int, ...]:
+    """The shape, whose sizes must be numbers.
+
+    Raises:
+        ShapeError: a size is a symbol.
+    """
+    if not is_concrete(shape):
+        raise ShapeError(f"initial values need numbers as sizes, not the shape {format_shape(shape)}")
+    return tuple(int(dim) for dim in shape)

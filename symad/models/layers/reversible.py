@@ -1,0 +1,119 @@
+"""Reversible networks: the backward sweep finds the activations again from the outputs.
+
+    y_1 = x_1 + F(x_2, θ),   y_2 = x_2 + G(y_1, θ)
+    x_2 = y_2 − G(y_1, θ),   x_1 = y_1 − F(x_2, θ)
+
+Whatever F and G are, the second line inverts the first: both are additions to one half of what does not
+depend on that half. A chain of such blocks needs no stored activations: from the outputs of a block its
+inputs follow, and its pullback starts from these. Memory does not grow with the number of blocks; each F
+and G runs once more. In floating point the inputs come back up to rounding, which grows with the inverse of
+the blocks: gradients agree with those of stored activations to rounding as long as the inverses are tame.
+Shapes: x_1, x_2 of any one shape; θ the arrays of one block. Source: Gomez, Ren, Urtasun & Grosse, "The
+reversible residual network" (2017), equations 6-7 and algorithm 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symad.core.graph import Graph, TupleOf
+from symad.derivatives.reverse import pullback, value_and_gradient
+from symad.errors import ShapeError
+from symad.tracing import trace
+
+Part = Callable[..., Any]
+"""F or G: (half, θ...) -> an array of the shape of the half."""
+
+
+def forward(F: Part, G: Part, x1: Any, x2: Any, *theta: Any) -> tuple[Any, Any]:
+    """(y_1, y_2) of a block: SymPy expressions, arrays or traced values."""
+    y1 = x1 + F(x2, *theta)
+    return y1, x2 + G(y1, *theta)
+
+
+def inverse(F: Part, G: Part, y1: Any, y2: Any, *theta: Any) -> tuple[Any, Any]:
+    """(x_1, x_2) of a block from its outputs."""
+    x2 = y2 - G(y1, *theta)
+    return y1 - F(x2, *theta), x2
+
+
+@dataclass(frozen=True)
+class ReversibleChain:
+    """Blocks with one F and G and parameters of their own, and a loss. Made by `reversible`.
+
+    Args:
+        run: (x_1, x_2, θ...) -> (y_1, y_2), one block.
+        undo: (y_1, y_2, θ...) -> (x_1, x_2).
+        pulled: (x_1, x_2, θ..., y_1_bar, y_2_bar) -> (y_1, y_2, x_1_bar, x_2_bar, θ_bar...).
+        loss: (y_1, y_2, targets...) -> the value and its gradients by y_1 and y_2.
+    """
+
+    run: Callable[..., Any]
+    undo: Callable[..., Any]
+    pulled: Callable[..., Any]
+    loss: Callable[..., Any]
+
+    def apply(self, x1: Any, x2: Any, *theta: Any) -> tuple[Any, Any]:
+        """The outputs of all blocks; θ with a leading axis for the blocks."""
+        for layer in zip(*theta, strict=True):
+            x1, x2 = self.run(x1, x2, *layer)
+        return x1, x2
+
+    def value_and_gradient(
+        self, x1: Any, x2: Any, theta: Sequence[Any], targets: Sequence[Any] = ()
+    ) -> tuple[Any, ...]:
+        """The loss, then its gradients by x_1, x_2 and each θ; no activation is stored.
+
+        Raises:
+            ShapeError: the parameters are of different numbers of blocks.
+        """
+        depths = {len(p) for p in theta}
+        if len(depths) != 1:
+            raise ShapeError(f"the parameters are of {sorted(depths)} blocks; give each one for every block")
+        y1, y2 = self.apply(x1, x2, *theta)
+        value, bar1, bar2 = self.loss(y1, y2, *targets)
+        bars = tuple(np.zeros_like(p, dtype=float) for p in theta)
+        for k in reversed(range(depths.pop())):
+            layer = [p[k] for p in theta]
+            y1, y2 = self.undo(y1, y2, *layer)
+            _, _, bar1, bar2, *parts = self.pulled(y1, y2, *layer, bar1, bar2)
+            for total, part in zip(bars, parts, strict=True):
+                total[k] = part
+        return (value, bar1, bar2, *bars)
+
+
+def reversible(
+    F: Part, G: Part, loss: Callable[..., Any], shapes: Sequence[Any], targets: Sequence[Any] = (),
+    compiled: Callable[[Graph], Any] | None = None,
+) -> ReversibleChain:  # fmt: skip
+    """A chain of reversible blocks.
+
+    Args:
+        F: (x_2, θ...) -> an array of its shape, written with NumPy.
+        G: (y_1, θ...) -> the same.
+        loss: (y_1, y_2, targets...) -> a scalar.
+        shapes: the shapes of one half, then of each θ of one block.
+        targets: the shapes of the targets.
+        compiled: makes a graph fast, such as `symad.numeric.lower`; graphs are interpreted otherwise.
+    """
+    half, *theta = shapes
+    make = compiled if compiled is not None else _interpreted
+
+    def block(x1: Any, x2: Any, *p: Any) -> tuple[Any, Any]:
+        return forward(F, G, x1, x2, *p)
+
+    def back(y1: Any, y2: Any, *p: Any) -> tuple[Any, Any]:
+        return inverse(F, G, y1, y2, *p)
+
+    run, undo = (trace(f, [half, half, *theta]) for f in (block, back))
+    scored = value_and_gradient(trace(loss, [half, half, *targets]), wrt=[0, 1])
+    flat = Graph(scored.input_nodes, scored.output_nodes, TupleOf((None,) * 3), scored.name)
+    return ReversibleChain(make(run), make(undo), make(pullback(run)), make(flat))
+
+
+def _interpreted(graph: Graph) -> Graph:
+    return graph

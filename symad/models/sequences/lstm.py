@@ -1,0 +1,124 @@
+"""Long short-term memory.
+
+    i, f, o = σ(W_h· h_{t−1} + W_x· x_t + b·),   g = tanh(W_hg h_{t−1} + W_xg x_t + b_g),
+    c_t = f ⊙ c_{t−1} + i ⊙ g,   h_t = o ⊙ tanh(c_t),   y_t = W_hy h_t + c_y,   h_0 = c_0 = 0.
+
+The additive path is ∂c_t/∂c_{t−1} = diag(f), with no matrix in it: gradients along it fade only as the
+forget gate decides, where a plain recurrence multiplies by diag(1 − h²) W_hh at each step. Through
+the gates, ∂h_t/∂h_{t−1} = diag(o (1 − tanh² c)) ∂c_t/∂h_{t−1} + diag(tanh c) ∂o/∂h_{t−1}.
+
+Shapes: the four gates lie along a leading axis in the order i, f, o, g: W_x (4, d_h, d_in),
+W_h (4, d_h, d_h), b (4, d_h); x (T, d_in) or (T, N, d_in). Sources: Hochreiter & Schmidhuber (1997);
+the forget gate: Gers, Schmidhuber & Cummins (2000).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symad.core.dims import Dim
+from symad.functions import scan, sigmoid
+from symad.models.layers.losses import cross_entropy, mean_squared_error
+from symad.models.layers.parameters import Parameters, Shapes, glorot, orthogonal
+from symad.models.sequences.rnn import check_sequence, zero_state
+
+GATES = ("i", "f", "o", "g")
+
+
+def step(h: Any, c: Any, driven: Any, W_h: Any) -> tuple[Any, Any]:
+    """One step: (h_{t−1}, c_{t−1}) -> (h_t, c_t).
+
+    Args:
+        h: (d_h,) or (N, d_h), as is c.
+        c: the cell.
+        driven: W_x x_t + b, (4, d_h) or (4, N, d_h).
+        W_h: (4, d_h, d_h).
+    """
+    i, f, o = (sigmoid(driven[k] + h @ W_h[k].T) for k in range(3))
+    g = np.tanh(driven[3] + h @ W_h[3].T)
+    c = f * c + i * g
+    return o * np.tanh(c), c
+
+
+@dataclass(frozen=True)
+class LSTM:
+    """A network of LSTM layers; sizes are ints or symbols.
+
+    Args:
+        inputs: d_in.
+        hidden: d_h of every layer.
+        outputs: d_out.
+        layers: how many recurrent layers.
+    """
+
+    inputs: Dim
+    hidden: Dim
+    outputs: Dim
+    layers: int = 1
+
+    @property
+    def shapes(self) -> Shapes:
+        """W_x1, W_h1, b1, ..., W_hy, c_y."""
+        found: Shapes = {}
+        for k in range(1, self.layers + 1):
+            found[f"W_x{k}"] = (4, self.hidden, self.inputs if k == 1 else self.hidden)
+            found[f"W_h{k}"] = (4, self.hidden, self.hidden)
+            found[f"b{k}"] = (4, self.hidden)
+        return found | {"W_hy": (self.outputs, self.hidden), "c_y": (self.outputs,)}
+
+    def init(self, seed: int = 0) -> Parameters:
+        """W_h orthogonal, W_x and W_hy Glorot's, biases 0 but 1 for the forget gates (Gers et al.)."""
+        rng = np.random.default_rng(seed)
+        start: Parameters = {}
+        for name, shape in self.shapes.items():
+            if name.startswith("W_h") and name != "W_hy":
+                start[name] = orthogonal(rng, shape)
+            elif name.startswith("W"):
+                start[name] = glorot(rng, shape)
+            else:
+                start[name] = np.zeros(shape)
+                if name.startswith("b"):
+                    start[name][GATES.index("f")] = 1.0
+        return start
+
+    def states(self, p: Any, x: Any) -> tuple[Any, Any]:
+        """h_1..h_T and c_1..c_T of the last layer, each (T, d_h) or (T, N, d_h)."""
+        check_sequence(x)
+        history = x, x
+        for k in range(1, self.layers + 1):
+            W_x, W_h, b = p[f"W_x{k}"], p[f"W_h{k}"], p[f"b{k}"]
+            # The inputs of all steps enter by one product: (T, 4, d_h) or (T, 4, N, d_h).
+            if len(x.shape) == 2:
+                driven = np.einsum("td,ghd->tgh", history[0], W_x) + b
+            else:
+                driven = np.einsum("tnd,ghd->tgnh", history[0], W_x) + b[:, None, :]
+
+            def advance(state: Any, z: Any, W: Any = W_h) -> Any:
+                return step(state[0], state[1], z, W)
+
+            zeros = zero_state(x, b[0])
+            history = scan(advance, (zeros, zeros), driven)
+        return history
+
+    def apply(self, p: Any, x: Any) -> Any:
+        """y_1, ..., y_T: x (T, d_in) -> (T, d_out), or with a batch axis."""
+        return self.states(p, x)[0] @ p["W_hy"].T + p["c_y"]
+
+    def last(self, p: Any, x: Any) -> Any:
+        """y_T, sequence-to-one: (d_out,) or (N, d_out)."""
+        return self.states(p, x)[0][x.shape[0] - 1] @ p["W_hy"].T + p["c_y"]
+
+    def loss(self, p: Any, x: Any, y: Any) -> Any:
+        """The mean squared error of all y_t."""
+        return mean_squared_error(self.apply(p, x), y)
+
+    def last_loss(self, p: Any, x: Any, y: Any) -> Any:
+        """The mean squared error of y_T alone."""
+        return mean_squared_error(self.last(p, x), y)
+
+    def language_loss(self, p: Any, x: Any, targets: Any) -> Any:
+        """The mean cross-entropy of softmax(y_t) against classes (T,) or (T, N)."""
+        return cross_entropy(self.apply(p, x), targets)

@@ -1,0 +1,78 @@
+"""The neural autoregressive model of order n_ctx.
+
+    p̂(x_0 | x_{−1}, ..., x_{−n_ctx}) = softmax(W₂ tanh(W₁ [C x_{−1}; ...; C x_{−n_ctx}] + b₁) + b₂)
+
+The joint probability of a sequence is Π_t p(x_t | x_{t−1}, x_{t−2}, ...); truncating each factor to n_ctx
+tokens gives the model, and −Σ p log p̂ over the observed tokens the cross-entropy. Shapes: contexts (N, n_ctx)
+integers, the newest token first; targets (N,); C as a table (n_voc, d_emb); W₁ (d_h, n_ctx·d_emb), b₁ (d_h,),
+W₂ (n_voc, d_h), b₂ (n_voc,). Source: Bengio et al., "A neural probabilistic language model" (2003).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symad.core.dims import Dim
+from symad.errors import ShapeError
+from symad.models.layers.losses import cross_entropy
+from symad.models.layers.parameters import Array, Parameters, Shapes, glorot, normal, numbers
+from symad.models.sequences.embedding import embed_context
+
+
+@dataclass(frozen=True)
+class NeuralAR:
+    """A model with n_voc tokens, a context of n_ctx, vectors of d_emb and a layer of d_h."""
+
+    vocabulary: Dim
+    context: Dim
+    embedding: Dim
+    hidden: Dim
+
+    @property
+    def shapes(self) -> Shapes:
+        """C, W1, b1, W2, b2."""
+        return {
+            "C": (self.vocabulary, self.embedding),
+            "W1": (self.hidden, self.context * self.embedding),
+            "b1": (self.hidden,),
+            "W2": (self.vocabulary, self.hidden),
+            "b2": (self.vocabulary,),
+        }
+
+    def init(self, seed: int = 0) -> Parameters:
+        """Standard normal C, Glorot's W, biases 0."""
+        rng = np.random.default_rng(seed)
+        start: Parameters = {}
+        for name, shape in self.shapes.items():
+            if name == "C":
+                start[name] = normal(rng, shape, 1.0)
+            else:
+                start[name] = glorot(rng, shape) if name[0] == "W" else np.zeros(numbers(shape))
+        return start
+
+    def scores(self, p: Any, contexts: Any) -> Any:
+        """Scores of the next token: contexts (N, n_ctx) -> (N, n_voc)."""
+        hidden = np.tanh(embed_context(p["C"], contexts) @ p["W1"].T + p["b1"])
+        return hidden @ p["W2"].T + p["b2"]
+
+    def loss(self, p: Any, contexts: Any, targets: Any) -> Any:
+        """The cross-entropy: contexts (N, n_ctx), targets (N,)."""
+        return cross_entropy(self.scores(p, contexts), targets)
+
+
+def contexts(tokens: Any, length: int) -> tuple[Array, Array]:
+    """Contexts (N − n_ctx, n_ctx), the newest token first, and the tokens that follow them.
+
+    Raises:
+        ShapeError: no token follows a whole context.
+    """
+    sequence = np.asarray(tokens)
+    if sequence.ndim != 1 or not 1 <= length < len(sequence):
+        raise ShapeError(
+            f"contexts of {length} tokens need a sequence of more, but the tokens have shape {sequence.shape}"
+        )
+    windows = np.lib.stride_tricks.sliding_window_view(sequence[:-1], length)
+    return windows[:, ::-1].copy(), sequence[length:]

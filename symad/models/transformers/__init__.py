@@ -1,0 +1,1 @@
+"""Attention and transformers, their positions, presets and tasks."""

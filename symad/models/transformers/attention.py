@@ -1,0 +1,197 @@
+"""Attention: one head, many heads, masked, across two sequences.
+
+Rows are positions: queries Q (n, d_k), keys K (m, d_k), values V (m, d_v),
+
+    Attention(Q, K, V) = softmax(Q Kᵀ / √d_k + bias) V,   the softmax over each row.
+
+A mask adds −∞ before the softmax. With columns as positions the same is V softmax(Kᵀ Q / √d_k), the
+softmax over each column. Many heads: Q_h = X W_Q,h, K_h = Z W_K,h, V_h = Z W_V,h and
+Y = Σ_h Attention(Q_h, K_h, V_h) W_O,h, which is the concatenation of the heads times the stacked W_O;
+Z = X is self-attention, another Z cross-attention. Leading axes are batches.
+
+Source: Vaswani et al., "Attention is all you need" (2017), equation 1 and section 3.2.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symad.core.dims import Dim
+from symad.errors import ShapeError
+from symad.functions import arange, softmax
+from symad.models.layers.parameters import Parameters, Shapes, normal, numbers
+
+
+def root(size: Dim) -> Any:
+    """√size, for a number or a symbol."""
+    return float(np.sqrt(size)) if isinstance(size, int) else sympy.sqrt(size)
+
+
+def weights(Q: Any, K: Any, mask: Any = None, bias: Any = None) -> Any:
+    """softmax(Q Kᵀ / √d_k + bias) over the keys.
+
+    Args:
+        Q: (..., n, d_k).
+        K: (..., m, d_k).
+        mask: conditions (n, m), or (..., n, m): True where a query may see a key. A query that sees no
+            key has weights 0, so that its output is 0 and so are all derivatives.
+        bias: numbers that are added to the scores, (..., n, m).
+
+    Returns:
+        (..., n, m), rows with the sum 1.
+    """
+    scores = np.einsum("...nk,...mk->...nm", Q, K) / root(Q.shape[-1])
+    if bias is not None:
+        scores = scores + bias
+    if mask is None:
+        return softmax(scores, axis=-1)
+    alive = np.any(mask, axis=-1)[..., None]
+    # A hidden row gets finite scores first: −∞ in all places would make the softmax 0/0.
+    hidden = np.where(np.logical_or(mask, np.logical_not(alive)), scores, -np.inf)
+    return np.where(alive, softmax(hidden, axis=-1), 0.0)
+
+
+def attention(Q: Any, K: Any, V: Any, mask: Any = None, bias: Any = None) -> Any:
+    """softmax(Q Kᵀ / √d_k + bias) V: (..., n, d_k), (..., m, d_k), (..., m, d_v) -> (..., n, d_v)."""
+    return np.einsum("...nm,...mv->...nv", weights(Q, K, mask, bias), V)
+
+
+def attention_columns(Q: Any, K: Any, V: Any, mask: Any = None) -> Any:
+    """V softmax(Kᵀ Q / √d_k): (d_k, n), (d_k, m), (d_v, m) -> (d_v, n); the mask is (m, n)."""
+    return attention(Q.T, K.T, V.T, None if mask is None else mask.T).T
+
+
+def self_attention_columns(W_Q: Any, W_K: Any, W_V: Any, X: Any) -> Any:
+    """The unscaled self-attention W_Vᵀ X softmax(Xᵀ W_Kᵀ W_Q X) of columns X (d, n).
+
+    W_Q and W_K are (d_k, d), W_V is (d, d_v); the result is (d_v, n).
+    """
+    return W_V.T @ X @ softmax(X.T @ W_K.T @ (W_Q @ X), axis=0)
+
+
+def causal_mask(n: Dim) -> Any:
+    """(n, n) conditions: position t sees t' ≤ t. ``n`` may be a symbol while a function is traced."""
+    t = arange(n)
+    return t[:, None] >= t[None, :]
+
+
+def prefix_mask(n: Dim, prefix: Any) -> Any:
+    """Causal, but the first ``prefix`` positions are seen by all (Raffel et al. 2020, figure 3)."""
+    t = arange(n)
+    return np.logical_or(t[:, None] >= t[None, :], t[None, :] < prefix)
+
+
+def multiplicative_mask(Q: Any, K: Any, mask: Any) -> Any:
+    """The tempting softmax(S) ⊙ M, kept to be refuted.
+
+    Its rows do not sum to 1, and the hidden keys still act through the denominator: it is not causal.
+    """
+    return np.where(mask, weights(Q, K), 0.0)
+
+
+@dataclass(frozen=True)
+class MultiHead:
+    """Attention with several heads; sizes are ints or symbols.
+
+    Args:
+        width: d_in, the features of X.
+        heads: H.
+        key: d_k of each head; by default d_in / H.
+        value: d_v of each head; by default d_k.
+        out: d_out; by default d_in.
+        context: the features of Z in cross-attention; by default d_in.
+        bias: whether Q, K, V and Y have biases.
+
+    Raises:
+        ShapeError: H does not divide d_in and no d_k is given.
+    """
+
+    width: Dim
+    heads: Dim
+    key: Dim | None = None
+    value: Dim | None = None
+    out: Dim | None = None
+    context: Dim | None = None
+    bias: bool = False
+
+    def __post_init__(self) -> None:
+        if self.key is None and self.width % self.heads != 0:
+            raise ShapeError(
+                f"{self.heads} heads do not divide the width {self.width}; give key, the size of one head"
+            )
+
+    @property
+    def d_k(self) -> Dim:
+        """The size of queries and keys."""
+        return self.width // self.heads if self.key is None else self.key
+
+    @property
+    def d_v(self) -> Dim:
+        """The size of values."""
+        return self.d_k if self.value is None else self.value
+
+    @property
+    def shapes(self) -> Shapes:
+        """W_Q (H, d_in, d_k), W_K (H, d_z, d_k), W_V (H, d_z, d_v), W_O (H, d_v, d_out), and biases."""
+        d_z = self.width if self.context is None else self.context
+        d_out = self.width if self.out is None else self.out
+        found: Shapes = {
+            "W_Q": (self.heads, self.width, self.d_k),
+            "W_K": (self.heads, d_z, self.d_k),
+            "W_V": (self.heads, d_z, self.d_v),
+            "W_O": (self.heads, self.d_v, d_out),
+        }
+        if self.bias:
+            found |= {
+                "b_Q": (self.heads, self.d_k),
+                "b_K": (self.heads, self.d_k),
+                "b_V": (self.heads, self.d_v),
+                "b_O": (d_out,),
+            }
+        return found
+
+    def init(self, seed: int = 0, scale: float = 0.02) -> Parameters:
+        """Normal numbers, as GPT-2 does; biases 0."""
+        rng = np.random.default_rng(seed)
+        return {
+            name: normal(rng, shape, scale) if name.startswith("W") else np.zeros(numbers(shape))
+            for name, shape in self.shapes.items()
+        }
+
+    def project(self, p: Any, name: str, X: Any) -> Any:
+        """Queries, keys or values (name Q, K, V) of all heads: (..., n, d) -> (..., H, n, d_head)."""
+        made = np.einsum("...nd,hdk->...hnk", X, p[f"W_{name}"])
+        return made + p[f"b_{name}"][:, None, :] if self.bias else made
+
+    def merge(self, p: Any, heads: Any) -> Any:
+        """Σ_h head_h W_O,h: (..., H, n, d_v) -> (..., n, d_out)."""
+        made = np.einsum("...hnv,hvo->...no", heads, p["W_O"])
+        return made + p["b_O"] if self.bias else made
+
+    def apply(
+        self,
+        p: Any,
+        X: Any,
+        Z: Any = None,
+        mask: Any = None,
+        bias: Any = None,
+        rotate: Callable[[Any], Any] | None = None,
+        attend: Callable[[Any, Any, Any], Any] | None = None,
+    ) -> Any:
+        """Y (..., n, d_out) of X (..., n, d_in), with keys and values from Z (..., m, d_z) or from X.
+
+        ``rotate`` is applied to queries and keys (see `symad.models.positions.rotate`). ``attend``
+        computes the heads from Q, K and V in place of ``mask`` and ``bias``: `symad.functions.attention`
+        with its arguments given, which lowered code computes tile by tile.
+        """
+        Z = X if Z is None else Z
+        Q, K, V = self.project(p, "Q", X), self.project(p, "K", Z), self.project(p, "V", Z)
+        if rotate is not None:
+            Q, K = rotate(Q), rotate(K)
+        heads = attention(Q, K, V, mask, bias) if attend is None else attend(Q, K, V)
+        return self.merge(p, heads)

@@ -1,0 +1,317 @@
+"""The transformer with the switches of published architectures: alone, or one of a pair.
+
+    x_t = E[token_t] + P[t],
+    each of L layers:  x ← residual(x, multi-head attention),
+                       x ← residual(x, attention to the memory z), if there is one,
+                       x ← residual(x, feed-forward block),
+    scores = norm(x) Uᵀ,   p(token_{t+1} | tokens ≤ t) = softmax(scores_t),
+    loss = −mean_t log p(token_{t+1} | tokens ≤ t).
+
+Switches: the mask (causal, prefix, none), the order of norm and residual (pre, post, deep), layer or RMS
+norm, positions (learned, sinusoidal, rotary, ALiBi, relative, none), the feed-forward block (ReLU,
+GELU, GeGLU, SwiGLU), biases, tied embedding (U = E), and ``memory``, what a decoder reads. Shapes: tokens
+(n,) or a batch (B, n), integers 0..|V|−1; E and U (|V|, d); memory z (m, d_z) or (B, m, d_z); scores (n, |V|)
+or (B, n, |V|). The cost of one layer in multiply-adds, with H·d_k = d, is 4d²n + 2n²d + 2 d d_ff n.
+
+Sources: Vaswani et al. (2017); Radford et al. (2018, 2019) for decoder-only models; Wang et al., "DeepNet"
+(2022), equation 1; Phuong & Hutter, "Formal algorithms for transformers" (2022), algorithm 10.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from symad.core.dims import Dim
+from symad.errors import ShapeError, SymadError
+from symad.functions import arange, concatenate, lookup
+from symad.models.layers.losses import cross_entropy
+from symad.models.layers.normalization import deep_scale, layer_norm, residual, rms_norm
+from symad.models.layers.parameters import Array, Parameters, Shapes, normal, numbers
+from symad.models.sequences.gated import FeedForwardBlock
+from symad.models.transformers import positions
+from symad.models.transformers.attention import MultiHead, attention, causal_mask, prefix_mask
+
+CHOICES = {
+    "mask": ("causal", "prefix", "none"),
+    "order": ("pre", "post", "deep"),
+    "norm": ("layer", "rms"),
+    "position": ("learned", "sinusoidal", "rotary", "alibi", "relative", "none"),
+}
+
+
+@dataclass(frozen=True)
+class Transformer:
+    """A transformer; sizes are ints or symbols, but the number of layers is an int.
+
+    Args:
+        vocabulary: |V|.
+        context: the largest n (learned positions; also the clip of relative ones).
+        width: d.
+        layers: L.
+        heads: H.
+        key: d_k = d_v of a head; by default d / H.
+        hidden: d_ff; by default 4d.
+        mask: "causal", "prefix" (positions before ``prefix`` are seen by all) or "none".
+        order: "pre", "post" or "deep".
+        norm: "layer" or "rms".
+        position: "learned", "sinusoidal", "rotary", "alibi", "relative" or "none".
+        block: "relu", "gelu", "geglu" or "swiglu".
+        bias: whether linear maps and layer norms have biases.
+        tied: whether U = E.
+        prefix: the length of the prefix.
+        memory: d_z, the features of a memory that every layer attends to; None without one.
+
+    Raises:
+        SymadError: a switch is set to something else.
+    """
+
+    vocabulary: Dim
+    context: Dim
+    width: Dim
+    layers: int
+    heads: int
+    key: Dim | None = None
+    hidden: Dim | None = None
+    mask: str = "causal"
+    order: str = "pre"
+    norm: str = "layer"
+    position: str = "learned"
+    block: str = "gelu"
+    bias: bool = True
+    tied: bool = True
+    prefix: int = 0
+    memory: Dim | None = None
+
+    def __post_init__(self) -> None:
+        for switch, choices in CHOICES.items():
+            if getattr(self, switch) not in choices:
+                raise SymadError(f"{switch}={getattr(self, switch)!r} is not one of {', '.join(choices)}")
+
+    # ---- parts
+
+    @property
+    def heads_of(self) -> MultiHead:
+        """The attention of a layer."""
+        return MultiHead(self.width, self.heads, self.key, bias=self.bias)
+
+    @property
+    def cross_of(self) -> MultiHead:
+        """The attention of a layer to the memory."""
+        return MultiHead(self.width, self.heads, self.key, context=self.memory, bias=self.bias)
+
+    @property
+    def block_of(self) -> FeedForwardBlock:
+        """The feed-forward block of a layer."""
+        hidden = 4 * self.width if self.hidden is None else self.hidden
+        return FeedForwardBlock(self.width, hidden, self.block, self.bias)
+
+    @property
+    def norm_shapes(self) -> Shapes:
+        """γ, and β where it exists."""
+        found: Shapes = {"gamma": (self.width,)}
+        return found | {"beta": (self.width,)} if self.norm == "layer" and self.bias else found
+
+    @property
+    def shapes(self) -> Shapes:
+        """E, positions, the parts of each layer as ``layer1_W_Q``, the last norm, and U."""
+        found: Shapes = {"E": (self.vocabulary, self.width)}
+        if self.position == "learned":
+            found["P"] = (self.context, self.width)
+        if self.position == "relative":
+            found["R"] = (self.heads, 2 * self.context - 1)
+        for k in range(1, self.layers + 1):
+            found |= prefixed(f"layer{k}_", self.heads_of.shapes | self.block_of.shapes)
+            found |= prefixed(f"layer{k}_norm1_", self.norm_shapes)
+            found |= prefixed(f"layer{k}_norm2_", self.norm_shapes)
+            if self.memory is not None:
+                found |= prefixed(f"layer{k}_cross_", self.cross_of.shapes)
+                found |= prefixed(f"layer{k}_norm3_", self.norm_shapes)
+        if self.order == "pre":
+            found |= prefixed("norm_", self.norm_shapes)
+        return found if self.tied else found | {"U": (self.vocabulary, self.width)}
+
+    def init(self, seed: int = 0, scale: float = 0.02) -> Parameters:
+        """Normal numbers with standard deviation ``scale``, γ = 1, biases 0.
+
+        What is added to the residual stream (W_O, W_2) is divided by √(2L), as GPT-2 does; with deep
+        norm the values, W_O and the block are multiplied by β = (8L)^{−1/4}.
+        """
+        rng = np.random.default_rng(seed)
+        start: Parameters = {}
+        for name, shape in self.shapes.items():
+            kind = name.split("_", 1)[-1].removeprefix("cross_")
+            if "norm" in name or kind.startswith("b_") or name == "R":
+                fill = 1.0 if name.endswith("gamma") else 0.0
+                start[name] = np.full(numbers(shape), fill)
+            else:
+                start[name] = normal(rng, shape, scale * self._gain(kind))
+        return start
+
+    def _gain(self, kind: str) -> float:
+        if self.order == "deep" and kind in ("W_V", "W_O", "W_1", "W_2", "W_3"):
+            return float((8 * self.layers) ** -0.25)
+        return float((2 * self.layers) ** -0.5) if kind in ("W_O", "W_2") else 1.0
+
+    # ---- the function
+
+    def scores(self, p: Any, tokens: Any, memory: Any = None) -> Any:
+        """Scores of the next token: tokens (n,) or (B, n) -> (n, |V|) or (B, n, |V|)."""
+        return self.unembed(p, self.features(p, tokens, memory))
+
+    def features(self, p: Any, tokens: Any, memory: Any = None, seen: Any = None) -> Any:
+        """What the layers make of the tokens: (n,) or (B, n) -> (n, d) or (B, n, d).
+
+        Args:
+            p: parameters.
+            tokens: (n,) or (B, n).
+            memory: z (m, d_z) or (B, m, d_z), for a decoder.
+            seen: conditions in the shape of the tokens, False where a token is padding: none sees it.
+        """
+        self._check_memory(memory)
+        n = tokens.shape[-1]
+        t = arange(n)
+        x = self.embed(p, tokens, t)
+        mask, bias = self.visible(n), self.bias_at(p, t, t)
+        if seen is not None:
+            keys = seen[..., None, None, :]  # (..., heads, queries, keys)
+            mask = keys if mask is None else np.logical_and(mask, keys)
+        turn = partial(positions.rotate, t=t) if self.position == "rotary" else None
+        for k in range(1, self.layers + 1):
+            layer = part(p, f"layer{k}_")
+
+            def mix(value: Any, layer: Any = layer) -> Any:
+                return self.heads_of.apply(layer, value, mask=mask, bias=bias, rotate=turn)
+
+            x = self._residuals(layer, x, mix, memory)
+        return self.normed(part(p, "norm_"), x) if self.order == "pre" else x
+
+    def loss(self, p: Any, tokens: Any, targets: Any) -> Any:
+        """The mean of −log p(target) over all positions: tokens and targets (n,) or (B, n)."""
+        return cross_entropy(self.scores(p, tokens), targets)
+
+    def embed(self, p: Any, tokens: Any, t: Any) -> Any:
+        """E[tokens] + P[t] for tokens (..., n) at the positions t (n,)."""
+        check_tokens(tokens, self.vocabulary)
+        x = lookup(p["E"], tokens)
+        if self.position == "learned":
+            return x + lookup(p["P"], t)
+        if self.position == "sinusoidal":
+            return x + positions.sinusoidal(t, int(self.width))
+        return x
+
+    def unembed(self, p: Any, x: Any) -> Any:
+        """The scores of the vocabulary, from features (..., d)."""
+        return x @ (p["E"] if self.tied else p["U"]).T
+
+    def normed(self, p: Any, x: Any) -> Any:
+        """Layer or RMS norm with the parameters gamma and beta."""
+        if self.norm == "rms":
+            return rms_norm(x, p["gamma"])
+        return layer_norm(x, p["gamma"], p.get("beta"))
+
+    def visible(self, n: Dim) -> Any:
+        """The mask (n, n), or None if all is visible."""
+        if self.mask == "none":
+            return None
+        return causal_mask(n) if self.mask == "causal" else prefix_mask(n, self.prefix)
+
+    def bias_at(self, p: Any, t: Any, s: Any) -> Any:
+        """What is added to the scores of queries at t (n,) and keys at s (m,): (H, n, m) or None."""
+        if self.position == "alibi":
+            return positions.alibi(self.heads, t, s)
+        return positions.relative(p["R"], t, s) if self.position == "relative" else None
+
+    def _residuals(self, layer: Any, x: Any, mix: Any, memory: Any) -> Any:
+        """The two or three residual blocks of a layer."""
+        alpha = deep_scale(self.layers) if self.order == "deep" else 1.0
+        first, second = (partial(self.normed, part(layer, f"norm{k}_")) for k in (1, 2))
+        x = residual(self.order, x, mix, first, alpha)
+        if memory is not None:
+            read = partial(self.cross_of.apply, part(layer, "cross_"), Z=memory)
+            x = residual(self.order, x, read, partial(self.normed, part(layer, "norm3_")), alpha)
+        return residual(self.order, x, partial(self.block_of.apply, layer), second, alpha)
+
+    def _check_memory(self, memory: Any) -> None:
+        if (memory is None) != (self.memory is None):
+            raise SymadError(
+                f"the model has memory={self.memory}, but {'no' if memory is None else 'a'} memory is given"
+            )
+        if memory is not None and memory.shape[-1] != self.memory:
+            raise ShapeError(f"the memory has shape {memory.shape}; its features must be {self.memory}")
+
+    # ---- generation
+
+    def step(self, p: Any, token: Any, K: Any, V: Any, memory: Any = None) -> tuple[Any, Any, Any]:
+        """Scores after one more token, from the keys and values of the tokens before it.
+
+        Args:
+            p: parameters.
+            token: () an integer.
+            K: (L, H, t, d_k), the keys of the t tokens before; V the values.
+            V: (L, H, t, d_k).
+            memory: (m, d_z), for a decoder.
+
+        Returns:
+            Scores (|V|,), and K and V with one more position. The work is O(t), where running all
+            tokens again is O(t²).
+
+        Raises:
+            SymadError: the model is not causal: earlier keys would change.
+        """
+        if self.mask != "causal":
+            raise SymadError(f"step needs a causal model, but mask={self.mask!r}")
+        self._check_memory(memory)
+        before = K.shape[2]
+        s = arange(before + 1)
+        t = s[before:]
+        x = self.embed(p, token[None], t)
+        bias, caches = self.bias_at(p, t, s), []
+        for k in range(1, self.layers + 1):
+            layer, old = part(p, f"layer{k}_"), (K[k - 1], V[k - 1])
+
+            def mix(value: Any, layer: Any = layer, old: Any = old) -> Any:
+                Q, fresh_K, fresh_V = (self.heads_of.project(layer, c, value) for c in "QKV")
+                if self.position == "rotary":
+                    Q, fresh_K = positions.rotate(Q, t), positions.rotate(fresh_K, t)
+                joined = [concatenate(pair, axis=1) for pair in zip(old, (fresh_K, fresh_V), strict=True)]
+                caches.append(joined)
+                return self.heads_of.merge(layer, attention(Q, joined[0], joined[1], bias=bias))
+
+            x = self._residuals(layer, x, mix, memory)
+        x = self.normed(part(p, "norm_"), x) if self.order == "pre" else x
+        return self.unembed(p, x)[0], *(np.stack(c) for c in zip(*caches, strict=True))
+
+    def empty_cache(self) -> tuple[Array, Array]:
+        """K and V before the first token: (L, H, 0, d_k)."""
+        shape = numbers((self.layers, self.heads, 0, self.heads_of.d_k))
+        return np.zeros(shape), np.zeros(shape)
+
+
+def check_tokens(tokens: Any, vocabulary: Dim) -> None:
+    """Refuse tokens outside of the vocabulary; traced ones are checked when they are looked up.
+
+    Raises:
+        ShapeError: a token is negative, too large or not an integer.
+    """
+    if not isinstance(tokens, np.ndarray) or not isinstance(vocabulary, int):
+        return
+    bad = (tokens < 0) | (tokens >= vocabulary) | (tokens != np.floor(tokens))
+    if bad.any():
+        place = tuple(int(k) for k in np.argwhere(bad)[0])
+        raise ShapeError(
+            f"token {tokens[place]} at {place} is not one of the {vocabulary} tokens 0..{vocabulary - 1}"
+        )
+
+
+def prefixed(prefix: str, shapes: Shapes) -> Shapes:
+    """The shapes under longer names."""
+    return {prefix + name: shape for name, shape in shapes.items()}
+
+
+def part(p: Any, prefix: str) -> dict[str, Any]:
+    """The parameters whose names begin with a prefix, without it."""
+    return {name[len(prefix) :]: v for name, v in p.items() if name.startswith(prefix)}

@@ -1,0 +1,1 @@
+"""Ops that move, reduce and contract arrays."""

@@ -1,0 +1,168 @@
+"""Positions in several axes at once, as one position in these axes laid out row by row.
+
+What ``x[i, j]`` reads for arrays of integers i and j is row i·n + j of x with its two axes joined.
+Joining hides an index that is out of range of its own axis, so each is checked before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from symad.core.dims import Shape, broadcast_shapes, format_shape
+from symad.core.graph import ZERO, Node, Op, shape
+from symad.core.questions import (
+    Flags,
+    Forms,
+    Nodes,
+    Tangent,
+    Tangents,
+    Values,
+    batch,
+    definition,
+    evaluate,
+    examples,
+    flops,
+    jvp,
+    sympy_form,
+)
+from symad.errors import ShapeError
+from symad.ops.arrays.sources import Input
+
+
+@dataclass(frozen=True, eq=False)
+class Positions(Op):
+    """Σ_k i_k Π_{l>k} n_l for indices i_k into axes of lengths n = ``shape``.
+
+    Arguments: one array of integers for each axis; they broadcast together. ``axes`` are the numbers of
+    the axes and ``what`` the name of the array, for messages. If ``from_end``, negative indices count
+    from the end, as in NumPy.
+    """
+
+    shape: Shape
+    axes: tuple[int, ...]
+    what: str
+    from_end: bool = True
+
+
+def positions(
+    indices: Nodes, lengths: Shape, axes: tuple[int, ...], what: str, from_end: bool = True
+) -> Node:
+    """The row-major position of the indices in axes of these lengths."""
+    return Node.of(Positions(lengths, axes, what, from_end), indices)
+
+
+def name_of(array: Node) -> str:
+    """How messages call an array: an input's name as one word, or a phrase with the shape."""
+    if isinstance(array.op, Input):
+        return "".join(c if c.isprintable() else "_" for c in "_".join(str(array.op.symbol).split()))
+    return f"{TRACED}{format_shape(array.shape)}"
+
+
+TRACED = "a traced value of shape "
+
+
+def is_name(text: str) -> bool:
+    """Whether a text can come from `name_of`: a word, or the phrase with a shape; files hold no prose."""
+    rest = text.removeprefix(TRACED)
+    if rest != text:
+        for separator in (", ", " + ", " - "):
+            rest = rest.replace(separator, "")
+    return rest.isprintable() and " " not in rest and 0 < len(rest) <= 1000
+
+
+@shape(Positions)
+def positions_shape(op: Positions, args: Nodes) -> Shape:
+    return broadcast_shapes(*[arg.shape for arg in args])
+
+
+@jvp.dispatch
+def positions_jvp(op: Positions, y: Node, tangents: Tangents) -> Tangent:
+    return ZERO
+
+
+@batch.dispatch
+def positions_batch(op: Positions, args: Nodes, batched: Flags, count: Any) -> Node:
+    from symad.ops.arrays.shaping import reshape
+
+    rank = max(len(arg.shape) - flag for arg, flag in zip(args, batched, strict=True))
+    aligned = [
+        reshape(arg, (count, *(1,) * (rank + 1 - len(arg.shape)), *arg.shape[1:])) if flag else arg
+        for arg, flag in zip(args, batched, strict=True)
+    ]
+    return Node.of(op, tuple(aligned))
+
+
+@flops.dispatch
+def positions_flops(op: Positions, y: Node) -> Any:
+    return 0
+
+
+@evaluate.dispatch
+def positions_evaluate(op: Positions, values: Values) -> Any:
+    whole: Any = 0
+    for value, length, axis in zip(values, op.shape, op.axes, strict=True):
+        whole = whole * length + _from_start(op, value, length, axis)
+    return whole
+
+
+def _from_start(op: Positions, value: Any, length: int, axis: int) -> Any:
+    """Integers in 0..length − 1.
+
+    Raises:
+        ShapeError: an index is not integral or out of range; the message names the first one.
+    """
+    from symad.evaluation.dual import primals
+
+    given = np.asarray(primals(value))
+    found = given.astype(np.int64)
+    low = -length if op.from_end else 0
+    right = np.asarray((found == given) & (found >= low) & (found < length), bool)
+    if not right.all():
+        place = tuple([int(k) for k in np.argwhere(~right)[0]])
+        raise ShapeError(
+            f"index {given[place]} at position {place} is not an integer in {low}..{length - 1}: "
+            f"axis {axis} of {op.what} has length {length}"
+        )
+    return found % length if length else found
+
+
+@definition.dispatch
+def positions_definition(op: Positions, y: Node) -> Node:
+    """In primitives, for indices that are in range."""
+    from symad.ops.arrays.shaping import broadcast_to
+    from symad.ops.arrays.sources import constant, dimension
+    from symad.ops.elementwise.arithmetic import add, mul
+    from symad.ops.elementwise.selection import compare, select
+
+    whole = constant(0)
+    for arg, length in zip(y.args, op.shape, strict=True):
+        n = dimension(length)
+        # of integers; −1/2 rather than 0 keeps the comparison away from a tie, which proofs leave open
+        negative = compare("<", arg, constant(Fraction(-1, 2)))
+        from_start = select(negative, add(arg, n), arg) if op.from_end else arg
+        whole = add(mul(whole, n), broadcast_to(from_start, y.shape))
+    return broadcast_to(whole, y.shape)
+
+
+@sympy_form.dispatch
+def positions_sympy(op: Positions, y: Node, forms: Forms) -> Any:
+    from symad.tracing.to_sympy.nodes import nodes_to_sympy
+
+    return nodes_to_sympy([definition(op, y)])[0]
+
+
+@examples(Positions)
+def positions_examples() -> list[Node]:
+    """All positions of a 3 × 4 array, and two of them."""
+    from symad.ops.arrays.shaping import reshape
+    from symad.ops.arrays.sources import array_constant, iota
+
+    every = positions((reshape(iota(3), (3, 1)), iota(4)), (3, 4), (0, 1), "x")
+    some = positions(
+        (array_constant(np.array([2, -1])), array_constant(np.array([0, 3]))), (3, 4), (0, 1), "x"
+    )
+    return [every, some]

@@ -1,0 +1,344 @@
+"""Sources: nodes without arguments. Inputs, constants, dimensions used as values, index ranges."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import sympy
+from sympy.tensor.array.expressions import Reshape
+
+from symad.core.dims import Dim, Shape, as_dim, as_shape
+from symad.core.graph import ZERO, Node, Op, shape
+from symad.core.questions import (
+    Flags,
+    Forms,
+    Nodes,
+    Tangent,
+    Tangents,
+    Values,
+    batch,
+    evaluate,
+    examples,
+    flops,
+    jvp,
+    sympy_form,
+)
+from symad.errors import TraceError
+
+
+@dataclass(frozen=True, eq=False)
+class Source(Op):
+    """A node without arguments."""
+
+
+@dataclass(frozen=True, eq=False)
+class Input(Source):
+    """An input: the SymPy symbol the user wrote, with its shape."""
+
+    symbol: Any
+    shape: Shape
+
+
+@dataclass(frozen=True, eq=False)
+class Constant(Source):
+    """A scalar number: int, Fraction, float, bool, or a SymPy number such as pi.
+
+    ``kind`` keeps 1, 1.0 and True apart, and 0.0 from -0.0.
+    """
+
+    value: Any
+    kind: str
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayConstant(Source):
+    """An array of numbers known when the graph is made; ``data`` is its bytes."""
+
+    data: bytes
+    dtype: str
+    shape: tuple[int, ...]
+
+    @property
+    def array(self) -> np.ndarray[Any, Any]:
+        """The array, read-only."""
+        return np.frombuffer(self.data, dtype=self.dtype).reshape(self.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Dimension(Source):
+    """A dimension used as a value: an expression in the dimension symbols."""
+
+    expression: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Iota(Source):
+    """(0, 1, ..., size − 1)."""
+
+    size: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Eye(Source):
+    """The identity matrix of order ``size``: a (size, size) array."""
+
+    size: Any
+
+
+# ---- makers -------------------------------------------------------------------------------------
+
+
+def input_node(symbol: Any, dims: Any = ()) -> Node:
+    """The input of this symbol and shape."""
+    return Node.of(Input(symbol, as_shape(dims)))
+
+
+def constant(value: Any) -> Node:
+    """A scalar constant, kept exact.
+
+    Raises:
+        TraceError: complex numbers and things that are no numbers.
+    """
+    if type(value) is int and 0 <= value < len(_SMALL):
+        return _SMALL[value]
+    return _constant(value)
+
+
+_SMALL: list[Node] = []
+"""The constants 0, 1, 2, ..., kept because they are asked for all the time; filled below."""
+
+
+def _constant(value: Any) -> Node:
+    if isinstance(value, Node):
+        return value
+    if isinstance(value, (bool, np.bool_)):
+        return Node.of(Constant(bool(value), "bool"))
+    if isinstance(value, (int, np.integer)):
+        return Node.of(Constant(int(value), "int"))
+    if isinstance(value, Fraction):
+        if value.denominator == 1:
+            return Node.of(Constant(value.numerator, "int"))
+        return Node.of(Constant(value, "fraction"))
+    if isinstance(value, (float, np.floating)):
+        number = float(value)
+        if math.isnan(number):
+            number = math.nan  # one object: NaN equals nothing but itself
+        return Node.of(Constant(number, f"float {number.hex()}"))
+    if isinstance(value, sympy.Basic):
+        return _sympy_constant(value)
+    raise TraceError(f"{value!r} of type {type(value).__name__} is not a real number")
+
+
+def _sympy_constant(value: sympy.Basic) -> Node:
+    if value in (sympy.true, sympy.false):
+        return constant(bool(value))
+    if isinstance(value, sympy.Integer):
+        return constant(int(value))
+    if isinstance(value, sympy.Rational):
+        return constant(Fraction(int(value.p), int(value.q)))
+    if isinstance(value, sympy.Float):
+        if value._prec <= 53:
+            return constant(float(value))
+        return Node.of(Constant(value, f"Float{value._prec}"))
+    if isinstance(value, sympy.NumberSymbol):
+        return Node.of(Constant(value, "symbol"))
+    raise TraceError(f"{value} is not a real number")
+
+
+def array_constant(value: Any) -> Node:
+    """A constant array; arrays without axes become scalars.
+
+    Raises:
+        TraceError: the dtype is not boolean, integer or real floating point.
+    """
+    array = np.asarray(value)
+    if array.ndim == 0:
+        return constant(array.item())
+    if array.dtype.kind not in "biuf":
+        raise TraceError(f"an array of dtype {array.dtype} cannot be a constant; use real numbers")
+    array = np.ascontiguousarray(array)
+    return Node.of(ArrayConstant(array.tobytes(), array.dtype.str, array.shape))
+
+
+def dimension(expression: Any) -> Node:
+    """A dimension as a value."""
+    dim = as_dim(expression)
+    return constant(dim) if isinstance(dim, int) else Node.of(Dimension(dim))
+
+
+def iota(count: Dim) -> Node:
+    """The indices 0 … count − 1."""
+    return Node.of(Iota(as_dim(count)))
+
+
+def eye(count: Dim) -> Node:
+    """The identity matrix."""
+    return Node.of(Eye(as_dim(count)))
+
+
+def constant_value(node: Tangent) -> Any:
+    """The number of a scalar constant node, or None."""
+    if isinstance(node, Node) and isinstance(node.op, Constant):
+        return node.op.value
+    return None
+
+
+EXACT = ("int", "fraction")
+"""Kinds of constants that are folded exactly."""
+
+
+def is_exact(value: Any) -> bool:
+    """Whether a constant's value is an int or Fraction (and no bool)."""
+    return isinstance(value, (int, Fraction)) and not isinstance(value, bool)
+
+
+# ---- answers ------------------------------------------------------------------------------------
+
+
+@shape(Input)
+def input_shape(op: Input, args: Nodes) -> Shape:
+    return op.shape
+
+
+@shape(Constant)
+def constant_shape(op: Constant, args: Nodes) -> Shape:
+    return ()
+
+
+_SMALL.extend(_constant(k) for k in range(33))
+
+
+@shape(ArrayConstant)
+def array_constant_shape(op: ArrayConstant, args: Nodes) -> Shape:
+    return op.shape
+
+
+@shape(Dimension)
+def dimension_shape(op: Dimension, args: Nodes) -> Shape:
+    return ()
+
+
+@shape(Iota)
+def iota_shape(op: Iota, args: Nodes) -> Shape:
+    return (op.size,)
+
+
+@shape(Eye)
+def eye_shape(op: Eye, args: Nodes) -> Shape:
+    return (op.size, op.size)
+
+
+@jvp.dispatch
+def source_jvp(op: Source, y: Node, tangents: Tangents) -> Tangent:
+    return ZERO
+
+
+@batch.dispatch
+def source_batch(op: Source, args: Nodes, batched: Flags, count: Any) -> Node:
+    raise AssertionError("a source has no arguments, so it is never batched")
+
+
+@flops.dispatch
+def source_flops(op: Source, y: Node) -> Any:
+    return 0
+
+
+@evaluate.dispatch
+def constant_evaluate(op: Constant, values: Values) -> Any:
+    return op.value
+
+
+@evaluate.dispatch
+def array_constant_evaluate(op: ArrayConstant, values: Values) -> Any:
+    return op.array
+
+
+@evaluate.dispatch
+def dimension_evaluate(op: Dimension, values: Values) -> Any:
+    return int(op.expression)
+
+
+@evaluate.dispatch
+def iota_evaluate(op: Iota, values: Values) -> Any:
+    return np.arange(op.size)
+
+
+@evaluate.dispatch
+def eye_evaluate(op: Eye, values: Values) -> Any:
+    return np.eye(op.size, dtype=np.int64)
+
+
+@sympy_form.dispatch
+def input_sympy(op: Input, y: Node, forms: Forms) -> Any:
+    from symad.tracing.sympy.inferred_bases import with_shape
+
+    return with_shape(op.symbol, op.shape)
+
+
+@sympy_form.dispatch
+def constant_sympy(op: Constant, y: Node, forms: Forms) -> Any:
+    if isinstance(op.value, Fraction):
+        return sympy.Rational(op.value.numerator, op.value.denominator)
+    return sympy.S(op.value)
+
+
+@sympy_form.dispatch
+def array_constant_sympy(op: ArrayConstant, y: Node, forms: Forms) -> Any:
+    from symad.tracing.to_sympy.nodes import array_constant_form
+
+    return array_constant_form(op.array)
+
+
+@sympy_form.dispatch
+def dimension_sympy(op: Dimension, y: Node, forms: Forms) -> Any:
+    return op.expression
+
+
+@sympy_form.dispatch
+def iota_sympy(op: Iota, y: Node, forms: Forms) -> Any:
+    """The column of row numbers, as a vector."""
+    row, column = sympy.symbols("row column", integer=True)
+    rows = sympy.FunctionMatrix(op.size, 1, sympy.Lambda((row, column), row))
+    return Reshape(rows, (op.size,))
+
+
+@sympy_form.dispatch
+def eye_sympy(op: Eye, y: Node, forms: Forms) -> Any:
+    return sympy.Identity(op.size)
+
+
+@examples(Input)
+def input_examples() -> list[Node]:
+    return [
+        input_node(sympy.Symbol("x", real=True)),
+        input_node(sympy.MatrixSymbol("X", 2, 3), (2, 3)),
+    ]
+
+
+@examples(Constant)
+def constant_examples() -> list[Node]:
+    return [constant(3), constant(Fraction(1, 3)), constant(0.1), constant(sympy.pi)]
+
+
+@examples(ArrayConstant)
+def array_constant_examples() -> list[Node]:
+    return [array_constant(np.arange(6.0).reshape(2, 3))]
+
+
+@examples(Dimension)
+def dimension_examples() -> list[Node]:
+    return [dimension(sympy.Symbol("n", integer=True) + 1)]
+
+
+@examples(Iota)
+def iota_examples() -> list[Node]:
+    return [iota(4)]
+
+
+@examples(Eye)
+def eye_examples() -> list[Node]:
+    return [eye(3)]

@@ -1,0 +1,167 @@
+"""Powers x ** y and square roots; elementwise on equal shapes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import sympy
+
+from symad.core.dims import Shape, size
+from symad.core.graph import Node, shape
+from symad.core.questions import (
+    Forms,
+    Nodes,
+    Tangent,
+    Tangents,
+    Values,
+    evaluate,
+    examples,
+    flops,
+    jvp,
+    sympy_form,
+)
+from symad.ops.arrays.sources import constant, constant_value, is_exact
+from symad.ops.elementwise.arithmetic import (
+    ElementwiseOp,
+    add_tangents,
+    common_shape,
+    div,
+    example_arrays,
+    example_scalars,
+    mul,
+    sub,
+    tangent_of_shape,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Pow(ElementwiseOp):
+    """x ** y, real: NaN for negative x and fractional y; 0 ** 0 = 1."""
+
+
+def power(base: Node, exponent: Node) -> Node:
+    """The power base ** exponent; negative number exponents become reciprocals."""
+    value = constant_value(exponent)
+    if is_exact(value) or isinstance(value, float):
+        if value == 1:
+            return base
+        if value == 0:
+            return _one_like(base)
+        if value < 0:
+            return div(constant(1), power(base, constant(-value)))
+        number = constant_value(base)
+        if is_exact(number) and isinstance(value, int) and value <= 64:
+            return constant(Fraction(number) ** value)
+    return Node.of(Pow(), (base, exponent))
+
+
+def _one_like(node: Node) -> Node:
+    from symad.ops.arrays.shaping import broadcast_to
+
+    return broadcast_to(constant(1), node.shape)
+
+
+def sqrt(a: Node) -> Node:
+    """The square root, a ** (1/2)."""
+    return power(a, constant(Fraction(1, 2)))
+
+
+@shape(Pow)
+def pow_shape(op: Pow, args: Nodes) -> Shape:
+    return common_shape("a power", args)
+
+
+@jvp.dispatch
+def pow_jvp(op: Pow, y: Node, tangents: Tangents) -> Tangent:
+    """d(b**e) = e b**(e−1) ḃ + b**e log(b) ė, with log(b) b**e = 0 at b = 0 (the limit for e > 0)."""
+    base, exponent = y.args
+    base_dot, exponent_dot = tangents
+    terms: list[Tangent] = []
+    if isinstance(base_dot, Node):
+        terms.append(mul(_power_slope(y, base, exponent), base_dot))
+    if isinstance(exponent_dot, Node):
+        from symad.ops.elementwise.apply import apply
+        from symad.ops.elementwise.selection import equal, select
+
+        at_zero = equal(base, constant(0))
+        logarithm = apply(sympy.log, select(at_zero, constant(1), base))
+        terms.append(mul(y, logarithm, exponent_dot))
+    return tangent_of_shape(add_tangents(terms), y.shape)
+
+
+def _power_slope(y: Node, base: Node, exponent: Node) -> Node:
+    """e b**(e−1), reusing y where the exponent is 1/2.
+
+    The root of a sum of squares is a distance. It has no derivative at the origin; like |x| it has the
+    slope 0 there, and no second derivative (√y stands for a 0 that has none).
+    """
+    from symad.ops.elementwise.selection import equal, logic, select
+
+    value = constant_value(exponent)
+    if value == Fraction(1, 2):
+        slope = div(constant(1), mul(constant(2), y))
+        return select(equal(y, constant(0)), sqrt(y), slope) if is_sum_of_squares(base) else slope
+    if isinstance(value, sympy.NumberSymbol):  # π − 1 is an expression
+        return mul(exponent, power(base, sub(exponent, constant(1))))
+    if value is not None:
+        return mul(exponent, power(base, constant(value - 1)))
+    # b**0 = 1 for every b, also 0: the slope there is 0 and not 0·∞.
+    zero = constant(0)
+    flat = logic("and", equal(base, zero), equal(exponent, zero))
+    return select(flat, zero, mul(exponent, power(base, sub(exponent, constant(1)))))
+
+
+def is_sum_of_squares(node: Node) -> bool:
+    """Whether a node is written as a sum of even powers, along axes or side by side, or as ⟨x, x⟩."""
+    from symad.ops.arrays.contraction import Einsum
+    from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
+    from symad.ops.elementwise.arithmetic import Add, Mul
+
+    op, args = node.op, node.args
+    if isinstance(op, Pow):
+        exponent = constant_value(args[1])
+        return isinstance(exponent, int) and exponent > 0 and exponent % 2 == 0
+    if isinstance(op, Add):
+        return -1 not in op.signs and all(map(is_sum_of_squares, args))
+    if isinstance(op, Mul):
+        over = [a for p, a in zip(op.powers, args, strict=True) if p == 1]
+        rest = [a for a in args if not _is_positive(a)]
+        alike = len(rest) == 2 and rest[0] is rest[1] and rest[0] in over
+        return alike or (len(rest) == 1 and rest[0] in over and is_sum_of_squares(rest[0]))
+    if isinstance(op, Einsum):
+        twice = len(args) == 2 and args[0] is args[1] and op.inputs[0] == op.inputs[1]
+        return twice or (len(args) == 1 and is_sum_of_squares(args[0]))
+    return isinstance(op, (Broadcast, Reshape, Slice)) and is_sum_of_squares(args[0])
+
+
+def _is_positive(node: Node) -> bool:
+    """Whether a node is a positive number."""
+    value = constant_value(node)
+    return isinstance(value, (int, float, Fraction)) and value > 0
+
+
+@flops.dispatch
+def pow_flops(op: Pow, y: Node) -> Any:
+    return size(y.shape)
+
+
+@evaluate.dispatch
+def pow_evaluate(op: Pow, values: Values) -> Any:
+    from symad.evaluation.number_domains import raise_to
+
+    return raise_to(values[0], values[1])
+
+
+@sympy_form.dispatch
+def pow_sympy(op: Pow, y: Node, forms: Forms) -> Any:
+    from symad.tracing.to_sympy.nodes import array_pow
+
+    return array_pow(y.shape, forms[0], forms[1])
+
+
+@examples(Pow)
+def pow_examples() -> list[Node]:
+    (x, y), (a, b) = example_scalars("x y"), example_arrays("A B")
+    return [power(x, constant(3)), sqrt(a), power(x, y), power(a, b)]

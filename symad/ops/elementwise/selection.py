@@ -1,0 +1,274 @@
+"""Conditions and selection: comparisons, logic, and `Select`, the graph's Piecewise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+
+from symad.core.dims import Shape, size
+from symad.core.graph import ZERO, Node, shape
+from symad.core.questions import (
+    Flags,
+    Forms,
+    Nodes,
+    Tangent,
+    Tangents,
+    Values,
+    evaluate,
+    examples,
+    flops,
+    jvp,
+    sympy_form,
+    transpose,
+)
+from symad.ops.arrays.sources import constant, constant_value, input_node
+from symad.ops.elementwise.arithmetic import ElementwiseOp, common_shape, sum_to
+
+RELATIONS = {"<": sympy.Lt, "<=": sympy.Le, "==": sympy.Eq, "!=": sympy.Ne}
+LOGIC = {"and": sympy.And, "or": sympy.Or, "xor": sympy.Xor, "not": sympy.Not}
+
+
+@dataclass(frozen=True, eq=False)
+class Condition(ElementwiseOp):
+    """An op whose value is true or false: it has no derivative."""
+
+
+@dataclass(frozen=True, eq=False)
+class Compare(Condition):
+    """``a relation b`` with the relation one of < <= == !=."""
+
+    relation: str
+
+
+@dataclass(frozen=True, eq=False)
+class Logic(Condition):
+    """and, or, xor, not of conditions."""
+
+    kind: str
+
+
+@dataclass(frozen=True, eq=False)
+class Select(ElementwiseOp):
+    """A where the condition holds, else b: select(c, a, b). Linear in (a, b)."""
+
+
+def compare(relation: str, a: Node, b: Node) -> Node:
+    """``a relation b``; > and >= turn around."""
+    if relation in (">", ">="):
+        return Node.of(Compare("<" + relation[1:]), (b, a))
+    return Node.of(Compare(relation), (a, b))
+
+
+def equal(a: Node, b: Node) -> Node:
+    """A == b."""
+    return compare("==", a, b)
+
+
+def logic(kind: str, *conditions: Node) -> Node:
+    """And, or, xor, not, with known truth values folded."""
+    if kind in ("and", "or"):
+        absorbing = kind == "or"
+        kept: list[Node] = []
+        for condition in conditions:
+            value = constant_value(condition)
+            if value is absorbing:
+                return constant(absorbing)
+            if value is None and condition not in kept:
+                kept.append(condition)
+        if not kept:
+            return constant(not absorbing)
+        return kept[0] if len(kept) == 1 else Node.of(Logic(kind), tuple(kept))
+    if kind == "not":
+        value = constant_value(conditions[0])
+        if value is not None:
+            return constant(not value)
+        if isinstance(conditions[0].op, Logic) and conditions[0].op.kind == "not":
+            return conditions[0].args[0]
+    return Node.of(Logic(kind), conditions)
+
+
+def select(condition: Node, a: Node, b: Node) -> Node:
+    """A where the condition holds, else b."""
+    value = constant_value(condition)
+    if value is not None:
+        from symad.ops.arrays.shaping import broadcast_to
+
+        return broadcast_to(a if value else b, common_shape("a selection", (a, b)))
+    if isinstance(a.op, Select) and a.args[0] is condition and a.args[1].shape == a.shape:
+        a = a.args[1]
+    if isinstance(b.op, Select) and b.args[0] is condition and b.args[2].shape == b.shape:
+        b = b.args[2]
+    if a is b:
+        from symad.ops.arrays.shaping import broadcast_to
+
+        return broadcast_to(a, common_shape("a selection", (condition, a, b)))
+    return Node.of(Select(), (condition, a, b))
+
+
+def indicator(condition: Node) -> Node:
+    """1 where the condition holds, else 0."""
+    return select(condition, constant(1), constant(0))
+
+
+@shape(Compare)
+def compare_shape(op: Compare, args: Nodes) -> Shape:
+    return common_shape(f"a comparison with {op.relation}", args)
+
+
+@shape(Logic)
+def logic_shape(op: Logic, args: Nodes) -> Shape:
+    return common_shape(f"the condition '{op.kind}'", args)
+
+
+@shape(Select)
+def select_shape(op: Select, args: Nodes) -> Shape:
+    return common_shape("a selection", args)
+
+
+@jvp.dispatch
+def condition_jvp(op: Condition, y: Node, tangents: Tangents) -> Tangent:
+    return ZERO
+
+
+@jvp.dispatch
+def select_jvp(op: Select, y: Node, tangents: Tangents) -> Tangent:
+    """y_dot = select(c, a_dot, b_dot); NaN where the value is undefined."""
+    from symad.ops.arrays.shaping import broadcast_to
+
+    (condition, a, b), (a_dot, b_dot) = y.args, tangents[1:]
+    if isinstance(a_dot, Node) and isinstance(b_dot, Node):
+        y_dot = select(condition, a_dot, b_dot)
+    elif isinstance(a_dot, Node):
+        y_dot = _alone(condition, a_dot, b)
+    elif isinstance(b_dot, Node):
+        y_dot = _alone(logic("not", condition), b_dot, a)
+    else:
+        return ZERO
+    return broadcast_to(y_dot, y.shape)
+
+
+def _alone(condition: Node, moving: Node, fixed: Node) -> Node:
+    """The tangent of a branch beside one that does not move; a factor NaN where that one is undefined."""
+    from symad.ops.elementwise.arithmetic import mul
+
+    known = defined(fixed)
+    if known is None:
+        return select(condition, moving, constant(0))
+    outside = select(known, constant(0), constant(float("nan")))
+    return mul(select(condition, constant(1), outside), moving)
+
+
+def defined(node: Node) -> Node | None:
+    """The condition under which a value is not the constant NaN, the end of a Piecewise; None if always."""
+    passed: list[Node] = []
+    found: list[Node] = []
+    while isinstance(node.op, Select) and not _is_nan(node.args[1]):
+        found.append(logic("and", *passed, node.args[0]))
+        passed.append(logic("not", node.args[0]))
+        node = node.args[2]
+    if isinstance(node.op, Select):  # the NaN comes first
+        return logic("or", *found, logic("and", *passed, logic("not", node.args[0])))
+    return logic("or", *found) if _is_nan(node) else None
+
+
+def _is_nan(node: Node) -> bool:
+    value = constant_value(node)
+    return isinstance(value, float) and value != value
+
+
+@transpose.dispatch
+def select_transpose(op: Select, y: Node, y_bar: Node, linear: Flags) -> Tangents:
+    """a_bar = select(c, y_bar, 0), b_bar = select(c, 0, y_bar)."""
+    condition, a, b = y.args
+    zero = constant(0)
+    a_bar = sum_to(select(condition, y_bar, zero), a.shape) if linear[1] else ZERO
+    b_bar = sum_to(select(condition, zero, y_bar), b.shape) if linear[2] else ZERO
+    return ZERO, a_bar, b_bar
+
+
+@flops.dispatch
+def condition_flops(op: Condition, y: Node) -> Any:
+    return size(y.shape) * max(len(y.args) - 1, 1)
+
+
+@flops.dispatch
+def select_flops(op: Select, y: Node) -> Any:
+    return size(y.shape)
+
+
+@evaluate.dispatch
+def compare_evaluate(op: Compare, values: Values) -> Any:
+    from symad.evaluation.number_domains import compare as compare_values
+
+    return compare_values(op.relation, *values)
+
+
+@evaluate.dispatch
+def logic_evaluate(op: Logic, values: Values) -> Any:
+    import numpy as np
+
+    if any(isinstance(v, sympy.Basic) for v in values):
+        return LOGIC[op.kind](*values)
+    from symad.evaluation.number_domains import FLOATS, domain_of
+    from symad.evaluation.number_domains import logic as combined
+
+    if domain_of(values) is not FLOATS:
+        return combined(op.kind, values)
+    if op.kind == "not":
+        return np.logical_not(values[0])
+    # np.logical_xor asks objects for a method of that name; ^ is the same on truth values.
+    combine = {"and": np.logical_and, "or": np.logical_or, "xor": np.bitwise_xor}[op.kind]
+    result = values[0]
+    for value in values[1:]:
+        result = combine(result, value)
+    return result
+
+
+@evaluate.dispatch
+def select_evaluate(op: Select, values: Values) -> Any:
+    from symad.evaluation.number_domains import select as select_values
+
+    return select_values(*values)
+
+
+@sympy_form.dispatch
+def compare_sympy(op: Compare, y: Node, forms: Forms) -> Any:
+    from symad.tracing.to_sympy.nodes import array_apply
+
+    return array_apply(y.shape, RELATIONS[op.relation], forms)
+
+
+@sympy_form.dispatch
+def logic_sympy(op: Logic, y: Node, forms: Forms) -> Any:
+    from symad.tracing.to_sympy.nodes import array_apply
+
+    return array_apply(y.shape, LOGIC[op.kind], forms)
+
+
+@sympy_form.dispatch
+def select_sympy(op: Select, y: Node, forms: Forms) -> Any:
+    """Nested selections in the last branch become one Piecewise."""
+    from symad.tracing.to_sympy.nodes import array_select
+
+    return array_select(y.shape, *forms)
+
+
+@examples(Compare)
+def compare_examples() -> list[Node]:
+    x, y = (input_node(s) for s in sympy.symbols("x y", real=True))
+    return [compare("<", x, y), equal(x, y)]
+
+
+@examples(Logic)
+def logic_examples() -> list[Node]:
+    x, y = (input_node(s) for s in sympy.symbols("x y", real=True))
+    return [logic("and", compare("<", x, y), compare("<", constant(0), x))]
+
+
+@examples(Select)
+def select_examples() -> list[Node]:
+    x, y = (input_node(s) for s in sympy.symbols("x y", real=True))
+    a = input_node(sympy.MatrixSymbol("A", 2, 3), (2, 3))
+    return [select(compare("<", x, y), x, y), select(compare("<", a, x), a, y)]

@@ -1,0 +1,389 @@
+"""Attention with any score function and mask: a fused op, with fused ops for its derivatives.
+
+For queries q (B, H, N, d), keys k (B, G, M, d) and values v (B, G, M, d_v), G a divisor of H, with
+s_ij = scale ⟨q_i, k_j⟩ and t_ij = f(s_ij, b, h, i, j, θ) where the mask allows the pair:
+
+    L_i = log Σ_j exp(t_ij),   p = exp(t − L),   o = p v.
+
+Its tangent, at fixed (q, k, v, θ, o, L), is one linear op of (q̇, k̇, v̇, θ̇), and that op's transpose
+another, of (ō, L̄); with Δ = rowsum(ō ∘ o) − L̄
+
+    L̇ = Σ_j p ∘ ṫ,   ȯ = (p ∘ ṫ) v + p v̇ − L̇ o;      t̄ = p ∘ (ō vᵀ − Δ),   v̄ = pᵀ ō,
+
+and q̄, k̄, θ̄ from t̄ through f (Dao et al. 2022, arXiv 2205.14135, section 3.1 and algorithm 4). The
+tangent of the cotangents is a fourth op: a Hessian-vector product through attention is made of it.
+What they compute stands in `symad.ops.fused.attention_definition`; backends have tiled forms.
+
+An op has several results, numbered by ``part``; a backend computes all that are used at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sympy as sp
+
+from symad.core.dims import Shape, format_shape, same_dim, same_shape, size
+from symad.core.graph import ZERO, Node, Op, rebuild, shape, topological
+from symad.core.questions import (
+    Flags,
+    Forms,
+    Nodes,
+    Tangent,
+    Tangents,
+    Values,
+    batch,
+    definition,
+    evaluate,
+    examples,
+    flops,
+    jvp,
+    sympy_form,
+    transpose,
+)
+from symad.errors import ShapeError
+from symad.library.score_functions import B, Parameter, S
+from symad.ops.arrays.shaping import broadcast_to, lift, reshape
+from symad.ops.arrays.sources import constant, input_node
+from symad.ops.fused import attention_definition as written_out
+from symad.saving.formula import Formula
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionOp(Op):
+    """Arguments begin with q, k, v and the parameters of the score.
+
+    Attributes:
+        score: t as a formula of s, b, h, i, j and the parameters.
+        mask: the condition under which a pair takes part.
+        parameters: name, rank and whether it holds integers, of each parameter.
+        scale: factor of ⟨q_i, k_j⟩; 1/√d if None.
+        part: which of the results.
+    """
+
+    score: Formula
+    mask: Formula
+    parameters: tuple[tuple[str, int, bool], ...]
+    scale: Any
+    part: int
+
+    @property
+    def given(self) -> tuple[Parameter, ...]:
+        """The parameters."""
+        return tuple(Parameter(*p) for p in self.parameters)
+
+    @property
+    def real(self) -> tuple[int, ...]:
+        """The positions among the arguments of q, k, v and the real parameters."""
+        return (0, 1, 2, *(3 + k for k, p in enumerate(self.given) if not p.integer))
+
+    @property
+    def inner(self) -> int:
+        """How many arguments q, k, v and the parameters are."""
+        return 3 + len(self.parameters)
+
+
+@dataclass(frozen=True, eq=False)
+class Attention(AttentionOp):
+    """(q, k, v, θ...) -> part 0: o (B, H, N, d_v); part 1: L (B, H, N)."""
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionTangent(AttentionOp):
+    """(q, k, v, θ..., o, L, q̇, k̇, v̇, θ̇ of the real...) -> part 0: ȯ; part 1: L̇."""
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionCotangent(AttentionOp):
+    """(q, k, v, θ..., o, L, ō, L̄) -> the cotangent of argument ``part``."""
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionSecond(AttentionOp):
+    """(q, k, v, θ..., o, L, ō, L̄, q̇, k̇, v̇, ȯ, L̇, ō̇, L̄̇) -> the tangent of q̄, k̄ or v̄."""
+
+
+def attention(
+    q: Node,
+    k: Node,
+    v: Node,
+    params: Sequence[Node] = (),
+    score: Formula | None = None,
+    mask: Formula | None = None,
+    parameters: tuple[Parameter, ...] = (),
+    scale: Any = None,
+) -> tuple[Node, Node]:
+    """(o, L); the formulas are those of `symad.library.score_functions`."""
+    names = tuple((p.name, p.ndim, p.integer) for p in parameters)
+    chosen = Attention(score or Formula(S), mask or Formula(sp.true), names, scale, 0)
+    args = (q, k, v, *params)
+    return Node.of(chosen, args), in_part(chosen, Attention, 1, args)
+
+
+def in_part(op: AttentionOp, kind: type[AttentionOp], part: int, args: Nodes) -> Node:
+    """A result of another op with the same score."""
+    return Node.of(kind(op.score, op.mask, op.parameters, op.scale, part), args)
+
+
+# ---- shapes -------------------------------------------------------------------------------------
+
+
+def _shapes(op: AttentionOp, args: Nodes) -> tuple[Shape, Shape]:
+    """The shapes of o and L."""
+    q, k, v = args[:3]
+    shapes = ", ".join(f"{n} {format_shape(a.shape)}" for n, a in zip("qkv", args[:3], strict=False))
+    if any(len(a.shape) != 4 for a in (q, k, v)):
+        raise ShapeError(f"attention: {shapes}; give (batch, heads, length, width)")
+    pairs = [(q, k, 0), (q, k, 3), (k, v, 0), (k, v, 1), (k, v, 2)]
+    if not all(same_dim(a.shape[axis], b.shape[axis]) for a, b, axis in pairs):
+        raise ShapeError(
+            f"attention: {shapes}; q and k share the batch and the head dim, k and v all but the last axis"
+        )
+    heads, groups = q.shape[1], k.shape[1]
+    if not same_dim(heads, groups) and (
+        not (isinstance(heads, int) and isinstance(groups, int)) or groups == 0 or heads % groups
+    ):
+        raise ShapeError(f"attention: {shapes}; the query heads must be a multiple of the key heads")
+    for p, node in zip(op.given, args[3:], strict=False):
+        if len(node.shape) != p.ndim:
+            raise ShapeError(
+                f"attention: parameter {p.name} has shape {format_shape(node.shape)}, but is used with "
+                f"{p.ndim} indices"
+            )
+    return (*q.shape[:3], v.shape[3]), q.shape[:3]
+
+
+def _check(op: AttentionOp, args: Nodes, expected: Sequence[Shape]) -> None:
+    if len(args) != op.inner + len(expected) or not all(
+        same_shape(a.shape, s) for a, s in zip(args[op.inner :], expected, strict=True)
+    ):
+        shapes = ", ".join(format_shape(a.shape) for a in args)
+        raise ShapeError(f"{type(op).__name__}: arguments of shapes {shapes} do not fit together")
+
+
+@shape(Attention)
+def attention_shape(op: Attention, args: Nodes) -> Shape:
+    out, rows = _shapes(op, args)
+    _check(op, args, ())
+    return rows if op.part else out
+
+
+@shape(AttentionTangent)
+def tangent_shape(op: AttentionTangent, args: Nodes) -> Shape:
+    out, rows = _shapes(op, args)
+    _check(op, args, (out, rows, *(args[r].shape for r in op.real)))
+    return rows if op.part else out
+
+
+@shape(AttentionCotangent)
+def cotangent_shape(op: AttentionCotangent, args: Nodes) -> Shape:
+    out, rows = _shapes(op, args)
+    _check(op, args, (out, rows, out, rows))
+    return args[op.part].shape
+
+
+@shape(AttentionSecond)
+def second_shape(op: AttentionSecond, args: Nodes) -> Shape:
+    out, rows = _shapes(op, args)
+    _check(op, args, (out, rows) * 2 + tuple(a.shape for a in args[:3]) + (out, rows) * 2)
+    return args[op.part].shape
+
+
+# ---- derivatives --------------------------------------------------------------------------------
+
+
+def _dense(tangent: Tangent, like: Node) -> Node:
+    return tangent if isinstance(tangent, Node) else broadcast_to(constant(0), like.shape)
+
+
+def _both(op: AttentionOp, args: Nodes) -> Nodes:
+    """(o, L) of an attention with these arguments."""
+    return tuple(in_part(op, Attention, part, args[: op.inner]) for part in (0, 1))
+
+
+@jvp.dispatch
+def attention_jvp(op: Attention, y: Node, tangents: Tangents) -> Tangent:
+    if not any(isinstance(tangents[r], Node) for r in op.real):
+        return ZERO
+    dots = tuple(_dense(tangents[r], y.args[r]) for r in op.real)
+    return in_part(op, AttentionTangent, op.part, (*y.args, *_both(op, y.args), *dots))
+
+
+@jvp.dispatch
+def tangent_jvp(op: AttentionTangent, y: Node, tangents: Tangents) -> Tangent:
+    """Of the linear arguments the op itself; of the others by the definition."""
+    at = op.inner + 2
+    if any(isinstance(t, Node) for t in tangents[:at]):
+        return written_out.push_through(y, tangents)
+    if not any(isinstance(t, Node) for t in tangents):
+        return ZERO
+    dots = tuple(_dense(t, a) for t, a in zip(tangents[at:], y.args[at:], strict=True))
+    return Node.of(op, (*y.args[:at], *dots))
+
+
+@transpose.dispatch
+def tangent_transpose(op: AttentionTangent, y: Node, y_bar: Node, linear: Flags) -> Tangents:
+    at = op.inner + 2
+    bars = [broadcast_to(constant(0), a.shape) for a in y.args[op.inner : at]]
+    bars[op.part] = y_bar
+    args = (*y.args[:at], *bars)
+    made = [
+        in_part(op, AttentionCotangent, part, args) if flag else ZERO
+        for part, flag in zip(op.real, linear[at:], strict=True)
+    ]
+    return (*[ZERO] * at, *made)
+
+
+@jvp.dispatch
+def cotangent_jvp(op: AttentionCotangent, y: Node, tangents: Tangents) -> Tangent:
+    """Tiled where the parameters stand still and the result belongs to q, k or v."""
+    at = op.inner + 2
+    if not any(isinstance(t, Node) for t in tangents):
+        return ZERO
+    if not any(isinstance(t, Node) for t in tangents[:at]):
+        bars = tuple(_dense(t, a) for t, a in zip(tangents[at:], y.args[at:], strict=True))
+        return Node.of(op, (*y.args[:at], *bars))
+    if op.part > 2 or any(isinstance(t, Node) for t in tangents[3 : op.inner]):
+        return written_out.push_through(y, tangents)
+    moving = (*range(3), *range(op.inner, op.inner + 4))
+    dots = tuple(_dense(tangents[k], y.args[k]) for k in moving)
+    return in_part(op, AttentionSecond, op.part, (*y.args, *dots))
+
+
+@transpose.dispatch
+def cotangent_transpose(op: AttentionCotangent, y: Node, y_bar: Node, linear: Flags) -> Tangents:
+    at = op.inner + 2
+    dots = tuple(y_bar if r == op.part else broadcast_to(constant(0), y.args[r].shape) for r in op.real)
+    made = [
+        in_part(op, AttentionTangent, part, (*y.args[:at], *dots)) if flag else ZERO
+        for part, flag in enumerate(linear[at:])
+    ]
+    return (*[ZERO] * at, *made)
+
+
+@jvp.dispatch
+def second_jvp(op: AttentionSecond, y: Node, tangents: Tangents) -> Tangent:
+    at = op.inner + 4
+    if any(isinstance(t, Node) for t in tangents[:at]):
+        return written_out.push_through(y, tangents)
+    if not any(isinstance(t, Node) for t in tangents):
+        return ZERO
+    dots = tuple(_dense(t, a) for t, a in zip(tangents[at:], y.args[at:], strict=True))
+    return Node.of(op, (*y.args[:at], *dots))
+
+
+@transpose.dispatch
+def second_transpose(op: AttentionSecond, y: Node, y_bar: Node, linear: Flags) -> Tangents:
+    tangents = [flag and k >= op.inner + 4 for k, flag in enumerate(linear)]
+    return written_out.transpose_through(y, y_bar, tangents)
+
+
+# ---- definitions, values and costs --------------------------------------------------------------
+
+
+@definition.dispatch
+def attention_definition(op: AttentionOp, y: Node) -> Node:
+    return written_out.definition_of(y)
+
+
+@evaluate.dispatch
+def attention_evaluate(op: AttentionOp, values: Values) -> Any:
+    return written_out.evaluated(op, values)
+
+
+@flops.dispatch
+def attention_flops(op: AttentionOp, y: Node) -> Any:  # those of the definition
+    _, node = written_out.on_fresh(op, [a.shape for a in y.args])
+    return sum(flops(n.op, n) for n in topological([node]))
+
+
+@sympy_form.dispatch
+def attention_sympy(op: AttentionOp, y: Node, forms: Forms) -> Any:
+    from symad.tracing.to_sympy.nodes import definition_to_sympy
+
+    return definition_to_sympy(y, forms)
+
+
+@batch.dispatch
+def attention_batch(op: AttentionOp, args: Nodes, batched: Flags, count: Any) -> Node:
+    """The new axis joins the batch; where b or a parameter tells its elements apart, the definition."""
+    from symad.derivatives.vmap import batch_outputs
+
+    shared = {r for r in range(len(args)) if 3 <= r < op.inner or _of_parameter(op, r)}
+    apart = any(f.expression.has(B) for f in (op.score, op.mask)) or op.part > 2
+    if apart or any(batched[r] for r in shared):
+        shapes = [a.shape[1:] if flag else a.shape for a, flag in zip(args, batched, strict=True)]
+        fresh, made = written_out.on_fresh(op, shapes)
+        pairs = list(zip(fresh, args, batched, strict=True))
+        outputs = rebuild([made], {f: a for f, a, flag in pairs if not flag})
+        return batch_outputs(outputs, {f: a for f, a, flag in pairs if flag}, count)[0]
+    lifted = [
+        a if r in shared else lift(a, flag, count)
+        for r, (a, flag) in enumerate(zip(args, batched, strict=True))
+    ]
+    joined = [a if r in shared else _joined(a) for r, a in enumerate(lifted)]
+    y = Node.of(op, tuple(joined))
+    return reshape(y, (*lifted[0].shape[:2], *y.shape[1:]))
+
+
+def _joined(a: Node) -> Node:
+    return reshape(a, (size(a.shape[:2]), *a.shape[2:]))
+
+
+def _of_parameter(op: AttentionOp, position: int) -> bool:
+    """Whether an argument is a parameter's tangent."""
+    return isinstance(op, AttentionTangent) and position >= op.inner + 5
+
+
+# ---- examples -----------------------------------------------------------------------------------
+
+
+def _inputs(*shapes: Shape) -> list[Node]:
+    return [input_node(sp.IndexedBase(f"x_{k}", shape=s, real=True), s) for k, s in enumerate(shapes)]
+
+
+def _example(kind: type[AttentionOp], *more: Shape, part: int = 0) -> list[Node]:
+    """A plain causal one, and a soft cap with learned slopes and a window, without dead rows."""
+    from symad.library.score_functions import H, I, J, parameter_symbol
+
+    plain = (Formula(S), Formula(sp.true), (), None, part)
+    slope = Parameter("slope", 1, False)
+    curved = 2 * sp.tanh((S + parameter_symbol(slope)[H] * (J - I)) / 2)
+    window = sp.And(J <= I, I - J < 2)
+    scored = (Formula(curved), Formula(window), (("slope", 1, False),), 0.5, part)
+    made = []
+    for fields, parameters in ((plain, ()), (scored, ((2,),))):
+        op = kind(*fields)
+        q, k, v = (1, 2, 3, 2), (1, 1, 3, 2), (1, 1, 3, 2)
+        dots = [q, k, v, *parameters] if kind is AttentionTangent else [q, k, v]
+        shapes = [q, k, v, *parameters, *([(1, 2, 3, 2), (1, 2, 3)] if kind is not Attention else [])]
+        extra = {
+            Attention: [],
+            AttentionTangent: dots,
+            AttentionCotangent: [(1, 2, 3, 2), (1, 2, 3)],
+            AttentionSecond: [(1, 2, 3, 2), (1, 2, 3), *dots, *[(1, 2, 3, 2), (1, 2, 3)] * 2],
+        }[kind]
+        made.append(Node.of(op, tuple(_inputs(*shapes, *extra))))
+    return made
+
+
+@examples(Attention)
+def attention_examples() -> list[Node]:
+    return [*_example(Attention), *_example(Attention, part=1)]
+
+
+@examples(AttentionTangent)
+def tangent_examples() -> list[Node]:
+    return [*_example(AttentionTangent), *_example(AttentionTangent, part=1)]
+
+
+@examples(AttentionCotangent)
+def cotangent_examples() -> list[Node]:
+    return [node for part in range(3) for node in _example(AttentionCotangent, part=part)]
+
+
+@examples(AttentionSecond)
+def second_examples() -> list[Node]:
+    return [node for part in range(3) for node in _example(AttentionSecond, part=part)]

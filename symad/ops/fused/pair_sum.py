@@ -1,0 +1,402 @@
+"""Sums over all pairs of two point sets: a fused op, with fused ops for its derivatives.
+
+For points x (N, D), y (M, D), weights b (M, E) and k_ij = f(x_i, y_j, θ):
+
+    "sum"        a_i = Σ_j k_ij b_j                      (N, E)
+    "logsumexp"  a_i = log Σ_j b_j exp(k_ij), b > 0      (N, 1), E = 1
+    "softmax"    a_i = Σ_j p_ij b_j, p = softmax_j k     (N, E); and L_i = log Σ_j exp(k_ij), (N,)
+
+(Charlier et al. 2021, JMLR 22(74)). Backends compute the value and the cotangents block by block,
+without the matrix of pairs; tangents and further derivatives follow the definition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from symad.core.dims import Shape, format_shape, same_dim, same_shape
+from symad.core.graph import ZERO, Node, Op, rebuild, shape, topological
+from symad.core.questions import (
+    Flags,
+    Forms,
+    Nodes,
+    Tangent,
+    Tangents,
+    Values,
+    batch,
+    definition,
+    evaluate,
+    examples,
+    flops,
+    jvp,
+    sympy_form,
+    transpose,
+)
+from symad.errors import ShapeError
+from symad.ops.arrays.contraction import contract
+from symad.ops.arrays.shaping import broadcast_axes, broadcast_to, lift, reshape
+from symad.ops.arrays.sources import constant, input_node
+from symad.ops.arrays.stacking import take
+from symad.ops.elementwise.apply import apply
+from symad.ops.elementwise.arithmetic import add
+from symad.ops.fused.attention_definition import at_pairs
+from symad.ops.fused.softmax import logsumexp, softmax
+from symad.ops.loops.scan import fresh_input
+from symad.saving.formula import Formula
+
+REDUCTIONS = ("sum", "logsumexp", "softmax")
+NUMBER = -1
+"""The size of a parameter that is a number."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairOp(Op):
+    """Arguments begin with x, y, b and the parameters.
+
+    Attributes:
+        formula: f in the reads x[0], ..., y[0], ... and the parameters.
+        parameters: name and length of each parameter, `NUMBER` for a number.
+        reduce: one of `REDUCTIONS`.
+        part: which of the results.
+    """
+
+    formula: Formula
+    parameters: tuple[tuple[str, int], ...]
+    reduce: str
+    part: int
+
+    @property
+    def inner(self) -> int:
+        """How many arguments x, y, b and the parameters are."""
+        return 3 + len(self.parameters)
+
+
+@dataclass(frozen=True, eq=False)
+class PairSum(PairOp):
+    """(x, y, b, θ...) -> part 0: a; part 1, for "softmax": L."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairSumTangent(PairOp):
+    """(x, y, b, θ..., ẋ, ẏ, ḃ, θ̇...) -> the tangent of a part of `PairSum`."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairSumCotangent(PairOp):
+    """(x, y, b, θ..., ā, a, L) -> the cotangent of argument ``part``.
+
+    a, and L for "softmax", are what `PairSum` gives: known already, they save a pass.
+    """
+
+
+def pair_sum(
+    x: Node,
+    y: Node,
+    b: Node,
+    formula: Formula,
+    params: Sequence[Node] = (),
+    parameters: tuple[tuple[str, int], ...] = (),
+    reduce: str = "sum",
+    part: int = 0,
+) -> Node:
+    """The reduction over j of f(x_i, y_j, θ) for every i."""
+    return Node.of(PairSum(formula, parameters, reduce, part), (x, y, b, *params))
+
+
+def in_part(op: PairOp, kind: type[PairOp], part: int, args: Nodes) -> Node:
+    """A result of another op with the same function."""
+    return Node.of(kind(op.formula, op.parameters, op.reduce, part), args)
+
+
+def parts_of(op: PairOp) -> tuple[int, ...]:
+    """The parts that one computation gives."""
+    if isinstance(op, PairSumCotangent):
+        return tuple(range(op.inner))
+    return (0, 1) if op.reduce == "softmax" else (0,)
+
+
+# ---- shapes -------------------------------------------------------------------------------------
+
+
+def _result(op: PairOp, args: Nodes, part: int) -> Shape:
+    x, y, b = args[:3]
+    shapes = ", ".join(f"{n} {format_shape(a.shape)}" for n, a in zip("xyb", args[:3], strict=False))
+    if op.reduce not in REDUCTIONS:
+        raise ShapeError(f"reduce={op.reduce!r} is not one of {', '.join(REDUCTIONS)}")
+    fits = len(x.shape) == len(y.shape) == len(b.shape) == 2
+    if not fits or not same_dim(x.shape[1], y.shape[1]) or not same_dim(y.shape[0], b.shape[0]):
+        raise ShapeError(f"pairs: {shapes}; give x (N, D), y (M, D) and b (M, E)")
+    if op.reduce == "logsumexp" and b.shape[1] != 1:
+        raise ShapeError(f"pairs: {shapes}; logsumexp takes one column of weights")
+    for (name, length), node in zip(op.parameters, args[3:], strict=False):
+        expected: Shape = () if length == NUMBER else (length,)
+        if not same_shape(node.shape, expected):
+            raise ShapeError(
+                f"pairs: parameter {name} has shape {format_shape(node.shape)}, not {format_shape(expected)}"
+            )
+    return (x.shape[0],) if part else (x.shape[0], b.shape[1])
+
+
+def _check(op: PairOp, args: Nodes, more: Sequence[Shape]) -> None:
+    rest = args[op.inner :]
+    if len(rest) != len(more) or not all(same_shape(a.shape, s) for a, s in zip(rest, more, strict=True)):
+        shapes = ", ".join(format_shape(a.shape) for a in args)
+        raise ShapeError(f"{type(op).__name__}: arguments of shapes {shapes} do not fit together")
+
+
+@shape(PairSum)
+def pair_sum_shape(op: PairSum, args: Nodes) -> Shape:
+    found = _result(op, args, op.part)
+    _check(op, args, ())
+    return found
+
+
+@shape(PairSumTangent)
+def pair_tangent_shape(op: PairSumTangent, args: Nodes) -> Shape:
+    found = _result(op, args, op.part)
+    _check(op, args, [a.shape for a in args[: op.inner]])
+    return found
+
+
+@shape(PairSumCotangent)
+def pair_cotangent_shape(op: PairSumCotangent, args: Nodes) -> Shape:
+    found = _result(op, args, 0)
+    _check(op, args, [found, found, *([found[:1]] if op.reduce == "softmax" else [])])
+    return args[op.part].shape
+
+
+# ---- definitions --------------------------------------------------------------------------------
+
+
+def logits(op: PairOp, args: Nodes) -> Node:
+    """k_ij for all pairs, (N, M)."""
+    x, y = args[:2]
+    full = (x.shape[0], y.shape[0])
+    tables: dict[str, Any] = {"x": (x, 0), "y": (y, 1)}
+    values = dict(zip((name for name, _ in op.parameters), args[3:], strict=False))
+    known: dict[sp.Symbol, Node] = {}
+    replaced = {}
+    expression = op.formula.expression
+    for read in sorted(expression.atoms(sp.Indexed), key=sp.default_sort_key):
+        name, (position,) = str(read.base.label), read.indices
+        symbol = sp.Dummy(name, real=True)
+        if name in tables:
+            points, axis = tables[name]
+            known[symbol] = broadcast_axes(take(points, 1, int(position)), full, (axis,))
+        else:
+            known[symbol] = take(values[name], 0, int(position))
+        replaced[read] = symbol
+    expression = expression.xreplace(replaced)
+    for symbol in expression.free_symbols - known.keys():
+        known[symbol] = values[symbol.name]
+    return broadcast_to(at_pairs(expression, known), full)
+
+
+def value(op: PairOp, args: Nodes, part: int) -> Node:
+    """A part of `PairSum`."""
+    k, b = logits(op, args), args[2]
+    if op.reduce == "sum":
+        return contract(["ij", "je"], "ie", k, b)
+    if op.reduce == "logsumexp":
+        weights = apply(sp.log, reshape(b, (b.shape[0],)))
+        total = logsumexp(add(k, broadcast_axes(weights, k.shape, (1,))), (1,))
+        return reshape(total, (k.shape[0], 1))
+    if part:
+        return logsumexp(k, (1,))
+    return contract(["ij", "je"], "ie", softmax(k, (1,)), b)
+
+
+def written_out(op: PairOp, args: Nodes) -> Node:
+    """What an op computes, at independent arguments."""
+    from symad.derivatives.forward import dense, push
+    from symad.derivatives.reverse import pull
+
+    if isinstance(op, PairSum):
+        return value(op, args, op.part)
+    inner = args[: op.inner]
+    if isinstance(op, PairSumTangent):
+        made = value(op, inner, op.part)
+        dots = dict(zip(inner, args[op.inner :], strict=True))
+        return dense(push([made], dots)[0], made)
+    (bar,) = pull([value(op, inner, 0)], [args[op.inner]], [inner[op.part]])
+    return dense(bar, inner[op.part])
+
+
+def _on_fresh(op: PairOp, shapes: Sequence[Shape]) -> tuple[Nodes, Node]:
+    fresh = tuple(fresh_input(s) for s in shapes)
+    return fresh, written_out(op, fresh)
+
+
+def _shapes(args: Nodes) -> list[Shape]:
+    return [a.shape for a in args]
+
+
+@definition.dispatch
+def pair_definition(op: PairOp, y: Node) -> Node:
+    fresh, made = _on_fresh(op, _shapes(y.args))
+    return rebuild([made], dict(zip(fresh, y.args, strict=True)))[0]
+
+
+# ---- derivatives --------------------------------------------------------------------------------
+
+
+def _dense(tangent: Tangent, like: Node) -> Node:
+    return tangent if isinstance(tangent, Node) else broadcast_to(constant(0), like.shape)
+
+
+def _push_through(op: PairOp, y: Node, tangents: Tangents) -> Tangent:
+    from symad.derivatives.forward import push
+
+    fresh, made = _on_fresh(op, _shapes(y.args))
+    (moved,) = push([made], dict(zip(fresh, tangents, strict=True)))
+    if not isinstance(moved, Node):
+        return ZERO
+    return rebuild([moved], dict(zip(fresh, y.args, strict=True)))[0]
+
+
+@jvp.dispatch
+def pair_sum_jvp(op: PairSum, y: Node, tangents: Tangents) -> Tangent:
+    if not any(isinstance(t, Node) for t in tangents):
+        return ZERO
+    dots = tuple(_dense(t, a) for t, a in zip(tangents, y.args, strict=True))
+    return in_part(op, PairSumTangent, op.part, (*y.args, *dots))
+
+
+@jvp.dispatch
+def pair_tangent_jvp(op: PairSumTangent, y: Node, tangents: Tangents) -> Tangent:
+    if any(isinstance(t, Node) for t in tangents[: op.inner]):
+        return _push_through(op, y, tangents)
+    dots = zip(tangents[op.inner :], y.args[op.inner :], strict=True)
+    return Node.of(op, (*y.args[: op.inner], *(_dense(t, a) for t, a in dots)))
+
+
+@transpose.dispatch
+def pair_tangent_transpose(op: PairSumTangent, y: Node, y_bar: Node, linear: Flags) -> Tangents:
+    inner, flags = y.args[: op.inner], linear[op.inner :]
+    if op.part:  # of L, by the definition
+        from symad.derivatives.reverse import pull
+
+        fresh = tuple(fresh_input(a.shape) for a in inner)
+        wrt = [f for f, flag in zip(fresh, flags, strict=True) if flag]
+        bars = iter(pull([value(op, fresh, op.part)], [y_bar], wrt))
+        found = [next(bars) if flag else ZERO for flag in flags]
+        there = dict(zip(fresh, inner, strict=True))
+        made = [rebuild([b], there)[0] if isinstance(b, Node) else ZERO for b in found]
+        return (*[ZERO] * op.inner, *made)
+    residuals = (in_part(op, PairSum, part, inner) for part in parts_of(op))
+    args = (*inner, y_bar, *residuals)
+    made = [in_part(op, PairSumCotangent, k, args) if flag else ZERO for k, flag in enumerate(flags)]
+    return (*[ZERO] * op.inner, *made)
+
+
+@jvp.dispatch
+def pair_cotangent_jvp(op: PairSumCotangent, y: Node, tangents: Tangents) -> Tangent:
+    if any(isinstance(t, Node) for t in tangents[: op.inner]):
+        return _push_through(op, y, tangents)
+    bar_dot = tangents[op.inner]
+    if not isinstance(bar_dot, Node):
+        return ZERO
+    return Node.of(op, (*y.args[: op.inner], bar_dot, *y.args[op.inner + 1 :]))
+
+
+@transpose.dispatch
+def pair_cotangent_transpose(op: PairSumCotangent, y: Node, y_bar: Node, linear: Flags) -> Tangents:
+    inner = y.args[: op.inner]
+    dots = tuple(y_bar if k == op.part else _dense(ZERO, a) for k, a in enumerate(inner))
+    bars: list[Tangent] = [ZERO] * len(y.args)
+    if linear[op.inner]:
+        bars[op.inner] = in_part(op, PairSumTangent, 0, (*inner, *dots))
+    return tuple(bars)
+
+
+@batch.dispatch
+def pair_batch(op: PairOp, args: Nodes, batched: Flags, count: Any) -> Node:
+    """By the definition: kernels take one pair of point sets."""
+    from symad.derivatives.vmap import batch_outputs
+
+    shapes = [a.shape[1:] if flag else a.shape for a, flag in zip(args, batched, strict=True)]
+    fresh, made = _on_fresh(op, shapes)
+    pairs = list(zip(fresh, args, batched, strict=True))
+    outputs = rebuild([made], {f: a for f, a, flag in pairs if not flag})
+    (out,) = batch_outputs(outputs, {f: a for f, a, flag in pairs if flag}, count)
+    return lift(out, True, count)
+
+
+# ---- values and costs ---------------------------------------------------------------------------
+
+
+@evaluate.dispatch
+def pair_evaluate(op: PairOp, values: Values) -> Any:
+    from symad.evaluation.evaluate import unchecked
+
+    fresh, made = _on_fresh(op, [np.shape(v) for v in values])
+    return unchecked([made], dict(zip(fresh, values, strict=True)))[0]
+
+
+@flops.dispatch
+def pair_flops(op: PairOp, y: Node) -> Any:  # those of the definition
+    _, made = _on_fresh(op, _shapes(y.args))
+    return sum(flops(n.op, n) for n in topological([made]))
+
+
+@sympy_form.dispatch
+def pair_sympy(op: PairOp, y: Node, forms: Forms) -> Any:
+    from symad.tracing.to_sympy.nodes import definition_to_sympy
+
+    return definition_to_sympy(y, forms)
+
+
+# ---- examples -----------------------------------------------------------------------------------
+
+
+def _inputs(*shapes: Shape) -> tuple[Node, ...]:
+    return tuple(
+        input_node(sp.IndexedBase(f"x_{k}", shape=s, real=True) if s else sp.Symbol(f"x_{k}", real=True), s)
+        for k, s in enumerate(shapes)
+    )
+
+
+def _examples(kind: type[PairOp], parts: Sequence[int]) -> list[Node]:
+    """A Gaussian kernel with a width, and scores with a vector of weights."""
+    x, y, w = (sp.IndexedBase(name, real=True) for name in "xyw")
+    distance = sum((x[k] - y[k]) ** 2 for k in range(2))
+    gaussian = Formula(sp.exp(-distance / (2 * sp.Symbol("ell", real=True) ** 2)))
+    scores = Formula(sum(w[k] * x[k] * y[k] for k in range(2)) - sp.Abs(x[0] - y[1]))
+    made = []
+    for formula, name, length, reduce in (
+        (gaussian, "ell", NUMBER, "sum"), (scores, "w", 2, "softmax"), (scores, "w", 2, "logsumexp"),
+    ):  # fmt: skip
+        columns = 1 if reduce == "logsumexp" else 2
+        inner: list[Shape] = [(3, 2), (4, 2), (4, columns), () if length == NUMBER else (length,)]
+        for part in parts:
+            op = kind(formula, ((name, length),), reduce, part)
+            if part and kind is not PairSumCotangent and reduce != "softmax":
+                continue
+            if kind is PairSumCotangent:
+                *args, bar = _inputs(*inner, (3, columns))
+                several = (0, 1) if reduce == "softmax" else (0,)
+                known = [in_part(op, PairSum, k, tuple(args)) for k in several]
+                made.append(Node.of(op, (*args, bar, *known)))
+            else:
+                made.append(Node.of(op, _inputs(*inner * (2 if kind is PairSumTangent else 1))))
+    return made
+
+
+@examples(PairSum)
+def pair_sum_examples() -> list[Node]:
+    return _examples(PairSum, (0, 1))
+
+
+@examples(PairSumTangent)
+def pair_tangent_examples() -> list[Node]:
+    return _examples(PairSumTangent, (0, 1))
+
+
+@examples(PairSumCotangent)
+def pair_cotangent_examples() -> list[Node]:
+    return _examples(PairSumCotangent, (0, 1, 2, 3))

@@ -1,0 +1,1 @@
+"""Ops with a body: recurrences, checkpointed chains, recomputation."""

@@ -1,0 +1,185 @@
+"""The cotangents of a chain, one stretch at a time, from the kept states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symad.core.dims import Dim, Shape, plus, size
+from symad.core.graph import ZERO, Graph, Node, rebuild, shape, topological
+from symad.core.questions import (
+    Flags,
+    Nodes,
+    Tangent,
+    Tangents,
+    Values,
+    batch,
+    definition,
+    evaluate,
+    examples,
+    flops,
+    jvp,
+    transpose,
+)
+from symad.derivatives.revolve import reverse_chain
+from symad.ops.arrays.shaping import flatten
+from symad.ops.arrays.sources import input_node
+from symad.ops.arrays.stacking import concatenate
+from symad.ops.loops.checkpointed_chain import (
+    ChainOp,
+    arguments,
+    batched_definition,
+    chain_examples,
+    dense_tangent,
+    length_of,
+    plain,
+    push_through_definition,
+    stepper,
+    tangent_of_chain,
+    wanted,
+)
+from symad.ops.loops.remat import cut
+from symad.ops.loops.scan import fresh_input
+
+
+@dataclass(frozen=True, eq=False)
+class ChainPullback(ChainOp):
+    """The cotangents of the arguments marked in ``active``, flat, one after the other.
+
+    Arguments: those of `Chain`, then the cotangent of its value.
+    """
+
+    active: tuple[bool, ...]
+
+
+@shape(ChainPullback)
+def chain_pullback_shape(op: ChainPullback, args: Nodes) -> Shape:
+    total: Dim = 0
+    for arg in wanted(op, args):
+        total = plus(total, size(arg.shape))
+    return (total,)
+
+
+@definition.dispatch
+def chain_pullback_definition(op: ChainPullback, y: Node) -> Node:
+    """The pullback of the `Scan`."""
+    from symad.derivatives.reverse import pull
+
+    args, _, (bar,) = arguments(op, y.args)
+    points = tuple(fresh_input(a.shape) for a in args)
+    found = pull([plain(op, points)], [bar], wanted(op, points))
+    flat = concatenate([flatten(dense_tangent(b, a)) for b, a in zip(found, wanted(op, args), strict=True)])
+    return rebuild([flat], dict(zip(points, args, strict=True)))[0]
+
+
+@jvp.dispatch
+def chain_pullback_jvp(op: ChainPullback, y: Node, tangents: Tangents) -> Tangent:
+    """Itself along a tangent of the cotangent; by its definition along others."""
+    if any(isinstance(t, Node) for t in tangents[:-1]):
+        return push_through_definition(op, y, tangents)
+    return Node.of(op, (*y.args[:-1], tangents[-1])) if isinstance(tangents[-1], Node) else ZERO
+
+
+@transpose.dispatch
+def chain_pullback_transpose(op: ChainPullback, y: Node, y_bar: Node, linear: Flags) -> Tangents:
+    """The transpose of a pullback is the tangent."""
+    args, kept, _ = arguments(op, y.args)
+    dots = cut(y_bar, [a.shape for a in wanted(op, args)])
+    tangent = tangent_of_chain(op, (*args, kept), op.active, dots)
+    return (*[ZERO] * (len(args) + 1), tangent)
+
+
+@batch.dispatch
+def chain_pullback_batch(op: ChainPullback, args: Nodes, batched: Flags, count: Any) -> Node:
+    return batched_definition(op, args, batched, count)
+
+
+@evaluate.dispatch
+def chain_pullback_evaluate(op: ChainPullback, values: Values) -> Any:
+    from symad.evaluation.evaluate import unchecked
+
+    args, kept, bar = values[:-2], values[-2], values[-1]
+    xs, constants, length = args[1 : 1 + op.slices], args[1 + op.slices :], len(args[1])
+
+    def pulled(state: Any, *rest: Any) -> Any:
+        stretch = stretch_pullback(op, len(rest[0]), tuple(np.shape(c) for c in constants))
+        point = dict(zip(stretch.input_nodes, (state, *rest[:-1], *constants, rest[-1]), strict=True))
+        return unchecked(stretch.output_nodes, point)
+
+    dtype = np.result_type(float, *[np.asarray(v) for v in (bar, *args)])
+    flat = np.zeros(sum(np.size(a) for a, flag in zip(args, op.active, strict=True) if flag), dtype)
+    outs, first = _views(op, args, flat)
+    stops = op.stretches(length)
+    states = [args[0], *((kept[stop - 1] for stop in stops) if op.history else kept)]
+    slots = 0 if op.history else op.slots(length)
+    step = stepper(op, constants)
+    carry = reverse_chain(step, pulled, xs, states, stops, slots, bar, op.history, outs)
+    if first is not None and carry is not None:
+        first[...] = carry
+    return flat
+
+
+def _views(op: ChainPullback, args: Sequence[Any], flat: Any) -> tuple[list[tuple[Any, bool]], Any]:
+    """The places of the cotangents in the flat array: of inputs and constants, and of c_0."""
+    outs: list[tuple[Any, bool]] = []
+    first, offset = None, 0
+    for k, (arg, flag) in enumerate(zip(args, op.active, strict=True)):
+        if not flag:
+            continue
+        view = flat[offset : offset + np.size(arg)].reshape(np.shape(arg))
+        offset += np.size(arg)
+        if k:
+            outs.append((view, k <= op.slices))
+        else:
+            first = view
+    return outs, first
+
+
+@lru_cache(maxsize=64)
+def stretch_pullback(op: ChainPullback, length: Dim, constants: tuple[Shape, ...]) -> Graph:
+    """(c, x_t..., k..., bar) -> (c_bar, x_bar..., k_bar...) of a stretch of some steps.
+
+    ``bar`` belongs to all states of the stretch if ``history``, otherwise to the last; the cotangents of
+    x and k are those that ``active`` marks.
+    """
+    from symad.derivatives.forward import dense
+    from symad.derivatives.reverse import pull
+
+    local = op.body.input_nodes
+    shapes = [(length, *node.shape) if 0 < k <= op.slices else node.shape for k, node in enumerate(local)]
+    points = tuple(map(fresh_input, (*shapes[: 1 + op.slices], *constants)))
+    value = plain(op, points)
+    bar = fresh_input(value.shape)
+    wrt = [points[0], *(p for p, flag in zip(points[1:], op.active[1:], strict=True) if flag)]
+    bars = pull([value], [bar], wrt)
+    return Graph((*points, bar), tuple(dense(b, p) for b, p in zip(bars, wrt, strict=True)))
+
+
+@flops.dispatch
+def chain_pullback_flops(op: ChainPullback, y: Node) -> Any:
+    """That of the pullback, which holds one run of the steps; the schedule runs some of them again."""
+    from symad.derivatives.chain_plans import make_plan
+
+    length, again = length_of(y.args), 0
+    if op.policy == "binomial" and isinstance(length, int) and not op.history:
+        again = make_plan(length, "binomial", op.slots(length)).recomputations
+    once = sum(flops(n.op, n) for n in topological(op.body.output_nodes))
+    known = set(topological(y.args))
+    return again * once + sum(flops(n.op, n) for n in topological([definition(op, y)]) if n not in known)
+
+
+@examples(ChainPullback)
+def chain_pullback_examples() -> list[Node]:
+    found = []
+    for y in chain_examples():
+        bar = input_node(sympy.IndexedBase("b", shape=y.shape) if y.shape else sympy.Symbol("b"), y.shape)
+        op: Any = y.op
+        active = (True,) * (len(y.args) - 1)
+        back = ChainPullback(op.body, op.slices, op.policy, op.number, op.history, active)
+        found.append(Node.of(back, (*y.args, bar)))
+    return found

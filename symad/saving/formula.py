@@ -1,0 +1,131 @@
+"""A scalar SymPy expression as a field of an op: hashable, and saved in files as data.
+
+The saved form is prefix notation: ``["+", a, b]``, ``["sympy.tanh", x]``, ``["read", base, index...]``.
+Heads are looked up in tables that exist beforehand; nothing is parsed or evaluated as code.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+from sympy.logic.boolalg import Boolean, BooleanAtom
+
+from symad.errors import SavingError
+from symad.saving.saved_limits import FORMULA_PARTS, MOST_ARGUMENTS, Extent, extent, number_extent
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A real expression, or a Boolean one, in scalar symbols and reads of indexed symbols."""
+
+    expression: Any
+
+    def __str__(self) -> str:
+        return str(self.expression)
+
+
+CONNECTIVES: dict[str, Any] = {
+    "+": sympy.Add, "*": sympy.Mul, "^": sympy.Pow, "<": sympy.Lt, "<=": sympy.Le, ">": sympy.Gt,
+    ">=": sympy.Ge, "==": sympy.Eq, "!=": sympy.Ne, "and": sympy.And, "or": sympy.Or,
+    "xor": sympy.Xor, "not": sympy.Not, "if": sympy.ITE, "max": sympy.Max, "min": sympy.Min,
+    "abs": sympy.Abs, "floor": sympy.floor, "ceiling": sympy.ceiling, "mod": sympy.Mod,
+}  # fmt: skip
+_NAMES = {head: name for name, head in CONNECTIVES.items()}
+
+
+def write_expression(expr: Any) -> Any:
+    """The expression in prefix notation.
+
+    Raises:
+        SavingError: it holds a function that is neither SymPy's nor registered.
+    """
+    from symad.saving.saved_values import head_name, write_symbol, write_value
+
+    if isinstance(expr, BooleanAtom):
+        return bool(expr)
+    if isinstance(expr, sympy.Integer):
+        return write_value(int(expr))
+    if isinstance(expr, sympy.Rational):
+        return ["/", write_value(int(expr.p)), write_value(int(expr.q))]
+    if isinstance(expr, (sympy.Float, sympy.NumberSymbol)):
+        return write_value(expr)
+    if isinstance(expr, (sympy.Symbol, sympy.IndexedBase)):
+        return write_symbol(expr)
+    if isinstance(expr, sympy.Indexed):
+        return ["read", *map(write_expression, expr.args)]
+    if isinstance(expr, sympy.Piecewise):
+        return ["cases", *(write_expression(part) for pair in expr.args for part in pair.args)]
+    name = _NAMES.get(expr.func) or head_name(expr.func)
+    return [name, *map(write_expression, expr.args)]
+
+
+CONDITIONS = {"and", "or", "xor", "not", "if"}
+"""Functions of conditions; every second argument of "cases" is one too."""
+
+PAIRWISE = {"and", "or", "xor", "max", "min", "cases", "sympy.Max", "sympy.Min"}
+"""Functions for which SymPy compares the arguments with each other."""
+
+
+def read_expression(saved: Any) -> Any:
+    """The expression of a saved form, as it stands there: nothing in it is evaluated.
+
+    Raises:
+        SavingError: it is no saved expression, too long, or holds numbers that are too large.
+    """
+    return _Reader().read(saved)[0]
+
+
+@dataclass
+class _Reader:
+    """Reads one expression within the bounds of `symad.saving.saved_limits`."""
+
+    parts: int = 0
+
+    def read(self, saved: Any) -> tuple[Any, Extent | None]:
+        """An expression, and the extent of its value if it has no symbols."""
+        from symad.saving.saved_values import read_symbol, read_value
+
+        self.parts += 1
+        if self.parts > FORMULA_PARTS:
+            raise SavingError(f"an expression has more than {FORMULA_PARTS} parts")
+        match saved:
+            case bool():
+                return (sympy.true if saved else sympy.false), Extent(0, 0)
+            case int() | ["int", _]:
+                number = sympy.Integer(read_value(saved))
+                return number, number_extent(number)
+            case ["/", p, q]:
+                number = sympy.Rational(read_value(p), read_value(q))
+                return number, number_extent(number)
+            case ["Float" | "constant", *_]:
+                number = read_value(saved)
+                return number, number_extent(number)
+            case ["symbol" | "dummy", *_]:
+                return read_symbol(saved), None
+            case ["read", base, *indices] if indices:
+                array = read_symbol(base)
+                return sympy.Indexed(array, *[self.read(i)[0] for i in indices]), None
+            case [str(name), *rest] if rest:
+                parts, extents = zip(*map(self.read, rest), strict=True)
+                return _apply(name, parts), extent(name, extents)
+        raise SavingError(f"{str(saved)[:60]} is not a saved expression")
+
+
+def _apply(name: str, parts: tuple[Any, ...]) -> Any:
+    """A function of its arguments, not evaluated."""
+    from symad.saving.saved_values import find_head
+
+    if name in PAIRWISE and len(parts) > MOST_ARGUMENTS:
+        raise SavingError(f"{name} of {len(parts)} arguments; at most {MOST_ARGUMENTS} are read")
+    for k, part in enumerate(parts):
+        condition = name in CONDITIONS or (name == "cases" and k % 2 == 1)
+        if not isinstance(part, Boolean if condition else sympy.Expr):
+            raise SavingError(f"{str(part)[:60]} cannot be an argument of {name}")
+    if name == "cases":
+        return sympy.Piecewise(*zip(parts[::2], parts[1::2], strict=True), evaluate=False)
+    made = (CONNECTIVES.get(name) or find_head(name))(*parts, evaluate=False)
+    if not isinstance(made, (sympy.Expr, Boolean)):
+        raise SavingError(f"{name} of {len(parts)} arguments is no expression")
+    return made

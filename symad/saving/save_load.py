@@ -1,0 +1,234 @@
+"""Graphs in files: JSON text that holds data only, so that loading a file runs nothing of it.
+
+A file lists the nodes, arguments first: the name of the op's class, its fields, and the positions
+of its arguments. Ops are looked up by name among the classes that exist, fields are checked against
+the types the class declares, shapes are computed anew. Nodes are hash-consed, so loading a graph
+that is still in memory gives that graph itself.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from symad.core.escaping import without_surrogates
+from symad.core.graph import Graph, Node, Origin, leaves, topological
+from symad.errors import SavingError, SymadError
+from symad.saving.atomic_files import write_text
+from symad.saving.saved_limits import BUDGET, LARGEST_TEXT, Budget, check_document, check_shape
+from symad.saving.saved_ops import check_op, classes, read_op
+from symad.saving.saved_structures import (
+    read_calling,
+    read_structure,
+    write_calling,
+    write_structure,
+)
+from symad.saving.saved_values import read_value, write_value
+from symad.tracing import as_graph
+
+FORMAT, VERSION = "symad graph", 1
+
+DAMAGE = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError)
+"""What Python raises while it makes sense of a damaged file."""
+
+
+def save(f: Any, path: Any) -> Path:
+    """Write a graph to a file; returns the path, so that ``load(save(g, path)) is g``.
+
+    The file is written whole or not at all: until it is, an older one stays as it was.
+
+    Args:
+        f: what `symad.trace` takes.
+        path: where to, usually ending in ``.json``.
+
+    Raises:
+        SavingError: a function is not registered, or an input is of an unknown kind.
+    """
+    return write_text(path, dumps(f))
+
+
+def load(path: Any) -> Graph:
+    """Read a graph from a file written by `save`. Nothing in the file is executed or imported.
+
+    Expressions are built as they stand, without being evaluated; sizes, depths and numbers are bounded
+    (`symad.saving.saved_limits`), so that a hostile file is refused and does not keep the machine busy.
+
+    Raises:
+        SavingError: the file is no saved graph, is damaged, or uses ops or functions unknown here.
+    """
+    source = Path(path)
+    try:
+        text = source.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise SavingError(f"{source.name} is not text, so it is no saved graph") from None
+    try:
+        return loads(text)
+    except SavingError as error:
+        raise SavingError(f"{source.name}: {error}") from None
+
+
+def dumps(f: Any) -> str:
+    """A graph as JSON text."""
+    document = {"format": FORMAT, "version": VERSION, **_write_graph(as_graph(f))}
+    nodes = ",\n  ".join(json.dumps(node, ensure_ascii=False) for node in document.pop("nodes"))
+    head = ",\n ".join(f'"{k}": {json.dumps(v, ensure_ascii=False)}' for k, v in document.items())
+    return without_surrogates(f'{{{head},\n "nodes": [\n  {nodes}\n ]}}\n')
+
+
+def loads(text: str) -> Graph:
+    """A graph from JSON text; see `load`."""
+    if len(text) > LARGEST_TEXT:
+        raise SavingError(f"the text has {len(text)} characters; at most {LARGEST_TEXT} are read")
+    try:
+        document = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, SavingError):
+            raise
+        raise SavingError(f"this is not JSON: {error}") from None
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise SavingError(f'this is no saved graph: it does not say "format": "{FORMAT}"')
+    if document.get("version") != VERSION:
+        raise SavingError(
+            f"the file has version {document.get('version')!r} of the format; this symad reads "
+            f"version {VERSION}"
+        )
+    check_document(document)
+    budget = BUDGET.set(Budget())
+    try:
+        return _read_graph(document)
+    except SavingError:
+        raise
+    except RecursionError:
+        raise SavingError("a value is nested too deeply") from None
+    except DAMAGE as error:
+        raise SavingError(f"the file is damaged: {type(error).__name__}: {error}") from None
+    finally:
+        BUDGET.reset(budget)
+
+
+def _no_constant(name: str) -> Any:
+    raise SavingError(f"{name} is not a number that a saved graph can hold")
+
+
+# ---- writing -------------------------------------------------------------------------------------
+
+
+def _write_graph(graph: Graph) -> dict[str, Any]:
+    origin = graph.origin
+    named = () if origin is None else (*([] if origin.value is None else [origin.value]), *origin.wrt)
+    order = topological([*graph.input_nodes, *graph.output_nodes, *named])
+    number = {node: k for k, node in enumerate(order)}
+    made = (
+        None
+        if origin is None
+        else [
+            list(origin.labels),
+            None if origin.value is None else number[origin.value],
+            [number[n] for n in origin.wrt],
+        ]
+    )
+    return {
+        "name": graph.name,
+        "report": graph.report,
+        "inputs": [number[n] for n in graph.input_nodes],
+        "outputs": [number[n] for n in graph.output_nodes],
+        "structure": write_structure(graph.structure),
+        "origin": made,
+        **write_calling(graph),
+        "nodes": [_write_node(n, number) for n in order],
+    }
+
+
+def _write_node(node: Node, number: dict[Node, int]) -> list[Any]:
+    name = type(node.op).__name__
+    if classes().get(name) is not type(node.op):
+        raise SavingError(f"the op {name} cannot be saved; it lives only while graphs are transformed")
+    values = [_write_field(getattr(node.op, field.name)) for field in fields(node.op)]
+    return [name, values, [number[a] for a in node.args]]
+
+
+def _write_field(value: Any) -> Any:
+    return ["graph", _write_graph(value)] if isinstance(value, Graph) else write_value(value)
+
+
+# ---- reading -------------------------------------------------------------------------------------
+
+
+def _read_graph(saved: Any) -> Graph:
+    match saved:
+        case {
+            "name": str(name),
+            "report": str(report),
+            "inputs": list(inputs),
+            "outputs": list(outputs),
+            "structure": structure,
+            "nodes": list(entries),
+        }:
+            pass
+        case _:
+            raise SavingError("name, report, inputs, outputs, structure or nodes are missing")
+    nodes: list[Node] = []
+    for k, entry in enumerate(entries):
+        nodes.append(_read_node(entry, nodes, k))
+    made = read_structure(structure, len(outputs))
+    if leaves(made) != len(outputs):
+        raise SavingError(f"{len(outputs)} outputs do not fill a structure of {leaves(made)}")
+    for node in (ins := [_pick(nodes, i, "input") for i in inputs]):
+        if not hasattr(node.op, "symbol"):
+            raise SavingError(f"an input of the graph is a {type(node.op).__name__}")
+    outs = tuple(_pick(nodes, o, "output") for o in outputs)
+    given = set(ins)
+    if len(given) < len(ins):
+        raise SavingError("the graph has one input twice")
+    origin = _read_origin(saved.get("origin"), nodes)
+    value = () if origin is None or origin.value is None else (origin.value,)
+    for node in topological((*outs, *value)):
+        if hasattr(node.op, "symbol") and node not in given:
+            raise SavingError(f"the graph uses {node.op.symbol}, which is none of its inputs")
+    return Graph(tuple(ins), outs, made, name, report, origin, *read_calling(saved, len(ins), len(outs)))
+
+
+def _read_origin(saved: Any, nodes: list[Node]) -> Origin | None:
+    match saved:
+        case None:
+            return None
+        case [list(labels), value, list(wrt)] if all(isinstance(label, str) for label in labels):
+            scalar = None if value is None else _pick(nodes, value, "value of the origin")
+            return Origin(tuple(labels), scalar, tuple(_pick(nodes, n, "input of the origin") for n in wrt))
+    raise SavingError("the origin of the graph is damaged")
+
+
+def _pick(nodes: list[Node], position: Any, what: str) -> Node:
+    if type(position) is not int or not 0 <= position < len(nodes):
+        raise SavingError(f"{position!r} is not the number of an earlier node ({what})")
+    return nodes[position]
+
+
+def _read_node(entry: Any, nodes: list[Node], k: int) -> Node:
+    match entry:
+        case [str(name), list(saved), list(positions)] if name in classes():
+            op_class = classes()[name]
+        case [str(name), *_] if name not in classes():
+            raise SavingError(f"node {k} is of the op {name!r}, which is not known here")
+        case _:
+            raise SavingError(f"node {k} is not a list of an op, its fields and its arguments")
+    args = tuple(_pick(nodes, p, f"argument of node {k}") for p in positions)
+    try:
+        op = read_op(op_class, [_read_field(value) for value in saved])
+        check_op(op, len(args))
+        node = Node.of(op, args)
+        check_shape(node.shape)
+        return node
+    except SymadError as error:
+        raise SavingError(f"node {k} ({name}): {error}") from None
+    except DAMAGE as error:
+        raise SavingError(f"node {k} ({name}) is damaged: {type(error).__name__}: {error}") from None
+
+
+def _read_field(saved: Any) -> Any:
+    match saved:
+        case ["graph", dict(body)]:
+            return _read_graph(body)
+    return read_value(saved)

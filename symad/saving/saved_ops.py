@@ -1,0 +1,192 @@
+"""Which ops a saved graph may hold, and with which fields and how many arguments."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from functools import cache
+from typing import Any, get_args, get_origin, get_type_hints
+
+import numpy as np
+import sympy
+
+import symad.core.dims
+from symad.core.graph import DIM_FIELDS, SHAPE, Op
+from symad.errors import SavingError
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.gathering import Gather, ScatterAdd
+from symad.ops.arrays.ordering import SortingPositions
+from symad.ops.arrays.positions import Positions, is_name
+from symad.ops.arrays.reduction import Extreme, Product
+from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, Slice
+from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Source, constant
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.arithmetic import Add, Mul
+from symad.ops.elementwise.powers import Pow
+from symad.ops.elementwise.selection import LOGIC, RELATIONS, Compare, Logic, Select
+from symad.ops.fused.random import FoldIn, Uniform
+from symad.ops.linalg.cholesky import Cholesky, Triangle, TriangularSolve
+from symad.ops.linalg.eigen import EigenSystem, EigenValues, EigenVectors
+from symad.ops.linalg.solve_det import Determinant, Solve
+from symad.saving.saved_limits import check_shape, shortened
+
+SIZE_FIELDS = {"shape", "size", "count"}
+"""Names of fields that hold lengths of axes."""
+
+NEVER = {"Seed", "Fresh", "Captured"}
+"""Placeholders that live only while a graph is being transformed."""
+
+
+def read_op(op_class: type[Op], values: list[Any]) -> Op:
+    """An op whose fields have the declared types and allowed values."""
+    declared = fields(op_class)
+    if len(values) != len(declared):
+        raise SavingError(f"{len(values)} fields were given, but the op has {len(declared)}")
+    hints = _hints(op_class)
+    for field, value in zip(declared, values, strict=True):
+        dims_wrong = field.name in DIM_FIELDS and not _are_dims(value)
+        if dims_wrong or not _fits(value, hints[field.name]):
+            raise SavingError(f"the field {field.name} = {shortened(value)} is not {field.type}")
+        if field.name in SIZE_FIELDS:
+            check_shape(value if isinstance(value, tuple) else (value,))
+    if op_class is Constant:
+        return _constant_op(*values)
+    return op_class(*values)
+
+
+def _constant_op(value: Any, kind: str) -> Op:
+    op = constant(value).op
+    if not isinstance(op, Constant) or op.kind != kind:
+        raise SavingError(f"the constant {value!r} is not of the kind {kind!r}")
+    return op
+
+
+def check_op(op: Op, count: int) -> None:
+    """Check what the declared types do not express.
+
+    Raises:
+        SavingError: a field has a value that the op does not allow, or the op does not take
+            ``count`` arguments.
+    """
+    if not ALLOWED.get(type(op), _anything)(op) or not _takes(op, count):
+        raise SavingError(f"{op} of {count} arguments is not allowed")
+
+
+@cache
+def _load_all_ops() -> None:
+    """Import symad's own op families, so that a file may use any of them."""
+    from symad import ops
+
+    ops.load_all()
+
+
+def classes() -> dict[str, type[Op]]:
+    """The ops a file may name: all that exist, symad's and those defined by its user."""
+    _load_all_ops()
+    return _by_name(tuple(SHAPE))
+
+
+@cache
+def _by_name(known: tuple[type[Op], ...]) -> dict[str, type[Op]]:
+    return {cls.__name__: cls for cls in reversed(known) if cls.__name__ not in NEVER}
+
+
+@cache
+def _hints(op_class: type[Op]) -> dict[str, Any]:
+    return get_type_hints(op_class, localns=vars(symad.core.dims))
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value is of a declared type, as far as the declaration says."""
+    if get_origin(hint) is tuple:
+        parts = get_args(hint)
+        if not isinstance(value, tuple):
+            return False
+        if len(parts) == 2 and parts[1] is Ellipsis:
+            return all(_fits(item, parts[0]) for item in value)
+        return len(value) == len(parts) and all(map(_fits, value, parts))
+    if hint is Any:
+        return True
+    if hint is int:
+        return type(value) is int
+    return isinstance(value, hint) if isinstance(hint, type) else True
+
+
+def _are_dims(value: Any) -> bool:
+    """Whether a value is a dimension or a tuple of them."""
+    parts = value if isinstance(value, tuple) else (value,)
+    return all(type(p) is int or isinstance(p, sympy.Expr) for p in parts)
+
+
+def _signs(op: Any) -> bool:
+    return set(op.signs) <= {1, -1}
+
+
+def _powers(op: Any) -> bool:
+    return set(op.powers) <= {1, -1}
+
+
+def _relation(op: Any) -> bool:
+    return op.relation in RELATIONS
+
+
+def _logic(op: Any) -> bool:
+    return op.kind in LOGIC
+
+
+def _extreme(op: Any) -> bool:
+    return op.kind in {"max", "min"}
+
+
+def _array(op: Any) -> bool:
+    """Real numbers, and as many bytes as the shape needs."""
+    dtype = np.dtype(op.dtype)
+    count = int(np.prod(op.shape, dtype=object)) if op.shape else 0
+    return dtype.kind in "biuf" and min(op.shape) >= 0 and count * dtype.itemsize == len(op.data)
+
+
+def _dimension(op: Any) -> bool:
+    return isinstance(op.expression, sympy.Expr)
+
+
+def _positions(op: Any) -> bool:
+    return is_name(op.what) and len(op.axes) == len(op.shape)
+
+
+def _takes(op: Any, count: int) -> bool:
+    """Whether an op takes so many arguments, where that is fixed."""
+    if isinstance(op, (Add, Mul)):
+        return count == len(op.signs if isinstance(op, Add) else op.powers)
+    if isinstance(op, Apply):
+        return count in getattr(op.head, "nargs", sympy.S.Naturals0)
+    if isinstance(op, Einsum):
+        return count == len(op.inputs)
+    fixed = [number for kind, number in ARGUMENTS if isinstance(op, kind)]
+    return not fixed or count == fixed[0]
+
+
+ARGUMENTS: list[tuple[Any, int]] = [
+    (Source, 0),
+    ((Broadcast, Reshape, Slice, Pad, Extreme, Product, Triangle, Cholesky, Determinant, Uniform), 1),
+    ((SortingPositions, EigenSystem), 1),
+    ((EigenValues, EigenVectors), 2),
+    ((Pow, Compare, Gather, ScatterAdd, Solve, TriangularSolve, FoldIn), 2),
+    (Select, 3),
+]
+"""How many arguments some ops take; the shape rules of the others say."""
+
+
+def _anything(op: Any) -> bool:
+    return True
+
+
+ALLOWED = {
+    Add: _signs,
+    Mul: _powers,
+    Compare: _relation,
+    Logic: _logic,
+    Extreme: _extreme,
+    ArrayConstant: _array,
+    Dimension: _dimension,
+    Positions: _positions,
+}
+"""Checks that the declared types do not express."""

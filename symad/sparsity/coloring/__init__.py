@@ -1,0 +1,1 @@
+"""Colorings of patterns: columns, rows, star, acyclic, bidirectional, with lower bounds and validators."""

@@ -1,0 +1,1 @@
+"""Sparse derivatives from few products: seeds, compression, and recovery of the entries."""

@@ -1,0 +1,231 @@
+"""Sparse Jacobians and Hessians: graphs whose value is a scipy ``csr_array`` on a fixed pattern.
+
+Three ways lead there; where the mode leaves it open, the first that applies is taken:
+
+- scalars: one unit seed for each scalar input is folded into the graph, so that only the
+  expressions of the entries remain;
+- stencils: the derivative is a short sum of scaled selections (`stencil_terms`), written down
+  without seeds;
+- colored compression: seeds of zeros and ones, one for each color, go through the graph in lanes,
+  in forward, reverse or mixed mode, and the entries are gathered from the products.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from symad.core.arguments import Part
+from symad.core.gc_pause import without_collecting
+from symad.core.graph import Graph, Node
+from symad.derivatives.forward import dense
+from symad.derivatives.reverse import gradient_nodes
+from symad.derivatives.wrt import packing_of, scalar_output, select
+from symad.errors import DerivativeError
+from symad.ops.arrays.gathering import gather
+from symad.ops.arrays.sources import array_constant
+from symad.ops.sparse.csr import compressed_rows
+from symad.sparsity.coloring.color import color
+from symad.sparsity.coloring.lower_bounds import bidirectional_bound
+from symad.sparsity.coloring.result import Coloring
+from symad.sparsity.patterns.check_given_pattern import check_pattern
+from symad.sparsity.patterns.detection import check_dimensions, jacobian_pattern
+from symad.sparsity.patterns.pattern import IntArray, Pattern, as_pattern
+from symad.sparsity.recovery.colored_products import hessian_products, jacobian_products, recovered
+from symad.sparsity.recovery.seedless import seedless_entries
+from symad.tracing import as_graph
+
+JACOBIAN_MODES = ("auto", "forward", "reverse", "mixed")
+HESSIAN_MODES = (
+    "forward-over-reverse",
+    "reverse-over-forward",
+    "reverse-over-reverse",
+    "forward-over-forward",
+)
+
+REVERSE_COST = 1.5
+"""A pullback costs about this many pushforwards."""
+
+
+@without_collecting
+def sparse_jacobian(
+    f: Any,
+    wrt: Any = None,
+    mode: str = "auto",
+    pattern: Any = None,
+    coloring: Coloring | None = None,
+    chunk: int | None = None,
+    inputs: Any = None,
+) -> Graph:
+    """The Jacobian (M, N) as a graph whose value is a ``csr_array``; see `symad.jacobian`.
+
+    Args:
+        f: what `trace` takes.
+        wrt: inputs, all by default.
+        mode: "forward" (column colors, pushforwards), "reverse" (row colors, pullbacks), "mixed"
+            (bidirectional colors) or "auto": no seeds where the graph allows, else the cheapest
+            coloring. What was chosen is told in ``graph.report``.
+        pattern: a known pattern instead of the detected one; it is checked at random points.
+        coloring: a `Coloring` to use, of kind "column", "row" or "bidirectional".
+        chunk: compute so many compressed products at a time, one after another, so that memory is
+            bounded; by default all at once. Derivatives without seeds have none to cut.
+        inputs: order and grouping of the arguments, as in `trace`.
+
+    Raises:
+        DerivativeError: the mode is unknown, or the chunk is no positive integer.
+        PatternError: the pattern given misses an entry of the Jacobian; the message names it.
+    """
+    _check("mode", mode, JACOBIAN_MODES)
+    _check_chunk(chunk)
+    graph, nodes = _selected(as_graph(f, wrt, inputs), wrt)
+    check_dimensions(graph, graph.nodes)
+    outputs = graph.output_nodes
+    name = f"{graph.name}_jacobian"
+    if mode == "auto" and pattern is None and coloring is None:
+        seedless = seedless_entries(outputs, nodes)
+        if seedless is not None:
+            return _graph_of(graph, *seedless, name)
+    if coloring is None:
+        known = _known_pattern(graph, outputs, nodes, pattern)
+        coloring, why = _cheapest(known, mode)
+    else:
+        _check("coloring.kind", coloring.kind, ("column", "row", "bidirectional"))
+        why = "; the coloring given"
+        _known_pattern(graph, outputs, nodes, coloring.pattern)
+    products = jacobian_products(outputs, nodes, coloring, chunk)
+    entries = recovered(products, coloring)
+    report = _report(coloring, why) + _chunks(chunk)
+    return _on_pattern(graph, coloring, entries, coloring.pattern, report, name)
+
+
+@without_collecting
+def sparse_hessian(
+    f: Any,
+    wrt: Any = None,
+    mode: str = "forward-over-reverse",
+    pattern: Any = None,
+    coloring: Coloring | None = None,
+    chunk: int | None = None,
+    inputs: Any = None,
+) -> Graph:
+    """The Hessian (N, N) as a graph whose value is a ``csr_array``; see `symad.hessian`.
+
+    Forward-over-reverse needs no seeds where the graph allows. Otherwise, and in the other modes,
+    the products with the seeds of a star coloring are computed, or of the coloring given ("star",
+    "acyclic" or "column"). ``chunk`` and ``inputs`` as in `sparse_jacobian`. The choice is told
+    in ``graph.report``.
+
+    Raises:
+        DerivativeError: ``f`` is not scalar, the mode is unknown, or the chunk is no positive integer.
+        PatternError: the pattern given misses an entry of the Hessian; the message names it.
+    """
+    _check("mode", mode, HESSIAN_MODES)
+    _check_chunk(chunk)
+    graph, nodes = _selected(as_graph(f, wrt, inputs), wrt)
+    check_dimensions(graph, graph.nodes)
+    name = f"{graph.name}_hessian"
+    value = scalar_output(graph, "a Hessian")
+    gradient = _gradient(value, nodes)
+    if mode == "forward-over-reverse" and pattern is None and coloring is None:
+        seedless = seedless_entries(gradient, nodes, symmetric=True)
+        if seedless is not None:
+            return _graph_of(graph, *seedless, name)
+    if coloring is None:
+        known = _known_pattern(graph, gradient, nodes, pattern)
+        # A pattern that is not symmetric belongs to no Hessian of smooth values: nothing is
+        # assumed.
+        coloring = color(known, "star" if known.first_asymmetry() is None else "column")
+    else:
+        _check("coloring.kind", coloring.kind, ("star", "acyclic", "column"))
+        known = _known_pattern(graph, gradient, nodes, coloring.pattern)
+    products = hessian_products(value, gradient, nodes, mode, coloring, chunk)
+    entries = recovered([products], coloring)
+    report = f"{mode}: {coloring.num_colors} Hessian-vector products, {coloring!r}"
+    return _on_pattern(graph, coloring, entries, known, report + _chunks(chunk), name)
+
+
+def _selected(graph: Graph, wrt: Any) -> tuple[Graph, tuple[Node, ...]]:
+    """The graph, which knows what packed code of its derivative makes flat, and the inputs of ``wrt``."""
+    selection = select(graph, wrt)
+    packing = packing_of(graph, selection, Part("matrix"))
+    known = graph.with_outputs(graph.output_nodes, graph.structure, graph.name, None, graph.report, packing)
+    return known, selection.nodes
+
+
+def _check(what: str, given: str, known: Sequence[str]) -> None:
+    if given not in known:
+        raise DerivativeError(f"{what}={given!r} is not one of {', '.join(map(repr, known))}")
+
+
+def _check_chunk(chunk: Any) -> None:
+    if chunk is not None and (isinstance(chunk, bool) or not isinstance(chunk, int) or chunk < 1):
+        raise DerivativeError(f"chunk={chunk!r} is not a positive integer: how many products at a time?")
+
+
+def _chunks(chunk: int | None) -> str:
+    return "" if chunk is None else f", {chunk} products at a time"
+
+
+def _gradient(value: Node, wrt: Sequence[Node]) -> list[Node]:
+    return [dense(bar, x) for bar, x in zip(gradient_nodes(value, wrt), wrt, strict=True)]
+
+
+def _known_pattern(graph: Graph, outputs: Sequence[Node], wrt: Sequence[Node], given: Any) -> Pattern:
+    """The detected pattern, or the one given when it holds every entry."""
+    detected = jacobian_pattern(graph, outputs, wrt)
+    if given is None:
+        return detected
+    pattern = as_pattern(given)
+    check_pattern(graph, outputs, wrt, pattern, detected)
+    return pattern
+
+
+def _cheapest(pattern: Pattern, mode: str) -> tuple[Coloring, str]:
+    """The coloring of a mode, or of all modes the one whose products cost least; and why."""
+    if mode != "auto":
+        kind = {"forward": "column", "reverse": "row", "mixed": "bidirectional"}[mode]
+        return color(pattern, kind), ""
+    candidates = [color(pattern, "column"), color(pattern, "row")]
+    least = bidirectional_bound(pattern)
+    if least < min(map(_cost, candidates)):
+        candidates.append(color(pattern, "bidirectional"))
+        other = ""
+    else:
+        other = f", both sides at least {least}"
+    costs = ", ".join(f"{c.kind} {_cost(c):g}" for c in candidates)
+    return min(candidates, key=_cost), f"; least of {costs}{other}, in forward products"
+
+
+def _cost(coloring: Coloring) -> float:
+    return coloring.column_colors + REVERSE_COST * coloring.row_colors
+
+
+def _report(coloring: Coloring, why: str) -> str:
+    sides = (("forward", coloring.column_colors), ("reverse", coloring.row_colors))
+    passes = [f"{count} {mode} product{'s' * (count != 1)}" for mode, count in sides if count]
+    m, n = coloring.pattern.shape
+    what = " and ".join(passes) or "no products"
+    return f"sparse {m}×{n}, {coloring.pattern.nnz} entries, {what}: {coloring!r}{why}"
+
+
+def _on_pattern(
+    graph: Graph, coloring: Coloring, entries: Node, wanted: Pattern, report: str, name: str
+) -> Graph:
+    """The sparse matrix of the entries of the coloring's pattern that are wanted."""
+    have = coloring.pattern
+    if wanted.nnz < have.nnz:  # a symmetric coloring has the whole diagonal
+        n = have.shape[1]
+        chosen = np.isin(have.rows * n + have.indices, wanted.rows * n + wanted.indices)
+        entries = gather(entries, array_constant(np.flatnonzero(chosen)))
+    return _graph_of(graph, wanted, [(entries, np.arange(wanted.nnz))], report, name)
+
+
+def _graph_of(
+    graph: Graph, pattern: Pattern, parts: list[tuple[Node, IntArray]], report: str, name: str
+) -> Graph:
+    if not parts:
+        parts = [(array_constant(np.zeros(0)), np.zeros(0, np.int64))]
+    matrix = compressed_rows(pattern.shape, pattern.indptr, pattern.indices, parts)
+    return graph.with_outputs((matrix,), None, name, None, report, graph.packing)

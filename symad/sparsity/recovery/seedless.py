@@ -1,0 +1,123 @@
+"""Entries of a sparse derivative without seeds: scalar expressions, or terms of a stencil."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from symad.core.graph import Node
+from symad.derivatives.branch_masks import use_conditions
+from symad.derivatives.forward import push, push_along
+from symad.derivatives.reverse import fresh_seed
+from symad.derivatives.seeding import Descent, scalar_parts
+from symad.ops.arrays.shaping import flatten
+from symad.ops.arrays.sources import constant
+from symad.ops.arrays.stacking import stack
+from symad.sparsity.patterns.pattern import IntArray, Pattern
+from symad.sparsity.patterns.rules import size_of
+from symad.sparsity.recovery.early_slices import chosen
+from symad.sparsity.recovery.stencil_terms import stencil_terms
+
+Parts = list[tuple[Node, IntArray]]
+"""Nodes of entries (k,), and the positions (k,) of these among the stored ones."""
+
+Entries = tuple[Pattern, Parts, str]
+"""The pattern, its entries, and what to report."""
+
+
+def seedless_entries(outputs: Sequence[Node], wrt: Sequence[Node], symmetric: bool = False) -> Entries | None:
+    """∂outputs/∂wrt entry by entry; None where the graph is neither of scalars nor a stencil.
+
+    Of a ``symmetric`` matrix only the upper triangle is computed, and put into both places.
+    """
+    parts = scalar_parts(outputs)
+    if parts is not None and not any(x.shape for x in wrt):
+        descent = Descent(parts, wrt)
+        if descent.worth_unrolling():
+            return _scalar_entries(descent, symmetric)
+    return _stencil_entries(outputs, wrt, symmetric)
+
+
+def _scalar_entries(descent: Descent, symmetric: bool) -> Entries:
+    """One pushforward of a folded unit seed for each input, through its heirs only."""
+    conditions = use_conditions(descent.order, descent.outputs)
+    rows_of: dict[Node, list[int]] = {}
+    for i, output in enumerate(descent.outputs):
+        rows_of.setdefault(output, []).append(i)
+    found: dict[tuple[int, int], Node] = {}
+    for j, w in enumerate(descent.wrt):
+        order = _heirs(descent, w)
+        dots = push_along(order, {w: constant(1)}, conditions)
+        for node in order:
+            if node in dots:
+                found |= {(i, j): dots[node] for i in rows_of.get(node, ())}
+    shape = (len(descent.outputs), len(descent.wrt))
+    places = np.array(list(found), np.int64).reshape(-1, 2)
+    pattern = Pattern.from_entries(shape, places[:, 0], places[:, 1])
+    report = f"sparse {shape[0]}×{shape[1]}, {pattern.nnz} entries, each an expression of its own"
+    if not found:
+        return pattern, [], report
+    half = symmetric and pattern.first_asymmetry() is None
+    stored = zip(pattern.rows.tolist(), pattern.indices.tolist(), strict=True)
+    entries = [found[(j, i) if half and i > j else (i, j)] for i, j in stored]
+    return pattern, [(stack(entries), np.arange(pattern.nnz))], report
+
+
+def _heirs(descent: Descent, w: Node) -> list[Node]:
+    """The nodes that depend on an input, arguments first."""
+    heirs = {w} if w in descent.rank else set()
+    waiting = list(heirs)
+    while waiting:
+        for user in descent.users[waiting.pop()]:
+            if user not in heirs:
+                heirs.add(user)
+                waiting.append(user)
+    return sorted(heirs, key=descent.rank.__getitem__)
+
+
+def _positions(pattern: Pattern, rows: IntArray, columns: IntArray) -> IntArray:
+    """Where entries stand among the stored ones."""
+    n = pattern.shape[1]
+    return np.searchsorted(pattern.rows * n + pattern.indices, rows * n + columns)
+
+
+def _on_both_sides(pattern: Pattern, entries: Sequence[tuple[Node, IntArray, IntArray]], half: bool) -> Parts:
+    """Entries (values, rows, columns) with their positions; also mirrored, if they are one half."""
+    parts: Parts = [(values, _positions(pattern, i, j)) for values, i, j in entries]
+    if not half:
+        return parts
+    for values, i, j in entries:
+        above = np.flatnonzero(i != j)
+        if len(above):
+            mirrored = _positions(pattern, j[above], i[above])
+            same = len(above) == len(i) or not values.shape
+            parts.append((values if same else chosen(flatten(values), above), mirrored))
+    return parts
+
+
+def _stencil_entries(outputs: Sequence[Node], wrt: Sequence[Node], symmetric: bool) -> Entries | None:
+    placeholders = [fresh_seed(x) for x in wrt]
+    tangents = push(outputs, dict(zip(wrt, placeholders, strict=True)))
+    terms = stencil_terms(tangents, placeholders)
+    if terms is None:
+        return None
+    found: list[tuple[Node, IntArray, IntArray]] = []
+    first = 0
+    for output, own in zip(outputs, terms, strict=True):
+        found += [(term.value, first + np.arange(size_of(output)), term.picks) for term in own]
+        first += size_of(output)
+    shape = (first, sum(map(size_of, wrt)))
+    if not found:
+        return Pattern.from_entries(shape, [], []), [], f"sparse {shape[0]}×{shape[1]}, no entries"
+    rows, columns = (np.concatenate([part[k] for part in found]) for k in (1, 2))
+    pattern = Pattern.from_entries(shape, rows[columns >= 0], columns[columns >= 0])
+    half = symmetric and pattern.first_asymmetry() is None
+    entries = []
+    for value, i, j in found:
+        kept = np.flatnonzero((j >= 0) & (i <= j) if half else j >= 0)
+        if len(kept):
+            entries.append((chosen(value, kept), i[kept], j[kept]))
+    arrays = f"{len(found)} array{'s' * (len(found) != 1)}"
+    report = f"sparse {shape[0]}×{shape[1]}, {pattern.nnz} entries in {arrays}, without seeds"
+    return pattern, _on_both_sides(pattern, entries, half), report

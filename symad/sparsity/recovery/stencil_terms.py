@@ -1,0 +1,257 @@
+"""Sparse Jacobians of stencil-like linear maps, written down without seeds or colors.
+
+A linear map L whose ops move elements and multiply them is a short sum L = Σ_k diag(v_k) S_k: S_k
+picks for each element of the output one element of the inputs (or none), v_k is an array of the
+output's shape. Each op acts on the terms: a product multiplies v_k, a slice slices v_k and S_k, a
+sum joins the terms and adds the v_k of terms that pick alike. So the derivative of a stencil comes
+out as one array expression for each diagonal, with no product that a seed of zeros would waste; the
+arrays v_k are nodes of the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symad.core.graph import Node, Tangent, topological
+from symad.core.questions import evaluate
+from symad.ops.arrays.contraction import Einsum, contract
+from symad.ops.arrays.gathering import Gather, ScatterAdd, gather
+from symad.ops.arrays.shaping import Broadcast, ShapingOp, Slice, broadcast_to, slice_axis
+from symad.ops.arrays.sources import array_constant, constant
+from symad.ops.elementwise.arithmetic import Add, Mul, neg, signed_product
+from symad.ops.elementwise.selection import Select, select
+from symad.sparsity.patterns.pattern import IntArray
+from symad.sparsity.patterns.rules import size_of
+from symad.sparsity.patterns.structural_zeros import constant_of, may_be_nonzero
+from symad.sparsity.recovery.early_slices import moved_slice, sum_of
+
+MOST_TERMS = 64
+"""A map with more terms is no stencil."""
+
+MOST_SUMMED = 16
+"""A sum over more elements than this makes too many terms."""
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """diag(value) S: element i of the output, flat, depends on input ``picks[i]``, or none for −1.
+
+    ``value`` has the output's shape; it may be anything where nothing is picked. So the ones that a
+    slice or padding leaves of a seed are no arrays of ones and zeros, but the number 1.
+    """
+
+    value: Node
+    picks: IntArray
+
+
+Terms = tuple[Term, ...]
+
+
+class NotStencil(Exception):
+    """The map is no short sum of terms."""
+
+
+def stencil_terms(tangents: Sequence[Tangent], placeholders: Sequence[Node]) -> list[Terms] | None:
+    """The terms of each output of a linear map; None where it is no stencil."""
+    found: dict[Node, Terms] = {}
+    first = 0
+    for seed in placeholders:
+        count = size_of(seed)
+        found[seed] = (Term(broadcast_to(constant(1), seed.shape), np.arange(first, first + count)),)
+        first += count
+    try:
+        for node in topological([t for t in tangents if isinstance(t, Node)]):
+            if node not in found and any(arg in found for arg in node.args):
+                found[node] = _merged(_terms_of(node, [found.get(arg) for arg in node.args]), node)
+    except NotStencil:
+        return None
+    return [found.get(t, ()) if isinstance(t, Node) else () for t in tangents]
+
+
+def _merged(terms: Sequence[Term], node: Node) -> Terms:
+    """Terms that pick alike are added up; if too many are left, also those that do not contradict."""
+    groups: dict[bytes, list[Term]] = {}
+    for term in terms:
+        if (term.picks >= 0).any():
+            groups.setdefault(term.picks.tobytes(), []).append(term)
+    made = [_total([t.value for t in group], group[0].picks, node) for group in groups.values()]
+    if len(made) > MOST_TERMS:
+        made = _joined(made, node)
+    if len(made) > MOST_TERMS:
+        raise NotStencil
+    return tuple(made)
+
+
+def _total(values: Sequence[Node], picks: IntArray, node: Node) -> Term:
+    return Term(broadcast_to(sum_of(values), node.shape), picks)
+
+
+def _joined(terms: Sequence[Term], node: Node) -> list[Term]:
+    """Terms that pick the same or nothing as one, with zeros where they pick nothing."""
+    groups: list[tuple[IntArray, list[Node]]] = []
+    for term in terms:
+        inside = array_constant((term.picks >= 0).reshape(node.shape))
+        value = broadcast_to(select(inside, term.value, constant(0)), node.shape)
+        for k, (picks, values) in enumerate(groups):
+            if ((picks == term.picks) | (picks < 0) | (term.picks < 0)).all():
+                values.append(value)
+                groups[k] = (np.maximum(picks, term.picks), values)
+                break
+        else:
+            groups.append((term.picks, [value]))
+    return [_total(values, picks, node) for picks, values in groups]
+
+
+def _terms_of(node: Node, terms: list[Terms | None]) -> list[Term]:
+    op = node.op
+    if isinstance(op, Add):
+        return [
+            Term(t.value if sign == 1 else neg(t.value), t.picks)
+            for sign, arg, own in zip(op.signs, node.args, terms, strict=True)
+            for t in _spread(own or (), arg, node)
+        ]
+    if isinstance(op, Mul):
+        return _scaled(op, node, terms)
+    if isinstance(op, Select):
+        return _selected(node, terms)
+    if isinstance(op, Gather):
+        return _gathered(node, terms)
+    if isinstance(op, Einsum):
+        return _contracted(op, node, terms)
+    if isinstance(op, ShapingOp) and not isinstance(op, ScatterAdd):
+        return _moved(op, node, terms)
+    raise NotStencil
+
+
+def _spread(terms: Terms, arg: Node, node: Node) -> list[Term]:
+    """An argument without axes joins every element."""
+    if arg.shape or not node.shape:
+        return list(terms)
+    return [Term(broadcast_to(t.value, node.shape), np.repeat(t.picks, size_of(node))) for t in terms]
+
+
+def _scaled(op: Mul, node: Node, terms: list[Terms | None]) -> list[Term]:
+    (k,) = [i for i, own in enumerate(terms) if own is not None]
+    others = [(op.powers[i], node.args[i]) for i in range(len(node.args)) if i != k]
+    kept = np.ones(size_of(node), bool)
+    for power, arg in others:
+        where = may_be_nonzero(arg) if power == 1 else None
+        if where is not None:
+            kept &= where
+    scaled = []
+    for t in _spread(terms[k] or (), node.args[k], node):
+        value = signed_product([*others, (1, t.value)])
+        scaled.append(Term(broadcast_to(value, node.shape), np.where(kept, t.picks, -1)))
+    return scaled
+
+
+def _selected(node: Node, terms: list[Terms | None]) -> list[Term]:
+    condition, a, b = node.args
+    zero = constant(0)
+    made = [
+        Term(broadcast_to(select(condition, t.value, zero), node.shape), t.picks)
+        for t in _spread(terms[1] or (), a, node)
+    ]
+    made += [
+        Term(broadcast_to(select(condition, zero, t.value), node.shape), t.picks)
+        for t in _spread(terms[2] or (), b, node)
+    ]
+    return made
+
+
+def _moved(op: ShapingOp, node: Node, terms: list[Terms | None]) -> list[Term]:
+    """The op on the values and on the picks; terms of several arguments are taken side by side."""
+    longest = max(len(own) for own in terms if own is not None)
+    moved = []
+    for k in range(longest):
+        values, picks = [], []
+        for arg, own in zip(node.args, terms, strict=True):
+            if own is not None and k < len(own):
+                values.append(own[k].value)
+                picks.append(own[k].picks.reshape(arg.shape) + 1)  # what is filled in becomes −1
+            else:
+                values.append(broadcast_to(constant(0), arg.shape))
+                picks.append(np.zeros(arg.shape, np.int64))
+        where = np.asarray(evaluate(op, tuple(picks))).ravel() - 1
+        moved.append(Term(_same_op(op, values, node), where))
+    return moved
+
+
+def _same_op(op: ShapingOp, values: list[Node], node: Node) -> Node:
+    """The op on the values of terms; equal elements stay equal however they are moved."""
+    repeated = {v.args[0] for v in values if isinstance(v.op, Broadcast) and not v.op.axes}
+    if len(repeated) == 1 and all(isinstance(v.op, Broadcast) and not v.op.axes for v in values):
+        return broadcast_to(repeated.pop(), node.shape)
+    if isinstance(op, Slice):
+        return moved_slice(op, values[0])
+    return Node.of(op, tuple(values))
+
+
+def _gathered(node: Node, terms: list[Terms | None]) -> list[Term]:
+    table, indices = node.args
+    rows = constant_of(indices)
+    if terms[0] is None or rows is None:
+        raise NotStencil
+    return [
+        Term(
+            gather(t.value, indices),
+            np.asarray(evaluate(node.op, (t.picks.reshape(table.shape), rows))).ravel(),
+        )
+        for t in terms[0]
+    ]
+
+
+def _contracted(op: Einsum, node: Node, terms: list[Terms | None]) -> list[Term]:
+    """Labels of the operand that are summed over are written out, the rest is elementwise."""
+    (k,) = [i for i, own in enumerate(terms) if own is not None]
+    own = op.inputs[k]
+    summed = [label for label in dict.fromkeys(own) if label not in op.output]
+    dims = dict(zip(own, map(int, node.args[k].shape), strict=True))
+    if np.prod([dims[label] for label in summed], dtype=np.int64) > MOST_SUMMED:
+        raise NotStencil
+    made: list[Term] = []
+    for t in terms[k] or ():
+        for fixed in np.ndindex(*[dims[label] for label in summed]):
+            at = dict(zip(summed, fixed, strict=True))
+            value = contract(
+                [_without(labels, at) for labels in op.inputs],
+                op.output,
+                *(_fixed(t.value if i == k else arg, op.inputs[i], at) for i, arg in enumerate(node.args)),
+            )
+            made.append(Term(value, _picked(t.picks, own, op.output, dims, at, node)))
+    return made
+
+
+def _without(labels: tuple[int, ...], at: dict[int, int]) -> tuple[int, ...]:
+    return tuple(label for label in labels if label not in at)
+
+
+def _fixed(arg: Node, labels: tuple[int, ...], at: dict[int, int]) -> Node:
+    """The operand with some labels at fixed values."""
+    from symad.ops.arrays.shaping import reshape
+
+    for axis, label in enumerate(labels):
+        if label in at:
+            arg = slice_axis(arg, axis, at[label], 1)
+    kept = tuple(d for d, label in zip(arg.shape, labels, strict=True) if label not in at)
+    return reshape(arg, kept)
+
+
+def _picked(
+    picks: IntArray,
+    own: tuple[int, ...],
+    out: tuple[int, ...],
+    dims: dict[int, int],
+    at: dict[int, int],
+    node: Node,
+) -> IntArray:
+    """What each element of the output picks, some labels of the operand being fixed."""
+    grid = dict(zip(out, np.indices([int(d) for d in node.shape]), strict=True))
+    position: Any = np.zeros(node.shape, np.int64)
+    for label in own:
+        position = position * dims[label] + (at[label] if label in at else grid[label])
+    return picks[np.ravel(position)]

@@ -1,0 +1,128 @@
+"""Assignment to elements of traced values, ``y[key] = value``: the value is made anew, elements exchanged.
+
+In NumPy an assignment also changes the arrays that share memory with y. A traced value shares nothing, so an
+assignment is refused where that could tell: to a view of another value, and to a value of which a view
+is in use.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symad.core.dims import format_shape, is_concrete, size
+from symad.core.graph import Node
+from symad.core.users_line import users_line
+from symad.errors import ShapeError, TraceError
+from symad.ops.arrays.gathering import ScatterAdd, gather
+from symad.ops.arrays.shaping import broadcast_to, flatten, reshape
+from symad.ops.arrays.sources import ArrayConstant, array_constant, constant, iota
+from symad.ops.arrays.stacking import concatenate
+from symad.ops.elementwise.selection import compare, select
+from symad.tracing.numpy.indexing import getitem
+from symad.tracing.proxy import VIEW, Proxy
+from symad.tracing.sessions import SESSION
+from symad.tracing.wrapped import as_node, is_condition, number
+
+
+def check_owned(y: Proxy) -> None:
+    """Refuse an assignment that in NumPy would change other values as well.
+
+    Raises:
+        TraceError: y is a view of another value, a view of it is in use, or it belongs to another function.
+    """
+    views = getattr(y, "_views", None)
+    if y._owner is not SESSION.get():
+        reason = f"belongs to {y._owner.title}, around the function or step in which it is assigned to"
+    elif views is VIEW:
+        reason = "may be a view of another one, whose elements would change in NumPy as well"
+    elif any(view() is not None for view in views or ()):
+        reason = "has a view in use (a slice, a row, a reshaped form), which would change in NumPy as well"
+    else:
+        return
+    raise TraceError(
+        f"an assignment to elements of a traced value of shape {format_shape(y.shape)}{users_line()}: the "
+        f"value {reason}; assign to a copy: y = y.copy()"
+    )
+
+
+def assigned(y: Node, key: Any, value: Any) -> Node:
+    """The array y with the elements at a key exchanged; where the key names one twice the last value counts.
+
+    Raises:
+        ShapeError: the key or the shape of the value does not fit.
+        TraceError: a traced mask with more than one value, or arrays of positions that are not known.
+    """
+    new = number(value)
+    mask = _traced_mask(key)
+    if mask is not None:
+        if new.shape:
+            raise TraceError(
+                "y[mask] = values with a traced mask needs one number: how many elements are chosen depends "
+                "on data; use np.where(mask, values, y) with values in the shape of y"
+            )
+        return select(_widened(mask, y), new, y)
+    keys = key if isinstance(key, tuple) else (key,)
+    traced = any(isinstance(k, Proxy) for k in keys)
+    if is_concrete(y.shape) and not traced:
+        places = np.arange(int(size(y.shape))).reshape(tuple(map(int, y.shape)))
+        try:
+            chosen_places = np.asarray(places[key])
+        except IndexError as error:
+            raise ShapeError(
+                f"y[key] = value of a traced y of shape {format_shape(y.shape)}: {error}"
+            ) from None
+        return _known(y, chosen_places, new)
+    if any(isinstance(k, list) or getattr(k, "ndim", 0) for k in keys):
+        raise TraceError(
+            "y[positions] = values needs known positions and axes of known length: one element may be named "
+            "twice; use np.where, or one position at a time"
+        )
+    count = size(y.shape)
+    chosen = getitem(reshape(iota(count), y.shape), key)
+    places_, values = flatten(chosen), flatten(_fitted(new, chosen.shape, y))
+    ones = broadcast_to(constant(1), values.shape)
+    hits, made = (Node.of(ScatterAdd(count), (places_, v)) for v in (ones, values))
+    return reshape(select(compare(">", hits, constant(0)), made, flatten(y)), y.shape)
+
+
+def _known(y: Node, chosen: np.ndarray[Any, Any], new: Node) -> Node:
+    """Elements at known positions, by one gather from the old and the new ones."""
+    count = int(size(y.shape))
+    values = flatten(_fitted(new, chosen.shape, y))
+    source = np.arange(count)
+    source[chosen.ravel()] = count + np.arange(chosen.size)
+    rows = gather(concatenate([flatten(y), values]), array_constant(source))
+    return reshape(rows, y.shape)
+
+
+def _fitted(new: Node, shape: Any, y: Node) -> Node:
+    """The value in the shape of the elements it replaces, without leading axes of length 1."""
+    while len(new.shape) > len(shape) and new.shape[0] == 1:
+        new = reshape(new, new.shape[1:])
+    try:
+        return broadcast_to(new, tuple(shape))
+    except ShapeError:
+        raise ShapeError(
+            f"y[key] = value of a traced y of shape {format_shape(y.shape)}: the key names elements of shape "
+            f"{format_shape(tuple(shape))}, the value has shape {format_shape(new.shape)}"
+        ) from None
+
+
+def _traced_mask(key: Any) -> Node | None:
+    """A key that is a traced array of truth values."""
+    if not isinstance(key, Proxy):
+        return None
+    node = as_node(key)
+    return node if is_condition(node) and not isinstance(node.op, ArrayConstant) else None
+
+
+def _widened(mask: Node, y: Node) -> Node:
+    """A mask over the first axes, over all of them."""
+    kept = len(mask.shape)
+    if mask.shape != y.shape[:kept]:
+        raise ShapeError(
+            f"y[mask] = value: the mask has shape {format_shape(mask.shape)}, y {format_shape(y.shape)}"
+        )
+    return broadcast_to(reshape(mask, (*mask.shape, *(1,) * (len(y.shape) - kept))), y.shape)

@@ -1,0 +1,203 @@
+"""NumPy's functions of sampled curves on proxies: differences, integrals, convolution, interpolation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symad.core.dims import format_shape
+from symad.errors import ShapeError, TraceError
+from symad.ops.arrays.sources import constant
+from symad.ops.elementwise.apply import apply
+from symad.tracing.numpy.reductions import diff
+from symad.tracing.numpy.registry import implements, normal_axes
+from symad.tracing.proxy import Proxy
+from symad.tracing.wrapped import number
+
+
+def _array(a: Any) -> Any:
+    """A value as a proxy, with NumPy's operators and functions."""
+    return Proxy(number(a))
+
+
+def _vector(a: Any, what: str) -> tuple[Any, int]:
+    """A vector and its length.
+
+    Raises:
+        ShapeError: it is no vector, it is empty, or its length is a symbol.
+    """
+    found = _array(a)
+    if found.ndim != 1 or not isinstance(found.shape[0], int) or not found.shape[0]:
+        raise ShapeError(f"{what} needs a vector of known length, not shape {format_shape(found.shape)}")
+    return found, found.shape[0]
+
+
+# ---- differences and integrals ------------------------------------------------------------------
+
+
+@implements(np.ediff1d)
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    """Differences of neighbours, in one axis, with values before and behind."""
+    parts = [to_begin, diff(np.ravel(_array(ary))), to_end]
+    return np.concatenate([np.ravel(_array(p)) for p in parts if p is not None])
+
+
+@implements(getattr(np, "trapezoid", None), getattr(np, "trapz", None))
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    """∫ y dx by the trapezoidal rule: Σ_i (x_{i+1} − x_i)(y_i + y_{i+1})/2."""
+    values = _array(y)
+    (k,) = normal_axes(axis, values.ndim)
+    moved = np.moveaxis(values, k, -1)
+    means = (moved[..., 1:] + moved[..., :-1]) / 2
+    if x is None:
+        return np.sum(means * dx, axis=-1)
+    places = _array(x)
+    steps = diff(places) if places.ndim == 1 else np.moveaxis(_array(diff(places, axis=k)), k, -1)
+    return np.sum(means * steps, axis=-1)
+
+
+@implements(np.gradient)
+def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    """Differences of second order inside, of order ``edge_order`` (1 or 2) at the ends.
+
+    With steps h before and k behind a place:
+    f' = (h² f_{i+1} + (k² − h²) f_i − k² f_{i−1}) / (h k (h + k)), as in NumPy. The steps are those of a
+    number, or of a vector of places, for each axis.
+    """
+    values = _array(f)
+    axes = normal_axes(axis, values.ndim)
+    if edge_order not in (1, 2):
+        raise TraceError(f"np.gradient(edge_order={edge_order}) is not defined; use 1 or 2")
+    spacings = list(varargs) or [1.0]
+    spacings = spacings * len(axes) if len(spacings) == 1 else spacings
+    if len(spacings) != len(axes):
+        raise ShapeError(f"np.gradient was given {len(spacings)} spacings for {len(axes)} axes")
+    pairs = zip(axes, spacings, strict=True)
+    found = [_slopes(values, k, _array(spacing), edge_order) for k, spacing in pairs]
+    return found[0] if len(axes) == 1 else tuple(found)
+
+
+def _slopes(values: Any, axis: int, spacing: Any, edge_order: int) -> Any:
+    f = np.moveaxis(values, axis, -1)
+    count = f.shape[-1]
+    if isinstance(count, int) and count <= edge_order:
+        least = edge_order + 1
+        raise ShapeError(f"np.gradient needs {least} or more elements along axis {axis}, not {count}")
+    steps = diff(spacing) if spacing.ndim else np.broadcast_to(spacing, (count - 1,))
+    h, k = steps[:-1], steps[1:]
+    inside = (h**2 * f[..., 2:] + (k**2 - h**2) * f[..., 1:-1] - k**2 * f[..., :-2]) / (h * k * (h + k))
+    first = _edge(f, steps, edge_order)
+    last = -_edge(f[..., ::-1], steps[::-1], edge_order)
+    return np.moveaxis(np.concatenate([first, inside, last], axis=-1), -1, axis)
+
+
+def _edge(f: Any, steps: Any, order: int) -> Any:
+    """The slope at the first place, by a line through two or a parabola through three."""
+    h = steps[0]
+    slope = (f[..., 1:2] - f[..., :1]) / h
+    if order == 1:
+        return slope
+    k = steps[1]
+    return slope - h * ((f[..., 2:3] - f[..., 1:2]) / k - slope) / (h + k)
+
+
+# ---- convolution --------------------------------------------------------------------------------
+
+
+@implements(np.convolve)
+def convolve(a: Any, v: Any, mode: str = "full") -> Any:
+    """y_t = Σ_k a_{t−k} v_k, of vectors; the shorter one is cut into its elements."""
+    (long, n), (short, m) = sorted(
+        (_vector(x, "np.convolve") for x in (a, v)), key=lambda pair: pair[1], reverse=True
+    )
+    if mode not in ("full", "same", "valid"):
+        raise TraceError(f"np.convolve(mode={mode!r}) is not defined; use 'full', 'same' or 'valid'")
+    around = {"full": (m - 1, m - 1), "same": (m // 2, m - 1 - m // 2), "valid": (0, 0)}[mode]
+    padded = np.pad(long, around)
+    count = n + sum(around) - m + 1
+    return short[::-1] @ np.stack([padded[k : k + count] for k in range(m)])
+
+
+@implements(np.correlate)
+def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
+    """y_t = Σ_k a_{t+k} v_k, of vectors."""
+    (first, n), (second, m) = _vector(a, "np.correlate"), _vector(v, "np.correlate")
+    return convolve(first, second[::-1], mode) if m <= n else correlate(second, first, mode)[::-1]
+
+
+# ---- values of polynomials and tables -----------------------------------------------------------
+
+
+@implements(np.polyval)
+def polyval(p: Any, x: Any) -> Any:
+    """Σ_k p_k x^{n−1−k}, by Horner's rule."""
+    coefficients, count = _vector(p, "np.polyval")
+    points = _array(x)
+    value = np.full_like(points, coefficients[0])
+    for k in range(1, count):
+        value = value * points + coefficients[k]
+    return value
+
+
+@implements(np.vander)
+def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
+    """The powers of each element, falling from N − 1 to 0 along the rows."""
+    points = _array(x)
+    count = points.shape[0] if N is None else N
+    if points.ndim != 1 or not isinstance(count, int):
+        raise ShapeError(f"np.vander needs a vector and a known N, not {format_shape(points.shape)}, {count}")
+    powers = [points**k for k in range(count)]
+    return np.stack(powers if increasing else powers[::-1], axis=1)
+
+
+@implements(np.interp)
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
+    """Straight lines between the points (xp, fp), xp ascending; the values at the ends beyond them.
+
+    With a ``period`` the places count up to multiples of it, in any order, and ends do not exist. The
+    derivative at a point of the table is that of the line behind it.
+
+    Raises:
+        TraceError: places that do not ascend, or a period with traced places.
+        ShapeError: a table that is no vector of known length, or xp of another shape.
+    """
+    if period is not None:
+        return _periodic(x, xp, fp, period)
+    places, values = (xp if isinstance(xp, Proxy) else np.asarray(xp)), _array(fp)
+    count = _vector(values, "np.interp")[1]
+    if np.shape(places) != (count,):
+        raise ShapeError(f"np.interp: xp has shape {np.shape(places)} and fp {format_shape(values.shape)}")
+    if not isinstance(xp, Proxy) and np.any(np.diff(places) <= 0):
+        raise TraceError("np.interp of traced values needs places xp that ascend")
+    points = x if isinstance(x, Proxy) else np.asarray(x)
+    first, last = values[0] if left is None else left, values[-1] if right is None else right
+    if count == 1:
+        inside: Any = values[0]
+    else:
+        k = np.clip(np.searchsorted(places, points, "right") - 1, 0, count - 2)
+        start, end = _array(places)[k], _array(places)[k + 1]
+        inside = values[k] + (values[k + 1] - values[k]) * ((points - start) / (end - start))
+    outside = np.where(_array(points) > places[-1], last, inside)
+    return np.where(_array(points) < places[0], first, outside)
+
+
+def _periodic(x: Any, xp: Any, fp: Any, period: Any) -> Any:
+    """The table in one period, with one point more at each end."""
+    if isinstance(xp, Proxy) or isinstance(period, Proxy) or not period:
+        raise TraceError("np.interp(period=...) of traced values needs known places xp and a number not 0")
+    length = abs(period)
+    places = np.asarray(xp, dtype=float) % length
+    order = np.argsort(places, kind="stable")
+    places = places[order]
+    values = np.take(_vector(fp, "np.interp")[0], order)
+    wide = np.concatenate([values[-1:], values, values[:1]])
+    around = np.concatenate([places[-1:] - length, places, places[:1] + length])
+    return interp(_array(x) % length, around, wide)
+
+
+@implements(np.sinc)
+def sinc(x: Any) -> Any:
+    """sin(πx)/(πx), 1 at 0."""
+    return Proxy(apply(sympy.sinc, number(_array(x) * Proxy(constant(sympy.pi)))))

@@ -1,0 +1,117 @@
+"""NumPy's array functions on proxies: how a call finds its answer.
+
+The answers stand in the files beside this one: `numpy_reductions`, `numpy_products`, `numpy_shapes`,
+`numpy_joining`, `numpy_assembling`, `numpy_ordering`, `numpy_curves`, `numpy_statistics`, `numpy_linalg`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from symad.core.graph import Node
+from symad.errors import ShapeError, TraceError
+from symad.ops.arrays import shaping
+from symad.tracing.numpy.options import bound
+from symad.tracing.proxy import FUNCTIONS, Proxy
+from symad.tracing.wrapped import as_node, number
+
+UNSUPPORTED = {
+    "partition": "use np.sort",
+    "argpartition": "use np.argsort",
+    "unique": "the number of distinct elements depends on data; use np.sort",
+    "array": "use np.stack or np.concatenate",
+    "histogram": "counts have no derivative",
+    "apply_along_axis": "use operations on whole axes, or symad.vmap",
+    "put": "traced values never change; use np.where",
+    "fill_diagonal": "traced values never change; use np.where(np.eye(n, dtype=bool), value, x)",
+    "matrix_rank": "a rank has no derivative",
+    "lstsq": "for independent columns use np.linalg.solve(A.T @ A, A.T @ b)",
+    "pinv": "for independent columns use np.linalg.solve(A.T @ A, A.T)",
+    "qr": "for independent columns np.linalg.cholesky(A.T @ A).T is R up to signs",
+    "eigvals": "eigenvalues may be complex; those of symmetric matrices are np.linalg.eigvalsh",
+    "eig": "eigenvalues may be complex; those of symmetric matrices are np.linalg.eigh",
+    "fft": "values are real; write sums of cosines and sines, or convolutions with np.convolve",
+    "rfft": "values are real; write sums of cosines and sines, or convolutions with np.convolve",
+    "copyto": "traced values never change; use np.where",
+}
+
+
+LAYOUT: set[Any] = set()
+"""Functions whose ``order`` is that of memory, and leaves the elements where they are."""
+
+
+def implements(*functions: Any, layout: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register the answer to some NumPy functions; None stands for one this NumPy lacks.
+
+    The answer reads the options that are parameters of it; see `symad.tracing.numpy.options`.
+    """
+
+    def register(answer: Callable[..., Any]) -> Callable[..., Any]:
+        for function in filter(None, functions):
+            FUNCTIONS[function] = answer
+            if layout:
+                LAYOUT.add(function)
+        return answer
+
+    return register
+
+
+def call_function(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """A NumPy function on arguments that hold a proxy.
+
+    Raises:
+        TraceError: the function, or an option of it, is not supported; names what to use.
+    """
+    answer = FUNCTIONS.get(function)
+    name = f"{function.__module__}.{function.__name__}".replace("numpy", "np", 1)
+    if answer is None:
+        advice = UNSUPPORTED.get(
+            function.__name__,
+            "write it with the operators, reductions and contractions of NumPy that are",
+        )
+        raise TraceError(f"{name} is not supported on traced values; {advice}")
+    positional, named = bound(function, answer, name, args, options, function in LAYOUT)
+    found = answer(*positional, **named)
+    if function in VIEWS and args and isinstance(args[0], Proxy):
+        several = isinstance(found, (list, tuple))
+        views = [args[0]._viewed(as_node(f)) for f in (found if several else [found])]
+        return type(found)(views) if several else views[0]
+    return found
+
+
+VIEWS = {
+    np.reshape, np.ravel, np.transpose, np.swapaxes, np.moveaxis, np.rollaxis, np.squeeze, np.expand_dims,
+    np.diagonal, np.broadcast_to, np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit, np.flip,
+    np.fliplr, np.flipud, np.rot90, np.atleast_1d, np.atleast_2d, np.atleast_3d, np.real,
+    np.ascontiguousarray,
+}  # fmt: skip
+"""Functions whose results share the memory of their first argument in NumPy, at least at times."""
+
+
+def normal_axes(axis: Any, rank: int) -> tuple[int, ...]:
+    """An axis argument as non-negative axes; None means all.
+
+    Raises:
+        ShapeError: there is no such axis, or one stands twice.
+    """
+    if axis is None:
+        return tuple(range(rank))
+    axes = axis if isinstance(axis, (tuple, list, range)) else (axis,)
+    for k in axes:
+        if not isinstance(k, (int, np.integer)) or not -rank <= k < rank:
+            raise ShapeError(f"axis {k!r} of a traced value with {rank} axes")
+    found = tuple(int(k) % rank for k in axes)
+    if len(set(found)) < len(found):
+        raise ShapeError(f"axes {tuple(axes)} of a traced value with {rank} axes name one axis twice")
+    return found
+
+
+def along(a: Any, axis: Any) -> tuple[Node, int]:
+    """The array and the axis; without axis, all elements in one."""
+    node = number(a)
+    if axis is None:
+        return shaping.flatten(node), 0
+    return node, normal_axes(axis, len(node.shape))[0]

@@ -1,0 +1,283 @@
+"""NumPy's functions on shapes, and selection, on proxies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symad.core.dims import Dim, as_dim, as_shape, broadcast_shapes, format_shape, size
+from symad.core.graph import Node
+from symad.errors import ShapeError, TraceError
+from symad.ops.arrays import shaping
+from symad.ops.arrays.contraction import contract
+from symad.ops.arrays.shaping import broadcast_to, reshape
+from symad.ops.elementwise.apply import apply
+from symad.tracing.numpy.registry import implements, normal_axes
+from symad.tracing.proxy import Proxy
+from symad.tracing.wrapped import as_node, broadcast, number
+
+
+@implements(np.shape)
+def shape_(a: Any) -> Any:
+    """The dimensions."""
+    return as_node(a).shape
+
+
+@implements(np.ndim)
+def ndim(a: Any) -> int:
+    """The number of axes."""
+    return len(as_node(a).shape)
+
+
+@implements(np.size)
+def size_(a: Any, axis: Any = None) -> Any:
+    """The number of elements."""
+    node = as_node(a)
+    return size([node.shape[k] for k in normal_axes(axis, len(node.shape))])
+
+
+@implements(np.reshape)
+def reshape_(a: Any, shape: Any = None, order: Any = "C", newshape: Any = None) -> Proxy:
+    """The same elements, row by row, under another shape; one −1 is worked out.
+
+    ``order="F"``: column by column, the first axis fastest, in both shapes.
+    """
+    node = as_node(a)
+    wanted = newshape if shape is None else shape
+    dims = list(as_shape(wanted if isinstance(wanted, (tuple, list)) else (wanted,)))
+    if -1 in dims:
+        known = size(d for d in dims if d != -1)
+        dims[dims.index(-1)] = as_dim(_quotient(size(node.shape), known, node, dims))
+    if not by_columns("np.reshape", order):
+        return Proxy(reshape(node, dims))
+    return Proxy(_turned(reshape(_turned(node), tuple(reversed(dims)))))
+
+
+def by_columns(call: str, order: Any) -> bool:
+    """Whether elements are taken column by column ("F"); a traced value lies in memory row by row.
+
+    Raises:
+        TraceError: no such order.
+    """
+    if order not in ("C", "F", "A", "K"):
+        raise TraceError(f"{call}(order={order!r}) is not defined; use 'C' or 'F'")
+    return bool(order == "F")
+
+
+def _turned(node: Node) -> Node:
+    """All axes in reverse order."""
+    rank = len(node.shape)
+    return contract([range(rank)], range(rank - 1, -1, -1), node)
+
+
+def _quotient(total: Dim, known: Dim, node: Node, dims: Sequence[Dim]) -> Any:
+    if isinstance(total, int) and isinstance(known, int):
+        if known == 0 or total % known:
+            raise ShapeError(f"cannot reshape {format_shape(node.shape)} into {format_shape(dims)}")
+        return total // known
+    return sympy.cancel(sympy.sympify(total) / known)
+
+
+@implements(np.ravel)
+def ravel(a: Any, order: Any = "C") -> Proxy:
+    """All elements in one axis, row by row, or column by column for ``order="F"``."""
+    node = as_node(a)
+    return Proxy(shaping.flatten(_turned(node) if by_columns("np.ravel", order) else node))
+
+
+@implements(np.transpose)
+def transpose(a: Any, axes: Any = None) -> Proxy:
+    """Axes in another order, reversed by default."""
+    node = as_node(a)
+    rank = len(node.shape)
+    order = tuple(range(rank - 1, -1, -1)) if axes is None else normal_axes(axes, rank)
+    if len(order) != rank:
+        raise ShapeError(f"np.transpose: {tuple(order)} is no order of the {rank} axes of the traced value")
+    return Proxy(contract([range(rank)], order, node))
+
+
+@implements(np.swapaxes)
+def swapaxes(a: Any, axis1: int, axis2: int) -> Proxy:
+    """Two axes exchanged."""
+    order = list(range(len(as_node(a).shape)))
+    ((i,), (j,)) = (normal_axes(k, len(order)) for k in (axis1, axis2))
+    order[i], order[j] = j, i
+    return transpose(a, order)
+
+
+@implements(np.moveaxis)
+def moveaxis(a: Any, source: Any, destination: Any) -> Proxy:
+    """Axes moved to other positions."""
+    rank = len(as_node(a).shape)
+    moved = normal_axes(source, rank)
+    places = dict(zip(normal_axes(destination, rank), moved, strict=True))
+    rest = iter([k for k in range(rank) if k not in moved])
+    return transpose(a, [places[k] if k in places else next(rest) for k in range(rank)])
+
+
+@implements(np.expand_dims)
+def expand_dims(a: Any, axis: Any) -> Proxy:
+    """New axes of length 1."""
+    node = as_node(a)
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    rank = len(node.shape) + len(axes)
+    new, old = normal_axes(axes, rank), iter(node.shape)
+    return Proxy(reshape(node, tuple(1 if k in new else next(old) for k in range(rank))))
+
+
+@implements(np.squeeze)
+def squeeze(a: Any, axis: Any = None) -> Proxy:
+    """Axes of length 1 removed."""
+    node = as_node(a)
+    axes = (
+        normal_axes(axis, len(node.shape))
+        if axis is not None
+        else [k for k, d in enumerate(node.shape) if d == 1]
+    )
+    if any(node.shape[k] != 1 for k in axes):
+        raise ShapeError(
+            f"np.squeeze(axis={axis}) of {format_shape(node.shape)}: that axis is not of length 1"
+        )
+    return Proxy(reshape(node, tuple(d for k, d in enumerate(node.shape) if k not in axes)))
+
+
+@implements(np.atleast_1d)
+def atleast_1d(*arys: Any) -> Any:
+    """Scalars get an axis."""
+    return _each(arys, lambda node: reshape(node, node.shape or (1,)))
+
+
+@implements(np.atleast_2d)
+def atleast_2d(*arys: Any) -> Any:
+    """Vectors become rows."""
+    return _each(arys, lambda node: reshape(node, (1,) * (2 - len(node.shape)) + node.shape))
+
+
+@implements(np.atleast_3d)
+def atleast_3d(*arys: Any) -> Any:
+    """Axes are added as NumPy does: (n,) to (1, n, 1), (m, n) to (m, n, 1)."""
+    added = {0: (1, 2), 1: (1, 1), 2: (0, 1)}
+
+    def change(node: Node) -> Node:
+        front, back = added.get(len(node.shape), (0, 0))
+        return reshape(node, (1,) * front + node.shape + (1,) * back)
+
+    return _each(arys, change)
+
+
+def _each(arrays: Sequence[Any], change: Callable[[Node], Node]) -> Any:
+    made = [Proxy(change(as_node(a))) for a in arrays]
+    return made[0] if len(made) == 1 else made
+
+
+@implements(np.broadcast_to)
+def broadcast_to_(array: Any, shape: Any) -> Proxy:
+    """NumPy's broadcasting."""
+    return Proxy(
+        broadcast_to(as_node(array), as_shape(shape if isinstance(shape, (tuple, list)) else (shape,)))
+    )
+
+
+@implements(np.broadcast_arrays)
+def broadcast_arrays(*args: Any) -> Any:
+    """All arrays under their common shape."""
+    nodes = [as_node(a) for a in args]
+    common = broadcast_shapes(*[n.shape for n in nodes])
+    return tuple(Proxy(broadcast_to(n, common)) for n in nodes)
+
+
+@implements(np.zeros_like, layout=True)
+def zeros_like(a: Any, shape: Any = None) -> Proxy:
+    """Zeros."""
+    return full_like(a, 0, shape=shape)
+
+
+@implements(np.ones_like, layout=True)
+def ones_like(a: Any, shape: Any = None) -> Proxy:
+    """Ones."""
+    return full_like(a, 1, shape=shape)
+
+
+@implements(np.full_like, layout=True)
+def full_like(a: Any, fill_value: Any, shape: Any = None) -> Proxy:
+    """One value everywhere."""
+    return Proxy(broadcast_to(number(fill_value), as_node(a).shape if shape is None else as_shape(shape)))
+
+
+# ---- selection ----------------------------------------------------------------------------------
+
+
+@implements(np.where)
+def where(condition: Any, x: Any = None, y: Any = None) -> Proxy:
+    """X where the condition holds, else y.
+
+    Raises:
+        TraceError: only the condition was given; its positions depend on data.
+    """
+    from symad.tracing.numpy.ufuncs import choose
+
+    if x is None or y is None:
+        raise TraceError(
+            "np.where(condition) finds positions that depend on data; use np.where(condition, x, y)"
+        )
+    return choose(condition, x, y)
+
+
+@implements(np.select)
+def select_(condlist: Any, choicelist: Any, default: Any = 0) -> Proxy:
+    """The choice of the first condition that holds."""
+    pairs = zip(reversed(condlist), reversed(choicelist), strict=True)
+    return reduce(lambda rest, pair: where(pair[0], pair[1], rest), pairs, Proxy(number(default)))
+
+
+@implements(np.clip)
+def clip(
+    a: Any,
+    a_min: Any = None,
+    a_max: Any = None,
+    *,
+    min: Any = None,
+    max: Any = None,
+) -> Proxy:
+    """The value, kept between two bounds; at a bound the derivative is 1/2."""
+    node = number(a)
+    low, high = a_min if min is None else min, a_max if max is None else max
+    if low is not None:
+        node = apply(sympy.Max, *broadcast(node, number(low)))
+    if high is not None:
+        node = apply(sympy.Min, *broadcast(node, number(high)))
+    return Proxy(node)
+
+
+@implements(np.copy, np.real_if_close, np.ascontiguousarray, layout=True)
+def same(a: Any) -> Proxy:
+    """The value itself."""
+    return Proxy(as_node(a))
+
+
+@implements(np.real)
+def real(val: Any) -> Proxy:
+    """The value itself."""
+    return Proxy(as_node(val))
+
+
+@implements(np.imag)
+def imag(val: Any) -> Proxy:
+    """0: every value is real."""
+    return full_like(val, 0)
+
+
+@implements(np.iscomplexobj)
+def iscomplexobj(x: Any) -> bool:
+    """Never."""
+    return False
+
+
+@implements(np.result_type)
+def result_type(*arrays_and_dtypes: Any) -> Any:
+    """Double precision."""
+    return np.dtype(np.float64)

@@ -1,0 +1,142 @@
+"""NumPy's statistics on proxies: covariances and correlations, and sums that leave out missing values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symad.errors import ShapeError
+from symad.ops.elementwise.selection import compare
+from symad.tracing.numpy.registry import implements
+from symad.tracing.proxy import Proxy
+from symad.tracing.wrapped import number
+
+
+@implements(np.cov)
+def cov(
+    m: Any,
+    y: Any = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: Any = None,
+    fweights: Any = None,
+    aweights: Any = None,
+) -> Any:
+    """Σ_t w_t (x_t − mean)(x_t − mean)ᵀ / (count − ddof); rows are variables, columns if not ``rowvar``.
+
+    Observations count ``fweights`` times, and weigh ``aweights``; the count is then that of NumPy.
+
+    Raises:
+        ShapeError: more than two axes, or weights of another length.
+    """
+    rows = _variables(m, rowvar)
+    if y is not None:
+        rows = np.concatenate([rows, _variables(y, rowvar)], axis=0)
+    freedom = (0 if bias else 1) if ddof is None else ddof
+    if fweights is None and aweights is None:
+        count = rows.shape[1]
+        centred = rows - np.mean(rows, axis=1, keepdims=True)
+        return np.squeeze(centred @ centred.T / (count - freedom))
+    times, weights = (_weights(w, rows) for w in (fweights, aweights))
+    if np.shape(times) != rows.shape[1:] or np.shape(weights) != rows.shape[1:]:
+        raise ShapeError(f"np.cov: weights of shape {np.shape(times)}, {np.shape(weights)} for {rows.shape}")
+    both = times * weights
+    total = np.sum(both)
+    centred = rows - (np.sum(rows * both, axis=1, keepdims=True) / total)
+    lost = freedom if aweights is None else freedom * np.sum(both * weights) / total
+    return np.squeeze((centred * both) @ centred.T / (total - lost))
+
+
+def _weights(given: Any, rows: Any) -> Any:
+    return np.ones(rows.shape[1]) if given is None else Proxy(number(given))
+
+
+def _variables(m: Any, rowvar: bool) -> Any:
+    """The variables as rows."""
+    data: Any = Proxy(number(m))
+    if data.ndim > 2:
+        raise ShapeError(f"np.cov takes one or two axes, not {data.ndim}")
+    rows = np.atleast_2d(data)
+    return rows if rowvar or data.ndim < 2 else rows.T
+
+
+@implements(np.corrcoef)
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Any:
+    """Covariances divided by both standard deviations."""
+    c = cov(x, y, rowvar)
+    if not c.ndim:
+        return c / c
+    deviations = np.sqrt(np.diagonal(c))
+    return c / deviations[:, None] / deviations
+
+
+def _present(a: Any) -> tuple[Any, Any]:
+    """The elements with 0 in place of NaN, and where there was a number."""
+    node = number(a)
+    missing = Proxy(compare("!=", node, node))  # NaN differs from itself
+    return np.where(missing, 0, Proxy(node)), ~missing
+
+
+@implements(np.nansum)
+def nansum(a: Any, axis: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True) -> Any:
+    """The sum of the elements that are not NaN."""
+    values, _ = _present(a)
+    return np.sum(values, axis=axis, keepdims=keepdims, initial=initial or 0, where=where)
+
+
+@implements(np.nanprod)
+def nanprod(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    """The product of the elements that are not NaN."""
+    values, present = _present(a)
+    return np.prod(np.where(present, values, 1), axis=axis, keepdims=keepdims)
+
+
+@implements(np.nanmean)
+def nanmean(a: Any, axis: Any = None, keepdims: Any = False, where: Any = True) -> Any:
+    """The mean of the elements that are not NaN; NaN where there are none."""
+    values, present = _present(a)
+    chosen = present & np.broadcast_to(where, np.shape(a))
+    return np.mean(values, axis=axis, keepdims=keepdims, where=chosen)
+
+
+@implements(np.nanvar)
+def nanvar(a: Any, axis: Any = None, ddof: Any = 0, keepdims: Any = False) -> Any:
+    """The variance of the elements that are not NaN; NaN where there are too few."""
+    values, present = _present(a)
+    return np.var(values, axis=axis, ddof=ddof, keepdims=keepdims, where=present)
+
+
+@implements(np.nanstd)
+def nanstd(a: Any, axis: Any = None, ddof: Any = 0, keepdims: Any = False) -> Any:
+    """The standard deviation of the elements that are not NaN; NaN where there are too few."""
+    values, present = _present(a)
+    return np.std(values, axis=axis, ddof=ddof, keepdims=keepdims, where=present)
+
+
+@implements(np.nanmax)
+def nanmax(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    """The largest of the elements that are not NaN; NaN where there are none."""
+    return _extreme_present(np.max, -np.inf, a, axis, keepdims)
+
+
+@implements(np.nanmin)
+def nanmin(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    """The smallest of the elements that are not NaN; NaN where there are none."""
+    return _extreme_present(np.min, np.inf, a, axis, keepdims)
+
+
+def _extreme_present(extreme: Any, last: float, a: Any, axis: Any, keepdims: Any) -> Any:
+    values, present = _present(a)
+    found = extreme(np.where(present, values, last), axis=axis, keepdims=keepdims)
+    return np.where(np.any(present, axis=axis, keepdims=keepdims), found, np.nan)
+
+
+@implements(np.nan_to_num)
+def nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    """Numbers in place of NaN and of infinite elements, by default the largest of double precision."""
+    value: Any = Proxy(number(x))
+    largest = np.finfo(np.float64).max
+    value = np.where(value == np.inf, largest if posinf is None else posinf, value)
+    value = np.where(value == -np.inf, -largest if neginf is None else neginf, value)
+    return np.where(np.isnan(value), nan, value)

@@ -1,0 +1,389 @@
+"""NumPy's and SciPy's ufuncs on proxies: each is a SymPy function or a short formula on nodes."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+from inspect import signature
+from typing import Any
+
+import numpy as np
+import sympy
+from sympy.codegen.cfunctions import exp2, expm1, log1p
+from sympy.codegen.numpy_nodes import logaddexp
+from sympy.functions.special.elliptic_integrals import elliptic_e
+
+from symad.core.graph import Node
+from symad.errors import TraceError
+from symad.library.probability import (
+    gammainc,
+    gammaincc,
+    ive,
+    kl_divergence,
+    log_ndtr,
+    normal_quantile,
+    relative_entropy,
+)
+from symad.library.scalar_functions import sigmoid, softplus, xlogy
+from symad.ops.arrays.contraction import contract
+from symad.ops.arrays.shaping import reshape
+from symad.ops.arrays.sources import constant
+from symad.ops.elementwise.apply import apply
+from symad.ops.elementwise.arithmetic import add, div, mul, neg, sub
+from symad.ops.elementwise.numeric_names import NUMPY_NAMES
+from symad.ops.elementwise.powers import power
+from symad.ops.elementwise.selection import compare, logic, select
+from symad.ops.fused import softmax
+from symad.tracing.numpy.options import cannot_matter, refuse
+from symad.tracing.numpy.reductions import running
+from symad.tracing.numpy.registry import normal_axes
+from symad.tracing.numpy.shapes import moveaxis
+from symad.tracing.proxy import (
+    FUNCTIONS,
+    UFUNCS,
+    Proxy,
+    elementwise,
+    floor_divide,
+    remainder,
+    truth,
+)
+from symad.tracing.wrapped import as_node, broadcast, condition, matrix_product, number
+
+TWO = constant(2)
+HALF = constant(Fraction(1, 2))
+
+
+# ---- formulas -----------------------------------------------------------------------------------
+
+
+def square(a: Node) -> Node:
+    """a²."""
+    return power(a, TWO)
+
+
+def sqrt(a: Node) -> Node:
+    """The square root."""
+    return power(a, HALF)
+
+
+def cbrt(a: Node) -> Node:
+    """The real cube root, with the sign of a."""
+    return mul(apply(sympy.sign, a), power(apply(sympy.Abs, a), constant(Fraction(1, 3))))
+
+
+def reciprocal(a: Node) -> Node:
+    """1/a."""
+    return div(constant(1), a)
+
+
+def trunc(a: Node) -> Node:
+    """A rounded towards 0."""
+    return mul(apply(sympy.sign, a), apply(sympy.floor, apply(sympy.Abs, a)))
+
+
+def fmod(a: Node, b: Node) -> Node:
+    """The remainder with the sign of a."""
+    return sub(a, mul(b, trunc(div(a, b))))
+
+
+def copysign(a: Node, b: Node) -> Node:
+    """|a| with the sign of b; −0 counts as positive."""
+    size = apply(sympy.Abs, a)
+    return select(compare("<", b, constant(0)), neg(size), size)
+
+
+def logaddexp2(a: Node, b: Node) -> Node:
+    """log2(2^a + 2^b)."""
+    two = apply(sympy.log, TWO)
+    return div(apply(logaddexp, mul(a, two), mul(b, two)), two)
+
+
+def scaled(factor: Any, a: Node) -> Node:
+    """A constant multiple; the factor is a SymPy number."""
+    numerator, denominator = factor
+    return div(mul(a, constant(numerator)), constant(denominator))
+
+
+def log_expit(a: Node) -> Node:
+    """Log of the sigmoid: −softplus(−a)."""
+    return neg(apply(softplus, neg(a)))
+
+
+def logit(a: Node) -> Node:
+    """log(a / (1 − a)), the inverse of the sigmoid."""
+    return sub(apply(sympy.log, a), apply(log1p, neg(a)))
+
+
+def normal_cdf(a: Node) -> Node:
+    """Φ(a) = erfc(−a/√2)/2."""
+    return mul(HALF, apply(sympy.erfc, neg(div(a, power(TWO, HALF)))))
+
+
+def entropy(a: Node) -> Node:
+    """−a log a, 0 at 0."""
+    return neg(apply(xlogy, a, a))
+
+
+def xlog1py(a: Node, b: Node) -> Node:
+    """A log(1 + b), 0 where a = 0."""
+    return apply(xlogy, a, add(constant(1), b))
+
+
+def log_beta(a: Node, b: Node) -> Node:
+    """Log of the beta function, for positive arguments."""
+    return sub(add(apply(sympy.loggamma, a), apply(sympy.loggamma, b)), apply(sympy.loggamma, add(a, b)))
+
+
+def bessel(head: Any, order: int, a: Node) -> Node:
+    """A Bessel function of fixed order."""
+    return apply(head, constant(order), a)
+
+
+def elementwise_sum(a: Node, b: Node) -> Proxy:
+    """Σ a b along the last axis."""
+    left, right = broadcast(a, b)
+    labels = range(len(left.shape))
+    return Proxy(contract([labels, labels], labels[:-1], left, right))
+
+
+# ---- tables -------------------------------------------------------------------------------------
+
+
+def _inverted(prefix: str) -> dict[str, Any]:
+    """Function names under a module, and their SymPy heads, from the table the evaluator uses."""
+    return {name[len(prefix) :]: head for head, name in NUMPY_NAMES.items() if name.startswith(prefix)}
+
+
+FORMULAS: dict[str, Callable[..., Node]] = {
+    "add": add,
+    "subtract": sub,
+    "multiply": mul,
+    "divide": div,
+    "negative": neg,
+    "positive": lambda a: a,
+    "conjugate": lambda a: a,
+    "power": power,
+    "float_power": power,
+    "square": square,
+    "sqrt": sqrt,
+    "cbrt": cbrt,
+    "reciprocal": reciprocal,
+    "fabs": partial(apply, sympy.Abs),
+    "trunc": trunc,
+    "floor_divide": floor_divide,
+    "remainder": remainder,
+    "fmod": fmod,
+    "logaddexp2": logaddexp2,
+    "degrees": partial(scaled, (180, sympy.pi)),
+    "rad2deg": partial(scaled, (180, sympy.pi)),
+    "radians": partial(scaled, (sympy.pi, 180)),
+    "deg2rad": partial(scaled, (sympy.pi, 180)),
+    "maximum": partial(apply, sympy.Max),
+    "minimum": partial(apply, sympy.Min),
+    "fmax": partial(apply, sympy.Max),
+    "fmin": partial(apply, sympy.Min),
+    "greater": partial(compare, ">"),
+    "greater_equal": partial(compare, ">="),
+    "less": partial(compare, "<"),
+    "less_equal": partial(compare, "<="),
+    "equal": partial(compare, "=="),
+    "not_equal": partial(compare, "!="),
+    "copysign": copysign,
+    "signbit": lambda a: compare("<", a, constant(0)),
+    "isnan": lambda a: compare("!=", a, a),
+}
+"""NumPy's ufuncs that are not one SymPy function, by name."""
+
+SCIPY: dict[str, Callable[..., Node]] = {
+    "expit": partial(apply, sigmoid),
+    "log_expit": log_expit,
+    "logit": logit,
+    "log1p": partial(apply, log1p),
+    "expm1": partial(apply, expm1),
+    "exp2": partial(apply, exp2),
+    "xlogy": partial(apply, xlogy),
+    "xlog1py": xlog1py,
+    "entr": entropy,
+    "gammaln": partial(apply, sympy.loggamma),
+    "loggamma": partial(apply, sympy.loggamma),
+    "psi": partial(apply, sympy.digamma),
+    "betaln": log_beta,
+    "ndtr": normal_cdf,
+    "ndtri": normal_quantile,
+    "gammainc": partial(apply, gammainc),
+    "gammaincc": partial(apply, gammaincc),
+    "betainc": lambda a, b, x: apply(sympy.betainc_regularized, a, b, constant(0), x),
+    "ive": partial(apply, ive),
+    "i0e": partial(bessel, ive, 0),
+    "i1e": partial(bessel, ive, 1),
+    "log_ndtr": partial(apply, log_ndtr),
+    "rel_entr": relative_entropy,
+    "kl_div": kl_divergence,
+    "polygamma": partial(apply, sympy.polygamma),
+    "ellipe": partial(apply, elliptic_e),
+    "ellipeinc": partial(apply, elliptic_e),
+    "expn": partial(apply, sympy.expint),
+    "beta": partial(apply, sympy.beta),
+    "cbrt": cbrt,
+    "j0": partial(bessel, sympy.besselj, 0),
+    "j1": partial(bessel, sympy.besselj, 1),
+    "y0": partial(bessel, sympy.bessely, 0),
+    "y1": partial(bessel, sympy.bessely, 1),
+    "i0": partial(bessel, sympy.besseli, 0),
+    "i1": partial(bessel, sympy.besseli, 1),
+    "k0": partial(bessel, sympy.besselk, 0),
+    "k1": partial(bessel, sympy.besselk, 1),
+}
+"""scipy.special's ufuncs that are not one SymPy function of the table, by name."""
+
+LOGICAL = {"logical_and": "and", "logical_or": "or", "logical_xor": "xor", "logical_not": "not"}
+BITWISE = {"bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor", "invert": "not"}
+RUNNING = {"maximum": sympy.Max, "minimum": sympy.Min, "logaddexp": logaddexp}
+REDUCTIONS = {
+    "add": "sum",
+    "multiply": "prod",
+    "maximum": "max",
+    "minimum": "min",
+    "logical_and": "all",
+    "logical_or": "any",
+}
+
+
+def _fill() -> None:
+    for name, head in _inverted("numpy.").items():
+        UFUNCS[getattr(np, name)] = partial(apply, head)
+    for name, formula in FORMULAS.items():
+        if hasattr(np, name):
+            UFUNCS[getattr(np, name)] = formula
+
+
+_fill()
+
+
+def find_ufunc(ufunc: Any) -> Callable[..., Node] | None:
+    """The maker of a ufunc; SciPy's are looked up when the first of them is met."""
+    found = UFUNCS.get(ufunc)
+    if found is None and ufunc is getattr(sys.modules.get("scipy.special"), ufunc.__name__, None):
+        special = importlib.import_module("scipy.special")
+        for name, head in _inverted("scipy.special.").items():
+            UFUNCS.setdefault(getattr(special, name), partial(apply, head))
+        for name, formula in SCIPY.items():
+            UFUNCS.setdefault(getattr(special, name), formula)
+        found = UFUNCS.get(ufunc)
+    return found
+
+
+def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """A ufunc, or one of its methods, on values of which one is a proxy.
+
+    Raises:
+        TraceError: the ufunc has no SymPy function; it writes into an array; an option is not read; or its
+            method is one of ``at`` and ``reduceat``.
+    """
+    name = ufunc.__name__
+    if any(out is not None for out in options.pop("out", None) or ()):
+        raise TraceError(
+            f"np.{name} was to write a traced value into an array; write a = a + b instead of a += b or out="
+        )
+    answer = METHODS.get(method)
+    reads = _reads(name, method)
+    if answer is None or reads is None:
+        raise TraceError(
+            f"np.{name}.{method} is not supported on traced values; use np.where or a contraction"
+        )
+    given = {k: v for k, v in options.items() if v is not np._NoValue and (k in reads or not _stored(k, v))}
+    for option in [k for k in given if k not in reads]:
+        refuse(f"np.{name}" if method == "__call__" else f"np.{name}.{method}", option, given[option])
+    return answer(ufunc, name, inputs, given)
+
+
+def _stored(name: str, value: Any) -> bool:
+    """Whether an option of a ufunc leaves the numbers as they are."""
+    return cannot_matter(name, value, True if name in ("where", "subok") else None, layout=True)
+
+
+def _reads(name: str, method: str) -> tuple[str, ...] | None:
+    """The options that a ufunc reads; None for a method that it does not have here."""
+    if method == "reduce":
+        if name == "logaddexp":
+            return ("axis", "keepdims")
+        known = REDUCTIONS.get(name)
+        return None if known is None else tuple(signature(FUNCTIONS[getattr(np, known)]).parameters)[1:]
+    if method == "accumulate":
+        return ("axis",) if name in ("add", "multiply", *RUNNING) else None
+    return ("axis", "keepdims") if name == "vecdot" else ()
+
+
+def _reduce(ufunc: Any, name: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    options.setdefault("axis", 0)
+    if name != "logaddexp":
+        return FUNCTIONS[getattr(np, REDUCTIONS[name])](inputs[0], **options)
+    node = number(inputs[0])
+    axes = normal_axes(options["axis"], len(node.shape))
+    kept = [1 if k in axes else d for k, d in enumerate(node.shape)]
+    y = softmax.logsumexp(node, axes)
+    return Proxy(reshape(y, kept) if options.get("keepdims") else y)
+
+
+def _accumulate(ufunc: Any, name: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    axis = options.get("axis", 0)
+    if name in RUNNING:
+        return running(RUNNING[name], inputs[0], axis)
+    return FUNCTIONS[np.cumsum if name == "add" else np.cumprod](inputs[0], axis=axis)
+
+
+def _outer(ufunc: Any, name: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    a, b = map(as_node, inputs)
+    return _call(ufunc, name, (Proxy(a)[(..., *(None,) * len(b.shape))], Proxy(b)), options)
+
+
+def _call(ufunc: Any, name: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    if name in LOGICAL:
+        return Proxy(logic(LOGICAL[name], *broadcast(*map(condition, inputs))))
+    if name in BITWISE:
+        return truth(BITWISE[name], *inputs)
+    if name == "matmul":
+        return Proxy(matrix_product(*inputs))
+    if name in ("matvec", "vecmat"):
+        return _with_vector(name, *inputs)
+    if name == "vecdot":
+        return _vecdot(*inputs, **options)
+    if name == "modf":
+        whole = elementwise(trunc, *inputs)
+        return inputs[0] - whole, whole
+    if name == "divmod":
+        return elementwise(floor_divide, *inputs), elementwise(remainder, *inputs)
+    make = find_ufunc(ufunc)
+    if make is None:
+        raise TraceError(
+            f"the function {name} is not supported on traced values; write it with other functions, or "
+            "register it with symad.register_function"
+        )
+    return elementwise(make, *inputs)
+
+
+def _vecdot(a: Any, b: Any, axis: int = -1, keepdims: bool = False) -> Any:
+    """Σ a b along an axis of both, counted before they broadcast together."""
+    x, y = (moveaxis(Proxy(number(v)), axis, -1) for v in (a, b))
+    found: Any = elementwise_sum(number(x), number(y))
+    return np.expand_dims(found, axis) if keepdims else found
+
+
+def _with_vector(name: str, a: Any, b: Any) -> Any:
+    """Matrices times vectors, or vectors times matrices, on the last axes."""
+    left, right = Proxy(number(a)), Proxy(number(b))
+    if name == "matvec":
+        return (left @ right[..., None])[..., 0]
+    return (left[..., None, :] @ right)[..., 0, :]
+
+
+METHODS = {"__call__": _call, "reduce": _reduce, "accumulate": _accumulate, "outer": _outer}
+
+
+def choose(condition_value: Any, a: Any, b: Any) -> Proxy:
+    """``np.where(condition, a, b)``."""
+    test = condition(condition_value)
+    return Proxy(select(*broadcast(test, *map(number, (a, b)))))

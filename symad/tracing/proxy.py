@@ -1,0 +1,402 @@
+"""Proxies: what a Python function sees while it is traced.
+
+A `Proxy` stands for a node. It has NumPy's operators, indexing, methods and protocols, so that code
+written for arrays runs on it and builds the graph; no SymPy expression is built. It has no value:
+asking for one (a branch, ``float``, an index into a list) is an error that says what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NoReturn
+from weakref import ref
+
+import numpy as np
+import sympy
+
+from symad.core.dims import Shape, format_shape, is_concrete, size
+from symad.core.graph import Node
+from symad.core.users_line import scipys_call, users_line
+from symad.errors import TraceError
+from symad.ops.arrays.contraction import contract, matrix_transpose
+from symad.ops.arrays.stacking import element, take
+from symad.ops.elementwise.apply import apply
+from symad.ops.elementwise.arithmetic import add, div, mul, neg, sub
+from symad.ops.elementwise.powers import power
+from symad.ops.elementwise.selection import compare, logic
+from symad.tracing.sessions import SESSION
+from symad.tracing.wrapped import (
+    Traced,
+    Wrapped,
+    as_node,
+    broadcast,
+    convertible,
+    is_condition,
+    matrix_product,
+    number,
+)
+
+FUNCTIONS: dict[Any, Callable[..., Any]] = {}
+"""NumPy's functions on proxies; `symad.tracing.numpy.registry` fills it."""
+
+UFUNCS: dict[Any, Callable[..., Any]] = {}
+"""NumPy's and SciPy's ufuncs on nodes; `symad.tracing.numpy.ufuncs` fills it."""
+
+VIEW = "a view"
+"""What `Proxy._views` is of a value that would share the memory of another one; else its own views."""
+
+LARGEST = 1000
+"""The number of elements up to which a traced value becomes an array of scalars where NumPy asks for one.
+
+Each element is a node of its own: larger arrays are better kept whole.
+"""
+
+METHODS = frozenset(
+    (
+        *("sum", "prod", "mean", "var", "std", "max", "min", "all", "any", "cumsum", "cumprod"),
+        *("dot", "trace", "diagonal", "clip", "take", "repeat"),
+        *("swapaxes", "squeeze"),
+        *("argmax", "argmin", "argsort", "ptp"),
+    )
+)
+"""Array methods that are the NumPy functions of the same names."""
+
+
+class Proxy(Wrapped):
+    """A value of the graph being traced, with the face of a NumPy array."""
+
+    __slots__ = ()
+    __array_priority__ = 1000.0
+    _op_priority = 1000.0  # SymPy's operators leave the operation to ours
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, node: Node) -> None:
+        """``node``: what the proxy stands for."""
+        self._value = node
+        self._owner = SESSION.get()
+
+    # ---- what an array tells about itself
+
+    @property
+    def shape(self) -> Shape:
+        """The dimensions: ints, or SymPy expressions where an input has symbolic ones."""
+        return self._value.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self._value.shape)
+
+    @property
+    def size(self) -> Any:
+        """The number of elements."""
+        return size(self._value.shape)
+
+    @property
+    def T(self) -> Proxy:
+        """The axes in reverse order."""
+        rank = self.ndim
+        return self._viewed(contract([range(rank)], range(rank - 1, -1, -1), self._node))
+
+    @property
+    def mT(self) -> Proxy:
+        """The last two axes exchanged."""
+        return self._viewed(matrix_transpose(self._node))
+
+    @property
+    def dtype(self) -> Any:
+        """Double precision, for code that asks; the precision is chosen when a graph is lowered."""
+        return np.dtype(np.float64)
+
+    @property
+    def real(self) -> Proxy:
+        """The proxy itself: every value is real."""
+        return self
+
+    def astype(self, dtype: Any, **options: Any) -> Proxy:
+        """The proxy itself for floating-point types.
+
+        Raises:
+            TraceError: another type; rounding to integers has its own functions.
+        """
+        if np.dtype(dtype).kind != "f":
+            raise TraceError(
+                f"astype({np.dtype(dtype)}) of a traced value; use np.floor, np.where or comparisons"
+            )
+        return Proxy(number(self))
+
+    def copy(self, order: str = "C") -> Proxy:
+        """A value of its own: assignments to elements do not change this one."""
+        return self._function(np.copy, self, order=order)
+
+    def conj(self) -> Proxy:
+        """The proxy itself: every value is real."""
+        return self
+
+    def flatten(self, order: str = "C") -> Proxy:
+        """All elements in one axis, row by row, or column by column for ``order="F"``."""
+        return self.ravel(order)
+
+    def ravel(self, order: str = "C") -> Proxy:
+        """All elements in one axis, row by row, or column by column for ``order="F"``."""
+        return self._function(np.ravel, self, order=order)
+
+    def reshape(self, *shape: Any, order: str = "C", copy: Any = None) -> Proxy:
+        """The elements under another shape, given as a tuple or as its numbers."""
+        whole = shape[0] if len(shape) == 1 else shape
+        return self._function(np.reshape, self, whole, order=order)
+
+    def transpose(self, *axes: Any) -> Proxy:
+        """Axes in another order, given as a tuple or as its numbers; reversed by default."""
+        return self._function(np.transpose, self, axes[0] if len(axes) == 1 else axes or None)
+
+    @staticmethod
+    def _function(function: Any, *args: Any, **options: Any) -> Any:
+        """A function of NumPy, with the options that its answer reads."""
+        from symad.tracing.numpy.registry import call_function
+
+        return call_function(function, args, options)
+
+    def tolist(self) -> Any:
+        """Scalar proxies in nested lists."""
+        return [row.tolist() for row in self] if self.ndim else self
+
+    def __getattr__(self, name: str) -> Any:
+        if name in METHODS:
+            return partial(self._function, getattr(np, name), self)
+        ufunc = getattr(np, name, None) if not name.startswith("_") else None
+        if isinstance(ufunc, np.ufunc) and ufunc in UFUNCS and ufunc.nin == 1:
+            return partial(ufunc, self)  # NumPy calls these on the entries of arrays of objects
+        raise AttributeError(f"a traced value has no attribute {name!r}")
+
+    def __repr__(self) -> str:
+        return f"<traced value of shape {format_shape(self.shape)}>"
+
+    # ---- what a proxy is not
+
+    def _no_value(self, what: str, advice: str) -> NoReturn:
+        if call := scipys_call():
+            advice += (
+                f"; {call} is not made for traced values: symad.functions has logsumexp, softmax, "
+                "log_softmax, solve_triangular and cho_solve"
+            )
+        raise TraceError(
+            f"{what} of a traced value of shape {format_shape(self.shape)}{users_line()}: it has no value "
+            f"while the function is traced; {advice}"
+        )
+
+    def __bool__(self) -> bool:
+        self._no_value(
+            "the truth value",
+            "replace an if, and, or, not, min or max that depends on data by np.where(condition, a, b), "
+            "np.logical_and, np.minimum or np.maximum",
+        )
+
+    def __float__(self) -> float:
+        self._no_value("float()", "use NumPy's functions instead of those of math")
+
+    def __int__(self) -> int:
+        self._no_value("int()", "use np.floor, or pass the number as a constant instead of an input")
+
+    def __complex__(self) -> complex:
+        self._no_value("complex()", "symad works over the real numbers")
+
+    def __index__(self) -> int:
+        self._no_value("an integer", "index arrays by x[k] with a traced k, not lists or range()")
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """``y[key] = value``; see `symad.tracing.numpy.assigning`."""
+        from symad.tracing.numpy.assigning import assigned, check_owned
+
+        check_owned(self)
+        self._value = assigned(self._node, key, value)
+
+    def _viewed(self, node: Node) -> Proxy:
+        """A value that in NumPy would share the memory of this one."""
+        view = Proxy(node)
+        if view.ndim:
+            view._views = VIEW
+            known = getattr(self, "_views", None)
+            if known is None:
+                known = self._views = []
+            if known is not VIEW:
+                if not len(known) & (len(known) - 1):  # at powers of two: forget those that are gone
+                    known[:] = [v for v in known if v() is not None]
+                known.append(ref(view))
+        return view
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        """An array of scalar proxies, so that ``np.array([x, y])``, ``np.r_`` and the like work."""
+        if not is_concrete(self.shape) or self.size > LARGEST:
+            self._no_value(
+                "a conversion to a NumPy array",
+                "use np.stack or np.concatenate instead of np.array; functions that speak NumPy's protocols "
+                "(np.linalg, SciPy's ufuncs; symad.functions has softmax, logsumexp and others); and "
+                "functions.lookup to read a constant array at traced positions",
+            )
+        boxed = np.empty(self.shape, dtype=object)
+        if not self.ndim:
+            boxed[()] = self
+        for place in np.ndindex(*boxed.shape) if self.ndim else ():
+            boxed[place] = Proxy(element(self._node, *place))
+        boxed.flags.writeable = bool(copy)  # np.asarray gives a view in NumPy
+        return boxed
+
+    def _sympy_(self) -> Any:
+        """A symbol of SymPy that stands for this scalar."""
+        if self.ndim:
+            self._no_value("a SymPy expression", "apply NumPy's functions, or those of symad.functions")
+        atom = Traced("traced", real=True)
+        atom.proxy = self
+        return atom
+
+    # ---- operators
+
+    def __neg__(self) -> Proxy:
+        return Proxy(neg(number(self)))
+
+    def __pos__(self) -> Proxy:
+        return self
+
+    def __abs__(self) -> Proxy:
+        return Proxy(apply(sympy.Abs, number(self)))
+
+    def __floor__(self) -> Proxy:
+        return Proxy(apply(sympy.floor, number(self)))
+
+    def __ceil__(self) -> Proxy:
+        return Proxy(apply(sympy.ceiling, number(self)))
+
+    def __round__(self, digits: Any = None) -> Proxy:
+        self._no_value("round()", "rounding has no useful derivative; use np.floor(x + 0.5)")
+
+    def __invert__(self) -> Proxy:
+        return truth("not", self)
+
+    def __divmod__(self, other: Any) -> Any:
+        return elementwise(floor_divide, self, other), elementwise(remainder, self, other)
+
+    def __matmul__(self, other: Any) -> Proxy:
+        return Proxy(matrix_product(self, other))
+
+    def __rmatmul__(self, other: Any) -> Proxy:
+        return Proxy(matrix_product(other, self))
+
+    def __eq__(self, other: Any) -> Any:
+        return elementwise(partial(compare, "=="), self, other) if convertible(other) else NotImplemented
+
+    def __ne__(self, other: Any) -> Any:
+        return elementwise(partial(compare, "!="), self, other) if convertible(other) else NotImplemented
+
+    # ---- elements
+
+    def __getitem__(self, key: Any) -> Proxy:
+        from symad.tracing.numpy.indexing import getitem
+
+        found = getitem(self._node, key)
+        return self._viewed(found) if _is_basic(key) else Proxy(found)
+
+    def __len__(self) -> int:
+        if not self.ndim:
+            raise TypeError("a traced scalar has no length")
+        length = self.shape[0]
+        if not isinstance(length, int):
+            self._no_value(
+                f"the length {length}",
+                "it is a symbol; use x.shape[0], and sums or products instead of loops",
+            )
+        return length
+
+    def __iter__(self) -> Iterator[Proxy]:
+        return (self._viewed(take(self._node, 0, k)) for k in range(len(self)))
+
+    # ---- NumPy's protocols
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        from symad.tracing.numpy.ufuncs import call_ufunc
+
+        return call_ufunc(ufunc, method, inputs, options)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        from symad.tracing.numpy.registry import call_function
+
+        return call_function(function, args, options)
+
+
+def _is_basic(key: Any) -> bool:
+    """Whether a key gives a view in NumPy: no lists and no arrays."""
+    keys = key if isinstance(key, tuple) else (key,)
+    return not any(isinstance(k, list) or getattr(k, "ndim", 0) for k in keys)
+
+
+def _operator(make: Callable[..., Node]) -> tuple[Any, Any]:
+    """An operator and its reflection, from a maker of nodes."""
+
+    def forward(self: Proxy, other: Any) -> Any:
+        return elementwise(make, self, other) if convertible(other) else NotImplemented
+
+    def backward(self: Proxy, other: Any) -> Any:
+        return elementwise(make, other, self) if convertible(other) else NotImplemented
+
+    return forward, backward
+
+
+def _logical(kind: str) -> Any:
+    """One of ``& | ^`` on conditions."""
+
+    def operator(self: Proxy, other: Any) -> Proxy:
+        return truth(kind, self, other)
+
+    return operator
+
+
+def floor_divide(a: Node, b: Node) -> Node:
+    """floor(a / b)."""
+    return apply(sympy.floor, div(a, b))
+
+
+def remainder(a: Node, b: Node) -> Node:
+    """A − b floor(a / b), with the sign of b, as Python and NumPy define it."""
+    return apply(sympy.Mod, a, b)
+
+
+_ARITHMETIC: dict[str, Callable[..., Node]] = {
+    "add": add,
+    "sub": sub,
+    "mul": mul,
+    "truediv": div,
+    "pow": power,
+    "floordiv": floor_divide,
+    "mod": remainder,
+}
+for _name, _make in _ARITHMETIC.items():
+    _forward, _backward = _operator(_make)
+    setattr(Proxy, f"__{_name}__", _forward)
+    setattr(Proxy, f"__r{_name}__", _backward)
+for _name, _relation in {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}.items():
+    setattr(Proxy, f"__{_name}__", _operator(partial(compare, _relation))[0])
+for _name in ("and", "or", "xor"):
+    setattr(Proxy, f"__{_name}__", _logical(_name))
+    setattr(Proxy, f"__r{_name}__", _logical(_name))
+
+
+def truth(kind: str, *values: Any) -> Proxy:
+    """``& | ^ ~`` of conditions.
+
+    Raises:
+        TraceError: a value is a number; these operators have no meaning on real numbers.
+    """
+    nodes = [as_node(v) for v in values]
+    for node in nodes:
+        if not is_condition(node):
+            raise TraceError(
+                f"the operator {kind!r} (one of & | ^ ~) on a traced number of shape "
+                f"{format_shape(node.shape)}; it is for conditions such as x > 0"
+            )
+    return Proxy(logic(kind, *broadcast(*nodes)))
+
+
+def elementwise(make: Callable[..., Node], *values: Any) -> Proxy:
+    """An elementwise maker applied to values that broadcast together."""
+    return Proxy(make(*broadcast(*map(number, values))))

@@ -1,0 +1,330 @@
+"""Python functions to graphs: the function runs once, on proxies."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import sympy
+from sympy.tensor.array.expressions import ArraySymbol
+
+from symad.core.arguments import Argument, argument_of
+from symad.core.dims import Shape, as_shape, dim_symbols
+from symad.core.graph import DictOf, Graph, Node, Structure, TupleOf, leaves, pack, rebuild
+from symad.core.questions import Nodes
+from symad.core.users_line import scipys_call_in
+from symad.derivatives.wrt import as_outputs, symbol_like
+from symad.errors import TraceError
+from symad.ops.arrays.sources import input_node
+from symad.ops.loops.captured import Captured
+from symad.tracing.grouping import group, is_container, is_scalar_symbol
+from symad.tracing.inputs import as_input_symbol, check_real, find_inputs
+from symad.tracing.numpy import (  # noqa: F401
+    assembling,
+    curves,
+    finite_and_close,
+    joining,
+    linalg,
+    ordering,
+    polynomials,
+    products,
+    reductions,
+    statistics,
+    ufuncs,
+)
+from symad.tracing.numpy.sympy_heads import heads_take_proxies
+from symad.tracing.proxy import Proxy
+from symad.tracing.sessions import SESSION, Session, symbol_node
+from symad.tracing.sessions import session as session_of
+from symad.tracing.walk import Tracer, lift, operands
+from symad.tracing.wrapped import Traced, Wrapped, as_node
+from symad.tracing.wrapped import number as as_number
+
+
+def trace_function(f: Callable[..., Any], inputs: Any) -> Graph:
+    """The graph of a Python function of numbers and arrays.
+
+    The function is called once with proxies. It may use Python's control flow on anything that does
+    not depend on data, NumPy's functions and operators, SymPy's functions, and those of
+    `symad.functions`. Arithmetic is that of real numbers: integers are promoted, ``/`` never rounds, and
+    single-precision constants keep the value they have; the precision of the result is chosen when
+    the graph is evaluated or lowered.
+
+    Args:
+        f: the function.
+        inputs: one for each parameter: a SymPy symbol, an example (a number or an array, of which
+            only the shape counts), a shape (a tuple of ints and SymPy expressions), or a dict, list, tuple or
+            dataclass of such, nested as you like: the function gets the same structure.
+
+    Raises:
+        TraceError: inputs are missing; the function branches on data, uses something that has no
+            derivative here, or returns something that is no number.
+    """
+    name = getattr(f, "__name__", "f")
+    grouping, nodes = _inputs(f, inputs)
+    dims = frozenset().union(*(dim_symbols(node.shape) for node in nodes))
+    symbols = {node.op.symbol: node for node in nodes}  # type: ignore[attr-defined]
+    for symbol in symbols:
+        if symbol in dims:
+            raise TraceError(
+                f"{symbol} is a dimension of another input, which binds it; do not pass it as an input"
+            )
+    around = SESSION.get()
+    known = dims | (around.dims - set(symbols))
+    with tracing(Session(f"the traced function {name}", known, symbols, around)):
+        structure, outputs = _outputs(_run(f, _proxies(grouping, nodes), name), name)
+    title = name if name.isidentifier() else "f"
+    plain = all(argument.structure is None for argument in grouping)
+    return Graph(nodes, tuple(outputs), structure, title, "", None, () if plain else grouping)
+
+
+def _proxies(grouping: Sequence[Argument], nodes: Sequence[Node]) -> list[Any]:
+    """What the function is called with; a vector of scalar inputs is an array."""
+    values, first = [], 0
+    for argument in grouping:
+        count = leaves(argument.structure)
+        made, structure = as_outputs(argument.structure, nodes[first : first + count])
+        values.append(pack(structure, list(map(Proxy, made))))
+        first += count
+    return values
+
+
+def _run(f: Callable[..., Any], values: Sequence[Any], name: str) -> Any:
+    """What the function returns on proxies."""
+    try:
+        return f(*values)
+    except TypeError as error:
+        told = str(error)
+        if "ufunc" in told and ("not supported for the input types" in told or "'O'" in told):
+            if call := scipys_call_in(error):
+                raise TraceError(
+                    f"{name} calls {call}, which computes with arrays of numbers and is not made for "
+                    "traced values; use NumPy's functions, the ufuncs of scipy.special, symad.functions, or "
+                    f"symad.register_function ({error})"
+                ) from error
+            raise TraceError(
+                f"{name} calls a function of compiled code with an array of traced numbers, as np.array and "
+                f"np.asarray make them; give it the traced value itself, or use NumPy's functions ({error})"
+            ) from error
+        if "ufunc" in str(error) and "no callable" in str(error):
+            raise TraceError(
+                f"{name} applies a NumPy function to a SymPy expression, perhaps to a symbolic dimension "
+                f"such as x.shape[0]; use SymPy's function there, as in sympy.sqrt(x.shape[0]) ({error})"
+            ) from error
+        raise
+    except ValueError as error:
+        if isinstance(error.__cause__, TraceError) and "setting an array element" in str(error):
+            raise TraceError(
+                f"{name} writes a traced value into a NumPy array, or makes a NumPy number of it; collect "
+                "the values in a list and use np.stack(list) or np.array(list), or fill np.zeros_like(x) of "
+                "a traced x, instead of filling an array"
+            ) from error
+        raise
+    except IndexError as error:
+        if "only integers, slices" in str(error):
+            raise TraceError(
+                f"{name} indexes a NumPy array by a traced array; use functions.lookup(array, index)"
+            ) from error
+        raise
+
+
+# ---- inputs -------------------------------------------------------------------------------------
+
+
+def _inputs(f: Callable[..., Any], inputs: Any) -> tuple[tuple[Argument, ...], tuple[Node, ...]]:
+    """One argument for each parameter, and the nodes of all inputs."""
+    if inputs is None:
+        name = getattr(f, "__name__", "f")
+        raise TraceError(
+            f"a Python function needs its inputs: symad.trace({name}, inputs=[...]) with a symbol, an "
+            "example or "
+            f"a shape for each of its parameters {_signature(f)}"
+        )
+    if isinstance(inputs, (str, sympy.Basic, np.ndarray)) or not isinstance(inputs, Sequence):
+        raise TraceError(f"inputs is a list with one entry for each parameter, not {inputs!r}")
+    names = _parameter_names(f, inputs)
+    arguments, found = group([("", entry) for entry in inputs], _is_leaf, names)
+    taken = {str(v) for _, v in found if isinstance(v, (sympy.Basic, sympy.MatrixBase))}
+    nodes = tuple(_input(name, value, taken) for name, value in found)
+    if len(set(nodes)) < len(nodes):
+        raise TraceError(f"inputs={list(inputs)!r} names one symbol twice; every parameter needs its own")
+    rest = iter(nodes)
+    grouping = []
+    for argument in arguments:
+        own = [next(rest) for _ in range(leaves(argument.structure))]
+        grouping.append(argument if argument.structure is not None else argument_of(own[0].op.symbol))  # type: ignore[attr-defined]
+    return tuple(grouping), nodes
+
+
+def _is_leaf(value: Any) -> bool:
+    """Whether an entry of ``inputs`` is one input: a symbol, a shape, or an example.
+
+    Lists of numbers are examples; tuples of whatever could be a dimension are shapes.
+    """
+    if isinstance(value, (sympy.MatrixBase, sympy.NDimArray, sympy.Tuple)):
+        return not all(map(is_scalar_symbol, sympy.flatten(value)))
+    if isinstance(value, list):
+        return _is_example(value)
+    if isinstance(value, tuple) and not hasattr(value, "_fields"):
+        return not any(is_container(v) or np.ndim(v) for v in value)
+    return not is_container(value)
+
+
+def _is_example(value: Any) -> bool:
+    """Whether a list holds numbers only, or lists of numbers."""
+    numbers = (int, float, complex, np.generic, Fraction, sympy.Number, str, bytes, type(None))
+    return all(_is_example(v) if isinstance(v, list) else isinstance(v, numbers) for v in value)
+
+
+def _signature(f: Callable[..., Any]) -> str:
+    try:
+        return str(inspect.signature(f))
+    except (TypeError, ValueError):
+        return "(unknown)"
+
+
+def _parameter_names(f: Callable[..., Any], inputs: Sequence[Any]) -> list[str]:
+    """The names of the parameters that take the inputs."""
+    try:
+        signature = inspect.signature(f)
+    except (TypeError, ValueError):  # built-in functions
+        return [f"x{k}" for k in range(len(inputs))]
+    try:
+        signature.bind(*inputs)
+    except TypeError as error:
+        name = getattr(f, "__name__", "f")
+        raise TraceError(f"{name}{signature} does not take {len(inputs)} inputs: {error}") from None
+    names: list[str] = []
+    for parameter in signature.parameters.values():
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            names.extend(f"{parameter.name}{k}" for k in range(len(inputs) - len(names)))
+        else:
+            names.append(parameter.name)
+    return names[: len(inputs)]
+
+
+def _input(name: str, value: Any, taken: set[str]) -> Node:
+    """The input node of one entry of ``inputs``."""
+    if isinstance(value, (sympy.MatrixSymbol, ArraySymbol, sympy.IndexedBase)):
+        if value.shape is None:
+            raise TraceError(
+                f"the IndexedBase {value} has no shape; give IndexedBase({str(value)!r}, shape=...)"
+            )
+        return input_node(value, value.shape)
+    if isinstance(value, sympy.Symbol):
+        return input_node(check_real(value))
+    if isinstance(value, (sympy.Expr, sympy.MatrixBase)) and not isinstance(value, sympy.Number):
+        as_input_symbol(value)
+    if isinstance(value, Wrapped):
+        shape = value._node.shape
+    elif isinstance(value, tuple):
+        shape = _declared(name, value)
+    elif isinstance(value, (str, bytes, type(None))):
+        raise TraceError(
+            f"the input {name} is given as {value!r}; give a symbol, an example number or array, or a "
+            "shape such as (3,)"
+        )
+    else:
+        try:
+            example = np.asarray(value)
+        except ValueError:
+            raise TraceError(
+                f"the input {name} is given as nested lists or arrays of different lengths; give one array, "
+                "or one input for each array"
+            ) from None
+        if example.dtype.kind not in "biuf" and not isinstance(value, sympy.Number):
+            raise TraceError(
+                f"the input {name} is given as an example of dtype {example.dtype}; give real numbers"
+            )
+        shape = example.shape
+    return input_node(symbol_like(name, shape, taken), shape)
+
+
+def _declared(name: str, value: tuple[Any, ...]) -> Shape:
+    """A tuple as the shape of an input.
+
+    Raises:
+        TraceError: an entry is no dimension: a float, say, or a symbol that is no integer.
+    """
+    for entry in value:
+        if not _is_dim(entry):
+            raise TraceError(
+                f"the input {name} is given as {value!r}, but {entry!r} is no dimension; a tuple is a "
+                "shape, of ints >= 0 and SymPy integer symbols and expressions; give an example as a list or "
+                "an array"
+            )
+    return as_shape(value)
+
+
+def _is_dim(value: Any) -> bool:
+    if isinstance(value, sympy.Expr):
+        facts = (value.is_integer, value.is_nonnegative, value.is_finite)
+        return False not in facts and value is not sympy.nan
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= 0)
+
+
+# ---- outputs ------------------------------------------------------------------------------------
+
+
+def _outputs(result: Any, name: str) -> tuple[Structure, list[Node]]:
+    """The structure of what a function returned, and its nodes in order."""
+    if isinstance(result, dict):
+        items = [_outputs(value, name) for value in result.values()]
+        structure: Structure = DictOf(tuple(result.keys()), tuple(s for s, _ in items))
+    elif isinstance(result, (list, tuple)):
+        items = [_outputs(value, name) for value in result]
+        structure = TupleOf(tuple(s for s, _ in items))
+    else:
+        if result is None or isinstance(result, (str, bytes)):
+            raise TraceError(
+                f"{name} returned {result!r}; it must return numbers, arrays, or lists or dicts of them"
+            )
+        return None, [as_node(result)]
+    return structure, [node for _, nodes in items for node in nodes]
+
+
+# ---- SymPy inside of functions ------------------------------------------------------------------
+
+
+def trace_inside(expression: Any) -> Node:
+    """A SymPy expression met while a function is traced.
+
+    Raises:
+        TraceError: a symbol in it is neither an input nor a dimension.
+    """
+    dims = SESSION.get().dims
+    symbols = [s for s in find_inputs([expression]).symbols if not isinstance(s, Traced) and s not in dims]
+    known = {s: node for s in symbols if (node := symbol_node(s)) is not None}
+    unknown = [s for s in symbols if s not in known]
+    if unknown:
+        raise TraceError(
+            f"the function uses the SymPy symbol {unknown[0]}, which is not one of its inputs; pass "
+            "it in inputs and use the parameter"
+        )
+    shapes = {s: node.shape for s, node in known.items()}
+    node = Tracer(dims, shapes).trace(expression)
+    outer = {input_node(s, shapes[s]): n for s, n in known.items() if isinstance(n.op, Captured)}
+    return rebuild([node], outer)[0] if outer else node
+
+
+@operands.register(Traced)
+def traced_operands(expression: Traced, tracer: Tracer) -> tuple[Any, ...]:
+    """None: it is a node already."""
+    return ()
+
+
+@lift.register(Traced)
+def traced_lift(expression: Traced, args: Nodes, tracer: Tracer) -> Node:
+    """What the symbol stands for."""
+    return as_number(expression.proxy)
+
+
+@contextmanager
+def tracing(session: Session | None = None) -> Iterator[None]:
+    """While this lasts, SymPy's functions take proxies; a session says what the inputs are."""
+    with session_of(session if session is not None else SESSION.get()), heads_take_proxies():
+        yield

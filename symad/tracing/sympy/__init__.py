@@ -1,0 +1,1 @@
+"""SymPy expressions as nodes: scalars, matrices, arrays, indexed sums."""

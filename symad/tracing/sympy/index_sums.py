@@ -1,0 +1,390 @@
+"""Sums and products with indices, kept as arrays.
+
+Under bound indices every subexpression is an array with one axis for each index that it depends on
+(`Labeled`). A sum of products is a contraction, cheapest pair first; other sums reduce an axis. Bounds
+that depend on an outer index become masks. Nothing is written out element by element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial, singledispatch
+from typing import Any
+
+import sympy
+from sympy.matrices.expressions.matexpr import MatrixElement
+from sympy.tensor.array.expressions.array_expressions import ArrayElement
+
+from symad.core.dims import Dim, as_dim, same_dim
+from symad.core.graph import Node
+from symad.core.questions import Nodes
+from symad.errors import TraceError
+from symad.ops.arrays.reduction import product
+from symad.ops.arrays.sources import constant, dimension, eye, input_node, iota
+from symad.ops.elementwise.arithmetic import add, mul
+from symad.ops.elementwise.powers import power
+from symad.ops.elementwise.selection import compare, equal, indicator, logic, select
+from symad.tracing.error_names import is_array
+from symad.tracing.sympy.cheapest_contraction import Labeled, aligned, contract_all
+from symad.tracing.sympy.index_ranges import IndexRange, ranges_of, reach
+from symad.tracing.sympy.index_reads import load
+from symad.tracing.sympy.inferred_bases import InferredBase
+from symad.tracing.walk import Tracer, lift, operands
+
+
+class Scope:
+    """Bound indices and the values of expressions under them."""
+
+    def __init__(self, tracer: Tracer, ranges: Sequence[IndexRange] = (), guarded: bool = False) -> None:
+        """``ranges``: outermost first. ``guarded``: inside a branch of a Piecewise."""
+        self.tracer = tracer
+        self.ranges = tuple(ranges)
+        self.guarded = guarded
+        self.boxes = tuple(self._box(k) for k in range(len(self.ranges)))
+        self.starts: dict[Any, Any] = {r.index: r.low for r in self.boxes}
+        self.sizes: dict[Any, Dim] = {r.index: self._count(r) for r in self.boxes}
+        self.triangular = {r.index for r, box in zip(self.ranges, self.boxes, strict=True) if r != box}
+        self._values: dict[int, Labeled] = {}
+        self._alive: list[Any] = []
+
+    def _box(self, k: int) -> IndexRange:
+        """The smallest range that holds all values of an index, whatever the outer ones are."""
+        r = self.ranges[k]
+        outer = self.ranges[:k]
+        low, high = reach(r.low, outer, False), reach(r.high, outer, True)
+        for bound in (r.low, r.high):
+            unknown = bound.free_symbols - self.tracer.dims
+            unknown = {s for s in unknown if not any(s in o.index.free_symbols for o in outer)}
+            if unknown:
+                name = min(map(str, unknown))
+                raise TraceError(
+                    f"the range ({r.index}, {r.low}, {r.high}) depends on {name}, which is no "
+                    "dimension of an input; "
+                    f"bounds are numbers or dimensions: replace {name} with .subs, or declare "
+                    f"IndexedBase(..., shape=({name},))"
+                )
+        if low is None or high is None:
+            raise TraceError(
+                f"the range ({r.index}, {r.low}, {r.high}) is not affine in the indices around it"
+            )
+        return IndexRange(r.index, low, high)
+
+    def _count(self, box: IndexRange) -> Dim:
+        count = as_dim(sympy.expand(box.high - box.low + 1))
+        if isinstance(count, int) and count < 0:
+            raise TraceError(
+                f"the range ({box.index}, {box.low}, {box.high}) runs backwards; SymPy gives it a "
+                "meaning by .doit()"
+            )
+        return count
+
+    def inside(self, ranges: Sequence[IndexRange]) -> Scope:
+        """This scope with more indices bound."""
+        return Scope(self.tracer, (*self.ranges, *ranges), self.guarded)
+
+    def behind_conditions(self) -> Scope:
+        """This scope inside a branch of a Piecewise."""
+        return self if self.guarded else Scope(self.tracer, self.ranges, True)
+
+    # ---- values
+
+    def value(self, expression: Any) -> Labeled:
+        """The array of an expression; each distinct subexpression is visited once, without recursion."""
+        values = self._values
+        stack: list[tuple[Any, tuple[Any, ...] | None]] = [(expression, None)]
+        while stack:
+            current, below = stack.pop()
+            if id(current) in values:
+                continue
+            if below is None:
+                below = parts(current, self)
+                missing = [(o, None) for o in reversed(below) if id(o) not in values]
+                if missing:
+                    stack.append((current, below))
+                    stack.extend(missing)
+                    continue
+            values[id(current)] = read(current, tuple([values[id(o)] for o in below]), self)
+            self._alive.append((current, below))
+        return values[id(expression)]
+
+    def index_value(self, index: Any) -> Labeled:
+        """The values of a bound index, along its own axis."""
+        start = dimension(sympy.sympify(self.starts[index]))
+        return Labeled(add(iota(self.sizes[index]), start), (index,))
+
+    def elementwise(self, make: Callable[..., Node], *values: Labeled) -> Labeled:
+        """A maker applied to arrays brought to common axes."""
+        labels = self.joint(values)
+        node = make(*(aligned(v, labels, self.sizes) for v in values))
+        return Labeled(node, labels if node.shape else ())
+
+    def joint(self, values: Sequence[Labeled]) -> tuple[Any, ...]:
+        """The indices of some arrays together, outermost first."""
+        found = {label for v in values for label in v.labels}
+        return tuple(r.index for r in self.ranges if r.index in found)
+
+    def boxes_agree(self, i: Any, j: Any) -> bool:
+        """Whether two indices take the same values."""
+        same_start = sympy.expand(self.starts[i] - self.starts[j]) == 0
+        return same_start and same_dim(self.sizes[i], self.sizes[j])
+
+    def masks(self, ranges: Sequence[IndexRange]) -> list[Labeled]:
+        """For each bound that depends on an outer index, the condition that it holds."""
+        found = []
+        for r in ranges:
+            for relation, bound in ((">=", r.low), ("<=", r.high)):
+                if any(bound.has(o.index) for o in self.ranges):
+                    found.append(
+                        self.elementwise(
+                            partial(compare, relation), self.index_value(r.index), self.value(bound)
+                        )
+                    )
+        return found
+
+
+# ---- expressions under indices ------------------------------------------------------------------
+
+
+@singledispatch
+def parts(expression: Any, scope: Scope) -> tuple[Any, ...]:
+    """The subexpressions whose values `read` needs."""
+    return operands(expression, scope.tracer)
+
+
+@singledispatch
+def read(expression: Any, args: tuple[Labeled, ...], scope: Scope) -> Labeled:
+    """The array of an expression, from those of its parts: scalar functions act elementwise.
+
+    Raises:
+        TraceError: an expression with bound indices is no scalar function of its parts.
+    """
+    labels = scope.joint(args)
+    if labels and any(arg.node.shape and not arg.labels for arg in args):
+        raise TraceError(
+            f"{expression} mixes the indices {', '.join(map(str, labels))} with whole arrays; write "
+            "elements, as in A[i, j]"
+        )
+    return scope.elementwise(lambda *nodes: lift(expression, nodes, scope.tracer), *args)
+
+
+def _nothing(expression: Any, scope: Scope) -> tuple[Any, ...]:
+    return ()
+
+
+for _class in (sympy.Indexed, MatrixElement, ArrayElement, sympy.Sum, sympy.Product):
+    parts.register(_class, _nothing)
+
+
+@read.register(sympy.Symbol)
+@read.register(sympy.Idx)
+def symbol_read(expression: Any, args: tuple[Labeled, ...], scope: Scope) -> Labeled:
+    """A bound index is its values; any other symbol is itself."""
+    if expression in scope.sizes:
+        return scope.index_value(expression)
+    return Labeled(lift(expression, (), scope.tracer))
+
+
+@read.register(sympy.Indexed)
+def indexed_read(expression: sympy.Indexed, args: tuple[Labeled, ...], scope: Scope) -> Labeled:
+    """Elements of a base."""
+    return load(scope, scope.tracer.trace(expression.base), expression, expression.indices)
+
+
+@read.register(MatrixElement)
+def matrix_element_read(expression: MatrixElement, args: tuple[Labeled, ...], scope: Scope) -> Labeled:
+    """Elements of a matrix expression."""
+    return load(scope, scope.tracer.trace(expression.parent), expression, (expression.i, expression.j))
+
+
+@read.register(ArrayElement)
+def array_element_read(expression: ArrayElement, args: tuple[Labeled, ...], scope: Scope) -> Labeled:
+    """Elements of an array expression."""
+    return load(scope, scope.tracer.trace(expression.name), expression, expression.indices)
+
+
+@parts.register(sympy.Piecewise)
+def piecewise_parts(expression: sympy.Piecewise, scope: Scope) -> tuple[Any, ...]:
+    """Under indices only the conditions: values may read out of range where they are not used."""
+    if not scope.ranges:
+        return operands(expression, scope.tracer)
+    return tuple(condition for _, condition in expression.args)
+
+
+@read.register(sympy.Piecewise)
+def piecewise_read(expression: sympy.Piecewise, args: tuple[Labeled, ...], scope: Scope) -> Labeled:
+    """The value of the first pair whose condition holds."""
+    if scope.ranges:
+        inner = scope.behind_conditions()
+        values = [inner.value(value) for value, _ in expression.args]
+        args = tuple(part for pair in zip(values, args, strict=True) for part in pair)
+    return scope.elementwise(lambda *nodes: lift(expression, nodes, scope.tracer), *args)
+
+
+# ---- sums ---------------------------------------------------------------------------------------
+
+
+@read.register(sympy.Sum)
+def sum_read(expression: sympy.Sum, args: tuple[Labeled, ...], scope: Scope) -> Labeled:
+    """Σ over the indices of the sum."""
+    ranges = ranges_of(expression, scope.ranges)
+    if is_array(expression.function):
+        return _sum_of_arrays(expression, ranges, scope)
+    inner = scope.inside(ranges)
+    masks = inner.masks(ranges)
+    over = [r.index for r in ranges]
+    terms = sympy.Add.make_args(expression.function)
+    if masks:
+        return _masked_sum(inner, terms, over, masks)
+    factors = [_factors(inner, term) for term in terms]
+    labels = inner.joint([f for part in factors for f in part])
+    if len(terms) > 1 and all(f.labels in ((), labels) for part in factors for f in part):
+        body = inner.elementwise(add, *(inner.elementwise(mul, *part) for part in factors))
+        return _contracted(inner, [body], over)
+    made = [_contracted(inner, part, over, term) for part, term in zip(factors, terms, strict=True)]
+    return inner.elementwise(add, *made)
+
+
+def _factors(scope: Scope, term: Any) -> list[Labeled]:
+    """The arrays whose product a term is; squares count as two factors."""
+    found: list[Labeled] = []
+    for factor in sympy.Mul.make_args(term):
+        if factor.is_Pow and factor.exp == 2:
+            base = scope.value(factor.base)
+            found += [base, base] if base.labels else [scope.value(factor)]
+        else:
+            found.append(scope.value(factor))
+    return found
+
+
+def _contracted(scope: Scope, factors: Sequence[Labeled], over: Sequence[Any], term: Any = None) -> Labeled:
+    """Σ over some indices of a product; an index that no factor has counts its values."""
+    renamed, rest = _joined(scope, term, over)
+    if renamed:
+        factors = _factors(scope, rest)
+        factors = [Labeled(f.node, tuple(renamed.get(x, x) for x in f.labels)) for f in factors]
+        over = [x for x in over if x not in renamed]
+    labels = scope.joint(factors)
+    missing = [Labeled(dimension(scope.sizes[x])) for x in over if x not in labels]
+    output = tuple(x for x in labels if x not in over)
+    node = contract_all([*missing, *factors], output)
+    return Labeled(node, output if node.shape else ())
+
+
+def _joined(scope: Scope, term: Any, over: Sequence[Any]) -> tuple[dict[Any, Any], Any]:
+    """Summed indices that a KroneckerDelta joins to another of the same range, and the other factors."""
+    renamed: dict[Any, Any] = {}
+    rest = []
+    for factor in sympy.Mul.make_args(term) if term is not None else ():
+        if isinstance(factor, sympy.KroneckerDelta):
+            i, j = (renamed.get(x, x) for x in factor.args[:2])
+            gone, kept = (j, i) if j in over else (i, j)
+            same = i in scope.sizes and j in scope.sizes and i != j
+            if same and gone in over and scope.boxes_agree(i, j):
+                renamed = {**{x: kept if y == gone else y for x, y in renamed.items()}, gone: kept}
+                continue
+        rest.append(factor)
+    return renamed, sympy.Mul(*rest, evaluate=False) if len(rest) != 1 else rest[0]
+
+
+def _masked_sum(scope: Scope, terms: Sequence[Any], over: Sequence[Any], masks: Sequence[Labeled]) -> Labeled:
+    """Indices without mask are summed first, the rest where the masks hold."""
+    mask = scope.elementwise(partial(logic, "and"), *masks)
+    first = [x for x in over if x not in mask.labels]
+    made = [_contracted(scope, _factors(scope, term), first) for term in terms]
+    body = scope.elementwise(add, *made)
+    kept = scope.elementwise(lambda m, b: select(m, b, constant(0)), mask, body)
+    return _contracted(scope, [kept], [x for x in over if x not in first])
+
+
+def _sum_of_arrays(expression: sympy.Sum, ranges: Sequence[IndexRange], scope: Scope) -> Labeled:
+    """A sum of matrices over one index with known bounds, written out.
+
+    Raises:
+        TraceError: the bounds are symbols, or an outer index is bound.
+    """
+    (r, *others) = ranges
+    if others or scope.ranges or not (r.low.is_Integer and r.high.is_Integer):
+        raise TraceError(
+            f"{expression} sums matrices; that needs one index with numbers as bounds, or sum the elements"
+        )
+    terms = [
+        expression.function.xreplace({r.index: sympy.Integer(k)}) for k in range(int(r.low), int(r.high) + 1)
+    ]
+    return Labeled(add(*map(scope.tracer.trace, terms)))
+
+
+# ---- products and deltas ------------------------------------------------------------------------
+
+
+@read.register(sympy.Product)
+def product_read(expression: sympy.Product, args: tuple[Labeled, ...], scope: Scope) -> Labeled:
+    """Π over the indices of the product."""
+    ranges = ranges_of(expression, scope.ranges)
+    inner = scope.inside(ranges)
+    over = [r.index for r in ranges]
+    body = inner.value(expression.function)
+    masks = inner.masks(ranges)
+    if masks:
+        mask = inner.elementwise(partial(logic, "and"), *masks)
+        body = inner.elementwise(lambda m, b: select(m, b, constant(1)), mask, body)
+    node, labels = body.node, list(body.labels)
+    for index in over:
+        if index in labels:
+            node = product(node, labels.index(index))
+            labels.remove(index)
+        else:
+            node = power(node, dimension(inner.sizes[index]))
+    return Labeled(node, tuple(labels))
+
+
+@read.register(sympy.KroneckerDelta)
+def delta_read(expression: sympy.KroneckerDelta, args: tuple[Labeled, ...], scope: Scope) -> Labeled:
+    """1 where both indices agree; the identity matrix for two indices of one range."""
+    i, j = expression.args[:2]
+    if i in scope.sizes and j in scope.sizes and scope.boxes_agree(i, j):
+        return Labeled(eye(scope.sizes[i]), (i, j))
+    return scope.elementwise(lambda a, b: indicator(equal(a, b)), *args[:2])
+
+
+# ---- at the top -----------------------------------------------------------------------------------
+
+
+def _no_operands(expression: Any, tracer: Tracer) -> tuple[Any, ...]:
+    return ()
+
+
+def closed_lift(expression: Any, args: Nodes, tracer: Tracer) -> Node:
+    """An expression with indices in which every index is bound."""
+    return read(expression, (), Scope(tracer)).node
+
+
+for _class in (sympy.Sum, sympy.Product, sympy.Indexed):
+    operands.register(_class, _no_operands)
+    lift.register(_class, closed_lift)
+
+operands.register(sympy.IndexedBase, _no_operands)
+operands.register(sympy.Idx, _no_operands)
+
+
+@lift.register(sympy.IndexedBase)
+def base_lift(expression: sympy.IndexedBase, args: Nodes, tracer: Tracer) -> Node:
+    """The whole array."""
+    return input_node(expression, tracer.shapes[expression])
+
+
+@lift.register(InferredBase)
+def inferred_lift(expression: InferredBase, args: Nodes, tracer: Tracer) -> Node:
+    """The whole array of the base as it was declared."""
+    return input_node(expression.declared, tracer.shapes[expression.declared])
+
+
+@lift.register(sympy.Idx)
+def idx_lift(expression: sympy.Idx, args: Nodes, tracer: Tracer) -> Node:
+    """An index outside of its sum."""
+    raise TraceError(f"the index {expression} is free; sum over it with Sum(..., ({expression}, 0, n - 1))")
+
+
+@lift.register(sympy.KroneckerDelta)
+def delta_lift(expression: sympy.KroneckerDelta, args: Nodes, tracer: Tracer) -> Node:
+    """1 where both numbers agree."""
+    return indicator(equal(args[0], args[1]))

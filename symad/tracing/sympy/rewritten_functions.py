@@ -1,0 +1,88 @@
+"""SymPy's functions that are short formulas of others: the formula is traced in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import sympy
+from sympy.codegen import cfunctions, numpy_nodes, scipy_nodes
+from sympy.codegen.numpy_nodes import logaddexp
+
+from symad.core.graph import Node
+from symad.core.questions import Nodes
+from symad.ops.arrays.sources import constant
+from symad.ops.elementwise.apply import apply
+from symad.ops.elementwise.selection import compare
+from symad.tracing.error_names import check_scalars
+from symad.tracing.walk import Tracer, lift, operands
+
+
+def harmonic(n: Any, order: Any = sympy.S.One) -> Any:
+    """Σ_{k ≤ n} k^(−order): ψ(n + 1) + γ, and ζ(order) − ζ(order, n + 1) for orders above 1."""
+    if order == 1:
+        return sympy.digamma(n + 1) + sympy.EulerGamma
+    return sympy.zeta(order) - sympy.zeta(order, n + 1)
+
+
+def catalan(n: Any) -> Any:
+    """4ⁿ Γ(n + 1/2) / (√π Γ(n + 2))."""
+    half = sympy.Rational(1, 2)
+    return 4**n * sympy.gamma(n + half) / (sympy.sqrt(sympy.pi) * sympy.gamma(n + 2))
+
+
+def logaddexp2(a: Any, b: Any) -> Any:
+    """log2(2^a + 2^b)."""
+    two = sympy.log(2)
+    return logaddexp(a * two, b * two) / two
+
+
+def _logarithmic_integral(x: Any) -> Any:
+    return sympy.Ei(sympy.log(x))
+
+
+FORMULAS: dict[Any, Callable[..., Any]] = {
+    sympy.harmonic: harmonic,
+    sympy.catalan: catalan,
+    sympy.li: _logarithmic_integral,
+    sympy.Li: lambda x: _logarithmic_integral(x) - _logarithmic_integral(sympy.Integer(2)),
+    sympy.erf2: lambda x, y: sympy.erf(y) - sympy.erf(x),
+    numpy_nodes.logaddexp2: logaddexp2,
+    numpy_nodes.maximum: sympy.Max,
+    numpy_nodes.minimum: sympy.Min,
+    cfunctions.fma: lambda x, y, z: x * y + z,
+    cfunctions.Sqrt: sympy.sqrt,
+    cfunctions.Cbrt: lambda x: sympy.sign(x) * sympy.Abs(x) ** sympy.Rational(1, 3),
+    scipy_nodes.cosm1: lambda x: -2 * sympy.sin(x / 2) ** 2,
+    scipy_nodes.powm1: lambda x, y: cfunctions.expm1(y * sympy.log(x)),
+}
+"""The formulas, by SymPy head; the arguments are SymPy expressions."""
+
+
+def formula_operands(expression: Any, tracer: Tracer) -> tuple[Any, ...]:
+    """The formula."""
+    return (FORMULAS[expression.func](*expression.args),)
+
+
+def formula_lift(expression: Any, args: Nodes, tracer: Tracer) -> Node:
+    """The formula's node."""
+    return args[0]
+
+
+for _head in FORMULAS:
+    operands.register(_head, formula_operands)
+    lift.register(_head, formula_lift)
+
+
+@lift.register(cfunctions.isnan)
+def isnan_lift(expression: Any, args: Nodes, tracer: Tracer) -> Node:
+    """NaN differs from itself."""
+    check_scalars(expression, args)
+    return compare("!=", args[0], args[0])
+
+
+@lift.register(cfunctions.isinf)
+def isinf_lift(expression: Any, args: Nodes, tracer: Tracer) -> Node:
+    """|x| = ∞."""
+    check_scalars(expression, args)
+    return compare("==", apply(sympy.Abs, args[0]), constant(float("inf")))

@@ -1,0 +1,280 @@
+"""Scalar SymPy expressions to nodes: numbers, symbols, arithmetic, functions, conditions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy
+from sympy.core.function import AppliedUndef
+from sympy.core.relational import Relational
+from sympy.functions.elementary.piecewise import ExprCondPair
+from sympy.logic.boolalg import (
+    ITE,
+    And,
+    BooleanAtom,
+    BooleanFunction,
+    Implies,
+    Nand,
+    Nor,
+    Not,
+    Or,
+    Xor,
+)
+
+from symad.core.graph import Node
+from symad.core.questions import Nodes
+from symad.errors import TraceError
+from symad.ops.arrays.sources import constant, dimension, input_node
+from symad.ops.elementwise.apply import apply
+from symad.ops.elementwise.arithmetic import add, mul
+from symad.ops.elementwise.powers import power
+from symad.ops.elementwise.selection import compare, logic, select
+from symad.tracing.error_names import check_one_shape, check_scalars
+from symad.tracing.inputs import is_function_input
+from symad.tracing.walk import Tracer, lift, operands
+
+
+def trace_scalar(expression: Any) -> Node:
+    """The node of a scalar expression in scalar symbols."""
+    return Tracer().trace(sympy.sympify(expression, strict=True))
+
+
+@operands.register(sympy.Atom)
+def atom_operands(expression: sympy.Atom, tracer: Tracer) -> Any:
+    return ()
+
+
+@lift.register(sympy.Symbol)
+def symbol_lift(expression: sympy.Symbol, args: Nodes, tracer: Tracer) -> Node:
+    if expression in tracer.dims:
+        return dimension(expression)
+    return input_node(expression)
+
+
+@lift.register(sympy.Number)
+def number_lift(expression: sympy.Number, args: Nodes, tracer: Tracer) -> Node:
+    if not expression.is_finite:
+        raise TraceError(f"{expression} inside an expression has no derivative and no exact value; remove it")
+    return constant(expression)
+
+
+@lift.register(sympy.NumberSymbol)
+def number_symbol_lift(expression: sympy.NumberSymbol, args: Nodes, tracer: Tracer) -> Node:
+    return constant(expression)
+
+
+@lift.register(sympy.core.numbers.ComplexInfinity)
+def complex_infinity_lift(
+    expression: sympy.core.numbers.ComplexInfinity, args: Nodes, tracer: Tracer
+) -> Node:
+    raise TraceError("zoo (complex infinity) inside an expression has no derivative; remove it")
+
+
+@lift.register(sympy.core.numbers.ImaginaryUnit)
+def imaginary_lift(expression: sympy.core.numbers.ImaginaryUnit, args: Nodes, tracer: Tracer) -> Node:
+    raise TraceError("the expression holds the imaginary unit I; symad works over the real numbers")
+
+
+@lift.register(BooleanAtom)
+def truth_lift(expression: BooleanAtom, args: Nodes, tracer: Tracer) -> Node:
+    return constant(bool(expression))
+
+
+@lift.register(sympy.Add)
+def add_lift(expression: sympy.Add, args: Nodes, tracer: Tracer) -> Node:
+    """A sum of numbers; SymPy also writes sums of arrays this way."""
+    if all(node.shape for node in args):
+        check_one_shape(expression, expression.args, args)
+    else:
+        check_scalars(expression, args)
+    return add(*args)
+
+
+@lift.register(sympy.Mul)
+def mul_lift(expression: sympy.Mul, args: Nodes, tracer: Tracer) -> Node:
+    """A product of numbers, of which one may be an array: 2*T."""
+    if sum(1 for node in args if node.shape) > 1:
+        check_scalars(expression, args)
+    return mul(*args)
+
+
+@lift.register(sympy.Pow)
+def pow_lift(expression: sympy.Pow, args: Nodes, tracer: Tracer) -> Node:
+    check_scalars(expression, args)
+    return power(*args)
+
+
+@lift.register(sympy.Function)
+def function_lift(expression: sympy.Function, args: Nodes, tracer: Tracer) -> Node:
+    """Any scalar function; its derivative is looked up when it is needed."""
+    check_scalars(expression, args)
+    return apply(expression.func, *args)
+
+
+@lift.register(sympy.core.function.Application)
+def application_lift(expression: sympy.core.function.Application, args: Nodes, tracer: Tracer) -> Node:
+    """Max, Min and others that SymPy does not derive from Function."""
+    check_scalars(expression, args)
+    return apply(expression.func, *args)
+
+
+@operands.register(AppliedUndef)
+def undefined_operands(expression: AppliedUndef, tracer: Tracer) -> Any:
+    """None of an undefined function such as q(t), which is an input by itself."""
+    return () if is_function_input(expression) else expression.args
+
+
+@lift.register(AppliedUndef)
+def undefined_lift(expression: AppliedUndef, args: Nodes, tracer: Tracer) -> Node:
+    """An input, unless the function was registered or carries an implementation."""
+    return input_node(expression) if is_function_input(expression) else apply(expression.func, *args)
+
+
+def _unevaluated(expression: Any) -> Node:
+    name = type(expression).__name__
+    raise TraceError(
+        f"the expression holds the unevaluated {name} {expression}; call .doit() or evaluate it first"
+    )
+
+
+@operands.register(sympy.Derivative)
+@operands.register(sympy.Integral)
+@operands.register(sympy.Limit)
+@operands.register(sympy.hyper)
+@operands.register(sympy.meijerg)
+@operands.register(sympy.Order)
+def unsupported_operands(expression: Any, tracer: Tracer) -> Any:
+    """None: what stands inside is not looked at."""
+    return ()
+
+
+@lift.register(sympy.Derivative)
+def derivative_lift(expression: sympy.Derivative, args: Nodes, tracer: Tracer) -> Node:
+    """An input where it is the derivative of an undefined function, such as that of q(t)."""
+    return input_node(expression) if is_function_input(expression) else _unevaluated(expression)
+
+
+@lift.register(sympy.Integral)
+@lift.register(sympy.Limit)
+def unevaluated_lift(expression: Any, args: Nodes, tracer: Tracer) -> Node:
+    return _unevaluated(expression)
+
+
+@lift.register(sympy.hyper)
+@lift.register(sympy.meijerg)
+def hypergeometric_lift(expression: Any, args: Nodes, tracer: Tracer) -> Node:
+    raise TraceError(
+        f"{expression} is a general {type(expression).__name__} function, which has no implementation here; "
+        "sympy.hyperexpand may write it by functions that have"
+    )
+
+
+@lift.register(sympy.Order)
+def order_lift(expression: sympy.Order, args: Nodes, tracer: Tracer) -> Node:
+    raise TraceError(f"the expression holds the order term {expression}; call .removeO() first")
+
+
+@operands.register(sympy.Subs)
+def subs_operands(expression: sympy.Subs, tracer: Tracer) -> Any:
+    done = expression.doit()
+    if isinstance(done, sympy.Subs):
+        _unevaluated(expression)
+    return (done,)
+
+
+@lift.register(sympy.Subs)
+def subs_lift(expression: sympy.Subs, args: Nodes, tracer: Tracer) -> Node:
+    return args[0]
+
+
+@lift.register(sympy.DiracDelta)
+def dirac_lift(expression: sympy.DiracDelta, args: Nodes, tracer: Tracer) -> Node:
+    raise TraceError(
+        f"{expression} is no function of real numbers; remove it (derivatives of steps are 0 here)"
+    )
+
+
+# ---- real parts: every symbol is real ------------------------------------------------------------
+
+
+@lift.register(sympy.re)
+def re_lift(expression: sympy.re, args: Nodes, tracer: Tracer) -> Node:
+    return args[0]
+
+
+@lift.register(sympy.conjugate)
+def conjugate_lift(expression: sympy.conjugate, args: Nodes, tracer: Tracer) -> Node:
+    return args[0]
+
+
+@lift.register(sympy.im)
+def im_lift(expression: sympy.im, args: Nodes, tracer: Tracer) -> Node:
+    return constant(0)
+
+
+# ---- conditions ----------------------------------------------------------------------------------
+
+
+@operands.register(sympy.Piecewise)
+def piecewise_operands(expression: sympy.Piecewise, tracer: Tracer) -> Any:
+    return tuple(part for pair in expression.args for part in pair.args)
+
+
+@lift.register(sympy.Piecewise)
+def piecewise_lift(expression: sympy.Piecewise, args: Nodes, tracer: Tracer) -> Node:
+    """Nested selections; NaN where no branch holds, as SymPy defines it."""
+    values, conditions = args[0::2], args[1::2]
+    result = constant(float("nan"))
+    for value, condition in zip(reversed(values), reversed(conditions), strict=True):
+        result = select(condition, value, result)
+    return result
+
+
+@lift.register(ExprCondPair)
+def pair_lift(expression: ExprCondPair, args: Nodes, tracer: Tracer) -> Node:
+    raise AssertionError("the pairs of a Piecewise are traced with it")
+
+
+@lift.register(Relational)
+def relational_lift(expression: Relational, args: Nodes, tracer: Tracer) -> Node:
+    check_scalars(expression, args)
+    return compare(expression.rel_op, *args)
+
+
+@lift.register(And)
+def and_lift(expression: And, args: Nodes, tracer: Tracer) -> Node:
+    return logic("and", *args)
+
+
+@lift.register(Or)
+def or_lift(expression: Or, args: Nodes, tracer: Tracer) -> Node:
+    return logic("or", *args)
+
+
+@lift.register(Xor)
+def xor_lift(expression: Xor, args: Nodes, tracer: Tracer) -> Node:
+    return logic("xor", *args)
+
+
+@lift.register(Not)
+def not_lift(expression: Not, args: Nodes, tracer: Tracer) -> Node:
+    return logic("not", *args)
+
+
+@lift.register(ITE)
+def ite_lift(expression: ITE, args: Nodes, tracer: Tracer) -> Node:
+    """Of conditions a condition; symbols in place of them are numbers, of which one is chosen."""
+    from symad.tracing.wrapped import condition as truth
+    from symad.tracing.wrapped import is_condition, number
+
+    condition, yes, no = args
+    if not (is_condition(yes) and is_condition(no)):
+        return select(truth(condition), number(yes), number(no))
+    return logic("or", logic("and", condition, yes), logic("and", logic("not", condition), no))
+
+
+@lift.register(BooleanFunction)
+def boolean_lift(expression: BooleanFunction, args: Nodes, tracer: Tracer) -> Node:
+    if isinstance(expression, (Nand, Nor, Implies)):
+        raise AssertionError("SymPy rewrites these")
+    raise TraceError(f"the condition {expression} is not one of And, Or, Xor, Not, ITE")

@@ -1,0 +1,47 @@
+"""Matrices that are known by their elements alone: a user's own MatrixExpr with an ``_entry`` method.
+
+The element at two bound indices is read as an array over them, so sizes may stay symbols.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy
+from sympy.matrices.expressions.matexpr import MatrixExpr
+
+from symad.core.dims import as_shape
+from symad.core.graph import Node
+from symad.core.questions import Nodes
+from symad.errors import TraceError
+from symad.ops.arrays.shaping import broadcast_to
+from symad.tracing.error_names import describe
+from symad.tracing.sympy.cheapest_contraction import aligned
+from symad.tracing.sympy.index_ranges import IndexRange
+from symad.tracing.sympy.index_sums import Scope
+from symad.tracing.walk import Tracer, lift, operands
+
+
+@operands.register(MatrixExpr)
+def entries_operands(expression: MatrixExpr, tracer: Tracer) -> Any:
+    """None where the elements are read; other classes have their arguments as operands."""
+    return () if lift.dispatch(type(expression)) is entries_lift else expression.args
+
+
+@lift.register(MatrixExpr)
+def entries_lift(expression: MatrixExpr, args: Nodes, tracer: Tracer) -> Node:
+    """The array of expression[i, j] over all i and j."""
+    shape = as_shape(expression.shape)
+    indices = [sympy.Dummy(name, integer=True) for name in ("i", "j")]
+    try:
+        entry = expression[tuple(indices)]
+    except NotImplementedError:
+        name = type(expression).__name__
+        raise TraceError(
+            f"{describe(expression)}: the class {name} is not known and does not say what its "
+            f"elements are; define {name}._entry(self, i, j)"
+        ) from None
+    zero = sympy.S.Zero
+    ranges = [IndexRange(i, zero, sympy.S(d) - 1) for i, d in zip(indices, shape, strict=True)]
+    scope = Scope(tracer, ranges)
+    return broadcast_to(aligned(scope.value(entry), indices, scope.sizes), shape)

@@ -1,0 +1,1 @@
+"""Certificates: what they hold, how they read, how they are stored."""

@@ -1,0 +1,40 @@
+"""What a certificate takes on trust: listed, so that nobody has to guess."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import sympy
+
+from symad.core.graph import Graph, topological
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.numeric_names import NUMPY_NAMES
+
+FRONT_DOOR = "the reading of the input as a graph"
+CHECKED = " (checked against 50-digit differentiation in symad's tests)"
+
+
+def functions_in(graphs: Iterable[Graph]) -> list[Any]:
+    """The scalar functions that graphs apply, in order of their names."""
+    found = {n.op.head for g in graphs for n in topological(g.output_nodes) if isinstance(n.op, Apply)}
+    return sorted(found, key=lambda head: getattr(head, "__name__", str(head)))
+
+
+def trusted(*graphs: Graph, derivatives: bool = True) -> tuple[str, ...]:
+    """What is assumed about some graphs: the front door, and the derivative of each function used."""
+    result = [FRONT_DOOR]
+    if derivatives:
+        result.extend(_derivative_text(head) for head in functions_in(graphs) if _has_derivative(head))
+    return tuple(result)
+
+
+def _has_derivative(head: Any) -> bool:
+    return head not in (sympy.floor, sympy.ceiling, sympy.sign, sympy.Heaviside)
+
+
+def _derivative_text(head: Any) -> str:
+    name = getattr(head, "__name__", str(head))
+    if head in NUMPY_NAMES:
+        return f"the derivative of {name}{CHECKED}"
+    return f"the derivative of {name} as its author defines it"

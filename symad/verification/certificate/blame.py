@@ -1,0 +1,277 @@
+"""What is wrong with a refuted formula: where the two graphs part, and the name of a classic mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from symad.core.graph import Graph, Node, topological
+from symad.errors import SymadError
+from symad.ops.arrays.sources import Constant, Input
+from symad.ops.elementwise.arithmetic import Add, Mul
+from symad.verification.certificate.witness import digits_of
+from symad.verification.measuring.fifty_digits import settled_values
+from symad.verification.random_fields.prime_fields import Array
+from symad.verification.rewriting.domain_repair import name_by_repair
+from symad.verification.rewriting.rewrite import expand_definitions
+
+CLOSE = mpmath.mpf(10) ** -25
+LARGEST_FACTOR = 40
+"""Ratios beyond 2^±40 are no forgotten factors; as a fraction, one such as 1e-(10^50) would never end."""
+
+MOST_NODES = 3000
+"""Larger graphs are not searched for a factor or term that is missing."""
+
+SHORT = 300
+"""Subexpressions of more nodes than this are described, not printed."""
+
+
+@dataclass(frozen=True)
+class Blame:
+    """Where and how two graphs differ, in words; both may be empty."""
+
+    mistake: str
+    """The classic mistake, such as 'wrong sign'."""
+    expected: str
+    """The smallest subexpression of the reference that already differs, with its value."""
+    found: str
+    """What the other side has in its place."""
+
+
+def blame(left: Node, right: Node, points: Sequence[Mapping[Node, Any]]) -> Blame:
+    """Compare two nodes that differ at the first of these points.
+
+    Args:
+        left: the reference.
+        right: the formula at fault.
+        points: rational points; a mistake is named only if all of them show it.
+    """
+    a, b = expand_definitions((left, right))
+    order = topological([a, b])
+    kept = []
+    for point in points[:4]:
+        try:
+            kept.append(dict(zip(order, settled_values(order, point).values, strict=True)))
+        except (SymadError, ArithmeticError, ValueError):
+            continue
+    if not kept:
+        return Blame("", "", "")
+    u, v = descend(a, b, kept[0])
+    try:
+        name = name_of(a, b, kept) or name_by_repair(a, b, points)
+    except (ArithmeticError, ValueError, TypeError):  # of values that overflow or are undefined
+        name = ""
+    return Blame(name, describe(u, kept[0]), describe(v, kept[0]))
+
+
+# ---- where --------------------------------------------------------------------------------------
+
+
+def descend(a: Node, b: Node, values: Mapping[Node, Array]) -> tuple[Node, Node]:
+    """The smallest pair of subexpressions in corresponding places whose values differ."""
+    while True:
+        pair = _one_differing_pair(a, b, values)
+        if pair is None:
+            return a, b
+        a, b = pair
+
+
+def _one_differing_pair(a: Node, b: Node, values: Mapping[Node, Array]) -> tuple[Node, Node] | None:
+    """The arguments that differ, if the ops are alike and exactly one pair does."""
+    if type(a.op) is not type(b.op) or not a.args or not b.args:
+        return None
+    free = isinstance(a.op, (Add, Mul))
+    if not free and (a.op is not b.op or len(a.args) != len(b.args)):
+        return None
+    left, right = _labelled(a), _labelled(b)
+    if not free:
+        differing = [
+            (x, y) for (_, x), (_, y) in zip(left, right, strict=True) if not same(values[x], values[y])
+        ]
+    else:
+        rest = list(right)
+        alone = []
+        for label, x in left:
+            match = next(
+                (k for k, (m, y) in enumerate(rest) if m == label and same(values[x], values[y])), None
+            )
+            if match is None:
+                alone.append((label, x))
+            else:
+                rest.pop(match)
+        if len(alone) != 1 or len(rest) != 1 or alone[0][0] != rest[0][0]:
+            return None
+        differing = [(alone[0][1], rest[0][1])]
+    return differing[0] if len(differing) == 1 else None
+
+
+def _labelled(node: Node) -> list[tuple[int, Node]]:
+    """Arguments with their signs or powers."""
+    op: Any = node.op
+    labels = op.signs if isinstance(op, Add) else op.powers if isinstance(op, Mul) else range(len(node.args))
+    return list(zip(labels, node.args, strict=True))
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two arrays of values agree to 25 digits."""
+    a, b = np.asarray(a), np.asarray(b)
+    return a.shape == b.shape and bool(np.all(np.frompyfunc(_near, 2, 1)(a, b)))
+
+
+def _near(a: Any, b: Any) -> bool:
+    if isinstance(a, (bool, np.bool_)) or isinstance(b, (bool, np.bool_)):
+        return bool(a == b)
+    a, b = mpmath.mpf(a), mpmath.mpf(b)
+    if mpmath.isnan(a) or mpmath.isnan(b):
+        return bool(mpmath.isnan(a) and mpmath.isnan(b))
+    return bool(a == b or abs(a - b) <= CLOSE * max(abs(a), abs(b)))
+
+
+def describe(node: Node, values: Mapping[Node, Array]) -> str:
+    """A subexpression as SymPy prints it, with its value at the first point."""
+    return f"{text_of(node)} = {_value_text(values[node])}"
+
+
+def text_of(node: Node) -> str:
+    """A subexpression as SymPy prints it, unless it is long."""
+    from symad.tracing.to_sympy.nodes import to_sympy
+
+    order = topological([node])
+    if len(order) <= SHORT and _written_size(order) <= SHORT:
+        try:
+            inputs = tuple(n for n in order if isinstance(n.op, Input))
+            text = str(to_sympy(Graph(inputs, (node,))))
+            if len(text) <= SHORT:
+                return text
+        except (SymadError, TypeError, ValueError, NotImplementedError, AttributeError, RecursionError):
+            pass
+    return f"a {type(node.op).__name__} of {len(order)} nodes"
+
+
+def _written_size(order: Sequence[Node]) -> int:
+    """The number of operations once shared parts are written out, at most one more than `SHORT`."""
+    sizes: dict[Node, int] = {}
+    for node in order:
+        sizes[node] = min(1 + sum(sizes[a] for a in node.args), SHORT + 1)
+    return sizes[order[-1]]
+
+
+def _value_text(value: Array) -> str:
+    if value.ndim == 0:
+        number = value[()]
+        return str(bool(number)) if isinstance(number, (bool, np.bool_)) else digits_of(number)
+    if value.size > 9:
+        return f"an array of shape {value.shape}"
+    return str(
+        [_value_text(np.asarray(v)) if v.ndim else mpmath.nstr(v[()], 8) for v in map(np.asarray, value)]
+    ).replace("'", "")
+
+
+# ---- how ----------------------------------------------------------------------------------------
+
+
+def name_of(a: Node, b: Node, values: Sequence[Mapping[Node, Array]]) -> str:
+    """The classic mistake that turns the values of ``a`` into those of ``b`` at every point, if one does."""
+    pairs = [(np.asarray(v[a]), np.asarray(v[b])) for v in values]
+    pairs = [(x, y) for x, y in pairs if _finite(x) and _finite(y)]
+    if not pairs:
+        return ""
+    if all(same(x, -y) for x, y in pairs):
+        return "wrong sign"
+    if len(a.shape) == 2 and a.shape[0] == a.shape[1] and all(same(x.T, y) for x, y in pairs):
+        return "transposed"
+    factor = _constant_ratio(pairs)
+    if factor is not None:
+        return f"missing factor {factor}" if factor else "it should be zero"
+    if all(same(y, 0 * y) for _, y in pairs):
+        return "it should not be zero"
+    if len(topological([a, b])) > MOST_NODES:
+        return ""
+    return _wrong_axis(a, b, values) or _missing_factor(a, b, values) or _missing_term(a, b, values)
+
+
+def _finite(x: Array) -> bool:
+    return bool(np.all(np.frompyfunc(lambda v: bool(mpmath.isfinite(mpmath.mpf(v))), 1, 1)(x)))
+
+
+def _constant_ratio(pairs: Sequence[tuple[Array, Array]]) -> Fraction | None:
+    """The rational c ≠ 1 with a = c·b everywhere, at all points."""
+    found: Fraction | None = None
+    for x, y in pairs:
+        for u, v in zip(x.ravel(), y.ravel(), strict=True):
+            if v == 0:
+                if u != 0:
+                    return None
+                continue
+            ratio = mpmath.mpf(u) / mpmath.mpf(v)
+            if ratio and abs(mpmath.mag(ratio)) > LARGEST_FACTOR:
+                return None
+            if found is None:
+                found = Fraction(str(mpmath.nstr(ratio, 40))).limit_denominator(1000)
+            if abs(ratio - mpmath.mpf(found.numerator) / found.denominator) > CLOSE * abs(ratio):
+                return None
+    return found
+
+
+def _candidates(a: Node, b: Node) -> list[Node]:
+    """Subexpressions that may have been forgotten: small ones first."""
+    order = [n for n in topological([a, b]) if not isinstance(n.op, Constant) and n is not a and n is not b]
+    return order
+
+
+def _missing_factor(a: Node, b: Node, values: Sequence[Mapping[Node, Array]]) -> str:
+    """A subexpression by which one side has to be multiplied (a forgotten inner derivative)."""
+    for node in _candidates(a, b):
+        if node.shape not in ((), a.shape):
+            continue
+        if any(v[node].dtype != object for v in values):
+            continue
+        for word, x, y in (("missing", a, b), ("extra", b, a)):
+            with mpmath.workdps(40):
+                pairs = [(v[x], np.broadcast_to(v[y] * v[node], v[x].shape)) for v in values]
+            ratio = _constant_ratio(pairs) if all(_finite(p) for _, p in pairs) else None
+            if ratio:
+                return (
+                    f"{word} factor {text_of(node)}"
+                    if ratio == 1
+                    else f"{word} factor {ratio}·{text_of(node)}"
+                )
+    return ""
+
+
+def _missing_term(a: Node, b: Node, values: Sequence[Mapping[Node, Array]]) -> str:
+    """A subexpression that one side lacks as a term (one path of a fan-out)."""
+    for node in _candidates(a, b):
+        if node.shape not in ((), a.shape):
+            continue
+        for sign, word in ((1, "missing term"), (-1, "extra term")):
+            if all(_plus(v[b], sign, v[node], v[a]) for v in values):
+                return f"{word} {text_of(node)} (a path of a fan-out)"
+    return ""
+
+
+def _plus(x: Any, sign: int, term: Any, y: Any) -> bool:
+    if np.asarray(term).dtype != object:
+        return False
+    with mpmath.workdps(40):
+        return same(np.broadcast_to(x + sign * term, np.shape(y)), y)
+
+
+def _wrong_axis(a: Node, b: Node, values: Sequence[Mapping[Node, Array]]) -> str:
+    """A sum of a square array along the other axis."""
+    for node in _candidates(a, b):
+        if len(node.shape) != 2 or node.shape[0] != node.shape[1] or (node.shape[0],) != a.shape:
+            continue
+        with mpmath.workdps(40):
+            sums = [(np.asarray(v[node]).sum(axis=0), np.asarray(v[node]).sum(axis=1)) for v in values]
+        for first in (0, 1):
+            if all(
+                same(s[first], v[a]) and same(s[1 - first], v[b]) for s, v in zip(sums, values, strict=True)
+            ):
+                return f"wrong axis: {text_of(node)} is summed along axis {1 - first}, not {first}"
+    return ""

@@ -1,0 +1,228 @@
+"""Certificates: what was claimed, at which level it is known, and all that is needed to check it again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from symad.core.graph import Graph
+from symad.errors import SymadError
+from symad.verification.certificate.blame import Blame
+from symad.verification.certificate.witness import Witness
+
+STATUSES = ("refuted", "undecided", "measured", "tested", "proved")
+"""From worst to best."""
+
+
+class RefutedError(SymadError, AssertionError):
+    """A derivative or an equality was certified to be wrong; carries the certificate."""
+
+    def __init__(self, certificate: Certificate) -> None:
+        """``certificate`` says where and why."""
+        super().__init__(str(certificate))
+        self.certificate = certificate
+
+    def __reduce__(self) -> Any:
+        return RefutedError, (self.certificate,)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One element of one output of one comparison.
+
+    Args:
+        name: the output, such as ``gradient (reverse): ∂f/∂x``.
+        status: "proved", "tested", "measured", "undecided" or "refuted".
+        claim: what is equal to what, how it is known, and at which sizes.
+        bound: the probability that 'equal' is wrong for any element of this output: 0 if proved; what
+            was reached if undecided; 1 if measured, which gives none.
+        assumes: what is trusted.
+        witness: a point at which the two sides differ, if refuted.
+        blame: where and how they differ, if refuted.
+        reason: what was tried, if undecided.
+        measured: figures of a floating-point comparison.
+        index: the position of the element, as text; empty for scalars.
+    """
+
+    name: str
+    status: str
+    claim: str
+    bound: float
+    assumes: tuple[str, ...] = ()
+    witness: Witness | None = None
+    blame: Blame | None = None
+    reason: str = ""
+    measured: Mapping[str, Any] | None = None
+    index: str = ""
+
+    @property
+    def label(self) -> str:
+        """The name of the output with the position of the element."""
+        return self.name + self.index
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A point at which a program lost digits, raised, or gave no value; its formula may be right.
+
+    Args:
+        word: "digits lost", "overflow", "no value (NaN)", or what was raised.
+        name: the output.
+        kind: what kind of point it is.
+        point: names and values.
+        expected: the exact value, to 30 digits.
+        found: what was computed.
+        index: the position of the element.
+        digits: how many decimal digits are lost.
+    """
+
+    word: str
+    name: str
+    kind: str
+    point: Mapping[str, Any]
+    expected: str = ""
+    found: str = ""
+    index: tuple[int, ...] = ()
+    digits: int = 0
+
+    @property
+    def place(self) -> str:
+        """The point as text."""
+        return ", ".join(f"{k} = {_text_of(v)}" for k, v in self.point.items())
+
+
+def _text_of(value: Any) -> str:
+    return "[" + ", ".join(map(_text_of, value)) + "]" if isinstance(value, list) else str(value)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two graphs of the same inputs that are claimed to be one function.
+
+    ``left`` is the reference; output k of one belongs to output k of the other. ``names`` has a name
+    for each output.
+    """
+
+    title: str
+    left: Graph
+    right: Graph
+    names: tuple[str, ...]
+    assumes: tuple[str, ...] = ()
+    left_name: str = "the reference"
+    right_name: str = "the candidate"
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is known about some equalities, entry by entry.
+
+    `status` is the worst of the entries'; `bound` bounds the probability that any entry called equal
+    is not. ``print(cert)`` shows it, `raise_if_refuted` raises, `to_json` and `from_json` keep it,
+    `recheck` establishes it again from the graphs it holds.
+    """
+
+    title: str
+    entries: tuple[Entry, ...]
+    comparisons: tuple[Comparison, ...] = ()
+    seed: int = 0
+    primes: tuple[int, ...] = ()
+    """The primes of the last identity test, if there was one."""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+    steps: int = 0
+    """The work that was counted: the same on every machine."""
+    notes: tuple[str, ...] = ()
+    """What else a reader should know, such as a limit of wall-clock time."""
+    losses: tuple[Loss, ...] = ()
+    """Where a program lost digits, raised, or gave no value."""
+
+    @cached_property
+    def status(self) -> str:
+        """The worst status of all entries."""
+        return min((e.status for e in self.entries), key=STATUSES.index, default="proved")
+
+    @property
+    def bound(self) -> float:
+        """The probability, at most, that some entry called proved or tested is false."""
+        groups: dict[str, float] = {}
+        for entry in self.entries:
+            if entry.status != "refuted":  # the elements of one output share one bound
+                groups[entry.name] = max(groups.get(entry.name, 0.0), entry.bound)
+        return min(sum(groups.values()), 1.0)
+
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        """What all entries together trust."""
+        return tuple(dict.fromkeys(a for e in self.entries for a in e.assumes))
+
+    @property
+    def witness(self) -> Witness | None:
+        """The first witness of a refuted entry."""
+        return next((e.witness for e in self.entries if e.witness is not None), None)
+
+    def entries_of(self, status: str) -> tuple[Entry, ...]:
+        """The entries of one status."""
+        return tuple(e for e in self.entries if e.status == status)
+
+    def raise_if_refuted(self) -> Certificate:
+        """This certificate, or an error that shows it.
+
+        Raises:
+            RefutedError: an entry is refuted.
+        """
+        if self.status == "refuted":
+            raise RefutedError(self)
+        return self
+
+    def __bool__(self) -> bool:
+        """Whether every entry is proved or tested."""
+        return self.status in ("proved", "tested")
+
+    def __str__(self) -> str:
+        from symad.verification.certificate.report import as_text
+
+        return as_text(self)
+
+    def _repr_markdown_(self) -> str:
+        from symad.verification.certificate.report import as_markdown
+
+        return as_markdown(self)
+
+    def _repr_html_(self) -> str:
+        from symad.verification.certificate.report import as_html
+
+        return as_html(self)
+
+    def to_json(self) -> str:
+        """This certificate as JSON text, with the graphs it compares."""
+        from symad.verification.certificate.storage import write
+
+        return write(self)
+
+    @staticmethod
+    def from_json(text: str) -> Certificate:
+        """A certificate from its JSON text. Nothing in it is executed.
+
+        Raises:
+            SavingError: the text is no certificate, or is damaged.
+        """
+        from symad.verification.certificate.storage import read
+
+        return read(text)
+
+    def recheck(self, seed: int | None = None) -> Certificate:
+        """The same comparisons decided again, with new primes unless a seed is given.
+
+        Raises:
+            SymadError: the certificate holds no graphs (it measured a numeric function).
+        """
+        from symad.verification.decide import decide
+
+        if not self.comparisons:
+            raise SymadError("this certificate measured a numeric function and holds nothing to check again")
+        made = decide(self.title, self.comparisons, seed=seed)
+        told = {e.name for c in self.comparisons for e in self.entries if e.name in c.names}
+        rest = tuple(e for e in self.entries if e.name not in told)  # rules of users: nothing new is known
+        return replace(made, entries=made.entries + rest, notes=self.notes)

@@ -1,0 +1,230 @@
+"""Certificates as text, Markdown and HTML."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log2
+from textwrap import fill
+
+from symad.core.escaping import visible, without_tags
+from symad.verification.certificate.assumptions import CHECKED
+from symad.verification.certificate.certificate import Certificate, Entry, Loss
+
+WIDTH = 100
+MOST_FAULTS = 8
+"""Refuted and undecided entries shown one by one; the others are counted."""
+
+MOST_LOSSES = 6
+"""Losses of digits shown one by one."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """The entries of one output that have one status and one claim."""
+
+    name: str
+    status: str
+    count: int
+    bound: float
+    claim: str
+
+
+def lines_of(certificate: Certificate) -> list[Line]:
+    """Entries grouped by output, status and claim, in order."""
+    groups: dict[tuple[str, str, str], list[Entry]] = {}
+    for entry in certificate.entries:
+        groups.setdefault((entry.name, entry.status, entry.claim), []).append(entry)
+    return [
+        Line(name, status, len(entries), max(e.bound for e in entries), claim)
+        for (name, status, claim), entries in groups.items()
+    ]
+
+
+def bound_text(status: str, bound: float) -> str:
+    """A bound as a power of two."""
+    if status in ("proved", "refuted", "measured") or bound == 0:
+        return ""
+    return "1" if bound >= 1 else f"2^{log2(bound):.0f}"
+
+
+def headline(certificate: Certificate) -> str:
+    """The title, the status, and the bound."""
+    bound = bound_text(certificate.status, certificate.bound)
+    count = f"{len(certificate.entries_of(certificate.status))} of {len(certificate.entries)} entries"
+    tail = {
+        "proved": "exact: no probability of error",
+        "tested": f"probability of a false 'equal' below {bound}",
+        "measured": measured_text(certificate),
+        "refuted": f"{count} differ",
+        "undecided": f"{count} not decided",
+    }[certificate.status]
+    return f"{certificate.title}: {certificate.status.upper()} ({tail})"
+
+
+def measured_text(certificate: Certificate) -> str:
+    """What was tried, and what it would have shown."""
+    entries = certificate.entries_of("measured")
+    seen = [e.measured["would have seen"] for e in entries if e.measured]
+    parts = [f"an error of {max(seen):.1g} would have been seen"] if seen else []
+    parts += dict.fromkeys(e.reason for e in entries if e.reason)
+    first = ["agrees wherever it was tried"] if seen else []
+    return "; ".join([*first, *parts])
+
+
+def as_text(certificate: Certificate) -> str:
+    """Aligned columns for a terminal."""
+    parts = [headline(certificate)]
+    rows = [
+        (line.name, line.status, _count(line), bound_text(line.status, line.bound), line.claim)
+        for line in lines_of(certificate)
+    ]
+    parts.append(_table(("output", "status", "entries", "bound", "claim"), rows))
+    parts.extend(_faults(certificate))
+    parts.extend(losses_text(certificate))
+    if certificate.assumes:
+        parts.append(fill("trusted: " + trusted_text(certificate.assumes), WIDTH, subsequent_indent="  "))
+    parts.extend(fill(note, WIDTH, subsequent_indent="  ") for note in certificate.notes)
+    if certificate.primes:
+        steps = f"{certificate.steps} steps, " if certificate.steps else ""
+        parts.append(f"seed {certificate.seed}, {steps}{certificate.seconds:.2f} s")
+    return visible("\n".join(parts))
+
+
+def trusted_text(assumes: Sequence[str]) -> str:
+    """What is trusted, with the derivatives of functions in one clause."""
+    head, tail = "the derivative of ", CHECKED
+    names = [
+        a.removeprefix(head).removesuffix(tail) for a in assumes if a.startswith(head) and a.endswith(tail)
+    ]
+    rest = [a for a in assumes if not (a.startswith(head) and a.endswith(tail))]
+    if len(names) == 1:
+        rest.insert(1, f"{head}{names[0]}{tail}")
+    elif names:
+        rest.insert(1, f"the derivatives of {', '.join(names)}{tail}")
+    return "; ".join(rest)
+
+
+def _count(line: Line) -> str:
+    return str(line.count)
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(len(row[k]) for row in [head, *rows]) for k in range(len(head))]
+    made = [
+        "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in [head, *rows]
+    ]
+    return "\n".join(made)
+
+
+def _faults(certificate: Certificate) -> list[str]:
+    """What is wrong, or not known, entry by entry."""
+    found = [e for e in certificate.entries if e.status in ("refuted", "undecided")]
+    parts = [fault_text(e) for e in found[:MOST_FAULTS]]
+    if len(found) > MOST_FAULTS:
+        parts.append(f"... and {len(found) - MOST_FAULTS} more")
+    return parts
+
+
+def fault_text(entry: Entry) -> str:
+    """One refuted or undecided entry."""
+    if entry.status == "undecided":
+        return fill(f"{entry.label} is undecided: {entry.reason}", WIDTH, subsequent_indent="    ")
+    rows = [
+        f"{entry.label} is wrong"
+        + (f": {entry.blame.mistake}" if entry.blame and entry.blame.mistake else "")
+    ]
+    if entry.witness is not None:
+        point = ", ".join(f"{k} = {_short(v)}" for k, v in entry.witness.point.items())
+        rows.append(fill(f"at       {point}", WIDTH, initial_indent="    ", subsequent_indent=" " * 13))
+        rows.append(f"    expected {entry.witness.left}")
+        rows.append(f"    found    {entry.witness.right}")
+    if entry.blame is not None and entry.blame.expected:
+        rows.append("    the smallest part that differs:")
+        rows.append(f"      expected {entry.blame.expected}")
+        rows.append(f"      found    {entry.blame.found}")
+    if entry.reason:
+        rows.append(fill(entry.reason, WIDTH, initial_indent="    ", subsequent_indent="    "))
+    return "\n".join(rows)
+
+
+def losses_text(certificate: Certificate) -> list[str]:
+    """Where a program loses digits, raises or has no value: the worst point of each output and kind."""
+    worst: dict[tuple[str, str, str], Loss] = {}
+    for loss in certificate.losses:
+        key = loss.name, loss.kind, loss.word
+        if key not in worst or loss.digits > worst[key].digits:
+            worst[key] = loss
+    if not worst:
+        return []
+    parts = ["digits lost, and values missing (hostile=False leaves extreme points out):"]
+    for loss in list(worst.values())[:MOST_LOSSES]:
+        index = f"[{', '.join(map(str, loss.index))}]" if loss.index else ""
+        many = f"{loss.digits} digits lost" if loss.word == "digits lost" else loss.word
+        text = f"{loss.name}{index}: {many} at {loss.place} ({loss.kind})"
+        if loss.expected:
+            text += f": expected {loss.expected}, found {loss.found}"
+        parts.append(fill(text, WIDTH, initial_indent="    ", subsequent_indent="        "))
+    if len(worst) > MOST_LOSSES:
+        parts.append(f"    ... and {len(worst) - MOST_LOSSES} more")
+    return parts
+
+
+def _short(value: object) -> str:
+    return "[" + ", ".join(map(_short, value)) + "]" if isinstance(value, list) else str(value)
+
+
+# ---- Markdown and HTML --------------------------------------------------------------------------
+
+
+def as_markdown(certificate: Certificate) -> str:
+    """A heading, a table, and the faults as code blocks."""
+    parts = [f"**{headline(certificate)}**", ""]
+    parts.append("| output | status | entries | bound | claim |\n|---|---|---|---|---|")
+    for line in lines_of(certificate):
+        cells = [line.name, line.status, _count(line), bound_text(line.status, line.bound), line.claim]
+        parts.append("| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |")
+    parts.append("")
+    parts.extend(f"```text\n{text}\n```" for text in _faults(certificate))
+    if certificate.losses:
+        parts.append("```text\n" + "\n".join(losses_text(certificate)) + "\n```")
+    if certificate.assumes:
+        parts.append("Trusted: " + trusted_text(certificate.assumes))
+    parts.extend(certificate.notes)
+    return without_tags("\n".join(parts))
+
+
+COLORS = {
+    "proved": "#2e7d32",
+    "tested": "#1565c0",
+    "measured": "#00838f",
+    "refuted": "#c62828",
+    "undecided": "#ef6c00",
+}
+
+
+def as_html(certificate: Certificate) -> str:
+    """A table with coloured statuses."""
+    rows = []
+    for line in lines_of(certificate):
+        color = COLORS[line.status]
+        cells = [
+            html.escape(line.name),
+            f'<span style="color:{color}">{line.status}</span>',
+            _count(line),
+            bound_text(line.status, line.bound),
+            html.escape(line.claim),
+        ]
+        rows.append("<tr>" + "".join(f"<td>{c}</td>" for c in cells) + "</tr>")
+    head = "".join(f"<th>{c}</th>" for c in ("output", "status", "entries", "bound", "claim"))
+    texts = [*_faults(certificate), "\n".join(losses_text(certificate))]
+    faults = "".join(f"<pre>{html.escape(text)}</pre>" for text in texts if text)
+    trusted = (
+        f"<p>Trusted: {html.escape(trusted_text(certificate.assumes))}</p>" if certificate.assumes else ""
+    )
+    trusted += "".join(f"<p>{html.escape(note)}</p>" for note in certificate.notes)
+    title = html.escape(headline(certificate))
+    table = f"<table><tr>{head}</tr>{''.join(rows)}</table>"
+    return visible(f"<p><b>{title}</b></p>{table}{faults}{trusted}")

@@ -1,0 +1,211 @@
+"""Certificates as JSON: data only, so that reading one runs nothing of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from symad.core.graph import Graph, TupleOf
+from symad.errors import SavingError
+from symad.saving.save_load import dumps, loads
+from symad.verification.certificate.blame import Blame
+from symad.verification.certificate.certificate import (
+    STATUSES,
+    Certificate,
+    Comparison,
+    Entry,
+    Loss,
+)
+from symad.verification.certificate.witness import Witness
+
+FORMAT, VERSION = "symad certificate", 1
+
+
+def write(certificate: Certificate) -> str:
+    """The JSON text of a certificate, with the graphs it compares.
+
+    Raises:
+        SavingError: a graph holds a function or input that cannot be saved.
+    """
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "title": certificate.title,
+        "status": certificate.status,
+        "bound": certificate.bound,
+        "seed": certificate.seed,
+        "primes": [str(p) for p in certificate.primes],
+        "versions": dict(certificate.versions),
+        "seconds": certificate.seconds,
+        "steps": certificate.steps,
+        "notes": list(certificate.notes),
+        "losses": [asdict(loss) for loss in certificate.losses],
+        "entries": [_write_entry(e) for e in certificate.entries],
+        "comparisons": [_write_comparison(c) for c in certificate.comparisons],
+    }
+    return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def _write_entry(entry: Entry) -> dict[str, Any]:
+    saved = {k: v for k, v in asdict(entry).items() if v not in (None, "", ())}
+    if "measured" in saved:
+        saved["measured"] = {k: _finite(v) for k, v in saved["measured"].items()}
+    return saved
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinity: it is written as text."""
+    return str(value) if isinstance(value, float) and value in (float("inf"), float("-inf")) else value
+
+
+def _write_comparison(comparison: Comparison) -> dict[str, Any]:
+    left, right = comparison.left, comparison.right
+    outputs = left.output_nodes + right.output_nodes
+    inputs = tuple(dict.fromkeys(left.input_nodes + right.input_nodes))
+    both = Graph(inputs, outputs, TupleOf((None,) * len(outputs)), comparison.title)
+    return {
+        "title": comparison.title,
+        "names": list(comparison.names),
+        "assumes": list(comparison.assumes),
+        "left_name": comparison.left_name,
+        "right_name": comparison.right_name,
+        "graph": json.loads(dumps(both)),
+    }
+
+
+# ---- reading ------------------------------------------------------------------------------------
+
+
+def read(text: str) -> Certificate:
+    """A certificate from its JSON text. Nothing in it is executed.
+
+    Raises:
+        SavingError: it is no certificate, has another version, or is damaged.
+    """
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SavingError(f"this is not JSON: {error}") from None
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise SavingError(f'this is no certificate: it does not say "format": "{FORMAT}"')
+    if document.get("version") != VERSION:
+        raise SavingError(
+            f"the certificate has version {document.get('version')!r}; this symad reads version {VERSION}"
+        )
+    try:
+        return _read_document(document)
+    except (TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError) as error:
+        raise SavingError(f"the certificate is damaged: {error}") from None
+
+
+def _read_document(document: dict[str, Any]) -> Certificate:
+    match document:
+        case {
+            "title": str(title),
+            "entries": list(entries),
+            "comparisons": list(comparisons),
+            "seed": int(seed),
+            "primes": list(primes),
+            "versions": dict(versions),
+            "seconds": float() | int() as seconds,
+        }:
+            return Certificate(
+                title,
+                tuple(map(_read_entry, entries)),
+                tuple(map(_read_comparison, comparisons)),
+                seed,
+                tuple(map(_read_prime, primes)),
+                {str(k): str(v) for k, v in versions.items()},
+                float(seconds),
+                int(document.get("steps", 0)),
+                _texts(document.get("notes", [])),
+                tuple(map(_read_loss, document.get("losses", []))),
+            )
+    raise SavingError("the certificate lacks a part, or a part is of the wrong kind")
+
+
+def _read_prime(saved: Any) -> int:
+    if not isinstance(saved, str) or not saved.isdigit() or len(saved) > 4000:
+        raise SavingError(f"{saved!r} is no prime")
+    return int(saved)
+
+
+def _read_entry(saved: Any) -> Entry:
+    match saved:
+        case {
+            "name": str(name),
+            "status": str(status),
+            "claim": str(claim),
+            "bound": float() | int() as bound,
+        }:
+            if status not in STATUSES or not 0 <= bound <= 1:
+                raise SavingError(f"an entry has status {status!r} and bound {bound!r}")
+            return Entry(
+                name,
+                status,
+                claim,
+                float(bound),
+                _texts(saved.get("assumes", [])),
+                _read_witness(saved.get("witness")),
+                _read_blame(saved.get("blame")),
+                str(saved.get("reason", "")),
+                saved.get("measured") if isinstance(saved.get("measured"), dict) else None,
+                str(saved.get("index", "")),
+            )
+    raise SavingError("an entry of the certificate lacks its name, status, claim or bound")
+
+
+def _texts(saved: Any) -> tuple[str, ...]:
+    if not isinstance(saved, list) or not all(isinstance(t, str) for t in saved):
+        raise SavingError(f"{saved!r} is no list of texts")
+    return tuple(saved)
+
+
+def _read_witness(saved: Any) -> Witness | None:
+    match saved:
+        case None:
+            return None
+        case {"point": dict(point), "left": str(left), "right": str(right), **rest}:
+            index: Any = rest.get("index", [])
+            return Witness(point, left, right, tuple(int(i) for i in index))
+    raise SavingError("a witness lacks its point or its values")
+
+
+def _read_loss(saved: Any) -> Loss:
+    match saved:
+        case {"word": str(word), "name": str(name), "kind": str(kind), "point": dict(point), **rest}:
+            index: Any = rest.get("index", [])
+            digits: Any = rest.get("digits", 0)
+            expected, found = str(rest.get("expected", "")), str(rest.get("found", ""))
+            return Loss(word, name, kind, point, expected, found, tuple(int(i) for i in index), int(digits))
+    raise SavingError("a loss of digits lacks its word, output or point")
+
+
+def _read_blame(saved: Any) -> Blame | None:
+    match saved:
+        case None:
+            return None
+        case {"mistake": str(mistake), "expected": str(expected), "found": str(found)}:
+            return Blame(mistake, expected, found)
+    raise SavingError("the account of a mistake lacks a part")
+
+
+def _read_comparison(saved: Any) -> Comparison:
+    match saved:
+        case {
+            "title": str(title),
+            "names": list(names),
+            "assumes": list(assumes),
+            "left_name": str(left_name),
+            "right_name": str(right_name),
+            "graph": dict(graph),
+        }:
+            both = loads(json.dumps(graph))
+            count = len(names)
+            if len(both.output_nodes) != 2 * count:
+                raise SavingError(f"{title}: {len(both.output_nodes)} outputs for {count} names")
+            parts = both.output_nodes[:count], both.output_nodes[count:]
+            left, right = (both.with_outputs(p, TupleOf((None,) * count)) for p in parts)
+            return Comparison(title, left, right, _texts(names), _texts(assumes), left_name, right_name)
+    raise SavingError("a comparison of the certificate lacks a part")

@@ -1,0 +1,255 @@
+"""The search for a point at which two graphs certainly differ.
+
+Both are evaluated at rational points to 50 digits and more, until two precisions agree, so that
+rounding cannot be the cause. Points near a tie, a jump or a boundary are not used: there the values
+may differ although the functions agree on an open dense set. Away from them the functions are
+continuous, so a difference at one point is a difference in a neighbourhood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from symad.core.graph import Node
+from symad.errors import SymadError
+from symad.ops.arrays.sources import Input
+from symad.verification.budget import NODE, Meter, OutOfBudget, operations
+from symad.verification.measuring.fifty_digits import (
+    PRECISIONS,
+    all_nodes,
+    close_everywhere,
+    settled_values,
+    usable,
+)
+from symad.verification.measuring.hostile_points import is_manageable
+from symad.verification.measuring.points import describe, points
+from symad.verification.random_fields.prime_fields import Array
+from symad.verification.random_fields.scouting import beside, scout
+from symad.verification.rewriting.by_elements import scalar_operations
+from symad.verification.rewriting.rewrite import expand_definitions
+
+DIGITS = 30
+"""Both values are given to this many digits."""
+
+HIGHER = (400, 800)
+"""Digits for points at which cancellation hides more."""
+
+CONFIRMING = (200, 800, 3200)
+"""Bits of the balls that confirm a difference."""
+
+MOST_CONFIRMED = 60_000
+"""Graphs of more scalar operations are not evaluated in balls."""
+
+SURE = mpmath.mpf(10) ** -DIGITS
+"""A smaller relative difference is none."""
+
+
+@dataclass(frozen=True)
+class Witness:
+    """A point at which an element differs.
+
+    ``point`` maps names to exact rationals as text; ``left`` and ``right`` are the two values.
+    """
+
+    point: Mapping[str, Any]
+    left: str
+    right: str
+    index: tuple[int, ...] = ()
+
+    @property
+    def gap(self) -> float:
+        """The relative difference of the two values."""
+        with mpmath.workdps(DIGITS):
+            left, right = mpmath.mpf(self.left), mpmath.mpf(self.right)
+            return float(abs(left - right) / max(abs(left), abs(right), mpmath.mpf(10) ** -300))
+
+    def __str__(self) -> str:
+        at = ", ".join(f"{name} = {_short(value)}" for name, value in self.point.items())
+        return f"at {at}: {self.left} and {self.right}"
+
+
+def _short(value: Any) -> str:
+    return "[" + ", ".join(map(_short, value)) + "]" if isinstance(value, list) else str(value)
+
+
+@dataclass(frozen=True)
+class Search:
+    """What the search found about one pair of nodes."""
+
+    differs: Array
+    """Boolean: elements that certainly differ at some point."""
+    witnesses: Mapping[tuple[int, ...], Witness]
+    points: tuple[Mapping[Node, Any], ...]
+    """The points at which both were defined, those with a difference first."""
+    agreed: int
+    """The number of points at which all elements agreed to 30 digits."""
+    stopped: str = ""
+    """What was used up before all points were tried."""
+
+
+def search(
+    left: Node,
+    right: Node,
+    integers: Mapping[Node, tuple[int, int]],
+    meter: Meter,
+    suspects: Array | None = None,
+    first: Sequence[Mapping[Node, Any]] = (),
+) -> Search:
+    """Look for points at which two nodes of one shape differ; all dimensions must be numbers.
+
+    Args:
+        left: the reference.
+        right: what is compared with it.
+        integers: inputs that are indices or exponents, with their ranges.
+        meter: stops the search.
+        suspects: the elements to look at; all by default.
+        first: points to visit before all others.
+    """
+    left, right = expand_definitions((left, right))
+    hunt = _Hunt(left, right, integers, meter, suspects)
+    stopped = ""
+    try:
+        for point in first:
+            hunt.visit(point)
+        hunt.ordinary()
+        if not hunt.is_over:
+            hunt.scouted()
+    except OutOfBudget:
+        stopped = meter.used_up
+    tried = tuple(hunt.with_difference + hunt.without)
+    return Search(hunt.differs, hunt.witnesses, tried, hunt.agreed, stopped)
+
+
+@dataclass(eq=False)
+class _Hunt:
+    """One search, and what it has found so far."""
+
+    left: Node
+    right: Node
+    integers: Mapping[Node, tuple[int, int]]
+    meter: Meter
+    suspects: Array | None
+
+    def __post_init__(self) -> None:
+        self.nodes = all_nodes(self.left, self.right)
+        self.steps = NODE + 2 * operations(self.nodes)
+        self.inputs = [n for n in self.nodes if isinstance(n.op, Input)]
+        shape = self.left.shape
+        self.watched = np.ones(shape, dtype=bool) if self.suspects is None else self.suspects
+        self.differs = np.zeros(shape, dtype=bool)
+        self.witnesses: dict[tuple[int, ...], Witness] = {}
+        self.with_difference: list[Mapping[Node, Any]] = []
+        self.without: list[Mapping[Node, Any]] = []
+        self.agreed = 0
+        self.always: dict[Node, Array] = {}
+
+    @property
+    def is_over(self) -> bool:
+        """Whether every watched element is known to differ."""
+        return bool((self.differs | ~self.watched).all())
+
+    def ordinary(self) -> None:
+        """A few points of all kinds; three differences are enough to name a mistake."""
+        tried = list(points(self.inputs, self.integers, self.meter.budget.points))
+        self.always = close_everywhere(self.nodes, tried[:3])
+        for point in tried:
+            self.visit(point)
+            if self.is_over and len(self.with_difference) >= 3:
+                return
+            if not self.with_difference and self.agreed >= 6:
+                return
+
+    def scouted(self) -> None:
+        """Points that floating-point evaluation at many places suggests."""
+        for point in scout(
+            self.left, self.right, self.inputs, self.integers, self.watched & ~self.differs, self.meter
+        ):
+            self.visit(point)
+            if not self.is_over:  # a jump may be met exactly
+                self.visit(beside(point, Random(0)))
+            if self.is_over:
+                return
+
+    def visit(self, point: Mapping[Node, Any]) -> None:
+        """Evaluate both at a point that is not close to a kink."""
+        self.meter.spend(self.steps)
+        if not is_manageable((self.left, self.right), point) or not usable(self.nodes, point, self.always):
+            return
+        try:
+            new, defined, values = self._compared(point)
+        except OutOfBudget:
+            raise
+        except (SymadError, ArithmeticError, ValueError):
+            return
+        new &= self.watched
+        if new.any():
+            new &= self._confirmed(point, new)
+        if new.any():
+            self.with_difference.append(point)
+            for index in map(tuple, np.argwhere(new & ~self.differs).tolist()):
+                self.witnesses[index] = _witness(point, values, index)
+        elif defined.any():
+            self.without.append(point)
+            self.agreed += bool(defined.all())
+        self.differs |= new
+
+    def _confirmed(self, point: Mapping[Node, Any], new: Array) -> Array:
+        """Which differences balls confirm: what a cancellation or a jump may have caused is none."""
+        from symad.verification.measuring.balls import DISJOINT, Undetermined, ball_values, compared
+
+        if scalar_operations([self.left, self.right]) > MOST_CONFIRMED:
+            return new
+        try:
+            for bits in CONFIRMING:
+                apart = compared(*ball_values((self.left, self.right), point, bits)) == DISJOINT
+                if np.all(apart | ~new):
+                    break
+        except Undetermined:
+            return np.zeros_like(new)
+        except (SymadError, ArithmeticError, ValueError, TypeError):  # an op that balls do not have
+            return new
+        return np.asarray(apart)
+
+    def _compared(self, point: Mapping[Node, Any]) -> tuple[Array, Array, tuple[Array, ...]]:
+        """Where the sides certainly differ at a point, where both are known, and their values."""
+        for precisions in (PRECISIONS, HIGHER):
+            found = settled_values((self.left, self.right), point, precisions=precisions, meter=self.meter)
+            verdicts = np.asarray(np.frompyfunc(_verdict, 3, 1)(*found.values, found.floor))
+            if not np.any(verdicts == -2):
+                break
+        return (
+            np.asarray(verdicts == 1).astype(bool),
+            np.asarray(verdicts >= 0).astype(bool),
+            found.values,
+        )
+
+
+def _verdict(a: Any, b: Any, floor: Any) -> int:
+    """1 where two numbers differ, 0 where they agree to 30 digits, −1 where one is undefined.
+
+    −2 where they differ by no more than a cancellation may have hidden.
+    """
+    with mpmath.workdps(60):
+        a, b = mpmath.mpf(a), mpmath.mpf(b)
+        if not (mpmath.isfinite(a) and mpmath.isfinite(b)):
+            return -1
+        if abs(a - b) <= SURE * max(abs(a), abs(b)):
+            return 0
+        return 1 if abs(a - b) > floor else -2
+
+
+def _witness(point: Mapping[Node, Any], values: Sequence[Array], index: tuple[int, ...]) -> Witness:
+    left, right = (digits_of(np.asarray(v)[index]) for v in values)
+    return Witness(describe(point), left, right, index)
+
+
+def digits_of(value: Any) -> str:
+    """A number to 30 digits."""
+    with mpmath.workdps(60):
+        return str(mpmath.nstr(mpmath.mpf(value), DIGITS, strip_zeros=True))

@@ -1,0 +1,290 @@
+"""Certificates of symad's own derivatives: both modes and all four Hessians."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from symad.core.dims import same_dim, size
+from symad.core.graph import Graph, Node, TupleOf, topological
+from symad.core.questions import definition
+from symad.derivatives.hessian import MODES, hessian
+from symad.derivatives.jacobian import gradient, jacobian
+from symad.derivatives.wrt import input_names, select_wrt
+from symad.ops.arrays.shaping import reshape
+from symad.tracing import as_graph
+from symad.verification.budget import Budget, Meter, OutOfBudget
+from symad.verification.certificate.assumptions import trusted
+from symad.verification.certificate.certificate import Certificate, Comparison
+from symad.verification.decide import decide
+from symad.verification.measuring.directional import (
+    bilinear_forward,
+    bilinear_reverse,
+    curvatures,
+    directions,
+    pairing,
+    slope_forward,
+    slope_reverse,
+)
+from symad.verification.measuring.instance_sizes import sizes_of
+from symad.verification.measuring.references import (
+    FEW_EVALUATIONS,
+    MOST_EVALUATIONS,
+    DualReference,
+    NoReference,
+    SympyReference,
+    packed,
+)
+from symad.verification.measuring.user_rules import entries_of_rules
+from symad.verification.rewriting.by_elements import flat_elements
+from symad.verification.rewriting.rewrite import expand_definitions
+from symad.verification.time_guard import Guard
+
+SYMPY, DUAL, DEFINITIONS = "SymPy's own derivative", "Dual numbers", "the derivative of the definitions"
+
+MOST_ELEMENTS = 24
+"""More elements of wrt than this are not checked one by one, but along all directions at once."""
+
+Parts = tuple[Node, ...]
+
+
+def check(
+    f: Any, wrt: Any = None, seed: int | None = None, budget: Budget | None = None, inputs: Any = None
+) -> Certificate:
+    """A certificate of symad's own derivatives of ``f``.
+
+    For a scalar ``f`` the gradient in both modes and the Hessian in all four, else the Jacobian in
+    both modes, are compared with derivatives from elsewhere: SymPy's ``diff`` on explicit expressions
+    where these are small, Dual numbers, and the derivative of the definitions of fused ops. Where the
+    graph is too large for these, the modes are compared with each other, and `assumes` says so.
+
+    Few inputs are checked entry by entry. With many, the derivative along a direction that is itself an
+    input is compared, which is the same claim. With symbolic sizes the modes are compared for all sizes,
+    and at one choice of sizes with the derivatives from elsewhere.
+
+    Args:
+        f: what `trace` takes.
+        wrt: inputs, all by default.
+        seed: for the random primes; a new one by default, always recorded.
+        budget: limits of time and size.
+        inputs: order and grouping of the arguments, as in `trace`; a Python function needs them.
+
+    Raises:
+        DerivativeError: a function in ``f`` has no known derivative.
+    """
+    graph = as_graph(f, wrt, inputs)
+    nodes, _ = select_wrt(graph, wrt)
+    symbols = [n.op.symbol for n in nodes]  # type: ignore[attr-defined]
+    budget = budget or Budget()
+    meter = Meter(budget)
+    patience = Meter(budget, budget.steps / 2)
+    comparisons = _comparisons(graph, symbols, patience)
+    if graph.dims:
+        sizes = {symbol: values[0] for symbol, values in sizes_of(graph, graph)}
+        text = ", ".join(f"{symbol} = {value}" for symbol, value in sizes.items())
+        at = _comparisons(graph.at(sizes), [str(s) for s in symbols], patience)
+        comparisons += [_named_at(c, text) for c in at]
+    made = decide(f"derivatives of {graph.name}", comparisons, seed, budget, meter)
+    rules = tuple(entries_of_rules([graph]))
+    return replace(made, entries=made.entries + rules, steps=made.steps + int(patience.steps))
+
+
+def _named_at(comparison: Comparison, sizes: str) -> Comparison:
+    """A comparison whose names say at which sizes it is."""
+    names = tuple(f"{name} at {sizes}" for name in comparison.names)
+    return Comparison(
+        comparison.title, comparison.left, comparison.right, names, comparison.assumes,
+        comparison.left_name, comparison.right_name,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Some derivatives that should be the same: by name, in parts; and from elsewhere, if there is any."""
+
+    made: Mapping[str, Parts]
+    names: tuple[str, ...]
+    elsewhere: Mapping[str, Callable[[Meter], Parts]]
+    inputs: Parts = ()
+    """Directions, which are further inputs."""
+
+
+def _comparisons(graph: Graph, wrt: Sequence[Any], patience: Meter) -> list[Comparison]:
+    """Everything there is to compare about one graph; references may take as much as there is patience."""
+    nodes, _ = select_wrt(graph, list(wrt))
+    scalar = len(graph.output_nodes) == 1 and same_dim(size(graph.output_nodes[0].shape), 1)
+    total = sum(n for n in (size(x.shape) for x in nodes) if isinstance(n, int))
+    if not graph.dims and total > MOST_ELEMENTS:
+        claims = _directional_claims(graph, nodes, scalar)
+    elif scalar:
+        claims = [_gradient_claim(graph, nodes), _hessian_claim(graph, nodes)]
+    else:
+        claims = [_jacobian_claim(graph, nodes)]
+    return [c for claim in claims for c in _compare(graph, claim, patience)]
+
+
+def _symbols(nodes: Sequence[Node]) -> list[Any]:
+    return [n.op.symbol for n in nodes]  # type: ignore[attr-defined]
+
+
+# ---- entry by entry -----------------------------------------------------------------------------
+
+
+def _gradient_claim(graph: Graph, nodes: Parts) -> Claim:
+    made = {
+        f"gradient ({mode})": gradient(graph, _symbols(nodes), mode).output_nodes
+        for mode in ("reverse", "forward")
+    }
+    elsewhere = _explicit(graph, nodes, nodes, lambda reference: reference.first())
+    elsewhere.update(_by_definitions(graph, lambda plain: gradient(plain, _symbols(nodes)).output_nodes))
+    return Claim(made, tuple(f"∂f/∂{s}" for s in _symbols(nodes)), elsewhere)
+
+
+def _hessian_claim(graph: Graph, nodes: Parts) -> Claim:
+    made = {f"Hessian ({mode})": hessian(graph, _symbols(nodes), mode).output_nodes for mode in MODES}
+    shapes = next(iter(made.values()))
+    elsewhere = _explicit(graph, nodes, shapes, lambda reference: reference.second())
+    elsewhere.update(_by_definitions(graph, lambda plain: hessian(plain, _symbols(nodes)).output_nodes))
+    return Claim(made, ("∂²f",), elsewhere)
+
+
+def _jacobian_claim(graph: Graph, nodes: Parts) -> Claim:
+    made = {
+        f"Jacobian ({mode})": jacobian(graph, _symbols(nodes), mode).output_nodes
+        for mode in ("forward", "reverse")
+    }
+    shapes = next(iter(made.values()))
+    elsewhere = _explicit(graph, nodes, shapes, lambda reference: reference.first())
+    elsewhere.update(_by_definitions(graph, lambda plain: jacobian(plain, _symbols(nodes)).output_nodes))
+    return Claim(made, ("∂f",), elsewhere)
+
+
+def _explicit(
+    graph: Graph, nodes: Parts, shapes: Parts, ask: Callable[[Any], list[Node]]
+) -> dict[str, Callable[[Meter], Parts]]:
+    """SymPy and Dual numbers, entry by entry; nothing for symbolic sizes."""
+    if graph.dims:
+        return {}
+    most = FEW_EVALUATIONS if _is_fused(graph) else MOST_EVALUATIONS
+    return {
+        SYMPY: lambda meter: _cut(ask(SympyReference(graph.output_nodes, nodes, meter)), shapes),
+        DUAL: lambda meter: _cut(ask(DualReference(graph.output_nodes, nodes, meter, most)), shapes),
+    }
+
+
+def _is_fused(graph: Graph) -> bool:
+    """Whether there is an op with a definition."""
+    return any(definition(n.op, n) is not None for n in topological(graph.output_nodes))
+
+
+def _by_definitions(graph: Graph, derive: Callable[[Graph], Parts]) -> dict[str, Callable[[Meter], Parts]]:
+    """The derivative of a graph whose fused ops are written out; nothing if it has none."""
+    if not _is_fused(graph):
+        return {}
+    plain = graph.with_outputs(expand_definitions(graph.output_nodes), graph.structure)
+    return {DEFINITIONS: lambda meter: derive(plain)}
+
+
+def _cut(entries: Sequence[Node], shapes: Sequence[Node]) -> Parts:
+    """Scalar entries in row-major order as arrays of the shapes of some nodes."""
+    parts, offset = [], 0
+    for node in shapes:
+        count = int(size(node.shape))
+        parts.append(packed(entries[offset : offset + count], [int(d) for d in node.shape]))
+        offset += count
+    return tuple(parts)
+
+
+# ---- along directions ---------------------------------------------------------------------------
+
+
+def _directional_claims(graph: Graph, nodes: Parts, scalar: bool) -> list[Claim]:
+    taken = input_names(graph)
+    u, v = directions(nodes, "u", taken), directions(nodes, "v", taken)
+    if not scalar:
+        w = directions(graph.output_nodes, "w", taken)
+        outputs = graph.output_nodes
+        made = {
+            "Jacobian (forward)": (bilinear_forward(outputs, nodes, v, w),),
+            "Jacobian (reverse)": (bilinear_reverse(outputs, nodes, v, w),),
+        }
+
+        def by_dual(meter: Meter) -> Parts:
+            tangents = _cut(DualReference(outputs, nodes, meter).along([v]), outputs)
+            return (pairing(tangents, w),)
+
+        return [Claim(made, ("⟨w, J v⟩ for all v, w",), {DUAL: by_dual}, (*v, *w))]
+    value = reshape(graph.output_nodes[0], ())
+    slopes = {
+        "gradient (reverse)": (slope_reverse(value, nodes, v),),
+        "gradient (forward)": (slope_forward(value, nodes, v),),
+    }
+
+    def by_sympy(meter: Meter) -> Parts:
+        slopes = SympyReference(graph.output_nodes, nodes, meter).first()
+        return (pairing(slopes, [e for part in v for e in flat_elements(part)]),)
+
+    def by_dual_along(along: list[Parts], meter: Meter) -> Parts:
+        return tuple(DualReference(graph.output_nodes, nodes, meter).along(along))
+
+    bends = {f"Hessian ({mode})": (node,) for mode, node in curvatures(value, nodes, u, v).items()}
+    return [
+        Claim(slopes, ("⟨∇f, v⟩ for all v",), {SYMPY: by_sympy, DUAL: partial(by_dual_along, [v])}, v),
+        Claim(bends, ("uᵀ H v for all u, v",), {DUAL: partial(by_dual_along, [u, v])}, (*u, *v)),
+    ]
+
+
+def _made(make: Callable[[Meter], Parts], patience: Meter) -> Parts:
+    """A reference, unless it takes too long.
+
+    Raises:
+        NoReference: it does.
+    """
+    try:
+        patience.spend(0)
+        with Guard(patience):
+            return make(patience)
+    except OutOfBudget:
+        raise NoReference(patience.used_up) from None
+    except NoReference:
+        raise
+    except Exception:
+        if patience.stopped:
+            raise NoReference(patience.used_up) from None
+        raise
+
+
+# ---- comparing ----------------------------------------------------------------------------------
+
+
+def _compare(graph: Graph, claim: Claim, patience: Meter) -> list[Comparison]:
+    """Each derivative against the first reference there is, and that against the others."""
+    references: dict[str, Parts] = {}
+    missing = []
+    for name, make in claim.elsewhere.items():
+        try:
+            references[name] = _made(make, patience)
+        except NoReference as problem:
+            missing.append(f"{name}: {problem}")
+    assumes, made = trusted(graph), dict(claim.made)
+    if not references:
+        first = next(iter(made))
+        references = {f"the {first}": made.pop(first)}
+        reason = "; ".join(missing) or "sizes are symbolic"
+        assumes = (*assumes, f"that {first} is right: nothing independent was compared ({reason})")
+    (reference, parts), *others = references.items()
+    made.update({f"second reference ({name})": nodes for name, nodes in others})
+    inputs = graph.input_nodes + claim.inputs
+
+    def side(outputs: Parts) -> Graph:
+        return Graph(inputs, outputs, TupleOf((None,) * len(outputs)), graph.name)
+
+    return [
+        Comparison(
+            title, side(parts), side(outputs), tuple(f"{title}: {n}" for n in claim.names), assumes,
+            reference, title,
+        )
+        for title, outputs in made.items()
+    ]  # fmt: skip

@@ -1,0 +1,178 @@
+"""Deciding comparisons: structure, identity test, witness, proof, in the order of what they cost.
+
+The order does not blur the levels. What is structurally the same, or equal in index notation for all
+sizes, is proved. What the identity test calls equal is tested, and proved if an exact normal form within
+the budget says so too. What it does not is refuted if a witness is found, and undecided otherwise.
+"""
+
+from __future__ import annotations
+
+import platform
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import mpmath
+import numpy as np
+import sympy
+
+from symad.core.dims import format_shape, same_shape
+from symad.core.graph import Graph, rebuild, topological
+from symad.errors import ShapeError
+from symad.ops.arrays.sources import constant
+from symad.verification.budget import Budget, Meter, operations
+from symad.verification.certificate.certificate import Certificate, Comparison, Entry
+from symad.verification.measuring.instance_sizes import Sizes, further_sizes, sizes_of
+from symad.verification.measuring.points import is_zero
+from symad.verification.proof.all_sizes import prove_for_all_sizes
+from symad.verification.random_fields.scouting import visibly_different
+from symad.verification.verdicts import INDEXED, Judge, Pair, Verdict, certain, entries_of
+
+
+def decide(
+    title: str,
+    comparisons: Sequence[Comparison],
+    seed: int | None = None,
+    budget: Budget | None = None,
+    meter: Meter | None = None,
+) -> Certificate:
+    """A certificate of some comparisons.
+
+    Args:
+        title: what it is about.
+        comparisons: graphs claimed to be equal; they may have symbolic dimensions.
+        seed: from which primes and points are drawn; a new one by default, and always recorded.
+        budget: limits; the defaults are meant for interactive use.
+        meter: where work is counted already.
+
+    Raises:
+        ShapeError: two outputs that are compared have different shapes.
+    """
+    start = time.monotonic()
+    seed = secrets.randbits(63) if seed is None else seed
+    budget = budget or Budget()
+    meter = meter or Meter(budget)
+    judge = Judge(budget, meter, meter.part(budget.proof_steps))
+    pairs = [pair for c in comparisons for pair in _pairs(c)]
+    flat, primes = _decided(pairs, seed, judge)
+    return Certificate(
+        title, flat, tuple(comparisons), seed, primes, versions(),
+        time.monotonic() - start, int(meter.steps), budget.notes,
+    )  # fmt: skip
+
+
+def _decided(pairs: Sequence[Pair], seed: int, judge: Judge) -> tuple[tuple[Entry, ...], tuple[int, ...]]:
+    """The entries of all pairs, and the primes of the last identity test."""
+    entries: dict[int, list[Entry]] = {}
+    groups: dict[Sizes, list[int]] = {}
+    for k, pair in enumerate(pairs):
+        proof = judge.within(partial(_structural, pair, judge.meter.part(judge.budget.proof_steps)), None)
+        if proof is not None:
+            entries[k] = entries_of(pair, proof, ())
+        else:
+            groups.setdefault(sizes_of(pair.comparison.left, pair.comparison.right), []).append(k)
+    primes: tuple[int, ...] = ()
+    for sizes, group in groups.items():
+        verdicts, primes = _at_sizes([pairs[k] for k in group], sizes, seed, judge)
+        for k, verdict in zip(group, verdicts, strict=True):
+            entries[k] = entries_of(pairs[k], verdict, _size_texts(sizes))
+    return tuple(e for k in range(len(pairs)) for e in entries[k]), primes
+
+
+def versions() -> Mapping[str, str]:
+    """The versions of what took part."""
+    import symad
+
+    return {
+        "symad": symad.__version__,
+        "sympy": sympy.__version__,
+        "numpy": np.__version__,
+        "mpmath": mpmath.__version__,
+        "python": platform.python_version(),
+    }
+
+
+def _pairs(comparison: Comparison) -> list[Pair]:
+    left, right = comparison.left, comparison.right
+    zeros = {n: constant(0) for n in (*left.input_nodes, *right.input_nodes) if is_zero(n)}
+    made = []
+    sides = rebuild(left.output_nodes, zeros), rebuild(right.output_nodes, zeros)
+    for name, a, b in zip(comparison.names, *sides, strict=True):
+        if not same_shape(a.shape, b.shape):
+            raise ShapeError(
+                f"{comparison.title}: {name} has shape {format_shape(a.shape)} in {comparison.left_name}, "
+                f"but {format_shape(b.shape)} in {comparison.right_name}"
+            )
+        made.append(Pair(comparison, name, a, b))
+    return made
+
+
+def _structural(pair: Pair, meter: Meter) -> Verdict | None:
+    """A proof that holds for all sizes; None if there is none."""
+    if pair.left is pair.right:
+        return certain(pair, "both sides are one and the same graph")
+    dims = pair.comparison.left.dims | pair.comparison.right.dims
+    if dims and prove_for_all_sizes(pair.left, pair.right, meter)[0]:
+        return certain(pair, f"{INDEXED}, for all {', '.join(sorted(map(str, dims)))}")
+    return None
+
+
+def _size_texts(sizes: Sizes) -> tuple[str, ...]:
+    """The sizes of each instance, as text."""
+    count = len(sizes[0][1]) if sizes else 0
+    return tuple(", ".join(f"{symbol} = {values[k]}" for symbol, values in sizes) for k in range(count))
+
+
+def _at_sizes(
+    pairs: Sequence[Pair], sizes: Sizes, seed: int, judge: Judge
+) -> tuple[list[Verdict], tuple[int, ...]]:
+    """Verdicts at each choice of sizes, and of these the worst."""
+    worst, primes = judge.decide([_bound(pair, sizes, 0) for pair in pairs], seed)
+    texts = _size_texts(sizes)
+    if texts:
+        worst = [replace(v, sizes=f" at {texts[0]}") for v in worst]
+    for k in range(1, len(texts)):
+        verdicts, primes = judge.decide([_bound(pair, sizes, k) for pair in pairs], seed + k)
+        here = [replace(v, sizes=f" at {texts[k]}") for v in verdicts]
+        worst = [a.worse(b) for a, b in zip(worst, here, strict=True)]
+    if texts:
+        worst = [_measured(_elsewhere(pair, v, seed, judge)) for pair, v in zip(pairs, worst, strict=True)]
+    return worst, primes
+
+
+LARGEST = 100_000
+"""Scalar operations beyond which no further sizes are looked at."""
+
+
+def _elsewhere(pair: Pair, verdict: Verdict, seed: int, judge: Judge) -> Verdict:
+    """The verdict, or that at another size where floats show a difference."""
+    if not np.isin(verdict.status, ("proved", "tested")).all():
+        return verdict
+    for sizes in further_sizes(pair.comparison.left, pair.comparison.right):
+        left, right = Graph((), (pair.left, pair.right)).at(sizes).output_nodes
+        steps = operations(topological([left, right]))
+        if steps > LARGEST or not visibly_different(left, right, np.ones(left.shape, dtype=bool)):
+            continue
+        (there,), _ = judge.decide([replace(pair, left=left, right=right)], seed)
+        if (there.status == "refuted").any():
+            return replace(there, sizes=f" at {', '.join(f'{s} = {v}' for s, v in sizes.items())}")
+    return verdict
+
+
+def _measured(verdict: Verdict) -> Verdict:
+    """What holds at the sizes that were chosen is measured: of other sizes nothing is known."""
+    status = verdict.status.copy()
+    status[(status == "proved") | (status == "tested")] = "measured"
+    return replace(verdict, status=status)
+
+
+def _bound(pair: Pair, sizes: Sizes, k: int) -> Pair:
+    """The pair with instance k of the sizes put in."""
+    chosen: dict[Any, int] = {symbol: values[k] for symbol, values in sizes}
+    if not chosen:
+        return pair
+    left, right = Graph((), (pair.left, pair.right)).at(chosen).output_nodes
+    return replace(pair, left=left, right=right)

@@ -1,0 +1,102 @@
+"""Are two expressions, graphs or structures of them the same function?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symad.core.dims import same_dim, size
+from symad.core.graph import Graph, Node, rebuild
+from symad.errors import TraceError
+from symad.ops.arrays.shaping import reshape
+from symad.tracing import as_graph
+from symad.verification.budget import Budget
+from symad.verification.certificate.assumptions import trusted
+from symad.verification.certificate.certificate import Certificate, Comparison
+from symad.verification.decide import decide
+
+
+def equal(
+    a: Any, b: Any, seed: int | None = None, budget: Budget | None = None, inputs: Any = None
+) -> Certificate:
+    """Whether two things are equal as real functions of their symbols.
+
+    Equal means: on the open dense set where both are defined, under the assumptions of the symbols.
+    Floats are their exact binary values. Ties and branch boundaries do not count.
+
+    Args:
+        a: what `trace` takes: an expression, matrix, array, graph, lists of them, or a Python function.
+        b: the same; inputs are matched by symbol, or by name and position for graphs.
+        seed: for the random primes; a new one by default, always recorded.
+        budget: limits of time and size.
+        inputs: the arguments of both sides, as in `trace`; Python functions need them.
+
+    Returns:
+        A `Certificate` with one entry for each element.
+
+    Raises:
+        ShapeError: the shapes differ.
+    """
+    left, right = as_graph(a, inputs=inputs), as_graph(b, inputs=inputs)
+    if len(left.output_nodes) != len(right.output_nodes):
+        raise TraceError(
+            f"equal: one side has {len(left.output_nodes)} outputs, the other {len(right.output_nodes)}"
+        )
+    right = with_inputs_of(left, right)
+    right = right.with_outputs(
+        [fit(y, x) for y, x in zip(right.output_nodes, left.output_nodes, strict=True)], right.structure
+    )
+    names = (
+        ["value"] if len(left.output_nodes) == 1 else [f"value {k}" for k in range(len(left.output_nodes))]
+    )
+    comparison = Comparison(
+        "equality",
+        left,
+        right,
+        tuple(names),
+        trusted(left, right, derivatives=False),
+        "the left side",
+        "the right side",
+    )
+    return decide("equality", [comparison], seed, budget)
+
+
+ASSUMED = ("nonnegative", "nonpositive", "zero", "integer", "even", "odd", "prime")
+
+
+def _alike(a: Node, b: Node) -> bool:
+    """Whether two inputs of one name promise the same: every symbol is real, but not every one positive."""
+    first, second = a.op.symbol, b.op.symbol  # type: ignore[attr-defined]
+    if a.shape:  # MatrixSymbol answers False where IndexedBase and ArraySymbol answer None
+        return all(_promises(first, k) == _promises(second, k) for k in ASSUMED)
+    return all(getattr(first, f"is_{k}", None) is getattr(second, f"is_{k}", None) for k in ASSUMED)
+
+
+def _promises(symbol: Any, kind: str) -> bool:
+    """Whether an array promises something of its elements."""
+    return getattr(symbol, f"is_{kind}", None) is True
+
+
+def fit(node: Node, like: Node) -> Node:
+    """A 1×1 array and a scalar, an (n, 1) and an (n,) array, compare as the same."""
+    if len(node.shape) == len(like.shape) or not same_dim(size(node.shape), size(like.shape)):
+        return node
+    kept = [[d for d in n.shape if d != 1] for n in (node, like)]
+    if len(kept[0]) == len(kept[1]) and all(same_dim(p, q) for p, q in zip(*kept, strict=True)):
+        return reshape(node, like.shape)
+    return node
+
+
+def with_inputs_of(left: Graph, right: Graph) -> Graph:
+    """The right graph on the left one's inputs where symbols, or names and shapes, agree."""
+    by_symbol = {node.op.symbol: node for node in left.input_nodes}  # type: ignore[attr-defined]
+    by_name = {str(symbol): node for symbol, node in by_symbol.items()}
+    replaced: dict[Node, Node] = {}
+    for node in right.input_nodes:
+        symbol = node.op.symbol  # type: ignore[attr-defined]
+        found = by_symbol.get(symbol) or by_name.get(str(symbol))
+        if found is not None and found is not node and found.shape == node.shape and _alike(found, node):
+            replaced[node] = found
+    if not replaced:
+        return right
+    inputs = tuple(replaced.get(n, n) for n in right.input_nodes)
+    return Graph(inputs, rebuild(right.output_nodes, replaced), right.structure, right.name, right.report)

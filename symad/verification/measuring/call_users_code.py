@@ -1,0 +1,145 @@
+"""Numeric functions of any array library: how they are called, and what they return."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from symad.core.arguments import Argument, grouped_values
+from symad.errors import SymadError
+from symad.verification.random_fields.prime_fields import Array
+
+
+class BadReturn(SymadError, TypeError):
+    """A numeric function takes other arguments, or returns no array of real numbers of the right shape."""
+
+
+def function_of(candidate: Any) -> Callable[..., Any]:
+    """The function to measure: a callable, or the last one that a module defines, as generated files do.
+
+    Raises:
+        TypeError: a module defines none.
+    """
+    if isinstance(candidate, ModuleType):
+        own = [f for f in vars(candidate).values() if _is_of(candidate, f)]
+        if not own:
+            raise TypeError(f"verify: the module {candidate.__name__} defines no function")
+        candidate = own[-1]
+    function: Callable[..., Any] = candidate
+    return function
+
+
+def _is_of(module: ModuleType, value: Any) -> bool:
+    return isinstance(value, FunctionType) and value.__module__ == module.__name__
+
+
+def refuse_arguments(candidate: Callable[..., Any], names: Sequence[str]) -> None:
+    """Refuse a function that cannot take the inputs.
+
+    Raises:
+        BadReturn: its signature does not fit.
+    """
+    try:
+        signature = inspect.signature(candidate)
+    except (TypeError, ValueError):  # some compiled functions have none
+        return
+    try:
+        signature.bind(*names)
+    except TypeError as problem:
+        raise BadReturn(
+            f"verify: the function is called with {len(names)} arguments, ({', '.join(names)}), but its "
+            f"signature is {signature}: {problem}"
+        ) from None
+
+
+class Caller:
+    """Calls a function with NumPy arrays, or, where it refuses them, with those of another library.
+
+    A library is tried only if the user's program has loaded it. The first call decides.
+    """
+
+    def __init__(self, candidate: Callable[..., Any], arguments: Sequence[Argument]) -> None:
+        """Nothing is called yet; ``arguments`` say how the values are grouped."""
+        self.candidate = candidate
+        self.arguments = arguments
+        self.library = ""
+
+    def __call__(self, values: Sequence[Any]) -> Any:
+        """What the function returns at values of all inputs; whatever it raises comes through."""
+        if self.library:
+            return self.candidate(*grouped_values(self.arguments, values, LIBRARIES[self.library]))
+        try:
+            result = self.candidate(*grouped_values(self.arguments, values, LIBRARIES["numpy"]))
+        except Exception:
+            for name in [n for n in LIBRARIES if n != "numpy" and n in sys.modules]:
+                try:
+                    result = self.candidate(*grouped_values(self.arguments, values, LIBRARIES[name]))
+                except Exception:
+                    continue
+                self.library = name
+                return result
+            raise
+        self.library = "numpy"
+        return result
+
+
+def _own_copy(value: Any) -> Any:
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def _tensor(value: Any) -> Any:
+    return sys.modules["torch"].as_tensor(_own_copy(value), dtype=_torch_type(value))
+
+
+def _torch_type(value: Any) -> Any:
+    torch = sys.modules["torch"]
+    return torch.int64 if np.asarray(value).dtype.kind in "iu" else torch.float64
+
+
+def _jax_array(value: Any) -> Any:
+    return sys.modules["jax"].numpy.asarray(_own_copy(value))
+
+
+def _cupy_array(value: Any) -> Any:
+    return sys.modules["cupy"].asarray(_own_copy(value))
+
+
+LIBRARIES: dict[str, Callable[[Any], Any]] = {
+    "numpy": _own_copy, "torch": _tensor, "jax": _jax_array, "cupy": _cupy_array,
+}  # fmt: skip
+"""By the name of a module, how a float or float64 array becomes its own."""
+
+
+def as_real_array(value: Any, shape: tuple[int, ...], name: str = "the result") -> Array:
+    """What a numeric function returned as an array of the shape expected; 1×1 and () are the same.
+
+    Raises:
+        BadReturn: it is complex, no array of numbers, or of another shape.
+    """
+    if hasattr(value, "detach"):  # a tensor of PyTorch
+        value = value.detach().cpu()
+    elif hasattr(value, "get") and not isinstance(value, dict):  # an array of CuPy
+        value = value.get()
+    if isinstance(value, (list, tuple)) and len(shape) > 1:
+        raise BadReturn(
+            f"verify: {name} is one array of shape {shape}; the function returned a {type(value).__name__} "
+            f"of {len(value)} parts"
+        )
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError) as problem:
+        raise BadReturn(
+            f"verify: {name}: returned {type(value).__name__}, which is no array: {problem}"
+        ) from None
+    if array.dtype.kind == "c":
+        raise BadReturn(f"verify: {name}: returned complex numbers ({array.dtype})")
+    if array.dtype.kind not in "fiub":
+        raise BadReturn(f"verify: {name}: returned {type(value).__name__}, of dtype {array.dtype}")
+    if array.shape != shape and [d for d in array.shape if d != 1] != [d for d in shape if d != 1]:
+        raise BadReturn(f"verify: {name}: returned shape {array.shape} instead of {shape}")
+    return array.reshape(shape)

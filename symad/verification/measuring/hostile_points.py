@@ -1,0 +1,169 @@
+"""Floating-point points at which numeric code is measured: ordinary ones, and hostile ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symad.core.graph import Node, topological
+from symad.errors import SymadError
+from symad.evaluation.evaluate import unchecked
+from symad.ops.arrays.sources import ArrayConstant, Constant
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.powers import Pow
+from symad.verification.budget import is_slow
+from symad.verification.measuring.points import points
+from symad.verification.rewriting.linear_terms import number
+
+HOSTILE: tuple[tuple[str, float, float], ...] = (
+    ("cancellation", 1e-5, 0.0),
+    ("cancellation", 1e-9, 0.0),
+    ("cancellation", 1e-17, 0.0),
+    ("nearly equal", 1e-9, 1.0),
+    ("saturation", 20.0, 0.0),
+    ("saturation", 45.0, 0.0),
+    ("saturation", 750.0, 0.0),
+    ("large arguments", 1e8, 0.0),
+    ("very large arguments", 1e160, 0.0),
+    ("denormals", 1e-310, 0.0),
+    ("zeros", 0.0, 0.0),
+    ("ties", 0.0, 1.0),
+)
+"""What is hostile about them; the values are offset + scale·(a small number of either sign)."""
+
+RUNAWAY = {sympy.exp, sympy.sinh, sympy.cosh, sympy.gamma, sympy.factorial}
+LARGEST_EXPONENT = 1e9
+"""Beyond this the exact value would fill the memory."""
+
+LARGEST_ARGUMENT = 1e3
+"""Beyond this functions that are slow are not evaluated to many digits."""
+
+FloatPoint = dict[Node, Any]
+
+
+def ordinary_points(
+    inputs: Sequence[Node], integers: Mapping[Node, Any], count: int
+) -> Iterator[tuple[str, FloatPoint]]:
+    """Points of ordinary size, as the nearest floats."""
+    for point in points(inputs, integers, count):
+        yield "ordinary", {node: _as_float(value) for node, value in point.items()}
+
+
+SCALES = (1e-3, 1e3, 1e6, 1e-6, 1e9)
+"""Sizes of the points at which a formula is looked at that hides its digits at ordinary ones."""
+
+MOST_NUMBERS = 4
+"""Numbers of a formula near which it is looked at: branches begin there."""
+
+
+def far_points(
+    inputs: Sequence[Node], integers: Mapping[Node, Any], outputs: Sequence[Node]
+) -> Iterator[tuple[str, FloatPoint]]:
+    """Points of other sizes: on both sides of the numbers of a formula, and of several powers of ten."""
+    found = {abs(float(c)) for c in map(number, topological(outputs)) if c and abs(c) < 2**1000}
+    marked = sorted(c for c in found if c > 20 or c < 0.05)[-MOST_NUMBERS:]
+    sizes = [c * part for c in marked for part in (0.75, 1.5)] + list(SCALES)
+    for k, size in enumerate(sizes):
+        (point,) = points(inputs, integers, 1, seed=100 + k // 2)
+        yield "far", {n: _scaled(n, _as_float(v), integers, size, k % 4 < 2) for n, v in point.items()}
+
+
+def _scaled(node: Node, value: Any, integers: Mapping[Node, Any], size: float, kept: bool) -> Any:
+    symbol = node.op.symbol  # type: ignore[attr-defined]
+    if node in integers or getattr(symbol, "is_integer", False):
+        return value
+    signed = getattr(symbol, "is_nonnegative", False) or getattr(symbol, "is_nonpositive", False)
+    return value * (size if kept or signed else -size)
+
+
+def hostile_points(inputs: Sequence[Node], integers: Mapping[Node, Any]) -> Iterator[tuple[str, FloatPoint]]:
+    """Two points of each hostile kind, of either sign where the symbols allow."""
+    for name, scale, offset in HOSTILE:
+        for turn in (1.0, -1.0):
+            yield name, {node: _hostile(node, integers.get(node), scale, offset, turn) for node in inputs}
+
+
+def _as_float(value: Any) -> Any:
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return value.astype(np.float64)
+    return float(value) if isinstance(value, Fraction) else value
+
+
+def _hostile(node: Node, span: Any, scale: float, offset: float, turn: float) -> Any:
+    shape = tuple(int(d) for d in node.shape)
+    symbol = node.op.symbol  # type: ignore[attr-defined]
+    count = int(np.prod(shape))
+    if span is not None:
+        return np.full(shape, span[0], dtype=np.int64)
+    varied = 1 + np.arange(count) % 3 * 0.25
+    values = offset + scale * turn * varied * np.where(np.arange(count) % 2, -1.0, 1.0)
+    if getattr(symbol, "is_zero", False):
+        values = np.zeros(count)
+    elif getattr(symbol, "is_nonnegative", False):
+        values = np.abs(values)
+    elif getattr(symbol, "is_nonpositive", False):
+        values = -np.abs(values)
+    if getattr(symbol, "is_integer", False):
+        values = np.clip(np.round(values), -40, 40) + (1 if getattr(symbol, "is_positive", False) else 0)
+    return values.reshape(shape) if shape else float(values[0])
+
+
+def exactly(point: FloatPoint) -> dict[Node, Any]:
+    """The exact rational values of the floats."""
+    return {node: _exact(value) for node, value in point.items()}
+
+
+def _exact(value: Any) -> Any:
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        return np.frompyfunc(Fraction, 1, 1)(value)
+    return Fraction(value) if isinstance(value, float) else value
+
+
+def _is_small_power(node: Node) -> bool:
+    exponent = number(node.args[1])
+    return exponent is not None and abs(exponent) <= 100
+
+
+def _is_infinite(node: Node) -> bool:
+    """Whether a node is a constant that holds an infinity, such as a mask."""
+    if isinstance(node.op, ArrayConstant):
+        return bool(node.op.array.dtype.kind == "f" and np.any(np.isinf(node.op.array)))
+    value = node.op.value if isinstance(node.op, Constant) else 0
+    return (isinstance(value, float) and np.isinf(value)) or value in (sympy.oo, -sympy.oo)
+
+
+def is_manageable(outputs: Sequence[Node], point: Mapping[Node, Any]) -> bool:
+    """Whether no argument of an exponential, or of a slow function, is too large for many digits."""
+    order = topological(outputs)
+    suspects = [
+        n
+        for n in order
+        if (isinstance(n.op, Pow) and not _is_small_power(n))
+        or (isinstance(n.op, Apply) and (n.op.head in RUNAWAY or is_slow(n.op.head)))
+    ]
+    if not suspects:
+        return True
+    masked = any(map(_is_infinite, order))
+    wanted = list(dict.fromkeys(a for n in suspects for a in n.args))
+    try:
+        floats = {n: _as_float(v) for n, v in point.items()}
+        values = dict(zip(wanted, unchecked(wanted, floats), strict=True))
+    except (SymadError, ArithmeticError, ValueError, TypeError):
+        return False
+    for node in suspects:
+        arguments = [np.asarray(values[a], dtype=np.float64) for a in node.args]
+        largest = LARGEST_EXPONENT
+        if isinstance(node.op, Pow):
+            with np.errstate(all="ignore"):
+                logs = np.log(np.abs(arguments[0])) * arguments[1]
+            arguments = [logs[~np.isneginf(logs)]]
+        elif isinstance(node.op, Apply) and is_slow(node.op.head):
+            largest = LARGEST_ARGUMENT
+        known = [a[~np.isinf(a)] if masked else a for a in arguments]
+        if any(np.any(~(np.abs(a) <= largest)) for a in known):
+            return False
+    return True

@@ -1,0 +1,366 @@
+"""Numeric functions measured against exact values: is the formula right, and which digits are lost where.
+
+Exact values come from the graph in 50 digits and more, at the exact rational values of the floats. With unit
+roundoff ε, a value computed for v is accepted at a point if
+
+    |computed − v| ≤ C ε (E + ‖V‖),
+
+where E is how far the roundings of the formula may move v (`rounding`: each rounding counts with its effect
+on the result), and ‖V‖ is the largest element if v is one of an array. A point counts as measured only if a
+relative change of v by `SEEN` would have been seen there. A larger error than is allowed is one of the
+formula if it is at least half of that and does not jump about between neighbouring floats; else digits are
+lost. They are lost, too, where the whole error is a rounding of the largest value at an ordinary point of the
+region: σ'(400) = 2e-174 is 0 as σ (1 − σ), and no error of the formula. At extreme points E has the roundings
+of the inputs alone: there the question is which digits are lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from symad.core.graph import Graph, Node
+from symad.errors import SymadError
+from symad.verification.budget import NODE, Meter, OutOfBudget, operations
+from symad.verification.certificate.certificate import Entry, Loss
+from symad.verification.certificate.witness import Witness, digits_of
+from symad.verification.measuring.call_users_code import (
+    BadReturn,
+    Caller,
+    as_real_array,
+    refuse_arguments,
+)
+from symad.verification.measuring.fifty_digits import (
+    Precise,
+    all_nodes,
+    close_everywhere,
+    regions_of,
+    settled_values,
+    usable,
+)
+from symad.verification.measuring.floating_errors import FACTOR, Error, nudged, plain
+from symad.verification.measuring.hostile_points import (
+    FloatPoint,
+    exactly,
+    far_points,
+    hostile_points,
+    is_manageable,
+    ordinary_points,
+)
+from symad.verification.measuring.rounding_errors import effects, values_of
+from symad.verification.random_fields.integer_inputs import integer_inputs
+from symad.verification.random_fields.prime_fields import Array
+from symad.verification.rewriting.rewrite import expand_definitions
+from symad.verification.time_guard import Guard
+
+SEEN = 1e-6
+"""A relative change by this would have been seen at every point that counts; 1e4 ε in lower precision."""
+
+UNKNOWN = 1e-50
+"""What roundings in the 100 digits of an exact value may do, relative to those of a program."""
+
+ORDINARY = 24
+
+Flat = Callable[[Any], "list[Any]"]
+"""From what a numeric function returned its outputs, in order."""
+
+Inside = Callable[[FloatPoint], bool]
+"""Whether a point lies in the domain that a claim is about."""
+
+
+@dataclass
+class Found:
+    """What was found about one output."""
+
+    points: int = 0
+    relative: float = 0.0
+    ulps: float = 0.0
+    seen: float = SEEN
+    """What a point must be able to show, in the precision of the results."""
+    best: Array | None = None
+    """For each element the smallest relative error that would have been seen at some point."""
+    alive: Array | None = None
+    """Which elements are somewhere larger than what underflows."""
+    scale: dict[bytes, float] = field(default_factory=dict)
+    """The largest value at an ordinary point of each region."""
+    regions: dict[bytes, bool] = field(default_factory=dict)
+    """Whether a point of each region counts; where everything is 0 there is nothing to be seen."""
+    wrong: Witness | None = None
+    excess: float = 0.0
+    losses: list[Loss] = field(default_factory=list)
+    stopped: str = ""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is measured, and against what."""
+
+    candidate: Caller
+    reference: Graph
+    outputs: tuple[Node, ...]
+    names: tuple[str, ...]
+    flat: Flat
+    meter: Meter
+    inside: Inside
+
+    @property
+    def integers(self) -> Mapping[Node, tuple[int, int]]:
+        """Inputs that must be integers."""
+        return integer_inputs(self.outputs)
+
+
+def measure(
+    candidate: Callable[..., Any],
+    reference: Graph,
+    names: Sequence[str],
+    flat: Flat,
+    assumes: tuple[str, ...],
+    meter: Meter,
+    hostile: bool = True,
+    inside: Inside = lambda point: True,
+) -> tuple[list[Entry], list[Loss]]:
+    """One entry for each output, and where digits are lost.
+
+    Args:
+        candidate: called with the values of the reference's inputs, floats and float64 arrays.
+        reference: what it should compute; all sizes are numbers.
+        names: of its outputs.
+        flat: takes apart what the candidate returns.
+        assumes: what is trusted.
+        meter: stops the measurement.
+        hostile: whether hostile points are visited as well.
+        inside: the domain of the claim.
+
+    Raises:
+        BadReturn: the candidate does not take the inputs, or returns something of another kind or shape.
+    """
+    refuse_arguments(candidate, [a.name for a in reference.arguments])
+    outputs = expand_definitions(reference.output_nodes)
+    task = Task(Caller(candidate, reference.arguments), reference, outputs, tuple(names), flat, meter, inside)
+    nodes = reference.input_nodes
+    ordinary = list(ordinary_points(nodes, task.integers, ORDINARY))
+    found = _visited(task, [*ordinary, *far_points(nodes, task.integers, outputs)], False)
+    entries = [_entry(n, w, assumes) for n, w in zip(names, found, strict=True)]
+    losses = [loss for w in found for loss in w.losses if w.wrong is None]
+    if hostile and not any(e.status == "refuted" for e in entries):
+        extreme = _visited(task, list(hostile_points(nodes, task.integers)), True)
+        losses += [loss for w in extreme for loss in w.losses]
+    return entries, losses
+
+
+def _visited(task: Task, tried: Iterable[tuple[str, FloatPoint]], extreme: bool) -> list[Found]:
+    """What is found at some points, as far as the budget goes."""
+    found = [Found() for _ in task.outputs]
+    try:
+        with Guard(task.meter):
+            _visit(task, [(kind, p) for kind, p in tried if task.inside(p)], found, extreme)
+    except OutOfBudget:
+        for w in found:
+            w.stopped = task.meter.used_up
+    return found
+
+
+def _visit(
+    task: Task, tried: Sequence[tuple[str, FloatPoint]], found: Sequence[Found], extreme: bool
+) -> None:
+    """Compare at the points at which an exact value exists and no kink is close."""
+    nodes = all_nodes(*task.outputs)
+    steps = NODE + 8 * operations(nodes)
+    always = close_everywhere(nodes, [exactly(p) for _, p in tried[:3]])
+    for kind, point in tried:
+        if all(w.wrong is not None for w in found):
+            return
+        task.meter.spend(steps)
+        exact = exactly(point)
+        if not is_manageable(task.outputs, point) or not usable(nodes, exact, always):
+            continue
+        try:
+            right = settled_values(task.outputs, exact, meter=task.meter)
+            values = values_of(task.outputs, exact, right.digits)
+            moved = effects(task.outputs, values, right.digits, extreme)
+        except OutOfBudget:
+            raise
+        except (SymadError, ArithmeticError, ValueError):
+            continue
+        if any(np.any(_finite(v)) for v in right.values):
+            region = regions_of(nodes, values)
+            _compare_at(task, kind, point, _Truth(right, moved, region, extreme), found)
+
+
+@dataclass(frozen=True)
+class _Truth:
+    """The exact values at a point, how far roundings may move them, and the region it lies in."""
+
+    right: Precise
+    moved: Sequence[Array]
+    region: bytes
+    extreme: bool
+
+
+def _finite(values: Array) -> Array:
+    finite = np.frompyfunc(lambda v: bool(mpmath.isfinite(mpmath.mpf(v))), 1, 1)(values)
+    return np.asarray(finite).astype(bool)
+
+
+def _compare_at(task: Task, kind: str, point: FloatPoint, truth: _Truth, found: Sequence[Found]) -> None:
+    """Call the candidate at one point and compare."""
+    where = {str(n.op.symbol): plain(v) for n, v in point.items()}  # type: ignore[attr-defined]
+    try:
+        numbers = _called(task, point)
+    except OutOfBudget:
+        raise
+    except BadReturn:
+        if not any(w.points for w in found):  # it never returned anything else
+            raise
+        for w, name in zip(found, task.names, strict=True):
+            w.losses.append(Loss("no value of the right kind", name, kind, where))
+        return
+    except Exception as problem:  # whatever the user's function raises is what is to be reported
+        for w, name in zip(found, task.names, strict=True):
+            w.losses.append(Loss(f"raised {type(problem).__name__}: {problem}", name, kind, where))
+        return
+    for k, (w, number, right) in enumerate(zip(found, numbers, truth.right.values, strict=True)):
+        w.points += 1
+        _compare_arrays(task, k, w, _Here(kind, point, where), number, right, truth)
+
+
+def _called(task: Task, point: FloatPoint) -> list[Array]:
+    """What the candidate returns at a point, as arrays of the right shapes."""
+    with np.errstate(all="ignore"):
+        returned = task.flat(task.candidate([point[n] for n in task.reference.input_nodes]))
+    if len(returned) != len(task.outputs):
+        raise BadReturn(
+            f"verify: the function returned {len(returned)} outputs instead of {len(task.outputs)} "
+            f"({', '.join(task.names)})"
+        )
+    shapes = [tuple(int(d) for d in o.shape) for o in task.outputs]
+    return [as_real_array(v, s, n) for v, s, n in zip(returned, shapes, task.names, strict=True)]
+
+
+@dataclass(frozen=True)
+class _Here:
+    kind: str
+    point: FloatPoint
+    where: Mapping[str, Any]
+
+
+def _compare_arrays(
+    task: Task, k: int, w: Found, here: _Here, got: Array, right: Array, truth: _Truth
+) -> None:
+    """Update what is found about output ``k`` with one point."""
+    limits = np.finfo(got.dtype if got.dtype.kind == "f" else np.dtype(np.float64))
+    w.seen = seen = max(SEEN, 1e4 * float(limits.eps) / 2)
+    finite = _finite(right)
+    largest = float(max((abs(v) for v in right[finite]), default=mpmath.mpf(0))) if right.shape else 0.0
+    if here.kind == "ordinary":
+        sizes = (float(abs(v)) for v in right[finite])
+        w.scale[truth.region] = max(w.scale.get(truth.region, 0.0), *sizes, 0.0)
+    below = FACTOR * float(limits.eps) * w.scale.get(truth.region, 0.0)
+    resolved, alive = np.full(right.shape, np.inf), np.zeros(right.shape, dtype=bool)
+    for index in np.ndindex(*right.shape):
+        if not finite[index]:
+            continue
+        moved = float(truth.moved[k][index])
+        unknown = truth.right.floor if truth.extreme else moved * UNKNOWN
+        error = Error.of(got[index], right[index], moved + largest, unknown, limits)
+        resolved[index], alive[index] = error.resolution, error.resolution < np.inf
+        lost = error.excess > 1 and error.absolute <= below
+        if error.resolution <= seen and not lost:
+            w.relative, w.ulps = max(w.relative, error.relative), max(w.ulps, error.ulps)
+        if error.excess <= 1:
+            continue
+        witness = Witness(here.where, digits_of(right[index]), repr(float(got[index])), tuple(index))
+        near = here.kind in ("ordinary", "far") and not lost
+        if near and _is_of_the_formula(task, k, here, index, error, seen):
+            if w.wrong is None:
+                w.wrong, w.excess = witness, error.excess
+        elif lost or error.resolution <= 1 or (here.kind == "ordinary" and not alive[index]):
+            if error.relative >= seen / 2:
+                resolved[index] = np.inf
+            w.losses.append(
+                Loss(error.word, task.names[k], here.kind, here.where, witness.left, witness.right,
+                     tuple(index), error.lost(limits))
+            )  # fmt: skip
+    counts = bool(np.any(resolved <= seen)) or not alive.any()
+    w.regions[truth.region] = w.regions.get(truth.region, False) or counts
+    w.best = resolved if w.best is None else np.minimum(w.best, resolved)
+    w.alive = alive if w.alive is None else w.alive | alive
+
+
+NEIGHBOURS = 6
+
+
+def _is_of_the_formula(
+    task: Task, k: int, here: _Here, index: tuple[int, ...], error: Error, seen: float
+) -> bool:
+    """Whether an error is one of the formula: as large as one that counts, and no rounding.
+
+    Rounding jumps about between neighbouring floats; the error of a formula hardly changes.
+    """
+    if seen < error.resolution < np.inf or error.relative < seen / 2 or np.isnan(error.got):
+        return False
+    if np.isinf(error.got):
+        return here.kind == "ordinary"
+    errors = []
+    for step in range(1, NEIGHBOURS + 1):
+        near = {n: nudged(v, step) for n, v in here.point.items()}
+        try:
+            right = settled_values(task.outputs, exactly(near), meter=task.meter).values[k][index]
+            errors.append(float(mpmath.mpf(float(_called(task, near)[k][index])) - right))
+        except OutOfBudget:
+            raise
+        except Exception:
+            return False
+    spread, middle = max(errors) - min(errors), abs(sum(errors)) / len(errors)
+    return np.isfinite(middle) and spread <= middle / 2
+
+
+# ---- entries ------------------------------------------------------------------------------------
+
+
+def _entry(name: str, w: Found, assumes: tuple[str, ...]) -> Entry:
+    """The verdict on the formula of one output."""
+    known = np.zeros(0) if w.best is None else w.best.ravel()
+    seen = max([w.seen / 2, *known[np.isfinite(known)].tolist()])
+    figures = {"points": w.points, "relative error": w.relative, "ulps": w.ulps, "would have seen": seen}
+    if w.wrong is not None:
+        reason = f"the error is {w.excess:.3g} times what roundings explain"
+        claim = f"called at {w.points} points"
+        return Entry(name, "refuted", claim, 0.0, assumes, w.wrong, None, reason, figures)
+    reason = _why_not(w)
+    if reason:
+        return Entry(
+            name, "undecided", f"called at {w.points} points", 1.0, assumes, None, None, reason, figures
+        )
+    claim = (
+        f"agrees at {w.points} points in {len(w.regions)} region{'s' * (len(w.regions) > 1)}, to "
+        f"{w.relative:.2g} relative ({w.ulps:.3g} ulps); an error of {seen:.1g} would have been seen"
+    )
+    return Entry(name, "measured", claim, 1.0, assumes, measured=figures)
+
+
+def _why_not(w: Found) -> str:
+    """Why an output does not count as measured; empty if it does."""
+    stuck = [loss for loss in w.losses if loss.kind == "ordinary" and loss.word != "digits lost"]
+    if w.stopped:
+        return w.stopped
+    if stuck:
+        return f"{stuck[0].word}, at {stuck[0].place}"
+    if not w.points:
+        return "no point was found at which the exact value exists"
+    blind = np.zeros(0, dtype=bool) if w.best is None or w.alive is None else (w.best > w.seen) & w.alive
+    if blind.any():
+        count = int(blind.sum())
+        return (
+            f"at no point tried would a relative error of {w.seen:.1g} have been seen"
+            + (f" in {count} of {blind.size} elements" if blind.size > 1 else "")
+            + ": roundings explain larger ones"
+        )
+    missed = sum(not counts for counts in w.regions.values())
+    if missed:
+        return f"in {missed} of {len(w.regions)} regions no point would have shown an error of {w.seen:.1g}"
+    return ""

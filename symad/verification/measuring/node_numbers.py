@@ -1,0 +1,143 @@
+"""Scalar nodes as numbers, so that Dual numbers over them build the graph of a derivative.
+
+A graph evaluated on Dual(node, node) applies the rules of Dual numbers, which share nothing with the
+graph's own forward and reverse mode, and the result is a graph again: a reference that can be compared
+by every means there is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from symad.core.graph import Node
+from symad.errors import EvaluationError
+from symad.evaluation.number_domains import DOMAINS, Domain, Undefined
+from symad.ops.arrays.sources import constant, constant_value
+from symad.ops.elementwise.apply import apply
+from symad.ops.elementwise.arithmetic import add, div, mul, neg, sub
+from symad.ops.elementwise.powers import power
+from symad.ops.elementwise.selection import compare, logic, select
+
+
+@dataclass(frozen=True, eq=False)
+class NodeNumber:
+    """A node without axes, with the operators of a number."""
+
+    node: Node
+
+    def __add__(self, other: Any) -> Any:
+        b = _node(other)
+        return NotImplemented if b is None else NodeNumber(add(self.node, b))
+
+    def __radd__(self, other: Any) -> Any:
+        b = _node(other)
+        return NotImplemented if b is None else NodeNumber(add(b, self.node))
+
+    def __sub__(self, other: Any) -> Any:
+        b = _node(other)
+        return NotImplemented if b is None else NodeNumber(sub(self.node, b))
+
+    def __rsub__(self, other: Any) -> Any:
+        b = _node(other)
+        return NotImplemented if b is None else NodeNumber(sub(b, self.node))
+
+    def __mul__(self, other: Any) -> Any:
+        b = _node(other)
+        return NotImplemented if b is None else NodeNumber(mul(self.node, b))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        b = _node(other)
+        return NotImplemented if b is None else NodeNumber(div(self.node, b))
+
+    def __rtruediv__(self, other: Any) -> Any:
+        b = _node(other)
+        return NotImplemented if b is None else NodeNumber(div(b, self.node))
+
+    def __pow__(self, other: Any) -> Any:
+        b = _node(other)
+        return NotImplemented if b is None else NodeNumber(power(self.node, b))
+
+    def __neg__(self) -> NodeNumber:
+        return NodeNumber(neg(self.node))
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both are one node: what pivots are chosen by, not a condition of the graph."""
+        return _node(other) is self.node
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __int__(self) -> int:
+        """The value of a constant, such as an index; an error for what varies."""
+        value = constant_value(self.node)
+        if value is None or value != int(value):
+            raise EvaluationError("a number that is a node is no index, unless it is a constant integer")
+        return int(value)
+
+    def __bool__(self) -> bool:
+        value = constant_value(self.node)
+        if value is None:
+            raise EvaluationError("a number that is a node has no truth value")
+        return bool(value)
+
+
+def _node(value: Any) -> Node | None:
+    """A number as a node; None for what is none."""
+    if isinstance(value, NodeNumber):
+        return value.node
+    if isinstance(value, (bool, int, float, Fraction, np.integer, np.floating)):
+        return constant(value)
+    return None
+
+
+class NodeNumbers(Domain):
+    """Numbers that are nodes."""
+
+    rank = 5
+
+    def number(self, value: Any) -> Any:
+        """A constant node."""
+        return NodeNumber(constant(value))
+
+    def apply(self, head: Any, *values: Any) -> Any:
+        """A function node."""
+        if any(isinstance(v, Undefined) for v in values):
+            return next(v for v in values if isinstance(v, Undefined))
+        return NodeNumber(apply(head, *[_as_node(v) for v in values]))
+
+    def power(self, base: Any, exponent: Any) -> Any:
+        """A power node."""
+        return NodeNumber(power(_as_node(base), _as_node(exponent)))
+
+    def divide(self, a: Any, b: Any) -> Any:
+        """A quotient node."""
+        return NodeNumber(div(_as_node(a), _as_node(b)))
+
+    def compare(self, relation: str, a: Any, b: Any) -> Any:
+        """A condition node."""
+        return NodeNumber(compare(relation, _as_node(a), _as_node(b)))
+
+    def logic(self, kind: str, *conditions: Any) -> Any:
+        """A condition node."""
+        return NodeNumber(logic(kind, *map(_as_node, conditions)))
+
+    def select(self, condition: Any, a: Any, b: Any) -> Any:
+        """A selection node."""
+        if isinstance(condition, (bool, np.bool_)):
+            return a if condition else b
+        return NodeNumber(select(_as_node(condition), _as_node(a), _as_node(b)))
+
+
+def _as_node(value: Any) -> Node:
+    node = _node(value)
+    if node is None:
+        raise EvaluationError(f"{value!r} is no number that can become a node")
+    return node
+
+
+DOMAINS.append(((NodeNumber,), NodeNumbers()))

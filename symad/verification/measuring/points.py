@@ -1,0 +1,119 @@
+"""Rational points to try: inside the domain the symbols promise, of several sizes and signs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from symad.core.graph import Node
+from symad.verification.random_fields.prime_fields import Array
+
+DENOMINATORS = (3, 4, 5, 7, 8, 9, 11, 16)
+
+KINDS = ("simple", "mixed", "positive", "small", "definite", "large", "mixed", "tiny", "positive")
+"""What each point of the sequence is like; they repeat."""
+
+SIZES = {"small": Fraction(3, 7), "tiny": Fraction(1, 300), "large": Fraction(6)}
+
+
+def points(
+    inputs: Sequence[Node], integers: Mapping[Node, tuple[int, int]], count: int, seed: int = 0
+) -> Iterator[dict[Node, Any]]:
+    """``count`` points for these inputs; the same ones every time.
+
+    Args:
+        inputs: input nodes with known sizes.
+        integers: inputs that are indices or exponents, with their ranges.
+        count: how many points.
+        seed: another seed gives other points.
+    """
+    rng = Random(seed)
+    for k in range(count):
+        kind = KINDS[k % len(KINDS)]
+        used: set[Fraction] = set()
+        yield {node: _value(node, integers.get(node), kind, rng, used) for node in inputs}
+
+
+def is_zero(node: Node) -> bool:
+    """Whether an input is a scalar that is promised to be 0."""
+    return not node.shape and bool(getattr(node.op.symbol, "is_zero", False))  # type: ignore[attr-defined]
+
+
+def _value(node: Node, span: tuple[int, int] | None, kind: str, rng: Random, used: set[Fraction]) -> Any:
+    symbol = node.op.symbol  # type: ignore[attr-defined]
+    shape = tuple(int(d) for d in node.shape)
+    count = int(np.prod(shape))
+    if span is not None:
+        drawn = [rng.randrange(span[0], max(span[1], span[0] + 1)) for _ in range(count)]
+        return np.array(drawn, dtype=np.int64).reshape(shape)
+    numbers = np.empty(count, dtype=object)
+    numbers[:] = [_fresh_number(symbol, kind, rng, used) for _ in range(count)]
+    value = numbers.reshape(shape)
+    if kind == "definite" and len(shape) >= 2 and shape[-1] == shape[-2]:
+        value = _definite(value)
+    return value if shape else value[()]
+
+
+def _definite(a: Array) -> Array:
+    """A Aᵀ + I, symmetric and positive definite."""
+    n = a.shape[-1]
+    product = (a[..., :, None, :] * a[..., None, :, :]).sum(axis=-1)
+    return product + np.eye(n, dtype=int).astype(object) * Fraction(1)
+
+
+def _fresh_number(symbol: Any, kind: str, rng: Random, used: set[Fraction]) -> Fraction:
+    """A number not used before at this point, as long as there are some: no accidental ties."""
+    for _ in range(20):
+        number = _number(symbol, kind, rng)
+        if abs(number) not in used:
+            break
+    used.add(abs(number))
+    return number
+
+
+def _number(symbol: Any, kind: str, rng: Random) -> Fraction:
+    """A number that the assumptions of the symbol allow."""
+    if getattr(symbol, "is_zero", False):
+        return Fraction(0)
+    if getattr(symbol, "is_integer", False):
+        number = Fraction(rng.randrange(getattr(symbol, "is_zero", None) is False, 9))
+    elif kind == "simple":
+        number = Fraction(rng.randrange(1, 8), rng.choice((2, 3, 4, 5)))
+    else:
+        over = rng.choice(DENOMINATORS)
+        number = Fraction(rng.randrange(1, 2 * over) + rng.randrange(2) * over, over) * SIZES.get(kind, 1)
+        if kind == "small":
+            number = min(number, 1 / (number + 1))
+    positive = getattr(symbol, "is_nonnegative", None)
+    negative = getattr(symbol, "is_nonpositive", None)
+    if negative or (not positive and kind not in ("positive", "simple") and rng.random() < 0.5):
+        number = -number
+    return number
+
+
+def describe(point: Mapping[Node, Any]) -> dict[str, Any]:
+    """A point by the names of its inputs: strings for numbers, nested lists for arrays."""
+    names = [str(node.op.symbol) for node in point]  # type: ignore[attr-defined]
+    return {
+        name if names.count(name) == 1 else f"{name} ({_promise(node)})": _plain(value)
+        for name, (node, value) in zip(names, point.items(), strict=True)
+    }
+
+
+def _promise(node: Node) -> str:
+    """What tells two symbols of one name apart."""
+    symbol = node.op.symbol  # type: ignore[attr-defined]
+    words = ("zero", "positive", "negative", "nonnegative", "nonpositive")
+    sign = next((w for w in words if getattr(symbol, f"is_{w}", None)), "")
+    whole = "integer" if getattr(symbol, "is_integer", False) else ""
+    return " ".join(word for word in (sign, whole) if word) or "real"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return [_plain(v) for v in value] if value.ndim else _plain(value[()])
+    return str(value)

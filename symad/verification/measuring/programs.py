@@ -1,0 +1,133 @@
+"""Numeric functions as candidates: how they are called, and the certificate of what was measured."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symad.core.arguments import leaves_of
+from symad.core.graph import Graph, Node, TupleOf, leaves, rebuild
+from symad.derivatives.wrt import Selection
+from symad.errors import EvaluationError
+from symad.verification.budget import Meter
+from symad.verification.certificate.certificate import Certificate
+from symad.verification.claimed_domain import inside_of
+from symad.verification.decide import versions
+from symad.verification.measuring.call_users_code import BadReturn
+from symad.verification.measuring.instance_sizes import sizes_of
+from symad.verification.measuring.measure import measure
+
+
+@dataclass(frozen=True)
+class Program:
+    """A numeric function, and the exact function it should compute."""
+
+    title: str
+    function: Callable[..., Any]
+    reference: Graph
+    names: tuple[str, ...]
+    kind: str
+    assumes: tuple[str, ...]
+
+
+class Context(tuple[Any, ...]):
+    """What ``backward(ctx, y_bar)`` finds: the inputs, in order."""
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """The inputs, as PyTorch keeps them."""
+        return tuple(self)
+
+    @property
+    def needs_input_grad(self) -> tuple[bool, ...]:
+        """Every input is differentiated by."""
+        return (True,) * len(self)
+
+
+def as_called(function: Callable[..., Any], graph: Graph, wrt: Selection) -> Callable[..., Any]:
+    """A vector-Jacobian product as a function (inputs..., y_bar...) -> x_bar of each wrt entry.
+
+    A function of fewer arguments, one more than there are outputs, is called as ``backward(ctx, y_bar...)``.
+    Of one part for each input those of wrt are taken.
+    """
+    owners = [k for k, a in enumerate(graph.arguments) for _ in range(leaves(a.structure))]
+    count, bars = len(graph.arguments), len(graph.output_nodes)
+    try:
+        signature: inspect.Signature | None = inspect.signature(function)
+    except (TypeError, ValueError):
+        signature = None
+    backward = count != 1 and not _takes(signature, count + bars) and _takes(signature, 1 + bars)
+    positions = [owners[graph.input_nodes.index(entry.nodes[0])] for entry in wrt.entries]
+
+    def called(*values: Any) -> Any:
+        context = (Context(values[:count]),) if backward else values[:count]
+        returned = function(*context, *values[count:])
+        if isinstance(returned, (tuple, list)) and len(returned) == count != len(positions):
+            return [returned[k] for k in positions]
+        return returned
+
+    called.__name__ = getattr(function, "__name__", "the function")
+    if signature is not None and not backward:
+        called.__signature__ = signature  # type: ignore[attr-defined]
+    return called
+
+
+def _takes(signature: inspect.Signature | None, count: int) -> bool:
+    """Whether a function may be called with so many arguments."""
+    if signature is None:
+        return True
+    try:
+        signature.bind(*range(count))
+    except TypeError:
+        return False
+    return True
+
+
+def measured(program: Program, meter: Meter, hostile: bool, domain: Node | None) -> Certificate:
+    """Measurements of a numeric function; symbolic sizes become numbers."""
+    reference = program.reference
+    sizes = {symbol: values[0] for symbol, values in sizes_of(reference, reference)}
+    concrete = reference.at(sizes)
+    at = f" at {', '.join(f'{s} = {v}' for s, v in sizes.items())}" if sizes else ""
+    options = {}
+    if domain is not None:
+        moved = dict(zip(reference.input_nodes, concrete.input_nodes, strict=True))
+        options["inside"] = inside_of(rebuild((domain,), moved)[0])
+    entries, losses = measure(
+        program.function, concrete, [n + at for n in program.names], _taken_apart(concrete),
+        program.assumes, meter, hostile, **options,
+    )  # fmt: skip
+    name = getattr(program.function, "__name__", "the function")
+    return Certificate(
+        f"{program.title}, as {name} computes it", tuple(entries), (), 0, (), versions(),
+        meter.seconds, int(meter.steps), meter.budget.notes, tuple(losses),
+    )  # fmt: skip
+
+
+def _taken_apart(concrete: Graph) -> Callable[[Any], list[Any]]:
+    """How the outputs are taken out of what a function returns."""
+    count = len(concrete.output_nodes)
+
+    def flat(returned: Any) -> list[Any]:
+        structure = concrete.structure
+        if structure is not None and (not isinstance(structure, TupleOf) or any(structure.items)):
+            try:
+                return leaves_of(structure, returned, "the result")
+            except EvaluationError as problem:
+                raise BadReturn(f"returned another structure: {problem}") from None
+        if count == 1:
+            single = (
+                isinstance(returned, (tuple, list))
+                and len(returned) == 1
+                and np.ndim(returned[0]) == len(concrete.output_nodes[0].shape)
+            )
+            return [returned[0]] if single else [returned]
+        if isinstance(returned, (tuple, list)) or np.ndim(returned) > 0:
+            return list(returned)
+        return [returned]
+
+    return flat

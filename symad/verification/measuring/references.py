@@ -1,0 +1,290 @@
+"""Derivatives from elsewhere, as nodes: SymPy's own diff, and Dual numbers.
+
+Neither uses a rule of the graph's forward or reverse mode. Both cost more, so both have budgets: an
+explicit SymPy expression grows with the number of paths through the graph, and Dual numbers need one
+evaluation for each element of ``wrt``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import isfinite
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symad.core.graph import Node, rebuild, topological
+from symad.errors import SymadError
+from symad.evaluation.dual import Dual
+from symad.evaluation.evaluate import unchecked
+from symad.evaluation.number_domains import Undefined
+from symad.ops.arrays.sources import ArrayConstant, Constant, Input, constant, input_node
+from symad.ops.arrays.stacking import pack_scalars
+from symad.ops.linalg.adjugate import Adjugate
+from symad.ops.linalg.slogdet import DeterminantSign
+from symad.ops.linalg.solve_det import Determinant, LogDeterminant, Solve
+from symad.tracing.sympy.scalars import trace_scalar
+from symad.verification.budget import Meter
+from symad.verification.measuring.node_numbers import NodeNumber
+from symad.verification.rewriting.by_elements import by_elements, flat_elements, scalar_operations
+
+MOST_OPERATIONS = 600
+"""An explicit expression of more operations than this is not given to SymPy."""
+
+MOST_DIFFERENTIATED = 30_000
+"""SymPy's second derivatives are used while the operations of all first ones, for each symbol, stay below."""
+
+MOST_ROWS = 2
+"""Larger matrices are not inverted entry by entry: SymPy would cancel quotients of sums at each pivot."""
+
+SYMPY_STEPS, DUAL_STEPS = 60, 60
+"""Steps for each operation that SymPy differentiates, and that Dual numbers repeat."""
+
+MOST_EVALUATIONS = 20_000
+"""Dual numbers are used while elements of wrt times scalar operations stay below this."""
+
+FEW_EVALUATIONS = 200
+"""The same where the definitions of fused ops give another reference."""
+
+UNUSABLE = (sympy.Derivative, sympy.Subs, sympy.DiracDelta, sympy.Integral, sympy.nan, sympy.zoo, sympy.oo)
+
+
+class NoReference(SymadError):
+    """This reference is not available; says why."""
+
+
+def _largest_matrix(outputs: Sequence[Node]) -> int:
+    """The most rows of a matrix that is solved with, or of which a determinant is taken."""
+    eliminated = (Solve, Determinant, LogDeterminant, DeterminantSign, Adjugate)
+    nodes = topological(outputs)
+    return max((int(n.args[0].shape[-1]) for n in nodes if isinstance(n.op, eliminated)), default=0)
+
+
+def _inputs_of(outputs: Sequence[Node]) -> list[Node]:
+    return [n for n in topological(outputs) if isinstance(n.op, Input)]
+
+
+# ---- SymPy --------------------------------------------------------------------------------------
+
+
+def _with_exact_floats(outputs: Sequence[Node]) -> tuple[Node, ...]:
+    """The outputs with floats as the rational numbers they are: SymPy rounds products of Floats."""
+
+    def exact(node: Node, args: tuple[Node, ...]) -> Node:
+        if isinstance(node.op, Constant) and isinstance(node.op.value, float) and isfinite(node.op.value):
+            return constant(Fraction(node.op.value))
+        return node if args == node.args else Node.of(node.op, args)
+
+    return rebuild(outputs, {}, exact)
+
+
+class SympyReference:
+    """Explicit scalar expressions of some outputs, to be differentiated by SymPy."""
+
+    def __init__(self, outputs: Sequence[Node], wrt: Sequence[Node], meter: Meter) -> None:
+        """Write the outputs out, entry by entry; what SymPy does is counted before it is asked.
+
+        Raises:
+            NoReference: they are too large, or have no explicit form.
+        """
+        self.meter = meter
+        inputs = list(dict.fromkeys([*wrt, *_inputs_of(outputs)]))
+        if _largest_matrix(outputs) > MOST_ROWS:
+            raise NoReference(f"linear algebra on symbolic matrices of more than {MOST_ROWS} rows")
+        if scalar_operations(outputs) > MOST_OPERATIONS:
+            raise NoReference(
+                f"more than {MOST_OPERATIONS} scalar operations, which SymPy's diff would expand"
+            )
+        if written_size(outputs) > 10 * MOST_OPERATIONS:
+            raise NoReference(f"an explicit expression of far more than {MOST_OPERATIONS} operations")
+        meter.spend(SYMPY_STEPS * scalar_operations(outputs))
+        self.replaced: dict[Node, Node] = {}
+        point: dict[Node, Any] = {}
+        self.symbols: dict[Node, list[Any]] = {}
+        for node in inputs:
+            made = [self._symbol(node, e) for e in flat_elements(node)]
+            self.symbols[node] = made
+            point[node] = np.array(made, dtype=object).reshape(node.shape) if node.shape else made[0]
+        for node in topological(outputs):
+            if isinstance(node.op, ArrayConstant) and node.op.array.dtype.kind == "f":
+                point[node] = np.frompyfunc(_exact_number, 1, 1)(node.op.array)
+        try:
+            values = unchecked(_with_exact_floats(outputs), point or {_anchor(): sympy.EulerGamma})
+        except (
+            SymadError, TypeError, ValueError, NotImplementedError, AttributeError, RecursionError,
+        ) as problem:  # fmt: skip
+            raise NoReference(f"no explicit expression: {problem}") from None
+        self.expressions = [e for v in values for e in np.asarray(v, dtype=object).ravel()]
+        self.wrt = [s for node in wrt for s in self.symbols[node]]
+        if any(isinstance(e, Undefined) or _tree_size(e) > MOST_OPERATIONS for e in self.expressions):
+            raise NoReference(f"an explicit expression of more than {MOST_OPERATIONS} operations")
+
+    def _symbol(self, node: Node, part: Node) -> Any:
+        """A real symbol for one element, with the assumptions of the input's symbol."""
+        old = node.op.symbol  # type: ignore[attr-defined]
+        given = {k: getattr(old, f"is_{k}", None) for k in ("positive", "negative", "nonnegative", "integer")}
+        symbol = sympy.Dummy("x", real=True, **{k: True for k, v in given.items() if v})
+        self.replaced[input_node(symbol)] = part
+        return symbol
+
+    def first(self) -> list[Node]:
+        """∂expression/∂symbol for all expressions and, inside, all symbols."""
+        self.meter.spend(SYMPY_STEPS * sum(map(_tree_size, self.expressions)) * len(self.wrt))
+        return [self._traced(e.diff(s)) for e in map(sympy.sympify, self.expressions) for s in self.wrt]
+
+    def second(self) -> list[Node]:
+        """∂²expression/∂symbol∂symbol of the one expression."""
+        (expression,) = map(sympy.sympify, self.expressions)
+        self.meter.spend(SYMPY_STEPS * _tree_size(expression) * len(self.wrt))
+        slopes = [expression.diff(s) for s in self.wrt]
+        sizes = [_tree_size(e) for e in slopes]
+        if max(sizes, default=0) > 4 * MOST_OPERATIONS or sum(sizes) * len(self.wrt) > MOST_DIFFERENTIATED:
+            raise NoReference("the first derivative of SymPy is too large to be differentiated again")
+        self.meter.spend(SYMPY_STEPS * sum(sizes) * len(self.wrt))
+        return [self._traced(e.diff(s)) for e in slopes for s in self.wrt]
+
+    def _traced(self, expression: Any) -> Node:
+        if expression.has(*UNUSABLE):
+            raise NoReference("SymPy's derivative holds what has no value, such as DiracDelta or Derivative")
+        try:
+            node = trace_scalar(expression)
+        except SymadError as problem:
+            raise NoReference(f"SymPy's derivative cannot be read: {problem}") from None
+        return rebuild((node,), self.replaced)[0]
+
+
+def _exact_number(value: float) -> Any:
+    """The rational number that a float is."""
+    return sympy.Rational(*value.as_integer_ratio()) if isfinite(value) else sympy.sympify(value)
+
+
+def _anchor() -> Node:
+    return Node.of(Constant(sympy.EulerGamma, "symbol"))
+
+
+def written_size(outputs: Sequence[Node]) -> int:
+    """The operations of the longest entry written out as a tree, counted on the graph: 0 if not known."""
+    sides = by_elements(outputs) or [[o] for o in outputs if not o.shape]
+    entries = [e for side in sides for e in side]
+    sizes: dict[Node, int] = {}
+    for node in topological(entries):
+        sizes[node] = 1 + sum(sizes[a] for a in node.args)
+    return max((sizes[e] for e in entries), default=0)
+
+
+def _tree_size(expression: Any) -> int:
+    """The number of operations of an expression as a tree, each distinct part visited once."""
+    sizes: dict[Any, int] = {}
+    stack = [expression]
+    while stack:
+        current = stack[-1]
+        missing = [a for a in getattr(current, "args", ()) if a not in sizes]
+        if missing:
+            stack.extend(missing)
+            continue
+        stack.pop()
+        sizes[current] = 1 + sum(sizes[a] for a in getattr(current, "args", ()))
+    return sizes[expression]
+
+
+# ---- Dual numbers -------------------------------------------------------------------------------
+
+
+class DualReference:
+    """Derivatives by Dual numbers whose parts are nodes."""
+
+    def __init__(
+        self, outputs: Sequence[Node], wrt: Sequence[Node], meter: Meter, most: int = MOST_EVALUATIONS
+    ) -> None:
+        """``outputs`` as functions of ``wrt``, by at most ``most`` operations; sizes must be numbers."""
+        self.outputs, self.wrt, self.meter, self.most = outputs, wrt, meter, most
+        self.inputs = list(dict.fromkeys([*wrt, *_inputs_of(outputs)]))
+        self.elements = {node: flat_elements(node) for node in self.inputs}
+
+    def first(self) -> list[Node]:
+        """∂output/∂element for all output elements and, inside, all elements of wrt."""
+        count = self._count()
+        self._check(count)
+        columns = [self._tangents([self._unit(k)]) for k in range(count)]
+        return [columns[k][row] for row in range(len(columns[0])) for k in range(count)]
+
+    def second(self) -> list[Node]:
+        """The Hessian of the one output, row by row, by nested Dual numbers."""
+        count = self._count()
+        self._check(4 * count * count)
+        units = [self._unit(k) for k in range(count)]
+        return [self._tangents([u, v])[0] for u in units for v in units]
+
+    def along(self, directions: Sequence[Sequence[Node]]) -> list[Node]:
+        """The first or second derivatives of all output elements along one or two given directions."""
+        self._check(4 ** (len(directions) - 1))
+        return self._tangents(
+            [
+                {w: list(map(NodeNumber, flat_elements(d))) for w, d in zip(self.wrt, v, strict=True)}
+                for v in directions
+            ]
+        )
+
+    def _count(self) -> int:
+        return sum(len(self.elements[w]) for w in self.wrt)
+
+    def _check(self, evaluations: int) -> None:
+        count = evaluations * scalar_operations(self.outputs)
+        if count > self.most:
+            raise NoReference(f"{evaluations} evaluations of Dual numbers are too many")
+        self.meter.spend(DUAL_STEPS * count)
+
+    def _unit(self, position: int) -> Direction:
+        """The direction of one element of wrt, numbered over all of them."""
+        found: Direction = {}
+        for node in self.wrt:
+            count = len(self.elements[node])
+            found[node] = [NodeNumber(constant(1)) if k == position else 0 for k in range(count)]
+            position -= count
+        return found
+
+    def _tangents(self, directions: Sequence[Direction]) -> list[Node]:
+        """The derivative of all output elements in one direction, or in two."""
+        point: dict[Node, Any] = {}
+        for node in self.inputs:
+            numbers = np.empty(len(self.elements[node]), dtype=object)
+            for k, part in enumerate(self.elements[node]):
+                numbers[k] = _seeded(NodeNumber(part), [d[node][k] if node in d else 0 for d in directions])
+            point[node] = numbers.reshape(node.shape) if node.shape else numbers[0]
+        try:
+            values = unchecked(self.outputs, point)
+        except (SymadError, TypeError, ValueError, AttributeError, RecursionError) as problem:
+            raise NoReference(f"Dual numbers do not apply: {problem}") from None
+        return [
+            _part(v, len(directions)) for value in values for v in np.asarray(value, dtype=object).ravel()
+        ]
+
+
+Direction = dict[Node, "list[Any]"]
+"""For inputs the tangent of each element: a number, or 0 for none."""
+
+
+def _seeded(value: NodeNumber, tangents: Sequence[Any]) -> Any:
+    """Dual(x, u), or Dual(Dual(x, u), Dual(v, 0)), whose tangent's tangent is the second derivative."""
+    if len(tangents) == 1:
+        return Dual(value, tangents[0])
+    u, v = tangents
+    return Dual(Dual(value, u), v if isinstance(v, int) else Dual(v, 0))
+
+
+def _part(value: Any, depth: int) -> Node:
+    """The tangent of the given depth; what is known to be zero is the constant 0."""
+    for _ in range(depth):
+        value = value.tangent if isinstance(value, Dual) else 0
+    if isinstance(value, NodeNumber):
+        return value.node
+    if isinstance(value, (int, float)):
+        return constant(value)
+    raise NoReference("Dual numbers do not apply: a value is undefined")
+
+
+def packed(entries: Sequence[Node], shape: Sequence[int]) -> Node:
+    """Scalar nodes as an array of a shape; a scalar for the shape ()."""
+    return pack_scalars(entries, tuple(shape)) if shape else entries[0]

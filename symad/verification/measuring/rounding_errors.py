@@ -1,0 +1,148 @@
+"""How far the roundings of a formula may move its results, at one point.
+
+A value y of a graph changes by Σ_n v_n (∂y/∂v_n) δ_n if each node n, with the value v_n, has a relative
+rounding δ_n (Higham, Accuracy and Stability of Numerical Algorithms, sections 1.6 and 3.1). Each rounding
+counts with its effect on the result, so that a large intermediate value that cancels exactly, or that a
+mask removes, allows nothing. For roundings that are independent, the root of Σ (v_n ∂y/∂v_n)² is what is
+to be expected; it is found by evaluating the graph to many digits with relative changes ±η at random signs.
+Numbers that are floats have no rounding, however large they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import mpmath
+import numpy as np
+import sympy
+
+from symad.core.graph import Node, topological
+from symad.core.questions import evaluate
+from symad.evaluation.evaluate import unchecked
+from symad.evaluation.number_domains import Undefined
+from symad.ops.arrays.reduction import Extreme
+from symad.ops.arrays.shaping import ShapingOp
+from symad.ops.arrays.sources import ArrayConstant, Constant, constant_value
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.selection import Condition, Select
+from symad.verification.measuring.fifty_digits import anchor, as_numbers
+from symad.verification.random_fields.prime_fields import Array
+
+SAMPLES = 3
+"""Choices of signs; the largest change counts."""
+
+ETA = 30
+"""Changes are 10^-ETA, relative."""
+
+EXACT_OPS = (ShapingOp, Select, Condition, Extreme)
+EXACT_HEADS = {sympy.Max, sympy.Min, sympy.Abs, sympy.sign, sympy.Heaviside, sympy.floor, sympy.ceiling}
+"""What only moves or chooses values rounds none."""
+
+
+def values_of(outputs: Sequence[Node], point: Mapping[Node, Any], digits: int) -> dict[Node, Any]:
+    """The values of all nodes at a rational point."""
+    order = topological(outputs)
+    with mpmath.workdps(digits + ETA + 10):
+        numbers = {n: as_numbers(v) for n, v in point.items()} | {anchor(): mpmath.mpf(1)}
+        return dict(zip(order, unchecked(order, numbers), strict=True))
+
+
+def effects(
+    outputs: Sequence[Node], values: Mapping[Node, Any], digits: int, inputs_only: bool = False
+) -> list[Array]:
+    """For each element of the outputs its change by relative roundings of size 1, as floats.
+
+    Args:
+        outputs: nodes.
+        values: of all nodes they need, from `values_of` at the same number of digits.
+        digits: to which intermediate values are known beyond the change.
+        inputs_only: leave out the roundings of intermediate values.
+    """
+    order = topological(outputs)
+    rng = Random(0)
+    found = [np.zeros(np.shape(values[o])) for o in outputs]
+    with mpmath.workdps(digits + ETA + 10), np.errstate(all="ignore"):
+        eta = mpmath.mpf(10) ** -ETA
+        for _ in range(SAMPLES):
+            moved = _moved(order, values, outputs, eta, rng, inputs_only)
+            for k, o in enumerate(outputs):
+                change = np.frompyfunc(lambda a, b: _size((a, b), eta), 2, 1)(moved[o], values[o])
+                found[k] = np.maximum(found[k], np.asarray(change, dtype=np.float64))
+    return found
+
+
+def _moved(
+    order: Sequence[Node],
+    values: Mapping[Node, Any],
+    outputs: Sequence[Node],
+    eta: Any,
+    rng: Random,
+    inputs_only: bool,
+) -> dict[Node, Any]:
+    """All values where each has a relative change of its own."""
+    turn = np.frompyfunc(lambda v: v * (1 + (eta if rng.random() < 0.5 else -eta)), 1, 1)
+    found: dict[Node, Any] = {}
+    whole = _whole(order, values)
+    for node in order:
+        value = evaluate(node.op, tuple([found[a] for a in node.args])) if node.args else values[node]
+        wanted = not node.args or not inputs_only or node in outputs
+        found[node] = _turned(value, turn) if wanted and node not in whole and _rounds(node) else value
+    return found
+
+
+def _whole(order: Sequence[Node], values: Mapping[Node, Any]) -> set[Node]:
+    """Integers made of integers, such as the order n + 1 of a polygamma function: they round none."""
+    found: set[Node] = set()
+    for node in order:
+        value = values[node]
+        known = all(a in found for a in node.args) if node.args else isinstance(node.op, Constant)
+        if known and isinstance(value, mpmath.mpf) and mpmath.isint(value) and abs(value) < 2**53:
+            found.add(node)
+    return found
+
+
+def _turned(value: Any, turn: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        if value.dtype != object or not all(isinstance(v, mpmath.mpf) for v in value.flat):
+            return value
+        return turn(value)
+    return turn(value) if isinstance(value, mpmath.mpf) else value
+
+
+def _rounds(node: Node) -> bool:
+    """Whether a value is rounded when it is computed in floating point."""
+    if isinstance(node.op, Constant):
+        return not _is_float(constant_value(node))
+    if isinstance(node.op, ArrayConstant):
+        return bool(node.op.array.dtype == object)
+    if isinstance(node.op, EXACT_OPS):
+        return False
+    return not (isinstance(node.op, Apply) and node.op.head in EXACT_HEADS)
+
+
+def _is_float(value: Any) -> bool:
+    """Whether a number is a float64; π and 1/3 are not."""
+    if isinstance(value, (bool, float)):
+        return True
+    if not isinstance(value, (int, Fraction)):
+        return False
+    try:
+        return Fraction(float(value)) == value
+    except OverflowError:
+        return False
+
+
+def _size(pair: tuple[Any, Any], eta: Any) -> float:
+    """|a − b|/η as a float; infinite where a value is lost on the way."""
+    a, b = pair
+    if isinstance(a, Undefined) or isinstance(b, Undefined):
+        return float("inf")
+    if isinstance(a, (bool, np.bool_)) or isinstance(b, (bool, np.bool_)):
+        return 0.0 if bool(a) == bool(b) else float("inf")
+    if a == b:
+        return 0.0
+    difference = abs(mpmath.mpf(a) - b) / eta
+    return float(difference) if mpmath.isfinite(difference) else float("inf")

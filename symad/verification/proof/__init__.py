@@ -1,0 +1,1 @@
+"""Exact normal forms: rational functions over independent generators, and index notation for all sizes."""

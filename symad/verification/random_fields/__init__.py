@@ -1,0 +1,1 @@
+"""Identity tests modulo random primes, with a bound on the probability of a false answer."""

@@ -1,0 +1,497 @@
+"""Random values for functions: equal arguments give equal values, others independent ones.
+
+An atom such as exp(m), log(m), sign(m) or gamma(m) is identified by the value of m in all lanes
+together (Gonnet 1984, "Determining equivalence of expressions in random polynomial time", signatures
+of transcendental functions). Each new argument gets a fresh random value; −m gets the value that
+follows from it: exp(−m) = 1/exp(m), sign(−m) = −sign(m).
+
+Roots are free random values too, or, where they are asked to be *exact*, true roots in an extension of
+the field with a random sign. Signs are free, or exactly ±1 as chosen for one region of the inputs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from symad.errors import SymadError
+from symad.verification.random_fields.exponent_relations import Relations, rotation_by
+from symad.verification.random_fields.prime_fields import Array, Field
+from symad.verification.random_fields.sign_regions import Regions, small_rational
+
+MOST_SIGNS = 10
+"""With more signs than this, products of two are no longer looked for."""
+
+MOST_ROOTS = 24
+"""With more roots than this, products of two are no longer looked for."""
+
+
+MOST_COMBINED = 5
+"""With more exponentials than this, their products are not looked for in the arguments of logarithms."""
+
+
+class Unsupported(SymadError):
+    """A graph holds something that cannot be evaluated in a prime field; says what."""
+
+
+class NeedsLevel(SymadError):
+    """A root has no value in this extension of the field; a larger one has it."""
+
+
+@dataclass(eq=False)
+class Atoms:
+    """The arguments met so far of one kind of function, and the random values they got."""
+
+    index: dict[Hashable, tuple[int, int]] = dataclasses.field(default_factory=dict)
+    values: list[tuple[Array, ...]] = dataclasses.field(default_factory=list)
+
+
+Fresh = Callable[[Array], "list[tuple[Array, ...]]"]
+"""From new arguments (T, n) their values: for each a tuple of arrays (T, *tail)."""
+
+
+@dataclass(eq=False)
+class Signatures:
+    """The functions of one run."""
+
+    field: Field
+    rng: Random
+    exact_roots: bool = False
+    regions: Regions | None = None
+    """Where it is given, signs are exactly ±1."""
+    kinds: dict[Hashable, Atoms] = dataclasses.field(default_factory=dict)
+    radicands: list[tuple[int, Array]] = dataclasses.field(default_factory=list)
+    """Of each exact square root the level of its radicand, and the radicand (T, *tail)."""
+    roots: dict[int, list[tuple[Array, Array]]] = dataclasses.field(default_factory=dict)
+    """Of each order the radicands met, and their roots."""
+    logarithms: list[tuple[Array, Array]] = dataclasses.field(default_factory=list)
+    """The arguments met of which logarithms were drawn, and these."""
+    exponentials: list[tuple[Array, Array]] = dataclasses.field(default_factory=list)
+    """The exponentials drawn, and what they are exponentials of: their logarithms."""
+    signs: list[tuple[Array, Array]] = dataclasses.field(default_factory=list)
+    """The arguments of which a sign was drawn, and their signs."""
+    weak_signs: list[tuple[Array, Array]] = dataclasses.field(default_factory=list)
+    """The same for what may be 0 on an open set."""
+    turned: set[Hashable] = dataclasses.field(default_factory=set)
+    """The kinds of which both m and −m occurred."""
+    domains: bool = False
+    """Whether roots and logarithms are undefined where the sign of their argument was chosen to be −1."""
+    left_at: int = 0
+    """How many signs were chosen when a domain was last left."""
+    relations: Relations | None = None
+    """Where it is given, exponents and angles that are rational combinations of others are found."""
+
+    # ---- identifying arguments -------------------------------------------------------------------
+
+    def look_up(
+        self, kind: Hashable, arguments: Sequence[Array], fresh: Fresh, odd: bool
+    ) -> tuple[Any, Array]:
+        """For each element the values of its atom, and −1 where it is the negative of the atom.
+
+        ``arguments`` are arrays (T, *s, *tail) of one shape s; the values come as a tuple of arrays of
+        that shape, the orientations as an array (N,).
+        """
+        atoms = self.kinds.setdefault(kind, Atoms())
+        flat = np.concatenate([self._rows(a) for a in arguments], axis=1)
+        keys = _keys(flat)
+        new = list(dict.fromkeys(k for k in range(len(keys)) if keys[k] not in atoms.index))
+        if new:
+            self._enter(atoms, arguments, keys, new, fresh, odd)
+        found = [atoms.index[key] for key in keys]
+        shape = arguments[0].shape
+        parts = len(atoms.values[found[0][0]]) if found else 1
+        values = tuple(
+            np.stack([atoms.values[k][part] for k, _ in found], axis=1).reshape(shape)
+            if found
+            else np.zeros(shape, dtype=self.field.dtype)
+            for part in range(parts)
+        )
+        turns = np.array([turn for _, turn in found], dtype=np.int64)
+        if odd and np.any(turns < 0):
+            self.turned.add(kind)
+        return values, turns
+
+    def _enter(
+        self,
+        atoms: Atoms,
+        arguments: Sequence[Array],
+        keys: list[Any],
+        new: list[int],
+        fresh: Fresh,
+        odd: bool,
+    ) -> None:
+        """Give values to new arguments, and enter their negatives with them."""
+        first: dict[Any, int] = {}
+        opposite = (
+            _keys(np.concatenate([self._rows(self.field.neg(a)) for a in arguments], axis=1)) if odd else []
+        )
+        for k in new:
+            if keys[k] not in atoms.index and keys[k] not in first:
+                if odd and opposite[k] in first:
+                    continue
+                first[keys[k]] = k
+        chosen = list(first.values())
+        columns = [a.reshape(self.field.lanes, -1, *self.field.tail)[:, chosen] for a in arguments]
+        for k, values in zip(chosen, fresh(columns[0]), strict=True):
+            atoms.index[keys[k]] = (len(atoms.values), 1)
+            if odd and opposite[k] != keys[k]:
+                atoms.index[opposite[k]] = (len(atoms.values), -1)
+            atoms.values.append(values)
+
+    def _rows(self, a: Array) -> Array:
+        """One row of residues for each element: (N, T·tail)."""
+        width = int(np.prod(self.field.tail))
+        flat = a.reshape(self.field.lanes, -1, width).transpose(1, 0, 2)
+        return flat.reshape(flat.shape[0], -1)
+
+    def turn(self, values: Array, turns: Array) -> Array:
+        """The values, negated where the argument was the negative of the atom."""
+        if not np.any(turns < 0):
+            return values
+        where = self._spread(turns < 0, values)
+        return np.where(where, self.field.neg(values), values)
+
+    def _spread(self, flags: Array, values: Array) -> Array:
+        """Flags of elements (N,) with the axes of values (T, *s, *tail)."""
+        inner = values.shape[1 : values.ndim - len(self.field.tail)]
+        return flags.reshape((1, *inner) + (1,) * len(self.field.tail))
+
+    # ---- random values ---------------------------------------------------------------------------
+
+    def nonzero(self, count: int) -> Array:
+        """Random residues other than 0: (T, count, *tail)."""
+        return self.field.random(self.rng, (count,), low=1)
+
+    def opaque(self, kind: Hashable, arguments: Sequence[Array], odd: bool = False) -> Array:
+        """A function without relations, except f(−x) = −f(x) for odd ones."""
+
+        def fresh(a: Array) -> list[tuple[Array, ...]]:
+            values = self.nonzero(a.shape[1])
+            if odd:
+                values = np.where(self._zero_columns(a, values), 0, values).astype(self.field.dtype)
+            return [(values[:, k],) for k in range(a.shape[1])]
+
+        (values,), turns = self.look_up(kind, arguments, fresh, odd)
+        return self.turn(values, turns)
+
+    def opaque_array(self, kind: Hashable, arguments: Sequence[Array], shape: Sequence[int]) -> Array:
+        """An array that is a function of whole arrays, without relations."""
+        atoms = self.kinds.setdefault(kind, Atoms())
+        key = tuple(_keys(a.reshape(1, -1))[0] for a in arguments)
+        if key not in atoms.index:
+            atoms.index[key] = (len(atoms.values), 1)
+            atoms.values.append((self.nonzero(int(np.prod(shape))),))
+        (values,) = atoms.values[atoms.index[key][0]]
+        return values.reshape((self.field.lanes, *shape, *self.field.tail))
+
+    def _zero_columns(self, a: Array, values: Array) -> Array:
+        """Where an argument (T, n) is 0 in every lane, with the axes of values."""
+        zero = self.field.is_zero(a).all(axis=0)
+        return zero.reshape((1, -1) + (1,) * (values.ndim - 2))
+
+    def exponential(self, a: Array) -> Array:
+        """exp, with exp(0) = 1 and exp(−a) exp(a) = 1."""
+
+        def fresh(column: Array) -> list[tuple[Array, ...]]:
+            made = self._fresh_exponentials(column)
+            self.exponentials.extend((value[0], column[:, k]) for k, value in enumerate(made))
+            return made
+
+        (values, over), turns = self.look_up("exp", [a], fresh, True)
+        return np.where(self._spread(turns < 0, values), over, values) if np.any(turns < 0) else values
+
+    def _fresh_exponentials(self, column: Array) -> list[tuple[Array, ...]]:
+        """(exp, 1/exp) of new exponents (T, n, *tail)."""
+        if self.relations is not None:
+            return self.relations.exponentials(column, self.nonzero(column.shape[1]))
+        values = self.nonzero(column.shape[1])
+        one = self.field.unit(values.ndim)
+        values = np.where(self._zero_columns(column, values), one, values)
+        over, _ = self.field.inverse(values)
+        return [(values[:, k], over[:, k]) for k in range(values.shape[1])]
+
+    def rotation(self, a: Array) -> tuple[Array, Array]:
+        """(cos, sin) by a random t: (1 − t²)/(1 + t²) and 2t/(1 + t²); t = 0 for the angle 0."""
+
+        def fresh(column: Array) -> list[tuple[Array, ...]]:
+            t = self.nonzero(column.shape[1])
+            if self.relations is not None:
+                return self.relations.rotations(column, rotation_by(self.field, t))
+            t = np.where(self._zero_columns(column, t), 0, t).astype(self.field.dtype)
+            cosine, sine = rotation_by(self.field, t)
+            return [(cosine[:, k], sine[:, k]) for k in range(t.shape[1])]
+
+        (cosine, sine), turns = self.look_up("rotation", [a], fresh, True)
+        return cosine, self.turn(sine, turns)
+
+    def logarithm(self, a: Array, positive: bool = False) -> Array:
+        """log|a|, with log 1 = 0; of a ``positive`` argument exp(log a) = a as well."""
+
+        def fresh(column: Array) -> list[tuple[Array, ...]]:
+            new = self.nonzero(column.shape[1])
+            return [(self._fresh_logarithm(column[:, k], new[:, k]),) for k in range(column.shape[1])]
+
+        if self.relations is not None:
+            values = self._related_logarithm(a, positive)
+        else:
+            values = self.look_up("log", [a], fresh, False)[0][0]
+        unit = self.field.unit(a.ndim)
+        ones = self.field.is_zero(self.field.sub(a, np.broadcast_to(unit, a.shape))).all(axis=0)
+        if not ones.any():
+            return values
+        return np.where(self._spread(ones.ravel(), values), 0, values).astype(self.field.dtype)
+
+    def _fresh_logarithm(self, column: Array, value: Array) -> Array:
+        """A new logarithm, or what follows from two old ones: log|uv| = log|u| + log|v|.
+
+        Of an exponential the logarithm is known, and that of 1.
+        """
+        field, same, found = self.field, self._same, None
+        old = self.logarithms if len(self.logarithms) <= MOST_ROOTS else []
+        if len(old) + len(self.exponentials) <= MOST_ROOTS:
+            unit = np.broadcast_to(field.unit(column.ndim), column.shape)
+            old = [(unit, np.zeros_like(value)), *self._powers_of_e(), *old]
+        for k, (u, first) in enumerate(old):
+            for v, second in old[: k + 1]:
+                if same(column, field.mul(u, v)):
+                    found = field.add(first, second)
+                elif same(field.mul(column, u), v):
+                    found = field.sub(second, first)
+                elif same(field.mul(column, v), u):
+                    found = field.sub(first, second)
+                if found is not None:
+                    return found
+        found = self._logarithm_of_three(column)
+        if found is not None:
+            return found
+        self.logarithms.append((column, value))
+        return value
+
+    def _logarithm_of_three(self, column: Array) -> Array | None:
+        """log|uvw| of three old arguments, as in log det A = 2 Σ log L_kk."""
+        field, old = self.field, self.logarithms
+        if not 3 <= len(old) <= MOST_COMBINED:
+            return None
+        for k, (u, first) in enumerate(old):
+            for j, (v, second) in enumerate(old[:k]):
+                for w, third in old[:j]:
+                    product = field.mul(field.mul(u, v), w)
+                    total = field.add(field.add(first, second), third)
+                    if self._same(column, product):
+                        return total
+                    if self._same(column, field.mul(product, product)):
+                        return field.add(total, total)
+        return None
+
+    def _powers_of_e(self) -> list[tuple[Array, Array]]:
+        """The exponentials, with their products and quotients if they are few, and their logarithms."""
+        field, few = self.field, self.exponentials
+        found = list(few)
+        for k, (u, first) in enumerate(few if len(few) <= MOST_COMBINED else ()):
+            for v, second in few[:k]:
+                found.append((field.mul(u, v), field.add(first, second)))
+                found.append((field.mul(u, field.inverse(v)[0]), field.sub(first, second)))
+        return found
+
+    def _related_logarithm(self, a: Array, positive: bool) -> Array:
+        """log, known to the relations: exp(log|a|) = |a|, which is a of its sign in one region."""
+        relations = self.relations
+        assert relations is not None
+
+        def fresh(column: Array) -> list[tuple[Array, ...]]:
+            values = self.nonzero(column.shape[1])
+            made: list[tuple[Array, ...]] = []
+            for k in range(column.shape[1]):
+                value = self._fresh_logarithm(column[:, k], values[:, k])
+                if positive:
+                    relations.enter_logarithm(value, column[:, k])
+                elif self.regions is not None:
+                    size = self.field.mul(column[:, k], self.sign(column[:, k : k + 1])[:, 0])
+                    relations.enter_logarithm(value, size)
+                made.append((value,))
+            return made
+
+        return self.look_up("log", [a], fresh, False)[0][0]
+
+    # ---- signs -----------------------------------------------------------------------------------
+
+    def sign(self, a: Array, related: bool = True) -> Array:
+        """sign: 0 at 0, known for constants, and otherwise free, or ±1 as chosen.
+
+        Free signs of what may be 0 on an open set are not related to others: sign(a) = sign(ab) sign(b)
+        fails where b is 0.
+        """
+        related |= self.regions is not None
+
+        def fresh(column: Array) -> list[tuple[Array, ...]]:
+            return [(self._fresh_sign(column[:, k], related),) for k in range(column.shape[1])]
+
+        (values,), turns = self.look_up("sign", [a], fresh, True)
+        return self.turn(values, turns)
+
+    def negative(self, a: Array) -> Array:
+        """In which lanes the elements of an argument (T, *s, *tail) have the sign −1: (T, *s)."""
+        values = self.sign(a)
+        base = values[..., 0] if self.field.levels else values
+        found = np.asarray(base == self.field.modulus(base.ndim) - 1)
+        if self.regions is not None and found.any():
+            self.left_at = self.regions.chosen
+        return found
+
+    def _fresh_sign(self, column: Array, related: bool) -> Array:
+        if self.field.is_zero(column).all():
+            return np.zeros_like(column)
+        known = small_rational(column, self.field)
+        if known is not None:
+            return self.field.constant(1 if known > 0 else -1)
+        value = self._proportional_sign(column)
+        if value is None and related and len(self.signs) <= MOST_SIGNS:
+            value = self._sign_of_product(column)
+        if value is None:
+            value = self.nonzero(1)[:, 0] if self.regions is None else self.regions.sign(column)
+            (self.signs if related else self.weak_signs).append((column, value))
+        return value
+
+    def _proportional_sign(self, column: Array) -> Array | None:
+        """The sign of another argument of which this one, or its reciprocal, is a rational multiple."""
+        old = self.signs[:MOST_ROOTS] + self.weak_signs[:MOST_ROOTS]
+        over = self.field.inverse(column)[0] if old else column
+        for other, value in old:
+            for mine in (over, column):
+                ratio = small_rational(self.field.mul(other, mine), self.field)
+                if ratio:
+                    return value if ratio > 0 else self.field.neg(value)
+        return None
+
+    def _sign_of_product(self, column: Array) -> Array | None:
+        """The product of the signs of two arguments that this one is a product or quotient of."""
+        mul = self.field.mul
+        for k, (a, first) in enumerate(self.signs):
+            over = self.field.inverse(a)[0]
+            for b, second in self.signs[:k]:
+                under = self.field.inverse(b)[0]
+                for factor in (mul(over, under), mul(over, b), mul(a, under), mul(a, b)):
+                    ratio = small_rational(mul(column, factor), self.field)
+                    if ratio:
+                        product = mul(first, second)
+                        return product if ratio > 0 else self.field.neg(product)
+        return None
+
+    # ---- roots -----------------------------------------------------------------------------------
+
+    def root(self, a: Array, order: int) -> Array:
+        """a^(1/order)."""
+        if order == 1:
+            return a
+        if not self.exact_roots:
+            return self._free_root(a, order)
+        odd = order
+        while odd % 2 == 0:
+            odd //= 2
+        if odd > 1:
+            if self.field.level_of(a):
+                raise Unsupported("an odd root of an expression with square roots")
+            a = self.field.odd_root(a, odd)
+        while order % 2 == 0:
+            a = self._square_root(a)
+            order //= 2
+        return a
+
+    def _free_root(self, a: Array, order: int) -> Array:
+        def fresh(column: Array) -> list[tuple[Array, ...]]:
+            values = self.nonzero(column.shape[1])
+            values = np.where(self._zero_columns(column, values), 0, values).astype(self.field.dtype)
+            return [self._entered(column[:, k], values[:, k], order) for k in range(values.shape[1])]
+
+        (values,), _ = self.look_up(("root", order), [a], fresh, False)
+        return values
+
+    def _entered(self, radicand: Array, root: Array, order: int) -> tuple[Array]:
+        """A new root, or the product or quotient of two old ones that it is: √(uv) = √u √v for u, v > 0."""
+        known = self._known_root(radicand, order)
+        if known is None:
+            self.roots.setdefault(order, []).append((radicand, root))
+        return (root if known is None else known,)
+
+    def _known_root(self, radicand: Array, order: int) -> Array | None:
+        """A root that follows from one or two old ones, by √|uv| = √|u| √|v| and √|v u²| = √|v| |u|."""
+        mul, same = self.field.mul, self._same
+        old = self.roots.get(order, [])
+        if len(old) > MOST_ROOTS:
+            return None
+        for k, (u, root) in enumerate(old):
+            for v, other in old[: k + 1]:
+                if same(radicand, mul(u, v)):
+                    return self._turned(mul(root, other), u, v)
+                if same(mul(radicand, u), v):
+                    return self._turned(mul(other, self.field.inverse(root)[0]), u, radicand)
+                if same(mul(radicand, v), u):
+                    return self._turned(mul(root, self.field.inverse(other)[0]), v, radicand)
+        for u, root in old if order == 2 else ():
+            power = mul(u, u)
+            for v, other in old:
+                if same(radicand, mul(v, power)):
+                    return mul(other, self._size(u, root))
+                if same(mul(radicand, power), v):
+                    return mul(other, self.field.inverse(self._size(u, root))[0])
+        return None
+
+    def _turned(self, product: Array, u: Array, v: Array) -> Array:
+        """√u √v, or √(uv)/√u as √v; for exact roots of negative u and v it is −√(uv)."""
+        if not self.exact_roots:
+            return product
+        both = self.negative(u)
+        if not both.any():
+            return product
+        both = both & self.negative(v)
+        where = both.reshape(both.shape + (1,) * len(self.field.tail))
+        return np.where(where, self.field.neg(product), product)
+
+    def _size(self, u: Array, root: Array) -> Array:
+        """|u|: the square of its root where that is free."""
+        return self.field.mul(u, self.sign(u)) if self.exact_roots else self.field.mul(root, root)
+
+    def _same(self, a: Array, b: Array) -> bool:
+        return bool(np.all(a == b))
+
+    def enter_root(self, a: Array, order: int, roots: Array) -> None:
+        """Say that ``roots`` are the roots of the values ``a``, arrays (T, *s)."""
+        atoms = self.kinds.setdefault(("root", order), Atoms())
+        columns = roots.reshape(self.field.lanes, -1, *self.field.tail)
+        radicands = a.reshape(self.field.lanes, -1, *self.field.tail)
+        for k, key in enumerate(_keys(self._rows(a))):
+            atoms.index[key] = (len(atoms.values), 1)
+            atoms.values.append((columns[:, k],))
+            self.roots.setdefault(order, []).append((radicands[:, k], columns[:, k]))
+
+    def _square_root(self, a: Array) -> Array:
+        def fresh(column: Array) -> list[tuple[Array, ...]]:
+            roots, missing = self.field.square_root(column)
+            if missing.any():
+                raise NeedsLevel("a root of a root")
+            made: list[tuple[Array, ...]] = []
+            for k in range(column.shape[1]):
+                flip = np.array([self.rng.random() < 0.5 for _ in self.field.primes])
+                flip = flip.reshape((-1,) + (1,) * len(self.field.tail))
+                root = np.where(flip, self.field.neg(roots[:, k]), roots[:, k])
+                (entered,) = self._entered(column[:, k], root, 2)
+                if entered is root:
+                    self.radicands.append((self.field.level_of(column[:, k]), column[:, k]))
+                made.append((entered,))
+            return made
+
+        (values,), _ = self.look_up("square root", [a], fresh, False)
+        return values
+
+
+def _keys(rows: Array) -> list[Any]:
+    """A hashable key for each row."""
+    if rows.dtype == object:
+        return [tuple(row) for row in rows.tolist()]
+    data, width = np.ascontiguousarray(rows).tobytes(), rows.shape[1] * rows.itemsize
+    return [data[k * width : (k + 1) * width] for k in range(len(rows))]

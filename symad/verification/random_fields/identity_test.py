@@ -1,0 +1,306 @@
+"""Identity testing in prime fields: are two graphs the same function?
+
+Three ways are tried, each sound, from cheap to complete:
+
+- *free*: roots and signs are free random values; no relation such as √u² = u is used;
+- *exact*: roots are roots, in an extension of the field, and signs are ±1, region by region;
+- *related*: rational relations between exponents, and between angles, are found.
+
+Equality in all lanes is equality of functions, but for the stated probability. A difference proves
+nothing: an identity may rest on a relation that is not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from random import Random
+
+import numpy as np
+import sympy
+
+from symad.core.graph import Node, topological
+from symad.ops.arrays.sources import Input, constant_value
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.arithmetic import Mul
+from symad.ops.elementwise.powers import Pow
+from symad.ops.linalg.cholesky import Cholesky
+from symad.verification.budget import Budget, Meter, OutOfBudget
+from symad.verification.random_fields.error_bound import add_logs
+from symad.verification.random_fields.function_values import NeedsLevel, Unsupported
+from symad.verification.random_fields.integer_inputs import all_choices, integer_inputs
+from symad.verification.random_fields.prime_fields import Array
+from symad.verification.random_fields.runs import PairResult, Sampler
+from symad.verification.random_fields.scouting import visibly_different
+from symad.verification.rewriting.basis import Basis
+from symad.verification.rewriting.by_elements import by_elements
+from symad.verification.rewriting.by_exponentials import by_exponentials
+from symad.verification.rewriting.discontinuities import SIGNS
+from symad.verification.rewriting.positive_domains import has_loose_domains, positive_arguments
+from symad.verification.rewriting.rewrite import rewrite
+
+DRAWS = 2
+"""How many random choices of integer inputs (indices, matrix exponents) are tested."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What was found about all pairs."""
+
+    pairs: tuple[PairResult, ...]
+    seed: int
+    primes: tuple[int, ...]
+    """The primes of the run that decided last."""
+    draws: tuple[str, ...] = ()
+    """The values that integer inputs were given."""
+    reasons: tuple[str, ...] = ()
+    """Why nothing better was found."""
+
+
+Way = Callable[[Sampler], "list[PairResult]"]
+
+
+def compare_nodes(
+    pairs: Sequence[tuple[Node, Node]], seed: int, budget: Budget, meter: Meter | None = None
+) -> Result:
+    """Test pairs of nodes of equal shapes; all dimensions must be numbers.
+
+    Args:
+        pairs: what is compared.
+        seed: from which primes and points are drawn.
+        budget: limits of time and size.
+        meter: where work is counted already.
+
+    Returns:
+        For each pair which elements are equal, with the probability of a false 'equal'.
+    """
+    rng, meter = Random(seed), meter or Meter(budget)
+    best = [_nothing(a) for a, _ in pairs]
+    search = _Search()
+    for split, absolutes in ((False, False), (True, False), (True, True)):
+        rest = [k for k, found in enumerate(best) if not _is_done(found)]
+        if absolutes:
+            rest = [k for k in rest if _has_roots_of_products(pairs[k])]
+        if split:  # no relation will make these equal
+            rest = [k for k in rest if not visibly_different(*pairs[k], ~best[k].certain)]
+        if rest:
+            basis = Basis(split, absolutes)
+            made = rewrite([n for k in rest for n in pairs[k]], basis)
+            for k, found in zip(rest, search.compare(made, basis, rng, meter), strict=True):
+                best[k] = _better(best[k], found)
+    for k, found in enumerate(best):
+        if not _is_done(found) and not visibly_different(*pairs[k], ~found.certain):
+            best[k] = _better(found, _by_elements(pairs[k], found, search, rng, meter))
+            if not _is_done(best[k]):
+                best[k] = _better(best[k], _by_exponentials(pairs[k], best[k], search, rng, meter))
+    return Result(tuple(best), seed, search.primes, tuple(search.draws), tuple(dict.fromkeys(search.reasons)))
+
+
+def _by_elements(
+    pair: tuple[Node, Node], found: PairResult, search: _Search, rng: Random, meter: Meter
+) -> PairResult:
+    """A pair of small arrays, written out: the elements that are not known to be equal.
+
+    They are compared together, and those that remain, or have domains of their own, each alone.
+    """
+    sides = by_elements(pair)
+    if sides is None:
+        return found
+    rest = np.flatnonzero(~found.certain.ravel())
+    search.ranges = {}
+    pairs = [[side[k] for side in sides] for k in rest]
+    together = not has_loose_domains(pair)
+    parts = _written_out(pairs, search, rng, meter) if together else [_nothing(a) for a, _ in pairs]
+    for k, part in enumerate(parts):
+        if not _is_done(part) and (len(parts) > 1 or not together):  # its signs alone are fewer
+            parts[k] = _better(part, _written_out([pairs[k]], search, rng, meter)[0])
+    equal, defined = found.certain.ravel().copy(), found.defined.ravel().copy()
+    equal[rest] = [p.certain for p in parts]
+    defined[rest] |= [bool(p.defined) for p in parts]
+    search.primes = parts[0].primes or search.primes
+    bounds = [r.log2_bound for r in (*parts, found) if r.certain.any()]
+    shape, bound = found.equal.shape, add_logs(*bounds) if bounds else 0.0
+    return PairResult(equal.reshape(shape), defined.reshape(shape), bound, parts[0].way, parts[0].primes)
+
+
+def _written_out(
+    pairs: Sequence[Sequence[Node]], search: _Search, rng: Random, meter: Meter
+) -> list[PairResult]:
+    """Pairs of scalars in a basis of their own."""
+    basis = Basis()
+    made = rewrite([side for pair in pairs for side in pair], basis)
+    sampler = _sampler(made, basis, rng, meter)
+    nothing = [_nothing(a) for a in sampler.left]
+    return search.improve(nothing, sampler, [("free", Sampler.free), *_ways(made)])
+
+
+def _by_exponentials(
+    pair: tuple[Node, Node], found: PairResult, search: _Search, rng: Random, meter: Meter
+) -> PairResult:
+    """A pair of functions of other inputs, of which inverse hyperbolic functions are logarithms."""
+    sides = by_exponentials(pair)
+    if sides is None:
+        return found
+    basis = Basis()
+    (best,) = search.compare(rewrite(sides, basis), basis, rng, meter)
+    return best
+
+
+def _sampler(made: Sequence[Node], basis: Basis, rng: Random, meter: Meter) -> Sampler:
+    """Of nodes that take turns, left and right."""
+    odd = _odd_parts(basis.roots.found)
+    left, right = tuple(made[0::2]), tuple(made[1::2])
+    positive = positive_arguments(list(zip(left, right, strict=True)))
+    return Sampler(left, right, rng, meter, odd, _root_inputs(made, positive), positive)
+
+
+def _has_roots_of_products(pair: tuple[Node, Node]) -> bool:
+    """Whether there is a root or a logarithm of a product or a quotient."""
+    return any(_has_domain(n) and isinstance(n.args[0].op, Mul) for n in topological(pair))
+
+
+def _is_done(found: PairResult) -> bool:
+    return bool(found.certain.all())
+
+
+@dataclass(eq=False)
+class _Search:
+    """Ways tried one after the other, with what is to be told about them."""
+
+    ranges: Mapping[Node, tuple[int, int]] = field(default_factory=dict)
+    draws: list[str] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+    primes: tuple[int, ...] = ()
+
+    def compare(self, made: Sequence[Node], basis: Basis, rng: Random, meter: Meter) -> list[PairResult]:
+        """Pairs in one basis, one after the other: first all together, then those not equal alone."""
+        together = _sampler(made, basis, rng, meter)
+        self.ranges = integer_inputs(made)
+        best = self.improve([_nothing(a) for a in together.left], together, [("free", Sampler.free)])
+        self.primes = tuple(together.primes) or self.primes
+        if not basis.split:
+            return best
+        rest = [k for k, found in enumerate(best) if not _is_done(found)]
+        if len(rest) > 1:  # pairs of one certificate share most of their nodes, roots and signs
+            shared = [n for k in rest for n in made[2 * k : 2 * k + 2]]
+            several = _sampler(shared, basis, rng, meter)
+            improved = self.improve([best[k] for k in rest], several, _ways(shared)[:1])
+            best = list(best)
+            for k, found in zip(rest, improved, strict=True):
+                best[k] = found
+            self.primes = tuple(several.primes) or self.primes
+        for k, found in enumerate(best):
+            if not _is_done(found):
+                pair = made[2 * k : 2 * k + 2]
+                alone = _sampler(pair, basis, rng, meter)
+                ways = _ways(pair)
+                if len(made) > 2 and alone.positive > together.positive:
+                    ways.insert(0, ("free", Sampler.free))
+                (best[k],) = self.improve([found], alone, ways)
+                self.primes = tuple(alone.primes) or self.primes
+        return best
+
+    def improve(
+        self, best: list[PairResult], sampler: Sampler, ways: Sequence[tuple[str, Way]]
+    ) -> list[PairResult]:
+        """The best results for the pairs of a sampler."""
+        for name, way in ways:
+            try:
+                found, draws = _over_draws(sampler, self.ranges, way)
+                self.draws = draws or self.draws
+                best = [_better(old, new) for old, new in zip(best, found, strict=True)]
+            except (Unsupported, NeedsLevel) as problem:
+                self.reasons.append(f"{name}: {problem}")
+                if isinstance(problem, OutOfBudget):
+                    break
+            if all(map(_is_done, best)):
+                break
+        return best
+
+
+def _ways(outputs: Sequence[Node]) -> list[tuple[str, Way]]:
+    """The ways, after the free one, that can find something in these graphs."""
+    found: list[tuple[str, Way]] = []
+    nodes = topological(outputs)
+    if any(_is_root_or_sign(n) for n in nodes):
+        found.extend([("exact", Sampler.exact), ("scattered", Sampler.scattered)])
+    if sum(isinstance(n.op, Apply) and n.op.head in (sympy.exp, sympy.cos, sympy.sin) for n in nodes) > 1:
+        found.append(("related", Sampler.related))
+    if any(_has_domain(n) for n in nodes):
+        found.append(("inside", Sampler.inside))
+        if ("related", Sampler.related) in found:
+            found.append(("inside, related", Sampler.inside_related))
+    return found
+
+
+def _has_domain(node: Node) -> bool:
+    """Whether a node is defined for positive arguments only."""
+    return (isinstance(node.op, Apply) and node.op.head is sympy.log) or (
+        _is_root_or_sign(node) and not isinstance(node.op, Apply)
+    )
+
+
+def _is_root_or_sign(node: Node) -> bool:
+    if isinstance(node.op, Pow):
+        value = constant_value(node.args[1])
+        return isinstance(value, (float, Fraction))
+    return isinstance(node.op, Cholesky) or (isinstance(node.op, Apply) and node.op.head in SIGNS)
+
+
+def _nothing(node: Node) -> PairResult:
+    none = np.zeros(node.shape, dtype=bool)
+    return PairResult(none, none, 0.0, "none")
+
+
+def _better(old: PairResult, new: PairResult) -> PairResult:
+    """The result that says more: more elements certainly equal, or equally many with a smaller bound."""
+    if (new.certain.sum(), -new.log2_bound) > (old.certain.sum(), -old.log2_bound):
+        return replace(new, defined=old.defined | new.defined)
+    return replace(old, defined=old.defined | new.defined)
+
+
+def _odd_parts(units: Sequence[Fraction]) -> tuple[int, ...]:
+    """The odd primes that divide orders of roots."""
+    orders = [unit.denominator for unit in units if unit.denominator <= 64]
+    return tuple(sorted({int(q) for order in orders for q in sympy.primefactors(order) if q > 2}))
+
+
+def _root_inputs(outputs: Sequence[Node], positive: frozenset[Node]) -> dict[Node, int]:
+    """Inputs of which roots are taken, and that are positive in all claims: they are drawn as powers."""
+    found: dict[Node, int] = {}
+    for node in topological(outputs):
+        base = node.args[0] if isinstance(node.op, Pow) else node
+        if base is node or not isinstance(base.op, Input):
+            continue
+        value = constant_value(node.args[1])
+        is_root = isinstance(value, Fraction) and value.numerator == 1 and value.denominator <= 64
+        if is_root and (base in positive or getattr(base.op.symbol, "is_nonnegative", None)):
+            found[base] = value.denominator
+    return found
+
+
+# ---- integer inputs -----------------------------------------------------------------------------
+
+
+def _over_draws(
+    sampler: Sampler, ranges: Mapping[Node, tuple[int, int]], way: Way
+) -> tuple[list[PairResult], list[str]]:
+    """One way, for all values of the integer inputs or for a few; all have to agree."""
+    if not ranges:
+        return way(sampler), []
+    said, results = [], []
+    drawn = [{n: _draw(n, low, high, sampler.rng) for n, (low, high) in ranges.items()} for _ in range(DRAWS)]
+    for choice in all_choices(ranges) or drawn:
+        sampler.integers = choice
+        said.append(", ".join(f"{n.op.symbol} = {v.tolist()}" for n, v in choice.items()))  # type: ignore[attr-defined]
+        results.append(way(sampler))
+        if not any(r.equal.any() for r in results[-1]):
+            break
+    return [PairResult.together(column) for column in zip(*results, strict=True)], said
+
+
+def _draw(node: Node, low: int, high: int, rng: Random) -> Array:
+    count = int(np.prod(node.shape))
+    values = [rng.randrange(low, max(high, low + 1)) for _ in range(count)]
+    return np.array(values, dtype=np.int64).reshape(node.shape)

@@ -1,0 +1,192 @@
+"""Exact signs: ±1 for each argument of `sign`, as one region of the inputs has them.
+
+Either one region is chosen for all lanes, argument by argument, so that all regions can be visited
+one after the other; or each lane has a region of its own, at random. Signs that follow from others
+are not free: x > 0 implies x + 1 > 0, and x − y > 0 with y − z > 0 implies x − z > 0.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from symad.core.graph import Node, topological
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.gathering import Gather, ScatterAdd
+from symad.ops.arrays.shaping import ShapingOp
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.arithmetic import ElementwiseOp
+from symad.verification.random_fields.exponent_relations import reconstruct
+from symad.verification.random_fields.prime_fields import Array, Field
+from symad.verification.rewriting.discontinuities import SIGNS
+
+MOST_LINKED = 40
+"""With more signs than this, implications are no longer looked for."""
+
+SCALES = (Fraction(1), Fraction(2), Fraction(3), Fraction(1, 2), Fraction(1, 3))
+"""By which known arguments are multiplied: x > 1/2 implies 2x > 0."""
+
+MOST_SUPPORT = 8
+"""An element that depends on more signs than this counts as depending on all."""
+
+
+@dataclass(eq=False)
+class Regions:
+    """The signs of one run."""
+
+    field: Field
+    rng: Random
+    choices: list[bool] | None = None
+    """Whether the free signs are +, in the order they come; missing ones become +.
+
+    None: each lane has its own.
+    """
+    chosen: int = 0
+    """How many signs were free so far."""
+    settled: list[tuple[Array, Array]] = dataclasses.field(default_factory=list)
+    """Arguments (T, *tail), and in which lanes they are positive (T,)."""
+
+    def sign(self, column: Array) -> Array:
+        """The signs of an argument (T, *tail), as residues."""
+        known, positive = self._implied(column)
+        if not known.all():
+            positive = np.where(known, positive, self._free())
+        self.settled.append((column, positive))
+        zero = self.field.is_zero(column)
+        signs = [
+            0 if z else (1 if plus else p - 1)
+            for z, plus, p in zip(zero, positive, self.field.primes, strict=True)
+        ]
+        return self.field.embed(np.array(signs, dtype=self.field.dtype))
+
+    def _free(self) -> Array:
+        """The next free sign."""
+        lanes = self.field.lanes
+        position, self.chosen = self.chosen, self.chosen + 1
+        if self.choices is None:
+            return np.array([self.rng.random() < 0.5 for _ in range(lanes)])
+        if position == len(self.choices):
+            self.choices.append(True)
+        return np.full(lanes, self.choices[position])
+
+    def _implied(self, column: Array) -> tuple[Array, Array]:
+        """In which lanes a sign follows, and what it is there."""
+        lanes = self.field.lanes
+        known, positive = np.zeros(lanes, dtype=bool), np.zeros(lanes, dtype=bool)
+        self._small_numbers(column, known, positive)
+        if len(self.settled) > MOST_LINKED:
+            return known, positive
+        signed = [
+            (a, truths) for b, plus in self.settled for a, truths in ((b, plus), (self.field.neg(b), ~plus))
+        ]
+        for truth, target in ((True, column), (False, self.field.neg(column))):
+            for k, (a, above) in enumerate(signed):
+                if any(self._exceeds(target, a, scale) for scale in SCALES):
+                    _set(known, positive, above, truth)
+                    continue
+                rest = self.field.sub(target, a)  # target = a + rest, where a > 0
+                for b, also in signed[: k + 1]:
+                    if self.field.is_zero(self.field.sub(rest, b)).all():
+                        _set(known, positive, above & also, truth)
+        return known, positive
+
+    def _exceeds(self, target: Array, a: Array, scale: Fraction) -> bool:
+        """Whether an argument is a multiple of another plus a positive number; one lane is asked first."""
+        p = self.field.primes[0]
+        first, other = int(target.flat[0]), int(a.flat[0])
+        alone = (first - other * scale.numerator * pow(scale.denominator, -1, p)) % p
+        if min(alone, p - alone) > WHOLE and reconstruct(alone, p) is None:
+            return False
+        scaled = a if scale == 1 else self.field.mul(self.field.constant(scale), a)
+        gap = small_rational(self.field.sub(target, scaled), self.field)
+        return gap is not None and gap > 0
+
+    def _small_numbers(self, column: Array, known: Array, positive: Array) -> None:
+        """In some regions an argument may be a number."""
+        for lane in range(self.field.lanes):
+            parts = np.ravel(column[lane])
+            number = None if np.any(parts[1:]) else reconstruct(int(parts[0]), self.field.primes[lane], 16)
+            if number is not None:
+                known[lane], positive[lane] = True, number > 0
+
+
+def _set(known: Array, positive: Array, where: Array, truth: bool) -> None:
+    new = where & ~known
+    positive[new] = truth
+    known |= new
+
+
+WHOLE = 1 << 20
+"""Integers up to this are recognised."""
+
+
+def small_rational(column: Array, fields: Field) -> Fraction | None:
+    """The n/d with |n|, d ≤ 2¹⁰, or the integer up to `WHOLE`, that a value (T, *tail) is in every lane."""
+    base = column if not fields.levels else column[..., 0]
+    if fields.levels and np.any(column[..., 1:]):
+        return None
+    first, p = int(base[0]), fields.primes[0]
+    whole = first if first <= WHOLE else first - p
+    found = Fraction(whole) if abs(whole) <= WHOLE else reconstruct(first, p)
+    if found is None:
+        return None
+    for residue, q in zip(base.tolist(), fields.primes, strict=True):
+        if (found.numerator - residue * found.denominator) % q:
+            return None
+    return found
+
+
+# ---- on how many signs an element depends --------------------------------------------------------
+
+Support = frozenset[Any]
+"""The signs one element depends on, named; None stands for too many."""
+
+
+def sign_support(outputs: Sequence[Node]) -> int | None:
+    """The largest number of signs that one element of the outputs depends on; None if that is large.
+
+    Names are chosen so that the same sign, reached by the same moves, has the same name for every element.
+    """
+    found: dict[Node, Support | None] = {}
+    for node in topological(outputs):
+        found[node] = _support(node, [found[a] for a in node.args])
+        own = found[node]
+        if own is not None and len(own) > MOST_SUPPORT:
+            found[node] = None
+    total = [found[o] for o in outputs]
+    union = None if any(t is None for t in total) else frozenset().union(*[t for t in total if t is not None])
+    return None if union is None or len(union) > MOST_SUPPORT else len(union)
+
+
+def _support(node: Node, parts: Sequence[Support | None]) -> Support | None:
+    if all(p is not None and not p for p in parts):
+        union: Support = frozenset()
+    elif any(p is None for p in parts):
+        return None
+    else:
+        union = frozenset().union(*[p for p in parts if p is not None])
+    if isinstance(node.op, ElementwiseOp):
+        own = {node} if isinstance(node.op, Apply) and node.op.head in SIGNS else set()
+        return union | own
+    if not union:
+        return union
+    if isinstance(node.op, ShapingOp) and not isinstance(node.op, (Gather, ScatterAdd)):
+        widest = max((p for p in parts if p is not None), key=len)
+        return frozenset((node, name) for name in widest)
+    if isinstance(node.op, Einsum):
+        dims = {
+            k: d
+            for at, a in zip(node.op.inputs, node.args, strict=True)
+            for k, d in zip(at, a.shape, strict=True)
+        }
+        count = int(np.prod([d for k, d in dims.items() if k not in node.op.output]))
+        if count * len(union) > MOST_SUPPORT:
+            return None
+        return frozenset((node, term, name) for term in range(count) for name in union)
+    return None

@@ -1,0 +1,70 @@
+"""What one rewriting of graphs knows: units of coefficients, signs of nodes, winners of extremes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from symad.core.graph import Node
+from symad.verification.rewriting.common_units import Units
+from symad.verification.rewriting.discontinuities import unseen
+from symad.verification.rewriting.linear_terms import Terms, linear_terms, single_term
+from symad.verification.rewriting.signs import sign_of
+from symad.verification.rewriting.vanishing import Vanishing
+
+
+class Basis:
+    """One rewriting of several graphs together, so that their units and winners agree.
+
+    With ``split``, exponents and angles are taken apart at sums: exp(x + y) is exp(x) exp(y). Without, a
+    sum is one argument, which agrees between graphs that compute it in different ways. With ``absolutes``,
+    roots and logarithms of products are taken apart by absolute values: √(xy) = √|x| √|y|.
+    """
+
+    def __init__(self, split: bool = True, absolutes: bool = False) -> None:
+        """Nothing is known yet."""
+        self.split, self.absolutes = split, absolutes
+        self.exponents, self.angles, self.roots = Units(), Units(), Units()
+        self.rewrite: Callable[[Node], Node] = lambda node: node
+        self._signs: dict[Node, int] = {}
+        self._vanishing = Vanishing(self.weak_sign)
+        self.opponents: set[tuple[Node, Node]] = set()
+        """The indicators of the two arguments of an extreme, in both orders."""
+        self.winners: dict[Node, Any] = {}
+        """For each extreme the indicators of what it was taken over: by argument, or as one array."""
+
+    def terms(self, argument: Node) -> Terms:
+        """An exponent or angle as Σ c·m."""
+        return linear_terms(argument) if self.split else single_term(argument)
+
+    def sign(self, node: Node) -> int:
+        """The sign of a node on an open dense set: 1, −1, or 0 where it is not known."""
+        known = self.weak_sign(node)
+        return 0 if known and self.may_vanish(node) else known
+
+    def may_vanish(self, node: Node) -> bool:
+        """Whether a node may be 0 on an open set."""
+        return self._vanishing.may(node)
+
+    def sign_head(self, node: Node) -> Any:
+        """The sign function that fits a node: sign, or another of which the square need not be 1."""
+        return self._vanishing.sign(node)
+
+    def weak_sign(self, node: Node) -> int:
+        """1 if a node is nowhere negative, −1 if nowhere positive, or 0 where that is not known."""
+        if node not in self._signs:
+            for n in unseen(node, self._signs):
+                self._signs[n] = sign_of(n.op, n, tuple([self._signs[a] for a in n.args]))
+        return self._signs[node]
+
+    def rewritten(self, node: Node) -> Node:
+        """A node built of arguments that are in the basis already, itself in the basis."""
+        return self.rewrite(node)
+
+    def settled(self) -> bool:
+        """Whether no unit was refined since this was last asked."""
+        every = (self.exponents, self.angles, self.roots)
+        changed = any(units.changed for units in every)
+        for units in every:
+            units.changed = False
+        return not changed

@@ -1,0 +1,66 @@
+"""Array graphs written out element by element, where they are small.
+
+Two sums over the same products agree term by term only when both are written out: an exponent x̂ W is
+one argument to exp, while that of s x W + (1 − s) g W falls apart into known ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from symad.core.graph import Node, topological
+from symad.errors import SymadError
+from symad.evaluation.evaluate import unchecked
+from symad.ops.arrays.sources import Input, constant
+from symad.ops.arrays.stacking import element
+from symad.verification.measuring.node_numbers import NodeNumber
+from symad.verification.rewriting.rewrite import expand_definitions
+
+MOST_OPERATIONS, MOST_ELEMENTS = 3000, 64
+"""Graphs of more scalar operations, and outputs of more elements, are not written out."""
+
+
+def flat_elements(node: Node) -> list[Node]:
+    """The elements of a node of known sizes, as scalar nodes in row-major order."""
+    return [element(node, *index) if index else node for index in np.ndindex(*node.shape)]
+
+
+def as_numbers(node: Node) -> Any:
+    """A node of known sizes as an array of scalar nodes that are numbers."""
+    numbers = np.empty(int(np.prod(node.shape)), dtype=object)
+    numbers[:] = [NodeNumber(e) for e in flat_elements(node)]
+    return numbers.reshape(node.shape) if node.shape else numbers[0]
+
+
+def scalar_operations(outputs: Sequence[Node]) -> int:
+    """Roughly the number of scalar operations of some nodes."""
+    total = 0
+    for node in topological(outputs):
+        if node.args:
+            own = int(np.prod(node.shape)) if all(isinstance(d, int) for d in node.shape) else 1 << 40
+            widest = max(int(np.prod(a.shape)) for a in node.args) if own < 1 << 40 else 1
+            total += max(own, widest)
+    return total
+
+
+def by_elements(outputs: Sequence[Node]) -> list[list[Node]] | None:
+    """The elements of each output as scalar nodes; None where there are no arrays, or too large ones."""
+    outputs = expand_definitions(outputs)
+    nodes = topological(outputs)
+    if not any(n.shape for n in nodes) or max(int(np.prod(o.shape)) for o in outputs) > MOST_ELEMENTS:
+        return None
+    if scalar_operations(outputs) > MOST_OPERATIONS:
+        return None
+    point = {n: as_numbers(n) for n in nodes if isinstance(n.op, Input)}
+    try:
+        values = unchecked(outputs, point)
+        return [[_scalar(v) for v in np.asarray(value, dtype=object).ravel()] for value in values]
+    except (SymadError, TypeError, ValueError, AttributeError):
+        return None
+
+
+def _scalar(value: Any) -> Node:
+    return value.node if isinstance(value, NodeNumber) else constant(value)

@@ -1,0 +1,76 @@
+"""Where values jump: what depends on signs, conditions, rounding or integer inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+import sympy
+
+from symad.core.graph import Node, topological
+from symad.ops.arrays.reduction import Extreme
+from symad.ops.arrays.sources import Input
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.selection import Condition, Select
+
+
+class WeakSign(sympy.Function):
+    """The sign of what may be 0 on an open set, as max(x, 0) is: its square need not be 1."""
+
+
+class LooseSign(sympy.Function):
+    """The same for what depends on roundings or integer inputs: it is 0 for reasons no region shows."""
+
+
+class Rounded(sympy.Function):
+    """⌊x⌋ + 1/2, an odd function away from the integers."""
+
+
+class PowerOfJump(sympy.Function):
+    """b ** e without relations, where b may be 0, or e an integer, on an open set only."""
+
+
+KINKED = {
+    sympy.sign, sympy.Abs, sympy.Heaviside, sympy.floor, sympy.ceiling, sympy.frac, sympy.Mod,
+    sympy.Max, sympy.Min, WeakSign, LooseSign, Rounded, PowerOfJump,
+}  # fmt: skip
+"""Functions that are not analytic inside their domains."""
+
+SIGNS = {sympy.sign, WeakSign}
+"""Functions with exact values in a region of the inputs."""
+
+
+def is_jump(node: Node) -> bool:
+    """Whether a node may do what an analytic function cannot: be constant on an open set only."""
+    if isinstance(node.op, Apply):
+        return node.op.head in KINKED
+    if isinstance(node.op, Input):
+        return bool(getattr(node.op.symbol, "is_integer", False))
+    return isinstance(node.op, (Condition, Select, Extreme))
+
+
+def is_loose(node: Node) -> bool:
+    """Whether a node jumps for other reasons than signs."""
+    if isinstance(node.op, Apply):
+        return node.op.head in KINKED - SIGNS
+    return isinstance(node.op, Input) and is_jump(node)
+
+
+def jumps(node: Node) -> bool:
+    """Whether a node depends on what jumps."""
+    return any(map(is_jump, topological([node])))
+
+
+def unseen(root: Node, known: Container[Node]) -> list[Node]:
+    """The nodes that ``root`` needs and that are not known, arguments first; what known ones need is."""
+    order: dict[Node, None] = {}
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        missing = [a for a in node.args if a not in known and a not in order]
+        if missing and node not in known:
+            stack.extend(missing)
+            continue
+        stack.pop()
+        if node not in known:
+            order.setdefault(node)
+    return list(order)

@@ -1,0 +1,389 @@
+"""Functions written by other functions: tan by sin and cos, tanh by exp, Abs by sign, ..."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import sympy
+from sympy.codegen import cfunctions
+from sympy.codegen.numpy_nodes import logaddexp
+
+from symad.core.graph import Node, rebuild
+from symad.core.questions import Nodes
+from symad.library.scalar_functions import ScalarFunction
+from symad.ops.arrays.shaping import broadcast_to
+from symad.ops.arrays.sources import constant, constant_value, input_node
+from symad.ops.elementwise.apply import apply
+from symad.ops.elementwise.arithmetic import add, div, mul, neg, sub
+from symad.tracing.sympy.scalars import trace_scalar
+from symad.verification.random_fields.constant_exponents import is_never_whole
+from symad.verification.rewriting.basis import Basis
+from symad.verification.rewriting.discontinuities import Rounded, jumps
+from symad.verification.rewriting.elementary import (
+    exponential,
+    logarithm,
+    rational_power,
+    sign,
+    sine_and_cosine,
+    step,
+    steps,
+)
+from symad.verification.rewriting.infinities import is_constant
+from symad.verification.rewriting.linear_terms import collect_roots, number, through
+
+Alias = Callable[[Nodes, Basis], Node]
+
+ALIASES: dict[Any, Alias] = {}
+"""For each head its rewriting, true at every real point; others may add theirs."""
+
+
+def alias(node: Node, args: Nodes, basis: Basis) -> Node:
+    """A function node in the basis, from its arguments in the basis."""
+    head = node.op.head  # type: ignore[attr-defined]
+    if head in (sympy.Max, sympy.Min):
+        return elementwise_extreme(args, "max" if head is sympy.Max else "min", node, basis)
+    rule = ALIASES.get(head)
+    if rule is not None:
+        return broadcast_to(rule(args, basis), node.shape)
+    has_definition = isinstance(head, type) and issubclass(head, ScalarFunction)
+    if has_definition:
+        inputs, meaning = _definition(head, len(args))
+        (expanded,) = rebuild((meaning,), dict(zip(inputs, args, strict=True)))
+        return broadcast_to(basis.rewritten(expanded), node.shape)
+    if len(args) == 1:
+        return through(args[0], lambda inner: apply(head, inner))
+    return apply(head, *args)
+
+
+@cache
+def _definition(head: Any, count: int) -> tuple[tuple[Node, ...], Node]:
+    """A function's definition as a graph of fresh inputs."""
+    symbols = [sympy.Dummy(f"x{k}", real=True) for k in range(count)]
+    return tuple(map(input_node, symbols)), trace_scalar(sympy.sympify(head.definition(*symbols)))
+
+
+def aliased(*heads: Any) -> Callable[[Alias], Alias]:
+    """Register the rewriting of some heads."""
+
+    def register(rule: Alias) -> Alias:
+        for head in heads:
+            ALIASES[head] = rule
+        return rule
+
+    return register
+
+
+# ---- exponentials and logarithms ----------------------------------------------------------------
+
+
+@aliased(sympy.exp)
+def exp_alias(args: Nodes, basis: Basis) -> Node:
+    return exponential(args[0], basis)
+
+
+@aliased(sympy.log)
+def log_alias(args: Nodes, basis: Basis) -> Node:
+    """With a second argument, its base."""
+    over = logarithm(args[0], basis)
+    return div(over, logarithm(args[1], basis)) if len(args) == 2 else over
+
+
+@aliased(sympy.sinh)
+def sinh_alias(args: Nodes, basis: Basis) -> Node:
+    e = exponential(args[0], basis)
+    return div(sub(e, div(constant(1), e)), constant(2))
+
+
+@aliased(sympy.cosh)
+def cosh_alias(args: Nodes, basis: Basis) -> Node:
+    e = exponential(args[0], basis)
+    return div(add(e, div(constant(1), e)), constant(2))
+
+
+@aliased(sympy.tanh)
+def tanh_alias(args: Nodes, basis: Basis) -> Node:
+    e = exponential(mul(constant(2), args[0]), basis)
+    return div(sub(e, constant(1)), add(e, constant(1)))
+
+
+@aliased(sympy.csch)
+def csch_alias(args: Nodes, basis: Basis) -> Node:
+    return div(constant(1), sinh_alias(args, basis))
+
+
+@aliased(sympy.sech)
+def sech_alias(args: Nodes, basis: Basis) -> Node:
+    return div(constant(1), cosh_alias(args, basis))
+
+
+@aliased(sympy.coth)
+def coth_alias(args: Nodes, basis: Basis) -> Node:
+    return div(constant(1), tanh_alias(args, basis))
+
+
+@aliased(cfunctions.log1p)
+def log1p_alias(args: Nodes, basis: Basis) -> Node:
+    return logarithm(add(constant(1), args[0]), basis)
+
+
+@aliased(cfunctions.expm1)
+def expm1_alias(args: Nodes, basis: Basis) -> Node:
+    return sub(exponential(args[0], basis), constant(1))
+
+
+@aliased(logaddexp)
+def logaddexp_alias(args: Nodes, basis: Basis) -> Node:
+    return logarithm(add(*[exponential(a, basis) for a in args]), basis)
+
+
+@aliased(cfunctions.exp2)
+def exp2_alias(args: Nodes, basis: Basis) -> Node:
+    return exponential(mul(args[0], logarithm(constant(2), basis)), basis)
+
+
+@aliased(cfunctions.log2)
+def log2_alias(args: Nodes, basis: Basis) -> Node:
+    return div(logarithm(args[0], basis), logarithm(constant(2), basis))
+
+
+@aliased(cfunctions.log10)
+def log10_alias(args: Nodes, basis: Basis) -> Node:
+    return div(logarithm(args[0], basis), logarithm(constant(10), basis))
+
+
+@aliased(cfunctions.Sqrt)
+def sqrt_alias(args: Nodes, basis: Basis) -> Node:
+    return rational_power(args[0], Fraction(1, 2), basis)
+
+
+@aliased(cfunctions.hypot)
+def hypot_alias(args: Nodes, basis: Basis) -> Node:
+    squares = [mul(a, a) for a in args]
+    return rational_power(add(*squares), Fraction(1, 2), basis)
+
+
+@aliased(cfunctions.fma)
+def fma_alias(args: Nodes, basis: Basis) -> Node:
+    return add(mul(args[0], args[1]), args[2])
+
+
+# ---- circular functions -------------------------------------------------------------------------
+
+
+@aliased(sympy.sin)
+def sin_alias(args: Nodes, basis: Basis) -> Node:
+    return sine_and_cosine(args[0], basis)[1]
+
+
+@aliased(sympy.cos)
+def cos_alias(args: Nodes, basis: Basis) -> Node:
+    return sine_and_cosine(args[0], basis)[0]
+
+
+@aliased(sympy.tan)
+def tan_alias(args: Nodes, basis: Basis) -> Node:
+    cosine, sine = sine_and_cosine(args[0], basis)
+    return div(sine, cosine)
+
+
+@aliased(sympy.cot)
+def cot_alias(args: Nodes, basis: Basis) -> Node:
+    cosine, sine = sine_and_cosine(args[0], basis)
+    return div(cosine, sine)
+
+
+@aliased(sympy.sec)
+def sec_alias(args: Nodes, basis: Basis) -> Node:
+    return div(constant(1), cos_alias(args, basis))
+
+
+@aliased(sympy.csc)
+def csc_alias(args: Nodes, basis: Basis) -> Node:
+    return div(constant(1), sin_alias(args, basis))
+
+
+@aliased(sympy.sinc)
+def sinc_alias(args: Nodes, basis: Basis) -> Node:
+    return div(sin_alias(args, basis), args[0])
+
+
+MOST_SPHERICAL = 6
+"""Spherical Bessel functions of higher orders are functions of their own."""
+
+
+@aliased(sympy.jn)
+def jn_alias(args: Nodes, basis: Basis) -> Node:
+    """j₀ = sin x/x, j₁ = sin x/x² − cos x/x, j_{k+1} = (2k + 1) j_k/x − j_{k−1} (DLMF 10.49.3, 10.51.1)."""
+    order, x = constant_value(args[0]), args[1]
+    if not isinstance(order, int) or not 0 <= order <= MOST_SPHERICAL:
+        return apply(sympy.jn, *args)
+    below, here = div(cos_alias((x,), basis), x), div(sin_alias((x,), basis), x)  # j₋₁ and j₀
+    for k in range(order):
+        below, here = here, sub(mul(div(constant(2 * k + 1), x), here), below)
+    return here
+
+
+@aliased(sympy.acos)
+def acos_alias(args: Nodes, basis: Basis) -> Node:
+    quarter = div(constant(sympy.pi), constant(2))
+    return sub(quarter, through(args[0], lambda x: apply(sympy.asin, x)))
+
+
+@aliased(sympy.asinh)
+def asinh_alias(args: Nodes, basis: Basis) -> Node:
+    """log(x + √(x² + 1))."""
+
+    def of(x: Node) -> Node:
+        root = rational_power(add(mul(x, x), constant(1)), Fraction(1, 2), basis)
+        return logarithm(add(x, root), basis)
+
+    return _split_only(sympy.asinh, args, basis, of)
+
+
+@aliased(sympy.acosh)
+def acosh_alias(args: Nodes, basis: Basis) -> Node:
+    """log(x + √(x − 1) √(x + 1)), for x ≥ 1."""
+
+    def of(x: Node) -> Node:
+        roots = [rational_power(e, Fraction(1, 2), basis) for e in (sub(x, constant(1)), add(x, constant(1)))]
+        product = collect_roots([(1, r) for r in roots]) or mul(*roots)
+        return logarithm(add(x, product), basis)
+
+    return _split_only(sympy.acosh, args, basis, of)
+
+
+@aliased(sympy.atanh)
+def atanh_alias(args: Nodes, basis: Basis) -> Node:
+    """log((1 + x)/(1 − x))/2, for |x| < 1: one logarithm, of which sums are logarithms of products."""
+
+    def of(x: Node) -> Node:
+        quotient = div(add(constant(1), x), sub(constant(1), x))
+        return div(logarithm(quotient, basis), constant(2))
+
+    return _split_only(sympy.atanh, args, basis, of)
+
+
+def _split_only(head: Any, args: Nodes, basis: Basis, of: Callable[[Node], Node]) -> Node:
+    """An inverse function by logarithms where these are taken apart, else as it is."""
+    return through(args[0], of if basis.split else lambda x: apply(head, x))
+
+
+def _of_reciprocal(head: Any) -> Alias:
+    def rule(args: Nodes, basis: Basis) -> Node:
+        over = div(constant(1), args[0])
+        return ALIASES[head]((over,), basis) if head in ALIASES else apply(head, over)
+
+    return rule
+
+
+ALIASES[sympy.asec] = _of_reciprocal(sympy.acos)
+ALIASES[sympy.acsc] = _of_reciprocal(sympy.asin)
+ALIASES[sympy.acot] = _of_reciprocal(sympy.atan)
+ALIASES[sympy.asech] = _of_reciprocal(sympy.acosh)
+ALIASES[sympy.acsch] = _of_reciprocal(sympy.asinh)
+ALIASES[sympy.acoth] = _of_reciprocal(sympy.atanh)
+
+
+# ---- signs and steps ----------------------------------------------------------------------------
+
+
+@aliased(sympy.sign)
+def sign_alias(args: Nodes, basis: Basis) -> Node:
+    return sign(args[0], basis)
+
+
+@aliased(sympy.Abs)
+def abs_alias(args: Nodes, basis: Basis) -> Node:
+    return mul(sign(args[0], basis), args[0])
+
+
+@aliased(sympy.Heaviside)
+def heaviside_alias(args: Nodes, basis: Basis) -> Node:
+    """With a second argument, the value at 0."""
+    at_zero = number(args[1]) if len(args) == 2 else Fraction(1, 2)
+    if at_zero is None:
+        return apply(sympy.Heaviside, *args)
+    return step(args[0], at_zero, basis)
+
+
+@aliased(sympy.floor)
+def floor_alias(args: Nodes, basis: Basis) -> Node:
+    """⌊x⌋ + 1/2 is odd, but at integers: of what may be one on an open set ⌊x⌋ stays as it is."""
+
+    def of(x: Node) -> Node:
+        if jumps(x) or is_constant(x) or not is_never_whole(x):
+            return apply(sympy.floor, x)
+        return sub(apply(Rounded, x), constant(Fraction(1, 2)))
+
+    return through(args[0], of)
+
+
+@aliased(sympy.ceiling)
+def ceiling_alias(args: Nodes, basis: Basis) -> Node:
+    return neg(floor_alias((neg(args[0]),), basis))
+
+
+@aliased(sympy.frac)
+def frac_alias(args: Nodes, basis: Basis) -> Node:
+    return sub(args[0], floor_alias(args, basis))
+
+
+@aliased(sympy.Mod)
+def mod_alias(args: Nodes, basis: Basis) -> Node:
+    a, b = args
+    return sub(a, mul(b, floor_alias((div(a, b),), basis)))
+
+
+# ---- extremes -----------------------------------------------------------------------------------
+
+
+MOST_PAIRED = 6
+"""Of more arguments of a maximum it is not asked whether one is never below another."""
+
+
+def largest(args: Sequence[Node], basis: Basis) -> tuple[Node, list[Node]]:
+    """The maximum, one argument after the other, and an indicator for each that none is larger.
+
+    Arguments that another one exceeds everywhere never win.
+    """
+    kept = _undominated(args, basis)
+    best, winning = _largest([args[k] for k in kept], basis)
+    indicators = dict(zip(kept, winning, strict=True))
+    return best, [indicators.get(k, constant(0)) for k in range(len(args))]
+
+
+def _undominated(args: Sequence[Node], basis: Basis) -> list[int]:
+    """The positions of the arguments that are not known to be below another one."""
+    if not 2 < len(args) <= MOST_PAIRED:
+        return list(range(len(args)))
+    below = {k for k, a in enumerate(args) for b in args if constant_value(sign(sub(a, b), basis)) == -1}
+    return [k for k in range(len(args)) if k not in below]
+
+
+def _largest(args: Sequence[Node], basis: Basis) -> tuple[Node, list[Node]]:
+    one = constant(1)
+    best, reaches, exceeds = args[0], [one], [one]
+    for arg in args[1:]:
+        gap = sub(arg, best)
+        reach, exceed, beat = steps(gap, (1, 0, Fraction(1, 2)), basis)
+        reaches.append(reach)
+        exceeds.append(exceed)
+        best = add(best, mul(beat, gap))
+    indicators, rest = [], one
+    for reach, exceed in zip(reversed(reaches), reversed(exceeds), strict=True):
+        indicators.append(mul(reach, rest))
+        rest = mul(rest, sub(one, exceed))
+    return best, indicators[::-1]
+
+
+def elementwise_extreme(args: Nodes, kind: str, y: Node, basis: Basis) -> Node:
+    """Max or Min of several arguments."""
+    turned = args if kind == "max" else tuple(sub(constant(0), a) for a in args)
+    best, indicators = largest(turned, basis)
+    basis.winners[y] = dict(zip(y.args, indicators, strict=True))
+    if len(indicators) == 2:
+        basis.opponents |= {(indicators[0], indicators[1]), (indicators[1], indicators[0])}
+    return broadcast_to(best if kind == "max" else sub(constant(0), best), y.shape)

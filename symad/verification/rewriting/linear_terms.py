@@ -1,0 +1,212 @@
+"""Taking nodes apart: into sums of rational multiples, and into products of rational powers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from typing import cast
+
+import sympy
+
+from symad.core.graph import Node
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.shaping import Broadcast, Reshape
+from symad.ops.arrays.sources import constant, constant_value, is_exact
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.arithmetic import Add, Mul, mul, signed_product
+from symad.ops.elementwise.powers import Pow, power
+
+Terms = list[tuple[Fraction, Node]]
+
+MOST = 64
+"""More terms or factors than this are left together."""
+
+
+def moves_elements(node: Node) -> bool:
+    """Whether a node only repeats or rearranges all elements of its one argument."""
+    if isinstance(node.op, (Broadcast, Reshape)):
+        return True
+    if isinstance(node.op, Einsum) and len(node.op.inputs) == 1:
+        labels = node.op.inputs[0]
+        return sorted(labels) == sorted(node.op.output) and len(set(labels)) == len(labels)
+    return False
+
+
+def number(node: Node) -> Fraction | None:
+    """The exact value of a rational or floating-point constant."""
+    value = constant_value(node)
+    if is_exact(value) or (isinstance(value, float) and value - value == 0):
+        return Fraction(value)
+    return None
+
+
+def linear_terms(node: Node) -> Terms:
+    """node = Σ c·m: signed sums, rational multiples, and moved ones, taken apart; m may be 1."""
+    found: Terms = []
+    todo: Terms = [(Fraction(1), node)]
+    while todo:
+        c, n = todo.pop()
+        value = number(n)
+        if value is not None:
+            found.append((c * value, constant(1)))
+            continue
+        parts = _summands(n) if len(found) + len(todo) < MOST else None
+        if parts is None:
+            found.append((c, n))
+        else:
+            todo.extend((c * scale, part) for scale, part in reversed(parts))
+    return merged(found)
+
+
+def single_term(node: Node) -> Terms:
+    """node = c·m with the rational factor taken out and nothing else taken apart; m may be 1."""
+    c = Fraction(1)
+    while True:
+        value = number(node)
+        if value is not None:
+            return merged([(c * value, constant(1))])
+        parts = _summands(node) if not isinstance(node.op, Add) or len(node.args) == 1 else None
+        if parts is None or len(parts) != 1:
+            return [(c, node)]
+        ((scale, node),) = parts
+        c *= scale
+
+
+def _summands(n: Node) -> Terms | None:
+    """One step of taking a sum or a multiple apart; None where it is an atom."""
+    if isinstance(n.op, Add):
+        return [(Fraction(s), a) for s, a in zip(n.op.signs, n.args, strict=True)]
+    if isinstance(n.op, Mul):
+        whole = collect_roots(list(zip(n.op.powers, n.args, strict=True)))
+        return [(Fraction(1), whole)] if whole is not None else multiple(n) or _distributed(n)
+    if isinstance(n.op, Pow) and number(n.args[1]) == 2 and _is_short_sum(n.args[0]):
+        base = n.args[0]
+        signs = cast(Add, base.op).signs
+        return [(Fraction(s), mul(a, base)) for s, a in zip(signs, base.args, strict=True)]
+    if moves_elements(n):
+        inner = _summands(n.args[0]) if isinstance(n.args[0].op, (Add, Mul)) else None
+        if inner is not None:
+            return [(c, Node.of(n.op, (m,)) if m.shape else m) for c, m in inner]
+    return None
+
+
+def _is_short_sum(n: Node) -> bool:
+    """Scalar sums are multiplied out; of arrays only those with a number, such as y − 1."""
+    if not isinstance(n.op, Add) or len(n.args) > 4:
+        return False
+    return not n.shape or any(number(a) is not None for a in n.args)
+
+
+def _distributed(n: Node) -> Terms | None:
+    """A scalar product of a short sum as a sum of products; None if no factor is one."""
+    factors = list(zip(n.op.powers, n.args, strict=True))  # type: ignore[attr-defined]
+    if any(p == -1 and isinstance(arg.op, Add) for p, arg in factors):
+        return None  # (x² − 1)/(x + 1) is better left together
+    for k, (p, arg) in enumerate(factors):
+        if p == 1 and _is_short_sum(arg):
+            rest = factors[:k] + factors[k + 1 :]
+            signs = cast(Add, arg.op).signs
+            return [
+                (Fraction(s), signed_product([*rest, (1, a)])) for s, a in zip(signs, arg.args, strict=True)
+            ]
+    return None
+
+
+def collect_roots(factors: Sequence[tuple[int, Node]]) -> Node | None:
+    """A product of integer powers in which roots of one base that make it whole are replaced by it.
+
+    √u·√u = u, and 1/√u·1/√u = 1/u, where u > 0. None where nothing becomes whole.
+    """
+    roots: dict[Node, Fraction] = {}
+    rest: list[tuple[int, Node]] = []
+    todo = list(reversed(factors))
+    while todo:
+        k, node = todo.pop()
+        found = _root(node)
+        if found is not None:
+            roots[found[0]] = roots.get(found[0], Fraction(0)) + k * found[1]
+        elif isinstance(node.op, Mul) and any(_holds_root(a) for a in node.args):
+            todo.extend((k * p, a) for p, a in zip(node.op.powers, node.args, strict=True))
+        else:
+            rest.append((k, node))
+    if not any(abs(e) >= 1 for e in roots.values()):
+        return None
+    for base, exponent in roots.items():
+        whole = exponent.numerator // exponent.denominator
+        rest.append((whole, base))
+        if exponent != whole:
+            part = exponent - whole
+            root = Node.of(Pow(), (base, constant(Fraction(1, part.denominator))))
+            rest.append((part.numerator, root))
+    return mul(*[power(node, constant(k)) for k, node in rest if k])
+
+
+def _root(node: Node) -> tuple[Node, Fraction] | None:
+    """The base and exponent of a root, or of an integer power of one."""
+    if not isinstance(node.op, Pow):
+        return None
+    exponent = number(node.args[1])
+    if exponent is None or exponent.denominator > 64:
+        return None
+    if exponent.denominator > 1:
+        return node.args[0], exponent
+    inner = _root(node.args[0])
+    return None if inner is None else (inner[0], inner[1] * exponent)
+
+
+def _holds_root(node: Node) -> bool:
+    below = node.args if isinstance(node.op, Mul) else ()
+    return any(_root(n) is not None for n in (node, *below))
+
+
+def multiple(n: Node) -> Terms | None:
+    """A product as a rational multiple of the rest; None if it has no rational factor."""
+    scale = Fraction(1)
+    rest: list[tuple[int, Node]] = []
+    for p, arg in zip(n.op.powers, n.args, strict=True):  # type: ignore[attr-defined]
+        value = number(arg)
+        if value:
+            scale *= value**p
+        else:
+            rest.append((p, arg))
+    if len(rest) == len(n.args):
+        return None
+    if [p for p, _ in rest] == [1]:
+        return [(scale, rest[0][1])]
+    if not rest:
+        return [(scale, constant(1))]
+    return [(scale, Node.of(Mul(tuple(p for p, _ in rest)), tuple(a for _, a in rest)))]
+
+
+def merged(terms: Iterable[tuple[Fraction, Node]]) -> Terms:
+    """Terms of one node added up, in order of first appearance; zeros left out."""
+    total: dict[Node, Fraction] = {}
+    for c, n in terms:
+        total[n] = total.get(n, Fraction(0)) + c
+    return [(c, n) for n, c in total.items() if c]
+
+
+def holds_exponential(n: Node) -> bool:
+    """Whether a node is an exponential or a power of one, moved or not."""
+    while moves_elements(n):
+        n = n.args[0]
+    return _is_exponential(n) or (isinstance(n.op, Pow) and _is_exponential(n.args[0]))
+
+
+def _is_exponential(n: Node) -> bool:
+    while moves_elements(n):
+        n = n.args[0]
+    return isinstance(n.op, Apply) and n.op.head is sympy.exp
+
+
+def through(node: Node, function: Callable[[Node], Node]) -> Node:
+    """An elementwise function of moved elements: the function first, then the move."""
+    moves = []
+    while moves_elements(node):
+        moves.append(node)
+        node = node.args[0]
+    result = function(node)
+    for move in reversed(moves):
+        if result.shape == move.args[0].shape:  # a constant without axes is not moved
+            result = Node.of(move.op, (result,))
+    return result

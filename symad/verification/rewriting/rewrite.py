@@ -1,0 +1,278 @@
+"""Graphs rewritten in a small basis, by identities that hold at every real point.
+
+What remains is: sums, products and quotients, integer powers, contractions, moved elements, linear
+solves and determinants; exp, log, sin, cos, sign and roots of atoms; selection by 0/1 indicators;
+and functions without relations. Fused ops become their definitions; conditions become numbers,
+[a < b] = (1 + sign(b − a))/2. No identity is used that needs a sign nobody promised: log(ab) is split
+only if at most one factor may be negative.
+
+Ties and boundaries are not respected: two sides are compared on an open dense set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+import sympy
+
+import symad.verification.rewriting.special_identities  # noqa: F401  (registers rules)
+from symad.core.graph import Node, Op, rebuild, topological
+from symad.core.questions import Nodes, definition, question
+from symad.ops.arrays.contraction import Einsum, contract
+from symad.ops.arrays.reduction import Extreme
+from symad.ops.arrays.shaping import Broadcast, Reshape, broadcast_axes, broadcast_to, reshape
+from symad.ops.arrays.sources import Constant, Dimension, array_constant, constant, constant_value
+from symad.ops.arrays.stacking import stack, take
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.arithmetic import (
+    Add,
+    Mul,
+    add,
+    div,
+    mul,
+    signed_product,
+    signed_sum,
+    sub,
+)
+from symad.ops.elementwise.powers import Pow, power
+from symad.ops.elementwise.selection import Compare, Logic, Select
+from symad.verification.rewriting.basis import Basis
+from symad.verification.rewriting.elementary import exponential, is_zero, step
+from symad.verification.rewriting.function_identities import alias, largest
+from symad.verification.rewriting.infinities import constant_truth, is_constant, without_infinities
+from symad.verification.rewriting.linear_terms import collect_roots, holds_exponential
+from symad.verification.rewriting.powers import general_power
+
+PASSES = 8
+"""Units of coefficients are found by repetition; more refinements than this are not followed."""
+
+
+def rewrite(outputs: Sequence[Node], basis: Basis) -> tuple[Node, ...]:
+    """The outputs in the basis. Graphs that are to be compared are rewritten together."""
+    expanded = without_infinities(expand_definitions(outputs))
+    made: dict[Node, Node] = {}
+    for _ in range(PASSES):
+        made = {}
+        basis.rewrite = partial(_rewritten, basis=basis, made=made)
+        for node in expanded:
+            _rewritten(node, basis, made)
+        if basis.settled():
+            break
+    return tuple(made[o] for o in expanded)
+
+
+def _rewritten(output: Node, basis: Basis, made: dict[Node, Node]) -> Node:
+    """A node in the basis; ``made`` has what was rewritten before, and what is in the basis already."""
+    stack = [output]
+    while stack:
+        node = stack[-1]
+        if node in made:
+            stack.pop()
+            continue
+        missing = [a for a in node.args if a not in made]
+        if missing:
+            stack.extend(missing)
+            continue
+        stack.pop()
+        value = in_basis(node.op, node, tuple([made[a] for a in node.args]), basis)
+        made[node] = value
+        made.setdefault(value, value)
+    return made[output]
+
+
+def expand_definitions(outputs: Sequence[Node]) -> tuple[Node, ...]:
+    """Fused ops replaced by their definitions, again and again until none is left."""
+    current = tuple(outputs)
+    while any(definition(n.op, n) is not None for n in topological(current)):
+        current = rebuild(current, {}, _defined)
+    return current
+
+
+def _defined(node: Node, args: Nodes) -> Node:
+    new = node if args == node.args else Node.of(node.op, args)
+    meaning = definition(new.op, new)
+    return new if meaning is None else meaning
+
+
+@question
+def in_basis(op: Op, y: Node, args: Nodes, basis: Basis) -> Any:
+    """``y = op(...)`` in the basis, from its arguments in the basis."""
+
+
+@in_basis.dispatch
+def kept_in_basis(op: Op, y: Node, args: Nodes, basis: Basis) -> Any:
+    return y if args == y.args else Node.of(op, args)
+
+
+@in_basis.dispatch
+def add_in_basis(op: Add, y: Node, args: Nodes, basis: Basis) -> Any:
+    """As it is, but for sums of numbers, which may be the order of a function."""
+    if all(isinstance(a.op, Constant) for a in args):
+        return signed_sum(zip(op.signs, args, strict=True))
+    return y if args == y.args else Node.of(op, args)
+
+
+@in_basis.dispatch
+def mul_in_basis(op: Mul, y: Node, args: Nodes, basis: Basis) -> Any:
+    if all(isinstance(a.op, Constant) for a in args):
+        return signed_product(zip(op.powers, args, strict=True))
+    share = _share(list(zip(op.powers, args, strict=True)), basis)
+    if share is not None:
+        return broadcast_to(share, y.shape)
+    whole = collect_roots(list(zip(op.powers, args, strict=True)))
+    if whole is not None:
+        return broadcast_to(whole, y.shape)
+    return y if args == y.args else Node.of(op, args)
+
+
+def _share(factors: list[tuple[int, Node]], basis: Basis) -> Node | None:
+    """e/(e + f) = (1 + e − f)/2 where e and f say which of two arguments attains their extreme, as 1 or 0."""
+    for total in [a for p, a in factors if p == -1 and isinstance(a.op, Add) and a.op.signs == (1, 1)]:
+        for one, other in (total.args, total.args[::-1]):
+            alike = all(isinstance(n.op, Select) and _is_indicator(n) for n in (one, other))
+            if alike and (1, one) in factors and (one.args[0], other.args[0]) in basis.opponents:
+                rest = [f for f in factors if f not in ((-1, total), (1, one))]
+                share = add(constant(1), sub(one.args[0], other.args[0]))
+                return signed_product([*rest, (1, share), (-1, constant(2))])
+    return None
+
+
+def _is_indicator(node: Node) -> bool:
+    """Whether a selection is 1 where its condition holds, and 0 elsewhere."""
+    return [constant_value(branch) for branch in node.args[1:]] == [1, 0]
+
+
+@in_basis.dispatch
+def einsum_in_basis(op: Einsum, y: Node, args: Nodes, basis: Basis) -> Any:
+    """What is constant along the summed axes is taken out: Σ exp(x_i − m) = Σ exp(x_i) / exp(m)."""
+    if len(args) == 1 and isinstance(args[0].op, Mul) and _is_plain_sum(op):
+        labels = op.inputs[0]
+        split = [
+            (p, a, _constant_part(a, labels, op, y))
+            for p, a in zip(args[0].op.powers, args[0].args, strict=True)
+        ]
+        inside = [(p, a) for p, a, out in split if out is None]
+        if inside and len(inside) < len(split):
+            summed = Node.of(op, (broadcast_to(signed_product(inside), args[0].shape),))
+            return broadcast_to(
+                signed_product([(1, summed), *((p, out) for p, _, out in split if out is not None)]), y.shape
+            )
+    return y if args == y.args else Node.of(op, args)
+
+
+def _is_plain_sum(op: Einsum) -> bool:
+    """Whether a contraction of one array only sums over some axes."""
+    (labels,) = op.inputs
+    return len(set(labels)) == len(labels) and [k for k in labels if k in op.output] == list(op.output)
+
+
+def _constant_part(factor: Node, labels: tuple[int, ...], op: Einsum, y: Node) -> Node | None:
+    """An exponential that does not vary along the summed axes, in the shape of the sum; None for others."""
+    if isinstance(factor.op, Broadcast):
+        inner, axes = factor.args[0], [labels[k] for k in factor.op.axes]
+        if all(label in op.output for label in axes) and holds_exponential(inner):
+            return broadcast_axes(inner, y.shape, tuple(op.output.index(label) for label in axes))
+    return factor if factor.shape == () and holds_exponential(factor) else None
+
+
+@in_basis.dispatch
+def constant_in_basis(op: Constant, y: Node, args: Nodes, basis: Basis) -> Any:
+    if isinstance(op.value, bool):
+        return constant(int(op.value))
+    if op.value is sympy.E:
+        return exponential(constant(1), basis)
+    if op.value is sympy.GoldenRatio:
+        return div(add(constant(1), power(constant(5), constant(Fraction(1, 2)))), constant(2))
+    return y
+
+
+@in_basis.dispatch
+def dimension_in_basis(op: Dimension, y: Node, args: Nodes, basis: Basis) -> Any:
+    return constant(int(op.expression))
+
+
+@in_basis.dispatch
+def apply_in_basis(op: Apply, y: Node, args: Nodes, basis: Basis) -> Any:
+    return alias(y, args, basis)
+
+
+@in_basis.dispatch
+def pow_in_basis(op: Pow, y: Node, args: Nodes, basis: Basis) -> Any:
+    base, exponent = args
+    return broadcast_to(general_power(base, exponent, basis), y.shape)
+
+
+# ---- conditions ---------------------------------------------------------------------------------
+
+
+@in_basis.dispatch
+def compare_in_basis(op: Compare, y: Node, args: Nodes, basis: Basis) -> Any:
+    """[a < b] by the sign of b − a; [a == y] for y = max(..., a, ...) says whether a wins."""
+    if is_constant(y):
+        return array_constant(constant_truth(y).astype(np.int64))
+    if op.relation in ("<", "<="):
+        return broadcast_to(step(sub(args[1], args[0]), int(op.relation == "<="), basis), y.shape)
+    won = _winner(y.args, basis)
+    if won is None:
+        won = is_zero(sub(*args), basis)
+    won = broadcast_to(won, y.shape)
+    return won if op.relation == "==" else sub(constant(1), won)
+
+
+@in_basis.dispatch
+def logic_in_basis(op: Logic, y: Node, args: Nodes, basis: Basis) -> Any:
+    """And is the product, or is 1 − Π(1 − c), not is 1 − c, xor is a + b − 2ab."""
+    one = constant(1)
+    if op.kind == "and":
+        result = mul(*args)
+    elif op.kind == "or":
+        result = sub(one, mul(*[sub(one, c) for c in args]))
+    elif op.kind == "not":
+        result = sub(one, args[0])
+    else:
+        result = args[0]
+        for c in args[1:]:
+            result = sub(add(result, c), mul(constant(2), result, c))
+    return broadcast_to(result, y.shape)
+
+
+# ---- extremes -----------------------------------------------------------------------------------
+
+
+@in_basis.dispatch
+def extreme_in_basis(op: Extreme, y: Node, args: Nodes, basis: Basis) -> Any:
+    """The elements over the axes, compared one after the other."""
+    (a,) = args
+    rank = len(a.shape)
+    kept = [k for k in range(rank) if k not in op.axes]
+    moved = contract([range(rank)], [*op.axes, *kept], a)
+    count = int(np.prod([a.shape[k] for k in op.axes]))
+    flat = reshape(moved, (count, *(a.shape[k] for k in kept)))
+    parts = [take(flat, 0, k) for k in range(count)]
+    turned = parts if op.kind == "max" else [sub(constant(0), p) for p in parts]
+    best, indicators = largest(turned, basis)
+    whole = stack([broadcast_to(i, parts[0].shape) for i in indicators])
+    split = reshape(whole, (*(a.shape[k] for k in op.axes), *(a.shape[k] for k in kept)))
+    order = [*op.axes, *kept]
+    basis.winners[y] = contract([order], list(range(rank)), split)
+    return best if op.kind == "max" else sub(constant(0), best)
+
+
+def _winner(pair: Nodes, basis: Basis) -> Node | None:
+    """The indicator of ``a == y`` where y is an extreme and a one of what it was taken over."""
+    for a, y in (pair, pair[::-1]):
+        source = y
+        while isinstance(source.op, (Broadcast, Reshape)) and source not in basis.winners:
+            source = source.args[0]
+        found = basis.winners.get(source)
+        if isinstance(found, dict):
+            for arg, indicator in found.items():
+                if arg is a:
+                    return indicator
+        elif found is not None and source.args[0] is a:
+            return found
+    return None

@@ -1,0 +1,75 @@
+"""Floats that stand for simple numbers: 0.3333333333333333 for 1/3, 0.7978845608028654 for √(2/π).
+
+A float is its exact binary value, so x ** (1/3) and its derivative with (1/3) rounded differ in the last
+digits. Where a user says that constants are rounded, each float that is a simple number is read as it.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import e, isfinite, log, pi, sqrt
+from typing import Any
+
+import sympy
+
+from symad.core.graph import Graph, Node, rebuild
+from symad.ops.arrays.sources import Constant, constant_value
+
+LARGEST = 1000
+"""The largest denominator of a simple number."""
+
+ULPS = 4
+"""How far off in units of the last place a rounded number may be."""
+
+FACTORS: tuple[tuple[float, Any], ...] = (
+    (1.0, sympy.Integer(1)), (pi, sympy.pi), (1 / pi, 1 / sympy.pi), (sqrt(pi), sympy.sqrt(sympy.pi)),
+    (1 / sqrt(pi), 1 / sympy.sqrt(sympy.pi)), (sqrt(2 / pi), sympy.sqrt(2 / sympy.pi)),
+    (sqrt(2 * pi), sympy.sqrt(2 * sympy.pi)), (1 / sqrt(2 * pi), 1 / sympy.sqrt(2 * sympy.pi)),
+    (sqrt(2), sympy.sqrt(2)), (sqrt(3), sympy.sqrt(3)), (sqrt(5), sympy.sqrt(5)),
+    (log(2), sympy.log(2)), (log(10), sympy.log(10)), (1 / log(2), 1 / sympy.log(2)), (e, sympy.E),
+    (log(2 * pi), sympy.log(2 * sympy.pi)), (log(pi), sympy.log(sympy.pi)),
+)  # fmt: skip
+"""What simple numbers are multiples of."""
+
+
+def with_simple_constants(graph: Graph) -> tuple[Graph, dict[str, str]]:
+    """The graph with floats read as the simple numbers they are, and which they were."""
+    found: dict[str, str] = {}
+
+    def simple(node: Node, args: tuple[Node, ...]) -> Node:
+        value = constant_value(node) if isinstance(node.op, Constant) else None
+        if isinstance(value, (float, Fraction)):
+            known = simple_number(float(value)) if isinstance(value, float) or _is_float(value) else None
+            if known is not None and known != value:
+                found[repr(float(value))] = str(known)
+                return _node(known)
+        return node if args == node.args else Node.of(node.op, args)
+
+    outputs = rebuild(graph.output_nodes, {}, simple)
+    return graph.with_outputs(outputs, graph.structure), found
+
+
+def _is_float(value: Fraction) -> bool:
+    return value.denominator > LARGEST and Fraction(float(value)) == value
+
+
+def simple_number(value: float) -> Any:
+    """The simple number that a float is when rounded; None if there is none."""
+    if not isfinite(value) or value == 0:
+        return None
+    for size, exact in FACTORS:
+        ratio = Fraction(value / size).limit_denominator(LARGEST)
+        if ratio and abs(float(ratio) * size - value) <= ULPS * 2.0**-53 * abs(value) * (
+            1 if size == 1 else 2
+        ):
+            if size == 1.0 and ratio.denominator == 1 and float(ratio) == value:
+                return None
+            if abs(ratio.numerator) <= LARGEST:
+                return sympy.Rational(ratio.numerator, ratio.denominator) * exact
+    return None
+
+
+def _node(number: Any) -> Node:
+    from symad.tracing.sympy.scalars import trace_scalar
+
+    return trace_scalar(number)
