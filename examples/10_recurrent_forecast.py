@@ -18,8 +18,8 @@ from symad.models.layers.parameters import trace_model
 from symad.models.sequences import ar
 from symad.models.sequences.lstm import LSTM
 from symad.models.sequences.rnn import RNN, jacobian_norms
+from symad.numeric.training.loop import batches, train, warmup_cosine
 from symad.numeric.training.optimisers import Adam
-from symad.numeric.training.training import batches, train, warmup_cosine
 
 WINDOW, BATCH, STEPS, HELD_OUT = 44, 32, 400, 50
 

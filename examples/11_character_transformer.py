@@ -24,8 +24,8 @@ from symad.models.sequences import ngram
 from symad.models.sequences.generation import sample
 from symad.models.transformers.transformer import Transformer
 from symad.numeric import lower
+from symad.numeric.training.loop import train, warmup_cosine
 from symad.numeric.training.optimisers import Adam
-from symad.numeric.training.training import train, warmup_cosine
 
 CONTEXT, BATCH, LETTERS = 16, 32, 120_000
 

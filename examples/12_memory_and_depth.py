@@ -21,8 +21,8 @@ from symad import functions
 from symad.derivatives.chain_plans import draw_plans
 from symad.models.layers import neural_ode
 from symad.numeric import lower
+from symad.numeric.training.loop import train, warmup_cosine
 from symad.numeric.training.optimisers import Adam
-from symad.numeric.training.training import train, warmup_cosine
 
 STEPS, STATE = 600, 5_000
 POLICIES = ["all", "recompute", "sqrt", "binomial", ("binomial", 5)]

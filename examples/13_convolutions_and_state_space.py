@@ -24,8 +24,8 @@ from symad.models.sequences import ar
 from symad.models.sequences.state_space import StateSpace
 from symad.models.sequences.tcn import TCN
 from symad.models.transformers import tasks
+from symad.numeric.training.loop import batches, train, warmup_cosine
 from symad.numeric.training.optimisers import Adam
-from symad.numeric.training.training import batches, train, warmup_cosine
 
 
 def fit(loss, model, stream, steps, rate):

@@ -24,8 +24,8 @@ from symad.models.sequences import alignment
 from symad.models.transformers import adaptation
 from symad.models.transformers.transformer import Transformer
 from symad.numeric import lower
+from symad.numeric.training.loop import train, warmup_cosine
 from symad.numeric.training.optimisers import Adam, clip_gradients
-from symad.numeric.training.training import train, warmup_cosine
 
 LETTERS = "·abcdefghijklmnopqrstuvwxyz"  # the dot begins and ends a word
 LENGTH, RANK, SCALE = 10, 4, 8.0

@@ -22,8 +22,8 @@ from symad.models.layers.losses import log_likelihoods
 from symad.models.layers.parameters import count, trace_model
 from symad.models.sequences import ngram, tokenization
 from symad.models.sequences.neural_ar import NeuralAR, contexts
+from symad.numeric.training.loop import batches, train, warmup_cosine
 from symad.numeric.training.optimisers import Adam
-from symad.numeric.training.training import batches, train, warmup_cosine
 
 LETTERS, SIZE, CONTEXT, BATCH, STEPS = 120_000, 160, 6, 128, 1500
 

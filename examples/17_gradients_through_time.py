@@ -26,8 +26,8 @@ from symad.models.layers.parameters import orthogonal, trace_model
 from symad.models.sequences import lstm
 from symad.models.sequences.rnn import jacobian_norms
 from symad.numeric import lower
+from symad.numeric.training.loop import train, warmup_cosine
 from symad.numeric.training.optimisers import Adam
-from symad.numeric.training.training import train, warmup_cosine
 
 T, WIDTH, STEPS = 100, 8, 500
 

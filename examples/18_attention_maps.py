@@ -24,8 +24,8 @@ from symad.models.layers.parameters import trace_model
 from symad.models.sequences.generation import generate
 from symad.models.transformers import attention
 from symad.models.transformers.transformer import Transformer, part
+from symad.numeric.training.loop import train, warmup_cosine
 from symad.numeric.training.optimisers import Adam
-from symad.numeric.training.training import train, warmup_cosine
 
 LETTERS, LENGTH, BATCH, STEPS = 8, 8, 32, 400
 TURN = LETTERS

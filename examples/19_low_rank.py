@@ -25,8 +25,8 @@ from symad.models.layers.parameters import count, trace_model
 from symad.models.transformers import adaptation
 from symad.models.transformers.transformer import Transformer
 from symad.numeric import lower
+from symad.numeric.training.loop import train, warmup_cosine
 from symad.numeric.training.optimisers import Adam
-from symad.numeric.training.training import train, warmup_cosine
 
 ALPHABET = " ,.abcdefghijklmnopqrstuvwxyz"
 CONTEXT, BATCH, RANK, ALPHA = 16, 32, 2, 4.0

@@ -15,8 +15,8 @@ from scipy.special import xlogy
 from sklearn.datasets import load_digits
 
 from symad.models.generative.vae import VAE
+from symad.numeric.training.loop import train, warmup_cosine
 from symad.numeric.training.optimisers import Adam
-from symad.numeric.training.training import train, warmup_cosine
 
 STEPS, BATCH, CODE = 3000, 100, 8
 

@@ -18,8 +18,8 @@ import numpy as np
 from symad.models.generative import divergences, gan, measures
 from symad.models.generative.gan import GAN
 from symad.numeric.training.adversarial import Player, train_in_turn
+from symad.numeric.training.loop import warmup_cosine
 from symad.numeric.training.optimisers import Adam
-from symad.numeric.training.training import warmup_cosine
 
 BATCH, SPREAD = 128, 0.1
 ANGLES = np.arange(8) * np.pi / 4

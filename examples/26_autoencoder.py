@@ -18,8 +18,8 @@ from sklearn.datasets import load_digits
 from sklearn.neighbors import KNeighborsClassifier
 
 from symad.models.generative.autoencoder import Autoencoder, LinearAutoencoder
+from symad.numeric.training.loop import batches, train, warmup_cosine
 from symad.numeric.training.optimisers import Adam
-from symad.numeric.training.training import batches, train, warmup_cosine
 
 BATCH, STEPS = 100, 1600
 

@@ -11,10 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from symad.core.graph import Graph
-from symad.numeric.passes import contract_sums, stabilize
-from symad.numeric.passes.algebra import expand
+from symad.numeric.passes import contract_sums, expand, hoist, keep, stabilize
 from symad.numeric.passes.algebra.written_out import write_out
-from symad.numeric.passes.loops import hoist, keep_step_values
 from symad.numeric.passes.loops.last_step import start_from_last_step
 from symad.numeric.passes.memory_layout.joined_pads import join_pads
 from symad.numeric.passes.memory_layout.packed_entries import pack_entries
@@ -61,7 +59,7 @@ PLAIN_GRAPH = (
     GraphPass("write out", write_out, "", "every op has a form in the target, or is a loop or a root"),
     GraphPass("logistic", with_logistic, "", "1/(1 + exp(u)) is one function that does not overflow"),
     GraphPass("expand", expand, "", "parts that derivatives share are computed once; numbers are numbers"),
-    GraphPass("keep", keep_step_values, "",
+    GraphPass("keep", keep, "",
               "what steps of a scan compute is kept, not computed again: scans are loops"),
     GraphPass("stabilize", stabilize, "", "no form that loses digits where an equal one does not"),
     GraphPass("hoist", hoist, "", "bodies of loops hold only what depends on their state"),

@@ -12,9 +12,7 @@ from symad.numeric.compiler.c_compiler import NotCompiled, compiler
 from symad.numeric.kernel import Kernel, compile_source
 from symad.numeric.numpy_arrays import lower as lower_numpy
 from symad.numeric.numpy_arrays.printer import print_array_module
-from symad.numeric.passes import prepare
-from symad.numeric.passes.algebra import expand
-from symad.numeric.passes.loops import keep_step_values
+from symad.numeric.passes import expand, keep, prepare
 from symad.numeric.passes.loops.cancel_pads import drop_pads
 from symad.numeric.passes.loops.flat_products import flatten_products
 from symad.stable import with_logistic
@@ -28,7 +26,7 @@ def lower(graph: Graph, dtype: str) -> Kernel:
     """
     if compiler() is None:
         return lower_numpy.lower(graph, dtype, False)
-    prepared = lower_numpy.in_blocks(prepare(keep_step_values(expand(with_logistic(graph)))))
+    prepared = lower_numpy.in_blocks(prepare(keep(expand(with_logistic(graph)))))
     made: list[NativePrinter] = []
 
     def printing(*args: object) -> NativePrinter:

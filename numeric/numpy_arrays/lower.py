@@ -8,8 +8,7 @@ from symad.numeric.kernel import Kernel, compile_source
 from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
 from symad.numeric.numpy_arrays.ops import mosaic  # noqa: F401  (register answers)
 from symad.numeric.numpy_arrays.printer import print_array_module
-from symad.numeric.passes import apply_before_slicing, contract_sums, prepare
-from symad.numeric.passes.algebra import expand
+from symad.numeric.passes import apply_before_slicing, contract_sums, expand, keep, prepare
 from symad.numeric.passes.algebra.factors import gather_factors
 from symad.numeric.passes.algebra.redundant_masks import drop_masks
 from symad.numeric.passes.algebra.syrk_products import share_grams
@@ -18,7 +17,6 @@ from symad.numeric.passes.algebra.unit_seeds import factor_seeds
 from symad.numeric.passes.blocking.batches import in_batches
 from symad.numeric.passes.blocking.blocked_chains import in_chains
 from symad.numeric.passes.blocking.row_blocks import in_row_blocks
-from symad.numeric.passes.loops import keep_step_values
 from symad.numeric.passes.loops.bias_as_row import fold_biases
 from symad.numeric.passes.loops.cancel_pads import cut_sums, drop_pads
 from symad.numeric.passes.loops.feature_major import feature_major
@@ -51,7 +49,7 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
 
 def before_arrays(graph: Graph) -> Graph:
     """The passes that every graph goes through."""
-    return prepare(keep_step_values(apply_before_slicing(expand(with_logistic(graph)))))
+    return prepare(keep(apply_before_slicing(expand(with_logistic(graph)))))
 
 
 def for_arrays(graph: Graph) -> Graph:

@@ -21,8 +21,8 @@ from symad import value_and_gradient
 from symad.core.graph import Graph
 from symad.errors import EvaluationError
 from symad.numeric.lowering import lower
+from symad.numeric.training.loop import Rate
 from symad.numeric.training.optimisers import Arrays, Optimiser, clip_gradients
-from symad.numeric.training.training import Rate
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ State: TypeAlias = "dict[str, Arrays]"
 
 
 class Optimiser(Protocol):
-    """What `symad.numeric.training.training.train` asks of an optimiser."""
+    """What `symad.numeric.training.loop.train` asks of an optimiser."""
 
     def start(self, parameters: Arrays) -> State:
         """The state before the first step."""

@@ -196,7 +196,7 @@ def _dims(node: Node) -> Any:
 
 def sympy_form(node: Node) -> str:
     """Whether the op can be written in SymPy."""
-    from symad.tracing.to_sympy.nodes import nodes_to_sympy
+    from symad.tracing.into_sympy.nodes import nodes_to_sympy
 
     return _answered(nodes_to_sympy, [node])
 

@@ -47,7 +47,7 @@ def question(declared: Callable[..., Any]) -> Question:
 # For the type checker these are parametrised. Plum sees Any: it dispatches on the op alone, keeps its
 # cache, and converts no return values.
 if TYPE_CHECKING:
-    from symad.core.graph import Tangent
+    from symad.core.graph import Tangent as Tangent
 
     Nodes = tuple[Node, ...]
     Tangents = tuple[Tangent, ...]

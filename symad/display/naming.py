@@ -14,7 +14,7 @@ from symad.display.local_derivatives import Program
 from symad.display.recurrences import Recurrences
 from symad.display.tables import Math
 from symad.ops.arrays.sources import Constant, Dimension, input_node
-from symad.tracing.to_sympy.nodes import nodes_to_sympy
+from symad.tracing.into_sympy.nodes import nodes_to_sympy
 
 
 class Names:

@@ -74,7 +74,7 @@ def _made(make: Callable[[Node], Node], key: Any, known: bool) -> Any:
     if isinstance(key, Proxy):
         return Proxy(make(number(key)))
     if isinstance(key, sympy.Basic) and not isinstance(key, sympy.Integer):
-        from symad.tracing.to_sympy.nodes import nodes_to_sympy
+        from symad.tracing.into_sympy.nodes import nodes_to_sympy
 
         if not hasattr(key, "shape"):
             raise TraceError(f"the random key {key} is a scalar; give an ArraySymbol or IndexedBase (4,)")

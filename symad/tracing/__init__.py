@@ -23,10 +23,7 @@ from symad.errors import TraceError
 from symad.ops.arrays.shaping import reshape
 from symad.ops.arrays.sources import Input, input_node
 from symad.ops.loops.captured import check_closed
-from symad.tracing.grouping import entries_of, group, is_container
-from symad.tracing.inputs import as_input_symbol, declared_shape, find_inputs
-from symad.tracing.sessions import SESSION, Session, is_tracing, session
-from symad.tracing.sympy import (
+from symad.tracing.from_sympy import (
     arrays,
     index_sums,
     matrices,
@@ -36,7 +33,10 @@ from symad.tracing.sympy import (
     symad_matrix_functions,
     user_matrix_entries,
 )
-from symad.tracing.to_sympy.nodes import to_sympy
+from symad.tracing.grouping import entries_of, group, is_container
+from symad.tracing.inputs import as_input_symbol, declared_shape, find_inputs
+from symad.tracing.into_sympy.nodes import to_sympy
+from symad.tracing.sessions import SESSION, Session, is_tracing, session
 from symad.tracing.walk import Tracer
 from symad.tracing.wrapped import Traced, Wrapped
 

@@ -15,8 +15,8 @@ from symad.core.dims import Shape, as_shape
 from symad.errors import TraceError
 from symad.evaluation.number_domains import IMPLEMENTATIONS
 from symad.ops.elementwise.apply import SLOPES
-from symad.tracing.sympy.index_ranges import IndexRange, larger, ranges_of, reach
-from symad.tracing.sympy.inferred_bases import InferredBase
+from symad.tracing.from_sympy.index_ranges import IndexRange, larger, ranges_of, reach
+from symad.tracing.from_sympy.inferred_bases import InferredBase
 
 Ranges = tuple[IndexRange, ...]
 Child = tuple[Any, Ranges, bool]

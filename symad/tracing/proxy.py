@@ -38,10 +38,10 @@ from symad.tracing.wrapped import (
 )
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
-"""NumPy's functions on proxies; `symad.tracing.numpy.registry` fills it."""
+"""NumPy's functions on proxies; `symad.tracing.from_numpy.registry` fills it."""
 
 UFUNCS: dict[Any, Callable[..., Any]] = {}
-"""NumPy's and SciPy's ufuncs on nodes; `symad.tracing.numpy.ufuncs` fills it."""
+"""NumPy's and SciPy's ufuncs on nodes; `symad.tracing.from_numpy.ufuncs` fills it."""
 
 VIEW = "a view"
 """What `Proxy._views` is of a value that would share the memory of another one; else its own views."""
@@ -154,7 +154,7 @@ class Proxy(Wrapped):
     @staticmethod
     def _function(function: Any, *args: Any, **options: Any) -> Any:
         """A function of NumPy, with the options that its answer reads."""
-        from symad.tracing.numpy.registry import call_function
+        from symad.tracing.from_numpy.registry import call_function
 
         return call_function(function, args, options)
 
@@ -206,8 +206,8 @@ class Proxy(Wrapped):
         self._no_value("an integer", "index arrays by x[k] with a traced k, not lists or range()")
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        """``y[key] = value``; see `symad.tracing.numpy.assigning`."""
-        from symad.tracing.numpy.assigning import assigned, check_owned
+        """``y[key] = value``; see `symad.tracing.from_numpy.assigning`."""
+        from symad.tracing.from_numpy.assigning import assigned, check_owned
 
         check_owned(self)
         self._value = assigned(self._node, key, value)
@@ -292,7 +292,7 @@ class Proxy(Wrapped):
     # ---- elements
 
     def __getitem__(self, key: Any) -> Proxy:
-        from symad.tracing.numpy.indexing import getitem
+        from symad.tracing.from_numpy.indexing import getitem
 
         found = getitem(self._node, key)
         return self._viewed(found) if _is_basic(key) else Proxy(found)
@@ -314,12 +314,12 @@ class Proxy(Wrapped):
     # ---- NumPy's protocols
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        from symad.tracing.numpy.ufuncs import call_ufunc
+        from symad.tracing.from_numpy.ufuncs import call_ufunc
 
         return call_ufunc(ufunc, method, inputs, options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
-        from symad.tracing.numpy.registry import call_function
+        from symad.tracing.from_numpy.registry import call_function
 
         return call_function(function, args, options)
 

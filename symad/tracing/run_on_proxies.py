@@ -21,9 +21,7 @@ from symad.derivatives.wrt import as_outputs, symbol_like
 from symad.errors import TraceError
 from symad.ops.arrays.sources import input_node
 from symad.ops.loops.captured import Captured
-from symad.tracing.grouping import group, is_container, is_scalar_symbol
-from symad.tracing.inputs import as_input_symbol, check_real, find_inputs
-from symad.tracing.numpy import (  # noqa: F401
+from symad.tracing.from_numpy import (  # noqa: F401
     assembling,
     curves,
     finite_and_close,
@@ -36,7 +34,9 @@ from symad.tracing.numpy import (  # noqa: F401
     statistics,
     ufuncs,
 )
-from symad.tracing.numpy.sympy_heads import heads_take_proxies
+from symad.tracing.from_numpy.sympy_heads import heads_take_proxies
+from symad.tracing.grouping import group, is_container, is_scalar_symbol
+from symad.tracing.inputs import as_input_symbol, check_real, find_inputs
 from symad.tracing.proxy import Proxy
 from symad.tracing.sessions import SESSION, Session, symbol_node
 from symad.tracing.sessions import session as session_of

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from symad.verification.budget import Budget
 from symad.verification.certificate.certificate import Certificate, RefutedError
-from symad.verification.check import check
-from symad.verification.equal import equal
-from symad.verification.verify import verify
+from symad.verification.equality import equal
+from symad.verification.own import check
+from symad.verification.users import verify
 
 __all__ = ["Budget", "Certificate", "RefutedError", "check", "equal", "verify"]

@@ -16,7 +16,7 @@ from symad.ops.arrays.shaping import broadcast_to
 from symad.ops.arrays.sources import constant
 from symad.ops.elementwise.selection import compare, select
 from symad.tracing import as_graph, trace
-from symad.verification.equal import with_inputs_of
+from symad.verification.equality import with_inputs_of
 from symad.verification.measuring.hostile_points import FloatPoint
 
 

@@ -9,8 +9,8 @@ from symad.models.layers.convolutional import Adversaries, Classifier
 from symad.models.layers.parameters import trace_model
 from symad.numeric import lower
 from symad.numeric.training.adversarial import Player, train_in_turn
+from symad.numeric.training.loop import batches, train
 from symad.numeric.training.optimisers import Adam
-from symad.numeric.training.training import batches, train
 from tests.models.reference import agrees_with_torch
 
 rng = np.random.default_rng(0)

@@ -6,8 +6,8 @@ import pytest
 from symad.errors import SymadError
 from symad.models.layers.parameters import trace_model
 from symad.models.sequences.encoder_decoder import EncoderDecoder, context, dot_score
+from symad.numeric.training.loop import batches, train
 from symad.numeric.training.optimisers import Adam
-from symad.numeric.training.training import batches, train
 from tests.models.reference import agrees_with_torch
 
 rng = np.random.default_rng(0)

@@ -13,9 +13,9 @@ from symad.models.generative.gan import GAN
 from symad.models.layers.parameters import trace_model
 from symad.numeric import lower
 from symad.numeric.training.adversarial import Player, train_in_turn
+from symad.numeric.training.loop import warmup_cosine
 from symad.numeric.training.optimisers import SGD, Adam
-from symad.numeric.training.training import warmup_cosine
-from symad.verification.check import SYMPY
+from symad.verification.own import SYMPY
 
 N = sp.Symbol("N", integer=True, positive=True)
 

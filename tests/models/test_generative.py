@@ -12,8 +12,8 @@ from symad.models.generative.autoencoder import Autoencoder, LinearAutoencoder
 from symad.models.generative.diffusion import Diffusion, noised, schedule
 from symad.models.generative.gan import GAN
 from symad.models.generative.vae import VAE
+from symad.numeric.training.loop import train, warmup_cosine
 from symad.numeric.training.optimisers import Adam
-from symad.numeric.training.training import train, warmup_cosine
 
 N = sp.Symbol("N", integer=True, positive=True)
 

@@ -10,9 +10,9 @@ from symad.errors import EvaluationError
 from symad.models.layers import maximum
 from symad.models.layers.feedforward import FeedForward
 from symad.models.layers.parameters import trace_model
+from symad.numeric.training.loop import batches, train
 from symad.numeric.training.optimisers import SGD, Adam, adamw, clip_gradients
 from symad.numeric.training.schedules import staircase, warmup_cosine, warmup_root
-from symad.numeric.training.training import batches, train
 
 rng = np.random.default_rng(0)
 MODEL = FeedForward((3, 4, 1))

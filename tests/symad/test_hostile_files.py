@@ -32,7 +32,7 @@ import resource, sys, time
 sys.path[:0] = {path!r}
 import symad
 from symad.errors import SavingError
-from symad.saving.save_load.save_load import loads
+from symad.saving.save_load import loads
 loads(open({harmless!r}).read())
 texts = open({hostile!r}).read().split("\\0")
 resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))

@@ -225,8 +225,8 @@ def test_training_with_a_key_for_each_step():
     """The same run twice is the same to the last bit; in float32 it sees the same noise."""
     from symad.models.generative.vae import VAE
     from symad.models.layers.parameters import trace_model
+    from symad.numeric.training.loop import train
     from symad.numeric.training.optimisers import Adam
-    from symad.numeric.training.training import train
 
     model = VAE(6, 8, 2)
     loss = trace_model(

@@ -49,7 +49,7 @@ from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.arithmetic import add, mul
 from symad.ops.elementwise.numeric_names import NUMPY_NAMES
 from symad.ops.elementwise.powers import power
-from symad.tracing.to_sympy.nodes import nodes_to_sympy
+from symad.tracing.into_sympy.nodes import nodes_to_sympy
 from tests.symad.test_tracing_arrays import CASES as ARRAY_CASES
 from tests.symad.test_tracing_matrices import MATRICES, PARTS, SCALARS, Symbols, n, values_for
 

@@ -69,7 +69,7 @@ def test_another_process_computes_the_same(tmp_path):
 
 def test_the_text_is_the_same_in_every_process():
     code = (
-        "import sympy, symad; from symad.saving.save_load.save_load import dumps;"
+        "import sympy, symad; from symad.saving.save_load import dumps;"
         "x, y = sympy.symbols('x y', positive=True); print(dumps(symad.gradient(x**y + x/y)))"
     )
     texts = {
@@ -155,7 +155,7 @@ def test_unknown_functions_cannot_be_saved():
 
 HOOKED = """
 import sys, symad
-from symad.saving.save_load.save_load import loads
+from symad.saving.save_load import loads
 text = sys.stdin.read()
 loads(text)  # everything that is cached is in place
 def hook(event, args):

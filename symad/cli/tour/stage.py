@@ -1,6 +1,6 @@
 """The stages of ``symad tour``: what a stage is, and how to add one.
 
-A stage is a model and what is done with it. To add one, put a file into ``symad/cli/stages/`` with::
+A stage is a model and what is done with it. To add one, put a file into ``symad/cli/tour/stages/`` with::
 
     @stage("valley", "Rosenbrock's valley, minimised by Newton's method")
     def valley() -> Model:
@@ -118,8 +118,8 @@ def stage(
 
 
 def all_stages() -> dict[str, Stage]:
-    """The stages of all files in ``symad/cli/stages``, files in order of name."""
-    from symad.cli import stages
+    """The stages of all files in ``symad/cli/tour/stages``, files in order of name."""
+    from symad.cli.tour import stages
 
     for module in sorted(m.name for m in pkgutil.iter_modules(stages.__path__)):
         importlib.import_module(f"{stages.__name__}.{module}")

@@ -400,7 +400,7 @@ def _object_einsum(op: Einsum, arrays: list[np.ndarray[Any, Any]]) -> Any:
 
 @sympy_form.dispatch
 def einsum_sympy(op: Einsum, y: Node, forms: Forms) -> Any:
-    from symad.tracing.to_sympy.nodes import array_einsum
+    from symad.tracing.into_sympy.nodes import array_einsum
 
     return array_einsum(op, y, forms)
 

@@ -103,7 +103,7 @@ def sorting_positions_definition(op: SortingPositions, y: Node) -> Node:
 
 @sympy_form.dispatch
 def sorting_positions_sympy(op: SortingPositions, y: Node, forms: Forms) -> Any:
-    from symad.tracing.to_sympy.nodes import nodes_to_sympy
+    from symad.tracing.into_sympy.nodes import nodes_to_sympy
 
     return nodes_to_sympy([definition(op, y)])[0]
 

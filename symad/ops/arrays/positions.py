@@ -150,7 +150,7 @@ def positions_definition(op: Positions, y: Node) -> Node:
 
 @sympy_form.dispatch
 def positions_sympy(op: Positions, y: Node, forms: Forms) -> Any:
-    from symad.tracing.to_sympy.nodes import nodes_to_sympy
+    from symad.tracing.into_sympy.nodes import nodes_to_sympy
 
     return nodes_to_sympy([definition(op, y)])[0]
 

@@ -158,14 +158,14 @@ def product_evaluate(op: Product, values: Values) -> Any:
 
 @sympy_form.dispatch
 def extreme_sympy(op: Extreme, y: Node, forms: Forms) -> Any:
-    from symad.tracing.to_sympy.nodes import array_extreme
+    from symad.tracing.into_sympy.nodes import array_extreme
 
     return array_extreme(op, y, forms)
 
 
 @sympy_form.dispatch
 def product_sympy(op: Product, y: Node, forms: Forms) -> Any:
-    from symad.tracing.to_sympy.nodes import array_product
+    from symad.tracing.into_sympy.nodes import array_product
 
     return array_product(op, y, forms)
 

@@ -311,7 +311,7 @@ def shaping_flops(op: ShapingOp, y: Node) -> Any:
 
 @sympy_form.dispatch
 def shaping_sympy(op: ShapingOp, y: Node, forms: Forms) -> Any:
-    from symad.tracing.to_sympy.nodes import array_shaping
+    from symad.tracing.into_sympy.nodes import array_shaping
 
     return array_shaping(op, y, forms)
 

@@ -274,7 +274,7 @@ def eye_evaluate(op: Eye, values: Values) -> Any:
 
 @sympy_form.dispatch
 def input_sympy(op: Input, y: Node, forms: Forms) -> Any:
-    from symad.tracing.sympy.inferred_bases import with_shape
+    from symad.tracing.from_sympy.inferred_bases import with_shape
 
     return with_shape(op.symbol, op.shape)
 
@@ -288,7 +288,7 @@ def constant_sympy(op: Constant, y: Node, forms: Forms) -> Any:
 
 @sympy_form.dispatch
 def array_constant_sympy(op: ArrayConstant, y: Node, forms: Forms) -> Any:
-    from symad.tracing.to_sympy.nodes import array_constant_form
+    from symad.tracing.into_sympy.nodes import array_constant_form
 
     return array_constant_form(op.array)
 

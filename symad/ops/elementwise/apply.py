@@ -90,7 +90,7 @@ def partial(y: Node, i: int) -> Tangent:
 @cache
 def sympy_partial(head: Any, i: int, count: int) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
     """SymPy's ∂head/∂x_i as a graph in fresh inputs."""
-    from symad.tracing.sympy.scalars import trace_scalar
+    from symad.tracing.from_sympy.scalars import trace_scalar
 
     symbols = [sympy.Dummy(f"x{k}", real=True) for k in range(count)]
     expression = partial_expression(head, i, symbols)
@@ -267,7 +267,7 @@ def apply_evaluate(op: Apply, values: Values) -> Any:
 
 @sympy_form.dispatch
 def apply_sympy(op: Apply, y: Node, forms: Forms) -> Any:
-    from symad.tracing.to_sympy.nodes import array_apply
+    from symad.tracing.into_sympy.nodes import array_apply
 
     return array_apply(y.shape, op.head, forms)
 

@@ -399,7 +399,7 @@ def _product(a: Any, b: Any) -> Any:
 
 @sympy_form.dispatch
 def add_sympy(op: Add, y: Node, forms: Forms) -> Any:
-    from symad.tracing.to_sympy.nodes import array_add
+    from symad.tracing.into_sympy.nodes import array_add
 
     return array_add(y.shape, op.signs, forms)
 
@@ -407,7 +407,7 @@ def add_sympy(op: Add, y: Node, forms: Forms) -> Any:
 @sympy_form.dispatch
 def mul_sympy(op: Mul, y: Node, forms: Forms) -> Any:
     """Integer factors, over and under, become one rational coefficient in front."""
-    from symad.tracing.to_sympy.nodes import array_mul
+    from symad.tracing.into_sympy.nodes import array_mul
 
     coefficient = sympy.S.One
     powers, factors = [], []

@@ -156,7 +156,7 @@ def pow_evaluate(op: Pow, values: Values) -> Any:
 
 @sympy_form.dispatch
 def pow_sympy(op: Pow, y: Node, forms: Forms) -> Any:
-    from symad.tracing.to_sympy.nodes import array_pow
+    from symad.tracing.into_sympy.nodes import array_pow
 
     return array_pow(y.shape, forms[0], forms[1])
 

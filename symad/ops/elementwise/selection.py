@@ -235,14 +235,14 @@ def select_evaluate(op: Select, values: Values) -> Any:
 
 @sympy_form.dispatch
 def compare_sympy(op: Compare, y: Node, forms: Forms) -> Any:
-    from symad.tracing.to_sympy.nodes import array_apply
+    from symad.tracing.into_sympy.nodes import array_apply
 
     return array_apply(y.shape, RELATIONS[op.relation], forms)
 
 
 @sympy_form.dispatch
 def logic_sympy(op: Logic, y: Node, forms: Forms) -> Any:
-    from symad.tracing.to_sympy.nodes import array_apply
+    from symad.tracing.into_sympy.nodes import array_apply
 
     return array_apply(y.shape, LOGIC[op.kind], forms)
 
@@ -250,7 +250,7 @@ def logic_sympy(op: Logic, y: Node, forms: Forms) -> Any:
 @sympy_form.dispatch
 def select_sympy(op: Select, y: Node, forms: Forms) -> Any:
     """Nested selections in the last branch become one Piecewise."""
-    from symad.tracing.to_sympy.nodes import array_select
+    from symad.tracing.into_sympy.nodes import array_select
 
     return array_select(y.shape, *forms)
 

@@ -301,7 +301,7 @@ def attention_flops(op: AttentionOp, y: Node) -> Any:  # those of the definition
 
 @sympy_form.dispatch
 def attention_sympy(op: AttentionOp, y: Node, forms: Forms) -> Any:
-    from symad.tracing.to_sympy.nodes import definition_to_sympy
+    from symad.tracing.into_sympy.nodes import definition_to_sympy
 
     return definition_to_sympy(y, forms)
 

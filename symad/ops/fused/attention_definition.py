@@ -222,7 +222,7 @@ def scores(op: AttentionOp, args: Nodes) -> tuple[Node, Node | None]:
 
 def at_pairs(expression: Any, known: Mapping[sp.Symbol, Node]) -> Node:
     """A scalar expression applied to arrays of its symbols."""
-    from symad.tracing.sympy.scalars import trace_scalar
+    from symad.tracing.from_sympy.scalars import trace_scalar
 
     node = trace_scalar(expression)
     used = {input_node(symbol): known[symbol] for symbol in expression.free_symbols}

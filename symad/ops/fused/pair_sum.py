@@ -346,7 +346,7 @@ def pair_flops(op: PairOp, y: Node) -> Any:  # those of the definition
 
 @sympy_form.dispatch
 def pair_sympy(op: PairOp, y: Node, forms: Forms) -> Any:
-    from symad.tracing.to_sympy.nodes import definition_to_sympy
+    from symad.tracing.into_sympy.nodes import definition_to_sympy
 
     return definition_to_sympy(y, forms)
 

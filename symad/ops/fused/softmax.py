@@ -285,7 +285,7 @@ def softmax_tangent_evaluate(op: SoftmaxTangent, values: Values) -> Any:
 def exponential_sympy(op: ExponentialOp, y: Node, forms: Forms) -> Any:
     """A node of `symad.functions` for matrices; otherwise the form of the definition."""
     from symad import functions
-    from symad.tracing.to_sympy.nodes import definition_to_sympy
+    from symad.tracing.into_sympy.nodes import definition_to_sympy
 
     names = {
         Softmax: functions.softmax,

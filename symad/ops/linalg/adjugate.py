@@ -217,7 +217,7 @@ def adjugate_tangent_sympy(op: AdjugateTangent, y: Node, forms: Forms) -> Any:
 
 
 def _by_definition(y: Node, forms: Forms) -> Any:
-    from symad.tracing.to_sympy.nodes import nodes_to_sympy
+    from symad.tracing.into_sympy.nodes import nodes_to_sympy
 
     return nodes_to_sympy([definition(y.op, y)])[0]
 

@@ -292,7 +292,7 @@ def _norm(vector: Any) -> Any:
 
 @sympy_form.dispatch
 def root_sympy(op: Root, y: Node, forms: Forms) -> Any:
-    from symad.tracing.to_sympy.nodes import array_shaping
+    from symad.tracing.into_sympy.nodes import array_shaping
 
     return array_shaping(op, y, forms)
 

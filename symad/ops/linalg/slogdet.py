@@ -81,7 +81,7 @@ def determinant_sign_evaluate(op: DeterminantSign, values: Values) -> Any:
 
 @sympy_form.dispatch
 def determinant_sign_sympy(op: DeterminantSign, y: Node, forms: Forms) -> Any:
-    from symad.tracing.to_sympy.nodes import array_apply, array_linalg
+    from symad.tracing.into_sympy.nodes import array_apply, array_linalg
 
     whole = determinant(y.args[0])
     return array_apply(y.shape, sympy.sign, [array_linalg(whole.op, whole, forms)])

@@ -220,7 +220,7 @@ def log_determinant_evaluate(op: LogDeterminant, values: Values) -> Any:
 
 @sympy_form.dispatch
 def matrix_sympy(op: MatrixOp, y: Node, forms: Forms) -> Any:
-    from symad.tracing.to_sympy.nodes import array_linalg
+    from symad.tracing.into_sympy.nodes import array_linalg
 
     return array_linalg(op, y, forms)
 

@@ -198,7 +198,7 @@ def join_pairs(a: Any, b: Any, matrices: bool, backward: bool) -> Any:
 
 @sympy_form.dispatch
 def affine_scan_sympy(op: AffineScan, y: Node, forms: Forms) -> Any:
-    from symad.tracing.to_sympy.nodes import array_shaping
+    from symad.tracing.into_sympy.nodes import array_shaping
 
     return array_shaping(op, y, forms)
 

@@ -392,7 +392,7 @@ def chain_tangent_flops(op: ChainTangent, y: Node) -> Any:
 
 @sympy_form.dispatch
 def chain_sympy(op: ChainOp, y: Node, forms: Forms) -> Any:
-    from symad.tracing.to_sympy.nodes import definition_to_sympy
+    from symad.tracing.into_sympy.nodes import definition_to_sympy
 
     return definition_to_sympy(y, forms)
 

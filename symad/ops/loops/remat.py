@@ -144,7 +144,7 @@ def remat_evaluate(op: Remat, values: Values) -> Any:
 
 @sympy_form.dispatch
 def remat_sympy(op: Remat, y: Node, forms: Forms) -> Any:
-    from symad.tracing.to_sympy.nodes import definition_to_sympy
+    from symad.tracing.into_sympy.nodes import definition_to_sympy
 
     return definition_to_sympy(y, forms)
 

@@ -361,7 +361,7 @@ def scan_evaluate(op: Scan, values: Values) -> Any:
 
 @sympy_form.dispatch
 def scan_sympy(op: Scan, y: Node, forms: Forms) -> Any:
-    from symad.tracing.to_sympy.nodes import array_shaping
+    from symad.tracing.into_sympy.nodes import array_shaping
 
     return array_shaping(op, y, forms)
 

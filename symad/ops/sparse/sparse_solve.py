@@ -195,7 +195,7 @@ def solve_sparse(entries: Any, b: Any, starts: Any, columns: Any, transposed: bo
 
 @sympy_form.dispatch
 def sparse_solve_sympy(op: SparseSolve, y: Node, forms: Forms) -> Any:
-    from symad.tracing.to_sympy.nodes import definition_to_sympy
+    from symad.tracing.into_sympy.nodes import definition_to_sympy
 
     return definition_to_sympy(y, forms)
 

@@ -139,7 +139,7 @@ def describe(node: Node, values: Mapping[Node, Array]) -> str:
 
 def text_of(node: Node) -> str:
     """A subexpression as SymPy prints it, unless it is long."""
-    from symad.tracing.to_sympy.nodes import to_sympy
+    from symad.tracing.into_sympy.nodes import to_sympy
 
     order = topological([node])
     if len(order) <= SHORT and _written_size(order) <= SHORT:

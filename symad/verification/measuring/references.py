@@ -25,7 +25,7 @@ from symad.ops.arrays.stacking import pack_scalars
 from symad.ops.linalg.adjugate import Adjugate
 from symad.ops.linalg.slogdet import DeterminantSign
 from symad.ops.linalg.solve_det import Determinant, LogDeterminant, Solve
-from symad.tracing.sympy.scalars import trace_scalar
+from symad.tracing.from_sympy.scalars import trace_scalar
 from symad.verification.budget import Meter
 from symad.verification.measuring.node_numbers import NodeNumber
 from symad.verification.rewriting.by_elements import by_elements, flat_elements, scalar_operations

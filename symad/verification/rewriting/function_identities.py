@@ -18,7 +18,7 @@ from symad.ops.arrays.shaping import broadcast_to
 from symad.ops.arrays.sources import constant, constant_value, input_node
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.arithmetic import add, div, mul, neg, sub
-from symad.tracing.sympy.scalars import trace_scalar
+from symad.tracing.from_sympy.scalars import trace_scalar
 from symad.verification.random_fields.constant_exponents import is_never_whole
 from symad.verification.rewriting.basis import Basis
 from symad.verification.rewriting.discontinuities import Rounded, jumps

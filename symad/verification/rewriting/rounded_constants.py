@@ -70,6 +70,6 @@ def simple_number(value: float) -> Any:
 
 
 def _node(number: Any) -> Node:
-    from symad.tracing.sympy.scalars import trace_scalar
+    from symad.tracing.from_sympy.scalars import trace_scalar
 
     return trace_scalar(number)

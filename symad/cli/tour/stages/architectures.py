@@ -71,8 +71,8 @@ def images() -> Model:
 
 def play(made: Made) -> list[Finding]:
     """A round of the game on one picture."""
+    from symad.numeric.training.loop import train
     from symad.numeric.training.optimisers import Adam
-    from symad.numeric.training.training import train
 
     pair, z = Adversaries(4, 1, 2, 2), numbers(16, 2)
     p, q = pair.init_generator(0), pair.init_discriminator(1)

@@ -138,8 +138,8 @@ def autoencoder_stage() -> Model:
 
 def autoencoders_on_digits(made: Made) -> list[Finding]:
     """The worked gradients, and codes of two numbers for held-out digits."""
+    from symad.numeric.training.loop import batches, train, warmup_cosine
     from symad.numeric.training.optimisers import Adam
-    from symad.numeric.training.training import batches, train, warmup_cosine
 
     inputs = (np.array([[0.5, -1.0]]), np.array([[1.0], [0.5]]), np.array([[2.0, 0.0]]))
     value, encoder, decoder = symad.value_and_gradient(made.graph, ["W_e", "W_d"])(*inputs)
@@ -176,8 +176,8 @@ def vae_stage() -> Model:
 
 def bound_of_digits(made: Made) -> list[Finding]:
     """The closed form of the divergence, and a short training."""
+    from symad.numeric.training.loop import train, warmup_cosine
     from symad.numeric.training.optimisers import Adam
-    from symad.numeric.training.training import train, warmup_cosine
 
     proof = symad.equal(divergences.gaussian_kl(), divergences.gaussian_kl_by_moments())
     pixels, labels = digits()
@@ -213,8 +213,8 @@ def gan_stage() -> Model:
 def modes_of_a_ring(made: Made) -> list[Finding]:
     """Play, count the modes, compare with a Gaussian of the same moments."""
     from symad.numeric.training.adversarial import Player, train_in_turn
+    from symad.numeric.training.loop import warmup_cosine
     from symad.numeric.training.optimisers import Adam
-    from symad.numeric.training.training import warmup_cosine
 
     angles, rng, size, rounds = np.arange(8) * np.pi / 4, np.random.default_rng(0), 128, 500
     centres = 2 * np.stack([np.cos(angles), np.sin(angles)], axis=1)
@@ -255,8 +255,8 @@ def diffusion_stage() -> Model:
 
 def two_moons(made: Made) -> list[Finding]:
     """Tweedie's formula and DDIM's step proved; samples measured."""
+    from symad.numeric.training.loop import train, warmup_cosine
     from symad.numeric.training.optimisers import Adam
-    from symad.numeric.training.training import train, warmup_cosine
 
     try:
         from sklearn.datasets import make_moons

@@ -16,7 +16,7 @@ from symad.ops.arrays import shaping
 from symad.ops.arrays.contraction import contract
 from symad.ops.arrays.shaping import broadcast_to, reshape
 from symad.ops.elementwise.apply import apply
-from symad.tracing.numpy.registry import implements, normal_axes
+from symad.tracing.from_numpy.registry import implements, normal_axes
 from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import as_node, broadcast, number
 
@@ -218,7 +218,7 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Proxy:
     Raises:
         TraceError: only the condition was given; its positions depend on data.
     """
-    from symad.tracing.numpy.ufuncs import choose
+    from symad.tracing.from_numpy.ufuncs import choose
 
     if x is None or y is None:
         raise TraceError(

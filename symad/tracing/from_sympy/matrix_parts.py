@@ -27,7 +27,7 @@ from symad.ops.arrays.sources import array_constant, constant, dimension, iota
 from symad.ops.arrays.stacking import concatenate, element, pack_scalars
 from symad.ops.elementwise.selection import equal, select
 from symad.tracing.error_names import describe
-from symad.tracing.sympy.lambda_bodies import apply_lambda
+from symad.tracing.from_sympy.lambda_bodies import apply_lambda
 from symad.tracing.walk import Tracer, lift, operands
 
 # ---- explicit matrices and arrays ---------------------------------------------------------------

@@ -37,10 +37,10 @@ from symad.ops.elementwise.numeric_names import NUMPY_NAMES
 from symad.ops.elementwise.powers import power
 from symad.ops.elementwise.selection import compare, logic, select
 from symad.ops.fused import softmax
-from symad.tracing.numpy.options import cannot_matter, refuse
-from symad.tracing.numpy.reductions import running
-from symad.tracing.numpy.registry import normal_axes
-from symad.tracing.numpy.shapes import moveaxis
+from symad.tracing.from_numpy.options import cannot_matter, refuse
+from symad.tracing.from_numpy.reductions import running
+from symad.tracing.from_numpy.registry import normal_axes
+from symad.tracing.from_numpy.shapes import moveaxis
 from symad.tracing.proxy import (
     FUNCTIONS,
     UFUNCS,

@@ -14,9 +14,9 @@ from symad.ops.arrays.reduction import extreme
 from symad.ops.arrays.shaping import broadcast_axes, reshape
 from symad.ops.arrays.sources import dimension, iota
 from symad.ops.elementwise.selection import compare, logic, select
-from symad.tracing.numpy.joining import take_along_axis
-from symad.tracing.numpy.reductions import sum_
-from symad.tracing.numpy.registry import along, implements, normal_axes
+from symad.tracing.from_numpy.joining import take_along_axis
+from symad.tracing.from_numpy.reductions import sum_
+from symad.tracing.from_numpy.registry import along, implements, normal_axes
 from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import broadcast, number
 

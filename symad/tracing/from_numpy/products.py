@@ -14,12 +14,12 @@ from symad.ops.arrays import shaping, stacking
 from symad.ops.arrays.contraction import contract
 from symad.ops.arrays.shaping import reshape
 from symad.ops.elementwise.arithmetic import mul
-from symad.tracing.numpy.joining import diagonal
-from symad.tracing.numpy.reductions import sum_
-from symad.tracing.numpy.registry import implements, normal_axes
-from symad.tracing.numpy.shapes import moveaxis
+from symad.tracing.from_numpy.joining import diagonal
+from symad.tracing.from_numpy.reductions import sum_
+from symad.tracing.from_numpy.registry import implements, normal_axes
+from symad.tracing.from_numpy.shapes import moveaxis
+from symad.tracing.from_sympy.cheapest_contraction import Labeled, contract_all
 from symad.tracing.proxy import Proxy
-from symad.tracing.sympy.cheapest_contraction import Labeled, contract_all
 from symad.tracing.wrapped import as_node, matrix_product, number
 
 

@@ -1,6 +1,6 @@
 """The SymPy forms of arrays: matrix expressions for two axes, array expressions for any.
 
-Every function proposes one form, or None where SymPy has no word; `symad.tracing.to_sympy.nodes` takes it
+Every function proposes one form, or None where SymPy has no word; `symad.tracing.into_sympy.nodes` takes it
 only if tracing it gives the node back. Nothing is evaluated: SymPy would reorder products and merge
 powers.
 """
@@ -109,7 +109,7 @@ def add(shape: Shape, signs: Sequence[int], terms: Sequence[Any]) -> Any:
 
 def mul(shape: Shape, coefficient: Any, powers: Sequence[int], factors: Sequence[Any]) -> Any:
     """Numbers in front of an elementwise product of arrays."""
-    from symad.tracing.to_sympy.nodes import inverted
+    from symad.tracing.into_sympy.nodes import inverted
 
     pairs = list(zip(powers, factors, strict=True))
     numbers = [inverted(f) if power == -1 else f for power, f in pairs if not is_array(f)]

@@ -16,8 +16,8 @@ from symad.core.graph import Node, rebuild
 from symad.ops.arrays.sources import constant, input_node
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.selection import select
+from symad.tracing.from_sympy.scalars import application_lift, function_lift
 from symad.tracing.proxy import Proxy
-from symad.tracing.sympy.scalars import application_lift, function_lift
 from symad.tracing.walk import Tracer, lift
 from symad.tracing.wrapped import broadcast, condition, number
 

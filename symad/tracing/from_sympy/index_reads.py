@@ -24,11 +24,11 @@ from symad.ops.arrays.sources import constant, dimension
 from symad.ops.arrays.stacking import element
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.arithmetic import add
-from symad.tracing.sympy.cheapest_contraction import Labeled
-from symad.tracing.sympy.index_ranges import affine, at_least, reach
+from symad.tracing.from_sympy.cheapest_contraction import Labeled
+from symad.tracing.from_sympy.index_ranges import affine, at_least, reach
 
 if TYPE_CHECKING:
-    from symad.tracing.sympy.index_sums import Scope
+    from symad.tracing.from_sympy.index_sums import Scope
 
 
 @dataclass(frozen=True)

@@ -36,9 +36,9 @@ from symad.ops.arrays.shaping import broadcast_to, reshape
 from symad.ops.arrays.sources import constant, input_node
 from symad.ops.elementwise.arithmetic import add, mul
 from symad.tracing.error_names import check_one_shape, describe
-from symad.tracing.sympy.lambda_bodies import apply_lambda
-from symad.tracing.sympy.matrix_chain_order import is_ones
-from symad.tracing.sympy.matrix_parts import element_at, index_operands
+from symad.tracing.from_sympy.lambda_bodies import apply_lambda
+from symad.tracing.from_sympy.matrix_chain_order import is_ones
+from symad.tracing.from_sympy.matrix_parts import element_at, index_operands
 from symad.tracing.walk import Tracer, lift, operands
 
 SYMBOL = 50

@@ -14,7 +14,7 @@ import numpy as np
 from symad.core.graph import Node
 from symad.errors import ShapeError, TraceError
 from symad.ops.arrays import shaping
-from symad.tracing.numpy.options import bound
+from symad.tracing.from_numpy.options import bound
 from symad.tracing.proxy import FUNCTIONS, Proxy
 from symad.tracing.wrapped import as_node, number
 
@@ -46,7 +46,7 @@ LAYOUT: set[Any] = set()
 def implements(*functions: Any, layout: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register the answer to some NumPy functions; None stands for one this NumPy lacks.
 
-    The answer reads the options that are parameters of it; see `symad.tracing.numpy.options`.
+    The answer reads the options that are parameters of it; see `symad.tracing.from_numpy.options`.
     """
 
     def register(answer: Callable[..., Any]) -> Callable[..., Any]:

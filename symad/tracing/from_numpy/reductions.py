@@ -22,7 +22,7 @@ from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.arithmetic import add, div, mul, sub
 from symad.ops.elementwise.powers import power, sqrt
 from symad.ops.elementwise.selection import equal, select
-from symad.tracing.numpy.registry import along, implements, normal_axes
+from symad.tracing.from_numpy.registry import along, implements, normal_axes
 from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import broadcast, condition, number
 

@@ -20,7 +20,7 @@ from symad.ops.arrays.shaping import broadcast_to, flatten, reshape
 from symad.ops.arrays.sources import ArrayConstant, array_constant, constant, iota
 from symad.ops.arrays.stacking import concatenate
 from symad.ops.elementwise.selection import compare, select
-from symad.tracing.numpy.indexing import getitem
+from symad.tracing.from_numpy.indexing import getitem
 from symad.tracing.proxy import VIEW, Proxy
 from symad.tracing.sessions import SESSION
 from symad.tracing.wrapped import as_node, is_condition, number

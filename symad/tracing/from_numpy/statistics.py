@@ -8,7 +8,7 @@ import numpy as np
 
 from symad.errors import ShapeError
 from symad.ops.elementwise.selection import compare
-from symad.tracing.numpy.registry import implements
+from symad.tracing.from_numpy.registry import implements
 from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import number
 

@@ -29,7 +29,7 @@ from symad.verification.certificate.blame import Blame
 from symad.verification.certificate.certificate import Certificate, Comparison
 from symad.verification.claimed_domain import condition_of, restricted
 from symad.verification.decide import decide
-from symad.verification.equal import fit, with_inputs_of
+from symad.verification.equality import fit, with_inputs_of
 from symad.verification.measuring.call_users_code import function_of
 from symad.verification.measuring.programs import Program, as_called, measured
 from symad.verification.measuring.user_rules import entries_of_rules

@@ -12,7 +12,7 @@ from symad.errors import ShapeError, TraceError
 from symad.ops.arrays.gathering import ScatterAdd
 from symad.ops.arrays.shaping import broadcast_to
 from symad.ops.arrays.sources import array_constant, constant
-from symad.tracing.numpy.registry import implements, normal_axes
+from symad.tracing.from_numpy.registry import implements, normal_axes
 from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import as_node, number
 

@@ -2,7 +2,7 @@
 
 Each op proposes the SymPy form of its node. The form of an array is taken only if tracing it gives
 that very node again; otherwise, and where SymPy has no word for the op, the op itself is wrapped
-(`symad.tracing.to_sympy.op_expressions`). So tracing what comes out computes what went in, by construction.
+(`symad.tracing.into_sympy.op_expressions`). So tracing what comes out computes what went in, by construction.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from symad.core.questions import sympy_form
 from symad.ops.arrays.sources import Dimension, Input
 from symad.ops.elementwise.arithmetic import ElementwiseOp
 from symad.ops.loops.captured import check_closed
-from symad.tracing.to_sympy.op_expressions import opaque
+from symad.tracing.into_sympy.op_expressions import opaque
 from symad.tracing.walk import Tracer
 
 
@@ -183,6 +183,6 @@ def definition_to_sympy(y: Node, forms: Sequence[Any]) -> Any:
 
 
 def _arrays() -> Any:
-    from symad.tracing.to_sympy import arrays
+    from symad.tracing.into_sympy import arrays
 
     return arrays

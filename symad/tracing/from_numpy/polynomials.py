@@ -8,7 +8,7 @@ import numpy as np
 
 from symad.core.dims import format_shape
 from symad.errors import ShapeError, TraceError
-from symad.tracing.numpy.registry import implements
+from symad.tracing.from_numpy.registry import implements
 from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import number
 

@@ -25,10 +25,10 @@ from symad.ops.elementwise.arithmetic import add, mul
 from symad.ops.elementwise.powers import power
 from symad.ops.elementwise.selection import compare, equal, indicator, logic, select
 from symad.tracing.error_names import is_array
-from symad.tracing.sympy.cheapest_contraction import Labeled, aligned, contract_all
-from symad.tracing.sympy.index_ranges import IndexRange, ranges_of, reach
-from symad.tracing.sympy.index_reads import load
-from symad.tracing.sympy.inferred_bases import InferredBase
+from symad.tracing.from_sympy.cheapest_contraction import Labeled, aligned, contract_all
+from symad.tracing.from_sympy.index_ranges import IndexRange, ranges_of, reach
+from symad.tracing.from_sympy.index_reads import load
+from symad.tracing.from_sympy.inferred_bases import InferredBase
 from symad.tracing.walk import Tracer, lift, operands
 
 
