@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from symad.core.graph import Graph, TupleOf
+from symad.derivatives.forward import pushforward
+from symad.derivatives.reverse import pullback
 from symad.derivatives.vmap import vmap
 from symad.errors import EvaluationError
-from symad.derivatives.forward import pushforward
 from symad.gpu.compile import cupy as library
-from symad.core.graph import Graph, TupleOf
 from symad.numeric import Kernel, lower
-from symad.derivatives.reverse import pullback
 
 
 class Bridge:

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from symad.core.arguments import SignatureOf, bind, flat_values
-from symad.errors import EvaluationError
 from symad.core.graph import Graph, pack
+from symad.errors import EvaluationError
 from symad.numeric.lowering import DTYPES
 from symad.torch.bridge import Bridge
 from symad.tracing import trace

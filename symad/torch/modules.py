@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from symad.errors import SymadError, TraceError
 from symad.core.graph import Graph
 from symad.core.questions import question
+from symad.errors import SymadError, TraceError
 from symad.tracing import trace
 
 

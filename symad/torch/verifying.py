@@ -10,9 +10,9 @@ import numpy as np
 import torch
 
 from symad.core.graph import Graph, TupleOf
+from symad.core.structures import leaves
 from symad.derivatives.reverse import pullback
 from symad.derivatives.wrt import select
-from symad.core.structures import leaves
 from symad.tracing import as_graph
 from symad.verification import Budget, Certificate, verify
 
