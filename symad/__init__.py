@@ -25,6 +25,7 @@ from symad.tracing import to_sympy, trace
 if TYPE_CHECKING:
     from symad import testing
     from symad.sparsity import color, hessian_sparsity, jacobian_sparsity
+    from symad.splitting import splits
     from symad.verification import Certificate, check, equal, verify
 
 __all__ = [
@@ -54,6 +55,7 @@ __all__ = [
     "register_function",
     "remat",
     "save",
+    "splits",
     "stop_gradient",
     "testing",
     "to_sympy",
@@ -68,6 +70,7 @@ __version__ = "0.1.0"
 _LATER = {
     **dict.fromkeys(("Certificate", "check", "equal", "verify"), "symad.verification"),
     **dict.fromkeys(("color", "hessian_sparsity", "jacobian_sparsity"), "symad.sparsity"),
+    "splits": "symad.splitting",
 }
 """Names and the packages that are loaded when one is first asked for: importing symad stays quick."""
 

@@ -55,8 +55,11 @@ if TYPE_CHECKING:
     Values = tuple[Any, ...]
     Forms = tuple[Any, ...]
     Shapes = tuple[tuple[Any, ...], ...]
+    from symad.splitting.states import State
+
+    States = tuple[State, ...]
 else:
-    Nodes = Tangents = Tangent = Flags = Values = Forms = Shapes = Any
+    Nodes = Tangents = Tangent = Flags = Values = Forms = Shapes = States = Any
 
 
 @question
@@ -115,6 +118,15 @@ def sparsity(op: Op, y: Node, patterns: Tangents) -> Any:
     """The boolean dependency pattern (size of y, inputs) of a linear op's value.
 
     ``patterns[i]`` is the CSR pattern of argument i, or None where it does not depend on the seeds.
+    """
+
+
+@question
+def splitting(op: Op, y: Node, states: States, n: Any) -> Any:
+    """How the value of y on all data comes from its values on parts of them: a state, or None.
+
+    ``states[k]`` says the same of argument k; see `symad.splitting.states`. The length n is split. None: no
+    rule says more than that y is a function of its arguments.
     """
 
 

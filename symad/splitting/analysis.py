@@ -1,0 +1,102 @@
+"""The states of all nodes of a graph, arguments first. The rules stand in `symad.splitting.rules`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+from symad.dims import dim_symbols
+from symad.errors import SymadError
+from symad.graph import DIM_FIELDS, Node, topological
+from symad.ops.sources import Constant, Input
+from symad.questions import definition, splitting
+from symad.splitting.states import (
+    SAME,
+    WHOLE,
+    Mixed,
+    Positions,
+    Rows,
+    Same,
+    State,
+    Total,
+    Whole,
+    is_multiple,
+    split_axes,
+)
+
+
+def states_of(outputs: Sequence[Node], known: Mapping[Node, State], n: Any) -> dict[Node, State]:
+    """The state of every node that the outputs need.
+
+    Args:
+        outputs: the nodes.
+        known: the states of the inputs that are split, and of placeholders.
+        n: the symbol of the length that is split.
+    """
+    found = dict(known)
+    for node in topological(outputs):
+        if node not in found:
+            found[node] = state_of(node, tuple([found[arg] for arg in node.args]), n)
+    return found
+
+
+def state_of(node: Node, states: tuple[State, ...], n: Any) -> State:
+    """The state of one node, from those of its arguments.
+
+    What a rule does not say follows in general: what is made of data-free values is the same on every part,
+    and what is made of values known after one pass is known then, unless n is part of its shape.
+    """
+    mixed = next((s for s in states if isinstance(s, Mixed)), None)
+    if mixed is not None:
+        return mixed
+    free = not split_axes(node.shape, n) and not _has_length(node, n)
+    if free and all(s == SAME for s in states):
+        return SAME
+    state: State | None = splitting(node.op, node, states, n)
+    if state is not None and _fits(node, state, n):
+        return state
+    if free and states and all(isinstance(s, (Same, Total, Whole)) for s in states):
+        return WHOLE
+    return Mixed(node)
+
+
+def _fits(node: Node, state: State, n: Any) -> bool:
+    """Whether the shape is that of the state: one split axis of rows, none of others."""
+    axes = split_axes(node.shape, n)
+    if isinstance(state, (Rows, Positions)):
+        return axes == [state.axis] and is_multiple(node.shape[state.axis], n)
+    return not axes
+
+
+def _has_length(node: Node, n: Any) -> bool:
+    """Whether a field of the op holds n."""
+    if isinstance(node.op, (Constant, Input)):
+        return False
+    found: set[Any] = set()
+    for f in fields(node.op):
+        value = getattr(node.op, f.name)
+        if f.name in DIM_FIELDS:
+            found |= dim_symbols(value if isinstance(value, tuple) else (value,))
+        elif hasattr(value, "input_nodes"):  # the body of a recurrence
+            found |= {s for inner in topological(value.output_nodes) for s in _symbols(inner)}
+    return n in found
+
+
+def _symbols(node: Node) -> set[Any]:
+    values = [getattr(node.op, f.name) for f in fields(node.op) if f.name in DIM_FIELDS]
+    return set().union(
+        dim_symbols(node.shape), *(dim_symbols(v if isinstance(v, tuple) else (v,)) for v in values)
+    )
+
+
+def by_definition(node: Node, states: tuple[State, ...], n: Any) -> State | None:
+    """The state of what the node stands for; None where it is a primitive, or its definition mixes parts."""
+    try:
+        meaning = definition(node.op, node)
+    except SymadError:  # shapes that only the definition checks
+        return None
+    if meaning is None or meaning is node:
+        return None
+    state = states_of([meaning], dict(zip(node.args, states, strict=True)), n)[meaning]
+    return None if isinstance(state, (Mixed, Whole)) else state

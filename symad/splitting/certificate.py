@@ -1,0 +1,158 @@
+"""Whether a function can be computed part by part: proved by rules, refuted by numbers, or undecided."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from symad.dims import format_shape
+from symad.graph import Graph, Node
+from symad.pausing import without_collecting
+from symad.splitting import moving_rules, rules  # noqa: F401  (their rules register here)
+from symad.splitting.plan import Cut, Plan, _piece, analysed, cut_of, plan_of
+from symad.splitting.states import Mixed, Rows, Same, State, Total, Whole
+from symad.splitting.witnesses import Found, search
+from symad.tracing import as_graph
+from symad.verification.certificate import Certificate, Entry
+
+
+@dataclass(frozen=True)
+class Splitting(Certificate):
+    """A certificate about parts of data; ``rules`` has one word for each output, as the entries have claims.
+
+    Attributes:
+        plan: how the function is computed part by part, where every output is proved.
+        rules: for each output "sum", "mean", "logsumexp", "maximum", "minimum", "product", "concatenation",
+            "softmax-weighted mean", "same", "composed" (a function of several of these), or "" if not proved.
+        over: the axes that were named.
+    """
+
+    plan: Plan | None = None
+    rules: tuple[str, ...] = ()
+    graph: Graph | None = None
+    over: Mapping[str, int] | None = None
+
+    @property
+    def rule(self) -> str:
+        """The rule, of a function with one output.
+
+        Raises:
+            ValueError: there are several outputs: read ``rules``.
+        """
+        (rule,) = self.rules
+        return rule
+
+    def recheck(self, seed: int | None = None) -> Splitting:
+        """The same question asked again."""
+        return splits(self.graph, dict(self.over or {}))
+
+
+@without_collecting
+def splits(f: Any, over: Mapping[Any, int], inputs: Any = None) -> Splitting:
+    """Whether f is a sum, mean, maximum, log Σ exp or concatenation of its values on parts of the data.
+
+    The data are the inputs named in ``over``, cut at the same places along the axes named there. The proof
+    follows the graph, whose sizes are symbols: it holds for parts of all lengths ≥ 1. The rules are exact in
+    real arithmetic; floating-point results differ by rounding.
+
+    Args:
+        f: what `trace` takes.
+        over: for each input that holds data the axis that is cut, as in ``{"X": 0, "y": 0}``.
+        inputs: order and grouping of the arguments, as in `trace`.
+
+    Returns:
+        A certificate with one entry for each output: "proved" with the rule in its claim and in ``rules``;
+        "refuted" with the op that mixes the parts and numbers at which every rule is wrong; or "undecided".
+
+    Raises:
+        ShapeError: ``over`` names what is no input or no axis, an axis of fixed length, axes of different
+            lengths, or leaves out an axis of the same length.
+    """
+    began = time.perf_counter()
+    graph = as_graph(f, inputs=inputs)
+    flat = graph.ungrouped()
+    cut = cut_of(flat, over)
+    whole, states = analysed(flat, cut)
+    mixed = any(isinstance(states[o], Mixed) for o in whole.output_nodes)
+    found = search(flat, cut) if mixed else []
+    entries, words = [], []
+    for k, node in enumerate(whole.output_nodes):
+        name = graph.name if len(whole.output_nodes) == 1 else f"{graph.name}, output {k}"
+        state = states[node]
+        words.append("" if isinstance(state, Mixed) else word_of(state))
+        entries.append(_entry(name, state, states, found[k] if found else None, node))
+    plan = None if mixed else plan_of(whole, cut, states)
+    named = ", ".join(f"axis {axis} of {flat.inputs[k]}" for k, axis in cut.axes)
+    return Splitting(
+        f"{graph.name} by parts of {named}",
+        tuple(entries),
+        seconds=time.perf_counter() - began,
+        steps=len(states),
+        plan=plan,
+        rules=tuple(words),
+        graph=graph,
+        over={str(k): v for k, v in over.items()},
+    )
+
+
+def word_of(state: State) -> str:
+    """The rule of an output in one word."""
+    if isinstance(state, Whole) or (isinstance(state, Same) and state.weight is not None):
+        return "composed"
+    piece = _piece(state, [])
+    return "concatenation" if isinstance(state, Rows) else piece.name
+
+
+def _entry(name: str, state: State, states: Mapping[Node, State], found: Found | None, node: Node) -> Entry:
+    if not isinstance(state, Mixed):
+        return Entry(name, "proved", f"combined by {_claim(node, states)}, by the rules of its ops", 0.0)
+    where = _mixing(state.node, states)
+    if found is not None and found.witness is not None:
+        claim = f"no rule combines its values on parts: {where}; the nearest is {found.nearest}"
+        return Entry(name, "refuted", claim, 0.0, witness=found.witness)
+    if found is not None and found.standing:
+        reason = f"{where}; but {' and '.join(found.standing)} agreed at {found.points} points"
+    else:
+        reason = f"{where}; no point was found at which the function and its parts are finite"
+    return Entry(name, "undecided", "not decided", 1.0, reason=reason)
+
+
+def _claim(node: Node, states: Mapping[Node, State]) -> str:
+    """The rule of an output, or those of the values that it is a function of."""
+    from symad.splitting.plan import _frontier
+
+    state = states[node]
+    if word_of(state) != "composed":
+        return _piece(state, []).name
+    parts = [_piece(states[v], []).name for v in _frontier((node,), states)]
+    return f"a function of values combined by {', '.join(dict.fromkeys(parts))}"
+
+
+_WORDS = {
+    Rows: "rows",
+    Whole: "a value that all data make",
+    Same: "a value that no data make",
+}
+
+
+def _mixing(node: Node, states: Mapping[Node, State]) -> str:
+    """The op that mixes parts, with what it is given."""
+    kind = type(node.op).__name__
+    given = [_given(states[a]) for a in node.args if a in states]
+    shape = format_shape(node.shape) if node.shape else "()"
+    what = f" of {', '.join(dict.fromkeys(given))}" if given else ""
+    return f"the op {kind}{what} mixes the parts (its value has shape {shape})"
+
+
+def _given(state: State) -> str:
+    weighted = getattr(state, "weight", None) is not None
+    if isinstance(state, Total):
+        return f"the {'mean' if weighted else state.kind} over all data"
+    if isinstance(state, Rows) and weighted:
+        return "rows divided by what all data add up to"
+    return next((word for kind, word in _WORDS.items() if isinstance(state, kind)), "positions of rows")
+
+
+__all__ = ["Cut", "Plan", "Splitting", "splits"]

@@ -1,0 +1,224 @@
+"""A function computed part by part: a graph for each part, rules that combine its values, a graph after.
+
+f(X) = after(combined values, shared inputs),    combined value k = rule_k of local_k(X_p), p = 1, ..., P
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import sympy
+
+from symad.dims import same_dim
+from symad.errors import ShapeError
+from symad.graph import Graph, Node, rebuild, topological
+from symad.ops.sources import Dimension, Input, input_node
+from symad.splitting.analysis import states_of
+from symad.splitting.states import Mixed, Rows, Same, State, Total, Weight, Whole, has, is_multiple
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One value of the parts, and how it is combined.
+
+    Attributes:
+        kind: "same", "rows", or the kind of a `Total`.
+        axis: along which rows are put together.
+        weight: which of the local values weights it, or None.
+        log: whether that is a logarithm.
+        place: the axes of the value that the axes of the weight are.
+    """
+
+    kind: str
+    axis: int = 0
+    weight: int | None = None
+    log: bool = False
+    place: tuple[int, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The rule in words."""
+        if self.kind == "rows":
+            rows = f"concatenation along axis {self.axis}"
+            return rows if self.weight is None else f"{rows}, {_weighted(self.log)}"
+        if self.weight is None:
+            return self.kind
+        return "softmax-weighted mean" if self.log else "mean"
+
+
+def _weighted(log: bool) -> str:
+    return "weighted by exp(L_p − L)" if log else "weighted by n_p/n"
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Which axes of which inputs are cut, all of one symbolic length."""
+
+    axes: tuple[tuple[int, int], ...]
+    """Pairs of the position of an input and its axis."""
+    length: Any
+
+    def axis(self, position: int) -> int | None:
+        """The axis of an input that is cut, if one is."""
+        return dict(self.axes).get(position)
+
+
+def cut_of(graph: Graph, over: Mapping[Any, int]) -> Cut:
+    """The axes named by the user.
+
+    Raises:
+        ShapeError: names that are no inputs, axes that do not exist, have a fixed length or different ones,
+            or an input whose length is the same symbol and that is not named.
+    """
+    names = [str(s) for s in graph.inputs]
+    chosen: dict[int, int] = {}
+    for key, axis in dict(over).items():
+        if str(key) not in names:
+            raise ShapeError(
+                f"over names {key}, which is no input of {graph.name}: it has {', '.join(names)}"
+            )
+        position = names.index(str(key))
+        rank = graph.input_nodes[position].ndim
+        if isinstance(axis, bool) or not isinstance(axis, int) or not -rank <= axis < rank:
+            raise ShapeError(f"over: {key} has {rank} axes, and none is axis {axis!r}")
+        chosen[position] = axis % rank
+    if not chosen:
+        raise ShapeError(f"over is empty: name the axis of at least one input of {graph.name}, as {{'X': 0}}")
+    return Cut(tuple(sorted(chosen.items())), _common_length(graph, names, chosen))
+
+
+def _common_length(graph: Graph, names: list[str], chosen: Mapping[int, int]) -> Any:
+    lengths = {names[k]: graph.input_nodes[k].shape[axis] for k, axis in chosen.items()}
+    first_name, first = next(iter(lengths.items()))
+    for name, length in lengths.items():
+        if not isinstance(length, sympy.Symbol):
+            raise ShapeError(
+                f"over: the axis of {name} has the length {length}; only an axis whose length is a symbol "
+                "can be split: give the input a symbolic size, as in MatrixSymbol('X', n, d)"
+            )
+        if not same_dim(length, first):
+            raise ShapeError(
+                f"over: the axes of {first_name} and {name} have the lengths {first} and {length}; axes that "
+                "are split together have one length"
+            )
+    for k, node in enumerate(graph.input_nodes):
+        for axis, dim in enumerate(node.shape):
+            if has(dim, first) and chosen.get(k) != axis:
+                raise ShapeError(
+                    f"axis {axis} of {names[k]} has the length {dim} too: name it in over, or give it another"
+                )
+    return first
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """How a function is computed part by part.
+
+    Attributes:
+        graph: the function.
+        cut: what is cut.
+        local: what is computed of every part; its outputs are the values combined, then weights.
+        pieces: how each of its outputs is combined.
+        after: the function of the combined values and the inputs that are not cut, in the order of ``needs``;
+            its first inputs are the combined values.
+        needs: the positions among the inputs of those that ``after`` takes as well.
+    """
+
+    graph: Graph
+    cut: Cut
+    local: Graph
+    pieces: tuple[Piece, ...]
+    after: Graph
+    needs: tuple[int, ...]
+
+    @cached_property
+    def direct(self) -> bool:
+        """Whether every output is one of the combined values itself."""
+        return all(isinstance(o.op, Input) for o in self.after.output_nodes)
+
+
+def analysed(graph: Graph, cut: Cut) -> tuple[Graph, dict[Node, State]]:
+    """The graph with the length only where it is a sum over the parts, and the states of its nodes."""
+    outputs = _plain_lengths(graph.output_nodes, cut.length)
+    whole = graph.with_outputs(outputs, graph.structure)
+    known: dict[Node, State] = {graph.input_nodes[k]: Rows(axis) for k, axis in cut.axes}
+    known |= {node: Same() for node in graph.input_nodes if node not in known}
+    return whole, states_of(outputs, known, cut.length)
+
+
+def _plain_lengths(outputs: tuple[Node, ...], n: Any) -> tuple[Node, ...]:
+    """Values such as n − 1 computed from the value n."""
+    from symad.ops.sources import dimension
+    from symad.tracing import as_graph
+
+    replaced: dict[Node, Node] = {}
+    for node in topological(outputs):
+        op = node.op
+        if isinstance(op, Dimension) and has(op.expression, n) and not is_multiple(op.expression, n):
+            stand_in = sympy.Dummy("n", real=True)
+            traced = as_graph(op.expression.subs(n, stand_in), inputs=[stand_in])
+            replaced[node] = rebuild(traced.output_nodes, {traced.input_nodes[0]: dimension(n)})[0]
+    return rebuild(outputs, replaced) if replaced else tuple(outputs)
+
+
+def plan_of(graph: Graph, cut: Cut, states: Mapping[Node, State]) -> Plan | None:
+    """The plan of a graph whose nodes have these states; None where an output mixes parts."""
+    if any(isinstance(states[o], Mixed) for o in graph.output_nodes):
+        return None
+    frontier = _frontier(graph.output_nodes, states)
+    nodes = list(frontier)
+    pieces = [_piece(states[node], nodes) for node in frontier]
+    pieces += [Piece("logsumexp" if _is_log(w, states, nodes) else "sum") for w in nodes[len(pieces) :]]
+    stand_ins = {
+        node: input_node(sympy.IndexedBase(sympy.Dummy(f"part_{k}"), shape=node.shape) if node.shape else
+                         sympy.Dummy(f"part_{k}", real=True), node.shape)
+        for k, node in enumerate(frontier)
+    }  # fmt: skip
+    outputs = rebuild(graph.output_nodes, stand_ins)
+    used = set(topological(outputs))
+    needs = tuple(k for k, node in enumerate(graph.input_nodes) if node in used)
+    after = Graph(
+        (*stand_ins.values(), *(graph.input_nodes[k] for k in needs)), outputs, graph.structure, graph.name
+    )
+    from symad.graph import TupleOf
+
+    local = Graph(graph.input_nodes, tuple(nodes), TupleOf((None,) * len(nodes)), f"{graph.name}_part")
+    return Plan(graph, cut, local, tuple(pieces), after, needs)
+
+
+def _frontier(outputs: tuple[Node, ...], states: Mapping[Node, State]) -> list[Node]:
+    """The values that are combined: where the function stops being a reduction of the parts."""
+    found: dict[Node, None] = {}
+    seen: set[Node] = set()
+    stack = list(reversed(outputs))
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        state = states[node]
+        if isinstance(state, (Rows, Total)):
+            found[node] = None
+        elif isinstance(state, Whole) or state != Same():
+            stack.extend(reversed(node.args))
+    return list(found)
+
+
+def _piece(state: State, nodes: list[Node]) -> Piece:
+    weight: Weight | None = getattr(state, "weight", None)
+    index, log, place = None, False, ()
+    if weight is not None:
+        if weight.node not in nodes:
+            nodes.append(weight.node)
+        index, log, place = nodes.index(weight.node), weight.log, weight.place
+    if isinstance(state, Rows):
+        return Piece("rows", state.axis, index, log, place)
+    return Piece(state.kind if isinstance(state, Total) else "same", 0, index, log, place)
+
+
+def _is_log(node: Node, states: Mapping[Node, State], nodes: list[Node]) -> bool:
+    """Whether an added weight is a log Σ exp: a length is the other kind."""
+    return not isinstance(node.op, Dimension)

@@ -1,0 +1,340 @@
+"""How ops pass states on: elementwise ops, contractions and reductions; see `symad.splitting.states`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import sympy
+
+from symad.dims import as_dim
+from symad.graph import Node, Op
+from symad.ops.arithmetic import Add, ElementwiseOp, Mul
+from symad.ops.contraction import Einsum
+from symad.ops.elementwise import Apply
+from symad.ops.reduction import Extreme, Product
+from symad.ops.selection import Select
+from symad.ops.shaping import ShapingOp, reshape
+from symad.ops.softmax import LogSumExp, Softmax, SoftmaxTangent
+from symad.ops.softmax import logsumexp as logsumexp_of
+from symad.ops.sources import Constant, Dimension, Eye, Iota, constant_value, dimension
+from symad.questions import States, splitting
+from symad.splitting.analysis import by_definition
+from symad.splitting.states import SAME, SUM, Positions, Rows, Same, State, Total, Weight, has, is_multiple
+
+
+@splitting.dispatch
+def general_splitting(op: Op, y: Node, states: States, n: Any) -> Any:
+    """By the definition; without one no rule is known."""
+    return by_definition(y, states, n)
+
+
+# ---- what several rules share -------------------------------------------------------------------
+
+
+def is_zero(node: Node) -> bool:
+    """Whether a node is 0 in every element: then it is a sum, a mean and rows alike."""
+    pending = [node]
+    while pending:
+        part = pending.pop()
+        if isinstance(part.op, ShapingOp) and part.args:
+            pending.extend(part.args)
+        else:
+            value = constant_value(part)
+            if value is None or value != 0:
+                return False
+    return True
+
+
+def added(args: Sequence[Node], states: Sequence[State]) -> State | None:
+    """The state of what is linear in all arguments together and treats them alike, such as their sum.
+
+    Σ_p (a_p + b_p) = Σ_p a_p + Σ_p b_p, and the same for rows; a mean of parts may add what is the same on
+    every part, since its weights add up to 1.
+    """
+    present = [s for a, s in zip(args, states, strict=True) if not is_zero(a)]
+    if any(isinstance(s, Positions) for s in present):
+        return None
+    distinct = list(dict.fromkeys(s for s in present if s != SAME))
+    if len(distinct) > 1:
+        return None
+    if not distinct:
+        return SAME
+    (state,) = distinct
+    if isinstance(state, Total) and state.kind != "sum":
+        return state if len(args) == 1 else None
+    if SAME not in present:
+        return state
+    if isinstance(state, Rows):
+        return state if state.weight is None else None
+    return state if isinstance(state, Total) and state.weight is not None else None
+
+
+def multiplied(states: Sequence[State]) -> State | None:
+    """The state of what is linear in each argument, such as an elementwise product, axes aside.
+
+    (Σ_p a_p) c = Σ_p (a_p c); a weight may come from one factor.
+    """
+    moving = [s for s in states if s != SAME]
+    if any(not isinstance(s, (Same, Rows, Total)) for s in moving):
+        return None
+    weights = [w for s in moving if (w := getattr(s, "weight", None)) is not None]
+    totals = [s for s in moving if isinstance(s, Total)]
+    rows = [s for s in moving if isinstance(s, Rows)]
+    if len(weights) > 1 or len(totals) > 1 or (totals and rows) or any(t.kind != "sum" for t in totals):
+        return None
+    weight = weights[0] if weights else None
+    if rows:
+        return Rows(rows[0].axis, weight) if len({r.axis for r in rows}) == 1 else None
+    return Total("sum", weight) if totals else Same(weight)
+
+
+def is_length(node: Node, n: Any) -> bool:
+    """Whether a node is a multiple of the length that is split, which is positive on every part."""
+    return isinstance(node.op, Dimension) and is_multiple(node.op.expression, n)
+
+
+# ---- sources ------------------------------------------------------------------------------------
+
+
+@splitting.dispatch
+def dimension_splitting(op: Dimension, y: Node, states: States, n: Any) -> Any:
+    """n = Σ_p n_p."""
+    if not has(op.expression, n):
+        return SAME
+    return SUM if is_multiple(op.expression, n) else None
+
+
+@splitting.dispatch
+def iota_splitting(op: Iota, y: Node, states: States, n: Any) -> Any:
+    """The position of a row among all rows is that in its part after the rows before the part."""
+    return Positions(0) if is_multiple(op.size, n) else None
+
+
+@splitting.dispatch
+def eye_splitting(op: Eye, y: Node, states: States, n: Any) -> Any:
+    """A matrix of pairs of rows."""
+    return None
+
+
+# ---- elementwise --------------------------------------------------------------------------------
+
+
+@splitting.dispatch
+def elementwise_splitting(op: ElementwiseOp, y: Node, states: States, n: Any) -> Any:
+    return _row_by_row(states)
+
+
+def _row_by_row(states: Sequence[State]) -> State | None:
+    """Rows, beside values that are the same on every part."""
+    rows = {s for s in states if s != SAME}
+    alike = len(rows) == 1 and all(isinstance(s, Rows) and s.weight is None for s in rows)
+    return next(iter(rows)) if alike else None
+
+
+@splitting.dispatch
+def add_splitting(op: Add, y: Node, states: States, n: Any) -> Any:
+    """A sum is linear; max(v_p + c) = max(v_p) + c, and log Σ exp(v_p + c) = log Σ exp(v_p) + c."""
+    moving = [k for k, s in enumerate(states) if s != SAME]
+    if len(moving) == 1:
+        state = states[moving[0]]
+        if isinstance(state, Total) and state.kind in ("maximum", "minimum", "logsumexp"):
+            return _with_sign(op.signs[moving[0]], state.kind)
+    if any(isinstance(s, Positions) for s in states):
+        return _positions_added(op, states)
+    return added(y.args, states)
+
+
+def _positions_added(op: Add, states: Sequence[State]) -> State | None:
+    """The strides add up; rows without a weight and constants leave them as they are."""
+    moving = [(sign, s) for sign, s in zip(op.signs, states, strict=True) if s != SAME]
+    if not all(isinstance(s, Positions) or (isinstance(s, Rows) and s.weight is None) for _, s in moving):
+        return None
+    axes = {s.axis for _, s in moving if isinstance(s, (Rows, Positions))}
+    stride = sum(sign * s.stride for sign, s in moving if isinstance(s, Positions))
+    return Positions(axes.pop(), as_dim(stride)) if len(axes) == 1 else None
+
+
+def _with_sign(sign: int, kind: str) -> State | None:
+    """The state of an extreme, or of log Σ exp, times ±1, plus what is the same on every part."""
+    turned = kind if sign > 0 else {"maximum": "minimum", "minimum": "maximum"}.get(kind)
+    return Total(turned) if turned else None
+
+
+@splitting.dispatch
+def mul_splitting(op: Mul, y: Node, states: States, n: Any) -> Any:
+    """Linear in each factor; 1/n is (1/n_p) weighted by n_p/n, which makes means of sums."""
+    factors: list[State] = []
+    for power, arg, state in zip(op.powers, y.args, states, strict=True):
+        if power == 1 or state == SAME or (isinstance(state, Rows) and state.weight is None):
+            factors.append(state)
+        elif is_length(arg, n):
+            factors.append(Same(Weight(dimension(n))))
+        else:
+            return None
+    if any(isinstance(s, Positions) for s in factors):
+        return _positions_multiplied(op, y, factors)
+    kinds = {getattr(s, "kind", None) for s in factors}
+    if kinds == {"product"}:
+        return Total("product")
+    return multiplied(factors)
+
+
+def _positions_multiplied(op: Mul, y: Node, states: Sequence[State]) -> State | None:
+    """A known factor multiplies the stride."""
+    if set(op.powers) != {1}:
+        return None
+    stride: Any = 1
+    axis = None
+    for arg, state in zip(y.args, states, strict=True):
+        if isinstance(state, Positions) and axis is None:
+            stride, axis = stride * state.stride, state.axis
+        elif state == SAME and isinstance(arg.op, (Constant, Dimension)):
+            stride = stride * (arg.op.value if isinstance(arg.op, Constant) else arg.op.expression)
+        else:
+            return None
+    whole = axis is not None and (isinstance(stride, int) or getattr(stride, "is_integer", False))
+    return Positions(axis, as_dim(stride)) if axis is not None and whole else None
+
+
+@splitting.dispatch
+def select_splitting(op: Select, y: Node, states: States, n: Any) -> Any:
+    """Linear in its branches, under a condition on the same row."""
+    condition, branches = states[0], states[1:]
+    if condition != SAME and not (isinstance(condition, Rows) and condition.weight is None):
+        return None
+    state = added(y.args[1:], branches)
+    if condition == SAME or state is None:
+        return state
+    if state == SAME:
+        return condition
+    return state if isinstance(state, Rows) and state.axis == condition.axis else _shared(state, condition)
+
+
+def _shared(state: State, condition: Rows) -> State | None:
+    """A scalar branch with a weight, chosen row by row."""
+    return Rows(condition.axis, state.weight) if isinstance(state, Same) else None
+
+
+GROWING = (sympy.exp, sympy.log, sympy.tanh, sympy.atan, sympy.erf, sympy.sinh, sympy.asinh)
+
+
+@splitting.dispatch
+def apply_splitting(op: Apply, y: Node, states: States, n: Any) -> Any:
+    """Row by row; a growing function keeps extremes; exp Σ = Π exp, log Π = Σ log."""
+    (state, *rest) = states
+    if rest or not isinstance(state, Total):
+        return _row_by_row(states)
+    if state.kind in ("maximum", "minimum"):
+        return state if op.head in GROWING else None
+    if state.kind == "logsumexp" and op.head is sympy.exp:
+        return SUM
+    if state == SUM and op.head is sympy.exp:
+        return Total("product")
+    return None
+
+
+# ---- contractions -------------------------------------------------------------------------------
+
+
+@splitting.dispatch
+def einsum_splitting(op: Einsum, y: Node, states: States, n: Any) -> Any:
+    """Linear in each operand; a sum over the split axis is the sum of the parts' sums."""
+    split: set[int] = set()
+    named: list[State] = []
+    for labels, state in zip(op.inputs, states, strict=True):
+        split |= {labels[state.axis]} if isinstance(state, Rows) else set()
+        named.append(_labelled(state, labels))
+    if len(split) > 1:
+        return None
+    state = multiplied(named)
+    if state is None:
+        return None
+    if split:
+        (label,) = split
+        if any(
+            label in labels and not isinstance(s, Rows) for labels, s in zip(op.inputs, states, strict=True)
+        ):
+            return None
+        if any(labels.count(label) > 1 for labels in op.inputs) or op.output.count(label) > 1:
+            return None
+        if label not in op.output:
+            state = Total("sum", state.weight)
+    return _placed(state, op.output)
+
+
+def _labelled(state: State, labels: tuple[int, ...]) -> State:
+    """The state with labels for axes."""
+    weight = getattr(state, "weight", None)
+    if weight is not None:
+        state = replace(state, weight=weight.moved(dict(enumerate(labels))))  # type: ignore[call-arg]
+    return replace(state, axis=labels[state.axis]) if isinstance(state, Rows) else state
+
+
+def _placed(state: State, output: tuple[int, ...]) -> State | None:
+    """The state with axes for labels; None where the output has lost one of them."""
+    places = {label: k for k, label in enumerate(output)}
+    if isinstance(state, Rows):
+        state = replace(state, axis=places[state.axis])
+    weight = getattr(state, "weight", None)
+    if weight is None:
+        return state
+    moved = weight.moved(places)
+    return None if moved is None else replace(state, weight=moved)  # type: ignore[call-arg]
+
+
+# ---- reductions ---------------------------------------------------------------------------------
+
+
+def _reduced(state: State, axes: tuple[int, ...], rank: int, kind: str) -> State | None:
+    """The state of a reduction over some axes, without weights."""
+    if isinstance(state, Rows) and state.weight is None:
+        if state.axis in axes:
+            return Total(kind)
+        return Rows(state.axis - sum(1 for k in axes if k < state.axis))
+    return state if isinstance(state, Total) and state.kind == kind else None
+
+
+@splitting.dispatch
+def extreme_splitting(op: Extreme, y: Node, states: States, n: Any) -> Any:
+    """The extreme of the parts' extremes."""
+    kind = "maximum" if op.kind == "max" else "minimum"
+    return _reduced(states[0], op.axes, len(y.args[0].shape), kind)
+
+
+@splitting.dispatch
+def product_splitting(op: Product, y: Node, states: States, n: Any) -> Any:
+    """The product of the parts' products."""
+    rank = len(y.args[0].shape)
+    return _reduced(states[0], (rank - 1,), rank, "product")
+
+
+@splitting.dispatch
+def logsumexp_splitting(op: LogSumExp, y: Node, states: States, n: Any) -> Any:
+    """log Σ_p exp of the parts' values."""
+    return _reduced(states[0], op.axes, len(y.args[0].shape), "logsumexp")
+
+
+@splitting.dispatch
+def softmax_splitting(op: Softmax, y: Node, states: States, n: Any) -> Any:
+    """Over the split axis: rows exp(x − L) = exp(x − L_p) exp(L_p − L), the online rule."""
+    (state,) = states
+    if not isinstance(state, Rows) or state.weight is not None:
+        return None
+    if state.axis not in op.axes:
+        return state
+    kept = tuple(k for k, dim in enumerate(y.shape) if k not in op.axes and dim != 1)
+    total = reshape(logsumexp_of(y.args[0], op.axes), [y.shape[k] for k in kept])
+    return Rows(state.axis, Weight(total, log=True, place=kept))
+
+
+@splitting.dispatch
+def softmax_tangent_splitting(op: SoftmaxTangent, y: Node, states: States, n: Any) -> Any:
+    """Linear in its second argument, row by row unless its sum runs over the rows."""
+    state = multiplied(states)
+    return state if isinstance(state, Rows) and state.axis not in op.axes and _same_axes(state, op) else None
+
+
+def _same_axes(state: Rows, op: SoftmaxTangent) -> bool:
+    return state.weight is None or not set(state.weight.place) & set(op.axes)

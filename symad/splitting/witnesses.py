@@ -1,0 +1,179 @@
+"""Numbers that show that no rule combines a function's values on parts of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symad.dims import bind, dim_symbols
+from symad.errors import SymadError
+from symad.graph import Graph
+from symad.splitting.plan import Cut
+from symad.verification.integer_inputs import integer_inputs
+from symad.verification.witness import Witness
+
+PARTS = ((2, 3), (4, 1), (1, 2, 3), (5, 6))
+"""Lengths of the parts."""
+
+DIFFERENT = 1e-6
+"""A larger relative difference shows that a rule is wrong."""
+
+FLOOR = 1e-3
+"""Differences of smaller values, of inputs about 1, are compared with this: rounding refutes nothing."""
+
+
+NO_SHAPE = "none, for no rule has a value of its shape"
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the search for one output found.
+
+    Attributes:
+        witness: a point at which the rule that comes closest is wrong, if every rule is wrong somewhere.
+        nearest: the name of that rule.
+        standing: the rules that agreed at every point.
+        points: how many points there were.
+    """
+
+    witness: Witness | None
+    nearest: str
+    standing: tuple[str, ...]
+    points: int
+
+
+def search(graph: Graph, cut: Cut) -> list[Found]:
+    """For each output, whether numbers contradict every rule."""
+    records: list[list[tuple[dict[str, float], Any]]] = [[] for _ in graph.output_nodes]
+    for lengths, values in _points(graph, cut):
+        try:
+            whole = _flat(graph, values)
+            pieces = [_flat(graph, part) for part in _parts(values, cut, lengths)]
+        except (SymadError, ArithmeticError, ValueError, np.linalg.LinAlgError):
+            continue
+        for k, value in enumerate(whole):
+            mine = [part[k] for part in pieces]
+            if np.all(np.isfinite(value)) and all(np.all(np.isfinite(p)) for p in mine):
+                fitting = [c for c in _combinations(mine, lengths) if np.shape(c[1]) == np.shape(value)]
+                gaps = {name: _gap(value, made) for name, made in fitting}
+                records[k].append((gaps, (value, mine, lengths, values)))
+    return [_judged(graph, record) for record in records]
+
+
+def _judged(graph: Graph, record: Sequence[tuple[dict[str, float], Any]]) -> Found:
+    names = list(dict.fromkeys(name for gaps, _ in record for name in gaps))
+    worst = {name: max(gaps.get(name, np.inf) for gaps, _ in record) for name in names}
+    standing = tuple(name for name in names if worst[name] <= DIFFERENT)
+    if standing or not record:
+        return Found(None, "", standing, len(record))
+    nearest = min(names, key=lambda name: worst[name], default=NO_SHAPE)
+    _, (value, mine, lengths, values) = max(
+        record, key=lambda r: (np.size(r[1][0]) > 0, min(r[0].get(nearest, np.inf), 1e300))
+    )
+    if not np.size(value):
+        return Found(None, "", (), 0)
+    made = dict(_combinations(mine, lengths)).get(nearest)
+    if made is None or np.shape(made) != np.shape(value):
+        made = np.full(np.shape(value), np.nan)
+    gaps = np.nan_to_num(np.abs(made - value), nan=np.inf)
+    index = np.unravel_index(int(np.argmax(gaps)), np.shape(value))
+    place = tuple(int(k) for k in index)
+    point = {str(s): np.asarray(v).tolist() for s, v in zip(graph.inputs, values, strict=True)}
+    witness = Witness(
+        {**point, "rows of the parts": list(lengths)},
+        repr(float(np.asarray(value)[place])),
+        repr(float(np.asarray(made)[place])),
+        place,
+    )
+    return Found(witness, nearest, (), len(record))
+
+
+def _gap(value: Any, made: Any) -> float:
+    scale = max(float(np.max(np.abs(value), initial=0.0)), float(np.max(np.abs(made), initial=0.0)), FLOOR)
+    gap = float(np.max(np.abs(value - made), initial=0.0))
+    return gap / scale if np.isfinite(gap) else np.inf
+
+
+def _combinations(parts: list[Any], lengths: Sequence[int]) -> Iterator[tuple[str, Any]]:
+    """Every rule's value, of those whose shape fits."""
+    total = sum(lengths)
+    shares = [length / total for length in lengths]
+    if len({np.shape(p) for p in parts}) == 1:
+        stack = np.stack([np.asarray(p, dtype=np.float64) for p in parts])
+        if np.all(stack == stack[0]):
+            yield "the same on every part", stack[0]
+        yield "sum", stack.sum(axis=0)
+        yield "mean", np.tensordot(shares, stack, 1)
+        yield "maximum", stack.max(axis=0)
+        yield "minimum", stack.min(axis=0)
+        yield "product", stack.prod(axis=0)
+        with np.errstate(over="ignore"):
+            yield "logsumexp", np.logaddexp.reduce(stack, axis=0)
+    for axis in range(np.ndim(parts[0])):
+        fits = {(*np.shape(p)[:axis], *np.shape(p)[axis + 1 :]) for p in parts}
+        if len(fits) == 1:
+            yield f"concatenation along axis {axis}", np.concatenate(parts, axis)
+            weighted = [np.asarray(p) * s for p, s in zip(parts, shares, strict=True)]
+            yield f"concatenation along axis {axis}, weighted by n_p/n", np.concatenate(weighted, axis)
+
+
+def _flat(graph: Graph, values: Sequence[Any]) -> list[Any]:
+    from symad.evaluation import as_values, unchecked
+
+    dims = _dims(graph, values)
+    concrete = graph.at(dims)
+    point = dict(zip(concrete.input_nodes, as_values(list(values), concrete.inputs), strict=True))
+    with np.errstate(all="ignore"):
+        return [np.asarray(v, dtype=np.float64) for v in unchecked(list(concrete.output_nodes), point)]
+
+
+def _dims(graph: Graph, values: Sequence[Any]) -> dict[Any, int]:
+    from symad.dims import solve_dims
+
+    rows = zip(graph.inputs, graph.input_nodes, values, strict=True)
+    return solve_dims([(str(s), node.shape, np.shape(v)) for s, node, v in rows])
+
+
+def _parts(values: Sequence[Any], cut: Cut, lengths: Sequence[int]) -> list[list[Any]]:
+    made, start = [], 0
+    for length in lengths:
+        rows = slice(start, start + length)
+        start += length
+        made.append(
+            [
+                v if (axis := cut.axis(k)) is None else v[(slice(None),) * axis + (rows,)]
+                for k, v in enumerate(values)
+            ]
+        )
+    return made
+
+
+def _points(graph: Graph, cut: Cut) -> Iterator[tuple[Sequence[int], list[Any]]]:
+    """Values of the inputs: positive ones and ones of both signs; integers where they are indices."""
+    others = sorted(graph.dims - {cut.length}, key=str)
+    for number, lengths in enumerate(PARTS):
+        sizes = {s: 2 + (k + number) % 3 for k, s in enumerate(others)} | {cut.length: sum(lengths)}
+        try:
+            concrete = graph.at({s: v for s, v in sizes.items() if s in _symbols(graph)})
+            ranges = integer_inputs(concrete.output_nodes)
+        except SymadError:  # a function of longer arrays only
+            continue
+        for kind in ("positive", "any"):
+            rng = np.random.default_rng([number, kind == "any"])
+            yield lengths, [_draw(rng, node, kind, ranges.get(node)) for node in concrete.input_nodes]
+
+
+def _symbols(graph: Graph) -> set[Any]:
+    return set().union(*(dim_symbols(node.shape) for node in graph.input_nodes))
+
+
+def _draw(rng: Any, node: Any, kind: str, span: tuple[int, int] | None) -> Any:
+    shape = bind(node.shape, {})
+    if span is not None:
+        return rng.integers(*span, shape).astype(np.float64)
+    if kind == "positive":
+        return rng.uniform(0.2, 0.9, shape)
+    return rng.standard_normal(shape)
