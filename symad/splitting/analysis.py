@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from symad.dims import dim_symbols
+from symad.core.dims import dim_symbols
+from symad.core.graph import DIM_FIELDS, Node, topological
+from symad.core.questions import definition, splitting
 from symad.errors import SymadError
-from symad.graph import DIM_FIELDS, Node, topological
-from symad.ops.sources import Constant, Input
-from symad.questions import definition, splitting
+from symad.ops.arrays.sources import Constant, Input
 from symad.splitting.states import (
     SAME,
     WHOLE,

@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from symad.dims import format_shape
-from symad.graph import Graph, Node
-from symad.pausing import without_collecting
+from symad.core.dims import format_shape
+from symad.core.gc_pause import without_collecting
+from symad.core.graph import Graph, Node
 from symad.splitting import moving_rules, rules  # noqa: F401  (their rules register here)
 from symad.splitting.plan import Cut, Plan, _piece, analysed, cut_of, plan_of
 from symad.splitting.states import Mixed, Rows, Same, State, Total, Whole
 from symad.splitting.witnesses import Found, search
 from symad.tracing import as_graph
-from symad.verification.certificate import Certificate, Entry
+from symad.verification.certificate.certificate import Certificate, Entry
 
 
 @dataclass(frozen=True)

@@ -6,22 +6,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from symad.dims import Dim, same_dim, size, times
-from symad.graph import Node
-from symad.ops.affine_scan import AffineScan
-from symad.ops.chain import ChainOp, Kept
-from symad.ops.cholesky import Triangle, TriangularSolve
-from symad.ops.gathering import Gather, ScatterAdd
-from symad.ops.linalg import MatrixOp, Solve
-from symad.ops.ordering import SortingPositions
-from symad.ops.positions import Positions as PositionsOp
-from symad.ops.random import FoldIn, Uniform
-from symad.ops.recurrence import Scan
-from symad.ops.root import Root
-from symad.ops.shaping import Broadcast, Pad, Reshape, Slice
-from symad.ops.sparse import CompressedRows
-from symad.ops.stacking import Concatenate, Stack
-from symad.questions import States, splitting
+from symad.core.dims import Dim, same_dim, size, times
+from symad.core.graph import Node
+from symad.core.questions import States, splitting
+from symad.ops.arrays.gathering import Gather, ScatterAdd
+from symad.ops.arrays.ordering import SortingPositions
+from symad.ops.arrays.positions import Positions as PositionsOp
+from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, Slice
+from symad.ops.arrays.stacking import Concatenate, Stack
+from symad.ops.fused.random import FoldIn, Uniform
+from symad.ops.linalg.cholesky import Triangle, TriangularSolve
+from symad.ops.linalg.root import Root
+from symad.ops.linalg.solve_det import MatrixOp, Solve
+from symad.ops.loops.affine_scan import AffineScan
+from symad.ops.loops.checkpointed_chain import ChainOp, Kept
+from symad.ops.loops.scan import Scan
+from symad.ops.sparse.csr import CompressedRows
 from symad.splitting.analysis import states_of
 from symad.splitting.rules import added, is_zero, multiplied
 from symad.splitting.states import (
@@ -290,7 +290,7 @@ def _history(op: Scan | ChainOp, y: Node, states: tuple[State, ...], n: Any) -> 
     if any(s is None for s in inner):
         return None
     for first in _first_states(y, inner):
-        known = dict(zip(op.body.input_nodes, (first, *inner[1:]), strict=True))
+        known = dict(zip(op.body.input_nodes, [first, *(s for s in inner[1:] if s is not None)], strict=True))
         (output,) = op.body.output_nodes
         if states_of([output], known, n)[output] == first:
             return moved(first, {k: k + 1 for k in range(len(y.shape) - 1)})
@@ -326,9 +326,9 @@ def affine_scan_splitting(op: AffineScan, y: Node, states: States, n: Any) -> An
         touched = {state.axis} if isinstance(state, Rows) else set()
         touched |= set(weight.place) if weight is not None else set()
         return None if touched & last or getattr(state, "kind", "sum") != "sum" else state
-    state = multiplied(states)
+    both = multiplied(states)
     free = range(1, rank - 2 if op.matrices else rank)
-    return state if isinstance(state, Rows) and state.axis in free and state.weight is None else None
+    return both if isinstance(both, Rows) and both.axis in free and both.weight is None else None
 
 
 @splitting.dispatch

@@ -12,10 +12,10 @@ from typing import Any
 
 import sympy
 
-from symad.dims import same_dim
+from symad.core.dims import same_dim
+from symad.core.graph import Graph, Node, rebuild, topological
 from symad.errors import ShapeError
-from symad.graph import Graph, Node, rebuild, topological
-from symad.ops.sources import Dimension, Input, input_node
+from symad.ops.arrays.sources import Dimension, Input, input_node
 from symad.splitting.analysis import states_of
 from symad.splitting.states import Mixed, Rows, Same, State, Total, Weight, Whole, has, is_multiple
 
@@ -151,7 +151,7 @@ def analysed(graph: Graph, cut: Cut) -> tuple[Graph, dict[Node, State]]:
 
 def _plain_lengths(outputs: tuple[Node, ...], n: Any) -> tuple[Node, ...]:
     """Values such as n − 1 computed from the value n."""
-    from symad.ops.sources import dimension
+    from symad.ops.arrays.sources import dimension
     from symad.tracing import as_graph
 
     replaced: dict[Node, Node] = {}
@@ -183,7 +183,7 @@ def plan_of(graph: Graph, cut: Cut, states: Mapping[Node, State]) -> Plan | None
     after = Graph(
         (*stand_ins.values(), *(graph.input_nodes[k] for k in needs)), outputs, graph.structure, graph.name
     )
-    from symad.graph import TupleOf
+    from symad.core.graph import TupleOf
 
     local = Graph(graph.input_nodes, tuple(nodes), TupleOf((None,) * len(nodes)), f"{graph.name}_part")
     return Plan(graph, cut, local, tuple(pieces), after, needs)
@@ -209,7 +209,8 @@ def _frontier(outputs: tuple[Node, ...], states: Mapping[Node, State]) -> list[N
 
 def _piece(state: State, nodes: list[Node]) -> Piece:
     weight: Weight | None = getattr(state, "weight", None)
-    index, log, place = None, False, ()
+    index: int | None = None
+    log, place = False, tuple[int, ...]()
     if weight is not None:
         if weight.node not in nodes:
             nodes.append(weight.node)

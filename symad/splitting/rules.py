@@ -8,18 +8,18 @@ from typing import Any
 
 import sympy
 
-from symad.dims import as_dim
-from symad.graph import Node, Op
-from symad.ops.arithmetic import Add, ElementwiseOp, Mul
-from symad.ops.contraction import Einsum
-from symad.ops.elementwise import Apply
-from symad.ops.reduction import Extreme, Product
-from symad.ops.selection import Select
-from symad.ops.shaping import ShapingOp, reshape
-from symad.ops.softmax import LogSumExp, Softmax, SoftmaxTangent
-from symad.ops.softmax import logsumexp as logsumexp_of
-from symad.ops.sources import Constant, Dimension, Eye, Iota, constant_value, dimension
-from symad.questions import States, splitting
+from symad.core.dims import as_dim
+from symad.core.graph import Node, Op
+from symad.core.questions import States, splitting
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.reduction import Extreme, Product
+from symad.ops.arrays.shaping import ShapingOp, reshape
+from symad.ops.arrays.sources import Constant, Dimension, Eye, Iota, constant_value, dimension
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.arithmetic import Add, ElementwiseOp, Mul
+from symad.ops.elementwise.selection import Select
+from symad.ops.fused.softmax import LogSumExp, Softmax, SoftmaxTangent
+from symad.ops.fused.softmax import logsumexp as logsumexp_of
 from symad.splitting.analysis import by_definition
 from symad.splitting.states import SAME, SUM, Positions, Rows, Same, State, Total, Weight, has, is_multiple
 
@@ -209,12 +209,9 @@ def select_splitting(op: Select, y: Node, states: States, n: Any) -> Any:
         return state
     if state == SAME:
         return condition
-    return state if isinstance(state, Rows) and state.axis == condition.axis else _shared(state, condition)
-
-
-def _shared(state: State, condition: Rows) -> State | None:
-    """A scalar branch with a weight, chosen row by row."""
-    return Rows(condition.axis, state.weight) if isinstance(state, Same) else None
+    if isinstance(state, Same):  # a scalar with a weight, chosen row by row
+        return Rows(condition.axis, state.weight) if isinstance(condition, Rows) else None
+    return state if isinstance(state, Rows) and replace(state, weight=None) == condition else None
 
 
 GROWING = (sympy.exp, sympy.log, sympy.tanh, sympy.atan, sympy.erf, sympy.sinh, sympy.asinh)
@@ -248,8 +245,8 @@ def einsum_splitting(op: Einsum, y: Node, states: States, n: Any) -> Any:
         named.append(_labelled(state, labels))
     if len(split) > 1:
         return None
-    state = multiplied(named)
-    if state is None:
+    found = multiplied(named)
+    if found is None:
         return None
     if split:
         (label,) = split
@@ -260,8 +257,8 @@ def einsum_splitting(op: Einsum, y: Node, states: States, n: Any) -> Any:
         if any(labels.count(label) > 1 for labels in op.inputs) or op.output.count(label) > 1:
             return None
         if label not in op.output:
-            state = Total("sum", state.weight)
-    return _placed(state, op.output)
+            found = Total("sum", getattr(found, "weight", None))
+    return _placed(found, op.output)
 
 
 def _labelled(state: State, labels: tuple[int, ...]) -> State:

@@ -22,8 +22,8 @@ from typing import Any
 
 import sympy
 
-from symad.dims import Dim, Shape, dim_symbols, same_dim, size
-from symad.graph import Node
+from symad.core.dims import Dim, Shape, dim_symbols, same_dim, size
+from symad.core.graph import Node
 
 KINDS = ("sum", "maximum", "minimum", "logsumexp", "product")
 

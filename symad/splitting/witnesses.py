@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from symad.dims import bind, dim_symbols
+from symad.core.dims import bind, dim_symbols
+from symad.core.graph import Graph
 from symad.errors import SymadError
-from symad.graph import Graph
 from symad.splitting.plan import Cut
-from symad.verification.integer_inputs import integer_inputs
-from symad.verification.witness import Witness
+from symad.verification.certificate.witness import Witness
+from symad.verification.random_fields.integer_inputs import integer_inputs
 
 PARTS = ((2, 3), (4, 1), (1, 2, 3), (5, 6))
 """Lengths of the parts."""
@@ -121,7 +121,7 @@ def _combinations(parts: list[Any], lengths: Sequence[int]) -> Iterator[tuple[st
 
 
 def _flat(graph: Graph, values: Sequence[Any]) -> list[Any]:
-    from symad.evaluation import as_values, unchecked
+    from symad.evaluation.evaluate import as_values, unchecked
 
     dims = _dims(graph, values)
     concrete = graph.at(dims)
@@ -131,7 +131,7 @@ def _flat(graph: Graph, values: Sequence[Any]) -> list[Any]:
 
 
 def _dims(graph: Graph, values: Sequence[Any]) -> dict[Any, int]:
-    from symad.dims import solve_dims
+    from symad.core.dims import solve_dims
 
     rows = zip(graph.inputs, graph.input_nodes, values, strict=True)
     return solve_dims([(str(s), node.shape, np.shape(v)) for s, node, v in rows])

@@ -5,7 +5,9 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.models import feedforward, losses, lstm, normalization, regression, transformer
+from symad.models.layers import feedforward, losses, normalization, regression
+from symad.models.sequences import lstm
+from symad.models.transformers import transformer
 from tests.splitting.whole_and_parts import agree, is_wrong_at_its_witness
 
 N, d, k = sp.symbols("N d k", integer=True, positive=True)

@@ -9,15 +9,15 @@ import sympy
 
 import symad
 from symad import ops
+from symad.core.graph import DIM_FIELDS, Graph, Node, topological
+from symad.core.questions import EXAMPLES
 from symad.errors import SymadError
-from symad.graph import DIM_FIELDS, Graph, Node, topological
-from symad.ops.selection import Condition
-from symad.ops.sources import Input, input_node
-from symad.questions import EXAMPLES
+from symad.ops.arrays.sources import Input, input_node
+from symad.ops.elementwise.selection import Condition
 from tests.splitting.whole_and_parts import agree, is_wrong_at_its_witness
 
-for _module in pkgutil.iter_modules(ops.__path__):
-    importlib.import_module(f"{ops.__name__}.{_module.name}")
+for _module in pkgutil.walk_packages(ops.__path__, f"{ops.__name__}."):
+    importlib.import_module(_module.name)
 
 N = sympy.Symbol("n", integer=True, positive=True)
 

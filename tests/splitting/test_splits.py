@@ -6,9 +6,9 @@ import sympy as sp
 
 import symad
 from symad import functions
+from symad.core.graph import Graph
 from symad.errors import ShapeError
-from symad.graph import Graph
-from symad.ops.sparse import compressed_rows
+from symad.ops.sparse.csr import compressed_rows
 from tests.splitting.whole_and_parts import agree, is_wrong_at_its_witness
 
 n, m, d = sp.symbols("n m d", integer=True, positive=True)

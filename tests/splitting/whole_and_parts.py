@@ -5,17 +5,17 @@ import itertools
 import numpy as np
 
 import symad
-from symad.dims import bind, dim_symbols
-from symad.evaluation import as_values, unchecked
+from symad.core.dims import bind, dim_symbols
+from symad.evaluation.evaluate import as_values, unchecked
 from symad.splitting.combine import combined
-from symad.verification.integer_inputs import integer_inputs
+from symad.verification.random_fields.integer_inputs import integer_inputs
 
 PARTS = ((2, 3), (1, 3), (3, 1, 2), (4,))
 
 
 def evaluated(graph, values):
     """The flat outputs at values, without checks."""
-    from symad.dims import solve_dims
+    from symad.core.dims import solve_dims
 
     sizes = [
         (str(s), n.shape, np.shape(v))
