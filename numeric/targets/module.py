@@ -25,7 +25,7 @@ from symad.numeric.program_passes.views import viewed
 from symad.numeric.targets import helpers
 from symad.numeric.targets.scalars import dimension
 from symad.numeric.targets.statements import indented, lines_of
-from symad.numeric.targets.target import NUMPY
+from symad.numeric.targets.target import NUMPY, NumPy
 from symad.numeric.targets.writer import Writer
 from symad.ops.arrays.shaping import Broadcast
 from symad.ops.arrays.sources import ArrayConstant
@@ -34,12 +34,14 @@ from symad.ops.loops.affine_scan import join_pairs
 from symad.ops.sparse.sparse_solve import solve_sparse
 
 
-def print_module(program: Program, dtype: str) -> tuple[str, str]:
-    """The name of the entry point and the source of the module."""
+def print_module(
+    program: Program, dtype: str, target: NumPy = NUMPY, kind: type[Writer] = Writer
+) -> tuple[str, str]:
+    """The name of the entry point and the source of the module; ``kind`` is the writer of the target."""
     names = Names(PASTED_NAMES)
     entry = names.unique(program.name)
-    writer = Writer(NUMPY, dtype, names)
-    writer.imports.add("import numpy as np")
+    writer = kind(target, dtype, names)
+    writer.imports.add(writer.library)
     inputs = [writer.name(value) for value in program.inputs]
     scalar = is_scalar(program)
     writer.batch = inputs[0] if scalar else ""
@@ -55,8 +57,8 @@ def print_module(program: Program, dtype: str) -> tuple[str, str]:
         f"return {_returned(program, writer)}",
     ]
     function = [f"def {entry}({', '.join(inputs)}):", *indented([docstring(program, writer), *body])]
-    if scalar:
-        function = ['@np.errstate(all="ignore")', *function]
+    if scalar and writer.quiet:
+        function = [writer.quiet, *function]
     blocks = [
         [
             f'"""{one_line(program.name)}, printed by symad. Needs {_libraries(writer)}."""',

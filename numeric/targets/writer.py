@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,6 +29,11 @@ from symad.numeric.targets.target import Function, Level, Target, Text
 
 class Writer:
     """Writes expressions for one target and remembers what the module around them must hold."""
+
+    library: ClassVar[str] = "import numpy as np"
+    """What a module imports under the name np."""
+    quiet: ClassVar[str] = '@np.errstate(all="ignore")'
+    """What turns warnings of functions of scalars off."""
 
     def __init__(self, target: Target, dtype: str, names: Names) -> None:
         """``names``: identifiers that the module's values have taken."""

@@ -1,0 +1,145 @@
+"""`as_function`: a graph, or what can be traced, as a JAX function with symad's derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property, lru_cache, reduce
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from symad.core.arguments import SignatureOf, bind, flat_values
+from symad.core.graph import Graph, TupleOf, pack
+from symad.derivatives.forward import pushforward
+from symad.derivatives.reverse import pullback
+from symad.errors import EvaluationError, SymadError
+from symad.jax.target import JAX, JaxWriter
+from symad.numeric.kernel import Kernel, compile_source
+from symad.numeric.plain import plain_program
+from symad.numeric.targets.module import print_module
+from symad.tracing import trace
+
+RULES = ("jvp", "vjp")
+
+
+def as_function(f: Any, inputs: Any = None, rule: str = "jvp") -> JaxFunction:
+    """``f`` as a JAX function, with the derivatives that symad derived.
+
+    Args:
+        f: what `symad.trace` takes: a graph, a SymPy object, or a Python function with ``inputs``.
+        inputs: order and grouping of the arguments, as in `symad.trace`; a dict of arrays is one argument.
+        rule: "jvp": a `jax.custom_jvp` by symad's pushforward; every transformation of JAX works, and reverse
+            mode transposes the pushforward. "vjp": a `jax.custom_vjp` by symad's pullback; reverse mode, any
+            number of times, and no forward mode.
+
+    Raises:
+        TraceError: ``f`` cannot be traced.
+        LoweringError: when called, an op has no form in JAX.
+    """
+    if rule not in RULES:
+        raise SymadError(f"as_function: rule={rule!r} is not one of {', '.join(map(repr, RULES))}")
+    return JaxFunction(trace(f, inputs), rule)
+
+
+class JaxFunction:
+    """A graph as a function of JAX arrays; results have the structure of the graph's.
+
+    Where all inputs of the graph are scalars, arrays of points may come, which broadcast together. Positions
+    that are no rows of an array give NaN.
+    """
+
+    __signature__ = SignatureOf()
+
+    def __init__(self, graph: Graph, rule: str = "jvp") -> None:
+        """Code is printed on the first call, for each dtype."""
+        self.graph = graph
+        self.arguments = graph.arguments
+        self.__name__ = graph.name
+        self.code = Code(graph, rule)
+
+    def __call__(self, *values: Any, **named: Any) -> Any:
+        """The outputs at these arrays, by position or by name."""
+        given = bind(self.graph.name, self.arguments, values, named)
+        arrays = [jnp.asarray(v) for v in flat_values(self.arguments, given)]
+        for name, array in zip(self.graph.inputs, arrays, strict=True):
+            if not jnp.issubdtype(array.dtype, jnp.floating) and array.dtype.kind not in "iub":
+                raise EvaluationError(f"{name} was given an array of {array.dtype}; give real numbers")
+        if not any(node.shape for node in self.graph.input_nodes) and any(a.ndim for a in arrays):
+            arrays = list(jnp.broadcast_arrays(*arrays))
+        return pack(self.graph.structure, self.code(*arrays))
+
+    def source(self, dtype: str = "float32") -> str:
+        """The code for JAX."""
+        return self.code.kernel(dtype).source
+
+    def __repr__(self) -> str:
+        names = ", ".join(argument.name for argument in self.arguments)
+        return f"<JaxFunction {self.graph.name}({names})>"
+
+
+class Code:
+    """A graph of flat inputs and outputs as code for JAX, with the codes of its derivatives."""
+
+    def __init__(self, graph: Graph, rule: str) -> None:
+        """``rule`` is that of its derivatives too."""
+        count = len(graph.output_nodes)
+        self.graph = graph.ungrouped().with_outputs(graph.output_nodes, TupleOf((None,) * count), graph.name)
+        self.rule = rule
+        self.kernel = lru_cache(maxsize=8)(self._kernel)
+        self.pushforward = lru_cache(maxsize=32)(self._pushforward)
+        self.pullback = lru_cache(maxsize=32)(self._pullback)
+
+    def __call__(self, *arrays: Any) -> tuple[Any, ...]:
+        """The outputs."""
+        return tuple(self.function(*arrays))
+
+    @cached_property
+    def function(self) -> Callable[..., Any]:
+        """The function that JAX transforms."""
+        if self.rule == "jvp":
+            made = jax.custom_jvp(self.values)
+            made.defjvp(self.jvp)
+            return made
+        made = jax.custom_vjp(self.values)
+        made.defvjp(lambda *arrays: (self(*arrays), arrays), self.vjp)
+        return made
+
+    def values(self, *arrays: Any) -> tuple[Any, ...]:
+        """What the printed code computes."""
+        floats = [a.dtype for a in arrays if jnp.issubdtype(a.dtype, jnp.floating)]
+        dtype = reduce(jnp.promote_types, floats) if floats else jnp.zeros(()).dtype
+        return tuple(self.kernel(jnp.dtype(dtype).name).function(*arrays))
+
+    def jvp(self, arrays: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        """(y, ẏ): tangents of integers are none."""
+        wrt = self.floating(arrays)
+        given = [tangents[k] for k in wrt]
+        return self(*arrays), self.pushforward(wrt)(*arrays, *given)
+
+    def vjp(self, arrays: Sequence[Any], bars: Sequence[Any]) -> tuple[Any, ...]:
+        """x̄ of every input; those of integers are none."""
+        wrt = self.floating(arrays)
+        found = iter(self.pullback(wrt)(*arrays, *bars))
+        nothing = jax.dtypes.float0
+        return tuple(
+            next(found) if k in wrt else np.zeros(array.shape, nothing) for k, array in enumerate(arrays)
+        )
+
+    def floating(self, arrays: Sequence[Any]) -> tuple[int, ...]:
+        """The positions of the arrays with derivatives."""
+        return tuple(k for k, a in enumerate(arrays) if jnp.issubdtype(a.dtype, jnp.floating))
+
+    def _kernel(self, dtype: str) -> Kernel:
+        return compile_source(*print_module(plain_program(self.graph), dtype, JAX, JaxWriter))
+
+    def _pushforward(self, wrt: tuple[int, ...]) -> Code:
+        return self._without_values(pushforward(self.graph, list(wrt)))
+
+    def _pullback(self, wrt: tuple[int, ...]) -> Code:
+        return self._without_values(pullback(self.graph, list(wrt)))
+
+    def _without_values(self, full: Graph) -> Code:
+        made = full.output_nodes[len(self.graph.output_nodes) :]
+        return Code(full.with_outputs(made, TupleOf((None,) * len(made)), full.name), self.rule)

@@ -1,0 +1,89 @@
+"""Helper functions of code for JAX, in the place of those of symad.numeric.targets.helpers of the same name.
+
+They are pasted into the code, as those are; ``np`` is jax.numpy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as np
+from jax import lax
+
+
+def _pad(values: Any, shape: Any, index: Any) -> Any:
+    return np.zeros(shape, values.dtype).at[index].set(values)
+
+
+def _indices(values: Any, length: int) -> Any:
+    """Whole numbers in 0 … length − 1 as integers; ``length`` for what is none."""
+    values = np.asarray(values)
+    right = (values == np.floor(values)) & (values >= 0) & (values < length)
+    return np.where(right, values, length).astype(int)
+
+
+def _positions(values: Any, low: int, length: int, axis: int, what: str) -> Any:
+    """Whole numbers in low … length − 1, negative ones counted from the end; NaN for what is none."""
+    values = np.asarray(values)
+    right = (values == np.floor(values)) & (values >= low) & (values < length)
+    return np.where(right, values % length, np.nan)
+
+
+def _scatter_add(indices: Any, updates: Any, length: int) -> Any:
+    shape = (length, *updates.shape[indices.ndim :])
+    return np.zeros(shape, updates.dtype).at[indices].add(updates, mode="drop")
+
+
+def _solve(matrix: Any, right: Any, axes: int) -> Any:
+    if axes == 1 or matrix.ndim == axes:
+        return np.linalg.solve(matrix, right)
+    return np.linalg.solve(matrix, right[..., None])[..., 0]
+
+
+def _solve_triangular(matrix: Any, right: Any, lower: bool) -> Any:
+    if right.ndim == matrix.ndim - 1:
+        solved = jax.scipy.linalg.solve_triangular(matrix, right[..., None], lower=lower)
+        return solved[..., 0]
+    return jax.scipy.linalg.solve_triangular(matrix, right, lower=lower)
+
+
+def _lower_triangle(matrix: Any, diagonal: float) -> Any:
+    n = matrix.shape[-1]
+    return np.tril(matrix) * (1 + (diagonal - 1) * np.eye(n, dtype=matrix.dtype))
+
+
+def _matrix_power_derivative(matrix: Any, direction: Any, exponent: Any) -> Any:
+    n = matrix.shape[-1]
+    top = np.concatenate([matrix, direction], axis=-1)
+    bottom = np.concatenate([np.zeros_like(matrix), matrix], axis=-1)
+    power = np.linalg.matrix_power(np.concatenate([top, bottom], axis=-2), int(exponent))
+    return power[..., :n, n:]
+
+
+def _newton(equations: Callable[[Any], Any], x: Any) -> Any:
+    """The root of a residual, from the residual and its derivative; NaN where Newton does not converge."""
+    x = np.asarray(x)
+    tolerance = 450 * np.finfo(x.dtype).eps
+
+    def step(state: Any) -> Any:
+        k, x, _, _ = state
+        residual, slope = equations(x)
+        move = np.linalg.solve(slope, residual)
+        small = abs(move).max() <= tolerance * (1 + abs(x).max())
+
+        def halved(inner: Any) -> Any:
+            return inner[0] + 1, inner[1] / 2
+
+        def worse(inner: Any) -> Any:
+            grown = abs(equations(x - inner[1] * move)[0]).max() >= abs(residual).max()
+            return (inner[0] < 30) & ~small & grown & (abs(residual).max() > 0)
+
+        _, scale = lax.while_loop(worse, halved, (0, np.ones((), x.dtype)))
+        done = small | (abs(residual).max() == 0)
+        return k + 1, np.where(abs(residual).max() == 0, x, x - scale * move), done, done
+
+    start = 0, x, False, False
+    _, root, converged, _ = lax.while_loop(lambda s: (s[0] < 100) & ~s[2], step, start)
+    return np.where(converged, root, np.nan)
