@@ -23,7 +23,8 @@ from symad.saving.save_load import load, save
 from symad.tracing import to_sympy, trace
 
 if TYPE_CHECKING:
-    from symad import testing
+    from symad import functions, models, numeric, testing
+    from symad.numeric.function import function
     from symad.sparsity import color, hessian_sparsity, jacobian_sparsity
     from symad.splitting import splits
     from symad.verification import Certificate, check, equal, verify
@@ -37,6 +38,8 @@ __all__ = [
     "equal",
     "errors",
     "flops",
+    "function",
+    "functions",
     "gradient",
     "hessian",
     "hessian_sparsity",
@@ -50,6 +53,8 @@ __all__ = [
     "memory",
     "memory_plan",
     "memory_plans",
+    "models",
+    "numeric",
     "pullback",
     "pushforward",
     "register_function",
@@ -69,13 +74,14 @@ __version__ = "0.1.0"
 
 _LATER = {
     **dict.fromkeys(("Certificate", "check", "equal", "verify"), "symad.verification"),
+    "function": "symad.numeric.function",
     **dict.fromkeys(("color", "hessian_sparsity", "jacobian_sparsity"), "symad.sparsity"),
     "splits": "symad.splitting",
 }
 """Names and the packages that are loaded when one is first asked for: importing symad stays quick."""
 
 _MODULES = ("functions", "jax", "models", "numeric", "testing", "torch")
-"""Modules that are loaded so."""
+"""Modules that are loaded so; ``import *`` leaves out the bridges to libraries that may not be installed."""
 
 
 def __getattr__(name: str) -> Any:
@@ -84,3 +90,8 @@ def __getattr__(name: str) -> Any:
     if name in _LATER:
         return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module 'symad' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The public names, those that are loaded on use among them."""
+    return sorted({*__all__, *_MODULES, *(name for name in globals() if name.startswith("__"))})

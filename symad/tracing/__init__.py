@@ -69,6 +69,7 @@ def trace(f: Any, inputs: Any = None) -> Graph:
         TraceError: something in ``f`` has no real value or no derivative, or inputs are missing.
         ShapeError: shapes do not fit.
     """
+    f = made_of(f)
     if isinstance(f, Graph):
         return _closed(f if inputs is None else regrouped(f, inputs))
     if callable(f) and not isinstance(f, sympy.Basic):
@@ -81,6 +82,7 @@ def trace(f: Any, inputs: Any = None) -> Graph:
 @without_collecting
 def as_graph(f: Any, wrt: Any = None, inputs: Any = None) -> Graph:
     """``f`` as a graph; symbols of ``wrt`` that a SymPy ``f`` does not contain become its last inputs."""
+    f = made_of(f)
     if inputs is not None:
         return trace(f, inputs)
     if isinstance(f, Graph):
@@ -93,6 +95,12 @@ def as_graph(f: Any, wrt: Any = None, inputs: Any = None) -> Graph:
             f"trace it first: symad.trace({name}, inputs=[...])"
         )
     return _trace_sympy(f, None, () if wrt is None else entries_of(_listed(wrt), "wrt"))
+
+
+def made_of(f: Any) -> Any:
+    """The graph that a function was made of, such as that of `symad.function`; anything else as it is."""
+    graph = getattr(f, "graph", None)
+    return graph if isinstance(graph, Graph) else f
 
 
 def _closed(graph: Graph) -> Graph:

@@ -1,0 +1,120 @@
+"""`symad.function`: a function with its derivatives, code and certificates as methods."""
+
+from __future__ import annotations
+
+from functools import update_wrapper
+from typing import TYPE_CHECKING, Any
+
+from symad.core.arguments import SignatureOf
+from symad.core.graph import Graph
+from symad.derivatives import hessian, jacobian
+from symad.derivatives.forward import pushforward
+from symad.derivatives.reverse import pullback, value_and_gradient
+from symad.numeric.kernel import Kernel
+from symad.numeric.lowering import lower
+from symad.tracing import trace
+
+if TYPE_CHECKING:
+    from symad.verification import Certificate
+
+
+def function(f: Any = None, *, inputs: Any = None) -> Any:
+    """A `Function` of ``f``; as a decorator, ``@symad.function(inputs=[...])``.
+
+    Args:
+        f: what `symad.trace` takes: a Python function of arrays, a SymPy object, a graph.
+        inputs: symbols, shapes or examples of the arguments, as in `symad.trace`.
+
+    Raises:
+        TraceError: ``f`` cannot be traced.
+    """
+    if f is None:
+        return lambda given: function(given, inputs=inputs)
+    return Function(trace(f, inputs), f)
+
+
+class Function:
+    """A graph that is called as the function it was made of, with its derivatives as functions of this kind.
+
+    It takes what graphs take (floats, arrays, Fractions, SymPy expressions), by position or by name, and
+    joins the graph of a traced function that calls it. Whatever takes ``f`` takes it.
+    """
+
+    __signature__ = SignatureOf()
+
+    def __init__(self, graph: Graph, f: Any = None) -> None:
+        """``f`` gives its name and its docstring."""
+        self.graph = graph
+        self.arguments = graph.arguments
+        self.__name__ = graph.name
+        if callable(f) and hasattr(f, "__name__"):
+            update_wrapper(self, f, updated=())
+            del self.__wrapped__
+
+    def __call__(self, *values: Any, **named: Any) -> Any:
+        """The value."""
+        return self.graph(*values, **named)
+
+    # ---- derivatives ------------------------------------------------------------------------------
+
+    def gradient(self, wrt: Any = None, mode: str = "reverse") -> Function:
+        """As `symad.gradient`."""
+        return Function(jacobian.gradient(self.graph, wrt, mode))
+
+    def value_and_gradient(self, wrt: Any = None) -> Function:
+        """As `symad.value_and_gradient`."""
+        return Function(value_and_gradient(self.graph, wrt))
+
+    def jacobian(self, wrt: Any = None, **options: Any) -> Function:
+        """As `symad.jacobian`, with its options."""
+        return Function(jacobian.jacobian(self.graph, wrt, **options))
+
+    def hessian(self, wrt: Any = None, **options: Any) -> Function:
+        """As `symad.hessian`, with its options."""
+        return Function(hessian.hessian(self.graph, wrt, **options))
+
+    def hvp(self, wrt: Any = None, **options: Any) -> Function:
+        """As `symad.hvp`, with its options."""
+        return Function(hessian.hvp(self.graph, wrt, **options))
+
+    def pushforward(self, wrt: Any = None) -> Function:
+        """As `symad.pushforward`."""
+        return Function(pushforward(self.graph, wrt))
+
+    def pullback(self, wrt: Any = None) -> Function:
+        """As `symad.pullback`."""
+        return Function(pullback(self.graph, wrt))
+
+    # ---- code, certificates, tables ---------------------------------------------------------------
+
+    def lower(self, backend: str = "numpy", dtype: Any = "float64", **options: Any) -> Kernel:
+        """As `symad.numeric.lower`: fast code."""
+        return lower(self.graph, backend, dtype, **options)
+
+    @property
+    def source(self) -> str:
+        """NumPy code to read, one line for each mathematical step."""
+        return self.lower(style="plain").source
+
+    def check(self, wrt: Any = None, **options: Any) -> Certificate:
+        """As `symad.check`: a certificate of the derivatives."""
+        from symad.verification import check
+
+        return check(self.graph, wrt, **options)
+
+    def verify(self, wrt: Any = None, **candidate: Any) -> Certificate:
+        """As `symad.verify`: a certificate of somebody's derivative."""
+        from symad.verification import verify
+
+        return verify(self.graph, wrt, **candidate)
+
+    def explain(self, /, **point: Any) -> Any:
+        """As `Graph.explain`: tables of every step."""
+        return self.graph.explain(**point)
+
+    def draw(self, path: Any = None) -> Any:
+        """As `Graph.draw`: a picture."""
+        return self.graph.draw(path)
+
+    def __repr__(self) -> str:
+        return f"<Function{repr(self.graph).removeprefix('<Graph')}"
