@@ -15,7 +15,7 @@ from symad.errors import EvaluationError, ShapeError, TraceError
 from symad.evaluation.philox import _philox
 from symad.functions import fold_in, key, rand, randn, split
 from symad.numeric import lower
-from symad.ops.fused.random import fold_in_examples, uniform_examples
+from symad.ops.examples.fused import fold_in_examples, uniform_examples
 from tests.known.philox import VECTORS, philox, words
 
 K = key(0x0123456789ABCDEF)

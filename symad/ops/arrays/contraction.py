@@ -13,27 +13,23 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import sympy
 
 from symad.core.dims import Dim, Shape, format_shape, same_dim, size
 from symad.core.graph import ZERO, Node, Op, shape
 from symad.core.questions import (
     Flags,
-    Forms,
     Nodes,
     Tangent,
     Tangents,
     Values,
     batch,
     evaluate,
-    examples,
     flops,
     jvp,
-    sympy_form,
     transpose,
 )
 from symad.errors import ShapeError
-from symad.ops.arrays.sources import Eye, constant, constant_value, eye, input_node
+from symad.ops.arrays.sources import Eye, constant, constant_value, eye
 
 Labels = tuple[int, ...]
 
@@ -396,30 +392,6 @@ def _object_einsum(op: Einsum, arrays: list[np.ndarray[Any, Any]]) -> Any:
     remaining = [label for label in labels if label in op.output]
     result = np.asarray(total, dtype=object).transpose([remaining.index(label) for label in op.output])
     return result if result.ndim else result[()]
-
-
-@sympy_form.dispatch
-def einsum_sympy(op: Einsum, y: Node, forms: Forms) -> Any:
-    from symad.tracing.into_sympy.nodes import array_einsum
-
-    return array_einsum(op, y, forms)
-
-
-@examples(Einsum)
-def einsum_examples() -> list[Node]:
-    a = input_node(sympy.MatrixSymbol("A", 3, 4), (3, 4))
-    b = input_node(sympy.MatrixSymbol("B", 4, 2), (4, 2))
-    c = input_node(sympy.MatrixSymbol("C", 3, 3), (3, 3))
-    return [
-        matmul(a, b),
-        matrix_transpose(a),
-        trace_of(c),
-        sum_all(a),
-        einsum("ii->i", c),
-        einsum("ij,ik->jk", a, c),
-        einsum("ij,kl->ijkl", a, b),
-        einsum("ij,jk,il->kl", a, b, c),
-    ]
 
 
 def ones_like(a: Node) -> Node:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symad.core.dims import Dim, Shape, as_dim, size
+from symad.core.dims import Dim, Shape, size
 from symad.core.graph import ZERO, Node, shape
 from symad.core.questions import (
     Flags,
@@ -17,14 +17,12 @@ from symad.core.questions import (
     Values,
     batch,
     evaluate,
-    examples,
     flops,
     jvp,
     transpose,
 )
 from symad.errors import ShapeError
-from symad.ops.arrays.shaping import ShapingOp, broadcast_axes, example_matrix, lift, reshape
-from symad.ops.arrays.sources import array_constant
+from symad.ops.arrays.shaping import ShapingOp, broadcast_axes, lift, reshape
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,14 +141,3 @@ def scatter_add_evaluate(op: ScatterAdd, values: Values) -> Any:
 @flops.dispatch
 def scatter_add_flops(op: ScatterAdd, y: Node) -> Any:
     return size(y.args[1].shape)
-
-
-@examples(Gather)
-def gather_examples() -> list[Node]:
-    return [gather(example_matrix("A", 4, 3), array_constant(np.array([[2, 0], [2, 3]])))]
-
-
-@examples(ScatterAdd)
-def scatter_add_examples() -> list[Node]:
-    indices = array_constant(np.array([2, 0, 2]))
-    return [Node.of(ScatterAdd(as_dim(4)), (indices, example_matrix("A", 3, 2)))]

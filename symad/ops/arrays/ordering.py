@@ -17,7 +17,6 @@ from symad.core.dims import Shape, plus, size
 from symad.core.graph import ZERO, Node, Op, shape
 from symad.core.questions import (
     Flags,
-    Forms,
     Nodes,
     Tangent,
     Tangents,
@@ -25,10 +24,8 @@ from symad.core.questions import (
     batch,
     definition,
     evaluate,
-    examples,
     flops,
     jvp,
-    sympy_form,
 )
 from symad.errors import EvaluationError, ShapeError
 
@@ -99,17 +96,3 @@ def sorting_positions_definition(op: SortingPositions, y: Node) -> Node:
     is_rank = indicator(near)  # ..., i, k
     labels = [f"axis {k}" for k in axes]
     return contract([[*labels, "i", "k"], ["i"]], [*labels, "k"], is_rank, iota(n))
-
-
-@sympy_form.dispatch
-def sorting_positions_sympy(op: SortingPositions, y: Node, forms: Forms) -> Any:
-    from symad.tracing.into_sympy.nodes import nodes_to_sympy
-
-    return nodes_to_sympy([definition(op, y)])[0]
-
-
-@examples(SortingPositions)
-def sorting_positions_examples() -> list[Node]:
-    from symad.ops.arrays.shaping import example_matrix
-
-    return [sorting_positions(example_matrix("A", 2, 4))]

@@ -16,7 +16,6 @@ from symad.core.dims import Shape, broadcast_shapes, format_shape
 from symad.core.graph import ZERO, Node, Op, shape
 from symad.core.questions import (
     Flags,
-    Forms,
     Nodes,
     Tangent,
     Tangents,
@@ -24,10 +23,8 @@ from symad.core.questions import (
     batch,
     definition,
     evaluate,
-    examples,
     flops,
     jvp,
-    sympy_form,
 )
 from symad.errors import ShapeError
 from symad.ops.arrays.sources import Input
@@ -146,23 +143,3 @@ def positions_definition(op: Positions, y: Node) -> Node:
         from_start = select(negative, add(arg, n), arg) if op.from_end else arg
         whole = add(mul(whole, n), broadcast_to(from_start, y.shape))
     return broadcast_to(whole, y.shape)
-
-
-@sympy_form.dispatch
-def positions_sympy(op: Positions, y: Node, forms: Forms) -> Any:
-    from symad.tracing.into_sympy.nodes import nodes_to_sympy
-
-    return nodes_to_sympy([definition(op, y)])[0]
-
-
-@examples(Positions)
-def positions_examples() -> list[Node]:
-    """All positions of a 3 × 4 array, and two of them."""
-    from symad.ops.arrays.shaping import reshape
-    from symad.ops.arrays.sources import array_constant, iota
-
-    every = positions((reshape(iota(3), (3, 1)), iota(4)), (3, 4), (0, 1), "x")
-    some = positions(
-        (array_constant(np.array([2, -1])), array_constant(np.array([0, 3]))), (3, 4), (0, 1), "x"
-    )
-    return [every, some]

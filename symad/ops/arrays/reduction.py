@@ -13,21 +13,18 @@ from symad.core.dims import Shape, size
 from symad.core.graph import ZERO, Node, Op, shape
 from symad.core.questions import (
     Flags,
-    Forms,
     Nodes,
     Tangent,
     Tangents,
     Values,
     batch,
     evaluate,
-    examples,
     flops,
     jvp,
-    sympy_form,
 )
 from symad.ops.arrays.contraction import contract, sum_axes
 from symad.ops.arrays.shaping import broadcast_axes, slice_axis
-from symad.ops.arrays.sources import constant, eye, input_node
+from symad.ops.arrays.sources import constant, eye
 from symad.ops.arrays.stacking import take
 from symad.ops.elementwise.arithmetic import div, mul
 from symad.ops.elementwise.selection import equal, indicator, select
@@ -154,29 +151,3 @@ def extreme_evaluate(op: Extreme, values: Values) -> Any:
 @evaluate.dispatch
 def product_evaluate(op: Product, values: Values) -> Any:
     return np.prod(values[0], axis=-1)
-
-
-@sympy_form.dispatch
-def extreme_sympy(op: Extreme, y: Node, forms: Forms) -> Any:
-    from symad.tracing.into_sympy.nodes import array_extreme
-
-    return array_extreme(op, y, forms)
-
-
-@sympy_form.dispatch
-def product_sympy(op: Product, y: Node, forms: Forms) -> Any:
-    from symad.tracing.into_sympy.nodes import array_product
-
-    return array_product(op, y, forms)
-
-
-@examples(Extreme)
-def extreme_examples() -> list[Node]:
-    a = input_node(sympy.MatrixSymbol("A", 3, 4), (3, 4))
-    return [extreme("max", a, (1,)), extreme("min", a), extreme("max", a, (0, 1))]
-
-
-@examples(Product)
-def product_examples() -> list[Node]:
-    a = input_node(sympy.MatrixSymbol("A", 3, 4), (3, 4))
-    return [Node.of(Product(), (a,))]

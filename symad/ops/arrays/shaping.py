@@ -10,27 +10,23 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import sympy
 
 from symad.core.dims import Dim, Shape, as_shape, format_shape, same_dim, same_shape, size
 from symad.core.graph import ZERO, Node, Op, shape
 from symad.core.questions import (
     Flags,
-    Forms,
     Nodes,
     Tangent,
     Tangents,
     Values,
     batch,
     evaluate,
-    examples,
     flops,
     jvp,
-    sympy_form,
     transpose,
 )
 from symad.errors import ShapeError
-from symad.ops.arrays.sources import constant, input_node
+from symad.ops.arrays.sources import constant
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,38 +305,4 @@ def shaping_flops(op: ShapingOp, y: Node) -> Any:
     return 0
 
 
-@sympy_form.dispatch
-def shaping_sympy(op: ShapingOp, y: Node, forms: Forms) -> Any:
-    from symad.tracing.into_sympy.nodes import array_shaping
-
-    return array_shaping(op, y, forms)
-
-
 # ---- examples -----------------------------------------------------------------------------------
-
-
-def example_matrix(name: str, rows: int, columns: int) -> Node:
-    return input_node(sympy.MatrixSymbol(name, rows, columns), (rows, columns))
-
-
-@examples(Broadcast)
-def broadcast_examples() -> list[Node]:
-    x = input_node(sympy.Symbol("x", real=True))
-    return [broadcast_to(x, (2, 3)), broadcast_to(example_matrix("A", 1, 3), (4, 2, 3))]
-
-
-@examples(Reshape)
-def reshape_examples() -> list[Node]:
-    return [reshape(example_matrix("A", 2, 6), (3, 4))]
-
-
-@examples(Slice)
-def slice_examples() -> list[Node]:
-    a = example_matrix("A", 4, 5)
-    one = reshape(slice_axes(a, (1, 2), (1, 1)), ())
-    return [slice_axes(a, (1, 0), (2, 3), (1, 2)), slice_axis(a, 1, 4, 5, -1), one]
-
-
-@examples(Pad)
-def pad_examples() -> list[Node]:
-    return [pad(example_matrix("A", 2, 3), (1, 0), (4, 5), (1, 2))]

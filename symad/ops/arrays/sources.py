@@ -9,23 +9,19 @@ from typing import Any
 
 import numpy as np
 import sympy
-from sympy.tensor.array.expressions import Reshape
 
 from symad.core.dims import Dim, Shape, as_dim, as_shape
 from symad.core.graph import ZERO, Node, Op, shape
 from symad.core.questions import (
     Flags,
-    Forms,
     Nodes,
     Tangent,
     Tangents,
     Values,
     batch,
     evaluate,
-    examples,
     flops,
     jvp,
-    sympy_form,
 )
 from symad.errors import TraceError
 
@@ -270,75 +266,3 @@ def iota_evaluate(op: Iota, values: Values) -> Any:
 @evaluate.dispatch
 def eye_evaluate(op: Eye, values: Values) -> Any:
     return np.eye(op.size, dtype=np.int64)
-
-
-@sympy_form.dispatch
-def input_sympy(op: Input, y: Node, forms: Forms) -> Any:
-    from symad.tracing.from_sympy.inferred_bases import with_shape
-
-    return with_shape(op.symbol, op.shape)
-
-
-@sympy_form.dispatch
-def constant_sympy(op: Constant, y: Node, forms: Forms) -> Any:
-    if isinstance(op.value, Fraction):
-        return sympy.Rational(op.value.numerator, op.value.denominator)
-    return sympy.S(op.value)
-
-
-@sympy_form.dispatch
-def array_constant_sympy(op: ArrayConstant, y: Node, forms: Forms) -> Any:
-    from symad.tracing.into_sympy.nodes import array_constant_form
-
-    return array_constant_form(op.array)
-
-
-@sympy_form.dispatch
-def dimension_sympy(op: Dimension, y: Node, forms: Forms) -> Any:
-    return op.expression
-
-
-@sympy_form.dispatch
-def iota_sympy(op: Iota, y: Node, forms: Forms) -> Any:
-    """The column of row numbers, as a vector."""
-    row, column = sympy.symbols("row column", integer=True)
-    rows = sympy.FunctionMatrix(op.size, 1, sympy.Lambda((row, column), row))
-    return Reshape(rows, (op.size,))
-
-
-@sympy_form.dispatch
-def eye_sympy(op: Eye, y: Node, forms: Forms) -> Any:
-    return sympy.Identity(op.size)
-
-
-@examples(Input)
-def input_examples() -> list[Node]:
-    return [
-        input_node(sympy.Symbol("x", real=True)),
-        input_node(sympy.MatrixSymbol("X", 2, 3), (2, 3)),
-    ]
-
-
-@examples(Constant)
-def constant_examples() -> list[Node]:
-    return [constant(3), constant(Fraction(1, 3)), constant(0.1), constant(sympy.pi)]
-
-
-@examples(ArrayConstant)
-def array_constant_examples() -> list[Node]:
-    return [array_constant(np.arange(6.0).reshape(2, 3))]
-
-
-@examples(Dimension)
-def dimension_examples() -> list[Node]:
-    return [dimension(sympy.Symbol("n", integer=True) + 1)]
-
-
-@examples(Iota)
-def iota_examples() -> list[Node]:
-    return [iota(4)]
-
-
-@examples(Eye)
-def eye_examples() -> list[Node]:
-    return [eye(3)]

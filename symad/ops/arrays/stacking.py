@@ -21,7 +21,6 @@ from symad.core.questions import (
     Values,
     batch,
     evaluate,
-    examples,
     transpose,
 )
 from symad.errors import ShapeError
@@ -29,7 +28,6 @@ from symad.ops.arrays.shaping import (
     Reshape,
     ShapingOp,
     as_array,
-    example_matrix,
     lift,
     reshape,
     slice_axes,
@@ -162,16 +160,3 @@ def concatenate_evaluate(op: Concatenate, values: Values) -> Any:
 @evaluate.dispatch
 def stack_evaluate(op: Stack, values: Values) -> Any:
     return np.stack([as_array(v) for v in values], axis=op.axis)
-
-
-@examples(Concatenate)
-def concatenate_examples() -> list[Node]:
-    return [
-        concatenate([example_matrix("A", 2, 3), example_matrix("B", 1, 3)]),
-        concatenate([example_matrix("A", 2, 3), example_matrix("C", 2, 2)], 1),
-    ]
-
-
-@examples(Stack)
-def stack_examples() -> list[Node]:
-    return [stack([example_matrix("A", 2, 3), example_matrix("B", 2, 3)], 1)]

@@ -17,16 +17,13 @@ import sympy
 from symad.core.dims import Shape, size
 from symad.core.graph import ZERO, Node, rebuild, shape
 from symad.core.questions import (
-    Forms,
     Nodes,
     Tangent,
     Tangents,
     Values,
     evaluate,
-    examples,
     flops,
     jvp,
-    sympy_form,
 )
 from symad.errors import DerivativeError
 from symad.ops.arrays.sources import constant, constant_value, input_node
@@ -263,24 +260,3 @@ def apply_evaluate(op: Apply, values: Values) -> Any:
     from symad.evaluation.number_domains import apply as apply_values
 
     return apply_values(op.head, values)
-
-
-@sympy_form.dispatch
-def apply_sympy(op: Apply, y: Node, forms: Forms) -> Any:
-    from symad.tracing.into_sympy.nodes import array_apply
-
-    return array_apply(y.shape, op.head, forms)
-
-
-@examples(Apply)
-def apply_examples() -> list[Node]:
-    x, y = (input_node(s) for s in sympy.symbols("x y", real=True))
-    a = input_node(sympy.MatrixSymbol("A", 2, 3), (2, 3))
-    return [
-        apply(sympy.sin, x),
-        apply(sympy.tanh, a),
-        apply(sympy.atan2, y, x),
-        apply(sympy.Max, x, y),
-        apply(sympy.erf, a),
-        mul(apply(sympy.Abs, x), y),
-    ]

@@ -15,27 +15,23 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import sympy
 
 from symad.core.dims import Shape, format_shape, same_shape, size
 from symad.core.graph import ZERO, Node, Op, shape
 from symad.core.questions import (
     Flags,
-    Forms,
     Nodes,
     Tangent,
     Tangents,
     Values,
     batch,
     evaluate,
-    examples,
     flops,
     jvp,
-    sympy_form,
     transpose,
 )
 from symad.errors import ShapeError
-from symad.ops.arrays.sources import EXACT, Constant, constant, constant_value, input_node, is_exact
+from symad.ops.arrays.sources import EXACT, Constant, constant
 
 
 @dataclass(frozen=True, eq=False)
@@ -395,46 +391,3 @@ def mul_evaluate(op: Mul, values: Values) -> Any:
 def _product(a: Any, b: Any) -> Any:
     """The array goes first: mpmath would print all of it before it leaves the product to NumPy."""
     return b * a if isinstance(b, np.ndarray) else a * b
-
-
-@sympy_form.dispatch
-def add_sympy(op: Add, y: Node, forms: Forms) -> Any:
-    from symad.tracing.into_sympy.nodes import array_add
-
-    return array_add(y.shape, op.signs, forms)
-
-
-@sympy_form.dispatch
-def mul_sympy(op: Mul, y: Node, forms: Forms) -> Any:
-    """Integer factors, over and under, become one rational coefficient in front."""
-    from symad.tracing.into_sympy.nodes import array_mul
-
-    coefficient = sympy.S.One
-    powers, factors = [], []
-    for power_, arg, form in zip(op.powers, y.args, forms, strict=True):
-        if is_exact(constant_value(arg)) and form != 0:
-            coefficient *= form**power_
-        else:
-            powers.append(power_)
-            factors.append(form)
-    return array_mul(y.shape, coefficient, powers, factors)
-
-
-def example_scalars(names: str) -> list[Node]:
-    return [input_node(s) for s in sympy.symbols(names, real=True, seq=True)]
-
-
-def example_arrays(names: str) -> list[Node]:
-    return [input_node(sympy.MatrixSymbol(name, 2, 3), (2, 3)) for name in names.split()]
-
-
-@examples(Add)
-def add_examples() -> list[Node]:
-    (x, y), (a, b) = example_scalars("x y"), example_arrays("A B")
-    return [sub(x, y), neg(a), add(a, b, x)]
-
-
-@examples(Mul)
-def mul_examples() -> list[Node]:
-    (x, y, z), (a, b) = example_scalars("x y z"), example_arrays("A B")
-    return [mul(x, y), div(a, b), div(constant(1), x), mul(x, y, z, a), div(mul(a, x), y)]

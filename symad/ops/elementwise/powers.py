@@ -11,16 +11,13 @@ import sympy
 from symad.core.dims import Shape, size
 from symad.core.graph import Node, shape
 from symad.core.questions import (
-    Forms,
     Nodes,
     Tangent,
     Tangents,
     Values,
     evaluate,
-    examples,
     flops,
     jvp,
-    sympy_form,
 )
 from symad.ops.arrays.sources import constant, constant_value, is_exact
 from symad.ops.elementwise.arithmetic import (
@@ -28,8 +25,6 @@ from symad.ops.elementwise.arithmetic import (
     add_tangents,
     common_shape,
     div,
-    example_arrays,
-    example_scalars,
     mul,
     sub,
     tangent_of_shape,
@@ -152,16 +147,3 @@ def pow_evaluate(op: Pow, values: Values) -> Any:
     from symad.evaluation.number_domains import raise_to
 
     return raise_to(values[0], values[1])
-
-
-@sympy_form.dispatch
-def pow_sympy(op: Pow, y: Node, forms: Forms) -> Any:
-    from symad.tracing.into_sympy.nodes import array_pow
-
-    return array_pow(y.shape, forms[0], forms[1])
-
-
-@examples(Pow)
-def pow_examples() -> list[Node]:
-    (x, y), (a, b) = example_scalars("x y"), example_arrays("A B")
-    return [power(x, constant(3)), sqrt(a), power(x, y), power(a, b)]

@@ -11,19 +11,16 @@ from symad.core.dims import Shape, size
 from symad.core.graph import ZERO, Node, shape
 from symad.core.questions import (
     Flags,
-    Forms,
     Nodes,
     Tangent,
     Tangents,
     Values,
     evaluate,
-    examples,
     flops,
     jvp,
-    sympy_form,
     transpose,
 )
-from symad.ops.arrays.sources import constant, constant_value, input_node
+from symad.ops.arrays.sources import constant, constant_value
 from symad.ops.elementwise.arithmetic import ElementwiseOp, common_shape, sum_to
 
 RELATIONS = {"<": sympy.Lt, "<=": sympy.Le, "==": sympy.Eq, "!=": sympy.Ne}
@@ -231,44 +228,3 @@ def select_evaluate(op: Select, values: Values) -> Any:
     from symad.evaluation.number_domains import select as select_values
 
     return select_values(*values)
-
-
-@sympy_form.dispatch
-def compare_sympy(op: Compare, y: Node, forms: Forms) -> Any:
-    from symad.tracing.into_sympy.nodes import array_apply
-
-    return array_apply(y.shape, RELATIONS[op.relation], forms)
-
-
-@sympy_form.dispatch
-def logic_sympy(op: Logic, y: Node, forms: Forms) -> Any:
-    from symad.tracing.into_sympy.nodes import array_apply
-
-    return array_apply(y.shape, LOGIC[op.kind], forms)
-
-
-@sympy_form.dispatch
-def select_sympy(op: Select, y: Node, forms: Forms) -> Any:
-    """Nested selections in the last branch become one Piecewise."""
-    from symad.tracing.into_sympy.nodes import array_select
-
-    return array_select(y.shape, *forms)
-
-
-@examples(Compare)
-def compare_examples() -> list[Node]:
-    x, y = (input_node(s) for s in sympy.symbols("x y", real=True))
-    return [compare("<", x, y), equal(x, y)]
-
-
-@examples(Logic)
-def logic_examples() -> list[Node]:
-    x, y = (input_node(s) for s in sympy.symbols("x y", real=True))
-    return [logic("and", compare("<", x, y), compare("<", constant(0), x))]
-
-
-@examples(Select)
-def select_examples() -> list[Node]:
-    x, y = (input_node(s) for s in sympy.symbols("x y", real=True))
-    a = input_node(sympy.MatrixSymbol("A", 2, 3), (2, 3))
-    return [select(compare("<", x, y), x, y), select(compare("<", a, x), a, y)]

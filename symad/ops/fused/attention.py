@@ -29,7 +29,6 @@ from symad.core.dims import Shape, format_shape, same_dim, same_shape, size
 from symad.core.graph import ZERO, Node, Op, rebuild, shape, topological
 from symad.core.questions import (
     Flags,
-    Forms,
     Nodes,
     Tangent,
     Tangents,
@@ -37,16 +36,14 @@ from symad.core.questions import (
     batch,
     definition,
     evaluate,
-    examples,
     flops,
     jvp,
-    sympy_form,
     transpose,
 )
 from symad.errors import ShapeError
 from symad.library.score_functions import B, Parameter, S
 from symad.ops.arrays.shaping import broadcast_to, lift, reshape
-from symad.ops.arrays.sources import constant, input_node
+from symad.ops.arrays.sources import constant
 from symad.ops.fused import attention_definition as written_out
 from symad.saving.formula import Formula
 
@@ -299,13 +296,6 @@ def attention_flops(op: AttentionOp, y: Node) -> Any:  # those of the definition
     return sum(flops(n.op, n) for n in topological([node]))
 
 
-@sympy_form.dispatch
-def attention_sympy(op: AttentionOp, y: Node, forms: Forms) -> Any:
-    from symad.tracing.into_sympy.nodes import definition_to_sympy
-
-    return definition_to_sympy(y, forms)
-
-
 @batch.dispatch
 def attention_batch(op: AttentionOp, args: Nodes, batched: Flags, count: Any) -> Node:
     """The new axis joins the batch; where b or a parameter tells its elements apart, the definition."""
@@ -338,52 +328,3 @@ def _of_parameter(op: AttentionOp, position: int) -> bool:
 
 
 # ---- examples -----------------------------------------------------------------------------------
-
-
-def _inputs(*shapes: Shape) -> list[Node]:
-    return [input_node(sp.IndexedBase(f"x_{k}", shape=s, real=True), s) for k, s in enumerate(shapes)]
-
-
-def _example(kind: type[AttentionOp], *more: Shape, part: int = 0) -> list[Node]:
-    """A plain causal one, and a soft cap with learned slopes and a window, without dead rows."""
-    from symad.library.score_functions import H, I, J, parameter_symbol
-
-    plain = (Formula(S), Formula(sp.true), (), None, part)
-    slope = Parameter("slope", 1, False)
-    curved = 2 * sp.tanh((S + parameter_symbol(slope)[H] * (J - I)) / 2)
-    window = sp.And(J <= I, I - J < 2)
-    scored = (Formula(curved), Formula(window), (("slope", 1, False),), 0.5, part)
-    made = []
-    for fields, parameters in ((plain, ()), (scored, ((2,),))):
-        op = kind(*fields)
-        q, k, v = (1, 2, 3, 2), (1, 1, 3, 2), (1, 1, 3, 2)
-        dots = [q, k, v, *parameters] if kind is AttentionTangent else [q, k, v]
-        shapes = [q, k, v, *parameters, *([(1, 2, 3, 2), (1, 2, 3)] if kind is not Attention else [])]
-        extra = {
-            Attention: [],
-            AttentionTangent: dots,
-            AttentionCotangent: [(1, 2, 3, 2), (1, 2, 3)],
-            AttentionSecond: [(1, 2, 3, 2), (1, 2, 3), *dots, *[(1, 2, 3, 2), (1, 2, 3)] * 2],
-        }[kind]
-        made.append(Node.of(op, tuple(_inputs(*shapes, *extra))))
-    return made
-
-
-@examples(Attention)
-def attention_examples() -> list[Node]:
-    return [*_example(Attention), *_example(Attention, part=1)]
-
-
-@examples(AttentionTangent)
-def tangent_examples() -> list[Node]:
-    return [*_example(AttentionTangent), *_example(AttentionTangent, part=1)]
-
-
-@examples(AttentionCotangent)
-def cotangent_examples() -> list[Node]:
-    return [node for part in range(3) for node in _example(AttentionCotangent, part=part)]
-
-
-@examples(AttentionSecond)
-def second_examples() -> list[Node]:
-    return [node for part in range(3) for node in _example(AttentionSecond, part=part)]

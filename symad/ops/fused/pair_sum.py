@@ -23,7 +23,6 @@ from symad.core.dims import Shape, format_shape, same_dim, same_shape
 from symad.core.graph import ZERO, Node, Op, rebuild, shape, topological
 from symad.core.questions import (
     Flags,
-    Forms,
     Nodes,
     Tangent,
     Tangents,
@@ -31,16 +30,14 @@ from symad.core.questions import (
     batch,
     definition,
     evaluate,
-    examples,
     flops,
     jvp,
-    sympy_form,
     transpose,
 )
 from symad.errors import ShapeError
 from symad.ops.arrays.contraction import contract
 from symad.ops.arrays.shaping import broadcast_axes, broadcast_to, lift, reshape
-from symad.ops.arrays.sources import constant, input_node
+from symad.ops.arrays.sources import constant
 from symad.ops.arrays.stacking import take
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.arithmetic import add
@@ -344,59 +341,4 @@ def pair_flops(op: PairOp, y: Node) -> Any:  # those of the definition
     return sum(flops(n.op, n) for n in topological([made]))
 
 
-@sympy_form.dispatch
-def pair_sympy(op: PairOp, y: Node, forms: Forms) -> Any:
-    from symad.tracing.into_sympy.nodes import definition_to_sympy
-
-    return definition_to_sympy(y, forms)
-
-
 # ---- examples -----------------------------------------------------------------------------------
-
-
-def _inputs(*shapes: Shape) -> tuple[Node, ...]:
-    return tuple(
-        input_node(sp.IndexedBase(f"x_{k}", shape=s, real=True) if s else sp.Symbol(f"x_{k}", real=True), s)
-        for k, s in enumerate(shapes)
-    )
-
-
-def _examples(kind: type[PairOp], parts: Sequence[int]) -> list[Node]:
-    """A Gaussian kernel with a width, and scores with a vector of weights."""
-    x, y, w = (sp.IndexedBase(name, real=True) for name in "xyw")
-    distance = sum((x[k] - y[k]) ** 2 for k in range(2))
-    gaussian = Formula(sp.exp(-distance / (2 * sp.Symbol("ell", real=True) ** 2)))
-    scores = Formula(sum(w[k] * x[k] * y[k] for k in range(2)) - sp.Abs(x[0] - y[1]))
-    made = []
-    for formula, name, length, reduce in (
-        (gaussian, "ell", NUMBER, "sum"), (scores, "w", 2, "softmax"), (scores, "w", 2, "logsumexp"),
-    ):  # fmt: skip
-        columns = 1 if reduce == "logsumexp" else 2
-        inner: list[Shape] = [(3, 2), (4, 2), (4, columns), () if length == NUMBER else (length,)]
-        for part in parts:
-            op = kind(formula, ((name, length),), reduce, part)
-            if part and kind is not PairSumCotangent and reduce != "softmax":
-                continue
-            if kind is PairSumCotangent:
-                *args, bar = _inputs(*inner, (3, columns))
-                several = (0, 1) if reduce == "softmax" else (0,)
-                known = [in_part(op, PairSum, k, tuple(args)) for k in several]
-                made.append(Node.of(op, (*args, bar, *known)))
-            else:
-                made.append(Node.of(op, _inputs(*inner * (2 if kind is PairSumTangent else 1))))
-    return made
-
-
-@examples(PairSum)
-def pair_sum_examples() -> list[Node]:
-    return _examples(PairSum, (0, 1))
-
-
-@examples(PairSumTangent)
-def pair_tangent_examples() -> list[Node]:
-    return _examples(PairSumTangent, (0, 1))
-
-
-@examples(PairSumCotangent)
-def pair_cotangent_examples() -> list[Node]:
-    return _examples(PairSumCotangent, (0, 1, 2, 3))

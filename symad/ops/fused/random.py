@@ -24,22 +24,19 @@ from symad.core.dims import Shape, as_dim, as_shape, format_shape, same_shape, s
 from symad.core.graph import ZERO, Node, Op, shape
 from symad.core.questions import (
     Flags,
-    Forms,
     Nodes,
     Tangent,
     Tangents,
     Values,
     batch,
     evaluate,
-    examples,
     flops,
     jvp,
-    sympy_form,
 )
 from symad.errors import EvaluationError, ShapeError
 from symad.evaluation.philox import _fold_in, _uniform
 from symad.ops.arrays.shaping import broadcast_to, lift
-from symad.ops.arrays.sources import array_constant, constant, input_node, iota
+from symad.ops.arrays.sources import constant, iota
 from symad.ops.arrays.stacking import take
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.arithmetic import mul
@@ -185,25 +182,3 @@ def uniform_evaluate(op: Uniform, values: Values) -> Any:
 @evaluate.dispatch
 def fold_in_evaluate(op: FoldIn, values: Values) -> Any:
     return _computed(_fold_in, values)
-
-
-@sympy_form.dispatch
-def random_sympy(op: RandomOp, y: Node, forms: Forms) -> Any:
-    """SymPy has no such function: the op stands for itself."""
-    return None
-
-
-def _example_key(name: str) -> Node:
-    """⌊2¹⁶ x⌋ of an input (4,) in [0, 1): a key at every point."""
-    x = input_node(sympy.IndexedBase(name, shape=(KEY,)), (KEY,))
-    return apply(sympy.floor, mul(constant(2**16), x))
-
-
-@examples(Uniform)
-def uniform_examples() -> list[Node]:
-    return [uniform(_example_key("x"), (2, 3)), uniform(_example_key("x"))]
-
-
-@examples(FoldIn)
-def fold_in_examples() -> list[Node]:
-    return [fold_in(_example_key("x"), constant(7)), split(array_constant(key_of(1)), 3)]

@@ -21,7 +21,6 @@ from symad.core.dims import Shape, format_shape, same_shape, size
 from symad.core.graph import ZERO, Node, Op, shape
 from symad.core.questions import (
     Flags,
-    Forms,
     Nodes,
     Tangent,
     Tangents,
@@ -29,16 +28,13 @@ from symad.core.questions import (
     batch,
     definition,
     evaluate,
-    examples,
     flops,
     jvp,
-    sympy_form,
     transpose,
 )
 from symad.errors import ShapeError
 from symad.ops.arrays.contraction import contract, sum_axes
 from symad.ops.arrays.reduction import keep_axes
-from symad.ops.arrays.sources import input_node
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.arithmetic import add_tangents, div, mul, sub
 
@@ -279,46 +275,3 @@ def logsumexp_evaluate(op: LogSumExp, values: Values) -> Any:
 def softmax_tangent_evaluate(op: SoftmaxTangent, values: Values) -> Any:
     p, t = values
     return p * (t - np.sum(p * t, axis=op.axes, keepdims=True))
-
-
-@sympy_form.dispatch
-def exponential_sympy(op: ExponentialOp, y: Node, forms: Forms) -> Any:
-    """A node of `symad.functions` for matrices; otherwise the form of the definition."""
-    from symad import functions
-    from symad.tracing.into_sympy.nodes import definition_to_sympy
-
-    names = {
-        Softmax: functions.softmax,
-        LogSoftmax: functions.log_softmax,
-        LogSumExp: functions.logsumexp,
-    }
-    head = names.get(type(op))
-    everything = len(op.axes) == len(y.args[0].shape)
-    if head is not None and len(y.args[0].shape) == 2 and (everything or type(op) is not LogSumExp):
-        return head(forms[0], None if everything else op.axes[0])
-    return definition_to_sympy(y, forms)
-
-
-def _example() -> Node:
-    return input_node(sympy.MatrixSymbol("A", 3, 4), (3, 4))
-
-
-@examples(Softmax)
-def softmax_examples() -> list[Node]:
-    return [softmax(_example()), softmax(_example(), (1,))]
-
-
-@examples(LogSoftmax)
-def log_softmax_examples() -> list[Node]:
-    return [log_softmax(_example()), log_softmax(_example(), (0,))]
-
-
-@examples(LogSumExp)
-def logsumexp_examples() -> list[Node]:
-    return [logsumexp(_example()), logsumexp(_example(), (1,))]
-
-
-@examples(SoftmaxTangent)
-def softmax_tangent_examples() -> list[Node]:
-    t = input_node(sympy.MatrixSymbol("T", 3, 4), (3, 4))
-    return [softmax_tangent(softmax(_example(), (1,)), t, (1,))]

@@ -20,22 +20,19 @@ from symad.core.dims import Shape
 from symad.core.graph import ZERO, Node, rebuild, shape
 from symad.core.questions import (
     Flags,
-    Forms,
     Nodes,
     Tangent,
     Tangents,
     Values,
     definition,
     evaluate,
-    examples,
     flops,
     jvp,
-    sympy_form,
     transpose,
 )
 from symad.ops.arrays.contraction import contract, matmul, matrix_transpose
 from symad.ops.arrays.shaping import broadcast_axes
-from symad.ops.arrays.sources import constant, eye, input_node
+from symad.ops.arrays.sources import constant, eye
 from symad.ops.elementwise.arithmetic import add_tangents, mul, sub
 from symad.ops.linalg.solve_det import MatrixOp, determinant, inverse
 from symad.ops.loops.scan import fresh_input
@@ -204,33 +201,3 @@ def adjugate_tangent_of(a: Any, e: Any) -> Any:
     traces = pairs @ (moved * diagonal).sum(axis=-1)[..., None]
     inner = diagonal * traces - pairs * moved
     return sign * np.swapaxes(vt, -1, -2) @ inner @ np.swapaxes(u, -1, -2)
-
-
-@sympy_form.dispatch
-def adjugate_sympy(op: Adjugate, y: Node, forms: Forms) -> Any:
-    return _by_definition(y, forms)
-
-
-@sympy_form.dispatch
-def adjugate_tangent_sympy(op: AdjugateTangent, y: Node, forms: Forms) -> Any:
-    return _by_definition(y, forms)
-
-
-def _by_definition(y: Node, forms: Forms) -> Any:
-    from symad.tracing.into_sympy.nodes import nodes_to_sympy
-
-    return nodes_to_sympy([definition(y.op, y)])[0]
-
-
-def _example(name: str) -> Node:
-    return input_node(sympy.MatrixSymbol(name, 3, 3), (3, 3))
-
-
-@examples(Adjugate)
-def adjugate_examples() -> list[Node]:
-    return [adjugate(_example("A"))]
-
-
-@examples(AdjugateTangent)
-def adjugate_tangent_examples() -> list[Node]:
-    return [Node.of(AdjugateTangent(), (_example("A"), _example("E")))]

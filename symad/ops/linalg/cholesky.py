@@ -21,7 +21,6 @@ from symad.core.questions import (
     Tangents,
     Values,
     evaluate,
-    examples,
     flops,
     jvp,
     transpose,
@@ -32,10 +31,8 @@ from symad.ops.linalg.solve_det import (
     MatrixOp,
     Solve,
     check_square,
-    right_hand_side,
     solve_evaluate,
     solve_shape,
-    well_conditioned,
 )
 
 
@@ -180,19 +177,3 @@ def triangle_evaluate(op: Triangle, values: Values) -> Any:
     result = lower.astype(diagonal.dtype)
     result[..., range(n), range(n)] = diagonal
     return result
-
-
-@examples(TriangularSolve)
-def triangular_solve_examples() -> list[Node]:
-    a, b = well_conditioned(), right_hand_side()
-    return [triangular_solve(a, b), triangular_solve(a, b, lower=False)]
-
-
-@examples(Cholesky)
-def cholesky_examples() -> list[Node]:
-    return [cholesky(well_conditioned())]
-
-
-@examples(Triangle)
-def triangle_examples() -> list[Node]:
-    return [Node.of(Triangle(1), (well_conditioned(),))]

@@ -22,7 +22,7 @@ import sympy
 
 from symad.core.dims import Shape, as_dim, plus, size
 from symad.core.graph import ZERO, Node, shape
-from symad.core.questions import Nodes, Tangent, Tangents, Values, evaluate, examples, flops, jvp
+from symad.core.questions import Nodes, Tangent, Tangents, Values, evaluate, flops, jvp
 from symad.errors import EvaluationError
 from symad.ops.arrays.contraction import contract, matmul, matrix_transpose
 from symad.ops.arrays.shaping import broadcast_axes, broadcast_to, slice_axis
@@ -30,7 +30,7 @@ from symad.ops.arrays.sources import constant, eye
 from symad.ops.arrays.stacking import concatenate
 from symad.ops.elementwise.arithmetic import div, mul, sub
 from symad.ops.linalg.cholesky import symmetric_part_of_lower
-from symad.ops.linalg.solve_det import MatrixOp, check_square, well_conditioned
+from symad.ops.linalg.solve_det import MatrixOp, check_square
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,16 +197,6 @@ def eigenvalues_flops(op: EigenValues, y: Node) -> Any:
 @flops.dispatch
 def eigenvectors_flops(op: EigenVectors, y: Node) -> Any:
     return 0
-
-
-@examples(EigenValues)
-def eigenvalues_examples() -> list[Node]:
-    return [eigenvalues(well_conditioned())]
-
-
-@examples(EigenVectors)
-def eigenvectors_examples() -> list[Node]:
-    return [eigenvectors(well_conditioned())]
 
 
 def singular_values(a: Node) -> Node:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import sympy
 
 from symad.core.dims import Shape, size
 from symad.core.graph import ZERO, Node, shape
@@ -17,7 +16,6 @@ from symad.core.questions import (
     Tangents,
     Values,
     evaluate,
-    examples,
     flops,
     jvp,
     transpose,
@@ -25,10 +23,10 @@ from symad.core.questions import (
 from symad.errors import ShapeError
 from symad.ops.arrays.contraction import matmul, matrix_transpose
 from symad.ops.arrays.shaping import broadcast_axes, broadcast_to, slice_axis
-from symad.ops.arrays.sources import constant, eye, input_node
+from symad.ops.arrays.sources import constant, eye
 from symad.ops.arrays.stacking import concatenate
 from symad.ops.elementwise.arithmetic import add_tangents
-from symad.ops.linalg.solve_det import MatrixOp, check_square, inverse, well_conditioned
+from symad.ops.linalg.solve_det import MatrixOp, check_square, inverse
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,14 +142,3 @@ def matrix_power_derivative_evaluate(op: MatrixPowerDerivative, values: Values) 
     top = np.concatenate([a, e], -1)
     block = np.concatenate([top, np.concatenate([np.zeros_like(a), a], -1)], -2)
     return matrix_power_evaluate(MatrixPower(), (block, k))[..., :n, n:]
-
-
-@examples(MatrixPower)
-def matrix_power_examples() -> list[Node]:
-    return [matrix_power(well_conditioned(), constant(3))]
-
-
-@examples(MatrixPowerDerivative)
-def matrix_power_derivative_examples() -> list[Node]:
-    e = input_node(sympy.MatrixSymbol("E", 2, 2), (2, 2))
-    return [Node.of(MatrixPowerDerivative(), (well_conditioned(2), e, constant(3)))]

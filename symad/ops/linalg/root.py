@@ -23,21 +23,17 @@ from symad.core.dims import Shape, is_concrete, same_dim, size, times
 from symad.core.graph import ZERO, Graph, Node, Op, rebuild, shape
 from symad.core.questions import (
     Flags,
-    Forms,
     Nodes,
     Tangent,
     Tangents,
     Values,
     batch,
     evaluate,
-    examples,
     flops,
     jvp,
-    sympy_form,
 )
 from symad.errors import DerivativeError, EvaluationError, ShapeError
 from symad.ops.arrays.shaping import broadcast_axes, flatten, reshape
-from symad.ops.arrays.sources import input_node
 from symad.ops.arrays.stacking import concatenate
 from symad.ops.elementwise.arithmetic import neg
 from symad.ops.linalg.solve_det import solve
@@ -288,25 +284,3 @@ def _reachable(x: Any) -> float:
 
 def _norm(vector: Any) -> Any:
     return max((abs(v) for v in np.asarray(vector).ravel()), default=0)
-
-
-@sympy_form.dispatch
-def root_sympy(op: Root, y: Node, forms: Forms) -> Any:
-    from symad.tracing.into_sympy.nodes import array_shaping
-
-    return array_shaping(op, y, forms)
-
-
-@examples(Root)
-def root_examples() -> list[Node]:
-    """x³ + a x = 1 + b."""
-    from symad.ops.arrays.sources import constant
-    from symad.ops.elementwise.arithmetic import add, mul, sub
-    from symad.ops.elementwise.powers import power
-
-    x = Node.of(Local(0, (1,)))
-    a, b = (input_node(s) for s in sympy.symbols("a b", positive=True))
-    local = (x, *(Node.of(Local(k, ())) for k in (1, 2)))
-    cubic = sub(add(power(x, constant(3)), mul(local[1], x)), add(constant(1), local[2]))
-    guess = input_node(sympy.IndexedBase("guess", shape=(1,)), (1,))
-    return [root(Graph(local, (cubic,)), guess, [a, b])]

@@ -11,20 +11,17 @@ import sympy
 from symad.core.dims import Shape
 from symad.core.graph import ZERO, Node, shape
 from symad.core.questions import (
-    Forms,
     Nodes,
     Tangent,
     Tangents,
     Values,
     definition,
     evaluate,
-    examples,
     flops,
     jvp,
-    sympy_form,
 )
 from symad.ops.arrays.shaping import broadcast_axes
-from symad.ops.arrays.sources import constant, input_node, iota
+from symad.ops.arrays.sources import constant, iota
 from symad.ops.elementwise.arithmetic import mul
 from symad.ops.elementwise.selection import equal, select
 from symad.ops.linalg.solve_det import Determinant, MatrixOp, determinant, log_determinant
@@ -77,16 +74,3 @@ def determinant_sign_evaluate(op: DeterminantSign, values: Values) -> Any:
 
         return apply(sympy.sign, (evaluate(Determinant(), values),))
     return np.linalg.slogdet(values[0])[0]
-
-
-@sympy_form.dispatch
-def determinant_sign_sympy(op: DeterminantSign, y: Node, forms: Forms) -> Any:
-    from symad.tracing.into_sympy.nodes import array_apply, array_linalg
-
-    whole = determinant(y.args[0])
-    return array_apply(y.shape, sympy.sign, [array_linalg(whole.op, whole, forms)])
-
-
-@examples(DeterminantSign)
-def determinant_sign_examples() -> list[Node]:
-    return [determinant_sign(input_node(sympy.MatrixSymbol("A", 3, 3), (3, 3)))]

@@ -17,17 +17,14 @@ from symad.core.dims import Shape, format_shape, same_dim, size
 from symad.core.graph import ZERO, Node, Op, shape
 from symad.core.questions import (
     Flags,
-    Forms,
     Nodes,
     Tangent,
     Tangents,
     Values,
     batch,
     evaluate,
-    examples,
     flops,
     jvp,
-    sympy_form,
     transpose,
 )
 from symad.errors import ShapeError
@@ -218,13 +215,6 @@ def log_determinant_evaluate(op: LogDeterminant, values: Values) -> Any:
     return np.where(sign < 0, np.nan, logarithm)[()]
 
 
-@sympy_form.dispatch
-def matrix_sympy(op: MatrixOp, y: Node, forms: Forms) -> Any:
-    from symad.tracing.into_sympy.nodes import array_linalg
-
-    return array_linalg(op, y, forms)
-
-
 # ---- examples -----------------------------------------------------------------------------------
 
 
@@ -236,18 +226,3 @@ def well_conditioned(n: int = 3) -> Node:
 
 def right_hand_side() -> Node:
     return input_node(sympy.MatrixSymbol("B", 3, 2), (3, 2))
-
-
-@examples(Solve)
-def solve_examples() -> list[Node]:
-    return [solve(well_conditioned(), right_hand_side()), inverse(well_conditioned())]
-
-
-@examples(Determinant)
-def determinant_examples() -> list[Node]:
-    return [determinant(well_conditioned())]
-
-
-@examples(LogDeterminant)
-def log_determinant_examples() -> list[Node]:
-    return [log_determinant(well_conditioned())]

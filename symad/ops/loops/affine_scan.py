@@ -12,14 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import sympy
-from sympy.tensor.array.expressions import ArraySymbol
 
 from symad.core.dims import Shape, format_shape, plus, same_dim, same_shape, size
 from symad.core.graph import ZERO, Node, Op, shape
 from symad.core.questions import (
     Flags,
-    Forms,
     Nodes,
     Tangent,
     Tangents,
@@ -27,16 +24,14 @@ from symad.core.questions import (
     batch,
     definition,
     evaluate,
-    examples,
     flops,
     jvp,
-    sympy_form,
     transpose,
 )
 from symad.errors import ShapeError
 from symad.ops.arrays.contraction import matmul, matrix_transpose, permute
 from symad.ops.arrays.shaping import broadcast_to, lift, reshape, slice_axis
-from symad.ops.arrays.sources import constant, input_node
+from symad.ops.arrays.sources import constant
 from symad.ops.arrays.stacking import concatenate, take
 from symad.ops.elementwise.arithmetic import add, add_tangents, mul
 
@@ -194,25 +189,3 @@ def join_pairs(a: Any, b: Any, matrices: bool, backward: bool) -> Any:
     h = np.empty(b.shape, between.dtype)
     h[0], h[1::2], h[2::2] = b[0], odd, between + b[2::2]
     return h
-
-
-@sympy_form.dispatch
-def affine_scan_sympy(op: AffineScan, y: Node, forms: Forms) -> Any:
-    from symad.tracing.into_sympy.nodes import array_shaping
-
-    return array_shaping(op, y, forms)
-
-
-@examples(AffineScan)
-def affine_scan_examples() -> list[Node]:
-    def array(name: str, *dims: int) -> Node:
-        return input_node(ArraySymbol(name, dims), dims)
-
-    a = input_node(sympy.IndexedBase("a", shape=(5,)), (5,))
-    b = input_node(sympy.IndexedBase("b", shape=(5,)), (5,))
-    return [
-        affine_scan(a, b),
-        affine_scan(a, b, backward=True),
-        Node.of(AffineScan(True), (array("A", 3, 2, 2), array("B", 3, 2, 1))),
-        Node.of(AffineScan(True, True), (array("A", 3, 2, 2), array("B", 3, 2, 2))),
-    ]

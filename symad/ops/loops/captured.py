@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from symad.core.dims import Shape
 from symad.core.graph import Graph, Node, shape, topological
-from symad.core.questions import Forms, Nodes, Values, evaluate, sympy_form
+from symad.core.questions import Nodes, Values, evaluate
 from symad.errors import TraceError
 from symad.ops.arrays.sources import Source
 
@@ -38,10 +38,11 @@ def check_closed(graph: Graph, what: str) -> None:
         TraceError: names the graph, the function and what was to be done.
     """
     for node in captured_nodes(graph):
-        _refuse(f"{what} of the graph {graph.name}, which", node.op)
+        refuse(f"{what} of the graph {graph.name}, which", node.op)
 
 
-def _refuse(what: str, op: Any) -> NoReturn:
+def refuse(what: str, op: Any) -> NoReturn:
+    """Say that ``what`` uses a value of an enclosing function."""
     raise TraceError(
         f"{what} uses a value of {op.owner.title}; such a value has no number: call the graph inside of "
         f"{op.owner.title}, or make the value an input of the graph"
@@ -55,9 +56,4 @@ def captured_shape(op: Captured, args: Nodes) -> Shape:
 
 @evaluate.dispatch
 def captured_evaluate(op: Captured, values: Values) -> Any:
-    _refuse("a value that", op)
-
-
-@sympy_form.dispatch
-def captured_sympy(op: Captured, y: Node, forms: Forms) -> Any:
-    _refuse("an expression that", op)
+    refuse("a value that", op)

@@ -27,7 +27,6 @@ from symad.core.dims import Dim, Shape, as_dim, plus, same_shape, size
 from symad.core.graph import ZERO, Graph, Node, Op, rebuild, shape, topological
 from symad.core.questions import (
     Flags,
-    Forms,
     Nodes,
     Tangent,
     Tangents,
@@ -35,17 +34,15 @@ from symad.core.questions import (
     batch,
     definition,
     evaluate,
-    examples,
     flops,
     jvp,
-    sympy_form,
     transpose,
 )
 from symad.derivatives.revolve import keep_states, places
 from symad.errors import ShapeError
 from symad.ops.arrays.contraction import permute
 from symad.ops.arrays.shaping import broadcast_to, flatten, lift, reshape, slice_axis
-from symad.ops.arrays.sources import constant, input_node
+from symad.ops.arrays.sources import constant
 from symad.ops.arrays.stacking import concatenate, take
 from symad.ops.loops.remat import cut
 from symad.ops.loops.scan import Scan, check_steps, closed, fresh_input
@@ -388,31 +385,3 @@ def chain_flops(op: Chain, y: Node) -> Any:
 @flops.dispatch
 def chain_tangent_flops(op: ChainTangent, y: Node) -> Any:
     return sum(flops(n.op, n) for n in topological([definition(op, y)]) if n not in y.args)
-
-
-@sympy_form.dispatch
-def chain_sympy(op: ChainOp, y: Node, forms: Forms) -> Any:
-    from symad.tracing.into_sympy.nodes import definition_to_sympy
-
-    return definition_to_sympy(y, forms)
-
-
-def _example(policy: str, number: int, history: bool) -> Node:
-    from symad.ops.elementwise.apply import apply
-    from symad.ops.elementwise.arithmetic import add, mul
-
-    a = input_node(sympy.Symbol("a", real=True))
-    s = input_node(sympy.IndexedBase("s", shape=(5,)), (5,))
-    return chain(lambda c, v: add(apply(sympy.sin, mul(a, c)), v), a, [s], policy, number, history)
-
-
-@examples(Chain)
-def chain_examples() -> list[Node]:
-    return [_example("every", 2, False), _example("binomial", 2, False), _example("recompute", 0, True)]
-
-
-@examples(ChainTangent)
-def chain_tangent_examples() -> list[Node]:
-    y = _example("sqrt", 0, False)
-    dot = input_node(sympy.IndexedBase("d", shape=(5,)), (5,))
-    return [jvp(y.op, y, (ZERO, dot, ZERO, ZERO))]

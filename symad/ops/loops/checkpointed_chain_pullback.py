@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import sympy
 
 from symad.core.dims import Dim, Shape, plus, size
 from symad.core.graph import ZERO, Graph, Node, rebuild, shape, topological
@@ -21,20 +20,17 @@ from symad.core.questions import (
     batch,
     definition,
     evaluate,
-    examples,
     flops,
     jvp,
     transpose,
 )
 from symad.derivatives.revolve import reverse_chain
 from symad.ops.arrays.shaping import flatten
-from symad.ops.arrays.sources import input_node
 from symad.ops.arrays.stacking import concatenate
 from symad.ops.loops.checkpointed_chain import (
     ChainOp,
     arguments,
     batched_definition,
-    chain_examples,
     dense_tangent,
     length_of,
     plain,
@@ -171,15 +167,3 @@ def chain_pullback_flops(op: ChainPullback, y: Node) -> Any:
     once = sum(flops(n.op, n) for n in topological(op.body.output_nodes))
     known = set(topological(y.args))
     return again * once + sum(flops(n.op, n) for n in topological([definition(op, y)]) if n not in known)
-
-
-@examples(ChainPullback)
-def chain_pullback_examples() -> list[Node]:
-    found = []
-    for y in chain_examples():
-        bar = input_node(sympy.IndexedBase("b", shape=y.shape) if y.shape else sympy.Symbol("b"), y.shape)
-        op: Any = y.op
-        active = (True,) * (len(y.args) - 1)
-        back = ChainPullback(op.body, op.slices, op.policy, op.number, op.history, active)
-        found.append(Node.of(back, (*y.args, bar)))
-    return found

@@ -11,13 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import sympy
-
 from symad.core.dims import Shape, plus, size
 from symad.core.graph import ZERO, Graph, Node, Op, rebuild, shape, topological
 from symad.core.questions import (
     Flags,
-    Forms,
     Nodes,
     Tangent,
     Tangents,
@@ -25,14 +22,11 @@ from symad.core.questions import (
     batch,
     definition,
     evaluate,
-    examples,
     flops,
     jvp,
-    sympy_form,
     transpose,
 )
 from symad.ops.arrays.shaping import flatten, reshape, slice_axis
-from symad.ops.arrays.sources import input_node
 from symad.ops.arrays.stacking import concatenate
 from symad.ops.loops.scan import Local, fresh_input, outer_nodes
 
@@ -140,23 +134,3 @@ def remat_evaluate(op: Remat, values: Values) -> Any:
     from symad.evaluation.evaluate import unchecked
 
     return unchecked(op.body.output_nodes, dict(zip(op.body.input_nodes, values, strict=True)))[0]
-
-
-@sympy_form.dispatch
-def remat_sympy(op: Remat, y: Node, forms: Forms) -> Any:
-    from symad.tracing.into_sympy.nodes import definition_to_sympy
-
-    return definition_to_sympy(y, forms)
-
-
-@examples(Remat)
-def remat_examples() -> list[Node]:
-    """tanh(A x) ⊙ x, and a product that is linear in each argument."""
-    from symad.ops.arrays.contraction import matmul
-    from symad.ops.elementwise.apply import apply
-    from symad.ops.elementwise.arithmetic import mul
-
-    a, x = (input_node(sympy.MatrixSymbol(name, 3, k), (3, k)) for name, k in (("A", 3), ("x", 1)))
-    p, q = fresh_input((3, 3)), fresh_input((3, 1))
-    bent = mul(apply(sympy.tanh, matmul(p, q)), q)
-    return [remat([p, q], [bent], [a, x])[0], remat([p, q], [matmul(p, q)], [a, x])[0]]

@@ -23,7 +23,6 @@ from symad.core.dims import Shape, plus, same_dim, same_shape
 from symad.core.graph import ZERO, Graph, Node, Op, rebuild, shape, topological
 from symad.core.questions import (
     Flags,
-    Forms,
     Nodes,
     Tangent,
     Tangents,
@@ -31,16 +30,14 @@ from symad.core.questions import (
     batch,
     definition,
     evaluate,
-    examples,
     flops,
     jvp,
-    sympy_form,
     transpose,
 )
 from symad.errors import ShapeError
 from symad.ops.arrays.contraction import permute
 from symad.ops.arrays.shaping import Slice, broadcast_to, lift, reshape, slice_axis
-from symad.ops.arrays.sources import Source, constant, input_node, iota
+from symad.ops.arrays.sources import Source, constant, iota
 from symad.ops.arrays.stacking import concatenate, stack, take
 
 
@@ -357,28 +354,3 @@ def scan_evaluate(op: Scan, values: Values) -> Any:
     if history:
         return np.stack(history)
     return np.zeros((0, *np.shape(values[0])))
-
-
-@sympy_form.dispatch
-def scan_sympy(op: Scan, y: Node, forms: Forms) -> Any:
-    from symad.tracing.into_sympy.nodes import array_shaping
-
-    return array_shaping(op, y, forms)
-
-
-@examples(Scan)
-def scan_examples() -> list[Node]:
-    """An Elman cell, and a recurrence of scalars."""
-    from symad.ops.arrays.contraction import matmul
-    from symad.ops.elementwise.apply import apply
-    from symad.ops.elementwise.arithmetic import add, mul
-
-    w, u = (input_node(sympy.MatrixSymbol(name, 2, k), (2, k)) for name, k in (("W", 2), ("U", 3)))
-    h = input_node(sympy.MatrixSymbol("h", 2, 1), (2, 1))
-    x = input_node(sympy.tensor.array.expressions.ArraySymbol("x", (4, 3, 1)), (4, 3, 1))
-    a = input_node(sympy.Symbol("a", real=True))
-    s = input_node(sympy.IndexedBase("s", shape=(5,)), (5,))
-    return [
-        scan(lambda c, v: apply(sympy.tanh, add(matmul(w, c), matmul(u, v))), h, [x]),
-        scan(lambda c, v: add(mul(a, c), apply(sympy.sin, v)), a, [s]),
-    ]

@@ -13,7 +13,6 @@ from symad.core.dims import Shape, same_dim, size
 from symad.core.graph import ZERO, Node, Op, shape
 from symad.core.questions import (
     Flags,
-    Forms,
     Nodes,
     Tangent,
     Tangents,
@@ -23,7 +22,6 @@ from symad.core.questions import (
     evaluate,
     flops,
     jvp,
-    sympy_form,
     transpose,
 )
 from symad.errors import ShapeError
@@ -221,9 +219,3 @@ def compressed_rows_evaluate(op: CompressedRows, values: Values) -> Any:
     from scipy.sparse import csr_array
 
     return csr_array((data, op.columns, op.rows), shape=op.shape)
-
-
-@sympy_form.dispatch
-def compressed_rows_sympy(op: CompressedRows, y: Node, forms: Forms) -> Any:
-    """SymPy has no sparse matrix of given pattern: the op stands for itself."""
-    return None

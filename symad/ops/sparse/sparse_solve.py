@@ -12,7 +12,6 @@ from symad.core.dims import Shape, format_shape, same_shape, size
 from symad.core.graph import ZERO, Node, Op, shape
 from symad.core.questions import (
     Flags,
-    Forms,
     Nodes,
     Tangent,
     Tangents,
@@ -20,17 +19,15 @@ from symad.core.questions import (
     batch,
     definition,
     evaluate,
-    examples,
     flops,
     jvp,
-    sympy_form,
     transpose,
 )
 from symad.errors import ShapeError
 from symad.ops.arrays.contraction import permute
 from symad.ops.arrays.gathering import ScatterAdd, gather
 from symad.ops.arrays.shaping import broadcast_axes, broadcast_to, flatten, lift, reshape
-from symad.ops.arrays.sources import array_constant, input_node
+from symad.ops.arrays.sources import array_constant
 from symad.ops.arrays.stacking import concatenate
 from symad.ops.elementwise.arithmetic import mul, neg
 from symad.ops.linalg.solve_det import solve
@@ -191,25 +188,3 @@ def solve_sparse(entries: Any, b: Any, starts: Any, columns: Any, transposed: bo
     except RuntimeError as error:
         raise np.linalg.LinAlgError(str(error)) from None
     return factors.solve(b.reshape(-1, n).T, trans="N" if transposed else "T").T.reshape(b.shape)
-
-
-@sympy_form.dispatch
-def sparse_solve_sympy(op: SparseSolve, y: Node, forms: Forms) -> Any:
-    from symad.tracing.into_sympy.nodes import definition_to_sympy
-
-    return definition_to_sympy(y, forms)
-
-
-@examples(SparseSolve)
-def sparse_solve_examples() -> list[Node]:
-    """A tridiagonal system with a heavy diagonal, and its transpose."""
-    import sympy
-
-    from symad.ops.elementwise.arithmetic import add
-
-    indptr, indices = np.array([0, 2, 5, 7]), np.array([0, 1, 0, 1, 2, 1, 2])
-    e = input_node(sympy.IndexedBase("e", shape=(7,)), (7,))
-    b = input_node(sympy.IndexedBase("b", shape=(3,)), (3,))
-    heavy = add(e, array_constant(np.array([4.0, 0, 0, 4.0, 0, 0, 4.0])))
-    pattern = indptr.astype(INDEX).tobytes(), indices.astype(INDEX).tobytes()
-    return [Node.of(SparseSolve(*pattern, flag), (heavy, b)) for flag in (False, True)]

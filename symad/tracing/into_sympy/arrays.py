@@ -109,8 +109,6 @@ def add(shape: Shape, signs: Sequence[int], terms: Sequence[Any]) -> Any:
 
 def mul(shape: Shape, coefficient: Any, powers: Sequence[int], factors: Sequence[Any]) -> Any:
     """Numbers in front of an elementwise product of arrays."""
-    from symad.tracing.into_sympy.nodes import inverted
-
     pairs = list(zip(powers, factors, strict=True))
     numbers = [inverted(f) if power == -1 else f for power, f in pairs if not is_array(f)]
     numbers = numbers if coefficient == 1 else [coefficient, *numbers]
@@ -121,6 +119,13 @@ def mul(shape: Shape, coefficient: Any, powers: Sequence[int], factors: Sequence
     matrices = [HadamardPower(f, -1) if power == -1 else f for power, f in arrays]
     product = matrices[0] if len(matrices) == 1 else HadamardProduct(*matrices)
     return MatMul(*numbers, product) if numbers else product
+
+
+def inverted(form: Any) -> Any:
+    """1/form of a number; a power with a number exponent gets the negated exponent."""
+    if isinstance(form, sympy.Pow) and isinstance(form.exp, sympy.Number):
+        return sympy.Pow(form.base, -form.exp, evaluate=False)
+    return sympy.Pow(form, sympy.S.NegativeOne, evaluate=False)
 
 
 def pow(shape: Shape, base: Any, exponent: Any) -> Any:

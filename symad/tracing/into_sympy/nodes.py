@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import sympy
-
-from symad.core.dims import Shape, dim_symbols
+from symad.core.dims import dim_symbols
 from symad.core.graph import Graph, Node, pack, topological
 from symad.core.questions import sympy_form
 from symad.ops.arrays.sources import Dimension, Input
 from symad.ops.elementwise.arithmetic import ElementwiseOp
 from symad.ops.loops.captured import check_closed
+from symad.tracing.into_sympy import arrays
 from symad.tracing.into_sympy.op_expressions import opaque
 from symad.tracing.walk import Tracer
 
@@ -79,110 +78,4 @@ def elementwise_form(op: Any, node: Node, parts: tuple[Any, ...]) -> Any:
     """A Lambda over the elements, where an elementwise op has one array among its arguments."""
     if not isinstance(op, ElementwiseOp) or len({a for a in node.args if a.shape}) != 1:
         return None
-    return _arrays().over_elements(op, node, parts)
-
-
-def array_add(shape: Shape, signs: Sequence[int], terms: Sequence[Any]) -> Any:
-    """The signed sum of the terms."""
-    if shape:
-        return _arrays().add(shape, signs, terms)
-    signed = [_negated(term) if sign == -1 else term for sign, term in zip(signs, terms, strict=True)]
-    return signed[0] if len(signed) == 1 else sympy.Add(*signed, evaluate=False)
-
-
-def _negated(form: Any) -> Any:
-    """−form without distributing over a sum."""
-    if isinstance(form, sympy.Number):
-        return -form
-    if isinstance(form, sympy.Mul) and isinstance(form.args[0], sympy.Number):
-        return sympy.Mul(-form.args[0], *form.args[1:], evaluate=False)
-    if isinstance(form, sympy.Mul):
-        return sympy.Mul(sympy.S.NegativeOne, *form.args, evaluate=False)
-    return sympy.Mul(sympy.S.NegativeOne, form, evaluate=False)
-
-
-def array_mul(shape: Shape, coefficient: Any, powers: Sequence[int], factors: Sequence[Any]) -> Any:
-    """The product of factors to powers ±1, with a rational coefficient in front."""
-    if shape:
-        return _arrays().mul(shape, coefficient, powers, factors)
-    signed = [inverted(f) if power == -1 else f for power, f in zip(powers, factors, strict=True)]
-    if coefficient != 1:
-        signed.insert(0, coefficient)
-    return signed[0] if len(signed) == 1 else sympy.Mul(*signed, evaluate=False)
-
-
-def inverted(form: Any) -> Any:
-    """1/form of a number; a power with a number exponent gets the negated exponent."""
-    if isinstance(form, sympy.Pow) and isinstance(form.exp, sympy.Number):
-        return sympy.Pow(form.base, -form.exp, evaluate=False)
-    return sympy.Pow(form, sympy.S.NegativeOne, evaluate=False)
-
-
-def array_pow(shape: Shape, base: Any, exponent: Any) -> Any:
-    """The power."""
-    return _arrays().pow(shape, base, exponent) if shape else sympy.Pow(base, exponent, evaluate=False)
-
-
-def array_apply(shape: Shape, head: Any, forms: Sequence[Any]) -> Any:
-    """The function, unevaluated; of arrays it is left to `elementwise_form`."""
-    if shape:
-        return None
-    try:
-        return head(*forms, evaluate=False)
-    except TypeError:  # a head that takes no such argument
-        return head(*forms)
-
-
-def array_select(shape: Shape, condition: Any, a: Any, b: Any) -> Any:
-    """A Piecewise; one in the last branch is flattened into it.
-
-    SymPy folds a Piecewise inside a condition outwards, also out of a Lambda, where it is wrong: such a
-    selection stands for itself.
-    """
-    if shape or condition.has(sympy.Piecewise):
-        return None
-    rest = list(b.args) if isinstance(b, sympy.Piecewise) else [(b, True)]
-    if b is sympy.nan:
-        rest = []
-    return sympy.Piecewise((a, condition), *rest, evaluate=False)
-
-
-def array_einsum(op: Any, y: Node, forms: Sequence[Any]) -> Any:
-    """A contraction."""
-    return _arrays().einsum(op, y, forms)
-
-
-def array_shaping(op: Any, y: Node, forms: Sequence[Any]) -> Any:
-    """Moved elements."""
-    return _arrays().shaping(op, y, forms)
-
-
-def array_extreme(op: Any, y: Node, forms: Sequence[Any]) -> Any:
-    """A reduction by Max or Min: SymPy has none."""
-    return None
-
-
-def array_product(op: Any, y: Node, forms: Sequence[Any]) -> Any:
-    """A reduction by multiplication: SymPy has none."""
-    return None
-
-
-def array_linalg(op: Any, y: Node, forms: Sequence[Any]) -> Any:
-    """A linear-algebra op."""
-    return _arrays().linalg(op, y, forms)
-
-
-def array_constant_form(array: Any) -> Any:
-    """A constant array; None where it is too large to be written out."""
-    return _arrays().constant(array)
-
-
-def definition_to_sympy(y: Node, forms: Sequence[Any]) -> Any:
-    """A fused op that has no SymPy class stands for itself, so that tracing gives it back fused."""
-    return None
-
-
-def _arrays() -> Any:
-    from symad.tracing.into_sympy import arrays
-
-    return arrays
+    return arrays.over_elements(op, node, parts)

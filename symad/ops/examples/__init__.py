@@ -1,0 +1,1 @@
+"""Examples of every op, on symbolic inputs: tests and tables ask each question of each op on them."""

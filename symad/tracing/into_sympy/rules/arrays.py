@@ -1,0 +1,86 @@
+"""The SymPy forms of the ops of `symad.ops.arrays`."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import sympy
+from sympy.tensor.array.expressions import Reshape
+
+from symad.core.graph import Node
+from symad.core.questions import Forms, definition, sympy_form
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.ordering import SortingPositions
+from symad.ops.arrays.positions import Positions
+from symad.ops.arrays.reduction import Extreme, Product
+from symad.ops.arrays.shaping import ShapingOp
+from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Eye, Input, Iota
+from symad.tracing.from_sympy.inferred_bases import with_shape
+from symad.tracing.into_sympy import arrays
+from symad.tracing.into_sympy.nodes import nodes_to_sympy
+
+
+@sympy_form.dispatch
+def einsum_sympy(op: Einsum, y: Node, forms: Forms) -> Any:
+    return arrays.einsum(op, y, forms)
+
+
+@sympy_form.dispatch
+def sorting_positions_sympy(op: SortingPositions, y: Node, forms: Forms) -> Any:
+    return nodes_to_sympy([definition(op, y)])[0]
+
+
+@sympy_form.dispatch
+def positions_sympy(op: Positions, y: Node, forms: Forms) -> Any:
+    return nodes_to_sympy([definition(op, y)])[0]
+
+
+@sympy_form.dispatch
+def extreme_sympy(op: Extreme, y: Node, forms: Forms) -> Any:
+    return None  # SymPy has no such reduction
+
+
+@sympy_form.dispatch
+def product_sympy(op: Product, y: Node, forms: Forms) -> Any:
+    return None  # SymPy has no such reduction
+
+
+@sympy_form.dispatch
+def shaping_sympy(op: ShapingOp, y: Node, forms: Forms) -> Any:
+    return arrays.shaping(op, y, forms)
+
+
+@sympy_form.dispatch
+def input_sympy(op: Input, y: Node, forms: Forms) -> Any:
+    return with_shape(op.symbol, op.shape)
+
+
+@sympy_form.dispatch
+def constant_sympy(op: Constant, y: Node, forms: Forms) -> Any:
+    if isinstance(op.value, Fraction):
+        return sympy.Rational(op.value.numerator, op.value.denominator)
+    return sympy.S(op.value)
+
+
+@sympy_form.dispatch
+def array_constant_sympy(op: ArrayConstant, y: Node, forms: Forms) -> Any:
+    return arrays.constant(op.array)
+
+
+@sympy_form.dispatch
+def dimension_sympy(op: Dimension, y: Node, forms: Forms) -> Any:
+    return op.expression
+
+
+@sympy_form.dispatch
+def iota_sympy(op: Iota, y: Node, forms: Forms) -> Any:
+    """The column of row numbers, as a vector."""
+    row, column = sympy.symbols("row column", integer=True)
+    rows = sympy.FunctionMatrix(op.size, 1, sympy.Lambda((row, column), row))
+    return Reshape(rows, (op.size,))
+
+
+@sympy_form.dispatch
+def eye_sympy(op: Eye, y: Node, forms: Forms) -> Any:
+    return sympy.Identity(op.size)

@@ -1,0 +1,39 @@
+"""The SymPy forms of the ops of `symad.ops.loops`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symad.core.graph import Node
+from symad.core.questions import Forms, sympy_form
+from symad.ops.loops.affine_scan import AffineScan
+from symad.ops.loops.captured import Captured, refuse
+from symad.ops.loops.checkpointed_chain import ChainOp
+from symad.ops.loops.remat import Remat
+from symad.ops.loops.scan import Scan
+from symad.tracing.into_sympy import arrays
+
+
+@sympy_form.dispatch
+def affine_scan_sympy(op: AffineScan, y: Node, forms: Forms) -> Any:
+    return arrays.shaping(op, y, forms)
+
+
+@sympy_form.dispatch
+def captured_sympy(op: Captured, y: Node, forms: Forms) -> Any:
+    refuse("an expression that", op)
+
+
+@sympy_form.dispatch
+def chain_sympy(op: ChainOp, y: Node, forms: Forms) -> Any:
+    return None  # no SymPy class: the op stands for itself, so that tracing gives it back
+
+
+@sympy_form.dispatch
+def remat_sympy(op: Remat, y: Node, forms: Forms) -> Any:
+    return None  # no SymPy class: the op stands for itself, so that tracing gives it back
+
+
+@sympy_form.dispatch
+def scan_sympy(op: Scan, y: Node, forms: Forms) -> Any:
+    return arrays.shaping(op, y, forms)
