@@ -39,6 +39,12 @@ def _name_in_scipy(frame: FrameType) -> str:
     return f"{'.'.join(module.split('.')[:2])}.{frame.f_code.co_name}" if module.startswith("scipy.") else ""
 
 
+def is_users_code(frame: FrameType) -> bool:
+    """Whether a frame is not one of symad, NumPy or SymPy."""
+    name = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+    return name not in ("numpy", "sympy", "mpmath", "symad")
+
+
 def users_line() -> str:
     """The innermost line that is not of symad or of a library below it, as " (model.py, line 3: ...)"."""
     frame = sys._getframe(1)

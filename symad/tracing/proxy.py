@@ -18,9 +18,9 @@ import sympy
 from symad.core.dims import Shape, format_shape, is_concrete, size
 from symad.core.graph import Node
 from symad.core.users_line import scipys_call, users_line
-from symad.errors import TraceError
+from symad.errors import ShapeError, TraceError
 from symad.ops.arrays.contraction import contract, matrix_transpose
-from symad.ops.arrays.stacking import element, take
+from symad.ops.arrays.stacking import element
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.arithmetic import add, div, mul, neg, sub
 from symad.ops.elementwise.powers import power
@@ -44,7 +44,7 @@ UFUNCS: dict[Any, Callable[..., Any]] = {}
 """NumPy's and SciPy's ufuncs on nodes; `symad.tracing.from_numpy.ufuncs` fills it."""
 
 VIEW = "a view"
-"""What `Proxy._views` is of a value that would share the memory of another one; else its own views."""
+"""What `Proxy._views` is of a reshaped form of another value; else the reshaped forms of this one."""
 
 LARGEST = 1000
 """The number of elements up to which a traced value becomes an array of scalars where NumPy asks for one.
@@ -113,6 +113,11 @@ class Proxy(Wrapped):
     def real(self) -> Proxy:
         """The proxy itself: every value is real."""
         return self
+
+    @property
+    def flags(self) -> Any:
+        """Those of an array of its own, for code that asks whether elements may be assigned to."""
+        return np.empty(0).flags
 
     def astype(self, dtype: Any, **options: Any) -> Proxy:
         """The proxy itself for floating-point types.
@@ -209,22 +214,55 @@ class Proxy(Wrapped):
         """``y[key] = value``; see `symad.tracing.from_numpy.assigning`."""
         from symad.tracing.from_numpy.assigning import assigned, check_owned
 
-        check_owned(self)
-        self._value = assigned(self._node, key, value)
+        if not (isinstance(value, Proxy) and value._is_slice(self, key)):  # x[a:b] += y has written to x
+            what = "an assignment to elements of"
+            check_owned(self, what)
+            self._become(assigned(self._node, key, value), what)
+
+    def _current(self) -> Node:
+        """The node now; that of a slice follows the array."""
+        return self._value
+
+    def _become(self, node: Node, what: str) -> None:
+        """Take another value."""
+        self._value = node
+
+    def _is_slice(self, array: Proxy, key: Any) -> bool:
+        """Whether this is ``array[key]``; see `symad.tracing.from_numpy.slices`."""
+        return False
+
+    def _in_place(self, operator: str, new: Proxy) -> Proxy:
+        """``y += x`` and the like: every name of this value sees the new one, as in NumPy."""
+        from symad.tracing.from_numpy.assigning import check_owned
+
+        if not self.ndim:
+            return new  # numbers do not change
+        check_owned(self, f"{operator} of")
+        if new.shape != self.shape:
+            raise ShapeError(
+                f"y {operator} x of a traced y of shape {format_shape(self.shape)}{users_line()}: the result "
+                f"has shape {format_shape(new.shape)}; write y = y {operator[:-1]} x"
+            )
+        self._become(new._node, f"{operator} of")
+        return self
 
     def _viewed(self, node: Node) -> Proxy:
-        """A value that in NumPy would share the memory of this one."""
+        """A value that in NumPy may share the memory of this one, not as a slice."""
         view = Proxy(node)
         if view.ndim:
             view._views = VIEW
-            known = getattr(self, "_views", None)
-            if known is None:
-                known = self._views = []
-            if known is not VIEW:
-                if not len(known) & (len(known) - 1):  # at powers of two: forget those that are gone
-                    known[:] = [v for v in known if v() is not None]
-                known.append(ref(view))
+            self._note(view)
         return view
+
+    def _note(self, view: Proxy) -> None:
+        """Remember a reshaped form, as long as it is in use."""
+        known = getattr(self, "_views", None)
+        if known is None:
+            known = self._views = []
+        if known is not VIEW:
+            if not len(known) & (len(known) - 1):  # at powers of two: forget those that are gone
+                known[:] = [v for v in known if v() is not None]
+            known.append(ref(view))
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         """An array of scalar proxies, so that ``np.array([x, y])``, ``np.r_`` and the like work."""
@@ -257,7 +295,7 @@ class Proxy(Wrapped):
         return Proxy(neg(number(self)))
 
     def __pos__(self) -> Proxy:
-        return self
+        return Proxy(self._node)
 
     def __abs__(self) -> Proxy:
         return Proxy(apply(sympy.Abs, number(self)))
@@ -291,11 +329,14 @@ class Proxy(Wrapped):
 
     # ---- elements
 
-    def __getitem__(self, key: Any) -> Proxy:
-        from symad.tracing.from_numpy.indexing import getitem
+    def __getitem__(self, key: Any) -> Any:
+        from symad.tracing.from_numpy.indexing import chosen_by, getitem
+        from symad.tracing.from_numpy.slices import Slice
 
+        if (elements := chosen_by(self, key)) is not None:
+            return elements
         found = getitem(self._node, key)
-        return self._viewed(found) if _is_basic(key) else Proxy(found)
+        return Slice(found, self, key) if found.shape and _is_basic(key) else Proxy(found)
 
     def __len__(self) -> int:
         if not self.ndim:
@@ -309,7 +350,7 @@ class Proxy(Wrapped):
         return length
 
     def __iter__(self) -> Iterator[Proxy]:
-        return (self._viewed(take(self._node, 0, k)) for k in range(len(self)))
+        return (self[k] for k in range(len(self)))
 
     # ---- NumPy's protocols
 
@@ -361,19 +402,49 @@ def remainder(a: Node, b: Node) -> Node:
     return apply(sympy.Mod, a, b)
 
 
+def plus(a: Node, b: Node) -> Node:
+    """A + b; of two conditions, whether one of them holds, as NumPy adds truth values."""
+    return logic("or", a, b) if is_condition(a) and is_condition(b) else add(_number(a), _number(b))
+
+
+def times(a: Node, b: Node) -> Node:
+    """A b; of two conditions, whether both hold."""
+    return logic("and", a, b) if is_condition(a) and is_condition(b) else mul(_number(a), _number(b))
+
+
+def _number(node: Node) -> Node:
+    return number(node) if is_condition(node) else node
+
+
+KEEPS_CONDITIONS = (plus, times)
+
 _ARITHMETIC: dict[str, Callable[..., Node]] = {
-    "add": add,
+    "add": plus,
     "sub": sub,
-    "mul": mul,
+    "mul": times,
     "truediv": div,
     "pow": power,
     "floordiv": floor_divide,
     "mod": remainder,
 }
+SIGNS = {"add": "+=", "sub": "-=", "mul": "*=", "truediv": "/=", "pow": "**=", "floordiv": "//=", "mod": "%="}
+
+
+def _assigning(operator: str, forward: Any) -> Any:
+    """An operator such as ``+=``."""
+
+    def in_place(self: Proxy, other: Any) -> Any:
+        new = forward(self, other)
+        return new if new is NotImplemented else self._in_place(operator, new)
+
+    return in_place
+
+
 for _name, _make in _ARITHMETIC.items():
     _forward, _backward = _operator(_make)
     setattr(Proxy, f"__{_name}__", _forward)
     setattr(Proxy, f"__r{_name}__", _backward)
+    setattr(Proxy, f"__i{_name}__", _assigning(SIGNS[_name], _forward))
 for _name, _relation in {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}.items():
     setattr(Proxy, f"__{_name}__", _operator(partial(compare, _relation))[0])
 for _name in ("and", "or", "xor"):
@@ -399,4 +470,5 @@ def truth(kind: str, *values: Any) -> Proxy:
 
 def elementwise(make: Callable[..., Node], *values: Any) -> Proxy:
     """An elementwise maker applied to values that broadcast together."""
-    return Proxy(make(*broadcast(*map(number, values))))
+    read = as_node if make in KEEPS_CONDITIONS else number
+    return Proxy(make(*broadcast(*map(read, values))))

@@ -34,6 +34,7 @@ from symad.tracing.from_numpy import (  # noqa: F401
     statistics,
     ufuncs,
 )
+from symad.tracing.from_numpy.making import constructors_take_proxies
 from symad.tracing.from_numpy.sympy_heads import heads_take_proxies
 from symad.tracing.grouping import group, is_container, is_scalar_symbol
 from symad.tracing.inputs import as_input_symbol, check_real, find_inputs
@@ -99,13 +100,8 @@ def _run(f: Callable[..., Any], values: Sequence[Any], name: str) -> Any:
         return f(*values)
     except TypeError as error:
         told = str(error)
+        _refuse_scipy(name, error)
         if "ufunc" in told and ("not supported for the input types" in told or "'O'" in told):
-            if call := scipys_call_in(error):
-                raise TraceError(
-                    f"{name} calls {call}, which computes with arrays of numbers and is not made for "
-                    "traced values; use NumPy's functions, the ufuncs of scipy.special, symad.functions, or "
-                    f"symad.register_function ({error})"
-                ) from error
             raise TraceError(
                 f"{name} calls a function of compiled code with an array of traced numbers, as np.array and "
                 f"np.asarray make them; give it the traced value itself, or use NumPy's functions ({error})"
@@ -123,6 +119,10 @@ def _run(f: Callable[..., Any], values: Sequence[Any], name: str) -> Any:
                 "the values in a list and use np.stack(list) or np.array(list), or fill np.zeros_like(x) of "
                 "a traced x, instead of filling an array"
             ) from error
+        _refuse_scipy(name, error)
+        raise
+    except AttributeError as error:
+        _refuse_scipy(name, error)
         raise
     except IndexError as error:
         if "only integers, slices" in str(error):
@@ -130,6 +130,20 @@ def _run(f: Callable[..., Any], values: Sequence[Any], name: str) -> Any:
                 f"{name} indexes a NumPy array by a traced array; use functions.lookup(array, index)"
             ) from error
         raise
+
+
+def _refuse_scipy(name: str, error: Exception) -> None:
+    """Say that a function of SciPy is not made for traced values, if the error comes from one.
+
+    Raises:
+        TraceError: it does.
+    """
+    if not isinstance(error.__cause__, TraceError) and (call := scipys_call_in(error)):
+        raise TraceError(
+            f"{name} calls {call}, which computes with arrays of numbers and is not made for "
+            "traced values; use NumPy's functions, the ufuncs of scipy.special, symad.functions, or "
+            f"symad.register_function ({error})"
+        ) from error
 
 
 # ---- inputs -------------------------------------------------------------------------------------
@@ -326,5 +340,6 @@ def traced_lift(expression: Traced, args: Nodes, tracer: Tracer) -> Node:
 @contextmanager
 def tracing(session: Session | None = None) -> Iterator[None]:
     """While this lasts, SymPy's functions take proxies; a session says what the inputs are."""
-    with session_of(session if session is not None else SESSION.get()), heads_take_proxies():
+    opened = session_of(session if session is not None else SESSION.get())
+    with opened, heads_take_proxies(), constructors_take_proxies():
         yield

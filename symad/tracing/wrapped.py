@@ -68,6 +68,8 @@ def as_node(value: Any) -> Node:
     if isinstance(value, np.generic):
         return constant(value.item())
     if isinstance(value, np.ndarray):
+        if (traced := getattr(value, "_traced", None)) is not None:  # an array filled with traced values
+            return as_node(traced)
         if value.dtype != object:
             return array_constant(value)
         return _stacked(value.tolist()) if value.ndim else as_node(value[()])
@@ -75,6 +77,8 @@ def as_node(value: Any) -> Node:
         return _stacked(value)
     if isinstance(value, (sympy.Basic, sympy.MatrixBase)):
         return _from_sympy(value)
+    if (refuse := getattr(value, "_refuse", None)) is not None:  # elements chosen by a condition
+        refuse("a value")
     return constant(value)
 
 

@@ -125,21 +125,13 @@ def test_what_numpy_would_change_elsewhere_as_well_is_refused():
         b[0] = 1
         return b
 
-    def used(a):
-        b = a[1:]
-        a[1] = 5.0
-        return b + a[1:]
-
     def reshaped(a):
         b = np.reshape(a, (4,))
         a[0, 0] = 1.0
         return b
 
     refused(view, (2, 2), match=r"test_assigning.py, line \d+: b\[0\] = 1.*may be a view.*y = y\.copy\(\)")
-    refused(used, (3,), match=r"a\[1\] = 5\.0.*has a view in use")
     refused(reshaped, (2, 2), match="has a view in use")
-    with pytest.raises(ValueError, match="read-only"):
-        symad.trace(lambda a: np.asarray(a).__setitem__(0, 1.0), [(3,)])
 
 
 def test_values_of_enclosing_functions_are_not_assigned_to():
@@ -195,9 +187,8 @@ def test_what_has_no_value_names_the_line():
     place = r"\(test_assigning.py, line \d+: return float\(b\)\)"
     refused(rounded, (), match=rf"float\(\) of a traced value of shape \(\) {place}")
     refused(branch, (), match=r"the truth value .*line \d+: if a > 0:.*np\.where")
-    refused(lambda a: np.asarray(a), (40, 40), match="a conversion to a NumPy array of a traced value")
-    refused(lambda a: np.array([a]), (n,), match="a conversion to a NumPy array")
-    refused(lambda a: scipy.special.logsumexp(a), (3,), match="scipy.special.*symad.functions has logsumexp")
+    refused(lambda a: np.matrix(a), (40, 40), match="a conversion to a NumPy array of a traced value")
+    refused(lambda a: scipy.special.logsumexp(a), (3,), match="special.logsumexp, which .*symad.functions")
     refused(lambda p: p[0].sum(), [[1.0, 2.0], [3.0]], match="the input p is given as nested lists or arrays")
 
 

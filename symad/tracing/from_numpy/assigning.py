@@ -1,8 +1,8 @@
 """Assignment to elements of traced values, ``y[key] = value``: the value is made anew, elements exchanged.
 
-In NumPy an assignment also changes the arrays that share memory with y. A traced value shares nothing, so an
-assignment is refused where that could tell: to a view of another value, and to a value of which a view
-is in use.
+In NumPy an assignment also changes the arrays that share memory with y. A slice of a traced value follows
+that value, and is written to with it. Reshaped and transposed forms do not, so an assignment is refused where
+that could tell: to such a form of another value, and to a value of which such a form is in use.
 """
 
 from __future__ import annotations
@@ -20,17 +20,23 @@ from symad.ops.arrays.shaping import broadcast_to, flatten, reshape
 from symad.ops.arrays.sources import ArrayConstant, array_constant, constant, iota
 from symad.ops.arrays.stacking import concatenate
 from symad.ops.elementwise.selection import compare, select
+from symad.tracing.from_numpy.chosen import chosen_values, mask_of
 from symad.tracing.from_numpy.indexing import getitem
 from symad.tracing.proxy import VIEW, Proxy
 from symad.tracing.sessions import SESSION
-from symad.tracing.wrapped import as_node, is_condition, number
+from symad.tracing.wrapped import as_node, broadcast, is_condition, number
 
 
-def check_owned(y: Proxy) -> None:
+def check_owned(y: Proxy, what: str) -> None:
     """Refuse an assignment that in NumPy would change other values as well.
 
+    Args:
+        y: what is assigned to.
+        what: what is done, for the message.
+
     Raises:
-        TraceError: y is a view of another value, a view of it is in use, or it belongs to another function.
+        TraceError: y is a reshaped or transposed form of another value, such a form of y is in use, or y
+            belongs to another function.
     """
     views = getattr(y, "_views", None)
     if y._owner is not SESSION.get():
@@ -38,11 +44,11 @@ def check_owned(y: Proxy) -> None:
     elif views is VIEW:
         reason = "may be a view of another one, whose elements would change in NumPy as well"
     elif any(view() is not None for view in views or ()):
-        reason = "has a view in use (a slice, a row, a reshaped form), which would change in NumPy as well"
+        reason = "has a view in use (a reshaped or transposed form), which would change in NumPy as well"
     else:
         return
     raise TraceError(
-        f"an assignment to elements of a traced value of shape {format_shape(y.shape)}{users_line()}: the "
+        f"{what} a traced value of shape {format_shape(y.shape)}{users_line()}: the "
         f"value {reason}; assign to a copy: y = y.copy()"
     )
 
@@ -54,15 +60,20 @@ def assigned(y: Node, key: Any, value: Any) -> Node:
         ShapeError: the key or the shape of the value does not fit.
         TraceError: a traced mask with more than one value, or arrays of positions that are not known.
     """
-    new = number(value)
+    key = mask_of(key)
     mask = _traced_mask(key)
+    new = None if mask is None else chosen_values(value, mask)
+    if new is not None and mask is not None:
+        return select(*broadcast(_widened(mask, y), new, y))
+    new = number(value)
     if mask is not None:
-        if new.shape:
+        if len(new.shape) > len(y.shape) - len(mask.shape):
             raise TraceError(
-                "y[mask] = values with a traced mask needs one number: how many elements are chosen depends "
-                "on data; use np.where(mask, values, y) with values in the shape of y"
+                "y[mask] = values with a traced mask needs one number, or elements chosen by the same mask "
+                "as in y[mask] = x[mask]: how many elements are chosen depends on data; use "
+                "np.where(mask, values, y) with values in the shape of y"
             )
-        return select(_widened(mask, y), new, y)
+        return select(*broadcast(_widened(mask, y), new, y))
     keys = key if isinstance(key, tuple) else (key,)
     traced = any(isinstance(k, Proxy) for k in keys)
     if is_concrete(y.shape) and not traced:

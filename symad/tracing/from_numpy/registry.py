@@ -14,6 +14,8 @@ import numpy as np
 from symad.core.graph import Node
 from symad.errors import ShapeError, TraceError
 from symad.ops.arrays import shaping
+from symad.tracing.from_numpy.chosen import Chosen
+from symad.tracing.from_numpy.filled import written
 from symad.tracing.from_numpy.options import bound
 from symad.tracing.proxy import FUNCTIONS, Proxy
 from symad.tracing.wrapped import as_node, number
@@ -73,11 +75,19 @@ def call_function(function: Any, args: tuple[Any, ...], options: dict[str, Any])
             "write it with the operators, reductions and contractions of NumPy that are",
         )
         raise TraceError(f"{name} is not supported on traced values; {advice}")
+    if any(isinstance(v, Chosen) for v in args):
+        return NotImplemented
+    if options.get("out") is not None:
+        target = options["out"]
+        found = function(*args, **{k: v for k, v in options.items() if k != "out"})
+        return written(found, target if isinstance(target, tuple) else (target,))
     positional, named = bound(function, answer, name, args, options, function in LAYOUT)
     found = answer(*positional, **named)
     if function in VIEWS and args and isinstance(args[0], Proxy):
         several = isinstance(found, (list, tuple))
-        views = [args[0]._viewed(as_node(f)) for f in (found if several else [found])]
+        views = [
+            f if f is args[0] else args[0]._viewed(as_node(f)) for f in (found if several else [found])
+        ]
         return type(found)(views) if several else views[0]
     return found
 

@@ -15,10 +15,12 @@ from symad.errors import ShapeError, TraceError
 from symad.ops.arrays import shaping
 from symad.ops.arrays.contraction import contract
 from symad.ops.arrays.shaping import broadcast_to, reshape
+from symad.ops.arrays.sources import constant
 from symad.ops.elementwise.apply import apply
 from symad.tracing.from_numpy.registry import implements, normal_axes
 from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import as_node, broadcast, number
+from symad.tracing.wrapped import condition as condition_node
 
 
 @implements(np.shape)
@@ -170,7 +172,11 @@ def atleast_3d(*arys: Any) -> Any:
 
 
 def _each(arrays: Sequence[Any], change: Callable[[Node], Node]) -> Any:
-    made = [Proxy(change(as_node(a))) for a in arrays]
+    made = []
+    for a in arrays:
+        node = as_node(a)
+        found = change(node)
+        made.append(a if found is node and isinstance(a, Proxy) else Proxy(found))
     return made[0] if len(made) == 1 else made
 
 
@@ -212,19 +218,27 @@ def full_like(a: Any, fill_value: Any, shape: Any = None) -> Proxy:
 
 
 @implements(np.where)
-def where(condition: Any, x: Any = None, y: Any = None) -> Proxy:
-    """X where the condition holds, else y.
-
-    Raises:
-        TraceError: only the condition was given; its positions depend on data.
-    """
+def where(condition: Any, x: Any = None, y: Any = None) -> Any:
+    """X where the condition holds, else y; the positions at which it holds if only the condition is given."""
     from symad.tracing.from_numpy.ufuncs import choose
 
     if x is None or y is None:
-        raise TraceError(
-            "np.where(condition) finds positions that depend on data; use np.where(condition, x, y)"
-        )
+        return nonzero(condition)
     return choose(condition, x, y)
+
+
+@implements(np.nonzero)
+def nonzero(a: Any) -> Any:
+    """The positions of the elements that are not 0, to index arrays of the same shape by."""
+    from symad.tracing.from_numpy import chosen
+
+    return chosen.nonzero(Proxy(condition_node(a)))
+
+
+@implements(np.flatnonzero)
+def flatnonzero(a: Any) -> Any:
+    """The positions of the elements that are not 0, all axes in one."""
+    return nonzero(np.ravel(Proxy(condition_node(a))))[0]
 
 
 @implements(np.select)
@@ -275,6 +289,24 @@ def imag(val: Any) -> Proxy:
 def iscomplexobj(x: Any) -> bool:
     """Never."""
     return False
+
+
+@implements(np.iscomplex)
+def iscomplex(x: Any) -> Proxy:
+    """False everywhere."""
+    return Proxy(broadcast_to(constant(False), as_node(x).shape))
+
+
+@implements(np.isreal)
+def isreal(x: Any) -> Proxy:
+    """True everywhere."""
+    return Proxy(broadcast_to(constant(True), as_node(x).shape))
+
+
+@implements(np.isrealobj)
+def isrealobj(x: Any) -> bool:
+    """Always."""
+    return True
 
 
 @implements(np.result_type)

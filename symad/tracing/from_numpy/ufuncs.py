@@ -12,34 +12,25 @@ from typing import Any
 
 import numpy as np
 import sympy
-from sympy.codegen.cfunctions import exp2, expm1, log1p
 from sympy.codegen.numpy_nodes import logaddexp
-from sympy.functions.special.elliptic_integrals import elliptic_e
 
 from symad.core.graph import Node
 from symad.errors import TraceError
-from symad.library.probability import (
-    gammainc,
-    gammaincc,
-    ive,
-    kl_divergence,
-    log_ndtr,
-    normal_quantile,
-    relative_entropy,
-)
-from symad.library.scalar_functions import sigmoid, softplus, xlogy
 from symad.ops.arrays.contraction import contract
 from symad.ops.arrays.shaping import reshape
 from symad.ops.arrays.sources import constant
 from symad.ops.elementwise.apply import apply
-from symad.ops.elementwise.arithmetic import add, div, mul, neg, sub
+from symad.ops.elementwise.arithmetic import div, mul, neg, sub
 from symad.ops.elementwise.numeric_names import NUMPY_NAMES
 from symad.ops.elementwise.powers import power
 from symad.ops.elementwise.selection import compare, logic, select
 from symad.ops.fused import softmax
+from symad.tracing.from_numpy.chosen import Chosen
+from symad.tracing.from_numpy.filled import written
 from symad.tracing.from_numpy.options import cannot_matter, refuse
 from symad.tracing.from_numpy.reductions import running
 from symad.tracing.from_numpy.registry import normal_axes
+from symad.tracing.from_numpy.scipy_ufuncs import SCIPY, cbrt, square
 from symad.tracing.from_numpy.shapes import moveaxis
 from symad.tracing.proxy import (
     FUNCTIONS,
@@ -47,7 +38,9 @@ from symad.tracing.proxy import (
     Proxy,
     elementwise,
     floor_divide,
+    plus,
     remainder,
+    times,
     truth,
 )
 from symad.tracing.wrapped import as_node, broadcast, condition, matrix_product, number
@@ -59,19 +52,9 @@ HALF = constant(Fraction(1, 2))
 # ---- formulas -----------------------------------------------------------------------------------
 
 
-def square(a: Node) -> Node:
-    """a²."""
-    return power(a, TWO)
-
-
 def sqrt(a: Node) -> Node:
     """The square root."""
     return power(a, HALF)
-
-
-def cbrt(a: Node) -> Node:
-    """The real cube root, with the sign of a."""
-    return mul(apply(sympy.sign, a), power(apply(sympy.Abs, a), constant(Fraction(1, 3))))
 
 
 def reciprocal(a: Node) -> Node:
@@ -107,41 +90,6 @@ def scaled(factor: Any, a: Node) -> Node:
     return div(mul(a, constant(numerator)), constant(denominator))
 
 
-def log_expit(a: Node) -> Node:
-    """Log of the sigmoid: −softplus(−a)."""
-    return neg(apply(softplus, neg(a)))
-
-
-def logit(a: Node) -> Node:
-    """log(a / (1 − a)), the inverse of the sigmoid."""
-    return sub(apply(sympy.log, a), apply(log1p, neg(a)))
-
-
-def normal_cdf(a: Node) -> Node:
-    """Φ(a) = erfc(−a/√2)/2."""
-    return mul(HALF, apply(sympy.erfc, neg(div(a, power(TWO, HALF)))))
-
-
-def entropy(a: Node) -> Node:
-    """−a log a, 0 at 0."""
-    return neg(apply(xlogy, a, a))
-
-
-def xlog1py(a: Node, b: Node) -> Node:
-    """A log(1 + b), 0 where a = 0."""
-    return apply(xlogy, a, add(constant(1), b))
-
-
-def log_beta(a: Node, b: Node) -> Node:
-    """Log of the beta function, for positive arguments."""
-    return sub(add(apply(sympy.loggamma, a), apply(sympy.loggamma, b)), apply(sympy.loggamma, add(a, b)))
-
-
-def bessel(head: Any, order: int, a: Node) -> Node:
-    """A Bessel function of fixed order."""
-    return apply(head, constant(order), a)
-
-
 def elementwise_sum(a: Node, b: Node) -> Proxy:
     """Σ a b along the last axis."""
     left, right = broadcast(a, b)
@@ -158,9 +106,9 @@ def _inverted(prefix: str) -> dict[str, Any]:
 
 
 FORMULAS: dict[str, Callable[..., Node]] = {
-    "add": add,
+    "add": plus,
     "subtract": sub,
-    "multiply": mul,
+    "multiply": times,
     "divide": div,
     "negative": neg,
     "positive": lambda a: a,
@@ -196,48 +144,6 @@ FORMULAS: dict[str, Callable[..., Node]] = {
     "isnan": lambda a: compare("!=", a, a),
 }
 """NumPy's ufuncs that are not one SymPy function, by name."""
-
-SCIPY: dict[str, Callable[..., Node]] = {
-    "expit": partial(apply, sigmoid),
-    "log_expit": log_expit,
-    "logit": logit,
-    "log1p": partial(apply, log1p),
-    "expm1": partial(apply, expm1),
-    "exp2": partial(apply, exp2),
-    "xlogy": partial(apply, xlogy),
-    "xlog1py": xlog1py,
-    "entr": entropy,
-    "gammaln": partial(apply, sympy.loggamma),
-    "loggamma": partial(apply, sympy.loggamma),
-    "psi": partial(apply, sympy.digamma),
-    "betaln": log_beta,
-    "ndtr": normal_cdf,
-    "ndtri": normal_quantile,
-    "gammainc": partial(apply, gammainc),
-    "gammaincc": partial(apply, gammaincc),
-    "betainc": lambda a, b, x: apply(sympy.betainc_regularized, a, b, constant(0), x),
-    "ive": partial(apply, ive),
-    "i0e": partial(bessel, ive, 0),
-    "i1e": partial(bessel, ive, 1),
-    "log_ndtr": partial(apply, log_ndtr),
-    "rel_entr": relative_entropy,
-    "kl_div": kl_divergence,
-    "polygamma": partial(apply, sympy.polygamma),
-    "ellipe": partial(apply, elliptic_e),
-    "ellipeinc": partial(apply, elliptic_e),
-    "expn": partial(apply, sympy.expint),
-    "beta": partial(apply, sympy.beta),
-    "cbrt": cbrt,
-    "j0": partial(bessel, sympy.besselj, 0),
-    "j1": partial(bessel, sympy.besselj, 1),
-    "y0": partial(bessel, sympy.bessely, 0),
-    "y1": partial(bessel, sympy.bessely, 1),
-    "i0": partial(bessel, sympy.besseli, 0),
-    "i1": partial(bessel, sympy.besseli, 1),
-    "k0": partial(bessel, sympy.besselk, 0),
-    "k1": partial(bessel, sympy.besselk, 1),
-}
-"""scipy.special's ufuncs that are not one SymPy function of the table, by name."""
 
 LOGICAL = {"logical_and": "and", "logical_or": "or", "logical_xor": "xor", "logical_not": "not"}
 BITWISE = {"bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor", "invert": "not"}
@@ -284,10 +190,11 @@ def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[s
             method is one of ``at`` and ``reduceat``.
     """
     name = ufunc.__name__
-    if any(out is not None for out in options.pop("out", None) or ()):
-        raise TraceError(
-            f"np.{name} was to write a traced value into an array; write a = a + b instead of a += b or out="
-        )
+    out = options.pop("out", None) or ()
+    if any(target is not None for target in out):
+        return written(getattr(ufunc, method)(*inputs, **options), out)
+    if any(isinstance(v, Chosen) for v in inputs):
+        return NotImplemented
     answer = METHODS.get(method)
     reads = _reads(name, method)
     if answer is None or reads is None:

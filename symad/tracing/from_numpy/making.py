@@ -1,0 +1,141 @@
+"""NumPy's constructors while a function is traced, and the few other functions that ask no protocol.
+
+``np.asarray``, ``np.array`` and ``np.isscalar`` do not ask their arguments what to do, as other functions of
+NumPy do; ``np.zeros`` and its like have none to ask. While a function is traced they stand replaced in the
+module numpy: for traced values the answers are those below, and arrays that the user's code makes may be
+filled with traced values (`symad.tracing.from_numpy.filled`). Every other call goes on as before.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from symad.core.forking import hold_while_forking
+from symad.core.users_line import is_users_code
+from symad.errors import SymadError
+from symad.tracing.from_numpy import scipy_stats
+from symad.tracing.from_numpy.filled import Filled, holds_traced, refilled, unfilled
+from symad.tracing.proxy import Proxy
+from symad.tracing.sessions import is_tracing
+from symad.tracing.wrapped import as_node
+
+
+def _converter(original: Callable[..., Any], copies: bool) -> Callable[..., Any]:
+    """np.asarray or np.array: traced values stay traced, lists of them are stacked."""
+
+    @wraps(original)
+    def convert(*args: Any, **options: Any) -> Any:
+        value = args[0] if args else options.get("a", options.get("object"))
+        if isinstance(value, Filled) and value._traced is None:
+            plain = original(*args, **options)
+            same = plain.shape == value.shape and np.may_share_memory(plain, value)
+            return value if same else refilled(plain)
+        if not holds_traced(value):
+            return original(*args, **options)
+        dtype = args[1] if len(args) > 1 else options.get("dtype")
+        if dtype is not None and np.dtype(dtype) == object:
+            return original(*args, **options)
+        found = unfilled(value)
+        if not isinstance(found, Proxy):
+            try:
+                found = Proxy(as_node(found))
+            except (SymadError, TypeError, ValueError):  # not all entries are numbers of one shape
+                return original(*args, **options)
+        elif copies and options.get("copy", True) is not False:
+            found = found.copy()
+        if dtype is not None:
+            found = found.astype(dtype)
+        missing = options.get("ndmin", 0) - found.ndim
+        return found if missing <= 0 else found.reshape((1,) * missing + tuple(found.shape))
+
+    return convert
+
+
+def _maker(original: Callable[..., Any]) -> Callable[..., Any]:
+    """np.zeros and its like: arrays of floats that the user's code makes may be filled with traced values."""
+    empty = original is np.empty
+
+    @wraps(original)
+    def make(*args: Any, **options: Any) -> Any:
+        if not is_tracing() or not is_users_code(sys._getframe(1)):
+            return original(*args, **options)
+        if holds_traced(args):  # np.full(shape, traced)
+            return Proxy(as_node(np.broadcast_to(options.get("fill_value", args[-1]), args[0])))
+        made = original(*args, **options)
+        if empty and made.dtype.kind == "f":
+            made.fill(0)  # what memory held is no function of the inputs
+        return refilled(made)
+
+    return make
+
+
+def _is_scalar(original: Callable[..., Any]) -> Callable[..., Any]:
+    """np.isscalar: a traced value without axes stands for a number."""
+
+    @wraps(original)
+    def is_scalar(element: Any) -> bool:
+        return not element.ndim if isinstance(element, Proxy) else bool(original(element))
+
+    return is_scalar
+
+
+def _vectorized(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Functions made by np.vectorize: the function of numbers is traced once and applied elementwise."""
+
+    @wraps(original)
+    def call(self: Any, *args: Any, **options: Any) -> Any:
+        if not holds_traced(args) or options or self.signature is not None or self.excluded:
+            return original(self, *args, **options)
+        from symad.tracing import trace
+        from symad.tracing.inlining import inline
+
+        return inline(trace(self.pyfunc, [()] * len(args)), list(unfilled(args)))
+
+    return call
+
+
+REPLACED: tuple[tuple[Any, str, Any], ...] = (
+    (np, "asarray", _converter(np.asarray, False)),
+    (np, "asanyarray", _converter(np.asanyarray, False)),
+    (np, "asarray_chkfinite", _converter(np.asarray_chkfinite, False)),
+    (np, "array", _converter(np.array, True)),
+    (np, "zeros", _maker(np.zeros)),
+    (np, "ones", _maker(np.ones)),
+    (np, "empty", _maker(np.empty)),
+    (np, "full", _maker(np.full)),
+    (np, "isscalar", _is_scalar(np.isscalar)),
+    (np.vectorize, "__call__", _vectorized(np.vectorize.__call__)),
+)
+"""Where each function stands, its name, and what stands there while a function is traced."""
+
+_LOCK = Lock()
+hold_while_forking(_LOCK)
+_traces = 0
+_originals: list[tuple[Any, str, Any]] = []
+
+
+@contextmanager
+def constructors_take_proxies() -> Iterator[None]:
+    """While this lasts, NumPy's constructors take traced values; see the top of this file."""
+    global _traces
+    with _LOCK:
+        _traces += 1
+        if _traces == 1:
+            for place, name, function in (*REPLACED, *scipy_stats.replacements()):
+                _originals.append((place, name, vars(place)[name]))
+                setattr(place, name, function)
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _traces -= 1
+            if _traces == 0:
+                while _originals:
+                    setattr(*_originals.pop())

@@ -1,0 +1,44 @@
+"""Slices of traced values, which share their elements as slices of NumPy's arrays do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symad.core.graph import Node
+from symad.tracing.from_numpy.assigning import assigned, check_owned
+from symad.tracing.from_numpy.indexing import getitem
+from symad.tracing.proxy import Proxy
+
+
+class Slice(Proxy):
+    """A slice of another value, ``array[key]``: it follows the array; what is written to it goes there."""
+
+    __slots__ = ("_array", "_key", "_seen")
+
+    def __init__(self, node: Node, array: Proxy, key: Any) -> None:
+        """``node``: what the slice is now."""
+        super().__init__(node)
+        self._array, self._key, self._seen = array, key, array._current()
+
+    @property
+    def _node(self) -> Node:
+        self._current()
+        return super()._node
+
+    def _current(self) -> Node:
+        now = self._array._current()
+        if now is not self._seen:
+            self._value, self._seen = getitem(now, self._key), now
+        return self._value
+
+    def _become(self, node: Node, what: str) -> None:
+        check_owned(self._array, what)
+        self._array._become(assigned(self._array._current(), self._key, Proxy(node)), what)
+        self._value, self._seen = node, self._array._current()
+
+    def _note(self, view: Proxy) -> None:
+        super()._note(view)
+        self._array._note(view)
+
+    def _is_slice(self, array: Proxy, key: Any) -> bool:
+        return self._array is array and type(self._key) is type(key) and bool(self._key == key)
