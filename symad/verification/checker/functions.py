@@ -1,0 +1,165 @@
+"""The table of elementary functions: names, derivatives, definitions, parities and signs.
+
+Each entry is a formula of a textbook; DLMF numbers are those of the NIST Digital Library of Mathematical
+Functions. x, y are terms, and a partial derivative None is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TypeAlias
+
+import sympy
+from sympy.codegen import cfunctions
+from sympy.codegen.numpy_nodes import logaddexp
+
+from symad import scalar_functions as own
+from symad.verification.checker.terms import Term
+
+HEADS: dict[object, str] = {
+    sympy.exp: "exp", sympy.log: "log", sympy.sin: "sin", sympy.cos: "cos", sympy.tan: "tan",
+    sympy.cot: "cot", sympy.sec: "sec", sympy.csc: "csc", sympy.sinh: "sinh", sympy.cosh: "cosh",
+    sympy.tanh: "tanh", sympy.coth: "coth", sympy.sech: "sech", sympy.csch: "csch", sympy.asin: "asin",
+    sympy.acos: "acos", sympy.atan: "atan", sympy.asinh: "asinh", sympy.acosh: "acosh",
+    sympy.atanh: "atanh", sympy.erf: "erf", sympy.erfc: "erfc", sympy.loggamma: "loggamma",
+    sympy.gamma: "gamma", sympy.digamma: "digamma", sympy.polygamma: "polygamma", sympy.Abs: "abs",
+    sympy.sign: "sign", sympy.Max: "max", sympy.Min: "min", sympy.floor: "floor",
+    sympy.ceiling: "ceiling", sympy.Heaviside: "Heaviside", sympy.atan2: "atan2", sympy.sinc: "sinc",
+    cfunctions.log1p: "log1p", cfunctions.expm1: "expm1", cfunctions.exp2: "exp2",
+    cfunctions.log2: "log2", cfunctions.log10: "log10", cfunctions.Sqrt: "sqrt",
+    cfunctions.hypot: "hypot", logaddexp: "logaddexp", own.sigmoid: "sigmoid",
+    own.softplus: "softplus", own.relu: "relu", own.silu: "silu", own.gelu: "gelu",
+    own.logcosh: "logcosh",
+}  # fmt: skip
+"""The functions of graphs, by identity: a user's function of the same name is another one."""
+
+Partials: TypeAlias = "tuple[Term | None, ...]"
+
+
+def call(name: str, *args: Term) -> Term:
+    """The function of this name."""
+    return args[0].table.call(name, *args)
+
+
+def _unknown(*args: Term) -> Partials:
+    return (None,) * len(args)
+
+
+def _flat(*args: Term) -> Partials:
+    return (args[0].table.term(0),) * len(args)
+
+
+def _pi(x: Term) -> Term:
+    return x.table.call("pi")
+
+
+HALF = Fraction(1, 2)
+
+DERIVATIVES: dict[str, Callable[..., Partials]] = {
+    "exp": lambda x: (call("exp", x),),
+    "log": lambda x: (x**-1,),
+    "sin": lambda x: (call("cos", x),),
+    "cos": lambda x: (-call("sin", x),),
+    "tan": lambda x: (1 + call("tan", x) ** 2,),
+    "cot": lambda x: (-1 - call("cot", x) ** 2,),
+    "sec": lambda x: (call("sec", x) * call("tan", x),),
+    "csc": lambda x: (-call("csc", x) * call("cot", x),),
+    "sinh": lambda x: (call("cosh", x),),
+    "cosh": lambda x: (call("sinh", x),),
+    "tanh": lambda x: (1 - call("tanh", x) ** 2,),
+    "coth": lambda x: (1 - call("coth", x) ** 2,),
+    "sech": lambda x: (-call("sech", x) * call("tanh", x),),
+    "csch": lambda x: (-call("csch", x) * call("coth", x),),
+    "asin": lambda x: ((1 - x**2) ** -HALF,),
+    "acos": lambda x: (-((1 - x**2) ** -HALF),),
+    "atan": lambda x: ((1 + x**2) ** -1,),
+    "asinh": lambda x: ((1 + x**2) ** -HALF,),
+    "acosh": lambda x: ((x - 1) ** -HALF * (x + 1) ** -HALF,),
+    "atanh": lambda x: ((1 - x**2) ** -1,),
+    "erf": lambda x: (2 * _pi(x) ** -HALF * call("exp", -(x**2)),),  # DLMF 7.2.1
+    "erfc": lambda x: (-2 * _pi(x) ** -HALF * call("exp", -(x**2)),),
+    "gamma": lambda x: (call("gamma", x) * call("polygamma", x.table.term(0), x),),  # DLMF 5.2.2
+    "loggamma": lambda x: (call("polygamma", x.table.term(0), x),),
+    "polygamma": lambda n, x: (None, call("polygamma", n + 1, x)),  # DLMF 5.15
+    "atan2": lambda y, x: (x / (x**2 + y**2), -y / (x**2 + y**2)),
+    "pow": lambda x, y: (y * call("pow", x, y - 1), call("pow", x, y) * call("log", x)),
+    "sigmoid": lambda x: (call("sigmoid", x) * (1 - call("sigmoid", x)),),
+    "softplus": lambda x: (call("sigmoid", x),),
+    "abs": lambda x: (call("sign", x),),
+    "max": lambda x, y: (call("less", y, x), 1 - call("less", y, x)),  # ties are no open set
+    "min": lambda x, y: (call("less", x, y), 1 - call("less", x, y)),
+    "sign": _flat, "floor": _flat, "ceiling": _flat, "Heaviside": _flat,
+    "less": _flat, "at most": _flat, "equal": _flat,
+}  # fmt: skip
+"""∂f/∂x for each argument, on the open set where f is smooth."""
+
+ALWAYS: dict[str, Callable[..., Term]] = {
+    "digamma": lambda x: call("polygamma", x.table.term(0), x),
+    "sinc": lambda x: call("sin", x) / x,
+    "log1p": lambda x: call("log", 1 + x),
+    "expm1": lambda x: call("exp", x) - 1,
+    "exp2": lambda x: call("exp", x * call("log", x.table.term(2))),
+    "log2": lambda x: call("log", x) / call("log", x.table.term(2)),
+    "log10": lambda x: call("log", x) / call("log", x.table.term(10)),
+    "sqrt": lambda x: x**HALF,
+    "hypot": lambda x, y: (x**2 + y**2) ** HALF,
+    "logaddexp": lambda x, y: call("log", call("exp", x) + call("exp", y)),
+    "relu": lambda x: call("max", x, x.table.term(0)),
+    "silu": lambda x: x * call("sigmoid", x),
+    "gelu": lambda x: x * call("erfc", -x * x.table.term(2) ** -HALF) / 2,
+    "logcosh": lambda x: call("log", call("cosh", x)),
+}
+"""Functions that are only short for others: they are replaced when a graph is written out."""
+
+DEFINITIONS: dict[str, Callable[..., Term]] = {
+    "tan": lambda x: call("sin", x) / call("cos", x),
+    "cot": lambda x: call("cos", x) / call("sin", x),
+    "sec": lambda x: 1 / call("cos", x),
+    "csc": lambda x: 1 / call("sin", x),
+    "sinh": lambda x: (call("exp", x) - call("exp", -x)) / 2,
+    "cosh": lambda x: (call("exp", x) + call("exp", -x)) / 2,
+    "tanh": lambda x: 1 - 2 / (call("exp", 2 * x) + 1),
+    "coth": lambda x: 1 + 2 / (call("exp", 2 * x) - 1),
+    "sech": lambda x: 2 / (call("exp", x) + call("exp", -x)),
+    "csch": lambda x: 2 / (call("exp", x) - call("exp", -x)),
+    "acos": lambda x: _pi(x) / 2 - call("asin", x),
+    "asinh": lambda x: call("log", x + (x**2 + 1) ** HALF),
+    "acosh": lambda x: call("log", x + (x - 1) ** HALF * (x + 1) ** HALF),
+    "atanh": lambda x: call("log", (1 + x) / (1 - x)) / 2,
+    "erfc": lambda x: 1 - call("erf", x),
+    "sigmoid": lambda x: 1 / (1 + call("exp", -x)),
+    "softplus": lambda x: call("log", 1 + call("exp", x)),
+    "max": lambda x, y: (x + y + call("abs", x - y)) / 2,
+    "min": lambda x, y: (x + y - call("abs", x - y)) / 2,
+    "less": lambda x, y: (1 + call("sign", y - x)) / 2,
+    "at most": lambda x, y: (1 + call("sign", y - x)) / 2,
+    "equal": lambda x, y: x.table.term(0),
+    "sign": lambda x: call("abs", x) / x,
+    "Heaviside": lambda x: (1 + call("sign", x)) / 2,
+    "pow": lambda x, y: call("exp", y * call("log", x)),
+    "select": lambda c, x, y: y + c * (x - y),
+}  # fmt: skip
+"""f = definition, used where a step of the proof asks for it. `rules` has the conditions of the last ones."""
+
+ODD = {"tan", "cot", "csc", "sinh", "tanh", "coth", "csch", "asin", "atan", "asinh", "atanh", "erf", "sign"}
+EVEN = {"sec", "cosh", "sech"}
+POSITIVE = {"pi", "cosh", "sech", "sigmoid", "softplus", "erfc"}
+INDICATORS = {"less", "at most", "equal"}
+"""Functions with the values 0 and 1 only."""
+
+SQUARES: dict[str, Callable[[Term], Term]] = {
+    "sech": lambda x: 1 - call("tanh", x) ** 2,
+    "sec": lambda x: 1 + call("tan", x) ** 2,
+    "csch": lambda x: call("coth", x) ** 2 - 1,
+    "csc": lambda x: 1 + call("cot", x) ** 2,
+    "abs": lambda x: x**2,
+}
+"""f(x)² = ..."""
+
+TOTAL = {
+    "exp", "sin", "cos", "sinh", "cosh", "tanh", "sech", "atan", "asinh", "erf", "erfc", "sigmoid",
+    "softplus", "abs", "max", "min", "sign", "floor", "ceiling", "Heaviside", "less", "at most", "equal",
+    "select", "pi", "not", "and", "or",
+}  # fmt: skip
+"""Functions with a value for all real arguments."""

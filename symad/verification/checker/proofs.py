@@ -1,0 +1,142 @@
+"""Proofs as data, and the checker: claims and steps in, a number of steps or a refusal out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from symad.graph import Node
+from symad.verification.checker import polynomials as poly
+from symad.verification.checker.claims import Derivative, derivative_terms, flat
+from symad.verification.checker.polynomials import Poly
+from symad.verification.checker.quotients import Quotient
+from symad.verification.checker.rules import Step, Values
+from symad.verification.checker.terms import Refused, Term, Terms
+from symad.verification.checker.writing_out import Array, write_out
+
+Json: TypeAlias = Any
+Goal: TypeAlias = "tuple[int, int, int]"
+"""Which element of which output of which claim."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Outputs of a graph, and the derivative that they are claimed to be."""
+
+    derivative: Derivative
+    outputs: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Steps for some goals, as plain data that JSON can hold.
+
+    ``claims`` are the numbers of the claims that are written out, in this order; ``steps`` are
+    [number of the term, rule, data, checksum of the normal form].
+    """
+
+    claims: tuple[int, ...]
+    goals: tuple[Goal, ...]
+    steps: tuple[Json, ...] = field(repr=False)
+
+
+class Board:
+    """The claims of one proof written out: the terms of both sides."""
+
+    def __init__(self, claims: Sequence[Claim], chosen: Sequence[int]) -> None:
+        """Raises `Refused` if a claim cannot be written out."""
+        self.terms = Terms()
+        self.known: dict[Node, Array] = {}
+        self.sides: dict[int, list[tuple[list[Term], list[Term]]]] = {}
+        for k in chosen:
+            claim = claims[k]
+            left = derivative_terms(claim.derivative, self.known, self.terms)
+            right = [flat(a) for a in write_out(claim.outputs, self.known, self.terms)]
+            if [len(part) for part in left] != [len(part) for part in right]:
+                raise Refused("the claim has parts of other sizes than the derivative")
+            self.sides[k] = list(zip(left, right, strict=True))
+
+    def goal(self, goal: Goal) -> tuple[Term, Term]:
+        """The two sides of a goal."""
+        claim, output, element = goal
+        left, right = self.sides[claim][output]
+        return left[element], right[element]
+
+
+def replay(claims: Sequence[Claim], proof: Proof) -> int:
+    """How many steps prove the goals of a proof.
+
+    Raises:
+        Refused: a step is wrong, or missing, or is used nowhere, or a goal does not follow.
+    """
+    try:
+        return _replayed(claims, proof)
+    except (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError) as problem:
+        raise Refused(f"the proof is damaged: {problem}") from None
+
+
+def _replayed(claims: Sequence[Claim], proof: Proof) -> int:
+    steps: dict[int, list[Step]] = {}
+    checksums: dict[int, int] = {}
+    for number, rule, data, given in proof.steps:
+        steps.setdefault(number, []).append((rule, read_data(rule, data)))
+        if checksums.setdefault(number, given) != given:
+            raise Refused(f"step {number} has two checksums")
+    board = Board(claims, proof.claims)
+    values = Values(board.terms, steps, checksums)
+    for goal in proof.goals:
+        if min(goal) < 0 or not values.equal(*board.goal(goal)):
+            raise Refused(f"goal {list(goal)} does not follow")
+    if values.unused:
+        raise Refused(f"step {min(values.unused)} is used nowhere")
+    return values.count + len(proof.goals)
+
+
+# ---- quotients as JSON ------------------------------------------------------------------------------
+
+
+def written_poly(p: Poly) -> Json:
+    """[[c, [[generator, exponent], ...]], ...]."""
+    return [[c, [list(power) for power in poly.exponents(m)]] for m, c in sorted(p.items())]
+
+
+def read_poly(saved: Json) -> Poly:
+    """The polynomial that was written."""
+    made = {poly.monomial_of((int(k), int(e)) for k, e in powers): int(c) for c, powers in saved}
+    if len(made) != len(saved) or not all(made.values()):
+        raise Refused("a polynomial is not in normal form")
+    return made
+
+
+def written_value(a: Quotient) -> Json:
+    """[numerator, number, [[factor, multiplicity], ...]]."""
+    under = sorted(((sorted(f), m) for f, m in a.under.items()))
+    return [written_poly(a.over), a.scale, [[written_poly(dict(f)), m] for f, m in under]]
+
+
+def read_value(saved: Json) -> Quotient:
+    """The quotient that was written."""
+    over, scale, under = saved
+    factors = {frozenset(read_poly(f).items()): int(m) for f, m in under}
+    if int(scale) < 1 or any(m < 1 or not f for f, m in factors.items()):
+        raise Refused("a quotient is not in normal form")
+    return Quotient(read_poly(over), int(scale), factors)
+
+
+def written_data(rule: str, data: Any) -> Json:
+    """The data of a step as JSON."""
+    if rule in ("sum", "factors"):
+        return [[k, written_value(a)] for k, a in data]
+    if rule == "refine":
+        return [written_value(data[0]), data[1]]
+    return written_value(data) if rule == "abs" else data
+
+
+def read_data(rule: str, data: Json) -> Any:
+    """The data of a step that was written."""
+    if rule in ("sum", "factors"):
+        return [(int(k), read_value(a)) for k, a in data]
+    if rule == "refine":
+        return (read_value(data[0]), int(data[1]))
+    return read_value(data) if rule == "abs" else data

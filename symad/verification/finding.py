@@ -1,0 +1,269 @@
+"""Finding proofs for the checker: which steps to take.
+
+Nothing here is trusted. A finder is the checker's own machine with somebody who decides what to do next; what
+was decided is written down, and the checker replays it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+from typing import Any
+
+from sympy import factorint
+
+from symad.verification.checker import polynomials as poly
+from symad.verification.checker.functions import DEFINITIONS
+from symad.verification.checker.proofs import Board, Claim, Goal, Proof, replay, written_data
+from symad.verification.checker.quotients import Quotient
+from symad.verification.checker.rules import MOST_ORDER, Step, Values, checksum
+from symad.verification.checker.terms import Refused, Term, needed
+
+MOST_SUMMANDS = 24
+"""Longer arguments of exp, sin and cos are not taken apart."""
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """How to go about it: whether functions are expanded, and which values get names."""
+
+    expand: bool
+    names: int
+    """Values of the function itself with more terms than this get a name; 0 for none."""
+    work: int
+
+
+STRATEGIES = (
+    Strategy(False, 0, 60_000),
+    Strategy(False, 6, 120_000),
+    Strategy(True, 0, 250_000),
+    Strategy(True, 6, 250_000),
+)
+
+
+class Finder(Values):
+    """The machine of the checker with decisions made on the way."""
+
+    def __init__(self, board: Board, strategy: Strategy, primal: set[Term]) -> None:
+        """``primal`` are the terms of the function itself."""
+        super().__init__(board.terms, {}, {})
+        self.strategy, self.primal = strategy, primal
+        self.failed: dict[Term, Refused] = {}
+        self.steps: list[Any] = []
+        self.units: dict[tuple[str, int], Fraction] = {}
+
+    def _established(self, term: Term) -> Quotient:
+        bad = next((a for a in term.args if a in self.failed), None)
+        if bad is not None:
+            self.failed[term] = self.failed[bad]
+            raise self.failed[term]
+        try:
+            if self.field.work > self.strategy.work:
+                raise Refused("the work allowed was used up")
+            return self._decided(term)
+        except Refused as problem:
+            self.failed[term] = problem
+            raise
+
+    def _decided(self, term: Term) -> Quotient:
+        value, steps = self._tried(term)
+        size = len(value.over) + sum(map(len, value.under))
+        if 0 < self.strategy.names < size and term in self.primal and term.kind != "number":
+            value = self.named(value)
+            steps.append(("name", None))
+        given = checksum(value)
+        self.steps += [[term.index, rule, written_data(rule, data), given] for rule, data in steps]
+        return value
+
+    def _tried(self, term: Term) -> tuple[Quotient, list[Step]]:
+        """The value by the steps that seem best, or by none."""
+        if term.kind == "call" and term.data in DEFINITIONS and self._defines(term):
+            try:
+                step: Step = ("define", None)
+                return self.plain(term, step), [step]
+            except Refused:
+                pass
+        for steps in self._ways(term):
+            try:
+                how: Step = ("plain", None)
+                for rule, data in steps:
+                    if rule == "refine":
+                        self.refined(*data)
+                    elif rule == "abs":
+                        self.absolute([(1, data)])
+                    else:
+                        how = rule, data
+                return self.plain(term, how), steps
+            except Refused:
+                continue
+        return self.plain(term, ("plain", None)), []
+
+    def _defines(self, term: Term) -> bool:
+        if term.data in ("select", "pow", "equal"):
+            return True
+        return self.strategy.expand
+
+    def _ways(self, term: Term) -> Iterator[list[Step]]:
+        """Steps worth trying for one term."""
+        if term.kind == "call" and term.data in ("exp", "sin", "cos"):
+            yield self._as_sum(str(term.data), self.values[term.args[0]])
+        elif (term.kind == "call" and term.data in ("log", "abs")) or (
+            term.kind == "power" and term.data.denominator != 1  # type: ignore[union-attr]
+        ):
+            argument = self.values[term.args[0]]
+            yield self._as_product(argument, str(term.data) != "abs")
+            yield [("factors", [(1, argument)])]
+
+    # ---- sums --------------------------------------------------------------------------------------
+
+    def _as_sum(self, name: str, argument: Quotient) -> list[Step]:
+        """Integer multiples of monomials in common units."""
+        if argument.under or len(argument.over) > MOST_SUMMANDS:
+            if argument.over and poly.content(argument.over) < 0:
+                return [("sum", [(-1, self.field.times(argument, -1))])]
+            return []
+        steps: list[Step] = []
+        parts = []
+        for m, c in argument.over.items():
+            q = Fraction(c, argument.scale)
+            unit = self.units.get((name, m))
+            if unit is None:
+                small = q.denominator <= MOST_ORDER and abs(q.numerator) <= MOST_ORDER
+                unit = Fraction(1, q.denominator) if small else abs(q)
+                if self._is_pi(m):
+                    unit = Fraction(1, lcm(2, q.denominator))
+            k = q / unit
+            if k.denominator > 1 and name == "exp":
+                n = k.denominator
+                steps.append(("refine", (Quotient({m: unit.numerator}, unit.denominator, {}), n)))
+                unit, k = unit / n, k * n
+            elif k.denominator > 1 or abs(k) > MOST_ORDER:
+                unit, k = abs(q), Fraction(1 if q > 0 else -1)
+            self.units[name, m] = unit
+            parts.append((int(k), Quotient({m: unit.numerator}, unit.denominator, {})))
+        if all(k == 1 for k, _ in parts) and len(parts) == 1:
+            return steps
+        return [*steps, ("sum", parts)]
+
+    def _is_pi(self, m: int) -> bool:
+        pi = self.atoms.get(("pi",))
+        return pi is not None and pi.over == {m: 1}
+
+    # ---- products ----------------------------------------------------------------------------------
+
+    def _as_product(self, argument: Quotient, signed: bool) -> list[Step]:
+        """Numbers as primes, generators, what is divided by, and the rest of the numerator."""
+        if not argument.over:
+            return []
+        steps: list[Step] = []
+        scale, shared = poly.content(argument.over), poly.common_monomial(argument.over)
+        rest = poly.divided(argument.over, scale, shared)
+        ratio = Fraction(abs(scale), argument.scale)
+        parts: list[tuple[int, Quotient]] = []
+        if max(ratio.numerator, ratio.denominator) < 1 << 40:
+            for n, turn in ((ratio.numerator, 1), (ratio.denominator, -1)):
+                parts += [(turn * e, self.field.number(p)) for p, e in factorint(n).items()]
+        else:
+            parts.append((1, self.field.number(ratio)))
+        powers = [(e, Quotient(poly.variable(k), 1, {})) for k, e in poly.exponents(shared)]
+        powers += [(-m, Quotient(dict(f), 1, {})) for f, m in argument.under.items()]
+        if rest != poly.ONE or scale < 0:
+            powers.append((1, Quotient({m: c if scale > 0 else -c for m, c in rest.items()}, 1, {})))
+        unknown = []
+        for e, f in powers:
+            if self.field.sign(f) or not signed:
+                parts.append((e, f))
+            elif e % 2 == 0:
+                steps.append(("abs", f))
+                parts.append((e, self.absolute([(1, f)])))
+            else:
+                unknown.append((e, f))
+        if len(unknown) > 1:
+            whole = self.field.number(1)
+            for e, f in unknown:
+                whole = self.field.multiply(whole, self.field.power(f, e))
+            unknown = [(1, whole)]
+        return [*steps, ("factors", [*parts, *unknown])]
+
+
+# ---- whole proofs -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the checker accepted: proofs, and how many steps they took; and why there are not more."""
+
+    proofs: tuple[Proof, ...]
+    steps: int
+    reasons: tuple[str, ...]
+
+    @property
+    def goals(self) -> set[Goal]:
+        """All goals that are proved."""
+        return {goal for proof in self.proofs for goal in proof.goals}
+
+
+def find(claims: Sequence[Claim], wanted: Sequence[Goal]) -> Found:
+    """Proofs of as many goals as can be found, each of them replayed by the checker."""
+    chosen, reasons = _covered(claims, dict.fromkeys(k for k, _, _ in wanted))
+    left = [goal for goal in wanted if goal[0] in chosen]
+    proofs: list[Proof] = []
+    steps, last = 0, list[str]()
+    for strategy in STRATEGIES:
+        if not left:
+            break
+        proof, why = _attempt(claims, left, strategy)
+        if proof is not None:
+            try:
+                steps += replay(claims, proof)
+            except Refused as problem:
+                reasons.append(str(problem))
+                continue
+            proofs.append(proof)
+            left = [goal for goal in left if goal not in set(proof.goals)]
+        last = why
+    return Found(tuple(proofs), steps, tuple(dict.fromkeys([*reasons, *(last if left else [])])))
+
+
+def _covered(claims: Sequence[Claim], asked: Sequence[int]) -> tuple[list[int], list[str]]:
+    """Which claims can be written out, and why the others cannot."""
+    chosen, reasons = [], []
+    for k in asked:
+        try:
+            Board(claims, [k])
+            chosen.append(k)
+        except Refused as problem:
+            reasons.append(str(problem))
+    return chosen, reasons
+
+
+def _attempt(claims: Sequence[Claim], goals: Sequence[Goal], strategy: Strategy) -> tuple[Proof | None, list[str]]:
+    """A proof of those goals that one strategy proves."""
+    proved, why = list(goals), list[str]()
+    for _ in range(2):  # the second time without the goals that failed
+        chosen = tuple(dict.fromkeys(k for k, _, _ in proved))
+        board = Board(claims, chosen)
+        finder = Finder(board, strategy, _primal(board, claims, chosen))
+        done = []
+        for goal in proved:
+            try:
+                if finder.equal(*board.goal(goal)):
+                    done.append(goal)
+                else:
+                    why.append("the normal forms differ")
+            except Refused as problem:
+                why.append(str(problem))
+        if not done:
+            return None, why
+        if len(done) == len(proved):
+            return Proof(chosen, tuple(done), tuple(finder.steps)), why
+        proved = done
+    return None, why
+
+
+def _primal(board: Board, claims: Sequence[Claim], chosen: Sequence[int]) -> set[Term]:
+    """The terms of the functions of which derivatives are claimed."""
+    outputs = [e for k in chosen for a in claims[k].derivative.function for e in board.known[a].ravel()]
+    return set(needed(outputs))
