@@ -29,6 +29,7 @@ from symad.verification.measuring.instance_sizes import Sizes, further_sizes, si
 from symad.verification.measuring.points import is_zero
 from symad.verification.proof.all_sizes import prove_for_all_sizes
 from symad.verification.random_fields.scouting import visibly_different
+from symad.verification.replaying import with_proofs
 from symad.verification.verdicts import INDEXED, Judge, Pair, Verdict, certain, entries_of
 
 
@@ -57,15 +58,16 @@ def decide(
     meter = meter or Meter(budget)
     judge = Judge(budget, meter, meter.part(budget.proof_steps))
     pairs = [pair for c in comparisons for pair in _pairs(c)]
-    flat, primes = _decided(pairs, seed, judge)
-    return Certificate(
-        title, flat, tuple(comparisons), seed, primes, versions(),
-        time.monotonic() - start, int(meter.steps), budget.notes,
-    )  # fmt: skip
+    entries, primes = _decided(pairs, seed, judge)
+    made = Certificate(
+        title, (), tuple(comparisons), seed, primes, versions(), 0.0, int(meter.steps), budget.notes
+    )
+    made = with_proofs(made, entries)
+    return replace(made, seconds=time.monotonic() - start)
 
 
-def _decided(pairs: Sequence[Pair], seed: int, judge: Judge) -> tuple[tuple[Entry, ...], tuple[int, ...]]:
-    """The entries of all pairs, and the primes of the last identity test."""
+def _decided(pairs: Sequence[Pair], seed: int, judge: Judge) -> tuple[list[list[Entry]], tuple[int, ...]]:
+    """The entries of each pair, and the primes of the last identity test."""
     entries: dict[int, list[Entry]] = {}
     groups: dict[Sizes, list[int]] = {}
     for k, pair in enumerate(pairs):
@@ -79,7 +81,7 @@ def _decided(pairs: Sequence[Pair], seed: int, judge: Judge) -> tuple[tuple[Entr
         verdicts, primes = _at_sizes([pairs[k] for k in group], sizes, seed, judge)
         for k, verdict in zip(group, verdicts, strict=True):
             entries[k] = entries_of(pairs[k], verdict, _size_texts(sizes))
-    return tuple(e for k in range(len(pairs)) for e in entries[k]), primes
+    return [entries[k] for k in range(len(pairs))], primes
 
 
 def versions() -> Mapping[str, str]:

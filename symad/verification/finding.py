@@ -258,7 +258,8 @@ def _attempt(claims: Sequence[Claim], goals: Sequence[Goal], strategy: Strategy)
         if not done:
             return None, why
         if len(done) == len(proved):
-            return Proof(chosen, tuple(done), tuple(finder.steps)), why
+            sums = tuple(checksum(finder.value(board.goal(goal)[1])) for goal in done)
+            return Proof(chosen, tuple(done), sums, tuple(finder.steps)), why
         proved = done
     return None, why
 

@@ -18,6 +18,7 @@ from symad.tracing import as_graph
 from symad.verification.budget import Budget, Meter, OutOfBudget
 from symad.verification.certificate.assumptions import trusted
 from symad.verification.certificate.certificate import Certificate, Comparison
+from symad.verification.checker import Derivative
 from symad.verification.decide import decide
 from symad.verification.measuring.directional import (
     bilinear_forward,
@@ -96,7 +97,7 @@ def _named_at(comparison: Comparison, sizes: str) -> Comparison:
     names = tuple(f"{name} at {sizes}" for name in comparison.names)
     return Comparison(
         comparison.title, comparison.left, comparison.right, names, comparison.assumes,
-        comparison.left_name, comparison.right_name,
+        comparison.left_name, comparison.right_name, comparison.derivative,
     )  # fmt: skip
 
 
@@ -107,6 +108,7 @@ class Claim:
     made: Mapping[str, Parts]
     names: tuple[str, ...]
     elsewhere: Mapping[str, Callable[[Meter], Parts]]
+    derivative: Derivative
     inputs: Parts = ()
     """Directions, which are further inputs."""
 
@@ -139,7 +141,8 @@ def _gradient_claim(graph: Graph, nodes: Parts) -> Claim:
     }
     elsewhere = _explicit(graph, nodes, nodes, lambda reference: reference.first())
     elsewhere.update(_by_definitions(graph, lambda plain: gradient(plain, _symbols(nodes)).output_nodes))
-    return Claim(made, tuple(f"∂f/∂{s}" for s in _symbols(nodes)), elsewhere)
+    derivative = Derivative("gradient", graph.output_nodes, nodes)
+    return Claim(made, tuple(f"∂f/∂{s}" for s in _symbols(nodes)), elsewhere, derivative)
 
 
 def _hessian_claim(graph: Graph, nodes: Parts) -> Claim:
@@ -147,7 +150,7 @@ def _hessian_claim(graph: Graph, nodes: Parts) -> Claim:
     shapes = next(iter(made.values()))
     elsewhere = _explicit(graph, nodes, shapes, lambda reference: reference.second())
     elsewhere.update(_by_definitions(graph, lambda plain: hessian(plain, _symbols(nodes)).output_nodes))
-    return Claim(made, ("∂²f",), elsewhere)
+    return Claim(made, ("∂²f",), elsewhere, Derivative("hessian", graph.output_nodes, nodes))
 
 
 def _jacobian_claim(graph: Graph, nodes: Parts) -> Claim:
@@ -158,7 +161,7 @@ def _jacobian_claim(graph: Graph, nodes: Parts) -> Claim:
     shapes = next(iter(made.values()))
     elsewhere = _explicit(graph, nodes, shapes, lambda reference: reference.first())
     elsewhere.update(_by_definitions(graph, lambda plain: jacobian(plain, _symbols(nodes)).output_nodes))
-    return Claim(made, ("∂f",), elsewhere)
+    return Claim(made, ("∂f",), elsewhere, Derivative("jacobian", graph.output_nodes, nodes))
 
 
 def _explicit(
@@ -215,7 +218,8 @@ def _directional_claims(graph: Graph, nodes: Parts, scalar: bool) -> list[Claim]
             tangents = _cut(DualReference(outputs, nodes, meter).along([v]), outputs)
             return (pairing(tangents, w),)
 
-        return [Claim(made, ("⟨w, J v⟩ for all v, w",), {DUAL: by_dual}, (*v, *w))]
+        bilinear = Derivative("slope", outputs, nodes, v, w)
+        return [Claim(made, ("⟨w, J v⟩ for all v, w",), {DUAL: by_dual}, bilinear, (*v, *w))]
     value = reshape(graph.output_nodes[0], ())
     slopes = {
         "gradient (reverse)": (slope_reverse(value, nodes, v),),
@@ -230,9 +234,12 @@ def _directional_claims(graph: Graph, nodes: Parts, scalar: bool) -> list[Claim]
         return tuple(DualReference(graph.output_nodes, nodes, meter).along(along))
 
     bends = {f"Hessian ({mode})": (node,) for mode, node in curvatures(value, nodes, u, v).items()}
+    by = {SYMPY: by_sympy, DUAL: partial(by_dual_along, [v])}
+    slope = Derivative("slope", graph.output_nodes, nodes, v)
+    curvature = Derivative("curvature", graph.output_nodes, nodes, v, u)
     return [
-        Claim(slopes, ("⟨∇f, v⟩ for all v",), {SYMPY: by_sympy, DUAL: partial(by_dual_along, [v])}, v),
-        Claim(bends, ("uᵀ H v for all u, v",), {DUAL: partial(by_dual_along, [u, v])}, (*u, *v)),
+        Claim(slopes, ("⟨∇f, v⟩ for all v",), by, slope, v),
+        Claim(bends, ("uᵀ H v for all u, v",), {DUAL: partial(by_dual_along, [u, v])}, curvature, (*u, *v)),
     ]
 
 
@@ -284,7 +291,7 @@ def _compare(graph: Graph, claim: Claim, patience: Meter) -> list[Comparison]:
     return [
         Comparison(
             title, side(parts), side(outputs), tuple(f"{title}: {n}" for n in claim.names), assumes,
-            reference, title,
+            reference, title, claim.derivative,
         )
         for title, outputs in made.items()
     ]  # fmt: skip

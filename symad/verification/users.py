@@ -27,6 +27,7 @@ from symad.verification.budget import Budget, Meter
 from symad.verification.certificate.assumptions import trusted
 from symad.verification.certificate.blame import Blame
 from symad.verification.certificate.certificate import Certificate, Comparison
+from symad.verification.checker import Derivative
 from symad.verification.claimed_domain import condition_of, restricted
 from symad.verification.decide import decide
 from symad.verification.equality import fit, with_inputs_of
@@ -126,12 +127,24 @@ def verify(
         formula = _formula(graph if kind not in PRODUCTS else reference, nodes, reference, candidate, kind)
         if domain is not None:
             reference, formula = restricted(reference, domain), restricted(formula, domain)
-        comparison = Comparison(title, reference, formula, names, assumes, f"the {kind}", "the candidate")
+        claim = None if domain is not None else _derivative(graph, nodes, reference, kind)
+        comparison = Comparison(
+            title, reference, formula, names, assumes, f"the {kind}", "the candidate", claim
+        )
         made = _with_rounded(title, comparison, constants, seed, budget)
     return replace(made, entries=made.entries + rules, notes=made.notes + notes)
 
 
 PRODUCTS = ("vjp", "jvp")
+CHECKED = {"vjp": "pullback", "jvp": "pushforward"}
+"""What the checker calls them."""
+
+
+def _derivative(graph: Graph, wrt: Sequence[Node], reference: Graph, kind: str) -> Derivative:
+    """What the checker is asked about a formula."""
+    directions = tuple(n for n in reference.input_nodes if n not in graph.input_nodes)
+    along = {"vjp": ((), directions), "jvp": (directions, ())}.get(kind, ((), ()))
+    return Derivative(CHECKED.get(kind, kind), graph.output_nodes, tuple(wrt), *along)
 
 
 def _words(where: Any) -> str:
@@ -150,7 +163,7 @@ def _with_rounded(
     """The verdict, with floats read as simple numbers if asked for; else with a hint where that helps."""
     (left, first), (right, second) = map(with_simple_constants, (comparison.left, comparison.right))
     read = ", ".join(f"{old} as {new}" for old, new in {**first, **second}.items())
-    simple = replace(comparison, left=left, right=right)
+    simple = replace(comparison, left=left, right=right, derivative=None)
     if constants == "rounded":
         made = decide(title, [simple], seed, budget)
         return replace(made, notes=(*made.notes, f"constants were read as rounded: {read}")) if read else made

@@ -11,6 +11,7 @@ from symad.core.graph import Graph
 from symad.errors import SymadError
 from symad.verification.certificate.blame import Blame
 from symad.verification.certificate.witness import Witness
+from symad.verification.checker import Derivative, Proof
 
 STATUSES = ("refuted", "undecided", "measured", "tested", "proved")
 """From worst to best."""
@@ -44,6 +45,7 @@ class Entry:
         reason: what was tried, if undecided.
         measured: figures of a floating-point comparison.
         index: the position of the element, as text; empty for scalars.
+        checked: whether the checker replays a proof of it, which the certificate holds.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Entry:
     reason: str = ""
     measured: Mapping[str, Any] | None = None
     index: str = ""
+    checked: bool = False
 
     @property
     def label(self) -> str:
@@ -112,6 +115,8 @@ class Comparison:
     assumes: tuple[str, ...] = ()
     left_name: str = "the reference"
     right_name: str = "the candidate"
+    derivative: Derivative | None = None
+    """Of which function the right side is which derivative; None where the claim is left = right."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +142,17 @@ class Certificate:
     """What else a reader should know, such as a limit of wall-clock time."""
     losses: tuple[Loss, ...] = ()
     """Where a program lost digits, raised, or gave no value."""
+    proofs: tuple[Proof, ...] = ()
+    """What the checker replays."""
+    proof_steps: int = 0
+    """How many steps the checker took."""
+    unchecked: tuple[str, ...] = ()
+    """Why the checker replays no more than it does."""
+
+    @property
+    def checked(self) -> bool:
+        """Whether everything is proved, and the checker replays all of it."""
+        return bool(self.entries) and all(e.checked and e.status == "proved" for e in self.entries)
 
     @cached_property
     def status(self) -> str:
@@ -213,16 +229,19 @@ class Certificate:
         return read(text)
 
     def recheck(self, seed: int | None = None) -> Certificate:
-        """The same comparisons decided again, with new primes unless a seed is given.
+        """The same comparisons again: proofs are replayed by the checker alone, the rest is decided anew.
+
+        New primes are drawn unless a seed is given. What a proof claimed that is refused is decided anew, and
+        a note says so.
 
         Raises:
             SymadError: the certificate holds no graphs (it measured a numeric function).
         """
-        from symad.verification.decide import decide
+        from symad.verification.rechecking import rechecked
 
         if not self.comparisons:
             raise SymadError("this certificate measured a numeric function and holds nothing to check again")
-        made = decide(self.title, self.comparisons, seed=seed)
+        made = rechecked(self, seed)
         told = {e.name for c in self.comparisons for e in self.entries if e.name in c.names}
         rest = tuple(e for e in self.entries if e.name not in told)  # rules of users: nothing new is known
-        return replace(made, entries=made.entries + rest, notes=self.notes)
+        return replace(made, entries=made.entries + rest, notes=self.notes + made.notes)

@@ -86,10 +86,25 @@ def as_text(certificate: Certificate) -> str:
     if certificate.assumes:
         parts.append(fill("trusted: " + trusted_text(certificate.assumes), WIDTH, subsequent_indent="  "))
     parts.extend(fill(note, WIDTH, subsequent_indent="  ") for note in certificate.notes)
+    parts.extend(fill(line, WIDTH, subsequent_indent="  ") for line in checker_text(certificate))
     if certificate.primes:
         steps = f"{certificate.steps} steps, " if certificate.steps else ""
         parts.append(f"seed {certificate.seed}, {steps}{certificate.seconds:.2f} s")
     return visible("\n".join(parts))
+
+
+def checker_text(certificate: Certificate) -> list[str]:
+    """What of the proved entries the checker replays."""
+    proved = certificate.entries_of("proved")
+    checked = [e for e in proved if e.checked]
+    if not proved:
+        return []
+    if not checked:
+        return ["proved by the normal forms, not replayed by the checker"]
+    steps = f"the checker replays {certificate.proof_steps} steps"
+    if len(checked) == len(proved):
+        return [f"{steps}: all proved entries"]
+    return [f"{steps}: {len(checked)} of {len(proved)} proved entries; the others rest on the normal forms"]
 
 
 def trusted_text(assumes: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from symad.core.graph import Graph, TupleOf
+from symad.core.graph import Graph, Node, TupleOf
 from symad.errors import SavingError
 from symad.saving.save_load import dumps, loads
 from symad.verification.certificate.blame import Blame
@@ -18,6 +18,8 @@ from symad.verification.certificate.certificate import (
     Loss,
 )
 from symad.verification.certificate.witness import Witness
+from symad.verification.checker import Derivative, Proof
+from symad.verification.checker.claims import KINDS
 
 FORMAT, VERSION = "symad certificate", 1
 
@@ -43,8 +45,18 @@ def write(certificate: Certificate) -> str:
         "losses": [asdict(loss) for loss in certificate.losses],
         "entries": [_write_entry(e) for e in certificate.entries],
         "comparisons": [_write_comparison(c) for c in certificate.comparisons],
+        "proof_steps": certificate.proof_steps,
     }
-    return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+    text = json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False)
+    proofs = ",\n".join(map(_write_proof, certificate.proofs))
+    return text[:-2] + f',\n "proofs": [\n{proofs}\n ]\n}}\n'  # the closing brace comes last
+
+
+def _write_proof(proof: Proof) -> str:
+    """A proof with a line for each of its steps."""
+    steps = ",\n    ".join(json.dumps(step, ensure_ascii=False) for step in proof.steps)
+    claims, goals = json.dumps(proof.claims), json.dumps([[*g, s] for g, s in zip(proof.goals, proof.sums, strict=True)])
+    return f'  {{"claims": {claims},\n   "goals": {goals},\n   "steps": [\n    {steps}\n   ]}}'
 
 
 def _write_entry(entry: Entry) -> dict[str, Any]:
@@ -63,6 +75,12 @@ def _write_comparison(comparison: Comparison) -> dict[str, Any]:
     left, right = comparison.left, comparison.right
     outputs = left.output_nodes + right.output_nodes
     inputs = tuple(dict.fromkeys(left.input_nodes + right.input_nodes))
+    saved: dict[str, Any] = {}
+    if (d := comparison.derivative) is not None:
+        groups = (d.function, d.wrt, d.v, d.w)
+        outputs += tuple(node for group in groups for node in group)
+        inputs = tuple(dict.fromkeys((*inputs, *d.wrt, *d.v, *d.w)))
+        saved["derivative"] = [d.kind, *map(len, groups)]
     both = Graph(inputs, outputs, TupleOf((None,) * len(outputs)), comparison.title)
     return {
         "title": comparison.title,
@@ -70,6 +88,7 @@ def _write_comparison(comparison: Comparison) -> dict[str, Any]:
         "assumes": list(comparison.assumes),
         "left_name": comparison.left_name,
         "right_name": comparison.right_name,
+        **saved,
         "graph": json.loads(dumps(both)),
     }
 
@@ -121,8 +140,19 @@ def _read_document(document: dict[str, Any]) -> Certificate:
                 int(document.get("steps", 0)),
                 _texts(document.get("notes", [])),
                 tuple(map(_read_loss, document.get("losses", []))),
+                tuple(map(_read_proof, document.get("proofs", []))),
+                int(document.get("proof_steps", 0)),
             )
     raise SavingError("the certificate lacks a part, or a part is of the wrong kind")
+
+
+def _read_proof(saved: Any) -> Proof:
+    """A proof; its steps are looked at by the checker."""
+    match saved:
+        case {"claims": list(claims), "goals": list(goals), "steps": list(steps)}:
+            triples = tuple((int(k), int(o), int(e)) for k, o, e, _ in goals)
+            return Proof(tuple(map(int, claims)), triples, tuple(int(g[3]) for g in goals), tuple(steps))
+    raise SavingError("a proof lacks its claims, goals or steps")
 
 
 def _read_prime(saved: Any) -> int:
@@ -152,6 +182,7 @@ def _read_entry(saved: Any) -> Entry:
                 str(saved.get("reason", "")),
                 saved.get("measured") if isinstance(saved.get("measured"), dict) else None,
                 str(saved.get("index", "")),
+                saved.get("checked") is True,
             )
     raise SavingError("an entry of the certificate lacks its name, status, claim or bound")
 
@@ -203,9 +234,25 @@ def _read_comparison(saved: Any) -> Comparison:
         }:
             both = loads(json.dumps(graph))
             count = len(names)
-            if len(both.output_nodes) != 2 * count:
+            parts = both.output_nodes[:count], both.output_nodes[count : 2 * count]
+            derivative = _read_derivative(saved.get("derivative"), both.output_nodes[2 * count :])
+            if len(parts[1]) != count:
                 raise SavingError(f"{title}: {len(both.output_nodes)} outputs for {count} names")
-            parts = both.output_nodes[:count], both.output_nodes[count:]
             left, right = (both.with_outputs(p, TupleOf((None,) * count)) for p in parts)
-            return Comparison(title, left, right, _texts(names), _texts(assumes), left_name, right_name)
+            return Comparison(
+                title, left, right, _texts(names), _texts(assumes), left_name, right_name, derivative
+            )
     raise SavingError("a comparison of the certificate lacks a part")
+
+
+def _read_derivative(saved: Any, nodes: tuple[Node, ...]) -> Derivative | None:
+    """The derivative that a claim is about, from the nodes it consists of."""
+    match saved:
+        case None if not nodes:
+            return None
+        case [str(kind), *counts] if kind in KINDS and len(counts) == 4 and sum(counts) == len(nodes):
+            left, groups = iter(nodes), []
+            for count in counts:
+                groups.append(tuple(next(left) for _ in range(count)))
+            return Derivative(kind, *groups)
+    raise SavingError("the derivative that a claim is about is damaged")

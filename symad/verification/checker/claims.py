@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from symad.graph import Node
+from symad.core.graph import Node
 from symad.verification.checker.derivatives import gradient
 from symad.verification.checker.terms import Refused, Term, Terms
 from symad.verification.checker.writing_out import Array, write_out

@@ -14,7 +14,7 @@ import sympy
 from sympy.codegen import cfunctions
 from sympy.codegen.numpy_nodes import logaddexp
 
-from symad import scalar_functions as own
+from symad.library import scalar_functions as own
 from symad.verification.checker.terms import Term
 
 HEADS: dict[object, str] = {

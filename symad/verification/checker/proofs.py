@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from symad.graph import Node
+from symad.core.graph import Node
 from symad.verification.checker import polynomials as poly
 from symad.verification.checker.claims import Derivative, derivative_terms, flat
 from symad.verification.checker.polynomials import Poly
 from symad.verification.checker.quotients import Quotient
-from symad.verification.checker.rules import Step, Values
+from symad.verification.checker.rules import Step, Values, checksum
 from symad.verification.checker.terms import Refused, Term, Terms
 from symad.verification.checker.writing_out import Array, write_out
 
@@ -33,11 +33,13 @@ class Proof:
     """Steps for some goals, as plain data that JSON can hold.
 
     ``claims`` are the numbers of the claims that are written out, in this order; ``steps`` are
-    [number of the term, rule, data, checksum of the normal form].
+    [number of the term, rule, data, checksum of the normal form]; ``sums`` has for each goal the checksum of
+    the normal form of its right side.
     """
 
     claims: tuple[int, ...]
     goals: tuple[Goal, ...]
+    sums: tuple[int, ...] = field(repr=False)
     steps: tuple[Json, ...] = field(repr=False)
 
 
@@ -85,9 +87,12 @@ def _replayed(claims: Sequence[Claim], proof: Proof) -> int:
             raise Refused(f"step {number} has two checksums")
     board = Board(claims, proof.claims)
     values = Values(board.terms, steps, checksums)
-    for goal in proof.goals:
-        if min(goal) < 0 or not values.equal(*board.goal(goal)):
+    for goal, given in zip(proof.goals, proof.sums, strict=True):
+        left, right = board.goal(goal)
+        if min(goal) < 0 or not values.equal(left, right):
             raise Refused(f"goal {list(goal)} does not follow")
+        if checksum(values.value(right)) != given:
+            raise Refused(f"goal {list(goal)} has another normal form than the proof says")
     if values.unused:
         raise Refused(f"step {min(values.unused)} is used nowhere")
     return values.count + len(proof.goals)

@@ -14,21 +14,21 @@ from typing import Any, TypeAlias
 import numpy as np
 import sympy
 
-from symad.graph import Node, Op, topological
-from symad.ops.arithmetic import Add, Mul
-from symad.ops.cholesky import Cholesky, Triangle, TriangularSolve
-from symad.ops.contraction import Einsum
-from symad.ops.elementwise import Apply
-from symad.ops.gathering import Gather, ScatterAdd
-from symad.ops.linalg import Determinant, LogDeterminant, Solve
-from symad.ops.powers import Pow
-from symad.ops.recurrence import Scan
-from symad.ops.reduction import Extreme, Product
-from symad.ops.selection import Compare, Logic, Select
-from symad.ops.shaping import Broadcast, Pad, Reshape, Slice
-from symad.ops.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
-from symad.ops.sources import ArrayConstant, Constant, Eye, Input, Iota
-from symad.ops.stacking import Concatenate, Stack
+from symad.core.graph import Node, Op, topological
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.gathering import Gather, ScatterAdd
+from symad.ops.arrays.reduction import Extreme, Product
+from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, Slice
+from symad.ops.arrays.sources import ArrayConstant, Constant, Eye, Input, Iota
+from symad.ops.arrays.stacking import Concatenate, Stack
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.arithmetic import Add, Mul
+from symad.ops.elementwise.powers import Pow
+from symad.ops.elementwise.selection import Compare, Logic, Select
+from symad.ops.fused.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
+from symad.ops.linalg.cholesky import Cholesky, Triangle, TriangularSolve
+from symad.ops.linalg.solve_det import Determinant, LogDeterminant, Solve
+from symad.ops.loops.scan import Scan
 from symad.verification.checker.functions import ALWAYS, HEADS
 from symad.verification.checker.terms import Refused, Term, Terms
 

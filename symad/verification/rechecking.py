@@ -1,0 +1,80 @@
+"""Certificates checked again: proofs are replayed without finders, and only the rest is decided anew."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from symad.verification.certificate.certificate import Certificate, Comparison, Entry
+from symad.verification.checker import Proof, Refused, replay
+from symad.verification.checker.proofs import Goal
+from symad.verification.decide import decide, versions
+from symad.verification.replaying import REPLAYED, claims_of
+
+
+def rechecked(certificate: Certificate, seed: int | None) -> Certificate:
+    """The comparisons of a certificate again."""
+    start, comparisons = time.monotonic(), certificate.comparisons
+    goals, steps, notes = _replayed(certificate)
+    whole = [k for k, c in enumerate(comparisons) if set(_goals(k, c)) <= goals]
+    others = [k for k in range(len(comparisons)) if k not in whole]
+    kept = tuple(p for p in certificate.proofs if set(p.goals) <= goals)
+    made = replace(
+        certificate, entries=(), primes=(), seconds=0.0, notes=(), steps=0, proofs=kept, proof_steps=steps,
+        versions=versions(),
+    )  # fmt: skip
+    told: dict[str, list[Entry]] = {}
+    if others:
+        anew = decide(certificate.title, [comparisons[k] for k in others], seed)
+        more = tuple(_renumbered(p, others) for p in anew.proofs)
+        made = replace(
+            anew, comparisons=comparisons, proofs=kept + more, proof_steps=steps + anew.proof_steps, entries=()
+        )
+        for entry in anew.entries:
+            told.setdefault(entry.name, []).append(entry)
+    entries: list[Entry] = []
+    for k, c in enumerate(comparisons):
+        for output, name in enumerate(c.names):
+            entries += _proved(c, output) if k in whole else told.pop(name, [])
+    return replace(made, entries=tuple(entries), notes=notes, seconds=time.monotonic() - start)
+
+
+def _replayed(certificate: Certificate) -> tuple[set[Goal], int, tuple[str, ...]]:
+    """The goals of all proofs that the checker accepts, its steps, and what is to be said."""
+    claims, goals, steps, notes = claims_of(certificate.comparisons), set[Goal](), 0, list[str]()
+    for proof in certificate.proofs:
+        try:
+            steps += replay(claims, proof)
+            goals |= set(proof.goals)
+        except Refused as problem:
+            notes.append(f"a proof that this certificate holds is refused: {problem}")
+    return goals, steps, tuple(notes)
+
+
+def _goals(k: int, comparison: Comparison) -> list[Goal]:
+    """All elements of a comparison, if its sizes are numbers."""
+    shapes = [node.shape for node in comparison.right.output_nodes]
+    if not all(isinstance(d, int) for shape in shapes for d in shape):
+        return [(k, -1, -1)]
+    return [(k, o, e) for o, shape in enumerate(shapes) for e in range(int(np.prod(shape, dtype=int)))]
+
+
+def _proved(comparison: Comparison, output: int) -> list[Entry]:
+    """The entries of an output of which all elements are proved."""
+    name, shape = comparison.names[output], comparison.right.output_nodes[output].shape
+    return [
+        Entry(
+            name, "proved", REPLAYED, 0.0, comparison.assumes, checked=True,
+            index=f"[{', '.join(map(str, index))}]" if index else "",
+        )
+        for index in np.ndindex(*shape)
+    ]  # fmt: skip
+
+
+def _renumbered(proof: Proof, places: Sequence[int]) -> Proof:
+    """A proof about some of the comparisons as one about all."""
+    goals = tuple((places[k], o, e) for k, o, e in proof.goals)
+    return Proof(tuple(places[k] for k in proof.claims), goals, proof.sums, proof.steps)
