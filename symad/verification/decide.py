@@ -62,7 +62,7 @@ def decide(
     made = Certificate(
         title, (), tuple(comparisons), seed, primes, versions(), 0.0, int(meter.steps), budget.notes
     )
-    made = with_proofs(made, entries)
+    made = with_proofs(made, entries, budget)
     return replace(made, seconds=time.monotonic() - start)
 
 

@@ -43,13 +43,21 @@ STRATEGIES = (
 )
 
 
+@dataclass(frozen=True)
+class Limits:
+    """How much work, and how many terms of a polynomial, a proof may take."""
+
+    work: int
+    terms: int
+
+
 class Finder(Values):
     """The machine of the checker with decisions made on the way."""
 
-    def __init__(self, board: Board, strategy: Strategy, primal: set[Term]) -> None:
+    def __init__(self, board: Board, strategy: Strategy, primal: set[Term], limits: Limits) -> None:
         """``primal`` are the terms of the function itself."""
         super().__init__(board.terms, {}, {})
-        self.strategy, self.primal = strategy, primal
+        self.strategy, self.primal, self.limits = strategy, primal, limits
         self.failed: dict[Term, Refused] = {}
         self.steps: list[Any] = []
         self.units: dict[tuple[str, int], Fraction] = {}
@@ -60,7 +68,7 @@ class Finder(Values):
             self.failed[term] = self.failed[bad]
             raise self.failed[term]
         try:
-            if self.field.work > self.strategy.work:
+            if self.field.work > min(self.strategy.work, self.limits.work):
                 raise Refused("the work allowed was used up")
             return self._decided(term)
         except Refused as problem:
@@ -69,6 +77,8 @@ class Finder(Values):
 
     def _decided(self, term: Term) -> Quotient:
         value, steps = self._tried(term)
+        if len(value.over) > self.limits.terms:
+            raise Refused(f"a polynomial of {len(value.over)} terms (allowed: {self.limits.terms})")
         size = len(value.over) + sum(map(len, value.under))
         if 0 < self.strategy.names < size and term in self.primal and term.kind != "number":
             value = self.named(value)
@@ -205,7 +215,7 @@ class Found:
         return {goal for proof in self.proofs for goal in proof.goals}
 
 
-def find(claims: Sequence[Claim], wanted: Sequence[Goal]) -> Found:
+def find(claims: Sequence[Claim], wanted: Sequence[Goal], limits: Limits) -> Found:
     """Proofs of as many goals as can be found, each of them replayed by the checker."""
     chosen, reasons = _covered(claims, dict.fromkeys(k for k, _, _ in wanted))
     left = [goal for goal in wanted if goal[0] in chosen]
@@ -214,7 +224,7 @@ def find(claims: Sequence[Claim], wanted: Sequence[Goal]) -> Found:
     for strategy in STRATEGIES:
         if not left:
             break
-        proof, why = _attempt(claims, left, strategy)
+        proof, why = _attempt(claims, left, strategy, limits)
         if proof is not None:
             try:
                 steps += replay(claims, proof)
@@ -239,13 +249,15 @@ def _covered(claims: Sequence[Claim], asked: Sequence[int]) -> tuple[list[int], 
     return chosen, reasons
 
 
-def _attempt(claims: Sequence[Claim], goals: Sequence[Goal], strategy: Strategy) -> tuple[Proof | None, list[str]]:
+def _attempt(
+    claims: Sequence[Claim], goals: Sequence[Goal], strategy: Strategy, limits: Limits
+) -> tuple[Proof | None, list[str]]:
     """A proof of those goals that one strategy proves."""
     proved, why = list(goals), list[str]()
     for _ in range(2):  # the second time without the goals that failed
         chosen = tuple(dict.fromkeys(k for k, _, _ in proved))
         board = Board(claims, chosen)
-        finder = Finder(board, strategy, _primal(board, claims, chosen))
+        finder = Finder(board, strategy, _primal(board, claims, chosen), limits)
         done = []
         for goal in proved:
             try:
@@ -258,7 +270,7 @@ def _attempt(claims: Sequence[Claim], goals: Sequence[Goal], strategy: Strategy)
         if not done:
             return None, why
         if len(done) == len(proved):
-            sums = tuple(checksum(finder.value(board.goal(goal)[1])) for goal in done)
+            sums = tuple(finder.sum_of(*board.goal(goal)) for goal in done)
             return Proof(chosen, tuple(done), sums, tuple(finder.steps)), why
         proved = done
     return None, why

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from symad.core.graph import Graph, Node, TupleOf
@@ -30,6 +30,7 @@ def write(certificate: Certificate) -> str:
     Raises:
         SavingError: a graph holds a function or input that cannot be saved.
     """
+    proved = {k for proof in certificate.proofs for k in proof.claims}
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -44,7 +45,10 @@ def write(certificate: Certificate) -> str:
         "notes": list(certificate.notes),
         "losses": [asdict(loss) for loss in certificate.losses],
         "entries": [_write_entry(e) for e in certificate.entries],
-        "comparisons": [_write_comparison(c) for c in certificate.comparisons],
+        "comparisons": [
+            _write_comparison(c if k in proved else replace(c, derivative=None))
+            for k, c in enumerate(certificate.comparisons)
+        ],
         "proof_steps": certificate.proof_steps,
     }
     text = json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False)

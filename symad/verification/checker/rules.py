@@ -67,6 +67,10 @@ class Values:
         """Whether two terms are equal wherever both are defined."""
         return left is right or self.field.equal(self.value(left), self.value(right))
 
+    def sum_of(self, left: Term, right: Term) -> int:
+        """The checksum of a goal: that of its right side, or its number if both sides are one term."""
+        return right.index if left is right else checksum(self.value(right))
+
     def value(self, goal: Term) -> Quotient:
         """The value of a term, after those of all terms that it needs."""
         if goal not in self.values:

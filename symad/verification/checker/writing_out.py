@@ -387,7 +387,7 @@ def scan_rule(op: Scan, node: Node, args: list[Array], terms: Terms) -> Array:
 # ---- small matrices -------------------------------------------------------------------------------
 
 
-def stacked(node: Node, args: Sequence[Array], function: Callable[..., Array]) -> Array:
+def stacked(node: Node, args: Sequence[Array], function: Callable[..., Any]) -> Array:
     """A function of matrices, for each of a stack of them."""
     lead = args[0].shape[:-2]
     if args[0].shape[-1] > MOST_ROWS:
@@ -459,9 +459,9 @@ def cholesky_rule(op: Cholesky, node: Node, args: list[Array], terms: Terms) -> 
 
 @rule(Determinant)
 def determinant_rule(op: Determinant, node: Node, args: list[Array], terms: Terms) -> Array:
-    return stacked(node, args, lambda a: np.asarray(determinant(a), dtype=object))
+    return stacked(node, args, determinant)
 
 
 @rule(LogDeterminant)
 def log_determinant_rule(op: LogDeterminant, node: Node, args: list[Array], terms: Terms) -> Array:
-    return stacked(node, args, lambda a: np.asarray(terms.call("log", determinant(a)), dtype=object))
+    return stacked(node, args, lambda a: terms.call("log", determinant(a)))
