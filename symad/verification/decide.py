@@ -28,8 +28,8 @@ from symad.verification.certificate.certificate import Certificate, Comparison, 
 from symad.verification.measuring.instance_sizes import Sizes, further_sizes, sizes_of
 from symad.verification.measuring.points import is_zero
 from symad.verification.proof.all_sizes import prove_for_all_sizes
+from symad.verification.proof.with_proofs import with_proofs
 from symad.verification.random_fields.scouting import visibly_different
-from symad.verification.replaying import with_proofs
 from symad.verification.verdicts import INDEXED, Judge, Pair, Verdict, certain, entries_of
 
 

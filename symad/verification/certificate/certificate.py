@@ -237,7 +237,7 @@ class Certificate:
         Raises:
             SymadError: the certificate holds no graphs (it measured a numeric function).
         """
-        from symad.verification.rechecking import rechecked
+        from symad.verification.certificate.recheck import rechecked
 
         if not self.comparisons:
             raise SymadError("this certificate measured a numeric function and holds nothing to check again")

@@ -59,8 +59,9 @@ def write(certificate: Certificate) -> str:
 def _write_proof(proof: Proof) -> str:
     """A proof with a line for each of its steps."""
     steps = ",\n    ".join(json.dumps(step, ensure_ascii=False) for step in proof.steps)
-    claims, goals = json.dumps(proof.claims), json.dumps([[*g, s] for g, s in zip(proof.goals, proof.sums, strict=True)])
-    return f'  {{"claims": {claims},\n   "goals": {goals},\n   "steps": [\n    {steps}\n   ]}}'
+    goals = json.dumps([[*g, s] for g, s in zip(proof.goals, proof.sums, strict=True)])
+    head = f'"claims": {json.dumps(proof.claims)},\n   "goals": {goals},\n   "digest": {proof.digest}'
+    return f'  {{{head},\n   "steps": [\n    {steps}\n   ]}}'
 
 
 def _write_entry(entry: Entry) -> dict[str, Any]:
@@ -153,9 +154,11 @@ def _read_document(document: dict[str, Any]) -> Certificate:
 def _read_proof(saved: Any) -> Proof:
     """A proof; its steps are looked at by the checker."""
     match saved:
-        case {"claims": list(claims), "goals": list(goals), "steps": list(steps)}:
+        case {"claims": list(claims), "goals": list(goals), "steps": list(steps), "digest": int(digest)}:
             triples = tuple((int(k), int(o), int(e)) for k, o, e, _ in goals)
-            return Proof(tuple(map(int, claims)), triples, tuple(int(g[3]) for g in goals), tuple(steps))
+            return Proof(
+                tuple(map(int, claims)), triples, tuple(int(g[3]) for g in goals), tuple(steps), digest
+            )
     raise SavingError("a proof lacks its claims, goals or steps")
 
 

@@ -2,8 +2,8 @@
 
 It imports the graph's nodes and the classes of the ops, and nothing else of symad. Read it in this order:
 `terms` (scalar terms), `writing_out` (graphs as terms, one rule for each op), `functions` (the table of
-functions), `derivatives` (the chain rule), `polynomials` and `quotients` (arithmetic), `rules` (the rules of a
-proof), `claims` and `proofs` (what is proved, and the replay).
+functions), `derivatives` (the chain rule), `polynomials` and `quotients` (arithmetic), `rules` (the rules of
+a proof), `claims` and `proofs` (what is proved, and the replay).
 """
 
 from __future__ import annotations

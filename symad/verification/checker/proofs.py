@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
+from zlib import crc32
 
 from symad.core.graph import Node
 from symad.verification.checker import polynomials as poly
@@ -34,13 +36,14 @@ class Proof:
 
     ``claims`` are the numbers of the claims that are written out, in this order; ``steps`` are
     [number of the term, rule, data, checksum of the normal form]; ``sums`` has for each goal the checksum of
-    the normal form of its right side.
+    the normal form of its right side. ``digest`` is a checksum of the steps, which finds damage.
     """
 
     claims: tuple[int, ...]
     goals: tuple[Goal, ...]
     sums: tuple[int, ...] = field(repr=False)
     steps: tuple[Json, ...] = field(repr=False)
+    digest: int = 0
 
 
 class Board:
@@ -78,7 +81,14 @@ def replay(claims: Sequence[Claim], proof: Proof) -> int:
         raise Refused(f"the proof is damaged: {problem}") from None
 
 
+def digest_of(steps: Sequence[Json]) -> int:
+    """A checksum of steps."""
+    return crc32(json.dumps(steps).encode())
+
+
 def _replayed(claims: Sequence[Claim], proof: Proof) -> int:
+    if digest_of(proof.steps) != proof.digest:
+        raise Refused("a step was changed: the steps have another checksum")
     steps: dict[int, list[Step]] = {}
     checksums: dict[int, int] = {}
     for number, rule, data, given in proof.steps:

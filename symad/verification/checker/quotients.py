@@ -195,7 +195,7 @@ class Quotients:
     # ---- what is known of values -------------------------------------------------------------------
 
     def sign(self, a: Quotient) -> str:
-        """"positive" or "nonnegative" where that is seen, else ""."""
+        """What is seen of the sign: "positive" or "nonnegative", else ""."""
         signs = [self._sign(a.over)] + [self._sign(dict(f)) or "?" for f, m in a.under.items() if m % 2]
         if not signs[0] or "?" in signs:
             return ""

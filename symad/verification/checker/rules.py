@@ -1,7 +1,7 @@
 """The rules: values of terms as quotients, step by step.
 
-Sums, products, integer powers and equal arguments of one function need no step: they follow from the axioms of
-real numbers. Every other rule is used where a step of the proof says so. A step is (rule, data):
+Sums, products, integer powers and equal arguments of one function need no step: they follow from the axioms
+of real numbers. Every other rule is used where a step of the proof says so. A step is (rule, data):
 
     name      the value gets a name: a generator that stands for it, the same for equal values
     same      the value is equal to that of an earlier term, which takes its place
@@ -48,7 +48,9 @@ MOST_POWER, MOST_ORDER = 64, 64
 class Values:
     """The values of the terms of one proof; each is established once."""
 
-    def __init__(self, terms: Terms, steps: Mapping[int, Sequence[Step]], checksums: Mapping[int, int]) -> None:
+    def __init__(
+        self, terms: Terms, steps: Mapping[int, Sequence[Step]], checksums: Mapping[int, int]
+    ) -> None:
         """``steps`` and the checksums of what they give, by the numbers of terms."""
         self.terms, self._steps, self._checksums = terms, steps, checksums
         self.field = Quotients()
@@ -323,7 +325,11 @@ class Values:
             total = self.field.number(1)
             for e, f in how[1]:
                 _no_new_divisor(argument, f)
-                if e < 0 and frozenset(f.over.items()) not in argument.under and self.field.sign(f) != "positive":
+                if (
+                    e < 0
+                    and frozenset(f.over.items()) not in argument.under
+                    and self.field.sign(f) != "positive"
+                ):
                     raise Refused("a step divides by what may be 0")
                 total = self.field.multiply(total, self.field.power(f, e))
             if not self.field.equal(total, argument):
@@ -379,7 +385,9 @@ class Values:
         argument = self.exponents.get(_single(f))
         if argument is not None:
             return self.refined(argument, order)
-        value = self.atom(f"root {order}", [f], self.field.sign(f) or "nonnegative", self.field.never_zero(f.over))
+        value = self.atom(
+            f"root {order}", [f], self.field.sign(f) or "nonnegative", self.field.never_zero(f.over)
+        )
         self.field.relations[_single(value)] = (order, f.over)
         return value
 

@@ -306,7 +306,9 @@ def einsum_rule(op: Einsum, node: Node, args: list[Array], terms: Terms) -> Arra
     """Σ over the labels that are not in the output of the product of the arguments."""
     if len(set(op.output)) != len(op.output):
         raise NotCovered("a diagonal is written")
-    sizes = {k: d for labels, a in zip(op.inputs, args, strict=True) for k, d in zip(labels, a.shape, strict=True)}
+    sizes = {
+        k: d for labels, a in zip(op.inputs, args, strict=True) for k, d in zip(labels, a.shape, strict=True)
+    }
     summed = [k for k in sizes if k not in op.output]
     inner = list(np.ndindex(*[sizes[k] for k in summed]))
     if len(inner) * max(int(np.prod(node.shape, dtype=int)), 1) > 8 * MOST_ELEMENTS:
@@ -318,7 +320,9 @@ def einsum_rule(op: Einsum, node: Node, args: list[Array], terms: Terms) -> Arra
         for position in inner:
             at.update(zip(summed, position, strict=True))
             parts.append(
-                terms.product(a[tuple(at[k] for k in labels)] for labels, a in zip(op.inputs, args, strict=True))
+                terms.product(
+                    a[tuple(at[k] for k in labels)] for labels, a in zip(op.inputs, args, strict=True)
+                )
             )
         return terms.sum(parts)
 
@@ -423,7 +427,8 @@ def triangle(a: Array, lower: bool, diagonal: Any = 1) -> Array:
     """One triangle of a matrix, with its diagonal times a number."""
     scale = Fraction(diagonal)
     return filled(
-        a.shape, lambda i, j: a[i, j] * scale if i == j else a[i, j] if (i > j) == lower else a[i, j].table.term(0)
+        a.shape,
+        lambda i, j: a[i, j] * scale if i == j else a[i, j] if (i > j) == lower else a[i, j].table.term(0),
     )
 
 

@@ -10,7 +10,7 @@ from symad.verification.budget import Budget
 from symad.verification.certificate.certificate import Certificate, Comparison, Entry
 from symad.verification.checker import Claim, Derivative
 from symad.verification.checker.proofs import Goal
-from symad.verification.finding import Limits, find
+from symad.verification.proof.find_proof import Limits, find
 
 REPLAYED = "equal by a proof that the checker replays"
 
@@ -47,7 +47,11 @@ def with_proofs(certificate: Certificate, entries: Sequence[Sequence[Entry]], bu
         for e, entry in enumerate(listed)
     ]
     return replace(
-        certificate, entries=tuple(made), proofs=found.proofs, proof_steps=found.steps, unchecked=found.reasons
+        certificate,
+        entries=tuple(made),
+        proofs=found.proofs,
+        proof_steps=found.steps,
+        unchecked=found.reasons,
     )
 
 

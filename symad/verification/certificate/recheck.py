@@ -12,7 +12,7 @@ from symad.verification.certificate.certificate import Certificate, Comparison, 
 from symad.verification.checker import Proof, Refused, replay
 from symad.verification.checker.proofs import Goal
 from symad.verification.decide import decide, versions
-from symad.verification.replaying import REPLAYED, claims_of
+from symad.verification.proof.with_proofs import REPLAYED, claims_of
 
 
 def rechecked(certificate: Certificate, seed: int | None) -> Certificate:
@@ -31,7 +31,11 @@ def rechecked(certificate: Certificate, seed: int | None) -> Certificate:
         anew = decide(certificate.title, [comparisons[k] for k in others], seed)
         more = tuple(_renumbered(p, others) for p in anew.proofs)
         made = replace(
-            anew, comparisons=comparisons, proofs=kept + more, proof_steps=steps + anew.proof_steps, entries=()
+            anew,
+            comparisons=comparisons,
+            proofs=kept + more,
+            proof_steps=steps + anew.proof_steps,
+            entries=(),
         )
         for entry in anew.entries:
             told.setdefault(entry.name, []).append(entry)
@@ -77,4 +81,4 @@ def _proved(comparison: Comparison, output: int) -> list[Entry]:
 def _renumbered(proof: Proof, places: Sequence[int]) -> Proof:
     """A proof about some of the comparisons as one about all."""
     goals = tuple((places[k], o, e) for k, o, e in proof.goals)
-    return Proof(tuple(places[k] for k in proof.claims), goals, proof.sums, proof.steps)
+    return Proof(tuple(places[k] for k in proof.claims), goals, proof.sums, proof.steps, proof.digest)

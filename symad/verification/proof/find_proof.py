@@ -16,7 +16,7 @@ from sympy import factorint
 
 from symad.verification.checker import polynomials as poly
 from symad.verification.checker.functions import DEFINITIONS
-from symad.verification.checker.proofs import Board, Claim, Goal, Proof, replay, written_data
+from symad.verification.checker.proofs import Board, Claim, Goal, Proof, digest_of, replay, written_data
 from symad.verification.checker.quotients import Quotient
 from symad.verification.checker.rules import MOST_ORDER, Step, Values, checksum
 from symad.verification.checker.terms import Refused, Term, needed
@@ -271,7 +271,7 @@ def _attempt(
             return None, why
         if len(done) == len(proved):
             sums = tuple(finder.sum_of(*board.goal(goal)) for goal in done)
-            return Proof(chosen, tuple(done), sums, tuple(finder.steps)), why
+            return Proof(chosen, tuple(done), sums, tuple(finder.steps), digest_of(finder.steps)), why
         proved = done
     return None, why
 

@@ -1,0 +1,334 @@
+"""The checker: what it proves, what it refuses, and that it stands alone."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import mpmath
+import numpy as np
+import pytest
+import sympy as sp
+
+import symad
+from symad.core.graph import topological
+from symad.core.questions import EXAMPLES
+from symad.evaluation.evaluate import unchecked
+from symad.tracing import as_graph
+from symad.verification import Certificate
+from symad.verification.certificate import recheck
+from symad.verification.checker import Claim, Derivative, Refused, functions, replay
+from symad.verification.checker.proofs import digest_of
+from symad.verification.checker.terms import Terms, needed
+from symad.verification.checker.writing_out import RULES, NotCovered, write_out
+from symad.verification.equality import fit, with_inputs_of
+from symad.verification.proof.find_proof import Limits, find
+from symad.verification.proof.with_proofs import claims_of
+from tests.pairs.generate import FAMILIES, pairs
+
+FOLDER = Path(symad.__file__).parent / "verification" / "checker"
+x, y, z = sp.symbols("x y z", real=True)
+p, q = sp.symbols("p q", positive=True)
+A = sp.MatrixSymbol("A", 2, 3)
+v = sp.MatrixSymbol("v", 3, 1)
+
+FUNCTIONS = {
+    "polynomial": x**2 * y + 3 * x * y**3,
+    "rational": x / (y + z) ** 2 + 1 / (x + 1 / y),
+    "Gauss": sp.exp(-(x**2) / 2) * sp.cos(3 * x + y),
+    "tanh": sp.tanh(x * y + z),
+    "roots and logarithms": sp.log(p * q) + sp.sqrt(p / q) * x,
+    "a norm": sp.sqrt(x**2 + y**2 + 1),
+    "logistic": sp.log(1 + sp.exp(-x * y)),
+    "Rosenbrock": 100 * (y - x**2) ** 2 + (1 - x) ** 2 + 100 * (z - y**2) ** 2 + (1 - y) ** 2,
+    "absolute value": sp.Abs(x * y) * z,
+    "maximum": sp.Max(x, y) * z + sp.Max(x, 0) ** 2,
+    "cases": sp.Piecewise((x**2, x > 0), (x * y, True)),
+    "inverse": sp.atan2(y, x) + sp.asin(x),
+    "power": p**y,
+    "error function": sp.erf(x * y),
+    "log gamma": sp.loggamma(p) * x,
+    "units": symad.functions.sigmoid(x * y) * symad.functions.softplus(z),
+    "least squares": ((A * v).T * (A * v))[0, 0],
+}
+
+
+def goals_of(claim):
+    return [(0, o, e) for o, n in enumerate(claim.outputs) for e in range(int(np.prod(n.shape, dtype=int)))]
+
+
+LIMITS = Limits(200_000, 4000)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_derivatives_are_proved_and_replayed_without_the_finder(name, monkeypatch):
+    certificate = symad.check(FUNCTIONS[name], seed=1)
+    assert certificate.status == "proved" and certificate.checked, str(certificate)
+    assert f"replays {certificate.proof_steps} steps: all proved entries" in str(certificate)
+    read = Certificate.from_json(certificate.to_json())
+
+    def nobody(*args):
+        raise AssertionError("the finder was asked")
+
+    monkeypatch.setattr(recheck, "decide", nobody)
+    again = read.recheck()
+    assert again.checked and again.proof_steps == certificate.proof_steps > 0
+    assert [e.label for e in again.entries] == [e.label for e in certificate.entries]
+
+
+WRONG = {
+    "a factor": lambda e, s: 2 * e,
+    "a sign": lambda e, s: -e,
+    "a term": lambda e, s: e + s,
+    "a rounding": lambda e, s: e * sp.Rational(10**6 + 1, 10**6),
+    "nothing": lambda e, s: sp.Integer(0),
+}
+
+
+@pytest.mark.parametrize("fault", WRONG)
+@pytest.mark.parametrize("name", [n for n in FUNCTIONS if n != "least squares"])
+def test_a_wrong_derivative_has_no_proof(name, fault):
+    f = FUNCTIONS[name]
+    graph = as_graph(f)
+    symbol = graph.inputs[0]
+    wrong = with_inputs_of(graph, as_graph(WRONG[fault](f.diff(symbol), symbol)))
+    claim = Claim(Derivative("gradient", graph.output_nodes, graph.input_nodes[:1]), wrong.output_nodes)
+    assert find([claim], [(0, 0, 0)], LIMITS).proofs == ()
+
+
+def leaves(value, path=()):
+    """The positions of all numbers and names in nested lists."""
+    if isinstance(value, (list, tuple)):
+        for k, item in enumerate(value):
+            yield from leaves(item, (*path, k))
+    elif value is not None:
+        yield path
+
+
+def changed(steps, path):
+    made = copy.deepcopy(steps)
+    *way, last = path
+    place = made
+    for k in way:
+        place = place[k]
+    place[last] = place[last] + 1 if isinstance(place[last], int) else "name"
+    return made
+
+
+@pytest.mark.parametrize("name", ["Gauss", "roots and logarithms", "logistic", "maximum", "cases", "power"])
+def test_every_changed_step_is_found(name):
+    certificate = symad.check(FUNCTIONS[name], seed=1)
+    claims = claims_of(certificate.comparisons)
+    refused, harmless = 0, 0
+    for proof in certificate.proofs:
+        steps = [list(step) for step in proof.steps]
+        every = [changed(steps, path) for path in leaves(steps)]
+        every += [steps[:k] + steps[k + 1 :] for k in range(len(steps))]
+        for made in every:
+            if made == steps:
+                continue
+            with pytest.raises(Refused, match="checksum"):
+                replay(claims, replace(proof, steps=tuple(made)))
+            try:  # somebody who knows how the checksum is made
+                replay(claims, replace(proof, steps=tuple(made), digest=digest_of(made)))
+                harmless += 1  # the same normal forms follow without this step
+            except Refused:
+                refused += 1
+    assert refused > 10 and 4 * harmless < refused
+
+
+def test_a_proof_of_another_function_is_refused(monkeypatch):
+    true, false = (
+        symad.check(x * sp.exp(y), seed=1),
+        symad.verify(x * sp.exp(y), x, gradient=2 * sp.exp(y), seed=1),
+    )
+    good = json.loads(symad.verify(x * sp.exp(y), x, gradient=sp.exp(y), seed=1).to_json())
+    bad = json.loads(false.to_json())
+    forged = {**good, "comparisons": [{**good["comparisons"][0], "graph": bad["comparisons"][0]["graph"]}]}
+    del forged["comparisons"][0]["derivative"]
+    again = Certificate.from_json(json.dumps(forged)).recheck()
+    assert again.status == "refuted" and not again.checked
+    assert any("refused" in note for note in again.notes)
+    assert true.checked
+
+
+def test_what_is_not_replayed_is_said():
+    n = sp.Symbol("n", integer=True, positive=True)
+    X = sp.MatrixSymbol("X", n, n)
+    certificate = symad.verify(sp.Trace(X**3), X, gradient=3 * (X**2).T)
+    assert certificate.status == "proved" and not certificate.checked
+    assert "not replayed by the checker" in str(certificate)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_no_pair_that_differs_has_a_proof(family):
+    """The finder alone, without any evaluation at points behind it."""
+    different = 0
+    for pair in pairs(120, 7, (family,)):
+        left = as_graph(pair.left)
+        right = with_inputs_of(left, as_graph(pair.right))
+        outputs = tuple(fit(b, a) for b, a in zip(right.output_nodes, left.output_nodes, strict=True))
+        claim = Claim(Derivative("value", left.output_nodes), outputs)
+        if pair.equal or any(not isinstance(d, int) for o in outputs for d in o.shape):
+            continue
+        different += 1
+        wanted = goals_of(claim)
+        assert len(find([claim], wanted, LIMITS).goals) < len(wanted), pair.text
+    assert different > 20
+
+
+# ---- the tables ---------------------------------------------------------------------------------------
+
+NAMES = {
+    "digamma": mpmath.digamma, "polygamma": lambda n, t: mpmath.polygamma(int(n), t), "gamma": mpmath.gamma,
+    "loggamma": mpmath.loggamma, "log": mpmath.log, "abs": mpmath.fabs, "sign": mpmath.sign, "max": max,
+    "min": min, "floor": mpmath.floor, "ceiling": mpmath.ceil,
+    "Heaviside": lambda t: (mpmath.sign(t) + 1) / 2,
+    "pi": lambda: mpmath.pi, "less": lambda a, b: int(a < b), "at most": lambda a, b: int(a <= b),
+    "equal": lambda a, b: int(a == b), "pow": mpmath.power, "sigmoid": lambda t: 1 / (1 + mpmath.exp(-t)),
+    "softplus": lambda t: mpmath.log(1 + mpmath.exp(t)), "select": lambda c, a, b: a if c else b,
+    "sinc": lambda t: mpmath.sin(t) / t, "log1p": mpmath.log1p, "expm1": mpmath.expm1,
+    "exp2": lambda t: mpmath.power(2, t), "log2": lambda t: mpmath.log(t, 2), "log10": mpmath.log10,
+    "sqrt": mpmath.sqrt, "hypot": mpmath.hypot, "relu": lambda t: max(t, 0),
+    "logaddexp": lambda a, b: mpmath.log(mpmath.exp(a) + mpmath.exp(b)),
+    "silu": lambda t: t / (1 + mpmath.exp(-t)), "gelu": lambda t: t * mpmath.ncdf(t),
+    "logcosh": lambda t: mpmath.log(mpmath.cosh(t)),
+}  # fmt: skip
+
+
+def value(term, point):
+    """A term in mpmath, without symad."""
+    values = {}
+    for t in needed([term]):
+        args = [values[a] for a in t.args]
+        if t.kind == "number":
+            values[t] = mpmath.mpf(t.data.numerator) / t.data.denominator
+        elif t.kind == "variable":
+            values[t] = point[t.data]
+        elif t.kind in ("sum", "product"):
+            values[t] = (mpmath.fsum if t.kind == "sum" else mpmath.fprod)(args)
+        elif t.kind == "power":
+            values[t] = mpmath.power(args[0], mpmath.mpf(t.data.numerator) / t.data.denominator)
+        else:
+            values[t] = (NAMES.get(t.data) or getattr(mpmath, t.data))(*args)
+    return values[term]
+
+
+DOMAINS = {"asin": 0.4, "acos": 0.3, "atanh": 0.4, "acosh": 1.7, "log": 0.6, "gamma": 1.3, "loggamma": 2.3}
+TWO = {"atan2", "pow", "max", "min", "less", "at most", "equal", "hypot", "logaddexp"}
+
+
+def arguments(name):
+    terms = Terms()
+    if name == "polygamma":
+        return [terms.term(2), terms.variable("a")], {"a": mpmath.mpf("0.8")}
+    if name == "select":
+        return [terms.variable(k) for k in "cab"], {"c": 1, "a": mpmath.mpf("0.7"), "b": mpmath.mpf(3)}
+    names = ("a", "b") if name in TWO else ("a",)
+    at = {"a": mpmath.mpf(DOMAINS.get(name, "0.37")), "b": mpmath.mpf("0.85")}
+    return [terms.variable(k) for k in names], at
+
+
+@pytest.mark.parametrize("name", functions.DERIVATIVES)
+def test_derivatives_of_the_table_are_those_of_mpmath(name):
+    args, point = arguments(name)
+    with mpmath.workdps(50):
+        for k, partial in enumerate(functions.DERIVATIVES[name](*args)):
+            if partial is None:
+                assert name == "polygamma" and k == 0
+                continue
+            whole = functions.call(name, *args)
+            key = args[k].data
+            slope = mpmath.diff(lambda t, key=key, whole=whole: value(whole, {**point, key: t}), point[key])
+            assert abs(slope - value(partial, point)) < mpmath.mpf(10) ** -20
+
+
+@pytest.mark.parametrize("name", [*functions.DEFINITIONS, *functions.ALWAYS])
+def test_definitions_of_the_table_have_the_values_of_mpmath(name):
+    args, point = arguments(name)
+    made = {**functions.DEFINITIONS, **functions.ALWAYS}[name](*args)
+    with mpmath.workdps(50):
+        for turn in (1, -1) if name in functions.ODD | functions.EVEN | {"max", "min", "less"} else (1,):
+            at = {k: t * turn for k, t in point.items()}
+            assert abs(value(functions.call(name, *args), at) - value(made, at)) < mpmath.mpf(10) ** -40
+
+
+def test_squares_parities_and_signs_of_the_table_hold():
+    t = mpmath.mpf("0.37")
+    for name, square in functions.SQUARES.items():
+        (a,), point = arguments(name)
+        assert abs(value(functions.call(name, a), point) ** 2 - value(square(a), point)) < 1e-12
+    for names, turn in ((functions.ODD, -1), (functions.EVEN, 1)):
+        for name in names:
+            f = NAMES.get(name) or getattr(mpmath, name)
+            assert abs(f(-t) - turn * f(t)) < 1e-12
+    for name in functions.POSITIVE - {"pi"}:
+        f = NAMES.get(name) or getattr(mpmath, name)
+        assert all(f(mpmath.mpf(k) / 3) > 0 for k in range(-20, 20))
+
+
+WRITTEN = [(op, k) for op in RULES if op in EXAMPLES for k in range(len(EXAMPLES[op]()))]
+
+
+@pytest.mark.parametrize(("op", "k"), WRITTEN, ids=[f"{op.__name__} {k}" for op, k in WRITTEN])
+def test_rules_of_ops_have_the_values_of_their_evaluation(op, k):
+    node = EXAMPLES[op]()[k]
+    rng = np.random.default_rng(3)
+    inputs = [n for n in topological([node]) if type(n.op).__name__ == "Input"]
+    if any(not isinstance(d, int) for n in [node, *inputs] for d in n.shape):
+        pytest.skip("sizes are symbols")
+    values = {n: rng.uniform(0.5, 0.9, n.shape) for n in inputs}
+    try:
+        (written,) = write_out([node], {}, Terms())
+    except NotCovered as reason:
+        pytest.skip(str(reason))
+    (expected,) = unchecked([node], values)
+    point = {
+        (n, index): mpmath.mpf(float(a[index])) for n, a in values.items() for index in np.ndindex(a.shape)
+    }
+    got = np.array([float(value(t, point)) for t in written.ravel()]).reshape(node.shape)
+    np.testing.assert_allclose(got, np.asarray(expected, dtype=float), rtol=1e-10, atol=1e-12)
+
+
+# ---- the checker stands alone -------------------------------------------------------------------------
+
+ALLOWED = ("symad.core.graph", "symad.ops.", "symad.library", "symad.verification.checker")
+
+
+def test_the_checker_is_small():
+    lines = sum(len(path.read_text("utf-8").splitlines()) for path in FOLDER.glob("*.py"))
+    assert lines <= 2000
+
+
+def test_the_checker_imports_the_graph_the_ops_and_nothing_else_of_symad():
+    found = set()
+    for path in FOLDER.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                found |= {f"{node.module}.{a.name}" for a in node.names}
+            elif isinstance(node, ast.Import):
+                found |= {a.name for a in node.names}
+    own = {name for name in found if name.startswith("symad")}
+    assert {name for name in own if not name.startswith(ALLOWED)} == set()
+    assert not {name for name in found if name.startswith(("flint", "networkx"))}
+
+
+def test_random_steps_never_crash_the_checker():
+    certificate = symad.check(FUNCTIONS["logistic"], seed=1)
+    claims, (proof, *_) = claims_of(certificate.comparisons), certificate.proofs
+    rng, refused = random.Random(3), 0
+    for _ in range(200):
+        steps = [list(step) for step in proof.steps] or [[1, "name", None, 0]]
+        step = rng.choice(steps)
+        step[rng.randrange(4)] = rng.choice(
+            [None, -1, 10**30, "sum", [], [[1, 2]], {"a": 1}, 0.5, [[1, [[], 0, []]]]]
+        )
+        try:
+            replay(claims, replace(proof, steps=tuple(steps), digest=digest_of(steps)))
+        except Refused:
+            refused += 1
+    assert refused > 150
