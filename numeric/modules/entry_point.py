@@ -20,12 +20,12 @@ from symad.core.dims import dim_symbols, size
 from symad.core.graph import Graph, Node
 from symad.core.identifiers import parameter_names
 from symad.core.structures import DataclassOf, DictOf, ListOf, Structure, TupleOf, VectorOf, leaves
-from symad.derivatives.seeding import total_size
 from symad.errors import LoweringError
 from symad.numeric.kernel import Kernel
 from symad.numeric.modules.module_text import pack_text
 from symad.numeric.modules.names import Names
 from symad.numeric.numpy_arrays.printer import dim_text
+from symad.transforms.seeding import total_size
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from symad.core.graph import Graph, Node, Op, Origin, topological
 from symad.core.questions import question
-from symad.derivatives.reverse import cotangents
 from symad.numeric.program.expressions import Expression, Index, Read
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.sources import constant_value
@@ -24,6 +23,7 @@ from symad.ops.elementwise.powers import Pow
 from symad.ops.fused.softmax import LogSoftmax, Softmax
 from symad.ops.linalg.cholesky import Cholesky
 from symad.ops.linalg.solve_det import Determinant
+from symad.transforms.cotangents import cotangents
 
 if TYPE_CHECKING:
     Stems = tuple[str, ...]

@@ -19,19 +19,7 @@ from typing import Any
 from symad.core.arguments import Part
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Node, Tangent, topological
-from symad.derivatives.forward import dense, push
 from symad.derivatives.jacobian import forward_gradient, forward_jacobian, reverse_jacobian
-from symad.derivatives.reverse import gradient_nodes, pull
-from symad.derivatives.seeding import (
-    Block,
-    Descent,
-    blocks_of,
-    flat_columns,
-    pack_matrix,
-    scalar_parts,
-    through_lanes,
-    transposed,
-)
 from symad.derivatives.wrt import (
     input_names,
     packing_of,
@@ -44,6 +32,18 @@ from symad.errors import DerivativeError
 from symad.ops.arrays.sources import constant
 from symad.ops.arrays.stacking import concatenate
 from symad.tracing import as_graph
+from symad.transforms.cotangents import gradient_nodes, pull
+from symad.transforms.seeding import (
+    Block,
+    Descent,
+    blocks_of,
+    flat_columns,
+    pack_matrix,
+    scalar_parts,
+    through_lanes,
+    transposed,
+)
+from symad.transforms.tangents import dense, push
 
 MODES = (
     "forward-over-reverse",

@@ -9,9 +9,13 @@ from symad.core.arguments import Part
 from symad.core.dims import Dim
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Node, Origin, Tangent
-from symad.derivatives.forward import dense, push
-from symad.derivatives.reverse import gradient_nodes, pull
-from symad.derivatives.seeding import (
+from symad.derivatives.wrt import packing_of, scalar_output, select
+from symad.errors import DerivativeError
+from symad.ops.arrays.shaping import reshape
+from symad.ops.arrays.stacking import concatenate
+from symad.tracing import as_graph
+from symad.transforms.cotangents import gradient_nodes, pull
+from symad.transforms.seeding import (
     Block,
     Descent,
     blocks_of,
@@ -24,11 +28,7 @@ from symad.derivatives.seeding import (
     transposed,
     unrolled_rows,
 )
-from symad.derivatives.wrt import packing_of, scalar_output, select
-from symad.errors import DerivativeError
-from symad.ops.arrays.shaping import reshape
-from symad.ops.arrays.stacking import concatenate
-from symad.tracing import as_graph
+from symad.transforms.tangents import dense, push
 
 
 @without_collecting

@@ -2,56 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import sympy
 
-from symad.core.dims import Dim
 from symad.core.gc_pause import without_collecting
-from symad.core.graph import Graph, Node, rebuild, topological
-from symad.core.questions import batch
+from symad.core.graph import Graph, Node, rebuild
 from symad.core.structures import Structure, VectorOf, leaves
 from symad.derivatives.wrt import symbol_like
 from symad.errors import ShapeError
 from symad.ops.arrays.contraction import permute
-from symad.ops.arrays.shaping import lift
 from symad.ops.arrays.sources import input_node
 from symad.ops.arrays.stacking import element
 from symad.tracing import as_graph
 from symad.tracing.sessions import is_tracing
-
-
-def batch_outputs(
-    outputs: Sequence[Node],
-    replaced: Mapping[Node, Node],
-    count: Dim,
-    shared: Mapping[Node, Node] | None = None,
-) -> tuple[Node, ...]:
-    """The outputs with a leading axis of length ``count``.
-
-    Args:
-        outputs: the nodes to batch.
-        replaced: for some nodes their batched counterparts, with the leading axis.
-        count: the length of the batch.
-        shared: for some nodes what stands in their place in all of the batch. Both replacements are made at
-            once: what is put in may hold nodes that are equal to those replaced.
-    """
-    made: dict[Node, Node] = {**(shared or {}), **replaced}
-    batched = set(replaced)
-    for node in topological(outputs):
-        if node in made:
-            continue
-        flags = tuple([a in batched for a in node.args])
-        args = tuple([made[a] for a in node.args])
-        if any(flags):
-            made[node] = batch(node.op, args, flags, count)
-            batched.add(node)
-        else:
-            made[node] = node if args == node.args else Node.of(node.op, args)
-    return tuple(lift(made[o], o in batched, count) for o in outputs)
+from symad.transforms.batches import batch_outputs
 
 
 @without_collecting

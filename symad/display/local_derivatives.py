@@ -26,10 +26,10 @@ from symad.core.dims import Shape
 from symad.core.graph import ZERO, Node, Op, Tangent, topological
 from symad.core.questions import flops
 from symad.cost import add_up
-from symad.derivatives.forward import push
-from symad.derivatives.reverse import pull
-from symad.evaluation.evaluate import unchecked
 from symad.ops.arrays.sources import input_node
+from symad.transforms.cotangents import pull
+from symad.transforms.tangents import push
+from symad.transforms.values import unchecked
 
 Group: TypeAlias = "list[Any]"
 """Values, one for each argument; None where a tangent is zero."""

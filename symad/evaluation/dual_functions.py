@@ -12,10 +12,8 @@ import numpy as np
 import sympy
 
 from symad.core.graph import Node
-from symad.derivatives.forward import dense
 from symad.errors import DerivativeError
 from symad.evaluation.dual import ARITHMETIC, Dual, Rule, dual, half, scaled
-from symad.evaluation.evaluate import unchecked
 from symad.evaluation.number_domains import (
     FLOATS,
     apply,
@@ -29,6 +27,8 @@ from symad.ops.arrays.sources import input_node
 from symad.ops.elementwise.apply import SLOPES, sympy_partial
 from symad.ops.elementwise.apply import apply as apply_node
 from symad.ops.elementwise.numeric_names import NUMPY_NAMES
+from symad.transforms.tangents import dense
+from symad.transforms.values import unchecked
 
 # ---- slopes --------------------------------------------------------------------------------------
 

@@ -11,15 +11,15 @@ import numpy as np
 import sympy
 
 from symad.core.arguments import bind, flat_values
-from symad.core.dims import is_concrete, solve_dims
-from symad.core.graph import Graph, Node, pack, topological
-from symad.core.questions import evaluate
+from symad.core.dims import solve_dims
+from symad.core.graph import Graph, Node, pack
 from symad.errors import EvaluationError, ShapeError
 from symad.evaluation.dual import Dual, as_input
 from symad.evaluation.number_domains import FLOATS, Domain, Undefined, domain_of
 from symad.evaluation.whole_numbers import stay_whole, whole
 from symad.stable import stabilize, with_logistic
 from symad.tracing.inlining import inline, is_traced
+from symad.transforms.values import unchecked
 
 
 def call(graph: Graph, values: Sequence[Any], named: Mapping[str, Any]) -> Any:
@@ -179,8 +179,8 @@ def _array_of(values: Any, symbol: Any) -> np.ndarray[Any, Any]:
 
 def _call_batch(graph: Graph, values: list[Any]) -> Any:
     """A scalar graph on arrays of points."""
-    from symad.derivatives.vmap import batch_outputs
     from symad.ops.arrays.sources import input_node
+    from symad.transforms.batches import batch_outputs
 
     shapes = [np.shape(v) if isinstance(v, np.ndarray) else () for v in values]
     try:
@@ -211,33 +211,6 @@ def run(outputs: Sequence[Node], point: Mapping[Node, Any]) -> list[Any]:
         EvaluationError: a dimension is not fixed, or an exact value does not exist.
     """
     return [_finished(v, o) for v, o in zip(unchecked(outputs, point), outputs, strict=True)]
-
-
-def unchecked(outputs: Sequence[Node], point: Mapping[Node, Any]) -> list[Any]:
-    """The values of some nodes, `Undefined` where an exact value does not exist."""
-    found: dict[Node, Any] = dict(point)
-    domain = domain_of(point.values())
-    with np.errstate(all="ignore"):
-        for node in topological(outputs):
-            if node not in found:
-                if not is_concrete(node.shape):
-                    raise EvaluationError(f"the size {node.shape} is not fixed by the arrays given")
-                value = evaluate(node.op, tuple([found[a] for a in node.args]))
-                found[node] = value if node.args else _known(value, domain)
-    return [found[o] for o in outputs]
-
-
-def _known(value: Any, domain: Domain) -> Any:
-    """A constant in the number domain of this evaluation."""
-    if isinstance(value, bool):
-        return value
-    if not isinstance(value, np.ndarray):
-        return domain.number(value)
-    if value.dtype == bool:
-        return value
-    if domain is FLOATS:
-        return value.astype(np.float64) if value.dtype.kind in "iu" else value  # integers would overflow
-    return np.frompyfunc(lambda v: domain.number(v), 1, 1)(value.astype(object))
 
 
 def _finished(value: Any, output: Node) -> Any:

@@ -9,7 +9,6 @@ import numpy as np
 
 from symad.core.dims import format_shape, same_shape
 from symad.core.graph import Node
-from symad.derivatives.vmap import batch_outputs
 from symad.errors import ShapeError
 from symad.ops.arrays.shaping import reshape, slice_axis
 from symad.ops.arrays.stacking import concatenate, stack
@@ -19,6 +18,7 @@ from symad.ops.loops.scan import fresh_input
 from symad.tracing.proxy import Proxy
 from symad.tracing.sessions import body
 from symad.tracing.wrapped import broadcast, number
+from symad.transforms.batches import batch_outputs
 
 
 def affine_scan(a: Any, b: Any, initial: Any = None, reverse: bool = False) -> Any:

@@ -121,7 +121,8 @@ def _combinations(parts: list[Any], lengths: Sequence[int]) -> Iterator[tuple[st
 
 
 def _flat(graph: Graph, values: Sequence[Any]) -> list[Any]:
-    from symad.evaluation.evaluate import as_values, unchecked
+    from symad.evaluation.evaluate import as_values
+    from symad.transforms.values import unchecked
 
     dims = _dims(graph, values)
     concrete = graph.at(dims)

@@ -58,7 +58,7 @@ def _outer(graph: Graph) -> dict[Node, Node]:
 
 def _elementwise(graph: Graph, nodes: Sequence[Node]) -> list[Node]:
     """The outputs of a graph of scalars at arrays, whose axes lead in every output."""
-    from symad.derivatives.vmap import batch_outputs  # which imports tracing, and that evaluation
+    from symad.transforms.batches import batch_outputs  # which imports tracing, and that evaluation
 
     common = broadcast_shapes(*[n.shape for n in nodes])
     count = size(common)

@@ -10,12 +10,12 @@ import sympy
 
 from symad.core.graph import Graph, Node, TupleOf
 from symad.errors import SymadError, TraceError
-from symad.evaluation.evaluate import unchecked
 from symad.ops.arrays.reduction import product
 from symad.ops.arrays.shaping import broadcast_to
 from symad.ops.arrays.sources import constant
 from symad.ops.elementwise.selection import compare, select
 from symad.tracing import as_graph, trace
+from symad.transforms.values import unchecked
 from symad.verification.equality import with_inputs_of
 from symad.verification.measuring.hostile_points import FloatPoint
 

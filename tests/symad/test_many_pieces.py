@@ -5,8 +5,8 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.derivatives.branch_masks import use_conditions
 from symad.numeric import lower
+from symad.transforms.branch_masks import use_conditions
 
 x = sp.Symbol("x", real=True)
 

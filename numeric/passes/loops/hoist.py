@@ -12,10 +12,10 @@ from typing import Any
 
 from symad.core.graph import Graph, Node, rebuild, topological
 from symad.core.questions import Nodes
-from symad.derivatives.vmap import batch_outputs
 from symad.numeric.passes.loops.loop import Loop, with_body
 from symad.ops.elementwise.arithmetic import Add, Mul, signed_product, signed_sum
 from symad.ops.loops.scan import Scan, backwards, closed, fresh_input, parts
+from symad.transforms.batches import batch_outputs
 
 
 def hoist(graph: Graph) -> Graph:

@@ -11,12 +11,12 @@ from typing import Any
 
 from symad.core.graph import Graph, Node, rebuild, topological
 from symad.core.questions import Nodes
-from symad.derivatives.vmap import batch_outputs
 from symad.numeric.passes.loops.hoist import hoist_nodes
 from symad.numeric.passes.loops.loop import Loop
 from symad.ops.arrays.shaping import Reshape, Slice
 from symad.ops.arrays.stacking import Stack, take
 from symad.ops.loops.scan import Scan, backwards, parts, previous_states
+from symad.transforms.batches import batch_outputs
 
 
 def keep(graph: Graph) -> Graph:

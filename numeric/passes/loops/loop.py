@@ -11,9 +11,9 @@ import numpy as np
 from symad.core.dims import Shape
 from symad.core.graph import Graph, Node, Op, rebuild, shape
 from symad.core.questions import Nodes, Values, definition, evaluate
-from symad.evaluation.evaluate import unchecked
 from symad.ops.arrays.stacking import stack, take
 from symad.ops.loops.scan import Scan
+from symad.transforms.values import unchecked
 
 
 @dataclass(frozen=True, eq=False)

@@ -299,7 +299,7 @@ def attention_flops(op: AttentionOp, y: Node) -> Any:  # those of the definition
 @batch.dispatch
 def attention_batch(op: AttentionOp, args: Nodes, batched: Flags, count: Any) -> Node:
     """The new axis joins the batch; where b or a parameter tells its elements apart, the definition."""
-    from symad.derivatives.vmap import batch_outputs
+    from symad.transforms.batches import batch_outputs
 
     shared = {r for r in range(len(args)) if 3 <= r < op.inner or _of_parameter(op, r)}
     apart = any(f.expression.has(B) for f in (op.score, op.mask)) or op.part > 2

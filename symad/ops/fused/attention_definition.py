@@ -69,7 +69,7 @@ def at(outputs: Sequence[Node], fresh: Nodes, args: Nodes) -> Nodes:
 
 def push_through(y: Node, tangents: Tangents) -> Tangent:
     """The tangent of the definition."""
-    from symad.derivatives.forward import push
+    from symad.transforms.tangents import push
 
     fresh, made = on_fresh(y.op, [a.shape for a in y.args])  # type: ignore[arg-type]
     (moved,) = push([made], dict(zip(fresh, tangents, strict=True)))
@@ -78,7 +78,7 @@ def push_through(y: Node, tangents: Tangents) -> Tangent:
 
 def transpose_through(y: Node, y_bar: Node, linear: Sequence[bool]) -> Tangents:
     """The cotangents of the arguments in which the definition is linear."""
-    from symad.derivatives.reverse import transpose_linear
+    from symad.transforms.cotangents import transpose_linear
 
     fresh, made = on_fresh(y.op, [a.shape for a in y.args])  # type: ignore[arg-type]
     seeds = [f for f, flag in zip(fresh, linear, strict=True) if flag]
@@ -89,7 +89,7 @@ def transpose_through(y: Node, y_bar: Node, linear: Sequence[bool]) -> Tangents:
 
 def evaluated(op: AttentionOp, values: Sequence[Any]) -> Any:
     """The value of the definition at numbers or arrays of any kind."""
-    from symad.evaluation.evaluate import unchecked
+    from symad.transforms.values import unchecked
 
     fresh, made = _concrete(op, tuple(np.shape(v) for v in values))
     return unchecked([made], dict(zip(fresh, values, strict=True)))[0]
@@ -118,7 +118,7 @@ def value(op: AttentionOp, args: Nodes) -> Nodes:
 
 def tangent(op: AttentionOp, args: Nodes) -> Nodes:
     """(ȯ, L̇)."""
-    from symad.derivatives.forward import dense, push
+    from symad.transforms.tangents import dense, push
 
     (out, lse), dots = args[op.inner : op.inner + 2], args[op.inner + 2 :]
     t, seen = scores(op, args)
@@ -132,8 +132,8 @@ def tangent(op: AttentionOp, args: Nodes) -> Nodes:
 
 def cotangent(op: AttentionOp, args: Nodes) -> Node:
     """The cotangent of argument ``op.part``."""
-    from symad.derivatives.forward import dense
-    from symad.derivatives.reverse import pull
+    from symad.transforms.cotangents import pull
+    from symad.transforms.tangents import dense
 
     out, lse, out_bar, lse_bar = args[op.inner :]
     t, seen = scores(op, args)
@@ -149,7 +149,7 @@ def cotangent(op: AttentionOp, args: Nodes) -> Node:
 
 def second(op: AttentionOp, args: Nodes) -> Node:
     """The tangent of the cotangent of argument ``op.part``, the parameters held fixed."""
-    from symad.derivatives.forward import dense, push
+    from symad.transforms.tangents import dense, push
 
     end = op.inner + 4
     made = cotangent(op, args[:end])

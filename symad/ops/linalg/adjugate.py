@@ -98,7 +98,7 @@ def adjugate_jvp(op: Adjugate, y: Node, tangents: Tangents) -> Tangent:
 @jvp.dispatch
 def adjugate_tangent_jvp(op: AdjugateTangent, y: Node, tangents: Tangents) -> Tangent:
     """Itself along E; along A by the polynomial, by the definition where n is a symbol."""
-    from symad.derivatives.forward import push
+    from symad.transforms.tangents import push
 
     (a, e), (a_dot, e_dot) = y.args, tangents
     parts: list[Tangent] = [Node.of(op, (a, e_dot)) if isinstance(e_dot, Node) else ZERO]
@@ -155,7 +155,7 @@ def adjugate_evaluate(op: Adjugate, values: Values) -> Any:
 
 @evaluate.dispatch
 def adjugate_tangent_evaluate(op: AdjugateTangent, values: Values) -> Any:
-    from symad.derivatives.forward import dense, push
+    from symad.transforms.tangents import dense, push
 
     a, e = values
     if a.dtype != object and e.dtype != object:
@@ -169,7 +169,7 @@ def adjugate_tangent_evaluate(op: AdjugateTangent, values: Values) -> Any:
 
 def _exactly(make: Any, *values: Any) -> Any:
     """The polynomial on exact or high-precision numbers."""
-    from symad.evaluation.evaluate import unchecked
+    from symad.transforms.values import unchecked
 
     points = [fresh_input(v.shape) for v in values]
     return np.asarray(unchecked([make(*points)], dict(zip(points, values, strict=True)))[0])

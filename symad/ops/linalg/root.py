@@ -122,7 +122,7 @@ def sparse_slope(residual: Graph) -> Node | None:
 def root_shape(op: Root, args: Nodes) -> Shape:
     guess = args[0]
     unknowns = size(guess.shape[int(op.batched[0]) :])
-    from symad.derivatives.seeding import total_size
+    from symad.transforms.seeding import total_size
 
     equations = total_size(op.residual.output_nodes)
     if not same_dim(unknowns, equations):
@@ -136,7 +136,7 @@ def root_shape(op: Root, args: Nodes) -> Shape:
 @jvp.dispatch
 def root_jvp(op: Root, y: Node, tangents: Tangents) -> Tangent:
     """−(∂F/∂x)⁻¹ times the tangent of F at fixed x; the guess has no influence."""
-    from symad.derivatives.vmap import batch_outputs
+    from symad.transforms.batches import batch_outputs
 
     if not any(isinstance(t, Node) for t in tangents[1:]):
         return ZERO
@@ -158,8 +158,8 @@ def root_jvp(op: Root, y: Node, tangents: Tangents) -> Tangent:
 
 def _tangent(op: Root, point: Sequence[Node], dots: Mapping[int, Node]) -> Node | None:
     """The tangent of one problem at a solution and its parameters, from tangents of some parameters."""
-    from symad.derivatives.forward import push
     from symad.ops.sparse.sparse_solve import sparse_solve
+    from symad.transforms.tangents import push
 
     local = op.residual.input_nodes
     flat = concatenate([flatten(r) for r in op.residual.output_nodes])
@@ -219,8 +219,8 @@ def _solve(op: Root, values: Sequence[Any]) -> Any:
     """By the user's solver, or by Newton with our Jacobian and step halving."""
     if op.solver is not None:
         return np.asarray(op.solver(*values)).reshape(-1)
-    from symad.evaluation.evaluate import unchecked
     from symad.evaluation.number_domains import domain_of
+    from symad.transforms.values import unchecked
 
     x_node, *parameters = op.residual.input_nodes
     flat = residual_at(op, x_node, tuple(parameters))

@@ -191,7 +191,7 @@ def chain_definition(op: Chain, y: Node) -> Node:
 @definition.dispatch
 def chain_tangent_definition(op: ChainTangent, y: Node) -> Node:
     """The second half of the chain of (c, c_dot), by the same policy."""
-    from symad.derivatives.forward import push
+    from symad.transforms.tangents import push
 
     args, _, dots = arguments(op, y.args)
     initial, xs, constants = args[0], args[1 : 1 + op.slices], args[1 + op.slices :]
@@ -259,7 +259,7 @@ def chain_tangent_jvp(op: ChainTangent, y: Node, tangents: Tangents) -> Tangent:
 
 
 def push_through_definition(op: ChainOp, y: Node, tangents: Tangents) -> Tangent:
-    from symad.derivatives.forward import push
+    from symad.transforms.tangents import push
 
     points = tuple(fresh_input(a.shape) for a in y.args)
     moving = {p: t for p, t in zip(points, tangents, strict=True) if isinstance(t, Node)}
@@ -304,7 +304,7 @@ def _behind(x: Node) -> Node:
 
 def _batched(op: ChainOp, args: Nodes, batched: Flags, count: Any) -> Node:
     """The chain of batched states: the batch axis stands behind the time axis."""
-    from symad.derivatives.vmap import batch_outputs
+    from symad.transforms.batches import batch_outputs
 
     moved = zip(args[1 : 1 + op.slices], batched[1:], strict=False)
     xs = [_behind(x) if flag else x for x, flag in moved]
@@ -325,7 +325,7 @@ def chain_tangent_batch(op: ChainTangent, args: Nodes, batched: Flags, count: An
 
 
 def batched_definition(op: ChainOp, args: Nodes, batched: Flags, count: Any) -> Node:
-    from symad.derivatives.vmap import batch_outputs
+    from symad.transforms.batches import batch_outputs
 
     points = [fresh_input(a.shape[1:] if flag else a.shape) for a, flag in zip(args, batched, strict=True)]
     meaning = definition(op, Node.of(op, tuple(points)))
@@ -339,7 +339,7 @@ def batched_definition(op: ChainOp, args: Nodes, batched: Flags, count: Any) -> 
 
 def stepper(op: ChainOp, constants: Sequence[Any]) -> Callable[..., Any]:
     """The body on numbers."""
-    from symad.evaluation.evaluate import unchecked
+    from symad.transforms.values import unchecked
 
     local = op.body.input_nodes
 
@@ -362,7 +362,7 @@ def chain_evaluate(op: Chain, values: Values) -> Any:
 
 @evaluate.dispatch
 def chain_tangent_evaluate(op: ChainTangent, values: Values) -> Any:
-    from symad.evaluation.evaluate import unchecked
+    from symad.transforms.values import unchecked
 
     points = tuple(fresh_input(np.shape(v)) for v in values)
     meaning = definition(op, Node.of(op, points))

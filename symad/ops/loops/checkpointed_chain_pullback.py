@@ -64,7 +64,7 @@ def chain_pullback_shape(op: ChainPullback, args: Nodes) -> Shape:
 @definition.dispatch
 def chain_pullback_definition(op: ChainPullback, y: Node) -> Node:
     """The pullback of the `Scan`."""
-    from symad.derivatives.reverse import pull
+    from symad.transforms.cotangents import pull
 
     args, _, (bar,) = arguments(op, y.args)
     points = tuple(fresh_input(a.shape) for a in args)
@@ -97,7 +97,7 @@ def chain_pullback_batch(op: ChainPullback, args: Nodes, batched: Flags, count: 
 
 @evaluate.dispatch
 def chain_pullback_evaluate(op: ChainPullback, values: Values) -> Any:
-    from symad.evaluation.evaluate import unchecked
+    from symad.transforms.values import unchecked
 
     args, kept, bar = values[:-2], values[-2], values[-1]
     xs, constants, length = args[1 : 1 + op.slices], args[1 + op.slices :], len(args[1])
@@ -143,8 +143,8 @@ def stretch_pullback(op: ChainPullback, length: Dim, constants: tuple[Shape, ...
     ``bar`` belongs to all states of the stretch if ``history``, otherwise to the last; the cotangents of
     x and k are those that ``active`` marks.
     """
-    from symad.derivatives.forward import dense
-    from symad.derivatives.reverse import pull
+    from symad.transforms.cotangents import pull
+    from symad.transforms.tangents import dense
 
     local = op.body.input_nodes
     shapes = [(length, *node.shape) if 0 < k <= op.slices else node.shape for k, node in enumerate(local)]

@@ -69,7 +69,7 @@ def remat_shape(op: Remat, args: Nodes) -> Shape:
 @jvp.dispatch
 def remat_jvp(op: Remat, y: Node, tangents: Tangents) -> Tangent:
     """The tangent of the body, from the arguments and their tangents."""
-    from symad.derivatives.forward import push
+    from symad.transforms.tangents import push
 
     local = op.body.input_nodes
     active = [k for k, t in enumerate(tangents) if isinstance(t, Node)]
@@ -93,7 +93,7 @@ def _part(fresh: Sequence[Node], outputs: Sequence[Node], args: Sequence[Node]) 
 @transpose.dispatch
 def remat_transpose(op: Remat, y: Node, y_bar: Node, linear: Flags) -> Tangents:
     """The cotangents by the body's, as a part of its own."""
-    from symad.derivatives.reverse import pull
+    from symad.transforms.cotangents import pull
 
     local = op.body.input_nodes
     values = [fresh_input(x.shape) for x in y.args]
@@ -109,7 +109,7 @@ def remat_transpose(op: Remat, y: Node, y_bar: Node, linear: Flags) -> Tangents:
 
 @batch.dispatch
 def remat_batch(op: Remat, args: Nodes, batched: Flags, count: Any) -> Node:
-    from symad.derivatives.vmap import batch_outputs
+    from symad.transforms.batches import batch_outputs
 
     values = [fresh_input(a.shape) for a in args]
     pairs = list(zip(op.body.input_nodes, values, batched, strict=True))
@@ -131,6 +131,6 @@ def remat_flops(op: Remat, y: Node) -> Any:
 
 @evaluate.dispatch
 def remat_evaluate(op: Remat, values: Values) -> Any:
-    from symad.evaluation.evaluate import unchecked
+    from symad.transforms.values import unchecked
 
     return unchecked(op.body.output_nodes, dict(zip(op.body.input_nodes, values, strict=True)))[0]

@@ -161,8 +161,8 @@ def sparse_solve_flops(op: SparseSolve, y: Node) -> Any:
 def sparse_solve_evaluate(op: SparseSolve, values: Values) -> Any:
     entries, b = map(np.asarray, values)
     if object in (entries.dtype, b.dtype):
-        from symad.evaluation.evaluate import unchecked
         from symad.ops.loops.scan import fresh_input
+        from symad.transforms.values import unchecked
 
         points = tuple(fresh_input(v.shape) for v in (entries, b))
         meaning = definition(op, Node.of(op, points))

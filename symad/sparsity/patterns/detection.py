@@ -17,8 +17,6 @@ from symad.core.dims import is_concrete
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Node, Tangent, topological
 from symad.core.questions import sparsity
-from symad.derivatives.forward import push
-from symad.derivatives.reverse import Seed, fresh_seed, gradient_nodes
 from symad.derivatives.wrt import scalar_output, select_wrt
 from symad.errors import ShapeError
 from symad.ops.arrays.sources import Input
@@ -29,6 +27,8 @@ from symad.sparsity.patterns.pattern import Pattern
 from symad.sparsity.patterns.rules import size_of
 from symad.sparsity.patterns.structural_zeros import at_point, is_local
 from symad.tracing import as_graph
+from symad.transforms.cotangents import Seed, fresh_seed, gradient_nodes
+from symad.transforms.tangents import push
 
 
 @without_collecting
@@ -111,7 +111,8 @@ def _coefficients(
     """The values at a point of all nodes that depend on inputs only."""
     if at is None:
         return None
-    from symad.evaluation.evaluate import as_values, unchecked
+    from symad.evaluation.evaluate import as_values
+    from symad.transforms.values import unchecked
 
     values = flat_values(graph.arguments, bind(graph.name, graph.arguments, at, {}))
     point = dict(zip(graph.input_nodes, as_values(values, graph.inputs), strict=True))

@@ -8,11 +8,7 @@ from typing import Any
 import numpy as np
 
 from symad.core.graph import ZERO, Node, Tangent
-from symad.derivatives.forward import push
 from symad.derivatives.jacobian import forward_gradient
-from symad.derivatives.reverse import fresh_seed, pull
-from symad.derivatives.seeding import flat_columns
-from symad.derivatives.vmap import batch_outputs
 from symad.errors import DerivativeError
 from symad.ops.arrays.gathering import ScatterAdd, gather
 from symad.ops.arrays.shaping import broadcast_to, flatten, reshape, slice_axis
@@ -24,6 +20,10 @@ from symad.sparsity.coloring.result import Coloring
 from symad.sparsity.patterns.pattern import IntArray
 from symad.sparsity.patterns.rules import size_of
 from symad.sparsity.recovery.substitution import Forest
+from symad.transforms.batches import batch_outputs
+from symad.transforms.cotangents import fresh_seed, pull
+from symad.transforms.seeding import flat_columns
+from symad.transforms.tangents import push
 
 MOST_LEVELS = 200
 """Substitution along deeper trees would make a graph of too many nodes."""

@@ -20,8 +20,6 @@ import numpy as np
 from symad.core.arguments import Part
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Node
-from symad.derivatives.forward import dense
-from symad.derivatives.reverse import gradient_nodes
 from symad.derivatives.wrt import packing_of, scalar_output, select
 from symad.errors import DerivativeError
 from symad.ops.arrays.gathering import gather
@@ -36,6 +34,8 @@ from symad.sparsity.patterns.pattern import IntArray, Pattern, as_pattern
 from symad.sparsity.recovery.colored_products import hessian_products, jacobian_products, recovered
 from symad.sparsity.recovery.seedless import seedless_entries
 from symad.tracing import as_graph
+from symad.transforms.cotangents import gradient_nodes
+from symad.transforms.tangents import dense
 
 JACOBIAN_MODES = ("auto", "forward", "reverse", "mixed")
 HESSIAN_MODES = (

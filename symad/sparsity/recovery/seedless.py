@@ -7,10 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from symad.core.graph import Node
-from symad.derivatives.branch_masks import use_conditions
-from symad.derivatives.forward import push, push_along
-from symad.derivatives.reverse import fresh_seed
-from symad.derivatives.seeding import Descent, scalar_parts
 from symad.ops.arrays.shaping import flatten
 from symad.ops.arrays.sources import constant
 from symad.ops.arrays.stacking import stack
@@ -18,6 +14,10 @@ from symad.sparsity.patterns.pattern import IntArray, Pattern
 from symad.sparsity.patterns.rules import size_of
 from symad.sparsity.recovery.early_slices import chosen
 from symad.sparsity.recovery.stencil_terms import stencil_terms
+from symad.transforms.branch_masks import use_conditions
+from symad.transforms.cotangents import fresh_seed
+from symad.transforms.seeding import Descent, scalar_parts
+from symad.transforms.tangents import push, push_along
 
 Parts = list[tuple[Node, IntArray]]
 """Nodes of entries (k,), and the positions (k,) of these among the stored ones."""

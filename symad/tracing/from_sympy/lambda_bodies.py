@@ -53,7 +53,7 @@ def substitute(body: Node, replaced: Mapping[Node, Node]) -> Node:
 def _batched(body: Node, replaced: Mapping[Node, Node]) -> Node:
     """Ops that are not elementwise get the elements as a batch."""
     from symad.core.dims import size
-    from symad.derivatives.vmap import batch_outputs
+    from symad.transforms.batches import batch_outputs
 
     shape = next(iter(replaced.values())).shape
     rows = {node: flatten(array) for node, array in replaced.items()}

@@ -20,10 +20,10 @@ import sympy
 from flint import arb
 
 from symad.core.graph import Node
-from symad.evaluation.evaluate import unchecked
 from symad.evaluation.number_domains import DOMAINS, Domain, Undefined, box, mpmath_function
 from symad.library.scalar_functions import ScalarFunction
 from symad.ops.arrays.sources import Constant
+from symad.transforms.values import unchecked
 
 
 class Undetermined(ArithmeticError):

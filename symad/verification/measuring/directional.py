@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from symad.core.graph import Node
-from symad.derivatives.forward import dense, push
-from symad.derivatives.reverse import gradient_nodes, pull
 from symad.derivatives.wrt import symbol_like
 from symad.ops.arrays.contraction import inner
 from symad.ops.arrays.sources import constant, input_node
 from symad.ops.elementwise.arithmetic import add, mul
+from symad.transforms.cotangents import gradient_nodes, pull
+from symad.transforms.tangents import dense, push
 
 
 def directions(nodes: Sequence[Node], suffix: str, taken: set[str]) -> tuple[Node, ...]:

@@ -14,12 +14,12 @@ import sympy
 
 from symad.core.graph import Node, topological
 from symad.errors import SymadError
-from symad.evaluation.evaluate import unchecked
 from symad.evaluation.number_domains import Undefined
 from symad.ops.arrays.reduction import Extreme
 from symad.ops.arrays.shaping import Broadcast, Reshape
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.selection import Compare
+from symad.transforms.values import unchecked
 from symad.verification.budget import NODE, Meter, is_slow, operations
 from symad.verification.random_fields.prime_fields import Array
 

@@ -11,10 +11,10 @@ import sympy
 
 from symad.core.graph import Node, topological
 from symad.errors import SymadError
-from symad.evaluation.evaluate import unchecked
 from symad.ops.arrays.sources import ArrayConstant, Constant
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
+from symad.transforms.values import unchecked
 from symad.verification.budget import is_slow
 from symad.verification.measuring.points import points
 from symad.verification.rewriting.linear_terms import number

@@ -18,7 +18,6 @@ import sympy
 from symad.core.graph import Node, rebuild, topological
 from symad.errors import SymadError
 from symad.evaluation.dual import Dual
-from symad.evaluation.evaluate import unchecked
 from symad.evaluation.number_domains import Undefined
 from symad.ops.arrays.sources import ArrayConstant, Constant, Input, constant, input_node
 from symad.ops.arrays.stacking import pack_scalars
@@ -26,6 +25,7 @@ from symad.ops.linalg.adjugate import Adjugate
 from symad.ops.linalg.slogdet import DeterminantSign
 from symad.ops.linalg.solve_det import Determinant, LogDeterminant, Solve
 from symad.tracing.from_sympy.scalars import trace_scalar
+from symad.transforms.values import unchecked
 from symad.verification.budget import Meter
 from symad.verification.measuring.node_numbers import NodeNumber
 from symad.verification.rewriting.by_elements import by_elements, flat_elements, scalar_operations

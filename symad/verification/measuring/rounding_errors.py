@@ -21,13 +21,13 @@ import sympy
 
 from symad.core.graph import Node, topological
 from symad.core.questions import evaluate
-from symad.evaluation.evaluate import unchecked
 from symad.evaluation.number_domains import Undefined
 from symad.ops.arrays.reduction import Extreme
 from symad.ops.arrays.shaping import ShapingOp
 from symad.ops.arrays.sources import ArrayConstant, Constant, constant_value
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.selection import Condition, Select
+from symad.transforms.values import unchecked
 from symad.verification.measuring.fifty_digits import anchor, as_numbers
 from symad.verification.random_fields.prime_fields import Array
 

@@ -10,12 +10,12 @@ import sympy
 
 from symad.core.graph import Node, topological
 from symad.errors import SymadError
-from symad.evaluation.evaluate import unchecked
 from symad.evaluation.number_domains import Undefined
 from symad.ops.arrays.sources import Constant, Input, constant_value
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
 from symad.ops.linalg.cholesky import Cholesky
+from symad.transforms.values import unchecked
 from symad.verification.budget import Meter, OutOfBudget
 from symad.verification.proof.quotient_domain import algebra_of
 from symad.verification.proof.rational_functions import MOST_GENERATORS, Algebra, Quotient

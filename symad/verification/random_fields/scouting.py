@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from symad.core.graph import Node, topological
-from symad.derivatives.vmap import batch_outputs
 from symad.errors import SymadError
-from symad.evaluation.evaluate import unchecked
 from symad.evaluation.number_domains import as_float
 from symad.ops.arrays.sources import Input, input_node
+from symad.transforms.batches import batch_outputs
+from symad.transforms.values import unchecked
 from symad.verification.budget import NODE, Meter
 from symad.verification.measuring.fifty_digits import PRECISIONS, evaluate_all
 from symad.verification.measuring.hostile_points import is_manageable

@@ -13,9 +13,9 @@ import numpy as np
 
 from symad.core.graph import Node, topological
 from symad.errors import SymadError
-from symad.evaluation.evaluate import unchecked
 from symad.ops.arrays.sources import Input, constant
 from symad.ops.arrays.stacking import element
+from symad.transforms.values import unchecked
 from symad.verification.measuring.node_numbers import NodeNumber
 from symad.verification.rewriting.rewrite import expand_definitions
 

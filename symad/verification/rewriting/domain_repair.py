@@ -15,13 +15,13 @@ import numpy as np
 
 from symad.core.graph import Node, rebuild, topological
 from symad.errors import SymadError
-from symad.evaluation.evaluate import unchecked
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.shaping import ShapingOp
 from symad.ops.arrays.sources import Constant, Input, constant
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
+from symad.transforms.values import unchecked
 from symad.verification.random_fields.scouting import as_floats
 
 MOST_EVALUATED = 100_000

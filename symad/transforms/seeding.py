@@ -12,15 +12,15 @@ from dataclasses import dataclass
 
 from symad.core.dims import Dim, plus, size
 from symad.core.graph import ZERO, Node, Tangent, topological
-from symad.derivatives.branch_masks import use_conditions
-from symad.derivatives.forward import push_along
-from symad.derivatives.reverse import fresh_seed, pull
-from symad.derivatives.vmap import batch_outputs
 from symad.ops.arrays.contraction import permute
 from symad.ops.arrays.shaping import Reshape, broadcast_axes, broadcast_to, reshape, slice_axis
 from symad.ops.arrays.sources import constant, eye
 from symad.ops.arrays.stacking import Stack, concatenate, pack_scalars, take
 from symad.stable import smooth
+from symad.transforms.batches import batch_outputs
+from symad.transforms.branch_masks import use_conditions
+from symad.transforms.cotangents import fresh_seed, pull
+from symad.transforms.tangents import push_along
 
 UNROLL = 60_000
 """Unrolled scalar seeds are used while the tangents they create number less than this."""

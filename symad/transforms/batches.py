@@ -1,0 +1,40 @@
+"""Batching on nodes: a leading axis for everything that depends on a batch. The rules stand with the ops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from symad.core.dims import Dim
+from symad.core.graph import Node, topological
+from symad.core.questions import batch
+from symad.ops.arrays.shaping import lift
+
+
+def batch_outputs(
+    outputs: Sequence[Node],
+    replaced: Mapping[Node, Node],
+    count: Dim,
+    shared: Mapping[Node, Node] | None = None,
+) -> tuple[Node, ...]:
+    """The outputs with a leading axis of length ``count``.
+
+    Args:
+        outputs: the nodes to batch.
+        replaced: for some nodes their batched counterparts, with the leading axis.
+        count: the length of the batch.
+        shared: for some nodes what stands in their place in all of the batch. Both replacements are made at
+            once: what is put in may hold nodes that are equal to those replaced.
+    """
+    made: dict[Node, Node] = {**(shared or {}), **replaced}
+    batched = set(replaced)
+    for node in topological(outputs):
+        if node in made:
+            continue
+        flags = tuple([a in batched for a in node.args])
+        args = tuple([made[a] for a in node.args])
+        if any(flags):
+            made[node] = batch(node.op, args, flags, count)
+            batched.add(node)
+        else:
+            made[node] = node if args == node.args else Node.of(node.op, args)
+    return tuple(lift(made[o], o in batched, count) for o in outputs)

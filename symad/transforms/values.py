@@ -1,0 +1,41 @@
+"""Values of nodes, from the values of others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from symad.core.dims import is_concrete
+from symad.core.graph import Node, topological
+from symad.core.questions import evaluate
+from symad.errors import EvaluationError
+from symad.evaluation.number_domains import FLOATS, Domain, domain_of
+
+
+def unchecked(outputs: Sequence[Node], point: Mapping[Node, Any]) -> list[Any]:
+    """The values of some nodes, `Undefined` where an exact value does not exist."""
+    found: dict[Node, Any] = dict(point)
+    domain = domain_of(point.values())
+    with np.errstate(all="ignore"):
+        for node in topological(outputs):
+            if node not in found:
+                if not is_concrete(node.shape):
+                    raise EvaluationError(f"the size {node.shape} is not fixed by the arrays given")
+                value = evaluate(node.op, tuple([found[a] for a in node.args]))
+                found[node] = value if node.args else _known(value, domain)
+    return [found[o] for o in outputs]
+
+
+def _known(value: Any, domain: Domain) -> Any:
+    """A constant in the number domain of this evaluation."""
+    if isinstance(value, bool):
+        return value
+    if not isinstance(value, np.ndarray):
+        return domain.number(value)
+    if value.dtype == bool:
+        return value
+    if domain is FLOATS:
+        return value.astype(np.float64) if value.dtype.kind in "iu" else value  # integers would overflow
+    return np.frompyfunc(lambda v: domain.number(v), 1, 1)(value.astype(object))
