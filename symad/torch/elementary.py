@@ -10,6 +10,7 @@ from torch import nn
 from symad import functions
 from symad.errors import TraceError
 from symad.models.layers.losses import log_likelihoods
+from symad.models.sequences.recurrent import affine
 from symad.torch.modules import Weights, layer, refuse
 
 
@@ -31,12 +32,6 @@ def identity(module: nn.Identity, at: Weights, *data: Any) -> Any:
 def linear(module: nn.Linear, at: Weights, *data: Any) -> Any:
     """X Wᵀ + b."""
     return affine(data[0], at(module.weight), at(module.bias))
-
-
-def affine(x: Any, weight: Any, bias: Any) -> Any:
-    """X Wᵀ + b; without b if it is None."""
-    made = x @ weight.T
-    return made if bias is None else made + bias
 
 
 @layer.dispatch

@@ -13,7 +13,7 @@ ROWS = [
 
 def test_every_model_has_one_row():
     listed = [row[0].strip("`") for row in ROWS]
-    files = sorted(p.stem for p in (ROOT / "symad" / "models").glob("*.py") if p.stem != "__init__")
+    files = sorted(p.stem for p in (ROOT / "symad" / "models").rglob("*.py") if p.stem != "__init__")
     assert sorted(listed) == files
 
 

@@ -45,6 +45,7 @@ MODULES = {
     "LSTM both ways": (
         built(nn.LSTM, 3, 2, num_layers=2, bidirectional=True, batch_first=True), [(N, 5, 3)],
     ),
+    "LSTM projected": (built(nn.LSTM, 3, 4, proj_size=2, num_layers=2, bidirectional=True), [(5, N, 3)]),
     "LSTM without batch": (built(nn.LSTM, 3, 4), [(5, 3)]),
     "GRU": (built(nn.GRU, 3, 4, bias=False), [(5, N, 3)]),
     "GRU from a state": (built(nn.GRU, 3, 4, bidirectional=True), [(5, N, 3), (2, N, 4)]),
@@ -197,7 +198,8 @@ def test_a_rule_for_ones_own_module():
     [
         (nn.Dropout(0.5), "eval"),
         (nn.Conv1d(2, 2, 3, padding=1, padding_mode="circular"), "padding_mode='circular'"),
-        (nn.LSTM(3, 4, proj_size=2), "proj_size=2"),
+        (nn.LSTM(3, 4, num_layers=2, dropout=0.5), "dropout|eval"),
+        (nn.GRUCell(3, 4), "one step"),
         (nn.MaxPool1d(3, padding=1), "padding=True"),
         (nn.Softmax(), "dim"),
     ],

@@ -85,3 +85,21 @@ def numbers(shape: Shape) -> tuple[int, ...]:
     if not is_concrete(shape):
         raise ShapeError(f"initial values need numbers as sizes, not the shape {format_shape(shape)}")
     return tuple(int(dim) for dim in shape)
+
+
+def check_shapes(asked: str, given: Mapping[str, Any], shapes: Mapping[str, Shape]) -> None:
+    """Refuse parameters whose names or shapes are not those of a model; ``asked`` begins the message.
+
+    Raises:
+        ShapeError: names what is missing, unknown or of another shape.
+    """
+    missing, unknown = [n for n in shapes if n not in given], [n for n in given if n not in shapes]
+    wrong = [
+        f"{n} has shape {format_shape(tuple(v.shape))}, not {format_shape(shapes[n])}"
+        for n, v in given.items()
+        if n in shapes and tuple(v.shape) != tuple(shapes[n])
+    ]
+    parts = [f"missing: {', '.join(missing)}"] if missing else []
+    parts += [f"unknown: {', '.join(unknown)}"] if unknown else []
+    if parts + wrong:
+        raise ShapeError(f"{asked}: " + "; ".join(parts + wrong))

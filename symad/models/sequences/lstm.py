@@ -14,7 +14,7 @@ the forget gate: Gers, Schmidhuber & Cummins (2000).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,8 @@ import numpy as np
 from symad.core.dims import Dim
 from symad.functions import scan, sigmoid
 from symad.models.layers.losses import cross_entropy, mean_squared_error
-from symad.models.layers.parameters import Parameters, Shapes, glorot, orthogonal
+from symad.models.layers.parameters import Parameters, Shapes, check_shapes, glorot, numbers, orthogonal
+from symad.models.sequences.recurrent import Recurrent
 from symad.models.sequences.rnn import check_sequence, zero_state
 
 GATES = ("i", "f", "o", "g")
@@ -83,6 +84,39 @@ class LSTM:
                 if name.startswith("b"):
                     start[name][GATES.index("f")] = 1.0
         return start
+
+    @property
+    def torch_layout(self) -> Recurrent:
+        """The same layers under PyTorch's names, in the order i, f, g, o."""
+        return Recurrent("lstm", self.inputs, self.hidden, self.layers)
+
+    def to_torch(self, p: Any) -> dict[str, Any]:
+        """The layers' weights in the layout of ``torch.nn.LSTM``, with b_hh = 0; W_hy and c_y stay apart."""
+        ours, made = replace(self.torch_layout, gates="".join(GATES)), {}
+        for name, shape in ours.shapes.items():
+            part, k = name.rsplit("_l", 1)
+            found = {"weight_ih": "W_x", "weight_hh": "W_h", "bias_ih": "b"}.get(part)
+            own = np.zeros(numbers(shape)) if found is None else p[f"{found}{int(k) + 1}"]
+            made[name] = own.reshape(shape)
+        return ours.reordered(made, self.torch_layout.order)
+
+    def from_torch(self, state: Any) -> dict[str, Any]:
+        """W_x1, W_h1, b1 = b_ih + b_hh, ... from the weights of a ``torch.nn.LSTM`` as arrays.
+
+        Raises:
+            ShapeError: names or shapes are not those of these layers.
+        """
+        theirs = self.torch_layout
+        check_shapes("from_torch", state, theirs.shapes)
+        moved, made = theirs.reordered(state, "".join(GATES)), {}
+        for k in range(self.layers):
+            for ours, value in (
+                (f"W_x{k + 1}", moved[f"weight_ih_l{k}"]),
+                (f"W_h{k + 1}", moved[f"weight_hh_l{k}"]),
+                (f"b{k + 1}", moved[f"bias_ih_l{k}"] + moved[f"bias_hh_l{k}"]),
+            ):
+                made[ours] = value.reshape(self.shapes[ours])
+        return made
 
     def states(self, p: Any, x: Any) -> tuple[Any, Any]:
         """h_1..h_T and c_1..c_T of the last layer, each (T, d_h) or (T, N, d_h)."""
