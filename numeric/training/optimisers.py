@@ -27,42 +27,100 @@ class Optimiser(Protocol):
 
 @dataclass(frozen=True)
 class SGD:
-    """Stochastic gradient descent with momentum: v ← μ v + g, θ ← θ − η v.
+    """Stochastic gradient descent with momentum: g ← ∇L + λ θ,  v ← μ v + g,  θ ← θ − η v.
 
-    Source: Polyak (1964); in the form of Sutskever et al. (2013) with the rate outside of v.
+    With ``nesterov`` θ ← θ − η (g + μ v). Source: Polyak (1964); in the form of Sutskever et al. (2013) with
+    the rate outside of v, as PyTorch has it.
     """
 
     rate: float
     momentum: float = 0.0
+    penalty: float = 0.0
+    nesterov: bool = False
 
     def __post_init__(self) -> None:
-        _check(self, rate=self.rate > 0, momentum=0 <= self.momentum < 1)
+        _check(
+            self,
+            rate=self.rate > 0,
+            momentum=0 <= self.momentum < 1,
+            penalty=self.penalty >= 0,
+            nesterov=not self.nesterov or self.momentum > 0,
+        )
 
     def start(self, parameters: Arrays) -> State:
         """Velocities, which are 0."""
-        return {"v": {k: np.zeros_like(p) for k, p in parameters.items()}} if self.momentum else {}
+        return {"v": _zeros(parameters)} if self.momentum else {}
 
     def step(
         self, parameters: Arrays, gradients: Arrays, state: State, factor: float
     ) -> tuple[Arrays, State]:
         """One step."""
-        moves = gradients
+        moves = gradients = _penalised(gradients, parameters, self.penalty)
         if self.momentum:
             moves = {k: self.momentum * state["v"][k] + g for k, g in gradients.items()}
             state = {"v": moves}
-        rate = self.rate * factor
-        return {k: p - rate * moves[k] for k, p in parameters.items()}, state
+        if self.nesterov:
+            moves = {k: g + self.momentum * moves[k] for k, g in gradients.items()}
+        return _moved(parameters, moves, self.rate * factor), state
+
+
+@dataclass(frozen=True)
+class RMSprop:
+    """g ← ∇L + λ θ,  v ← α v + (1 − α) g²,  w ← μ w + g / (√v + ε),  θ ← θ − η w.
+
+    ``centred``: √(v − m²) in the place of √v, with m ← α m + (1 − α) g. Sources: Hinton, "Neural networks for
+    machine learning" (2012), lecture 6e; centred: Graves (2013), equations 38-45; ε as PyTorch has it.
+    """
+
+    rate: float = 0.01
+    alpha: float = 0.99
+    epsilon: float = 1e-8
+    momentum: float = 0.0
+    centred: bool = False
+    penalty: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check(
+            self,
+            rate=self.rate > 0,
+            alpha=0 <= self.alpha < 1,
+            epsilon=self.epsilon >= 0,
+            momentum=0 <= self.momentum < 1,
+            penalty=self.penalty >= 0,
+        )
+
+    def start(self, parameters: Arrays) -> State:
+        """The means of g² and, where they are used, of g, and the velocities: 0."""
+        names = ["v", *(["m"] if self.centred else []), *(["w"] if self.momentum else [])]
+        return {name: _zeros(parameters) for name in names}
+
+    def step(
+        self, parameters: Arrays, gradients: Arrays, state: State, factor: float
+    ) -> tuple[Arrays, State]:
+        """One step."""
+        a, g = self.alpha, _penalised(gradients, parameters, self.penalty)
+        made: State = {"v": {k: a * state["v"][k] + (1 - a) * x * x for k, x in g.items()}}
+        spread = made["v"]
+        if self.centred:
+            made["m"] = {k: a * state["m"][k] + (1 - a) * x for k, x in g.items()}
+            spread = {k: v - made["m"][k] ** 2 for k, v in spread.items()}
+        moves = {k: _quotient(x, np.sqrt(spread[k]) + self.epsilon) for k, x in g.items()}
+        if self.momentum:
+            moves = made["w"] = {k: self.momentum * state["w"][k] + x for k, x in moves.items()}
+        return _moved(parameters, moves, self.rate * factor), made
 
 
 @dataclass(frozen=True)
 class Adam:
     """Adam, and with ``decay`` AdamW.
 
-        m ← β₁ m + (1 − β₁) g,   v ← β₂ v + (1 − β₂) g²,
+        g ← ∇L + κ θ,   m ← β₁ m + (1 − β₁) g,   v ← β₂ v + (1 − β₂) g²,
         θ ← θ − η (m̂ / (√v̂ + ε) + λ θ),   m̂ = m / (1 − β₁ᵗ), v̂ = v / (1 − β₂ᵗ).
 
-    Sources: Kingma & Ba (2015), algorithm 1; the decay λ outside of the moments: Loshchilov & Hutter
-    (2019), algorithm 2. Only arrays with at least two axes decay: biases and gains do not.
+    The penalty κ is what PyTorch's Adam calls ``weight_decay``, the decay λ outside of the moments what its
+    AdamW does. All arrays decay, or with ``decays="matrices"`` those with at least two axes: not biases and
+    gains. With ε = 0, a parameter whose gradients were all 0 stays. Sources: Kingma & Ba (2015), algorithm 1;
+    Loshchilov & Hutter (2019), algorithm 2.
     """
 
     rate: float = 1e-3
@@ -70,6 +128,8 @@ class Adam:
     beta2: float = 0.999
     epsilon: float = 1e-8
     decay: float = 0.0
+    penalty: float = 0.0
+    decays: str = "all"
 
     def __post_init__(self) -> None:
         _check(
@@ -77,15 +137,17 @@ class Adam:
             rate=self.rate > 0,
             beta1=0 <= self.beta1 < 1,
             beta2=0 <= self.beta2 < 1,
-            epsilon=self.epsilon > 0,
+            epsilon=self.epsilon >= 0,
             decay=self.decay >= 0,
+            penalty=self.penalty >= 0,
+            decays=self.decays in ("all", "matrices"),
         )
 
     def start(self, parameters: Arrays) -> State:
         """Both moments, which are 0, and the number of steps."""
         return {
-            "m": {k: np.zeros_like(p) for k, p in parameters.items()},
-            "v": {k: np.zeros_like(p) for k, p in parameters.items()},
+            "m": _zeros(parameters),
+            "v": _zeros(parameters),
             "t": {"t": np.zeros((), dtype=np.int64)},
         }
 
@@ -94,29 +156,47 @@ class Adam:
     ) -> tuple[Arrays, State]:
         """One step."""
         t = state["t"]["t"] + 1
-        b1, b2, rate = self.beta1, self.beta2, self.rate * factor
+        b1, b2 = self.beta1, self.beta2
+        gradients = _penalised(gradients, parameters, self.penalty)
         m = {k: b1 * state["m"][k] + (1 - b1) * g for k, g in gradients.items()}
         v = {k: b2 * state["v"][k] + (1 - b2) * g * g for k, g in gradients.items()}
-        moved = {}
+        moves = {}
         for k, p in parameters.items():
-            move = m[k] / (1 - b1**t) / (np.sqrt(v[k] / (1 - b2**t)) + self.epsilon)
-            if self.decay and p.ndim > 1:
-                move = move + self.decay * p
-            moved[k] = (p - rate * move).astype(p.dtype, copy=False)
-        return moved, {"m": m, "v": v, "t": {"t": t}}
+            moves[k] = _quotient(m[k] / (1 - b1**t), np.sqrt(v[k] / (1 - b2**t)) + self.epsilon)
+            if self.decay and (self.decays == "all" or p.ndim > 1):
+                moves[k] = moves[k] + self.decay * p
+        return _moved(parameters, moves, self.rate * factor), {"m": m, "v": v, "t": {"t": t}}
 
 
-def adamw(rate: float = 1e-3, decay: float = 0.01) -> Adam:
-    """Adam with decay of the matrices; see `Adam`."""
-    return Adam(rate, decay=decay)
+def adamw(rate: float = 1e-3, decay: float = 0.01, decays: str = "all") -> Adam:
+    """Adam with decay, by default of all arrays as in PyTorch; see `Adam`."""
+    return Adam(rate, decay=decay, decays=decays)
 
 
-def _check(optimiser: SGD | Adam, **right: bool) -> None:
+def _zeros(parameters: Arrays) -> Arrays:
+    return {k: np.zeros_like(p) for k, p in parameters.items()}
+
+
+def _penalised(gradients: Arrays, parameters: Arrays, penalty: float) -> Arrays:
+    """The gradients with that of (λ/2) ‖θ‖²."""
+    return {k: g + penalty * parameters[k] for k, g in gradients.items()} if penalty else gradients
+
+
+def _quotient(move: Any, size: Any) -> Any:
+    """A move in units of its size; 0 where both are 0, which ε = 0 permits."""
+    return np.divide(move, size, out=np.zeros_like(move), where=(size != 0) | (move != 0))
+
+
+def _moved(parameters: Arrays, moves: Arrays, rate: float) -> Arrays:
+    return {k: (p - rate * moves[k]).astype(p.dtype, copy=False) for k, p in parameters.items()}
+
+
+def _check(optimiser: SGD | RMSprop | Adam, **right: bool) -> None:
     wrong = [name for name, ok in right.items() if not ok]
     if wrong:
         raise EvaluationError(
-            f"{optimiser}: {', '.join(wrong)} out of range; rate and epsilon are positive, momentum and "
-            "betas in [0, 1), decay at least 0"
+            f"{optimiser}: {', '.join(wrong)} out of range; the rate is positive; epsilon, decay and penalty are "
+            "at least 0; momentum, alpha and betas in [0, 1); decays 'all' or 'matrices'; nesterov needs momentum"
         )
 
 

@@ -9,7 +9,7 @@ from torch import nn
 
 from symad import functions
 from symad.errors import TraceError
-from symad.models.layers.losses import log_likelihoods
+from symad.models.layers import activations, losses
 from symad.models.sequences.recurrent import affine
 from symad.torch.modules import Weights, layer, refuse
 
@@ -99,7 +99,7 @@ def relu(module: nn.ReLU, at: Weights, *data: Any) -> Any:
 @layer.dispatch
 def leaky_relu(module: nn.LeakyReLU, at: Weights, *data: Any) -> Any:
     """X, or a x where x < 0."""
-    return np.where(data[0] > 0, data[0], module.negative_slope * data[0])
+    return activations.leaky_relu(data[0], module.negative_slope)
 
 
 @layer.dispatch
@@ -115,17 +115,13 @@ def prelu(module: nn.PReLU, at: Weights, *data: Any) -> Any:
 @layer.dispatch
 def elu(module: nn.ELU, at: Weights, *data: Any) -> Any:
     """X, or α (eˣ − 1) where x < 0."""
-    (x,) = data
-    return np.where(x > 0, x, module.alpha * np.expm1(np.minimum(x, 0.0)))
+    return activations.elu(data[0], module.alpha)
 
 
 @layer.dispatch
 def gelu(module: nn.GELU, at: Weights, *data: Any) -> Any:
     """X Φ(x), or its approximation by tanh."""
-    (x,) = data
-    if module.approximate == "tanh":
-        return x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))) / 2
-    return functions.gelu(x)
+    return (activations.gelu_tanh if module.approximate == "tanh" else functions.gelu)(data[0])
 
 
 @layer.dispatch
@@ -137,7 +133,7 @@ def silu(module: nn.SiLU, at: Weights, *data: Any) -> Any:
 @layer.dispatch
 def mish(module: nn.Mish, at: Weights, *data: Any) -> Any:
     """X tanh(log(1 + eˣ))."""
-    return data[0] * np.tanh(functions.softplus(data[0]))
+    return activations.mish(data[0])
 
 
 @layer.dispatch
@@ -219,9 +215,20 @@ def logistic_loss(module: nn.BCEWithLogitsLoss, at: Weights, *data: Any) -> Any:
 
 @layer.dispatch
 def cross_entropy(module: nn.CrossEntropyLoss, at: Weights, *data: Any) -> Any:
-    """−log softmax(z)_y of scores (classes,) or (N, classes, ...) and classes y (), (N, ...)."""
+    """−log softmax(z)_y of scores (classes,) or (N, classes, ...) and classes (), (N, ...), or probabilities."""
     scores, targets = data
-    refuse(module, weight=module.weight, label_smoothing=module.label_smoothing)
+    soft = len(targets.shape) == len(scores.shape)
     if len(scores.shape) > 2:
-        scores = np.moveaxis(scores, 1, -1)
-    return reduced(module, -log_likelihoods(scores, targets))
+        scores, targets = (np.moveaxis(v, 1, -1) if k == 0 or soft else v for k, v in enumerate(data))
+    if module.reduction != "mean":
+        refuse(module, weight=module.weight, label_smoothing=module.label_smoothing)
+        return reduced(module, -losses.log_likelihoods(scores, targets))
+    ignore = None if soft else module.ignore_index
+    return losses.cross_entropy(scores, targets, at(module.weight), module.label_smoothing, ignore)
+
+
+@layer.dispatch
+def huber(module: nn.HuberLoss, at: Weights, *data: Any) -> Any:
+    """e²/2 near 0, linear beyond δ."""
+    refuse(module, reduction=module.reduction != "mean")
+    return losses.huber(*data, delta=module.delta)

@@ -11,7 +11,7 @@ from symad.models.layers import maximum
 from symad.models.layers.feedforward import FeedForward
 from symad.models.layers.parameters import trace_model
 from symad.numeric.training.loop import batches, train
-from symad.numeric.training.optimisers import SGD, Adam, adamw, clip_gradients
+from symad.numeric.training.optimisers import SGD, Adam, RMSprop, adamw, clip_gradients
 from symad.numeric.training.schedules import staircase, warmup_cosine, warmup_root
 
 rng = np.random.default_rng(0)
@@ -54,14 +54,28 @@ def torch_adamw(optim, decayed, others):
         (SGD(0.05, 0.9), lambda optim, a, b: optim.SGD(a + b, lr=0.05, momentum=0.9), None),
         (Adam(0.01), lambda optim, a, b: optim.Adam(a + b, lr=0.01), None),
         (Adam(0.01, 0.8, 0.99, 1e-5), lambda optim, a, b: optim.Adam(a + b, 0.01, (0.8, 0.99), 1e-5), None),
-        (adamw(0.01, 0.1), torch_adamw, None),
+        (adamw(0.01, 0.1, "matrices"), torch_adamw, None),
+        (adamw(0.01, 0.1), lambda optim, a, b: optim.AdamW(a + b, lr=0.01, weight_decay=0.1), None),
+        (Adam(0.01, penalty=0.1), lambda optim, a, b: optim.Adam(a + b, lr=0.01, weight_decay=0.1), None),
+        (Adam(0.01, epsilon=0), lambda optim, a, b: optim.Adam(a + b, lr=0.01, eps=0), None),
+        (
+            SGD(0.05, 0.9, 0.01, nesterov=True),
+            lambda optim, a, b: optim.SGD(a + b, 0.05, 0.9, weight_decay=0.01, nesterov=True),
+            None,
+        ),
+        (RMSprop(0.005), lambda optim, a, b: optim.RMSprop(a + b, lr=0.005), None),
+        (
+            RMSprop(0.002, 0.9, 1e-6, 0.8, True, 0.01),
+            lambda optim, a, b: optim.RMSprop(a + b, 0.002, 0.9, 1e-6, 0.01, 0.8, True),
+            None,
+        ),
         (SGD(0.1), lambda optim, a, b: optim.SGD(a + b, lr=0.1), 0.05),
         (Adam(0.01), lambda optim, a, b: optim.Adam(a + b, lr=0.01), 0.01),
     ],
 )
 def test_optimisers_against_torch(ours, theirs, clip):
-    found = train(LOSS, MODEL.init(0), batches(X, Y, size=8, seed=1), ours, 30, clip=clip)
-    for name, value in torch_run(theirs, 30, clip).items():
+    found = train(LOSS, MODEL.init(0), batches(X, Y, size=8, seed=1), ours, 100, clip=clip)
+    for name, value in torch_run(theirs, 100, clip).items():
         np.testing.assert_allclose(found.parameters[name], value, rtol=1e-12, atol=1e-12)
 
 
@@ -188,6 +202,8 @@ def test_a_gradient_that_is_no_number_stops_training_before_it_spoils_the_parame
     [
         (lambda: SGD(-0.1), "rate out of range"),
         (lambda: SGD(0.1, 1.0), "momentum out of range"),
+        (lambda: SGD(0.1, nesterov=True), "nesterov out of range"),
+        (lambda: RMSprop(alpha=1.0, epsilon=-1e-8), "alpha, epsilon out of range"),
         (lambda: Adam(beta1=1.0, decay=-1), "beta1, decay out of range"),
     ],
 )
@@ -244,3 +260,12 @@ def test_structures_of_parameters_train_as_named_ones_do(tmp_path):
     np.testing.assert_allclose(found.parameters["layers"][0]["w.0"], expected.parameters["W"], rtol=1e-12)
     with pytest.raises(EvaluationError, match="p has the keys layers, b; the value given lacks b"):
         train(nested, {"layers": [{"w.0": W}]}, data, Adam(0.1), steps=1)
+
+
+def test_epsilon_0_leaves_parameters_without_slopes_where_they_are():
+    p = {"w": np.array([1.0, 2.0])}
+    for optimiser in (Adam(0.1, epsilon=0), RMSprop(0.1, epsilon=0)):
+        moved, _ = optimiser.step(p, {"w": np.array([3.0, 0.0])}, optimiser.start(p), 1.0)
+        assert moved["w"][1] == 2.0
+        assert np.isfinite(moved["w"][0])
+        assert moved["w"][0] < 1

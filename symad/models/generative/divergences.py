@@ -264,3 +264,29 @@ def gaussian_kl_by_moments() -> sympy.Expr:
     first, second = mu, mu**2 + sigma**2
     own = -((second - 2 * mu * first + mu**2) / sigma**2) / 2 - sympy.log(sigma)
     return own + second / 2
+
+
+def gaussian_kl_full(mean: Any, covariance: Any, other_mean: Any, other_covariance: Any) -> Any:
+    """KL(N(m, S)‖N(n, R)) = ½ (tr R⁻¹S + (n − m)ᵀR⁻¹(n − m) − d + log det R − log det S).
+
+    Args:
+        mean: m (d,), and n.
+        covariance: S (d, d), symmetric and positive definite, and R.
+        other_mean: n.
+        other_covariance: R.
+
+    Raises:
+        ShapeError: the shapes do not fit.
+        LinAlgError: a covariance is not positive definite (of arrays).
+    """
+    shapes = [tuple(v.shape) for v in (mean, covariance, other_mean, other_covariance)]
+    size = shapes[0][0] if len(shapes[0]) == 1 else None
+    if shapes != [(size,), (size, size)] * 2:
+        given = ", ".join(map(str, shapes))
+        raise ShapeError(f"Gaussians have means (d,) and covariances (d, d), not {given}")
+    own, other = np.linalg.cholesky(covariance), np.linalg.cholesky(other_covariance)
+    # With R = L Lᵀ and S = M Mᵀ: tr R⁻¹S = ‖L⁻¹M‖², and the quadratic form is ‖L⁻¹(n − m)‖².
+    spread = functions.solve_triangular(other, own, lower=True)
+    shift = functions.solve_triangular(other, (other_mean - mean)[:, None], lower=True)
+    logs = np.log(np.diagonal(other)).sum() - np.log(np.diagonal(own)).sum()
+    return ((spread * spread).sum() + (shift * shift).sum() - size) / 2 + logs

@@ -1,7 +1,9 @@
 """Activations by name, for arrays and traced values.
 
-tanh x; relu max(x, 0); sigmoid 1/(1 + e^{-x}); gelu x Φ(x); silu x σ(x); softplus log(1 + e^x).
-Sources: Hendrycks & Gimpel (2016) for gelu, Elfwing, Uchibe & Doya (2018) for silu.
+tanh x; relu max(x, 0); sigmoid 1/(1 + e^{-x}); gelu x Φ(x); silu x σ(x); softplus log(1 + e^x);
+leaky_relu x or a x where x < 0; elu x or α (eˣ − 1) where x < 0; mish x tanh(log(1 + eˣ)); gelu_tanh
+x (1 + tanh(√(2/π) (x + 0.044715 x³)))/2, the gelu of GPT-2. Sources: Hendrycks & Gimpel (2016) for gelu, Elfwing, Uchibe & Doya (2018) for silu, Maas, Hannun & Ng (2013) for leaky_relu, Clevert, Unterthiner &
+Hochreiter (2016) for elu, Misra (2020) for mish.
 """
 
 from __future__ import annotations
@@ -14,6 +16,27 @@ import numpy as np
 from symad.errors import SymadError
 from symad.functions import gelu, relu, sigmoid, silu, softplus
 
+
+def leaky_relu(x: Any, slope: Any = 0.01) -> Any:
+    """X where x > 0, a x elsewhere."""
+    return np.where(x > 0, x, slope * x)
+
+
+def elu(x: Any, alpha: Any = 1.0) -> Any:
+    """X where x > 0, α (eˣ − 1) elsewhere; nothing overflows."""
+    return np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0.0)))
+
+
+def mish(x: Any) -> Any:
+    """X tanh(log(1 + eˣ))."""
+    return x * np.tanh(softplus(x))
+
+
+def gelu_tanh(x: Any) -> Any:
+    """X (1 + tanh(√(2/π) (x + 0.044715 x³)))/2."""
+    return x * (1 + np.tanh(float(np.sqrt(2 / np.pi)) * (x + 0.044715 * x**3))) / 2
+
+
 ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
     "tanh": np.tanh,
     "relu": relu,
@@ -21,6 +44,10 @@ ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
     "gelu": gelu,
     "silu": silu,
     "softplus": softplus,
+    "leaky_relu": leaky_relu,
+    "elu": elu,
+    "mish": mish,
+    "gelu_tanh": gelu_tanh,
 }
 
 
