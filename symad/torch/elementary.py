@@ -215,7 +215,7 @@ def logistic_loss(module: nn.BCEWithLogitsLoss, at: Weights, *data: Any) -> Any:
 
 @layer.dispatch
 def cross_entropy(module: nn.CrossEntropyLoss, at: Weights, *data: Any) -> Any:
-    """−log softmax(z)_y of scores (classes,) or (N, classes, ...) and classes (), (N, ...), or probabilities."""
+    """−log softmax(z)_y of scores (classes,) or (N, classes, ...) and classes, or probabilities."""
     scores, targets = data
     soft = len(targets.shape) == len(scores.shape)
     if len(scores.shape) > 2:

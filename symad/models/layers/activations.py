@@ -2,7 +2,8 @@
 
 tanh x; relu max(x, 0); sigmoid 1/(1 + e^{-x}); gelu x Φ(x); silu x σ(x); softplus log(1 + e^x);
 leaky_relu x or a x where x < 0; elu x or α (eˣ − 1) where x < 0; mish x tanh(log(1 + eˣ)); gelu_tanh
-x (1 + tanh(√(2/π) (x + 0.044715 x³)))/2, the gelu of GPT-2. Sources: Hendrycks & Gimpel (2016) for gelu, Elfwing, Uchibe & Doya (2018) for silu, Maas, Hannun & Ng (2013) for leaky_relu, Clevert, Unterthiner &
+x (1 + tanh(√(2/π) (x + 0.044715 x³)))/2, the gelu of GPT-2. Sources: Hendrycks & Gimpel (2016) for gelu,
+Elfwing, Uchibe & Doya (2018) for silu, Maas, Hannun & Ng (2013) for leaky_relu, Clevert, Unterthiner &
 Hochreiter (2016) for elu, Misra (2020) for mish.
 """
 
