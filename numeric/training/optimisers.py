@@ -196,8 +196,8 @@ def _check(optimiser: SGD | RMSprop | Adam, **right: bool) -> None:
     if wrong:
         raise EvaluationError(
             f"{optimiser}: {', '.join(wrong)} out of range; the rate is positive; epsilon, decay and "
-            "penalty are at least 0, momentum, alpha and betas in [0, 1); decays 'all' or 'matrices'; nesterov "
-            "needs momentum"
+            "penalty are at least 0; momentum, alpha and betas in [0, 1); decays 'all' or 'matrices'; "
+            "nesterov needs momentum"
         )
 
 

@@ -10,6 +10,7 @@ from torch import nn
 
 from symad import functions
 from symad.errors import TraceError
+from symad.models.transformers import attention
 from symad.torch.elementary import affine, dropout
 from symad.torch.modules import Weights, layer, refuse
 
@@ -37,8 +38,7 @@ def attend(module: Any, at: Weights, query: Any, key: Any, value: Any, mask: Any
     turned = not module.batch_first and len(query.shape) == 3
     data = tuple(np.swapaxes(x, 0, 1) if turned else x for x in (query, key, value))
     Q, K, V = heads(module, at, data)
-    scores = np.einsum("...nk,...mk->...nm", Q, K) / float(np.sqrt(module.head_dim))
-    weights = functions.softmax(scores if mask is None else scores + mask, axis=-1)
+    weights = attention.weights(Q, K, bias=mask)
     dropout(_Inside(module), weights)
     y = np.swapaxes(np.einsum("...nm,...mv->...nv", weights, V), -3, -2)
     y = y.reshape(*y.shape[:-2], module.embed_dim)
@@ -86,13 +86,13 @@ def encoder_layer(module: nn.TransformerEncoderLayer, at: Weights, *data: Any) -
     """Self-attention and a feed-forward block; data: x, and perhaps an additive mask (n, n)."""
     x, *mask = data
 
-    def attention(value: Any) -> Any:
+    def itself(value: Any) -> Any:
         return dropout(module.dropout1, attend(module.self_attn, at, value, value, value, *mask)[0])
 
     def block(value: Any) -> Any:
         return dropout(module.dropout2, feed_forward(module, at, value))
 
-    for part, norm in ((attention, module.norm1), (block, module.norm2)):
+    for part, norm in ((itself, module.norm1), (block, module.norm2)):
         x = x + part(layer(norm, at, x)) if module.norm_first else layer(norm, at, x + part(x))
     return x
 

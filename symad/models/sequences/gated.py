@@ -1,6 +1,6 @@
 """The feed-forward blocks of transformers, applied at every position.
 
-    relu, gelu:      W_2 σ(W_1 x + b_1) + b_2;
+    relu, gelu:      W_2 σ(W_1 x + b_1) + b_2, gelu exact or by tanh (gelu_tanh);
     geglu, swiglu:   W_2 (σ(W_1 x + b_1) ⊙ (W_3 x + b_3)) + b_2,   σ = gelu or silu.
 
 In rows: x (..., d), W_1 and W_3 (d, d_ff), W_2 (d_ff, d). Sources: Vaswani et al. (2017), equation 2;
@@ -19,12 +19,12 @@ from symad.errors import SymadError
 from symad.models.layers.activations import activation
 from symad.models.layers.parameters import Parameters, Shapes, normal, numbers
 
-KINDS = {"relu": "relu", "gelu": "gelu", "geglu": "gelu", "swiglu": "silu"}
+KINDS = {"relu": "relu", "gelu": "gelu", "gelu_tanh": "gelu_tanh", "geglu": "gelu", "swiglu": "silu"}
 
 
 @dataclass(frozen=True)
 class FeedForwardBlock:
-    """A block of width d with d_ff hidden features; kind "relu", "gelu", "geglu" or "swiglu".
+    """A block of width d with d_ff hidden features; kind "relu", "gelu", "gelu_tanh", "geglu" or "swiglu".
 
     Raises:
         SymadError: another kind.

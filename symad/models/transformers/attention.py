@@ -4,12 +4,16 @@ Rows are positions: queries Q (n, d_k), keys K (m, d_k), values V (m, d_v),
 
     Attention(Q, K, V) = softmax(Q Kᵀ / √d_k + bias) V,   the softmax over each row.
 
-A mask adds −∞ before the softmax. With columns as positions the same is V softmax(Kᵀ Q / √d_k), the
+A mask adds −∞ before the softmax. The factor 1/√d_k may be another ``scale``; with a ``cap`` c the scores s
+are c tanh(s/c). With columns as positions the same is V softmax(Kᵀ Q / √d_k), the
 softmax over each column. Many heads: Q_h = X W_Q,h, K_h = Z W_K,h, V_h = Z W_V,h and
 Y = Σ_h Attention(Q_h, K_h, V_h) W_O,h, which is the concatenation of the heads times the stacked W_O;
-Z = X is self-attention, another Z cross-attention. Leading axes are batches.
+Z = X is self-attention, another Z cross-attention. With fewer key heads, each serves a group of query heads:
+query head h reads key head ⌊h G / H⌋, G = 1 being multi-query attention. Leading axes are batches.
 
-Source: Vaswani et al., "Attention is all you need" (2017), equation 1 and section 3.2.2.
+Sources: Vaswani et al., "Attention is all you need" (2017), equation 1 and section 3.2.2; Shazeer (2019) and
+Ainslie et al. (2023) for shared key heads; Beltagy, Peters & Cohan (2020) for windows; Gemma team (2024) for
+the cap.
 """
 
 from __future__ import annotations
@@ -32,7 +36,15 @@ def root(size: Dim) -> Any:
     return float(np.sqrt(size)) if isinstance(size, int) else sympy.sqrt(size)
 
 
-def weights(Q: Any, K: Any, mask: Any = None, bias: Any = None) -> Any:
+def weights(
+    Q: Any,
+    K: Any,
+    mask: Any = None,
+    bias: Any = None,
+    additive: Any = None,
+    scale: float | None = None,
+    cap: float | None = None,
+) -> Any:
     """softmax(Q Kᵀ / √d_k + bias) over the keys.
 
     Args:
@@ -41,13 +53,23 @@ def weights(Q: Any, K: Any, mask: Any = None, bias: Any = None) -> Any:
         mask: conditions (n, m), or (..., n, m): True where a query may see a key. A query that sees no
             key has weights 0, so that its output is 0 and so are all derivatives.
         bias: numbers that are added to the scores, (..., n, m).
+        additive: a mask as numbers that are added, (..., n, m), −∞ where a query may not see a key.
+        scale: the factor of Q Kᵀ; by default 1/√d_k.
+        cap: c > 0; the scores become c tanh(s/c) before a bias is added.
 
     Returns:
         (..., n, m), rows with the sum 1.
     """
-    scores = np.einsum("...nk,...mk->...nm", Q, K) / root(Q.shape[-1])
+    scores = np.einsum("...nk,...mk->...nm", Q, K)
+    scores = scores / root(Q.shape[-1]) if scale is None else scores * scale
+    if cap is not None:
+        scores = cap * np.tanh(scores / cap)
     if bias is not None:
         scores = scores + bias
+    if additive is not None:
+        seen = additive > -np.inf
+        scores = scores + np.where(seen, additive, 0.0)
+        mask = seen if mask is None else np.logical_and(mask, seen)
     if mask is None:
         return softmax(scores, axis=-1)
     alive = np.any(mask, axis=-1)[..., None]
@@ -56,9 +78,25 @@ def weights(Q: Any, K: Any, mask: Any = None, bias: Any = None) -> Any:
     return np.where(alive, softmax(hidden, axis=-1), 0.0)
 
 
-def attention(Q: Any, K: Any, V: Any, mask: Any = None, bias: Any = None) -> Any:
-    """softmax(Q Kᵀ / √d_k + bias) V: (..., n, d_k), (..., m, d_k), (..., m, d_v) -> (..., n, d_v)."""
-    return np.einsum("...nm,...mv->...nv", weights(Q, K, mask, bias), V)
+def attention(Q: Any, K: Any, V: Any, mask: Any = None, bias: Any = None, **options: Any) -> Any:
+    """softmax(Q Kᵀ / √d_k + bias) V: (..., n, d_k), (..., m, d_k), (..., m, d_v) -> (..., n, d_v).
+
+    Options as in `weights`. With an axis of heads before n, K and V may have fewer, a divisor.
+
+    Raises:
+        ShapeError: the key heads do not divide the query heads.
+    """
+    if len(Q.shape) > 2 and K.shape[-3] != Q.shape[-3]:
+        K, V = (shared_heads(values, Q.shape[-3]) for values in (K, V))
+    return np.einsum("...nm,...mv->...nv", weights(Q, K, mask, bias, **options), V)
+
+
+def shared_heads(values: Any, heads: Any) -> Any:
+    """Keys or values (..., G, m, d) as (..., H, m, d): each of G heads serves H/G query heads."""
+    groups = values.shape[-3]
+    if not groups or heads % groups != 0:
+        raise ShapeError(f"{groups} key heads do not divide {heads} query heads")
+    return np.repeat(values, heads // groups, axis=-3)
 
 
 def attention_columns(Q: Any, K: Any, V: Any, mask: Any = None) -> Any:
@@ -86,6 +124,12 @@ def prefix_mask(n: Dim, prefix: Any) -> Any:
     return np.logical_or(t[:, None] >= t[None, :], t[None, :] < prefix)
 
 
+def window_mask(n: Dim, width: Any) -> Any:
+    """Position t sees the last ``width`` positions: t − width < t' ≤ t (n, n)."""
+    t = arange(n)
+    return np.logical_and(t[:, None] >= t[None, :], t[:, None] - t[None, :] < width)
+
+
 def multiplicative_mask(Q: Any, K: Any, mask: Any) -> Any:
     """The tempting softmax(S) ⊙ M, kept to be refuted.
 
@@ -106,9 +150,12 @@ class MultiHead:
         out: d_out; by default d_in.
         context: the features of Z in cross-attention; by default d_in.
         bias: whether Q, K, V and Y have biases.
+        key_heads: G heads of keys and values, a divisor of H; by default H.
+        scale: the factor of the scores; by default 1/√d_k.
+        cap: of the scores; see `weights`.
 
     Raises:
-        ShapeError: H does not divide d_in and no d_k is given.
+        ShapeError: H does not divide d_in and no d_k is given, or G does not divide H.
     """
 
     width: Dim
@@ -118,8 +165,15 @@ class MultiHead:
     out: Dim | None = None
     context: Dim | None = None
     bias: bool = False
+    key_heads: Dim | None = None
+    scale: float | None = None
+    cap: float | None = None
 
     def __post_init__(self) -> None:
+        if self.key_heads is not None and (not self.key_heads or self.heads % self.key_heads != 0):
+            raise ShapeError(f"key_heads={self.key_heads} does not divide the {self.heads} heads")
+        if self.cap is not None and not self.cap > 0:
+            raise ShapeError(f"the cap of scores is positive, not {self.cap}")
         if self.key is None and self.width % self.heads != 0:
             raise ShapeError(
                 f"{self.heads} heads do not divide the width {self.width}; give key, the size of one head"
@@ -136,21 +190,27 @@ class MultiHead:
         return self.d_k if self.value is None else self.value
 
     @property
+    def groups(self) -> Dim:
+        """G."""
+        return self.heads if self.key_heads is None else self.key_heads
+
+    @property
     def shapes(self) -> Shapes:
-        """W_Q (H, d_in, d_k), W_K (H, d_z, d_k), W_V (H, d_z, d_v), W_O (H, d_v, d_out), and biases."""
+        """W_Q (H, d_in, d_k), W_K (G, d_z, d_k), W_V (G, d_z, d_v), W_O (H, d_v, d_out), and biases."""
         d_z = self.width if self.context is None else self.context
+        groups = self.groups
         d_out = self.width if self.out is None else self.out
         found: Shapes = {
             "W_Q": (self.heads, self.width, self.d_k),
-            "W_K": (self.heads, d_z, self.d_k),
-            "W_V": (self.heads, d_z, self.d_v),
+            "W_K": (groups, d_z, self.d_k),
+            "W_V": (groups, d_z, self.d_v),
             "W_O": (self.heads, self.d_v, d_out),
         }
         if self.bias:
             found |= {
                 "b_Q": (self.heads, self.d_k),
-                "b_K": (self.heads, self.d_k),
-                "b_V": (self.heads, self.d_v),
+                "b_K": (groups, self.d_k),
+                "b_V": (groups, self.d_v),
                 "b_O": (d_out,),
             }
         return found
@@ -182,6 +242,7 @@ class MultiHead:
         bias: Any = None,
         rotate: Callable[[Any], Any] | None = None,
         attend: Callable[[Any, Any, Any], Any] | None = None,
+        additive: Any = None,
     ) -> Any:
         """Y (..., n, d_out) of X (..., n, d_in), with keys and values from Z (..., m, d_z) or from X.
 
@@ -193,5 +254,9 @@ class MultiHead:
         Q, K, V = self.project(p, "Q", X), self.project(p, "K", Z), self.project(p, "V", Z)
         if rotate is not None:
             Q, K = rotate(Q), rotate(K)
-        heads = attention(Q, K, V, mask, bias) if attend is None else attend(Q, K, V)
+        heads = self.attend(Q, K, V, mask, bias, additive) if attend is None else attend(Q, K, V)
         return self.merge(p, heads)
+
+    def attend(self, Q: Any, K: Any, V: Any, mask: Any = None, bias: Any = None, additive: Any = None) -> Any:
+        """The heads (..., H, n, d_v), with this model's scale and cap."""
+        return attention(Q, K, V, mask, bias, additive=additive, scale=self.scale, cap=self.cap)

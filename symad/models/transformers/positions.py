@@ -66,17 +66,24 @@ def shift_matrix(delta: Any, d: int, base: Any = 10000) -> sympy.Matrix:
     return sympy.diag(*blocks)
 
 
-def rotate(x: Any, t: Any, base: float = 10000) -> Any:
+def rotate(x: Any, t: Any, base: float = 10000, interleaved: bool = False) -> Any:
     """Turn the pairs (x_i, x_{i + d/2}) by the angles t / base^{2i/d}: rotary positions.
+
+    The half-split pairs are those of GPT-NeoX and of Llama in the transformers library, the others those of
+    the paper; the scores of one are those of the other for permuted features.
 
     Args:
         x: queries or keys (..., n, d), d even.
         t: positions (n,).
         base: of the frequencies.
+        interleaved: whether the pairs are (x_{2i}, x_{2i+1}).
     """
     half = x.shape[-1] // 2
     angles = t[:, None] * np.array(frequencies(2 * half, base))
     c, s = np.cos(angles), np.sin(angles)
+    if interleaved:
+        a, b = x[..., 0::2], x[..., 1::2]
+        return stack([a * c - b * s, a * s + b * c], axis=-1).reshape(x.shape)
     a, b = x[..., :half], x[..., half:]
     return concatenate([a * c - b * s, a * s + b * c], axis=-1)
 

@@ -8,10 +8,11 @@
     loss = −mean_t log p(token_{t+1} | tokens ≤ t).
 
 Switches: the mask (causal, prefix, none), the order of norm and residual (pre, post, deep), layer or RMS
-norm, positions (learned, sinusoidal, rotary, ALiBi, relative, none), the feed-forward block (ReLU,
-GELU, GeGLU, SwiGLU), biases, tied embedding (U = E), and ``memory``, what a decoder reads. Shapes: tokens
-(n,) or a batch (B, n), integers 0..|V|−1; E and U (|V|, d); memory z (m, d_z) or (B, m, d_z); scores (n, |V|)
-or (B, n, |V|). The cost of one layer in multiply-adds, with H·d_k = d, is 4d²n + 2n²d + 2 d d_ff n.
+norm, positions (learned, sinusoidal, rotary, ALiBi, relative, none), the feed-forward block (ReLU, GELU,
+GeGLU, SwiGLU), biases, tied embedding (U = E), shared key heads, a window, a cap of the scores, and
+``memory``, what a decoder reads. Shapes: tokens (n,) or a batch (B, n), integers 0..|V|−1; E and U (|V|, d);
+memory z (m, d_z) or (B, m, d_z); scores (n, |V|) or (B, n, |V|). The cost of one layer in multiply-adds, with
+H·d_k = d, is 4d²n + 2n²d + 2 d d_ff n.
 
 Sources: Vaswani et al. (2017); Radford et al. (2018, 2019) for decoder-only models; Wang et al., "DeepNet"
 (2022), equation 1; Phuong & Hutter, "Formal algorithms for transformers" (2022), algorithm 10.
@@ -29,16 +30,17 @@ from symad.core.dims import Dim
 from symad.errors import ShapeError, SymadError
 from symad.functions import arange, concatenate, lookup
 from symad.models.layers.losses import cross_entropy
-from symad.models.layers.normalization import deep_scale, layer_norm, residual, rms_norm
+from symad.models.layers.normalization import EPSILON, deep_scale, layer_norm, residual, rms_norm
 from symad.models.layers.parameters import Array, Parameters, Shapes, normal, numbers
 from symad.models.sequences.gated import FeedForwardBlock
 from symad.models.transformers import positions
-from symad.models.transformers.attention import MultiHead, attention, causal_mask, prefix_mask
+from symad.models.transformers.attention import MultiHead, causal_mask, prefix_mask, window_mask
 
 CHOICES = {
     "mask": ("causal", "prefix", "none"),
     "order": ("pre", "post", "deep"),
     "norm": ("layer", "rms"),
+    "rotary": ("half", "interleaved"),
     "position": ("learned", "sinusoidal", "rotary", "alibi", "relative", "none"),
 }
 
@@ -59,11 +61,18 @@ class Transformer:
         order: "pre", "post" or "deep".
         norm: "layer" or "rms".
         position: "learned", "sinusoidal", "rotary", "alibi", "relative" or "none".
-        block: "relu", "gelu", "geglu" or "swiglu".
+        block: "relu", "gelu", "gelu_tanh", "geglu" or "swiglu".
         bias: whether linear maps and layer norms have biases.
         tied: whether U = E.
         prefix: the length of the prefix.
         memory: d_z, the features of a memory that every layer attends to; None without one.
+        key_heads: G heads of keys and values, a divisor of H; by default H.
+        window: how many positions, its own one included, a position of a causal model sees; by default all.
+        scale: the factor of the scores; by default 1/√d_k.
+        cap: c, for scores c tanh(s/c).
+        rotary: "half" or "interleaved", the pairs that rotary positions turn.
+        base: of the rotary frequencies.
+        epsilon: of the norms.
 
     Raises:
         SymadError: a switch is set to something else.
@@ -85,18 +94,28 @@ class Transformer:
     tied: bool = True
     prefix: int = 0
     memory: Dim | None = None
+    key_heads: Dim | None = None
+    window: int | None = None
+    scale: float | None = None
+    cap: float | None = None
+    rotary: str = "half"
+    base: float = 10000.0
+    epsilon: float = EPSILON
 
     def __post_init__(self) -> None:
         for switch, choices in CHOICES.items():
             if getattr(self, switch) not in choices:
                 raise SymadError(f"{switch}={getattr(self, switch)!r} is not one of {', '.join(choices)}")
+        if self.window is not None and (self.mask != "causal" or self.window < 1):
+            raise SymadError(f"window={self.window} is 1 or more, of a causal model, but mask={self.mask!r}")
 
     # ---- parts
 
     @property
     def heads_of(self) -> MultiHead:
         """The attention of a layer."""
-        return MultiHead(self.width, self.heads, self.key, bias=self.bias)
+        shared = {"key_heads": self.key_heads, "scale": self.scale, "cap": self.cap}
+        return MultiHead(self.width, self.heads, self.key, bias=self.bias, **shared)
 
     @property
     def cross_of(self) -> MultiHead:
@@ -179,7 +198,7 @@ class Transformer:
         if seen is not None:
             keys = seen[..., None, None, :]  # (..., heads, queries, keys)
             mask = keys if mask is None else np.logical_and(mask, keys)
-        turn = partial(positions.rotate, t=t) if self.position == "rotary" else None
+        turn = partial(self._turn, t=t) if self.position == "rotary" else None
         for k in range(1, self.layers + 1):
             layer = part(p, f"layer{k}_")
 
@@ -210,13 +229,15 @@ class Transformer:
     def normed(self, p: Any, x: Any) -> Any:
         """Layer or RMS norm with the parameters gamma and beta."""
         if self.norm == "rms":
-            return rms_norm(x, p["gamma"])
-        return layer_norm(x, p["gamma"], p.get("beta"))
+            return rms_norm(x, p["gamma"], self.epsilon)
+        return layer_norm(x, p["gamma"], p.get("beta"), self.epsilon)
 
     def visible(self, n: Dim) -> Any:
         """The mask (n, n), or None if all is visible."""
         if self.mask == "none":
             return None
+        if self.window is not None:
+            return window_mask(n, self.window)
         return causal_mask(n) if self.mask == "causal" else prefix_mask(n, self.prefix)
 
     def bias_at(self, p: Any, t: Any, s: Any) -> Any:
@@ -224,6 +245,10 @@ class Transformer:
         if self.position == "alibi":
             return positions.alibi(self.heads, t, s)
         return positions.relative(p["R"], t, s) if self.position == "relative" else None
+
+    def _turn(self, x: Any, t: Any) -> Any:
+        """Rotary positions of queries or keys."""
+        return positions.rotate(x, t, self.base, self.rotary == "interleaved")
 
     def _residuals(self, layer: Any, x: Any, mix: Any, memory: Any) -> Any:
         """The two or three residual blocks of a layer."""
@@ -251,8 +276,8 @@ class Transformer:
         Args:
             p: parameters.
             token: () an integer.
-            K: (L, H, t, d_k), the keys of the t tokens before; V the values.
-            V: (L, H, t, d_k).
+            K: (L, G, t, d_k), the keys of the t tokens before; V the values.
+            V: (L, G, t, d_k).
             memory: (m, d_z), for a decoder.
 
         Returns:
@@ -270,24 +295,25 @@ class Transformer:
         t = s[before:]
         x = self.embed(p, token[None], t)
         bias, caches = self.bias_at(p, t, s), []
+        mask = None if self.window is None else (t[:, None] - s[None, :] < self.window)
         for k in range(1, self.layers + 1):
             layer, old = part(p, f"layer{k}_"), (K[k - 1], V[k - 1])
 
             def mix(value: Any, layer: Any = layer, old: Any = old) -> Any:
                 Q, fresh_K, fresh_V = (self.heads_of.project(layer, c, value) for c in "QKV")
                 if self.position == "rotary":
-                    Q, fresh_K = positions.rotate(Q, t), positions.rotate(fresh_K, t)
+                    Q, fresh_K = self._turn(Q, t), self._turn(fresh_K, t)
                 joined = [concatenate(pair, axis=1) for pair in zip(old, (fresh_K, fresh_V), strict=True)]
                 caches.append(joined)
-                return self.heads_of.merge(layer, attention(Q, joined[0], joined[1], bias=bias))
+                return self.heads_of.merge(layer, self.heads_of.attend(Q, *joined, mask=mask, bias=bias))
 
             x = self._residuals(layer, x, mix, memory)
         x = self.normed(part(p, "norm_"), x) if self.order == "pre" else x
         return self.unembed(p, x)[0], *(np.stack(c) for c in zip(*caches, strict=True))
 
     def empty_cache(self) -> tuple[Array, Array]:
-        """K and V before the first token: (L, H, 0, d_k)."""
-        shape = numbers((self.layers, self.heads, 0, self.heads_of.d_k))
+        """K and V before the first token: (L, G, 0, d_k)."""
+        shape = numbers((self.layers, self.heads_of.groups, 0, self.heads_of.d_k))
         return np.zeros(shape), np.zeros(shape)
 
 
