@@ -61,6 +61,7 @@ from symad.models.transformers import (
     encoder_only,
     positions,
     presets,
+    state_dicts,
     tasks,
     transformer,
 )
@@ -109,6 +110,7 @@ __all__ = [
     "sampling",
     "scalar_products",
     "soft",
+    "state_dicts",
     "state_space",
     "tasks",
     "tcn",

@@ -1,9 +1,9 @@
 """Models of GPT-2's and Llama's shape from a state dict under the names that their published weights have.
 
-GPT-2: layer norms before the blocks, learned positions, gelu by tanh, biases, tied embedding; linear maps are
-stored (in, out), with Q, K, V side by side. Llama: RMS norms, rotary positions of half-split pairs,
-SwiGLU, no biases, perhaps fewer key heads; linear maps are stored (out, in). Sources: Radford et al. (2019); Touvron et
-al. (2023); the names are those of the transformers library.
+GPT-2: layer norms before the blocks, learned positions, gelu by tanh, biases, tied embedding; linear maps
+are stored (in, out), with Q, K, V side by side. Llama: RMS norms, rotary positions of half-split pairs,
+SwiGLU, no biases, perhaps fewer key heads; linear maps are stored (out, in). Sources: Radford et al. (2019);
+Touvron et al. (2023); the names are those of the transformers library.
 """
 
 from __future__ import annotations
