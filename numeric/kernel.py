@@ -80,7 +80,7 @@ class Kernel:
         if self.origin is None:
             raise TypeError(f"the kernel {self.name} was not made by lower(), so that it cannot be pickled")
         made = self.origin
-        return _again, (dumps(made.graph), made.backend, made.dtype, made.options)
+        return again, (dumps(made.graph), made.backend, made.dtype, made.options)
 
     def __copy__(self) -> Kernel:
         return self  # it never changes
@@ -154,7 +154,7 @@ class Kernel:
 
 
 @lru_cache(maxsize=64)
-def _again(text: str, backend: str, dtype: str, options: tuple[tuple[str, Any], ...]) -> Kernel:
+def again(text: str, backend: str, dtype: str, options: tuple[tuple[str, Any], ...]) -> Kernel:
     """A kernel that arrives from another process; one that comes with every task is lowered once."""
     from symad.numeric.lowering import lower
 

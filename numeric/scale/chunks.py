@@ -1,0 +1,147 @@
+"""The data of a distributed function: NumPy arrays cut in rows, or Dask arrays, checked first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from symad.core.dims import solve_dims
+from symad.core.graph import Graph
+from symad.errors import EvaluationError, ShapeError
+from symad.splitting.plan import Cut
+
+CHUNK_BYTES = 2**23
+"""The size of a part of NumPy arrays, if the user names none: it does not depend on the number of workers."""
+
+
+@dataclass(frozen=True)
+class Chunks:
+    """The data, cut.
+
+    Attributes:
+        lengths: of the parts along the split axis.
+        values: the values of all inputs, None where they are data.
+        data: for each input that is cut its array.
+        cut: which.
+        lazy: whether some of them are Dask arrays.
+    """
+
+    lengths: tuple[int, ...]
+    values: tuple[Any, ...]
+    data: tuple[Any, ...]
+    cut: Cut
+    lazy: bool
+
+    @property
+    def edges(self) -> list[int]:
+        """Where the parts begin, and the end."""
+        return np.cumsum((0, *self.lengths)).tolist()
+
+    def blocks(self) -> list[tuple[Any, ...]]:
+        """The data of each part: views of NumPy arrays, or Dask's delayed blocks."""
+        columns = [
+            _delayed_blocks(array) if is_dask(array) else _views(array, axis, self.edges)
+            for array, (_, axis) in zip(self.data, self.cut.axes, strict=True)
+        ]
+        return list(zip(*columns, strict=True))
+
+
+def is_dask(value: Any) -> bool:
+    """Whether a value is a Dask array; Dask itself is not loaded to find out."""
+    return hasattr(value, "__dask_graph__") and hasattr(value, "chunks")
+
+
+def _delayed_blocks(array: Any) -> list[Any]:
+    return array.to_delayed().ravel().tolist()
+
+
+def _views(array: Any, axis: int, edges: Sequence[int]) -> list[Any]:
+    lead = (slice(None),) * axis
+    return [array[(*lead, slice(a, b))] for a, b in pairwise(edges)]
+
+
+def chunks_of(graph: Graph, cut: Cut, values: Sequence[Any], rows: int | None) -> Chunks:
+    """The values of all inputs with the data cut.
+
+    Args:
+        graph: the function, with one input for each value.
+        cut: the axes.
+        values: Dask arrays or arrays of numbers where they are data, arrays of numbers elsewhere.
+        rows: the length of a part of NumPy arrays; by default parts have about 8 MiB.
+
+    Raises:
+        ShapeError: sizes that do not fit, are unknown to Dask, or do not line up; empty parts; other axes
+            that are cut; a Dask array where all parts need the same value.
+        EvaluationError: an array holds no real numbers.
+    """
+    names = [str(s) for s in graph.inputs]
+    axes = dict(cut.axes)
+    checked = [_checked(names[k], v, axes.get(k)) for k, v in enumerate(values)]
+    shapes = zip(names, graph.input_nodes, checked, strict=True)
+    sizes = solve_dims([(name, node.shape, tuple(np.shape(v))) for name, node, v in shapes])
+    data = [checked[k] for k in axes]
+    lengths = _lengths([names[k] for k in axes], data, list(axes.values()), sizes[cut.length], rows)
+    kept = tuple(None if k in axes else v for k, v in enumerate(checked))
+    return Chunks(lengths, kept, tuple(data), cut, any(map(is_dask, data)))
+
+
+def _checked(name: str, value: Any, axis: int | None) -> Any:
+    """A value that can be sent: Dask arrays are looked at, not computed."""
+    if is_dask(value):
+        if axis is None:
+            raise ShapeError(
+                f"{name} is a Dask array, but all parts need the whole of it: compute it first, or name it "
+                "in over"
+            )
+        if any(math.isnan(length) for lengths in value.chunks for length in lengths):
+            raise ShapeError(
+                f"{name} has chunks whose lengths Dask does not know: call {name}.compute_chunk_sizes(), or "
+                "use to_dask_array(lengths=True)"
+            )
+        for k, lengths in enumerate(value.chunks):
+            if k != axis and len(lengths) > 1:
+                raise ShapeError(
+                    f"{name} is cut in {len(lengths)} chunks along axis {k} too: {name}.rechunk({{{k}: -1}})"
+                )
+    elif type(value).__module__.startswith("dask."):
+        raise EvaluationError(f"{name} is a {type(value).__name__} of Dask: use to_dask_array(lengths=True)")
+    else:
+        value = np.asarray(value)
+    if value.dtype.kind not in "biuf":
+        raise EvaluationError(f"{name} has the dtype {value.dtype}; real numbers are needed")
+    return value
+
+
+def _lengths(
+    names: Sequence[str], data: Sequence[Any], axes: Sequence[int], total: int, rows: int | None
+) -> tuple[int, ...]:
+    """The lengths of the parts: those of the Dask arrays, which agree, or of equal parts."""
+    if total == 0:
+        raise ShapeError(f"{', '.join(names)}: there are no rows")
+    known = {name: a.chunks[axis] for name, a, axis in zip(names, data, axes, strict=True) if is_dask(a)}
+    for name, lengths in known.items():
+        first_name, first = next(iter(known.items()))
+        if lengths != first:
+            raise ShapeError(
+                f"the chunks of {first_name} and {name} do not line up: {_short(first)} and "
+                f"{_short(lengths)}; rechunk one of them like the other"
+            )
+        if 0 in lengths:
+            raise ShapeError(f"chunk {lengths.index(0)} of {name} is empty")
+    if known:
+        return tuple(map(int, next(iter(known.values()))))
+    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
+        raise ShapeError(f"rows={rows!r} is no number of rows: give an int ≥ 1")
+    width = sum(a.nbytes for a in data) / total
+    size = rows or max(1, int(CHUNK_BYTES / max(width, 1)))
+    return tuple(min(size, total - start) for start in range(0, total, size))
+
+
+def _short(lengths: Sequence[int]) -> str:
+    shown = ", ".join(map(str, lengths[:6]))
+    return f"({shown}{', ...' if len(lengths) > 6 else ''})"

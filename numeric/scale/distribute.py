@@ -1,0 +1,198 @@
+"""A function of data as a kernel that runs on parts of them: in threads, in processes, or on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from symad.core.arguments import SignatureOf, bind, flat_values
+from symad.core.dims import bind as bind_dims
+from symad.core.dims import solve_dims
+from symad.core.graph import Graph
+from symad.core.structures import pack
+from symad.errors import EvaluationError
+from symad.numeric.lowering import lower
+from symad.numeric.scale.chunks import Chunks, chunks_of
+from symad.numeric.scale.engines import SCHEDULERS, by_dask, dask_parts, in_threads, thread_count
+from symad.numeric.scale.tasks import Job
+from symad.saving.save_load import dumps
+from symad.splitting import Splitting, splits
+from symad.splitting.plan import Plan
+
+
+class SplitError(EvaluationError):
+    """A function is not known to be computable part by part; carries the certificate."""
+
+    def __init__(self, certificate: Splitting) -> None:
+        """``certificate`` says which op mixes the parts."""
+        super().__init__(str(certificate))
+        self.certificate = certificate
+
+
+@dataclass(frozen=True, eq=False)
+class Distributed:
+    """A function computed part by part; call it as the function, by position or by name.
+
+    Data are NumPy arrays or Dask arrays, everything else is as for a kernel. See `distribute`.
+    """
+
+    graph: Graph
+    certificate: Splitting
+    job: Job
+    client: Any = None
+    scheduler: str | None = None
+    threads: int | None = None
+    rows: int | None = None
+    timeout: float | None = None
+
+    __signature__ = SignatureOf()
+
+    @property
+    def arguments(self) -> Any:
+        """What it is called with, in order."""
+        return self.graph.arguments
+
+    @property
+    def plan(self) -> Plan:
+        """What is computed of every part, and after."""
+        found = self.certificate.plan
+        assert found is not None
+        return found
+
+    @cached_property
+    def _after(self) -> Any:
+        return lower(self.plan.after)
+
+    def __call__(self, *values: Any, **named: Any) -> Any:
+        """The function at these values."""
+        chunks = self.chunks(*values, **named)
+        found = self.run(chunks)
+        plan = self.plan
+        count = len(plan.after.input_nodes) - len(plan.needs)
+        inputs = [*found[:count], *(chunks.values[k] for k in plan.needs)]
+        if plan.direct:
+            by_node = dict(zip(plan.after.input_nodes, inputs, strict=True))
+            return pack(plan.after.structure, [by_node[o] for o in plan.after.output_nodes])
+        return self._after(*inputs)
+
+    def chunks(self, *values: Any, **named: Any) -> Chunks:
+        """The values of all inputs, checked, with the data cut."""
+        given = bind(self.graph.name, self.graph.arguments, values, named)
+        flat = flat_values(self.graph.arguments, given)
+        return chunks_of(self.graph.ungrouped(), self.plan.cut, flat, self.rows)
+
+    def run(self, chunks: Chunks) -> tuple[Any, ...]:
+        """The combined values of the parts."""
+        if self.client is not None or self.scheduler is not None or chunks.lazy:
+            return by_dask(self.job, chunks, self.client, self.scheduler, self.timeout)
+        return in_threads(self.job, chunks, thread_count(self.threads))
+
+    def lazy(self, *values: Any, **named: Any) -> Any:
+        """The function as Dask arrays, computed when they are asked for: of functions that are rows alone.
+
+        Raises:
+            EvaluationError: an output is no plain concatenation, or the values are no Dask arrays.
+        """
+        chunks = self.chunks(*values, **named)
+        plan = self.plan
+        if not plan.direct or any(p.kind != "rows" or p.weight is not None for p in plan.pieces):
+            raise EvaluationError(f"{self.graph.name}: only concatenations of rows can stay Dask arrays")
+        if not chunks.lazy:
+            raise EvaluationError(f"{self.graph.name}: lazy takes Dask arrays")
+        parts = dask_parts(self.job, chunks)
+        places = {node: k for k, node in enumerate(plan.after.input_nodes)}
+        return pack(
+            plan.after.structure, [self._rows(places[o], parts, chunks) for o in plan.after.output_nodes]
+        )
+
+    def _rows(self, k: int, parts: Sequence[Any], chunks: Chunks) -> Any:
+        from dask import array, delayed
+
+        axis, node = self.plan.pieces[k].axis, self.plan.local.output_nodes[k]
+        names = [str(s) for s in self.plan.graph.inputs]
+        known = {
+            n: v for n, v in zip(self.plan.graph.input_nodes, chunks.values, strict=True) if v is not None
+        }
+        known |= {
+            self.plan.graph.input_nodes[p]: a for (p, _), a in zip(chunks.cut.axes, chunks.data, strict=True)
+        }
+        rows = zip(names, self.plan.graph.input_nodes, strict=True)
+        sizes = solve_dims([(name, n.shape, tuple(known[n].shape)) for name, n in rows])
+        made = []
+        for length, values in zip(chunks.lengths, parts, strict=True):
+            shape = bind_dims(node.shape, {**sizes, chunks.cut.length: length})
+            block = delayed(_first_block)(values, k)
+            made.append(array.from_delayed(block, shape, dtype=self.job.dtype))
+        return array.concatenate(made, axis=axis)
+
+    def on(self, **changed: Any) -> Distributed:
+        """The same function elsewhere: ``client``, ``scheduler``, ``threads``, ``rows`` or ``timeout``."""
+        return replace(self, **changed)
+
+
+def _first_block(values: tuple[Any, ...], k: int) -> Any:
+    ((block, _),) = values[k]
+    return block
+
+
+def distribute(
+    f: Any,
+    over: Mapping[Any, int],
+    client: Any = None,
+    *,
+    scheduler: str | None = None,
+    threads: int | None = None,
+    rows: int | None = None,
+    backend: str = "numpy",
+    dtype: str = "float64",
+    nan: str = "raise",
+    timeout: float | None = None,
+    inputs: Any = None,
+) -> Distributed:
+    """A kernel of f that computes its data part by part and combines the results as `symad.splits` proves.
+
+    The parts are the chunks of Dask arrays, or ``rows`` rows of NumPy arrays. They are combined by a tree
+    that depends on their number alone: for given parts the result has the same bits with any number of
+    workers, if each computes with one BLAS thread. The kernel travels as saved text and is lowered once in
+    every process.
+
+    Args:
+        f: what `symad.trace` takes.
+        over: the axes of the inputs that hold data, as in ``{"X": 0, "y": 0}``.
+        client: a ``distributed.Client``; parts are computed on its workers.
+        scheduler: instead, one of Dask's own: "threads", "processes" or "synchronous". Without both, NumPy
+            arrays are computed in threads of this process (Dask is not needed), others by Dask's default.
+        threads: for NumPy arrays the number of threads; by default as BLAS is told (``OMP_NUM_THREADS``),
+            never more than there are cores.
+        rows: for NumPy arrays the rows of a part; by default about 8 MiB.
+        backend: of the kernels, see `symad.numeric.lower`: "numpy", "c", "cupy" (on workers with a GPU).
+        dtype: of the kernels.
+        nan: "raise" names the chunk whose data made a result NaN; "propagate" computes on, as NumPy does.
+        timeout: seconds after which a computation on a client is stopped.
+        inputs: order and grouping of the arguments, as in `symad.trace`.
+
+    Raises:
+        SplitError: no rule computes f part by part; shows the op that mixes them.
+        ShapeError: axes that cannot be split.
+        EvaluationError: an option that does not exist.
+    """
+    if scheduler is not None and scheduler not in SCHEDULERS:
+        raise EvaluationError(f"scheduler={scheduler!r} is not one of {', '.join(map(repr, SCHEDULERS))}")
+    if client is not None and scheduler is not None:
+        raise EvaluationError("give a client or a scheduler, not both")
+    if nan not in ("raise", "propagate"):
+        raise EvaluationError(f"nan={nan!r} is not one of 'raise', 'propagate'")
+    thread_count(threads)
+    found = splits(f, over, inputs)
+    if found.plan is None or found.graph is None:
+        raise SplitError(found)
+    local, cut = found.plan.local, found.plan.cut
+    job = Job(
+        found.graph.name, dumps(local), backend, dtype, found.plan.pieces,
+        tuple(str(s) for s in local.inputs), tuple(k for k, _ in cut.axes), nan == "raise",
+    )  # fmt: skip
+    if client is None and scheduler != "processes":
+        job.kernel  # noqa: B018  (what cannot be lowered is refused here, not in a task)
+    return Distributed(found.graph, found, job, client, scheduler, threads, rows, timeout)

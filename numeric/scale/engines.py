@@ -1,0 +1,236 @@
+"""Where parts are computed: threads of this process, Dask's schedulers, or a cluster of Dask.
+
+All combine the parts by one tree, which depends on the number of parts alone: neighbours in pairs, then
+pairs of pairs. So results have the same bits for every number of workers, and the same in all engines.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from time import monotonic
+from typing import Any
+from uuid import uuid4
+
+from symad.errors import EvaluationError
+from symad.numeric.scale.chunks import Chunks
+from symad.numeric.scale.tasks import ChunkError, Job, finished, joined, part
+from symad.splitting.combine import Values
+
+SCHEDULERS = ("threads", "processes", "synchronous")
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def thread_count(threads: int | None) -> int:
+    """The number of threads: as asked, or as BLAS libraries are told to use; never more than there are cores.
+
+    Raises:
+        EvaluationError: not an int ≥ 1.
+    """
+    if threads is None:
+        told = next((v for k in BLAS_SETTINGS if (v := os.environ.get(k, "")).isdigit() and int(v) > 0), None)
+        return min(int(told), cores()) if told else cores()
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+        raise EvaluationError(f"threads={threads!r}: give an int ≥ 1")
+    return min(threads, cores())
+
+
+BLAS_SETTINGS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """BLAS libraries use one thread each, where threadpoolctl is installed to tell them."""
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        return nullcontext()
+    return threadpool_limits(limits=1)
+
+
+def in_threads(job: Job, chunks: Chunks, threads: int) -> Values:
+    """All parts in threads of this process; no more parts are under way than twice the threads."""
+    tree = Tree(job)
+    with one_blas_thread():
+        for values in in_order(
+            lambda k, blocks: part(job, k, chunks.values, *blocks), list(enumerate(chunks.blocks())), threads
+        ):
+            tree.add(values)
+    return finished(job, tree.value())
+
+
+def in_order(run: Callable[..., Any], tasks: list[Any], threads: int) -> Iterator[Any]:
+    """``run(*task)`` for all tasks, in their order; the first error stops those that have not begun."""
+    if threads == 1 or len(tasks) == 1:
+        yield from (run(*task) for task in tasks)
+        return
+    with ThreadPoolExecutor(threads, thread_name_prefix="symad") as pool:
+        waiting = [pool.submit(run, *task) for task in tasks[: 2 * threads]]
+        rest = iter(tasks[2 * threads :])
+        try:
+            while waiting:
+                yield waiting.pop(0).result()
+                waiting += [pool.submit(run, *task) for task in [next(rest, None)] if task is not None]
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+class Tree:
+    """Values merged as they come, as the tree of all of them says; holds log2 of their number."""
+
+    def __init__(self, job: Job) -> None:
+        """An empty tree."""
+        self.job = job
+        self.levels: list[tuple[int, Values]] = []
+
+    def add(self, values: Values) -> None:
+        """The next part."""
+        level = 0
+        while self.levels and self.levels[-1][0] == level:
+            values = joined(self.job, self.levels.pop()[1], values)
+            level += 1
+        self.levels.append((level, values))
+
+    def value(self) -> Values:
+        """All parts as one."""
+        _, values = self.levels.pop()
+        while self.levels:
+            values = joined(self.job, self.levels.pop()[1], values)
+        return values
+
+
+# ---- Dask -------------------------------------------------------------------------------------------
+
+
+def dask_tree(job: Job, chunks: Chunks) -> Any:
+    """The whole computation as one delayed value of Dask."""
+    parts = dask_parts(job, chunks)
+    delayed = _dask().delayed
+    sent = delayed(job, traverse=False)
+    while len(parts) > 1:
+        pairs = [delayed(joined)(sent, *parts[k : k + 2]) for k in range(0, len(parts) - 1, 2)]
+        parts = pairs + ([parts[-1]] if len(parts) % 2 else [])
+    return delayed(finished)(sent, parts[0])
+
+
+def dask_parts(job: Job, chunks: Chunks) -> list[Any]:
+    """The parts as delayed values; their keys hold the number of the chunk."""
+    delayed = _dask().delayed
+    sent = delayed(job, traverse=False)
+    shared = delayed(chunks.values, traverse=False)
+    run, token = delayed(part), uuid4().hex
+    return [
+        run(sent, k, shared, *blocks, dask_key_name=f"symad-part-{k}-{token}")
+        for k, blocks in enumerate(chunks.blocks())
+    ]
+
+
+def by_dask(job: Job, chunks: Chunks, client: Any, scheduler: str | None, timeout: float | None) -> Values:
+    """All parts by one of Dask's schedulers, or on the workers of a client.
+
+    Raises:
+        ChunkError: a part failed, or the worker that had it died again and again.
+        EvaluationError: the cluster has no workers, or the time is up.
+    """
+    tree = dask_tree(job, chunks)
+    if client is None:
+        return _locally(job, chunks, tree, scheduler)
+    if not client.nthreads():
+        raise EvaluationError(f"{job.name}: the cluster at {client.scheduler.address} has no workers")
+    future = client.compute(tree)
+    try:
+        return _result(job, client, future, timeout)
+    except (ChunkError, EvaluationError):
+        raise
+    except Exception as error:
+        raise _named(job, client, future, error) from error
+
+
+STEP, GRACE = 2.0, 30.0
+"""Every so many seconds a computation is looked after; so long a cluster may be without any worker."""
+
+
+def _result(job: Job, client: Any, future: Any, timeout: float | None) -> Values:
+    """The result, or an error where the time is up or all workers are gone for good."""
+    began = alive = monotonic()
+    while True:
+        now = monotonic()
+        left = STEP if timeout is None else min(STEP, began + timeout - now)
+        try:
+            return future.result(timeout=max(left, 0.0))
+        except TimeoutError:
+            now = monotonic()
+            alive = now if client.nthreads() else alive
+        if now - alive > GRACE:
+            why = f"all workers of the cluster are gone since {GRACE:.0f} seconds"
+        elif timeout is not None and now >= began + timeout:
+            why = f"not done within {timeout} seconds"
+        else:
+            continue
+        future.cancel()
+        raise EvaluationError(f"{job.name}: {why}; the computation was stopped")
+
+
+def _locally(job: Job, chunks: Chunks, tree: Any, scheduler: str | None) -> Values:
+    """By one of Dask's own schedulers; data that cannot be read are looked for chunk by chunk."""
+    dask = _dask()
+    try:
+        (values,) = dask.compute(tree, **({} if scheduler is None else {"scheduler": scheduler}))
+    except ChunkError:
+        raise
+    except Exception as error:
+        for k, blocks in enumerate(chunks.blocks()):
+            try:
+                dask.compute(*blocks, scheduler="synchronous")
+            except Exception as cause:
+                raise ChunkError(job.name, k, "reading its data", _told(cause)) from cause
+        raise error
+    return values
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _named(job: Job, client: Any, future: Any, error: Exception) -> ChunkError:
+    """What a cluster knows of a task that failed: the chunk that needed it, and the worker."""
+    from distributed import KilledWorker
+
+    chunk, workers = client.run_on_scheduler(_blamed, key=future.key)
+    if isinstance(error, KilledWorker):
+        address = getattr(error.last_worker, "address", error.last_worker)
+        why = "the worker died while it computed this chunk, and so did others that tried it: out of memory?"
+        return ChunkError(job.name, chunk, f"worker {address}", why)
+    return ChunkError(job.name, chunk, f"worker {', '.join(workers) or 'unknown'}", _told(error))
+
+
+def _blamed(dask_scheduler: Any, key: Any) -> tuple[int, list[str]]:
+    """The number of the part that an erred task belongs to (−1 if none), and where it ran."""
+    task = dask_scheduler.tasks.get(key)
+    blamed = getattr(task, "exception_blame", None)
+    if blamed is None:
+        return -1, []
+    waiting, seen = [blamed], set()
+    while waiting:
+        found = waiting.pop()
+        name = str(found.key)
+        if name.startswith("symad-part-"):
+            return int(name.split("-")[2]), sorted(blamed.erred_on or ())
+        if found not in seen:
+            seen.add(found)
+            waiting.extend(found.dependents)
+    return -1, sorted(blamed.erred_on or ())
+
+
+def _dask() -> Any:
+    try:
+        import dask
+    except ImportError:
+        raise EvaluationError("Dask is not installed: pip install 'symad[scale]'") from None
+    return dask

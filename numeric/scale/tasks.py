@@ -1,0 +1,135 @@
+"""What runs on a worker: a kernel on one part of the data, and merging the values of two parts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+import symad
+from symad.errors import SymadError
+from symad.numeric.kernel import Kernel, again
+from symad.splitting.combine import Values, finish, merge, start
+from symad.splitting.plan import Piece
+
+
+class ChunkError(SymadError, RuntimeError):
+    """A part of the data could not be computed: says which, where, and why."""
+
+    def __init__(self, function: str, chunk: int, worker: str, cause: str) -> None:
+        """``chunk`` counts from 0 along the axis that is split; −1 if it is not known."""
+        where = f"chunk {chunk}" if chunk >= 0 else "a chunk"
+        super().__init__(f"{function}: {where}, {worker}: {cause}")
+        self.function, self.chunk, self.worker, self.cause = function, chunk, worker, cause
+
+    def __reduce__(self) -> Any:
+        return ChunkError, (self.function, self.chunk, self.worker, self.cause)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What every worker needs once: the kernel as text, and the rules.
+
+    Attributes:
+        name: the function, for messages.
+        graph: the saved text of the graph of one part.
+        backend: for `symad.numeric.lower`.
+        dtype: the same.
+        pieces: how its values are combined.
+        names: the names of its inputs.
+        cut: the positions of the inputs that hold data.
+        check: whether NaN in the data is an error.
+        version: of symad, where the job was made.
+    """
+
+    name: str
+    graph: str
+    backend: str
+    dtype: str
+    pieces: tuple[Piece, ...]
+    names: tuple[str, ...]
+    cut: tuple[int, ...]
+    check: bool
+    version: str = symad.__version__
+
+    @property
+    def kernel(self) -> Kernel:
+        """The lowered function of one part, made once in every process."""
+        return _kernel(self.graph, self.backend, self.dtype)
+
+
+@lru_cache(maxsize=64)
+def _kernel(text: str, backend: str, dtype: str) -> Kernel:
+    return again(text, backend, dtype, ())
+
+
+def part(job: Job, chunk: int, shared: Sequence[Any], *blocks: Any) -> Values:
+    """The values of one part, ready to merge.
+
+    Args:
+        job: the function.
+        chunk: the number of the part.
+        shared: the values of all inputs, None where they are data.
+        blocks: the data of this part, in the order of ``job.cut``.
+
+    Raises:
+        ChunkError: whatever went wrong here.
+    """
+    try:
+        if job.version != symad.__version__:
+            raise SymadError(
+                f"symad {symad.__version__} is installed there, but {job.version} where it was sent"
+            )
+        values = list(shared)
+        for position, block in zip(job.cut, blocks, strict=True):
+            values[position] = block
+        if job.backend != "cupy":  # NumPy sums in another order where an array from the wire is not aligned
+            values = [np.require(v, requirements=("C", "A")) for v in values]
+        found = tuple(map(_on_host, job.kernel(*values)))
+        if job.check:
+            _refuse_nan(job, values, found)
+        return start(job.pieces, found)
+    except Exception as error:
+        raise ChunkError(job.name, chunk, _here(), f"{type(error).__name__}: {error}") from error
+
+
+def _on_host(value: Any) -> Any:
+    return value.get() if hasattr(value, "get") and hasattr(value, "__cuda_array_interface__") else value
+
+
+def _refuse_nan(job: Job, values: Sequence[Any], found: Sequence[Any]) -> None:
+    """Where a value is NaN, the data are looked through."""
+    if not any(np.isnan(np.min(v)) for v in found if np.size(v) and not hasattr(v, "indptr")):
+        return
+    for position in job.cut:
+        wrong = np.isnan(np.asarray(values[position], dtype=np.float64))
+        if wrong.any():
+            place = ", ".join(str(int(k)) for k in np.argwhere(wrong)[0])
+            raise ValueError(
+                f"{job.names[position]} has {int(wrong.sum())} NaN in this chunk, the first at [{place}]: "
+                "drop or fill them, or say nan='propagate'"
+            )
+
+
+def _here() -> str:
+    """The worker as its cluster calls it, or the process."""
+    try:
+        from distributed import get_worker
+
+        return f"worker {get_worker().address}"
+    except (ImportError, ValueError):
+        return f"process {os.getpid()}"
+
+
+def joined(job: Job, left: Values, right: Values) -> Values:
+    """Two neighbouring parts as one."""
+    return merge(job.pieces, left, right)
+
+
+def finished(job: Job, values: Values) -> Values:
+    """The combined values."""
+    return finish(job.pieces, values)
