@@ -23,7 +23,7 @@ from symad.audits.claims import GROUPS, Claim, Row
 from symad.errors import SymadError
 
 MODULES = {
-    "statsmodels": ("statsmodels_links", "statsmodels_counts"),
+    "statsmodels": ("statsmodels_links", "statsmodels_counts", "statsmodels_code"),
     "scikit-learn": ("scikit_learn",),
     "torch": ("torch_functions",),
     "jax": ("jax_functions",),

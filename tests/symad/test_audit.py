@@ -2,12 +2,13 @@
 
 import json
 
+import numpy as np
 import pytest
 import sympy
 
 from symad.audits import Claim
 from symad.audits.elementwise import FORMULAS, FORMULAS_OF_TWO, p, x
-from symad.audits.running import establish
+from symad.audits.running import establish, summary
 from symad.cli import main
 from symad.cli.exit_codes import REFUTED, USAGE
 
@@ -89,3 +90,48 @@ def test_unknown_packages_are_refused_by_name(capsys):
     assert main(["audit", "nosuchpackage"]) == USAGE
     assert "statsmodels" in capsys.readouterr().err
     assert main(["audit"]) == USAGE
+
+
+def test_derivatives_of_statsmodels_are_proved_against_its_own_code():
+    """Links, families, variances and robust norms, for all tuning constants; none is refuted."""
+    pytest.importorskip("statsmodels")
+    from symad.audits import statsmodels_code as code
+
+    rows = [
+        establish("statsmodels", claim)
+        for made in (code.link_code, code.norm_code, code.family_code, code.variance_code)
+        for claim in made()
+    ]
+    counts = summary(rows)
+    assert len(rows) >= 84 and counts["proved"] + counts["tested"] >= 0.9 * len(rows)
+    assert set(counts) <= {"proved", "tested", "undecided"}, [r for r in rows if r.verdict not in counts]
+
+
+def test_a_wrong_derivative_of_code_is_refuted():
+    """The control of the test above: code with a slip is not proved, for all tuning constants either."""
+    from symad.audits.statsmodels_code import compared, z
+
+    c = sympy.Symbol("c", positive=True)
+
+    def rho(z, c):
+        return np.where(np.abs(z) <= c, z**2 / 2, c * np.abs(z) - c**2 / 2)
+
+    def psi(z, c):
+        v = np.zeros(z.shape)
+        v[np.abs(z) <= c] = z[np.abs(z) <= c]
+        v[np.abs(z) > c] = -c
+        return v
+
+    def at(f):
+        return lambda z, c: f(np.atleast_1d(z), c)[0]
+
+    def slope(z, c):
+        return np.where(np.abs(z) <= c, z, c * np.sign(z))
+
+    right = compared("right", at(rho), at(slope), "gradient", [z, c], z)
+    wrong = compared("wrong", at(rho), at(psi), "gradient", [z, c], z)
+    assert establish("mine", right).verdict in ("proved", "tested")
+    assert establish("mine", wrong).verdict == "refuted"
+    claim = compared("untraced", at(lambda z, c: float(z[0])), psi, "value", [z, c], None)
+    untraced = establish("mine", claim)
+    assert untraced.verdict in ("undecided", "failed") and "TraceError: float() of" in untraced.note

@@ -116,6 +116,16 @@ def test_a_condition_on_something_else_is_an_error():
 # ---- rounded constants --------------------------------------------------------------------------
 
 
+def test_guards_count_as_zero_where_constants_are_rounded():
+    """A constant as small as 1e-20 is one in sums and bounds only, never a factor."""
+    x = sp.Symbol("x", real=True)
+    f, g = sp.log(x + 1e-20) + sp.Max(x, sp.Float(2.0**-52)) / 3, 1 / x + sp.Rational(1, 3)
+    rounded = symad.verify(f, x, gradient=g, where=x > 0, constants="rounded")
+    assert rounded.status in ("proved", "tested") and any("1e-20 as 0" in note for note in rounded.notes)
+    assert symad.verify(f, x, gradient=g, where=x > 0).status == "refuted"
+    assert symad.verify(1e-20 * x**2, x, gradient=3e-20 * x, constants="rounded").status == "refuted"
+
+
 def test_rounded_constants_are_a_hint_and_an_option():
     f, g = p ** (1 / 3), (1 / 3) * p ** (-2 / 3)
     certificate = symad.verify(f, p, gradient=g)

@@ -260,11 +260,16 @@ def clip(
     """The value, kept between two bounds; at a bound the derivative is 1/2."""
     node = number(a)
     low, high = a_min if min is None else min, a_max if max is None else max
-    if low is not None:
+    if low is not None and not _is(low, -np.inf):
         node = apply(sympy.Max, *broadcast(node, number(low)))
-    if high is not None:
+    if high is not None and not _is(high, np.inf):
         node = apply(sympy.Min, *broadcast(node, number(high)))
     return Proxy(node)
+
+
+def _is(bound: Any, value: float) -> bool:
+    """Whether a bound is this number."""
+    return isinstance(bound, (float, np.floating)) and bound == value
 
 
 @implements(np.copy, np.real_if_close, np.ascontiguousarray, layout=True)

@@ -1,7 +1,9 @@
 """Floats that stand for simple numbers: 0.3333333333333333 for 1/3, 0.7978845608028654 for √(2/π).
 
 A float is its exact binary value, so x ** (1/3) and its derivative with (1/3) rounded differ in the last
-digits. Where a user says that constants are rounded, each float that is a simple number is read as it.
+digits. Where a user says that constants are rounded, each float that is a simple number is read as it. A
+guard such as the 1e-20 of log(x + 1e-20), or the 2⁻⁵² of max(x, 2⁻⁵²), is read as the 0 that it rounds to
+beside x.
 """
 
 from __future__ import annotations
@@ -13,7 +15,10 @@ from typing import Any
 import sympy
 
 from symad.core.graph import Graph, Node, rebuild
-from symad.ops.arrays.sources import Constant, constant_value
+from symad.ops.arrays.sources import Constant, constant, constant_value
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.arithmetic import Add
+from symad.ops.elementwise.selection import Compare
 
 LARGEST = 1000
 """The largest denominator of a simple number."""
@@ -21,8 +26,12 @@ LARGEST = 1000
 ULPS = 4
 """How far off in units of the last place a rounded number may be."""
 
+GUARD = 2.0**-52
+"""Floats up to this size count as 0 in sums, as bounds and in comparisons."""
+
 FACTORS: tuple[tuple[float, Any], ...] = (
-    (1.0, sympy.Integer(1)), (pi, sympy.pi), (1 / pi, 1 / sympy.pi), (sqrt(pi), sympy.sqrt(sympy.pi)),
+    (1.0, sympy.Integer(1)), (pi, sympy.pi), (1 / pi, 1 / sympy.pi), (pi**2, sympy.pi**2),
+    (1 / pi**2, 1 / sympy.pi**2), (sqrt(pi), sympy.sqrt(sympy.pi)),
     (1 / sqrt(pi), 1 / sympy.sqrt(sympy.pi)), (sqrt(2 / pi), sympy.sqrt(2 / sympy.pi)),
     (sqrt(2 * pi), sympy.sqrt(2 * sympy.pi)), (1 / sqrt(2 * pi), 1 / sympy.sqrt(2 * sympy.pi)),
     (sqrt(2), sympy.sqrt(2)), (sqrt(3), sympy.sqrt(3)), (sqrt(5), sympy.sqrt(5)),
@@ -37,6 +46,10 @@ def with_simple_constants(graph: Graph) -> tuple[Graph, dict[str, str]]:
     found: dict[str, str] = {}
 
     def simple(node: Node, args: tuple[Node, ...]) -> Node:
+        if _takes_guards(node.op) and any(map(_is_guard, node.args)):
+            found.update({repr(_float(arg)): "0" for arg in node.args if _is_guard(arg)})
+            pairs = zip(node.args, args, strict=True)
+            args = tuple(constant(0) if _is_guard(old) else new for old, new in pairs)
         value = constant_value(node) if isinstance(node.op, Constant) else None
         if isinstance(value, (float, Fraction)):
             known = simple_number(float(value)) if isinstance(value, float) or _is_float(value) else None
@@ -47,6 +60,21 @@ def with_simple_constants(graph: Graph) -> tuple[Graph, dict[str, str]]:
 
     outputs = rebuild(graph.output_nodes, {}, simple)
     return graph.with_outputs(outputs, graph.structure), found
+
+
+def _takes_guards(op: Any) -> bool:
+    """Whether an op is a sum, a bound or a comparison."""
+    return isinstance(op, (Add, Compare)) or (isinstance(op, Apply) and op.head in (sympy.Max, sympy.Min))
+
+
+def _is_guard(node: Node) -> bool:
+    value = _float(node)
+    return value is not None and 0 < abs(value) <= GUARD
+
+
+def _float(node: Node) -> float | None:
+    value = constant_value(node) if isinstance(node.op, Constant) else None
+    return float(value) if isinstance(value, (float, Fraction)) else None
 
 
 def _is_float(value: Fraction) -> bool:
