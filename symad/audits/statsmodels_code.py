@@ -144,3 +144,26 @@ def variance_code() -> Iterator[Claim]:
         variance = getattr(library, name)
         functions = _one(variance), _one(variance.deriv)
         yield compared(f"varfuncs.{name}.deriv, code", *functions, "gradient", [p], p, BETWEEN)
+
+
+@group("statsmodels")
+def model_code() -> Iterator[Claim]:
+    """Scores and Hessians of models of six observations."""
+    import numpy as np
+    from statsmodels.discrete import discrete_model as discrete
+    from statsmodels.genmod.families import Poisson
+    from statsmodels.genmod.generalized_linear_model import GLM
+
+    design = np.column_stack([np.ones(6), [-1.0, -0.5, 0.25, 0.5, 1.0, 2.0]])
+    counts, classes = np.array([0, 1, 0, 2, 3, 1]), np.array([0, 1, 2, 0, 1, 2])
+    models = {
+        "Logit": (discrete.Logit(counts > 0, design), 2, ("score", "hessian")),
+        "MNLogit": (discrete.MNLogit(classes, design), 4, ("score", "hessian")),
+        "NegativeBinomial": (discrete.NegativeBinomial(counts, design), 3, ("score",)),
+        "GLM(Poisson)": (GLM(counts, design, family=Poisson()), 2, ("score",)),
+    }
+    for name, (model, count, methods) in models.items():
+        for method in methods:
+            kind = {"score": "gradient", "hessian": "hessian"}[method]
+            functions = model.loglike, getattr(model, method)
+            yield compared(f"{name}.{method}, code", *functions, kind, [(count,)], None)

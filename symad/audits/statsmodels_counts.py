@@ -18,6 +18,7 @@ from symad.audits.claims import Claim, group
 X = np.array([-1.0, -0.5, 0.25, 1.0, 2.0])
 COUNTS = np.array([0, 1, 0, 2, 3])
 POSITIVE = np.array([1, 1, 2, 1, 3])
+EXPOSURES = (2, 3, 4, 3, 2)
 CHOICES = np.array([0, 1, 0, 1, 1])
 CLASSES = np.array([0, 1, 2, 1, 0])
 
@@ -41,6 +42,11 @@ INFLATED_KNOWN = (
     "factor (statsmodels 0.15.0)"
 )
 TRANSFORMED_KNOWN = "score**2 where the chain rule has score*alpha (known upstream since 2021)"
+CONSTRUCTED_KNOWN = (
+    "before fit() the last parameter is log α in value and score, and the Hessian is that by α "
+    "(statsmodels 0.15.0)"
+)
+EXPOSURE_KNOWN = "the logarithm of the exposure is taken twice (statsmodels 0.15.0)"
 NUMERICAL = "made by numerical differentiation, which is accurate to about 1e-6"
 TRUNCATED_KNOWN = "the parameterisation is not passed on to the model without truncation (statsmodels 0.15.0)"
 
@@ -179,6 +185,10 @@ def counts() -> Iterator[Claim]:
         model._transparams = True
         formula = likelihood(term, COUNTS).subs(alpha, exp(log_alpha))
         yield from _three(f"{name}(use_transparams)", formula, model, [a, b, log_alpha], both)
+    model = library.NegativeBinomial(COUNTS, design)
+    formula = likelihood(negative_binomial(2), COUNTS).subs(alpha, exp(log_alpha))
+    known = {"hessian": CONSTRUCTED_KNOWN}
+    yield from _three("NegativeBinomial(as constructed)", formula, model, [a, b, log_alpha], known)
 
 
 @group("statsmodels")
@@ -205,6 +215,10 @@ def truncated_counts() -> Iterator[Claim]:
     model = library.TruncatedLFPoisson(POSITIVE, _design())
     formula = likelihood(truncated(poisson), POSITIVE)
     yield from _three("TruncatedLFPoisson", formula, model, [a, b], {"hessian": NUMERICAL})
+    model = library.TruncatedLFPoisson(POSITIVE, _design(), exposure=np.array(EXPOSURES, dtype=float))
+    terms = [truncated(poisson)(int(y), t * rate(x)) for y, t, x in zip(POSITIVE, EXPOSURES, X, strict=True)]
+    known_value = {"value": EXPOSURE_KNOWN, "gradient": EXPOSURE_KNOWN, "hessian": EXPOSURE_KNOWN}
+    yield from _three("TruncatedLFPoisson(exposure)", sympy.Add(*terms), model, [a, b], known_value)
     for power in (1, 2):
         model = library.TruncatedLFNegativeBinomialP(POSITIVE, _design(), p=power)
         formula = likelihood(truncated(negative_binomial(power)), POSITIVE)

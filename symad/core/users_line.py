@@ -8,14 +8,13 @@ import traceback
 from pathlib import Path
 from types import FrameType
 
-import numpy as np
-import sympy
-
-OWN = Path(__file__).parents[1]
-LIBRARIES = {str(Path(file).parents[1]) for file in (np.__file__, sympy.__file__)} | {
-    str(OWN), str(OWN.parent / "numeric"), str(OWN.parent / "gpu")
-}  # fmt: skip
-"""Folders of code that is not the user's."""
+LIBRARIES = frozenset(
+    (
+        *("symad", "numpy", "scipy", "sympy", "mpmath", "plum", "beartype", "networkx", "flint"),
+        *("contextlib", "functools", "threading"),
+    )
+)
+"""Packages of code that is not the user's; that of other installed packages is named like the user's own."""
 
 
 def scipys_call() -> str:
@@ -39,10 +38,14 @@ def _name_in_scipy(frame: FrameType) -> str:
     return f"{'.'.join(module.split('.')[:2])}.{frame.f_code.co_name}" if module.startswith("scipy.") else ""
 
 
+def is_scipys_code(frame: FrameType) -> bool:
+    """Whether a frame is one of SciPy."""
+    return bool(_name_in_scipy(frame))
+
+
 def is_users_code(frame: FrameType) -> bool:
-    """Whether a frame is not one of symad, NumPy or SymPy."""
-    name = str(frame.f_globals.get("__name__", "")).partition(".")[0]
-    return name not in ("numpy", "sympy", "mpmath", "symad")
+    """Whether a frame is not one of symad or of a library below it."""
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0] not in LIBRARIES
 
 
 def users_line() -> str:
@@ -50,7 +53,7 @@ def users_line() -> str:
     frame = sys._getframe(1)
     while frame is not None:
         path = frame.f_code.co_filename
-        if not path.startswith("<") and not any(path.startswith(folder) for folder in LIBRARIES):
+        if not path.startswith("<") and is_users_code(frame):
             text = linecache.getline(path, frame.f_lineno, frame.f_globals).strip()
             return f" ({Path(path).name}, line {frame.f_lineno}{': ' + text if text else ''})"
         frame = frame.f_back  # type: ignore[assignment]

@@ -20,6 +20,7 @@ from symad.core.graph import Node
 from symad.core.users_line import scipys_call, users_line
 from symad.errors import ShapeError, TraceError
 from symad.ops.arrays.contraction import contract, matrix_transpose
+from symad.ops.arrays.sources import constant_value
 from symad.ops.arrays.stacking import element
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.arithmetic import add, div, mul, neg, sub
@@ -192,6 +193,9 @@ class Proxy(Wrapped):
         )
 
     def __bool__(self) -> bool:
+        value = constant_value(self._node)
+        if value is not None:
+            return bool(value)
         self._no_value(
             "the truth value",
             "replace an if, and, or, not, min or max that depends on data by np.where(condition, a, b), "

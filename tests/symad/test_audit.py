@@ -99,7 +99,7 @@ def test_derivatives_of_statsmodels_are_proved_against_its_own_code():
 
     rows = [
         establish("statsmodels", claim)
-        for made in (code.link_code, code.norm_code, code.family_code, code.variance_code)
+        for made in (code.link_code, code.norm_code, code.family_code, code.variance_code, code.model_code)
         for claim in made()
     ]
     counts = summary(rows)

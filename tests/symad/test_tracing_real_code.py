@@ -127,6 +127,8 @@ def conversions(a):
     b = np.asarray(a, dtype=float)
     c = np.atleast_1d(np.array([a[0], a[1] * 2]))
     c[0] = 3 * c[1]
+    if np.any(np.iscomplex(a)) or np.iscomplex(a[0]):
+        return a * 1j
     assert np.isscalar(a) is False and np.isscalar(a[0]) and not np.iscomplexobj(a)
     with np.errstate(all="ignore"):
         b = b / np.maximum(np.abs(b), np.finfo(float).eps)
@@ -177,6 +179,12 @@ def test_what_depends_on_data_names_the_line():
     refused(lambda a: a[a > 0] + np.arange(3.0), (3,), match="an array beside those")
     refused(lambda a: np.sort(a[a > 0]), (3,), match="np.sort of the elements")
     refused(lambda a: a[a > 0], (3,), match=rf"{line}.*how many there are depends on data")
+
+
+def test_a_branch_in_a_package_names_its_line():
+    """The line of the library's own code, not the one that called symad."""
+    links = pytest.importorskip("statsmodels.robust.norms")
+    refused(links.AndrewWave().weights, (3,), match=r"norms\.py, line \d+: if np\.any\(small\):")
 
 
 def test_memory_that_is_shared_is_refused():
@@ -319,6 +327,14 @@ def test_distribution_functions_of_scipy_special(name):
     points = [np.array([1.5, 2.0, 3.0]), np.array([0.4, 2.5, 1.1]), np.array([0.7, 1.2, 2.2])][: function.nin]
     graph = symad.trace(lambda *v: function(*v), points)
     np.testing.assert_allclose(graph(*points), function(*points), rtol=1e-12)
+
+
+def test_polygamma_and_zeta_of_scipy():
+    x = np.array([0.7, 1.9, 4.2])
+    for f in (lambda v: scipy.special.polygamma(2, v), lambda v: scipy.special.zeta(3, v)):
+        np.testing.assert_allclose(symad.trace(f, [(3,)])(x), f(x), rtol=1e-13)
+    (slope,) = symad.gradient(symad.trace(lambda v: scipy.special.polygamma(1, v).sum(), [(3,)]))(x)
+    np.testing.assert_allclose(slope, scipy.special.polygamma(2, x), rtol=1e-13)
 
 
 def test_the_rosenbrock_function_of_scipy():

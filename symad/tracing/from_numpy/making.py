@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from symad.core.forking import hold_while_forking
-from symad.core.users_line import is_users_code
+from symad.core.users_line import is_scipys_code, is_users_code
 from symad.errors import SymadError
 from symad.tracing.from_numpy import scipy_stats
 from symad.tracing.from_numpy.filled import Filled, holds_traced, refilled, unfilled
@@ -64,7 +64,7 @@ def _maker(original: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(original)
     def make(*args: Any, **options: Any) -> Any:
-        if not is_tracing() or not is_users_code(sys._getframe(1)):
+        if not is_tracing() or not (is_users_code(frame := sys._getframe(1)) or is_scipys_code(frame)):
             return original(*args, **options)
         if holds_traced(args):  # np.full(shape, traced)
             return Proxy(as_node(np.broadcast_to(options.get("fill_value", args[-1]), args[0])))
@@ -128,7 +128,7 @@ def constructors_take_proxies() -> Iterator[None]:
     with _LOCK:
         _traces += 1
         if _traces == 1:
-            for place, name, function in (*REPLACED, *scipy_stats.replacements()):
+            for place, name, function in (*REPLACED, *_in_scipy(), *scipy_stats.replacements()):
                 _originals.append((place, name, vars(place)[name]))
                 setattr(place, name, function)
     try:
@@ -139,3 +139,9 @@ def constructors_take_proxies() -> Iterator[None]:
             if _traces == 0:
                 while _originals:
                     setattr(*_originals.pop())
+
+
+def _in_scipy() -> list[tuple[Any, str, Any]]:
+    """Where functions of SciPy that are short formulas in Python, such as polygamma, call NumPy's asarray."""
+    basic = sys.modules.get("scipy.special._basic")
+    return [(basic, "asarray", _converter(np.asarray, False))] if hasattr(basic, "asarray") else []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
+from math import factorial
 from typing import Any
 
 import sympy
@@ -22,7 +23,7 @@ from symad.library.probability import (
     relative_entropy,
 )
 from symad.library.scalar_functions import sigmoid, softplus, xlogy
-from symad.ops.arrays.sources import constant
+from symad.ops.arrays.sources import constant, constant_value
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.arithmetic import add, div, mul, neg, sub
 from symad.ops.elementwise.powers import power
@@ -99,6 +100,16 @@ def t_cdf(df: Node, t: Node) -> Node:
     return select(compare("<", t, constant(0)), tail, sub(constant(1), tail))
 
 
+def hurwitz_zeta(s: Node, a: Node) -> Node:
+    """ζ(s, a) = Σ_k (k + a)^(−s); (−1)^s ψ^(s−1)(a)/(s − 1)! for a known integer s above 1."""
+    order = constant_value(s)
+    if isinstance(order, (int, float, Fraction)) and order == int(order) and order > 1:
+        count = int(order)
+        scale = constant(Fraction((-1) ** count, factorial(count - 1)))
+        return mul(scale, apply(sympy.polygamma, constant(count - 1), a))
+    return apply(sympy.zeta, s, a)
+
+
 def bessel(head: Any, order: int, a: Node) -> Node:
     """A Bessel function of fixed order."""
     return apply(head, constant(order), a)
@@ -134,6 +145,7 @@ SCIPY: dict[str, Callable[..., Node]] = {
     "pdtr": poisson_cdf,
     "pdtrc": lambda k, m: sub(constant(1), poisson_cdf(k, m)),
     "cosm1": lambda a: mul(constant(-2), square(apply(sympy.sin, mul(HALF, a)))),
+    "_zeta": hurwitz_zeta,  # what scipy.special.zeta and polygamma call
     "poch": lambda a, m: apply(sympy.RisingFactorial, a, m),
     "ive": partial(apply, ive),
     "i0e": partial(bessel, ive, 0),

@@ -15,7 +15,6 @@ from symad.errors import ShapeError, TraceError
 from symad.ops.arrays import shaping
 from symad.ops.arrays.contraction import contract
 from symad.ops.arrays.shaping import broadcast_to, reshape
-from symad.ops.arrays.sources import constant
 from symad.ops.elementwise.apply import apply
 from symad.tracing.from_numpy.registry import implements, normal_axes
 from symad.tracing.proxy import Proxy
@@ -297,15 +296,15 @@ def iscomplexobj(x: Any) -> bool:
 
 
 @implements(np.iscomplex)
-def iscomplex(x: Any) -> Proxy:
-    """False everywhere."""
-    return Proxy(broadcast_to(constant(False), as_node(x).shape))
+def iscomplex(x: Any) -> Any:
+    """False everywhere, an array of NumPy, on which code may branch."""
+    return np.zeros([d if isinstance(d, int) else 1 for d in as_node(x).shape], dtype=bool)[()]
 
 
 @implements(np.isreal)
-def isreal(x: Any) -> Proxy:
+def isreal(x: Any) -> Any:
     """True everywhere."""
-    return Proxy(broadcast_to(constant(True), as_node(x).shape))
+    return ~iscomplex(x)
 
 
 @implements(np.isrealobj)

@@ -172,13 +172,14 @@ _fill()
 def find_ufunc(ufunc: Any) -> Callable[..., Node] | None:
     """The maker of a ufunc; SciPy's are looked up when the first of them is met."""
     found = UFUNCS.get(ufunc)
-    if found is None and ufunc is getattr(sys.modules.get("scipy.special"), ufunc.__name__, None):
-        special = importlib.import_module("scipy.special")
-        for name, head in _inverted("scipy.special.").items():
-            UFUNCS.setdefault(getattr(special, name), partial(apply, head))
-        for name, formula in SCIPY.items():
-            UFUNCS.setdefault(getattr(special, name), formula)
-        found = UFUNCS.get(ufunc)
+    if found is None and "scipy.special" in sys.modules:
+        special = importlib.import_module("scipy.special._ufuncs")
+        if ufunc is getattr(special, ufunc.__name__, None):
+            for name, head in _inverted("scipy.special.").items():
+                UFUNCS.setdefault(getattr(special, name, None), partial(apply, head))
+            for name, formula in SCIPY.items():
+                UFUNCS.setdefault(getattr(special, name, None), formula)
+            found = UFUNCS.get(ufunc)
     return found
 
 
