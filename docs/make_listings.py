@@ -110,6 +110,17 @@ is made.
 """
 
 
+BESIDE = """\
+## Formulas beside the code
+
+`kernel.to_markdown()` sets the same lines beside their formulas, in the symbols of the model;
+`kernel.to_latex()` is the same as a LaTeX tabular. A notebook shows a kernel so. `←` replaces what a loop
+carries from step to step. `graph.to_latex()` is a whole function as one formula,
+`graph.explain(as_latex=True)` its derivation with the name of each rule.
+
+"""
+
+
 def last_function(source: str) -> str:
     """The entry point of a module, with its decorators."""
     tree = ast.parse(source).body[-1]
@@ -126,6 +137,10 @@ def page() -> str:
         source = lower(make(), style="plain").source
         shown = source.rstrip() if name == "rnn" else last_function(source)
         parts.append(f"## {title}\n\n{about}\n\n```python\n{shown}\n```\n")
+    for name in ("rnn", "attention", "arm"):
+        title, _ = ABOUT[name]
+        table = lower(LISTINGS[name]()).to_markdown()
+        parts.append(f"{BESIDE if name == 'rnn' else ''}### {title}\n\n{table}")
     return "\n".join(parts)
 
 

@@ -23,6 +23,9 @@ from symad.saving.save_load import dumps, loads
 
 _numbers = count(1)
 
+MOST_NODES = 200
+"""Kernels of larger graphs are shown by their one line in notebooks."""
+
 
 @dataclass(frozen=True)
 class Origin:
@@ -134,6 +137,36 @@ class Kernel:
             y[...] = np.concatenate([np.ravel(part) for part in _leaves(parts)])
 
         return run
+
+    def to_markdown(self) -> str:
+        """The plain listing as a Markdown table: each line of code beside its formula.
+
+        Raises:
+            LoweringError: the kernel was not made by `lower`.
+        """
+        from symad.numeric.targets.listing import to_markdown
+
+        return to_markdown(self._graph())
+
+    def to_latex(self) -> str:
+        """The same as a LaTeX tabular; it needs the package amsmath.
+
+        Raises:
+            LoweringError: the kernel was not made by `lower`.
+        """
+        from symad.numeric.targets.listing import to_latex
+
+        return to_latex(self._graph())
+
+    def _graph(self) -> Graph:
+        if self.origin is None:
+            raise LoweringError(f"the kernel {self.name} was not made by lower(), so that it has no formulas")
+        return self.origin.graph
+
+    def _repr_markdown_(self) -> str | None:
+        """In a notebook: the listing with formulas, of code that people can read."""
+        small = self.origin is not None and len(self.origin.graph.nodes) <= MOST_NODES
+        return self.to_markdown() if small else None
 
     def save(self, path: str | Path) -> None:
         """Write the source as a file that needs no symad; of backend "c" as .c or .h if named so.

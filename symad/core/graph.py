@@ -295,17 +295,43 @@ class Graph(metaclass=Interned):
 
         return call(self, values, named)
 
-    def explain(self, /, **point: Any) -> Any:
-        """The evaluation tables at a point: states, tangents, adjoints, Hessian duals, costs."""
+    def explain(self, /, as_latex: bool = False, **point: Any) -> Any:
+        """The evaluation tables at a point: states, tangents, adjoints, Hessian duals, costs.
+
+        ``as_latex``: the derivation instead, step by step, with the name of each rule.
+        """
+        if as_latex:
+            from symad.display.typesetting.derivation import derivation
+
+            return derivation(self)
         from symad.display.explain import explain
 
         return explain(self, **point)
 
-    def draw(self, path: Any) -> None:
-        """Write a picture of the graph (.svg or .dot)."""
+    def draw(self, path: Any = None) -> Any:
+        """A picture of the graph: written to a path (.svg or .dot), or without one shown by a notebook."""
         from symad.display.drawing import draw
 
-        draw(self, path)
+        return draw(self, path)
+
+    def to_latex(self) -> str:
+        """The function as LaTeX, with names for what occurs several times."""
+        from symad.display.typesetting.graphs import graph_latex
+
+        return graph_latex(self)
+
+    def _repr_latex_(self) -> str | None:
+        from symad.display.typesetting.graphs import shown_latex
+
+        return shown_latex(self)
+
+    def _repr_svg_(self) -> str:
+        return str(self.draw())
+
+    def _repr_html_(self) -> str:
+        from symad.display.pages import graph_html
+
+        return graph_html(self)
 
     def __repr__(self) -> str:
         names = ", ".join(argument.name for argument in self.arguments)

@@ -13,8 +13,21 @@ from symad.errors import EvaluationError
 from symad.saving.atomic_files import write_text
 
 
-def draw(graph: Graph, path: Any) -> None:
-    """Write a picture of a graph: ``.svg`` for looking, ``.dot`` for Graphviz.
+class Drawing(str):
+    """A picture as the text of an SVG document, which notebooks show."""
+
+    __slots__ = ()
+
+    def _repr_svg_(self) -> str:
+        return str(self)
+
+    def save(self, path: Any) -> None:
+        """Write it to a file."""
+        write_text(Path(path), str(self))
+
+
+def draw(graph: Graph, path: Any = None) -> Drawing | None:
+    """A picture of a graph: ``.svg`` for looking, ``.dot`` for Graphviz; without a path for notebooks.
 
     Colours tell op families apart; numbers stand inside the operations that use them; the shape of
     every array stands at the edges that leave it; a value used several times has several edges. In
@@ -24,11 +37,14 @@ def draw(graph: Graph, path: Any) -> None:
     Raises:
         EvaluationError: the name ends neither in .svg nor in .dot.
     """
+    if path is None:
+        return Drawing(to_svg(picture(graph)))
     target = Path(path)
     writers = {".svg": to_svg, ".dot": to_dot}
     if target.suffix.lower() not in writers:
         raise EvaluationError(f"draw writes .svg and .dot files, not {target.name}")
     write_text(target, writers[target.suffix.lower()](picture(graph)))
+    return None
 
 
 def to_dot(shown: Picture) -> str:

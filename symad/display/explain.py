@@ -48,6 +48,14 @@ class Explanation:
     def _repr_markdown_(self) -> str:
         return self.to_markdown()
 
+    def _repr_html_(self) -> str:
+        from symad.display.pages import explanation_html
+
+        return explanation_html(self)
+
+    def _repr_latex_(self) -> str:
+        return self.to_latex()
+
     def __str__(self) -> str:
         return self.to_text()
 

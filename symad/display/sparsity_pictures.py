@@ -201,19 +201,24 @@ def _strips(coloring: Coloring) -> tuple[Any, Any]:
 
 def _entry_colors(coloring: Coloring) -> NDArray[np.float64]:
     """For each stored entry (nnz, 3) the color of the product it is read from."""
-    pattern, shades = coloring.pattern, palette(max(1, coloring.num_colors))
+    return palette(max(1, coloring.num_colors))[entry_numbers(coloring)]
+
+
+def entry_numbers(coloring: Coloring) -> IntArray:
+    """For each stored entry (nnz,) the number of the product it is read from, rows before columns."""
+    pattern = coloring.pattern
     if coloring.kind == "row":
-        return shades[coloring.colors[pattern.rows]]
+        return coloring.colors[pattern.rows]
     if coloring.kind in ("column", "acyclic"):
-        return shades[coloring.colors[pattern.indices]]
+        return coloring.colors[pattern.indices]
     positions = coloring.positions
     if coloring.kind == "star":
-        return shades[positions % coloring.num_colors]
+        return positions % coloring.num_colors
     positions = bidirectional_positions(pattern, *coloring.colors)
     split = coloring.row_colors * pattern.shape[1]
     by_row = positions // max(1, pattern.shape[1])
     by_column = coloring.row_colors + (positions - split) % max(1, coloring.column_colors)
-    return shades[np.where(positions < split, by_row, by_column)]
+    return np.where(positions < split, by_row, by_column)
 
 
 def _draw_matrix(axes: Any, coloring: Coloring, shades: NDArray[np.float64], values: Any = None) -> None:

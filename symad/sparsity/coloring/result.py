@@ -195,6 +195,16 @@ class Coloring:
         size = f"{m}×{n}, nnz={self.pattern.nnz}"
         return f"<Coloring {self.kind}, {size}: {colors}, {proof}; {self.method}>"
 
+    def _repr_svg_(self) -> str | None:
+        from symad.display.pages import coloring_svg
+
+        return coloring_svg(self)
+
+    def _repr_html_(self) -> str:
+        from symad.display.pages import coloring_html
+
+        return coloring_html(self)
+
 
 def _times(matrix: Any, seeds: Any, left: bool = False) -> Any:
     """matrix @ seeds, or seedsᵀ @ matrix, in the array library of the matrix."""

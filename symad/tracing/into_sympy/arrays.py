@@ -41,12 +41,13 @@ from sympy.tensor.array.expressions import (
 from sympy.tensor.array.expressions.array_expressions import ArrayElement, OneArray, ZeroArray
 
 from symad.core.dims import Shape, same_dim
-from symad.core.graph import Node
+from symad.core.graph import Node, topological
 from symad.core.questions import sympy_form
 from symad.library.array_forms import ArrayElementwiseApplyFunc
+from symad.library.held_inverse import HeldInverse
 from symad.ops.arrays import shaping as sh
 from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.sources import Eye, constant_value, input_node
+from symad.ops.arrays.sources import ArrayConstant, Eye, constant_value, input_node
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.linalg import solve_det as la
 from symad.ops.linalg.cholesky import Cholesky
@@ -360,13 +361,19 @@ def _pad(op: sh.Pad, y: Node, forms: Sequence[Any]) -> Any:
 # ---- linear algebra -----------------------------------------------------------------------------
 
 
+def is_explicit(matrix: Node) -> bool:
+    """Whether a matrix has entries that SymPy would compute with one by one."""
+    return any(isinstance(node.op, (Stack, ArrayConstant)) for node in topological([matrix]))
+
+
 def linalg(op: Any, y: Node, forms: Sequence[Any]) -> Any:
     """Inverses, determinants, Cholesky factors and powers of matrices."""
     if not all_matrices(forms):
         return None
     first = forms[0]
     if isinstance(op, la.Solve):
-        return Inverse(first) if isinstance(y.args[1].op, Eye) else MatMul(Inverse(first), forms[1])
+        inverse = (HeldInverse if is_explicit(y.args[0]) else Inverse)(first)
+        return inverse if isinstance(y.args[1].op, Eye) else MatMul(inverse, forms[1])
     if isinstance(op, la.Determinant):
         return sympy.Determinant(first)
     if isinstance(op, la.LogDeterminant):

@@ -1,0 +1,202 @@
+"""The plain listing of a program, each line of code beside its formula in the symbols of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+
+from symad.core.escaping import visible
+from symad.core.graph import Graph
+from symad.display.tables import latex as escaped
+from symad.display.typesetting import contractions  # noqa: F401  (register answers)
+from symad.display.typesetting.graphs import Latex
+from symad.display.typesetting.pieces import Atom, Entries, Piece, Term, as_term, name_of, total, write
+from symad.display.typesetting.rules import interval, subscript, typeset
+from symad.numeric.modules.names import Names
+from symad.numeric.passes.memory_layout.packed_entries import Pack
+from symad.numeric.plain import plain_program
+from symad.numeric.program.expressions import Compute, Expression, Index, NewAxis, Position, Read, Step, Value
+from symad.numeric.program.statements import (
+    Allocate,
+    Assign,
+    Block,
+    Comment,
+    FindRoot,
+    Loop,
+    Statement,
+    Store,
+)
+from symad.numeric.targets.module import PASTED_NAMES, is_scalar
+from symad.numeric.targets.statements import lines
+from symad.numeric.targets.target import NUMPY
+from symad.numeric.targets.writer import Writer
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of code, how deep it stands in loops, and what it means."""
+
+    code: str
+    formula: str
+    depth: int = 0
+
+
+@typeset.dispatch
+def typeset_pack(op: Pack, node: Any, args: Any) -> Any:
+    """Entries at their places."""
+    return Entries(tuple(args), op.shape)
+
+
+class Formulas:
+    """Formulas of expressions, with the names of a writer of code."""
+
+    def __init__(self, writer: Writer) -> None:
+        """``writer`` has given every value its name."""
+        self.writer = writer
+
+    def name(self, value: Value) -> Atom:
+        """The symbol of a value."""
+        return Atom(name_of(self.writer.name(value)))
+
+    def piece(self, expression: Expression) -> Piece:
+        """The piece of an expression."""
+        if isinstance(expression, Read):
+            return self.name(expression.value)
+        if isinstance(expression, Step):
+            return Atom(self.position(expression.position), loose=True)
+        if isinstance(expression, Index):
+            return self.part(expression)
+        assert isinstance(expression, Compute)
+        args = tuple([self.piece(a) for a in expression.args])
+        made: Piece = typeset(expression.op, expression, args)
+        return made
+
+    def latex(self, expression: Expression) -> str:
+        """The LaTeX of an expression."""
+        return write(self.piece(expression))
+
+    def part(self, expression: Index) -> Piece:
+        """An element, row or part; new axes are not shown."""
+        lengths = iter(expression.array.shape)
+        places = []
+        for place in expression.places:
+            if isinstance(place, NewAxis):
+                continue
+            length = next(lengths)
+            if isinstance(place, Position):
+                places.append(self.position(place))
+            else:
+                places.append(interval(place.start, place.count, place.step, length))
+        while places and places[-1] == r"\cdot":
+            places.pop()
+        return subscript(self.piece(expression.array), places) if places else self.piece(expression.array)
+
+    def position(self, position: Position) -> str:
+        """A place on an axis: t, t+1, T-1-t."""
+        offset = sympy.sympify(position.offset)
+        if position.index is None:
+            return str(sympy.latex(offset))
+        index = as_term(self.name(position.index), False)
+        signed = Term(index.coefficient * position.sign, index.numbers)
+        if offset == 0:
+            return write(signed)
+        constant: Piece = (
+            Term(offset.p) if offset.is_Integer else Atom(str(sympy.latex(offset)), loose=not offset.is_Atom)
+        )
+        parts = (constant, signed) if position.sign < 0 else (signed, constant)
+        return write(total((1, 1), parts, (False, False)))
+
+
+def rows_of(graph: Graph) -> list[Row]:
+    """The rows of a graph's plain listing, results last."""
+    program = plain_program(graph)
+    names = Names(PASTED_NAMES)
+    names.unique(program.name)
+    writer = Writer(NUMPY, "float64", names)
+    inputs = [writer.name(value) for value in program.inputs]
+    writer.batch = inputs[0] if is_scalar(program) else ""
+    formulas = Formulas(writer)
+    made = list(block_rows(program.statements, writer, formulas, 0))
+    results = [writer.text(r).text for r in program.results]
+    pieces = [formulas.latex(r) for r in program.results]
+    return [*made, Row(f"return {', '.join(results)}", ",\\; ".join(pieces))]
+
+
+def block_rows(block: Block, writer: Writer, formulas: Formulas, depth: int) -> Iterator[Row]:
+    """The rows of statements, in order."""
+    for statement in block:
+        if not isinstance(statement, (Comment, Allocate)):
+            yield from statement_rows(statement, writer, formulas, depth)
+
+
+def statement_rows(statement: Statement, writer: Writer, formulas: Formulas, depth: int) -> Iterator[Row]:
+    """The rows of one statement."""
+    if isinstance(statement, Loop):
+        yield from loop_rows(statement, writer, formulas, depth)
+        return
+    *_, code = lines(statement, writer)
+    if isinstance(statement, Assign):
+        text = f"{formulas.name(statement.value).latex} = {formulas.latex(statement.expression)}"
+    elif isinstance(statement, Store):
+        place = subscript(formulas.name(statement.array), [formulas.position(statement.position)])
+        text = f"{write(place)} = {formulas.latex(statement.expression)}"
+    elif isinstance(statement, FindRoot):
+        unknown, value = formulas.name(statement.unknown).latex, formulas.name(statement.value).latex
+        yield from block_rows(statement.body, writer, formulas, depth + 1)
+        text = rf"{value} = {unknown} \text{{ with }} {formulas.latex(statement.residual)} = 0"
+    else:
+        text = ""
+    yield Row(code, text, depth)
+
+
+def loop_rows(loop: Loop, writer: Writer, formulas: Formulas, depth: int) -> Iterator[Row]:
+    """First values, the steps, and what each step replaces."""
+    for c in loop.carried:
+        name = formulas.name(c.value).latex
+        code = f"{writer.name(c.value)} = {writer.text(c.initial)}"
+        yield Row(code, rf"{name} \leftarrow {formulas.latex(c.initial)}", depth)
+    with writer.index(loop.index) as index:
+        steps = f"range({writer.dim(loop.count)})"
+        ends = ["0", str(sympy.latex(sympy.sympify(loop.count - 1)))]
+        first, last = ends[::-1] if loop.backwards else ends
+        code = f"for {index} in {f'reversed({steps})' if loop.backwards else steps}:"
+        yield Row(code, rf"{name_of(index)} = {first}, \dots, {last}", depth)
+        yield from block_rows(loop.body, writer, formulas, depth + 1)
+        for c in loop.carried:
+            if c.next != Read(c.value):
+                name = formulas.name(c.value).latex
+                code = f"{writer.name(c.value)} = {writer.text(c.next)}"
+                yield Row(code, rf"{name} \leftarrow {formulas.latex(c.next)}", depth + 1)
+
+
+# ---- setting --------------------------------------------------------------------------------------
+
+
+def to_markdown(graph: Graph) -> str:
+    """A table of code and formulas."""
+    table = ["| code | formula |", "|:--|:--|"]
+    for row in rows_of(graph):
+        code = f"{' ' * 2 * row.depth}{row.code}".replace("|", "\\|")
+        quotes = "``" if "`" in code else "`"
+        formula = row.formula.replace("|", r"\vert ")
+        table.append(f"| {indent(row)}{quotes}{code.strip()}{quotes} | ${formula}$ |")
+    return visible("\n".join(table) + "\n")
+
+
+def indent(row: Row) -> str:
+    """Space in front of the lines of a loop."""
+    return "&emsp;" * row.depth
+
+
+def to_latex(graph: Graph) -> Latex:
+    """A tabular of code and formulas that needs amsmath alone."""
+    body = [rf"{_code(row)} & $\displaystyle {row.formula}$ \\" for row in rows_of(graph)]
+    return Latex("\n".join([r"\begin{tabular}{ll}", *map(visible, body), r"\end{tabular}"]))
+
+
+def _code(row: Row) -> str:
+    space = rf"\hspace*{{{row.depth}em}}" if row.depth else ""
+    return rf"{space}\texttt{{{escaped(row.code)}}}"

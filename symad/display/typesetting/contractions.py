@@ -1,0 +1,187 @@
+"""Contractions as products of matrices, norms and traces; by indices only where they are nothing of these."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from symad.display.typesetting.pieces import Atom, Piece, Term, as_term, product, tight, write
+from symad.display.typesetting.rules import typeset
+from symad.ops.arrays.contraction import Einsum, Labels
+
+LETTERS = "ijklmnpqrs"
+
+
+@typeset.dispatch
+def typeset_einsum(op: Einsum, node: Any, args: Any) -> Any:
+    """The plainest form; numbers of the factors come in front."""
+    terms = [as_term(a, bool(x.shape)) for a, x in zip(args, node.args, strict=True)]
+    if len(args) == 1 and not op.output and len(set(op.inputs[0])) == len(op.inputs[0]):
+        square = norm(terms[0], len(op.inputs[0]))
+        if square is not None:
+            return square
+    if any(len(t.arrays) != 1 or t.arrays[0][1] != 1 for t in terms if t.arrays or t.numbers):
+        bare, front = list(args), Term(Fraction(1))
+    else:
+        bare = [t.arrays[0][0] if t.arrays else a for t, a in zip(terms, args, strict=True)]
+        kept = [Term(t.coefficient, t.numbers) for t, x in zip(terms, node.args, strict=True) if x.shape]
+        front = product((t, Fraction(1), False) for t in kept)
+    made = contraction(op, bare)
+    if front == Term(Fraction(1)):
+        return made
+    return product([(front, Fraction(1), False), (made, Fraction(1), bool(op.output))])
+
+
+def norm(term: Term, rank: int) -> Piece | None:
+    """Σ x∘x as ‖x‖², with numbers in front; None for other sums."""
+    if len(term.arrays) != 1 or term.arrays[0][1] != 2:
+        return None
+    below = "" if rank == 1 else r"_{\mathsf{F}}"
+    square = Atom(rf"\left\lVert {write(term.arrays[0][0])} \right\rVert{below}^{{2}}")
+    return product([(Term(term.coefficient, term.numbers), Fraction(1), False), (square, Fraction(1), False)])
+
+
+def contraction(op: Einsum, args: Sequence[Piece]) -> Piece:
+    """The contraction of arrays."""
+    if len(args) == 1:
+        return one(op, *args)
+    if len(args) == 2:
+        made = two(op, *args)
+        if made is not None:
+            return made
+    return by_chain(op, args) or by_indices(op, args)
+
+
+def transposed(piece: Piece) -> Piece:
+    """A matrix transposed."""
+    return Atom(rf"{tight(piece)}^{{\mathsf{{T}}}}")
+
+
+def beside(*pieces: Piece) -> Piece:
+    """A product of matrices."""
+    return Atom(" ".join(factor(p) for p in pieces), loose=True)
+
+
+def factor(piece: Piece) -> str:
+    """A matrix in a product of matrices: products of matrices need no parentheses there."""
+    plain = isinstance(piece, Atom) and not piece.latex.startswith(r"\begin{cases}")
+    return write(piece) if plain else tight(piece)
+
+
+def one(op: Einsum, x: Piece) -> Piece:
+    """A transposition, a trace, a diagonal, a sum over axes."""
+    (labels,) = op.inputs
+    if labels == op.output:
+        return x
+    if labels == op.output[::-1] and len(set(labels)) == len(labels) == 2:
+        return transposed(x)
+    if labels == (0, 0):
+        name = r"\operatorname{diag}" if op.output else r"\operatorname{tr}"
+        return Atom(rf"{name} {tight(x)}", loose=True)
+    if len(labels) == 2 and len(op.output) == 1 and labels[0] != labels[1]:
+        rows = op.output == labels[:1]
+        return Atom(rf"{factor(x) if rows else write(transposed(x))} \mathbf{{1}}", loose=True)
+    return by_indices(op, [x])
+
+
+def two(op: Einsum, x: Piece, y: Piece) -> Piece | None:
+    """Products of vectors and matrices."""
+    (a, b), out = op.inputs, op.output
+    if not a or not b:
+        return product([(x, Fraction(1), bool(a)), (y, Fraction(1), bool(b))])
+    if len(set(a)) < len(a) or len(set(b)) < len(b):
+        return None
+    if a == b == out:
+        return product([(x, Fraction(1), True), (y, Fraction(1), True)])
+    summed = [k for k in a if k in b and k not in out]
+    if a == b and not out:
+        if x == y:
+            return norm(Term(Fraction(1), (), ((x, Fraction(2)),)), len(a))
+        return (
+            inner(x, y)
+            if len(a) == 1
+            else Atom(rf"\operatorname{{tr}}\left({write(beside(transposed(x), y))}\right)")
+        )
+    if not summed:
+        return scaled(a, b, out, x, y)
+    if len(summed) == 1 and max(len(a), len(b)) <= 2 and not set(summed) & set(out):
+        return matrices(a, b, out, summed[0], x, y)
+    return None
+
+
+def inner(x: Piece, y: Piece) -> Piece:
+    """x · y of two vectors."""
+    return Atom(rf"{write(transposed(x))} {factor(y)}", loose=True)
+
+
+def scaled(a: Labels, b: Labels, out: Labels, x: Piece, y: Piece) -> Piece | None:
+    """Outer products, and rows or columns scaled by a vector."""
+    if len(a) == len(b) == 1 and out == (*a, *b):
+        return beside(x, transposed(y))
+    if len(a) == len(b) == 1 and out == (*b, *a):
+        return beside(y, transposed(x))
+    if len(a) == 1 and b == out and len(b) == 2:
+        return row_scaled(x, y) if a[0] == b[0] else column_scaled(y, x)
+    if len(b) == 1 and a == out and len(a) == 2:
+        return row_scaled(y, x) if b[0] == a[0] else column_scaled(x, y)
+    return None
+
+
+def row_scaled(v: Piece, m: Piece) -> Piece:
+    """diag(v) M."""
+    return Atom(rf"\operatorname{{diag}}\left({write(v)}\right) {factor(m)}", loose=True)
+
+
+def column_scaled(m: Piece, v: Piece) -> Piece:
+    """M diag(v)."""
+    return Atom(rf"{factor(m)} \operatorname{{diag}}\left({write(v)}\right)", loose=True)
+
+
+def matrices(a: Labels, b: Labels, out: Labels, k: int, x: Piece, y: Piece) -> Piece | None:
+    """A product over one axis, in the order of the result."""
+    if len(out) == 2 and out[0] in b:
+        a, b, x, y = b, a, y, x
+    if len(a) == 1 and len(b) == 2 and len(out) == 1:
+        a, b, x, y = b, a, y, x  # a vector from the left: Mᵀ v
+    left = x if a[-1] == k else transposed(x)
+    right = y if b[0] == k else transposed(y)
+    return beside(left, right)
+
+
+def by_chain(op: Einsum, args: Sequence[Piece]) -> Piece | None:
+    """xᵀ A y, A B C: every factor shares one axis with the next."""
+    if (op.output and len(op.output) > 2) or any(len(labels) > 2 for labels in op.inputs):
+        return None
+    parts = list(zip(op.inputs, args, strict=True))
+    shared = [set(parts[k][0]) & set(parts[k + 1][0]) for k in range(len(parts) - 1)]
+    if any(len(s) != 1 for s in shared) or any(next(iter(s)) in op.output for s in shared):
+        return None
+    every = [label for labels, _ in parts for label in labels]
+    if any(every.count(next(iter(s))) != 2 for s in shared) or len(set(every)) != len(op.output) + len(
+        shared
+    ):
+        return None
+    texts = []
+    for k, (labels, piece) in enumerate(parts):
+        after = next(iter(shared[k])) if k < len(shared) else None
+        first = labels[0] == after if after is not None else labels[-1] in shared[-1] and len(labels) == 2
+        flip = first and (len(labels) == 2 or k == 0)
+        texts.append(transposed(piece) if flip else piece)
+    ends = [label for label in (*parts[0][0], *parts[-1][0]) if label in op.output]
+    return beside(*texts) if ends == list(op.output) else None
+
+
+def by_indices(op: Einsum, args: Sequence[Piece]) -> Piece:
+    """Σ over the axes that the result has not."""
+    used = {label for labels in op.inputs for label in labels}
+    letters = dict(zip(sorted(used), LETTERS, strict=False))
+    texts = [
+        rf"{{{tight(piece)}}}_{{{' '.join(letters[label] for label in labels)}}}"
+        for labels, piece in zip(op.inputs, args, strict=True)
+    ]
+    gone = [letters[label] for label in sorted(used) if label not in op.output]
+    total = (rf"\sum_{{{', '.join(gone)}}} " if gone else "") + " ".join(texts)
+    if not op.output:
+        return Atom(total, loose=True)
+    return Atom(rf"\left[{total}\right]_{{{' '.join(letters[label] for label in op.output)}}}")

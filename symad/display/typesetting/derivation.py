@@ -1,0 +1,150 @@
+"""The derivation of a derivative, step by step, with the name of each rule: ``explain(as_latex=True)``.
+
+Every step s_k = f(s_i, ...) gives its tangent ṡ_k by one rule, in the tangents of its arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sympy
+
+from symad.core.escaping import visible
+from symad.core.graph import ZERO, Graph, Node, Op, topological
+from symad.core.questions import jvp, question
+from symad.display.typesetting import contractions  # noqa: F401  (register answers)
+from symad.display.typesetting.graphs import Latex
+from symad.display.typesetting.pieces import Atom, Piece, write
+from symad.display.typesetting.rules import typeset
+from symad.errors import EvaluationError
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.sources import Constant, Dimension, Input, Source, input_node
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.arithmetic import Add, Mul
+from symad.ops.elementwise.powers import Pow
+from symad.ops.elementwise.selection import Condition, Select
+
+MOST_STEPS = 80
+"""Longer derivations are not written."""
+
+
+@question
+def rule_name(op: Op, node: Any) -> Any:
+    """What the derivative rule of an op is called."""
+
+
+@rule_name.dispatch
+def rule_of_others(op: Op, node: Any) -> Any:
+    """Linear ops commute with the derivative; others are named by themselves."""
+    name = type(op).__name__
+    words = "".join(c if c.islower() else f" {c.lower()}" for c in name).strip()
+    return f"{words}, linear" if op.linear else f"derivative of {words}"
+
+
+@rule_name.dispatch
+def rule_of_sum(op: Add, node: Any) -> Any:
+    return "sum rule"
+
+
+@rule_name.dispatch
+def rule_of_product(op: Mul, node: Any) -> Any:
+    if sum(not isinstance(a.op, (Constant, Dimension)) for a in node.args) == 1 and -1 not in op.powers:
+        return "constant factor"
+    return "quotient rule" if -1 in op.powers else "product rule"
+
+
+@rule_name.dispatch
+def rule_of_power(op: Pow, node: Any) -> Any:
+    return "power rule"
+
+
+@rule_name.dispatch
+def rule_of_function(op: Apply, node: Any) -> Any:
+    return f"chain rule, derivative of {op.head.__name__}"
+
+
+@rule_name.dispatch
+def rule_of_contraction(op: Einsum, node: Any) -> Any:
+    return "product rule of a contraction" if len(op.inputs) > 1 else "sums are linear"
+
+
+@rule_name.dispatch
+def rule_of_cases(op: Select, node: Any) -> Any:
+    return "each case by itself"
+
+
+@rule_name.dispatch
+def rule_of_condition(op: Condition, node: Any) -> Any:
+    return "constant between jumps"
+
+
+def derivation(graph: Graph) -> Latex:
+    """The steps of a graph, their tangents, and the rule of each.
+
+    Raises:
+        EvaluationError: the graph has more than 80 steps.
+    """
+    names = _names(graph)
+    steps = [n for n in graph.nodes if not isinstance(n.op, Source)]
+    if len(steps) > MOST_STEPS:
+        raise EvaluationError(
+            f"{graph.name} has {len(steps)} steps, too many for a derivation (at most {MOST_STEPS}); explain "
+            "a smaller instance"
+        )
+    lines = []
+    for node in steps:
+        name = names[node].latex
+        state = write(typeset(node.op, node, [names[a] for a in node.args]))
+        tangent = write(_tangent(node, names))
+        lines.append(
+            rf"{name} &= {state} & \dot{{{name}}} &= {tangent} && \text{{{rule_name(node.op, node)}}}"
+        )
+    results = ", ".join(write(names[o]) for o in graph.output_nodes)
+    arguments = ", ".join(str(sympy.latex(s)) for s in graph.inputs)
+    lines.append(rf"{sympy.latex(sympy.Symbol(graph.name))}\left({arguments}\right) &= {results}")
+    body = " \\\\\n".join(lines)
+    return Latex(visible(f"\\begin{{aligned}}\n{body}\n\\end{{aligned}}"))
+
+
+def _names(graph: Graph) -> dict[Node, Any]:
+    """Inputs and numbers as themselves, steps as s_1, s_2, ..."""
+    names: dict[Node, Any] = {}
+    for node in graph.nodes:
+        if isinstance(node.op, Source):
+            names[node] = typeset(node.op, node, ())
+        else:
+            names[node] = Atom(f"s_{{{len(names) - sum(isinstance(n.op, Source) for n in names) + 1}}}")
+    return names
+
+
+def _tangent(node: Node, names: Mapping[Node, Any]) -> Piece:
+    """ṡ of a node in the names of its arguments and their tangents."""
+    free = [not isinstance(a.op, Source) or isinstance(a.op, Input) for a in node.args]
+    local = [_local(a, k, names) for k, a in enumerate(node.args)]
+    dots = [input_node(sympy.Dummy(f"d{k}", real=True), a.shape) for k, a in enumerate(node.args)]
+    given = tuple(dot if flag else ZERO for dot, flag in zip(dots, free, strict=True))
+    again = Node.of(node.op, tuple(local))
+    made = jvp(node.op, again, given)
+    if not isinstance(made, Node):
+        return Atom("0")
+    pieces: dict[Node, Piece] = {again: names[node]}
+    pieces.update({x: names[a] for x, a in zip(local, node.args, strict=True)})
+    for dot, a in zip(dots, node.args, strict=True):
+        pieces[dot] = Atom(rf"\dot{{{write(names[a])}}}")
+    return _written(made, pieces)
+
+
+def _local(arg: Node, k: int, names: Mapping[Node, Any]) -> Node:
+    """An argument as an input of its own; numbers stay, which rules look at."""
+    if isinstance(arg.op, (Constant, Dimension)):
+        return arg
+    return input_node(sympy.Dummy(f"x{k}", real=True), arg.shape)
+
+
+def _written(node: Node, pieces: dict[Node, Piece]) -> Piece:
+    for part in topological([node]):
+        if part not in pieces:
+            args: Sequence[Piece] = [pieces[a] for a in part.args]
+            pieces[part] = typeset(part.op, part, args)
+    return pieces[node]

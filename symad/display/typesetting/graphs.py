@@ -1,0 +1,136 @@
+"""A graph as one formula, with what occurs several times named below it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import sympy
+
+from symad.core.escaping import visible
+from symad.core.graph import Graph, Node, TupleOf
+from symad.display.typesetting import contractions  # noqa: F401  (register answers)
+from symad.display.typesetting.pieces import Atom, Entries, Piece, name_of, write
+from symad.display.typesetting.rules import typeset
+from symad.errors import EvaluationError
+
+MOST_NODES = 400
+"""Larger graphs are no formula for people."""
+
+LONG = 700
+"""Characters up to which a formula is written without names for parts that occur several times."""
+
+WORTH = 18
+"""Characters of a part that is worth a name."""
+
+
+class Latex(str):
+    """LaTeX text, which notebooks show as formulas."""
+
+    __slots__ = ()
+
+    def _repr_latex_(self) -> str:
+        return str(self) if self.startswith(r"\begin") else rf"$\displaystyle {self}$"
+
+
+def graph_latex(graph: Graph) -> Latex:
+    """``f(x) = ...``, one line for each output; shared parts named in further lines if it is long.
+
+    Raises:
+        EvaluationError: the graph has more than 400 nodes.
+    """
+    if len(graph.nodes) > MOST_NODES:
+        raise EvaluationError(
+            f"{graph.name} has {len(graph.nodes)} nodes, too many for a formula (at most {MOST_NODES}); "
+            "lower(f).to_latex() lists its statements"
+        )
+    pieces = _pieces(graph.nodes, {})
+    lines = _outputs(graph, pieces)
+    if sum(map(len, lines)) > LONG:
+        names = _names(graph, pieces)
+        pieces = _pieces(graph.nodes, names)
+        shared = [(names[n].latex, _definition(n, pieces)) for n in graph.nodes if n in names]
+        lines = [*_outputs(graph, pieces), *(f"{name} &= {text}" for name, text in shared)]
+    if len(lines) == 1:
+        return Latex(visible(lines[0].replace("&=", "=", 1)))
+    body = " \\\\\n".join(lines)
+    return Latex(visible(f"\\begin{{aligned}}\n{body}\n\\end{{aligned}}"))
+
+
+def shown_latex(graph: Graph) -> str | None:
+    """What a notebook shows as a formula; nothing for graphs that are too large."""
+    return graph_latex(graph)._repr_latex_() if len(graph.nodes) <= SHOWN else None
+
+
+SHOWN = 60
+"""Larger graphs are shown as pictures alone."""
+
+
+def _pieces(order: Sequence[Node], names: dict[Node, Atom]) -> dict[Node, Piece]:
+    """The piece of every node; a named one is its name where it is used."""
+    made: dict[Node, Piece] = {}
+    for node in order:
+        args = tuple([names.get(a) or made[a] for a in node.args])
+        made[node] = typeset(node.op, node, args)
+    return made
+
+
+def _definition(node: Node, pieces: dict[Node, Piece]) -> str:
+    return write(pieces[node])
+
+
+def _names(graph: Graph, pieces: dict[Node, Piece]) -> dict[Node, Atom]:
+    """Names v₁, v₂, ... for parts that are used several times and long."""
+    uses = Counter(a for node in graph.nodes for a in node.args)
+    taken = {str(s) for s in graph.inputs}
+    letter = next(c for c in ("v", "w", "u", "z", "q", "\\nu") if not any(t.startswith(c) for t in taken))
+    worth = [n for n in graph.nodes if uses[n] > 1 and n.args and len(write(pieces[n])) >= WORTH]
+    return {node: Atom(f"{letter}_{{{k}}}") for k, node in enumerate(worth, 1)}
+
+
+def _outputs(graph: Graph, pieces: dict[Node, Piece]) -> list[str]:
+    """The left and the right side of every output; scalars of one tuple without names are a vector."""
+    labels = graph.origin.labels if graph.origin is not None else ()
+    outputs = graph.output_nodes
+    arguments = ", ".join(str(sympy.latex(s)) for s in graph.inputs)
+    name = f"{title(graph.name)}\\left({arguments}\\right)"
+    if len(outputs) == 1 or (not any(labels) and all(not o.shape for o in outputs)):
+        left = label_of(labels[0], graph) if len(outputs) == len(labels) == 1 and labels[0] else name
+        flat = isinstance(graph.structure, TupleOf)
+        value: Piece = (
+            Entries(tuple(pieces[o] for o in outputs), (len(outputs),)) if flat else pieces[outputs[0]]
+        )
+        if len(outputs) > 1 or flat:
+            return [f"{left} &= {write(value)}"]
+        return [f"{left} &= {write(pieces[outputs[0]])}"]
+    shown = [*labels, *[""] * (len(outputs) - len(labels))]
+    made = []
+    for k, (output, label) in enumerate(zip(outputs, shown, strict=True), 1):
+        left = (
+            label_of(label, graph) if label else (name if any(labels) else f"{name_of(graph.name)}_{{{k}}}")
+        )
+        made.append(f"{left} &= {write(pieces[output])}")
+    return made
+
+
+DERIVED = {
+    "_value_and_gradient": "", "_gradient": r"\nabla ",
+    "_jacobian": r"\mathrm{D} ", "_hessian": r"\nabla^{2} ",
+}  # fmt: skip
+"""Names of derived graphs, and how they are written."""
+
+
+def title(name: str) -> str:
+    """The name of a function or of its derivative."""
+    for ending, sign in DERIVED.items():
+        if name.endswith(ending):
+            return sign + name_of(name.removesuffix(ending))
+    return name_of(name)
+
+
+def label_of(label: str, graph: Graph) -> str:
+    """What an output is: a slope of the function, or a cotangent or tangent by its name."""
+    if graph.origin is not None and graph.origin.value is not None and label.endswith("_bar"):
+        base = next((graph.name.removesuffix(e) for e in DERIVED if graph.name.endswith(e)), graph.name)
+        return rf"\frac{{\partial {name_of(base)}}}{{\partial {name_of(label.removesuffix('_bar'))}}}"
+    return name_of(label)

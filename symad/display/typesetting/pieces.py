@@ -1,0 +1,293 @@
+"""Pieces of formulas, which are collected before they are written.
+
+A `Term` is a product: a rational coefficient, scalar factors with their exponents, array factors that are
+multiplied elementwise. A `Sum` is a sum of terms. Everything else is an `Atom` or a `Call` of a function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import sympy
+
+Piece: TypeAlias = "Atom | Call | Term | Sum | Entries"
+Factor: TypeAlias = "tuple[Piece, Fraction]"
+
+
+@dataclass(frozen=True)
+class Atom:
+    """LaTeX that binds tightly; or, if ``loose``, that needs parentheses as a base or beside a subscript."""
+
+    latex: str
+    loose: bool = False
+
+
+@dataclass(frozen=True)
+class Call:
+    """A SymPy function of pieces."""
+
+    head: Any
+    args: tuple[Piece, ...]
+
+
+@dataclass(frozen=True)
+class Term:
+    """coefficient · numbers · arrays, each factor with an exponent."""
+
+    coefficient: Fraction
+    numbers: tuple[Factor, ...] = ()
+    arrays: tuple[Factor, ...] = ()
+
+
+@dataclass(frozen=True)
+class Sum:
+    """A sum of pieces, none of them a sum."""
+
+    terms: tuple[Piece, ...]
+
+
+@dataclass(frozen=True)
+class Entries:
+    """An array given entry by entry, row by row."""
+
+    entries: tuple[Piece, ...]
+    shape: tuple[Any, ...]
+
+
+def number(value: Fraction | int) -> Piece:
+    """A rational number."""
+    return Term(Fraction(value))
+
+
+# ---- collecting -----------------------------------------------------------------------------------
+
+
+def as_term(piece: Piece, is_array: bool) -> Term:
+    """A piece as a product."""
+    if isinstance(piece, Term):
+        return piece
+    factor = ((piece, Fraction(1)),)
+    return Term(Fraction(1), (), factor) if is_array else Term(Fraction(1), factor)
+
+
+def product(factors: Iterable[tuple[Piece, Fraction, bool]]) -> Piece:
+    """A product of (piece, exponent, whether it is an array); equal bases are collected."""
+    coefficient = Fraction(1)
+    numbers: dict[Piece, Fraction] = {}
+    arrays: dict[Piece, Fraction] = {}
+    for piece, exponent, is_array in factors:
+        term = as_term(piece, is_array)
+        if term.coefficient != 1:
+            if exponent.denominator != 1 or (term.coefficient == 0 and exponent < 0):
+                term = Term(Fraction(1), ((piece, Fraction(1)),))
+            else:
+                coefficient *= term.coefficient**exponent.numerator
+        if exponent.denominator != 1 and len(term.numbers) + len(term.arrays) != 1:
+            term = Term(
+                Fraction(1), *(((), ((piece, Fraction(1)),)) if is_array else (((piece, Fraction(1)),),))
+            )
+        for kept, found in ((numbers, term.numbers), (arrays, term.arrays)):
+            for base, power in found:
+                if exponent.denominator != 1 and power != 1:
+                    base, power = Term(Fraction(1), ((base, power),)), Fraction(1)  # √(x²) is not x
+                kept[base] = kept.get(base, Fraction(0)) + power * exponent
+    if coefficient == 0:
+        return Term(Fraction(0))
+    return Term(coefficient, _left(numbers), _left(arrays))
+
+
+def _left(factors: dict[Piece, Fraction]) -> tuple[Factor, ...]:
+    return tuple((base, power) for base, power in factors.items() if power != 0)
+
+
+def total(signs: Sequence[int], pieces: Sequence[Piece], are_arrays: Sequence[bool]) -> Piece:
+    """A sum; sums in it are opened."""
+    made: list[Piece] = []
+    for sign, piece, is_array in zip(signs, pieces, are_arrays, strict=True):
+        for part in piece.terms if isinstance(piece, Sum) else (piece,):
+            term = as_term(part, is_array)
+            made.append(part if sign == 1 else Term(-term.coefficient, term.numbers, term.arrays))
+    made = like_terms(made, any(are_arrays)) or [Term(Fraction(0))]
+    return made[0] if len(made) == 1 else Sum(tuple(made))
+
+
+def like_terms(pieces: Sequence[Piece], are_arrays: bool) -> list[Piece]:
+    """Terms of the same factors added up, those that cancel left out; others as they are."""
+    found: dict[tuple[Any, Any], Fraction] = {}
+    first: dict[tuple[Any, Any], Piece] = {}
+    for piece in pieces:
+        term = as_term(piece, are_arrays)
+        key = frozenset(term.numbers), term.arrays
+        found[key] = found.get(key, Fraction(0)) + term.coefficient
+        first.setdefault(key, piece)
+    made: list[Piece] = []
+    for key, coefficient in found.items():
+        kept = as_term(first[key], are_arrays)
+        if coefficient == kept.coefficient:
+            made.append(first[key])
+        elif coefficient:
+            made.append(Term(coefficient, kept.numbers, kept.arrays))
+    return made
+
+
+# ---- writing --------------------------------------------------------------------------------------
+
+
+def write(piece: Piece) -> str:
+    """The LaTeX of a piece."""
+    if isinstance(piece, Atom):
+        return piece.latex
+    if isinstance(piece, Call):
+        return _call(piece, Fraction(1))
+    if isinstance(piece, Term):
+        return ("-" if piece.coefficient < 0 else "") + _term(piece)
+    if isinstance(piece, Entries):
+        return _entries(piece)
+    text = write(piece.terms[0])
+    for part in piece.terms[1:]:
+        negative = isinstance(part, Term) and part.coefficient < 0
+        text += f" - {_term(part)}" if negative and isinstance(part, Term) else f" + {write(part)}"
+    return text
+
+
+def inside(piece: Piece) -> str:
+    """A piece as a factor: sums and signed terms in parentheses."""
+    signed = isinstance(piece, Sum) or (isinstance(piece, Term) and piece.coefficient < 0)
+    return parenthesised(write(piece)) if signed or is_cases(piece) else write(piece)
+
+
+def tight(piece: Piece) -> str:
+    """A piece as a base: whatever is no symbol, call or matrix in parentheses."""
+    if isinstance(piece, Term) and piece == Term(piece.coefficient) and piece.coefficient.denominator == 1:
+        return write(piece) if piece.coefficient >= 0 else parenthesised(write(piece))
+    single = single_factor(piece)
+    if single is not None:
+        return tight(single)
+    loose = isinstance(piece, (Sum, Term)) or (isinstance(piece, Atom) and piece.loose)
+    loose = loose or (isinstance(piece, Call) and piece.head is sympy.exp)
+    return parenthesised(write(piece)) if loose else write(piece)
+
+
+def single_factor(piece: Piece) -> Piece | None:
+    """The one factor that a term is, if it is no more."""
+    if isinstance(piece, Term) and piece.coefficient == 1 and len(piece.numbers) + len(piece.arrays) == 1:
+        ((base, power),) = piece.numbers or piece.arrays
+        return base if power == 1 else None
+    return None
+
+
+def is_cases(piece: Piece) -> bool:
+    """Whether a piece is a definition by cases."""
+    return isinstance(piece, Atom) and piece.latex.startswith(r"\begin{cases}")
+
+
+def parenthesised(latex: str) -> str:
+    """In parentheses that grow."""
+    return rf"\left({latex}\right)"
+
+
+def _term(term: Term) -> str:
+    """A product without its sign: a fraction of what is below and above, then the arrays."""
+    size = abs(term.coefficient)
+    numbers = sorted(term.numbers, key=_order)
+    above = [_raised(b, p) for b, p in numbers if p > 0]
+    below = [_raised(b, -p) for b, p in numbers if p < 0]
+    arrays = r" \odot ".join(_raised(b, p, array=True, alone=len(term.arrays) == 1) for b, p in term.arrays)
+    if size.denominator != 1:
+        below.insert(0, str(size.denominator))
+    if size.numerator != 1 or not (above or below or arrays):
+        above.insert(0, str(size.numerator))
+    over = " ".join(_lone(term, above, below))
+    if below:
+        under = " ".join(below)
+        over = rf"\frac{{{over or '1'}}}{{{under}}}"
+    return " ".join(part for part in (over, arrays) if part)
+
+
+def _order(factor: Factor) -> tuple[int, str]:
+    """Symbols by name, then what else binds tightly, sums, and functions last."""
+    base, _ = factor
+    if isinstance(base, Atom) and not base.loose:
+        return 0, base.latex
+    return (1 if isinstance(base, Atom) else 2 if isinstance(base, Sum) else 3), ""
+
+
+def _lone(term: Term, above: list[str], below: list[str]) -> list[str]:
+    """A sum that stands alone above a line needs no parentheses."""
+    sums = [b for b, p in term.numbers if p == 1 and isinstance(b, Sum)]
+    return [write(sums[0])] if below and len(above) == 1 and len(sums) == 1 else above
+
+
+def _raised(base: Piece, power: Fraction, array: bool = False, alone: bool = False) -> str:
+    """A factor with its exponent."""
+    if power == 1:
+        return write(base) if array and alone and not isinstance(base, Sum) else inside(base)
+    if isinstance(base, Call) and power.denominator == 1 and power > 1 and base.head is not sympy.exp:
+        return _call(base, power)
+    if power == Fraction(1, 2) and not array:
+        return rf"\sqrt{{{write(base)}}}"
+    circle = r"\circ " if array else ""
+    return rf"{tight(base)}^{{{circle}{write(Term(power))}}}"
+
+
+NAMES = {"sigmoid": r"\sigma", "logistic": r"\sigma", "Max": r"\max", "Min": r"\min"}
+"""Functions with a sign of their own."""
+
+
+def _call(call: Call, power: Fraction) -> str:
+    """A function of its arguments, the exponent behind its name."""
+    texts = [write(a) for a in call.args]
+    if call.head is sympy.Abs:
+        bars = rf"\left\lvert {texts[0]} \right\rvert"
+        return bars if power == 1 else rf"{bars}^{{{power}}}"
+    raised = f"^{{{power}}}" if power != 1 else ""
+    name = NAMES.get(call.head.__name__)
+    if name is not None:
+        return rf"{name}{raised}\left({', '.join(texts)}\right)"
+    slots = [sympy.Dummy(f"x{k}", real=True) for k in range(len(texts))]
+    shown = call.head(*slots, evaluate=False) ** int(power)
+    return str(sympy.latex(shown, symbol_names=dict(zip(slots, texts, strict=True))))
+
+
+def _entries(array: Entries) -> str:
+    """A matrix; a vector as a column."""
+    columns = int(array.shape[1]) if len(array.shape) == 2 else 1
+    texts = [write(e) for e in array.entries]
+    rows = [" & ".join(texts[k : k + columns]) for k in range(0, len(texts), max(columns, 1))]
+    body = r" \\ ".join(rows)
+    return rf"\begin{{bmatrix}} {body} \end{{bmatrix}}"
+
+
+# ---- names ----------------------------------------------------------------------------------------
+
+ACCENTS = {"_bar": r"\bar", "_dot": r"\dot"}
+"""Cotangents and tangents."""
+
+
+def name_of(name: str) -> str:
+    """A name of the model: W_bar is W with a bar, theta_1 a letter with a subscript."""
+    for ending, accent in ACCENTS.items():
+        if name.endswith(ending) and len(name) > len(ending):
+            return rf"{accent}{{{name_of(name[: -len(ending)])}}}"
+    if all(c.isalnum() or c == "_" for c in name):
+        base, *below = str(sympy.latex(sympy.Symbol(name))).split("_", 1)
+        base = base if len(base) < 2 or base.startswith("\\") else rf"\mathrm{{{base}}}"
+        return "_".join([base, *below])
+    return rf"\mathtt{{{''.join(SPECIAL.get(c, c) for c in name)}}}"
+
+
+SPECIAL = {
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "%": r"\%",
+    "&": r"\&",
+    "#": r"\#",
+    "^": "",
+    "\\": "",
+}
+"""Characters with a meaning in LaTeX."""

@@ -1,0 +1,341 @@
+"""What each op looks like in a publication: one rule for an op, of its arguments' pieces.
+
+A rule sees anything with ``op``, ``args`` and ``shape``: nodes of graphs, and expressions of programs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import sympy
+
+from symad.core.dims import same_dim
+from symad.core.graph import Op
+from symad.core.questions import question
+from symad.display.typesetting.pieces import (
+    Atom,
+    Call,
+    Entries,
+    Piece,
+    Term,
+    as_term,
+    inside,
+    number,
+    parenthesised,
+    product,
+    tight,
+    total,
+    write,
+)
+from symad.ops.arrays.gathering import Gather
+from symad.ops.arrays.reduction import Extreme, Product
+from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
+from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Eye, Input, Iota
+from symad.ops.arrays.stacking import Concatenate, Stack
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.arithmetic import Add, Mul
+from symad.ops.elementwise.powers import Pow
+from symad.ops.elementwise.selection import Compare, Logic, Select
+from symad.ops.fused.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
+from symad.ops.linalg.cholesky import Cholesky
+from symad.ops.linalg.solve_det import Determinant, LogDeterminant, Solve
+
+Pieces = Any  # tuple[Piece, ...]; plum dispatches on the op alone
+
+
+@question
+def typeset(op: Op, node: Any, args: Pieces) -> Any:
+    """The piece of formula that is ``op`` of pieces."""
+
+
+def operator(name: str, args: Sequence[Piece], below: str = "") -> Piece:
+    """A function by name."""
+    inner = ", ".join(map(write, args))
+    return Atom(rf"\operatorname{{{name}}}{below}\left({inner}\right)")
+
+
+@typeset.dispatch
+def typeset_by_name(op: Op, node: Any, args: Pieces) -> Any:
+    """Without a rule the op's own name, in the words of its class."""
+    words = "".join(c if c.islower() or k == 0 else f" {c.lower()}" for k, c in enumerate(type(op).__name__))
+    return operator(rf"\text{{{words.lower()}}}" if " " in words else words.lower(), args)
+
+
+# ---- sources --------------------------------------------------------------------------------------
+
+
+@typeset.dispatch
+def typeset_input(op: Input, node: Any, args: Pieces) -> Any:
+    return Atom(str(sympy.latex(op.symbol)))
+
+
+@typeset.dispatch
+def typeset_constant(op: Constant, node: Any, args: Pieces) -> Any:
+    return constant(op.value)
+
+
+def constant(value: Any) -> Piece:
+    """A number: exact ones as they are, floats by their shortest digits."""
+    if isinstance(value, bool):
+        return Atom(rf"\text{{{str(value).lower()}}}")
+    if isinstance(value, (int, Fraction)):
+        return number(value)
+    if isinstance(value, float):
+        value = (
+            sympy.Float(repr(value), 17)
+            if value == value and abs(value) < float("inf")
+            else sympy.sympify(value)
+        )
+        text = str(sympy.latex(value))
+        text = text.rstrip("0") if "." in text and r"\cdot" not in text else text
+        text = f"{text}0" if text.endswith(".") else text
+        return _signed(text)
+    return _signed(str(sympy.latex(sympy.sympify(value))))
+
+
+def _signed(text: str) -> Piece:
+    """A number whose sign comes in front of the term."""
+    if text.startswith("-"):
+        return Term(Fraction(-1), ((Atom(text[1:]), Fraction(1)),))
+    return Atom(text)
+
+
+@typeset.dispatch
+def typeset_dimension(op: Dimension, node: Any, args: Pieces) -> Any:
+    coefficient, rest = op.expression.as_coeff_Mul()
+    factors = [(Atom(str(sympy.latex(f)), not f.is_Atom), Fraction(1)) for f in sympy.Mul.make_args(rest)]
+    return Term(Fraction(int(coefficient.p), int(coefficient.q)), tuple(factors if rest != 1 else ()))
+
+
+@typeset.dispatch
+def typeset_eye(op: Eye, node: Any, args: Pieces) -> Any:
+    return Atom("I")
+
+
+@typeset.dispatch
+def typeset_iota(op: Iota, node: Any, args: Pieces) -> Any:
+    return Atom(rf"\left(0, \dots, {sympy.latex(op.size - 1)}\right)")
+
+
+LARGEST = 12
+"""Constant arrays with more entries are named by their shape."""
+
+
+@typeset.dispatch
+def typeset_array_constant(op: ArrayConstant, node: Any, args: Pieces) -> Any:
+    array = op.array
+    if array.size and array.dtype.kind != "b" and (array == array.flat[0]).all():
+        return ones(float(array.flat[0]))
+    if array.size > LARGEST or array.ndim > 2 or not array.size:
+        shape = r" \times ".join(map(str, op.shape))
+        return Atom(f"C_{{{shape}}}")
+    return Entries(tuple(constant(v) for v in array.ravel().tolist()), op.shape)
+
+
+def ones(value: Any) -> Piece:
+    """An array of one number."""
+    if value == 0:
+        return Atom(r"\mathbf{0}")
+    whole = Fraction(value) if value == int(value) else None
+    if whole is not None:
+        return Term(whole, (), ((Atom(r"\mathbf{1}"), Fraction(1)),))
+    return product([(constant(value), Fraction(1), False), (Atom(r"\mathbf{1}"), Fraction(1), True)])
+
+
+# ---- elementwise ----------------------------------------------------------------------------------
+
+
+def are_arrays(node: Any) -> list[bool]:
+    """Which arguments are arrays."""
+    return [bool(a.shape) for a in node.args]
+
+
+@typeset.dispatch
+def typeset_add(op: Add, node: Any, args: Pieces) -> Any:
+    return total(op.signs, args, are_arrays(node))
+
+
+@typeset.dispatch
+def typeset_mul(op: Mul, node: Any, args: Pieces) -> Any:
+    exponents = [Fraction(p) for p in op.powers]
+    return product(zip(args, exponents, are_arrays(node), strict=True))
+
+
+@typeset.dispatch
+def typeset_pow(op: Pow, node: Any, args: Pieces) -> Any:
+    base, exponent = args
+    if isinstance(exponent, Term) and exponent == Term(exponent.coefficient):
+        return product([(base, exponent.coefficient, bool(node.args[0].shape))])
+    circle = r"\circ " if node.shape else ""
+    return Atom(rf"{tight(base)}^{{{circle}{write(exponent)}}}", loose=True)
+
+
+@typeset.dispatch
+def typeset_apply(op: Apply, node: Any, args: Pieces) -> Any:
+    return Call(op.head, tuple(args))
+
+
+SIGNS = {"<": "<", "<=": r"\le", ">": ">", ">=": r"\ge", "==": "=", "!=": r"\ne"}
+WORDS = {"and": r" \land ", "or": r" \lor ", "xor": r" \oplus "}
+
+
+@typeset.dispatch
+def typeset_compare(op: Compare, node: Any, args: Pieces) -> Any:
+    return Atom(f"{write(args[0])} {SIGNS[op.relation]} {write(args[1])}", loose=True)
+
+
+@typeset.dispatch
+def typeset_logic(op: Logic, node: Any, args: Pieces) -> Any:
+    if op.kind == "not":
+        return Atom(rf"\lnot {tight(args[0])}", loose=True)
+    return Atom(WORDS[op.kind].join(map(tight, args)), loose=True)
+
+
+@typeset.dispatch
+def typeset_select(op: Select, node: Any, args: Pieces) -> Any:
+    condition, yes, no = map(write, args)
+    return Atom(
+        rf"\begin{{cases}} {yes} & \text{{if }} {condition} \\ {no} & \text{{otherwise}} \end{{cases}}",
+        loose=True,
+    )
+
+
+# ---- shaping --------------------------------------------------------------------------------------
+
+
+@typeset.dispatch
+def typeset_broadcast(op: Broadcast, node: Any, args: Pieces) -> Any:
+    """Numbers become arrays of ones; arrays stand for themselves, as in X W + b."""
+    (arg,) = args
+    if node.args[0].shape:
+        return arg
+    if isinstance(arg, Term) and arg == Term(arg.coefficient):
+        return ones(arg.coefficient)
+    return product([(arg, Fraction(1), False), (Atom(r"\mathbf{1}"), Fraction(1), True)])
+
+
+@typeset.dispatch
+def typeset_reshape(op: Reshape, node: Any, args: Pieces) -> Any:
+    """Axes of length 1 are not shown; entries keep their places."""
+    (arg,) = args
+    if isinstance(arg, Entries) and all(isinstance(d, int) for d in op.shape):
+        return Entries(arg.entries, op.shape) if op.shape else arg.entries[0]
+    old, new = ([d for d in shape if not same_dim(d, 1)] for shape in (node.args[0].shape, op.shape))
+    if len(old) == len(new):
+        return arg
+    return operator("vec" if len(op.shape) == 1 else "reshape", [arg])
+
+
+@typeset.dispatch
+def typeset_slice(op: Slice, node: Any, args: Pieces) -> Any:
+    """Positions from 0, as subscripts; all of an axis is a dot."""
+    places = [
+        interval(start, count, step, length)
+        for start, count, step, length in zip(op.start, op.count, op.step, node.args[0].shape, strict=True)
+    ]
+    return subscript(args[0], places)
+
+
+def interval(start: Any, count: Any, step: int, length: Any) -> str:
+    """Places on an axis."""
+    if start == 0 and step == 1 and same_dim(count, length):
+        return r"\cdot"
+    if same_dim(count, 1):
+        return str(sympy.latex(start))
+    last = f"{sympy.latex(start)}:{sympy.latex(sympy.sympify(start + (count - 1) * step + 1))}"
+    return last if step == 1 else f"{last}:{step}"
+
+
+def subscript(piece: Piece, places: Sequence[str]) -> Piece:
+    """An element or a part of an array."""
+    if all(p == r"\cdot" for p in places):
+        return piece
+    base = tight(piece)
+    base = f"{{{base}}}" if "_" in base or "^" in base else base
+    return Atom(rf"{base}_{{{','.join(places)}}}")
+
+
+@typeset.dispatch
+def typeset_stack(op: Stack, node: Any, args: Pieces) -> Any:
+    return Entries(tuple(args), (len(args),))
+
+
+@typeset.dispatch
+def typeset_concatenate(op: Concatenate, node: Any, args: Pieces) -> Any:
+    return Entries(tuple(args), (1, len(args)) if op.axis else (len(args),))
+
+
+@typeset.dispatch
+def typeset_gather(op: Gather, node: Any, args: Pieces) -> Any:
+    return subscript(args[0], [write(args[1])])
+
+
+# ---- reductions, linear algebra -------------------------------------------------------------------
+
+
+@typeset.dispatch
+def typeset_extreme(op: Extreme, node: Any, args: Pieces) -> Any:
+    return Atom(rf"\{op.kind} {tight(args[0])}", loose=True)
+
+
+@typeset.dispatch
+def typeset_product(op: Product, node: Any, args: Pieces) -> Any:
+    return Atom(rf"\prod_{{k}} {{{tight(args[0])}}}_{{k}}", loose=True)
+
+
+@typeset.dispatch
+def typeset_softmax(op: Softmax, node: Any, args: Pieces) -> Any:
+    return operator("softmax", args)
+
+
+@typeset.dispatch
+def typeset_log_softmax(op: LogSoftmax, node: Any, args: Pieces) -> Any:
+    return Atom(rf"\log \operatorname{{softmax}}\left({write(args[0])}\right)", loose=True)
+
+
+@typeset.dispatch
+def typeset_log_sum_exp(op: LogSumExp, node: Any, args: Pieces) -> Any:
+    return Atom(rf"\log \sum_{{k}} e^{{{{{tight(args[0])}}}_{{k}}}}", loose=True)
+
+
+@typeset.dispatch
+def typeset_softmax_tangent(op: SoftmaxTangent, node: Any, args: Pieces) -> Any:
+    """P ∘ (t − Σ P t), the sum over each row."""
+    p, t = args
+    each = "" if len(op.axes) == len(node.shape) else r" \text{ by rows}"
+    mean = Atom(rf"\textstyle\sum {tight(p)} \odot {tight(t)}{each}", loose=True)
+    return product([(p, Fraction(1), True), (total((1, -1), (t, mean), (True, True)), Fraction(1), True)])
+
+
+@typeset.dispatch
+def typeset_solve(op: Solve, node: Any, args: Pieces) -> Any:
+    inverse = f"{tight(args[0])}^{{-1}}"
+    if args[1] == Atom("I"):
+        return Atom(inverse, loose=True)
+    return chain([inverse], args[1])
+
+
+def chain(factors: list[str], last: Piece) -> Piece:
+    """A product of matrices whose last factor keeps its number in front."""
+    term = as_term(last, True)
+    if len(term.arrays) == 1 and term.arrays[0][1] == 1:
+        matrices = Atom(" ".join([*factors, inside(term.arrays[0][0])]), loose=True)
+        return Term(term.coefficient, term.numbers, ((matrices, Fraction(1)),))
+    return Atom(" ".join([*factors, parenthesised(write(last))]), loose=True)
+
+
+@typeset.dispatch
+def typeset_determinant(op: Determinant, node: Any, args: Pieces) -> Any:
+    return Atom(rf"\det {tight(args[0])}", loose=True)
+
+
+@typeset.dispatch
+def typeset_log_determinant(op: LogDeterminant, node: Any, args: Pieces) -> Any:
+    return Atom(rf"\log \det {tight(args[0])}", loose=True)
+
+
+@typeset.dispatch
+def typeset_cholesky(op: Cholesky, node: Any, args: Pieces) -> Any:
+    return operator("chol", args)
