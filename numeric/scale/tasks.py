@@ -61,6 +61,41 @@ class Job:
         """The lowered function of one part, made once in every process."""
         return _kernel(self.graph, self.backend, self.dtype)
 
+    def begin(self, found: Values) -> Values:
+        """The values of one part, ready to merge."""
+        return start(self.pieces, found)
+
+    def join(self, left: Values, right: Values) -> Values:
+        """Two neighbouring parts as one."""
+        return merge(self.pieces, left, right)
+
+    def end(self, values: Values) -> Values:
+        """The combined values."""
+        return finish(self.pieces, values)
+
+
+@dataclass(frozen=True)
+class FactorJob(Job):
+    """Residuals r and their Jacobian J, of which only the triangular factor R of [J r] is kept.
+
+    Factors of parts, one below the other, have the factor of the whole (Demmel, Grigori, Hoemmen, Langou
+    2012).
+    """
+
+    def begin(self, found: Values) -> Values:
+        """R of one part; the Jacobian comes last."""
+        *residuals, jacobian = found
+        r = np.concatenate([np.ravel(part) for part in residuals])
+        return (np.linalg.qr(np.column_stack([jacobian, r]), mode="r"),)
+
+    def join(self, left: Values, right: Values) -> Values:
+        """R of both."""
+        return (np.linalg.qr(np.concatenate([left[0], right[0]]), mode="r"),)
+
+    def end(self, values: Values) -> Values:
+        """R."""
+        return values
+
 
 @lru_cache(maxsize=64)
 def _kernel(text: str, backend: str, dtype: str) -> Kernel:
@@ -92,7 +127,7 @@ def part(job: Job, chunk: int, shared: Sequence[Any], *blocks: Any) -> Values:
         found = tuple(map(_on_host, job.kernel(*values)))
         if job.check:
             _refuse_nan(job, values, found)
-        return start(job.pieces, found)
+        return job.begin(found)
     except Exception as error:
         raise ChunkError(job.name, chunk, _here(), f"{type(error).__name__}: {error}") from error
 
@@ -127,9 +162,9 @@ def _here() -> str:
 
 def joined(job: Job, left: Values, right: Values) -> Values:
     """Two neighbouring parts as one."""
-    return merge(job.pieces, left, right)
+    return job.join(left, right)
 
 
 def finished(job: Job, values: Values) -> Values:
     """The combined values."""
-    return finish(job.pieces, values)
+    return job.end(values)

@@ -70,7 +70,7 @@ class Fit:
             EvaluationError: not more residuals than unknowns, or J has no full rank.
         """
         _, jacobian = self.problem.residuals_and_jacobian(self.point)
-        rows, columns = jacobian.shape
+        rows, columns = self.problem.count or len(jacobian), jacobian.shape[1]
         scale = np.linalg.norm(jacobian, axis=0)
         if rows <= columns or not scale.all() or np.linalg.matrix_rank(jacobian / scale) < columns:
             raise EvaluationError(
@@ -110,11 +110,24 @@ def least_squares(
     Raises:
         EvaluationError: names do not fit, or the residuals are not finite at the start.
     """
-    if method not in ("levenberg-marquardt", "gauss-newton"):
-        raise EvaluationError(f"method={method!r} is not one of 'levenberg-marquardt', 'gauss-newton'")
     if solver not in LINEAR:
         raise EvaluationError(f"solver={solver!r} is not one of {', '.join(map(repr, LINEAR))}")
     problem, x = Unknowns.make(f, x0, data)
+    return fitted(problem, x, method, solver, tolerance, iterations, watch)
+
+
+def fitted(
+    problem: Unknowns,
+    x: Vector,
+    method: str,
+    solver: str,
+    tolerance: float,
+    iterations: int,
+    watch: Callable[[Any], None] | None,
+) -> Fit:
+    """The fit of a problem from a start; see `least_squares`."""
+    if method not in ("levenberg-marquardt", "gauss-newton"):
+        raise EvaluationError(f"method={method!r} is not one of 'levenberg-marquardt', 'gauss-newton'")
     search = _Search(problem, x, LINEAR[solver], tolerance, watch)
     run = search.damped if method == "levenberg-marquardt" else search.undamped
     converged, message = run(iterations)

@@ -65,19 +65,8 @@ class Unknowns:
         graph = as_graph(f).ungrouped()
         inputs = [str(s) for s in graph.inputs]
         given = {str(k): v for k, v in (data or {}).items()}
-        if isinstance(x0, Mapping):
-            form: Any = tuple(x0)
-            start = {str(k): v for k, v in x0.items()}
-        else:
-            free = [name for name in inputs if name not in given]
-            form = "one" if len(free) == 1 else "sequence"
-            values = [x0] if len(free) == 1 else list(x0) if isinstance(x0, (Sequence, np.ndarray)) else [x0]
-            if len(values) != len(free):
-                raise EvaluationError(
-                    f"{graph.name} has the unknowns {', '.join(free)}, but x0 has {len(values)} entries"
-                )
-            start = dict(zip(free, values, strict=True))
-        _check_names(graph.name, inputs, start, given)
+        form, start = start_of(graph, x0, given)
+        check_names(graph.name, inputs, start, given)
         arrays = {k: np.asarray(v, dtype=np.float64) for k, v in {**start, **given}.items()}
         shapes = [(k, n.shape, arrays[k].shape) for k, n in zip(inputs, graph.input_nodes, strict=True)]
         names = tuple(start)
@@ -139,18 +128,27 @@ class Unknowns:
     def _wrt(self) -> list[str]:
         return list(self.names)
 
+    def lowered(self, graph: Graph) -> Callable[..., Any]:
+        """A derivative as a function of the arguments."""
+        return lower(graph)
+
+    @property
+    def count(self) -> int | None:
+        """The number of residuals, where `residuals` gives fewer numbers of the same length; else None."""
+        return None
+
     # ---- what is asked for -------------------------------------------------------------------------
 
     @cached_property
     def value(self) -> Callable[[Vector], float]:
         """f."""
-        kernel = lower(self.graph)
+        kernel = self.lowered(self.graph)
         return lambda v: float(kernel(*self.arguments(v)))
 
     @cached_property
     def value_and_gradient(self) -> Callable[[Vector], tuple[float, Vector]]:
         """f and ∇f in one sweep."""
-        kernel = lower(symad.value_and_gradient(self.graph, self._wrt()))
+        kernel = self.lowered(symad.value_and_gradient(self.graph, self._wrt()))
 
         def both(v: Vector) -> tuple[float, Vector]:
             value, *slopes = kernel(*self.arguments(v))
@@ -161,7 +159,7 @@ class Unknowns:
     @cached_property
     def hessian(self) -> Callable[[Vector], Vector]:
         """∇²f, dense."""
-        kernel = lower(symad.hessian(self.graph, self._wrt()))
+        kernel = self.lowered(symad.hessian(self.graph, self._wrt()))
         return lambda v: np.asarray(kernel(*self.arguments(v)))
 
     @cached_property
@@ -190,7 +188,7 @@ class Unknowns:
         return n >= FEW and bool(symad.hessian_sparsity(self.graph, self._wrt()).nnz <= PART * n * n)
 
     def _sparse_hessian(self) -> Callable[[Vector], Any]:
-        kernel = lower(symad.hessian(self.graph, self._wrt(), sparse=True))
+        kernel = self.lowered(symad.hessian(self.graph, self._wrt(), sparse=True))
         return lambda v: kernel(*self.arguments(v))
 
     def _dense_hessian(self) -> Callable[[Vector], Any]:
@@ -205,7 +203,7 @@ class Unknowns:
     @cached_property
     def hessian_product(self) -> Callable[[Vector, Vector], Vector]:
         """∇²f(v) p, without the Hessian."""
-        kernel = lower(symad.hvp(self.graph, self._wrt()))
+        kernel = self.lowered(symad.hvp(self.graph, self._wrt()))
 
         def product(v: Vector, p: Vector) -> Vector:
             found = kernel(*self.arguments(v), *self.parts(p))
@@ -218,13 +216,13 @@ class Unknowns:
     @cached_property
     def residuals(self) -> Callable[[Vector], Vector]:
         """All outputs as one vector."""
-        kernel = lower(self.graph)
+        kernel = self.lowered(self.graph)
         return lambda v: self.flat(kernel(*self.arguments(v)))
 
     @cached_property
     def residuals_and_jacobian(self) -> Callable[[Vector], tuple[Vector, Vector]]:
         """All outputs and their dense Jacobian in one sweep."""
-        kernel = lower(symad.join(self.graph, symad.jacobian(self.graph, self._wrt())))
+        kernel = self.lowered(symad.join(self.graph, symad.jacobian(self.graph, self._wrt())))
 
         def both(v: Vector) -> tuple[Vector, Vector]:
             values, jacobian = kernel(*self.arguments(v))
@@ -235,13 +233,13 @@ class Unknowns:
     @cached_property
     def sparse_jacobian(self) -> Callable[[Vector], Any]:
         """The Jacobian as a CSR array, by coloring."""
-        kernel = lower(symad.jacobian(self.graph, self._wrt(), sparse=True))
+        kernel = self.lowered(symad.jacobian(self.graph, self._wrt(), sparse=True))
         return lambda v: kernel(*self.arguments(v))
 
     @cached_property
     def jacobian_product(self) -> Callable[[Vector, Vector], Vector]:
         """J(v) p, by the pushforward."""
-        kernel = lower(symad.pushforward(self.graph, self._wrt()))
+        kernel = self.lowered(symad.pushforward(self.graph, self._wrt()))
         count = len(self.graph.outputs)
 
         def product(v: Vector, p: Vector) -> Vector:
@@ -253,9 +251,9 @@ class Unknowns:
     @cached_property
     def transposed_product(self) -> Callable[[Vector, Vector], Vector]:
         """J(v)ᵀ w, by the pullback."""
-        kernel = lower(symad.pullback(self.graph, self._wrt()))
+        kernel = self.lowered(symad.pullback(self.graph, self._wrt()))
         count = len(self.graph.outputs)
-        plain = lower(self.graph)
+        plain = self.lowered(self.graph)
 
         def product(v: Vector, w: Vector) -> Vector:
             arguments, cotangents, offset = self.arguments(v), [], 0
@@ -280,7 +278,25 @@ class Unknowns:
         return [outputs]
 
 
-def _check_names(graph: str, inputs: list[str], start: dict[str, Any], given: dict[str, Any]) -> None:
+def start_of(graph: Graph, x0: Any, given: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The form of a start, and the first value of each unknown by name; see `Unknowns.make`.
+
+    Raises:
+        EvaluationError: it has not one entry for each unknown.
+    """
+    if isinstance(x0, Mapping):
+        return tuple(x0), {str(k): v for k, v in x0.items()}
+    free = [name for name in map(str, graph.inputs) if name not in given]
+    values = [x0] if len(free) == 1 else list(x0) if isinstance(x0, (Sequence, np.ndarray)) else [x0]
+    if len(values) != len(free):
+        raise EvaluationError(
+            f"{graph.name} has the unknowns {', '.join(free)}, but x0 has {len(values)} entries"
+        )
+    return "one" if len(free) == 1 else "sequence", dict(zip(free, values, strict=True))
+
+
+def check_names(graph: str, inputs: list[str], start: dict[str, Any], given: dict[str, Any]) -> None:
+    """Raises EvaluationError for names that are no inputs, inputs without a value, and starts not finite."""
     unknown = [k for k in (*start, *given) if k not in inputs]
     if unknown:
         raise EvaluationError(f"{', '.join(unknown)}: no input of {graph}, which has {', '.join(inputs)}")

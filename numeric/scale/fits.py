@@ -1,0 +1,198 @@
+"""Fits of data that are computed part by part: every step of a solver is one pass over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+import symad
+from symad.core.dims import solve_dims
+from symad.core.graph import Graph
+from symad.errors import EvaluationError
+from symad.numeric.scale.chunks import is_dask
+from symad.numeric.scale.distribute import Distributed, SplitError, distribute
+from symad.numeric.scale.tasks import FactorJob
+from symad.numeric.solvers.least_squares import Fit, fitted
+from symad.numeric.solvers.minimize import METHODS, Minimum
+from symad.numeric.solvers.newton import Path
+from symad.numeric.solvers.solver_variables import LARGEST, Unknowns, Vector, check_names, is_scalar, start_of
+from symad.splitting.plan import cut_of
+from symad.tracing import as_graph
+
+
+@dataclass(frozen=True)
+class Parts(Unknowns):
+    """Unknowns of a function whose data are computed part by part."""
+
+    over: Mapping[str, int] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @staticmethod
+    def of(
+        f: Any, x0: Any, data: Mapping[Any, Any], over: Mapping[Any, int], options: Mapping[str, Any]
+    ) -> tuple[Parts, Vector]:
+        """The unknowns, and their first values in one vector; all sizes but that of the parts are numbers.
+
+        Raises:
+            EvaluationError: names that are no inputs, inputs without a value, or a start that is not finite.
+            ShapeError: sizes that do not fit.
+        """
+        graph = as_graph(f).ungrouped()
+        inputs = [str(s) for s in graph.inputs]
+        given = {str(k): v if is_dask(v) else np.asarray(v) for k, v in data.items()}
+        form, start = start_of(graph, x0, given)
+        check_names(graph.name, inputs, start, given)
+        arrays = {k: np.asarray(v, dtype=np.float64) for k, v in start.items()}
+        shapes = [
+            (k, n.shape, tuple((arrays[k] if k in arrays else given[k]).shape))
+            for k, n in zip(inputs, graph.input_nodes, strict=True)
+        ]
+        length = cut_of(graph, over).length
+        sizes = {s: v for s, v in solve_dims(shapes).items() if s != length}
+        names = tuple(start)
+        made = Parts(
+            graph.at(sizes), names, tuple(arrays[k].shape for k in names),
+            {inputs.index(k): given[k] for k in given}, form, {str(k): v for k, v in over.items()}, options,
+        )  # fmt: skip
+        return made, made.pack([arrays[k] for k in names])
+
+    def lowered(self, graph: Graph) -> Distributed:
+        """A derivative as a function that is computed part by part."""
+        return distribute(graph, self.over, **self.options)
+
+    @cached_property
+    def curvature(self) -> Callable[[Vector], Any]:
+        """The dense Hessian.
+
+        Raises:
+            EvaluationError: it would fill the memory.
+        """
+        n = sum(self.sizes)
+        if n > LARGEST:
+            raise EvaluationError(
+                f"the Hessian of {self.graph.name} by its {n} unknowns has {n}² entries: use 'newton-cg' or "
+                "'l-bfgs'"
+            )
+        return self.hessian
+
+
+def minimize(
+    f: Any,
+    x0: Any,
+    *,
+    data: Mapping[Any, Any],
+    over: Mapping[Any, int],
+    method: str = "newton",
+    tolerance: float = 1e-8,
+    iterations: int = 500,
+    watch: Callable[[Any], None] | None = None,
+    **options: Any,
+) -> Minimum:
+    """A local minimum of a scalar function of data that are computed part by part.
+
+    Args:
+        f: what `symad.trace` takes; all inputs that are not in ``data`` are unknowns.
+        x0: their first values, as in `symad.numeric.minimize`.
+        data: the values of the other inputs by name: NumPy or Dask arrays.
+        over: which axes of them are cut, as in `symad.splits`.
+        method: "newton", "newton-cg", "trust-exact" or "l-bfgs", as in `symad.numeric.minimize`. The first
+            and third keep a dense Hessian, the others vectors alone.
+        tolerance: of the largest component of |∇f|.
+        iterations: the most steps.
+        watch: called with the start and with the point after every step.
+        options: of `symad.numeric.scale.distribute`: client, scheduler, threads, rows, backend, ...
+
+    Raises:
+        SplitError: f cannot be computed part by part.
+        EvaluationError: f is no scalar, names do not fit, or f is not finite at the start.
+    """
+    if method not in METHODS:
+        raise EvaluationError(f"method={method!r} is not one of {', '.join(map(repr, METHODS))}")
+    problem, start = Parts.of(f, x0, data, over, options)
+    if not is_scalar(problem.graph):
+        raise EvaluationError("minimize takes a scalar function; for a vector of residuals use least_squares")
+    return METHODS[method](Path(problem, start, tolerance, watch), iterations)
+
+
+@dataclass(frozen=True)
+class Residuals(Parts):
+    """Residuals of which the solver sees the triangular factor R of [J r]: it has the same products."""
+
+    @cached_property
+    def _factor(self) -> Callable[[Vector], Vector]:
+        graph = symad.join(self.graph, symad.jacobian(self.graph, self._wrt()))
+        kernel = self.lowered(graph)
+        if not kernel.plan.direct or any(
+            p.kind != "rows" or p.weight is not None for p in kernel.plan.pieces
+        ):
+            raise SplitError(kernel.certificate)
+        job = FactorJob(**kernel.job.__dict__)
+        factor = kernel.on(job=job)
+        last: list[Any] = [None, None]
+
+        def at(v: Vector) -> Vector:
+            if last[0] is None or not np.array_equal(last[0], v):
+                (found,) = factor.run(factor.chunks(*self.arguments(v)))
+                last[:] = [np.array(v), found]
+            return last[1]
+
+        return at
+
+    @cached_property
+    def residuals(self) -> Callable[[Vector], Vector]:
+        """The last column of R, as long as r."""
+        return lambda v: self._factor(v)[:, -1]
+
+    @cached_property
+    def residuals_and_jacobian(self) -> Callable[[Vector], tuple[Vector, Vector]]:
+        """The columns of R."""
+        return lambda v: (self._factor(v)[:, -1], self._factor(v)[:, :-1])
+
+    @property
+    def count(self) -> int:
+        """How many residuals there are."""
+        arguments = self.arguments(np.zeros(sum(self.sizes)))
+        rows = zip(map(str, self.graph.inputs), self.graph.input_nodes, arguments, strict=True)
+        sizes = solve_dims([(name, node.shape, tuple(np.shape(v))) for name, node, v in rows])
+        return sum(int(np.prod(o.shape)) for o in self.graph.at(sizes).outputs)
+
+
+def least_squares(
+    f: Any,
+    x0: Any,
+    *,
+    data: Mapping[Any, Any],
+    over: Mapping[Any, int],
+    method: str = "levenberg-marquardt",
+    tolerance: float = 1e-10,
+    iterations: int = 500,
+    watch: Callable[[Any], None] | None = None,
+    **options: Any,
+) -> Fit:
+    """A local minimum of ½ |r(x)|² for residuals of data that are computed part by part.
+
+    Every part keeps the triangular factor of its Jacobian and residuals, so that the fit has the accuracy of
+    orthogonal factors. ``Fit.residuals`` holds a vector of the same length as r, with few entries.
+
+    Args:
+        f: the residuals, rows of the data: what `symad.trace` takes.
+        x0: first values of the unknowns.
+        data: the values of the other inputs by name: NumPy or Dask arrays.
+        over: which axes of them are cut.
+        method: "levenberg-marquardt" or "gauss-newton".
+        tolerance: of the slope, see `symad.numeric.solvers.least_squares.Fit`.
+        iterations: the most steps.
+        watch: called with the start and with the point after every step.
+        options: of `symad.numeric.scale.distribute`.
+
+    Raises:
+        SplitError: the residuals are not rows of the data.
+        EvaluationError: names do not fit, or the residuals are not finite at the start.
+    """
+    base, start = Parts.of(f, x0, data, over, options)
+    problem = Residuals(**base.__dict__)
+    return fitted(problem, start, method, "dense", tolerance, iterations, watch)
