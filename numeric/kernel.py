@@ -18,6 +18,7 @@ from symad.core.graph import Graph
 from symad.errors import LoweringError
 from symad.evaluation.evaluate import refuse_masked
 from symad.numeric.modules.module_text import one_line
+from symad.numeric.modules.users_functions import check_importable
 from symad.saving.atomic_files import write_text
 from symad.saving.save_load import dumps, loads
 
@@ -174,7 +175,8 @@ class Kernel:
         Array code of backend "c" is the exception: its Python file imports symad to compile its kernels.
 
         Raises:
-            LoweringError: a .c or .h file is asked for, and the kernel has none.
+            LoweringError: a .c or .h file is asked for, and the kernel has none; or the kernel calls a
+                user's function that no module offers under its name, so that a file cannot import it.
         """
         texts = {".c": self.c_source, ".h": self.c_header}
         text = texts.get(Path(path).suffix, self.source)
@@ -183,6 +185,8 @@ class Kernel:
                 f"{path}: {self.name} has no such text; backend='c' prints C, and a header for functions of "
                 "scalars"
             )
+        if self.origin is not None:
+            check_importable(self.origin.graph, path)
         write_text(path, text)
 
 

@@ -18,6 +18,7 @@ from symad.numeric.backends import ArrayLibrary
 from symad.numeric.modules.module_text import docstring, module_header, one_line, pack_text
 from symad.numeric.modules.names import Names
 from symad.numeric.modules.size_checks import size_checks
+from symad.numeric.modules.users_functions import users_call
 from symad.numeric.numpy_arrays.index_only_values import only_indices
 from symad.numeric.numpy_arrays.liveness import owner, repeats
 from symad.numeric.numpy_arrays.ops import (  # noqa: F401  (register answers)
@@ -71,6 +72,8 @@ class ArrayPrinter:
         self.text: dict[Node, str] = {}
         self.imports: set[str] = {f"import {library.module} as {library.prefix}"}
         self.helpers: dict[str, str] = {}
+        self.users: dict[Any, str] = {}
+        """The names of the helpers that call users' functions."""
         self.constants: dict[str, str] = {}
         """The names of constants, by the expressions that make them."""
         self.settings: list[str] = []
@@ -191,10 +194,7 @@ class ArrayPrinter:
         """The callable for a SymPy head, imported or pasted as needed."""
         full = NUMPY_NAMES.get(head)
         if full is None:
-            raise LoweringError(
-                f"{head.__name__} has no NumPy or SciPy form; rewrite it, or register an implementation with "
-                "symad.register_function and evaluate the graph itself"
-            )
+            return self.users_function(head)
         module, _, attribute = full.rpartition(".")
         if module == "numpy":
             return f"{self.np}.{attribute}"
@@ -206,6 +206,16 @@ class ArrayPrinter:
             return self.helper(attribute, source)
         self.imports.add(f"import {module}")
         return full
+
+    def users_function(self, head: Any) -> str:
+        """The helper that calls a user's function."""
+        if head not in self.users:
+            self.users[head] = self.names.unique(head.__name__)
+            call = users_call(head, self.users[head])
+            self.imports |= {call.imported, "from typing import Any"}
+            self.helper("elementwise", inspect.getsource(special.elementwise))
+            self.helper(self.users[head], call.source)
+        return self.users[head]
 
     def constant_array(self, array: np.ndarray[Any, Any]) -> str:
         """A module-level constant array; its name."""

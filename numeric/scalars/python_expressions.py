@@ -18,6 +18,7 @@ from symad.errors import LoweringError
 from symad.evaluation.number_domains import as_float
 from symad.library.scalar_functions import sigmoid
 from symad.numeric.modules.names import Names
+from symad.numeric.modules.users_functions import users_call
 from symad.ops.arrays.sources import Constant, constant_value
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Add, Mul
@@ -275,16 +276,17 @@ class ScalarPrinter:
 
     def use_numpy(self, head: Any) -> str:
         """Note the use of a function that only NumPy or SciPy has."""
-        full = NUMPY_NAMES.get(head)
-        if full is None:
-            raise LoweringError(
-                f"{head.__name__} has no NumPy or SciPy form; rewrite it, or register an implementation with "
-                "symad.register_function and evaluate the graph itself"
-            )
+        full = NUMPY_NAMES.get(head, "")
         module, _, attribute = full.rpartition(".")
         name = self._names_of_heads.get(head) or self.names.unique(head.__name__)
         self._names_of_heads[head] = name
-        if module == "symad.special":
+        if not full:
+            users = users_call(head, name)
+            self.imports |= {users.imported, "from typing import Any"}
+            self.helper_sources["elementwise"] = inspect.getsource(special.elementwise)
+            self.helper_sources[name] = users.source
+            self.bindings[name] = (name, name)
+        elif module == "symad.special":
             source = inspect.getsource(getattr(special, attribute))
             self.helper_sources[attribute] = source
             self.imports |= {"from functools import reduce"} if "reduce(" in source else set()

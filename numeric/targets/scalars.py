@@ -217,10 +217,12 @@ def function_of(op: Apply, target: Target, node: Compute, args: Texts, writer: W
         LoweringError: the target has none.
     """
     function = target.functions.get(op.head)
+    if function is None and isinstance(target, NumPy):
+        return call(writer.users_function(op.head), node.args, args, writer)
     if function is None:
         raise LoweringError(
             f"{op.head.__name__} has no form for target {target.name!r}; rewrite it, or register an "
-            "implementation with symad.register_function and evaluate the graph itself"
+            "implementation with symad.register_function, for backend 'numpy'"
         )
     if op.head in (sympy.Max, sympy.Min) and len(args) > 2 and isinstance(target, C):
         text = args[0].text

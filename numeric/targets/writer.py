@@ -11,6 +11,7 @@ import numpy as np
 from symad import special
 from symad.core.dims import Dim, plus, same_dim, times
 from symad.numeric.modules.names import Names
+from symad.numeric.modules.users_functions import users_call
 from symad.numeric.program.expressions import (
     Compute,
     Expression,
@@ -50,6 +51,8 @@ class Writer:
         self.helpers: dict[str, str] = {}
         self.constants: dict[str, str] = {}
         """Names of arrays that are made once, by the text that makes them."""
+        self.users: dict[Any, str] = {}
+        """Names of the helpers that call users' functions."""
 
     def text(self, expression: Expression) -> Text:
         """An expression with its level."""
@@ -154,6 +157,16 @@ class Writer:
             self.needs_scipy = True
             self.imports.add(f"import {function.module}")
         return str(function)
+
+    def users_function(self, head: Any) -> str:
+        """The helper that calls a function which a user implements."""
+        if head not in self.users:
+            self.users[head] = self.names.unique(head.__name__)
+            found = users_call(head, self.users[head])
+            self.imports.add(found.imported)
+            self.helper(special.elementwise)
+            self.helpers[self.users[head]] = found.source.strip()
+        return self.users[head]
 
     def helper(self, function: Callable[..., Any]) -> str:
         """The name of a helper function that the module shall hold."""

@@ -11,7 +11,7 @@ import importlib
 import operator
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from typing import Any, ClassVar
 
 import mpmath
@@ -20,6 +20,7 @@ import sympy
 
 from symad.errors import EvaluationError
 from symad.ops.elementwise.numeric_names import NUMPY_NAMES
+from symad.special import elementwise
 
 IMPLEMENTATIONS: dict[Any, Callable[..., Any]] = {}
 """Python implementations that users registered for their own functions, by SymPy head."""
@@ -43,11 +44,18 @@ class Undefined:
         return f"Undefined({self.reason})"
 
 
+def implementation(head: Any) -> Callable[..., Any] | None:
+    """What a user registered for a SymPy head, or gave to SymPy's ``implemented_function``."""
+    found: Callable[..., Any] | None = IMPLEMENTATIONS.get(head, getattr(head, "_imp_", None))
+    return found
+
+
 @cache
 def numpy_function(head: Any) -> Callable[..., Any]:
     """The NumPy or SciPy function of a SymPy head; by mpmath where neither has one."""
-    if head in IMPLEMENTATIONS:
-        return IMPLEMENTATIONS[head]
+    users = implementation(head)
+    if users is not None:
+        return partial(elementwise, head.__name__, users)
     name = NUMPY_NAMES.get(head)
     if name is not None:
         module, _, attribute = name.rpartition(".")

@@ -1,0 +1,112 @@
+"""Functions that users implement: how generated code reaches them, and which files can hold them.
+
+A function that a module offers under its own name is imported from there. Any other (a lambda, a function
+inside of a function, one of ``__main__``) is looked up in `CALLS`, which lives in this process only.
+"""
+
+from __future__ import annotations
+
+import keyword
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from typing import Any
+
+from symad.core.graph import Graph, topological
+from symad.errors import LoweringError
+from symad.evaluation.number_domains import implementation
+from symad.ops.elementwise.apply import Apply
+
+CALLS: dict[str, Callable[..., Any]] = {}
+"""Functions without an import path, by the name under which generated code asks for them."""
+
+SOURCE = '''
+def {name}(*values):
+    """{head}, as the user implements it."""
+    return elementwise("{head}", {callable}, *values)
+'''
+
+
+@dataclass(frozen=True)
+class UsersCall:
+    """What generated code needs to call a user's function: an import line and a helper of a given name."""
+
+    imported: str
+    source: str
+
+
+def users_call(head: Any, name: str) -> UsersCall:
+    """The import and the helper ``name`` for a SymPy head that a user implements.
+
+    Raises:
+        LoweringError: nobody implements it.
+    """
+    function = implementation(head)
+    if function is None:
+        raise LoweringError(
+            f"{head.__name__} has no NumPy or SciPy form; rewrite it, or register an implementation with "
+            "symad.register_function"
+        )
+    path = import_path(function)
+    if path is not None:
+        module, attribute = path
+        text = f"{module}.{attribute}"
+        return UsersCall(f"import {module}", SOURCE.format(name=name, head=head.__name__, callable=text))
+    text = f'CALLS["{_key(head.__name__, function)}"]'
+    source = SOURCE.format(name=name, head=head.__name__, callable=text)
+    return UsersCall(f"from {__name__} import CALLS", source)
+
+
+def _key(name: str, function: Callable[..., Any]) -> str:
+    """The name of a function in `CALLS`: that of its head, with a number where that is taken."""
+    key, k = name, 2
+    while CALLS.setdefault(key, function) is not function:
+        key, k = f"{name}_{k}", k + 1
+    return key
+
+
+def import_path(function: Callable[..., Any]) -> tuple[str, str] | None:
+    """The module and the name in it that give this very function, or None."""
+    name = getattr(function, "__qualname__", None) or getattr(function, "__name__", "")
+    modules = [getattr(function, "__module__", None)]
+    if type(function).__name__ == "ufunc":  # these do not always say where they are
+        modules = ["numpy", "scipy.special"]
+    for module in modules:
+        if not module or module == "__main__" or module not in sys.modules:
+            continue
+        words = [*module.split("."), *name.split(".")]
+        if not all(word.isidentifier() and not keyword.iskeyword(word) for word in words):
+            continue
+        found: Any = sys.modules[module]
+        for word in name.split("."):
+            found = getattr(found, word, None)
+        if found is function:
+            return module, name
+    return None
+
+
+def check_importable(graph: Graph, path: Any) -> None:
+    """Refuse to write a file whose functions exist in this process only.
+
+    Raises:
+        LoweringError: names the function and says what to do.
+    """
+    for head in dict.fromkeys(_heads(graph)):
+        function = implementation(head)
+        if function is not None and import_path(function) is None:
+            raise LoweringError(
+                f"{path}: the function {head.__name__} is implemented by {function!r}, which no module offers "
+                "under its name, so that a file cannot import it; define it at the top of a module that is "
+                "imported, and register it from there"
+            )
+
+
+def _heads(graph: Graph) -> Iterator[Any]:
+    """The functions that a graph applies, in the bodies of its loops too."""
+    for node in topological(graph.output_nodes):
+        if isinstance(node.op, Apply):
+            yield node.op.head
+        for field in fields(node.op):
+            inner = getattr(node.op, field.name)
+            if isinstance(inner, Graph):
+                yield from _heads(inner)
