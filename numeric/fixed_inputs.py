@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import sympy
 
+from symad.core.arguments import Argument, SignatureOf, argument_of, bind, flat_values
 from symad.core.graph import Graph, Node, TupleOf, rebuild
-from symad.derivatives.wrt import input_names, select_wrt, symbol_like
+from symad.core.structures import leaves
+from symad.derivatives.wrt import input_names, others, select, symbol_like
 from symad.errors import LoweringError
 from symad.numeric.kernel import Kernel
 from symad.numeric.lowering import lower
@@ -30,9 +32,15 @@ class Given:
     before: Kernel | None = field(repr=False)
     """What is held, from the data; None if that is nothing."""
     held: tuple[Any, ...] = field(repr=False)
+    arguments: tuple[Argument, ...] = field(repr=False)
+    """What it is called with, in order."""
 
-    def __call__(self, *values: Any) -> Any:
-        """The function of the other inputs, in their order."""
+    __signature__ = SignatureOf()
+
+    def __call__(self, *values: Any, **named: Any) -> Any:
+        """The function of the other inputs, by position or by name."""
+        if named:
+            values = tuple(bind(self.kernel.name, self.arguments, values, named))
         return self.kernel(*values, *self.held)
 
     @property
@@ -41,7 +49,9 @@ class Given:
         return self.kernel.source
 
 
-def given(f: Any, data: Mapping[Any, Any], backend: str = "numpy", dtype: str = "float64") -> Given:
+def given(
+    f: Any, data: Mapping[Any, Any], backend: str = "numpy", dtype: str = "float64", inputs: Any = None
+) -> Given:
     """``f`` as fast code for data that do not change, such as a training set.
 
     What depends on the data alone is computed now, in double precision, and held. Products of data are
@@ -58,30 +68,50 @@ def given(f: Any, data: Mapping[Any, Any], backend: str = "numpy", dtype: str = 
 
     Args:
         f: what `symad.trace` takes.
-        data: the values of some inputs, by symbol, name or position.
+        data: the values of some arguments, by symbol, name or position; an argument that is a dict, list or
+            dataclass of arrays is given as such an object.
         backend: a backend of `lower`.
         dtype: of the calls.
+        inputs: order and grouping of the arguments, as in `symad.trace`.
 
     Raises:
         LoweringError: ``data`` is empty, or names an input twice.
     """
-    graph = as_graph(f).ungrouped()
-    if not data or len(set(_inputs(graph, data))) < len(data):
+    graph = as_graph(f, None, inputs)
+    selected = select(graph, list(data)).entries if data and _differ(graph, data) else ()
+    if not selected:
         names = ", ".join(map(str, data)) or "nothing"
         raise LoweringError(f"data must give values of different inputs of {graph.name}, not {names}")
-    graph = _sized(graph, data)
-    nodes = _inputs(graph, data)
-    live = tuple(node for node in graph.input_nodes if node not in nodes)
+    values = flat_values([e.argument for e in selected], list(data.values()))
+    graph = graph.at(_sizes([n for e in selected for n in e.nodes], values))
+    nodes = select(graph, list(data)).nodes
+    rest = others(graph, nodes)
+    live = tuple(node for entry in rest for node in entry.nodes)
     whole = gather_data(factor_seeds(graph) if backend != "cupy" else graph, live)
     frontier, call = _split(whole, live)
-    kernel = lower(call, backend=backend, dtype=dtype)
+    arguments = tuple(entry.argument for entry in rest)
+    kernel = lower(call.grouped(_with_held(arguments, call)), backend=backend, dtype=dtype)
     if not frontier:
-        return Given(kernel, None, ())
+        return Given(kernel, None, (), arguments)
     structure = TupleOf((None,) * len(frontier))
     where = backend if backend == "cupy" else "numpy"
     before = lower(Graph(nodes, tuple(frontier), structure, f"{graph.name}_data"), backend=where)
-    held = before(*data.values())
-    return Given(kernel, before, tuple(_cast(value, dtype) for value in held))
+    held = before(*values)
+    return Given(kernel, before, tuple(_cast(value, dtype) for value in held), arguments)
+
+
+def _differ(graph: Graph, data: Mapping[Any, Any]) -> bool:
+    """Whether the keys are different inputs."""
+    nodes = [node for key in data for node in select(graph, [key]).nodes]
+    return len(set(nodes)) == len(nodes)
+
+
+def _with_held(arguments: tuple[Argument, ...], call: Graph) -> tuple[Argument, ...]:
+    """The grouping of the code of one call: what is held follows the arguments."""
+    if all(a.structure is None for a in arguments):
+        return ()
+    count = sum(leaves(a.structure) for a in arguments)
+    return (*arguments, *map(argument_of, call.inputs[count:]))
 
 
 def _cast(value: Any, dtype: str) -> Any:
@@ -89,19 +119,14 @@ def _cast(value: Any, dtype: str) -> Any:
     return value.astype(dtype) if hasattr(value, "astype") else np.asarray(value, dtype)
 
 
-def _inputs(graph: Graph, data: Mapping[Any, Any]) -> tuple[Node, ...]:
-    """The input of each entry of the data."""
-    return tuple(select_wrt(graph, [name])[0][0] for name in data)
-
-
-def _sized(graph: Graph, data: Mapping[Any, Any]) -> Graph:
-    """The graph with the dimensions that the data fix as numbers."""
+def _sizes(nodes: Sequence[Node], values: Sequence[Any]) -> dict[Any, int]:
+    """The dimensions that the data fix."""
     dims: dict[Any, int] = {}
-    for node, value in zip(_inputs(graph, data), data.values(), strict=True):
+    for node, value in zip(nodes, values, strict=True):
         for dim, length in zip(node.shape, np.shape(value), strict=False):
             if isinstance(dim, sympy.Symbol):
                 dims[dim] = length
-    return graph.at(dims)
+    return dims
 
 
 def _split(graph: Graph, live: tuple[Node, ...]) -> tuple[list[Node], Graph]:

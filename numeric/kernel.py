@@ -84,7 +84,7 @@ class Kernel:
         if self.origin is None:
             raise TypeError(f"the kernel {self.name} was not made by lower(), so that it cannot be pickled")
         made = self.origin
-        return again, (dumps(made.graph), made.backend, made.dtype, made.options)
+        return again, (dumps(made.graph), made.backend, made.dtype, made.options, made.graph.classes)
 
     def __copy__(self) -> Kernel:
         return self  # it never changes
@@ -191,11 +191,17 @@ class Kernel:
 
 
 @lru_cache(maxsize=64)
-def again(text: str, backend: str, dtype: str, options: tuple[tuple[str, Any], ...]) -> Kernel:
+def again(
+    text: str,
+    backend: str,
+    dtype: str,
+    options: tuple[tuple[str, Any], ...],
+    classes: tuple[type[Any], ...] = (),
+) -> Kernel:
     """A kernel that arrives from another process; one that comes with every task is lowered once."""
     from symad.numeric.lowering import lower
 
-    return lower(loads(text), backend, dtype, **dict(options))
+    return lower(loads(text, classes), backend, dtype, **dict(options))
 
 
 def _leaves(result: Any) -> list[Any]:

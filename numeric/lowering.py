@@ -81,6 +81,7 @@ def lower(
     origin = Origin(whole, backend, name, (("packed", packed), ("style", style)))
     graph, parameters = pack(whole) if packed else (plain_results(whole), parameters_of(whole))
     structure = graph.structure if packed else whole.structure
+    graph = write_definitions(graph)
     if style == "plain":
         report: list[PassReport] = []
         kernel = lower_plain(graph, name, report)
@@ -88,7 +89,7 @@ def lower(
             for line in report:
                 log(str(line))
     else:
-        graph = join_cotangents(write_definitions(graph))
+        graph = join_cotangents(graph)
         module: Any = load_backend(backend)
         kernel = module.lower(graph, name, packed and backend != "cupy")
     if needs_door(parameters, structure, kernel.packed):

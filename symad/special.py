@@ -390,7 +390,9 @@ def elementwise(name: str, function: Any, *values: Any) -> Any:
     except TypeError as error:
         if not shape:
             raise
-        raise TypeError(f"{name} has to take NumPy arrays, as numpy.vectorize makes it do: {error}") from error
+        raise TypeError(
+            f"{name} has to take NumPy arrays, as numpy.vectorize makes it do: {error}"
+        ) from error
     if made.dtype.kind not in "fiub":
         raise TypeError(f"{name} has to return real numbers, not {made.dtype}")
     if made.shape != shape:

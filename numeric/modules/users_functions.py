@@ -95,7 +95,7 @@ def check_importable(graph: Graph, path: Any) -> None:
         function = implementation(head)
         if function is not None and import_path(function) is None:
             raise LoweringError(
-                f"{path}: the function {head.__name__} is implemented by {function!r}, which no module offers "
+                f"{path}: the function {head.__name__} is implemented by {function!r}, which no module has "
                 "under its name, so that a file cannot import it; define it at the top of a module that is "
                 "imported, and register it from there"
             )

@@ -18,8 +18,9 @@ from symad.numeric.scale.distribute import Distributed, SplitError, distribute
 from symad.numeric.scale.tasks import FactorJob
 from symad.numeric.solvers.least_squares import Fit, fitted
 from symad.numeric.solvers.minimize import METHODS, Minimum
+from symad.numeric.solvers.named_values import Named
 from symad.numeric.solvers.newton import Path
-from symad.numeric.solvers.solver_variables import LARGEST, Unknowns, Vector, check_names, is_scalar, start_of
+from symad.numeric.solvers.solver_variables import LARGEST, Unknowns, Vector, check_names, is_scalar
 from symad.splitting.plan import cut_of
 from symad.tracing import as_graph
 
@@ -41,10 +42,14 @@ class Parts(Unknowns):
             EvaluationError: names that are no inputs, inputs without a value, or a start that is not finite.
             ShapeError: sizes that do not fit.
         """
-        graph = as_graph(f).ungrouped()
+        whole = as_graph(f)
+        by_name = Named.of(whole)
+        given = by_name.values([(str(k), v) for k, v in data.items()])
+        given = {k: v if is_dask(v) else np.asarray(v) for k, v in given.items()}
+        form, pairs = by_name.start(x0, given)
+        start = by_name.values(pairs)
+        graph = whole.ungrouped()
         inputs = [str(s) for s in graph.inputs]
-        given = {str(k): v if is_dask(v) else np.asarray(v) for k, v in data.items()}
-        form, start = start_of(graph, x0, given)
         check_names(graph.name, inputs, start, given)
         arrays = {k: np.asarray(v, dtype=np.float64) for k, v in start.items()}
         shapes = [
@@ -56,7 +61,8 @@ class Parts(Unknowns):
         names = tuple(start)
         made = Parts(
             graph.at(sizes), names, tuple(arrays[k].shape for k in names),
-            {inputs.index(k): given[k] for k in given}, form, {str(k): v for k, v in over.items()}, options,
+            {inputs.index(k): given[k] for k in given}, form,
+            tuple(by_name.structure(name) for name, _ in pairs), {str(k): v for k, v in over.items()}, options,
         )  # fmt: skip
         return made, made.pack([arrays[k] for k in names])
 

@@ -93,6 +93,7 @@ def least_squares(
     tolerance: float = 1e-10,
     iterations: int = 500,
     watch: Callable[[Any], None] | None = None,
+    inputs: Any = None,
 ) -> Fit:
     """A local minimum of ½ |r(x)|² for a vector of residuals.
 
@@ -106,13 +107,15 @@ def least_squares(
         tolerance: of the slope, see `Fit`.
         iterations: the most steps.
         watch: called with the start and with the point after every step, in the form of ``x0``.
+        inputs: order and grouping of the arguments, as in `symad.trace`; an argument that is a dict, list or
+            dataclass of arrays is given, and found, as such an object.
 
     Raises:
         EvaluationError: names do not fit, or the residuals are not finite at the start.
     """
     if solver not in LINEAR:
         raise EvaluationError(f"solver={solver!r} is not one of {', '.join(map(repr, LINEAR))}")
-    problem, x = Unknowns.make(f, x0, data)
+    problem, x = Unknowns.make(f, x0, data, inputs)
     return fitted(problem, x, method, solver, tolerance, iterations, watch)
 
 

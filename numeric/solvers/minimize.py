@@ -27,6 +27,7 @@ def minimize(
     tolerance: float = 1e-8,
     iterations: int = 500,
     watch: Callable[[Any], None] | None = None,
+    inputs: Any = None,
 ) -> Minimum:
     """A local minimum of a scalar function, from a start.
 
@@ -42,6 +43,8 @@ def minimize(
         tolerance: of the largest component of |∇f|.
         iterations: the most steps.
         watch: called with the start and with the point after every step, in the form of ``x0``.
+        inputs: order and grouping of the arguments, as in `symad.trace`; an argument that is a dict, list or
+            dataclass of arrays is given, and found, as such an object.
 
     Returns:
         The `Minimum`; its ``converged`` says whether it is one.
@@ -52,7 +55,7 @@ def minimize(
     """
     if method not in METHODS:
         raise EvaluationError(f"method={method!r} is not one of {', '.join(map(repr, METHODS))}")
-    problem, start = Unknowns.make(f, x0, data)
+    problem, start = Unknowns.make(f, x0, data, inputs)
     if not is_scalar(problem.graph):
         raise EvaluationError("minimize takes a scalar function; for a vector of residuals use least_squares")
     return METHODS[method](Path(problem, start, tolerance, watch), iterations)

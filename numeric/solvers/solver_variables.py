@@ -13,10 +13,13 @@ from typing import Any
 import numpy as np
 
 import symad
+from symad.core.arguments import Argument, grouped_values
 from symad.core.dims import is_concrete, solve_dims
 from symad.core.graph import Graph
+from symad.core.structures import Structure, field_names
 from symad.errors import EvaluationError
 from symad.numeric.lowering import lower
+from symad.numeric.solvers.named_values import Named
 from symad.tracing import as_graph
 
 Vector = np.ndarray[Any, Any]
@@ -41,6 +44,7 @@ class Unknowns:
         shapes: their shapes.
         data: the values of the other inputs, by position.
         form: how the unknowns were given: "one", "sequence" or "mapping" (with its keys).
+        structures: those of the objects that were given.
     """
 
     graph: Graph
@@ -48,34 +52,41 @@ class Unknowns:
     shapes: tuple[tuple[int, ...], ...]
     data: Mapping[int, Any]
     form: Any
+    structures: tuple[Structure, ...]
 
     @staticmethod
-    def make(f: Any, x0: Any, data: Mapping[Any, Any] | None) -> tuple[Unknowns, Vector]:
+    def make(f: Any, x0: Any, data: Mapping[Any, Any] | None, inputs: Any = None) -> tuple[Unknowns, Vector]:
         """The unknowns, and the flat vector of their first values.
 
         Args:
             f: what `symad.trace` takes, or a Graph.
-            x0: a mapping by symbol or name; or values of the inputs that are not in ``data``, in order: an
-                array or a number if it is one input, otherwise a sequence with one entry for each.
-            data: the values of the other inputs, by symbol or name.
+            x0: a mapping by symbol or name; or values of the arguments that are not in ``data``, in order:
+                the value if it is one argument, otherwise a sequence with one entry for each. The value of an
+                argument that is a dict, list or dataclass of arrays is such an object.
+            data: the values of the other arguments, by symbol or name.
+            inputs: order and grouping of the arguments, as in `symad.trace`.
 
         Raises:
             EvaluationError: names that are no inputs, inputs without a value, or a start that is not finite.
         """
-        graph = as_graph(f).ungrouped()
-        inputs = [str(s) for s in graph.inputs]
-        given = {str(k): v for k, v in (data or {}).items()}
-        form, start = start_of(graph, x0, given)
-        check_names(graph.name, inputs, start, given)
+        whole = as_graph(f, None, inputs)
+        by_name = Named.of(whole)
+        given = by_name.values([(str(k), v) for k, v in (data or {}).items()])
+        form, pairs = by_name.start(x0, given)
+        start = by_name.values(pairs)
+        graph = whole.ungrouped()
+        names_ = [str(s) for s in graph.inputs]
+        check_names(graph.name, names_, start, given)
         arrays = {k: np.asarray(v, dtype=np.float64) for k, v in {**start, **given}.items()}
-        shapes = [(k, n.shape, arrays[k].shape) for k, n in zip(inputs, graph.input_nodes, strict=True)]
+        shapes = [(k, n.shape, arrays[k].shape) for k, n in zip(names_, graph.input_nodes, strict=True)]
         names = tuple(start)
         unknowns = Unknowns(
             graph.at(solve_dims(shapes)),
             names,
             tuple(arrays[k].shape for k in names),
-            {inputs.index(k): arrays[k] for k in given},
+            {names_.index(k): arrays[k] for k in given},
             form,
+            tuple(by_name.structure(name) for name, _ in pairs),
         )
         return unknowns, unknowns.pack([arrays[k] for k in names])
 
@@ -121,6 +132,7 @@ class Unknowns:
 
     def shaped(self, parts: Sequence[Any]) -> Any:
         """One array for each unknown in the form in which the start was given."""
+        parts = grouped_values([Argument("", s) for s in self.structures], parts, lambda part: part)
         if self.form == "one":
             return parts[0]
         return tuple(parts) if self.form == "sequence" else dict(zip(self.form, parts, strict=True))
@@ -273,30 +285,14 @@ class Unknowns:
         """Nested outputs in order."""
         if isinstance(outputs, dict):
             outputs = tuple(outputs.values())
-        if isinstance(outputs, tuple):
+        if names := field_names(type(outputs)):
+            outputs = tuple(getattr(outputs, name) for name in names)
+        if isinstance(outputs, (tuple, list)):
             return [leaf for part in outputs for leaf in self.leaves(part)]
         return [outputs]
 
 
-def start_of(graph: Graph, x0: Any, given: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """The form of a start, and the first value of each unknown by name; see `Unknowns.make`.
-
-    Raises:
-        EvaluationError: it has not one entry for each unknown.
-    """
-    if isinstance(x0, Mapping):
-        return tuple(x0), {str(k): v for k, v in x0.items()}
-    free = [name for name in map(str, graph.inputs) if name not in given]
-    values = [x0] if len(free) == 1 else list(x0) if isinstance(x0, (Sequence, np.ndarray)) else [x0]
-    if len(values) != len(free):
-        raise EvaluationError(
-            f"{graph.name} has the unknowns {', '.join(free)}, but x0 has {len(values)} entries"
-        )
-    return "one" if len(free) == 1 else "sequence", dict(zip(free, values, strict=True))
-
-
 def check_names(graph: str, inputs: list[str], start: dict[str, Any], given: dict[str, Any]) -> None:
-    """Raises EvaluationError for names that are no inputs, inputs without a value, and starts not finite."""
     unknown = [k for k in (*start, *given) if k not in inputs]
     if unknown:
         raise EvaluationError(f"{', '.join(unknown)}: no input of {graph}, which has {', '.join(inputs)}")

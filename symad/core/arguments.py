@@ -175,7 +175,8 @@ def _grouped(structure: Structure, values: Sequence[Any], convert: Callable[[Any
     if structure is None:
         return convert(values[0])
     if isinstance(structure, VectorOf):
-        return convert(np.array(values).reshape(structure.shape))
+        stacked = np.stack(np.broadcast_arrays(*values), axis=-1) if values else np.zeros(0)
+        return convert(stacked.reshape((*stacked.shape[:-1], *structure.shape)))
     parts, first = [], 0
     for item in structure.items:
         count = leaves(item)

@@ -15,7 +15,7 @@ from symad.core.arguments import Argument, Packing, SignatureOf, argument_of
 from symad.core.dims import Dim, Shape, bind, dim_symbols
 from symad.core.escaping import visible
 from symad.core.interning import LOCK, Interned
-from symad.core.structures import DictOf, Structure, TupleOf, leaves, pack
+from symad.core.structures import DictOf, Structure, TupleOf, classes_in, leaves, pack
 from symad.errors import ShapeError
 
 __all__ = [
@@ -215,6 +215,11 @@ class Graph(metaclass=Interned):
         return tuple(node.op.symbol for node in self.input_nodes)  # type: ignore[attr-defined]
 
     @property
+    def classes(self) -> tuple[type[Any], ...]:
+        """The dataclasses and named tuples among arguments and results."""
+        return classes_in(self.structure, *(a.structure for a in self.grouping))
+
+    @property
     def outputs(self) -> tuple[Node, ...]:
         """The output nodes, flat."""
         return self.output_nodes
@@ -264,13 +269,17 @@ class Graph(metaclass=Interned):
             self.input_nodes, made, structure, name or self.name, report, origin, self.grouping, packing
         )
 
-    def ungrouped(self) -> Graph:
-        """The same graph with each input as an argument of its own."""
-        if not self.grouping:
+    def grouped(self, grouping: tuple[Argument, ...]) -> Graph:
+        """The same graph with its inputs in other arguments; with none, each is an argument of its own."""
+        if grouping == self.grouping:
             return self
         return Graph(
-            self.input_nodes, self.output_nodes, self.structure, self.name, self.report, self.origin
+            self.input_nodes, self.output_nodes, self.structure, self.name, self.report, self.origin, grouping
         )
+
+    def ungrouped(self) -> Graph:
+        """The same graph with each input as an argument of its own."""
+        return self.grouped(())
 
     def named(self, name: str) -> Graph:
         """The same graph under another name."""
@@ -281,7 +290,7 @@ class Graph(metaclass=Interned):
     def __reduce__(self) -> Any:
         from symad.saving.save_load import dumps, loads
 
-        return loads, (dumps(self),)
+        return loads, (dumps(self), self.classes)
 
     def __copy__(self) -> Graph:
         return self  # it never changes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, TypeAlias
 
 Structure: TypeAlias = "TupleOf | ListOf | DictOf | DataclassOf | VectorOf | None"
@@ -34,7 +34,7 @@ class DictOf:
 
 @dataclass(frozen=True)
 class DataclassOf:
-    """An instance of a dataclass; ``cls`` is dict where the class is not known, as in a loaded file."""
+    """An instance of a dataclass, or a named tuple."""
 
     cls: type[Any]
     keys: tuple[str, ...]
@@ -59,6 +59,26 @@ class VectorOf:
 def leaves(structure: Structure) -> int:
     """The number of leaves of a structure."""
     return 1 if structure is None else sum(leaves(item) for item in structure.items)
+
+
+def field_names(cls: Any) -> tuple[str, ...]:
+    """The fields of a dataclass or of a class of named tuples; empty for others."""
+    if is_dataclass(cls):
+        return tuple(f.name for f in fields(cls))
+    return tuple(cls._fields) if issubclass(cls, tuple) and hasattr(cls, "_fields") else ()
+
+
+def classes_in(*structures: Structure) -> tuple[type[Any], ...]:
+    """The dataclasses in some structures, each once."""
+    found: dict[type[Any], None] = {}
+    waiting = list(structures)
+    while waiting:
+        structure = waiting.pop(0)
+        if isinstance(structure, DataclassOf):
+            found[structure.cls] = None
+        if structure is not None and not isinstance(structure, VectorOf):
+            waiting += structure.items
+    return tuple(found)
 
 
 def pack(structure: Structure, values: Sequence[Any]) -> Any:

@@ -341,17 +341,18 @@ def memory_plan(length: int, memory: Any = "sqrt") -> Plan:
     return Plan(policy, length, (*plan.actions[:swept], *to_the_end, *plan.actions[swept:]))
 
 
-def memory_plans(f: Any, **dims: int) -> list[Plan]:
+def memory_plans(f: Any, inputs: Any = None, **dims: int) -> list[Plan]:
     """The plans of all backward sweeps in a graph that run by a memory policy.
 
     Args:
         f: what `trace` takes, such as a gradient.
+        inputs: order and grouping of the arguments, as in `trace`.
         dims: numbers for the dimension symbols by name.
 
     Raises:
         DerivativeError: a number of steps is still a symbol.
     """
-    graph = as_graph(f)
+    graph = as_graph(f, None, inputs)
     graph = graph.at({s: dims[str(s)] for s in graph.dims if str(s) in dims})
     found = []
     for node in graph.nodes:

@@ -7,8 +7,8 @@ from typing import Any
 
 from symad.core.dims import Dim, plus, size
 from symad.core.gc_pause import without_collecting
-from symad.core.graph import Graph, Node, TupleOf, rebuild, topological
-from symad.derivatives.wrt import input_names, select_wrt, symbol_like
+from symad.core.graph import Graph, Node, rebuild, topological
+from symad.derivatives.wrt import grouping_of, input_names, others, select, symbol_like, with_directions
 from symad.errors import DerivativeError
 from symad.ops.arrays.shaping import flatten, reshape, slice_axis
 from symad.ops.arrays.sources import input_node
@@ -18,7 +18,13 @@ from symad.tracing import as_graph
 
 
 @without_collecting
-def implicit(F: Any, unknown: Any, parameters: Any = None, solver: Callable[..., Any] | None = None) -> Graph:
+def implicit(
+    F: Any,
+    unknown: Any,
+    parameters: Any = None,
+    solver: Callable[..., Any] | None = None,
+    inputs: Any = None,
+) -> Graph:
     """The solution of F(x, θ) = 0 as a graph (parameters..., guess...) -> x.
 
     Its derivatives come from the implicit function theorem, forward and reverse and of any order,
@@ -32,20 +38,23 @@ def implicit(F: Any, unknown: Any, parameters: Any = None, solver: Callable[...,
         parameters: symbols in the order wanted; all other inputs by default.
         solver: a function (guess, parameters...) -> x of flat guess and flat x; Newton with symad's own
             Jacobian by default.
+        inputs: order and grouping of the arguments of F, as in `trace`; an argument that is a dict, list or
+            dataclass of arrays may be unknown, or a parameter, as a whole.
 
     Returns:
-        A graph whose last inputs, named ``x_guess``, have the shapes of the unknowns; its value has
-        the structure of ``unknown``.
+        A graph whose last inputs, named ``x_guess``, have the shapes and the structure of the unknowns; its
+        value has the structure of ``unknown``.
 
     Raises:
         ShapeError: the number of equations is not the number of unknowns.
         DerivativeError: an unknown does not occur in the equations.
     """
-    graph = as_graph(F, unknown)
-    unknowns, bare = select_wrt(graph, unknown)
-    others = tuple(n for n in graph.input_nodes if n not in unknowns)
-    chosen = others if parameters is None else select_wrt(graph, parameters)[0]
-    chosen += tuple(n for n in others if n not in chosen)
+    graph = as_graph(F, unknown, inputs)
+    selection = select(graph, unknown)
+    unknowns = selection.nodes
+    first = [] if parameters is None else list(select(graph, parameters).entries)
+    entries = [*first, *others(graph, [*unknowns, *(n for entry in first for n in entry.nodes)])]
+    chosen = tuple(n for entry in entries for n in entry.nodes)
     taken = input_names(graph)
     guesses = tuple(input_node(symbol_like(f"{_name(n)}_guess", n.shape, taken), n.shape) for n in unknowns)
     flat_guess = concatenate([flatten(g) for g in guesses])
@@ -58,8 +67,10 @@ def implicit(F: Any, unknown: Any, parameters: Any = None, solver: Callable[...,
         (flat, *chosen), rebuild(graph.output_nodes, dict(zip(unknowns, _cut(flat, unknowns), strict=True)))
     )
     solution = _cut(root(residual, flat_guess, chosen, solver), unknowns)
-    structure = None if bare else TupleOf((None,) * len(solution))
-    return Graph((*chosen, *guesses), tuple(solution), structure, "solution")
+    outputs, structures = selection.packed(solution)
+    before = Graph(chosen, ()).grouped(grouping_of(entries))
+    structure = selection.structure(structures)
+    return with_directions(before, guesses, selection, "guess", outputs, structure, "solution")
 
 
 def _name(node: Node) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from symad.core.graph import Graph
+from symad.core.structures import field_names
 from symad.ops.loops.remat import remat as remat_nodes
 from symad.ops.loops.scan import fresh_input
 from symad.tracing import as_graph
@@ -17,7 +18,7 @@ from symad.tracing.sessions import body
 from symad.tracing.wrapped import number
 
 
-def remat(f: Any) -> Any:
+def remat(f: Any, inputs: Any = None) -> Any:
     """``f`` with the same values and derivatives, in less memory: its inner values are computed twice.
 
     Without it, reverse mode keeps every value that a derivative reads, from the forward sweep until the
@@ -27,12 +28,14 @@ def remat(f: Any) -> Any:
     Args:
         f: a Python function of arrays, and of tuples, lists and dicts of them, which returns such; it is
             used inside functions that are traced. Or a Graph or SymPy object, of which a Graph is made.
+        inputs: order and grouping of the arguments, as in `trace`: with it, a Graph is made of a Python
+            function too.
 
     Returns:
         A function with the arguments of ``f``, or a Graph.
     """
-    if not callable(f) or isinstance(f, Graph):
-        return _graph(as_graph(f))
+    if inputs is not None or not callable(f) or isinstance(f, Graph):
+        return _graph(as_graph(f, None, inputs))
 
     inside = f"the part {getattr(f, '__name__', 'f')} of remat"
 
@@ -65,9 +68,11 @@ def _graph(graph: Graph) -> Graph:
 
 
 def _each(change: Callable[[Any], Any], value: Any) -> Any:
-    """A value with every leaf of its tuples, lists and dicts changed."""
+    """A value with every leaf of its tuples, lists, dicts and dataclasses changed."""
     if isinstance(value, dict):
         return {key: _each(change, item) for key, item in value.items()}
+    if names := field_names(type(value)):
+        return type(value)(**{name: _each(change, getattr(value, name)) for name in names})
     if isinstance(value, (tuple, list)) and not isinstance(value, np.ndarray):
         return type(value)(_each(change, item) for item in value)
     return change(value)

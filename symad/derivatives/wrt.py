@@ -134,6 +134,24 @@ def _arguments(graph: Graph) -> list[Entry]:
     return made
 
 
+def others(graph: Graph, nodes: Sequence[Node]) -> list[Entry]:
+    """The arguments of which no input is among the nodes, and the single inputs left of the others."""
+    made: list[Entry] = []
+    for entry in _arguments(graph):
+        left = [node for node in entry.nodes if node not in nodes]
+        if len(left) == len(entry.nodes):
+            made.append(entry)
+        else:
+            made += [Entry(argument_of(node.op.symbol), (node,)) for node in left]  # type: ignore[attr-defined]
+    return made
+
+
+def grouping_of(entries: Sequence[Entry]) -> tuple[Argument, ...]:
+    """The arguments of a graph of these inputs; none where each is one input."""
+    arguments = tuple(entry.argument for entry in entries)
+    return arguments if any(a.structure is not None for a in arguments) else ()
+
+
 def _entry(graph: Graph, entry: Any, by_symbol: Mapping[Any, Node]) -> Entry:
     """One entry of ``wrt``."""
     if isinstance(entry, sympy.Basic) and entry in by_symbol:

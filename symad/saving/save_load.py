@@ -20,6 +20,7 @@ from symad.saving.atomic_files import write_text
 from symad.saving.saved_limits import BUDGET, LARGEST_TEXT, Budget, check_document, check_shape
 from symad.saving.saved_ops import check_op, classes, read_op
 from symad.saving.saved_structures import (
+    Classes,
     read_calling,
     read_structure,
     write_calling,
@@ -34,7 +35,7 @@ DAMAGE = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError)
 """What Python raises while it makes sense of a damaged file."""
 
 
-def save(f: Any, path: Any) -> Path:
+def save(f: Any, path: Any, inputs: Any = None) -> Path:
     """Write a graph to a file; returns the path, so that ``load(save(g, path)) is g``.
 
     The file is written whole or not at all: until it is, an older one stays as it was.
@@ -42,21 +43,26 @@ def save(f: Any, path: Any) -> Path:
     Args:
         f: what `symad.trace` takes.
         path: where to, usually ending in ``.json``.
+        inputs: order and grouping of the arguments, as in `symad.trace`.
 
     Raises:
         SavingError: a function is not registered, or an input is of an unknown kind.
     """
-    return write_text(path, dumps(f))
+    return write_text(path, dumps(as_graph(f, None, inputs)))
 
 
-def load(path: Any) -> Graph:
+def load(path: Any, classes: Classes = ()) -> Graph:
     """Read a graph from a file written by `save`. Nothing in the file is executed or imported.
 
     Expressions are built as they stand, without being evaluated; sizes, depths and numbers are bounded
     (`symad.saving.saved_limits`), so that a hostile file is refused and does not keep the machine busy.
 
+    Args:
+        path: of the file.
+        classes: the dataclasses and named tuples that the graph takes or returns.
+
     Raises:
-        SavingError: the file is no saved graph, is damaged, or uses ops or functions unknown here.
+        SavingError: the file is no saved graph, is damaged, or uses ops, functions or classes unknown here.
     """
     source = Path(path)
     try:
@@ -64,7 +70,7 @@ def load(path: Any) -> Graph:
     except UnicodeDecodeError:
         raise SavingError(f"{source.name} is not text, so it is no saved graph") from None
     try:
-        return loads(text)
+        return loads(text, classes)
     except SavingError as error:
         raise SavingError(f"{source.name}: {error}") from None
 
@@ -77,7 +83,7 @@ def dumps(f: Any) -> str:
     return without_surrogates(f'{{{head},\n "nodes": [\n  {nodes}\n ]}}\n')
 
 
-def loads(text: str) -> Graph:
+def loads(text: str, classes: Classes = ()) -> Graph:
     """A graph from JSON text; see `load`."""
     if len(text) > LARGEST_TEXT:
         raise SavingError(f"the text has {len(text)} characters; at most {LARGEST_TEXT} are read")
@@ -97,7 +103,7 @@ def loads(text: str) -> Graph:
     check_document(document)
     budget = BUDGET.set(Budget())
     try:
-        return _read_graph(document)
+        return _read_graph(document, classes)
     except SavingError:
         raise
     except RecursionError:
@@ -156,7 +162,7 @@ def _write_field(value: Any) -> Any:
 # ---- reading -------------------------------------------------------------------------------------
 
 
-def _read_graph(saved: Any) -> Graph:
+def _read_graph(saved: Any, classes: Classes = ()) -> Graph:
     match saved:
         case {
             "name": str(name),
@@ -172,7 +178,7 @@ def _read_graph(saved: Any) -> Graph:
     nodes: list[Node] = []
     for k, entry in enumerate(entries):
         nodes.append(_read_node(entry, nodes, k))
-    made = read_structure(structure, len(outputs))
+    made = read_structure(structure, len(outputs), classes)
     if leaves(made) != len(outputs):
         raise SavingError(f"{len(outputs)} outputs do not fill a structure of {leaves(made)}")
     for node in (ins := [_pick(nodes, i, "input") for i in inputs]):
@@ -187,7 +193,8 @@ def _read_graph(saved: Any) -> Graph:
     for node in topological((*outs, *value)):
         if hasattr(node.op, "symbol") and node not in given:
             raise SavingError(f"the graph uses {node.op.symbol}, which is none of its inputs")
-    return Graph(tuple(ins), outs, made, name, report, origin, *read_calling(saved, len(ins), len(outs)))
+    calling = read_calling(saved, len(ins), len(outs), classes)
+    return Graph(tuple(ins), outs, made, name, report, origin, *calling)
 
 
 def _read_origin(saved: Any, nodes: list[Node]) -> Origin | None:

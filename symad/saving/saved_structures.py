@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 from symad.core.arguments import Argument, Packing, Part
 from symad.core.graph import Graph
-from symad.core.structures import DataclassOf, DictOf, ListOf, Structure, TupleOf, VectorOf, leaves
+from symad.core.structures import (
+    DataclassOf,
+    DictOf,
+    ListOf,
+    Structure,
+    TupleOf,
+    VectorOf,
+    field_names,
+    leaves,
+)
 from symad.errors import SavingError
 from symad.saving.saved_values import read_value, write_value
 
+Classes: TypeAlias = Sequence[type[Any]]
+
 
 def write_structure(structure: Structure) -> Any:
-    """A structure as JSON. Of a dataclass the names of its fields are kept, not the class."""
+    """A structure as JSON. Of a dataclass its name and those of its fields are kept."""
     if structure is None:
         return None
     if isinstance(structure, VectorOf):
@@ -22,15 +34,15 @@ def write_structure(structure: Structure) -> Any:
     if isinstance(structure, DictOf):
         return ["dict", [write_value(k) for k in structure.keys], items]
     if isinstance(structure, DataclassOf):
-        return ["fields", list(structure.keys), items]
+        return ["class", structure.cls.__qualname__, list(structure.keys), items]
     return ["list" if isinstance(structure, ListOf) else "tuple", items]
 
 
-def read_structure(saved: Any, most: int) -> Structure:
-    """A structure from JSON, vectors in it of at most so many entries; a dataclass becomes a dict.
+def read_structure(saved: Any, most: int, classes: Classes = ()) -> Structure:
+    """A structure from JSON, vectors in it of at most so many entries; ``classes`` are of its dataclasses.
 
     Raises:
-        SavingError: it is none.
+        SavingError: it is none, or a class is missing.
     """
     match saved:
         case None:
@@ -38,18 +50,41 @@ def read_structure(saved: Any, most: int) -> Structure:
         case ["vector", list(shape)] if all(type(n) is int and n >= 0 for n in shape) and prod(shape) <= most:
             return VectorOf(tuple(shape))
         case ["tuple", list(items)]:
-            return TupleOf(tuple(read_structure(item, most) for item in items))
+            return TupleOf(tuple(read_structure(item, most, classes) for item in items))
         case ["list", list(items)]:
-            return ListOf(tuple(read_structure(item, most) for item in items))
+            return ListOf(tuple(read_structure(item, most, classes) for item in items))
         case ["dict", list(keys), list(items)] if len(keys) == len(items):
-            return DictOf(tuple(map(read_value, keys)), tuple(read_structure(item, most) for item in items))
-        case ["fields", list(keys), list(items)] if len(keys) == len(items) and all(map(_is_name, keys)):
-            return DataclassOf(dict, tuple(keys), tuple(read_structure(item, most) for item in items))
+            parts = tuple(read_structure(item, most, classes) for item in items)
+            return DictOf(tuple(map(read_value, keys)), parts)
+        case ["class", str(name), list(keys), list(items)] if len(keys) == len(items):
+            if not all(map(_is_name, (name, *keys))):
+                raise SavingError("a structure of inputs or outputs is damaged")
+            parts = tuple(read_structure(item, most, classes) for item in items)
+            return DataclassOf(_class_of(name, keys, classes), tuple(keys), parts)
     raise SavingError("a structure of inputs or outputs is damaged")
 
 
-def _is_name(key: Any) -> bool:
-    return isinstance(key, str) and key.isidentifier()
+def _is_name(text: Any) -> bool:
+    return isinstance(text, str) and all(
+        w.isidentifier() for w in text.replace("<locals>", "locals").split(".")
+    )
+
+
+def _class_of(name: str, keys: Sequence[str], classes: Classes) -> type[Any]:
+    """The class of this name among those given, which has these fields."""
+    short = name.rpartition(".")[2]
+    found = [cls for cls in classes if cls.__qualname__ == name]
+    if not found:
+        raise SavingError(
+            f"the graph takes or returns a {name}, a class with the fields {', '.join(keys)}; a file imports "
+            f"nothing, so give the class: symad.load(path, classes=[{short}])"
+        )
+    if (has := field_names(found[0])) != tuple(keys):
+        raise SavingError(
+            f"the {name} of the file has the fields {', '.join(keys)}, but the class given has "
+            f"{', '.join(has)}"
+        )
+    return found[0]
 
 
 def write_calling(graph: Graph) -> dict[str, Any]:
@@ -69,14 +104,14 @@ def _write_results(results: Any) -> Any:
 
 
 def read_calling(
-    saved: dict[str, Any], inputs: int, outputs: int
+    saved: dict[str, Any], inputs: int, outputs: int, classes: Classes = ()
 ) -> tuple[tuple[Argument, ...], Packing | None]:
     """The arguments and the packing of a graph with so many inputs and outputs.
 
     Raises:
         SavingError: they do not belong to such a graph.
     """
-    arguments = tuple(_argument(entry, inputs) for entry in _list(saved.get("arguments", [])))
+    arguments = tuple(_argument(entry, inputs, classes) for entry in _list(saved.get("arguments", [])))
     if arguments and sum(leaves(a.structure) for a in arguments) != inputs:
         raise SavingError(f"the arguments do not hold the {inputs} inputs")
     made = saved.get("packing")
@@ -100,10 +135,10 @@ def _list(saved: Any) -> list[Any]:
     return saved
 
 
-def _argument(saved: Any, inputs: int) -> Argument:
+def _argument(saved: Any, inputs: int, classes: Classes) -> Argument:
     match saved:
         case [str(name), str(code), structure]:
-            return Argument(name, read_structure(structure, inputs), code)
+            return Argument(name, read_structure(structure, inputs, classes), code)
     raise SavingError("an argument of the graph is damaged")
 
 

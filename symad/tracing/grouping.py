@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 import sympy
@@ -12,7 +11,7 @@ from sympy.core.function import AppliedUndef
 
 from symad.core.arguments import Argument
 from symad.core.identifiers import short_name
-from symad.core.structures import DataclassOf, DictOf, ListOf, Structure, TupleOf, VectorOf
+from symad.core.structures import DataclassOf, DictOf, ListOf, Structure, TupleOf, VectorOf, field_names
 from symad.errors import TraceError
 
 Leaf = tuple[str, Any]
@@ -95,7 +94,7 @@ FEW = 4
 def is_container(entry: Any) -> bool:
     """Whether an entry holds others: a list, tuple, dict, matrix, dataclass or named tuple."""
     kinds = (list, tuple, Mapping, sympy.Tuple, sympy.MatrixBase, sympy.NDimArray)
-    return isinstance(entry, kinds) or bool(_field_names(entry))
+    return isinstance(entry, kinds) or bool(field_names(type(entry)))
 
 
 def is_scalar_symbol(leaf: Any) -> bool:
@@ -120,7 +119,7 @@ def structure_of(
         parts = {f"{where}[{key!r}]": value for key, value in entry.items()}
         items, leaves = _items(parts, is_leaf, depth)
         return DictOf(tuple(entry), items), leaves
-    if names := _field_names(entry):
+    if names := field_names(type(entry)):
         items, leaves = _items({f"{where}.{name}": getattr(entry, name) for name in names}, is_leaf, depth)
         return DataclassOf(type(entry), names, items), leaves
     if isinstance(entry, (list, tuple, sympy.Tuple)):
@@ -140,13 +139,6 @@ def _items(
 ) -> tuple[tuple[Structure, ...], list[Leaf]]:
     made = [structure_of(value, where, is_leaf, depth + 1) for where, value in parts.items()]
     return tuple(s for s, _ in made), [leaf for _, leaves in made for leaf in leaves]
-
-
-def _field_names(entry: Any) -> tuple[str, ...]:
-    """The fields of a dataclass instance or a named tuple."""
-    if is_dataclass(entry) and not isinstance(entry, type):
-        return tuple(f.name for f in fields(entry))
-    return tuple(entry._fields) if isinstance(entry, tuple) and hasattr(entry, "_fields") else ()
 
 
 def _rectangle(items: Sequence[Structure]) -> tuple[int, ...] | None:

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from symad.core.graph import Node
-from symad.ops.arrays.sources import constant_value
 from symad.ops.elementwise.arithmetic import ElementwiseOp
-from symad.ops.elementwise.selection import Compare, Select, defined, logic
+from symad.ops.elementwise.selection import Compare, Select, logic
+from symad.ops.elementwise.undefined import Undefined
 
 
 def use_conditions(order: Sequence[Node], outputs: Sequence[Node]) -> dict[Node, Node]:
@@ -33,7 +33,7 @@ def use_conditions(order: Sequence[Node], outputs: Sequence[Node]) -> dict[Node,
     branches = Branches()
     for node in reversed(order):
         condition = uses[node].condition(branches)
-        if condition is not None:
+        if condition is not None and not isinstance(node.op, Undefined):  # whose slopes are 0 or NaN anyway
             found[node] = condition
         if isinstance(node.op, Compare) and node.args[0] is node.args[1]:
             continue  # whether it is NaN is asked of a value to leave it out where it is
@@ -104,14 +104,8 @@ def _through(node: Node, position: int, arg: Node, condition: Node | None, branc
     """The condition of a use as argument of a node that is itself used under ``condition``."""
     if isinstance(node.op, Select) and position:
         outside, branch = condition, node.args[0] if position == 1 else logic("not", node.args[0])
-        known = defined(node.args[3 - position])
-        if known is not None:  # where the other branch is undefined, so are derivatives
-            branch = logic("or", branch, logic("not", known))
-        if constant_value(branch) is True:
-            return _fitting(condition, node, arg)
         condition = branch if condition is None else logic("and", condition, branch)
-        if known is None:
-            branches[condition] = Branch(outside, node.args[0], position == 1)
+        branches[condition] = Branch(outside, node.args[0], position == 1)
     return _fitting(condition, node, arg)
 
 

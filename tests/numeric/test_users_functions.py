@@ -120,7 +120,7 @@ def test_a_function_that_nobody_implements_is_refused_by_name() -> None:
         pass
 
     for style in ("fast", "plain"):
-        with pytest.raises(LoweringError, match="nobody has no NumPy or SciPy form.*register_function"):
+        with pytest.raises(LoweringError, match=r"nobody has no NumPy or SciPy form.*register_function"):
             lower(symad.trace(nobody(x), inputs=[x]), style=style)
 
 

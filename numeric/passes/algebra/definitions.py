@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from symad.core.graph import Graph, Node, rebuild
 from symad.core.questions import definition
+from symad.ops.elementwise.selection import Select, select
+from symad.ops.elementwise.undefined import Undefined
 from symad.ops.fused.pair_sum import PairSumTangent
 
-WITHOUT_FORMS = (PairSumTangent,)
+WITHOUT_FORMS = (PairSumTangent, Undefined)
 
 
 def write_definitions(graph: Graph) -> Graph:
@@ -19,7 +21,7 @@ def write_definitions(graph: Graph) -> Graph:
         return graph
 
     def make(node: Node, args: tuple[Node, ...]) -> Node:
-        made = Node.of(node.op, args)
+        made = select(*args) if isinstance(node.op, Select) else Node.of(node.op, args)
         written: Node = definition(made.op, made) if isinstance(made.op, WITHOUT_FORMS) else made
         return written
 

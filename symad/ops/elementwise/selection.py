@@ -131,48 +131,13 @@ def condition_jvp(op: Condition, y: Node, tangents: Tangents) -> Tangent:
 
 @jvp.dispatch
 def select_jvp(op: Select, y: Node, tangents: Tangents) -> Tangent:
-    """y_dot = select(c, a_dot, b_dot); NaN where the value is undefined."""
+    """y_dot = select(c, a_dot, b_dot)."""
     from symad.ops.arrays.shaping import broadcast_to
 
-    (condition, a, b), (a_dot, b_dot) = y.args, tangents[1:]
-    if isinstance(a_dot, Node) and isinstance(b_dot, Node):
-        y_dot = select(condition, a_dot, b_dot)
-    elif isinstance(a_dot, Node):
-        y_dot = _alone(condition, a_dot, b)
-    elif isinstance(b_dot, Node):
-        y_dot = _alone(logic("not", condition), b_dot, a)
-    else:
+    if all(t is ZERO for t in tangents[1:]):
         return ZERO
-    return broadcast_to(y_dot, y.shape)
-
-
-def _alone(condition: Node, moving: Node, fixed: Node) -> Node:
-    """The tangent of a branch beside one that does not move; a factor NaN where that one is undefined."""
-    from symad.ops.elementwise.arithmetic import mul
-
-    known = defined(fixed)
-    if known is None:
-        return select(condition, moving, constant(0))
-    outside = select(known, constant(0), constant(float("nan")))
-    return mul(select(condition, constant(1), outside), moving)
-
-
-def defined(node: Node) -> Node | None:
-    """The condition under which a value is not the constant NaN, the end of a Piecewise; None if always."""
-    passed: list[Node] = []
-    found: list[Node] = []
-    while isinstance(node.op, Select) and not _is_nan(node.args[1]):
-        found.append(logic("and", *passed, node.args[0]))
-        passed.append(logic("not", node.args[0]))
-        node = node.args[2]
-    if isinstance(node.op, Select):  # the NaN comes first
-        return logic("or", *found, logic("and", *passed, logic("not", node.args[0])))
-    return logic("or", *found) if _is_nan(node) else None
-
-
-def _is_nan(node: Node) -> bool:
-    value = constant_value(node)
-    return isinstance(value, float) and value != value
+    a_dot, b_dot = (t if isinstance(t, Node) else constant(0) for t in tangents[1:])
+    return broadcast_to(select(y.args[0], a_dot, b_dot), y.shape)
 
 
 @transpose.dispatch

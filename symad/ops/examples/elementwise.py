@@ -11,6 +11,7 @@ from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.arithmetic import Add, Mul, add, div, mul, neg, sub
 from symad.ops.elementwise.powers import Pow, power, sqrt
 from symad.ops.elementwise.selection import Compare, Logic, Select, compare, equal, logic, select
+from symad.ops.elementwise.undefined import Undefined, undefined
 
 
 @examples(Apply)
@@ -70,3 +71,10 @@ def select_examples() -> list[Node]:
     x, y = (input_node(s) for s in sympy.symbols("x y", real=True))
     a = input_node(sympy.MatrixSymbol("A", 2, 3), (2, 3))
     return [select(compare("<", x, y), x, y), select(compare("<", a, x), a, y)]
+
+
+@examples(Undefined)
+def undefined_examples() -> list[Node]:
+    x, y = (input_node(s) for s in sympy.symbols("x y", real=True))
+    positive = compare("<", constant(0), x)
+    return [Node.of(Undefined(), (positive, x, y)), select(positive, x, undefined([positive], [x]))]

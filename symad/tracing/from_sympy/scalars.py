@@ -24,11 +24,12 @@ from sympy.logic.boolalg import (
 from symad.core.graph import Node
 from symad.core.questions import Nodes
 from symad.errors import TraceError
-from symad.ops.arrays.sources import constant, dimension, input_node
+from symad.ops.arrays.sources import constant, constant_value, dimension, input_node
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.arithmetic import add, mul
 from symad.ops.elementwise.powers import power
 from symad.ops.elementwise.selection import compare, logic, select
+from symad.ops.elementwise.undefined import undefined
 from symad.tracing.error_names import check_one_shape, check_scalars
 from symad.tracing.inputs import is_function_input
 from symad.tracing.walk import Tracer, lift, operands
@@ -222,9 +223,11 @@ def piecewise_operands(expression: sympy.Piecewise, tracer: Tracer) -> Any:
 
 @lift.register(sympy.Piecewise)
 def piecewise_lift(expression: sympy.Piecewise, args: Nodes, tracer: Tracer) -> Node:
-    """Nested selections; NaN where no branch holds, as SymPy defines it."""
+    """Nested selections; undefined where no branch holds, as in SymPy."""
     values, conditions = args[0::2], args[1::2]
-    result = constant(float("nan"))
+    result = undefined(conditions, values)
+    if all(constant_value(value) == 0 for value in values):
+        return result
     for value, condition in zip(reversed(values), reversed(conditions), strict=True):
         result = select(condition, value, result)
     return result

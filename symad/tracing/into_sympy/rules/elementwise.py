@@ -13,6 +13,7 @@ from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import LOGIC, RELATIONS, Compare, Logic, Select
+from symad.ops.elementwise.undefined import Undefined, elements_of
 from symad.tracing.into_sympy.forms import array_add, array_apply, array_mul, array_pow, array_select
 
 
@@ -58,4 +59,13 @@ def logic_sympy(op: Logic, y: Node, forms: Forms) -> Any:
 @sympy_form.dispatch
 def select_sympy(op: Select, y: Node, forms: Forms) -> Any:
     """Nested selections in the last branch become one Piecewise."""
-    return array_select(y.shape, *forms)
+    condition, a, b = forms
+    return array_select(y.shape, condition, a, sympy.nan if isinstance(y.args[2].op, Undefined) else b)
+
+
+@sympy_form.dispatch
+def undefined_sympy(op: Undefined, y: Node, forms: Forms) -> Any:
+    """A Piecewise with value 0 if its conditions hold all that it depends on; else it stands for itself."""
+    if set(y.args[1:]) != set(elements_of(y.args[0])):
+        return None
+    return array_select(y.shape, forms[0], sympy.S.Zero, sympy.nan)

@@ -1,0 +1,64 @@
+"""Values given by name: of arguments, which may be objects of arrays, or of the inputs inside of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symad.core.arguments import argument_of, leaves_of
+from symad.core.graph import Graph
+from symad.core.structures import Structure
+from symad.derivatives.wrt import Entry, name_of, others
+from symad.errors import EvaluationError
+
+
+@dataclass(frozen=True)
+class Named:
+    """The arguments of a graph, and the inputs inside of them, by name."""
+
+    graph: Graph
+    entries: Mapping[str, Entry]
+
+    @staticmethod
+    def of(graph: Graph) -> Named:
+        """Those of a graph."""
+        inputs = {
+            str(s): Entry(argument_of(s), (n,)) for s, n in zip(graph.inputs, graph.input_nodes, strict=True)
+        }
+        return Named(graph, inputs | {e.argument.name: e for e in others(graph, ())})
+
+    def structure(self, name: str) -> Structure:
+        """That of an argument; None for an input."""
+        return self.entries[name].argument.structure if name in self.entries else None
+
+    def values(self, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+        """The values of inputs, from those of arguments; what has an unknown name stays as it is."""
+        found: dict[str, Any] = {}
+        for name, value in pairs:
+            entry = self.entries.get(name)
+            if entry is None:
+                found[name] = value
+                continue
+            leaves = leaves_of(entry.argument.structure, value, name)
+            found |= dict(zip(map(name_of, entry.nodes), leaves, strict=True))
+        return found
+
+    def start(self, x0: Any, given: Mapping[str, Any]) -> tuple[Any, list[tuple[str, Any]]]:
+        """The form of a start, and its values by name."""
+        taken = [e.nodes[0] for name, e in self.entries.items() if name in given and len(e.nodes) == 1]
+        free = [e.argument for e in others(self.graph, taken)]
+        whole = len(free) == 1 and free[0].structure is not None
+        if isinstance(x0, Mapping) and not (whole and any(str(k) not in self.entries for k in x0)):
+            return tuple(x0), [(str(k), v) for k, v in x0.items()]
+        if len(free) == 1:
+            return "one", [(free[0].name, x0)]
+        values = list(x0) if isinstance(x0, (Sequence, np.ndarray)) else [x0]
+        if len(values) != len(free):
+            names = ", ".join(a.name for a in free)
+            raise EvaluationError(
+                f"{self.graph.name} has the unknowns {names}, but x0 has {len(values)} entries"
+            )
+        return "sequence", [(a.name, v) for a, v in zip(free, values, strict=True)]

@@ -1,0 +1,92 @@
+"""Where a Piecewise has no value: 0 where one of its conditions holds, NaN elsewhere.
+
+A constant NaN would have derivative 0. No number is the derivative of a function where it has no value, so
+that every derivative by what a Piecewise depends on, its conditions included, is NaN there too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from symad.core.dims import Shape
+from symad.core.graph import ZERO, Node, shape
+from symad.core.questions import (
+    Nodes,
+    Tangent,
+    Tangents,
+    Values,
+    definition,
+    evaluate,
+    flops,
+    jvp,
+)
+from symad.ops.arrays.sources import constant
+from symad.ops.elementwise.arithmetic import ElementwiseOp, add_tangents, common_shape, mul, tangent_of_shape
+from symad.ops.elementwise.selection import logic, select
+
+
+@dataclass(frozen=True, eq=False)
+class Undefined(ElementwiseOp):
+    """undefined(c, x_1, ...): 0 where c holds, else NaN, as a function of the x_i."""
+
+
+def undefined(conditions: Sequence[Node], values: Sequence[Node]) -> Node:
+    """0 where one of the conditions holds; NaN elsewhere, by all that conditions and values depend on."""
+    known = logic("or", *conditions)
+    args = elements_of(known, *values)
+    return Node.of(Undefined(), (known, *args)) if args else select(known, constant(0), NAN)
+
+
+NAN = constant(float("nan"))
+
+
+def elements_of(*nodes: Node) -> list[Node]:
+    """What elementwise ops make the nodes of, constants left out."""
+    found: dict[Node, None] = {}
+    seen, waiting = set(nodes), [*nodes]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node.op, ElementwiseOp):
+            new = [a for a in node.args if a not in seen]
+            seen.update(new)
+            waiting += new
+        elif node.args or node.op is not constant(0).op:
+            found[node] = None
+    return list(found)
+
+
+@shape(Undefined)
+def undefined_shape(op: Undefined, args: Nodes) -> Shape:
+    return common_shape("a Piecewise", args)
+
+
+@definition.dispatch
+def undefined_definition(op: Undefined, y: Node) -> Node:
+    from symad.ops.arrays.shaping import broadcast_to
+
+    return broadcast_to(select(y.args[0], constant(0), NAN), y.shape)
+
+
+@jvp.dispatch
+def undefined_jvp(op: Undefined, y: Node, tangents: Tangents) -> Tangent:
+    """0 or NaN by each argument, as the value is, and the same again."""
+    total = add_tangents(tangents[1:])
+    return tangent_of_shape(mul(y, total), y.shape) if isinstance(total, Node) else ZERO
+
+
+@flops.dispatch
+def undefined_flops(op: Undefined, y: Node) -> Any:
+    return 0
+
+
+@evaluate.dispatch
+def undefined_evaluate(op: Undefined, values: Values) -> Any:
+    """In the numbers of the arguments: exact ones are undefined, dual ones have derivative NaN."""
+    from symad.evaluation.number_domains import domain_of
+    from symad.evaluation.number_domains import select as select_values
+
+    total = sum(values[2:], values[1])
+    nan = domain_of(values).number(float("nan"))
+    return select_values(values[0], total * 0, total * nan)
