@@ -22,7 +22,7 @@ from symad.core.questions import (
     flops,
     jvp,
 )
-from symad.ops.arrays.sources import constant
+from symad.ops.arrays.sources import Constant, constant
 from symad.ops.elementwise.arithmetic import ElementwiseOp, add_tangents, common_shape, mul, tangent_of_shape
 from symad.ops.elementwise.selection import logic, select
 
@@ -52,7 +52,7 @@ def elements_of(*nodes: Node) -> list[Node]:
             new = [a for a in node.args if a not in seen]
             seen.update(new)
             waiting += new
-        elif node.args or node.op is not constant(0).op:
+        elif not isinstance(node.op, Constant):
             found[node] = None
     return list(found)
 
