@@ -62,7 +62,8 @@ class Parts(Unknowns):
         made = Parts(
             graph.at(sizes), names, tuple(arrays[k].shape for k in names),
             {inputs.index(k): given[k] for k in given}, form,
-            tuple(by_name.structure(name) for name, _ in pairs), {str(k): v for k, v in over.items()}, options,
+            tuple(by_name.structure(name) for name, _ in pairs),
+            {str(k): v for k, v in over.items()}, options,
         )  # fmt: skip
         return made, made.pack([arrays[k] for k in names])
 

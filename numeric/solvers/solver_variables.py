@@ -293,6 +293,7 @@ class Unknowns:
 
 
 def check_names(graph: str, inputs: list[str], start: dict[str, Any], given: dict[str, Any]) -> None:
+    """Raises EvaluationError for names that are no inputs, inputs without a value, and starts not finite."""
     unknown = [k for k in (*start, *given) if k not in inputs]
     if unknown:
         raise EvaluationError(f"{', '.join(unknown)}: no input of {graph}, which has {', '.join(inputs)}")
