@@ -80,7 +80,7 @@ _LATER = {
 }
 """Names and the packages that are loaded when one is first asked for: importing symad stays quick."""
 
-_MODULES = ("functions", "jax", "models", "numeric", "pytest", "testing", "torch")
+_MODULES = ("corpus", "functions", "jax", "models", "numeric", "pytest", "testing", "torch")
 """Modules that are loaded so; ``import *`` leaves out the bridges to libraries that may not be installed."""
 
 

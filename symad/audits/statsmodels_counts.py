@@ -44,8 +44,9 @@ INFLATED_KNOWN = (
 TRANSFORMED_KNOWN = "score**2 where the chain rule has score*alpha (known upstream since 2021)"
 CONSTRUCTED_KNOWN = (
     "before fit() the last parameter is log α in value and score, and the Hessian is that by α "
-    "(statsmodels 0.15.0)"
+    "(known upstream since 2014, statsmodels issue 1967)"
 )
+OLS_KNOWN = "the term X'X/ssr lacks a factor 2 (statsmodels issue 9469)"
 EXPOSURE_KNOWN = "the logarithm of the exposure is taken twice (statsmodels 0.15.0)"
 NUMERICAL = "made by numerical differentiation, which is accurate to about 1e-6"
 TRUNCATED_KNOWN = "the parameterisation is not passed on to the model without truncation (statsmodels 0.15.0)"
@@ -160,6 +161,20 @@ def choices() -> Iterator[Claim]:
         terms.append(scores[int(y)] - log(sympy.Add(*map(exp, scores))))
     multinomial = library.MNLogit(CLASSES, _design())
     yield from _three("MNLogit", sympy.Add(*terms), multinomial, [a, b, c, d])
+
+
+@group("statsmodels")
+def least_squares() -> Iterator[Claim]:
+    """Ordinary least squares, the variance at its maximum: −(n/2)(log(2π ssr/n) + 1)."""
+    from statsmodels.regression.linear_model import OLS
+
+    count = len(X)
+    ssr = sympy.Add(
+        *[(int(y) - a - b * sympy.Rational(x)) ** 2 for y, x in zip(COUNTS, X, strict=True)]
+    )
+    formula = -sympy.Rational(count, 2) * (log(2 * sympy.pi * ssr / count) + 1)
+    known = {"hessian": OLS_KNOWN}
+    yield from _three("OLS", formula, OLS(COUNTS.astype(float), _design()), [a, b], known)
 
 
 @group("statsmodels")

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter, _SubParsersAct
 from typing import TYPE_CHECKING, Any
 
 import symad
-from symad.cli import audit_command, check_command, ops_table, write_commands
+from symad.cli import audit_command, check_command, corpus_command, ops_table, write_commands
 from symad.cli.tour import command
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def make_parser() -> ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"symad {symad.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for add in (_tour, _check, _recheck, _audit, _lower, _explain, _draw, _ops):
+    for add in (_tour, _check, _recheck, _audit, _corpus, _lower, _explain, _draw, _ops):
         add(commands)
     return parser
 
@@ -184,6 +184,22 @@ examples:
     parser.add_argument("--json", action="store_true", help="print the rows as JSON")
     parser.add_argument("--html", metavar="OUT.html", help="write a page")
     parser.add_argument("--seconds", type=float, default=120.0, help="the limit for one claim (120)")
+
+
+def _corpus(commands: Commands) -> None:
+    text = f"""\
+Right and wrong derivatives from papers and libraries, with their sources: each verdict is established
+anew. The data are the files of symad/corpus.
+
+examples:
+  symad corpus                       all entries
+  symad corpus casadi --verbose      those whose name or source holds a text, with source and witness
+
+{EXIT_CODES}"""
+    title = "right and wrong derivatives from papers and libraries"
+    parser = _command(commands, "corpus", title, text, corpus_command.run)
+    parser.add_argument("text", nargs="?", default="", help="a part of a name or source")
+    parser.add_argument("--verbose", action="store_true", help="show source, claim and witness of each")
 
 
 DERIVATIVES = ("value", "gradient", "value-and-gradient", "jacobian", "hessian")

@@ -1,0 +1,45 @@
+"""``symad corpus``: every verdict of the corpus, established anew."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+from rich.table import Table
+
+from symad.cli.console import Output
+from symad.cli.exit_codes import OK, REFUTED
+from symad.corpus import load
+
+PLAIN: dict[str, Any] = {"markup": False, "highlight": False}
+
+
+def run(options: Namespace) -> int:
+    """Establish all entries, or those whose name holds a text; the exit code is 1 if one is not as stated."""
+    console = Output()
+    entries = [e for e in load() if options.text.lower() in f"{e.name} {e.source}".lower()]
+    table = Table(title=f"symad corpus: {len(entries)} derivatives", title_justify="left")
+    for title in ("derivative", "stated", "established"):
+        table.add_column(title)
+    differ = 0
+    for entry in entries:
+        certificate = entry.establish()
+        good = entry.holds(certificate)
+        differ += not good
+        table.add_row(entry.name, entry.verdict, certificate.status, style=None if good else "bold red")
+        if options.verbose:
+            _tell(entry, console)
+    console.print(table)
+    console.print(f"{len(entries) - differ} of {len(entries)} as stated", **PLAIN)
+    return REFUTED if differ else OK
+
+
+def _tell(entry: Any, console: Output) -> None:
+    """An entry with its source, what is wrong with it, and where it shows."""
+    console.print(f"{entry.name}: {entry.reads}", style="bold", **PLAIN)
+    for line in (entry.source, entry.url, entry.about):
+        if line:
+            console.print(f"  {line}", **PLAIN)
+    if entry.witness is not None:
+        at = ", ".join(f"{name} = {value}" for name, value in entry.witness.point.items())
+        console.print(f"  at {at}: {entry.witness.true}, claimed {entry.witness.claimed}", **PLAIN)
