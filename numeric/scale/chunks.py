@@ -110,7 +110,7 @@ def _checked(name: str, value: Any, axis: int | None) -> Any:
                 )
     elif type(value).__module__.startswith("dask."):
         raise EvaluationError(f"{name} is a {type(value).__name__} of Dask: use to_dask_array(lengths=True)")
-    else:
+    elif not hasattr(value, "nbytes"):
         value = np.asarray(value)
     if value.dtype.kind not in "biuf":
         raise EvaluationError(f"{name} has the dtype {value.dtype}; real numbers are needed")

@@ -1,0 +1,137 @@
+"""What a distributed computation will cost, before it runs: chunks, operations, memory, traffic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+import symad
+from symad.core.dims import bind, solve_dims
+from symad.core.graph import Node
+from symad.numeric.scale.chunks import chunks_of
+from symad.numeric.scale.distribute import Distributed
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """The cost of one call; numbers of bytes and operations are upper bounds by the graph, not measurements.
+
+    Attributes:
+        chunks: how many parts.
+        rows: of the largest one.
+        data: bytes of all data that are read.
+        block: bytes of the data of the largest part.
+        flops: operations of all parts together.
+        memory: the peak of live bytes of a worker that computes one part, its data included.
+        result: bytes of the values of one part, which a worker sends on.
+        shared: bytes that every worker receives: the inputs that all parts need.
+        merges: how many times the values of two parts become one.
+        workers: how many workers or threads there are.
+    """
+
+    chunks: int
+    rows: int
+    data: int
+    block: int
+    flops: int
+    memory: int
+    result: int
+    shared: int
+    merges: int
+    workers: int
+
+    @property
+    def traffic(self) -> int:
+        """Bytes between processes: shared inputs to every worker, at most one result for each merge."""
+        return self.shared * self.workers + self.result * (self.merges + 1)
+
+    def __str__(self) -> str:
+        return "\n".join((
+            f"{self.chunks} chunks of at most {self.rows} rows, {_bytes(self.block)} each, "
+            f"{_bytes(self.data)} in all",
+            f"{self.flops:.3g} operations, {self.flops / max(self.chunks, 1):.3g} a chunk",
+            f"{_bytes(self.memory)} live on a worker with a chunk; {self.workers} workers",
+            f"{_bytes(self.result)} a result, {self.merges} merges; at most {_bytes(self.traffic)} of traffic",
+        ))  # fmt: skip
+
+
+def _bytes(count: float) -> str:
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:.3g} TB"
+
+
+@dataclass(frozen=True)
+class _Shaped:
+    """An array of which only the shape is known."""
+
+    shape: tuple[int, ...]
+    dtype: ClassVar[Any] = np.dtype(np.float64)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that it would take."""
+        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+
+
+def plan(kernel: Distributed, **values: Any) -> Forecast:
+    """The cost of a call of a distributed function.
+
+    Args:
+        kernel: what `symad.numeric.scale.distribute` gives.
+        values: for every input by name its array, or its shape as a tuple of ints.
+
+    Raises:
+        EvaluationError: inputs are missing, or names are none.
+        ShapeError: shapes that do not fit.
+    """
+    from symad.core.arguments import bind as bind_arguments
+
+    graph = kernel.plan.graph
+    given = bind_arguments(graph.name, graph.arguments, (), values)
+    arrays = [
+        _Shaped(v) if isinstance(v, tuple) else v if hasattr(v, "shape") else np.asarray(v) for v in given
+    ]
+    cut = kernel.plan.cut
+    chunks = chunks_of(graph, cut, arrays, kernel.rows)
+    names = [
+        (str(s), node.shape, tuple(a.shape))
+        for s, node, a in zip(graph.inputs, graph.input_nodes, arrays, strict=True)
+    ]
+    sizes = solve_dims(names)
+    largest = {**sizes, cut.length: max(chunks.lengths)}
+    local = kernel.plan.local
+    operations = symad.flops(local)
+    return Forecast(
+        chunks=len(chunks.lengths),
+        rows=max(chunks.lengths),
+        data=sum(_node_bytes(graph.input_nodes[k], sizes) for k, _ in cut.axes),
+        block=sum(_node_bytes(graph.input_nodes[k], largest) for k, _ in cut.axes),
+        flops=sum(_number(operations, {**sizes, cut.length: rows}) for rows in chunks.lengths),
+        memory=_number(symad.memory(local), largest),
+        result=sum(_node_bytes(node, largest) for node in local.outputs),
+        shared=sum(_node_bytes(n, sizes) for k, n in enumerate(graph.input_nodes) if cut.axis(k) is None),
+        merges=len(chunks.lengths) - 1,
+        workers=_workers(kernel),
+    )
+
+
+def _workers(kernel: Distributed) -> int:
+    from symad.numeric.scale.engines import cores, thread_count
+
+    if kernel.client is not None:
+        return sum(kernel.client.nthreads().values())
+    return cores() if kernel.scheduler else thread_count(kernel.threads)
+
+
+def _number(expression: Any, sizes: Mapping[Any, int]) -> int:
+    return int(expression.subs(sizes)) if hasattr(expression, "subs") else int(expression)
+
+
+def _node_bytes(node: Node, sizes: Mapping[Any, int]) -> int:
+    return 8 * int(np.prod([int(bind(dim, sizes)) for dim in node.shape], dtype=np.int64))

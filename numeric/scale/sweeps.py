@@ -1,0 +1,236 @@
+"""One function at many values: sweeps, Monte Carlo, and the colored products of sparse derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy
+
+import symad
+from symad import functions
+from symad.core.dims import is_concrete, size
+from symad.core.graph import Graph
+from symad.core.structures import TupleOf
+from symad.derivatives.wrt import select_wrt
+from symad.errors import EvaluationError, ShapeError
+from symad.numeric.sampling.expectation import Estimate
+from symad.numeric.scale.chunks import is_dask
+from symad.numeric.scale.distribute import Distributed, distribute
+from symad.tracing import as_graph
+
+Array = np.ndarray[Any, Any]
+
+PARTS = 64
+"""Values are cut in so many parts, if the user says nothing: enough for many workers to share evenly."""
+
+
+def sweep(f: Any, values: Mapping[Any, Any], shared: Mapping[Any, Any] | None = None, **options: Any) -> Any:
+    """f at every one of many values of some inputs: parameters, initial values, ensembles.
+
+    Args:
+        f: what `symad.trace` takes.
+        values: for some inputs, by name, N values along the first axis: NumPy or Dask arrays.
+        shared: the values of the other inputs.
+        options: of `symad.numeric.scale.distribute`: client, scheduler, threads, rows, backend, ...
+
+    Returns:
+        The results of f with a leading axis of length N.
+
+    Raises:
+        EvaluationError: names that are no inputs, or inputs without a value.
+        ShapeError: not as many values of each input.
+    """
+    graph = as_graph(f).ungrouped()
+    names = [str(s) for s in graph.inputs]
+    many = {str(k): v if is_dask(v) else np.asarray(v) for k, v in values.items()}
+    given = {str(k): v for k, v in (shared or {}).items()}
+    _check(graph, names, many, given)
+    _check_lengths(many)
+    kernel = distribute(symad.vmap(graph, [0 if n in many else None for n in names]), dict.fromkeys(many, 0),
+                        **_in_parts(options, len(next(iter(many.values())))))  # fmt: skip
+    return kernel(*(many[n] if n in many else given[n] for n in names))
+
+
+def _in_parts(options: Mapping[str, Any], count: int) -> dict[str, Any]:
+    return {"rows": max(1, -(-count // PARTS)), **options}
+
+
+def _check(graph: Graph, names: Sequence[str], many: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    unknown = [k for k in (*many, *given) if k not in names]
+    missing = [k for k in names if k not in many and k not in given]
+    if unknown or missing or not many:
+        what = f"no input is called {', '.join(unknown)}" if unknown else f"no value of {', '.join(missing)}"
+        raise EvaluationError(
+            f"{graph.name}({', '.join(names)}): {what if unknown or missing else 'values is empty'}"
+        )
+
+
+def _check_lengths(many: Mapping[str, Any]) -> None:
+    lengths = {k: np.shape(v)[:1] for k, v in many.items()}
+    if len(set(lengths.values())) > 1 or () in lengths.values():
+        shapes = ", ".join(f"{k} {np.shape(v)}" for k, v in many.items())
+        raise ShapeError(f"sweep: the values have one length along their first axis, not {shapes}")
+
+
+# ---- Monte Carlo ------------------------------------------------------------------------------------
+
+DRAWS: dict[str, Callable[..., Any]] = {"normal": functions.randn, "uniform": functions.rand}
+
+
+def monte_carlo(
+    f: Any,
+    draws: Mapping[Any, str],
+    samples: int,
+    shared: Mapping[Any, Any] | None = None,
+    *,
+    seed: int = 0,
+    **options: Any,
+) -> Estimate:
+    """The mean of f over random inputs, with its standard error.
+
+    Sample i draws its numbers from a Philox stream of its own, fold_in(key(seed), i), so that the samples do
+    not depend on how they are shared among workers.
+
+    Args:
+        f: what `symad.trace` takes, with one output.
+        draws: for each random input "normal" or "uniform": independent standard numbers of its shape.
+        samples: how many, at least 2.
+        shared: the values of the other inputs.
+        seed: of the key.
+        options: of `symad.numeric.scale.distribute`.
+
+    Raises:
+        EvaluationError: names or draws that do not exist, several outputs, or fewer than two samples.
+    """
+    graph = as_graph(f).ungrouped()
+    names = [str(s) for s in graph.inputs]
+    kinds = {str(k): v for k, v in draws.items()}
+    given = {str(k): np.asarray(v, dtype=np.float64) for k, v in (shared or {}).items()}
+    _check(graph, names, kinds, given)
+    wrong = [f"{k}={v!r}" for k, v in kinds.items() if v not in DRAWS]
+    if wrong or graph.structure is not None or isinstance(samples, bool) or samples < 2:
+        what = (
+            f"{wrong[0]}: draws are {', '.join(map(repr, DRAWS))}"
+            if wrong
+            else "one output, two samples at least"
+        )
+        raise EvaluationError(f"monte_carlo of {graph.name}: {what}")
+    value = _of_sample(graph, names, kinds, given, seed)
+    rest = [given[n] for n in names if n in given]
+    # Moments about a typical value keep their digits.
+    pilot = np.asarray(value(0.0, *rest, np.zeros(graph.outputs[0].shape)[()])[0])
+    n = sympy.Symbol("n", integer=True, positive=True)
+    inputs = [("sample", (n,)), *((k, given[k].shape) for k in names if k in given), ("pilot", pilot.shape)]
+    many = symad.vmap(value, [0, *(None for _ in inputs[1:])])
+    sums = symad.trace(
+        lambda *values: tuple(part.sum(axis=0) for part in many(*values)),
+        [_array(name, shape) for name, shape in inputs],
+    )
+    kernel = distribute(sums, {"sample": 0}, **_in_parts(options, samples))
+    first, second = kernel(_numbers(samples, kernel), *rest, pilot)
+    mean = first / samples
+    variance = np.maximum(second / samples - mean**2, 0.0) * (samples / (samples - 1))
+    return Estimate(pilot + mean, np.sqrt(variance / samples), samples)
+
+
+def _array(name: str, shape: Any) -> Any:
+    return sympy.IndexedBase(name, shape=shape) if shape else sympy.Symbol(name, real=True)
+
+
+def _of_sample(
+    graph: Graph, names: Sequence[str], kinds: Mapping[str, str], given: Mapping[str, Array], seed: int
+) -> Graph:
+    """(number of a sample, shared..., pilot) -> f − pilot and its square."""
+    nodes = dict(zip(names, graph.input_nodes, strict=True))
+    key = functions.key(seed)
+    for name in kinds:
+        if not is_concrete(nodes[name].shape):
+            raise ShapeError(
+                f"monte_carlo: {name} has the shape {nodes[name].shape}; give it numbers with graph.at"
+            )
+
+    def value(sample: Any, *rest: Any) -> Any:
+        *values, pilot = rest
+        known = dict(zip((k for k in names if k in given), values, strict=True))
+        own = functions.fold_in(key, sample)
+        for k, (name, kind) in enumerate(kinds.items()):
+            known[name] = DRAWS[kind](functions.fold_in(own, k), nodes[name].shape)
+        difference = graph(*(known[name] for name in names)) - pilot
+        return difference, difference**2
+
+    shape = graph.outputs[0].shape
+    inputs = [_array("sample", ()), *(_array(k, given[k].shape) for k in names if k in given)]
+    return symad.trace(value, [*inputs, _array("pilot", shape)])
+
+
+def _numbers(samples: int, kernel: Distributed) -> Any:
+    """0, 1, ..., as a Dask array where one is needed to keep memory small."""
+    if kernel.client is None and kernel.scheduler is None:
+        return np.arange(samples, dtype=np.float64)
+    from dask import array
+
+    return array.arange(samples, chunks=kernel.rows, dtype=np.float64)
+
+
+# ---- colors -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ColoredDerivative:
+    """A sparse derivative whose colored products are computed in parallel; call it as the function."""
+
+    kernel: Distributed
+    coloring: Any
+    directions: tuple[Array, ...]
+
+    def __call__(self, *values: Any) -> Any:
+        """The derivative as a ``csr_array``."""
+        products = self.kernel(*values, *self.directions)
+        parts = products if isinstance(products, tuple) else (products,)
+        count = len(self.directions[0])
+        return self.coloring.decompress(np.concatenate([np.reshape(p, (count, -1)) for p in parts], axis=1).T)
+
+
+def sparse_jacobian(f: Any, wrt: Any = None, **options: Any) -> ColoredDerivative:
+    """The Jacobian by column colors, each a pushforward, shared among threads or workers.
+
+    Args:
+        f: what `symad.trace` takes, of sizes that are numbers.
+        wrt: inputs, all by default.
+        options: of `symad.numeric.scale.distribute`; ``rows`` is the number of colors that a part has.
+
+    Raises:
+        ShapeError: a size is a symbol: ``graph.at({...})`` gives it.
+    """
+    graph = as_graph(f, wrt).ungrouped()
+    coloring = symad.color(symad.jacobian_sparsity(graph, wrt), "column")
+    moved = symad.pushforward(graph, wrt)
+    tangents = moved.with_outputs(moved.outputs[len(graph.outputs) :], TupleOf((None,) * len(graph.outputs)))
+    return _colored(graph, tangents, coloring, wrt, options)
+
+
+def sparse_hessian(f: Any, wrt: Any = None, **options: Any) -> ColoredDerivative:
+    """The Hessian of a scalar function by star colors, each a product with it; see `sparse_jacobian`."""
+    graph = as_graph(f, wrt).ungrouped()
+    coloring = symad.color(symad.hessian_sparsity(graph, wrt), "star")
+    return _colored(graph, symad.hvp(graph, wrt), coloring, wrt, options)
+
+
+def _colored(
+    graph: Graph, products: Graph, coloring: Any, wrt: Any, options: Mapping[str, Any]
+) -> ColoredDerivative:
+    nodes, _ = select_wrt(graph, wrt)
+    seeds = np.ascontiguousarray(np.asarray(coloring.seeds()).T)
+    directions, start = [], 0
+    for node in nodes:
+        count = int(size(node.shape))
+        directions.append(seeds[:, start : start + count].reshape(len(seeds), *node.shape))
+        start += count
+    known = len(graph.inputs)
+    many = symad.vmap(products, [None] * known + [0] * len(nodes))
+    over = {str(s): 0 for s in many.inputs[known:]}
+    kernel = distribute(many, over, **{"rows": 1, **options})
+    return ColoredDerivative(kernel, coloring, tuple(directions))

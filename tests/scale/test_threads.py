@@ -1,0 +1,107 @@
+"""Threads on one machine: batches, row blocks, colors, pair sums; the same bits for any number."""
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import symad
+from symad import functions
+from symad.numeric import lower
+from symad.numeric.scale import distribute, sparse_jacobian, sweep
+
+n, m = sp.symbols("n m", integer=True, positive=True)
+x, y = (sp.IndexedBase(name, shape=(length, 3)) for name, length in (("x", n), ("y", m)))
+b = sp.IndexedBase("b", shape=(m, 2))
+RNG = np.random.default_rng(4)
+POINTS, OTHERS, WEIGHTS = (
+    RNG.standard_normal((70, 3)),
+    RNG.standard_normal((50, 3)),
+    RNG.standard_normal((50, 2)),
+)
+
+
+def rosenbrock():
+    v = sp.symbols("v0:6", real=True)
+    return sum(100 * (v[k + 1] - v[k] ** 2) ** 2 + (1 - v[k]) ** 2 for k in range(5)), v
+
+
+def gaussian_sums(reduce="sum"):
+    def distance(p, q):
+        return -sum((p[k] - q[k]) ** 2 for k in range(3)) / 2
+
+    def kernel(p, q):
+        return sp.exp(distance(p, q)) if reduce == "sum" else distance(p, q)
+
+    return symad.trace(lambda x, y, b: functions.pairwise(kernel, x, y, b, reduce=reduce), [x, y, b])
+
+
+def same_bits(run):
+    """The result with one thread, after every number of threads has given its bits."""
+    first = run(1)
+    for threads in (2, 5):
+        for a, c in zip(leaves(first), leaves(run(threads)), strict=True):
+            assert np.array_equal(a, c)
+    return first
+
+
+def leaves(value):
+    return (
+        [leaf for part in value for leaf in leaves(part)] if isinstance(value, tuple) else [np.asarray(value)]
+    )
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_batches_of_a_scalar_kernel(backend):
+    f, v = rosenbrock()
+    points = RNG.standard_normal((6, 999))
+    values = {str(s): p for s, p in zip(v, points, strict=True)}
+    found = same_bits(lambda t: sweep(symad.gradient(f, v), values, backend=backend, threads=t))
+    expected = lower(symad.gradient(f, v))(*points)
+    for a, e in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, e, rtol=1e-12)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize("over", [{"x": 0}, {"y": 0, "b": 0}])
+def test_pair_sums(backend, over):
+    graph = gaussian_sums()
+    found = same_bits(
+        lambda t: distribute(graph, over, backend=backend, threads=t, rows=16)(POINTS, OTHERS, WEIGHTS)
+    )
+    squares = ((POINTS[:, None] - OTHERS[None]) ** 2).sum(axis=2)
+    np.testing.assert_allclose(found, np.exp(-squares / 2) @ WEIGHTS, rtol=1e-12)
+
+
+def test_cotangents_of_pair_sums():
+    cotangent = np.ones((70, 2))
+    slope = symad.pullback(gaussian_sums(), "b")
+    found = same_bits(
+        lambda t: distribute(slope, {"y": 0, "b": 0}, threads=t, rows=16)(POINTS, OTHERS, WEIGHTS, cotangent)
+    )
+    squares = ((POINTS[:, None] - OTHERS[None]) ** 2).sum(axis=2)
+    np.testing.assert_allclose(found[1], np.exp(-squares / 2).T @ cotangent, rtol=1e-12)
+
+
+def test_softmax_pair_sums_over_their_sources_follow_the_online_rule():
+    graph = gaussian_sums("softmax")
+    kernel = distribute(graph, {"y": 0, "b": 0}, rows=16)
+    assert kernel.certificate.rules == ("softmax-weighted mean",)
+    found = same_bits(lambda t: kernel.on(threads=t)(POINTS, OTHERS, WEIGHTS))
+    squares = ((POINTS[:, None] - OTHERS[None]) ** 2).sum(axis=2)
+    p = np.exp(-squares / 2)
+    np.testing.assert_allclose(found, p @ WEIGHTS / p.sum(axis=1, keepdims=True), rtol=1e-12)
+
+
+def test_row_blocks_of_a_product():
+    a, c = sp.MatrixSymbol("A", n, m), sp.MatrixSymbol("C", m, 4)
+    graph = symad.trace(lambda a, c: np.tanh(a @ c), [a, c])
+    left, right = RNG.standard_normal((300, 20)), RNG.standard_normal((20, 4))
+    found = same_bits(lambda t: distribute(graph, {"A": 0}, threads=t, rows=32)(left, right))
+    np.testing.assert_allclose(found, np.tanh(left @ right), rtol=1e-13)
+
+
+def test_colors():
+    graph = symad.trace(lambda v: np.sin(v[1:]) * v[:-1] ** 2 + np.cos(v[:-1]), [(30,)])
+    point = RNG.standard_normal(30)
+    found = same_bits(lambda t: sparse_jacobian(graph, threads=t)(point).toarray())
+    np.testing.assert_allclose(found, lower(symad.jacobian(graph))(point), rtol=1e-12, atol=1e-14)
