@@ -54,7 +54,7 @@ class Forecast:
             f"{_bytes(self.data)} in all",
             f"{self.flops:.3g} operations, {self.flops / max(self.chunks, 1):.3g} a chunk",
             f"{_bytes(self.memory)} live on a worker with a chunk; {self.workers} workers",
-            f"{_bytes(self.result)} a result, {self.merges} merges; at most {_bytes(self.traffic)} of traffic",
+            f"{_bytes(self.result)} a result, {self.merges} merges; traffic at most {_bytes(self.traffic)}",
         ))  # fmt: skip
 
 
