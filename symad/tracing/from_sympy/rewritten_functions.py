@@ -31,6 +31,13 @@ def catalan(n: Any) -> Any:
     return 4**n * sympy.gamma(n + half) / (sympy.sqrt(sympy.pi) * sympy.gamma(n + 2))
 
 
+def rising_factorial(x: Any, k: Any) -> Any:
+    """x (x + 1) ... (x + k − 1) for a number k up to 30; else Γ(x + k)/Γ(x)."""
+    if k.is_Integer and 0 <= k <= 30:
+        return sympy.Mul(*(x + j for j in range(int(k))))
+    return sympy.gamma(x + k) / sympy.gamma(x)
+
+
 def logaddexp2(a: Any, b: Any) -> Any:
     """log2(2^a + 2^b)."""
     two = sympy.log(2)
@@ -43,7 +50,11 @@ def _logarithmic_integral(x: Any) -> Any:
 
 FORMULAS: dict[Any, Callable[..., Any]] = {
     sympy.harmonic: harmonic,
+    sympy.UnevaluatedExpr: lambda inner: inner,
     sympy.catalan: catalan,
+    sympy.RisingFactorial: rising_factorial,
+    sympy.FallingFactorial: lambda x, k: rising_factorial(x - k + 1, k),
+    sympy.arg: lambda x: sympy.Piecewise((sympy.pi, x < 0), (0, True)),
     sympy.li: _logarithmic_integral,
     sympy.Li: lambda x: _logarithmic_integral(x) - _logarithmic_integral(sympy.Integer(2)),
     sympy.erf2: lambda x, y: sympy.erf(y) - sympy.erf(x),

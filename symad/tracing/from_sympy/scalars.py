@@ -13,9 +13,8 @@ from sympy.logic.boolalg import (
     And,
     BooleanAtom,
     BooleanFunction,
+    Equivalent,
     Implies,
-    Nand,
-    Nor,
     Not,
     Or,
     Xor,
@@ -24,8 +23,9 @@ from sympy.logic.boolalg import (
 from symad.core.graph import Node
 from symad.core.questions import Nodes
 from symad.errors import TraceError
+from symad.evaluation.number_domains import IMPLEMENTATIONS
 from symad.ops.arrays.sources import constant, constant_value, dimension, input_node
-from symad.ops.elementwise.apply import apply
+from symad.ops.elementwise.apply import SLOPES, apply
 from symad.ops.elementwise.arithmetic import add, mul
 from symad.ops.elementwise.powers import power
 from symad.ops.elementwise.selection import compare, logic, select
@@ -128,7 +128,15 @@ def undefined_operands(expression: AppliedUndef, tracer: Tracer) -> Any:
 @lift.register(AppliedUndef)
 def undefined_lift(expression: AppliedUndef, args: Nodes, tracer: Tracer) -> Node:
     """An input, unless the function was registered or carries an implementation."""
-    return input_node(expression) if is_function_input(expression) else apply(expression.func, *args)
+    if is_function_input(expression):
+        return input_node(expression)
+    head = expression.func
+    made = None
+    if hasattr(head, "_imp_") and head not in SLOPES and head not in IMPLEMENTATIONS:
+        from symad.tracing.from_sympy.implemented import implemented
+
+        made = implemented(head, args)
+    return apply(head, *args) if made is None else made
 
 
 def _unevaluated(expression: Any) -> Node:
@@ -278,6 +286,10 @@ def ite_lift(expression: ITE, args: Nodes, tracer: Tracer) -> Node:
 
 @lift.register(BooleanFunction)
 def boolean_lift(expression: BooleanFunction, args: Nodes, tracer: Tracer) -> Node:
-    if isinstance(expression, (Nand, Nor, Implies)):
-        raise AssertionError("SymPy rewrites these")
-    raise TraceError(f"the condition {expression} is not one of And, Or, Xor, Not, ITE")
+    """Implications and equivalences; Nand and Nor are written by SymPy as negations."""
+    if isinstance(expression, Implies):
+        return logic("or", logic("not", args[0]), args[1])
+    if isinstance(expression, Equivalent):
+        pairs = [logic("not", logic("xor", args[0], other)) for other in args[1:]]
+        return pairs[0] if len(pairs) == 1 else logic("and", *pairs)
+    raise TraceError(f"the condition {expression} is not one of And, Or, Xor, Not, ITE, Implies, Equivalent")
