@@ -13,6 +13,7 @@ from symad.derivatives.forward import pushforward
 from symad.derivatives.hessian import hessian, hvp
 from symad.derivatives.implicit import implicit
 from symad.derivatives.jacobian import gradient, jacobian
+from symad.derivatives.jet import jet
 from symad.derivatives.join import join
 from symad.derivatives.remat import remat
 from symad.derivatives.reverse import pullback, value_and_gradient
@@ -47,6 +48,7 @@ __all__ = [
     "implicit",
     "jacobian",
     "jacobian_sparsity",
+    "jet",
     "join",
     "live_memory",
     "load",

@@ -72,6 +72,15 @@ def jvp(op: Op, y: Node, tangents: Tangents) -> Any:
 
 
 @question
+def series(op: Op, y: Node, k: int, coefficient: Any) -> Any:
+    """The coefficient y_k, k ≥ 1, of ``y = op(x_1, ...)`` as a power series in t; a node or ``ZERO``.
+
+    ``coefficient(x, j)`` is x_j: of the arguments for j ≤ k, of y for j < k, and of other nodes that the
+    answer is written in. By default the answer is that of the pushforward; see `symad.derivatives.jet`.
+    """
+
+
+@question
 def transpose(op: Op, y: Node, y_bar: Node, linear: Flags) -> Any:
     """The cotangents of the arguments in which ``y = op(...)`` is linear.
 
