@@ -18,7 +18,7 @@ import numpy as np
 
 import symad
 from symad import functions
-from symad.derivatives.chain_plans import draw_plans
+from symad.derivatives.memory_plans import draw_plans
 from symad.models.layers import neural_ode
 from symad.numeric import lower
 from symad.numeric.training.loop import train, warmup_cosine

@@ -29,7 +29,7 @@ from symad.numeric.numpy_arrays.ops.constants import constant_text
 from symad.numeric.numpy_arrays.printer import ArrayPrinter, _shape_checks
 from symad.ops.arrays.sources import ArrayConstant
 from symad.ops.elementwise.arithmetic import ElementwiseOp
-from symad.ops.fused.attention import AttentionOp
+from symad.ops.fused.attention_ops import AttentionOp
 from symad.ops.fused.pair_sum import PairOp, PairSum, PairSumCotangent
 from symad.ops.linalg.root import Root
 from symad.ops.linalg.solve_det import MatrixOp

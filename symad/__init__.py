@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from symad import errors
-from symad.core.graph import Graph
+from symad.core.graph import METHODS, Graph
 from symad.cost import flops, live_memory, memory
-from symad.derivatives.chain_plans import memory_plan, memory_plans
 from symad.derivatives.forward import pushforward
 from symad.derivatives.hessian import hessian, hvp
 from symad.derivatives.implicit import implicit
 from symad.derivatives.jacobian import gradient, jacobian
 from symad.derivatives.jet import jet
 from symad.derivatives.join import join
+from symad.derivatives.memory_plans import memory_plan, memory_plans
 from symad.derivatives.remat import remat
 from symad.derivatives.reverse import pullback, value_and_gradient
 from symad.derivatives.vmap import vmap
 from symad.evaluation.dual import Dual
+from symad.evaluation.evaluate import call
 from symad.functions import register_function, stop_gradient
-from symad.saving.save_load import load, save
+from symad.saving.save_load import dumps, load, loads, save
 from symad.tracing import to_sympy, trace
+from symad.tracing.into_sympy import rules as _what_ops_are_in_sympy  # noqa: F401  (registers answers)
 
 if TYPE_CHECKING:
     from symad import functions, models, numeric, testing
@@ -84,6 +87,24 @@ _LATER = {
 
 _MODULES = ("corpus", "functions", "jax", "models", "numeric", "pytest", "testing", "torch")
 """Modules that are loaded so; ``import *`` leaves out the bridges to libraries that may not be installed."""
+
+
+_SHOWN = {
+    "derivation": "symad.display.typesetting.derivation",
+    "draw": "symad.display.drawing",
+    "explain": "symad.display.explain",
+    "graph_html": "symad.display.pages",
+    "graph_latex": "symad.display.typesetting.graphs",
+    "shown_latex": "symad.display.typesetting.graphs",
+}
+
+
+def _shown(name: str) -> Callable[..., Any]:
+    """A function of `symad.display`, loaded when it is first called."""
+    return lambda graph, /, *args, **options: getattr(import_module(_SHOWN[name]), name)(graph, *args, **options)
+
+
+METHODS.update(call=call, dumps=dumps, loads=loads, **{name: _shown(name) for name in _SHOWN})
 
 
 def __getattr__(name: str) -> Any:

@@ -17,7 +17,6 @@ from plum import NotFoundLookupError
 from symad.core.graph import Graph, Node, Op, TupleOf, topological
 from symad.core.questions import EXAMPLES, definition
 from symad.derivatives.hessian import MODES, hessian_node
-from symad.derivatives.jacobian import forward_jacobian, reverse_jacobian
 from symad.derivatives.wrt import tangent_inputs
 from symad.errors import SymadError
 from symad.evaluation.dual import Dual
@@ -26,6 +25,7 @@ from symad.ops.arrays.contraction import inner, permute, sum_all
 from symad.ops.arrays.sources import Input, input_node
 from symad.ops.elementwise.arithmetic import add, mul
 from symad.transforms.cotangents import pull
+from symad.transforms.jacobians import forward_jacobian, reverse_jacobian
 from symad.transforms.tangents import dense, push
 from symad.transforms.values import unchecked
 from symad.verification import Budget, Certificate, verify

@@ -46,14 +46,14 @@ from symad.numeric.pairs.scores import LOOPS, score_of
 from symad.numeric.pairs.sympy_to_numpy import FormulaText
 from symad.ops.arrays.shaping import Broadcast
 from symad.ops.arrays.sources import constant_value
-from symad.ops.fused.attention import (
+from symad.ops.fused.attention_definition import definition_of
+from symad.ops.fused.attention_ops import (
     Attention,
     AttentionCotangent,
     AttentionOp,
     AttentionSecond,
     AttentionTangent,
 )
-from symad.ops.fused.attention_definition import definition_of
 
 PASSES = {
     Attention: (FORWARD,),

@@ -29,7 +29,7 @@ from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Add, ElementwiseOp, Mul
 from symad.ops.elementwise.selection import Select
-from symad.ops.fused.attention import AttentionOp
+from symad.ops.fused.attention_ops import AttentionOp
 from symad.ops.loops.scan import Local, Scan
 
 MOVES = (Broadcast, Reshape, Slice, Take, Pad, Concatenate, Stack)

@@ -9,7 +9,7 @@ from symad.core.graph import Graph, Node, rebuild
 from symad.core.questions import definition
 from symad.gpu.attention_kernels import printer as attention
 from symad.gpu.pairs import printer as pair_sum
-from symad.ops.fused.attention import AttentionOp
+from symad.ops.fused.attention_ops import AttentionOp
 from symad.ops.fused.pair_sum import PairOp
 
 

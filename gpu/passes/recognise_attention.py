@@ -28,7 +28,8 @@ from symad.ops.arrays.shaping import Broadcast, Reshape, broadcast_to, reshape
 from symad.ops.arrays.sources import ArrayConstant, array_constant, constant, constant_value
 from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.selection import Select
-from symad.ops.fused.attention import AttentionCotangent, attention, in_part
+from symad.ops.fused.attention import attention, in_part
+from symad.ops.fused.attention_ops import AttentionCotangent
 from symad.ops.fused.softmax import Softmax, SoftmaxTangent
 from symad.saving.formula import Formula
 

@@ -11,12 +11,12 @@ import sympy
 from sympy.codegen.cfunctions import expm1, log1p
 
 from symad.core.graph import Node
+from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.library.scalar_functions import relu, sigmoid, silu, softplus
 from symad.numeric.passes.memory_layout.memory_spans import Cleared
 from symad.ops.arrays.sources import constant_value
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Add, Mul
-from symad.ops.elementwise.numeric_names import NUMPY_NAMES
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select
 from symad.ops.fused.softmax import Softmax, SoftmaxTangent

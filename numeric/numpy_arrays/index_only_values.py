@@ -9,7 +9,7 @@ from symad.core.graph import Graph, Node, topological
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.positions import Positions
 from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
-from symad.ops.fused.attention import AttentionOp
+from symad.ops.fused.attention_ops import AttentionOp
 
 INDEX: dict[type, Collection[int]] = {Gather: (1,), ScatterAdd: (0,), Positions: range(64)}
 """The arguments of an op that hold row numbers."""

@@ -14,6 +14,7 @@ from symad import special
 from symad.core.dims import Dim, format_shape
 from symad.core.graph import Graph, Node, topological
 from symad.errors import LoweringError
+from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.numeric.backends import ArrayLibrary
 from symad.numeric.modules.module_text import docstring, module_header, one_line, pack_text
 from symad.numeric.modules.names import Names
@@ -39,8 +40,7 @@ from symad.numeric.numpy_arrays.ops.root import root_lines
 from symad.numeric.pairs.attention_printer import attention_lines
 from symad.numeric.pairs.pair_sum_printer import pair_lines
 from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Input
-from symad.ops.elementwise.numeric_names import NUMPY_NAMES
-from symad.ops.fused.attention import AttentionOp
+from symad.ops.fused.attention_ops import AttentionOp
 from symad.ops.fused.pair_sum import PairSum, PairSumCotangent
 from symad.ops.linalg.root import Root
 from symad.ops.loops.scan import Scan

@@ -11,13 +11,13 @@ from typing import Any
 from symad.core.graph import Node
 from symad.numeric.pairs.scores import LOOPS, S, Score, score_of
 from symad.numeric.pairs.sympy_to_numpy import FormulaText
-from symad.ops.fused.attention import (
+from symad.ops.fused.attention import in_part
+from symad.ops.fused.attention_ops import (
     Attention,
     AttentionCotangent,
     AttentionOp,
     AttentionSecond,
     AttentionTangent,
-    in_part,
 )
 
 PAIRS = '''def _pairs(q, k, seen_at, params, block=256):

@@ -15,6 +15,7 @@ import sympy
 from symad import special
 from symad.core.graph import Graph
 from symad.errors import LoweringError
+from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.library.scalar_functions import sigmoid
 from symad.numeric.modules.module_text import docstring, module_header, pack_text
 from symad.numeric.modules.names import Names
@@ -23,7 +24,6 @@ from symad.numeric.numpy_arrays.ops.constants import nested_text
 from symad.numeric.numpy_arrays.ops.integers import integers_text
 from symad.numeric.scalars.c_program import output_scalars
 from symad.numeric.scalars.level_runs import Plan, Run, plan
-from symad.ops.elementwise.numeric_names import NUMPY_NAMES
 from symad.ops.sparse.csr import CompressedRows
 
 FEW, LONG = 300, 80

@@ -16,13 +16,13 @@ from symad.core.graph import Node, Op, topological
 from symad.core.questions import definition, question
 from symad.errors import LoweringError
 from symad.evaluation.number_domains import as_float
+from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.library.scalar_functions import sigmoid
 from symad.numeric.modules.names import Names
 from symad.numeric.modules.users_functions import users_call
 from symad.ops.arrays.sources import Constant, constant_value
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Add, Mul
-from symad.ops.elementwise.numeric_names import NUMPY_NAMES
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Logic, Select
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import sympy
 from sympy.codegen.cfunctions import exp2, expm1, hypot, log1p, log2, log10
 
-from symad.ops.elementwise.numeric_names import NUMPY_NAMES
+from symad.evaluation.numpy_names import NUMPY_NAMES
 
 
 class Level(IntEnum):

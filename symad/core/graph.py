@@ -180,6 +180,10 @@ class Origin:
     wrt: tuple[Node, ...] = ()
 
 
+METHODS: dict[str, Callable[..., Any]] = {}
+"""What graphs do by the rooms above this one (call, dumps, loads, explain, draw), which register it here."""
+
+
 @dataclass(frozen=True, eq=False)
 class Graph(metaclass=Interned):
     """A function: inputs, outputs, and how the outputs are packed.
@@ -288,9 +292,7 @@ class Graph(metaclass=Interned):
         )
 
     def __reduce__(self) -> Any:
-        from symad.saving.save_load import dumps, loads
-
-        return loads, (dumps(self), self.classes)
+        return METHODS["loads"], (METHODS["dumps"](self), self.classes)
 
     def __copy__(self) -> Graph:
         return self  # it never changes
@@ -300,47 +302,32 @@ class Graph(metaclass=Interned):
 
     def __call__(self, *values: Any, **named: Any) -> Any:
         """Evaluate; see the class."""
-        from symad.evaluation.evaluate import call
-
-        return call(self, values, named)
+        return METHODS["call"](self, values, named)
 
     def explain(self, /, as_latex: bool = False, **point: Any) -> Any:
         """The evaluation tables at a point: states, tangents, adjoints, Hessian duals, costs.
 
         ``as_latex``: the derivation instead, step by step, with the name of each rule.
         """
-        if as_latex:
-            from symad.display.typesetting.derivation import derivation
-
-            return derivation(self)
-        from symad.display.explain import explain
-
-        return explain(self, **point)
+        return METHODS["derivation"](self) if as_latex else METHODS["explain"](self, **point)
 
     def draw(self, path: Any = None) -> Any:
         """A picture of the graph: written to a path (.svg or .dot), or without one shown by a notebook."""
-        from symad.display.drawing import draw
-
-        return draw(self, path)
+        return METHODS["draw"](self, path)
 
     def to_latex(self) -> str:
         """The function as LaTeX, with names for what occurs several times."""
-        from symad.display.typesetting.graphs import graph_latex
-
-        return graph_latex(self)
+        return str(METHODS["graph_latex"](self))
 
     def _repr_latex_(self) -> str | None:
-        from symad.display.typesetting.graphs import shown_latex
-
-        return shown_latex(self)
+        found: str | None = METHODS["shown_latex"](self)
+        return found
 
     def _repr_svg_(self) -> str:
         return str(self.draw())
 
     def _repr_html_(self) -> str:
-        from symad.display.pages import graph_html
-
-        return graph_html(self)
+        return str(METHODS["graph_html"](self))
 
     def __repr__(self) -> str:
         names = ", ".join(argument.name for argument in self.arguments)

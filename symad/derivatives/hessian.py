@@ -19,7 +19,6 @@ from typing import Any
 from symad.core.arguments import Part
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import Graph, Node, Tangent, topological
-from symad.derivatives.jacobian import forward_gradient, forward_jacobian, reverse_jacobian
 from symad.derivatives.wrt import (
     input_names,
     packing_of,
@@ -33,6 +32,7 @@ from symad.ops.arrays.sources import constant
 from symad.ops.arrays.stacking import concatenate
 from symad.tracing import as_graph
 from symad.transforms.cotangents import gradient_nodes, pull
+from symad.transforms.jacobians import forward_gradient, forward_jacobian, reverse_jacobian
 from symad.transforms.seeding import (
     Block,
     Descent,

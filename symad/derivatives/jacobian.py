@@ -8,27 +8,16 @@ from typing import Any
 from symad.core.arguments import Part
 from symad.core.dims import Dim
 from symad.core.gc_pause import without_collecting
-from symad.core.graph import Graph, Node, Origin, Tangent
+from symad.core.graph import Graph, Origin
 from symad.derivatives.wrt import packing_of, scalar_output, select
 from symad.errors import DerivativeError
-from symad.ops.arrays.shaping import reshape
-from symad.ops.arrays.stacking import concatenate
 from symad.tracing import as_graph
-from symad.transforms.cotangents import gradient_nodes, pull
+from symad.transforms.cotangents import gradient_nodes
+from symad.transforms.jacobians import forward_gradient, forward_jacobian, reverse_jacobian
 from symad.transforms.seeding import (
-    Block,
-    Descent,
-    blocks_of,
-    flat_columns,
-    pack_matrix,
-    scalar_parts,
-    split_flat,
-    through_lanes,
     total_size,
-    transposed,
-    unrolled_rows,
 )
-from symad.transforms.tangents import dense, push
+from symad.transforms.tangents import dense
 
 
 @without_collecting
@@ -58,11 +47,6 @@ def gradient(f: Any, wrt: Any = None, mode: str = "reverse", inputs: Any = None)
     packing = packing_of(graph, selection, Part("vector", len(outputs)))
     structure, name = selection.structure(entries), f"{graph.name}_gradient"
     return graph.with_outputs(outputs, structure, name, origin, "", packing)
-
-
-def forward_gradient(value: Node, wrt: Sequence[Node]) -> list[Node]:
-    """The gradient of a scalar node by forward mode."""
-    return split_flat(reshape(forward_jacobian([value], wrt), (total_size(wrt),)), wrt)
 
 
 @without_collecting
@@ -121,36 +105,3 @@ def _choose_mode(mode: str, rows: Dim, columns: Dim) -> tuple[str, str]:
         chosen = "reverse" if rows == 1 else "forward"
     passes = f"{columns} pushforwards" if chosen == "forward" else f"{rows} pullbacks"
     return chosen, f"{chosen} mode: {passes} for {rows} outputs and {columns} inputs"
-
-
-def forward_jacobian(outputs: Sequence[Node], wrt: Sequence[Node]) -> Node:
-    """The Jacobian by columns."""
-    columns = [_columns(outputs, wrt, block) for block in blocks_of(wrt)]
-    return concatenate(columns, 1)
-
-
-def _columns(outputs: Sequence[Node], wrt: Sequence[Node], block: Block) -> Node:
-    """The columns of one block of inputs: (M, total)."""
-    parts = scalar_parts(outputs)
-    if parts is not None and not block.members[0].shape:
-        descent = Descent(parts, block.members)
-        if descent.worth_unrolling():
-            rows = list(zip(*descent.columns(), strict=True))
-            return pack_matrix(rows, len(parts), len(block.members))
-    lanes = through_lanes(lambda dots: push(outputs, dots), block)
-    return transposed(flat_columns(lanes, outputs, block.total))
-
-
-def reverse_jacobian(outputs: Sequence[Node], wrt: Sequence[Node]) -> Node:
-    """The Jacobian by rows."""
-    parts = scalar_parts(outputs)
-    if parts is not None and not any(node.shape for node in wrt):
-        return pack_matrix(unrolled_rows(parts, wrt), len(parts), len(wrt))
-    rows = []
-    for block in blocks_of(outputs):
-
-        def pulled(bars: dict[Node, Tangent], block: Block = block) -> list[Tangent]:
-            return pull(block.members, [bars[y] for y in block.members], wrt)
-
-        rows.append(flat_columns(through_lanes(pulled, block), wrt, block.total))
-    return concatenate(rows, 0)

@@ -23,10 +23,11 @@ from symad.evaluation.number_domains import (
     raise_to,
     select,
 )
+from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.ops.arrays.sources import input_node
-from symad.ops.elementwise.apply import SLOPES, sympy_partial
+from symad.ops.elementwise.apply import SLOPES
 from symad.ops.elementwise.apply import apply as apply_node
-from symad.ops.elementwise.numeric_names import NUMPY_NAMES
+from symad.tracing.from_sympy.partials import sympy_partial
 from symad.transforms.tangents import dense
 from symad.transforms.values import unchecked
 

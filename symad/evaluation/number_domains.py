@@ -19,7 +19,7 @@ import numpy as np
 import sympy
 
 from symad.errors import EvaluationError
-from symad.ops.elementwise.numeric_names import NUMPY_NAMES
+from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.special import elementwise
 
 IMPLEMENTATIONS: dict[Any, Callable[..., Any]] = {}

@@ -13,8 +13,9 @@ from symad.errors import ShapeError
 from symad.library.score_functions import Parameter, call_functions, extract_reads
 from symad.ops.arrays.shaping import reshape
 from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Input, Iota
-from symad.ops.fused.attention import Attention, in_part
+from symad.ops.fused.attention import in_part
 from symad.ops.fused.attention_definition import evaluated
+from symad.ops.fused.attention_ops import Attention
 from symad.saving.formula import Formula
 from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import number

@@ -8,11 +8,11 @@ import sympy
 from sympy.core.function import ArgumentIndexError
 
 from symad.core.graph import Node
+from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.library.scalar_functions import ScalarFunction
 from symad.ops.arrays.sources import constant
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.arithmetic import add, div, mul, neg, sub
-from symad.ops.elementwise.numeric_names import NUMPY_NAMES
 from symad.ops.elementwise.powers import sqrt
 from symad.ops.elementwise.selection import compare, logic, select
 

@@ -7,7 +7,6 @@ also takes matrix expressions, NumPy arrays and traced values, elementwise.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,14 +20,13 @@ from symad.core.graph import ZERO, Node
 from symad.core.questions import Nodes, Tangent
 from symad.errors import TraceError
 from symad.evaluation.number_domains import numpy_function
+from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.library.array_forms import ArrayElementwiseApplyFunc
 from symad.ops.arrays.sources import constant
 from symad.ops.elementwise.apply import apply, slope
 from symad.ops.elementwise.arithmetic import add, div, mul, neg, sub
-from symad.ops.elementwise.numeric_names import NUMPY_NAMES
 from symad.ops.elementwise.powers import power, sqrt
 from symad.ops.elementwise.selection import compare, equal, indicator, select
-from symad.tracing.proxy import Proxy, elementwise
 
 
 def on_arrays(head: Any, args: tuple[Any, ...]) -> Any:
@@ -37,8 +35,9 @@ def on_arrays(head: Any, args: tuple[Any, ...]) -> Any:
     Raises:
         TraceError: a function of several arguments was given a matrix expression.
     """
-    if any(isinstance(a, Proxy) for a in args):
-        return elementwise(partial(apply, head), *args)
+    traced = next((a for a in args if hasattr(type(a), "apply_function")), None)
+    if traced is not None:
+        return traced.apply_function(head, args)
     if any(isinstance(a, (np.ndarray, np.generic)) for a in args):
         return numpy_function(head)(*args)
     arrays = [

@@ -20,7 +20,7 @@ from sympy.tensor.array.expressions import ArraySymbol
 
 from symad.errors import SavingError
 from symad.evaluation.number_domains import IMPLEMENTATIONS
-from symad.ops.elementwise.numeric_names import NUMPY_NAMES
+from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.saving.formula import Formula, read_expression, write_expression
 from symad.saving.saved_limits import (
     LONGEST_NAME,

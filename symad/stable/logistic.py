@@ -10,7 +10,7 @@ import sympy
 
 from symad.core.graph import Graph, Node, rebuild
 from symad.core.questions import Nodes
-from symad.functions import sigmoid
+from symad.library.scalar_functions import sigmoid
 from symad.ops.arrays.sources import constant, constant_value
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.arithmetic import Add, Mul, neg, signed_product, signed_sum

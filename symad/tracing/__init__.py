@@ -28,6 +28,7 @@ from symad.tracing.from_sympy import (
     index_sums,
     matrices,
     matrix_parts,
+    partials,  # noqa: F401  (registers the derivatives of functions)
     rewritten_functions,
     scalars,
     symad_matrix_functions,
@@ -35,7 +36,6 @@ from symad.tracing.from_sympy import (
 )
 from symad.tracing.grouping import entries_of, group, is_container
 from symad.tracing.inputs import as_input_symbol, declared_shape, find_inputs
-from symad.tracing.into_sympy import rules  # noqa: F401  (registers what ops are in SymPy)
 from symad.tracing.into_sympy.nodes import to_sympy
 from symad.tracing.sessions import SESSION, Session, is_tracing, session
 from symad.tracing.walk import Tracer

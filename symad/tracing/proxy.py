@@ -7,7 +7,7 @@ asking for one (a branch, ``float``, an index into a list) is an error that says
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NoReturn
 from weakref import ref
@@ -357,6 +357,11 @@ class Proxy(Wrapped):
         return (self[k] for k in range(len(self)))
 
     # ---- NumPy's protocols
+
+    @staticmethod
+    def apply_function(head: Any, args: Sequence[Any]) -> Proxy:
+        """A scalar function of ``args``, some of which are traced; SymPy's functions ask for it."""
+        return elementwise(partial(apply, head), *args)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         from symad.tracing.from_numpy.ufuncs import call_ufunc

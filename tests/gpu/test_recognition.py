@@ -14,7 +14,7 @@ from symad.models.layers.parameters import trace_model
 from symad.models.transformers.attention import attention, causal_mask
 from symad.models.transformers.transformer import Transformer
 from symad.numeric import lower
-from symad.ops.fused.attention import AttentionOp
+from symad.ops.fused.attention_ops import AttentionOp
 from symad.ops.fused.softmax import Softmax
 from tests.gpu.cupy_agreement import WHERE, agree
 

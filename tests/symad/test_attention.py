@@ -12,7 +12,12 @@ from symad.models.layers.parameters import trace_model
 from symad.models.transformers.attention import MultiHead
 from symad.numeric import lower
 from symad.numeric.pairs.eager_attention import attention as blocked
-from symad.ops.fused.attention import Attention, AttentionCotangent, AttentionOp, AttentionSecond
+from symad.ops.fused.attention_ops import (
+    Attention,
+    AttentionCotangent,
+    AttentionOp,
+    AttentionSecond,
+)
 
 torch = pytest.importorskip("torch")
 

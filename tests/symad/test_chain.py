@@ -10,12 +10,12 @@ import sympy as sp
 
 import symad
 from symad import functions
-from symad.derivatives.chain_plans import memory_plan, memory_plans
 from symad.derivatives.hessian import MODES
-from symad.derivatives.revolve import places
+from symad.derivatives.memory_plans import memory_plan, memory_plans
 from symad.errors import DerivativeError, ShapeError
 from symad.numeric import lower
 from symad.ops.loops import checkpointed_chain, checkpointed_chain_pullback
+from symad.transforms.revolve import places
 from tests.counting import calls
 
 T = sp.Symbol("T", integer=True, positive=True)

@@ -9,20 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import symad
-from symad.derivatives.chain_plans import (
+from symad.derivatives.memory_plans import chain_gradient, draw_plans, memory_plan
+from symad.errors import DerivativeError, EvaluationError
+from symad.numeric import lower
+from symad.transforms.chain_plans import (
     POLICIES,
     Advance,
     Drop,
     Keep,
     Reverse,
-    chain_gradient,
-    draw_plans,
     least_evaluations,
     make_plan,
-    memory_plan,
 )
-from symad.errors import DerivativeError, EvaluationError
-from symad.numeric import lower
 
 h, x, a, b = sympy.symbols("h x a b", real=True)
 

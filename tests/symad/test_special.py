@@ -13,10 +13,10 @@ import symad
 from symad import functions
 from symad.errors import DerivativeError, EvaluationError, TraceError
 from symad.evaluation.number_domains import mpmath_function
+from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.numeric import lower
 from symad.ops.arrays.sources import input_node
 from symad.ops.elementwise.apply import apply
-from symad.ops.elementwise.numeric_names import NUMPY_NAMES
 from tests.verification.test_scalar_derivatives import DOMAINS, points
 
 x, y, z, w = sp.symbols("x y z w")

@@ -22,11 +22,12 @@ from symad import functions
 from symad.core.graph import Node
 from symad.errors import DerivativeError
 from symad.evaluation.number_domains import mpmath_function
+from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.library.probability import gammainc, gammaincc, ive, log_ndtr
 from symad.library.scalar_functions import logcosh
 from symad.ops.arrays.sources import constant, input_node
-from symad.ops.elementwise.apply import apply, partial
-from symad.ops.elementwise.numeric_names import NUMPY_NAMES
+from symad.ops.elementwise.apply import apply
+from symad.tracing.from_sympy.partials import partial
 from symad.verification.measuring.fifty_digits import evaluate_all
 
 WIDE, UNIT, ABOVE, POSITIVE = (-3.0, 3.0), (-0.95, 0.95), (1.05, 4.0), (0.1, 4.0)

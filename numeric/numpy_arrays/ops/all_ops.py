@@ -18,6 +18,7 @@ from symad.core.graph import Node, Op
 from symad.core.questions import definition, question
 from symad.errors import LoweringError
 from symad.evaluation.number_domains import as_float
+from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.numeric.backends import ArrayLibrary
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.positions import Positions
@@ -27,7 +28,6 @@ from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Eye, Io
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Add, Mul
-from symad.ops.elementwise.numeric_names import NUMPY_NAMES
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Logic, Select
 from symad.ops.linalg.cholesky import Cholesky, Triangle, TriangularSolve

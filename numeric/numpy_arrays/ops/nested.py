@@ -14,7 +14,6 @@ import sympy
 
 from symad.core.dims import Dim, plus, size
 from symad.core.graph import Graph, Node
-from symad.derivatives import revolve
 from symad.numeric.backends import ArrayLibrary
 from symad.numeric.numpy_arrays.liveness import owner
 from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
@@ -22,6 +21,7 @@ from symad.ops.arrays.sources import Constant, Dimension
 from symad.ops.loops.checkpointed_chain import Chain, ChainOp, Kept, arguments, length_of
 from symad.ops.loops.checkpointed_chain_pullback import ChainPullback, stretch_pullback
 from symad.ops.loops.remat import Remat
+from symad.transforms import revolve
 
 STEPS = sympy.Dummy("steps", integer=True, positive=True)
 """The number of steps of a stretch."""
@@ -77,7 +77,7 @@ def _typed(nodes: Sequence[Node], texts: Sequence[str], printer: Any) -> list[st
 
 
 def revolving(printer: Any, *names: str) -> None:
-    """Add functions of `symad.derivatives.revolve` to the module, under names with an underscore."""
+    """Add functions of `symad.transforms.revolve` to the module, under names with an underscore."""
     printer.imports |= {"from math import comb", "from typing import Any"}
     for name in ("beta", "repetitions", "split", "places", "advance", *names):
         source = inspect.getsource(getattr(revolve, name))

@@ -12,7 +12,7 @@ from symad.core.graph import Graph, Node, rebuild
 from symad.ops.arrays.shaping import Broadcast
 from symad.ops.arrays.sources import constant_value
 from symad.ops.elementwise.arithmetic import Add, add
-from symad.ops.fused.attention import AttentionCotangent
+from symad.ops.fused.attention_ops import AttentionCotangent
 
 
 def join_cotangents(graph: Graph) -> Graph:

@@ -7,7 +7,7 @@ from dataclasses import fields
 
 from symad.core.graph import Graph, Node, Op, rebuild
 from symad.core.questions import Nodes, definition
-from symad.ops.fused.attention import AttentionOp
+from symad.ops.fused.attention_ops import AttentionOp
 from symad.ops.fused.pair_sum import PairOp
 from symad.ops.loops.checkpointed_chain import ChainOp
 from symad.ops.loops.remat import Remat

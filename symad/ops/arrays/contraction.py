@@ -29,7 +29,9 @@ from symad.core.questions import (
     transpose,
 )
 from symad.errors import ShapeError
+from symad.ops.arrays.shaping import Broadcast, broadcast_axes, broadcast_to, reshape
 from symad.ops.arrays.sources import Eye, constant, constant_value, eye
+from symad.ops.elementwise.arithmetic import add_tangents, mul
 
 Labels = tuple[int, ...]
 
@@ -85,8 +87,6 @@ def contract(inputs: Sequence[Sequence[Any]], output: Sequence[Any], *args: Node
 
 
 def _scaled(result: Node, factors: Sequence[Node]) -> Node:
-    from symad.ops.elementwise.arithmetic import mul
-
     return mul(*factors, result)
 
 
@@ -97,8 +97,6 @@ def _fold_units(
 
     Returns the labels of those axes; ``labels``, ``args`` and ``factors`` are changed in place.
     """
-    from symad.ops.arrays.shaping import Broadcast, reshape
-
     gone: set[Any] = set()
     for k in reversed(range(len(args))):
         arg = args[k]
@@ -125,8 +123,6 @@ def _fold_units(
 
 def _with_unit_axes(a: Node, unit: Sequence[bool]) -> Node:
     """``a`` with an axis of length 1 inserted wherever ``unit`` says so."""
-    from symad.ops.arrays.shaping import reshape
-
     dims = iter(a.shape)
     return reshape(a, tuple(1 if flag else next(dims) for flag in unit))
 
@@ -137,8 +133,6 @@ def _fold_identities(labels: list[tuple[Any, ...]], args: list[Node], output: li
     Σ_j δ_ij x_j = x_i. An operand that only repeats a smaller one along an axis that another operand
     has is replaced by the smaller one. ``labels`` and ``args`` are changed in place.
     """
-    from symad.ops.arrays.shaping import Broadcast
-
     factors: list[Node] = []
     k = 0
     while k < len(args):
@@ -314,8 +308,6 @@ def einsum_shape(op: Einsum, args: Nodes) -> Shape:
 @jvp.dispatch
 def einsum_jvp(op: Einsum, y: Node, tangents: Tangents) -> Tangent:
     """y_dot = Σ_k einsum(x_1, ..., x_k_dot, ...)."""
-    from symad.ops.elementwise.arithmetic import add_tangents
-
     terms: list[Tangent] = []
     for k, tangent in enumerate(tangents):
         if isinstance(tangent, Node):
@@ -346,8 +338,6 @@ def einsum_transpose(op: Einsum, y: Node, y_bar: Node, linear: Flags) -> Tangent
     kept = [label for label in target if label in known]
     x_bar = contract(labels, kept, *args)
     if summed_out:
-        from symad.ops.arrays.shaping import broadcast_axes
-
         x_bar = broadcast_axes(x_bar, y.args[k].shape, tuple(target.index(label) for label in kept))
     result: list[Tangent] = [ZERO] * len(linear)
     result[k] = x_bar
@@ -396,6 +386,9 @@ def _object_einsum(op: Einsum, arrays: list[np.ndarray[Any, Any]]) -> Any:
 
 def ones_like(a: Node) -> Node:
     """Ones of the shape of ``a``."""
-    from symad.ops.arrays.shaping import broadcast_to
-
     return broadcast_to(constant(1), a.shape)
+
+
+@transpose.dispatch
+def broadcast_transpose(op: Broadcast, y: Node, y_bar: Node, linear: Flags) -> Tangents:
+    return (contract([range(len(op.shape))], op.axes, y_bar),)

@@ -22,7 +22,10 @@ from symad.core.questions import (
     transpose,
 )
 from symad.errors import ShapeError
+from symad.evaluation.dual import primals
 from symad.ops.arrays.shaping import ShapingOp, broadcast_axes, lift, reshape
+from symad.ops.arrays.sources import dimension, iota
+from symad.ops.elementwise.arithmetic import add, mul
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,9 +94,6 @@ def gather_batch(op: Gather, args: Nodes, batched: Flags, count: Any) -> Node:
 
 def _shifted(indices: Node, count: Dim, rows: Dim) -> Node:
     """indices[b, ...] + b·rows."""
-    from symad.ops.arrays.sources import dimension, iota
-    from symad.ops.elementwise.arithmetic import add, mul
-
     offset = mul(iota(count), dimension(rows))
     return add(indices, broadcast_axes(offset, indices.shape, (0,)))
 
@@ -112,8 +112,6 @@ def as_indices(value: Any, rows: int) -> Any:
     Raises:
         ShapeError: an index is not integral or out of range; the message names the first one.
     """
-    from symad.evaluation.dual import primals
-
     found = primals(value)
     indices = found.astype(np.int64)
     wrong = (indices != found) | (indices < 0) | (indices >= rows)

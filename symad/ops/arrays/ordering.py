@@ -28,6 +28,12 @@ from symad.core.questions import (
     jvp,
 )
 from symad.errors import EvaluationError, ShapeError
+from symad.evaluation.dual import primals
+from symad.ops.arrays.contraction import contract, sum_axes
+from symad.ops.arrays.shaping import broadcast_axes
+from symad.ops.arrays.sources import constant, iota
+from symad.ops.elementwise.arithmetic import add, sub
+from symad.ops.elementwise.selection import compare, indicator, logic
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +65,6 @@ def sorting_positions_batch(op: SortingPositions, args: Nodes, batched: Flags, c
 
 @evaluate.dispatch
 def sorting_positions_evaluate(op: SortingPositions, values: Values) -> Any:
-    from symad.evaluation.dual import primals
-
     try:
         return np.argsort(primals(values[0]), axis=-1, kind="stable")
     except TypeError:
@@ -76,12 +80,6 @@ def sorting_positions_flops(op: SortingPositions, y: Node) -> Any:
 @definition.dispatch
 def sorting_positions_definition(op: SortingPositions, y: Node) -> Node:
     """p_k is the i of rank k; rank_i = #{j: x_j < x_i} + #{j < i: x_j = x_i}. n² comparisons."""
-    from symad.ops.arrays.contraction import contract, sum_axes
-    from symad.ops.arrays.shaping import broadcast_axes
-    from symad.ops.arrays.sources import constant, iota
-    from symad.ops.elementwise.arithmetic import add, sub
-    from symad.ops.elementwise.selection import compare, indicator, logic
-
     (x,) = y.args
     half = constant(Fraction(1, 2))  # keeps comparisons of integers away from ties, which proofs leave open
     lead, n = len(x.shape) - 1, x.shape[-1]

@@ -27,7 +27,11 @@ from symad.core.questions import (
     jvp,
 )
 from symad.errors import ShapeError
-from symad.ops.arrays.sources import Input
+from symad.evaluation.dual import primals
+from symad.ops.arrays.shaping import broadcast_to, reshape
+from symad.ops.arrays.sources import Input, constant, dimension
+from symad.ops.elementwise.arithmetic import add, mul
+from symad.ops.elementwise.selection import compare, select
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +87,6 @@ def positions_jvp(op: Positions, y: Node, tangents: Tangents) -> Tangent:
 
 @batch.dispatch
 def positions_batch(op: Positions, args: Nodes, batched: Flags, count: Any) -> Node:
-    from symad.ops.arrays.shaping import reshape
-
     rank = max(len(arg.shape) - flag for arg, flag in zip(args, batched, strict=True))
     aligned = [
         reshape(arg, (count, *(1,) * (rank + 1 - len(arg.shape)), *arg.shape[1:])) if flag else arg
@@ -112,8 +114,6 @@ def _from_start(op: Positions, value: Any, length: int, axis: int) -> Any:
     Raises:
         ShapeError: an index is not integral or out of range; the message names the first one.
     """
-    from symad.evaluation.dual import primals
-
     given = np.asarray(primals(value))
     found = given.astype(np.int64)
     low = -length if op.from_end else 0
@@ -130,11 +130,6 @@ def _from_start(op: Positions, value: Any, length: int, axis: int) -> Any:
 @definition.dispatch
 def positions_definition(op: Positions, y: Node) -> Node:
     """In primitives, for indices that are in range."""
-    from symad.ops.arrays.shaping import broadcast_to
-    from symad.ops.arrays.sources import constant, dimension
-    from symad.ops.elementwise.arithmetic import add, mul
-    from symad.ops.elementwise.selection import compare, select
-
     whole = constant(0)
     for arg, length in zip(y.args, op.shape, strict=True):
         n = dimension(length)

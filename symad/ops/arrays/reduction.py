@@ -22,10 +22,11 @@ from symad.core.questions import (
     flops,
     jvp,
 )
+from symad.evaluation.number_domains import apply
 from symad.ops.arrays.contraction import contract, sum_axes
 from symad.ops.arrays.shaping import broadcast_axes, slice_axis
 from symad.ops.arrays.sources import constant, eye
-from symad.ops.arrays.stacking import take
+from symad.ops.arrays.stacking import concatenate, take
 from symad.ops.elementwise.arithmetic import div, mul
 from symad.ops.elementwise.selection import equal, indicator, select
 
@@ -67,8 +68,6 @@ def product(a: Node, axis: int = -1) -> Node:
         half = count // 2
         paired = mul(slice_axis(a, axis, 0, half), slice_axis(a, axis, half, half))
         if count % 2:
-            from symad.ops.arrays.stacking import concatenate
-
             paired = concatenate([paired, slice_axis(a, axis, count - 1, 1)], axis)
         a, count = paired, half + count % 2
     return take(a, axis, 0)
@@ -141,8 +140,6 @@ def extreme_evaluate(op: Extreme, values: Values) -> Any:
     (a,) = values
     if a.dtype != object or not a.size:
         return (np.max if op.kind == "max" else np.min)(a, axis=op.axes)
-    from symad.evaluation.number_domains import apply
-
     kept = [k for k in range(a.ndim) if k not in op.axes]
     rows = a.transpose(*op.axes, *kept).reshape(-1, *(a.shape[k] for k in kept))
     return apply(sympy.Max if op.kind == "max" else sympy.Min, tuple(rows))

@@ -26,6 +26,7 @@ from symad.core.questions import (
     transpose,
 )
 from symad.errors import ShapeError
+from symad.evaluation.number_domains import box
 from symad.ops.arrays.sources import constant
 
 
@@ -202,13 +203,6 @@ def shaping_jvp(op: ShapingOp, y: Node, tangents: Tangents) -> Tangent:
 
 
 @transpose.dispatch
-def broadcast_transpose(op: Broadcast, y: Node, y_bar: Node, linear: Flags) -> Tangents:
-    from symad.ops.arrays.contraction import contract
-
-    return (contract([range(len(op.shape))], op.axes, y_bar),)
-
-
-@transpose.dispatch
 def reshape_transpose(op: Reshape, y: Node, y_bar: Node, linear: Flags) -> Tangents:
     return (reshape(y_bar, y.args[0].shape),)
 
@@ -266,8 +260,6 @@ def broadcast_evaluate(op: Broadcast, values: Values) -> Any:
 
 
 def as_array(value: Any) -> np.ndarray[Any, Any]:
-    from symad.evaluation.number_domains import box
-
     if isinstance(value, (np.ndarray, np.generic, int, float)):
         return np.asarray(value)
     return box(value)

@@ -28,9 +28,10 @@ from symad.core.questions import (
     evaluate,
     flops,
     jvp,
-    transpose,
 )
 from symad.errors import ShapeError
+from symad.evaluation.number_domains import divide
+from symad.ops.arrays.shaping import broadcast_axes, broadcast_to
 from symad.ops.arrays.sources import EXACT, Constant, constant
 
 
@@ -85,8 +86,6 @@ def _plain(parts: Iterable[tuple[int, Node]]) -> tuple[list[tuple[int, Node]], S
 def _repeated(node: Node, shape_: Shape) -> Node:
     if not shape_:
         return node
-    from symad.ops.arrays.shaping import broadcast_to
-
     return broadcast_to(node, shape_)
 
 
@@ -207,8 +206,6 @@ def _product_of(powers: list[int], factors: list[Node]) -> Node:
 
 def _zero_like(nodes: Sequence[Node]) -> Node:
     """An exact 0 of the common shape."""
-    from symad.ops.arrays.shaping import broadcast_to
-
     return broadcast_to(constant(0), common_shape("a product", nodes))
 
 
@@ -307,38 +304,9 @@ def _products_of_others(op: Mul, y: Node) -> list[Node]:
     return _OTHERS[y]
 
 
-def sum_to(y_bar: Node, target: Shape) -> Node:
-    """The cotangent of an argument without axes that joined an array: the sum of all elements."""
-    if len(y_bar.shape) == len(target):
-        return y_bar
-    from symad.ops.arrays.contraction import sum_axes
-
-    return sum_axes(y_bar, tuple(range(len(y_bar.shape))))
-
-
-@transpose.dispatch
-def add_transpose(op: Add, y: Node, y_bar: Node, linear: Flags) -> Tangents:
-    return tuple(
-        sum_to(y_bar if sign == 1 else neg(y_bar), arg.shape) if flag else ZERO
-        for sign, arg, flag in zip(op.signs, y.args, linear, strict=True)
-    )
-
-
-@transpose.dispatch
-def mul_transpose(op: Mul, y: Node, y_bar: Node, linear: Flags) -> Tangents:
-    """A product is linear in one factor; the others scale the cotangent."""
-    (k,) = [i for i, flag in enumerate(linear) if flag]
-    rest = [(op.powers[j], y.args[j]) for j in range(len(y.args)) if j != k]
-    result: list[Tangent] = [ZERO] * len(linear)
-    result[k] = sum_to(signed_product([*rest, (1, y_bar)]), y.args[k].shape)
-    return tuple(result)
-
-
 @batch.dispatch
 def elementwise_batch(op: ElementwiseOp, args: Nodes, batched: Flags, count: Any) -> Node:
     """All arguments with axes are brought to the batched shape."""
-    from symad.ops.arrays.shaping import broadcast_axes
-
     lengths = [len(a.shape) - int(b) for a, b in zip(args, batched, strict=True)]
     rank = max(lengths)
     inner = next(a.shape[int(b) :] for a, b, r in zip(args, batched, lengths, strict=True) if r == rank)
@@ -383,8 +351,6 @@ def mul_evaluate(op: Mul, values: Values) -> Any:
             under = value if under is None else _product(under, value)
     if under is None:
         return over
-    from symad.evaluation.number_domains import divide
-
     return divide(1 if over is None else over, under)
 
 

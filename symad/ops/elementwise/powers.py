@@ -19,9 +19,15 @@ from symad.core.questions import (
     flops,
     jvp,
 )
+from symad.evaluation.number_domains import raise_to
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.shaping import Broadcast, Reshape, Slice, broadcast_to
 from symad.ops.arrays.sources import constant, constant_value, is_exact
+from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.arithmetic import (
+    Add,
     ElementwiseOp,
+    Mul,
     add_tangents,
     common_shape,
     div,
@@ -29,6 +35,7 @@ from symad.ops.elementwise.arithmetic import (
     sub,
     tangent_of_shape,
 )
+from symad.ops.elementwise.selection import equal, logic, select
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +60,6 @@ def power(base: Node, exponent: Node) -> Node:
 
 
 def _one_like(node: Node) -> Node:
-    from symad.ops.arrays.shaping import broadcast_to
-
     return broadcast_to(constant(1), node.shape)
 
 
@@ -77,9 +82,6 @@ def pow_jvp(op: Pow, y: Node, tangents: Tangents) -> Tangent:
     if isinstance(base_dot, Node):
         terms.append(mul(_power_slope(y, base, exponent), base_dot))
     if isinstance(exponent_dot, Node):
-        from symad.ops.elementwise.apply import apply
-        from symad.ops.elementwise.selection import equal, select
-
         at_zero = equal(base, constant(0))
         logarithm = apply(sympy.log, select(at_zero, constant(1), base))
         terms.append(mul(y, logarithm, exponent_dot))
@@ -92,8 +94,6 @@ def _power_slope(y: Node, base: Node, exponent: Node) -> Node:
     The root of a sum of squares is a distance. It has no derivative at the origin; like |x| it has the
     slope 0 there, and no second derivative (√y stands for a 0 that has none).
     """
-    from symad.ops.elementwise.selection import equal, logic, select
-
     value = constant_value(exponent)
     if value == Fraction(1, 2):
         slope = div(constant(1), mul(constant(2), y))
@@ -110,10 +110,6 @@ def _power_slope(y: Node, base: Node, exponent: Node) -> Node:
 
 def is_sum_of_squares(node: Node) -> bool:
     """Whether a node is written as a sum of even powers, along axes or side by side, or as ⟨x, x⟩."""
-    from symad.ops.arrays.contraction import Einsum
-    from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
-    from symad.ops.elementwise.arithmetic import Add, Mul
-
     op, args = node.op, node.args
     if isinstance(op, Pow):
         exponent = constant_value(args[1])
@@ -144,6 +140,4 @@ def pow_flops(op: Pow, y: Node) -> Any:
 
 @evaluate.dispatch
 def pow_evaluate(op: Pow, values: Values) -> Any:
-    from symad.evaluation.number_domains import raise_to
-
     return raise_to(values[0], values[1])

@@ -10,7 +10,6 @@ import sympy
 from symad.core.dims import Shape, size
 from symad.core.graph import ZERO, Node, shape
 from symad.core.questions import (
-    Flags,
     Nodes,
     Tangent,
     Tangents,
@@ -18,10 +17,14 @@ from symad.core.questions import (
     evaluate,
     flops,
     jvp,
-    transpose,
 )
+from symad.evaluation.number_domains import FLOATS, domain_of
+from symad.evaluation.number_domains import compare as compare_values
+from symad.evaluation.number_domains import logic as combined
+from symad.evaluation.number_domains import select as select_values
+from symad.ops.arrays.shaping import broadcast_to
 from symad.ops.arrays.sources import constant, constant_value
-from symad.ops.elementwise.arithmetic import ElementwiseOp, common_shape, sum_to
+from symad.ops.elementwise.arithmetic import ElementwiseOp, common_shape
 
 RELATIONS = {"<": sympy.Lt, "<=": sympy.Le, "==": sympy.Eq, "!=": sympy.Ne}
 LOGIC = {"and": sympy.And, "or": sympy.Or, "xor": sympy.Xor, "not": sympy.Not}
@@ -90,16 +93,12 @@ def select(condition: Node, a: Node, b: Node) -> Node:
     """A where the condition holds, else b."""
     value = constant_value(condition)
     if value is not None:
-        from symad.ops.arrays.shaping import broadcast_to
-
         return broadcast_to(a if value else b, common_shape("a selection", (a, b)))
     if isinstance(a.op, Select) and a.args[0] is condition and a.args[1].shape == a.shape:
         a = a.args[1]
     if isinstance(b.op, Select) and b.args[0] is condition and b.args[2].shape == b.shape:
         b = b.args[2]
     if a is b:
-        from symad.ops.arrays.shaping import broadcast_to
-
         return broadcast_to(a, common_shape("a selection", (condition, a, b)))
     return Node.of(Select(), (condition, a, b))
 
@@ -132,22 +131,10 @@ def condition_jvp(op: Condition, y: Node, tangents: Tangents) -> Tangent:
 @jvp.dispatch
 def select_jvp(op: Select, y: Node, tangents: Tangents) -> Tangent:
     """y_dot = select(c, a_dot, b_dot)."""
-    from symad.ops.arrays.shaping import broadcast_to
-
     if all(t is ZERO for t in tangents[1:]):
         return ZERO
     a_dot, b_dot = (t if isinstance(t, Node) else constant(0) for t in tangents[1:])
     return broadcast_to(select(y.args[0], a_dot, b_dot), y.shape)
-
-
-@transpose.dispatch
-def select_transpose(op: Select, y: Node, y_bar: Node, linear: Flags) -> Tangents:
-    """a_bar = select(c, y_bar, 0), b_bar = select(c, 0, y_bar)."""
-    condition, a, b = y.args
-    zero = constant(0)
-    a_bar = sum_to(select(condition, y_bar, zero), a.shape) if linear[1] else ZERO
-    b_bar = sum_to(select(condition, zero, y_bar), b.shape) if linear[2] else ZERO
-    return ZERO, a_bar, b_bar
 
 
 @flops.dispatch
@@ -162,8 +149,6 @@ def select_flops(op: Select, y: Node) -> Any:
 
 @evaluate.dispatch
 def compare_evaluate(op: Compare, values: Values) -> Any:
-    from symad.evaluation.number_domains import compare as compare_values
-
     return compare_values(op.relation, *values)
 
 
@@ -173,9 +158,6 @@ def logic_evaluate(op: Logic, values: Values) -> Any:
 
     if any(isinstance(v, sympy.Basic) for v in values):
         return LOGIC[op.kind](*values)
-    from symad.evaluation.number_domains import FLOATS, domain_of
-    from symad.evaluation.number_domains import logic as combined
-
     if domain_of(values) is not FLOATS:
         return combined(op.kind, values)
     if op.kind == "not":
@@ -190,6 +172,4 @@ def logic_evaluate(op: Logic, values: Values) -> Any:
 
 @evaluate.dispatch
 def select_evaluate(op: Select, values: Values) -> Any:
-    from symad.evaluation.number_domains import select as select_values
-
     return select_values(*values)

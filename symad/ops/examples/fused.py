@@ -14,7 +14,7 @@ from symad.library.score_functions import H, I, J, Parameter, S, parameter_symbo
 from symad.ops.arrays.sources import array_constant, constant, input_node
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.arithmetic import mul
-from symad.ops.fused.attention import (
+from symad.ops.fused.attention_ops import (
     Attention,
     AttentionCotangent,
     AttentionOp,

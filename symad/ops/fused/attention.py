@@ -20,13 +20,12 @@ An op has several results, numbered by ``part``; a backend computes all that are
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import sympy as sp
 
 from symad.core.dims import Shape, format_shape, same_dim, same_shape, size
-from symad.core.graph import ZERO, Node, Op, rebuild, shape, topological
+from symad.core.graph import ZERO, Node, rebuild, shape, topological
 from symad.core.questions import (
     Flags,
     Nodes,
@@ -45,61 +44,15 @@ from symad.library.score_functions import B, Parameter, S
 from symad.ops.arrays.shaping import broadcast_to, lift, reshape
 from symad.ops.arrays.sources import constant
 from symad.ops.fused import attention_definition as written_out
+from symad.ops.fused.attention_ops import (
+    Attention,
+    AttentionCotangent,
+    AttentionOp,
+    AttentionSecond,
+    AttentionTangent,
+)
 from symad.saving.formula import Formula
-
-
-@dataclass(frozen=True, eq=False)
-class AttentionOp(Op):
-    """Arguments begin with q, k, v and the parameters of the score.
-
-    Attributes:
-        score: t as a formula of s, b, h, i, j and the parameters.
-        mask: the condition under which a pair takes part.
-        parameters: name, rank and whether it holds integers, of each parameter.
-        scale: factor of ⟨q_i, k_j⟩; 1/√d if None.
-        part: which of the results.
-    """
-
-    score: Formula
-    mask: Formula
-    parameters: tuple[tuple[str, int, bool], ...]
-    scale: Any
-    part: int
-
-    @property
-    def given(self) -> tuple[Parameter, ...]:
-        """The parameters."""
-        return tuple(Parameter(*p) for p in self.parameters)
-
-    @property
-    def real(self) -> tuple[int, ...]:
-        """The positions among the arguments of q, k, v and the real parameters."""
-        return (0, 1, 2, *(3 + k for k, p in enumerate(self.given) if not p.integer))
-
-    @property
-    def inner(self) -> int:
-        """How many arguments q, k, v and the parameters are."""
-        return 3 + len(self.parameters)
-
-
-@dataclass(frozen=True, eq=False)
-class Attention(AttentionOp):
-    """(q, k, v, θ...) -> part 0: o (B, H, N, d_v); part 1: L (B, H, N)."""
-
-
-@dataclass(frozen=True, eq=False)
-class AttentionTangent(AttentionOp):
-    """(q, k, v, θ..., o, L, q̇, k̇, v̇, θ̇ of the real...) -> part 0: ȯ; part 1: L̇."""
-
-
-@dataclass(frozen=True, eq=False)
-class AttentionCotangent(AttentionOp):
-    """(q, k, v, θ..., o, L, ō, L̄) -> the cotangent of argument ``part``."""
-
-
-@dataclass(frozen=True, eq=False)
-class AttentionSecond(AttentionOp):
-    """(q, k, v, θ..., o, L, ō, L̄, q̇, k̇, v̇, ȯ, L̇, ō̇, L̄̇) -> the tangent of q̄, k̄ or v̄."""
+from symad.transforms.batches import batch_outputs
 
 
 def attention(
@@ -299,8 +252,6 @@ def attention_flops(op: AttentionOp, y: Node) -> Any:  # those of the definition
 @batch.dispatch
 def attention_batch(op: AttentionOp, args: Nodes, batched: Flags, count: Any) -> Node:
     """The new axis joins the batch; where b or a parameter tells its elements apart, the definition."""
-    from symad.transforms.batches import batch_outputs
-
     shared = {r for r in range(len(args)) if 3 <= r < op.inner or _of_parameter(op, r)}
     apart = any(f.expression.has(B) for f in (op.score, op.mask)) or op.part > 2
     if apart or any(batched[r] for r in shared):

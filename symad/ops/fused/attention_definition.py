@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import sympy as sp
@@ -25,11 +25,14 @@ from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.arithmetic import add, mul, sub
 from symad.ops.elementwise.powers import power
 from symad.ops.elementwise.selection import compare, indicator, select
+from symad.ops.fused import attention_ops as ops
+from symad.ops.fused.attention_ops import AttentionOp
 from symad.ops.fused.softmax import logsumexp, softmax
 from symad.ops.loops.scan import fresh_input
-
-if TYPE_CHECKING:
-    from symad.ops.fused.attention import AttentionOp
+from symad.tracing.from_sympy.scalars import trace_scalar
+from symad.transforms.cotangents import pull, transpose_linear
+from symad.transforms.tangents import dense, push
+from symad.transforms.values import unchecked
 
 ROWS = (0, 1, 2)
 """The axes of L within those of the pairs."""
@@ -44,8 +47,6 @@ def on_fresh(op: AttentionOp, shapes: Sequence[Shape]) -> tuple[Nodes, Node]:
     The arguments of an op may be one node (self-attention), or depend on each other; here they are
     independent.
     """
-    from symad.ops.fused import attention as ops
-
     rules: Mapping[type, Callable[[Any, Nodes], Any]] = {
         ops.Attention: lambda op, args: value(op, args)[op.part],
         ops.AttentionTangent: lambda op, args: tangent(op, args)[op.part],
@@ -69,8 +70,6 @@ def at(outputs: Sequence[Node], fresh: Nodes, args: Nodes) -> Nodes:
 
 def push_through(y: Node, tangents: Tangents) -> Tangent:
     """The tangent of the definition."""
-    from symad.transforms.tangents import push
-
     fresh, made = on_fresh(y.op, [a.shape for a in y.args])  # type: ignore[arg-type]
     (moved,) = push([made], dict(zip(fresh, tangents, strict=True)))
     return at([moved], fresh, y.args)[0] if isinstance(moved, Node) else ZERO
@@ -78,8 +77,6 @@ def push_through(y: Node, tangents: Tangents) -> Tangent:
 
 def transpose_through(y: Node, y_bar: Node, linear: Sequence[bool]) -> Tangents:
     """The cotangents of the arguments in which the definition is linear."""
-    from symad.transforms.cotangents import transpose_linear
-
     fresh, made = on_fresh(y.op, [a.shape for a in y.args])  # type: ignore[arg-type]
     seeds = [f for f, flag in zip(fresh, linear, strict=True) if flag]
     bars = iter(transpose_linear([made], [y_bar], seeds))
@@ -89,8 +86,6 @@ def transpose_through(y: Node, y_bar: Node, linear: Sequence[bool]) -> Tangents:
 
 def evaluated(op: AttentionOp, values: Sequence[Any]) -> Any:
     """The value of the definition at numbers or arrays of any kind."""
-    from symad.transforms.values import unchecked
-
     fresh, made = _concrete(op, tuple(np.shape(v) for v in values))
     return unchecked([made], dict(zip(fresh, values, strict=True)))[0]
 
@@ -118,8 +113,6 @@ def value(op: AttentionOp, args: Nodes) -> Nodes:
 
 def tangent(op: AttentionOp, args: Nodes) -> Nodes:
     """(ȯ, L̇)."""
-    from symad.transforms.tangents import dense, push
-
     (out, lse), dots = args[op.inner : op.inner + 2], args[op.inner + 2 :]
     t, seen = scores(op, args)
     (moved,) = push([t], {args[r]: d for r, d in zip(op.real, dots, strict=True)})
@@ -132,9 +125,6 @@ def tangent(op: AttentionOp, args: Nodes) -> Nodes:
 
 def cotangent(op: AttentionOp, args: Nodes) -> Node:
     """The cotangent of argument ``op.part``."""
-    from symad.transforms.cotangents import pull
-    from symad.transforms.tangents import dense
-
     out, lse, out_bar, lse_bar = args[op.inner :]
     t, seen = scores(op, args)
     p = weights(t, seen, lse)
@@ -149,8 +139,6 @@ def cotangent(op: AttentionOp, args: Nodes) -> Node:
 
 def second(op: AttentionOp, args: Nodes) -> Node:
     """The tangent of the cotangent of argument ``op.part``, the parameters held fixed."""
-    from symad.transforms.tangents import dense, push
-
     end = op.inner + 4
     made = cotangent(op, args[:end])
     moving = (*range(3), *range(op.inner, end))
@@ -222,8 +210,6 @@ def scores(op: AttentionOp, args: Nodes) -> tuple[Node, Node | None]:
 
 def at_pairs(expression: Any, known: Mapping[sp.Symbol, Node]) -> Node:
     """A scalar expression applied to arrays of its symbols."""
-    from symad.tracing.from_sympy.scalars import trace_scalar
-
     node = trace_scalar(expression)
     used = {input_node(symbol): known[symbol] for symbol in expression.free_symbols}
     return rebuild([node], used)[0]

@@ -45,6 +45,10 @@ from symad.ops.fused.attention_definition import at_pairs
 from symad.ops.fused.softmax import logsumexp, softmax
 from symad.ops.loops.scan import fresh_input
 from symad.saving.formula import Formula
+from symad.transforms.batches import batch_outputs
+from symad.transforms.cotangents import pull
+from symad.transforms.tangents import dense, push
+from symad.transforms.values import unchecked
 
 REDUCTIONS = ("sum", "logsumexp", "softmax")
 NUMBER = -1
@@ -210,9 +214,6 @@ def value(op: PairOp, args: Nodes, part: int) -> Node:
 
 def written_out(op: PairOp, args: Nodes) -> Node:
     """What an op computes, at independent arguments."""
-    from symad.transforms.cotangents import pull
-    from symad.transforms.tangents import dense, push
-
     if isinstance(op, PairSum):
         return value(op, args, op.part)
     inner = args[: op.inner]
@@ -247,8 +248,6 @@ def _dense(tangent: Tangent, like: Node) -> Node:
 
 
 def _push_through(op: PairOp, y: Node, tangents: Tangents) -> Tangent:
-    from symad.transforms.tangents import push
-
     fresh, made = _on_fresh(op, _shapes(y.args))
     (moved,) = push([made], dict(zip(fresh, tangents, strict=True)))
     if not isinstance(moved, Node):
@@ -276,8 +275,6 @@ def pair_tangent_jvp(op: PairSumTangent, y: Node, tangents: Tangents) -> Tangent
 def pair_tangent_transpose(op: PairSumTangent, y: Node, y_bar: Node, linear: Flags) -> Tangents:
     inner, flags = y.args[: op.inner], linear[op.inner :]
     if op.part:  # of L, by the definition
-        from symad.transforms.cotangents import pull
-
         fresh = tuple(fresh_input(a.shape) for a in inner)
         wrt = [f for f, flag in zip(fresh, flags, strict=True) if flag]
         bars = iter(pull([value(op, fresh, op.part)], [y_bar], wrt))
@@ -314,8 +311,6 @@ def pair_cotangent_transpose(op: PairSumCotangent, y: Node, y_bar: Node, linear:
 @batch.dispatch
 def pair_batch(op: PairOp, args: Nodes, batched: Flags, count: Any) -> Node:
     """By the definition: kernels take one pair of point sets."""
-    from symad.transforms.batches import batch_outputs
-
     shapes = [a.shape[1:] if flag else a.shape for a, flag in zip(args, batched, strict=True)]
     fresh, made = _on_fresh(op, shapes)
     pairs = list(zip(fresh, args, batched, strict=True))
@@ -329,8 +324,6 @@ def pair_batch(op: PairOp, args: Nodes, batched: Flags, count: Any) -> Node:
 
 @evaluate.dispatch
 def pair_evaluate(op: PairOp, values: Values) -> Any:
-    from symad.transforms.values import unchecked
-
     fresh, made = _on_fresh(op, [np.shape(v) for v in values])
     return unchecked([made], dict(zip(fresh, values, strict=True)))[0]
 

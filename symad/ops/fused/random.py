@@ -34,6 +34,8 @@ from symad.core.questions import (
     jvp,
 )
 from symad.errors import EvaluationError, ShapeError
+from symad.evaluation.dual import primals
+from symad.evaluation.number_domains import box, domain_of
 from symad.evaluation.philox import _fold_in, _uniform
 from symad.ops.arrays.shaping import broadcast_to, lift
 from symad.ops.arrays.sources import constant, iota
@@ -148,8 +150,6 @@ def random_flops(op: RandomOp, y: Node) -> Any:
 
 def _numbers(values: Values) -> list[Any]:
     """Keys and stream numbers as floats, whatever numbers they came as; all of them are integers."""
-    from symad.evaluation.dual import primals
-
     try:
         return [np.asarray(primals(v), dtype=np.float64) for v in values]
     except TypeError:
@@ -158,8 +158,6 @@ def _numbers(values: Values) -> list[Any]:
 
 def _in_domain(found: Any, values: Values) -> Any:
     """Floats as exact numbers of the kind that the key had."""
-    from symad.evaluation.number_domains import box, domain_of
-
     domain = domain_of(values)
     if not any(isinstance(v, np.ndarray) and v.dtype == object for v in values):
         return found

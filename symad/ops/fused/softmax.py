@@ -33,8 +33,11 @@ from symad.core.questions import (
     transpose,
 )
 from symad.errors import ShapeError
+from symad.evaluation.number_domains import apply as apply_values
+from symad.evaluation.number_domains import divide
 from symad.ops.arrays.contraction import contract, sum_axes
 from symad.ops.arrays.reduction import keep_axes
+from symad.ops.arrays.shaping import lift
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.arithmetic import add_tangents, div, mul, sub
 
@@ -203,8 +206,6 @@ def softmax_tangent_transpose(op: SoftmaxTangent, y: Node, y_bar: Node, linear: 
 
 @batch.dispatch
 def exponential_batch(op: ExponentialOp, args: Nodes, batched: Flags, count: Any) -> Node:
-    from symad.ops.arrays.shaping import lift
-
     lifted = tuple(lift(a, b, count) for a, b in zip(args, batched, strict=True))
     return Node.of(type(op)(tuple(k + 1 for k in op.axes)), lifted)
 
@@ -235,8 +236,6 @@ def softmax_tangent_flops(op: SoftmaxTangent, y: Node) -> Any:  # two products, 
 
 def _exponentials(x: Any, axes: tuple[int, ...]) -> tuple[Any, Any, Any]:
     """(m, exp(x − m), Σ exp(x − m)), the last two with the axes kept; m is 0 for exact numbers."""
-    from symad.evaluation.number_domains import apply as apply_values
-
     if x.dtype == object:
         e = apply_values(sympy.exp, (x,))
         return 0, e, e.sum(axis=axes, keepdims=True)
@@ -248,16 +247,12 @@ def _exponentials(x: Any, axes: tuple[int, ...]) -> tuple[Any, Any, Any]:
 
 @evaluate.dispatch
 def softmax_evaluate(op: Softmax, values: Values) -> Any:
-    from symad.evaluation.number_domains import divide
-
     _, e, total = _exponentials(np.asarray(values[0]), op.axes)
     return divide(e, total)
 
 
 @evaluate.dispatch
 def log_softmax_evaluate(op: LogSoftmax, values: Values) -> Any:
-    from symad.evaluation.number_domains import apply as apply_values
-
     x = np.asarray(values[0])
     shift, _, total = _exponentials(x, op.axes)
     return (x - shift) - apply_values(sympy.log, (total,))
@@ -265,8 +260,6 @@ def log_softmax_evaluate(op: LogSoftmax, values: Values) -> Any:
 
 @evaluate.dispatch
 def logsumexp_evaluate(op: LogSumExp, values: Values) -> Any:
-    from symad.evaluation.number_domains import apply as apply_values
-
     shift, _, total = _exponentials(np.asarray(values[0]), op.axes)
     return np.squeeze(apply_values(sympy.log, (total,)) + shift, axis=op.axes)[()]
 

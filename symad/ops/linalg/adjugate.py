@@ -34,8 +34,10 @@ from symad.ops.arrays.contraction import contract, matmul, matrix_transpose
 from symad.ops.arrays.shaping import broadcast_axes
 from symad.ops.arrays.sources import constant, eye
 from symad.ops.elementwise.arithmetic import add_tangents, mul, sub
-from symad.ops.linalg.solve_det import MatrixOp, determinant, inverse
+from symad.ops.linalg.solve_det import Determinant, MatrixOp, _trace, determinant, inverse
 from symad.ops.loops.scan import fresh_input
+from symad.transforms.tangents import dense, push
+from symad.transforms.values import unchecked
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +100,6 @@ def adjugate_jvp(op: Adjugate, y: Node, tangents: Tangents) -> Tangent:
 @jvp.dispatch
 def adjugate_tangent_jvp(op: AdjugateTangent, y: Node, tangents: Tangents) -> Tangent:
     """Itself along E; along A by the polynomial, by the definition where n is a symbol."""
-    from symad.transforms.tangents import push
-
     (a, e), (a_dot, e_dot) = y.args, tangents
     parts: list[Tangent] = [Node.of(op, (a, e_dot)) if isinstance(e_dot, Node) else ZERO]
     if isinstance(a_dot, Node):
@@ -155,8 +155,6 @@ def adjugate_evaluate(op: Adjugate, values: Values) -> Any:
 
 @evaluate.dispatch
 def adjugate_tangent_evaluate(op: AdjugateTangent, values: Values) -> Any:
-    from symad.transforms.tangents import dense, push
-
     a, e = values
     if a.dtype != object and e.dtype != object:
         return adjugate_tangent_of(a, e)
@@ -169,8 +167,6 @@ def adjugate_tangent_evaluate(op: AdjugateTangent, values: Values) -> Any:
 
 def _exactly(make: Any, *values: Any) -> Any:
     """The polynomial on exact or high-precision numbers."""
-    from symad.transforms.values import unchecked
-
     points = [fresh_input(v.shape) for v in values]
     return np.asarray(unchecked([make(*points)], dict(zip(points, values, strict=True)))[0])
 
@@ -201,3 +197,10 @@ def adjugate_tangent_of(a: Any, e: Any) -> Any:
     traces = pairs @ (moved * diagonal).sum(axis=-1)[..., None]
     inner = diagonal * traces - pairs * moved
     return sign * np.swapaxes(vt, -1, -2) @ inner @ np.swapaxes(u, -1, -2)
+
+
+@jvp.dispatch
+def determinant_jvp(op: Determinant, y: Node, tangents: Tangents) -> Tangent:
+    """Jacobi: y_dot = tr(adj(A) A_dot)."""
+    (a,), (a_dot,) = y.args, tangents
+    return _trace(adjugate(a), a_dot) if isinstance(a_dot, Node) else ZERO

@@ -25,8 +25,9 @@ from symad.core.questions import (
     jvp,
     transpose,
 )
+from symad.evaluation.exact_linalg import cholesky as exact_cholesky
 from symad.ops.arrays.contraction import matmul, matrix_transpose
-from symad.ops.elementwise.arithmetic import add_tangents, neg
+from symad.ops.elementwise.arithmetic import add, add_tangents, neg
 from symad.ops.linalg.solve_det import (
     MatrixOp,
     Solve,
@@ -117,8 +118,6 @@ def symmetric_part_of_lower(a: Node) -> Node:
     """The symmetric matrix of which only the lower triangle is read."""
     lower = Node.of(Triangle(1), (a,))
     strict = Node.of(Triangle(0), (a,))
-    from symad.ops.elementwise.arithmetic import add
-
     return add(lower, matrix_transpose(strict))
 
 
@@ -162,8 +161,6 @@ def triangular_solve_evaluate(op: TriangularSolve, values: Values) -> Any:
 @evaluate.dispatch
 def cholesky_evaluate(op: Cholesky, values: Values) -> Any:
     if values[0].dtype == object:
-        from symad.evaluation.exact_linalg import cholesky as exact_cholesky
-
         return exact_cholesky(values[0])
     return np.linalg.cholesky(values[0])
 

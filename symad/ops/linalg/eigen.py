@@ -24,6 +24,7 @@ from symad.core.dims import Shape, as_dim, plus, size
 from symad.core.graph import ZERO, Node, shape
 from symad.core.questions import Nodes, Tangent, Tangents, Values, evaluate, flops, jvp
 from symad.errors import EvaluationError
+from symad.evaluation.dual import Dual, depth, split
 from symad.ops.arrays.contraction import contract, matmul, matrix_transpose
 from symad.ops.arrays.shaping import broadcast_axes, broadcast_to, slice_axis
 from symad.ops.arrays.sources import constant, eye
@@ -123,8 +124,6 @@ def eigen_system_evaluate(op: EigenSystem, values: Values) -> Any:
         EvaluationError: entries that are no floating-point numbers: eigenvalues of rational matrices are
             not rational.
     """
-    from symad.evaluation.dual import depth
-
     (a,) = values
     if depth(a):
         return _of_duals(op, a)
@@ -138,8 +137,6 @@ def eigen_system_evaluate(op: EigenSystem, values: Values) -> Any:
 
 def _of_duals(op: EigenSystem, a: Any) -> Any:
     """Of dual numbers: λ̇ = diag(Vᵀ Ȧ V) and V̇ = V (F ∘ Vᵀ Ȧ V), where F_ij = 1/(λ_j − λ_i) and F_ii = 0."""
-    from symad.evaluation.dual import Dual, split
-
     primal, dot = split(a)
     found, n = eigen_system_evaluate(op, (np.asarray(primal),)), a.shape[-1]
     diagonal, below = np.eye(n, dtype=int), np.tri(n, dtype=bool)

@@ -21,6 +21,7 @@ from symad.core.questions import (
     transpose,
 )
 from symad.errors import ShapeError
+from symad.evaluation.exact_linalg import power as exact_power
 from symad.ops.arrays.contraction import matmul, matrix_transpose
 from symad.ops.arrays.shaping import broadcast_axes, broadcast_to, slice_axis
 from symad.ops.arrays.sources import constant, eye
@@ -129,8 +130,6 @@ def matrix_power_evaluate(op: MatrixPower, values: Values) -> Any:
     if exponent != k:
         raise ShapeError(f"a matrix power needs an integer exponent, not {k}")
     if a.dtype == object:
-        from symad.evaluation.exact_linalg import power as exact_power
-
         return exact_power(a, exponent)
     return np.linalg.matrix_power(a, exponent)
 

@@ -20,7 +20,7 @@ import numpy as np
 import sympy
 
 from symad.core.dims import Shape, is_concrete, same_dim, size, times
-from symad.core.graph import ZERO, Graph, Node, Op, rebuild, shape
+from symad.core.graph import ZERO, Graph, Node, Op, rebuild, shape, topological
 from symad.core.questions import (
     Flags,
     Nodes,
@@ -32,13 +32,23 @@ from symad.core.questions import (
     flops,
     jvp,
 )
+from symad.core.questions import evaluate as evaluate_op
 from symad.errors import DerivativeError, EvaluationError, ShapeError
+from symad.evaluation.number_domains import domain_of
 from symad.ops.arrays.shaping import broadcast_axes, flatten, reshape
 from symad.ops.arrays.stacking import concatenate
 from symad.ops.elementwise.arithmetic import neg
-from symad.ops.linalg.solve_det import solve
+from symad.ops.linalg.solve_det import Solve, solve
 from symad.ops.loops.captured import captured_nodes
 from symad.ops.loops.scan import Local, fresh_input
+from symad.ops.sparse.sparse_solve import solve_sparse, sparse_solve
+from symad.sparsity.patterns.detection import jacobian_pattern
+from symad.sparsity.recovery.jacobian_hessian import sparse_jacobian
+from symad.transforms.batches import batch_outputs
+from symad.transforms.jacobians import forward_jacobian
+from symad.transforms.seeding import total_size
+from symad.transforms.tangents import push
+from symad.transforms.values import unchecked
 
 STEPS = 100
 """Newton steps before giving up."""
@@ -88,8 +98,6 @@ def residual_at(op: Root, x: Node, parameters: Nodes) -> Node:
 
 def slope_at(op: Root, x: Node, parameters: Nodes) -> Node:
     """∂F/∂x (n, n) at a point."""
-    from symad.derivatives.jacobian import forward_jacobian
-
     local = op.residual.input_nodes
     matrix = forward_jacobian([flatten(r) for r in op.residual.output_nodes], [local[0]])
     return rebuild([matrix], dict(zip(local, (x, *parameters), strict=True)))[0]
@@ -105,9 +113,6 @@ MOST_FILLED = 0.1
 @lru_cache(maxsize=64)
 def sparse_slope(residual: Graph) -> Node | None:
     """∂F/∂x as a sparse matrix of the residual's inputs, where most of it is zero by structure."""
-    from symad.sparsity.patterns.detection import jacobian_pattern
-    from symad.sparsity.recovery.jacobian_hessian import sparse_jacobian
-
     unknown = residual.input_nodes[0]
     if not all(is_concrete(node.shape) for node in residual.nodes) or size(unknown.shape) < LEAST_SPARSE:
         return None
@@ -122,8 +127,6 @@ def sparse_slope(residual: Graph) -> Node | None:
 def root_shape(op: Root, args: Nodes) -> Shape:
     guess = args[0]
     unknowns = size(guess.shape[int(op.batched[0]) :])
-    from symad.transforms.seeding import total_size
-
     equations = total_size(op.residual.output_nodes)
     if not same_dim(unknowns, equations):
         raise ShapeError(f"implicit: {equations} equations for {unknowns} unknowns")
@@ -136,8 +139,6 @@ def root_shape(op: Root, args: Nodes) -> Shape:
 @jvp.dispatch
 def root_jvp(op: Root, y: Node, tangents: Tangents) -> Tangent:
     """−(∂F/∂x)⁻¹ times the tangent of F at fixed x; the guess has no influence."""
-    from symad.transforms.batches import batch_outputs
-
     if not any(isinstance(t, Node) for t in tangents[1:]):
         return ZERO
     active = [k for k, t in enumerate(tangents) if k and isinstance(t, Node)]
@@ -158,9 +159,6 @@ def root_jvp(op: Root, y: Node, tangents: Tangents) -> Tangent:
 
 def _tangent(op: Root, point: Sequence[Node], dots: Mapping[int, Node]) -> Node | None:
     """The tangent of one problem at a solution and its parameters, from tangents of some parameters."""
-    from symad.ops.sparse.sparse_solve import sparse_solve
-    from symad.transforms.tangents import push
-
     local = op.residual.input_nodes
     flat = concatenate([flatten(r) for r in op.residual.output_nodes])
     (moved,) = push([flat], {local[k]: t for k, t in dots.items()})
@@ -196,8 +194,6 @@ def root_batch(op: Root, args: Nodes, batched: Flags, count: Any) -> Node:
 @flops.dispatch
 def root_flops(op: Root, y: Node) -> Any:
     """One Newton step: a residual, a Jacobian, a solve; the number of steps is not known."""
-    from symad.core.graph import topological
-
     n = y.shape[-1]
     once = sum(flops(node.op, node) for node in topological(op.residual.output_nodes))
     return (n + 1) * once + sympy.Rational(2, 3) * n**3
@@ -219,9 +215,6 @@ def _solve(op: Root, values: Sequence[Any]) -> Any:
     """By the user's solver, or by Newton with our Jacobian and step halving."""
     if op.solver is not None:
         return np.asarray(op.solver(*values)).reshape(-1)
-    from symad.evaluation.number_domains import domain_of
-    from symad.transforms.values import unchecked
-
     x_node, *parameters = op.residual.input_nodes
     flat = residual_at(op, x_node, tuple(parameters))
     exact = domain_of(values).rank == 2  # mpmath: iterate to its precision
@@ -243,10 +236,6 @@ def newton(at: Callable[[Any], tuple[Any, Any]], x: Any, high_precision: bool = 
         EvaluationError: no convergence, or a singular Jacobian; tells where it stopped.
     """
     import mpmath
-
-    from symad.core.questions import evaluate as evaluate_op
-    from symad.ops.linalg.solve_det import Solve
-    from symad.ops.sparse.sparse_solve import solve_sparse
 
     tolerance = mpmath.mpf(10) ** (4 - mpmath.mp.dps) if high_precision else _reachable(x)
     if high_precision:

@@ -20,8 +20,10 @@ from symad.core.questions import (
     flops,
     jvp,
 )
+from symad.evaluation.number_domains import apply as apply_values
 from symad.ops.arrays.shaping import broadcast_axes
 from symad.ops.arrays.sources import constant, iota
+from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.arithmetic import mul
 from symad.ops.elementwise.selection import equal, select
 from symad.ops.linalg.solve_det import Determinant, MatrixOp, determinant, log_determinant
@@ -62,15 +64,11 @@ def determinant_sign_flops(op: DeterminantSign, y: Node) -> Any:
 
 @definition.dispatch
 def determinant_sign_definition(op: DeterminantSign, y: Node) -> Node:
-    from symad.ops.elementwise.apply import apply
-
     return apply(sympy.sign, determinant(y.args[0]))
 
 
 @evaluate.dispatch
 def determinant_sign_evaluate(op: DeterminantSign, values: Values) -> Any:
     if values[0].dtype == object:
-        from symad.evaluation.number_domains import apply
-
-        return apply(sympy.sign, (evaluate(Determinant(), values),))
+        return apply_values(sympy.sign, (evaluate(Determinant(), values),))
     return np.linalg.slogdet(values[0])[0]

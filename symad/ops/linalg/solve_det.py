@@ -28,8 +28,11 @@ from symad.core.questions import (
     transpose,
 )
 from symad.errors import ShapeError
+from symad.evaluation.exact_linalg import determinant as exact_determinant
+from symad.evaluation.exact_linalg import solve as exact_solve
+from symad.evaluation.number_domains import apply
 from symad.ops.arrays.contraction import contract, matmul, matrix_transpose
-from symad.ops.arrays.shaping import broadcast_axes, lift
+from symad.ops.arrays.shaping import broadcast_axes, lift, reshape
 from symad.ops.arrays.sources import constant, eye, input_node
 from symad.ops.elementwise.arithmetic import add_tangents, mul, neg, sub
 
@@ -60,8 +63,6 @@ class LogDeterminant(MatrixOp):
 def solve(a: Node, b: Node) -> Node:
     """X with A X = B; a vector B (n,) gives a vector."""
     if len(b.shape) == 1:
-        from symad.ops.arrays.shaping import reshape
-
         return reshape(solve(a, reshape(b, (b.shape[0], 1))), b.shape)
     return Node.of(Solve(), (a, b))
 
@@ -135,15 +136,6 @@ def solve_jvp(op: Solve, y: Node, tangents: Tangents) -> Tangent:
 
 
 @jvp.dispatch
-def determinant_jvp(op: Determinant, y: Node, tangents: Tangents) -> Tangent:
-    """Jacobi: y_dot = tr(adj(A) A_dot)."""
-    from symad.ops.linalg.adjugate import adjugate
-
-    (a,), (a_dot,) = y.args, tangents
-    return _trace(adjugate(a), a_dot) if isinstance(a_dot, Node) else ZERO
-
-
-@jvp.dispatch
 def log_determinant_jvp(op: LogDeterminant, y: Node, tangents: Tangents) -> Tangent:
     """y_dot = tr(A⁻¹ A_dot)."""
     (a,), (a_dot,) = y.args, tangents
@@ -190,8 +182,6 @@ def log_determinant_flops(op: LogDeterminant, y: Node) -> Any:
 def solve_evaluate(op: Solve, values: Values) -> Any:
     a, b = values
     if a.dtype == object or b.dtype == object:
-        from symad.evaluation.exact_linalg import solve as exact_solve
-
         return exact_solve(a, b)
     return np.linalg.solve(a, b)
 
@@ -199,16 +189,12 @@ def solve_evaluate(op: Solve, values: Values) -> Any:
 @evaluate.dispatch
 def determinant_evaluate(op: Determinant, values: Values) -> Any:
     if values[0].dtype == object:
-        from symad.evaluation.exact_linalg import determinant as exact_determinant
-
         return exact_determinant(values[0])
     return np.linalg.det(values[0])
 
 
 @evaluate.dispatch
 def log_determinant_evaluate(op: LogDeterminant, values: Values) -> Any:
-    from symad.evaluation.number_domains import apply
-
     if values[0].dtype == object:
         return apply(sympy.log, (determinant_evaluate(Determinant(), values),))
     sign, logarithm = np.linalg.slogdet(values[0])

@@ -34,6 +34,7 @@ from symad.ops.arrays.shaping import broadcast_to, lift, reshape, slice_axis
 from symad.ops.arrays.sources import constant
 from symad.ops.arrays.stacking import concatenate, take
 from symad.ops.elementwise.arithmetic import add, add_tangents, mul
+from symad.ops.loops.scan import scan
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,8 +148,6 @@ def affine_scan_batch(op: AffineScan, args: Nodes, batched: Flags, count: Any) -
 @definition.dispatch
 def affine_scan_definition(op: AffineScan, y: Node) -> Node:
     """One step after the other."""
-    from symad.ops.loops.scan import scan
-
     a, b = (_reversed(x) if op.backward else x for x in y.args)
     zero = broadcast_to(constant(0), b.shape[1:])
     h = scan(lambda c, a_t, b_t: add(_product(op, a_t, c), b_t), zero, [a, b])

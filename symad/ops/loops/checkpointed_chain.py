@@ -6,7 +6,7 @@ again and pulls back through it. Which states are kept is the policy:
 
 - "recompute": all states; nothing else of any step.
 - "every": every k-th state, and one stretch of k steps at a time; "sqrt" is k = √T.
-- "binomial": c states at a time, by the schedule of `symad.derivatives.revolve`.
+- "binomial": c states at a time, by the schedule of `symad.transforms.revolve`.
 
 The kept states are the value of `Kept`, which both sweeps read. Every op here says what it is in terms of
 `Scan` (its definition); derivatives of second order in which reverse mode comes first follow from that
@@ -36,9 +36,7 @@ from symad.core.questions import (
     evaluate,
     flops,
     jvp,
-    transpose,
 )
-from symad.derivatives.revolve import keep_states, places
 from symad.errors import ShapeError
 from symad.ops.arrays.contraction import permute
 from symad.ops.arrays.shaping import broadcast_to, flatten, lift, reshape, slice_axis
@@ -46,6 +44,10 @@ from symad.ops.arrays.sources import constant
 from symad.ops.arrays.stacking import concatenate, take
 from symad.ops.loops.remat import cut
 from symad.ops.loops.scan import Scan, check_steps, closed, fresh_input
+from symad.transforms.batches import batch_outputs
+from symad.transforms.revolve import keep_states, places
+from symad.transforms.tangents import push
+from symad.transforms.values import unchecked
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,8 +193,6 @@ def chain_definition(op: Chain, y: Node) -> Node:
 @definition.dispatch
 def chain_tangent_definition(op: ChainTangent, y: Node) -> Node:
     """The second half of the chain of (c, c_dot), by the same policy."""
-    from symad.transforms.tangents import push
-
     args, _, dots = arguments(op, y.args)
     initial, xs, constants = args[0], args[1 : 1 + op.slices], args[1 + op.slices :]
     given = iter(dots)
@@ -259,27 +259,10 @@ def chain_tangent_jvp(op: ChainTangent, y: Node, tangents: Tangents) -> Tangent:
 
 
 def push_through_definition(op: ChainOp, y: Node, tangents: Tangents) -> Tangent:
-    from symad.transforms.tangents import push
-
     points = tuple(fresh_input(a.shape) for a in y.args)
     moving = {p: t for p, t in zip(points, tangents, strict=True) if isinstance(t, Node)}
     (dot,) = push([definition(op, Node.of(op, points))], moving)
     return rebuild([dot], dict(zip(points, y.args, strict=True)))[0] if isinstance(dot, Node) else ZERO
-
-
-@transpose.dispatch
-def chain_tangent_transpose(op: ChainTangent, y: Node, y_bar: Node, linear: Flags) -> Tangents:
-    """By stretches, from the kept states."""
-    from symad.ops.loops.checkpointed_chain_pullback import ChainPullback
-
-    args, kept, _ = arguments(op, y.args)
-    flags = iter(linear[len(args) + 1 :])
-    active = tuple([flag and next(flags) for flag in op.active])
-    back = ChainPullback(op.body, op.slices, op.policy, op.number, op.history, active)
-    flat = Node.of(back, (*args, kept, y_bar))
-    bars = iter(cut(flat, [a.shape for a in wanted(back, args)]))
-    used = [a for a, flag in zip(active, op.active, strict=True) if flag]
-    return (*[ZERO] * (len(args) + 1), *[next(bars) if flag else ZERO for flag in used])
 
 
 # ---- batching ------------------------------------------------------------------------------------
@@ -304,8 +287,6 @@ def _behind(x: Node) -> Node:
 
 def _batched(op: ChainOp, args: Nodes, batched: Flags, count: Any) -> Node:
     """The chain of batched states: the batch axis stands behind the time axis."""
-    from symad.transforms.batches import batch_outputs
-
     moved = zip(args[1 : 1 + op.slices], batched[1:], strict=False)
     xs = [_behind(x) if flag else x for x, flag in moved]
     local = op.body.input_nodes
@@ -325,8 +306,6 @@ def chain_tangent_batch(op: ChainTangent, args: Nodes, batched: Flags, count: An
 
 
 def batched_definition(op: ChainOp, args: Nodes, batched: Flags, count: Any) -> Node:
-    from symad.transforms.batches import batch_outputs
-
     points = [fresh_input(a.shape[1:] if flag else a.shape) for a, flag in zip(args, batched, strict=True)]
     meaning = definition(op, Node.of(op, tuple(points)))
     steady = {p: a for p, a, flag in zip(points, args, batched, strict=True) if not flag}
@@ -339,8 +318,6 @@ def batched_definition(op: ChainOp, args: Nodes, batched: Flags, count: Any) -> 
 
 def stepper(op: ChainOp, constants: Sequence[Any]) -> Callable[..., Any]:
     """The body on numbers."""
-    from symad.transforms.values import unchecked
-
     local = op.body.input_nodes
 
     def step(*values: Any) -> Any:
@@ -362,8 +339,6 @@ def chain_evaluate(op: Chain, values: Values) -> Any:
 
 @evaluate.dispatch
 def chain_tangent_evaluate(op: ChainTangent, values: Values) -> Any:
-    from symad.transforms.values import unchecked
-
     points = tuple(fresh_input(np.shape(v)) for v in values)
     meaning = definition(op, Node.of(op, points))
     return unchecked([meaning], dict(zip(points, values, strict=True)))[0]

@@ -24,11 +24,11 @@ from symad.core.questions import (
     jvp,
     transpose,
 )
-from symad.derivatives.revolve import reverse_chain
 from symad.ops.arrays.shaping import flatten
 from symad.ops.arrays.stacking import concatenate
 from symad.ops.loops.checkpointed_chain import (
     ChainOp,
+    ChainTangent,
     arguments,
     batched_definition,
     dense_tangent,
@@ -41,6 +41,11 @@ from symad.ops.loops.checkpointed_chain import (
 )
 from symad.ops.loops.remat import cut
 from symad.ops.loops.scan import fresh_input
+from symad.transforms.chain_plans import make_plan
+from symad.transforms.cotangents import pull
+from symad.transforms.revolve import reverse_chain
+from symad.transforms.tangents import dense
+from symad.transforms.values import unchecked
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +69,6 @@ def chain_pullback_shape(op: ChainPullback, args: Nodes) -> Shape:
 @definition.dispatch
 def chain_pullback_definition(op: ChainPullback, y: Node) -> Node:
     """The pullback of the `Scan`."""
-    from symad.transforms.cotangents import pull
-
     args, _, (bar,) = arguments(op, y.args)
     points = tuple(fresh_input(a.shape) for a in args)
     found = pull([plain(op, points)], [bar], wanted(op, points))
@@ -97,8 +100,6 @@ def chain_pullback_batch(op: ChainPullback, args: Nodes, batched: Flags, count: 
 
 @evaluate.dispatch
 def chain_pullback_evaluate(op: ChainPullback, values: Values) -> Any:
-    from symad.transforms.values import unchecked
-
     args, kept, bar = values[:-2], values[-2], values[-1]
     xs, constants, length = args[1 : 1 + op.slices], args[1 + op.slices :], len(args[1])
 
@@ -143,9 +144,6 @@ def stretch_pullback(op: ChainPullback, length: Dim, constants: tuple[Shape, ...
     ``bar`` belongs to all states of the stretch if ``history``, otherwise to the last; the cotangents of
     x and k are those that ``active`` marks.
     """
-    from symad.transforms.cotangents import pull
-    from symad.transforms.tangents import dense
-
     local = op.body.input_nodes
     shapes = [(length, *node.shape) if 0 < k <= op.slices else node.shape for k, node in enumerate(local)]
     points = tuple(map(fresh_input, (*shapes[: 1 + op.slices], *constants)))
@@ -159,11 +157,22 @@ def stretch_pullback(op: ChainPullback, length: Dim, constants: tuple[Shape, ...
 @flops.dispatch
 def chain_pullback_flops(op: ChainPullback, y: Node) -> Any:
     """That of the pullback, which holds one run of the steps; the schedule runs some of them again."""
-    from symad.derivatives.chain_plans import make_plan
-
     length, again = length_of(y.args), 0
     if op.policy == "binomial" and isinstance(length, int) and not op.history:
         again = make_plan(length, "binomial", op.slots(length)).recomputations
     once = sum(flops(n.op, n) for n in topological(op.body.output_nodes))
     known = set(topological(y.args))
     return again * once + sum(flops(n.op, n) for n in topological([definition(op, y)]) if n not in known)
+
+
+@transpose.dispatch
+def chain_tangent_transpose(op: ChainTangent, y: Node, y_bar: Node, linear: Flags) -> Tangents:
+    """By stretches, from the kept states."""
+    args, kept, _ = arguments(op, y.args)
+    flags = iter(linear[len(args) + 1 :])
+    active = tuple([flag and next(flags) for flag in op.active])
+    back = ChainPullback(op.body, op.slices, op.policy, op.number, op.history, active)
+    flat = Node.of(back, (*args, kept, y_bar))
+    bars = iter(cut(flat, [a.shape for a in wanted(back, args)]))
+    used = [a for a, flag in zip(active, op.active, strict=True) if flag]
+    return (*[ZERO] * (len(args) + 1), *[next(bars) if flag else ZERO for flag in used])

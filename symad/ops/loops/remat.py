@@ -29,6 +29,10 @@ from symad.core.questions import (
 from symad.ops.arrays.shaping import flatten, reshape, slice_axis
 from symad.ops.arrays.stacking import concatenate
 from symad.ops.loops.scan import Local, fresh_input, outer_nodes
+from symad.transforms.batches import batch_outputs
+from symad.transforms.cotangents import pull
+from symad.transforms.tangents import push
+from symad.transforms.values import unchecked
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +73,6 @@ def remat_shape(op: Remat, args: Nodes) -> Shape:
 @jvp.dispatch
 def remat_jvp(op: Remat, y: Node, tangents: Tangents) -> Tangent:
     """The tangent of the body, from the arguments and their tangents."""
-    from symad.transforms.tangents import push
-
     local = op.body.input_nodes
     active = [k for k, t in enumerate(tangents) if isinstance(t, Node)]
     values = [fresh_input(x.shape) for x in y.args]
@@ -93,8 +95,6 @@ def _part(fresh: Sequence[Node], outputs: Sequence[Node], args: Sequence[Node]) 
 @transpose.dispatch
 def remat_transpose(op: Remat, y: Node, y_bar: Node, linear: Flags) -> Tangents:
     """The cotangents by the body's, as a part of its own."""
-    from symad.transforms.cotangents import pull
-
     local = op.body.input_nodes
     values = [fresh_input(x.shape) for x in y.args]
     bar = fresh_input(y.shape)
@@ -109,8 +109,6 @@ def remat_transpose(op: Remat, y: Node, y_bar: Node, linear: Flags) -> Tangents:
 
 @batch.dispatch
 def remat_batch(op: Remat, args: Nodes, batched: Flags, count: Any) -> Node:
-    from symad.transforms.batches import batch_outputs
-
     values = [fresh_input(a.shape) for a in args]
     pairs = list(zip(op.body.input_nodes, values, batched, strict=True))
     made = rebuild(op.body.output_nodes, {x: v for x, v, flag in pairs if not flag})
@@ -131,6 +129,4 @@ def remat_flops(op: Remat, y: Node) -> Any:
 
 @evaluate.dispatch
 def remat_evaluate(op: Remat, values: Values) -> Any:
-    from symad.transforms.values import unchecked
-
     return unchecked(op.body.output_nodes, dict(zip(op.body.input_nodes, values, strict=True)))[0]

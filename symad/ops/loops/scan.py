@@ -39,6 +39,11 @@ from symad.ops.arrays.contraction import permute
 from symad.ops.arrays.shaping import Slice, broadcast_to, lift, reshape, slice_axis
 from symad.ops.arrays.sources import Source, constant, iota
 from symad.ops.arrays.stacking import concatenate, stack, take
+from symad.ops.elementwise.arithmetic import add
+from symad.transforms.batches import batch_outputs
+from symad.transforms.cotangents import pull
+from symad.transforms.tangents import push
+from symad.transforms.values import unchecked
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,8 +180,6 @@ def previous_states(y: Node) -> Node:
 
 def over_time(op: Scan, states: Node, xs: Nodes, constants: Nodes) -> Node:
     """The body at all steps at once, from all previous states and all inputs."""
-    from symad.transforms.batches import batch_outputs
-
     length = states.shape[0]
     local = op.body.input_nodes
     outer = dict(zip(local[1 + op.slices :], constants, strict=True))
@@ -203,8 +206,6 @@ def fresh_shape(op: Fresh, args: Nodes) -> Shape:
 @jvp.dispatch
 def scan_jvp(op: Scan, y: Node, tangents: Tangents) -> Tangent:
     """c_dot_t = ∂_c f c_dot_{t−1} + ∂_x f x_dot_t + ∂_k f k_dot: a scan over the states of y."""
-    from symad.transforms.tangents import push
-
     if not any(isinstance(t, Node) for t in tangents):
         return ZERO
     initial, xs, constants = parts(op, y.args)
@@ -242,9 +243,6 @@ def scan_transpose(op: Scan, y: Node, y_bar: Node, linear: Flags) -> Tangents:
     and k̄ = Σ_t (∂_k f_t)ᵀ λ_t; and c̄_0 = u_1. The scan is over u, whose step needs the arrays of one
     time only: parts of the body that do not depend on the state are then the same outside.
     """
-    from symad.ops.elementwise.arithmetic import add
-    from symad.transforms.cotangents import pull
-
     # The scan is linear in these arguments, so its derivatives do not depend on their values.
     args = tuple(fresh_input(a.shape) if flag else a for a, flag in zip(y.args, linear, strict=True))
     _, xs, constants = parts(op, args)
@@ -262,9 +260,6 @@ def scan_transpose(op: Scan, y: Node, y_bar: Node, linear: Flags) -> Tangents:
 
 def _sent_back(op: Scan, args: Nodes, y_bar: Node) -> Node:
     """(u_T, ..., u_1)."""
-    from symad.ops.elementwise.arithmetic import add
-    from symad.transforms.cotangents import pull
-
     initial, xs, constants = parts(op, args)
     zeros = broadcast_to(constant(0), initial.shape)
 
@@ -301,8 +296,6 @@ def _reverses(x: Node) -> bool:
 @batch.dispatch
 def scan_batch(op: Scan, args: Nodes, batched: Flags, count: Any) -> Node:
     """A scan of batched states: the batch axis stands behind the time axis."""
-    from symad.transforms.batches import batch_outputs
-
     initial, xs, constants = parts(op, args)
     swapped = [
         permute(x, (1, 0, *range(2, len(x.shape)))) if flag else x
@@ -341,8 +334,6 @@ def scan_flops(op: Scan, y: Node) -> Any:
 
 @evaluate.dispatch
 def scan_evaluate(op: Scan, values: Values) -> Any:
-    from symad.transforms.values import unchecked
-
     state = values[0]
     xs, constants = values[1 : 1 + op.slices], values[1 + op.slices :]
     local = op.body.input_nodes

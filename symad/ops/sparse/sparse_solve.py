@@ -29,9 +29,11 @@ from symad.ops.arrays.gathering import ScatterAdd, gather
 from symad.ops.arrays.shaping import broadcast_axes, broadcast_to, flatten, lift, reshape
 from symad.ops.arrays.sources import array_constant
 from symad.ops.arrays.stacking import concatenate
-from symad.ops.elementwise.arithmetic import mul, neg
+from symad.ops.elementwise.arithmetic import add_tangents, mul, neg
 from symad.ops.linalg.solve_det import solve
+from symad.ops.loops.scan import fresh_input
 from symad.ops.sparse.csr import INDEX, CompressedRows, IntArray
+from symad.transforms.values import unchecked
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,8 +98,6 @@ def sparse_solve_shape(op: SparseSolve, args: Nodes) -> Shape:
 @jvp.dispatch
 def sparse_solve_jvp(op: SparseSolve, y: Node, tangents: Tangents) -> Tangent:
     """A x_dot = b_dot − A_dot x."""
-    from symad.ops.elementwise.arithmetic import add_tangents
-
     entries_dot, b_dot = tangents
     moved: Tangent = ZERO
     if isinstance(entries_dot, Node):
@@ -161,9 +161,6 @@ def sparse_solve_flops(op: SparseSolve, y: Node) -> Any:
 def sparse_solve_evaluate(op: SparseSolve, values: Values) -> Any:
     entries, b = map(np.asarray, values)
     if object in (entries.dtype, b.dtype):
-        from symad.ops.loops.scan import fresh_input
-        from symad.transforms.values import unchecked
-
         points = tuple(fresh_input(v.shape) for v in (entries, b))
         meaning = definition(op, Node.of(op, points))
         return np.asarray(unchecked([meaning], dict(zip(points, (entries, b), strict=True)))[0])

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from symad.core.graph import ZERO, Node, Tangent
-from symad.derivatives.jacobian import forward_gradient
 from symad.errors import DerivativeError
 from symad.ops.arrays.gathering import ScatterAdd, gather
 from symad.ops.arrays.shaping import broadcast_to, flatten, reshape, slice_axis
@@ -22,6 +21,7 @@ from symad.sparsity.patterns.rules import size_of
 from symad.sparsity.recovery.substitution import Forest
 from symad.transforms.batches import batch_outputs
 from symad.transforms.cotangents import fresh_seed, pull
+from symad.transforms.jacobians import forward_gradient
 from symad.transforms.seeding import flat_columns
 from symad.transforms.tangents import push
 

@@ -8,8 +8,8 @@ from typing import Any
 import sympy
 
 from symad.core.graph import Graph, topological
+from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.numeric_names import NUMPY_NAMES
 
 FRONT_DOOR = "the reading of the input as a graph"
 CHECKED = " (checked against 50-digit differentiation in symad's tests)"

@@ -19,9 +19,10 @@ import numpy as np
 from symad.core.graph import Graph, Node, topological
 from symad.errors import SymadError
 from symad.evaluation.number_domains import IMPLEMENTATIONS
+from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.ops.arrays.sources import input_node
-from symad.ops.elementwise.apply import Apply, apply, partial
-from symad.ops.elementwise.numeric_names import NUMPY_NAMES
+from symad.ops.elementwise.apply import Apply, apply
+from symad.tracing.from_sympy.partials import partial
 from symad.verification.certificate.certificate import Entry
 from symad.verification.certificate.witness import Witness, digits_of
 from symad.verification.measuring.fifty_digits import evaluate_all

@@ -9,7 +9,7 @@ import numpy as np
 import symad
 from symad import functions
 from symad.cli.tour.stage import Finding, Made, Model, stage
-from symad.derivatives.chain_plans import draw_plans, memory_plan, memory_plans
+from symad.derivatives.memory_plans import draw_plans, memory_plan, memory_plans
 from symad.models.layers import neural_ode
 from symad.models.layers.reversible import forward, reversible
 from symad.models.sequences.deer import deer

@@ -10,7 +10,7 @@ import sympy
 from symad.core.graph import Node
 from symad.core.questions import Forms, sympy_form
 from symad.library import matrix_functions
-from symad.ops.fused.attention import AttentionOp
+from symad.ops.fused.attention_ops import AttentionOp
 from symad.ops.fused.pair_sum import PairOp
 from symad.ops.fused.random import RandomOp
 from symad.ops.fused.softmax import ExponentialOp, LogSoftmax, LogSumExp, Softmax

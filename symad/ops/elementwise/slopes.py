@@ -1,0 +1,101 @@
+"""Partial derivatives of functions, where a registered rule keeps more digits than what SymPy says."""
+
+from __future__ import annotations
+
+import sympy
+
+from symad.core.graph import ZERO, Node
+from symad.core.questions import Nodes, Tangent
+from symad.ops.arrays.sources import constant
+from symad.ops.elementwise.apply import apply, slope
+from symad.ops.elementwise.arithmetic import add, div, neg, sub
+from symad.ops.elementwise.powers import power
+from symad.ops.elementwise.selection import equal, indicator
+
+
+@slope(sympy.exp)
+def exp_slope(y: Node, args: Nodes, i: int) -> Tangent:
+    return y
+
+
+@slope(sympy.log)
+def log_slope(y: Node, args: Nodes, i: int) -> Tangent:
+    return div(constant(1), args[0])
+
+
+@slope(sympy.tanh)
+def tanh_slope(y: Node, args: Nodes, i: int) -> Tangent:
+    """1 − y² from the values of arrays, which layers keep anyway; 1/cosh², with all digits, of numbers."""
+    if y.shape:
+        return sub(constant(1), power(y, constant(2)))
+    return power(apply(sympy.sech, args[0]), constant(2))
+
+
+@slope(sympy.tan)
+def tan_slope(y: Node, args: Nodes, i: int) -> Tangent:
+    return one_plus_square(y)
+
+
+@slope(sympy.coth)
+def coth_slope(y: Node, args: Nodes, i: int) -> Tangent:
+    """−1/sinh², as a function whose own derivatives do not overflow."""
+    return neg(power(apply(sympy.csch, args[0]), constant(2)))
+
+
+@slope(sympy.sin)
+def sin_slope(y: Node, args: Nodes, i: int) -> Tangent:
+    return apply(sympy.cos, args[0])
+
+
+@slope(sympy.cos)
+def cos_slope(y: Node, args: Nodes, i: int) -> Tangent:
+    return neg(apply(sympy.sin, args[0]))
+
+
+@slope(sympy.Abs)
+def abs_slope(y: Node, args: Nodes, i: int) -> Tangent:
+    """The sign, with 0 at 0."""
+    return apply(sympy.sign, args[0])
+
+
+@slope(sympy.sign, sympy.floor, sympy.ceiling, sympy.Heaviside)
+def step_slope(y: Node, args: Nodes, i: int) -> Tangent:
+    """Steps have derivative 0, also where they jump."""
+    return ZERO
+
+
+@slope(sympy.LambertW)
+def lambertw_slope(y: Node, args: Nodes, i: int) -> Tangent:
+    """exp(−W)/(1 + W), also at 0, where SymPy's W/(x (1 + W)) is 0/0."""
+    return div(apply(sympy.exp, neg(y)), add(constant(1), y))
+
+
+@slope(sympy.sinc)
+def sinc_slope(y: Node, args: Nodes, i: int) -> Tangent:
+    """−j₁(x), which is right at 0 too, where cos(x)/x − sin(x)/x² cancels."""
+    return neg(apply(sympy.jn, constant(1), args[0]))
+
+
+@slope(sympy.frac)
+def frac_slope(y: Node, args: Nodes, i: int) -> Tangent:
+    return constant(1)
+
+
+@slope(sympy.Mod)
+def mod_slope(y: Node, args: Nodes, i: int) -> Tangent:
+    """Mod(a, b) = a − b floor(a/b)."""
+    if i == 0:
+        return constant(1)
+    return neg(apply(sympy.floor, div(*args)))
+
+
+@slope(sympy.Max, sympy.Min)
+def extremum_slope(y: Node, args: Nodes, i: int) -> Tangent:
+    """1 for the extreme argument; 1/k for each of k that tie."""
+    hits = [indicator(equal(arg, y)) for arg in args]
+    return div(hits[i], add(*hits)) if len(hits) > 1 else hits[i]
+
+
+def one_plus_square(y: Node) -> Node:
+    """1 + y²."""
+    return sub(constant(1), neg(power(y, constant(2))))

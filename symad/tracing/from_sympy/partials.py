@@ -1,0 +1,96 @@
+"""The derivatives of functions: a rule where one is registered, otherwise what SymPy says, traced."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import sympy
+
+from symad.core.graph import Node, rebuild
+from symad.core.questions import Nodes, Tangent, Tangents, jvp
+from symad.errors import DerivativeError
+from symad.ops.arrays.sources import constant, constant_value, input_node
+from symad.ops.elementwise import slopes  # noqa: F401  (registers rules)
+from symad.ops.elementwise.apply import SLOPES, Apply, apply, slope
+from symad.ops.elementwise.arithmetic import add_tangents, div, mul, neg, scale_tangent, sub, tangent_of_shape
+from symad.tracing.from_sympy.scalars import trace_scalar
+
+
+def partial(y: Node, i: int) -> Tangent:
+    """∂y/∂x_i of a node ``y = head(x_1, ...)``.
+
+    Raises:
+        DerivativeError: neither SymPy nor the user knows the derivative; names function and argument.
+    """
+    head = y.op.head  # type: ignore[attr-defined]
+    rule = SLOPES.get(head)
+    if rule is not None:
+        return rule(y, y.args, i)
+    inputs, (output,) = sympy_partial(head, i, len(y.args))
+    return rebuild((output,), dict(zip(inputs, y.args, strict=True)))[0]
+
+
+@cache
+def sympy_partial(head: Any, i: int, count: int) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
+    """SymPy's ∂head/∂x_i as a graph in fresh inputs."""
+    symbols = [sympy.Dummy(f"x{k}", real=True) for k in range(count)]
+    expression = partial_expression(head, i, symbols)
+    return tuple(input_node(s) for s in symbols), (trace_scalar(expression),)
+
+
+def partial_expression(head: Any, i: int, symbols: list[Any]) -> Any:
+    """SymPy's ∂head/∂x_i as an expression in the symbols given."""
+    try:
+        value = head(*symbols)
+        # digamma(x) evaluates to polygamma(0, x), of which argument i is another one.
+        same = value.func is head and hasattr(value, "fdiff")
+        expression = value.fdiff(i + 1) if same else value.diff(symbols[i])
+    except (sympy.core.function.ArgumentIndexError, NotImplementedError, AttributeError, TypeError):
+        expression = None
+    without_value = (sympy.hyper, sympy.meijerg)
+    unknown = (sympy.Derivative, sympy.Subs, sympy.Integral, sympy.Sum, sympy.DiracDelta)
+    if expression is None or expression.has(*unknown, *without_value):
+        raise DerivativeError(_unknown(head, i, len(symbols)))
+    return expression
+
+
+def _unknown(head: Any, i: int, count: int) -> str:
+    """What to do about ∂head/∂x_i, which SymPy does not know."""
+    name = getattr(head, "__name__", str(head))
+    if str(head.__module__).startswith("sympy.") and count > 1:  # a degree or an order, as of legendre(n, x)
+        return (
+            f"{name} has no derivative by argument {i + 1} of {count}, such as a degree or an order: give "
+            f"wrt=[...] without the inputs on which that argument depends"
+        )
+    return (
+        f"the derivative of {name} in argument {i + 1} of {count} is not known to SymPy; define "
+        f"{name}.fdiff(self, argindex), or register it with symad.register_function"
+    )
+
+
+@slope(sympy.jn)
+def jn_slope(y: Node, args: Nodes, i: int) -> Tangent:
+    """j_n' = (n j_{n−1} − (n + 1) j_{n+1})/(2n + 1), without a quotient by x (DLMF 10.51.1)."""
+    order, x = args
+    n = constant_value(order)
+    if i == 0 or not isinstance(n, int) or n < 0:
+        inputs, (output,) = sympy_partial(sympy.jn, i, 2)
+        return rebuild((output,), dict(zip(inputs, args, strict=True)))[0]
+    above = apply(sympy.jn, constant(n + 1), x)
+    if n == 0:
+        return neg(above)
+    below = apply(sympy.jn, constant(n - 1), x)
+    return div(sub(mul(constant(n), below), mul(constant(n + 1), above)), constant(2 * n + 1))
+
+
+@jvp.dispatch
+def apply_jvp(op: Apply, y: Node, tangents: Tangents) -> Tangent:
+    """y_dot = Σ_i ∂head/∂x_i · x_i_dot."""
+    terms = []
+    for i, tangent in enumerate(tangents):
+        if isinstance(tangent, Node):
+            coefficient = partial(y, i)
+            if isinstance(coefficient, Node):
+                terms.append(scale_tangent(coefficient, tangent))
+    return tangent_of_shape(add_tangents(terms), y.shape)
