@@ -101,7 +101,11 @@ _SHOWN = {
 
 def _shown(name: str) -> Callable[..., Any]:
     """A function of `symad.display`, loaded when it is first called."""
-    return lambda graph, /, *args, **options: getattr(import_module(_SHOWN[name]), name)(graph, *args, **options)
+
+    def show(graph: Graph, /, *args: Any, **options: Any) -> Any:
+        return getattr(import_module(_SHOWN[name]), name)(graph, *args, **options)
+
+    return show
 
 
 METHODS.update(call=call, dumps=dumps, loads=loads, **{name: _shown(name) for name in _SHOWN})

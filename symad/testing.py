@@ -15,7 +15,7 @@ import numpy as np
 from plum import NotFoundLookupError
 
 from symad.core.graph import Graph, Node, Op, TupleOf, topological
-from symad.core.questions import EXAMPLES, definition
+from symad.core.questions import definition
 from symad.derivatives.hessian import MODES, hessian_node
 from symad.derivatives.wrt import tangent_inputs
 from symad.errors import SymadError
@@ -24,6 +24,7 @@ from symad.evaluation.number_domains import Undefined
 from symad.ops.arrays.contraction import inner, permute, sum_all
 from symad.ops.arrays.sources import Input, input_node
 from symad.ops.elementwise.arithmetic import add, mul
+from symad.ops.examples import EXAMPLES
 from symad.transforms.cotangents import pull
 from symad.transforms.jacobians import forward_jacobian, reverse_jacobian
 from symad.transforms.tangents import dense, push

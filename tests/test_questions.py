@@ -10,10 +10,10 @@ from symad import ops
 from symad.cli.ops_table import MISSING, linear_arguments, table
 from symad.core import questions
 from symad.core.graph import SHAPE, Graph, Op, topological
-from symad.core.questions import EXAMPLES
 from symad.numeric import lower
 from symad.ops.arrays.sources import Input
 from symad.ops.elementwise.selection import Condition
+from symad.ops.examples import EXAMPLES
 
 ops.load_all()
 

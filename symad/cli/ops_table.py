@@ -22,6 +22,7 @@ from symad.core import questions
 from symad.core.graph import SHAPE, ZERO, Graph, Node, Op, Tangent, topological
 from symad.errors import LoweringError
 from symad.ops.arrays.sources import Input, input_node
+from symad.ops.examples import EXAMPLES
 from symad.saving.saved_ops import classes
 
 ANSWERED, MISSING, NOT_LINEAR = "answered", "missing", "not linear"
@@ -93,11 +94,11 @@ def table() -> dict[str, dict[str, str]]:
     import symad.sparsity.patterns.rules  # noqa: F401  (the answers to `sparsity` stand apart)
 
     classes()  # imports all op families
-    return {cls.__name__: _row(cls) for cls in questions.EXAMPLES}
+    return {cls.__name__: _row(cls) for cls in EXAMPLES}
 
 
 def _row(op_class: type[Op]) -> dict[str, str]:
-    made = questions.EXAMPLES[op_class]()
+    made = EXAMPLES[op_class]()
     nodes = [n for n in made if isinstance(n.op, op_class)] or made
     row = {"shape": ANSWERED if op_class in SHAPE else MISSING}
     for name, ask in ASKED.items():

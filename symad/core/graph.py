@@ -181,7 +181,7 @@ class Origin:
 
 
 METHODS: dict[str, Callable[..., Any]] = {}
-"""What graphs do by the rooms above this one (call, dumps, loads, explain, draw), which register it here."""
+"""What graphs do with what stands above this module: call, dumps, loads, explain, draw; `symad` fills it."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ import sympy
 
 from symad.core.arguments import bind, flat_values
 from symad.core.dims import solve_dims
-from symad.core.graph import METHODS, Graph, Node, pack
+from symad.core.graph import Graph, Node, pack
 from symad.errors import EvaluationError, ShapeError
 from symad.evaluation.dual import Dual, as_input
 from symad.evaluation.number_domains import FLOATS, Domain, Undefined, domain_of
@@ -226,6 +226,3 @@ def _finished(value: Any, output: Node) -> Any:
     if isinstance(value, np.ndarray) and value.dtype.kind in "iu":
         return value.astype(np.float64)
     return value
-
-
-METHODS["call"] = call

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from symad.core.escaping import without_surrogates
-from symad.core.graph import METHODS, Graph, Node, Origin, leaves, topological
+from symad.core.graph import Graph, Node, Origin, leaves, topological
 from symad.errors import SavingError, SymadError
 from symad.saving.atomic_files import write_text
 from symad.saving.saved_limits import BUDGET, LARGEST_TEXT, Budget, check_document, check_shape
@@ -239,6 +239,3 @@ def _read_field(saved: Any) -> Any:
         case ["graph", dict(body)]:
             return _read_graph(body)
     return read_value(saved)
-
-
-METHODS.update(dumps=dumps, loads=loads)

@@ -15,11 +15,11 @@ import sympy as sp
 import symad
 from symad import functions
 from symad.core.graph import Graph, topological
-from symad.core.questions import EXAMPLES
 from symad.errors import LoweringError
 from symad.gpu.compile import GpuError
 from symad.numeric import lower
 from symad.ops.arrays.sources import Input
+from symad.ops.examples import EXAMPLES
 from symad.saving.saved_ops import classes
 from tests.gpu.cupy_agreement import WHERE, agree, library, on_device
 from tests.gpu.cupy_standin import extras, installed

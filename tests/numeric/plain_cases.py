@@ -9,9 +9,9 @@ import sympy as sp
 import symad
 from symad import ops
 from symad.core.graph import Graph, topological
-from symad.core.questions import EXAMPLES
 from symad.ops.arrays.sources import Input
 from symad.ops.elementwise.selection import Condition
+from symad.ops.examples import EXAMPLES
 
 ops.load_all()
 

@@ -16,13 +16,13 @@ import sympy as sp
 
 import symad
 from symad.core.graph import Graph, Node
-from symad.core.questions import EXAMPLES
 from symad.numeric import lower
 from symad.ops.arrays.contraction import einsum, matmul, matrix_transpose, sum_all
 from symad.ops.arrays.reduction import extreme
 from symad.ops.arrays.sources import constant, input_node
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.arithmetic import add, div, mul
+from symad.ops.examples import EXAMPLES
 from symad.ops.linalg.cholesky import cholesky
 from symad.ops.linalg.solve_det import determinant, inverse, log_determinant, solve
 

@@ -18,11 +18,11 @@ import sympy as sp
 
 import symad
 from symad.core.graph import Graph, topological
-from symad.core.questions import EXAMPLES
 from symad.errors import SavingError
 from symad.numeric import lower
 from symad.numeric.kernel import Kernel, compile_source
 from symad.ops.arrays.sources import Input
+from symad.ops.examples import EXAMPLES
 from symad.verification.certificate.certificate import RefutedError
 
 x, y = sp.symbols("x y")

@@ -72,5 +72,5 @@ def every_coloring_is_judged(monkeypatch):
             assert literal_fault(found) is None
         return found
 
-    for module in ("kinds", "given"):
-        monkeypatch.setattr(f"symad.sparsity.{module}.Coloring", judged)
+    for module in ("color", "given_coloring"):
+        monkeypatch.setattr(f"symad.sparsity.coloring.{module}.Coloring", judged)

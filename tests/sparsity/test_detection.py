@@ -227,8 +227,8 @@ def example_nodes():
     """Every example of every op, with inputs of known shape."""
     from symad.core.dims import is_concrete
     from symad.core.graph import Graph, topological
-    from symad.core.questions import EXAMPLES
     from symad.ops.arrays.sources import Input
+    from symad.ops.examples import EXAMPLES
     from symad.saving.saved_ops import classes
 
     classes()  # loads all op families

@@ -12,7 +12,6 @@ from sympy.tensor.array.expressions import ArraySymbol
 
 import symad
 from symad.core.graph import Graph
-from symad.core.questions import EXAMPLES
 from symad.display.labels import details, label
 from symad.display.layout import GAP, ROW, layout
 from symad.display.picture import MOST, picture
@@ -21,6 +20,7 @@ from symad.ops.arrays.contraction import einsum, matmul, matrix_transpose, sum_a
 from symad.ops.arrays.sources import input_node
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.arithmetic import add
+from symad.ops.examples import EXAMPLES
 
 x, y = sympy.symbols("x y", real=True)
 SVG = "{http://www.w3.org/2000/svg}"

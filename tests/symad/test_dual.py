@@ -12,7 +12,6 @@ from scipy import special
 
 import symad
 from symad.core.graph import Graph, topological
-from symad.core.questions import EXAMPLES
 from symad.derivatives.hessian import MODES
 from symad.errors import DerivativeError, EvaluationError
 from symad.evaluation.dual import Dual, split
@@ -23,6 +22,7 @@ from symad.ops.arrays.sources import Input, constant, input_node
 from symad.ops.elementwise.apply import SLOPES
 from symad.ops.elementwise.arithmetic import mul
 from symad.ops.elementwise.selection import Condition
+from symad.ops.examples import EXAMPLES
 
 x, y = sympy.symbols("x y", real=True)
 

@@ -9,7 +9,6 @@ import sympy
 
 import symad
 from symad.core.graph import Graph, topological
-from symad.core.questions import EXAMPLES
 from symad.display.tables import Math, Table, latex, text
 from symad.errors import EvaluationError
 from symad.evaluation.dual import Dual
@@ -18,6 +17,7 @@ from symad.ops.arrays.sources import Input, input_node
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.arithmetic import add, mul
 from symad.ops.elementwise.selection import Condition
+from symad.ops.examples import EXAMPLES
 
 x, y, z = sympy.symbols("x y z", real=True)
 

@@ -17,9 +17,9 @@ import sympy
 
 import symad
 from symad.core.graph import Graph, topological
-from symad.core.questions import EXAMPLES
 from symad.errors import SavingError
 from symad.ops.arrays.sources import Input
+from symad.ops.examples import EXAMPLES
 from symad.saving.formula import read_expression, write_expression
 from symad.saving.save_load import dumps, loads
 

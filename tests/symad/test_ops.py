@@ -13,7 +13,7 @@ from sympy.tensor.array.expressions import ArraySymbol
 
 import symad
 from symad.core.graph import Graph, Node, TupleOf, topological
-from symad.core.questions import EXAMPLES, batch, definition, evaluate, flops, jvp
+from symad.core.questions import batch, definition, evaluate, flops, jvp
 from symad.derivatives.hessian import MODES
 from symad.errors import ShapeError
 from symad.ops.arrays.contraction import einsum, sum_all
@@ -23,6 +23,7 @@ from symad.ops.arrays.shaping import reshape
 from symad.ops.arrays.sources import Input, array_constant, eye, input_node
 from symad.ops.elementwise.arithmetic import mul
 from symad.ops.elementwise.selection import Condition
+from symad.ops.examples import EXAMPLES
 
 DIGITS = 50
 

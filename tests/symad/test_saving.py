@@ -13,7 +13,6 @@ from sympy.tensor.array.expressions import ArraySymbol
 
 import symad
 from symad.core.graph import DictOf, Graph, topological
-from symad.core.questions import EXAMPLES
 from symad.errors import SavingError, SymadError
 from symad.evaluation.number_domains import IMPLEMENTATIONS
 from symad.library.user_functions import register_function
@@ -22,6 +21,7 @@ from symad.ops.arrays.shaping import reshape, slice_axis
 from symad.ops.arrays.sources import Input, array_constant, constant, input_node
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.arithmetic import add
+from symad.ops.examples import EXAMPLES
 from symad.saving.save_load import dumps, loads
 
 x, y = sympy.symbols("x y", real=True)

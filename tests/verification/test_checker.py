@@ -16,8 +16,8 @@ import sympy as sp
 
 import symad
 from symad.core.graph import topological
-from symad.core.questions import EXAMPLES
 from symad.evaluation.evaluate import unchecked
+from symad.ops.examples import EXAMPLES
 from symad.tracing import as_graph
 from symad.verification import Certificate
 from symad.verification.certificate import recheck

@@ -8,22 +8,13 @@ from sympy import cos, exp, sin, symbols
 
 import symad
 from symad.core.graph import ZERO, Graph, Node, Op, shape
-from symad.core.questions import (
-    EXAMPLES,
-    batch,
-    definition,
-    evaluate,
-    examples,
-    flops,
-    jvp,
-    sympy_form,
-    transpose,
-)
+from symad.core.questions import batch, definition, evaluate, examples, flops, jvp, sympy_form, transpose
 from symad.ops.arrays.contraction import permute
 from symad.ops.arrays.shaping import slice_axis
 from symad.ops.arrays.sources import input_node
 from symad.ops.arrays.stacking import concatenate
 from symad.ops.elementwise.arithmetic import add, mul
+from symad.ops.examples import EXAMPLES
 from symad.testing import assert_derivative, assert_dot_product, assert_dual, check_rule
 
 x, y = symbols("x y", real=True)
