@@ -12,7 +12,7 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.derivatives.chain_plans import memory_plans
+from symad.derivatives.memory_plans import memory_plans
 from symad.derivatives.remat import remat
 from symad.errors import EvaluationError, SavingError
 from symad.numeric import given, least_squares, lower, minimize

@@ -16,9 +16,9 @@ import sympy as sp
 
 import symad
 from symad.core.graph import topological
-from symad.evaluation.evaluate import unchecked
 from symad.ops.examples import EXAMPLES
 from symad.tracing import as_graph
+from symad.transforms.values import unchecked
 from symad.verification import Certificate
 from symad.verification.certificate import recheck
 from symad.verification.checker import Claim, Derivative, Refused, functions, replay
