@@ -39,7 +39,7 @@ def shipped_files():
         for package, folder in FOLDERS.items()
         for path in files_of(folder)
         if path.suffix != ".md"
-    }
+    } | {f"{module}.py" for module in SETUPTOOLS["py-modules"]}
 
 
 def test_every_package_is_listed():
@@ -113,7 +113,7 @@ def test_the_wheel_built_from_the_sdist_is_complete_and_works(tmp_path):
     site = tmp_path / "site"
     run(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", site, wheel,
         cwd=tmp_path)  # fmt: skip
-    code = "import symad.numeric, symad.gpu; print(symad.__file__, symad.numeric.__file__)"
+    code = "import symad.numeric, symad.gpu, pytest_symad; print(symad.__file__, symad.numeric.__file__)"
     found = run(sys.executable, "-c", code, cwd=tmp_path, PYTHONPATH=str(site)).split()
     assert all(Path(path).is_relative_to(site) for path in found)
     assert (site / "bin" / "symad").exists() or (site / "Scripts" / "symad.exe").exists()

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import sympy
+
 from symad.audits.claims import Claim, group
-from symad.audits.elementwise import Library, claims, named
+from symad.audits.elementwise import A_POSITIVE, B_POSITIVE, BETALN, Library, claims, named
 
 NUMPY = {
     "sin": "sin", "cos": "cos", "tan": "tan", "asin": "arcsin", "acos": "arccos", "atan": "arctan",
@@ -36,8 +38,8 @@ SPECIAL = {
 
 KNOWN = {
     ("spence", "gradient"): "NaN at 1.4 and 1.6 (jax 0.10.2)",
-    ("betaln", "value"): "a wrong expression for a ≥ 8: off by 1e-6 (jax 0.10.2)",
 }
+BETALN_KNOWN = "h/(1 + h) stands where 1/(1 + h) should: off by 1e-6 where an argument is ≥ 8 (jax 0.10.2)"
 
 
 @group("jax")
@@ -55,3 +57,19 @@ def elementwise() -> Iterator[Claim]:
         return jax.numpy.asarray(float(value))
 
     yield from claims(Library(functions, number, lambda function, k: jax.grad(function, argnums=k), KNOWN))
+
+
+@group("jax")
+def large_arguments() -> Iterator[Claim]:
+    """betaln where an argument is at least 8, near its zero: errors count relative to the value."""
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    u, v = sympy.symbols("u v", positive=True)
+    formula = BETALN.subs({A_POSITIVE: 8 + u, B_POSITIVE: (3 + v) / 8}, simultaneous=True)
+
+    def betaln(u: Any, v: Any) -> Any:
+        return float(jax.scipy.special.betaln(8 + float(u), (3 + float(v)) / 8))
+
+    options = {"where": sympy.And(u < 1, v < 1)}
+    yield Claim("betaln(8 + u, (3 + v)/8)", "value", formula, betaln, None, options, known=BETALN_KNOWN)

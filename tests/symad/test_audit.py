@@ -135,3 +135,27 @@ def test_a_wrong_derivative_of_code_is_refuted():
     claim = compared("untraced", at(lambda z, c: float(z[0])), psi, "value", [z, c], None)
     untraced = establish("mine", claim)
     assert untraced.verdict in ("undecided", "failed") and "TraceError: float() of" in untraced.note
+
+
+def test_objectives_of_scikit_learn_are_measured():
+    """Linear models, Huber's regression, neighbourhood components and t-SNE: value and gradient."""
+    pytest.importorskip("sklearn")
+    from symad.audits import scikit_learn_models as models
+
+    groups = (models.huber_regression, models.neighbourhood_components, models.embedding)
+    rows = [establish("scikit-learn", claim) for made in groups for claim in made()]
+    rows += [establish("scikit-learn", claim) for claim in list(models.linear_models())[:3]]
+    assert len(rows) == 9 and {row.verdict for row in rows} == {"measured"}, rows
+
+
+def test_what_is_known_of_statsmodels_is_found_again():
+    """OLS.hessian lacks a factor, exposures are logarithms twice: each with the right number by 50 digits."""
+    pytest.importorskip("statsmodels")
+    from symad.audits import statsmodels_counts as counts
+
+    found = {c.target: c for made in (counts.least_squares, counts.truncated_counts) for c in made()}
+    for target in ("OLS.hessian", "TruncatedLFPoisson(exposure).loglike"):
+        row = establish("statsmodels", found[target])
+        assert row.verdict == "refuted"
+        assert float(row.confirmed) == pytest.approx(float(row.expected), rel=1e-12)
+    assert establish("statsmodels", found["OLS.score"]).verdict == "measured"
