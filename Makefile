@@ -11,14 +11,15 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 # What each target needs installed: extras of pyproject.toml.
 EXTRAS_tour := data,draw
-EXTRAS_test := data,draw,test
+EXTRAS_test := data,draw,test,scale
+EXTRAS_scale := data,test,scale
 EXTRAS_lint := lint
 EXTRAS_docs := data,draw,docs
 
 # Two test processes on two cores: one BLAS thread each; who has finished takes work from the other.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
-.PHONY: tour test test-all lint docs bench gpu-test gpu-bench clean
+.PHONY: tour test test-all scale lint docs bench gpu-test gpu-bench clean
 .SECONDARY:
 
 tour: $(VENV)/tour.installed
@@ -29,6 +30,12 @@ test: $(VENV)/test.installed $(VENV)/torch.tried
 
 test-all: $(VENV)/test.installed $(VENV)/torch.tried
 	$(PYTEST)
+
+# Parts of data on two worker processes of this machine: an example, the tests, scaling in small.
+scale: $(VENV)/scale.installed
+	$(BIN)/python examples/35_beyond_one_core.py
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/scale tests/splitting
+	$(BIN)/python benchmarks/bench_scale.py --small
 
 lint: $(VENV)/lint.installed
 	$(BIN)/ruff check .

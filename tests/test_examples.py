@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-OPTIONAL = {"matplotlib", "sklearn", "statsmodels", "torch"}
+OPTIONAL = {"matplotlib", "sklearn", "statsmodels", "torch", "dask", "distributed"}
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 SMALLER = {
@@ -25,7 +25,7 @@ SMALLER = {
 LONG = {
     "10_recurrent_forecast", "13_convolutions_and_state_space", "14_alignment", "15_climate_series",
     "16_byte_pairs", "19_low_rank", "20_vae_digits", "21_diffusion", "24_gan", "25_conditional_digits",
-    "26_autoencoder", "27_kernels", "29_translation",
+    "26_autoencoder", "27_kernels", "29_translation", "35_beyond_one_core",
 }  # fmt: skip
 
 
@@ -44,7 +44,7 @@ def optional_libraries(path):
 def needs(path):
     for library in optional_libraries(path):
         if importlib.util.find_spec(library) is None:
-            pytest.skip(f"{library} is not installed (extras data, draw; or torch)")
+            pytest.skip(f"{library} is not installed (extras data, draw, scale; or torch)")
 
 
 def marked(path):

@@ -17,9 +17,9 @@ from symad.numeric.scale.chunks import is_dask
 from symad.numeric.scale.distribute import Distributed, SplitError, distribute
 from symad.numeric.scale.tasks import FactorJob
 from symad.numeric.solvers.least_squares import Fit, fitted
-from symad.numeric.solvers.minimize import METHODS, Minimum
+from symad.numeric.solvers.minimize import METHODS
 from symad.numeric.solvers.named_values import Named
-from symad.numeric.solvers.newton import Path
+from symad.numeric.solvers.newton import Minimum, Path
 from symad.numeric.solvers.solver_variables import LARGEST, Unknowns, Vector, check_names, is_scalar
 from symad.splitting.plan import cut_of
 from symad.tracing import as_graph

@@ -1,0 +1,202 @@
+"""Parts of data on several cores: threads, workers, the overhead of a task, logistic regression.
+
+- threads: batches of a scalar kernel, row blocks, pair sums and colors with one thread and with two.
+- workers: the value and gradient of a logistic loss on a LocalCluster with one worker process and with
+  two, for data of one size (strong scaling) and of a size that grows with the workers (weak scaling).
+- overhead: what a chunk costs that has nothing to compute.
+- logistic regression: time and coefficients against scikit-learn on one core, and dask-glm if installed.
+
+All BLAS libraries have one thread. Times are wall time, medians; data are on the workers before the clock
+starts. The time on 64 workers is a model fitted to the measurements, t(p) = b/p + c·p, and said to be one.
+
+Usage: python benchmarks/bench_scale.py [--small] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
+
+import argparse
+import json
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+import symad
+from symad import functions
+from symad.numeric.scale import distribute, glm, sparse_jacobian
+
+n, d, m = sp.symbols("n d m", integer=True, positive=True)
+
+
+def array(name: str, *shape: Any) -> Any:
+    return sp.IndexedBase(name, shape=shape)
+
+
+def median(run: Callable[[], Any], rounds: int) -> float:
+    run()
+    times = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def logistic() -> Any:
+    inputs = [array("X", n, d), array("y", n), array("w", d)]
+    loss = symad.trace(lambda X, y, w: np.logaddexp(0, -y * (X @ w)).mean(), inputs)
+    return symad.value_and_gradient(loss, "w")
+
+
+def thread_cases(small: bool) -> dict[str, Callable[[int], Any]]:
+    """For each kind of work a call with a number of threads."""
+    rng = np.random.default_rng(0)
+    count = 10**5 if small else 10**6
+    v = sp.symbols("v0:20", real=True)
+    rosenbrock = sum(100 * (v[k + 1] - v[k] ** 2) ** 2 + (1 - v[k]) ** 2 for k in range(19))
+    batch = symad.vmap(symad.gradient(rosenbrock, v))
+    every = dict.fromkeys(map(str, batch.inputs), 0)
+    batches = {b: distribute(batch, every, backend=b, rows=count // 80) for b in ("numpy", "c")}
+    points = rng.standard_normal((20, count // 10))
+    x, w = rng.standard_normal((count, 30)), rng.standard_normal(30)
+    y = np.sign(x @ w)
+    rows = distribute(logistic(), {"X": 0, "y": 0})
+    size = 2000 if small else 10_000
+    a, b = rng.standard_normal((size, 3)), rng.standard_normal((size, 3))
+
+    def kernel(p: Any, q: Any) -> Any:
+        return sp.exp(-sum((p[k] - q[k]) ** 2 for k in range(3)))
+
+    pairs = symad.trace(lambda x, y: functions.pairwise(kernel, x, y), [array("x", n, 3), array("y", m, 3)])
+    sums = distribute(pairs, {"x": 0}, rows=500, backend="c")
+    side = 200 if small else 1000
+    stencil = symad.trace(lambda u: np.tanh(u[2:] - 2 * u[1:-1] + u[:-2]) * np.sin(u[1:-1]), [(side * 100,)])
+    colored, at = sparse_jacobian(stencil), rng.standard_normal(side * 100)
+    return {
+        "batch of a scalar kernel, NumPy": lambda t: batches["numpy"].on(threads=t)(*points),
+        "batch of a scalar kernel, C": lambda t: batches["c"].on(threads=t)(*points),
+        "row blocks": lambda t: rows.on(threads=t)(x, y, w),
+        "pair sums, C": lambda t: sums.on(threads=t)(a, b),
+        "colored products": lambda t: colored.kernel.on(threads=t)(at, *colored.directions),
+    }
+
+
+def threads(small: bool, rounds: int) -> list[dict[str, Any]]:
+    found = []
+    for name, run in thread_cases(small).items():
+        one, two = (median(lambda t=t, run=run: run(t), rounds) for t in (1, 2))
+        found.append({"case": name, "one": one, "two": two, "speed-up": one / two})
+        print(f"{name:34} 1 thread {1e3 * one:9.1f} ms, 2 threads {1e3 * two:9.1f} ms, {one / two:.2f} times")
+    return found
+
+
+def cluster(workers: int) -> Any:
+    from distributed import LocalCluster
+
+    return LocalCluster(n_workers=workers, threads_per_worker=1, host="127.0.0.1", dashboard_address=":0",
+                        silence_logs=50)  # fmt: skip
+
+
+def on_workers(small: bool, rounds: int) -> list[dict[str, Any]]:
+    import dask.array as da
+    from distributed import Client, wait
+
+    rows = 200_000 if small else 2_000_000
+    found = []
+    for workers in (1, 2):
+        with cluster(workers) as made, Client(made) as client:
+            kernel = distribute(logistic(), {"X": 0, "y": 0}, client)
+            for kind, count in (("strong", rows), ("weak", rows * workers // 2)):
+                rng = da.random.default_rng(0)
+                x = rng.standard_normal((count, 30), chunks=(count // 20, -1)).persist()
+                y = da.sign(x[:, 0]).persist()
+                wait([x, y])
+                seconds = median(lambda k=kernel, x=x, y=y: k(x, y, np.zeros(30)), rounds)
+                found.append({"kind": kind, "workers": workers, "rows": count, "seconds": seconds})
+                print(f"{kind} scaling, {workers} workers, {count} rows: {1e3 * seconds:.1f} ms")
+            if workers == 1:
+                tiny = da.ones((500, 30), chunks=(1, -1)).persist()
+                ones = da.ones(500, chunks=1).persist()
+                wait([tiny, ones])
+                each = median(lambda k=kernel, x=tiny, y=ones: k(x, y, np.zeros(30)), 3) / 500
+                found.append({"kind": "overhead", "workers": 1, "rows": 500, "seconds": each})
+                print(f"overhead of a chunk: {1e3 * each:.2f} ms")
+    return found
+
+
+def model(found: list[dict[str, Any]]) -> dict[str, float]:
+    """t(p) = b/p + c·p through the two measurements of strong scaling, and what it says of 64 workers."""
+    t1, t2 = (row["seconds"] for row in found if row["kind"] == "strong")
+    b, c = np.linalg.solve([[1.0, 1.0], [0.5, 2.0]], [t1, t2])
+    best = float(np.sqrt(b / c)) if b > 0 and c > 0 else float("inf")
+    at_64 = float(b / 64 + max(c, 0.0) * 64)
+    print(
+        f"a model of two measurements, no measurement: {1e3 * at_64:.1f} ms on 64 workers; best at {best:.0f}"
+    )
+    return {"parallel": float(b), "per worker": float(c), "64 workers": at_64, "best": best}
+
+
+def regression(small: bool, rounds: int) -> list[dict[str, Any]]:
+    from sklearn.linear_model import LogisticRegression
+
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((100_000 if small else 1_000_000, 20))
+    y = (rng.uniform(size=len(x)) < 1 / (1 + np.exp(-x @ np.linspace(-1, 1, 20)))).astype(float)
+    peer = LogisticRegression(C=1.0, solver="newton-cholesky", tol=1e-10)
+    found = [
+        {"library": "scikit-learn", "seconds": median(lambda: peer.fit(x, y), rounds), "difference": 0.0}
+    ]
+    for count in (1, 2):
+        seconds = median(lambda t=count: glm(x, y, penalty=1.0, threads=t), rounds)
+        ours = glm(x, y, penalty=1.0, threads=count).coefficients
+        gap = float(np.abs(ours - peer.coef_[0]).max())
+        found.append({"library": f"symad, {count} threads", "seconds": seconds, "difference": gap})
+    try:
+        import dask.array as da
+        from dask_glm.estimators import LogisticRegression as Theirs
+
+        lazy = da.from_array(x, chunks=(50_000, -1)), da.from_array(y, chunks=50_000)
+        theirs = Theirs(regularizer="l2", lamduh=1.0, solver="newton", fit_intercept=True)
+        seconds = median(lambda: theirs.fit(*lazy), rounds)
+        gap = float(np.abs(theirs.coef_ - peer.coef_[0]).max())
+        found.append({"library": "dask-glm", "seconds": seconds, "difference": gap})
+    except Exception as error:
+        print(f"dask-glm is left out: {type(error).__name__}: {error}")
+    for row in found:
+        print(
+            f"{row['library']:18} {1e3 * row['seconds']:9.1f} ms, coefficients differ by {row['difference']:.1e}"
+        )
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--small", action="store_true", help="a tenth of the sizes")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    rounds = 3 if options.small else 7
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
+    print(
+        f"{os.cpu_count()} cores, load {load:.1f} before the start: on a busy machine speed-ups mean nothing"
+    )
+    results: dict[str, Any] = {"machine": platform.processor() or platform.machine(), "cores": os.cpu_count(),
+                               "load": load}  # fmt: skip
+    results["threads"] = threads(options.small, rounds)
+    results["workers"] = on_workers(options.small, rounds)
+    results["model"] = model(results["workers"])
+    results["logistic regression"] = regression(options.small, rounds)
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
