@@ -173,7 +173,7 @@ def regression(small: bool, rounds: int) -> list[dict[str, Any]]:
         print(f"dask-glm is left out: {type(error).__name__}: {error}")
     for row in found:
         print(
-            f"{row['library']:18} {1e3 * row['seconds']:9.1f} ms, coefficients differ by {row['difference']:.1e}"
+            f"{row['library']:18} {1e3 * row['seconds']:9.1f} ms, coefficients off by {row['difference']:.1e}"
         )
     return found
 
