@@ -19,6 +19,7 @@ from symad.derivatives.memory_plans import memory_plan, memory_plans
 from symad.derivatives.remat import remat
 from symad.derivatives.reverse import pullback, value_and_gradient
 from symad.derivatives.vmap import vmap
+from symad.evaluation import dual_functions as _functions_on_duals  # noqa: F401  (registers them)
 from symad.evaluation.dual import Dual
 from symad.evaluation.evaluate import call
 from symad.functions import register_function, stop_gradient

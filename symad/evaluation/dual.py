@@ -158,16 +158,12 @@ class Dual:
 
     def __getattr__(self, name: str) -> Any:
         """For arrays of objects NumPy calls a method of each entry that has the ufunc's name."""
-        from symad.evaluation.dual_functions import UFUNCS
-
         if name not in UFUNCS:
             raise AttributeError(f"a Dual number has no attribute {name!r}")
         return partial(UFUNCS[name], self)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         """NumPy's functions, by name; with arrays the result is an array of Dual numbers."""
-        from symad.evaluation.dual_functions import UFUNCS
-
         rule = ARITHMETIC.get(ufunc.__name__) or UFUNCS.get(ufunc.__name__)
         out = options.pop("out", (None,))[0]
         if rule is None or method != "__call__" or options:
@@ -178,6 +174,12 @@ class Dual:
         out[...] = result
         return out
 
+
+UFUNCS: dict[str, Rule] = {}
+"""NumPy's and SciPy's functions on Dual numbers, by name; `symad.evaluation.dual_functions` fills it."""
+
+SLOPE: list[Callable[[Any, int, tuple[Any, ...], Any], Any]] = []
+"""(head, i, primals, value) -> ∂head/∂x_i; the one entry is `symad.evaluation.dual_functions.slope`."""
 
 ARITHMETIC: dict[str, Rule] = {
     "add": _add,
@@ -357,13 +359,11 @@ class Duals(Domain):
 
     def apply(self, head: Any, *values: Any) -> Any:
         """f(v) + Σ_i ∂_i f(v) v̇_i ε."""
-        from symad.evaluation.dual_functions import slope
-
         _check_levels(*values)
         primals = tuple(map(primal, values))
         result = apply(head, primals)
         terms = [
-            scaled(slope(head, i, primals, result), tangent_of(v))
+            scaled(SLOPE[0](head, i, primals, result), tangent_of(v))
             for i, v in enumerate(values)
             if not is_known_zero(tangent_of(v))
         ]

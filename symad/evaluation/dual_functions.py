@@ -13,7 +13,7 @@ import sympy
 
 from symad.core.graph import Node
 from symad.errors import DerivativeError
-from symad.evaluation.dual import ARITHMETIC, Dual, Rule, dual, half, scaled
+from symad.evaluation.dual import ARITHMETIC, SLOPE, UFUNCS, Dual, Rule, dual, half, scaled
 from symad.evaluation.number_domains import (
     FLOATS,
     apply,
@@ -46,6 +46,9 @@ def slope(head: Any, i: int, primals: tuple[Any, ...], result: Any) -> Any:
         return KINKS[head](i, primals, result)
     inputs, output = _slope_graph(head, i, len(primals))
     return unchecked((output,), dict(zip(inputs, primals, strict=True)))[0]
+
+
+SLOPE.append(slope)
 
 
 @cache
@@ -121,33 +124,36 @@ def logaddexp(a: Any, b: Any) -> Any:
     return apply(sympy.Max, (a, b)) + log1p(apply(sympy.exp, (-abs(a - b),)))
 
 
-UFUNCS: dict[str, Rule] = {
-    name.rpartition(".")[2]: _head(head)
-    for head, name in NUMPY_NAMES.items()
-    if name.startswith(("numpy.", "scipy."))
-} | {
-    "absolute": abs,
-    "fabs": abs,
-    "positive": operator.pos,
-    "negative": operator.neg,
-    "square": lambda x: x * x,
-    "reciprocal": lambda x: divide(1, x),
-    "sqrt": lambda x: raise_to(x, half(x)),
-    "cbrt": lambda x: apply(sympy.sign, (x,)) * abs(x) ** (1 / 3),
-    "exp2": lambda x: raise_to(2, x),
-    "log2": lambda x: apply(sympy.log, (x,)) / math.log(2),
-    "log10": lambda x: apply(sympy.log, (x,)) / math.log(10),
-    "log1p": log1p,
-    "expm1": expm1,
-    "hypot": lambda x, y: raise_to(x * x + y * y, half(x)),
-    "logaddexp": logaddexp,
-    "degrees": lambda x: x * (180 / math.pi),
-    "radians": lambda x: x * (math.pi / 180),
-    "maximum": _head(sympy.Max),
-    "minimum": _head(sympy.Min),
-    "psi": _head(sympy.digamma),
-    "gammaln": _head(sympy.loggamma),
-}
+UFUNCS.update(
+    {
+        name.rpartition(".")[2]: _head(head)
+        for head, name in NUMPY_NAMES.items()
+        if name.startswith(("numpy.", "scipy."))
+    }
+    | {
+        "absolute": abs,
+        "fabs": abs,
+        "positive": operator.pos,
+        "negative": operator.neg,
+        "square": lambda x: x * x,
+        "reciprocal": lambda x: divide(1, x),
+        "sqrt": lambda x: raise_to(x, half(x)),
+        "cbrt": lambda x: apply(sympy.sign, (x,)) * abs(x) ** (1 / 3),
+        "exp2": lambda x: raise_to(2, x),
+        "log2": lambda x: apply(sympy.log, (x,)) / math.log(2),
+        "log10": lambda x: apply(sympy.log, (x,)) / math.log(10),
+        "log1p": log1p,
+        "expm1": expm1,
+        "hypot": lambda x, y: raise_to(x * x + y * y, half(x)),
+        "logaddexp": logaddexp,
+        "degrees": lambda x: x * (180 / math.pi),
+        "radians": lambda x: x * (math.pi / 180),
+        "maximum": _head(sympy.Max),
+        "minimum": _head(sympy.Min),
+        "psi": _head(sympy.digamma),
+        "gammaln": _head(sympy.loggamma),
+    }
+)
 """What NumPy's and SciPy's functions of these names do to Dual numbers."""
 
 assert not UFUNCS.keys() & ARITHMETIC.keys()
