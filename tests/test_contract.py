@@ -18,6 +18,7 @@ NAMES = [
     "trace", "to_sympy", "join", "pushforward", "pullback", "gradient", "value_and_gradient", "jacobian",
     "hessian", "hvp", "vmap", "stop_gradient", "Dual", "implicit", "jacobian_sparsity", "hessian_sparsity",
     "color", "check", "verify", "equal", "flops", "memory", "save", "load", "register_function", "Graph",
+    "splits",
 ]  # fmt: skip
 
 

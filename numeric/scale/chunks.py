@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -29,6 +29,7 @@ class Chunks:
         data: for each input that is cut its array.
         cut: which.
         lazy: whether some of them are Dask arrays.
+        sizes: the numbers that the function's dimensions are.
     """
 
     lengths: tuple[int, ...]
@@ -36,6 +37,7 @@ class Chunks:
     data: tuple[Any, ...]
     cut: Cut
     lazy: bool
+    sizes: Mapping[Any, int]
 
     @property
     def edges(self) -> list[int]:
@@ -87,7 +89,7 @@ def chunks_of(graph: Graph, cut: Cut, values: Sequence[Any], rows: int | None) -
     data = [checked[k] for k in axes]
     lengths = _lengths([names[k] for k in axes], data, list(axes.values()), sizes[cut.length], rows)
     kept = tuple(None if k in axes else v for k, v in enumerate(checked))
-    return Chunks(lengths, kept, tuple(data), cut, any(map(is_dask, data)))
+    return Chunks(lengths, kept, tuple(data), cut, any(map(is_dask, data)), sizes)
 
 
 def _checked(name: str, value: Any, axis: int | None) -> Any:

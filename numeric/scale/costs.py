@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 import symad
-from symad.core.dims import bind, solve_dims
+from symad.core.dims import bind
 from symad.core.graph import Node
 from symad.numeric.scale.chunks import chunks_of
 from symad.numeric.scale.distribute import Distributed
@@ -99,11 +99,7 @@ def plan(kernel: Distributed, **values: Any) -> Forecast:
     ]
     cut = kernel.plan.cut
     chunks = chunks_of(graph, cut, arrays, kernel.rows)
-    names = [
-        (str(s), node.shape, tuple(a.shape))
-        for s, node, a in zip(graph.inputs, graph.input_nodes, arrays, strict=True)
-    ]
-    sizes = solve_dims(names)
+    sizes = chunks.sizes
     largest = {**sizes, cut.length: max(chunks.lengths)}
     local = kernel.plan.local
     operations = symad.flops(local)

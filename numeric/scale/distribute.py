@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from symad.core.arguments import SignatureOf, bind, flat_values
 from symad.core.dims import bind as bind_dims
-from symad.core.dims import solve_dims
 from symad.core.graph import Graph
 from symad.core.structures import pack
 from symad.errors import EvaluationError
+from symad.numeric.kernel import Kernel
 from symad.numeric.lowering import lower
 from symad.numeric.scale.chunks import Chunks, chunks_of
 from symad.numeric.scale.engines import SCHEDULERS, by_dask, dask_parts, in_threads, thread_count
@@ -62,8 +62,9 @@ class Distributed:
         return found
 
     @cached_property
-    def _after(self) -> Any:
-        return lower(self.plan.after)
+    def _after(self) -> Callable[[tuple[tuple[Any, int], ...]], Kernel]:
+        """What is left to do with the combined values; their shapes need not tell all sizes."""
+        return lru_cache(maxsize=8)(lambda sizes: lower(self.plan.after.at(dict(sizes))))
 
     def __call__(self, *values: Any, **named: Any) -> Any:
         """The function at these values."""
@@ -75,7 +76,7 @@ class Distributed:
         if plan.direct:
             by_node = dict(zip(plan.after.input_nodes, inputs, strict=True))
             return pack(plan.after.structure, [by_node[o] for o in plan.after.output_nodes])
-        return self._after(*inputs)
+        return self._after(tuple(chunks.sizes.items()))(*inputs)
 
     def chunks(self, *values: Any, **named: Any) -> Chunks:
         """The values of all inputs, checked, with the data cut."""
@@ -111,18 +112,9 @@ class Distributed:
         from dask import array, delayed
 
         axis, node = self.plan.pieces[k].axis, self.plan.local.output_nodes[k]
-        names = [str(s) for s in self.plan.graph.inputs]
-        known = {
-            n: v for n, v in zip(self.plan.graph.input_nodes, chunks.values, strict=True) if v is not None
-        }
-        known |= {
-            self.plan.graph.input_nodes[p]: a for (p, _), a in zip(chunks.cut.axes, chunks.data, strict=True)
-        }
-        rows = zip(names, self.plan.graph.input_nodes, strict=True)
-        sizes = solve_dims([(name, n.shape, tuple(known[n].shape)) for name, n in rows])
         made = []
         for length, values in zip(chunks.lengths, parts, strict=True):
-            shape = bind_dims(node.shape, {**sizes, chunks.cut.length: length})
+            shape = bind_dims(node.shape, {**chunks.sizes, chunks.cut.length: length})
             block = delayed(_first_block)(values, k)
             made.append(array.from_delayed(block, shape, dtype=self.job.dtype))
         return array.concatenate(made, axis=axis)

@@ -34,6 +34,7 @@ RULES = {
     "rows with a weight": lambda x, y, w: functions.softmax(x @ w, axis=0),
     "rows": lambda x, y, w: np.tanh(x @ w),
     "composed": lambda x, y, w: 1 - ((x @ w - y) ** 2).sum() / (((y**2).sum()) - y.sum() ** 2 / y.shape[0]),
+    "sizes that the data alone tell": lambda x, y, w: np.tanh(x.mean(axis=0)),
     "several": lambda x, y, w: (np.tanh(x @ w), (x.T @ x) / x.shape[0], {"largest": np.max(y)}),
 }
 

@@ -58,6 +58,7 @@ SPLIT = {
     "coefficient of determination": (
         lambda x, y, w: 1 - sse(x, y, w) / ((y**2).sum() - y.sum() ** 2 / x.shape[0]), "composed"),
     "unbiased": (lambda x, y, w: sse(x, y, w) / (x.shape[0] - 1), "composed"),
+    "function of means of columns": (lambda x, y, w: np.tanh(x.mean(axis=0)), "composed"),
     "no data": (lambda x, y, w: (w**2).sum(), "same"),
     "masked": (lambda x, y, w: np.where(y > 0.5, x @ w, 0).sum() / x.shape[0], "mean"),
     "positions in a row": (

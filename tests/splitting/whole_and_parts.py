@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 import symad
-from symad.core.dims import bind, dim_symbols
+from symad.core.dims import bind, dim_symbols, solve_dims
 from symad.evaluation.evaluate import as_values
 from symad.splitting.combine import combined
 from symad.transforms.values import unchecked
@@ -14,15 +14,15 @@ from symad.verification.random_fields.integer_inputs import integer_inputs
 PARTS = ((2, 3), (1, 3), (3, 1, 2), (4,))
 
 
+def sizes_of(graph, values):
+    """The numbers that the dimensions of a graph are."""
+    named = zip(graph.inputs, graph.input_nodes, values, strict=True)
+    return solve_dims([(str(s), node.shape, np.shape(v)) for s, node, v in named])
+
+
 def evaluated(graph, values):
     """The flat outputs at values, without checks."""
-    from symad.core.dims import solve_dims
-
-    sizes = [
-        (str(s), n.shape, np.shape(v))
-        for s, n, v in zip(graph.inputs, graph.input_nodes, values, strict=True)
-    ]
-    concrete = graph.at(solve_dims(sizes))
+    concrete = graph.at(sizes_of(graph, values))
     point = dict(zip(concrete.input_nodes, as_values(list(values), concrete.inputs), strict=True))
     with np.errstate(all="ignore"):
         return [np.asarray(v, float) for v in unchecked(list(concrete.output_nodes), point)]
@@ -56,7 +56,8 @@ def by_parts(plan, values, lengths):
     """The outputs from the parts, as a plan says."""
     parts = [evaluated(plan.local, part) for part in cut_in_parts(values, plan.cut, lengths)]
     made = combined(plan.pieces, parts)[: len(plan.after.input_nodes) - len(plan.needs)]
-    return evaluated(plan.after, [*made, *(values[k] for k in plan.needs)])
+    after = plan.after.at(sizes_of(plan.graph, values))
+    return evaluated(after, [*made, *(values[k] for k in plan.needs)])
 
 
 def agree(certificate, tolerance=1e-10, low=0.2, high=0.9):
