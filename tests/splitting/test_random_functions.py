@@ -1,4 +1,4 @@
-"""Random functions of data: what is proved about them holds in numbers, and what is refuted is wrong there."""
+"""Random functions of data: what is proved holds in numbers, what is refuted is wrong there."""
 
 import numpy as np
 import pytest
