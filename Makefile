@@ -19,7 +19,7 @@ EXTRAS_docs := data,draw,docs
 # Two test processes on two cores: one BLAS thread each; who has finished takes work from the other.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
-.PHONY: tour test test-all scale lint docs bench gpu-test gpu-bench clean
+.PHONY: tour test test-all scale lint docs docs-links bench gpu-test gpu-bench clean
 .SECONDARY:
 
 tour: $(VENV)/tour.installed
@@ -57,6 +57,10 @@ gpu-bench: $(VENV)/cupy.installed $(VENV)/torch.tried $(VENV)/peers.tried
 
 docs: $(VENV)/docs.installed
 	$(BIN)/sphinx-build -W -b html docs docs/_build/html
+
+# Follows every link to another site: needs a network.
+docs-links: $(VENV)/docs.installed
+	$(BIN)/sphinx-build -b linkcheck docs docs/_build/links
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info docs/_build .mypy_cache .pytest_cache .ruff_cache

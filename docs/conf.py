@@ -1,5 +1,6 @@
 """Sphinx: the pages of this folder, the notebooks, and the API reference from the docstrings."""
 
+import os
 import sys
 from importlib.metadata import version as installed
 from importlib.util import find_spec
@@ -17,6 +18,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
+    "sphinx.ext.intersphinx",
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "sphinx_design",
@@ -43,6 +45,30 @@ autodoc_mock_imports = [name for name in ("cupy", "cupyx", "torch", "jax") if fi
 napoleon_google_docstring = True
 napoleon_use_rtype = False
 
+# Links into other libraries' documentation. The site is built without a network: an inventory is read from
+# docs/inventories/NAME.inv where it lies, or from the library's site if SYMAD_INTERSPHINX=1.
+LIBRARIES = {
+    "python": "https://docs.python.org/3",
+    "numpy": "https://numpy.org/doc/stable",
+    "scipy": "https://docs.scipy.org/doc/scipy",
+    "sympy": "https://docs.sympy.org/latest",
+    "torch": "https://pytorch.org/docs/stable",
+    "jax": "https://docs.jax.dev/en/latest",
+}
+_local = {name: Path(__file__).parent / "inventories" / f"{name}.inv" for name in LIBRARIES}
+_online = os.environ.get("SYMAD_INTERSPHINX") == "1"
+intersphinx_mapping = {
+    name: (url, str(_local[name]) if _local[name].exists() else None)
+    for name, url in LIBRARIES.items()
+    if _online or _local[name].exists()
+}
+intersphinx_timeout = 10
+
+# `make docs-links` follows the links to other sites; links between pages are checked by every build.
+linkcheck_anchors = False
+linkcheck_timeout = 15
+linkcheck_retries = 2
+
 templates_path = ["_templates"]
 html_theme = "furo"
 html_title = "symad"
@@ -55,3 +81,10 @@ html_theme_options = {
 }
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
+
+
+def setup(app):
+    """The cheat sheet as a page to print is made with the site."""
+    from make_cheatsheet import write
+
+    app.connect("builder-inited", lambda app: write(Path(app.outdir) / "_static" / "cheatsheet.pdf"))

@@ -16,6 +16,7 @@ from symad.display.typesetting.graphs import Latex
 from symad.display.typesetting.pieces import Atom, Entries, Piece, Term, as_term, name_of, total, write
 from symad.display.typesetting.rules import interval, subscript, typeset
 from symad.numeric.modules.names import Names
+from symad.numeric.passes.algebra.definitions import write_definitions
 from symad.numeric.passes.memory_layout.packed_entries import Pack
 from symad.numeric.plain import plain_program
 from symad.numeric.program.expressions import Compute, Expression, Index, NewAxis, Position, Read, Step, Value
@@ -112,7 +113,7 @@ class Formulas:
 
 def rows_of(graph: Graph) -> list[Row]:
     """The rows of a graph's plain listing, results last."""
-    program = plain_program(graph)
+    program = plain_program(write_definitions(graph))
     names = Names(PASTED_NAMES)
     names.unique(program.name)
     writer = Writer(NUMPY, "float64", names)

@@ -17,6 +17,7 @@ from symad.derivatives.reverse import pullback
 from symad.errors import EvaluationError, SymadError
 from symad.jax.target import JAX, JaxWriter
 from symad.numeric.kernel import Kernel, compile_source
+from symad.numeric.passes.algebra.definitions import write_definitions
 from symad.numeric.plain import plain_program
 from symad.numeric.targets.module import print_module
 from symad.tracing import trace
@@ -132,7 +133,8 @@ class Code:
         return tuple(k for k, a in enumerate(arrays) if jnp.issubdtype(a.dtype, jnp.floating))
 
     def _kernel(self, dtype: str) -> Kernel:
-        return compile_source(*print_module(plain_program(self.graph), dtype, JAX, JaxWriter))
+        program = plain_program(write_definitions(self.graph))
+        return compile_source(*print_module(program, dtype, JAX, JaxWriter))
 
     def _pushforward(self, wrt: tuple[int, ...]) -> Code:
         return self._without_values(pushforward(self.graph, list(wrt)))

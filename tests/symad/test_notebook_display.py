@@ -88,6 +88,7 @@ GRAPHS = {
     "a layer": lambda: symad.value_and_gradient(symad.trace(loss, [(3, 2), (2,), (n, 3), (n, 2)])),
     "a recurrence": lambda: symad.value_and_gradient(symad.trace(recurrence, [(3, 3), (3, 2), (n, 2)])),
     "quadratic": lambda: symad.gradient(symad.trace(lambda u, M: u @ M @ u / 2, [(n,), (n, n)])),
+    "no value": lambda: symad.gradient(sp.Piecewise((sp.log(x), x > 0)), x),
     "special": lambda: symad.gradient(sp.besselj(1, x) * sp.Abs(x) ** 3 + sp.Max(x, y), (x, y)),
 }
 

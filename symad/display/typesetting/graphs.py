@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import sympy
 
 from symad.core.escaping import visible
-from symad.core.graph import Graph, Node, TupleOf
+from symad.core.graph import Graph, Node
 from symad.display.typesetting import contractions  # noqa: F401  (register answers)
 from symad.display.typesetting.pieces import Atom, Entries, Piece, name_of, write
 from symad.display.typesetting.rules import typeset
@@ -96,13 +96,9 @@ def _outputs(graph: Graph, pieces: dict[Node, Piece]) -> list[str]:
     name = f"{title(graph.name)}\\left({arguments}\\right)"
     if len(outputs) == 1 or (not any(labels) and all(not o.shape for o in outputs)):
         left = label_of(labels[0], graph) if len(outputs) == len(labels) == 1 and labels[0] else name
-        flat = isinstance(graph.structure, TupleOf)
-        value: Piece = (
-            Entries(tuple(pieces[o] for o in outputs), (len(outputs),)) if flat else pieces[outputs[0]]
-        )
-        if len(outputs) > 1 or flat:
-            return [f"{left} &= {write(value)}"]
-        return [f"{left} &= {write(pieces[outputs[0]])}"]
+        single = len(outputs) == 1
+        value = pieces[outputs[0]] if single else Entries(tuple(pieces[o] for o in outputs), (len(outputs),))
+        return [f"{left} &= {write(value)}"]
     shown = [*labels, *[""] * (len(outputs) - len(labels))]
     made = []
     for k, (output, label) in enumerate(zip(outputs, shown, strict=True), 1):

@@ -38,6 +38,7 @@ from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Logic, Select
+from symad.ops.elementwise.undefined import Undefined
 from symad.ops.fused.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
 from symad.ops.linalg.cholesky import Cholesky
 from symad.ops.linalg.solve_det import Determinant, LogDeterminant, Solve
@@ -200,6 +201,11 @@ def typeset_select(op: Select, node: Any, args: Pieces) -> Any:
         rf"\begin{{cases}} {yes} & \text{{if }} {condition} \\ {no} & \text{{otherwise}} \end{{cases}}",
         loose=True,
     )
+
+
+@typeset.dispatch
+def typeset_undefined(op: Undefined, node: Any, args: Pieces) -> Any:
+    return Atom(r"\text{undefined}")
 
 
 # ---- shaping --------------------------------------------------------------------------------------

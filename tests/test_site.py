@@ -1,0 +1,92 @@
+"""The site: every page is reached, every link within it leads somewhere, it is built without a network."""
+
+import importlib.util
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted(p for p in DOCS.rglob("*.md") if "_build" not in p.parts and "generated" not in p.parts)
+LINK = re.compile(r"(?<!\!)\[[^\]]*\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#{1,6}\s+(.*)$", re.MULTILINE)
+FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
+
+
+def prose(page):
+    """A page without its code."""
+    return FENCE.sub("", page.read_text(encoding="utf-8"))
+
+
+def anchors(page):
+    """The names of headings, as GitHub and MyST make them."""
+    made = set()
+    for title in HEADING.findall(prose(page)):
+        words = re.sub(r"[^\w\- ]", "", title.strip().lower())
+        made.add(words.replace(" ", "-"))
+    return made
+
+
+ALL = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES]
+
+
+@pytest.mark.parametrize("page", ALL, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_links_within_the_repository_lead_somewhere(page):
+    for link in LINK.findall(prose(page)):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if page.parent == DOCS and path == "CHANGELOG.md":
+            continue
+        assert target.exists(), f"{link}: there is no {target}"
+        if anchor and target.suffix == ".md":
+            assert anchor in anchors(target), f"{link}: {target.name} has no such heading"
+
+
+def test_every_page_is_in_a_table_of_contents():
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```\{toctree\}\n(.*?)```", index, re.DOTALL)
+    entries = [line for block in blocks for line in block.splitlines() if line and not line.startswith(":")]
+    listed = {re.sub(r".*<(.*)>", r"\1", entry).strip() for entry in entries}
+    pages = {p.relative_to(DOCS).with_suffix("").as_posix() for p in PAGES} - {"index"}
+    pages |= {p.relative_to(DOCS).with_suffix("").as_posix() for p in (DOCS / "notebooks").glob("*.ipynb")}
+    assert pages == listed
+
+
+def configuration(monkeypatch, **environment):
+    """The site's configuration, as Sphinx reads it."""
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    spec = importlib.util.spec_from_file_location("site_configuration", DOCS / "conf.py")
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_no_other_site_is_asked_unless_it_is_wanted(monkeypatch):
+    monkeypatch.delenv("SYMAD_INTERSPHINX", raising=False)
+    offline = configuration(monkeypatch)
+    assert all(os.path.exists(path) for _, path in offline.intersphinx_mapping.values())
+    online = configuration(monkeypatch, SYMAD_INTERSPHINX="1")
+    assert set(online.intersphinx_mapping) == set(online.LIBRARIES)
+
+
+def test_the_cheat_sheet_is_one_page_to_print(monkeypatch, tmp_path):
+    pytest.importorskip("matplotlib")
+    monkeypatch.syspath_prepend(str(DOCS))
+    import make_cheatsheet
+
+    text = (DOCS / "cheatsheet.md").read_text(encoding="utf-8")
+    rows = make_cheatsheet.rows_of(text)
+    assert len(rows) == sum(line.startswith("|") and "---" not in line for line in text.splitlines())
+    assert sum(len(column) for column in make_cheatsheet.columns_of(rows)) == len(rows)
+    make_cheatsheet.write(tmp_path / "sheet.pdf")
+    made = (tmp_path / "sheet.pdf").read_bytes()
+    assert made.startswith(b"%PDF") and made.count(b"/Type /Page ") == 1
+    with pytest.raises(ValueError, match="columns"):
+        make_cheatsheet.columns_of(rows * 5)
