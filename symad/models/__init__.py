@@ -14,6 +14,7 @@ from symad.models.generative import (
     gaussian_process,
     kernels,
     measures,
+    named_kernels,
     sampling,
     vae,
 )
@@ -39,6 +40,8 @@ from symad.models.layers import (
 from symad.models.sequences import (
     alignment,
     ar,
+    arma,
+    arx,
     deer,
     dynamics,
     embedding,
@@ -71,6 +74,8 @@ __all__ = [
     "adaptation",
     "alignment",
     "ar",
+    "arma",
+    "arx",
     "attention",
     "autoencoder",
     "convolution",
@@ -95,6 +100,7 @@ __all__ = [
     "lstm",
     "maximum",
     "measures",
+    "named_kernels",
     "neural_ar",
     "neural_ode",
     "ngram",

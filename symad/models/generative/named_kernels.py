@@ -1,0 +1,201 @@
+"""Kernels with scikit-learn's names and parameters, their sums, products and powers, in D dimensions.
+
+    ConstantKernel c;  WhiteKernel ν 1[x is y];  Matern;  RationalQuadratic (1 + r²/(2αℓ²))^(−α);
+    RBF exp(−½ Σ_d (x_d − y_d)²/ℓ_d²), one ℓ or one for each d (ARD);
+    DotProduct ⟨x, y⟩ + σ₀²;  Polynomial (γ⟨x, y⟩ + c)^d;
+    ExpSineSquared exp(−2 sin²(π|x − y|/p)/ℓ²) on the line;
+    Periodic exp(−2 Σ_d sin²(π(x_d − y_d)/p)/ℓ²).
+
+`Periodic` is RBF on circles, which makes it a kernel in every dimension, where that of the distance is none.
+All parameters are positive; θ, their logarithms in scikit-learn's order, is the vector that is fitted. A
+kernel is called with points (N, D) and (M, D), arrays or traced values, and gives the matrix (N, M). Sources:
+Rasmussen & Williams (2006), section 4.2; MacKay (1998), equation 47, for the periodic one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symad.errors import SymadError
+from symad.functions import concatenate, eye
+from symad.models.generative import kernels
+
+Matrix = Callable[[Any, Any, Any], Any]
+"""(parameters (P,), xs, ys or None) -> (N, M)."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel: the values of its parameters, and its matrix as a function of them."""
+
+    values: tuple[float, ...]
+    matrix: Matrix
+
+    def __post_init__(self) -> None:
+        if any(not value > 0 for value in self.values):
+            raise SymadError(f"the parameters of a kernel are positive, not {self.values}")
+
+    @property
+    def theta(self) -> np.ndarray[Any, Any]:
+        """The logarithms of the parameters, (P,)."""
+        return np.log(np.array(self.values))
+
+    def __call__(self, xs: Any, ys: Any = None, theta: Any = None) -> Any:
+        """K_ij = k(x_i, y_j), (N, M); without ``ys`` those of the points with themselves."""
+        count = len(self.values)
+        if theta is not None and tuple(theta.shape) != (count,):
+            raise SymadError(
+                f"theta has the shape {tuple(theta.shape)}, but the kernel has {count} parameters"
+            )
+        return self.matrix(np.array(self.values) if theta is None else np.exp(theta), xs, ys)
+
+    def __add__(self, other: Any) -> Kernel:
+        """The sum of the matrices; a number is a `ConstantKernel`."""
+        return self._joined(other, lambda a, b: a + b)
+
+    def __mul__(self, other: Any) -> Kernel:
+        """The product of the matrices, element by element."""
+        return self._joined(other, lambda a, b: a * b)
+
+    def __radd__(self, other: float) -> Kernel:
+        """A number first."""
+        return ConstantKernel(other) + self
+
+    def __rmul__(self, other: float) -> Kernel:
+        """A number first."""
+        return ConstantKernel(other) * self
+
+    def __pow__(self, exponent: int) -> Kernel:
+        """The elementwise power by a positive integer, which is a product of kernels."""
+        if not isinstance(exponent, int) or exponent < 1:
+            raise SymadError(f"a kernel to the power of {exponent!r}: give an integer of at least 1")
+        return Kernel(self.values, lambda v, xs, ys: self.matrix(v, xs, ys) ** exponent)
+
+    def _joined(self, other: Any, join: Callable[[Any, Any], Any]) -> Kernel:
+        second = other if isinstance(other, Kernel) else ConstantKernel(other)
+        count = len(self.values)
+
+        def matrix(v: Any, xs: Any, ys: Any) -> Any:
+            return join(self.matrix(v[:count], xs, ys), second.matrix(v[count:], xs, ys))
+
+        return Kernel((*self.values, *second.values), matrix)
+
+
+def ConstantKernel(constant_value: float = 1.0) -> Kernel:
+    """c for every pair."""
+    return Kernel(
+        (float(constant_value),), lambda v, xs, ys: v[0] + 0.0 * (xs @ (xs if ys is None else ys).T)
+    )
+
+
+def WhiteKernel(noise_level: float = 1.0) -> Kernel:
+    """ν on the diagonal of a matrix of points with themselves, 0 elsewhere."""
+
+    def matrix(v: Any, xs: Any, ys: Any) -> Any:
+        return v[0] * eye(xs.shape[0]) if ys is None else 0.0 * (xs @ ys.T)
+
+    return Kernel((float(noise_level),), matrix)
+
+
+def _of(expression: sympy.Expr, symbols: Sequence[sympy.Symbol]) -> Matrix:
+    """The matrix of an expression in r2, inner and these symbols."""
+    return lambda v, xs, ys: kernels.gram(expression, xs, ys, {s: v[k] for k, s in enumerate(symbols)})
+
+
+def _scaled(expression: sympy.Expr, length_scale: Any) -> Kernel:
+    """A kernel of |x − y|/ℓ, with one length or one for each coordinate."""
+    lengths = tuple(float(v) for v in np.atleast_1d(length_scale))
+    unit = expression.subs(kernels.length, 1)
+
+    def matrix(v: Any, xs: Any, ys: Any) -> Any:
+        if len(lengths) > 1 and xs.shape[1] != len(lengths):
+            raise SymadError(f"{len(lengths)} lengths for points of {xs.shape[1]} coordinates")
+        scale = v if len(lengths) > 1 else v[0]
+        return kernels.gram(unit, xs / scale, None if ys is None else ys / scale)
+
+    return Kernel(lengths, matrix)
+
+
+def RBF(length_scale: Any = 1.0) -> Kernel:
+    """The squared exponential; several lengths are those of the coordinates."""
+    return _scaled(kernels.rbf(), length_scale)
+
+
+def Matern(length_scale: Any = 1.0, nu: float = 1.5) -> Kernel:
+    """Smoothness 0.5, 1.5, 2.5."""
+    return _scaled(kernels.matern(sympy.nsimplify(nu)), length_scale)
+
+
+def RationalQuadratic(length_scale: float = 1.0, alpha: float = 1.0) -> Kernel:
+    """θ is (log α, log ℓ)."""
+    matrix = _of(kernels.rational_quadratic(), (kernels.alpha, kernels.length))
+    return Kernel((float(alpha), float(length_scale)), matrix)
+
+
+def ExpSineSquared(length_scale: float = 1.0, periodicity: float = 1.0) -> Kernel:
+    """Periodic in the distance: on the line only; see `Periodic`."""
+    return Kernel(
+        (float(length_scale), float(periodicity)), _of(kernels.periodic(), (kernels.length, kernels.period))
+    )
+
+
+def Periodic(length_scale: float = 1.0, periodicity: float = 1.0) -> Kernel:
+    """Periodic in every coordinate: RBF of (cos 2πx_d/p, sin 2πx_d/p), d = 1..D."""
+
+    def circles(x: Any, p: Any) -> Any:
+        angles = 2 * np.pi * x / p
+        return concatenate([np.cos(angles), np.sin(angles)], axis=1)
+
+    def matrix(v: Any, xs: Any, ys: Any) -> Any:
+        others = None if ys is None else circles(ys, v[1])
+        return kernels.gram(kernels.rbf(), circles(xs, v[1]), others, {kernels.length: v[0]})
+
+    return Kernel((float(length_scale), float(periodicity)), matrix)
+
+
+def DotProduct(sigma_0: float = 1.0) -> Kernel:
+    """⟨x, y⟩ + σ₀²."""
+    return Kernel((float(sigma_0),), lambda v, xs, ys: xs @ (xs if ys is None else ys).T + v[0] ** 2)
+
+
+def Polynomial(degree: int = 3, gamma: float = 1.0, coef0: float = 1.0) -> Kernel:
+    """(γ⟨x, y⟩ + c)^d, scikit-learn's ``polynomial_kernel``; θ is (log γ, log c)."""
+    if not isinstance(degree, int) or degree < 1:
+        raise SymadError(f"degree={degree!r} is not an integer of at least 1")
+    return Kernel(
+        (float(gamma), float(coef0)),
+        lambda v, xs, ys: (v[0] * (xs @ (xs if ys is None else ys).T) + v[1]) ** degree,
+    )
+
+
+# ---- regression, in arrays or traced --------------------------------------------------------------
+
+
+def log_marginal_likelihood(kernel: Kernel, theta: Any, xs: Any, y: Any, jitter: float = 1e-10) -> Any:
+    """log p(y) of a Gaussian process with this kernel; ``jitter`` is added to the diagonal."""
+    count = xs.shape[0]
+    matrix = kernel(xs, None, theta) + jitter * eye(count)
+    factor = np.linalg.cholesky(matrix)
+    fitted = y @ np.linalg.solve(matrix, y)
+    return -fitted / 2 - np.log(np.diagonal(factor)).sum() - count * np.log(2 * np.pi) / 2
+
+
+def posterior(
+    kernel: Kernel, theta: Any, xs: Any, y: Any, new: Any, jitter: float = 1e-10
+) -> tuple[Any, Any]:
+    """Mean (M,) and covariance (M, M) at the points ``new`` (M, D), given y (N,) at xs."""
+    matrix = kernel(xs, None, theta) + jitter * eye(xs.shape[0])
+    cross = kernel(xs, new, theta)
+    both = np.linalg.solve(matrix, cross)
+    return both.T @ y, kernel(new, None, theta) - cross.T @ both
+
+
+def kernel_ridge(kernel: Kernel, theta: Any, penalty: Any, xs: Any, y: Any, new: Any) -> Any:
+    """The predictions k(new, xs) (K + λI)⁻¹ y of kernel ridge regression: (M,) or (M, T)."""
+    weights = np.linalg.solve(kernel(xs, None, theta) + penalty * eye(xs.shape[0]), y)
+    return kernel(new, xs, theta) @ weights

@@ -1,0 +1,151 @@
+"""Autoregression with chosen lags and exogenous inputs, its forecasts, and free running of nonlinear ones.
+
+    y_t = c + Σ_{l ∈ lags} w_l y_{t−l} + Σ_j v_j u_tj + e_t,   e_t ~ N(0, σ²),
+
+with lags such as (1, 2, 12) for a season of 12. Least squares is the likelihood given the first max(lags)
+numbers; σ² is the mean of the squared residuals. Forecasts feed themselves back: with ψ_0 = 1 and
+ψ_j = Σ_l w_l ψ_{j−l} the forecast of h steps has the variance σ² Σ_{j<h} ψ_j². Shapes: y (T,), u (T, k)
+beside y, w (number of lags,), v (k,). A nonlinear model is any function of the window of the last numbers
+and u_t.
+
+Sources: Hamilton, "Time Series Analysis" (1994), sections 4.2, 5.2; Ljung, "System Identification" (1999),
+section 4.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symad.errors import ShapeError
+from symad.functions import arange, concatenate, scan
+from symad.models.layers.parameters import Array, Shapes
+
+
+@dataclass(frozen=True)
+class ARX:
+    """A model with these lags, k exogenous inputs, and a constant or not.
+
+    Raises:
+        ShapeError: the lags are not positive, different and growing.
+    """
+
+    lags: tuple[int, ...]
+    inputs: int = 0
+    constant: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.lags or self.lags[0] < 1 or list(self.lags) != sorted(set(self.lags)):
+            raise ShapeError(f"lags={self.lags} are not positive, different and growing")
+
+    @property
+    def shapes(self) -> Shapes:
+        """w, (v,) (c)."""
+        found: Shapes = {"w": (len(self.lags),)}
+        found |= {"v": (self.inputs,)} if self.inputs else {}
+        return found | ({"c": ()} if self.constant else {})
+
+    def check(self, y: Any, u: Any) -> None:
+        """Refuse series that are too short and inputs that do not fit.
+
+        Raises:
+            ShapeError: names the shapes.
+        """
+        if len(y.shape) != 1 or y.shape[0] <= self.lags[-1]:
+            raise ShapeError(f"lags up to {self.lags[-1]} need a longer series (T,) than {tuple(y.shape)}")
+        wanted = (y.shape[0], self.inputs) if self.inputs else None
+        given = None if u is None else tuple(u.shape)
+        if given != wanted:
+            raise ShapeError(f"the model has {self.inputs} inputs: u has the shape {wanted}, not {given}")
+
+    def predictions(self, p: Any, y: Any, u: Any = None) -> Any:
+        """ŷ_t for t = max(lags)..T − 1, each from the numbers before it."""
+        self.check(y, u)
+        first, count = self.lags[-1], y.shape[0]
+        made = sum(p["w"][k] * y[first - lag : count - lag] for k, lag in enumerate(self.lags))
+        made = made + u[first:] @ p["v"] if self.inputs else made
+        return made + p["c"] if self.constant else made
+
+    def loss(self, p: Any, y: Any, u: Any = None) -> Any:
+        """The mean squared error of prediction."""
+        return np.mean((y[self.lags[-1] :] - self.predictions(p, y, u)) ** 2)
+
+    def fit(self, y: Any, u: Any = None) -> tuple[dict[str, Array], float]:
+        """The parameters of least squares and σ².
+
+        Raises:
+            ShapeError: the shapes do not fit, numbers are not finite, or the columns are dependent.
+        """
+        y = np.asarray(y, dtype=np.float64)
+        u = None if u is None else np.asarray(u, dtype=np.float64)
+        self.check(y, u)
+        if not np.isfinite(y).all() or (u is not None and not np.isfinite(u).all()):
+            raise ShapeError("fit: the series or its inputs hold numbers that are not finite")
+        first = self.lags[-1]
+        columns = [y[first - lag : len(y) - lag] for lag in self.lags]
+        columns += list(u[first:].T) if u is not None else []
+        columns += [np.ones(len(y) - first)] if self.constant else []
+        design = np.column_stack(columns)
+        found, _, rank, _ = np.linalg.lstsq(design, y[first:], rcond=None)
+        if rank < design.shape[1]:
+            raise ShapeError(f"fit: rank {rank} of {design.shape[1]}; drop what others determine")
+        p: dict[str, Array] = {"w": found[: len(self.lags)]}
+        if self.inputs:
+            p["v"] = found[len(self.lags) : len(self.lags) + self.inputs]
+        if self.constant:
+            p["c"] = found[-1]
+        return p, float(np.mean((y[first:] - design @ found) ** 2))
+
+    def forecast(self, p: Any, y: Any, steps: Any, u: Any = None) -> Any:
+        """ŷ_T, ..., ŷ_{T + steps − 1}, fed back; ``u`` (steps, k) are the inputs of these steps."""
+        if self.inputs and (u is None or tuple(u.shape) != (steps, self.inputs)):
+            given = None if u is None else tuple(u.shape)
+            raise ShapeError(f"forecast: u has the shape {(steps, self.inputs)}, not {given}")
+        driven = u @ p["v"] if self.inputs else 0.0 * arange(steps)
+
+        def step(window: Any, drive: Any) -> Any:
+            made = drive + sum(p["w"][k] * window[-lag] for k, lag in enumerate(self.lags))
+            return made + p["c"] if self.constant else made
+
+        return free_running(step, y[y.shape[0] - self.lags[-1] :], driven)
+
+    def deviations(self, p: Any, variance: Any, steps: int) -> Any:
+        """The standard deviations of the errors of 1, ..., ``steps`` steps."""
+        psi = [1.0]
+        for j in range(1, steps):
+            psi.append(sum(p["w"][k] * psi[j - lag] for k, lag in enumerate(self.lags) if lag <= j))
+        return np.sqrt(variance * np.cumsum(np.stack([x * x for x in psi])))
+
+    def intervals(
+        self, p: Any, variance: Any, y: Any, steps: int, u: Any = None, level: float = 0.95
+    ) -> tuple[Any, Any]:
+        """Lower and upper ends of the forecasts' intervals of this probability.
+
+        Raises:
+            ShapeError: the level is not in (0, 1), or the shapes do not fit.
+        """
+        from scipy.special import ndtri
+
+        if not 0 < level < 1:
+            raise ShapeError(f"level={level} is not a probability in (0, 1)")
+        middle, spread = self.forecast(p, y, steps, u), self.deviations(p, variance, steps)
+        half = float(ndtri((1 + level) / 2)) * spread
+        return middle - half, middle + half
+
+
+def free_running(step: Callable[[Any, Any], Any], window: Any, inputs: Any) -> Any:
+    """The numbers that a model says when it hears itself: (steps,).
+
+    Args:
+        step: from the window of the last s numbers, oldest first, and one step's input to the next number.
+        window: (s,), the numbers before the first step.
+        inputs: (steps, ...).
+    """
+
+    def advance(past: Any, x: Any) -> Any:
+        return concatenate([past[1:], step(past, x)[None]])
+
+    return scan(advance, window, inputs)[:, -1]
