@@ -12,8 +12,8 @@ from symad.gpu.printers.library import real_type
 from symad.numeric.fusion.c_expressions import Body, has_c_form, statements
 from symad.numeric.modules.module_text import docstring, module_header, pack_text
 from symad.numeric.modules.names import Names
-from symad.numeric.scalars.python_program import is_scalar, packed_entries
-from symad.ops.arrays.sources import ArrayConstant, Constant, Input, constant
+from symad.numeric.passes.memory_layout.packed_entries import constants_of, entries_of, is_scalar
+from symad.ops.arrays.sources import ArrayConstant, Constant, Input
 from symad.ops.elementwise.selection import Condition
 
 DIRECT = 48
@@ -33,8 +33,8 @@ def is_kernel(graph: Graph) -> bool:
 def _entries(output: Node) -> tuple[Node, ...]:
     """The scalars of an output, in row-major order."""
     if isinstance(output.op, ArrayConstant):
-        return tuple(constant(v) for v in output.op.array.ravel().tolist())
-    return packed_entries(output) or (output,)
+        return constants_of(output)
+    return entries_of(output) or (output,)
 
 
 def print_scalar_kernel(graph: Graph, dtype: str, packed: bool) -> tuple[str, str]:

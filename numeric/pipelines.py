@@ -12,19 +12,22 @@ from dataclasses import dataclass
 
 from symad.core.graph import Graph
 from symad.numeric.passes import contract_sums, expand, hoist, keep, stabilize
+from symad.numeric.passes.algebra.definitions import write_scalar_definitions
 from symad.numeric.passes.algebra.written_out import write_out
 from symad.numeric.passes.loops.last_step import start_from_last_step
 from symad.numeric.passes.memory_layout.joined_pads import join_pads
-from symad.numeric.passes.memory_layout.packed_entries import pack_entries
+from symad.numeric.passes.memory_layout.packed_entries import pack_entries, pack_points
 from symad.numeric.program.checking import check_program
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import every_statement
 from symad.numeric.program_passes.aliases import drop_aliases
 from symad.numeric.program_passes.dead import drop_unread
-from symad.numeric.program_passes.folding import fold
+from symad.numeric.program_passes.folding import fold, fold_numbers
 from symad.numeric.program_passes.inlining import inline
+from symad.numeric.program_passes.powers import multiply_powers
+from symad.numeric.program_passes.short_lines import shorten
 from symad.numeric.program_passes.views import join_views
-from symad.numeric.program_passes.wide import split_wide
+from symad.numeric.program_passes.wide import split_lines, split_wide
 from symad.stable import with_logistic
 
 
@@ -68,7 +71,7 @@ PLAIN_GRAPH = (
     ),
     GraphPass("contract", contract_sums, "", "sums of products are contractions of two operands"),
     GraphPass("join pads", join_pads, "", "what stands side by side is concatenated, not padded and added"),
-    GraphPass("pack", pack_entries, "", "arrays of scalars at the end of a scalar graph are one op each"),
+    GraphPass("pack", pack_points, "", "arrays of scalars at the end of a scalar graph are one op each"),
 )
 """Of `style="plain"`: mathematics alone, nothing for speed."""
 
@@ -83,6 +86,23 @@ PLAIN_PROGRAM = (
     ProgramPass("drop unread again", drop_unread, "inline", "every statement is needed for a result"),
 )
 """Of `style="plain"`."""
+
+SCALAR_GRAPH = (
+    GraphPass("logistic", with_logistic, "", "1/(1 + exp(u)) is one function that does not overflow"),
+    GraphPass("definitions", write_scalar_definitions, "", "every op is a function of numbers"),
+    GraphPass("expand", expand, "", "functions of numbers are numbers"),
+    GraphPass("stabilize", stabilize, "", "no form that loses digits where an equal one does not"),
+    GraphPass("pack", pack_entries, "definitions", "arrays of scalars at the end are one op each"),
+)
+"""Of scalar graphs, for every backend."""
+
+SCALAR_PROGRAM = (
+    ProgramPass("products", multiply_powers, "", "small powers are products"),
+    ProgramPass("split wide", split_lines, "", "no sum that is too long for CPython's compiler"),
+    ProgramPass("shorten", shorten, "products", "values that are read once stand where they are read"),
+    ProgramPass("fold", fold_numbers, "shorten", "6*x, not 3*(2*x)"),
+)
+"""Of straight-line Python, with no check in between: set-up time counts. The tests check each."""
 
 
 @dataclass(frozen=True)
@@ -100,23 +120,42 @@ class PassReport:
         return f"{self.name}: {done}"
 
 
-def run_graph_passes(graph: Graph, passes: Sequence[GraphPass], report: list[PassReport]) -> Graph:
+def run_graph_passes(
+    graph: Graph, passes: Sequence[GraphPass], report: list[PassReport] | None = None
+) -> Graph:
     """The graph after all passes; ``report`` grows by a line for each."""
     for step in passes:
         made = step.run(graph)
-        changed = made.output_nodes != graph.output_nodes
-        report.append(PassReport(step.name, "nodes", len(graph.nodes), len(made.nodes), changed))
+        if report is not None:
+            changed = made.output_nodes != graph.output_nodes
+            report.append(PassReport(step.name, "nodes", len(graph.nodes), len(made.nodes), changed))
         graph = made
     return graph
 
 
-def run_program_passes(program: Program, passes: Sequence[ProgramPass], report: list[PassReport]) -> Program:
-    """The program after all passes, each checked; ``report`` grows by a line for each."""
-    check_program(program)
+def run_program_passes(
+    program: Program,
+    passes: Sequence[ProgramPass],
+    report: list[PassReport] | None = None,
+    check: bool = True,
+) -> Program:
+    """The program after all passes.
+
+    Args:
+        program: what `schedule` makes of a graph.
+        passes: a pipeline.
+        report: grows by a line for each pass.
+        check: whether the program is checked before and after each pass.
+    """
+    if check:
+        check_program(program)
     for step in passes:
         made = step.run(program)
-        check_program(made)
-        report.append(PassReport(step.name, "statements", _count(program), _count(made), made != program))
+        if check:
+            check_program(made)
+        if report is not None:
+            changed = made != program
+            report.append(PassReport(step.name, "statements", _count(program), _count(made), changed))
         program = made
     return program
 

@@ -24,7 +24,7 @@ def plain_program(graph: Graph, report: list[PassReport] | None = None) -> Progr
     notes = report if report is not None else []
     roles = roles_of(graph)
     prepared = run_graph_passes(graph, PLAIN_GRAPH, notes)
-    roles = roles.after(prepared, lambda named: run_graph_passes(named, PLAIN_GRAPH, []))
+    roles = roles.after(prepared, lambda named: run_graph_passes(named, PLAIN_GRAPH))
     program = schedule(prepared, roles)
     return run_program_passes(program, PLAIN_PROGRAM, notes)
 

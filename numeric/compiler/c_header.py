@@ -5,8 +5,7 @@ from __future__ import annotations
 from symad.core.dims import format_shape
 from symad.core.graph import Graph, Node
 from symad.numeric.modules.module_text import one_line
-from symad.numeric.scalars.c_program import scalars_of
-from symad.numeric.scalars.python_program import sparse_entries
+from symad.numeric.passes.memory_layout.packed_entries import scalars_of, stored_entries
 
 
 def print_header(name: str, graph: Graph) -> str:
@@ -59,6 +58,6 @@ def _layout(graph: Graph, sizes: list[int]) -> str:
 
 def _form(output: Node) -> str:
     """The shape of an output that is no scalar, and the order of its entries."""
-    if sparse_entries(output) is not None:
+    if stored_entries(output) is not None:
         return f", the stored entries of a sparse matrix {format_shape(output.shape)}, row by row"
     return f", shape {format_shape(output.shape)}, row by row" if output.shape else ""

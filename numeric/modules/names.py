@@ -32,15 +32,17 @@ class Names:
         """``reserved``: names that the generated code uses itself."""
         self.taken = RESERVED | set(reserved)
         self._of: dict[Any, str] = {}
+        self._numbers: dict[str, int] = {}
+        """For each name that was taken, the first number that has not been tried."""
 
     def unique(self, wanted: str) -> str:
         """A new identifier, ``wanted`` if it is free."""
         base = identifier(wanted)
-        name, k = base, 2
+        name = f"{base}_" if base in RESERVED else base
+        number = self._numbers.get(base, 2)
         while name in self.taken:
-            name, k = (
-                (f"{base}_{k}", k + 1) if name != base or base not in RESERVED else (f"{base}_", k)
-            )
+            name, number = f"{base}_{number}", number + 1
+        self._numbers[base] = number
         self.taken.add(name)
         return name
 

@@ -12,7 +12,7 @@ from symad.core.graph import Graph, Node
 from symad.core.structures import Structure, TupleOf, leaves
 from symad.derivatives.wrt import select, value_part
 from symad.numeric.modules.entry_point import Flat, Parameter
-from symad.numeric.scalars.python_program import packed_entries
+from symad.numeric.passes.memory_layout.packed_entries import entries_of
 from symad.ops.arrays.shaping import flatten, reshape
 from symad.ops.arrays.sources import ArrayConstant, constant
 from symad.ops.arrays.stacking import concatenate, pack_scalars
@@ -91,4 +91,4 @@ def _scalars(node: Node) -> tuple[Node, ...] | None:
         return (node,)
     if isinstance(node.op, ArrayConstant):
         return tuple(constant(value) for value in node.op.array.ravel().tolist())
-    return packed_entries(node)
+    return entries_of(node)

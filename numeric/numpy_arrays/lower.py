@@ -27,18 +27,18 @@ from symad.numeric.passes.loops.wide_products import widen_products
 from symad.numeric.passes.memory_layout.flat_stencils import flatten_stencils
 from symad.numeric.passes.memory_layout.memory_spans import in_spans
 from symad.numeric.passes.memory_layout.overlapping_pads import overlay_pads
-from symad.numeric.scalars.numpy_runs import print_runs_module
-from symad.numeric.scalars.python_program import is_scalar, print_scalar_module
+from symad.numeric.passes.memory_layout.packed_entries import is_scalar, is_straight
+from symad.numeric.scalars.lower_python import print_scalars
 from symad.ops.sparse.csr import CompressedRows
 from symad.stable import with_logistic
 
 
 def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
     """Print and compile a graph for NumPy."""
-    prepared = before_arrays(graph)
-    if is_scalar(prepared):
-        in_runs = print_runs_module(prepared, dtype, packed)
-        name, source = in_runs or print_scalar_module(prepared, NUMPY, dtype, packed)
+    straight = is_straight(graph)
+    prepared = graph if straight else before_arrays(graph)
+    if straight or is_scalar(prepared):
+        name, source = print_scalars(prepared, dtype, packed)
     else:
         made = for_arrays(prepared)
         packed = False

@@ -130,7 +130,7 @@ def with_parts(expression: Expression, new: tuple[Expression, ...]) -> Expressio
     if isinstance(expression, Index):
         return replace(expression, array=new[0])
     assert isinstance(expression, Compute)
-    return replace(expression, args=new)
+    return Compute(expression.op, new, expression.shape)
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
@@ -162,5 +162,8 @@ def _index_of(position: Position) -> Iterator[Value]:
 
 def rewrite(expression: Expression, rule: Callable[[Expression], Expression]) -> Expression:
     """The expression with a rule applied to every part, innermost first."""
-    inner = tuple([rewrite(part, rule) for part in parts(expression)])
-    return rule(with_parts(expression, inner))
+    old = parts(expression)
+    if not old:
+        return rule(expression)
+    new = tuple([rewrite(part, rule) for part in old])
+    return rule(with_parts(expression, new))

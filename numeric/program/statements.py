@@ -68,7 +68,8 @@ class Assign(Statement):
 
     def with_expressions(self, change: Callable[[Expression], Expression]) -> Statement:
         """The same value of a changed expression."""
-        return replace(self, expression=change(self.expression))
+        made = change(self.expression)
+        return self if made is self.expression else Assign(self.value, made)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,11 @@ def fold(program: Program) -> Program:
     return program.with_expressions(lambda expression: rewrite(rewrite(expression, aligned), folded))
 
 
+def fold_numbers(program: Program) -> Program:
+    """The program with the rule of numbers alone, for programs of scalars."""
+    return program.with_expressions(lambda expression: rewrite(expression, folded))
+
+
 def folded(expression: Expression) -> Expression:
     """A product or a sum with the exact constants of those directly inside it collected."""
     if isinstance(expression, Compute) and isinstance(expression.op, Mul):
@@ -48,6 +53,8 @@ def _product(expression: Compute, op: Mul) -> Expression:
 
     Only numbers of the product and of products that are its own factors move; the order of the others stays.
     """
+    if not any(isinstance(arg, Compute) for arg in expression.args):
+        return expression
     flat: list[tuple[int, Expression]] = []
     for power, arg in zip(op.powers, expression.args, strict=True):
         inner = arg.op if isinstance(arg, Compute) else None

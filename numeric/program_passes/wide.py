@@ -15,15 +15,22 @@ def split_wide(program: Program) -> Program:
     return program.with_expressions(lambda expression: rewrite(expression, _split))
 
 
+def split_lines(program: Program) -> Program:
+    """The same for programs whose lines compute one op each."""
+    return program.with_expressions(_split)
+
+
 def _split(expression: Expression) -> Expression:
     if not isinstance(expression, Compute) or not isinstance(expression.op, (Add, Mul)):
+        return expression
+    if len(expression.args) <= MAX_OPERANDS:
         return expression
     weights = expression.op.signs if isinstance(expression.op, Add) else expression.op.powers
     parts = list(zip(weights, expression.args, strict=True))
     while len(parts) > MAX_OPERANDS:
         groups = [parts[k : k + MAX_OPERANDS] for k in range(0, len(parts), MAX_OPERANDS)]
         parts = [(1, _joined(expression, group)) for group in groups]
-    return _joined(expression, parts) if len(parts) < len(weights) else expression
+    return _joined(expression, parts)
 
 
 def _joined(expression: Compute, parts: list[tuple[int, Expression]]) -> Compute:

@@ -1,4 +1,4 @@
 """Graphs of scalars as code: straight-line Python, C, and NumPy on levels of equal functions ("runs").
 
-Start at `python_program`, `lower_c` or `lower_runs`; `lanes` holds many points side by side.
+Start at `lower_python`, `lower_c` or `lower_runs`; `lanes` holds many points side by side.
 """

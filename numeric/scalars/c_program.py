@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from symad.core.graph import Graph, Node, topological
-from symad.errors import LoweringError
 from symad.numeric.modules.module_text import one_line
 from symad.numeric.modules.names import identifier
+from symad.numeric.passes.memory_layout.packed_entries import scalars_of
 from symad.numeric.scalars.c_expressions import PACKED, c_form, c_literal, helper_source
-from symad.numeric.scalars.python_program import packed_entries, sparse_entries
-from symad.ops.arrays.sources import ArrayConstant, Constant, constant
+from symad.ops.arrays.sources import Constant
 from symad.ops.elementwise.apply import Apply
 
 CHUNK = 1000
@@ -33,23 +32,6 @@ PACK, BLOCK = 4, 8
 def output_scalars(graph: Graph) -> list[Node]:
     """The scalars of all outputs, flat."""
     return [scalar for output in graph.output_nodes for scalar in scalars_of(output)]
-
-
-def scalars_of(output: Node) -> Sequence[Node]:
-    """The scalars of one output, in the order in which they are written.
-
-    Raises:
-        LoweringError: it is computed as an array.
-    """
-    entries = sparse_entries(output)
-    entries = packed_entries(output) if entries is None else entries
-    if entries is not None:
-        return entries
-    if isinstance(output.op, ArrayConstant):
-        return [constant(v) for v in output.op.array.ravel().tolist()]
-    if not output.shape:
-        return [output]
-    raise LoweringError("backend 'c' takes graphs of scalars; this one holds arrays inside")
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,12 @@ from symad.numeric.kernel import Kernel
 from symad.numeric.modules.names import identifier
 from symad.numeric.numpy_arrays import lower as lower_numpy
 from symad.numeric.passes import prepare
+from symad.numeric.passes.memory_layout.packed_entries import is_scalar
 from symad.numeric.scalars import lower_runs
 from symad.numeric.scalars.c_expressions import NotInC
 from symad.numeric.scalars.c_program import output_scalars, print_c
 from symad.numeric.scalars.flat_results import FlatResults
 from symad.numeric.scalars.python_binding import Binder, python_function
-from symad.numeric.scalars.python_program import is_scalar
 from symad.stable import with_logistic
 
 LIMIT = 100_000

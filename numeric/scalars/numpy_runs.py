@@ -22,9 +22,8 @@ from symad.numeric.modules.names import Names
 from symad.numeric.numpy_arrays.elementwise_statements import ufunc_name
 from symad.numeric.numpy_arrays.ops.constants import nested_text
 from symad.numeric.numpy_arrays.ops.integers import integers_text
-from symad.numeric.scalars.c_program import output_scalars
+from symad.numeric.passes.memory_layout.packed_entries import SparsePack, scalars_of
 from symad.numeric.scalars.level_runs import Plan, Run, plan
-from symad.ops.sparse.csr import CompressedRows
 
 FEW, LONG = 300, 80
 """Runs are faster for more operations than `FEW`, and `LONG` for each run."""
@@ -109,7 +108,7 @@ class _Text:
 
 def print_runs_module(graph: Graph, dtype: str, packed: bool) -> tuple[str, str] | None:
     """The entry point's name and the source of the module; None where straight-line code is better."""
-    outputs = output_scalars(graph)
+    outputs = [scalar for output in graph.output_nodes for scalar in scalars_of(output)]
     try:
         made = plan(graph, outputs)
     except LoweringError:
@@ -117,7 +116,7 @@ def print_runs_module(graph: Graph, dtype: str, packed: bool) -> tuple[str, str]
     count = sum(run.count for run in made.runs)
     if count < FEW + LONG * len(made.runs) or not made.inputs:
         return None
-    if any(isinstance(o.op, CompressedRows) for o in graph.output_nodes):
+    if any(isinstance(o.op, SparsePack) for o in graph.output_nodes):
         return None
     if any(function_name(run.function) is None for run in made.runs):
         return None

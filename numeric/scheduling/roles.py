@@ -69,15 +69,15 @@ NO_ROLES = Roles()
 """Of what stands inside of loops."""
 
 
-def roles_of(graph: Graph) -> Roles:
-    """The roles in a graph, from the transformation that made it."""
+def roles_of(graph: Graph, inner: bool = True) -> Roles:
+    """The roles in a graph, from the transformation that made it; with ``inner`` those of cotangents too."""
     if graph.origin is None:
         return NO_ROLES
     labels = tuple(label if label.isidentifier() else "value" for label in graph.origin.labels)
     value = (
         labels[0] if graph.origin.value is not None and graph.origin.value is graph.output_nodes[0] else ""
     )
-    return Roles(labels, value, {}, _primals(graph.origin))
+    return Roles(labels, value, {}, _primals(graph.origin) if inner else {})
 
 
 def _primals(origin: Origin) -> dict[Node, Node]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from symad.core.graph import Graph, Node, Op, topological
+from symad.core.identifiers import short_name
 from symad.core.questions import question
 from symad.errors import LoweringError
 from symad.numeric.passes.loops.loop import readers
@@ -16,6 +19,11 @@ from symad.numeric.scheduling.roles import Roles, name_of, stem_of
 from symad.ops.arrays.sources import Input, Source
 from symad.ops.fused.softmax import Softmax
 
+if TYPE_CHECKING:
+    Done = None
+else:  # plum sees Any: it dispatches on the op, and does not convert that nothing is returned
+    Done = Any
+
 
 def schedule(graph: Graph, roles: Roles) -> Program:
     """The program of a prepared graph.
@@ -24,7 +32,7 @@ def schedule(graph: Graph, roles: Roles) -> Program:
         graph: all ops have rules in the target; recurrences are `Loop` or `Scan`.
         roles: what results and cotangents are called.
     """
-    inputs = {node: Value(str(node.op.symbol), node.shape) for node in graph.input_nodes}  # type: ignore[attr-defined]
+    inputs = {node: Value(short_name(node.op.symbol), node.shape) for node in graph.input_nodes}  # type: ignore[attr-defined]
     scope = Scope({node: Read(value) for node, value in inputs.items()}, roles)
     scope.compute(graph.output_nodes)
     results = tuple(scope.known[output] for output in graph.output_nodes)
@@ -44,8 +52,13 @@ class Scope:
         self.places: dict[Node, tuple[Value, Position]] = {}
         """Nodes of a loop's body that are stored, with their places."""
         self.order: list[Node] = []
-        self.readers: dict[Node, list[Node]] = {}
+        self.scores: frozenset[Node] = frozenset()
         self.outputs: frozenset[Node] = frozenset()
+
+    @cached_property
+    def readers(self) -> dict[Node, list[Node]]:
+        """For each node those that read it."""
+        return readers(self.order)
 
     @property
     def block(self) -> Block:
@@ -55,9 +68,9 @@ class Scope:
     def compute(self, outputs: Iterable[Node]) -> None:
         """Give some nodes, and all that they need, expressions."""
         self.outputs = frozenset(outputs)
-        self.order = topological(self.outputs)
-        self.readers = readers(self.order)
-        for node in topological(outputs):
+        self.order = topological(outputs)
+        self.scores = frozenset(a for node in self.order if isinstance(node.op, Softmax) for a in node.args)
+        for node in self.order:
             if node not in self.known:
                 plan(node.op, node, self)
                 if self.roles.value and self.roles.results.get(node) == self.roles.value:
@@ -76,18 +89,15 @@ class Scope:
 
     def value_of(self, node: Node, default: str = "") -> Value:
         """A new value for a node, under the name of its role."""
-        names = tuple([name_of(self.known.get(a)) for a in node.args])
+        label = self.roles.results.get(node)
+        if label:
+            return Value(label, node.shape, True)
         primal = self.roles.primals.get(node)
         bar = name_of(self.known.get(primal)) if primal is not None else ""
-        label = self.roles.results.get(node, "")
-        stem = (
-            label or (f"{bar}_bar" if bar else "") or self.by_reader(node) or stem_of(node, names) or default
-        )
-        return Value(stem, node.shape, bool(label))
-
-    def by_reader(self, node: Node) -> str:
-        """S for the scores that a softmax reads."""
-        return "S" if any(isinstance(reader.op, Softmax) for reader in self.readers.get(node, ())) else ""
+        if bar or node in self.scores:
+            return Value(f"{bar}_bar" if bar else "S", node.shape)
+        names = tuple([name_of(self.known[a]) for a in node.args])
+        return Value(stem_of(node, names) or default, node.shape)
 
     def arguments(self, node: Node) -> tuple[Expression, ...]:
         """The expressions of a node's arguments."""
@@ -95,29 +105,29 @@ class Scope:
 
 
 @question
-def plan(op: Op, node: Node, scope: Scope) -> None:
+def plan(op: Op, node: Node, scope: Scope) -> Done:
     """Add the statements that compute ``node`` to the scope."""
 
 
 @plan.dispatch
-def plan_op(op: Op, node: Node, scope: Scope) -> None:
+def plan_op(op: Op, node: Node, scope: Scope) -> Done:
     """One statement."""
     scope.assign(node, Compute(op, scope.arguments(node), node.shape))
 
 
 @plan.dispatch
-def plan_source(op: Source, node: Node, scope: Scope) -> None:
+def plan_source(op: Source, node: Node, scope: Scope) -> Done:
     """Constants stand where they are used."""
     scope.known[node] = Compute(op, (), node.shape)
 
 
 @plan.dispatch
-def plan_pack(op: Pack, node: Node, scope: Scope) -> None:
+def plan_pack(op: Pack, node: Node, scope: Scope) -> Done:
     """Entries are packed where they are returned."""
     scope.known[node] = Compute(op, scope.arguments(node), node.shape)
 
 
 @plan.dispatch
-def plan_input(op: Input, node: Node, scope: Scope) -> None:
+def plan_input(op: Input, node: Node, scope: Scope) -> Done:
     """An input that the graph does not take."""
     raise LoweringError(f"the graph uses {op.symbol}, which is none of its inputs")

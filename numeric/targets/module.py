@@ -61,7 +61,7 @@ def print_module(
         function = [writer.quiet, *function]
     blocks = [
         [
-            f'"""{one_line(program.name)}, printed by symad. Needs {_libraries(writer)}."""',
+            f'"""{one_line(program.name)}, printed by symad. Needs {libraries(writer)}."""',
             "",
             *sorted(writer.imports),
         ],
@@ -86,7 +86,7 @@ def _is_pack(expression: Expression) -> bool:
     return isinstance(expression, Compute) and isinstance(expression.op, Pack)
 
 
-def _libraries(writer: Writer) -> str:
+def libraries(writer: Writer) -> str:
     return "NumPy and SciPy" if writer.needs_scipy else "NumPy"
 
 

@@ -51,10 +51,11 @@ def number(value: Any, target: Target) -> Text:
     """A constant, exactly: ints and fractions as they are, others by the shortest digits that round back."""
     if isinstance(value, bool):
         return Text(truth(value, target))
+    if isinstance(value, Fraction) and target.writes_floats and Fraction(float(value)) == value:
+        value = float(value)
     if isinstance(value, Fraction) and max(abs(value.numerator), value.denominator) < 2**53:
-        return Text(
-            f"{_integer(value.numerator, target)}/{_integer(value.denominator, target)}", Level.PRODUCT
-        )
+        over, under = (_integer(n, target) for n in (value.numerator, value.denominator))
+        return Text(f"{over}/{under}", Level.PRODUCT)
     if isinstance(value, int) and abs(value) < 2**53:
         return Text(_integer(value, target), Level.SIGN if value < 0 else Level.ATOM)
     if isinstance(target, NumPy) and value in (sympy.pi, sympy.E):
@@ -68,8 +69,8 @@ def number(value: Any, target: Target) -> Text:
 
 
 def _integer(value: int, target: Target) -> str:
-    """An integer; in C as a floating-point number, whose quotients are not cut."""
-    return f"{value}.0" if isinstance(target, C) else str(value)
+    """An integer, as a floating-point number where the target wants that."""
+    return f"{value}.0" if target.writes_floats else str(value)
 
 
 def truth(value: bool, target: Target) -> str:

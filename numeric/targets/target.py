@@ -74,6 +74,8 @@ class Target:
     """SymPy heads and the functions that compute them."""
     infinity: str
     not_a_number: str
+    writes_floats: bool = False
+    """Whether integers are written as floating-point numbers, so that quotients are not cut."""
 
 
 @dataclass(frozen=True)
@@ -118,5 +120,5 @@ _IN_C = {**_LIBM, sympy.Abs: "fabs", sympy.Max: "fmax", sympy.Min: "fmin"}
 
 NUMPY = NumPy("numpy", table(NUMPY_NAMES), "np.inf", "np.nan")
 MATH = Python("math", table(_IN_PYTHON), "math.inf", "math.nan")
-C99 = C("c", table(_IN_C), "INFINITY", "NAN")
-CUDA = C("cuda", table(_IN_C), "CUDART_INF", "CUDART_NAN")
+C99 = C("c", table(_IN_C), "INFINITY", "NAN", True)
+CUDA = C("cuda", table(_IN_C), "CUDART_INF", "CUDART_NAN", True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
@@ -228,7 +229,7 @@ class Graph(metaclass=Interned):
         """The output nodes, flat."""
         return self.output_nodes
 
-    @property
+    @cached_property
     def nodes(self) -> tuple[Node, ...]:
         """All nodes that the outputs need, arguments first."""
         return tuple(topological(self.output_nodes))

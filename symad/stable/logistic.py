@@ -23,6 +23,8 @@ DEPTH = 4
 
 def with_logistic(graph: Graph) -> Graph:
     """The graph with σ in the place of its quotients."""
+    if not any(head_of(node) is sympy.exp for node in graph.nodes):
+        return graph
     made = rebuild(graph.output_nodes, {}, _logistic_node)
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 

@@ -17,10 +17,11 @@ from sympy.codegen.cfunctions import expm1, log1p
 
 from symad.core.graph import Graph, Node, Op, rebuild
 from symad.core.questions import Nodes, question
-from symad.ops.arrays.sources import constant, constant_value
+from symad.ops.arrays.sources import Source, constant, constant_value
 from symad.ops.elementwise.apply import Apply, apply
 from symad.ops.elementwise.arithmetic import (
     Add,
+    ElementwiseOp,
     Mul,
     add,
     div,
@@ -46,7 +47,8 @@ def stabilize(graph: Graph) -> Graph:
 
 
 def _stable_node(node: Node, args: Nodes, bodies: dict[Graph, Graph]) -> Node:
-    held = [getattr(node.op, f.name) for f in fields(node.op)]
+    simple = isinstance(node.op, (ElementwiseOp, Source))
+    held = [] if simple else [getattr(node.op, f.name) for f in fields(node.op)]
     if any(isinstance(value, Graph) for value in held):  # loops, and functions inside of functions
         for value in held:
             if isinstance(value, Graph) and value not in bodies:

@@ -6,24 +6,43 @@ arrays would see the definition's nodes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from symad.core.graph import Graph, Node, rebuild
 from symad.core.questions import definition
-from symad.ops.elementwise.selection import Select, select
+from symad.ops.arrays.sources import Constant, Input
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.arithmetic import Add, Mul
+from symad.ops.elementwise.powers import Pow
+from symad.ops.elementwise.selection import Compare, Logic, Select, select
 from symad.ops.elementwise.undefined import Undefined
 from symad.ops.fused.pair_sum import PairSumTangent
 
-WITHOUT_FORMS = (PairSumTangent, Undefined)
+SCALAR_OPS = (Input, Constant, Add, Mul, Pow, Apply, Compare, Logic, Select)
+"""Ops of numbers that every target has a form for."""
 
 
 def write_definitions(graph: Graph) -> Graph:
-    """The graph with the definitions of those ops in their places."""
-    if not any(isinstance(node.op, WITHOUT_FORMS) for node in graph.nodes):
+    """The graph with the definitions of fused ops without forms in their places."""
+    return written(graph, lambda node: isinstance(node.op, (PairSumTangent, Undefined)))
+
+
+def write_scalar_definitions(graph: Graph) -> Graph:
+    """The graph with all numbers computed by `SCALAR_OPS`, as far as ops have definitions."""
+    return written(graph, lambda node: not node.shape and not isinstance(node.op, SCALAR_OPS))
+
+
+def written(graph: Graph, without_form: Callable[[Node], bool]) -> Graph:
+    """The graph with the definitions of some nodes in their places; the graph itself if there are none."""
+    if not any(map(without_form, graph.nodes)):
         return graph
 
     def make(node: Node, args: tuple[Node, ...]) -> Node:
         made = select(*args) if isinstance(node.op, Select) else Node.of(node.op, args)
-        written: Node = definition(made.op, made) if isinstance(made.op, WITHOUT_FORMS) else made
-        return written
+        meaning = definition(made.op, made) if without_form(made) else None
+        if not isinstance(meaning, Node):
+            return made
+        return rebuild((meaning,), {arg: arg for arg in args}, make)[0]
 
     outputs = rebuild(graph.output_nodes, {n: n for n in graph.input_nodes}, make)
     return Graph(graph.input_nodes, outputs, graph.structure, graph.name, graph.report)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import sympy
@@ -28,7 +29,7 @@ def expand(graph: Graph) -> Graph:
 
 
 def _expanded(outputs: Nodes) -> Nodes:
-    known = set(topological(outputs))
+    known = cache(lambda: set(topological(outputs)))  # few graphs ask
     bodies: dict[Graph, Graph] = {}
 
     def better(node: Node, args: Nodes) -> Node:
@@ -37,9 +38,9 @@ def _expanded(outputs: Nodes) -> Nodes:
             if op.body not in bodies:
                 bodies[op.body] = Graph(op.body.input_nodes, _expanded(op.body.output_nodes))
             return Node.of(Scan(bodies[op.body], op.slices), args)
-        if isinstance(op, Apply) and node.shape and op.head is silu and apply(sigmoid, node.args[0]) in known:
+        if isinstance(op, Apply) and node.shape and op.head is silu and apply(sigmoid, node.args[0]) in known():
             return mul(args[0], apply(sigmoid, args[0]))
-        if isinstance(op, Apply) and node.shape and op.head is gelu and _tail(node.args[0], ROOT) in known:
+        if isinstance(op, Apply) and node.shape and op.head is gelu and _tail(node.args[0], ROOT) in known():
             return mul(constant(Fraction(1, 2)), args[0], _tail(args[0], constant(math.sqrt(2))))
         if isinstance(op, (Add, Mul, Pow, Apply)) and not node.shape:
             number = _number(op, args)

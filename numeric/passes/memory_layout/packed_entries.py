@@ -6,6 +6,7 @@ entries. Written as one op these arrays take batches of points: the axes of the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +15,13 @@ import numpy as np
 from symad.core.dims import Shape, size
 from symad.core.graph import Graph, Node, Op, shape, topological
 from symad.core.questions import Nodes, Values, definition, evaluate
-from symad.errors import ShapeError
+from symad.errors import LoweringError, ShapeError
+from symad.numeric.passes.algebra.definitions import SCALAR_OPS
 from symad.ops.arrays.shaping import Reshape, reshape
-from symad.ops.arrays.stacking import Stack, stack
+from symad.ops.arrays.sources import ArrayConstant, constant
+from symad.ops.arrays.stacking import Stack, pack_scalars, stack
+from symad.ops.loops.remat import Remat
+from symad.ops.sparse.csr import CompressedRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +48,30 @@ def pack_definition(op: Pack, y: Node) -> Node:
     return reshape(stack(list(y.args)), op.shape)
 
 
+@dataclass(frozen=True, eq=False)
+class SparsePack(Op):
+    """Scalars as the stored entries of a sparse matrix, row by row."""
+
+    matrix: CompressedRows
+
+
+@shape(SparsePack)
+def sparse_pack_shape(op: SparsePack, args: Nodes) -> Shape:
+    if any(a.shape for a in args) or len(args) != len(op.matrix.columns):
+        raise ShapeError(f"{len(args)} entries were given for {len(op.matrix.columns)} stored ones")
+    return op.matrix.shape
+
+
+@evaluate.dispatch
+def sparse_pack_evaluate(op: SparsePack, values: Values) -> Any:
+    return evaluate(op.matrix, (np.array(values),))
+
+
+@definition.dispatch
+def sparse_pack_definition(op: SparsePack, y: Node) -> Node:
+    return Node.of(op.matrix, (pack_scalars(y.args, (len(y.args),)),))
+
+
 def entries_of(node: Node) -> Nodes | None:
     """The scalars of an array that is a stack of them; None for other arrays."""
     inner = node.args[0] if isinstance(node.op, Reshape) else node
@@ -51,23 +80,84 @@ def entries_of(node: Node) -> Nodes | None:
     return None
 
 
+def stored_entries(node: Node) -> Nodes | None:
+    """The stored entries of a sparse matrix made of scalars, row by row; None for other nodes."""
+    op = node.op
+    if isinstance(op, SparsePack):
+        return node.args
+    if not isinstance(op, CompressedRows) or len(node.args) != 1:
+        return None
+    (arg,), (places,) = node.args, op.places_of
+    if not np.array_equal(places, np.arange(len(op.columns))):
+        return None
+    return constants_of(arg) if isinstance(arg.op, ArrayConstant) else entries_of(arg)
+
+
+def constants_of(node: Node) -> Nodes:
+    """The numbers of a constant array, row by row."""
+    assert isinstance(node.op, ArrayConstant)
+    return tuple(constant(value) for value in node.op.array.ravel().tolist())
+
+
+def scalars_of(output: Node) -> Nodes:
+    """The scalars of one output, row by row.
+
+    Raises:
+        LoweringError: it is computed as an array.
+    """
+    entries = constants_of(output) if isinstance(output.op, ArrayConstant) else _entries(output)
+    if entries is None:
+        raise LoweringError("backend 'c' takes graphs of scalars; this one holds arrays inside")
+    return entries
+
+
+def _entries(output: Node) -> Nodes | None:
+    """The scalars of an output; None if it is computed as an array."""
+    if not output.shape:
+        return (output,)
+    sparse = isinstance(output.op, (CompressedRows, SparsePack))
+    return stored_entries(output) if sparse else entries_of(output)
+
+
 def is_scalar(graph: Graph) -> bool:
-    """Whether everything is computed from numbers in numbers, which may stand in arrays at the end."""
-    if any(node.shape for node in graph.input_nodes) or not graph.input_nodes:
+    """Whether all values are scalars, packed into arrays at the outputs only, and none is made by a part."""
+    return _all_scalars(
+        graph, lambda node: not isinstance(node.op, Remat) and not any(a.shape for a in node.args)
+    )
+
+
+def is_straight(graph: Graph) -> bool:
+    """Whether all values are scalars that functions of numbers make: no pass on arrays has anything to do."""
+    return _all_scalars(graph, lambda node: isinstance(node.op, SCALAR_OPS))
+
+
+def _all_scalars(graph: Graph, allowed: Callable[[Node], bool]) -> bool:
+    if any(node.shape for node in graph.input_nodes):
         return False
-    found = [entries_of(o) if o.shape else (o,) for o in graph.output_nodes]
-    if any(entries is None for entries in found):
-        return False
-    roots = [node for entries in found for node in entries or ()]
-    return all(not node.shape and not hasattr(node.op, "body") for node in topological(roots))
+    arrays: set[Node] = set()
+    for output in graph.output_nodes:
+        if output.shape and not isinstance(output.op, ArrayConstant) and _entries(output) is None:
+            return False
+        waiting = [output]
+        while waiting:
+            arrays.update(waiting)
+            waiting = [arg for node in waiting for arg in node.args if arg.shape]
+    return all((not node.shape and allowed(node)) or node in arrays for node in graph.nodes)
 
 
 def pack_entries(graph: Graph) -> Graph:
-    """A scalar graph with its arrays as `Pack`; other graphs as they are."""
-    if not is_scalar(graph):
-        return graph
+    """A scalar graph with its arrays as `Pack` and `SparsePack`."""
     made = []
     for output in graph.output_nodes:
-        entries = entries_of(output) if output.shape else None
-        made.append(output if entries is None else Node.of(Pack(output.shape), entries))
+        entries, stored = entries_of(output) if output.shape else None, stored_entries(output)
+        if isinstance(output.op, CompressedRows) and stored is not None:
+            made.append(Node.of(SparsePack(output.op), stored))
+        else:
+            made.append(output if entries is None else Node.of(Pack(output.shape), entries))
     return Graph(graph.input_nodes, tuple(made), graph.structure, graph.name, graph.report)
+
+
+def pack_points(graph: Graph) -> Graph:
+    """The same if every array depends on an input, so that many points have many arrays; else the graph."""
+    dense = all(entries_of(output) is not None for output in graph.output_nodes if output.shape)
+    return pack_entries(graph) if graph.input_nodes and dense and is_scalar(graph) else graph

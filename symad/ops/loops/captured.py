@@ -28,7 +28,7 @@ class Captured(Source):
 
 def captured_nodes(graph: Graph) -> list[Node]:
     """The values of enclosing functions that a graph uses."""
-    return [node for node in topological(graph.output_nodes) if isinstance(node.op, Captured)]
+    return [node for node in graph.nodes if isinstance(node.op, Captured)]
 
 
 def check_closed(graph: Graph, what: str) -> None:

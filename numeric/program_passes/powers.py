@@ -1,0 +1,34 @@
+"""Small powers as products: x² is x*x, x³ is x*x*x, and x^(3/2) is x √x; calls of pow take longer."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from symad.numeric.program.expressions import Compute, Expression, Read
+from symad.numeric.program.program import Program
+from symad.ops.arrays.sources import Constant, constant
+from symad.ops.elementwise.arithmetic import Mul
+from symad.ops.elementwise.powers import Pow
+
+MAX_POWER = 4
+"""Higher powers are calls; products would round as often as they multiply."""
+
+
+def multiply_powers(program: Program) -> Program:
+    """The program with such powers of named values as products, where each line computes one op."""
+    return program.with_expressions(_multiplied)
+
+
+def _multiplied(expression: Expression) -> Expression:
+    if not isinstance(expression, Compute) or not isinstance(expression.op, Pow):
+        return expression
+    base, exponent = expression.args
+    value = exponent.op.value if isinstance(exponent, Compute) and isinstance(exponent.op, Constant) else None
+    if not isinstance(base, Read) or isinstance(value, (bool, float)):
+        return expression
+    if value == Fraction(3, 2):
+        root = Compute(Pow(), (base, Compute(constant(Fraction(1, 2)).op, (), ())), expression.shape)
+        return Compute(Mul((1, 1)), (base, root), expression.shape)
+    if value in range(2, MAX_POWER + 1):
+        return Compute(Mul((1,) * int(value)), (base,) * int(value), expression.shape)
+    return expression

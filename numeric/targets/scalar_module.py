@@ -1,0 +1,105 @@
+"""Straight-line code of scalars as a standalone module: the body, its two bindings, the function of any call.
+
+`math` raises where IEEE arithmetic gives inf or nan; such points go to the NumPy binding, so that results
+always have NumPy's semantics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from symad.core.graph import TupleOf
+from symad.numeric.modules.module_text import one_line, pack_text
+from symad.numeric.modules.names import Names
+from symad.numeric.program.program import Program
+from symad.numeric.targets import scalar_helpers as helpers
+from symad.numeric.targets.module import docstring, libraries
+from symad.numeric.targets.point_and_batch import BINDINGS, BodyWriter
+from symad.numeric.targets.statements import indented, lines_of
+
+MAX_INPUTS_COMPARED = 12
+"""Types of so many arguments are compared one by one, of more as a set."""
+
+
+def print_scalar_module(program: Program, dtype: str, packed: bool) -> tuple[str, str]:
+    """The entry point's name and the source of the module.
+
+    Args:
+        program: of scalars, with arrays of them among the results only.
+        dtype: of batches, and of points that are not computed by `math`, which has doubles only.
+        packed: whether the entry point takes all inputs as one vector x.
+    """
+    names = Names(BINDINGS)
+    entry = names.unique(program.name)
+    writer = BodyWriter(names)
+    writer.imports |= {"import types", "import math", "import numpy as np"}
+    inputs = [writer.name(value) for value in program.inputs]
+    body = lines_of(program.statements, writer)
+    texts = [writer.text(result).text for result in program.results]
+    structure = program.structure
+    flat = isinstance(structure, TupleOf) and len(texts) > 1 and all(item is None for item in structure.items)
+    body.append(f"return {', '.join(texts) if flat else pack_text(structure, texts)}")
+    made = _entry(program, entry, inputs, dtype, packed, writer)
+    tables = [{name: pair[k] for name, pair in sorted(writer.bindings.items())} for k in (0, 1)]
+    blocks = [
+        [
+            f'"""{one_line(program.name)}, printed by symad. Needs {libraries(writer)}."""',
+            "",
+            *sorted(writer.imports),
+        ],
+        *([source] for source in writer.helpers.values()),
+        [f"{name} = {text}" for text, name in writer.constants.items()],
+        [f"def _body({', '.join(inputs)}):", *indented(body)],
+        [
+            "# One body, two bindings: plain floats by math, arrays and exceptional points by NumPy.",
+            *(
+                f"_at_{name} = types.FunctionType(_body.__code__, {_display(table)})"
+                for name, table in zip(("point", "batch"), tables, strict=True)
+            ),
+        ],
+        made,
+    ]
+    return entry, "\n\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def _entry(
+    program: Program, entry: str, inputs: Sequence[str], dtype: str, packed: bool, writer: BodyWriter
+) -> list[str]:
+    """The function that a person calls: a point of floats at once, everything else by `_evaluated`."""
+    signature = ", ".join(inputs)
+    head = [f"def {entry}({'x' if packed else signature}):", f"    {docstring(program, writer)}"]
+    if not inputs:
+        return [*head, "    return _at_point()"]
+    double = dtype == "float64"
+    ranks = tuple(len(result.shape) for result in program.results)
+    shown = tuple(value.stem for value in program.inputs)
+    values, call = f"({signature}{',' * (len(inputs) == 1)})", signature
+    if packed:
+        values, call = "x.tolist()" if double else "list(x)", "*x.tolist()"
+        head += [
+            f"    x = np.asarray(x, dtype=np.{dtype})",
+            f"    if x.shape != ({len(inputs)},):",
+            f'        raise ValueError(f"x must have shape ({len(inputs)},), not {{x.shape}}")',
+        ]
+    attempt = ["try:", f"    return _at_point({call})", "except (ArithmeticError, ValueError):", "    pass"]
+    attempt = attempt if packed else [f"if {_all_floats(inputs)}:", *indented(attempt)]
+    at_point = "_at_point" if double else "None"
+    rest = f"_NAMES, {ranks}, {at_point}, _at_batch, np.{dtype}"
+    return [
+        f"_NAMES = {shown!r}",
+        "",
+        "",
+        *head,
+        *indented(attempt if double else []),
+        f"    return {writer.helper(helpers._evaluated)}({values}, {rest})",
+    ]
+
+
+def _all_floats(inputs: Sequence[str]) -> str:
+    if len(inputs) <= MAX_INPUTS_COMPARED:
+        return " is ".join([*(f"type({name})" for name in inputs), "float"])
+    return "{" + ", ".join(f"type({name})" for name in inputs) + "} == {float}"
+
+
+def _display(table: dict[str, str]) -> str:
+    return "{" + ", ".join(f'"{name}": {text}' for name, text in table.items()) + "}"
