@@ -18,11 +18,6 @@ def fold(program: Program) -> Program:
     return program.with_expressions(lambda expression: rewrite(rewrite(expression, aligned), folded))
 
 
-def fold_numbers(program: Program) -> Program:
-    """The program with the rule of numbers alone, for programs of scalars."""
-    return program.with_expressions(lambda expression: rewrite(expression, folded))
-
-
 def folded(expression: Expression) -> Expression:
     """A product or a sum with the exact constants of those directly inside it collected."""
     if isinstance(expression, Compute) and isinstance(expression.op, Mul):
@@ -48,12 +43,18 @@ def exact(expression: Expression) -> int | Fraction | None:
     return None
 
 
+def _holds_number(expression: Compute) -> bool:
+    """Whether an expression is an exact number, or a product, with a number in front maybe."""
+    return isinstance(expression.op, Mul) or exact(expression) is not None
+
+
 def _product(expression: Compute, op: Mul) -> Expression:
     """Exact factors in front: a·(b·x) = (a b)·x, for integers and fractions, without a further rounding.
 
     Only numbers of the product and of products that are its own factors move; the order of the others stays.
     """
-    if not any(isinstance(arg, Compute) for arg in expression.args):
+    inner_numbers = [arg for arg in expression.args if isinstance(arg, Compute) and _holds_number(arg)]
+    if not inner_numbers or (len(inner_numbers) == 1 and exact(inner_numbers[0]) not in (None, 1)):
         return expression
     flat: list[tuple[int, Expression]] = []
     for power, arg in zip(op.powers, expression.args, strict=True):

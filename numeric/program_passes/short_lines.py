@@ -6,11 +6,10 @@ also saves a store and a load, and a program may have many thousands of lines: e
 
 from __future__ import annotations
 
-from collections import Counter
-
 from symad.numeric.program.expressions import Compute, Expression, Read, Value, parts, values_read
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Statement
+from symad.numeric.program_passes.folding import folded
 
 MAX_READS_A_LINE = 8
 """Names and numbers in one line; by eye, as for array programs."""
@@ -18,47 +17,58 @@ MAX_READS_A_LINE = 8
 
 def shorten(program: Program) -> Program:
     """The program, of assignments alone, with such values in the lines that read them."""
-    uses: Counter[Value] = Counter()
-    for statement in program.statements:
-        for expression in statement.expressions:
-            for part in parts(expression):
-                if isinstance(part, Read):
-                    uses[part.value] += 1
-                elif isinstance(part, Compute) and part.args:
-                    uses.update(values_read(part))
-    for result in program.results:
-        uses.update(dict.fromkeys(values_read(result), 2))
+    uses = _uses(program)
     made: list[Statement] = []
     waiting: dict[Value, tuple[Expression, int]] = {}
     for statement in program.statements:
         if not isinstance(statement, Assign) or not isinstance(statement.expression, Compute):
             made.append(statement)
             continue
-        size, args = _filled(statement.expression.args, waiting, made)
-        expression = statement.expression
-        if args is not None:
-            expression = Compute(expression.op, args, expression.shape)
-        if uses[statement.value] == 1 and not statement.value.named:
-            waiting[statement.value] = expression, size
+        value, old = statement.value, statement.expression
+        size, new = len(old.args), old
+        if any(type(arg) is Read and arg.value in waiting for arg in old.args):
+            size, args = _filled(old.args, waiting, made)
+            new = Compute(old.op, args, old.shape)
+        expression = folded(new)
+        if uses[value] == 1 and not value.named:
+            waiting[value] = expression, size
         else:
-            made.append(statement if args is None else Assign(statement.value, expression))
+            made.append(statement if expression is old else Assign(value, expression))
     return program.with_statements(tuple(made))
+
+
+def _uses(program: Program) -> dict[Value, int]:
+    """How often each value is read; those of results count twice, since they keep their names."""
+    uses = dict.fromkeys((s.value for s in program.statements if isinstance(s, Assign)), 0)
+    uses |= dict.fromkeys((value for value in program.inputs), 0)
+    for statement in program.statements:
+        for expression in statement.expressions:
+            for part in parts(expression):
+                if type(part) is Read:
+                    uses[part.value] += 1
+                elif type(part) is Compute and part.args:
+                    for value in values_read(part):
+                        uses[value] += 1
+    for result in program.results:
+        for value in values_read(result):
+            uses[value] += 2
+    return uses
 
 
 def _filled(
     args: tuple[Expression, ...], waiting: dict[Value, tuple[Expression, int]], made: list[Statement]
-) -> tuple[int, tuple[Expression, ...] | None]:
-    """The names in the arguments with what waits written into them, and those arguments if any changed.
+) -> tuple[int, tuple[Expression, ...]]:
+    """How many names the arguments hold with what waits written into them, and those arguments.
 
     What does not fit gets its line in ``made``.
     """
-    size, changed = len(args), list(args)
+    size, filled = len(args), list(args)
     for k, arg in enumerate(args):
         if isinstance(arg, Read) and arg.value in waiting:
             inner, inner_size = waiting.pop(arg.value)
             if size + inner_size - 1 <= MAX_READS_A_LINE:
                 size += inner_size - 1
-                changed[k] = inner
+                filled[k] = inner
             else:
                 made.append(Assign(arg.value, inner))
-    return size, tuple(changed) if changed != list(args) else None
+    return size, tuple(filled)

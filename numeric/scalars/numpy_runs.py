@@ -108,6 +108,8 @@ class _Text:
 
 def print_runs_module(graph: Graph, dtype: str, packed: bool) -> tuple[str, str] | None:
     """The entry point's name and the source of the module; None where straight-line code is better."""
+    if sum(len(node.args) for node in graph.nodes) < FEW + LONG:  # there are no more operations than operands
+        return None
     outputs = [scalar for output in graph.output_nodes for scalar in scalars_of(output)]
     try:
         made = plan(graph, outputs)

@@ -14,6 +14,7 @@ import sympy
 from sympy.codegen.cfunctions import expm1, hypot, log1p, log2, log10
 from sympy.codegen.numpy_nodes import logaddexp
 
+from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.library.scalar_functions import sigmoid
 from symad.numeric.modules.names import Names
 from symad.numeric.numpy_arrays.ops.constants import constant_text
@@ -25,7 +26,6 @@ from symad.numeric.targets.scalars import HALF, call, exponent_of, number, write
 from symad.numeric.targets.target import Function, Python, Text, Texts, table
 from symad.numeric.targets.writer import Writer
 from symad.ops.arrays.sources import ArrayConstant, Constant
-from symad.ops.elementwise.numeric_names import NUMPY_NAMES
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Logic, Select
 
@@ -97,6 +97,7 @@ class BodyWriter(Writer):
         super().__init__(BODY, "float64", names)
         self.bindings: dict[str, tuple[str, str]] = {}
         self.spelled: dict[Function, str] = {}
+        self.numbers: dict[Constant, Text] = {}
 
     def bound(self, name: str) -> str:
         """A name of `BINDINGS`."""
@@ -114,6 +115,12 @@ class BodyWriter(Writer):
             self.spelled[function] = name = self.names.unique(function.name)
             self.bindings[name] = text, text
         return self.spelled[function]
+
+    def users_function(self, head: Any) -> str:
+        """The helper that calls a function which a user implements, bound to itself."""
+        name = super().users_function(head)
+        self.bindings[name] = name, name
+        return name
 
     def helper(self, function: Bound, source: str = "") -> str:
         """The name of a helper function, which is given as it is or by its name and source."""
@@ -137,11 +144,12 @@ class BodyWriter(Writer):
 
 @write.dispatch
 def write_number(op: Constant, target: Body, node: Compute, args: Texts, writer: AnyWriter) -> Any:
-    text = number(op.value, target)
-    for name in ("inf", "nan"):
-        if text.text in (name, f"-{name}"):
-            writer.bound(name)
-    return text
+    if op not in writer.numbers:
+        text = writer.numbers[op] = number(op.value, target)
+        for name in ("inf", "nan"):
+            if text.text in (name, f"-{name}"):
+                writer.bound(name)
+    return writer.numbers[op]
 
 
 @write.dispatch

@@ -218,7 +218,7 @@ def function_of(op: Apply, target: Target, node: Compute, args: Texts, writer: W
         LoweringError: the target has none.
     """
     function = target.functions.get(op.head)
-    if function is None and isinstance(target, NumPy):
+    if function is None and isinstance(target, Python):
         return call(writer.users_function(op.head), node.args, args, writer)
     if function is None:
         raise LoweringError(

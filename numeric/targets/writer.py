@@ -57,7 +57,7 @@ class Writer:
     def text(self, expression: Expression) -> Text:
         """An expression with its level."""
         if isinstance(expression, Read):
-            return Text(self.name(expression.value))
+            return Text(self.named.get(expression.value) or self.name(expression.value))
         if isinstance(expression, Step):
             return self.position(expression.position)
         if isinstance(expression, Index):

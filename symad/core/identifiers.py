@@ -17,6 +17,8 @@ def identifier(name: str) -> str:
 
     ``x[0]`` becomes ``x_0``, ``\hat{y}`` becomes ``hat_y``; letters of any alphabet stay.
     """
+    if name.isascii() and name.isidentifier() and "_" not in (name[0], name[-1]):
+        return name
     plain = re.sub(r"\W+", "_", unicodedata.normalize("NFKC", name)).strip("_")
     if not plain or not plain.isidentifier():
         plain = f"x_{plain}" if plain else "x"

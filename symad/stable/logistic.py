@@ -23,7 +23,7 @@ DEPTH = 4
 
 def with_logistic(graph: Graph) -> Graph:
     """The graph with σ in the place of its quotients."""
-    if not any(head_of(node) is sympy.exp for node in graph.nodes):
+    if not any(head_of(node) is sigmoid or _is_logistic(node) for node in graph.nodes):
         return graph
     made = rebuild(graph.output_nodes, {}, _logistic_node)
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
@@ -45,11 +45,15 @@ def _quotients(power: int, factor: Node) -> list[tuple[int, Node]]:
     exponent = constant_value(factor.args[1]) if isinstance(factor.op, Pow) else 1
     base = factor.args[0] if isinstance(factor.op, Pow) else factor
     few = power == -1 and isinstance(exponent, int) and 1 <= exponent <= DEPTH
-    if few and isinstance(base.op, Add) and base.op.signs == (1, 1) and constant_value(base.args[0]) == 1:
-        other = base.args[1]
-        if head_of(other) is sympy.exp:
-            return [(1, apply(sigmoid, neg(other.args[0])))] * int(exponent)
+    if few and _is_logistic(base):
+        return [(1, apply(sigmoid, neg(base.args[1].args[0])))] * int(exponent)
     return [(power, factor)]
+
+
+def _is_logistic(node: Node) -> bool:
+    """Whether a node is 1 + exp(u)."""
+    one_more = isinstance(node.op, Add) and node.op.signs == (1, 1) and constant_value(node.args[0]) == 1
+    return one_more and head_of(node.args[1]) is sympy.exp
 
 
 def _meet(factors: list[tuple[int, Node]]) -> Node | None:

@@ -13,8 +13,8 @@ from symad.core.graph import Graph, Node, TupleOf, topological
 from symad.core.questions import definition
 from symad.errors import LoweringError
 from symad.numeric.passes.loops.loop import Loop as LoopOp
-from symad.numeric.passes.memory_layout.packed_entries import Pack
-from symad.numeric.pipelines import PLAIN_GRAPH, PLAIN_PROGRAM
+from symad.numeric.passes.memory_layout.packed_entries import Pack, SparsePack, is_scalar
+from symad.numeric.pipelines import PLAIN_GRAPH, PLAIN_PROGRAM, SCALAR_GRAPH, SCALAR_PROGRAM
 from symad.numeric.program.checking import check_program
 from symad.numeric.program.expressions import Compute, Index, Interval, Position, Read, Value, whole
 from symad.numeric.program.interpreter import run_program
@@ -65,8 +65,41 @@ def test_each_program_pass_keeps_the_function(name):
         cases.assert_same(run_program(program, values), expected)
 
 
+SCALAR = {name: graph for name, graph in GRAPHS.items() if is_scalar(graph)}
+
+
+@over("name", SCALAR)
+def test_each_pass_on_scalars_keeps_the_function(name):
+    graph = SCALAR[name]
+    values = cases.point(graph)
+    expected = graph(*values)
+    for step in SCALAR_GRAPH:
+        graph = step.run(graph)
+        cases.assert_same(graph(*values), expected)
+    program = schedule(graph, NO_ROLES)
+    for step in SCALAR_PROGRAM:
+        program = step.run(program)
+        check_program(program)
+        cases.assert_same(run_program(program, values), expected)
+
+
+def test_there_are_scalar_graphs():
+    assert len(SCALAR) > 20
+
+
+def test_stored_entries_equal_their_definition():
+    x, y = sp.symbols("x y")
+    graph = symad.jacobian(sp.Matrix([x * y, sp.sin(y)]), (x, y), sparse=True)
+    packed = SCALAR_GRAPH[-1].run(graph).output_nodes[0]
+    assert isinstance(packed.op, SparsePack)
+    both = Graph(graph.input_nodes, (packed, definition(packed.op, packed)), TupleOf((None, None)))
+    value, meaning = both(2.0, 3.0)
+    np.testing.assert_allclose(value.toarray(), [[3, 2], [0, np.cos(3)]], rtol=1e-15)
+    np.testing.assert_array_equal(value.toarray(), meaning.toarray())
+
+
 def test_passes_have_names_of_their_own_and_say_what_they_ensure():
-    for pipeline in (PLAIN_GRAPH, PLAIN_PROGRAM):
+    for pipeline in (PLAIN_GRAPH, PLAIN_PROGRAM, SCALAR_GRAPH, SCALAR_PROGRAM):
         names = [step.name for step in pipeline]
         assert len(set(names)) == len(names)
         assert all(step.ensures for step in pipeline)
@@ -231,7 +264,8 @@ ALLOWED = {
 
 def new_files():
     files = [f for folder in FOLDERS for f in sorted((ROOT / "numeric" / folder).glob("*.py"))]
-    return [*files, ROOT / "numeric" / "pipelines.py", ROOT / "numeric" / "plain.py"]
+    others = ("pipelines.py", "plain.py", "scalars/lower_python.py", "passes/memory_layout/packed_entries.py")
+    return [*files, *(ROOT / "numeric" / name for name in others)]
 
 
 @over("path", new_files(), ids=lambda path: path.stem)

@@ -38,9 +38,10 @@ def _expanded(outputs: Nodes) -> Nodes:
             if op.body not in bodies:
                 bodies[op.body] = Graph(op.body.input_nodes, _expanded(op.body.output_nodes))
             return Node.of(Scan(bodies[op.body], op.slices), args)
-        if isinstance(op, Apply) and node.shape and op.head is silu and apply(sigmoid, node.args[0]) in known():
+        array = isinstance(op, Apply) and node.shape
+        if array and op.head is silu and apply(sigmoid, node.args[0]) in known():
             return mul(args[0], apply(sigmoid, args[0]))
-        if isinstance(op, Apply) and node.shape and op.head is gelu and _tail(node.args[0], ROOT) in known():
+        if array and op.head is gelu and _tail(node.args[0], ROOT) in known():
             return mul(constant(Fraction(1, 2)), args[0], _tail(args[0], constant(math.sqrt(2))))
         if isinstance(op, (Add, Mul, Pow, Apply)) and not node.shape:
             number = _number(op, args)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from symad.core.dims import Shape, size
-from symad.core.graph import Graph, Node, Op, shape, topological
+from symad.core.graph import Graph, Node, Op, shape
 from symad.core.questions import Nodes, Values, definition, evaluate
 from symad.errors import LoweringError, ShapeError
 from symad.numeric.passes.algebra.definitions import SCALAR_OPS

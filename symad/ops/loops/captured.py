@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from symad.core.dims import Shape
-from symad.core.graph import Graph, Node, shape, topological
+from symad.core.graph import Graph, Node, shape
 from symad.core.questions import Nodes, Values, evaluate
 from symad.errors import TraceError
 from symad.ops.arrays.sources import Source
