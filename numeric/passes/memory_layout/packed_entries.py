@@ -138,7 +138,7 @@ def _all_scalars(graph: Graph, allowed: Callable[[Node], bool]) -> bool:
     for output in graph.output_nodes:
         if output.shape and not isinstance(output.op, ArrayConstant) and _entries(output) is None:
             return False
-        waiting = [output]
+        waiting = [output] if output.shape else []
         while waiting:
             arrays.update(waiting)
             waiting = [arg for node in waiting for arg in node.args if arg.shape]
