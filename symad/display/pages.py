@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from symad.core.graph import Graph
 from symad.display.tables import Math, Table, text
+from symad.sparsity.recovery.entry_numbers import entry_numbers
 
 if TYPE_CHECKING:
     from symad.display.explain import Explanation
@@ -66,8 +67,6 @@ def coloring_svg(coloring: Coloring) -> str | None:
     rows, columns = coloring.pattern.shape
     if max(rows, columns) > MOST_CELLS:
         return None
-    from symad.display.sparsity_pictures import entry_numbers
-
     pattern = coloring.pattern
     cells = [
         f'<rect x="{c * CELL + 1}" y="{r * CELL + 1}" width="{CELL - 2}" height="{CELL - 2}" '

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from symad.sparsity.coloring.color import color
 from symad.sparsity.coloring.result import Coloring
 from symad.sparsity.patterns.pattern import IntArray, as_pattern
-from symad.sparsity.recovery.compression import bidirectional_positions
+from symad.sparsity.recovery.entry_numbers import entry_numbers
 
 FOUR_BY_FIVE = ((0, 1, 0, 1, 0), (0, 0, 0, 1, 1), (0, 1, 1, 0, 0), (1, 0, 1, 0, 0))
 """A 4×5 pattern for which two products suffice, by columns and by rows."""
@@ -202,23 +202,6 @@ def _strips(coloring: Coloring) -> tuple[Any, Any]:
 def _entry_colors(coloring: Coloring) -> NDArray[np.float64]:
     """For each stored entry (nnz, 3) the color of the product it is read from."""
     return palette(max(1, coloring.num_colors))[entry_numbers(coloring)]
-
-
-def entry_numbers(coloring: Coloring) -> IntArray:
-    """For each stored entry (nnz,) the number of the product it is read from, rows before columns."""
-    pattern = coloring.pattern
-    if coloring.kind == "row":
-        return coloring.colors[pattern.rows]
-    if coloring.kind in ("column", "acyclic"):
-        return coloring.colors[pattern.indices]
-    positions = coloring.positions
-    if coloring.kind == "star":
-        return positions % coloring.num_colors
-    positions = bidirectional_positions(pattern, *coloring.colors)
-    split = coloring.row_colors * pattern.shape[1]
-    by_row = positions // max(1, pattern.shape[1])
-    by_column = coloring.row_colors + (positions - split) % max(1, coloring.column_colors)
-    return np.where(positions < split, by_row, by_column)
 
 
 def _draw_matrix(axes: Any, coloring: Coloring, shades: NDArray[np.float64], values: Any = None) -> None:

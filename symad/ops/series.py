@@ -37,6 +37,7 @@ from symad.ops.linalg.cholesky import TriangularSolve, _triangle
 from symad.ops.linalg.solve_det import Solve
 from symad.ops.loops.scan import Scan, fresh_input, parts, previous_states
 from symad.ops.loops.scan import scan as scan_nodes
+from symad.transforms.series import Coefficients
 
 Series = list[Tangent]
 
@@ -225,8 +226,6 @@ def scan_series(op: Scan, y: Node, k: int, coefficient: Any) -> Tangent:
 
 
 def _scan_of_series(op: Scan, y: Node, order: int, found: Sequence[Series]) -> Node:
-    from symad.derivatives.jet import Coefficients
-
     at = [part[0] for part in found]
     value = Node.of(op, tuple(at))  # type: ignore[arg-type]
     initial, xs, constants = parts(op, value.args)

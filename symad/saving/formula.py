@@ -13,6 +13,7 @@ import sympy
 from sympy.logic.boolalg import Boolean, BooleanAtom
 
 from symad.errors import SavingError
+from symad.saving.heads import find_head
 from symad.saving.saved_limits import FORMULA_PARTS, MOST_ARGUMENTS, Extent, extent, number_extent
 
 
@@ -41,7 +42,8 @@ def write_expression(expr: Any) -> Any:
     Raises:
         SavingError: it holds a function that is neither SymPy's nor registered.
     """
-    from symad.saving.saved_values import head_name, write_symbol, write_value
+    from symad.saving.heads import head_name
+    from symad.saving.saved_values import write_symbol, write_value
 
     if isinstance(expr, BooleanAtom):
         return bool(expr)
@@ -115,8 +117,6 @@ class _Reader:
 
 def _apply(name: str, parts: tuple[Any, ...]) -> Any:
     """A function of its arguments, not evaluated."""
-    from symad.saving.saved_values import find_head
-
     if name in PAIRWISE and len(parts) > MOST_ARGUMENTS:
         raise SavingError(f"{name} of {len(parts)} arguments; at most {MOST_ARGUMENTS} are read")
     for k, part in enumerate(parts):

@@ -9,11 +9,11 @@ import symad
 from symad import functions as F
 from symad.core.graph import Graph, TupleOf, topological
 from symad.core.questions import EXAMPLES
-from symad.derivatives.forward import dense, push
 from symad.errors import DerivativeError
 from symad.numeric import lower
 from symad.ops import load_all
 from symad.ops.arrays.sources import Input
+from symad.transforms.tangents import dense, push
 
 x, y = sp.symbols("x y", real=True)
 ORDER = 10

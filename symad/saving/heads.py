@@ -1,0 +1,75 @@
+"""The functions that a saved graph may name, by name: SymPy's, symad's, and those that users registered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import sympy
+from sympy.core.function import FunctionClass
+
+from symad.errors import SavingError
+from symad.evaluation.number_domains import IMPLEMENTATIONS
+from symad.evaluation.numpy_names import NUMPY_NAMES
+
+OPERATORS: dict[str, Callable[..., Any]] = {
+    "+": sympy.Add,
+    "*": sympy.Mul,
+    "floor": sympy.floor,
+    "ceiling": sympy.ceiling,
+    "max": sympy.Max,
+    "min": sympy.Min,
+    "mod": sympy.Mod,
+}
+"""What dimensions are made of, besides integers, symbols, fractions and small powers."""
+
+
+@cache
+def sympy_heads() -> dict[str, Any]:
+    """SymPy's functions by name."""
+    names = sympy.functions.__all__
+    found = ((name, getattr(sympy, name, None)) for name in names)
+    return {f"sympy.{name}": head for name, head in found if isinstance(head, FunctionClass)}
+
+
+def heads() -> dict[str, Any]:
+    """All functions that can be saved, by name: SymPy's, symad's own, and registered ones."""
+    return _heads(tuple(NUMPY_NAMES), tuple(IMPLEMENTATIONS))
+
+
+@cache
+def _heads(own: tuple[Any, ...], registered: tuple[Any, ...]) -> dict[str, Any]:
+    known = sympy_heads()
+    by_sympy = set(known.values())
+    ours = {f"symad.{h.__name__}": h for h in own if h not in by_sympy}
+    return {**{f"registered.{h.__name__}": h for h in registered}, **ours, **known}
+
+
+def head_name(head: Any) -> str:
+    """The name under which a function is saved.
+
+    Raises:
+        SavingError: it is neither SymPy's nor registered.
+    """
+    found = [name for name, known in heads().items() if known is head]
+    if not found:
+        raise SavingError(
+            f"the function {head.__name__} cannot be saved: it is neither SymPy's nor registered; "
+            "give it to symad.functions.register_function first, here and where the file is loaded"
+        )
+    return found[-1]
+
+
+def find_head(name: Any) -> Any:
+    """The function of a saved name.
+
+    Raises:
+        SavingError: there is none.
+    """
+    if not isinstance(name, str) or name not in heads():
+        raise SavingError(
+            f"the file uses the function {name!r}, which is not known here; if it is your own, "
+            "register it with symad.functions.register_function before loading"
+        )
+    return heads()[name]
