@@ -1,11 +1,12 @@
 """Functions of data computed part by part: in threads, in processes, on a cluster; fits of data on disk."""
 
+from symad.numeric.scale.colors import sparse_hessian, sparse_jacobian
 from symad.numeric.scale.costs import Forecast, plan
 from symad.numeric.scale.distribute import Distributed, SplitError, distribute
 from symad.numeric.scale.fits import least_squares, minimize
 from symad.numeric.scale.frames import columns
 from symad.numeric.scale.glm import LinearModel, glm
-from symad.numeric.scale.sweeps import monte_carlo, sparse_hessian, sparse_jacobian, sweep
+from symad.numeric.scale.sweeps import monte_carlo, sweep
 from symad.numeric.scale.tasks import ChunkError
 
 __all__ = [

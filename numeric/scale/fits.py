@@ -14,13 +14,22 @@ from symad.core.dims import solve_dims
 from symad.core.graph import Graph
 from symad.errors import EvaluationError
 from symad.numeric.scale.chunks import is_dask
+from symad.numeric.scale.colors import sparse_hessian
 from symad.numeric.scale.distribute import Distributed, SplitError, distribute
 from symad.numeric.scale.tasks import FactorJob
 from symad.numeric.solvers.least_squares import Fit, fitted
 from symad.numeric.solvers.minimize import METHODS
 from symad.numeric.solvers.named_values import Named
 from symad.numeric.solvers.newton import Minimum, Path
-from symad.numeric.solvers.solver_variables import LARGEST, Unknowns, Vector, check_names, is_scalar
+from symad.numeric.solvers.solver_variables import (
+    FEW,
+    LARGEST,
+    PART,
+    Unknowns,
+    Vector,
+    check_names,
+    is_scalar,
+)
 from symad.splitting.plan import cut_of
 from symad.tracing import as_graph
 
@@ -73,12 +82,17 @@ class Parts(Unknowns):
 
     @cached_property
     def curvature(self) -> Callable[[Vector], Any]:
-        """The dense Hessian.
+        """The Hessian: sparse where f is a sum or mean of rows whose Hessians have few entries, else dense.
 
         Raises:
-            EvaluationError: it would fill the memory.
+            EvaluationError: a dense one would fill the memory.
         """
         n = sum(self.sizes)
+        if n >= FEW and set(symad.splits(self.graph, self.over).rules) <= {"sum", "mean"}:
+            one = self.graph.at({cut_of(self.graph, self.over).length: 1})
+            if symad.hessian_sparsity(one, self._wrt()).nnz <= PART * n * n:
+                hessian = sparse_hessian(self.graph, self._wrt(), self.over, **self.options)
+                return lambda v: hessian(*self.arguments(v))
         if n > LARGEST:
             raise EvaluationError(
                 f"the Hessian of {self.graph.name} by its {n} unknowns has {n}² entries: use 'newton-cg' or "

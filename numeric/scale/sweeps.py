@@ -1,9 +1,8 @@
-"""One function at many values: sweeps, Monte Carlo, and the colored products of sparse derivatives."""
+"""One function at many values: sweeps and Monte Carlo."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,8 @@ import sympy
 
 import symad
 from symad import functions
-from symad.core.dims import is_concrete, size
+from symad.core.dims import is_concrete
 from symad.core.graph import Graph
-from symad.core.structures import TupleOf
-from symad.derivatives.wrt import select_wrt
 from symad.errors import EvaluationError, ShapeError
 from symad.numeric.sampling.expectation import Estimate
 from symad.numeric.scale.chunks import is_dask
@@ -173,64 +170,3 @@ def _numbers(samples: int, kernel: Distributed) -> Any:
     from dask import array
 
     return array.arange(samples, chunks=kernel.rows, dtype=np.float64)
-
-
-# ---- colors -----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class ColoredDerivative:
-    """A sparse derivative whose colored products are computed in parallel; call it as the function."""
-
-    kernel: Distributed
-    coloring: Any
-    directions: tuple[Array, ...]
-
-    def __call__(self, *values: Any) -> Any:
-        """The derivative as a ``csr_array``."""
-        products = self.kernel(*values, *self.directions)
-        parts = products if isinstance(products, tuple) else (products,)
-        count = len(self.directions[0])
-        return self.coloring.decompress(np.concatenate([np.reshape(p, (count, -1)) for p in parts], axis=1).T)
-
-
-def sparse_jacobian(f: Any, wrt: Any = None, **options: Any) -> ColoredDerivative:
-    """The Jacobian by column colors, each a pushforward, shared among threads or workers.
-
-    Args:
-        f: what `symad.trace` takes, of sizes that are numbers.
-        wrt: inputs, all by default.
-        options: of `symad.numeric.scale.distribute`; ``rows`` is the number of colors that a part has.
-
-    Raises:
-        ShapeError: a size is a symbol: ``graph.at({...})`` gives it.
-    """
-    graph = as_graph(f, wrt).ungrouped()
-    coloring = symad.color(symad.jacobian_sparsity(graph, wrt), "column")
-    moved = symad.pushforward(graph, wrt)
-    tangents = moved.with_outputs(moved.outputs[len(graph.outputs) :], TupleOf((None,) * len(graph.outputs)))
-    return _colored(graph, tangents, coloring, wrt, options)
-
-
-def sparse_hessian(f: Any, wrt: Any = None, **options: Any) -> ColoredDerivative:
-    """The Hessian of a scalar function by star colors, each a product with it; see `sparse_jacobian`."""
-    graph = as_graph(f, wrt).ungrouped()
-    coloring = symad.color(symad.hessian_sparsity(graph, wrt), "star")
-    return _colored(graph, symad.hvp(graph, wrt), coloring, wrt, options)
-
-
-def _colored(
-    graph: Graph, products: Graph, coloring: Any, wrt: Any, options: Mapping[str, Any]
-) -> ColoredDerivative:
-    nodes, _ = select_wrt(graph, wrt)
-    seeds = np.ascontiguousarray(np.asarray(coloring.seeds()).T)
-    directions, start = [], 0
-    for node in nodes:
-        count = int(size(node.shape))
-        directions.append(seeds[:, start : start + count].reshape(len(seeds), *node.shape))
-        start += count
-    known = len(graph.inputs)
-    many = symad.vmap(products, [None] * known + [0] * len(nodes))
-    over = {str(s): 0 for s in many.inputs[known:]}
-    kernel = distribute(many, over, **{"rows": 1, **options})
-    return ColoredDerivative(kernel, coloring, tuple(directions))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -122,9 +123,11 @@ def part(job: Job, chunk: int, shared: Sequence[Any], *blocks: Any) -> Values:
         values = list(shared)
         for position, block in zip(job.cut, blocks, strict=True):
             values[position] = block
-        if job.backend != "cupy":  # NumPy sums in another order where an array from the wire is not aligned
+        if job.backend == "cupy":
+            found = _on_device(job.kernel, values)
+        else:  # NumPy sums in another order where an array from the wire is not aligned
             values = [np.require(v, requirements=("C", "A")) for v in values]
-        found = tuple(map(_on_host, job.kernel(*values)))
+            found = job.kernel(*values)
         if job.check:
             _refuse_nan(job, values, found)
         return job.begin(found)
@@ -132,8 +135,10 @@ def part(job: Job, chunk: int, shared: Sequence[Any], *blocks: Any) -> Values:
         raise ChunkError(job.name, chunk, _here(), f"{type(error).__name__}: {error}") from error
 
 
-def _on_host(value: Any) -> Any:
-    return value.get() if hasattr(value, "get") and hasattr(value, "__cuda_array_interface__") else value
+def _on_device(kernel: Kernel, values: Sequence[Any]) -> Values:
+    """A CuPy kernel on arrays of the host or the device; its results come back to the host."""
+    cupy = sys.modules["cupy"]  # the kernel has loaded it
+    return tuple(map(cupy.asnumpy, kernel(*map(cupy.asarray, values))))
 
 
 def _refuse_nan(job: Job, values: Sequence[Any], found: Sequence[Any]) -> None:
@@ -141,7 +146,8 @@ def _refuse_nan(job: Job, values: Sequence[Any], found: Sequence[Any]) -> None:
     if not any(np.isnan(np.min(v)) for v in found if np.size(v) and not hasattr(v, "indptr")):
         return
     for position in job.cut:
-        wrong = np.isnan(np.asarray(values[position], dtype=np.float64))
+        value = values[position]
+        wrong = np.isnan(np.asarray(value.get() if hasattr(value, "get") else value, dtype=np.float64))
         if wrong.any():
             place = ", ".join(str(int(k)) for k in np.argwhere(wrong)[0])
             raise ValueError(

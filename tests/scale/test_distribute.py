@@ -12,6 +12,7 @@ from symad.errors import EvaluationError, ShapeError
 from symad.numeric import lower
 from symad.numeric.scale import ChunkError, SplitError, distribute, tasks
 from symad.numeric.scale.engines import cores, thread_count
+from tests.gpu.cupy_agreement import WHERE, library
 from tests.scale.problems import OVER, W, X, Y, data, logistic_by_hand, mean_logistic, traced
 
 
@@ -181,3 +182,14 @@ def test_numpy_arrays_need_no_dask():
     assert done.stdout.split("\n")[:2] == ["285.0", "Dask is not installed: pip install 'symad[scale]'"], (
         done.stderr
     )
+
+
+@pytest.mark.parametrize("where", WHERE)
+def test_cupy_kernels_run_on_the_parts(where):
+    x, y, w = data(40)
+    graph = symad.value_and_gradient(traced(mean_logistic), "w")
+    with library(where):
+        found = distribute(graph, OVER, rows=16, backend="cupy", threads=1)(x, y, w)
+    expected = logistic_by_hand(x, y, w)
+    np.testing.assert_allclose(found[0], expected[0], rtol=1e-12)
+    np.testing.assert_allclose(found[1], expected[1], rtol=1e-11, atol=1e-13)

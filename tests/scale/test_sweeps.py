@@ -8,7 +8,7 @@ import symad
 from symad import functions
 from symad.errors import EvaluationError, ShapeError
 from symad.numeric import lower
-from symad.numeric.scale import monte_carlo, sparse_hessian, sparse_jacobian, sweep
+from symad.numeric.scale import SplitError, minimize, monte_carlo, sparse_hessian, sparse_jacobian, sweep
 
 a, b, x = sp.symbols("a b x", real=True)
 
@@ -125,3 +125,33 @@ def test_sweeps_and_colors_run_on_dask_with_the_same_bits():
     first = monte_carlo(x**2, {"x": "normal"}, 1000, rows=100)
     second = monte_carlo(x**2, {"x": "normal"}, 1000, rows=100, scheduler="threads")
     assert (first.mean, first.error) == (second.mean, second.error)
+
+
+def coupled(rows, width):
+    """Σ_i Σ_k (a_ik (v_{k+1} − v_k²)² + (1 − v_k)²)/n: neighbours alone meet."""
+    n = sp.Symbol("n", integer=True, positive=True)
+    inputs = [sp.IndexedBase("A", shape=(n, width - 1)), sp.IndexedBase("v", shape=(width,))]
+
+    def f(a, v):
+        return ((1 + a) * ((v[1:] - v[:-1] ** 2) ** 2 + (1 - v[:-1]) ** 2)).sum() / a.shape[0]
+
+    return symad.trace(f, inputs), np.random.default_rng(5).uniform(0, 1, (rows, width - 1))
+
+
+def test_sparse_hessians_of_means_over_data():
+    graph, table = coupled(37, 12)
+    point = np.random.default_rng(6).standard_normal(12)
+    hessian = sparse_hessian(graph, "v", {"A": 0}, rows=8)
+    found = hessian(table, point)
+    dense = lower(symad.hessian(graph, "v"))(table, point)
+    np.testing.assert_allclose(found.toarray(), dense, rtol=1e-12, atol=1e-13)
+    assert found.nnz == 34 and hessian.coloring.num_colors <= 3
+    root = symad.trace(lambda a, v: np.sqrt(graph(a, v)), list(graph.inputs))
+    with pytest.raises(SplitError):
+        sparse_hessian(root, "v", {"A": 0})
+
+
+def test_newtons_method_with_sparse_hessians_of_data():
+    graph, table = coupled(50, 300)
+    found = minimize(graph, np.full(300, 0.5), data={"A": table}, over={"A": 0}, rows=16).checked()
+    np.testing.assert_allclose(found.x, 1.0, atol=1e-6)

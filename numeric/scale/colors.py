@@ -1,0 +1,108 @@
+"""Sparse derivatives whose colored products are computed in parallel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import symad
+from symad.core.dims import size
+from symad.core.graph import Graph
+from symad.core.structures import TupleOf
+from symad.derivatives.wrt import select_wrt
+from symad.numeric.scale.distribute import Distributed, SplitError, distribute
+from symad.splitting.plan import cut_of
+from symad.tracing import as_graph
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class ColoredDerivative:
+    """A sparse derivative whose colored products are computed in parallel; call it as the function."""
+
+    kernel: Distributed
+    coloring: Any
+    directions: tuple[Array, ...]
+
+    def __call__(self, *values: Any) -> Any:
+        """The derivative as a ``csr_array``."""
+        products = self.kernel(*values, *self.directions)
+        parts = products if isinstance(products, tuple) else (products,)
+        count = len(self.directions[0])
+        return self.coloring.decompress(np.concatenate([np.reshape(p, (count, -1)) for p in parts], axis=1).T)
+
+
+def sparse_jacobian(f: Any, wrt: Any = None, **options: Any) -> ColoredDerivative:
+    """The Jacobian by column colors, each a pushforward, shared among threads or workers.
+
+    Args:
+        f: what `symad.trace` takes, of sizes that are numbers.
+        wrt: inputs, all by default.
+        options: of `symad.numeric.scale.distribute`; ``rows`` is the number of colors that a part has.
+
+    Raises:
+        ShapeError: a size is a symbol: ``graph.at({...})`` gives it.
+    """
+    graph = as_graph(f, wrt).ungrouped()
+    coloring = symad.color(symad.jacobian_sparsity(graph, wrt), "column")
+    moved = symad.pushforward(graph, wrt)
+    tangents = moved.with_outputs(moved.outputs[len(graph.outputs) :], TupleOf((None,) * len(graph.outputs)))
+    return _colored(graph, tangents, coloring, wrt, options)
+
+
+def sparse_hessian(
+    f: Any, wrt: Any = None, over: Mapping[Any, int] | None = None, **options: Any
+) -> ColoredDerivative:
+    """The Hessian of a scalar function by star colors, each a product with it.
+
+    Without ``over`` the colors are shared among threads or workers, as in `sparse_jacobian`. With it the data
+    are, of a sum or mean over rows: its Hessian is a sum of those of single rows, so that the pattern of one
+    row holds for all.
+
+    Args:
+        f: what `symad.trace` takes, of sizes that are numbers, but for the length of the data.
+        wrt: inputs, all by default; with ``over`` none that hold data.
+        over: the axes of the data, as in `symad.splits`.
+        options: of `symad.numeric.scale.distribute`.
+
+    Raises:
+        SplitError: with ``over``, f is no sum or mean over rows.
+        ShapeError: a size is a symbol.
+    """
+    graph = as_graph(f, wrt).ungrouped()
+    if over is None:
+        coloring = symad.color(symad.hessian_sparsity(graph, wrt), "star")
+        return _colored(graph, symad.hvp(graph, wrt), coloring, wrt, options)
+    found = symad.splits(graph, over)
+    if not set(found.rules) <= {"sum", "mean"}:
+        raise SplitError(found)
+    one = graph.at({cut_of(graph, over).length: 1})
+    coloring = symad.color(symad.hessian_sparsity(one, wrt), "star")
+    return _colored(graph, symad.hvp(graph, wrt), coloring, wrt, options, over)
+
+
+def _colored(
+    graph: Graph,
+    products: Graph,
+    coloring: Any,
+    wrt: Any,
+    options: Mapping[str, Any],
+    over: Mapping[Any, int] | None = None,
+) -> ColoredDerivative:
+    """All colored products as one batch, cut along the colors or along the data."""
+    nodes, _ = select_wrt(graph, wrt)
+    seeds = np.ascontiguousarray(np.asarray(coloring.seeds()).T)
+    directions, start = [], 0
+    for node in nodes:
+        count = int(size(node.shape))
+        directions.append(seeds[:, start : start + count].reshape(len(seeds), *node.shape))
+        start += count
+    known = len(graph.inputs)
+    many = symad.vmap(products, [None] * known + [0] * len(nodes))
+    along = {str(s): 0 for s in many.inputs[known:]} if over is None else over
+    kernel = distribute(many, along, **({"rows": 1, **options} if over is None else options))
+    return ColoredDerivative(kernel, coloring, tuple(directions))
