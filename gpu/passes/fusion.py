@@ -9,6 +9,7 @@ from symad.core.questions import Nodes
 from symad.gpu.batched_products import stacked_products
 from symad.gpu.passes.contractions import sums_of_elements, two_at_a_time
 from symad.gpu.passes.integers import needed_as_integers
+from symad.gpu.passes.known_numbers import known_numbers
 from symad.gpu.views import simplify_views
 from symad.numeric.fusion.chains import fuse_chains
 from symad.numeric.fusion.rows import fuse_rows
@@ -23,7 +24,7 @@ def fuse(graph: Graph) -> Graph:
 
 def fuse_outputs(outputs: Sequence[Node]) -> Nodes:
     """Outputs with their chains fused; arithmetic on row numbers stays outside, in 64-bit integers."""
-    outputs = two_at_a_time(simplify_views(outputs))
+    outputs = two_at_a_time(simplify_views(known_numbers(outputs)))
     integers = needed_as_integers(outputs, None)
     rows = fuse_rows(outputs, alone=integers.__contains__)
     integers = needed_as_integers(rows, None)

@@ -18,6 +18,7 @@ from symad.gpu.passes.integers import WHOLE_HEADS
 from symad.gpu.printers.library import CuPy
 from symad.gpu.printers.products import product_helper
 from symad.gpu.views import Take
+from symad.library.probability import gammainc, gammaincc, log_ndtr
 from symad.numeric.fusion.chains import Fused, FusedSum, on_host
 from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit, slice_text
 from symad.ops.arrays.shaping import Broadcast
@@ -97,6 +98,9 @@ SPECIAL: dict[Any, str] = {
     sympy.erfcinv: "erfcinv({})",
     sympy.zeta: "zeta({})",
     sympy.E1: "expn(1, {})",
+    gammainc: "gammainc({})",
+    gammaincc: "gammaincc({})",
+    log_ndtr: "log_ndtr({})",
 }
 """Functions of cupyx.scipy.special for heads that no kernel body can call."""
 
