@@ -17,12 +17,65 @@ from symad.numeric import lower
 from tests.gpu.cupy_agreement import leaves
 from tests.numeric.test_random_programs import program, shapes_of
 
-TAKEN = """
-    v1 new1 state1 out result values arrays columns rows np math _body _call _at_point batch
-    elementwise softmax _softmax _array _checked _points points polygamma lambertw where sqrt pack
-    constant_1 CONSTANTS RESULTS _NAMES types scipy f_gradient I1 t T n shape dtype cp reduce Any
-    lambda self memory block start stop step k w_bar x_bar x_dot y_bar _sigmoid expit
-""".split()
+TAKEN = [
+    "v1",
+    "new1",
+    "state1",
+    "out",
+    "result",
+    "values",
+    "arrays",
+    "columns",
+    "rows",
+    "np",
+    "math",
+    "_body",
+    "_call",
+    "_at_point",
+    "batch",
+    "elementwise",
+    "softmax",
+    "_softmax",
+    "_array",
+    "_checked",
+    "_points",
+    "points",
+    "polygamma",
+    "lambertw",
+    "where",
+    "sqrt",
+    "pack",
+    "constant_1",
+    "CONSTANTS",
+    "RESULTS",
+    "_NAMES",
+    "types",
+    "scipy",
+    "f_gradient",
+    "I1",
+    "t",
+    "T",
+    "n",
+    "shape",
+    "dtype",
+    "cp",
+    "reduce",
+    "Any",
+    "lambda",
+    "self",
+    "memory",
+    "block",
+    "start",
+    "stop",
+    "step",
+    "k",
+    "w_bar",
+    "x_bar",
+    "x_dot",
+    "y_bar",
+    "_sigmoid",
+    "expit",
+]
 """Names that generated code uses, or might."""
 
 A = np.arange(12.0).reshape(3, 4) / 10
