@@ -49,7 +49,7 @@ class Function:
         self.__name__ = graph.name
         if callable(f) and hasattr(f, "__name__"):
             update_wrapper(self, f, updated=())
-            del self.__wrapped__
+            vars(self).pop("__wrapped__", None)
 
     def __call__(self, *values: Any, **named: Any) -> Any:
         """The value."""

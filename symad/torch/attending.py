@@ -10,8 +10,9 @@ from torch import nn
 
 from symad import functions
 from symad.errors import TraceError
+from symad.models.sequences.recurrent import affine
 from symad.models.transformers import attention
-from symad.torch.elementary import affine, dropout
+from symad.torch.elementary import dropout
 from symad.torch.modules import Weights, layer, refuse
 
 

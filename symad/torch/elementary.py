@@ -189,9 +189,9 @@ def _axis(module: Any) -> int:
 
 def reduced(module: Any, values: Any) -> Any:
     """The mean or sum of all elements, or these."""
-    return (
-        {"mean": np.mean, "sum": np.sum}[module.reduction](values) if module.reduction != "none" else values
-    )
+    if module.reduction == "none":
+        return values
+    return np.mean(values) if module.reduction == "mean" else np.sum(values)
 
 
 @layer.dispatch
@@ -231,4 +231,4 @@ def cross_entropy(module: nn.CrossEntropyLoss, at: Weights, *data: Any) -> Any:
 def huber(module: nn.HuberLoss, at: Weights, *data: Any) -> Any:
     """e²/2 near 0, linear beyond δ."""
     refuse(module, reduction=module.reduction != "mean")
-    return losses.huber(*data, delta=module.delta)
+    return losses.huber(data[0], data[1], delta=module.delta)

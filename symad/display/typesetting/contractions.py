@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from symad.display.typesetting.pieces import Atom, Piece, Term, as_term, product, tight, write
+from symad.display.typesetting.pieces import Atom, Piece, Term, as_term, beside, product, tight, write
 from symad.display.typesetting.rules import typeset
 from symad.ops.arrays.contraction import Einsum, Labels
 
@@ -22,7 +22,8 @@ def typeset_einsum(op: Einsum, node: Any, args: Any) -> Any:
         if square is not None:
             return square
     if any(len(t.arrays) != 1 or t.arrays[0][1] != 1 for t in terms if t.arrays or t.numbers):
-        bare, front = list(args), Term(Fraction(1))
+        bare: list[Piece] = list(args)
+        front: Piece = Term(Fraction(1))
     else:
         bare = [t.arrays[0][0] if t.arrays else a for t, a in zip(terms, args, strict=True)]
         kept = [Term(t.coefficient, t.numbers) for t, x in zip(terms, node.args, strict=True) if x.shape]
@@ -58,9 +59,9 @@ def transposed(piece: Piece) -> Piece:
     return Atom(rf"{tight(piece)}^{{\mathsf{{T}}}}")
 
 
-def beside(*pieces: Piece) -> Piece:
+def matrix_product(*pieces: Piece) -> Piece:
     """A product of matrices."""
-    return Atom(" ".join(factor(p) for p in pieces), loose=True)
+    return Atom(beside([factor(p) for p in pieces]), loose=True)
 
 
 def factor(piece: Piece) -> str:
@@ -101,7 +102,7 @@ def two(op: Einsum, x: Piece, y: Piece) -> Piece | None:
         return (
             inner(x, y)
             if len(a) == 1
-            else Atom(rf"\operatorname{{tr}}\left({write(beside(transposed(x), y))}\right)")
+            else Atom(rf"\operatorname{{tr}}\left({write(matrix_product(transposed(x), y))}\right)")
         )
     if not summed:
         return scaled(a, b, out, x, y)
@@ -118,9 +119,9 @@ def inner(x: Piece, y: Piece) -> Piece:
 def scaled(a: Labels, b: Labels, out: Labels, x: Piece, y: Piece) -> Piece | None:
     """Outer products, and rows or columns scaled by a vector."""
     if len(a) == len(b) == 1 and out == (*a, *b):
-        return beside(x, transposed(y))
+        return matrix_product(x, transposed(y))
     if len(a) == len(b) == 1 and out == (*b, *a):
-        return beside(y, transposed(x))
+        return matrix_product(y, transposed(x))
     if len(a) == 1 and b == out and len(b) == 2:
         return row_scaled(x, y) if a[0] == b[0] else column_scaled(y, x)
     if len(b) == 1 and a == out and len(a) == 2:
@@ -146,7 +147,7 @@ def matrices(a: Labels, b: Labels, out: Labels, k: int, x: Piece, y: Piece) -> P
         a, b, x, y = b, a, y, x  # a vector from the left: Mᵀ v
     left = x if a[-1] == k else transposed(x)
     right = y if b[0] == k else transposed(y)
-    return beside(left, right)
+    return matrix_product(left, right)
 
 
 def by_chain(op: Einsum, args: Sequence[Piece]) -> Piece | None:
@@ -169,7 +170,7 @@ def by_chain(op: Einsum, args: Sequence[Piece]) -> Piece | None:
         flip = first and (len(labels) == 2 or k == 0)
         texts.append(transposed(piece) if flip else piece)
     ends = [label for label in (*parts[0][0], *parts[-1][0]) if label in op.output]
-    return beside(*texts) if ends == list(op.output) else None
+    return matrix_product(*texts) if ends == list(op.output) else None
 
 
 def by_indices(op: Einsum, args: Sequence[Piece]) -> Piece:

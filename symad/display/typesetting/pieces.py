@@ -200,11 +200,20 @@ def _term(term: Term) -> str:
         below.insert(0, str(size.denominator))
     if size.numerator != 1 or not (above or below or arrays):
         above.insert(0, str(size.numerator))
-    over = " ".join(_lone(term, above, below))
+    over = beside(_lone(term, above, below))
     if below:
-        under = " ".join(below)
+        under = beside(below)
         over = rf"\frac{{{over or '1'}}}{{{under}}}"
-    return " ".join(part for part in (over, arrays) if part)
+    return beside([part for part in (over, arrays) if part])
+
+
+def beside(factors: Sequence[str]) -> str:
+    """Factors of a product; names of several letters have space between them."""
+    return (r" \, " if any(WORD in f for f in factors) else " ").join(factors)
+
+
+WORD = r"\mathrm{"
+"""How names of several letters are set."""
 
 
 def _order(factor: Factor) -> tuple[int, str]:
@@ -263,6 +272,8 @@ def _entries(array: Entries) -> str:
 
 # ---- names ----------------------------------------------------------------------------------------
 
+OVERLINE = r"\overline"
+
 ACCENTS = {"_bar": r"\bar", "_dot": r"\dot"}
 """Cotangents and tangents."""
 
@@ -271,7 +282,9 @@ def name_of(name: str) -> str:
     """A name of the model: W_bar is W with a bar, theta_1 a letter with a subscript."""
     for ending, accent in ACCENTS.items():
         if name.endswith(ending) and len(name) > len(ending):
-            return rf"{accent}{{{name_of(name[: -len(ending)])}}}"
+            inner = name_of(name[: -len(ending)])
+            wide = ending == "_bar" and inner.startswith(r"\mathrm") and "_" not in inner
+            return f"{OVERLINE if wide else accent}{{{inner}}}"
     if all(c.isalnum() or c == "_" for c in name):
         base, *below = str(sympy.latex(sympy.Symbol(name))).split("_", 1)
         base = base if len(base) < 2 or base.startswith("\\") else rf"\mathrm{{{base}}}"
