@@ -12,14 +12,16 @@ from symad.verification.certificate.certificate import Certificate, Comparison, 
 from symad.verification.checker import Proof, Refused, replay
 from symad.verification.checker.proofs import Goal
 from symad.verification.decide import decide, versions
-from symad.verification.proof.with_proofs import REPLAYED, claims_of
+from symad.verification.proof.with_proofs import claims_of, has_symbolic_sizes, replayed_claim
 
 
 def rechecked(certificate: Certificate, seed: int | None) -> Certificate:
     """The comparisons of a certificate again."""
     start, comparisons = time.monotonic(), certificate.comparisons
     goals, steps, notes = _replayed(certificate)
-    whole = [k for k, c in enumerate(comparisons) if set(_goals(k, c)) <= goals]
+    count = len(comparisons)
+    proved = {(k % count, o, e) for k, o, e in goals}
+    whole = [k for k, c in enumerate(comparisons) if proved >= set(_goals(k, c))]
     others = [k for k in range(len(comparisons)) if k not in whole]
     kept = tuple(p for p in certificate.proofs if set(p.goals) <= goals)
     made = replace(
@@ -29,7 +31,7 @@ def rechecked(certificate: Certificate, seed: int | None) -> Certificate:
     told: dict[str, list[Entry]] = {}
     if others:
         anew = decide(certificate.title, [comparisons[k] for k in others], seed)
-        more = tuple(_renumbered(p, others) for p in anew.proofs)
+        more = tuple(_renumbered(p, others, count) for p in anew.proofs)
         made = replace(
             anew,
             comparisons=comparisons,
@@ -59,26 +61,32 @@ def _replayed(certificate: Certificate) -> tuple[set[Goal], int, tuple[str, ...]
 
 
 def _goals(k: int, comparison: Comparison) -> list[Goal]:
-    """All elements of a comparison, if its sizes are numbers."""
+    """All elements of a comparison; its outputs, if sizes are symbols."""
     shapes = [node.shape for node in comparison.right.output_nodes]
-    if not all(isinstance(d, int) for shape in shapes for d in shape):
-        return [(k, -1, -1)]
+    if has_symbolic_sizes(comparison):
+        return [(k, o, 0) for o in range(len(shapes))]
     return [(k, o, e) for o, shape in enumerate(shapes) for e in range(int(np.prod(shape, dtype=int)))]
 
 
 def _proved(comparison: Comparison, output: int) -> list[Entry]:
     """The entries of an output of which all elements are proved."""
     name, shape = comparison.names[output], comparison.right.output_nodes[output].shape
+    if has_symbolic_sizes(comparison):
+        shape = ()
     return [
         Entry(
-            name, "proved", REPLAYED, 0.0, comparison.assumes, checked=True,
+            name, "proved", replayed_claim(comparison), 0.0, comparison.assumes, checked=True,
             index=f"[{', '.join(map(str, index))}]" if index else "",
         )
         for index in np.ndindex(*shape)
     ]  # fmt: skip
 
 
-def _renumbered(proof: Proof, places: Sequence[int]) -> Proof:
+def _renumbered(proof: Proof, places: Sequence[int], total: int) -> Proof:
     """A proof about some of the comparisons as one about all."""
-    goals = tuple((places[k], o, e) for k, o, e in proof.goals)
-    return Proof(tuple(places[k] for k in proof.claims), goals, proof.sums, proof.steps, proof.digest)
+
+    def there(k: int) -> int:
+        return places[k] if k < len(places) else total + places[k - len(places)]
+
+    goals = tuple((there(k), o, e) for k, o, e in proof.goals)
+    return replace(proof, claims=tuple(map(there, proof.claims)), goals=goals)

@@ -60,8 +60,8 @@ def _write_proof(proof: Proof) -> str:
     """A proof with a line for each of its steps."""
     steps = ",\n    ".join(json.dumps(step, ensure_ascii=False) for step in proof.steps)
     goals = json.dumps([[*g, s] for g, s in zip(proof.goals, proof.sums, strict=True)])
-    head = f'"claims": {json.dumps(proof.claims)},\n   "goals": {goals},\n   "digest": {proof.digest}'
-    return f'  {{{head},\n   "steps": [\n    {steps}\n   ]}}'
+    head = f'"claims": {json.dumps(proof.claims)}, "way": {json.dumps(proof.way)}, "digest": {proof.digest}'
+    return f'  {{{head},\n   "goals": {goals},\n   "steps": [\n    {steps}\n   ]}}'
 
 
 def _write_entry(entry: Entry) -> dict[str, Any]:
@@ -156,9 +156,8 @@ def _read_proof(saved: Any) -> Proof:
     match saved:
         case {"claims": list(claims), "goals": list(goals), "steps": list(steps), "digest": int(digest)}:
             triples = tuple((int(k), int(o), int(e)) for k, o, e, _ in goals)
-            return Proof(
-                tuple(map(int, claims)), triples, tuple(int(g[3]) for g in goals), tuple(steps), digest
-            )
+            sums, way = tuple(int(g[3]) for g in goals), str(saved.get("way", "elements"))
+            return Proof(tuple(map(int, claims)), triples, sums, tuple(steps), digest, way)
     raise SavingError("a proof lacks its claims, goals or steps")
 
 

@@ -11,6 +11,7 @@ from zlib import crc32
 from symad.core.graph import Node
 from symad.verification.checker import polynomials as poly
 from symad.verification.checker.claims import Derivative, derivative_terms, flat
+from symad.verification.checker.networks import Networks, network_sides
 from symad.verification.checker.polynomials import Poly
 from symad.verification.checker.quotients import Quotient
 from symad.verification.checker.rules import Step, Values
@@ -44,6 +45,9 @@ class Proof:
     sums: tuple[int, ...] = field(repr=False)
     steps: tuple[Json, ...] = field(repr=False)
     digest: int = 0
+    way: str = "elements"
+    """"elements": written out; "networks": for all sizes, a goal for each output, and the steps are
+    [number of the question, answer]."""
 
 
 class Board:
@@ -89,6 +93,8 @@ def digest_of(steps: Sequence[Json]) -> int:
 def _replayed(claims: Sequence[Claim], proof: Proof) -> int:
     if digest_of(proof.steps) != proof.digest:
         raise Refused("a step was changed: the steps have another checksum")
+    if proof.way == "networks":
+        return _replayed_for_all_sizes(claims, proof)
     steps: dict[int, list[Step]] = {}
     checksums: dict[int, int] = {}
     for number, rule, data, given in proof.steps:
@@ -108,12 +114,20 @@ def _replayed(claims: Sequence[Claim], proof: Proof) -> int:
     return values.count + len(proof.goals)
 
 
-# ---- quotients as JSON ------------------------------------------------------------------------------
+def _replayed_for_all_sizes(claims: Sequence[Claim], proof: Proof) -> int:
+    net = Networks(dict(proof.steps))
+    for k, output, _ in proof.goals:
+        if min(k, output) < 0 or not net.equal(
+            *network_sides(net, claims[k].derivative, claims[k].outputs, output)
+        ):
+            raise Refused(f"output {output} of claim {k} does not follow")
+    if net.unused:
+        raise Refused(f"step {min(net.unused)} is used nowhere")
+    return net.questions + len(net.forms)
 
 
-def written_poly(p: Poly) -> Json:
-    """[[c, [[generator, exponent], ...]], ...]."""
-    return [[c, [list(power) for power in poly.exponents(m)]] for m, c in sorted(p.items())]
+# ---- the data of steps: a polynomial is [[c, [[generator, exponent], ...]], ...], a quotient is
+# [numerator, number, [[factor, multiplicity], ...]], and sums and factors are [[k, quotient], ...]
 
 
 def read_poly(saved: Json) -> Poly:
@@ -124,12 +138,6 @@ def read_poly(saved: Json) -> Poly:
     return made
 
 
-def written_value(a: Quotient) -> Json:
-    """[numerator, number, [[factor, multiplicity], ...]]."""
-    under = sorted(((sorted(f), m) for f, m in a.under.items()))
-    return [written_poly(a.over), a.scale, [[written_poly(dict(f)), m] for f, m in under]]
-
-
 def read_value(saved: Json) -> Quotient:
     """The quotient that was written."""
     over, scale, under = saved
@@ -137,15 +145,6 @@ def read_value(saved: Json) -> Quotient:
     if int(scale) < 1 or any(m < 1 or not f for f, m in factors.items()):
         raise Refused("a quotient is not in normal form")
     return Quotient(read_poly(over), int(scale), factors)
-
-
-def written_data(rule: str, data: Any) -> Json:
-    """The data of a step as JSON."""
-    if rule in ("sum", "factors"):
-        return [[k, written_value(a)] for k, a in data]
-    if rule == "refine":
-        return [written_value(data[0]), data[1]]
-    return written_value(data) if rule == "abs" else data
 
 
 def read_data(rule: str, data: Json) -> Any:

@@ -136,7 +136,7 @@ class Values:
 
     def _variable(self, term: Term) -> Quotient:
         """An element of an input, with the assumptions of its symbol."""
-        symbol: Any = term.data[0].op.symbol  # type: ignore[index]
+        symbol: Any = term.data[0].symbol  # type: ignore[index]
 
         def is_a(kind: str) -> bool:
             return getattr(symbol, f"is_{kind}", None) is True

@@ -1,7 +1,8 @@
 """Graphs written out: each op of arrays as formulas for the elements of its value.
 
-An array is a NumPy array of terms. There is one short rule for each op, the definition of that op; a graph
-with another op is not covered. Sizes are numbers.
+An array is a NumPy array of terms. There is one short rule for each op, the definition of that op: a function
+of the op, the shape of the value, and the arrays of the arguments. Sizes are numbers, and a graph with an op
+that has no rule is not covered.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.reduction import Extreme, Product
 from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, Slice
-from symad.ops.arrays.sources import ArrayConstant, Constant, Eye, Input, Iota
+from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Eye, Input, Iota
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Add, Mul
@@ -33,26 +34,10 @@ from symad.verification.checker.functions import ALWAYS, HEADS
 from symad.verification.checker.terms import Refused, Term, Terms
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
-Rule: TypeAlias = "Callable[[Any, Node, list[Array], Terms], Array]"
+Rule: TypeAlias = "Callable[[Any, tuple[Any, ...], list[Array], Terms], Array]"
 
-MOST_ELEMENTS = 4096
-"""Larger arrays are not written out."""
-
-MOST_ROWS = 3
-"""Larger matrices are not inverted by determinants."""
-
-RULES: dict[type[Op], Rule] = {}
-
-
-def rule(*ops: type[Op]) -> Callable[[Rule], Rule]:
-    """Enter the rule of some ops in the table."""
-
-    def enter(made: Rule) -> Rule:
-        for op in ops:
-            RULES[op] = made
-        return made
-
-    return enter
+MOST_ELEMENTS, MOST_ROWS = 4096, 3
+"""Larger arrays are not written out, and larger matrices are not inverted."""
 
 
 class NotCovered(Refused):
@@ -64,326 +49,195 @@ def write_out(outputs: Sequence[Node], known: dict[Node, Array], terms: Terms) -
     for node in topological(outputs):
         if node in known:
             continue
-        made = RULES.get(type(node.op))
-        if made is None:
+        rule = RULES.get(type(node.op))
+        if rule is None:
             raise NotCovered(f"the op {type(node.op).__name__} has no rule")
-        if not all(isinstance(d, int) for d in node.shape):
-            raise NotCovered("sizes are symbols")
-        if np.prod(node.shape, dtype=int) > MOST_ELEMENTS:
-            raise NotCovered(f"an array of more than {MOST_ELEMENTS} elements")
-        array = made(node.op, node, [known[a] for a in node.args], terms)
+        if not all(isinstance(d, int) for d in node.shape) or np.prod(node.shape, dtype=int) > MOST_ELEMENTS:
+            raise NotCovered(f"sizes are symbols, or an array has more than {MOST_ELEMENTS} elements")
+        array = np.asarray(rule(node.op, node.shape, [known[a] for a in node.args], terms), dtype=object)
         if array.shape != node.shape:
             raise Refused(f"the rule of {type(node.op).__name__} gives the shape {array.shape}")
         known[node] = array
     return [known[node] for node in outputs]
 
 
-def filled(shape: tuple[Any, ...], element: Callable[..., Any]) -> Array:
+def filled(shape: Sequence[Any], element: Callable[..., Any]) -> Array:
     """The array of a shape with an element for each index."""
     made = np.empty(shape, dtype=object)
-    for index in np.ndindex(shape):
+    for index in np.ndindex(*shape):
         made[index] = element(*index)
     return made
 
 
-def elementwise(node: Node, args: Sequence[Array], function: Callable[..., Term]) -> Array:
-    """A function of the elements of arrays of the node's shape; scalars are repeated."""
-    spread = [np.broadcast_to(a, node.shape) for a in args]
-    return filled(node.shape, lambda *index: function(*[a[index] for a in spread]))
-
-
-# ---- sources --------------------------------------------------------------------------------------
-
-
-@rule(Input)
-def input_rule(op: Input, node: Node, args: list[Array], terms: Terms) -> Array:
-    """A variable for each element, named by the input's node and the element's position."""
-    return filled(node.shape, lambda *index: terms.variable((node, index)))
+def elementwise(shape: Sequence[Any], args: Sequence[Array], function: Callable[..., Term]) -> Array:
+    """A function of the elements of arrays; scalars are repeated."""
+    spread = [np.broadcast_to(a, tuple(shape)) for a in args]
+    return filled(shape, lambda *index: function(*[a[index] for a in spread]))
 
 
 def exact(value: Any, terms: Terms) -> Term:
     """A number as a term: floats are their exact binary values."""
-    if value is sympy.pi:
-        return terms.call("pi")
-    if value is sympy.E:
-        return terms.call("exp", terms.term(1))
+    if value is sympy.pi or value is sympy.E:
+        return terms.call("pi") if value is sympy.pi else terms.call("exp", 1)
     if isinstance(value, sympy.Number) and value.is_finite:
         rational: Any = sympy.Rational(value)  # type: ignore[call-overload]
         return terms.term(Fraction(int(rational.p), int(rational.q)))
     if isinstance(value, (bool, int, Fraction, np.bool_, np.integer)):
-        return terms.term(Fraction(int(value)) if not isinstance(value, Fraction) else value)
+        return terms.term(value if isinstance(value, Fraction) else int(value))
     if isinstance(value, (float, np.floating)) and np.isfinite(value):
         return terms.term(Fraction(float(value)))
     raise NotCovered(f"the constant {value} has no rule")
 
 
-@rule(Constant)
-def constant_rule(op: Constant, node: Node, args: list[Array], terms: Terms) -> Array:
-    return filled((), lambda: exact(op.value, terms))
-
-
-@rule(ArrayConstant)
-def array_constant_rule(op: ArrayConstant, node: Node, args: list[Array], terms: Terms) -> Array:
-    return filled(node.shape, lambda *index: exact(op.array[index], terms))
-
-
-@rule(Iota)
-def iota_rule(op: Iota, node: Node, args: list[Array], terms: Terms) -> Array:
-    """0, 1, 2, ..."""
-    return filled(node.shape, terms.term)
-
-
-@rule(Eye)
-def eye_rule(op: Eye, node: Node, args: list[Array], terms: Terms) -> Array:
-    return filled(node.shape, lambda i, j: terms.term(int(i == j)))
-
-
 # ---- elementwise ----------------------------------------------------------------------------------
 
 
-@rule(Add)
-def add_rule(op: Add, node: Node, args: list[Array], terms: Terms) -> Array:
-    return elementwise(
-        node, args, lambda *x: terms.sum([a if s == 1 else a * s for s, a in zip(op.signs, x, strict=True)])
-    )
-
-
-@rule(Mul)
-def mul_rule(op: Mul, node: Node, args: list[Array], terms: Terms) -> Array:
-    return elementwise(
-        node, args, lambda *x: terms.product([a**p for p, a in zip(op.powers, x, strict=True)])
-    )
-
-
-@rule(Pow)
-def pow_rule(op: Pow, node: Node, args: list[Array], terms: Terms) -> Array:
-    def power(base: Term, exponent: Term) -> Term:
-        number = exponent.number
-        return terms.call("pow", base, exponent) if number is None else base**number
-
-    return elementwise(node, args, power)
-
-
-@rule(Apply)
-def apply_rule(op: Apply, node: Node, args: list[Array], terms: Terms) -> Array:
+def applied(head: Any, x: Sequence[Term], terms: Terms) -> Term:
     """A function by its name in the table; any other function is only itself."""
-    name = HEADS.get(op.head)
+    name = HEADS.get(head)
+    if name is None:
+        return terms.call(head, *x)
+    if name == "log" and len(x) == 2:
+        return terms.call("log", x[0]) / terms.call("log", x[1])
+    if name == "Heaviside":  # the value at 0 is no open set's
+        x = x[:1]
+    if name in ("max", "min"):
+        return extreme(name, x)
+    return ALWAYS[name](*x) if name in ALWAYS else terms.call(name, *x)
 
-    def of(*x: Term) -> Term:
-        if name is None:
-            return terms.call(op.head, *x)
-        if name == "log" and len(x) == 2:
-            return terms.call("log", x[0]) / terms.call("log", x[1])
-        if name == "Heaviside" and len(x) == 2:  # the value at 0 is no open set's
-            x = x[:1]
-        if name in ("max", "min"):
-            best = x[0]
-            for other in x[1:]:
-                best = terms.call(name, best, other)
-            return best
-        return ALWAYS[name](*x) if name in ALWAYS else terms.call(name, *x)
 
-    return elementwise(node, args, of)
+def extreme(name: str, x: Sequence[Term]) -> Term:
+    """The largest or smallest of some terms."""
+    best = x[0]
+    for other in x[1:]:
+        best = best.table.call(name, best, other)
+    return best
 
 
 def compared(relation: str, a: Term, b: Term) -> Term:
     """[a relation b] as 0 or 1."""
-    terms = a.table
-    if a.number is not None and b.number is not None:
-        truth = {"<": a.number < b.number, "<=": a.number <= b.number, "==": a.number == b.number}
-        return terms.term(int(truth[relation] if relation != "!=" else not truth["=="]))
+    terms, p, q = a.table, a.number, b.number
     if relation == "!=":
-        return 1 - terms.call("equal", a, b)
+        return 1 - compared("==", a, b)
+    if p is not None and q is not None:
+        return terms.term(int({"<": p < q, "<=": p <= q, "==": p == q}[relation]))
     return terms.call({"<": "less", "<=": "at most", "==": "equal"}[relation], a, b)
 
 
-@rule(Compare)
-def compare_rule(op: Compare, node: Node, args: list[Array], terms: Terms) -> Array:
-    return elementwise(node, args, lambda a, b: compared(op.relation, a, b))
+def xor(*x: Term) -> Term:
+    """One or the other of truth values, not both."""
+    total = x[0]
+    for other in x[1:]:
+        total = total + other - 2 * total * other
+    return total
 
 
-@rule(Logic)
-def logic_rule(op: Logic, node: Node, args: list[Array], terms: Terms) -> Array:
-    """Of truth values 0 and 1: and is ab, or is 1 − (1 − a)(1 − b), not is 1 − a, xor is a + b − 2ab."""
-
-    def xor(*x: Term) -> Term:
-        total = x[0]
-        for other in x[1:]:
-            total = total + other - 2 * total * other
-        return total
-
-    of: Callable[..., Term] = {
-        "and": lambda *x: terms.product(x),
-        "or": lambda *x: 1 - terms.product([1 - a for a in x]),
-        "not": lambda x: 1 - x,
-        "xor": xor,
-    }[op.kind]
-    return elementwise(node, args, of)
+LOGIC: dict[str, Callable[..., Term]] = {
+    "and": lambda *x: x[0].table.product(x),
+    "or": lambda *x: 1 - x[0].table.product([1 - a for a in x]),
+    "not": lambda x: 1 - x,
+    "xor": xor,
+}
+"""Of truth values 0 and 1."""
 
 
-@rule(Select)
-def select_rule(op: Select, node: Node, args: list[Array], terms: Terms) -> Array:
-    return elementwise(node, args, terms.select)
+def raised(base: Term, exponent: Term) -> Term:
+    """base^exponent."""
+    number = exponent.number
+    return base.table.call("pow", base, exponent) if number is None else base**number
 
 
-# ---- moved elements -------------------------------------------------------------------------------
+# ---- moved elements, sums and products ------------------------------------------------------------
 
 
-@rule(Broadcast)
-def broadcast_rule(op: Broadcast, node: Node, args: list[Array], terms: Terms) -> Array:
+def repeated(op: Broadcast, shape: tuple[Any, ...], x: Array) -> Array:
     """Axis k of the argument becomes axis ``op.axes[k]``; along the others it is repeated."""
-    dims = [1] * len(node.shape)
-    for axis, dim in zip(op.axes, args[0].shape, strict=True):
+    dims = [1] * len(shape)
+    for axis, dim in zip(op.axes, x.shape, strict=True):
         dims[axis] = dim
-    return np.broadcast_to(args[0].reshape(dims), node.shape)
+    return np.broadcast_to(x.reshape(dims), shape)
 
 
-@rule(Reshape)
-def reshape_rule(op: Reshape, node: Node, args: list[Array], terms: Terms) -> Array:
-    return args[0].reshape(node.shape)
-
-
-def positions(start: Sequence[int], count: Sequence[int], step: Sequence[int]) -> Any:
-    """The grid of positions start, start + step, ... along each axis."""
+def grid(start: Sequence[int], count: Sequence[int], step: Sequence[int]) -> Any:
+    """The positions start, start + step, ... along each axis."""
     return np.ix_(*[[a + k * s for k in range(n)] for a, n, s in zip(start, count, step, strict=True)])
 
 
-@rule(Slice)
-def slice_rule(op: Slice, node: Node, args: list[Array], terms: Terms) -> Array:
-    return np.asarray(args[0][positions(op.start, op.count, op.step)], dtype=object)
-
-
-@rule(Pad)
-def pad_rule(op: Pad, node: Node, args: list[Array], terms: Terms) -> Array:
-    """The argument at these positions of an array of zeros."""
-    made = filled(node.shape, lambda *index: terms.term(0))
-    made[positions(op.start, args[0].shape, op.step)] = args[0]
+def padded(op: Pad, shape: tuple[Any, ...], x: Array, terms: Terms) -> Array:
+    """The argument at some positions of an array of zeros."""
+    made = filled(shape, lambda *index: terms.term(0))
+    made[grid(op.start, x.shape, op.step)] = x
     return made
 
 
-@rule(Concatenate)
-def concatenate_rule(op: Concatenate, node: Node, args: list[Array], terms: Terms) -> Array:
-    return np.concatenate(args, axis=op.axis)
+def rows(indices: Array, size: int) -> Array:
+    """Known indices below a size."""
+
+    def whole(*at: int) -> int:
+        number = indices[at].number
+        if number is None or number.denominator != 1 or not 0 <= number < size:
+            raise NotCovered("an index is no known position")
+        return int(number)
+
+    return filled(indices.shape, whole)
 
 
-@rule(Stack)
-def stack_rule(op: Stack, node: Node, args: list[Array], terms: Terms) -> Array:
-    return np.stack(args, axis=op.axis)
-
-
-def whole(index: Term, size: int) -> int:
-    """A known index below a size."""
-    number = index.number
-    if number is None or number.denominator != 1 or not 0 <= number < size:
-        raise NotCovered("an index is no known position")
-    return int(number)
-
-
-@rule(Gather)
-def gather_rule(op: Gather, node: Node, args: list[Array], terms: Terms) -> Array:
-    table, indices = args
-    rank = indices.ndim
-    rows = filled(indices.shape, lambda *at: whole(indices[at], table.shape[0]))
-    return filled(node.shape, lambda *index: table[(rows[index[:rank]], *index[rank:])])
-
-
-@rule(ScatterAdd)
-def scatter_add_rule(op: ScatterAdd, node: Node, args: list[Array], terms: Terms) -> Array:
-    indices, updates = args
-    made = filled(node.shape, lambda *index: terms.term(0))
-    for at in np.ndindex(updates.shape):
-        row = whole(indices[at[: indices.ndim]], op.size)
-        place = (row, *at[indices.ndim :])
-        made[place] = made[place] + updates[at]
+def scattered(op: ScatterAdd, shape: tuple[Any, ...], x: list[Array], terms: Terms) -> Array:
+    """Rows of updates added to zeros at some indices."""
+    made, at = filled(shape, lambda *index: terms.term(0)), rows(x[0], op.size)
+    for index in np.ndindex(*x[1].shape):
+        place = (at[index[: at.ndim]], *index[at.ndim :])
+        made[place] = made[place] + x[1][index]
     return made
 
 
-# ---- sums and products ----------------------------------------------------------------------------
-
-
-@rule(Einsum)
-def einsum_rule(op: Einsum, node: Node, args: list[Array], terms: Terms) -> Array:
+def contracted(op: Einsum, shape: tuple[Any, ...], args: list[Array], terms: Terms) -> Array:
     """Σ over the labels that are not in the output of the product of the arguments."""
-    if len(set(op.output)) != len(op.output):
-        raise NotCovered("a diagonal is written")
     sizes = {
         k: d for labels, a in zip(op.inputs, args, strict=True) for k, d in zip(labels, a.shape, strict=True)
     }
     summed = [k for k in sizes if k not in op.output]
     inner = list(np.ndindex(*[sizes[k] for k in summed]))
-    if len(inner) * max(int(np.prod(node.shape, dtype=int)), 1) > 8 * MOST_ELEMENTS:
-        raise NotCovered("a contraction of too many products")
+    if len(set(op.output)) != len(op.output) or len(inner) * int(np.prod(shape)) > 8 * MOST_ELEMENTS:
+        raise NotCovered("a contraction writes a diagonal, or has too many products")
 
     def element(*index: int) -> Term:
-        at = dict(zip(op.output, index, strict=True))
-        parts = []
+        at, parts = dict(zip(op.output, index, strict=True)), []
         for position in inner:
             at.update(zip(summed, position, strict=True))
-            parts.append(
-                terms.product(
-                    a[tuple(at[k] for k in labels)] for labels, a in zip(op.inputs, args, strict=True)
-                )
-            )
+            factors = [a[tuple(at[k] for k in labels)] for labels, a in zip(op.inputs, args, strict=True)]
+            parts.append(terms.product(factors))
         return terms.sum(parts)
-
-    return filled(node.shape, element)
-
-
-def along(array: Array, axes: Sequence[int], reduce: Callable[[list[Term]], Term]) -> Array:
-    """All elements along some axes combined; these axes have length 1 afterwards."""
-    shape = tuple(1 if k in axes else d for k, d in enumerate(array.shape))
-
-    def element(*index: int) -> Term:
-        lines = tuple(slice(None) if k in axes else i for k, i in enumerate(index))
-        return reduce(list(array[lines].ravel()))
 
     return filled(shape, element)
 
 
-@rule(Extreme)
-def extreme_rule(op: Extreme, node: Node, args: list[Array], terms: Terms) -> Array:
-    def best(parts: list[Term]) -> Term:
-        found = parts[0]
-        for part in parts[1:]:
-            found = terms.call(op.kind, found, part)
-        return found
+def along(array: Array, axes: Sequence[int], reduce: Callable[[list[Term]], Term]) -> Array:
+    """All elements along some axes combined; these axes have length 1 afterwards."""
 
-    return along(args[0], op.axes, best).reshape(node.shape)
+    def element(*index: int) -> Term:
+        line = tuple(slice(None) if k in axes else i for k, i in enumerate(index))
+        return reduce(list(array[line].ravel()))
 
-
-@rule(Product)
-def product_rule(op: Product, node: Node, args: list[Array], terms: Terms) -> Array:
-    return along(args[0], [args[0].ndim - 1], terms.product).reshape(node.shape)
+    return filled([1 if k in axes else d for k, d in enumerate(array.shape)], element)
 
 
-@rule(Softmax, LogSoftmax, LogSumExp)
-def softmax_rule(op: Any, node: Node, args: list[Array], terms: Terms) -> Array:
+def softmax(op: Any, shape: tuple[Any, ...], x: list[Array], terms: Terms) -> Array:
     """exp(x)/Σ exp(x), its logarithm, and log Σ exp(x)."""
-    (x,) = args
-    powers = filled(x.shape, lambda *index: terms.call("exp", x[index]))
+    powers = elementwise(x[0].shape, x, lambda a: terms.call("exp", a))
     total = along(powers, op.axes, terms.sum)
     if isinstance(op, Softmax):
         return powers / total
-    logarithm = filled(total.shape, lambda *index: terms.call("log", total[index]))
-    return logarithm.reshape(node.shape) if isinstance(op, LogSumExp) else x - logarithm
+    logarithm = elementwise(total.shape, [total], lambda a: terms.call("log", a))
+    return logarithm.reshape(shape) if isinstance(op, LogSumExp) else x[0] - logarithm
 
 
-@rule(SoftmaxTangent)
-def softmax_tangent_rule(op: SoftmaxTangent, node: Node, args: list[Array], terms: Terms) -> Array:
-    """p (t − Σ p t)."""
-    p, t = args
-    return np.asarray(p * (t - along(p * t, op.axes, terms.sum)), dtype=object)
-
-
-@rule(Scan)
-def scan_rule(op: Scan, node: Node, args: list[Array], terms: Terms) -> Array:
+def scanned(op: Scan, shape: tuple[Any, ...], args: list[Array], terms: Terms) -> Array:
     """All states c_1, ..., c_T of c_t = body(c_{t−1}, x_t..., constants...)."""
-    state, slices, constants = args[0], args[1 : 1 + op.slices], args[1 + op.slices :]
-    states = []
-    for t in range(node.shape[0]):  # type: ignore[arg-type]
-        given = [state, *[x[t] for x in slices], *constants]
-        inner = {a: np.asarray(v, dtype=object) for a, v in zip(op.body.input_nodes, given, strict=True)}
-        (state,) = write_out(op.body.output_nodes, inner, terms)
+    state, slices, constants, states = args[0], args[1 : 1 + op.slices], args[1 + op.slices :], []
+    for t in range(shape[0]):
+        given = [state, *[np.asarray(x[t], dtype=object) for x in slices], *constants]
+        (state,) = write_out(op.body.output_nodes, dict(zip(op.body.input_nodes, given, strict=True)), terms)
         states.append(state)
     return np.stack(states)
 
@@ -391,24 +245,23 @@ def scan_rule(op: Scan, node: Node, args: list[Array], terms: Terms) -> Array:
 # ---- small matrices -------------------------------------------------------------------------------
 
 
-def stacked(node: Node, args: Sequence[Array], function: Callable[..., Any]) -> Array:
+def stacked(shape: tuple[Any, ...], args: Sequence[Array], function: Callable[..., Any]) -> Array:
     """A function of matrices, for each of a stack of them."""
-    lead = args[0].shape[:-2]
     if args[0].shape[-1] > MOST_ROWS:
         raise NotCovered(f"a matrix of more than {MOST_ROWS} rows is not written out")
-    made = np.empty(node.shape, dtype=object)
-    for index in np.ndindex(lead):
+    made = np.empty(shape, dtype=object)
+    for index in np.ndindex(*args[0].shape[:-2]):
         made[index] = function(*[a[index] for a in args])
     return made
 
 
 def determinant(a: Array) -> Term:
     """Σ over permutations of sign times product (Leibniz)."""
-    terms, n, parts = a[0, 0].table, len(a), []
-    for order in permutations(range(n)):
-        sign = (-1) ** sum(order[i] > order[j] for j in range(n) for i in range(j))
-        parts.append(terms.product([sign, *[a[i, j] for i, j in enumerate(order)]]))
-    found: Term = terms.sum(parts)
+    parts = []
+    for order in permutations(range(len(a))):
+        sign = (-1) ** sum(order[i] > order[j] for j in range(len(a)) for i in range(j))
+        parts.append(a[0, 0].table.product([sign, *[a[i, j] for i, j in enumerate(order)]]))
+    found: Term = a[0, 0].table.sum(parts)
     return found
 
 
@@ -426,15 +279,12 @@ def solution(a: Array, b: Array) -> Array:
 def triangle(a: Array, lower: bool, diagonal: Any = 1) -> Array:
     """One triangle of a matrix, with its diagonal times a number."""
     scale = Fraction(diagonal)
-    return filled(
-        a.shape,
-        lambda i, j: a[i, j] * scale if i == j else a[i, j] if (i > j) == lower else a[i, j].table.term(0),
-    )
+    return filled(a.shape, lambda i, j: a[i, j] * (scale if i == j else int((i > j) == lower)))
 
 
 def cholesky(a: Array) -> Array:
     """L_ij = (A_ij − Σ_k L_ik L_jk)/L_jj and L_jj = √(A_jj − Σ_k L_jk²), for k < j."""
-    made = filled(a.shape, lambda i, j: a[0, 0].table.term(0))
+    made = a * 0
     for j in range(len(a)):
         for i in range(j, len(a)):
             rest = a[i, j] - a[0, 0].table.sum(made[i, k] * made[j, k] for k in range(j))
@@ -442,31 +292,47 @@ def cholesky(a: Array) -> Array:
     return made
 
 
-@rule(Solve)
-def solve_rule(op: Solve, node: Node, args: list[Array], terms: Terms) -> Array:
-    return stacked(node, args, solution)
-
-
-@rule(TriangularSolve)
-def triangular_solve_rule(op: TriangularSolve, node: Node, args: list[Array], terms: Terms) -> Array:
-    return stacked(node, args, lambda a, b: solution(triangle(a, op.lower), b))
-
-
-@rule(Triangle)
-def triangle_rule(op: Triangle, node: Node, args: list[Array], terms: Terms) -> Array:
-    return stacked(node, args, lambda a: triangle(a, True, op.diagonal))
-
-
-@rule(Cholesky)
-def cholesky_rule(op: Cholesky, node: Node, args: list[Array], terms: Terms) -> Array:
-    return stacked(node, args, cholesky)
-
-
-@rule(Determinant)
-def determinant_rule(op: Determinant, node: Node, args: list[Array], terms: Terms) -> Array:
-    return stacked(node, args, determinant)
-
-
-@rule(LogDeterminant)
-def log_determinant_rule(op: LogDeterminant, node: Node, args: list[Array], terms: Terms) -> Array:
-    return stacked(node, args, lambda a: terms.call("log", determinant(a)))
+RULES: dict[type[Op], Rule] = {
+    Input: lambda op, shape, x, t: filled(shape, lambda *k: t.variable((op, k))),
+    Constant: lambda op, shape, x, t: filled((), lambda: exact(op.value, t)),
+    Dimension: lambda op, shape, x, t: filled((), lambda: exact(op.expression, t)),
+    ArrayConstant: lambda op, shape, x, t: filled(shape, lambda *k: exact(op.array[k], t)),
+    Iota: lambda op, shape, x, t: filled(shape, t.term),
+    Eye: lambda op, shape, x, t: filled(shape, lambda i, j: t.term(int(i == j))),
+    Add: lambda op, shape, x, t: elementwise(
+        shape, x, lambda *a: t.sum([b if s == 1 else -b for s, b in zip(op.signs, a, strict=True)])
+    ),
+    Mul: lambda op, shape, x, t: elementwise(
+        shape, x, lambda *a: t.product([b**p for p, b in zip(op.powers, a, strict=True)])
+    ),
+    Pow: lambda op, shape, x, t: elementwise(shape, x, raised),
+    Apply: lambda op, shape, x, t: elementwise(shape, x, lambda *a: applied(op.head, a, t)),
+    Compare: lambda op, shape, x, t: elementwise(shape, x, lambda a, b: compared(op.relation, a, b)),
+    Logic: lambda op, shape, x, t: elementwise(shape, x, LOGIC[op.kind]),
+    Select: lambda op, shape, x, t: elementwise(shape, x, t.select),
+    Broadcast: lambda op, shape, x, t: repeated(op, shape, x[0]),
+    Reshape: lambda op, shape, x, t: x[0].reshape(shape),
+    Slice: lambda op, shape, x, t: x[0][grid(op.start, op.count, op.step)] if shape else x[0],
+    Pad: lambda op, shape, x, t: padded(op, shape, x[0], t),
+    Concatenate: lambda op, shape, x, t: np.concatenate(x, axis=op.axis),
+    Stack: lambda op, shape, x, t: np.stack(x, axis=op.axis),
+    Gather: lambda op, shape, x, t: x[0][rows(x[1], x[0].shape[0]).astype(int)],
+    ScatterAdd: scattered,
+    Einsum: contracted,
+    Extreme: lambda op, shape, x, t: along(x[0], op.axes, lambda a: extreme(op.kind, a)).reshape(shape),
+    Product: lambda op, shape, x, t: along(x[0], [x[0].ndim - 1], t.product).reshape(shape),
+    Softmax: softmax,
+    LogSoftmax: softmax,
+    LogSumExp: softmax,
+    SoftmaxTangent: lambda op, shape, x, t: x[0] * (x[1] - along(x[0] * x[1], op.axes, t.sum)),
+    Scan: scanned,
+    Solve: lambda op, shape, x, t: stacked(shape, x, solution),
+    TriangularSolve: lambda op, shape, x, t: stacked(
+        shape, x, lambda a, b: solution(triangle(a, op.lower), b)
+    ),
+    Triangle: lambda op, shape, x, t: stacked(shape, x, lambda a: triangle(a, True, op.diagonal)),
+    Cholesky: lambda op, shape, x, t: stacked(shape, x, cholesky),
+    Determinant: lambda op, shape, x, t: stacked(shape, x, determinant),
+    LogDeterminant: lambda op, shape, x, t: stacked(shape, x, lambda a: t.call("log", determinant(a))),
+}
+"""What each op computes."""

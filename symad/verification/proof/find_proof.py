@@ -16,7 +16,8 @@ from sympy import factorint
 
 from symad.verification.checker import polynomials as poly
 from symad.verification.checker.functions import DEFINITIONS
-from symad.verification.checker.proofs import Board, Claim, Goal, Proof, digest_of, replay, written_data
+from symad.verification.checker.polynomials import Poly
+from symad.verification.checker.proofs import Board, Claim, Goal, Json, Proof, digest_of, replay
 from symad.verification.checker.quotients import Quotient
 from symad.verification.checker.rules import MOST_ORDER, Step, Values, checksum
 from symad.verification.checker.terms import Refused, Term, needed
@@ -280,3 +281,26 @@ def _primal(board: Board, claims: Sequence[Claim], chosen: Sequence[int]) -> set
     """The terms of the functions of which derivatives are claimed."""
     outputs = [e for k in chosen for a in claims[k].derivative.function for e in board.known[a].ravel()]
     return set(needed(outputs))
+
+
+# ---- proofs as data ----------------------------------------------------------------------------------
+
+
+def written_poly(p: Poly) -> Json:
+    """[[c, [[generator, exponent], ...]], ...]."""
+    return [[c, [list(power) for power in poly.exponents(m)]] for m, c in sorted(p.items())]
+
+
+def written_value(a: Quotient) -> Json:
+    """[numerator, number, [[factor, multiplicity], ...]]."""
+    under = sorted(((sorted(f), m) for f, m in a.under.items()))
+    return [written_poly(a.over), a.scale, [[written_poly(dict(f)), m] for f, m in under]]
+
+
+def written_data(rule: str, data: Any) -> Json:
+    """The data of a step as JSON."""
+    if rule in ("sum", "factors"):
+        return [[k, written_value(a)] for k, a in data]
+    if rule == "refine":
+        return [written_value(data[0]), data[1]]
+    return written_value(data) if rule == "abs" else data

@@ -1,0 +1,492 @@
+"""Claims for all sizes: sums of contraction networks, compared by isomorphisms that the proof gives.
+
+A network is a number times a product of factors atom[indices]^exponent, summed over its bound indices. The
+indices 0, 1, ... are the axes of the value; axes of length 1 have the index `UNIT`. An atom is an input, an
+identity matrix, a size, or a function of forms; a form is a sum of networks. Two networks are the same if one
+is the other with its bound indices renamed; how, is asked of the proof, and then checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import count, product
+from typing import Any, TypeAlias
+
+import sympy
+
+from symad.core.dims import same_dim
+from symad.core.graph import Node, topological
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.shaping import Broadcast, Reshape
+from symad.ops.arrays.sources import Constant, Dimension, Eye, Input
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.arithmetic import Add, Mul
+from symad.ops.elementwise.powers import Pow
+from symad.ops.elementwise.selection import Compare, Select
+from symad.ops.fused.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
+from symad.verification.checker.claims import Derivative
+from symad.verification.checker.functions import ALWAYS, DERIVATIVES, HEADS
+from symad.verification.checker.terms import Refused, Term, Terms, needed
+
+Factor: TypeAlias = "tuple[int, tuple[int, ...], Fraction]"
+Renaming: TypeAlias = "Mapping[int, int]"
+
+UNIT, SLOPE, BOUND = -1, 500, 1000
+"""The index of axes of length 1; the first index of an input's axes in a derivative; the first bound one."""
+
+MOST_NETWORKS = 200
+
+
+@dataclass(frozen=True)
+class Network:
+    """number · Σ over the bound indices Π factors."""
+
+    number: Fraction
+    factors: tuple[Factor, ...]
+    sums: Mapping[int, Any]
+
+    def renamed(self, names: Renaming) -> Network:
+        """The same with other indices."""
+        factors = tuple((a, tuple(names.get(i, i) for i in at), e) for a, at, e in self.factors)
+        return Network(self.number, factors, {names.get(i, i): d for i, d in self.sums.items()})
+
+    def same(self, other: Network, names: Renaming) -> bool:
+        """Whether this is the other one's product and sums with indices renamed, one by one."""
+        mine = self.renamed(names)
+        return (
+            len(mine.sums) == len(self.sums) == len(other.sums)
+            and sorted(mine.factors) == sorted(other.factors)
+            and all(i in other.sums and same_dim(d, other.sums[i]) for i, d in mine.sums.items())
+        )
+
+    @property
+    def axes(self) -> set[int]:
+        """The indices that are not summed over."""
+        return {i for _, at, _ in self.factors for i in at if i not in self.sums and i != UNIT}
+
+
+Form: TypeAlias = "tuple[Network, ...]"
+
+
+@dataclass(frozen=True)
+class Atom:
+    """A function of forms: ``kind`` is "input", "delta", "size", "call" or "sum"."""
+
+    kind: str
+    data: Any
+    forms: tuple[Form, ...] = ()
+
+
+Answer: TypeAlias = Any
+
+
+class Networks:
+    """The forms of one proof; ``answers`` are the isomorphisms, by the numbers of the questions."""
+
+    def __init__(self, answers: Mapping[int, Answer]) -> None:
+        """No form is known yet."""
+        self.answers, self.unused = answers, set(answers)
+        self.questions = 0
+        self.atoms: list[Atom] = []
+        self.forms: dict[Node, Form] = {}
+        self.fresh = count(BOUND)
+
+    # ---- what is asked of the proof ---------------------------------------------------------------
+
+    def ask(self, kind: str, *about: Any) -> Answer:
+        """The answer of the proof to the next question; None if it has none."""
+        self.questions += 1
+        self.unused.discard(self.questions)
+        return self.answers.get(self.questions)
+
+    def collected(self, form: Sequence[Network]) -> Form:
+        """Equal networks added up: the answer is [[i, j, renaming of the bound indices of i], ...]."""
+        made: list[Network | None] = [n for n in form if n.number]
+        if len(made) > 1:
+            for i, j, names in self.ask("merge", tuple(made)) or ():
+                a, b = made[i], made[j]
+                if i == j or a is None or b is None or not a.same(b, _bound_only(a, names)):
+                    raise Refused("two networks that a step calls the same are not")
+                made[i], made[j] = None, Network(a.number + b.number, b.factors, b.sums)
+        kept = tuple(n for n in made if n is not None and n.number)
+        if len(kept) > MOST_NETWORKS:
+            raise Refused(f"more than {MOST_NETWORKS} networks")
+        return kept
+
+    def known(self, atom: Atom, axes: int) -> tuple[int, list[int]]:
+        """The number of an atom and the order of its axes; it may be an earlier one with axes permuted.
+
+        The answer is [number, order of the axes, a list of [network, renaming] for each form].
+        """
+        if not atom.forms:
+            if atom not in self.atoms:
+                self.atoms.append(atom)
+            return self.atoms.index(atom), list(range(axes))
+        answer = self.ask("atom", atom, axes)
+        if answer is None:
+            self.atoms.append(atom)
+            return len(self.atoms) - 1, list(range(axes))
+        number, order, maps = answer
+        old = self.atoms[number]
+        if (old.kind, old.data, len(old.forms)) != (atom.kind, atom.data, len(atom.forms)):
+            raise Refused("two functions that a step calls the same are not")
+        if sorted(order) != list(range(axes)):
+            raise Refused("a step permutes axes that it must not")
+        for mine, other, pairs in zip(atom.forms, old.forms, maps, strict=True):
+            if not self.isomorphic(mine, other, pairs, dict(enumerate(order))):
+                raise Refused("the arguments of two functions are not the same")
+        return number, [order.index(k) for k in range(axes)]
+
+    def isomorphic(self, a: Form, b: Form, pairs: Sequence[Any], axes: Renaming) -> bool:
+        """Whether each network of a is one of b, by the renamings given."""
+        if len(a) != len(b) or sorted(j for j, _ in pairs) != list(range(len(b))):
+            return False
+        return all(
+            n.number == b[j].number and n.same(b[j], {**axes, **_bound_only(n, names)})
+            for n, (j, names) in zip(a, pairs, strict=True)
+        )
+
+    def equal(self, a: Form, b: Form) -> bool:
+        """Whether two forms are the same, axis by axis."""
+        pairs = self.ask("equal", a, b)
+        return pairs is not None and self.isomorphic(a, b, pairs, {})
+
+    # ---- building forms ---------------------------------------------------------------------------
+
+    def number(self, value: Fraction | int) -> Form:
+        """A number."""
+        return (Network(Fraction(value), (), {}),) if value else ()
+
+    def single(self, atom: Atom, shape: Sequence[Any]) -> Form:
+        """An atom with an index for each axis."""
+        number, order = self.known(atom, len(shape))
+        at = [UNIT if d == 1 else k for k, d in enumerate(shape)]
+        return self.simple(Fraction(1), [(number, tuple(at[k] for k in order), Fraction(1))], {})
+
+    def function(self, kind: str, data: Any, forms: Sequence[Form]) -> Form:
+        """A function of forms, element by element, with the axes that they have."""
+        axes = sorted({i for form in forms for n in form for i in n.axes})
+        inner = {axis: k for k, axis in enumerate(axes)}
+        moved = tuple(tuple(n.renamed(inner) for n in form) for form in forms)
+        number, order = self.known(Atom(kind, data, moved), len(axes))
+        return self.simple(Fraction(1), [(number, tuple(axes[k] for k in order), Fraction(1))], {})
+
+    def call(self, name: Any, x: Sequence[Form]) -> Form:
+        """A function of the table; [u = 0] is 0 where u is a sum of squares, and then the branch is known."""
+        if name == "equal" and (() in x) and any(map(self.positive, x)):
+            return ()
+        if name == "select" and (not x[0] or x[0] == self.number(1)):
+            return x[1] if x[0] else x[2]
+        return self.function("call", name, x)
+
+    def positive(self, form: Form) -> bool:
+        """Whether a form is a sum of squares of inputs, which is 0 on no open set, or a power of one."""
+        return bool(form) and all(n.number > 0 and all(map(self._square, n.factors)) for n in form)
+
+    def _square(self, factor: Factor) -> bool:
+        atom, e = self.atoms[factor[0]], factor[2]
+        if atom.kind in ("input", "size"):
+            return atom.kind == "size" or (e > 0 and e % 2 == 0)
+        return atom.data == "exp" or (atom.kind == "sum" and self.positive(atom.forms[0]))
+
+    def times(self, forms: Sequence[Form], sums: Mapping[int, Any] | None = None) -> Form:
+        """The product of forms, summed over some of their indices."""
+        made: list[Network] = []
+        for choice in product(*forms):
+            number, factors, bound = Fraction(1), list[Factor](), {}
+            names = {i: next(self.fresh) for i in sums or ()}
+            for n in choice:
+                copy = n.renamed({**{i: next(self.fresh) for i in n.sums}, **names})
+                number *= copy.number
+                factors += copy.factors
+                bound |= copy.sums
+            bound |= {names[i]: d for i, d in (sums or {}).items()}
+            made += self.simple(number, factors, bound)
+            if len(made) > 4 * MOST_NETWORKS:
+                raise Refused(f"more than {MOST_NETWORKS} networks")
+        return self.collected(made)
+
+    def add(self, forms: Sequence[Form]) -> Form:
+        """The sum of forms."""
+        return self.collected([n for form in forms for n in form])
+
+    def scaled(self, form: Form, by: Fraction | int) -> Form:
+        """A multiple of a form."""
+        return tuple(Network(n.number * by, n.factors, n.sums) for n in form) if by else ()
+
+    def simple(self, number: Fraction, factors: Sequence[Factor], sums: Mapping[int, Any]) -> Form:
+        """One network: identity matrices are carried out, equal factors merged, free sums become sizes."""
+        bound, todo = dict(sums), list(factors)
+        while (k := self._delta(todo, bound)) is not None:
+            i, j = todo.pop(k)[1]
+            gone, kept = (i, j) if i in bound else (j, i)
+            if i != j:
+                bound.pop(gone)
+                todo = [(a, tuple(kept if x == gone else x for x in at), e) for a, at, e in todo]
+        merged: dict[tuple[int, tuple[int, ...]], Fraction] = {}
+        for a, at, e in todo:
+            key = (a, tuple(sorted(at)) if self.atoms[a].kind == "delta" else at)
+            merged[key] = merged.get(key, Fraction(0)) + e
+        used = {i for _, at in merged for i in at}
+        for i in [i for i in bound if i not in used]:
+            dim = bound.pop(i)
+            if isinstance(dim, int):
+                number *= dim
+            else:
+                key = (self.known(Atom("size", dim), 0)[0], ())
+                merged[key] = merged.get(key, Fraction(0)) + 1
+        delta = Fraction(1)
+        kept_ = [(a, at, delta if self.atoms[a].kind == "delta" else e) for (a, at), e in merged.items() if e]
+        for k, (a, at, e) in enumerate(kept_):
+            if self.atoms[a].kind == "sum" and e >= 1:  # u^(3/2) = u · u^(1/2)
+                rest = Network(number, (*kept_[:k], (a, at, e - 1), *kept_[k + 1 :]), bound)
+                inner = tuple(n.renamed(dict(enumerate(at))) for n in self.atoms[a].forms[0])
+                return self.times([self.simple(rest.number, rest.factors, rest.sums), inner])
+        return (Network(number, tuple(kept_), bound),) if number else ()
+
+    def _delta(self, factors: Sequence[Factor], bound: Mapping[int, Any]) -> int | None:
+        """The position of an identity matrix that can be carried out."""
+        for k, (a, at, _) in enumerate(factors):
+            if self.atoms[a].kind == "delta" and (at[0] == at[1] or at[0] in bound or at[1] in bound):
+                return k
+        return None
+
+    def power(self, form: Form, exponent: Fraction) -> Form:
+        """A power of each element: integer powers of a product are those of its factors."""
+        if exponent.denominator == 1 and 0 <= exponent <= 4:
+            return self.times([form] * int(exponent)) if exponent else self.number(1)
+        if exponent.denominator == 1 and len(form) == 1 and not form[0].sums:
+            (n,) = form
+            factors = [(a, at, e * exponent) for a, at, e in n.factors]
+            if all(self.atoms[a].kind != "delta" for a, _, _ in factors):
+                return self.simple(n.number ** int(exponent), factors, {})
+        if not form:
+            raise Refused("a power of 0")
+        ((_, ((atom, at, _),), _),) = [(n.number, n.factors, n.sums) for n in self._as_atom(form)]
+        return self.simple(Fraction(1), [(atom, at, exponent)], {})
+
+    def _as_atom(self, form: Form) -> Form:
+        """A form as one atom, not multiplied out."""
+        axes = sorted({i for n in form for i in n.axes})
+        inner = {axis: k for k, axis in enumerate(axes)}
+        number, order = self.known(Atom("sum", None, (tuple(n.renamed(inner) for n in form),)), len(axes))
+        return (Network(Fraction(1), ((number, tuple(axes[k] for k in order), Fraction(1)),), {}),)
+
+    # ---- derivatives ------------------------------------------------------------------------------
+
+    def slope(self, form: Form, wrt: Input) -> Form:
+        """∂form/∂wrt[p, q, ...], with the indices `SLOPE`, `SLOPE` + 1, ... for p, q, ..."""
+        parts: list[Form] = []
+        for n in form:
+            for k, (a, at, e) in enumerate(n.factors):
+                inner = self._slope_of_atom(a, wrt)
+                if inner:
+                    lowered = [*n.factors[:k], *([(a, at, e - 1)] if e != 1 else []), *n.factors[k + 1 :]]
+                    rest = Network(n.number * e, tuple(lowered), {})
+                    moved = tuple(m.renamed(dict(enumerate(at))) for m in inner)
+                    made = self.times([(rest,), moved], n.sums)
+                    parts.append(made)
+        return self.add(parts)
+
+    def _slope_of_atom(self, number: int, wrt: Input) -> Form:
+        """The derivative of an atom with its axes 0, 1, ..."""
+        atom = self.atoms[number]
+        if atom.kind == "input":
+            if atom.data is not wrt:
+                return ()
+            delta = self.known(Atom("delta", None), 2)[0]
+            pairs = [(delta, (k, SLOPE + k), Fraction(1)) for k, d in enumerate(wrt.shape) if d != 1]
+            return (Network(Fraction(1), tuple(pairs), {}),)
+        slopes = [self.slope(form, wrt) for form in atom.forms]
+        if not any(slopes):
+            return ()
+        if atom.kind == "sum":
+            return slopes[0]
+        if atom.kind == "call":
+            return self.add([self.times([self._partial(atom, k), s]) for k, s in enumerate(slopes) if s])
+        raise Refused(f"the derivative of {atom.kind} is not known")
+
+    def _partial(self, atom: Atom, k: int) -> Form:
+        """∂f/∂x_k of the table at the forms of an atom."""
+        terms = Terms()
+        x = [terms.variable(i) for i in range(len(atom.forms))]
+        partial = DERIVATIVES[atom.data](*x)[k] if atom.data in DERIVATIVES else None
+        if partial is None:
+            raise Refused(f"the derivative of {atom.data} is not in the table")
+        return self.of_term(partial, atom.forms)
+
+    def of_term(self, goal: Term, forms: Sequence[Form]) -> Form:
+        """A scalar formula with forms for its variables."""
+        values: dict[Term, Form] = {}
+        for t in needed([goal]):
+            args = [values[a] for a in t.args]
+            data: Any = t.data
+            if t.kind == "variable":
+                values[t] = forms[data]
+            elif t.kind == "number":
+                values[t] = self.number(t.number or 0)
+            elif t.kind == "call":
+                values[t] = self.call(data, args)
+            elif t.kind == "power":
+                values[t] = self.power(args[0], data)
+            else:
+                values[t] = self.add(args) if t.kind == "sum" else self.times(args)
+        return values[goal]
+
+    # ---- graphs -----------------------------------------------------------------------------------
+
+    def form(self, output: Node) -> Form:
+        """The form of a node."""
+        for node in topological([output]):
+            if node not in self.forms:
+                if type(node.op) not in RULES:
+                    raise Refused(f"the op {type(node.op).__name__} has no rule for all sizes")
+                self.forms[node] = RULES[type(node.op)](self, node, [self.forms[a] for a in node.args])
+        return self.forms[output]
+
+
+def network_sides(net: Networks, claim: Derivative, outputs: Sequence[Node], k: int) -> tuple[Form, Form]:
+    """Both sides of output k of a claim, for all sizes."""
+    if claim.kind == "value":
+        return net.form(claim.function[k]), net.form(outputs[k])
+    if claim.kind != "gradient" or len(claim.function) != 1:
+        raise Refused(f"the derivative {claim.kind!r} is not covered for all sizes")
+    wrt: Any = claim.wrt[k].op
+    slope = net.slope(net.form(claim.function[0]), wrt)
+    return moved(slope, {SLOPE + i: i for i in range(len(wrt.shape))}), net.form(outputs[k])
+
+
+def _bound_only(n: Network, names: Any) -> dict[int, int]:
+    """A renaming of bound indices, to bound indices."""
+    made = {int(i): int(j) for i, j in names}
+    if not all(i in n.sums and j >= BOUND for i, j in made.items()) or len(set(made.values())) != len(made):
+        raise Refused("a step renames what is not summed over")
+    return made
+
+
+# ---- one rule for each op -------------------------------------------------------------------------
+
+
+def moved(form: Form, axes: Mapping[int, int]) -> Form:
+    """A form with its axes renumbered."""
+    return tuple(n.renamed(axes) for n in form)
+
+
+def reshaped(net: Networks, node: Node, x: list[Form]) -> Form:
+    """A reshape that only adds or drops axes of length 1."""
+    old = [k for k, d in enumerate(node.args[0].shape) if d != 1]
+    new = [k for k, d in enumerate(node.shape) if d != 1]
+    sizes = zip((node.args[0].shape[k] for k in old), (node.shape[k] for k in new), strict=False)
+    if len(old) != len(new) or not all(same_dim(a, b) for a, b in sizes):
+        raise Refused("a reshape joins or splits axes")
+    return moved(x[0], dict(zip(old, new, strict=True)))
+
+
+def contracted(net: Networks, node: Node, x: list[Form]) -> Form:
+    """Σ over the labels that are not in the output."""
+    op: Any = node.op
+    dims = {
+        k: d for ls, a in zip(op.inputs, node.args, strict=True) for k, d in zip(ls, a.shape, strict=True)
+    }
+    if len(set(op.output)) != len(op.output):
+        raise Refused("a diagonal is written")
+    place = {label: k for k, label in enumerate(op.output)}
+    summed = {label: next(net.fresh) for label in dims if label not in place and dims[label] != 1}
+    place |= {**summed, **{label: UNIT for label in dims if dims[label] == 1}}
+    parts = [
+        moved(form, {k: place[j] for k, j in enumerate(ls)}) for form, ls in zip(x, op.inputs, strict=True)
+    ]
+    return net.times(parts, {summed[label]: dims[label] for label in summed})
+
+
+def applied(net: Networks, node: Node, x: list[Form]) -> Form:
+    """A function of the table, or another one that is only itself."""
+    op: Any = node.op
+    name: Any = HEADS.get(op.head, op.head)
+    if name in ALWAYS:
+        terms = Terms()
+        return net.of_term(ALWAYS[name](*[terms.variable(k) for k in range(len(x))]), x)
+    return net.call(name, x)
+
+
+def constant(net: Networks, node: Node, x: list[Form]) -> Form:
+    """A number."""
+    value: Any = node.op.value  # type: ignore[attr-defined]
+    if isinstance(value, sympy.NumberSymbol):
+        return net.single(Atom("input", value), ())
+    return net.number(
+        Fraction(value) if not isinstance(value, sympy.Basic) else Fraction(int(value.p), int(value.q))
+    )
+
+
+def size(net: Networks, node: Node, x: list[Form]) -> Form:
+    """The size of an axis."""
+    value: Any = node.op.expression  # type: ignore[attr-defined]
+    return (
+        net.number(int(value))
+        if isinstance(value, (int, sympy.Integer))
+        else net.single(Atom("size", value), ())
+    )
+
+
+def softmax(net: Networks, node: Node, x: list[Form]) -> Form:
+    """exp(x)/Σ exp(x), its logarithm, and log Σ exp(x)."""
+    op: Any = node.op
+    powers, shape = net.call("exp", x), node.args[0].shape
+    total = net.times([powers], {k: shape[k] for k in op.axes if shape[k] != 1})
+    if isinstance(op, Softmax):
+        return net.times([powers, net.power(total, Fraction(-1))])
+    logarithm = net.call("log", [total])
+    if isinstance(op, LogSoftmax):
+        return net.add([x[0], net.scaled(logarithm, -1)])
+    return moved(logarithm, {k: j for j, k in enumerate(k for k in range(len(shape)) if k not in op.axes)})
+
+
+def softmax_tangent(net: Networks, node: Node, x: list[Form]) -> Form:
+    """p (t − Σ p t)."""
+    shape, op = node.shape, node.op
+    total = net.times([net.times(x)], {k: shape[k] for k in op.axes if shape[k] != 1})  # type: ignore[attr-defined]
+    return net.times([x[0], net.add([x[1], net.scaled(total, -1)])])
+
+
+def exponent(net: Networks, node: Node, x: list[Form]) -> Form:
+    """A power with a known exponent, or a function of both."""
+    if len(x[1]) > 1 or any(n.factors for n in x[1]):
+        return net.call("pow", x)
+    return net.power(x[0], x[1][0].number if x[1] else Fraction(0))
+
+
+def compared(net: Networks, node: Node, x: list[Form]) -> Form:
+    """[a relation b]."""
+    relation: str = node.op.relation  # type: ignore[attr-defined]
+    if relation == "!=":
+        return net.add([net.number(1), net.scaled(net.call("equal", x), -1)])
+    return net.call({"<": "less", "<=": "at most", "==": "equal"}[relation], x)
+
+
+RULES: dict[type, Callable[[Networks, Node, list[Form]], Form]] = {
+    Input: lambda net, node, x: net.single(Atom("input", node.op), node.shape),
+    Constant: constant,
+    Dimension: size,
+    Eye: lambda net, node, x: net.single(Atom("delta", None), node.shape),
+    Add: lambda net, node, x: net.add(
+        [net.scaled(a, s) for s, a in zip(node.op.signs, x, strict=True)]  # type: ignore[attr-defined]
+    ),
+    Mul: lambda net, node, x: net.times(
+        [net.power(a, Fraction(p)) for p, a in zip(node.op.powers, x, strict=True)]  # type: ignore[attr-defined]
+    ),
+    Pow: exponent,
+    Apply: applied,
+    Compare: compared,
+    Select: lambda net, node, x: net.call("select", x),
+    Einsum: contracted,
+    Broadcast: lambda net, node, x: moved(x[0], dict(enumerate(node.op.axes))),  # type: ignore[attr-defined]
+    Reshape: reshaped,
+    Softmax: softmax,
+    LogSoftmax: softmax,
+    LogSumExp: softmax,
+    SoftmaxTangent: softmax_tangent,
+}
+"""What each op computes, with indices."""

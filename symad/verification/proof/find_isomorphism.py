@@ -1,0 +1,147 @@
+"""Finding the isomorphisms of contraction networks that the checker asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import islice, permutations
+from typing import Any
+
+from symad.core.dims import same_dim
+from symad.verification.checker import Claim, Proof, Refused, replay
+from symad.verification.checker.networks import Answer, Atom, Form, Network, Networks, network_sides
+from symad.verification.checker.proofs import Goal, digest_of
+from symad.verification.proof.find_proof import Found
+
+MOST_TRIED, MOST_ORDERS = 20_000, 24
+"""Pairs of factors tried in one search, and orders of the axes of an atom."""
+
+
+class IsomorphismFinder(Networks):
+    """The checker's machine for all sizes, with its questions answered by search."""
+
+    def __init__(self) -> None:
+        """Nothing is asked yet."""
+        super().__init__({})
+        self.found: list[tuple[int, Any]] = []
+        self.tried = 0
+
+    def ask(self, kind: str, *about: Any) -> Answer:
+        """The answer to a question, written down if there is one."""
+        self.questions += 1
+        number = self.questions
+        answer = {"merge": self._merge, "atom": self._atom, "equal": self._match_forms}[kind](*about)
+        if answer is not None and answer != []:
+            self.found.append((number, answer))
+        return answer
+
+    def _merge(self, form: Sequence[Network]) -> list[Any]:
+        """Each network with an earlier one that it equals."""
+        answer, kept = [], list[int]()
+        for i, n in enumerate(form):
+            for j in kept:
+                names = self._match(n, form[j], {})
+                if names is not None:
+                    answer.append([i, j, sorted(map(list, names.items()))])
+                    break
+            else:
+                kept.append(i)
+        return answer
+
+    def _atom(self, atom: Atom, axes: int) -> Answer:
+        """An earlier atom that is the same function of the same forms."""
+        for number, old in enumerate(self.atoms):
+            if (old.kind, old.data, len(old.forms)) != (atom.kind, atom.data, len(atom.forms)):
+                continue
+            for order in islice(permutations(range(axes)), MOST_ORDERS):
+                maps = [
+                    self._match_forms(a, b, dict(enumerate(order)))
+                    for a, b in zip(atom.forms, old.forms, strict=True)
+                ]
+                if all(m is not None for m in maps):
+                    return [number, list(order), maps]
+        return None
+
+    def _match_forms(self, a: Form, b: Form, axes: Mapping[int, int] | None = None) -> list[Any] | None:
+        """For each network of one form its place in the other, and a renaming."""
+        if len(a) != len(b):
+            return None
+        pairs, left = [], list(range(len(b)))
+        for n in a:
+            for j in left:
+                names = self._match(n, b[j], axes or {}) if n.number == b[j].number else None
+                if names is not None:
+                    pairs.append([j, sorted(map(list, names.items()))])
+                    left.remove(j)
+                    break
+            else:
+                return None
+        return pairs
+
+    def _match(self, n: Network, m: Network, axes: Mapping[int, int]) -> dict[int, int] | None:
+        """A renaming of the bound indices of n by which it becomes m."""
+        if len(n.factors) != len(m.factors) or len(n.sums) != len(m.sums):
+            return None
+        if sorted((a, e) for a, _, e in n.factors) != sorted((a, e) for a, _, e in m.factors):
+            return None
+        self.tried = 0
+        return self._extend(n, m, axes, 0, {}, frozenset(range(len(m.factors))))
+
+    def _extend(
+        self, n: Network, m: Network, axes: Mapping[int, int], k: int, names: dict[int, int],
+        left: frozenset[int],
+    ) -> dict[int, int] | None:  # fmt: skip
+        if k == len(n.factors):
+            return names
+        a, at, e = n.factors[k]
+        for place in left:
+            b, there, f = m.factors[place]
+            self.tried += 1
+            if (a, e) != (b, f) or self.tried > MOST_TRIED:
+                continue
+            more = _unified(n, m, axes, names, at, there)
+            if more is not None:
+                whole = self._extend(n, m, axes, k + 1, more, left - {place})
+                if whole is not None:
+                    return whole
+        return None
+
+
+def _unified(
+    n: Network, m: Network, axes: Mapping[int, int], names: dict[int, int],
+    at: Sequence[int], there: Sequence[int],
+) -> dict[int, int] | None:  # fmt: skip
+    """The renaming with the indices of one factor entered."""
+    made = dict(names)
+    for i, j in zip(at, there, strict=True):
+        if i not in n.sums:
+            if axes.get(i, i) != j:
+                return None
+        elif (
+            j not in m.sums
+            or made.get(i, j) != j
+            or not same_dim(n.sums[i], m.sums[j])
+            or (i not in made and j in made.values())
+        ):
+            return None
+        else:
+            made[i] = j
+    return made
+
+
+def find_for_all_sizes(claims: Sequence[Claim], wanted: Sequence[Goal]) -> Found:
+    """A proof for each goal for which there is one, accepted by the checker."""
+    proofs, count, reasons = [], 0, []
+    for goal in wanted:
+        claim, finder = claims[goal[0]], IsomorphismFinder()
+        try:
+            sides = network_sides(finder, claim.derivative, claim.outputs, goal[1])
+            if not finder.equal(*sides):
+                reasons.append("the contraction networks differ")
+                continue
+            steps = tuple([number, answer] for number, answer in finder.found)
+            proof = Proof((goal[0],), (goal,), (0,), steps, digest_of(steps), "networks")
+            count += replay(claims, proof)
+            proofs.append(proof)
+        except (Refused, TypeError, RecursionError) as problem:
+            reasons.append(str(problem))
+    return Found(tuple(proofs), count, tuple(reasons))
