@@ -59,7 +59,7 @@ def write(certificate: Certificate) -> str:
 def _write_proof(proof: Proof) -> str:
     """A proof with a line for each of its steps."""
     steps = ",\n    ".join(json.dumps(step, ensure_ascii=False) for step in proof.steps)
-    goals = json.dumps([[*g, s] for g, s in zip(proof.goals, proof.sums, strict=True)])
+    goals = json.dumps(proof.goals)
     head = f'"claims": {json.dumps(proof.claims)}, "way": {json.dumps(proof.way)}, "digest": {proof.digest}'
     return f'  {{{head},\n   "goals": {goals},\n   "steps": [\n    {steps}\n   ]}}'
 
@@ -155,9 +155,9 @@ def _read_proof(saved: Any) -> Proof:
     """A proof; its steps are looked at by the checker."""
     match saved:
         case {"claims": list(claims), "goals": list(goals), "steps": list(steps), "digest": int(digest)}:
-            triples = tuple((int(k), int(o), int(e)) for k, o, e, _ in goals)
-            sums, way = tuple(int(g[3]) for g in goals), str(saved.get("way", "elements"))
-            return Proof(tuple(map(int, claims)), triples, sums, tuple(steps), digest, way)
+            triples = tuple((int(k), int(o), int(e)) for k, o, e in goals)
+            way = str(saved.get("way", "elements"))
+            return Proof(tuple(map(int, claims)), triples, tuple(steps), digest, way)
     raise SavingError("a proof lacks its claims, goals or steps")
 
 

@@ -42,35 +42,30 @@ class Derivative:
 
 def derivative_terms(claim: Derivative, known: dict[Node, Array], terms: Terms) -> list[list[Term]]:
     """The elements of each output that the claim is about, in order."""
-    function = [flat(a) for a in write_out(claim.function, known, terms)]
+    function = [list(a.flat) for a in write_out(claim.function, known, terms)]
     if claim.kind == "value":
         return function
-    wrt = [flat(a) for a in write_out(claim.wrt, known, terms)]
-    v = [e for a in write_out(claim.v, known, terms) for e in flat(a)]
-    w = [e for a in write_out(claim.w, known, terms) for e in flat(a)]
+    wrt = [list(a.flat) for a in write_out(claim.wrt, known, terms)]
+    v = [e for a in write_out(claim.v, known, terms) for e in a.flat]
+    w = [e for a in write_out(claim.w, known, terms) for e in a.flat]
     x, y = [e for part in wrt for e in part], [e for part in function for e in part]
-    if claim.kind in ("gradient", "pullback"):
-        total = y[0] if claim.kind == "gradient" else inner(w, y)
-        if claim.kind == "gradient" and len(y) != 1:
-            raise Refused("a gradient is of one number")
-        made = iter(gradient(total, x))
-        return [[next(made) for _ in part] for part in wrt]
-    if claim.kind == "hessian":
-        return [[e for slope in gradient(y[0], x) for e in gradient(slope, x)]]
     if claim.kind == "jacobian":
         return [[e for element in y for e in gradient(element, x)]]
     if claim.kind == "pushforward":
         return [[inner(gradient(e, x), v) for e in part] for part in function]
-    if claim.kind == "slope":
-        return [[inner(gradient(inner(w, y) if w else y[0], x), v)]]
-    if claim.kind == "curvature":
-        return [[inner(gradient(inner(gradient(y[0], x), v), x), w)]]
+    total = inner(w, y) if w and claim.kind in ("pullback", "slope") else y[0]
+    if len(y) != 1 and (not w or claim.kind == "curvature"):
+        raise Refused(f"the derivative {claim.kind!r} is of one number")
+    slopes = gradient(total, x)
+    if claim.kind in ("gradient", "pullback"):
+        made = iter(slopes)
+        return [[next(made) for _ in part] for part in wrt]
+    if claim.kind == "hessian":
+        return [[e for slope in slopes for e in gradient(slope, x)]]
+    if claim.kind in ("slope", "curvature"):
+        along = inner(slopes, v)
+        return [[along if claim.kind == "slope" else inner(gradient(along, x), w)]]
     raise Refused(f"there is no derivative {claim.kind!r}")
-
-
-def flat(array: Array) -> list[Term]:
-    """The elements of an array in row-major order."""
-    return list(array.ravel())
 
 
 def inner(a: Sequence[Term], b: Sequence[Term]) -> Term:

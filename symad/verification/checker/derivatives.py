@@ -13,10 +13,8 @@ from symad.verification.checker.terms import Refused, Term, needed
 
 def gradient(output: Term, variables: Sequence[Term]) -> list[Term]:
     """∂output/∂v for all variables v."""
-    terms = output.table
-    order = needed([output])
-    wanted = set(variables)
-    active = set()
+    terms, order = output.table, needed([output])
+    wanted, active = set(variables), set[Term]()
     for term in order:
         if term in wanted or any(a in active for a in term.args):
             active.add(term)

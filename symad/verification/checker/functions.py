@@ -17,20 +17,15 @@ from sympy.codegen.numpy_nodes import logaddexp
 from symad.library import scalar_functions as own
 from symad.verification.checker.terms import Term
 
-HEADS: dict[object, str] = {
-    sympy.exp: "exp", sympy.log: "log", sympy.sin: "sin", sympy.cos: "cos", sympy.tan: "tan",
-    sympy.cot: "cot", sympy.sec: "sec", sympy.csc: "csc", sympy.sinh: "sinh", sympy.cosh: "cosh",
-    sympy.tanh: "tanh", sympy.coth: "coth", sympy.sech: "sech", sympy.csch: "csch", sympy.asin: "asin",
-    sympy.acos: "acos", sympy.atan: "atan", sympy.asinh: "asinh", sympy.acosh: "acosh",
-    sympy.atanh: "atanh", sympy.erf: "erf", sympy.erfc: "erfc", sympy.loggamma: "loggamma",
-    sympy.gamma: "gamma", sympy.digamma: "digamma", sympy.polygamma: "polygamma", sympy.Abs: "abs",
-    sympy.sign: "sign", sympy.Max: "max", sympy.Min: "min", sympy.floor: "floor",
-    sympy.ceiling: "ceiling", sympy.Heaviside: "Heaviside", sympy.atan2: "atan2", sympy.sinc: "sinc",
-    cfunctions.log1p: "log1p", cfunctions.expm1: "expm1", cfunctions.exp2: "exp2",
-    cfunctions.log2: "log2", cfunctions.log10: "log10", cfunctions.Sqrt: "sqrt",
-    cfunctions.hypot: "hypot", logaddexp: "logaddexp", own.sigmoid: "sigmoid",
-    own.softplus: "softplus", own.relu: "relu", own.silu: "silu", own.gelu: "gelu",
-    own.logcosh: "logcosh",
+NAMES = (
+    "exp log sin cos tan cot sec csc sinh cosh tanh coth sech csch asin acos atan asinh acosh atanh erf erfc "
+    "loggamma gamma digamma polygamma sign floor ceiling Heaviside atan2 sinc"
+)
+HEADS: dict[object, str] = {getattr(sympy, name): name for name in NAMES.split()} | {
+    sympy.Abs: "abs", sympy.Max: "max", sympy.Min: "min", cfunctions.log1p: "log1p", logaddexp: "logaddexp",
+    cfunctions.expm1: "expm1", cfunctions.exp2: "exp2", cfunctions.log2: "log2", cfunctions.log10: "log10",
+    cfunctions.Sqrt: "sqrt", cfunctions.hypot: "hypot", own.sigmoid: "sigmoid", own.softplus: "softplus",
+    own.relu: "relu", own.silu: "silu", own.gelu: "gelu", own.logcosh: "logcosh",
 }  # fmt: skip
 """The functions of graphs, by identity: a user's function of the same name is another one."""
 
@@ -40,10 +35,6 @@ Partials: TypeAlias = "tuple[Term | None, ...]"
 def call(name: str, *args: Term) -> Term:
     """The function of this name."""
     return args[0].table.call(name, *args)
-
-
-def _unknown(*args: Term) -> Partials:
-    return (None,) * len(args)
 
 
 def _flat(*args: Term) -> Partials:

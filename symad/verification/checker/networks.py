@@ -12,27 +12,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import count, product
-from typing import Any, TypeAlias
-
-import sympy
+from typing import Any, ClassVar, TypeAlias
 
 from symad.core.dims import same_dim
 from symad.core.graph import Node, topological
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.shaping import Broadcast, Reshape
-from symad.ops.arrays.sources import Constant, Dimension, Eye, Input
-from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
-from symad.ops.elementwise.powers import Pow
-from symad.ops.elementwise.selection import Compare, Select
-from symad.ops.fused.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
-from symad.verification.checker.claims import Derivative
-from symad.verification.checker.functions import ALWAYS, DERIVATIVES, HEADS
+from symad.ops.arrays.sources import Input
+from symad.verification.checker.functions import DERIVATIVES
 from symad.verification.checker.terms import Refused, Term, Terms, needed
 
 Factor: TypeAlias = "tuple[int, tuple[int, ...], Fraction]"
 Renaming: TypeAlias = "Mapping[int, int]"
 
+ONE = Fraction(1)
 UNIT, SLOPE, BOUND = -1, 500, 1000
 """The index of axes of length 1; the first index of an input's axes in a derivative; the first bound one."""
 
@@ -79,13 +70,18 @@ class Atom:
     forms: tuple[Form, ...] = ()
 
 
-Answer: TypeAlias = Any
+def moved(form: Form, axes: Renaming) -> Form:
+    """A form with its indices renamed."""
+    return tuple(n.renamed(axes) for n in form)
 
 
 class Networks:
     """The forms of one proof; ``answers`` are the isomorphisms, by the numbers of the questions."""
 
-    def __init__(self, answers: Mapping[int, Answer]) -> None:
+    rules: ClassVar[dict[type, Callable[[Any, Any, list[Form]], Form]]] = {}
+    """What each op computes, with indices; `network_rules` fills it."""
+
+    def __init__(self, answers: Mapping[int, Any]) -> None:
         """No form is known yet."""
         self.answers, self.unused = answers, set(answers)
         self.questions = 0
@@ -95,7 +91,7 @@ class Networks:
 
     # ---- what is asked of the proof ---------------------------------------------------------------
 
-    def ask(self, kind: str, *about: Any) -> Answer:
+    def ask(self, kind: str, *about: Any) -> Any:
         """The answer of the proof to the next question; None if it has none."""
         self.questions += 1
         self.unused.discard(self.questions)
@@ -163,15 +159,14 @@ class Networks:
         """An atom with an index for each axis."""
         number, order = self.known(atom, len(shape))
         at = [UNIT if d == 1 else k for k, d in enumerate(shape)]
-        return self.simple(Fraction(1), [(number, tuple(at[k] for k in order), Fraction(1))], {})
+        return self.simple(ONE, [(number, tuple(at[k] for k in order), ONE)], {})
 
-    def function(self, kind: str, data: Any, forms: Sequence[Form]) -> Form:
-        """A function of forms, element by element, with the axes that they have."""
+    def function(self, kind: str, data: Any, forms: Sequence[Form], exponent: Fraction = ONE) -> Form:
+        """A power of a function of forms, element by element, with the axes that they have."""
         axes = sorted({i for form in forms for n in form for i in n.axes})
         inner = {axis: k for k, axis in enumerate(axes)}
-        moved = tuple(tuple(n.renamed(inner) for n in form) for form in forms)
-        number, order = self.known(Atom(kind, data, moved), len(axes))
-        return self.simple(Fraction(1), [(number, tuple(axes[k] for k in order), Fraction(1))], {})
+        number, order = self.known(Atom(kind, data, tuple(moved(f, inner) for f in forms)), len(axes))
+        return self.simple(ONE, [(number, tuple(axes[k] for k in order), exponent)], {})
 
     def call(self, name: Any, x: Sequence[Form]) -> Form:
         """A function of the table; [u = 0] is 0 where u is a sum of squares, and then the branch is known."""
@@ -188,14 +183,14 @@ class Networks:
     def _square(self, factor: Factor) -> bool:
         atom, e = self.atoms[factor[0]], factor[2]
         if atom.kind in ("input", "size"):
-            return atom.kind == "size" or (e > 0 and e % 2 == 0)
+            return atom.data.is_positive if atom.kind == "size" else e > 0 and e % 2 == 0
         return atom.data == "exp" or (atom.kind == "sum" and self.positive(atom.forms[0]))
 
     def times(self, forms: Sequence[Form], sums: Mapping[int, Any] | None = None) -> Form:
         """The product of forms, summed over some of their indices."""
         made: list[Network] = []
         for choice in product(*forms):
-            number, factors, bound = Fraction(1), list[Factor](), {}
+            number, factors, bound = ONE, list[Factor](), {}
             names = {i: next(self.fresh) for i in sums or ()}
             for n in choice:
                 copy = n.renamed({**{i: next(self.fresh) for i in n.sums}, **names})
@@ -237,21 +232,19 @@ class Networks:
             else:
                 key = (self.known(Atom("size", dim), 0)[0], ())
                 merged[key] = merged.get(key, Fraction(0)) + 1
-        delta = Fraction(1)
-        kept_ = [(a, at, delta if self.atoms[a].kind == "delta" else e) for (a, at), e in merged.items() if e]
+        kept_ = [(a, at, ONE if self.atoms[a].kind == "delta" else e) for (a, at), e in merged.items() if e]
         for k, (a, at, e) in enumerate(kept_):
             if self.atoms[a].kind == "sum" and e >= 1:  # u^(3/2) = u · u^(1/2)
                 rest = Network(number, (*kept_[:k], (a, at, e - 1), *kept_[k + 1 :]), bound)
-                inner = tuple(n.renamed(dict(enumerate(at))) for n in self.atoms[a].forms[0])
+                inner = moved(self.atoms[a].forms[0], dict(enumerate(at)))
                 return self.times([self.simple(rest.number, rest.factors, rest.sums), inner])
         return (Network(number, tuple(kept_), bound),) if number else ()
 
     def _delta(self, factors: Sequence[Factor], bound: Mapping[int, Any]) -> int | None:
         """The position of an identity matrix that can be carried out."""
-        for k, (a, at, _) in enumerate(factors):
-            if self.atoms[a].kind == "delta" and (at[0] == at[1] or at[0] in bound or at[1] in bound):
-                return k
-        return None
+        found = [k for k, (a, _, _) in enumerate(factors) if self.atoms[a].kind == "delta"]
+        ends = {k: factors[k][1] for k in found}
+        return next((k for k, (i, j) in ends.items() if i == j or i in bound or j in bound), None)
 
     def power(self, form: Form, exponent: Fraction) -> Form:
         """A power of each element: integer powers of a product are those of its factors."""
@@ -264,15 +257,7 @@ class Networks:
                 return self.simple(n.number ** int(exponent), factors, {})
         if not form:
             raise Refused("a power of 0")
-        ((_, ((atom, at, _),), _),) = [(n.number, n.factors, n.sums) for n in self._as_atom(form)]
-        return self.simple(Fraction(1), [(atom, at, exponent)], {})
-
-    def _as_atom(self, form: Form) -> Form:
-        """A form as one atom, not multiplied out."""
-        axes = sorted({i for n in form for i in n.axes})
-        inner = {axis: k for k, axis in enumerate(axes)}
-        number, order = self.known(Atom("sum", None, (tuple(n.renamed(inner) for n in form),)), len(axes))
-        return (Network(Fraction(1), ((number, tuple(axes[k] for k in order), Fraction(1)),), {}),)
+        return self.function("sum", None, [form], exponent)
 
     # ---- derivatives ------------------------------------------------------------------------------
 
@@ -285,9 +270,7 @@ class Networks:
                 if inner:
                     lowered = [*n.factors[:k], *([(a, at, e - 1)] if e != 1 else []), *n.factors[k + 1 :]]
                     rest = Network(n.number * e, tuple(lowered), {})
-                    moved = tuple(m.renamed(dict(enumerate(at))) for m in inner)
-                    made = self.times([(rest,), moved], n.sums)
-                    parts.append(made)
+                    parts.append(self.times([(rest,), moved(inner, dict(enumerate(at)))], n.sums))
         return self.add(parts)
 
     def _slope_of_atom(self, number: int, wrt: Input) -> Form:
@@ -297,8 +280,8 @@ class Networks:
             if atom.data is not wrt:
                 return ()
             delta = self.known(Atom("delta", None), 2)[0]
-            pairs = [(delta, (k, SLOPE + k), Fraction(1)) for k, d in enumerate(wrt.shape) if d != 1]
-            return (Network(Fraction(1), tuple(pairs), {}),)
+            pairs = [(delta, (k, SLOPE + k), ONE) for k, d in enumerate(wrt.shape) if d != 1]
+            return (Network(ONE, tuple(pairs), {}),)
         slopes = [self.slope(form, wrt) for form in atom.forms]
         if not any(slopes):
             return ()
@@ -341,21 +324,10 @@ class Networks:
         """The form of a node."""
         for node in topological([output]):
             if node not in self.forms:
-                if type(node.op) not in RULES:
+                if type(node.op) not in self.rules:
                     raise Refused(f"the op {type(node.op).__name__} has no rule for all sizes")
-                self.forms[node] = RULES[type(node.op)](self, node, [self.forms[a] for a in node.args])
+                self.forms[node] = self.rules[type(node.op)](self, node, [self.forms[a] for a in node.args])
         return self.forms[output]
-
-
-def network_sides(net: Networks, claim: Derivative, outputs: Sequence[Node], k: int) -> tuple[Form, Form]:
-    """Both sides of output k of a claim, for all sizes."""
-    if claim.kind == "value":
-        return net.form(claim.function[k]), net.form(outputs[k])
-    if claim.kind != "gradient" or len(claim.function) != 1:
-        raise Refused(f"the derivative {claim.kind!r} is not covered for all sizes")
-    wrt: Any = claim.wrt[k].op
-    slope = net.slope(net.form(claim.function[0]), wrt)
-    return moved(slope, {SLOPE + i: i for i in range(len(wrt.shape))}), net.form(outputs[k])
 
 
 def _bound_only(n: Network, names: Any) -> dict[int, int]:
@@ -364,129 +336,3 @@ def _bound_only(n: Network, names: Any) -> dict[int, int]:
     if not all(i in n.sums and j >= BOUND for i, j in made.items()) or len(set(made.values())) != len(made):
         raise Refused("a step renames what is not summed over")
     return made
-
-
-# ---- one rule for each op -------------------------------------------------------------------------
-
-
-def moved(form: Form, axes: Mapping[int, int]) -> Form:
-    """A form with its axes renumbered."""
-    return tuple(n.renamed(axes) for n in form)
-
-
-def reshaped(net: Networks, node: Node, x: list[Form]) -> Form:
-    """A reshape that only adds or drops axes of length 1."""
-    old = [k for k, d in enumerate(node.args[0].shape) if d != 1]
-    new = [k for k, d in enumerate(node.shape) if d != 1]
-    sizes = zip((node.args[0].shape[k] for k in old), (node.shape[k] for k in new), strict=False)
-    if len(old) != len(new) or not all(same_dim(a, b) for a, b in sizes):
-        raise Refused("a reshape joins or splits axes")
-    return moved(x[0], dict(zip(old, new, strict=True)))
-
-
-def contracted(net: Networks, node: Node, x: list[Form]) -> Form:
-    """Σ over the labels that are not in the output."""
-    op: Any = node.op
-    dims = {
-        k: d for ls, a in zip(op.inputs, node.args, strict=True) for k, d in zip(ls, a.shape, strict=True)
-    }
-    if len(set(op.output)) != len(op.output):
-        raise Refused("a diagonal is written")
-    place = {label: k for k, label in enumerate(op.output)}
-    summed = {label: next(net.fresh) for label in dims if label not in place and dims[label] != 1}
-    place |= {**summed, **{label: UNIT for label in dims if dims[label] == 1}}
-    parts = [
-        moved(form, {k: place[j] for k, j in enumerate(ls)}) for form, ls in zip(x, op.inputs, strict=True)
-    ]
-    return net.times(parts, {summed[label]: dims[label] for label in summed})
-
-
-def applied(net: Networks, node: Node, x: list[Form]) -> Form:
-    """A function of the table, or another one that is only itself."""
-    op: Any = node.op
-    name: Any = HEADS.get(op.head, op.head)
-    if name in ALWAYS:
-        terms = Terms()
-        return net.of_term(ALWAYS[name](*[terms.variable(k) for k in range(len(x))]), x)
-    return net.call(name, x)
-
-
-def constant(net: Networks, node: Node, x: list[Form]) -> Form:
-    """A number."""
-    value: Any = node.op.value  # type: ignore[attr-defined]
-    if isinstance(value, sympy.NumberSymbol):
-        return net.single(Atom("input", value), ())
-    return net.number(
-        Fraction(value) if not isinstance(value, sympy.Basic) else Fraction(int(value.p), int(value.q))
-    )
-
-
-def size(net: Networks, node: Node, x: list[Form]) -> Form:
-    """The size of an axis."""
-    value: Any = node.op.expression  # type: ignore[attr-defined]
-    return (
-        net.number(int(value))
-        if isinstance(value, (int, sympy.Integer))
-        else net.single(Atom("size", value), ())
-    )
-
-
-def softmax(net: Networks, node: Node, x: list[Form]) -> Form:
-    """exp(x)/Σ exp(x), its logarithm, and log Σ exp(x)."""
-    op: Any = node.op
-    powers, shape = net.call("exp", x), node.args[0].shape
-    total = net.times([powers], {k: shape[k] for k in op.axes if shape[k] != 1})
-    if isinstance(op, Softmax):
-        return net.times([powers, net.power(total, Fraction(-1))])
-    logarithm = net.call("log", [total])
-    if isinstance(op, LogSoftmax):
-        return net.add([x[0], net.scaled(logarithm, -1)])
-    return moved(logarithm, {k: j for j, k in enumerate(k for k in range(len(shape)) if k not in op.axes)})
-
-
-def softmax_tangent(net: Networks, node: Node, x: list[Form]) -> Form:
-    """p (t − Σ p t)."""
-    shape, op = node.shape, node.op
-    total = net.times([net.times(x)], {k: shape[k] for k in op.axes if shape[k] != 1})  # type: ignore[attr-defined]
-    return net.times([x[0], net.add([x[1], net.scaled(total, -1)])])
-
-
-def exponent(net: Networks, node: Node, x: list[Form]) -> Form:
-    """A power with a known exponent, or a function of both."""
-    if len(x[1]) > 1 or any(n.factors for n in x[1]):
-        return net.call("pow", x)
-    return net.power(x[0], x[1][0].number if x[1] else Fraction(0))
-
-
-def compared(net: Networks, node: Node, x: list[Form]) -> Form:
-    """[a relation b]."""
-    relation: str = node.op.relation  # type: ignore[attr-defined]
-    if relation == "!=":
-        return net.add([net.number(1), net.scaled(net.call("equal", x), -1)])
-    return net.call({"<": "less", "<=": "at most", "==": "equal"}[relation], x)
-
-
-RULES: dict[type, Callable[[Networks, Node, list[Form]], Form]] = {
-    Input: lambda net, node, x: net.single(Atom("input", node.op), node.shape),
-    Constant: constant,
-    Dimension: size,
-    Eye: lambda net, node, x: net.single(Atom("delta", None), node.shape),
-    Add: lambda net, node, x: net.add(
-        [net.scaled(a, s) for s, a in zip(node.op.signs, x, strict=True)]  # type: ignore[attr-defined]
-    ),
-    Mul: lambda net, node, x: net.times(
-        [net.power(a, Fraction(p)) for p, a in zip(node.op.powers, x, strict=True)]  # type: ignore[attr-defined]
-    ),
-    Pow: exponent,
-    Apply: applied,
-    Compare: compared,
-    Select: lambda net, node, x: net.call("select", x),
-    Einsum: contracted,
-    Broadcast: lambda net, node, x: moved(x[0], dict(enumerate(node.op.axes))),  # type: ignore[attr-defined]
-    Reshape: reshaped,
-    Softmax: softmax,
-    LogSoftmax: softmax,
-    LogSumExp: softmax,
-    SoftmaxTangent: softmax_tangent,
-}
-"""What each op computes, with indices."""

@@ -111,13 +111,8 @@ def content(p: Poly) -> int:
 
 def common_monomial(p: Poly) -> Monomial:
     """The monomial of highest degrees that divides all terms."""
-    shared: dict[int, int] | None = None
-    for m in p:
-        here = dict(exponents(m))
-        shared = here if shared is None else {k: min(e, here[k]) for k, e in shared.items() if k in here}
-        if not shared:
-            return 0
-    return monomial_of((shared or {}).items())
+    rows = [dict(exponents(m)) for m in p] or [{}]
+    return monomial_of((k, min(row.get(k, 0) for row in rows)) for k in rows[0])
 
 
 def divided(p: Poly, number: int, monomial: Monomial = 0) -> Poly:

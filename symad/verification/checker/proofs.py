@@ -10,8 +10,9 @@ from zlib import crc32
 
 from symad.core.graph import Node
 from symad.verification.checker import polynomials as poly
-from symad.verification.checker.claims import Derivative, derivative_terms, flat
-from symad.verification.checker.networks import Networks, network_sides
+from symad.verification.checker.claims import Derivative, derivative_terms
+from symad.verification.checker.network_rules import network_sides
+from symad.verification.checker.networks import Networks
 from symad.verification.checker.polynomials import Poly
 from symad.verification.checker.quotients import Quotient
 from symad.verification.checker.rules import Step, Values
@@ -36,13 +37,11 @@ class Proof:
     """Steps for some goals, as plain data that JSON can hold.
 
     ``claims`` are the numbers of the claims that are written out, in this order; ``steps`` are
-    [number of the term, rule, data, checksum of the normal form]; ``sums`` has for each goal the checksum of
-    the normal form of its right side. ``digest`` is a checksum of the steps, which finds damage.
+    [number of the term, rule, data]. ``digest`` is a checksum of goals and steps, which finds damage.
     """
 
     claims: tuple[int, ...]
     goals: tuple[Goal, ...]
-    sums: tuple[int, ...] = field(repr=False)
     steps: tuple[Json, ...] = field(repr=False)
     digest: int = 0
     way: str = "elements"
@@ -61,7 +60,7 @@ class Board:
         for k in chosen:
             claim = claims[k]
             left = derivative_terms(claim.derivative, self.known, self.terms)
-            right = [flat(a) for a in write_out(claim.outputs, self.known, self.terms)]
+            right = [list(a.flat) for a in write_out(claim.outputs, self.known, self.terms)]
             if [len(part) for part in left] != [len(part) for part in right]:
                 raise Refused("the claim has parts of other sizes than the derivative")
             self.sides[k] = list(zip(left, right, strict=True))
@@ -85,30 +84,26 @@ def replay(claims: Sequence[Claim], proof: Proof) -> int:
         raise Refused(f"the proof is damaged: {problem}") from None
 
 
-def digest_of(steps: Sequence[Json]) -> int:
-    """A checksum of steps."""
-    return crc32(json.dumps(steps).encode())
+def digest_of(goals: Sequence[Goal], steps: Sequence[Json]) -> int:
+    """A checksum of goals and steps."""
+    return crc32(json.dumps([goals, steps]).encode())
 
 
 def _replayed(claims: Sequence[Claim], proof: Proof) -> int:
-    if digest_of(proof.steps) != proof.digest:
-        raise Refused("a step was changed: the steps have another checksum")
+    if digest_of(proof.goals, proof.steps) != proof.digest:
+        raise Refused("a step was changed: the proof has another checksum")
+    if any(min(goal) < 0 for goal in proof.goals):
+        raise Refused("a goal has a negative number")
     if proof.way == "networks":
         return _replayed_for_all_sizes(claims, proof)
     steps: dict[int, list[Step]] = {}
-    checksums: dict[int, int] = {}
-    for number, rule, data, given in proof.steps:
+    for number, rule, data in proof.steps:
         steps.setdefault(number, []).append((rule, read_data(rule, data)))
-        if checksums.setdefault(number, given) != given:
-            raise Refused(f"step {number} has two checksums")
     board = Board(claims, proof.claims)
-    values = Values(board.terms, steps, checksums)
-    for goal, given in zip(proof.goals, proof.sums, strict=True):
-        left, right = board.goal(goal)
-        if min(goal) < 0 or not values.equal(left, right):
+    values = Values(board.terms, steps)
+    for goal in proof.goals:
+        if not values.equal(*board.goal(goal)):
             raise Refused(f"goal {list(goal)} does not follow")
-        if values.sum_of(left, right) != given:
-            raise Refused(f"goal {list(goal)} has another normal form than the proof says")
     if values.unused:
         raise Refused(f"step {min(values.unused)} is used nowhere")
     return values.count + len(proof.goals)
@@ -117,9 +112,7 @@ def _replayed(claims: Sequence[Claim], proof: Proof) -> int:
 def _replayed_for_all_sizes(claims: Sequence[Claim], proof: Proof) -> int:
     net = Networks(dict(proof.steps))
     for k, output, _ in proof.goals:
-        if min(k, output) < 0 or not net.equal(
-            *network_sides(net, claims[k].derivative, claims[k].outputs, output)
-        ):
+        if not net.equal(*network_sides(net, claims[k].derivative, claims[k].outputs, output)):
             raise Refused(f"output {output} of claim {k} does not follow")
     if net.unused:
         raise Refused(f"step {min(net.unused)} is used nowhere")

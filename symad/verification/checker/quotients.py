@@ -197,9 +197,7 @@ class Quotients:
     def sign(self, a: Quotient) -> str:
         """What is seen of the sign: "positive" or "nonnegative", else ""."""
         signs = [self._sign(a.over)] + [self._sign(dict(f)) or "?" for f, m in a.under.items() if m % 2]
-        if not signs[0] or "?" in signs:
-            return ""
-        return signs[0]
+        return "" if "?" in signs else signs[0]
 
     def _sign(self, p: Poly) -> str:
         """Of a sum of products of squares and of positive generators, with positive coefficients."""

@@ -4,7 +4,6 @@ Sums, products, integer powers and equal arguments of one function need no step:
 of real numbers. Every other rule is used where a step of the proof says so. A step is (rule, data):
 
     name      the value gets a name: a generator that stands for it, the same for equal values
-    same      the value is equal to that of an earlier term, which takes its place
     define    a function is replaced by its definition in the table
     sum       of exp, sin, cos: the argument is Σ k a with integers k; exp(Σ k a) = Π exp(a)^k, and the
               addition theorems; exp(log u) = u
@@ -22,37 +21,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import reduce
+from operator import or_
 from typing import Any, TypeAlias
-from zlib import crc32
 
+from symad.verification.checker import functions as table
 from symad.verification.checker import polynomials as poly
-from symad.verification.checker.functions import (
-    DEFINITIONS,
-    EVEN,
-    INDICATORS,
-    ODD,
-    POSITIVE,
-    SQUARES,
-    TOTAL,
-)
 from symad.verification.checker.quotients import Generator, Quotient, Quotients
 from symad.verification.checker.terms import Refused, Term, Terms, needed
 
 Step: TypeAlias = "tuple[str, Any]"
 Parts: TypeAlias = "Sequence[tuple[int, Quotient]]"
 
-MOST_POWER, MOST_ORDER = 64, 64
+MOST_ORDER = 64
 """Larger multiples of angles, and roots of higher order, are refused."""
 
 
 class Values:
     """The values of the terms of one proof; each is established once."""
 
-    def __init__(
-        self, terms: Terms, steps: Mapping[int, Sequence[Step]], checksums: Mapping[int, int]
-    ) -> None:
-        """``steps`` and the checksums of what they give, by the numbers of terms."""
-        self.terms, self._steps, self._checksums = terms, steps, checksums
+    def __init__(self, terms: Terms, steps: Mapping[int, Sequence[Step]]) -> None:
+        """``steps`` by the numbers of terms."""
+        self.terms, self._steps = terms, steps
         self.field = Quotients()
         self.values: dict[Term, Quotient] = {}
         self.unused = set(steps)
@@ -68,10 +58,6 @@ class Values:
     def equal(self, left: Term, right: Term) -> bool:
         """Whether two terms are equal wherever both are defined."""
         return left is right or self.field.equal(self.value(left), self.value(right))
-
-    def sum_of(self, left: Term, right: Term) -> int:
-        """The checksum of a goal: that of its right side, or its number if both sides are one term."""
-        return right.index if left is right else checksum(self.value(right))
 
     def value(self, goal: Term) -> Quotient:
         """The value of a term, after those of all terms that it needs."""
@@ -98,22 +84,12 @@ class Values:
             elif step[0] in ("define", "sum", "factors"):
                 how = step
         value = self.plain(term, how)
-        for rule, data in steps:
-            if rule == "same":
-                value = self._same(value, data)
-            elif rule == "name":
+        for rule, _ in steps:
+            if rule == "name":
                 value = self.named(value)
             elif rule not in ("refine", "abs", how[0]):
                 raise Refused(f"there is no rule {rule!r}")
-        if term.index in self._checksums and checksum(value) != self._checksums[term.index]:
-            raise Refused(f"step {term.index} gives another normal form than it says")
         return value
-
-    def _same(self, value: Quotient, number: int) -> Quotient:
-        known = self.values[self.terms.all[number]]
-        if not self.field.equal(known, value):
-            raise Refused("two values that a step calls the same are not")
-        return known
 
     # ---- generators --------------------------------------------------------------------------------
 
@@ -121,11 +97,8 @@ class Values:
         """The generator of a function of values: one for equal arguments."""
         key = (name, *[a.key for a in args])
         if key not in self.atoms:
-            inputs = 0
-            for a in args:
-                inputs |= self.field.inputs(a.over)
-                for f in a.under:
-                    inputs |= self.field.inputs(dict(f))
+            polynomials = [p for a in args for p in (a.over, *map(dict, a.under))]
+            inputs = reduce(or_, map(self.field.inputs, polynomials), 0)
             made = Generator(str(name), inputs, sign, False, nonzero or sign == "positive")
             self.atoms[key] = self.field.generator(made)
         return self.atoms[key]
@@ -137,13 +110,11 @@ class Values:
     def _variable(self, term: Term) -> Quotient:
         """An element of an input, with the assumptions of its symbol."""
         symbol: Any = term.data[0].symbol  # type: ignore[index]
-
-        def is_a(kind: str) -> bool:
-            return getattr(symbol, f"is_{kind}", None) is True
-
-        sign = "positive" if is_a("positive") else "nonnegative" if is_a("nonnegative") else ""
+        known = ("positive", "nonnegative", "integer", "zero")
+        is_a = {kind: getattr(symbol, f"is_{kind}", None) is True for kind in known}
+        sign = "positive" if is_a["positive"] else "nonnegative" if is_a["nonnegative"] else ""
         self._inputs += 1
-        free = not is_a("integer") and not is_a("zero")
+        free = not is_a["integer"] and not is_a["zero"]
         return self.field.generator(Generator(str(symbol), 1 << self._inputs, sign, free, free))
 
     # ---- one term ----------------------------------------------------------------------------------
@@ -157,21 +128,13 @@ class Values:
             return self.field.number(term.number or 0)
         if term.kind == "variable":
             return self._variable(term)
-        if term.kind == "sum":
-            total = args[0]
-            for a in args[1:]:
-                total = self.field.add(total, a)
-            return total
-        if term.kind == "product":
-            total = args[0]
-            for a in args[1:]:
-                total = self.field.multiply(total, a)
-            return total
+        if term.kind in ("sum", "product"):
+            return reduce(self.field.add if term.kind == "sum" else self.field.multiply, args)
         if term.kind == "power":
             exponent: Any = term.data
             if exponent.denominator == 1:
                 return self.field.power(args[0], int(exponent))
-            return self.root(args[0], exponent, self.factors(args[0], how))
+            return self.root(exponent, self.factors(args[0], how))
         if term.data == "select" and args[0].number in (0, 1):
             return args[1 if args[0].number else 2]
         if how[0] == "define":
@@ -181,47 +144,46 @@ class Values:
     def function(self, term: Term, args: list[Quotient], how: Step) -> Quotient:
         """The value of a function with relations, or an atom."""
         name: Any = term.data
-        if name in ("exp", "sin", "cos"):
-            parts = self.summands(args[0], how)
-            if name == "exp":
-                return self.exponential(parts)
-            return self.rotation(parts)[0 if name == "cos" else 1]
+        if name == "exp":
+            return self.exponential(self.summands(args[0], how))
+        if name in ("sin", "cos"):
+            return self.rotation(self.summands(args[0], how))[name == "sin"]
         if name == "log":
-            return self.logarithm(args[0], self.factors(args[0], how))
+            return self.logarithm(self.factors(args[0], how))
         if name == "abs":
             return self.absolute(self.factors(args[0], how))
         if how[0] in ("sum", "factors"):
             raise Refused(f"the rule {how[0]!r} does not apply to {name}")
-        turned = name in ODD | EVEN and bool(args[0].over) and poly.content(args[0].over) < 0
+        turned = name in table.ODD | table.EVEN and bool(args[0].over) and poly.content(args[0].over) < 0
         if turned:
             args = [self.field.times(args[0], -1)]
-        sign = "positive" if name in POSITIVE else "nonnegative" if name in INDICATORS else ""
+        sign = "positive" if name in table.POSITIVE else "nonnegative" if name in table.INDICATORS else ""
         if name in ("max", "min"):
             signs = [self.field.sign(a) for a in args]
             sign = "positive" if (any if name == "max" else all)(s == "positive" for s in signs) else ""
         value = self.atom(name, args, sign)
-        if name in INDICATORS | SQUARES.keys():
+        if name in table.INDICATORS | table.SQUARES.keys():
             self._with_square(name, term, value)
-        return self.field.times(value, -1) if turned and name in ODD else value
+        return self.field.times(value, -1) if turned and name in table.ODD else value
 
     def _with_square(self, name: str, term: Term, value: Quotient) -> None:
         """The relation of the square of a function."""
         generator = poly.exponents(max(value.over))[0][0]
         if generator in self.field.relations:
             return
-        square = value if name in INDICATORS else self.value(SQUARES[name](term.args[0]))
+        square = value if name in table.INDICATORS else self.value(table.SQUARES[name](term.args[0]))
         if square.scale == 1 and not square.under:
             self.field.relations[generator] = (2, square.over)
 
     def defined(self, term: Term, args: list[Quotient]) -> Quotient:
         """A function by its definition, where its condition holds."""
         name: Any = term.data
-        if term.kind != "call" or name not in DEFINITIONS:
+        if term.kind != "call" or name not in table.DEFINITIONS:
             raise Refused(f"{name} has no definition")
         winner = attained(*term.args) or attained(*term.args[::-1]) if name == "equal" else None
         if winner is not None:
             return self.value(winner)
-        if name in ("sign", "Heaviside", *INDICATORS):  # at 0 another value: 0 must be no open set's
+        if name in ("sign", "Heaviside", *table.INDICATORS):  # at 0 another value: 0 must be no open set's
             gap = args[0] if len(args) == 1 else self.field.add(args[1], self.field.times(args[0], -1))
             if not self.field.never_zero(gap.over):
                 raise Refused(f"the argument of {name} may be 0 on an open set")
@@ -229,23 +191,18 @@ class Values:
             raise Refused("the base of a power may be negative")
         if name == "select" and not all(map(self.total, term.args)):
             raise Refused("a branch of a selection may have no value where it is not taken")
-        return self.value(DEFINITIONS[name](*term.args))
+        return self.value(table.DEFINITIONS[name](*term.args))
 
     def total(self, term: Term) -> bool:
         """Whether a term has a value for all real inputs."""
         for t in needed([term]):
             if t in self._total:
                 continue
-            whole = all(self._total[a] for a in t.args)
-            if t.kind == "power":
-                exponent: Any = t.data
-                safe = exponent.denominator == 1 and exponent > 0
-                whole = whole and (safe or self.field.sign(self.value(t.args[0])) == "positive")
-            elif t.kind == "call" and t.data == "log":
-                whole = whole and self.field.sign(self.value(t.args[0])) == "positive"
-            elif t.kind == "call":
-                whole = whole and t.data in TOTAL
-            self._total[t] = whole
+            data: Any = t.data
+            safe = t.kind != "call" or data in table.TOTAL
+            if (t.kind == "power" and (data.denominator > 1 or data < 0)) or data == "log":
+                safe = self.field.sign(self.value(t.args[0])) == "positive"
+            self._total[t] = safe and all(self._total[a] for a in t.args)
         return self._total[term]
 
     # ---- exponentials and angles -------------------------------------------------------------------
@@ -256,7 +213,7 @@ class Values:
             return [(1, argument)] if argument.over else []
         total = self.field.number(0)
         for k, part in how[1]:
-            _no_new_divisor(argument, part)
+            self._no_new_divisor(argument, part, 1)
             total = self.field.add(total, self.field.times(part, k))
         if not self.field.equal(total, argument):
             raise Refused("the argument is not the sum that the step says")
@@ -264,10 +221,8 @@ class Values:
 
     def exponential(self, parts: Parts) -> Quotient:
         """exp(Σ k a) = Π exp(a)^k."""
-        result = self.field.number(1)
-        for k, a in parts:
-            result = self.field.multiply(result, self.field.power(self._exp(a), k))
-        return result
+        powers = [self.field.power(self._exp(a), k) for k, a in parts]
+        return reduce(self.field.multiply, powers, self.field.number(1))
 
     def _exp(self, a: Quotient) -> Quotient:
         """exp(a), which is u for a = log u."""
@@ -294,17 +249,16 @@ class Values:
         field = self.field
         total = field.number(1), field.number(0)
         for k, a in parts:
-            if abs(k) > MOST_POWER:
+            if abs(k) > MOST_ORDER:
                 raise Refused(f"{k} times an angle")
             cosine, sine = self._turn(a)
             if k < 0:
                 sine = field.times(sine, -1)
             for _ in range(abs(k)):
                 c, s = total
-                total = (
-                    field.add(field.multiply(c, cosine), field.times(field.multiply(s, sine), -1)),
-                    field.add(field.multiply(s, cosine), field.multiply(c, sine)),
-                )
+                minus = field.times(field.multiply(s, sine), -1)
+                turned = field.add(field.multiply(s, cosine), field.multiply(c, sine))
+                total = field.add(field.multiply(c, cosine), minus), turned
         return total
 
     def _turn(self, a: Quotient) -> tuple[Quotient, Quotient]:
@@ -324,13 +278,7 @@ class Values:
         if how[0] == "factors":
             total = self.field.number(1)
             for e, f in how[1]:
-                _no_new_divisor(argument, f)
-                if (
-                    e < 0
-                    and frozenset(f.over.items()) not in argument.under
-                    and self.field.sign(f) != "positive"
-                ):
-                    raise Refused("a step divides by what may be 0")
+                self._no_new_divisor(argument, f, e)
                 total = self.field.multiply(total, self.field.power(f, e))
             if not self.field.equal(total, argument):
                 raise Refused("the argument is not the product that the step says")
@@ -339,6 +287,12 @@ class Values:
         whole = [(-1, self.field.number(argument.scale))] if argument.scale != 1 else []
         return [(1, Quotient(argument.over, 1, {})), *whole, *under]
 
+    def _no_new_divisor(self, argument: Quotient, part: Quotient, e: int) -> None:
+        """What a step divides by is positive, or what the argument divides by, so it is not 0."""
+        own = frozenset(part.over.items()) in argument.under or self.field.sign(part) == "positive"
+        if any(f not in argument.under for f in part.under) or (e < 0 and not own):
+            raise Refused("a step divides by what may be 0")
+
     def _check_signs(self, parts: Parts) -> None:
         """Of a product that is positive all factors are, if all but one are and that one is odd."""
         unknown = [e for e, f in parts if not self.field.sign(f)]
@@ -346,14 +300,11 @@ class Values:
         if unknown and (len(unknown) > 1 or unknown[0] % 2 == 0 or not strict):
             raise Refused("the signs of factors under a root or a logarithm are not known")
 
-    def logarithm(self, argument: Quotient, parts: Parts) -> Quotient:
+    def logarithm(self, parts: Parts) -> Quotient:
         """log Π f^e = Σ e log f."""
-        if len(parts) > 1 or any(e != 1 for e, _ in parts):
-            self._check_signs(parts)
-        total = self.field.number(0)
-        for e, f in parts:
-            total = self.field.add(total, self.field.times(self._log(f), e))
-        return total
+        self._check_signs(parts)
+        logarithms = [self.field.times(self._log(f), e) for e, f in parts]
+        return reduce(self.field.add, logarithms, self.field.number(0))
 
     def _log(self, f: Quotient) -> Quotient:
         if f.number == 1:
@@ -365,10 +316,9 @@ class Values:
         self.logarithms[_single(value)] = f
         return value
 
-    def root(self, argument: Quotient, exponent: Fraction, parts: Parts) -> Quotient:
+    def root(self, exponent: Fraction, parts: Parts) -> Quotient:
         """(Π f^e)^q = Π f^(eq)."""
-        if len(parts) > 1 or any(e != 1 for e, _ in parts):
-            self._check_signs(parts)
+        self._check_signs(parts)
         result = self.field.number(1)
         for e, f in parts:
             q = exponent * e
@@ -426,12 +376,6 @@ def attained(a: Term, extreme: Term) -> Term | None:
     return a.table.product([1 - c for c in beaten])
 
 
-def _no_new_divisor(argument: Quotient, part: Quotient) -> None:
-    """What a step divides by is what the argument divides by, so it is not 0."""
-    if any(f not in argument.under for f in part.under):
-        raise Refused("a step divides by what may be 0")
-
-
 def _single(a: Quotient) -> int:
     """The generator that a value is, or −1."""
     if len(a.over) != 1 or a.scale != 1 or a.under:
@@ -439,9 +383,3 @@ def _single(a: Quotient) -> int:
     ((monomial, c),) = a.over.items()
     powers = poly.exponents(monomial)
     return powers[0][0] if c == 1 and len(powers) == 1 and powers[0][1] == 1 else -1
-
-
-def checksum(a: Quotient) -> int:
-    """A number that changes with every change of a normal form."""
-    under = sorted((sorted(f), m) for f, m in a.under.items())
-    return crc32(repr((sorted(a.over.items()), a.scale, under)).encode())

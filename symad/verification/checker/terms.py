@@ -60,9 +60,6 @@ class Term:
 
     __radd__, __rmul__ = __add__, __mul__
 
-    def __repr__(self) -> str:
-        return f"{self.kind} {self.data} of {[a.index for a in self.args]}"
-
 
 class Terms:
     """All terms of one proof, numbered in the order in which they are made: arguments come first."""

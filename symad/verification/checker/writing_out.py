@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import reduce
 from itertools import permutations
 from typing import Any, TypeAlias
 
@@ -16,20 +17,11 @@ import numpy as np
 import sympy
 
 from symad.core.graph import Node, Op, topological
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.gathering import Gather, ScatterAdd
-from symad.ops.arrays.reduction import Extreme, Product
-from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, Slice
-from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Eye, Input, Iota
-from symad.ops.arrays.stacking import Concatenate, Stack
-from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
-from symad.ops.elementwise.powers import Pow
-from symad.ops.elementwise.selection import Compare, Logic, Select
-from symad.ops.fused.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
-from symad.ops.linalg.cholesky import Cholesky, Triangle, TriangularSolve
-from symad.ops.linalg.solve_det import Determinant, LogDeterminant, Solve
-from symad.ops.loops.scan import Scan
+from symad.ops.arrays import contraction, gathering, reduction, shaping, sources, stacking
+from symad.ops.elementwise import apply, arithmetic, powers, selection
+from symad.ops.fused import softmax
+from symad.ops.linalg import solve_det
+from symad.ops.loops import scan
 from symad.verification.checker.functions import ALWAYS, HEADS
 from symad.verification.checker.terms import Refused, Term, Terms
 
@@ -108,10 +100,7 @@ def applied(head: Any, x: Sequence[Term], terms: Terms) -> Term:
 
 def extreme(name: str, x: Sequence[Term]) -> Term:
     """The largest or smallest of some terms."""
-    best = x[0]
-    for other in x[1:]:
-        best = best.table.call(name, best, other)
-    return best
+    return reduce(lambda a, b: a.table.call(name, a, b), x)
 
 
 def compared(relation: str, a: Term, b: Term) -> Term:
@@ -124,33 +113,19 @@ def compared(relation: str, a: Term, b: Term) -> Term:
     return terms.call({"<": "less", "<=": "at most", "==": "equal"}[relation], a, b)
 
 
-def xor(*x: Term) -> Term:
-    """One or the other of truth values, not both."""
-    total = x[0]
-    for other in x[1:]:
-        total = total + other - 2 * total * other
-    return total
-
-
 LOGIC: dict[str, Callable[..., Term]] = {
     "and": lambda *x: x[0].table.product(x),
     "or": lambda *x: 1 - x[0].table.product([1 - a for a in x]),
     "not": lambda x: 1 - x,
-    "xor": xor,
+    "xor": lambda *x: reduce(lambda a, b: a + b - 2 * a * b, x),
 }
 """Of truth values 0 and 1."""
-
-
-def raised(base: Term, exponent: Term) -> Term:
-    """base^exponent."""
-    number = exponent.number
-    return base.table.call("pow", base, exponent) if number is None else base**number
 
 
 # ---- moved elements, sums and products ------------------------------------------------------------
 
 
-def repeated(op: Broadcast, shape: tuple[Any, ...], x: Array) -> Array:
+def repeated(op: shaping.Broadcast, shape: tuple[Any, ...], x: Array) -> Array:
     """Axis k of the argument becomes axis ``op.axes[k]``; along the others it is repeated."""
     dims = [1] * len(shape)
     for axis, dim in zip(op.axes, x.shape, strict=True):
@@ -163,7 +138,7 @@ def grid(start: Sequence[int], count: Sequence[int], step: Sequence[int]) -> Any
     return np.ix_(*[[a + k * s for k in range(n)] for a, n, s in zip(start, count, step, strict=True)])
 
 
-def padded(op: Pad, shape: tuple[Any, ...], x: Array, terms: Terms) -> Array:
+def padded(op: shaping.Pad, shape: tuple[Any, ...], x: Array, terms: Terms) -> Array:
     """The argument at some positions of an array of zeros."""
     made = filled(shape, lambda *index: terms.term(0))
     made[grid(op.start, x.shape, op.step)] = x
@@ -182,7 +157,7 @@ def rows(indices: Array, size: int) -> Array:
     return filled(indices.shape, whole)
 
 
-def scattered(op: ScatterAdd, shape: tuple[Any, ...], x: list[Array], terms: Terms) -> Array:
+def scattered(op: gathering.ScatterAdd, shape: tuple[Any, ...], x: list[Array], terms: Terms) -> Array:
     """Rows of updates added to zeros at some indices."""
     made, at = filled(shape, lambda *index: terms.term(0)), rows(x[0], op.size)
     for index in np.ndindex(*x[1].shape):
@@ -191,7 +166,7 @@ def scattered(op: ScatterAdd, shape: tuple[Any, ...], x: list[Array], terms: Ter
     return made
 
 
-def contracted(op: Einsum, shape: tuple[Any, ...], args: list[Array], terms: Terms) -> Array:
+def contracted(op: contraction.Einsum, shape: tuple[Any, ...], args: list[Array], terms: Terms) -> Array:
     """Σ over the labels that are not in the output of the product of the arguments."""
     sizes = {
         k: d for labels, a in zip(op.inputs, args, strict=True) for k, d in zip(labels, a.shape, strict=True)
@@ -222,17 +197,17 @@ def along(array: Array, axes: Sequence[int], reduce: Callable[[list[Term]], Term
     return filled([1 if k in axes else d for k, d in enumerate(array.shape)], element)
 
 
-def softmax(op: Any, shape: tuple[Any, ...], x: list[Array], terms: Terms) -> Array:
+def exponentials(op: Any, shape: tuple[Any, ...], x: list[Array], terms: Terms) -> Array:
     """exp(x)/Σ exp(x), its logarithm, and log Σ exp(x)."""
     powers = elementwise(x[0].shape, x, lambda a: terms.call("exp", a))
     total = along(powers, op.axes, terms.sum)
-    if isinstance(op, Softmax):
+    if isinstance(op, softmax.Softmax):
         return powers / total
     logarithm = elementwise(total.shape, [total], lambda a: terms.call("log", a))
-    return logarithm.reshape(shape) if isinstance(op, LogSumExp) else x[0] - logarithm
+    return logarithm.reshape(shape) if isinstance(op, softmax.LogSumExp) else x[0] - logarithm
 
 
-def scanned(op: Scan, shape: tuple[Any, ...], args: list[Array], terms: Terms) -> Array:
+def scanned(op: scan.Scan, shape: tuple[Any, ...], args: list[Array], terms: Terms) -> Array:
     """All states c_1, ..., c_T of c_t = body(c_{t−1}, x_t..., constants...)."""
     state, slices, constants, states = args[0], args[1 : 1 + op.slices], args[1 + op.slices :], []
     for t in range(shape[0]):
@@ -276,63 +251,50 @@ def solution(a: Array, b: Array) -> Array:
     return filled(b.shape, element)
 
 
-def triangle(a: Array, lower: bool, diagonal: Any = 1) -> Array:
-    """One triangle of a matrix, with its diagonal times a number."""
-    scale = Fraction(diagonal)
-    return filled(a.shape, lambda i, j: a[i, j] * (scale if i == j else int((i > j) == lower)))
-
-
-def cholesky(a: Array) -> Array:
-    """L_ij = (A_ij − Σ_k L_ik L_jk)/L_jj and L_jj = √(A_jj − Σ_k L_jk²), for k < j."""
-    made = a * 0
-    for j in range(len(a)):
-        for i in range(j, len(a)):
-            rest = a[i, j] - a[0, 0].table.sum(made[i, k] * made[j, k] for k in range(j))
-            made[i, j] = rest ** Fraction(1, 2) if i == j else rest / made[j, j]
-    return made
-
-
 RULES: dict[type[Op], Rule] = {
-    Input: lambda op, shape, x, t: filled(shape, lambda *k: t.variable((op, k))),
-    Constant: lambda op, shape, x, t: filled((), lambda: exact(op.value, t)),
-    Dimension: lambda op, shape, x, t: filled((), lambda: exact(op.expression, t)),
-    ArrayConstant: lambda op, shape, x, t: filled(shape, lambda *k: exact(op.array[k], t)),
-    Iota: lambda op, shape, x, t: filled(shape, t.term),
-    Eye: lambda op, shape, x, t: filled(shape, lambda i, j: t.term(int(i == j))),
-    Add: lambda op, shape, x, t: elementwise(
+    sources.Input: lambda op, shape, x, t: filled(shape, lambda *k: t.variable((op, k))),
+    sources.Constant: lambda op, shape, x, t: filled((), lambda: exact(op.value, t)),
+    sources.Dimension: lambda op, shape, x, t: filled((), lambda: exact(op.expression, t)),
+    sources.ArrayConstant: lambda op, shape, x, t: filled(shape, lambda *k: exact(op.array[k], t)),
+    sources.Iota: lambda op, shape, x, t: filled(shape, t.term),
+    sources.Eye: lambda op, shape, x, t: filled(shape, lambda i, j: t.term(int(i == j))),
+    arithmetic.Add: lambda op, shape, x, t: elementwise(
         shape, x, lambda *a: t.sum([b if s == 1 else -b for s, b in zip(op.signs, a, strict=True)])
     ),
-    Mul: lambda op, shape, x, t: elementwise(
+    arithmetic.Mul: lambda op, shape, x, t: elementwise(
         shape, x, lambda *a: t.product([b**p for p, b in zip(op.powers, a, strict=True)])
     ),
-    Pow: lambda op, shape, x, t: elementwise(shape, x, raised),
-    Apply: lambda op, shape, x, t: elementwise(shape, x, lambda *a: applied(op.head, a, t)),
-    Compare: lambda op, shape, x, t: elementwise(shape, x, lambda a, b: compared(op.relation, a, b)),
-    Logic: lambda op, shape, x, t: elementwise(shape, x, LOGIC[op.kind]),
-    Select: lambda op, shape, x, t: elementwise(shape, x, t.select),
-    Broadcast: lambda op, shape, x, t: repeated(op, shape, x[0]),
-    Reshape: lambda op, shape, x, t: x[0].reshape(shape),
-    Slice: lambda op, shape, x, t: x[0][grid(op.start, op.count, op.step)] if shape else x[0],
-    Pad: lambda op, shape, x, t: padded(op, shape, x[0], t),
-    Concatenate: lambda op, shape, x, t: np.concatenate(x, axis=op.axis),
-    Stack: lambda op, shape, x, t: np.stack(x, axis=op.axis),
-    Gather: lambda op, shape, x, t: x[0][rows(x[1], x[0].shape[0]).astype(int)],
-    ScatterAdd: scattered,
-    Einsum: contracted,
-    Extreme: lambda op, shape, x, t: along(x[0], op.axes, lambda a: extreme(op.kind, a)).reshape(shape),
-    Product: lambda op, shape, x, t: along(x[0], [x[0].ndim - 1], t.product).reshape(shape),
-    Softmax: softmax,
-    LogSoftmax: softmax,
-    LogSumExp: softmax,
-    SoftmaxTangent: lambda op, shape, x, t: x[0] * (x[1] - along(x[0] * x[1], op.axes, t.sum)),
-    Scan: scanned,
-    Solve: lambda op, shape, x, t: stacked(shape, x, solution),
-    TriangularSolve: lambda op, shape, x, t: stacked(
-        shape, x, lambda a, b: solution(triangle(a, op.lower), b)
+    powers.Pow: lambda op, shape, x, t: elementwise(
+        shape, x, lambda a, b: t.call("pow", a, b) if b.number is None else a**b.number
     ),
-    Triangle: lambda op, shape, x, t: stacked(shape, x, lambda a: triangle(a, True, op.diagonal)),
-    Cholesky: lambda op, shape, x, t: stacked(shape, x, cholesky),
-    Determinant: lambda op, shape, x, t: stacked(shape, x, determinant),
-    LogDeterminant: lambda op, shape, x, t: stacked(shape, x, lambda a: t.call("log", determinant(a))),
+    apply.Apply: lambda op, shape, x, t: elementwise(shape, x, lambda *a: applied(op.head, a, t)),
+    selection.Compare: lambda op, shape, x, t: elementwise(
+        shape, x, lambda a, b: compared(op.relation, a, b)
+    ),
+    selection.Logic: lambda op, shape, x, t: elementwise(shape, x, LOGIC[op.kind]),
+    selection.Select: lambda op, shape, x, t: elementwise(shape, x, t.select),
+    shaping.Broadcast: lambda op, shape, x, t: repeated(op, shape, x[0]),
+    shaping.Reshape: lambda op, shape, x, t: x[0].reshape(shape),
+    shaping.Slice: lambda op, shape, x, t: x[0][grid(op.start, op.count, op.step)] if shape else x[0],
+    shaping.Pad: lambda op, shape, x, t: padded(op, shape, x[0], t),
+    stacking.Concatenate: lambda op, shape, x, t: np.concatenate(x, axis=op.axis),
+    stacking.Stack: lambda op, shape, x, t: np.stack(x, axis=op.axis),
+    gathering.Gather: lambda op, shape, x, t: x[0][rows(x[1], x[0].shape[0]).astype(int)],
+    gathering.ScatterAdd: scattered,
+    contraction.Einsum: contracted,
+    reduction.Extreme: lambda op, shape, x, t: along(x[0], op.axes, lambda a: extreme(op.kind, a)).reshape(
+        shape
+    ),
+    reduction.Product: lambda op, shape, x, t: along(x[0], [x[0].ndim - 1], t.product).reshape(shape),
+    softmax.Softmax: exponentials,
+    softmax.LogSoftmax: exponentials,
+    softmax.LogSumExp: exponentials,
+    softmax.SoftmaxTangent: lambda op, shape, x, t: x[0] * (x[1] - along(x[0] * x[1], op.axes, t.sum)),
+    scan.Scan: scanned,
+    solve_det.Solve: lambda op, shape, x, t: stacked(shape, x, solution),
+    solve_det.Determinant: lambda op, shape, x, t: stacked(shape, x, determinant),
+    solve_det.LogDeterminant: lambda op, shape, x, t: stacked(
+        shape, x, lambda a: t.call("log", determinant(a))
+    ),
 }
 """What each op computes."""

@@ -8,7 +8,8 @@ from typing import Any
 
 from symad.core.dims import same_dim
 from symad.verification.checker import Claim, Proof, Refused, replay
-from symad.verification.checker.networks import Answer, Atom, Form, Network, Networks, network_sides
+from symad.verification.checker.network_rules import network_sides
+from symad.verification.checker.networks import Atom, Form, Network, Networks
 from symad.verification.checker.proofs import Goal, digest_of
 from symad.verification.proof.find_proof import Found
 
@@ -25,7 +26,7 @@ class IsomorphismFinder(Networks):
         self.found: list[tuple[int, Any]] = []
         self.tried = 0
 
-    def ask(self, kind: str, *about: Any) -> Answer:
+    def ask(self, kind: str, *about: Any) -> Any:
         """The answer to a question, written down if there is one."""
         self.questions += 1
         number = self.questions
@@ -47,7 +48,7 @@ class IsomorphismFinder(Networks):
                 kept.append(i)
         return answer
 
-    def _atom(self, atom: Atom, axes: int) -> Answer:
+    def _atom(self, atom: Atom, axes: int) -> Any:
         """An earlier atom that is the same function of the same forms."""
         for number, old in enumerate(self.atoms):
             if (old.kind, old.data, len(old.forms)) != (atom.kind, atom.data, len(atom.forms)):
@@ -139,7 +140,7 @@ def find_for_all_sizes(claims: Sequence[Claim], wanted: Sequence[Goal]) -> Found
                 reasons.append("the contraction networks differ")
                 continue
             steps = tuple([number, answer] for number, answer in finder.found)
-            proof = Proof((goal[0],), (goal,), (0,), steps, digest_of(steps), "networks")
+            proof = Proof((goal[0],), (goal,), steps, digest_of([goal], steps), "networks")
             count += replay(claims, proof)
             proofs.append(proof)
         except (Refused, TypeError, RecursionError) as problem:

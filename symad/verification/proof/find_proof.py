@@ -19,7 +19,7 @@ from symad.verification.checker.functions import DEFINITIONS
 from symad.verification.checker.polynomials import Poly
 from symad.verification.checker.proofs import Board, Claim, Goal, Json, Proof, digest_of, replay
 from symad.verification.checker.quotients import Quotient
-from symad.verification.checker.rules import MOST_ORDER, Step, Values, checksum
+from symad.verification.checker.rules import MOST_ORDER, Step, Values
 from symad.verification.checker.terms import Refused, Term, needed
 
 MOST_SUMMANDS = 24
@@ -57,7 +57,7 @@ class Finder(Values):
 
     def __init__(self, board: Board, strategy: Strategy, primal: set[Term], limits: Limits) -> None:
         """``primal`` are the terms of the function itself."""
-        super().__init__(board.terms, {}, {})
+        super().__init__(board.terms, {})
         self.strategy, self.primal, self.limits = strategy, primal, limits
         self.failed: dict[Term, Refused] = {}
         self.steps: list[Any] = []
@@ -84,8 +84,7 @@ class Finder(Values):
         if 0 < self.strategy.names < size and term in self.primal and term.kind != "number":
             value = self.named(value)
             steps.append(("name", None))
-        given = checksum(value)
-        self.steps += [[term.index, rule, written_data(rule, data), given] for rule, data in steps]
+        self.steps += [[term.index, rule, written_data(rule, data)] for rule, data in steps]
         return value
 
     def _tried(self, term: Term) -> tuple[Quotient, list[Step]]:
@@ -271,8 +270,8 @@ def _attempt(
         if not done:
             return None, why
         if len(done) == len(proved):
-            sums = tuple(finder.sum_of(*board.goal(goal)) for goal in done)
-            return Proof(chosen, tuple(done), sums, tuple(finder.steps), digest_of(finder.steps)), why
+            digest = digest_of(done, finder.steps)
+            return Proof(chosen, tuple(done), tuple(finder.steps), digest), why
         proved = done
     return None, why
 

@@ -1,0 +1,137 @@
+"""The ops with indices: what each of them computes for all sizes, and what a claim says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import sympy
+
+from symad.core.dims import same_dim
+from symad.core.graph import Node
+from symad.ops.arrays import contraction, shaping, sources
+from symad.ops.elementwise import apply, arithmetic, powers, selection
+from symad.ops.fused import softmax as softmaxes
+from symad.verification.checker.claims import Derivative
+from symad.verification.checker.functions import ALWAYS, HEADS
+from symad.verification.checker.networks import SLOPE, UNIT, Atom, Form, Networks, moved
+from symad.verification.checker.terms import Refused, Terms
+
+
+def network_sides(net: Networks, claim: Derivative, outputs: Sequence[Node], k: int) -> tuple[Form, Form]:
+    """Both sides of output k of a claim, for all sizes."""
+    if claim.kind == "value":
+        return net.form(claim.function[k]), net.form(outputs[k])
+    if claim.kind != "gradient" or len(claim.function) != 1:
+        raise Refused(f"the derivative {claim.kind!r} is not covered for all sizes")
+    wrt: Any = claim.wrt[k].op
+    slope = net.slope(net.form(claim.function[0]), wrt)
+    return moved(slope, {SLOPE + i: i for i in range(len(wrt.shape))}), net.form(outputs[k])
+
+
+def reshaped(net: Networks, node: Any, x: list[Form]) -> Form:
+    """A reshape that only adds or drops axes of length 1."""
+    old = [k for k, d in enumerate(node.args[0].shape) if d != 1]
+    new = [k for k, d in enumerate(node.shape) if d != 1]
+    sizes = zip((node.args[0].shape[k] for k in old), (node.shape[k] for k in new), strict=False)
+    if len(old) != len(new) or not all(same_dim(a, b) for a, b in sizes):
+        raise Refused("a reshape joins or splits axes")
+    return moved(x[0], dict(zip(old, new, strict=True)))
+
+
+def contracted(net: Networks, node: Any, x: list[Form]) -> Form:
+    """Σ over the labels that are not in the output."""
+    op = node.op
+    dims = {
+        k: d for ls, a in zip(op.inputs, node.args, strict=True) for k, d in zip(ls, a.shape, strict=True)
+    }
+    if len(set(op.output)) != len(op.output):
+        raise Refused("a diagonal is written")
+    place = {label: k for k, label in enumerate(op.output)}
+    summed = {label: next(net.fresh) for label in dims if label not in place and dims[label] != 1}
+    place |= {**summed, **{label: UNIT for label in dims if dims[label] == 1}}
+    parts = [
+        moved(form, {k: place[j] for k, j in enumerate(ls)}) for form, ls in zip(x, op.inputs, strict=True)
+    ]
+    return net.times(parts, {summed[label]: dims[label] for label in summed})
+
+
+def applied(net: Networks, node: Any, x: list[Form]) -> Form:
+    """A function of the table, or another one that is only itself."""
+    op = node.op
+    name: Any = HEADS.get(op.head, op.head)
+    if name in ALWAYS:
+        terms = Terms()
+        return net.of_term(ALWAYS[name](*[terms.variable(k) for k in range(len(x))]), x)
+    return net.call(name, x)
+
+
+def number(net: Networks, node: Any, x: list[Form]) -> Form:
+    """A number, or the size of an axis."""
+    value = node.op.value if isinstance(node.op, sources.Constant) else node.op.expression
+    if isinstance(value, (bool, int, float, Fraction, sympy.Rational)):
+        return net.number(Fraction(str(value)) if isinstance(value, sympy.Rational) else Fraction(value))
+    if not isinstance(value, sympy.Expr) or value.is_Float:
+        raise Refused(f"the constant {value} has no rule")
+    return net.single(Atom("size", value), ())
+
+
+def softmax(net: Networks, node: Any, x: list[Form]) -> Form:
+    """exp(x)/Σ exp(x), its logarithm, and log Σ exp(x)."""
+    op = node.op
+    powers, shape = net.call("exp", x), node.args[0].shape
+    total = net.times([powers], {k: shape[k] for k in op.axes if shape[k] != 1})
+    if isinstance(op, softmaxes.Softmax):
+        return net.times([powers, net.power(total, Fraction(-1))])
+    logarithm = net.call("log", [total])
+    if isinstance(op, softmaxes.LogSoftmax):
+        return net.add([x[0], net.scaled(logarithm, -1)])
+    return moved(logarithm, {k: j for j, k in enumerate(k for k in range(len(shape)) if k not in op.axes)})
+
+
+def softmax_tangent(net: Networks, node: Any, x: list[Form]) -> Form:
+    """p (t − Σ p t)."""
+    shape, op = node.shape, node.op
+    total = net.times([net.times(x)], {k: shape[k] for k in op.axes if shape[k] != 1})
+    return net.times([x[0], net.add([x[1], net.scaled(total, -1)])])
+
+
+def exponent(net: Networks, node: Any, x: list[Form]) -> Form:
+    """A power with a known exponent, or a function of both."""
+    if len(x[1]) > 1 or any(n.factors for n in x[1]):
+        return net.call("pow", x)
+    return net.power(x[0], x[1][0].number if x[1] else Fraction(0))
+
+
+def compared(net: Networks, node: Any, x: list[Form]) -> Form:
+    """[a relation b]."""
+    relation: str = node.op.relation
+    if relation == "!=":
+        return net.add([net.number(1), net.scaled(net.call("equal", x), -1)])
+    return net.call({"<": "less", "<=": "at most", "==": "equal"}[relation], x)
+
+
+Networks.rules |= {
+    sources.Input: lambda net, node, x: net.single(Atom("input", node.op), node.shape),
+    sources.Constant: number,
+    sources.Dimension: number,
+    sources.Eye: lambda net, node, x: net.single(Atom("delta", None), node.shape),
+    arithmetic.Add: lambda net, node, x: net.add(
+        [net.scaled(a, s) for s, a in zip(node.op.signs, x, strict=True)]
+    ),
+    arithmetic.Mul: lambda net, node, x: net.times(
+        [net.power(a, Fraction(p)) for p, a in zip(node.op.powers, x, strict=True)]
+    ),
+    powers.Pow: exponent,
+    apply.Apply: applied,
+    selection.Compare: compared,
+    selection.Select: lambda net, node, x: net.call("select", x),
+    contraction.Einsum: contracted,
+    shaping.Broadcast: lambda net, node, x: moved(x[0], dict(enumerate(node.op.axes))),
+    shaping.Reshape: reshaped,
+    softmaxes.Softmax: softmax,
+    softmaxes.LogSoftmax: softmax,
+    softmaxes.LogSumExp: softmax,
+    softmaxes.SoftmaxTangent: softmax_tangent,
+}
