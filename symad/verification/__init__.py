@@ -1,8 +1,9 @@
 """Certificates: what is known about a derivative or an equality, and how well.
 
 `check` certifies symad's own derivatives, `verify` somebody's formula or code, `equal` any two
-expressions. Four levels, never blurred: proved (exact normal form), tested (identity test in random
-prime fields, with a bound), refuted (a witness), undecided (what was tried).
+expressions. Five levels, never blurred: proved (a proof, which `symad.verification.checker` replays where it
+has rules), tested (identity test in random prime fields, with a bound), measured (agrees wherever it was
+tried), refuted (a witness), undecided (what was tried).
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from symad.verification.certificate.certificate import Certificate, Comparison, 
 from symad.verification.measuring.instance_sizes import Sizes, further_sizes, sizes_of
 from symad.verification.measuring.points import is_zero
 from symad.verification.proof.all_sizes import prove_for_all_sizes
-from symad.verification.proof.with_proofs import with_proofs
+from symad.verification.proof.with_proofs import ONE_GRAPH, with_proofs
 from symad.verification.random_fields.scouting import visibly_different
 from symad.verification.verdicts import INDEXED, Judge, Pair, Verdict, certain, entries_of
 
@@ -58,17 +58,20 @@ def decide(
     meter = meter or Meter(budget)
     judge = Judge(budget, meter, meter.part(budget.proof_steps))
     pairs = [pair for c in comparisons for pair in _pairs(c)]
-    entries, primes = _decided(pairs, seed, judge)
+    entries, tested, primes = _decided(pairs, seed, judge)
     made = Certificate(
         title, (), tuple(comparisons), seed, primes, versions(), 0.0, int(meter.steps), budget.notes
     )
-    made = with_proofs(made, entries, budget)
+    made = with_proofs(made, entries, tested, budget)
     return replace(made, seconds=time.monotonic() - start)
 
 
-def _decided(pairs: Sequence[Pair], seed: int, judge: Judge) -> tuple[list[list[Entry]], tuple[int, ...]]:
-    """The entries of each pair, and the primes of the last identity test."""
+def _decided(
+    pairs: Sequence[Pair], seed: int, judge: Judge
+) -> tuple[list[list[Entry]], list[list[Entry]], tuple[int, ...]]:
+    """The entries of each pair, with and without proofs, and the primes of the last identity test."""
     entries: dict[int, list[Entry]] = {}
+    tested: dict[int, list[Entry]] = {}
     groups: dict[Sizes, list[int]] = {}
     for k, pair in enumerate(pairs):
         proof = judge.within(partial(_structural, pair, judge.meter.part(judge.budget.proof_steps)), None)
@@ -81,7 +84,10 @@ def _decided(pairs: Sequence[Pair], seed: int, judge: Judge) -> tuple[list[list[
         verdicts, primes = _at_sizes([pairs[k] for k in group], sizes, seed, judge)
         for k, verdict in zip(group, verdicts, strict=True):
             entries[k] = entries_of(pairs[k], verdict, _size_texts(sizes))
-    return [entries[k] for k in range(len(pairs))], primes
+            if not sizes and verdict.tested is not None:
+                tested[k] = entries_of(pairs[k], verdict.tested, ())
+    every = range(len(pairs))
+    return [entries[k] for k in every], [tested.get(k, []) for k in every], primes
 
 
 def versions() -> Mapping[str, str]:
@@ -115,7 +121,7 @@ def _pairs(comparison: Comparison) -> list[Pair]:
 def _structural(pair: Pair, meter: Meter) -> Verdict | None:
     """A proof that holds for all sizes; None if there is none."""
     if pair.left is pair.right:
-        return certain(pair, "both sides are one and the same graph")
+        return certain(pair, ONE_GRAPH)
     dims = pair.comparison.left.dims | pair.comparison.right.dims
     if dims and prove_for_all_sizes(pair.left, pair.right, meter)[0]:
         return certain(pair, f"{INDEXED}, for all {', '.join(sorted(map(str, dims)))}")

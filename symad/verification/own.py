@@ -39,6 +39,7 @@ from symad.verification.measuring.references import (
     packed,
 )
 from symad.verification.measuring.user_rules import entries_of_rules
+from symad.verification.proof.with_proofs import NOT_COMPARED, derived_for_all_sizes
 from symad.verification.rewriting.by_elements import flat_elements
 from symad.verification.rewriting.rewrite import expand_definitions
 from symad.verification.time_guard import Guard
@@ -278,9 +279,11 @@ def _compare(graph: Graph, claim: Claim, patience: Meter) -> list[Comparison]:
     assumes, made = trusted(graph), dict(claim.made)
     if not references:
         first = next(iter(made))
-        references = {f"the {first}": made.pop(first)}
-        reason = "; ".join(missing) or "sizes are symbolic"
-        assumes = (*assumes, f"that {first} is right: nothing independent was compared ({reason})")
+        references = {f"the {first}": made[first]}
+        if not (graph.dims and derived_for_all_sizes(claim.derivative, made[first])):
+            del made[first]  # there is nothing to compare it with
+            reason = "; ".join(missing) or "sizes are symbolic"
+            assumes = (*assumes, f"that {first} is right: {NOT_COMPARED} ({reason})")
     (reference, parts), *others = references.items()
     made.update({f"second reference ({name})": nodes for name, nodes in others})
     inputs = graph.input_nodes + claim.inputs

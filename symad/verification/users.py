@@ -34,10 +34,10 @@ from symad.verification.equality import fit, with_inputs_of
 from symad.verification.measuring.call_users_code import function_of
 from symad.verification.measuring.programs import Program, as_called, measured
 from symad.verification.measuring.user_rules import entries_of_rules
+from symad.verification.proof.with_proofs import OWN
 from symad.verification.rewriting.rounded_constants import with_simple_constants
 
 MISSING = object()
-OWN = "symad's derivative rules (check(f) certifies them)"
 
 
 def verify(

@@ -65,6 +65,12 @@ class Verdict:
         """The position of the worst status among all statuses."""
         return min((STATUSES.index(s) for s in self.status.ravel()), default=len(STATUSES))
 
+    @property
+    def tested(self) -> Verdict | None:
+        """What is known without proofs, if there was a test."""
+        status = np.where(self.status == "proved", "tested", self.status)
+        return replace(self, status=status) if self.claim else None
+
     def worse(self, other: Verdict) -> Verdict:
         """Of two instances the one that says less."""
         return min(self, other, key=lambda v: (v.rank, -v.log2_bound))

@@ -19,7 +19,8 @@ from symad.verification.checker.terms import Term
 
 NAMES = (
     "exp log sin cos tan cot sec csc sinh cosh tanh coth sech csch asin acos atan asinh acosh atanh erf erfc "
-    "loggamma gamma digamma polygamma sign floor ceiling Heaviside atan2 sinc"
+    "loggamma gamma digamma polygamma besselj bessely besseli besselk expint LambertW sign floor ceiling "
+    "Heaviside atan2 sinc"
 )
 HEADS: dict[object, str] = {getattr(sympy, name): name for name in NAMES.split()} | {
     sympy.Abs: "abs", sympy.Max: "max", sympy.Min: "min", cfunctions.log1p: "log1p", logaddexp: "logaddexp",
@@ -48,36 +49,31 @@ def _pi(x: Term) -> Term:
 HALF = Fraction(1, 2)
 
 DERIVATIVES: dict[str, Callable[..., Partials]] = {
-    "exp": lambda x: (call("exp", x),),
-    "log": lambda x: (x**-1,),
-    "sin": lambda x: (call("cos", x),),
-    "cos": lambda x: (-call("sin", x),),
-    "tan": lambda x: (1 + call("tan", x) ** 2,),
-    "cot": lambda x: (-1 - call("cot", x) ** 2,),
-    "sec": lambda x: (call("sec", x) * call("tan", x),),
-    "csc": lambda x: (-call("csc", x) * call("cot", x),),
-    "sinh": lambda x: (call("cosh", x),),
-    "cosh": lambda x: (call("sinh", x),),
-    "tanh": lambda x: (1 - call("tanh", x) ** 2,),
-    "coth": lambda x: (1 - call("coth", x) ** 2,),
-    "sech": lambda x: (-call("sech", x) * call("tanh", x),),
-    "csch": lambda x: (-call("csch", x) * call("coth", x),),
-    "asin": lambda x: ((1 - x**2) ** -HALF,),
-    "acos": lambda x: (-((1 - x**2) ** -HALF),),
-    "atan": lambda x: ((1 + x**2) ** -1,),
-    "asinh": lambda x: ((1 + x**2) ** -HALF,),
-    "acosh": lambda x: ((x - 1) ** -HALF * (x + 1) ** -HALF,),
+    "exp": lambda x: (call("exp", x),), "log": lambda x: (x**-1,), "sin": lambda x: (call("cos", x),),
+    "cos": lambda x: (-call("sin", x),), "tan": lambda x: (1 + call("tan", x) ** 2,),
+    "cot": lambda x: (-1 - call("cot", x) ** 2,), "sec": lambda x: (call("sec", x) * call("tan", x),),
+    "csc": lambda x: (-call("csc", x) * call("cot", x),), "sinh": lambda x: (call("cosh", x),),
+    "cosh": lambda x: (call("sinh", x),), "tanh": lambda x: (1 - call("tanh", x) ** 2,),
+    "coth": lambda x: (1 - call("coth", x) ** 2,), "sech": lambda x: (-call("sech", x) * call("tanh", x),),
+    "csch": lambda x: (-call("csch", x) * call("coth", x),), "asin": lambda x: ((1 - x**2) ** -HALF,),
+    "acos": lambda x: (-((1 - x**2) ** -HALF),), "atan": lambda x: ((1 + x**2) ** -1,),
+    "asinh": lambda x: ((1 + x**2) ** -HALF,), "acosh": lambda x: ((x - 1) ** -HALF * (x + 1) ** -HALF,),
     "atanh": lambda x: ((1 - x**2) ** -1,),
     "erf": lambda x: (2 * _pi(x) ** -HALF * call("exp", -(x**2)),),  # DLMF 7.2.1
     "erfc": lambda x: (-2 * _pi(x) ** -HALF * call("exp", -(x**2)),),
     "gamma": lambda x: (call("gamma", x) * call("polygamma", x.table.term(0), x),),  # DLMF 5.2.2
     "loggamma": lambda x: (call("polygamma", x.table.term(0), x),),
     "polygamma": lambda n, x: (None, call("polygamma", n + 1, x)),  # DLMF 5.15
+    "besselj": lambda n, x: (None, (call("besselj", n - 1, x) - call("besselj", n + 1, x)) / 2),  # DLMF 10.6
+    "bessely": lambda n, x: (None, (call("bessely", n - 1, x) - call("bessely", n + 1, x)) / 2),
+    "besseli": lambda n, x: (None, (call("besseli", n - 1, x) + call("besseli", n + 1, x)) / 2),  # 10.29
+    "besselk": lambda n, x: (None, -(call("besselk", n - 1, x) + call("besselk", n + 1, x)) / 2),
+    "expint": lambda n, x: (None, -call("expint", n - 1, x)),  # DLMF 8.19.13
+    "LambertW": lambda x: (call("exp", -call("LambertW", x)) / (1 + call("LambertW", x)),),  # DLMF 4.13.4
     "atan2": lambda y, x: (x / (x**2 + y**2), -y / (x**2 + y**2)),
     "pow": lambda x, y: (y * call("pow", x, y - 1), call("pow", x, y) * call("log", x)),
     "sigmoid": lambda x: (call("sigmoid", x) * (1 - call("sigmoid", x)),),
-    "softplus": lambda x: (call("sigmoid", x),),
-    "abs": lambda x: (call("sign", x),),
+    "softplus": lambda x: (call("sigmoid", x),), "abs": lambda x: (call("sign", x),),
     "max": lambda x, y: (call("less", y, x), 1 - call("less", y, x)),  # ties are no open set
     "min": lambda x, y: (call("less", x, y), 1 - call("less", x, y)),
     "sign": _flat, "floor": _flat, "ceiling": _flat, "Heaviside": _flat,
@@ -86,50 +82,37 @@ DERIVATIVES: dict[str, Callable[..., Partials]] = {
 """∂f/∂x for each argument, on the open set where f is smooth."""
 
 ALWAYS: dict[str, Callable[..., Term]] = {
-    "digamma": lambda x: call("polygamma", x.table.term(0), x),
-    "sinc": lambda x: call("sin", x) / x,
-    "log1p": lambda x: call("log", 1 + x),
-    "expm1": lambda x: call("exp", x) - 1,
+    "digamma": lambda x: call("polygamma", x.table.term(0), x), "sinc": lambda x: call("sin", x) / x,
+    "log1p": lambda x: call("log", 1 + x), "expm1": lambda x: call("exp", x) - 1,
     "exp2": lambda x: call("exp", x * call("log", x.table.term(2))),
     "log2": lambda x: call("log", x) / call("log", x.table.term(2)),
-    "log10": lambda x: call("log", x) / call("log", x.table.term(10)),
-    "sqrt": lambda x: x**HALF,
+    "log10": lambda x: call("log", x) / call("log", x.table.term(10)), "sqrt": lambda x: x**HALF,
     "hypot": lambda x, y: (x**2 + y**2) ** HALF,
     "logaddexp": lambda x, y: call("log", call("exp", x) + call("exp", y)),
-    "relu": lambda x: call("max", x, x.table.term(0)),
-    "silu": lambda x: x * call("sigmoid", x),
+    "relu": lambda x: call("max", x, x.table.term(0)), "silu": lambda x: x * call("sigmoid", x),
     "gelu": lambda x: x * call("erfc", -x * x.table.term(2) ** -HALF) / 2,
     "logcosh": lambda x: call("log", call("cosh", x)),
-}
+}  # fmt: skip
 """Functions that are only short for others: they are replaced when a graph is written out."""
 
 DEFINITIONS: dict[str, Callable[..., Term]] = {
-    "tan": lambda x: call("sin", x) / call("cos", x),
-    "cot": lambda x: call("cos", x) / call("sin", x),
-    "sec": lambda x: 1 / call("cos", x),
-    "csc": lambda x: 1 / call("sin", x),
+    "tan": lambda x: call("sin", x) / call("cos", x), "cot": lambda x: call("cos", x) / call("sin", x),
+    "sec": lambda x: 1 / call("cos", x), "csc": lambda x: 1 / call("sin", x),
     "sinh": lambda x: (call("exp", x) - call("exp", -x)) / 2,
     "cosh": lambda x: (call("exp", x) + call("exp", -x)) / 2,
-    "tanh": lambda x: 1 - 2 / (call("exp", 2 * x) + 1),
-    "coth": lambda x: 1 + 2 / (call("exp", 2 * x) - 1),
+    "tanh": lambda x: 1 - 2 / (call("exp", 2 * x) + 1), "coth": lambda x: 1 + 2 / (call("exp", 2 * x) - 1),
     "sech": lambda x: 2 / (call("exp", x) + call("exp", -x)),
     "csch": lambda x: 2 / (call("exp", x) - call("exp", -x)),
-    "acos": lambda x: _pi(x) / 2 - call("asin", x),
-    "asinh": lambda x: call("log", x + (x**2 + 1) ** HALF),
+    "acos": lambda x: _pi(x) / 2 - call("asin", x), "asinh": lambda x: call("log", x + (x**2 + 1) ** HALF),
     "acosh": lambda x: call("log", x + (x - 1) ** HALF * (x + 1) ** HALF),
-    "atanh": lambda x: call("log", (1 + x) / (1 - x)) / 2,
-    "erfc": lambda x: 1 - call("erf", x),
-    "sigmoid": lambda x: 1 / (1 + call("exp", -x)),
-    "softplus": lambda x: call("log", 1 + call("exp", x)),
+    "atanh": lambda x: call("log", (1 + x) / (1 - x)) / 2, "erfc": lambda x: 1 - call("erf", x),
+    "sigmoid": lambda x: 1 / (1 + call("exp", -x)), "softplus": lambda x: call("log", 1 + call("exp", x)),
     "max": lambda x, y: (x + y + call("abs", x - y)) / 2,
     "min": lambda x, y: (x + y - call("abs", x - y)) / 2,
     "less": lambda x, y: (1 + call("sign", y - x)) / 2,
-    "at most": lambda x, y: (1 + call("sign", y - x)) / 2,
-    "equal": lambda x, y: x.table.term(0),
-    "sign": lambda x: call("abs", x) / x,
-    "Heaviside": lambda x: (1 + call("sign", x)) / 2,
-    "pow": lambda x, y: call("exp", y * call("log", x)),
-    "select": lambda c, x, y: y + c * (x - y),
+    "at most": lambda x, y: (1 + call("sign", y - x)) / 2, "equal": lambda x, y: x.table.term(0),
+    "sign": lambda x: call("abs", x) / x, "Heaviside": lambda x: (1 + call("sign", x)) / 2,
+    "pow": lambda x, y: call("exp", y * call("log", x)), "select": lambda c, x, y: y + c * (x - y),
 }  # fmt: skip
 """f = definition, used where a step of the proof asks for it. `rules` has the conditions of the last ones."""
 

@@ -26,6 +26,10 @@ MOST_SUMMANDS = 24
 """Longer arguments of exp, sin and cos are not taken apart."""
 
 
+UNUSABLE = (Refused, TypeError, ValueError, ArithmeticError, LookupError, RecursionError)
+"""What the checker says of a claim that it cannot take."""
+
+
 @dataclass(frozen=True)
 class Strategy:
     """How to go about it: whether functions are expanded, and which values get names."""
@@ -208,6 +212,8 @@ class Found:
     proofs: tuple[Proof, ...]
     steps: int
     reasons: tuple[str, ...]
+    covered: frozenset[int] = frozenset()
+    """The claims for which there are rules."""
 
     @property
     def goals(self) -> set[Goal]:
@@ -234,7 +240,9 @@ def find(claims: Sequence[Claim], wanted: Sequence[Goal], limits: Limits) -> Fou
             proofs.append(proof)
             left = [goal for goal in left if goal not in set(proof.goals)]
         last = why
-    return Found(tuple(proofs), steps, tuple(dict.fromkeys([*reasons, *(last if left else [])])))
+    return Found(
+        tuple(proofs), steps, tuple(dict.fromkeys([*reasons, *(last if left else [])])), frozenset(chosen)
+    )
 
 
 def _covered(claims: Sequence[Claim], asked: Sequence[int]) -> tuple[list[int], list[str]]:
@@ -244,7 +252,7 @@ def _covered(claims: Sequence[Claim], asked: Sequence[int]) -> tuple[list[int], 
         try:
             Board(claims, [k])
             chosen.append(k)
-        except Refused as problem:
+        except UNUSABLE as problem:
             reasons.append(str(problem))
     return chosen, reasons
 
@@ -265,7 +273,7 @@ def _attempt(
                     done.append(goal)
                 else:
                     why.append("the normal forms differ")
-            except Refused as problem:
+            except UNUSABLE as problem:
                 why.append(str(problem))
         if not done:
             return None, why
