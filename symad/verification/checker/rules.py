@@ -112,9 +112,11 @@ class Values:
         symbol: Any = term.data[0].symbol  # type: ignore[index]
         known = ("positive", "nonnegative", "integer", "zero")
         is_a = {kind: getattr(symbol, f"is_{kind}", None) is True for kind in known}
+        if is_a["zero"]:
+            return self.field.number(0)
         sign = "positive" if is_a["positive"] else "nonnegative" if is_a["nonnegative"] else ""
         self._inputs += 1
-        free = not is_a["integer"] and not is_a["zero"]
+        free = not is_a["integer"]
         return self.field.generator(Generator(str(symbol), 1 << self._inputs, sign, free, free))
 
     # ---- one term ----------------------------------------------------------------------------------
