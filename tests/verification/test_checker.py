@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import ast
 import copy
-import importlib
 import io
 import json
-import pkgutil
 import random
 import tokenize
 from dataclasses import replace
@@ -19,13 +17,12 @@ import pytest
 import sympy as sp
 
 import symad
-from symad import ops
 from symad.core.graph import topological
-from symad.core.questions import EXAMPLES
-from symad.evaluation.evaluate import unchecked
 from symad.ops.arrays.sources import constant
 from symad.ops.elementwise.arithmetic import add, mul
+from symad.ops.examples import EXAMPLES
 from symad.tracing import as_graph
+from symad.transforms.values import unchecked
 from symad.verification import Certificate
 from symad.verification.certificate import recheck
 from symad.verification.checker import Claim, Derivative, Refused, functions, replay
@@ -37,9 +34,6 @@ from symad.verification.proof.find_isomorphism import find_for_all_sizes
 from symad.verification.proof.find_proof import Limits, find
 from symad.verification.proof.with_proofs import claims_of
 from tests.pairs.generate import FAMILIES, pairs
-
-for _module in pkgutil.walk_packages(ops.__path__, f"{ops.__name__}."):
-    importlib.import_module(_module.name)  # each op has its examples
 
 FOLDER = Path(symad.__file__).parent / "verification" / "checker"
 x, y, z = sp.symbols("x y z", real=True)
