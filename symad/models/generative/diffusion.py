@@ -6,9 +6,13 @@
     DDIM: x_{t−1} = √ᾱ_{t−1} x̂_0 + √(1 − ᾱ_{t−1}) ε_θ,  x̂_0 = (x_t − √(1 − ᾱ_t) ε_θ)/√ᾱ_t,
     score: ∇ log q(x_t) ≈ −ε_θ/√(1 − ᾱ_t).
 
-Samples are rows (N, d). Sources: Ho, Jain, Abbeel, "Denoising diffusion probabilistic models" (2020),
-equations 4, 11, 14 and algorithms 1, 2; Song, Meng, Ermon, "Denoising diffusion implicit models" (2021),
-equation 12 with η = 0; Song and Ermon (2019) for the score.
+The network may predict x_0 or the velocity v = √ᾱ ε − √(1 − ᾱ) x_0 instead, which are linear in (ε, x_t);
+the loss is then the squared error of what it predicts. A score that is trained on ∇ log q(x_t | x_0)
+learns ∇ log q(x_t), since E[∇ log q(x_t | x_0) | x_t] = ∇ log q(x_t) (Vincent 2011). Samples are rows (N,
+d). Sources: Ho, Jain, Abbeel, "Denoising diffusion probabilistic models" (2020), equations 4, 11, 14 and
+algorithms 1, 2; Song, Meng, Ermon, "Denoising diffusion implicit models" (2021), equation 12 with η = 0;
+Song and Ermon (2019) for the score; Nichol & Dhariwal, "Improved denoising diffusion probabilistic models"
+(2021), equation 17; Salimans & Ho, "Progressive distillation" (2022), section 4 and appendix D, for v.
 """
 
 from __future__ import annotations
@@ -43,6 +47,20 @@ def schedule(steps: int, first: float = 1e-4, last: float = 0.02) -> tuple[Array
     return beta, np.cumprod(1 - beta)
 
 
+def cosine_schedule(steps: int, shift: float = 0.008, most: float = 0.999) -> tuple[Array, Array]:
+    """β and ᾱ as in `schedule`, with ᾱ_t ∝ cos²((t/T + s)/(1 + s) π/2) and ᾱ_0 = 1, but β at most ``most``.
+
+    Raises:
+        SymadError: no steps, a negative shift, or ``most`` outside (0, 1).
+    """
+    if steps < 1 or shift < 0 or not 0 < most < 1:
+        given = f"{steps}, {shift}, {most}"
+        raise SymadError(f"a cosine schedule needs steps ≥ 1, shift ≥ 0 and most in (0, 1), not {given}")
+    level = np.cos((np.arange(steps + 1) / steps + shift) / (1 + shift) * np.pi / 2) ** 2
+    beta = np.concatenate([[0.0], np.minimum(1 - level[1:] / level[:-1], most)])
+    return beta, np.cumprod(1 - beta)
+
+
 def per_sample(level: Any) -> Any:
     """A level for each sample, (N,), as a column beside samples (N, d); a number, or a column, as it is."""
     return level[:, None] if getattr(level, "ndim", 0) == 1 else level
@@ -64,6 +82,35 @@ def ancestral_mean(x: Any, noise: Any, beta: Any, alpha_bar: Any) -> Any:
     """The mean of q(x_{t−1} | x_t, x_0), where ε = (x_t − √ᾱ x_0)/√(1 − ᾱ) (DDPM, equation 11)."""
     beta, alpha_bar = per_sample(beta), per_sample(alpha_bar)
     return (x - beta / np.sqrt(1 - alpha_bar) * noise) / np.sqrt(1 - beta)
+
+
+def posterior_mean(x: Any, clean: Any, alpha_bar: Any, before: Any) -> Any:
+    """The mean of q(x_{t−1} | x_t, x_0) by x_0, with ᾱ_t and ᾱ_{t−1} (DDPM, equation 7)."""
+    alpha_bar, before = per_sample(alpha_bar), per_sample(before)
+    alpha = alpha_bar / before
+    rest = np.sqrt(alpha) * (1 - before) * x + np.sqrt(before) * (1 - alpha) * clean
+    return rest / (1 - alpha_bar)
+
+
+def posterior_variance(alpha_bar: Any, before: Any) -> Any:
+    """The variance β_t (1 − ᾱ_{t−1})/(1 − ᾱ_t) of q(x_{t−1} | x_t, x_0), with β_t = 1 − ᾱ_t/ᾱ_{t−1}."""
+    return (1 - alpha_bar / before) * (1 - before) / (1 - alpha_bar)
+
+
+def velocity(clean: Any, noise: Any, alpha_bar: Any) -> Any:
+    """V = √ᾱ ε − √(1 − ᾱ) x_0."""
+    alpha_bar = per_sample(alpha_bar)
+    return np.sqrt(alpha_bar) * noise - np.sqrt(1 - alpha_bar) * clean
+
+
+def noise_from(kind: str, predicted: Any, x: Any, alpha_bar: Any) -> Any:
+    """ε from x_t and what a network of this kind predicts: "noise", "clean" (x_0) or "velocity"."""
+    if kind == "noise":
+        return predicted
+    alpha_bar = per_sample(alpha_bar)
+    if kind == "clean":
+        return (x - np.sqrt(alpha_bar) * predicted) / np.sqrt(1 - alpha_bar)
+    return np.sqrt(alpha_bar) * predicted + np.sqrt(1 - alpha_bar) * x
 
 
 def implicit_step(x: Any, noise: Any, alpha_bar: Any, before: Any) -> Any:
@@ -98,13 +145,24 @@ def time_features(times: Any, width: int, steps: int) -> Array:
 
 @dataclass(frozen=True)
 class Diffusion:
-    """A feed-forward noise predictor ε_θ(x_t, features of t, class) for d-dimensional data."""
+    """A feed-forward network of (x_t, features of t, class) for d-dimensional data.
+
+    ``predicts``: "noise" ε, "clean" x_0 or "velocity" v.
+
+    Raises:
+        SymadError: it is none of these.
+    """
 
     inputs: Dim
     hidden: tuple[Dim, ...]
     features: int = 16
     classes: int = 0
     activation: str = "silu"
+    predicts: str = "noise"
+
+    def __post_init__(self) -> None:
+        if self.predicts not in ("noise", "clean", "velocity"):
+            raise SymadError(f"predicts={self.predicts!r} is not one of noise, clean, velocity")
 
     @property
     def network(self) -> FeedForward:
@@ -123,13 +181,19 @@ class Diffusion:
         return self.network.init(seed)
 
     def predict(self, p: Any, x: Any, time: Any, c: Any = None) -> Any:
-        """ε_θ (N, d) from x_t (N, d), time features (N, features) and one-hot classes (N, C)."""
+        """What the network says (N, d) of x_t (N, d), time features (N, features), one-hot classes (N, C)."""
         inputs = np.concatenate([x, time], axis=1)
         return self.network.apply(p, with_class(inputs, c, self.classes))
 
+    def noise(self, p: Any, x: Any, time: Any, alpha_bar: Any, c: Any = None) -> Any:
+        """ε_θ (N, d), whatever the network predicts."""
+        return noise_from(self.predicts, self.predict(p, x, time, c), x, alpha_bar)
+
     def loss(self, p: Any, x: Any, noise: Any, alpha_bar: Any, time: Any, c: Any = None) -> Any:
-        """E ‖ε − ε_θ‖² over samples and coordinates."""
-        rest = noise - self.predict(p, noised(x, noise, alpha_bar), time, c)
+        """The mean of the squared errors of what is predicted, over samples and coordinates."""
+        wanted = {"noise": noise, "clean": x}
+        aim = wanted[self.predicts] if self.predicts in wanted else velocity(x, noise, alpha_bar)
+        rest = aim - self.predict(p, noised(x, noise, alpha_bar), time, c)
         return (rest * rest).mean()
 
     def graph(self, samples: Any) -> Graph:
@@ -163,22 +227,22 @@ class Diffusion:
             return found
         return (*found, c * (rng.uniform(size=(len(x), 1)) >= hidden) if hidden else c)
 
-    def guided(self, p: Any, x: Any, time: Any, c: Any, guidance: float) -> Any:
+    def guided(self, p: Any, x: Any, time: Any, c: Any, guidance: float, alpha_bar: Any = None) -> Any:
         """ε_θ with the class weighed more: (1 + w) ε_θ(x, c) − w ε_θ(x, no class).
 
         Source: Ho and Salimans, "Classifier-free diffusion guidance" (2022), equation 6.
         """
-        noise = self.predict(p, x, time, c)
+        noise = self.noise(p, x, time, alpha_bar, c)
         if not guidance:
             return noise
-        return (1 + guidance) * noise - guidance * self.predict(p, x, time, np.zeros_like(c))
+        return (1 + guidance) * noise - guidance * self.noise(p, x, time, alpha_bar, np.zeros_like(c))
 
     def score(self, p: Parameters, x: Any, t: int, alpha_bar: Array, c: Any = None) -> Any:
         """∇ log q(x_t) at points (N, d), for a step t in 1..T."""
         if not 1 <= t < len(alpha_bar):
             raise SymadError(f"the steps of this schedule are 1..{len(alpha_bar) - 1}, not {t}")
         time = time_features(np.full(len(x), t), self.features, len(alpha_bar) - 1)
-        return score_of(self.predict(p, x, time, c), alpha_bar[t])
+        return score_of(self.noise(p, x, time, alpha_bar[t], c), alpha_bar[t])
 
     def bound(self, p: Parameters, x: Any, beta: Array, seed: int = 0, c: Any = None) -> float:
         """A lower bound on the mean of log p(x) over samples x (N, d), in nats: one draw of ε a step.
@@ -194,13 +258,14 @@ class Diffusion:
             noise = rng.standard_normal((count, width))
             noisy = noised(x, noise, np.full(count, alpha_bar[t]))
             time = time_features(np.full(count, t), self.features, steps)
-            mean = ancestral_mean(noisy, self.predict(p, noisy, time, c), beta[t], alpha_bar[t])
+            mean = ancestral_mean(noisy, self.noise(p, noisy, time, alpha_bar[t], c), beta[t], alpha_bar[t])
             if t == 1:
                 square = ((x - mean) ** 2).sum(axis=1)
                 log_p = log_p - square / (2 * beta[1]) - width * np.log(2 * np.pi * beta[1]) / 2
             else:
                 square = ((ancestral_mean(noisy, noise, beta[t], alpha_bar[t]) - mean) ** 2).sum(axis=1)
-                log_p = log_p - _kl(square, _posterior_variance(beta, alpha_bar, t), beta[t], width)
+                variance = posterior_variance(alpha_bar[t], alpha_bar[t - 1])
+                log_p = log_p - _kl(square, variance, beta[t], width)
         return float(log_p.mean())
 
     def sample(
@@ -223,9 +288,10 @@ class Diffusion:
         x = rng.standard_normal((count, int(self.inputs)))
         for t in range(len(beta) - 1, 0, -1):
             time = time_features(np.full(count, t), self.features, len(beta) - 1)
-            x = ancestral_mean(x, self.guided(p, x, time, c, guidance), beta[t], alpha_bar[t])
+            noise = self.guided(p, x, time, c, guidance, alpha_bar[t])
+            x = ancestral_mean(x, noise, beta[t], alpha_bar[t])
             if t > 1:
-                variance = _posterior_variance(beta, alpha_bar, t) if posterior else beta[t]
+                variance = posterior_variance(alpha_bar[t], alpha_bar[t - 1]) if posterior else beta[t]
                 x = x + np.sqrt(variance) * rng.standard_normal(x.shape)
         return x
 
@@ -273,13 +339,9 @@ class Diffusion:
         x = np.random.default_rng(seed).standard_normal((count, int(self.inputs)))
         for t, before in pairwise(chosen):
             time = time_features(np.full(count, t), self.features, len(beta) - 1)
-            x = implicit_step(x, self.guided(p, x, time, c, guidance), alpha_bar[t], alpha_bar[before])
+            noise = self.guided(p, x, time, c, guidance, alpha_bar[t])
+            x = implicit_step(x, noise, alpha_bar[t], alpha_bar[before])
         return x
-
-
-def _posterior_variance(beta: Array, alpha_bar: Array, t: int) -> Any:
-    """The variance β_t (1 − ᾱ_{t−1})/(1 − ᾱ_t) of q(x_{t−1} | x_t, x_0) (DDPM, equation 7)."""
-    return beta[t] * (1 - alpha_bar[t - 1]) / (1 - alpha_bar[t])
 
 
 def _kl(square: Any, variance: Any, other: Any, width: int) -> Any:

@@ -7,8 +7,9 @@ With samples g(z), z ~ N(0, I), scores v(x) of the critic and a `Contest` (a, b)
 
 A divergence D_f gives the contest a = T, b = f*(T), so that the critic's maximum is D_f (f-GAN). For that
 of the GAN, a = log σ(v) and b = −log(1 − σ(v)): the maximum is reached at the discriminator
-D* = σ(v) = p/(p + q) and is −log 4 + 2 JS. a = b = v is Wasserstein's; its critic must be Lipschitz, by
-clipped weights or by
+D* = σ(v) = p/(p + q) and is −log 4 + 2 JS. Every such loss is one line: least squares and hinge are
+others, and `contest` makes one of each f-divergence. a = b = v is Wasserstein's; its critic must be
+Lipschitz, by clipped weights or by
 
     penalty λ E (|∇_x v(x̂)| − 1)²,   x̂ = s x + (1 − s) g(z),   s ~ U(0, 1),
 
@@ -46,11 +47,15 @@ N = sympy.Symbol("N", integer=True, positive=True)
 
 @dataclass(frozen=True)
 class Contest:
-    """What a score v is worth on data, a(v), and what it costs on samples, b(v); as SymPy expressions."""
+    """What a score v is worth on data, a(v), and what it costs on samples, b(v); as SymPy expressions.
+
+    ``aim`` is what the generator wants of v(g(z)) where it is neither a nor −b.
+    """
 
     name: str
     real: sympy.Expr
     fake: sympy.Expr
+    aim: sympy.Expr | None = None
 
 
 def contest(divergence: divergences.Divergence) -> Contest:
@@ -61,6 +66,10 @@ def contest(divergence: divergences.Divergence) -> Contest:
 JENSEN_SHANNON = contest(divergences.GAN)
 """Goodfellow's: E log D(x) + E log(1 − D(g(z))) with D = σ(v)."""
 WASSERSTEIN = Contest("Wasserstein", v, v)
+LEAST_SQUARES = Contest("least squares", -((v - 1) ** 2) / 2, v**2 / 2)
+"""The scores 1 of data and 0 of samples are wanted (Mao et al. 2017, equation 2)."""
+HINGE = Contest("hinge", -functions.relu(1 - v), functions.relu(1 + v), aim=v)
+"""Scores beyond ±1 count no more; the generator wants large ones (Lim & Ye 2017; Miyato et al. 2018)."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +173,7 @@ class GAN:
 
     def generator_loss(self, p: Any, z: Any, c: Any = None) -> Any:
         """What the generator minimises."""
-        aim = self.game.fake if self.saturating else self.game.real
+        aim = self.game.aim or (self.game.fake if self.saturating else self.game.real)
         return -symad.trace(aim)(self.score(p, self.generate(p, z, c), c)).mean()
 
     def critic_graph(self, samples: Any) -> Graph:

@@ -4,15 +4,18 @@
     loss = Σ_pixels BCE(x, σ(ℓ)) + KL(N(μ, σ²)‖N(0, I)),   averaged over the samples:
 
 minus the evidence lower bound for pixels x in [0, 1]. With a ``deviation`` τ the pixels are Gaussian
-instead, N(σ(ℓ), τ²), and Σ (x − σ(ℓ))²/(2τ²) + (d/2) log 2πτ² takes the place of the cross-entropy. The
-noise ε (N, k) is an input, so derivatives are exact. KL in closed form is ½ Σ (μ² + σ² − 1 − ln σ²).
-Conditional: a one-hot class c (N, C) is appended to the inputs of both networks. Source: Kingma and
-Welling, "Auto-encoding variational Bayes" (2014), equation 10 and appendix B; Sohn, Lee, Yan (2015) for the
-condition.
+instead, N(σ(ℓ), τ²), and Σ (x − σ(ℓ))²/(2τ²) + (d/2) log 2πτ² takes the place of the cross-entropy.
+Other data have another ``likelihood``: "gaussian" is N(ℓ, τ²), with no sigmoid; or any function of (x, ℓ)
+that gives log p(x | z) of each sample. Any ``prior`` log p(z) takes the place of N(0, I), with log q(z |
+x) − log p(z) at the z drawn in the place of its mean KL. The noise ε (N, k) is an input, so derivatives
+are exact. KL in closed form is ½ Σ (μ² + σ² − 1 − ln σ²). Conditional: a one-hot class c (N, C) is
+appended to the inputs of both networks. Source: Kingma and Welling, "Auto-encoding variational Bayes"
+(2014), equation 10 and appendix B; Sohn, Lee, Yan (2015) for the condition.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,8 +35,11 @@ from symad.models.layers.parameters import Parameters, Shapes, trace_model
 class VAE:
     """Pixels d, hidden width h, code k, C classes to condition on (0 for none), deviation of the pixels.
 
+    ``likelihood``: "bernoulli", "gaussian" or a function (x, ℓ) -> log p(x | z) (N,); ``prior``: None for
+    N(0, I), or a function z (N, k) -> log p(z) (N,).
+
     Raises:
-        SymadError: a deviation that is not positive.
+        SymadError: a deviation that is not positive, or no likelihood of that name.
     """
 
     pixels: Dim
@@ -42,8 +48,12 @@ class VAE:
     classes: int = 0
     activation: str = "tanh"
     deviation: float | None = None
+    likelihood: str | Callable[[Any, Any], Any] = "bernoulli"
+    prior: Callable[[Any], Any] | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.likelihood, str) and self.likelihood not in ("bernoulli", "gaussian"):
+            raise SymadError(f"likelihood={self.likelihood!r} is no name; bernoulli, gaussian, or a function")
         if self.deviation is not None and not self.deviation > 0:
             raise SymadError(f"the deviation of the pixels is positive, not {self.deviation}")
 
@@ -78,24 +88,37 @@ class VAE:
         return self.decoder.apply(chosen("d_", p), with_class(z, c, self.classes)) + p["d_bias"]
 
     def decode(self, p: Any, z: Any, c: Any = None) -> Any:
-        """The probabilities of the pixels (N, d)."""
-        return functions.sigmoid(self.logits(p, z, c))
+        """The probabilities of the pixels (N, d), or their means; of a likelihood of one's own, ℓ."""
+        logits = self.logits(p, z, c)
+        return functions.sigmoid(logits) if self.likelihood == "bernoulli" else logits
 
     def loss(self, p: Any, x: Any, noise: Any, c: Any = None) -> Any:
         """Minus the evidence lower bound, averaged over the samples, in nats."""
         mu, log_sigma = self.encode(p, x, c)
-        logits = self.logits(p, mu + np.exp(log_sigma) * noise, c)
-        divergence = (mu * mu + np.exp(2 * log_sigma) - 1 - 2 * log_sigma).sum() / 2
+        z = mu + np.exp(log_sigma) * noise
+        logits = self.logits(p, z, c)
+        if self.prior is None:
+            divergence = (mu * mu + np.exp(2 * log_sigma) - 1 - 2 * log_sigma).sum() / 2
+        else:
+            own = -(noise * noise + float(np.log(2 * np.pi))) / 2 - log_sigma
+            divergence = own.sum() - self.prior(z).sum()
         return (self._reconstruction(x, logits) + divergence) / x.shape[0]
 
     def _reconstruction(self, x: Any, logits: Any) -> Any:
         """−log p(x | z), summed over samples and pixels."""
+        if callable(self.likelihood):
+            return -self.likelihood(x, logits).sum()
+        if self.likelihood == "gaussian":
+            return self._gaussian(x - logits, 1.0 if self.deviation is None else self.deviation)
         if self.deviation is None:
             # −x log σ(ℓ) − (1 − x) log(1 − σ(ℓ)) = softplus(ℓ) − x ℓ
             return (functions.softplus(logits) - x * logits).sum()
-        rest = (x - functions.sigmoid(logits)) / self.deviation
-        constant = float(np.log(2 * np.pi * self.deviation**2)) / 2
-        return (rest * rest).sum() / 2 + constant * x.shape[0] * x.shape[1]
+        return self._gaussian(x - functions.sigmoid(logits), self.deviation)
+
+    @staticmethod
+    def _gaussian(rest: Any, deviation: float) -> Any:
+        constant = float(np.log(2 * np.pi * deviation**2)) / 2
+        return (rest * rest).sum() / (2 * deviation**2) + constant * rest.shape[0] * rest.shape[1]
 
     def graph(self, samples: Any) -> Graph:
         """The loss as a graph of the parameters, x, the noise, and the class if there is one."""
