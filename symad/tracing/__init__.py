@@ -123,7 +123,8 @@ def _trace_sympy(f: Any, inputs: Any, wrt: Sequence[tuple[str, Any]]) -> Graph:
     found = find_inputs(parts)
     shapes = {s: found.shape_of(s) for s in (*given, *asked, *found.symbols)}
     dims = set().union(*(dim_symbols(shape) for shape in shapes.values()))
-    found.check_indices(dims)
+    places = {s for s in given if isinstance(s, sympy.Symbol) and s not in found.bound}
+    found.check_indices(dims | places)
     for symbol in (*given, *asked):
         if symbol in dims:
             raise TraceError(
@@ -137,6 +138,7 @@ def _trace_sympy(f: Any, inputs: Any, wrt: Sequence[tuple[str, Any]]) -> Graph:
     else:
         order = list(dict.fromkeys((*sorted(present, key=natural_order), *asked)))
     tracer = Tracer(dims, shapes)
+    tracer.places = frozenset(places)
     with expression_session(found.symbols):
         outputs = [_trace_part(part, tracer) for part in parts]
     if any(isinstance(argument.structure, VectorOf) for argument in grouping):

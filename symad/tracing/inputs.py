@@ -97,6 +97,7 @@ class Found:
         self.symbols: dict[Any, None] = {}
         self.uses: dict[Any, list[tuple[Any, ...]]] = {}
         self.free_indices: dict[Any, Any] = {}
+        self.bound: set[Any] = set()
 
     def shape_of(self, symbol: Any) -> Shape:
         """The shape a symbol declares, or the one its indices ask for.
@@ -176,6 +177,7 @@ def find_inputs(parts: Sequence[Any]) -> Found:
         if isinstance(current, (sympy.Sum, sympy.Product)):
             bound.update((limit[0], current) for limit in current.limits)
         stack.extend(reversed(list(children(current, ranges, guarded, found))))
+    found.bound = set(bound)
     for index, expression in bound.items():
         if index in found.symbols or index in found.free_indices:
             raise TraceError(
@@ -213,6 +215,12 @@ def function_children(expression: Any, ranges: Ranges, guarded: bool, found: Fou
             )
     found.symbols[expression] = None
     return ()
+
+
+@children.register(sympy.Limit)
+def limit_children(expression: Any, ranges: Ranges, guarded: bool, found: Found) -> Iterable[Child]:
+    """Its expression; the symbol of its direction is no input."""
+    return [(expression.args[0], ranges, guarded)]
 
 
 @children.register(sympy.MatrixSymbol)

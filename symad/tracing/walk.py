@@ -24,6 +24,8 @@ class Tracer:
         """``dims``: the dimension symbols. ``shapes``: shapes of inputs that do not carry one."""
         self.dims = frozenset(dims)
         self.shapes = dict(shapes or {})
+        self.places: frozenset[Any] = frozenset()
+        """Symbols that are arguments, so that an index may hold them: positions known when called."""
         self._nodes: dict[int, Node] = {}
         self._alive: list[Any] = []
 

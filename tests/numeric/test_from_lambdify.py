@@ -283,6 +283,30 @@ def test_sums():
     assert kernel(np.ones(3)) == 3 and kernel(np.ones(7)) == 7
 
 
+def test_sums_over_arrays_whose_shape_follows_from_them():
+    free, b = sp.IndexedBase("free"), np.array([[1.0, 2.0], [3.0, 4.0]])
+    for first, second in ((x, y), (n, k), (sp.Idx("i", 2), sp.Idx("j", 2))):
+        total = sp.Sum(free[first, second], (first, 0, 1), (second, 0, 1))
+        assert lower(total, inputs=[free])(b) == 10
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_elements_at_places_that_are_arguments(backend):
+    square = sp.IndexedBase("square", shape=(2, 3))
+    values = np.arange(6.0).reshape(2, 3)
+    element = lower(u[n + 1] ** 2 + n, backend=backend, inputs=[u, n])
+    assert element(np.arange(5.0), 3) == 19
+    with pytest.raises(IndexError):
+        element(np.arange(5.0), 4)
+    assert lower(square[n, k], backend=backend, inputs=[square, n, k])(values, 1, 2) == 5
+    row = lower(sp.Sum(square[n, k], (k, 0, 2)), backend=backend, inputs=[square, n])
+    assert row(values, 1) == 12
+    slope = lower(symad.gradient(u[n] ** 2, u, inputs=[u, n]), backend=backend)
+    np.testing.assert_array_equal(slope(np.arange(5.0), 3), [0, 0, 0, 6, 0])
+    with pytest.raises(symad.errors.TraceError, match="free"):
+        symad.trace(u[n])
+
+
 def test_implementations_in_python_are_traced_and_differentiated():
     shifted = implemented_function("shifted", lambda value: value + 100)
     waves = implemented_function("waves", lambda a, b: np.sin(a) * b)
@@ -319,12 +343,12 @@ REFUSED = {
     "integrals that are not evaluated: .doit(), or scipy.integrate.quad of the lowered integrand": (
         sp.Integral(sp.exp(-(x**2)), (x, 0, y)), [y], "Integral",
     ),
+    "limits": (sp.Limit(sp.sin(x) / x, x, 0), [x], "Limit"),
     "undefined functions without a meaning": (sp.Function("g")(x) + x, [x], "g"),
     "derivatives that SymPy does not know": (sp.Derivative(sp.zeta(x), x), [x], "Derivative"),
     "sums whose bounds are arguments: their number of terms is no size": (
         sp.Sum(x**k, (k, n, 2 * n)), [n, x], "range",
     ),
-    "elements at a place that is an argument: symad.functions.lookup": (u[n], [u, n], "free"),
     "arrays without a shape: IndexedBase(..., shape=)": (
         nn.amin(sp.IndexedBase("s")), [sp.IndexedBase("s")], "shape",
     ),

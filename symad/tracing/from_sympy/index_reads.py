@@ -89,6 +89,7 @@ def place(scope: Scope, expression: Any, axis: int, index: Any, length: Dim) -> 
     """The positions of one axis that an index stands for."""
     used = [r.index for r in scope.ranges if index.has(r.index)]
     data = index.has(sympy.Indexed, sympy.matrices.expressions.matexpr.MatrixElement, sympy.Function)
+    data = data or bool(index.free_symbols & scope.tracer.places)
     if not data:
         _check_free(scope, expression, index)
         inside = _check_range(scope, expression, axis, index, length)
