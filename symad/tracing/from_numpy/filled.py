@@ -81,9 +81,10 @@ class Filled(np.ndarray[Any, Any]):
         np.ndarray.__setitem__(whole, ..., np.nan)
         whole._traced = Proxy(array_constant(plain))
         for view in views:  # in the order in which they were made
-            array, key = view._source
-            view._traced = array._traced[key]
-        return self._traced
+            if view._source is not None:
+                array, key = view._source
+                view._traced = as_traced(array)[key]
+        return as_traced(self)
 
     def _refuse(self, why: str) -> NoReturn:
         raise TraceError(

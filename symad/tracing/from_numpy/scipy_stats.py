@@ -92,12 +92,12 @@ def _method(original: Formula, name: str) -> Formula:
         y = x - loc if is_discrete else (x - loc) / scale
         found = _formula(self, name, y, shapes)
         if name in TAILS:
-            return _inside(found, y, *support, *TAILS[name])
+            return _inside(found, y, support, TAILS[name])
         if is_discrete:
             found = np.where(self._nonzero(y, *shapes), found, DENSITIES[name])
         else:
             found = found / scale if name == "pdf" else found - np.log(scale)
-        return _inside(found, y, *support, DENSITIES[name], DENSITIES[name])
+        return _inside(found, y, support, (DENSITIES[name], DENSITIES[name]))
 
     return method
 
@@ -130,8 +130,9 @@ def _is_numeric(formula: Any) -> bool:
     return getattr(formula, "__qualname__", "").startswith(("rv_continuous.", "rv_generic.", "rv_discrete."))
 
 
-def _inside(found: Any, y: Any, low: Any, high: Any, below: float, above: float) -> Any:
+def _inside(found: Any, y: Any, support: Any, outside: tuple[float, float]) -> Any:
     """A value inside of the support, and those below and above it."""
+    (low, high), (below, above) = support, outside
     if not _is(low, -np.inf):
         found = np.where(y >= low, found, below)
     return found if _is(high, np.inf) else np.where(y <= high, found, above)
