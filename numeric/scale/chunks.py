@@ -6,17 +6,31 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from symad.core.dims import solve_dims
 from symad.core.graph import Graph
 from symad.errors import EvaluationError, ShapeError
+from symad.evaluation.evaluate import refuse_masked
 from symad.splitting.plan import Cut
 
 CHUNK_BYTES = 2**23
 """The size of a part of NumPy arrays, if the user names none: it does not depend on the number of workers."""
+
+
+@dataclass(frozen=True)
+class Shaped:
+    """An array of which only the shape is known."""
+
+    shape: tuple[int, ...]
+    dtype: ClassVar[Any] = np.dtype(np.float64)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that it would take."""
+        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
 
 
 @dataclass(frozen=True)
@@ -112,7 +126,9 @@ def _checked(name: str, value: Any, axis: int | None) -> Any:
                 )
     elif type(value).__module__.startswith("dask."):
         raise EvaluationError(f"{name} is a {type(value).__name__} of Dask: use to_dask_array(lengths=True)")
-    elif not hasattr(value, "nbytes"):
+    elif isinstance(value, np.ma.MaskedArray):
+        refuse_masked(name, value)
+    elif not isinstance(value, Shaped):
         value = np.asarray(value)
     if value.dtype.kind not in "biuf":
         raise EvaluationError(f"{name} has the dtype {value.dtype}; real numbers are needed")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 import symad
 from symad.core.dims import bind
 from symad.core.graph import Node
-from symad.numeric.scale.chunks import chunks_of
+from symad.numeric.scale.chunks import Shaped, chunks_of
 from symad.numeric.scale.distribute import Distributed
 
 
@@ -66,19 +66,6 @@ def _bytes(count: float) -> str:
     return f"{count:.3g} TB"
 
 
-@dataclass(frozen=True)
-class _Shaped:
-    """An array of which only the shape is known."""
-
-    shape: tuple[int, ...]
-    dtype: ClassVar[Any] = np.dtype(np.float64)
-
-    @property
-    def nbytes(self) -> int:
-        """The bytes that it would take."""
-        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
-
-
 def plan(kernel: Distributed, **values: Any) -> Forecast:
     """The cost of a call of a distributed function.
 
@@ -95,7 +82,7 @@ def plan(kernel: Distributed, **values: Any) -> Forecast:
     graph = kernel.plan.graph
     given = bind_arguments(graph.name, graph.arguments, (), values)
     arrays = [
-        _Shaped(v) if isinstance(v, tuple) else v if hasattr(v, "shape") else np.asarray(v) for v in given
+        Shaped(v) if isinstance(v, tuple) else v if hasattr(v, "shape") else np.asarray(v) for v in given
     ]
     cut = kernel.plan.cut
     chunks = chunks_of(graph, cut, arrays, kernel.rows)

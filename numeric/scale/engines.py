@@ -7,8 +7,9 @@ pairs of pairs. So results have the same bits for every number of workers, and t
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from time import monotonic
 from typing import Any
@@ -139,6 +140,7 @@ def by_dask(job: Job, chunks: Chunks, client: Any, scheduler: str | None, timeou
         EvaluationError: the cluster has no workers, or the time is up.
     """
     tree = dask_tree(job, chunks)
+    client = _default_client() if client is None and scheduler is None else client
     if client is None:
         return _locally(job, chunks, tree, scheduler)
     if not client.nthreads():
@@ -184,6 +186,8 @@ def _locally(job: Job, chunks: Chunks, tree: Any, scheduler: str | None) -> Valu
         (values,) = dask.compute(tree, **({} if scheduler is None else {"scheduler": scheduler}))
     except ChunkError:
         raise
+    except BrokenExecutor as error:
+        raise ChunkError(job.name, -1, "a process of the pool", f"it died: {_told(error)}") from error
     except Exception as error:
         for k, blocks in enumerate(chunks.blocks()):
             try:
@@ -192,6 +196,14 @@ def _locally(job: Job, chunks: Chunks, tree: Any, scheduler: str | None) -> Valu
                 raise ChunkError(job.name, k, "reading its data", _told(cause)) from cause
         raise error
     return values
+
+
+def _default_client() -> Any:
+    """The client that Dask uses by itself, if one is open."""
+    try:
+        return sys.modules["distributed"].default_client() if "distributed" in sys.modules else None
+    except ValueError:
+        return None
 
 
 def _told(error: Exception) -> str:

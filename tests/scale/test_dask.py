@@ -169,6 +169,23 @@ def test_faults_on_a_cluster_give_the_right_result_or_name_chunk_worker_and_caus
     assert (tmp_path / "died").exists()
 
 
+def test_an_open_client_is_used_without_being_named(client, kernel):
+    x, y, w = data(200)
+    lazy_x, lazy_y = as_dask(x, y)
+    broken = lazy_x.map_blocks(fails_in_chunk, how="raise", chunk=2, dtype=float)
+    with pytest.raises(ChunkError, match=r"chunk 2, worker tcp://"):
+        kernel(broken, lazy_y, w)
+
+
+@pytest.mark.slow
+def test_a_process_that_dies_is_an_error(kernel):
+    x, y, w = data(120)
+    lazy_x, lazy_y = as_dask(x, y)
+    deadly = lazy_x.map_blocks(fails_in_chunk, how="die", dtype=float)
+    with pytest.raises(ChunkError, match="a process of the pool: it died"):
+        kernel.on(scheduler="processes")(deadly, lazy_y, w)
+
+
 @pytest.mark.slow
 def test_a_chunk_that_kills_every_worker_is_named(client, kernel):
     x, y, w = data(200)

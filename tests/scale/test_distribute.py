@@ -115,6 +115,8 @@ def test_data_that_do_not_fit_are_named():
         kernel(x[:0], y[:0], w)
     with pytest.raises(ShapeError, match="rows=0 is no number of rows"):
         kernel.on(rows=0)(x, y, w)
+    with pytest.raises(EvaluationError, match="masked"):
+        kernel(x, np.ma.masked_less(y, 0), w)
     with pytest.raises(EvaluationError, match="y has the dtype complex128"):
         kernel(x, y + 0j, w)
 
@@ -193,3 +195,23 @@ def test_cupy_kernels_run_on_the_parts(where):
     expected = logistic_by_hand(x, y, w)
     np.testing.assert_allclose(found[0], expected[0], rtol=1e-12)
     np.testing.assert_allclose(found[1], expected[1], rtol=1e-11, atol=1e-13)
+
+
+def test_data_may_be_integers_and_lie_along_any_axis():
+    table, where = (
+        sp.IndexedBase("T", shape=(5, 3)),
+        sp.IndexedBase("i", shape=(2, sp.Symbol("k", integer=True))),
+    )
+    graph = symad.trace(
+        lambda t, i: (functions.lookup(t, i[0]) * functions.lookup(t, i[1])).sum(), [table, where]
+    )
+    values, places = np.arange(15.0).reshape(5, 3), np.random.default_rng(0).integers(0, 5, (2, 23))
+    found = distribute(graph, {"i": 1}, rows=4)(values, places)
+    assert found == (values[places[0]] * values[places[1]]).sum()
+
+
+def test_single_precision_kernels_give_single_precision():
+    x, y, w = data(200)
+    found = distribute(symad.gradient(traced(mean_logistic), "w"), OVER, rows=64, dtype="float32")(x, y, w)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, logistic_by_hand(x, y, w)[1], rtol=1e-4, atol=1e-5)
