@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import networkx
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -180,3 +181,50 @@ def test_a_second_copy_is_refused(folder):
     code = f"import {folder}"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert f"import symad.{folder}, not {folder}" in done.stderr
+
+
+def module_of(path):
+    """The dotted name under which a file is imported."""
+    name = path.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__")
+    return name if name.split(".")[0] == "symad" else f"symad.{name}"
+
+
+def type_checking_lines(tree):
+    """Lines that only a type checker reads."""
+    blocks = [n for n in ast.walk(tree) if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.unparse(n.test)]
+    return {node.lineno for block in blocks for part in block.body for node in ast.walk(part)
+            if hasattr(node, "lineno")}  # fmt: skip
+
+
+def import_graph():
+    """Which module imports which, imports inside of functions included."""
+    modules = {module_of(f): f for package in ("symad", "numeric", "gpu") for f in files_of(package)}
+    graph = networkx.DiGraph()
+    for name, path in modules.items():
+        source = path.read_text("utf-8")
+        unread = type_checking_lines(ast.parse(source))
+        for entry in imports_in(source, str(path)):
+            target = entry.name
+            while target and target not in modules:
+                target = target.rpartition(".")[0]
+            if target and target != name and entry.line not in unread:
+                graph.add_edge(name, target)
+    return graph
+
+
+CIRCLES = ("symad.tracing.", "symad.verification.", "symad.numeric.", "symad.saving.", "symad.display.")
+"""Rooms in which modules still import each other in a circle."""
+
+
+def test_no_circle_of_imports_outside_the_rooms_that_have_one():
+    """Lazy imports count. Circles within the rooms listed are known; the list may only shrink."""
+    circles = [c for c in networkx.strongly_connected_components(import_graph()) if len(c) > 1]
+    below = tuple(f"symad.{room}" for room in ("core", "evaluation", "ops", "transforms", "stable", "derivatives"))
+    assert [sorted(c) for c in circles if any(m.startswith(below) for m in c)] == []
+    assert [sorted(c) for c in circles if not any(m.startswith(CIRCLES) for m in c)] == []
+
+
+@pytest.mark.parametrize("package", ["symad", "numeric", "gpu"])
+def test_no_folder_holds_more_files_than_a_person_keeps_in_mind(package):
+    folders = [path.parent.relative_to(ROOT).as_posix() for path in files_of(package)]
+    assert {f: folders.count(f) for f in folders if folders.count(f) > 25} == {}
