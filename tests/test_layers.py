@@ -219,7 +219,8 @@ CIRCLES = ("symad.tracing.", "symad.verification.", "symad.numeric.", "symad.sav
 def test_no_circle_of_imports_outside_the_rooms_that_have_one():
     """Lazy imports count. Circles within the rooms listed are known; the list may only shrink."""
     circles = [c for c in networkx.strongly_connected_components(import_graph()) if len(c) > 1]
-    below = tuple(f"symad.{room}" for room in ("core", "evaluation", "ops", "transforms", "stable", "derivatives"))
+    rooms = "core", "evaluation", "ops", "transforms", "stable", "derivatives"
+    below = tuple(f"symad.{room}" for room in rooms)
     assert [sorted(c) for c in circles if any(m.startswith(below) for m in c)] == []
     assert [sorted(c) for c in circles if not any(m.startswith(CIRCLES) for m in c)] == []
 
