@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
+import mpmath
 import numpy as np
 import sympy
 
@@ -119,6 +121,8 @@ def as_value(value: Any, symbol: Any) -> Any:
     if isinstance(value, (bool, int, np.bool_, np.integer)):
         value = float(value)
     if isinstance(value, Dual):
+        if _no_real_number(value):
+            raise EvaluationError(f"{symbol} was given {value!r}; give duals of real numbers")
         value = as_input(value)
     if isinstance(value, np.ma.MaskedArray):
         refuse_masked(symbol, value)
@@ -134,19 +138,26 @@ def as_value(value: Any, symbol: Any) -> Any:
             value = value.astype(np.float64)
         elif value.dtype.kind not in "fO":
             raise EvaluationError(f"{symbol} was given an array of dtype {value.dtype}; give real numbers")
-        elif value.dtype == object and any(
-            isinstance(v, (str, bytes, complex)) or v is None for v in value.flat
-        ):
+        elif value.dtype == object and any(map(_no_real_number, value.flat)):
             raise EvaluationError(f"{symbol} was given an array with entries that are no real numbers")
         if value.ndim == 0:
             value = value[()]
-    elif isinstance(value, NO_NUMBERS) or value is None:
+    elif isinstance(value, NO_NUMBERS) or _no_real_number(value):
         raise EvaluationError(f"{symbol} was given {value!r}; give a real number or an array of real numbers")
     if getattr(symbol, "is_integer", False) and isinstance(value, (float, np.ndarray)):
         numbers = np.asarray(value)
         if numbers.dtype != object and np.any(numbers != np.floor(numbers)):
             raise EvaluationError(f"{symbol} is an integer, but was given {value!r}")
     return value
+
+
+def _no_real_number(value: Any) -> bool:
+    """Text, None, and complex numbers of Python, NumPy, mpmath and SymPy, also inside of a Dual."""
+    if isinstance(value, Dual):
+        return any(_no_real_number(part) for part in (value.value, value.tangent) if part is not None)
+    if isinstance(value, sympy.Basic):  # large expressions are not searched to their end
+        return any(part is sympy.I for part in islice(sympy.preorder_traversal(value), 50))
+    return value is None or isinstance(value, (str, bytes, complex, np.complexfloating, mpmath.mpc))
 
 
 def refuse_masked(symbol: Any, value: Any) -> None:

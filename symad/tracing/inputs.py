@@ -72,10 +72,10 @@ def check_real(symbol: Any) -> Any:
     if isinstance(symbol, sympy.Symbol):
         if symbol.is_commutative is False:
             raise TraceError(f"the symbol {symbol} is not commutative; symad works over the real numbers")
-        if symbol.is_real is False:
+        if symbol.is_real is False or (symbol.is_complex and symbol.is_real is None):
             raise TraceError(
-                f"the assumptions of the symbol {symbol} say that it is no real number; symad works over the "
-                "real numbers"
+                f"the assumptions of the symbol {symbol} say that it is, or may be, no real number; "
+                "symad works over the real numbers: Symbol(name, real=True), or without assumptions"
             )
     return symbol
 

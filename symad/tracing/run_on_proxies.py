@@ -21,6 +21,7 @@ from symad.derivatives.wrt import as_outputs, symbol_like
 from symad.errors import TraceError
 from symad.ops.arrays.sources import input_node
 from symad.ops.loops.captured import Captured
+from symad.tracing.fourier import transforms_refused
 from symad.tracing.from_numpy import (  # noqa: F401
     assembling,
     curves,
@@ -97,7 +98,8 @@ def _proxies(grouping: Sequence[Argument], nodes: Sequence[Node]) -> list[Any]:
 def _run(f: Callable[..., Any], values: Sequence[Any], name: str) -> Any:
     """What the function returns on proxies."""
     try:
-        return f(*values)
+        with transforms_refused():
+            return f(*values)
     except TypeError as error:
         told = str(error)
         _refuse_scipy(name, error)

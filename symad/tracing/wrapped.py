@@ -46,7 +46,8 @@ class Traced(sympy.Dummy):
 
 
 _CONVERTIBLE = (
-    Wrapped, int, float, Fraction, np.generic, np.ndarray, sympy.Basic, sympy.MatrixBase, list, tuple, Node,
+    Wrapped, int, float, complex, Fraction, np.generic, np.ndarray, sympy.Basic, sympy.MatrixBase, list,
+    tuple, Node,
 )  # fmt: skip
 
 

@@ -35,11 +35,12 @@ UNSUPPORTED = {
     "qr": "for independent columns np.linalg.cholesky(A.T @ A).T is R up to signs",
     "eigvals": "eigenvalues may be complex; those of symmetric matrices are np.linalg.eigvalsh",
     "eig": "eigenvalues may be complex; those of symmetric matrices are np.linalg.eigh",
-    "fft": "values are real; write sums of cosines and sines, or convolutions with np.convolve",
-    "rfft": "values are real; write sums of cosines and sines, or convolutions with np.convolve",
+    "angle": "values are real; that of (x, y) is np.arctan2(y, x)",
     "copyto": "traced values never change; use np.where",
 }
 
+
+NO_FFT = "values are real; write sums of cosines and sines, or convolutions with np.convolve"
 
 LAYOUT: set[Any] = set()
 """Functions whose ``order`` is that of memory, and leaves the elements where they are."""
@@ -74,6 +75,8 @@ def call_function(function: Any, args: tuple[Any, ...], options: dict[str, Any])
             function.__name__,
             "write it with the operators, reductions and contractions of NumPy that are",
         )
+        if name.startswith("np.fft."):
+            advice = NO_FFT
         raise TraceError(f"{name} is not supported on traced values; {advice}")
     if any(isinstance(v, Chosen) for v in args):
         return NotImplemented

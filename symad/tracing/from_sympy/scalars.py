@@ -8,6 +8,7 @@ import sympy
 from sympy.core.function import AppliedUndef
 from sympy.core.relational import Relational
 from sympy.functions.elementary.piecewise import ExprCondPair
+from sympy.integrals.transforms import IntegralTransform
 from sympy.logic.boolalg import (
     ITE,
     And,
@@ -200,6 +201,14 @@ def subs_lift(expression: sympy.Subs, args: Nodes, tracer: Tracer) -> Node:
 def dirac_lift(expression: sympy.DiracDelta, args: Nodes, tracer: Tracer) -> Node:
     raise TraceError(
         f"{expression} is no function of real numbers; remove it (derivatives of steps are 0 here)"
+    )
+
+
+@operands.register(IntegralTransform)
+def transform_operands(expression: IntegralTransform, tracer: Tracer) -> Any:
+    raise TraceError(
+        f"{type(expression).__name__} is an integral over a variable of its own, and often complex; "
+        "evaluate it first with SymPy's doit() where the result is real"
     )
 
 

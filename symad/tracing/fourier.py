@@ -1,0 +1,38 @@
+"""Fourier transforms of traced values are refused by name, also those inside of functions of SciPy.
+
+scipy.fft asks backends before it computes (the uarray protocol). The one here computes nothing: it refuses
+traced values, and leaves all others to SciPy.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from symad.core.users_line import users_line
+from symad.errors import TraceError
+
+
+class Refusing:
+    """A backend of scipy.fft without functions."""
+
+    __ua_domain__ = "numpy.scipy.fft"
+
+    @staticmethod
+    def __ua_function__(method: Any, args: Any, options: Any) -> Any:
+        """SciPy calls this with each of its transforms."""
+        from symad.tracing.from_numpy.filled import holds_traced
+        from symad.tracing.from_numpy.registry import NO_FFT
+
+        if holds_traced(tuple(args)) or holds_traced(tuple(options.values())):
+            raise TraceError(
+                f"scipy.fft.{method.__name__} is not supported on traced values{users_line()}; {NO_FFT}"
+            )
+        return NotImplemented
+
+
+def transforms_refused() -> AbstractContextManager[Any]:
+    """A context in which scipy.fft refuses traced values; nothing where it is not loaded."""
+    fft = sys.modules.get("scipy.fft")
+    return nullcontext() if fft is None else fft.set_backend(Refusing)
