@@ -51,7 +51,7 @@ def traces(N: Any) -> list[MatrixIdentity]:
         _entry("|X|^2 - 3", Trace(X.T * X) - 3, X, 2 * X, "#25118", wrong=(O, X)),
         _entry("|X|^2/2 + tr AX", Trace(X.T * X) / 2 + Trace(A * X), X, X + A.T, "#26585", wrong=(O, X + A)),
         _entry("exp tr X", exp(Trace(X)), X, exp(Trace(X)) * I, "without a report", wrong=(O, I)),
-        _entry("Frobenius norm", norm, A, A / norm, "#28615", rational=False, any_size=False, wrong=(A,)),
+        _entry("Frobenius norm", norm, A, A / norm, "#28615", rational=False, wrong=(A,)),
         _entry("tr X^-2", Trace(X**-2), X, -2 * (X.I**3).T, "without a report", wrong=(-2 * X.I**3,)),
         _entry("(tr X)^3", Trace(X) ** 3, X, 3 * Trace(X) ** 2 * I, "#23492", wrong=(3 * Trace(X) ** 2 * X,)),
         _entry("tr X^3", Trace(X**3), X, 3 * (X**2).T, "#28640",

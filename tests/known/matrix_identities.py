@@ -332,7 +332,6 @@ def cookbook(N: Any, M: Any) -> tuple[list[MatrixIdentity], list[MatrixIdentity]
             "130",
             kind="jacobian",
             rational=False,
-            any_size=False,
         ),
         MatrixIdentity("x'x", x.T * x, x, 2 * x, "131"),
         MatrixIdentity("Frobenius norm squared", Trace(X * X.T), X, 2 * X, "132"),

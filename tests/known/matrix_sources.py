@@ -97,11 +97,11 @@ def regression(N: Any, M: Any) -> list[MatrixIdentity]:
                  wrong=(-2 * Z.T * rest + lam * x,)),
         elements("ridge, twice", ridge, x, 2 * Z.T * Z + 2 * lam * Identity(M), "3.43", kind="hessian",
                  wrong=(2 * Z.T * Z + lam * Identity(M),)),
-        bishop("cross entropy", entropy, x, Z.T * (chance - b), "4.91", any_size=False,
+        bishop("cross entropy", entropy, x, Z.T * (chance - b), "4.91",
                wrong=(Z.T * (b - chance),)),
         bishop("cross entropy, twice", entropy, x,
                Z.T * DiagMatrix(HadamardProduct(chance, ones - chance)) * Z, "4.97", kind="hessian",
-               any_size=False, wrong=(Z.T * DiagMatrix(chance) * Z,)),
+               wrong=(Z.T * DiagMatrix(chance) * Z,)),
         elements("fitted values", Z * x, x, Z, "3.3", kind="jacobian"),
     ]  # fmt: skip
 

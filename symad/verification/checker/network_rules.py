@@ -15,7 +15,7 @@ from symad.ops.elementwise import apply, arithmetic, powers, selection
 from symad.ops.fused import softmax as softmaxes
 from symad.verification.checker.claims import Derivative
 from symad.verification.checker.functions import ALWAYS, HEADS
-from symad.verification.checker.networks import SLOPE, UNIT, Atom, Form, Networks, moved
+from symad.verification.checker.networks import ROW, SLOPE, UNIT, Atom, Form, Networks, moved
 from symad.verification.checker.terms import Refused, Terms
 
 
@@ -23,17 +23,28 @@ def network_sides(net: Networks, claim: Derivative, outputs: Sequence[Node], k: 
     """Both sides of output k of a claim, for all sizes."""
     if claim.kind == "value":
         return net.form(claim.function[k]), net.form(outputs[k])
-    if claim.kind != "gradient" or len(claim.function) != 1:
+    if claim.kind not in ("gradient", "jacobian", "hessian") or len(claim.function) != 1:
         raise Refused(f"the derivative {claim.kind!r} is not covered for all sizes")
-    wrt: Any = claim.wrt[k].op
-    slope = net.slope(net.form(claim.function[0]), wrt)
-    return moved(slope, {SLOPE + i: i for i in range(len(wrt.shape))}), net.form(outputs[k])
+    (y,), x = claim.function, claim.wrt[k]
+    slope, rows = net.slope(net.form(y), x.op), axes_of(y)
+    if claim.kind == "hessian":
+        rows = [ROW + i for i in axes_of(x)]
+        slope = net.slope(moved(slope, {SLOPE + i: ROW + i for i in axes_of(x)}), x.op)
+    free = [*([] if claim.kind == "gradient" else rows), *(SLOPE + i for i in axes_of(x))]
+    axes = axes_of(outputs[k])
+    if len(free) != len(axes) or (claim.kind != "gradient" and len(claim.wrt) != 1):
+        raise Refused("axes of a Jacobian are joined")
+    return moved(slope, dict(zip(free, axes, strict=True))), net.form(outputs[k])
+
+
+def axes_of(node: Node) -> list[int]:
+    """The axes that are not of length 1."""
+    return [k for k, d in enumerate(node.shape) if d != 1]
 
 
 def reshaped(net: Networks, node: Any, x: list[Form]) -> Form:
     """A reshape that only adds or drops axes of length 1."""
-    old = [k for k, d in enumerate(node.args[0].shape) if d != 1]
-    new = [k for k, d in enumerate(node.shape) if d != 1]
+    old, new = axes_of(node.args[0]), axes_of(node)
     sizes = zip((node.args[0].shape[k] for k in old), (node.shape[k] for k in new), strict=False)
     if len(old) != len(new) or not all(same_dim(a, b) for a, b in sizes):
         raise Refused("a reshape joins or splits axes")
@@ -130,8 +141,6 @@ Networks.rules |= {
     contraction.Einsum: contracted,
     shaping.Broadcast: lambda net, node, x: moved(x[0], dict(enumerate(node.op.axes))),
     shaping.Reshape: reshaped,
-    softmaxes.Softmax: softmax,
-    softmaxes.LogSoftmax: softmax,
-    softmaxes.LogSumExp: softmax,
+    **dict.fromkeys((softmaxes.Softmax, softmaxes.LogSoftmax, softmaxes.LogSumExp), softmax),
     softmaxes.SoftmaxTangent: softmax_tangent,
 }

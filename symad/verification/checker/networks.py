@@ -24,8 +24,8 @@ Factor: TypeAlias = "tuple[int, tuple[int, ...], Fraction]"
 Renaming: TypeAlias = "Mapping[int, int]"
 
 ONE = Fraction(1)
-UNIT, SLOPE, BOUND = -1, 500, 1000
-"""The index of axes of length 1; the first index of an input's axes in a derivative; the first bound one."""
+UNIT, SLOPE, ROW, BOUND = -1, 500, 700, 1000
+"""The index of axes of length 1; the first of an input in a derivative, of one in a second; of bound ones."""
 
 MOST_NETWORKS = 200
 
@@ -169,7 +169,9 @@ class Networks:
         return self.simple(ONE, [(number, tuple(axes[k] for k in order), exponent)], {})
 
     def call(self, name: Any, x: Sequence[Form]) -> Form:
-        """A function of the table; [u = 0] is 0 where u is a sum of squares, and then the branch is known."""
+        """A function of the table: exp(−u) is 1/exp(u), and [u = 0] is 0 where u is a sum of squares."""
+        if name == "exp" and x[0] and all(n.number < 0 for n in x[0]):
+            return self.function("call", "exp", [self.scaled(x[0], -1)], -ONE)
         if name == "equal" and (() in x) and any(map(self.positive, x)):
             return ()
         if name == "select" and (not x[0] or x[0] == self.number(1)):
@@ -257,7 +259,18 @@ class Networks:
                 return self.simple(n.number ** int(exponent), factors, {})
         if not form:
             raise Refused("a power of 0")
+        shared = self._shared(form) if exponent.denominator == 1 else []
+        if shared:  # (g h)^k = g^k h^k
+            rest = self.times([form, self.simple(ONE, [(a, at, -e) for a, at, e in shared], {})])
+            common = self.simple(ONE, [(a, at, e * exponent) for a, at, e in shared], {})
+            return self.times([common, self.power(rest, exponent)])
         return self.function("sum", None, [form], exponent)
+
+    def _shared(self, form: Form) -> list[Factor]:
+        """The factors that all networks of a form have, with the lowest of their exponents."""
+        rows = [{(a, at): e for a, at, e in n.factors if not n.sums.keys() & set(at)} for n in form]
+        lowest = {key: min(row.get(key, Fraction(0)) for row in rows) for row in rows for key in row}
+        return [(*key, e) for key, e in lowest.items() if e and self.atoms[key[0]].kind != "delta"]
 
     # ---- derivatives ------------------------------------------------------------------------------
 

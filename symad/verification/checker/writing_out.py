@@ -286,9 +286,7 @@ RULES: dict[type[Op], Rule] = {
         shape
     ),
     reduction.Product: lambda op, shape, x, t: along(x[0], [x[0].ndim - 1], t.product).reshape(shape),
-    softmax.Softmax: exponentials,
-    softmax.LogSoftmax: exponentials,
-    softmax.LogSumExp: exponentials,
+    **dict.fromkeys((softmax.Softmax, softmax.LogSoftmax, softmax.LogSumExp), exponentials),
     softmax.SoftmaxTangent: lambda op, shape, x, t: x[0] * (x[1] - along(x[0] * x[1], op.axes, t.sum)),
     scan.Scan: scanned,
     solve_det.Solve: lambda op, shape, x, t: stacked(shape, x, solution),
