@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
+from functools import lru_cache
 from time import monotonic
 from typing import Any
 from uuid import uuid4
@@ -45,19 +46,26 @@ def thread_count(threads: int | None) -> int:
 BLAS_SETTINGS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
+def one_blas_thread(backend: str) -> AbstractContextManager[Any]:
     """BLAS libraries use one thread each, where threadpoolctl is installed to tell them."""
+    found = _blas_libraries(backend)
+    return nullcontext() if found is None else found.limit(limits=1)
+
+
+@lru_cache
+def _blas_libraries(backend: str) -> Any:
+    """The libraries that are loaded; looking for them reads files, so that it is done once for a backend."""
     try:
-        from threadpoolctl import threadpool_limits
+        from threadpoolctl import ThreadpoolController
     except ImportError:
-        return nullcontext()
-    return threadpool_limits(limits=1)
+        return None
+    return ThreadpoolController()
 
 
 def in_threads(job: Job, chunks: Chunks, threads: int) -> Values:
     """All parts in threads of this process; no more parts are under way than twice the threads."""
     tree = Tree(job)
-    with one_blas_thread():
+    with one_blas_thread(job.backend):
         for values in in_order(
             lambda k, blocks: part(job, k, chunks.values, *blocks), list(enumerate(chunks.blocks())), threads
         ):
