@@ -87,3 +87,24 @@ def _newton(equations: Callable[[Any], Any], x: Any) -> Any:
     start = 0, x, False, False
     _, root, converged, _ = lax.while_loop(lambda s: (s[0] < 100) & ~s[2], step, start)
     return np.where(converged, root, np.nan)
+
+
+def _eigen_system(matrix: Any) -> Any:
+    """Eigenvalues as the first row, eigenvectors as columns below; of the lower triangle."""
+    values, vectors = np.linalg.eigh(matrix, symmetrize_input=False)
+    return np.concatenate([values[..., None, :], vectors], axis=-2)
+
+
+def _cholesky(matrix: Any) -> Any:
+    """The factor by the lower triangle, as NumPy reads it."""
+    return np.tril(lax.linalg.cholesky(matrix, symmetrize_input=False))
+
+
+def join_pairs(a: Any, b: Any, matrices: bool, backward: bool) -> Any:
+    """h_t = a_t h_{t−1} + b_t for all t, by joining pairs of steps."""
+
+    def joined(first: Any, second: Any) -> Any:
+        (a1, b1), (a2, b2) = first, second
+        return (a2 @ a1, a2 @ b1 + b2) if matrices else (a2 * a1, a2 * b1 + b2)
+
+    return lax.associative_scan(joined, (a, b), reverse=backward)[1]

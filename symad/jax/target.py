@@ -23,6 +23,7 @@ from symad.ops.arrays.gathering import Gather
 from symad.ops.arrays.ordering import SortingPositions
 from symad.ops.elementwise.apply import Apply
 from symad.ops.fused.random import FoldIn, Uniform
+from symad.ops.linalg.cholesky import Cholesky
 from symad.ops.linalg.solve_det import Solve
 from symad.ops.sparse.csr import CompressedRows
 from symad.ops.sparse.sparse_solve import SparseSolve
@@ -131,6 +132,12 @@ def write_sorting_positions_in_jax(
 def write_solve_in_jax(op: Solve, target: Jax, node: Compute, args: Texts, writer: Any) -> Any:
     """JAX takes vectors and matrices as right sides, as NumPy did before its version 2."""
     return Text(f"{writer.helper(replacing._solve)}({args[0]}, {args[1]}, {len(node.args[1].shape)})")
+
+
+@write.dispatch
+def write_cholesky_in_jax(op: Cholesky, target: Jax, node: Compute, args: Texts, writer: Any) -> Any:
+    """JAX's own takes the mean of both triangles."""
+    return Text(f"{writer.helper(replacing._cholesky)}({args[0]})")
 
 
 def _refused(op: Any, writer: Any) -> Any:
