@@ -9,6 +9,7 @@ from typing import Any
 
 from symad.core.arguments import SignatureOf, bind, flat_values
 from symad.core.dims import bind as bind_dims
+from symad.core.escaping import visible
 from symad.core.graph import Graph
 from symad.core.structures import pack
 from symad.errors import EvaluationError
@@ -31,7 +32,7 @@ class SplitError(EvaluationError):
         self.certificate = certificate
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Distributed:
     """A function computed part by part; call it as the function, by position or by name.
 
@@ -48,6 +49,13 @@ class Distributed:
     timeout: float | None = None
 
     __signature__ = SignatureOf()
+
+    def __repr__(self) -> str:
+        names = ", ".join(argument.name for argument in self.graph.arguments)
+        over = ", ".join(f"{name} along {axis}" for name, axis in (self.certificate.over or {}).items())
+        return visible(
+            f"<Distributed {self.graph.name}({names}): {over}; {', '.join(self.certificate.rules)}>"
+        )
 
     @property
     def arguments(self) -> Any:

@@ -74,6 +74,7 @@ def test_keywords_and_structures_are_those_of_the_function():
     kernel = distribute(traced(mean_logistic), OVER)
     assert kernel(y=y, w=w, X=x) == kernel(x, y, w)
     assert str(kernel.__signature__) == "(X, y, w)"
+    assert repr(kernel) == "<Distributed mean_logistic(X, y, w): X along 0, y along 0; mean>"
     with pytest.raises(EvaluationError, match="w"):
         kernel(x, y)
     grouped = symad.trace(
@@ -215,3 +216,13 @@ def test_single_precision_kernels_give_single_precision():
     found = distribute(symad.gradient(traced(mean_logistic), "w"), OVER, rows=64, dtype="float32")(x, y, w)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, logistic_by_hand(x, y, w)[1], rtol=1e-4, atol=1e-5)
+
+
+def test_distributed_functions_and_their_certificates_travel():
+    import pickle
+
+    x, y, w = data(50)
+    kernel = distribute(traced(mean_logistic), OVER, rows=16)
+    assert pickle.loads(pickle.dumps(kernel))(x, y, w) == kernel(x, y, w)
+    kept = symad.Certificate.from_json(kernel.certificate.to_json())
+    assert kept.status == "proved" and "combined by mean" in kept.entries[0].claim
