@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 from symad.display.typesetting.pieces import Atom, Piece, Term, as_term, beside, product, tight, write
@@ -106,7 +107,8 @@ def two(op: Einsum, x: Piece, y: Piece) -> Piece | None:
         )
     if not summed:
         return scaled(a, b, out, x, y)
-    if len(summed) == 1 and max(len(a), len(b)) <= 2 and not set(summed) & set(out):
+    joined = len(summed) == 1 and set(a) & set(b) == set(summed) and {*a, *b} == {*summed, *out}
+    if joined and max(len(a), len(b)) <= 2:
         return matrices(a, b, out, summed[0], x, y)
     return None
 
@@ -122,9 +124,9 @@ def scaled(a: Labels, b: Labels, out: Labels, x: Piece, y: Piece) -> Piece | Non
         return matrix_product(x, transposed(y))
     if len(a) == len(b) == 1 and out == (*b, *a):
         return matrix_product(y, transposed(x))
-    if len(a) == 1 and b == out and len(b) == 2:
+    if len(a) == 1 and b == out and len(b) == 2 and a[0] in b:
         return row_scaled(x, y) if a[0] == b[0] else column_scaled(y, x)
-    if len(b) == 1 and a == out and len(a) == 2:
+    if len(b) == 1 and a == out and len(a) == 2 and b[0] in a:
         return row_scaled(y, x) if b[0] == a[0] else column_scaled(x, y)
     return None
 
@@ -151,26 +153,29 @@ def matrices(a: Labels, b: Labels, out: Labels, k: int, x: Piece, y: Piece) -> P
 
 
 def by_chain(op: Einsum, args: Sequence[Piece]) -> Piece | None:
-    """xᵀ A y, A B C: every factor shares one axis with the next."""
-    if (op.output and len(op.output) > 2) or any(len(labels) > 2 for labels in op.inputs):
-        return None
+    """xᵀ A y, A B C: every factor shares one axis with the next; in either direction."""
     parts = list(zip(op.inputs, args, strict=True))
-    shared = [set(parts[k][0]) & set(parts[k + 1][0]) for k in range(len(parts) - 1)]
-    if any(len(s) != 1 for s in shared) or any(next(iter(s)) in op.output for s in shared):
-        return None
+    return one_way(op, parts) or one_way(op, parts[::-1])
+
+
+def one_way(op: Einsum, parts: Sequence[tuple[Labels, Piece]]) -> Piece | None:
+    """The product of the factors in this order; None if it is none, or a row where a vector is meant."""
     every = [label for labels, _ in parts for label in labels]
-    if any(every.count(next(iter(s))) != 2 for s in shared) or len(set(every)) != len(op.output) + len(
-        shared
-    ):
+    joints = [set(a) & set(b) for (a, _), (b, _) in pairwise(parts)]
+    if any(len(labels) > 2 for labels, _ in parts) or any(len(joint) != 1 for joint in joints):
         return None
-    texts = []
+    inner = [next(iter(joint)) for joint in joints]
+    ends = [label for label in every if label not in inner]
+    twice = all(every.count(label) == 2 for label in inner) and len(set(inner)) == len(inner)
+    if not twice or tuple(ends) != op.output or len(set(ends)) < len(ends):
+        return None
+    if len(parts[0][0]) == 1 and len(parts[-1][0]) == 2:
+        return None  # xᵀ A is a row; Aᵀ x is a vector
+    factors = []
     for k, (labels, piece) in enumerate(parts):
-        after = next(iter(shared[k])) if k < len(shared) else None
-        first = labels[0] == after if after is not None else labels[-1] in shared[-1] and len(labels) == 2
-        flip = first and (len(labels) == 2 or k == 0)
-        texts.append(transposed(piece) if flip else piece)
-    ends = [label for label in (*parts[0][0], *parts[-1][0]) if label in op.output]
-    return matrix_product(*texts) if ends == list(op.output) else None
+        turned = labels[0] != inner[k - 1] if k else labels[-1] != inner[0]
+        factors.append(transposed(piece) if turned or (not k and len(labels) == 1) else piece)
+    return matrix_product(*factors)
 
 
 def by_indices(op: Einsum, args: Sequence[Piece]) -> Piece:
