@@ -1,0 +1,669 @@
+(** Programs of real numbers, and reverse mode over them.
+
+    A [term] is an expression as the user wrote it, a [prog] gives names to some of its parts. [compile]
+    breaks terms into statements of one operation each; [sweep] appends the statements of reverse mode.
+    Everything here computes on syntax; the real numbers appear in the theorems only. *)
+
+Require Import Reals Lra Lia List ZArith QArith Qreals RMicromega PArith FMapPositive.
+From Coquelicot Require Import Coquelicot.
+Require Import SymadFunctions.
+Import ListNotations.
+Open Scope R_scope.
+
+Module M := PositiveMap.
+
+(** ** Functions, their domains, and their derivatives *)
+
+Inductive fn :=
+  | Inv | Exp | Log | Sqrt | Sin | Cos | Tan | Sec | Csc | Cot | Asin | Acos | Atan | Acot
+  | Sinh | Cosh | Tanh | Sech | Csch | Coth | Asinh | Acosh | Atanh
+  | Sigmoid | Softplus | Logcosh | Silu | Log1p | Expm1 | Log2 | Log10 | Exp2
+  | Abs | Sign | Erf | Erfc | Erfi | Fresnels | Fresnelc.
+
+Inductive fn2 := Power | Logaddexp | Hypot | Xlogy.
+
+Definition value1 (f : fn) : R -> R :=
+  match f with
+  | Inv => Rinv | Exp => exp | Log => ln | Sqrt => sqrt | Sin => sin | Cos => cos | Tan => tan
+  | Sec => sec | Csc => csc | Cot => cot | Asin => asin | Acos => acos | Atan => atan | Acot => acot
+  | Sinh => sinh | Cosh => cosh | Tanh => tanh | Sech => sech | Csch => csch | Coth => coth
+  | Asinh => arcsinh | Acosh => acosh | Atanh => atanh
+  | Sigmoid => sigmoid | Softplus => softplus | Logcosh => logcosh | Silu => silu
+  | Log1p => log1p | Expm1 => expm1 | Log2 => log2 | Log10 => log10 | Exp2 => exp2
+  | Abs => Rabs | Sign => sign | Erf => erf | Erfc => erfc | Erfi => erfi
+  | Fresnels => fresnels | Fresnelc => fresnelc
+  end.
+
+Definition value2 (g : fn2) : R -> R -> R :=
+  match g with Power => Rpower | Logaddexp => logaddexp | Hypot => hypot | Xlogy => xlogy end.
+
+Definition domain1 (f : fn) (x : R) : Prop :=
+  match f with
+  | Inv | Acot | Csch | Coth | Abs | Sign => x <> 0
+  | Log | Sqrt | Log2 | Log10 => 0 < x
+  | Tan | Sec => cos x <> 0
+  | Csc | Cot => sin x <> 0
+  | Asin | Acos | Atanh => -1 < x < 1
+  | Acosh => 1 < x
+  | Log1p => -1 < x
+  | _ => True
+  end.
+
+Inductive term :=
+  | Var (k : positive)
+  | Int (z : Z)
+  | Pi
+  | Add (a b : term)
+  | Sub (a b : term)
+  | Mul (a b : term)
+  | Div (a b : term)
+  | Opp (a : term)
+  | Pow (a : term) (n : nat)
+  | App (f : fn) (a : term)
+  | App2 (g : fn2) (a b : term).
+
+Fixpoint eval (rho : positive -> R) (t : term) : R :=
+  match t with
+  | Var k => rho k
+  | Int z => IZR z
+  | Pi => PI
+  | Add a b => eval rho a + eval rho b
+  | Sub a b => eval rho a - eval rho b
+  | Mul a b => eval rho a * eval rho b
+  | Div a b => eval rho a / eval rho b
+  | Opp a => - eval rho a
+  | Pow a n => eval rho a ^ n
+  | App f a => value1 f (eval rho a)
+  | App2 g a b => value2 g (eval rho a) (eval rho b)
+  end.
+
+(** The conditions under which a function of two arguments has a derivative. *)
+Definition needs2 (g : fn2) (a b : term) : list (fn * term) :=
+  match g with
+  | Power => [(Log, a)]
+  | Hypot => [(Log, Add (Pow a 2) (Pow b 2))]
+  | Xlogy => [(Log, b)]
+  | Logaddexp => []
+  end.
+
+Definition holds (rho : positive -> R) (c : fn * term) : Prop := domain1 (fst c) (eval rho (snd c)).
+
+Definition args2 (x y z : R) (k : positive) : R :=
+  match k with 1%positive => x | 2%positive => y | _ => z end.
+
+Definition domain2 (g : fn2) (x y : R) : Prop :=
+  List.Forall (holds (args2 x y 0)) (needs2 g (Var 1) (Var 2)).
+
+(** The derivative of a function: of the argument, [Var 1], and the value, [Var 3]. *)
+Definition slope1 (f : fn) : term :=
+  let x := Var 1 in
+  let y := Var 3 in
+  match f with
+  | Inv => Opp (Pow y 2)
+  | Exp => y
+  | Log => App Inv x
+  | Sqrt => App Inv (Mul (Int 2) y)
+  | Sin => App Cos x
+  | Cos => Opp (App Sin x)
+  | Tan => Add (Int 1) (Pow y 2)
+  | Sec => Mul (App Tan x) y
+  | Csc => Mul (Opp (App Cot x)) y
+  | Cot => Sub (Opp (Pow y 2)) (Int 1)
+  | Asin => App Inv (App Sqrt (Sub (Int 1) (Pow x 2)))
+  | Acos => Opp (App Inv (App Sqrt (Sub (Int 1) (Pow x 2))))
+  | Atan => App Inv (Add (Pow x 2) (Int 1))
+  | Acot => Opp (App Inv (Add (Pow x 2) (Int 1)))
+  | Sinh => App Cosh x
+  | Cosh => App Sinh x
+  | Tanh => Sub (Int 1) (Pow y 2)
+  | Sech => Mul (Opp (App Tanh x)) y
+  | Csch => Mul (Opp (App Coth x)) y
+  | Coth => Opp (Pow (App Csch x) 2)
+  | Asinh => App Inv (App Sqrt (Add (Pow x 2) (Int 1)))
+  | Acosh => App Inv (Mul (App Sqrt (Sub x (Int 1))) (App Sqrt (Add x (Int 1))))
+  | Atanh => App Inv (Sub (Int 1) (Pow x 2))
+  | Sigmoid => Mul y (Sub (Int 1) y)
+  | Softplus => App Sigmoid x
+  | Logcosh => App Tanh x
+  | Silu => Add (App Sigmoid x) (Mul y (App Sigmoid (Opp x)))
+  | Log1p => App Inv (Add x (Int 1))
+  | Expm1 => App Exp x
+  | Log2 => App Inv (Mul x (App Log (Int 2)))
+  | Log10 => App Inv (Mul x (App Log (Int 10)))
+  | Exp2 => Mul (App Log (Int 2)) y
+  | Abs => App Sign x
+  | Sign => Int 0
+  | Erf => Mul (Div (Int 2) (App Sqrt Pi)) (App Exp (Opp (Pow x 2)))
+  | Erfc => Mul (Opp (Div (Int 2) (App Sqrt Pi))) (App Exp (Opp (Pow x 2)))
+  | Erfi => Mul (Div (Int 2) (App Sqrt Pi)) (App Exp (Pow x 2))
+  | Fresnels => App Sin (Div (Mul Pi (Pow x 2)) (Int 2))
+  | Fresnelc => App Cos (Div (Mul Pi (Pow x 2)) (Int 2))
+  end.
+
+Definition slope2 (g : fn2) : term * term :=
+  let x := Var 1 in
+  let y := Var 2 in
+  let z := Var 3 in
+  match g with
+  | Power => (Mul y (App2 Power x (Sub y (Int 1))), Mul z (App Log x))
+  | Logaddexp => (App Sigmoid (Sub x y), App Sigmoid (Sub y x))
+  | Hypot => (Mul x (App Inv z), Mul y (App Inv z))
+  | Xlogy => (App Log y, Mul x (App Inv y))
+  end.
+
+Theorem slope1_ok (f : fn) (x y : R) :
+  domain1 f x -> is_derive (value1 f) x (eval (args2 x y (value1 f x)) (slope1 f)).
+Proof.
+  intros H; destruct f; cbv [eval args2 slope1 value1 domain1] in *;
+    auto using d_exp, d_log, d_sqrt, d_sin, d_cos, d_tan, d_sec, d_csc, d_cot, d_asin, d_acos, d_atan,
+      d_acot, d_sinh, d_cosh, d_tanh, d_sech, d_csch, d_coth, d_asinh, d_acosh, d_atanh, d_sigmoid,
+      d_softplus, d_logcosh, d_silu, d_log1p, d_expm1, d_log2, d_log10, d_exp2, d_abs, d_sign, d_erf,
+      d_erfc, d_erfi, d_fresnels, d_fresnelc, d_inv.
+Qed.
+
+Theorem slope2_ok (g : fn2) (u v : R -> R) (t du dv : R) :
+  domain2 g (u t) (v t) -> is_derive u t du -> is_derive v t dv ->
+  is_derive (fun s => value2 g (u s) (v s)) t
+    (eval (args2 (u t) (v t) (value2 g (u t) (v t))) (fst (slope2 g)) * du
+     + eval (args2 (u t) (v t) (value2 g (u t) (v t))) (snd (slope2 g)) * dv).
+Proof.
+  intros H U V; destruct g; cbv [domain2 needs2] in H;
+    try (inversion H as [|c r H1 H2]); cbv [eval args2 slope2 fst snd value2 domain1 holds] in *;
+    auto using d_power, d_logaddexp, d_hypot, d_xlogy.
+Qed.
+
+(** ** Statements *)
+
+Inductive op :=
+  | OConst (q : Q)
+  | OPi
+  | OAdd (a b : positive)
+  | OMul (a b : positive)
+  | OOpp (a : positive)
+  | OPow (a : positive) (n : nat)
+  | OApp (f : fn) (a : positive)
+  | OApp2 (g : fn2) (a b : positive).
+
+Definition valuation := positive -> R.
+
+Definition evalop (v : valuation) (o : op) : R :=
+  match o with
+  | OConst q => Q2R q
+  | OPi => PI
+  | OAdd a b => v a + v b
+  | OMul a b => v a * v b
+  | OOpp a => - v a
+  | OPow a n => v a ^ n
+  | OApp f a => value1 f (v a)
+  | OApp2 g a b => value2 g (v a) (v b)
+  end.
+
+(** Statements, the last one first. *)
+Definition code := list (positive * op).
+
+Definition Sat (v : valuation) : code -> Prop := List.Forall (fun s => v (fst s) = evalop v (snd s)).
+
+Definition domain_op (v : valuation) (o : op) : Prop :=
+  match o with
+  | OApp f a => domain1 f (v a)
+  | OApp2 g a b => domain2 g (v a) (v b)
+  | _ => True
+  end.
+
+Definition Dom (v : valuation) : code -> Prop := List.Forall (fun s => domain_op v (snd s)).
+
+Record state := State { next : positive; written : code; table : M.t op }.
+
+Definition table_ok (s : state) : Prop :=
+  forall k o, M.find k (table s) = Some o -> In (k, o) (written s).
+
+Definition emit (o : op) (s : state) : positive * state :=
+  (next s, State (Pos.succ (next s)) ((next s, o) :: written s) (M.add (next s) o (table s))).
+
+(** What a piece of code generation promises: it only appends; a valuation that satisfies the statements
+    satisfies the claim; and the conditions of the new statements hold where [need] does. *)
+Record gen (s s' : state) (need claim : valuation -> Prop) : Prop := Gen {
+  gen_table : table_ok s -> table_ok s';
+  gen_ext : exists e, written s' = e ++ written s;
+  gen_claim : table_ok s -> forall v, Sat v (written s') -> claim v;
+  gen_dom : table_ok s -> forall v, Sat v (written s') -> Dom v (written s) -> need v -> Dom v (written s')
+}.
+
+Lemma gen_here s (need claim : valuation -> Prop) :
+  (table_ok s -> forall v, Sat v (written s) -> claim v) -> gen s s need claim.
+Proof. intros H; split; auto. now exists []. Qed.
+
+Lemma gen_then s s1 s2 need1 need2 claim1 claim2 :
+  gen s s1 need1 claim1 -> gen s1 s2 need2 claim2 ->
+  gen s s2 (fun v => need1 v /\ (claim1 v -> need2 v)) (fun v => claim1 v /\ claim2 v).
+Proof.
+  intros [T1 [e1 E1] C1 D1] [T2 [e2 E2] C2 D2].
+  assert (S1 : forall v, Sat v (written s2) -> Sat v (written s1)).
+  { intros v H. unfold Sat in *. rewrite E2 in H. apply List.Forall_app in H. apply H. }
+  split; auto.
+  - exists (e2 ++ e1). now rewrite E2, E1, app_assoc.
+  - intros T v H D [N1 N2]. apply D2; auto.
+Qed.
+
+Lemma gen_weaken s s' (need need' claim claim' : valuation -> Prop) :
+  gen s s' need claim ->
+  (forall v, need' v -> need v) -> (table_ok s -> forall v, Sat v (written s') -> claim v -> claim' v) ->
+  gen s s' need' claim'.
+Proof. intros [T E C D] N W; split; auto. Qed.
+
+Lemma gen_emit o s k s' :
+  emit o s = (k, s') -> gen s s' (fun v => domain_op v o) (fun v => v k = evalop v o).
+Proof.
+  unfold emit. intros E; inversion E; subst; clear E. split; simpl.
+  - intros T j p. simpl. destruct (Pos.eq_dec j (next s)) as [-> | N].
+    + rewrite M.gss. intros F; inversion F. now left.
+    + rewrite M.gso by assumption. intros F. right. now apply T.
+  - now exists [(next s, o)].
+  - intros _ v H. now inversion H.
+  - intros _ v H D N. now constructor.
+Qed.
+
+Lemma in_table s k o v : table_ok s -> Sat v (written s) -> M.find k (table s) = Some o -> v k = evalop v o.
+Proof.
+  intros T H F. apply T in F. unfold Sat in H. rewrite List.Forall_forall in H. apply (H (k, o) F).
+Qed.
+
+(** The inverse of a product is a product of inverses, and so on, down to sums and functions. *)
+Fixpoint invert (fuel : nat) (a : positive) (s : state) : positive * state :=
+  match fuel with
+  | O => emit (OApp Inv a) s
+  | S fuel =>
+    match M.find a (table s) with
+    | Some (OConst q) => emit (OConst (/ q)) s
+    | Some (OMul b c) =>
+      let (i, s) := invert fuel b s in let (j, s) := invert fuel c s in emit (OMul i j) s
+    | Some (OPow b (S n)) => let (i, s) := invert fuel b s in emit (OPow i (S n)) s
+    | Some (OOpp b) => let (i, s) := invert fuel b s in emit (OOpp i) s
+    | Some (OApp Inv b) => (b, s)
+    | _ => emit (OApp Inv a) s
+    end
+  end.
+
+Lemma gen_inv_plain a s k s' :
+  emit (OApp Inv a) s = (k, s') -> gen s s' (fun v => v a <> 0) (fun v => v k = / v a).
+Proof. intros E. exact (gen_emit _ _ _ _ E). Qed.
+
+Lemma Sat_ext v s s' : (exists e, written s' = e ++ written s) -> Sat v (written s') -> Sat v (written s).
+Proof. intros [e E] H. unfold Sat in *. rewrite E in H. apply List.Forall_app in H. apply H. Qed.
+
+Lemma gen_invert fuel : forall a s k s', invert fuel a s = (k, s') ->
+  gen s s' (fun v => v a <> 0) (fun v => v k = / v a).
+Proof.
+  induction fuel as [|fuel IH]; intros a s k s'; simpl; [apply gen_inv_plain|].
+  destruct (M.find a (table s)) as [o|] eqn:F; [|apply gen_inv_plain].
+  assert (L : forall v, table_ok s -> Sat v (written s) -> v a = evalop v o) by (intros; eapply in_table; eauto).
+  destruct o as [q| |b c|b c|b|b [|n]|f b|g b c]; try apply gen_inv_plain.
+  - intros E. apply gen_emit in E. destruct E as [T X C D]. split; auto.
+    + intros T0 v S. rewrite (C T0 v S), (L v T0 (Sat_ext v _ _ X S)). simpl. rewrite Q2R_inv_ext.
+      destruct (Qeq_bool q 0) eqn:Z; [|reflexivity]. apply Qeq_true in Z. now rewrite Z, Q2R_0, Rinv_0.
+    + intros T0 v S D0 N. now apply D.
+  - destruct (invert fuel b s) as [i s1] eqn:E1. destruct (invert fuel c s1) as [j s2] eqn:E2. intros E3.
+    destruct (gen_then _ _ _ _ _ _ _ (gen_then _ _ _ _ _ _ _ (IH _ _ _ _ E1) (IH _ _ _ _ E2))
+      (gen_emit _ _ _ _ E3)) as [T X C D]. split; auto.
+    + intros T0 v S. destruct (C T0 v S) as [[C1 C2] C3]. rewrite C3. simpl. rewrite C1, C2.
+      rewrite (L v T0 (Sat_ext v _ _ X S)). simpl. symmetry. apply Rinv_mult.
+    + intros T0 v S D0 N. rewrite (L v T0 (Sat_ext v _ _ X S)) in N. simpl in N.
+      apply D; auto.
+      assert (v b <> 0) by (intros Z; apply N; rewrite Z; ring).
+      assert (v c <> 0) by (intros Z; apply N; rewrite Z; ring). simpl. tauto.
+  - destruct (invert fuel b s) as [i s1] eqn:E1. intros E3.
+    destruct (gen_then _ _ _ _ _ _ _ (IH _ _ _ _ E1) (gen_emit _ _ _ _ E3)) as [T X C D]. split; auto.
+    + intros T0 v S. destruct (C T0 v S) as [C1 C3]. rewrite C3. simpl. rewrite C1.
+      rewrite (L v T0 (Sat_ext v _ _ X S)). simpl. symmetry. apply Rinv_opp.
+    + intros T0 v S D0 N. rewrite (L v T0 (Sat_ext v _ _ X S)) in N. simpl in N.
+      apply D; auto. assert (v b <> 0) by (intros Z; apply N; rewrite Z; ring). simpl. tauto.
+  - destruct (invert fuel b s) as [i s1] eqn:E1. intros E3.
+    destruct (gen_then _ _ _ _ _ _ _ (IH _ _ _ _ E1) (gen_emit _ _ _ _ E3)) as [T X C D]. split; auto.
+    + intros T0 v S. destruct (C T0 v S) as [C1 C3]. rewrite C3. cbn [evalop]. rewrite C1.
+      rewrite (L v T0 (Sat_ext v _ _ X S)). cbn [evalop]. apply pow_inv.
+    + intros T0 v S D0 N. rewrite (L v T0 (Sat_ext v _ _ X S)) in N. cbn [evalop] in N.
+      apply D; auto. assert (v b <> 0) by (intros Z; apply N; rewrite Z; simpl; ring). simpl. tauto.
+  - destruct f; try apply gen_inv_plain. intros E; inversion E; subst. apply gen_here.
+    intros T v S. rewrite (L v T S). simpl. symmetry. apply Rinv_inv.
+Qed.
+
+(** sech² is 1 − tanh²; all other powers stand for themselves. *)
+Definition square_of_sech (o : option op) (n : nat) : option positive :=
+  match o, n with Some (OApp Sech b), 2%nat => Some b | _, _ => None end.
+
+Definition power (a : positive) (n : nat) (s : state) : positive * state :=
+  match square_of_sech (M.find a (table s)) n with
+  | None => emit (OPow a n) s
+  | Some b =>
+    let (t, s) := emit (OApp Tanh b) s in
+    let (q, s) := emit (OPow t 2) s in
+    let (m, s) := emit (OOpp q) s in
+    let (i, s) := emit (OConst 1) s in emit (OAdd i m) s
+  end.
+
+Ltac step_gen :=
+  match goal with
+  | |- (let (_, _) := ?e in _) = _ -> _ => let E := fresh "E" in destruct e as [? ?] eqn:E
+  | |- context [let (_, _) := ?e in _] => let E := fresh "E" in destruct e as [? ?] eqn:E
+  end.
+
+Lemma gen_power a n s k s' : power a n s = (k, s') -> gen s s' (fun _ => True) (fun v => v k = v a ^ n).
+Proof.
+  unfold power. destruct (square_of_sech _ n) as [b|] eqn:Q.
+  - destruct (M.find a (table s)) as [o|] eqn:F; [|discriminate].
+    destruct o as [| | | | | |f b'|]; try discriminate. destruct f; try discriminate.
+    destruct n as [|[|[|n]]]; try discriminate. simpl in Q. inversion Q; subst b'. clear Q.
+    repeat step_gen. intros E4.
+    assert (G := gen_then _ _ _ _ _ _ _ (gen_emit _ _ _ _ E) (gen_then _ _ _ _ _ _ _ (gen_emit _ _ _ _ E0)
+      (gen_then _ _ _ _ _ _ _ (gen_emit _ _ _ _ E1) (gen_then _ _ _ _ _ _ _ (gen_emit _ _ _ _ E2)
+      (gen_emit _ _ _ _ E4))))). destruct G as [T X C D]. split; auto.
+    + intros T0 v S. destruct (C T0 v S) as (C1 & C2 & C3 & C4 & C5).
+      rewrite C5. cbn [evalop]. rewrite C4, C3. cbn [evalop]. rewrite C2. cbn [evalop]. rewrite C1.
+      rewrite (in_table s a _ v T0 (Sat_ext v _ _ X S) F). cbn [evalop value1]. rewrite sech_square, Q2R_1.
+      ring.
+    + intros T0 v S D0 _. apply D; auto. simpl. tauto.
+  - intros E. apply gen_emit in E. apply (gen_weaken _ _ _ _ _ _ E); simpl; auto.
+Qed.
+
+(** ** Terms to statements *)
+
+Definition FUEL : nat := 50.
+
+Opaque invert.
+
+Definition half : Q := 1 # 2.
+
+(** σ(x) is (1 + tanh(x/2))/2, and σ(−x) is 1 − σ(x). *)
+Definition logistic (a : positive) (s : state) : positive * state :=
+  let (h, s) := emit (OConst half) s in
+  let (i, s) := emit (OConst 1) s in
+  let (b, s) := emit (OMul a h) s in
+  let (t, s) := emit (OApp Tanh b) s in
+  let (p, s) := emit (OAdd i t) s in emit (OMul p h) s.
+
+Definition opposite (o : option op) : option positive :=
+  match o with Some (OOpp b) => Some b | _ => None end.
+
+Definition sigmoid_of (a : positive) (s : state) : positive * state :=
+  match opposite (M.find a (table s)) with
+  | None => logistic a s
+  | Some b =>
+    let (k, s) := logistic b s in
+    let (m, s) := emit (OOpp k) s in
+    let (i, s) := emit (OConst 1) s in emit (OAdd i m) s
+  end.
+
+Lemma half_ok : Q2R half = / 2.
+Proof. unfold half, Q2R. simpl. lra. Qed.
+
+Lemma gen_logistic a s k s' :
+  logistic a s = (k, s') -> gen s s' (fun _ => True) (fun v => v k = sigmoid (v a)).
+Proof.
+  unfold logistic. repeat step_gen. intros E5.
+  assert (G := gen_then _ _ _ _ _ _ _ (gen_emit _ _ _ _ E) (gen_then _ _ _ _ _ _ _ (gen_emit _ _ _ _ E0)
+    (gen_then _ _ _ _ _ _ _ (gen_emit _ _ _ _ E1) (gen_then _ _ _ _ _ _ _ (gen_emit _ _ _ _ E2)
+    (gen_then _ _ _ _ _ _ _ (gen_emit _ _ _ _ E3) (gen_emit _ _ _ _ E5)))))).
+  apply (gen_weaken _ _ _ _ _ _ G); simpl; [tauto|].
+  intros T v S (C1 & C2 & C3 & C4 & C5 & C6).
+  rewrite C6, C5, C4, C3, C2, C1, half_ok, Q2R_1. symmetry. apply sigmoid_tanh.
+Qed.
+
+Lemma gen_sigmoid a s k s' :
+  sigmoid_of a s = (k, s') -> gen s s' (fun _ => True) (fun v => v k = sigmoid (v a)).
+Proof.
+  unfold sigmoid_of. destruct (opposite _) as [b|] eqn:Q; [|apply gen_logistic].
+  destruct (M.find a (table s)) as [o|] eqn:F; [|discriminate]. destruct o; try discriminate.
+  inversion Q; subst; clear Q. repeat step_gen. intros E3.
+  destruct (gen_then _ _ _ _ _ _ _ (gen_logistic _ _ _ _ E) (gen_then _ _ _ _ _ _ _ (gen_emit _ _ _ _ E0)
+    (gen_then _ _ _ _ _ _ _ (gen_emit _ _ _ _ E1) (gen_emit _ _ _ _ E3)))) as [T X C D]. split; auto.
+  intros T0 v S. destruct (C T0 v S) as (C1 & C2 & C3 & C4). rewrite C4. simpl. rewrite C3, C2. simpl.
+  rewrite C1. rewrite (in_table s a _ v T0 (Sat_ext v _ _ X S) F). simpl. rewrite sigmoid_opp, Q2R_1. ring.
+Qed.
+
+Definition apply1 (f : fn) (a : positive) (s : state) : positive * state :=
+  match f with
+  | Inv => invert FUEL a s
+  | Sigmoid => sigmoid_of a s
+  | _ => emit (OApp f a) s
+  end.
+
+Lemma gen_apply1 f a s k s' :
+  apply1 f a s = (k, s') -> gen s s' (fun v => domain1 f (v a)) (fun v => v k = value1 f (v a)).
+Proof.
+  intros E. destruct f; cbn [apply1] in E;
+    lazymatch type of E with
+    | invert _ _ _ = _ => exact (gen_invert _ _ _ _ _ E)
+    | sigmoid_of _ _ = _ => apply gen_sigmoid in E; exact (gen_weaken _ _ _ _ _ _ E (fun _ _ => I) (fun _ _ _ c => c))
+    | _ => exact (gen_emit _ _ _ _ E)
+    end.
+Qed.
+
+Fixpoint compile (rho : positive -> positive) (t : term) (s : state) : positive * state :=
+  match t with
+  | Var k => (rho k, s)
+  | Int z => emit (OConst (inject_Z z)) s
+  | Pi => emit OPi s
+  | Add a b => let (i, s) := compile rho a s in let (j, s) := compile rho b s in emit (OAdd i j) s
+  | Sub a b =>
+    let (i, s) := compile rho a s in
+    let (j, s) := compile rho b s in
+    let (m, s) := emit (OOpp j) s in emit (OAdd i m) s
+  | Mul a b => let (i, s) := compile rho a s in let (j, s) := compile rho b s in emit (OMul i j) s
+  | Div a b =>
+    let (i, s) := compile rho a s in
+    let (j, s) := compile rho b s in
+    let (m, s) := invert FUEL j s in emit (OMul i m) s
+  | Opp a => let (i, s) := compile rho a s in emit (OOpp i) s
+  | Pow a n => let (i, s) := compile rho a s in power i n s
+  | App f a => let (i, s) := compile rho a s in apply1 f i s
+  | App2 g a b => let (i, s) := compile rho a s in let (j, s) := compile rho b s in emit (OApp2 g i j) s
+  end.
+
+(** What the derivative of a term needs. *)
+Fixpoint needs (t : term) : list (fn * term) :=
+  match t with
+  | Var _ | Int _ | Pi => []
+  | Add a b | Sub a b | Mul a b => needs a ++ needs b
+  | Div a b => (Inv, b) :: needs a ++ needs b
+  | Opp a | Pow a _ => needs a
+  | App f a => (f, a) :: needs a
+  | App2 g a b => needs2 g a b ++ needs a ++ needs b
+  end.
+
+Definition all_hold (rho : positive -> R) : list (fn * term) -> Prop := List.Forall (holds rho).
+
+Lemma holds_needs2 rho g a b :
+  all_hold rho (needs2 g a b) -> domain2 g (eval rho a) (eval rho b).
+Proof.
+  unfold domain2, all_hold. destruct g; cbv [needs2]; intros H; auto;
+    inversion H as [|c r H1 H2]; subst; constructor; auto.
+Qed.
+
+Lemma Q2R_inject z : Q2R (inject_Z z) = IZR z.
+Proof. unfold Q2R, inject_Z. simpl. field. Qed.
+
+Theorem gen_compile rho t : forall s k s', compile rho t s = (k, s') ->
+  gen s s' (fun v => all_hold (fun j => v (rho j)) (needs t)) (fun v => v k = eval (fun j => v (rho j)) t).
+Proof.
+  unfold all_hold.
+  induction t as [j|z| |a IHa b IHb|a IHa b IHb|a IHa b IHb|a IHa b IHb|a IHa|a IHa n|f a IHa|g a IHa b IHb];
+    intros s k s'; cbn [compile].
+  - intros E; inversion E; subst. now apply gen_here.
+  - intros E. apply gen_emit in E. apply (gen_weaken _ _ _ _ _ _ E); simpl; auto.
+    intros _ v _ H. rewrite H. apply Q2R_inject.
+  - intros E. apply gen_emit in E. apply (gen_weaken _ _ _ _ _ _ E); simpl; auto.
+  - repeat step_gen. intros E3.
+    assert (G := gen_then _ _ _ _ _ _ _ (IHa _ _ _ E) (gen_then _ _ _ _ _ _ _ (IHb _ _ _ E0) (gen_emit _ _ _ _ E3))).
+    apply (gen_weaken _ _ _ _ _ _ G); simpl.
+    + intros v H. apply List.Forall_app in H. tauto.
+    + intros _ v _ (C1 & C2 & C3). now rewrite C3, C2, C1.
+  - repeat step_gen. intros E3.
+    assert (G := gen_then _ _ _ _ _ _ _ (IHa _ _ _ E) (gen_then _ _ _ _ _ _ _ (IHb _ _ _ E0)
+      (gen_then _ _ _ _ _ _ _ (gen_emit _ _ _ _ E1) (gen_emit _ _ _ _ E3)))).
+    apply (gen_weaken _ _ _ _ _ _ G); simpl.
+    + intros v H. apply List.Forall_app in H. tauto.
+    + intros _ v _ (C1 & C2 & C3 & C4). now rewrite C4, C3, C2, C1.
+  - repeat step_gen. intros E3.
+    assert (G := gen_then _ _ _ _ _ _ _ (IHa _ _ _ E) (gen_then _ _ _ _ _ _ _ (IHb _ _ _ E0) (gen_emit _ _ _ _ E3))).
+    apply (gen_weaken _ _ _ _ _ _ G); simpl.
+    + intros v H. apply List.Forall_app in H. tauto.
+    + intros _ v _ (C1 & C2 & C3). now rewrite C3, C2, C1.
+  - repeat step_gen. intros E3.
+    assert (G := gen_then _ _ _ _ _ _ _ (IHa _ _ _ E) (gen_then _ _ _ _ _ _ _ (IHb _ _ _ E0)
+      (gen_then _ _ _ _ _ _ _ (gen_invert _ _ _ _ _ E1) (gen_emit _ _ _ _ E3)))).
+    apply (gen_weaken _ _ _ _ _ _ G); simpl.
+    + intros v H. inversion H as [|c r H1 H2]; subst. apply List.Forall_app in H2.
+      unfold holds in H1; simpl in H1. split; [tauto|]. intros C1. split; [tauto|].
+      intros C2. rewrite C2. split; [exact H1 | auto].
+    + intros _ v _ (C1 & C2 & C3 & C4). now rewrite C4, C3, C2, C1.
+  - repeat step_gen. intros E3.
+    assert (G := gen_then _ _ _ _ _ _ _ (IHa _ _ _ E) (gen_emit _ _ _ _ E3)).
+    apply (gen_weaken _ _ _ _ _ _ G); simpl; [tauto|].
+    intros _ v _ (C1 & C2). now rewrite C2, C1.
+  - repeat step_gen. intros E3.
+    assert (G := gen_then _ _ _ _ _ _ _ (IHa _ _ _ E) (gen_power _ _ _ _ _ E3)).
+    apply (gen_weaken _ _ _ _ _ _ G); simpl; [tauto|].
+    intros _ v _ (C1 & C2). now rewrite C2, C1.
+  - repeat step_gen. intros E3.
+    assert (G := gen_then _ _ _ _ _ _ _ (IHa _ _ _ E) (gen_apply1 _ _ _ _ _ E3)).
+    apply (gen_weaken _ _ _ _ _ _ G); simpl.
+    + intros v H. inversion H as [|c r H1 H2]; subst. split; auto. intros C1. now rewrite C1.
+    + intros _ v _ (C1 & C2). now rewrite C2, C1.
+  - repeat step_gen. intros E3.
+    assert (G := gen_then _ _ _ _ _ _ _ (IHa _ _ _ E) (gen_then _ _ _ _ _ _ _ (IHb _ _ _ E0) (gen_emit _ _ _ _ E3))).
+    apply (gen_weaken _ _ _ _ _ _ G); simpl.
+    + intros v H. rewrite !List.Forall_app in H. split; [tauto|]. intros C1. split; [tauto|]. intros C2.
+      rewrite C1, C2. apply holds_needs2. apply H.
+    + intros _ v _ (C1 & C2 & C3). now rewrite C3, C2, C1.
+Qed.
+
+(** ** Reverse mode *)
+
+Definition adjoints := list (positive * positive).
+(** Pairs of a value and its adjoint, the last value first. *)
+
+Definition total (v D : valuation) (l : adjoints) : R :=
+  fold_right (fun p r => v (snd p) * D (fst p) + r) 0 l.
+
+Fixpoint insert (a c : positive) (l : adjoints) (s : state) : adjoints * state :=
+  match l with
+  | [] => ([(a, c)], s)
+  | (b, d) :: r =>
+    if Pos.eqb b a then let (e, s) := emit (OAdd d c) s in ((b, e) :: r, s)
+    else if Pos.ltb b a then ((a, c) :: (b, d) :: r, s)
+    else let (r, s) := insert a c r s in ((b, d) :: r, s)
+  end.
+
+Lemma gen_insert a c l : forall s l' s', insert a c l s = (l', s') ->
+  gen s s' (fun _ => True) (fun v => forall D, total v D l' = total v D l + v c * D a).
+Proof.
+  induction l as [|[b d] r IH]; intros s l' s'; cbn [insert].
+  - intros E; inversion E; subst. apply gen_here. intros _ v _ D. simpl. ring.
+  - destruct (Pos.eqb_spec b a) as [->|N].
+    + step_gen. intros X; inversion X; subst. apply gen_emit in E. apply (gen_weaken _ _ _ _ _ _ E); simpl; auto.
+      intros _ v _ C D. rewrite C. ring.
+    + destruct (Pos.ltb b a).
+      * intros E; inversion E; subst. apply gen_here. intros _ v _ D. simpl. ring.
+      * step_gen. intros X; inversion X; subst. apply IH in E. apply (gen_weaken _ _ _ _ _ _ E); simpl; auto.
+        intros _ v _ C D. rewrite C. ring.
+Qed.
+
+Definition names (a b k j : positive) : positive :=
+  match j with 1%positive => a | 2%positive => b | _ => k end.
+
+(** The derivatives of an operation by its arguments: of the arguments 1 and 2 and the value 3. *)
+Definition partials (o : op) : list (positive * term) * (positive * positive) :=
+  match o with
+  | OConst _ | OPi => ([], (1%positive, 1%positive))
+  | OAdd a b => ([(a, Int 1); (b, Int 1)], (a, b))
+  | OMul a b => ([(a, Var 2); (b, Var 1)], (a, b))
+  | OOpp a => ([(a, Opp (Int 1))], (a, a))
+  | OPow a n => ([(a, Mul (Int (Z.of_nat n)) (Pow (Var 1) (pred n)))], (a, a))
+  | OApp f a => ([(a, slope1 f)], (a, a))
+  | OApp2 g a b => ([(a, fst (slope2 g)); (b, snd (slope2 g))], (a, b))
+  end.
+
+Definition rename (o : op) (k : positive) : positive -> positive :=
+  let (a, b) := snd (partials o) in names a b k.
+
+Definition slopes (v D : valuation) (rho : positive -> positive) (l : list (positive * term)) : R :=
+  fold_right (fun p r => eval (fun j => v (rho j)) (snd p) * D (fst p) + r) 0 l.
+
+Definition tangent (v D : valuation) (k : positive) (o : op) : R := slopes v D (rename o k) (fst (partials o)).
+
+Definition scaled (rho : positive -> positive) (r : positive) (p : term) (s : state) : positive * state :=
+  match p with
+  | Int 1 => (r, s)
+  | Opp (Int 1) => emit (OOpp r) s
+  | _ => let (i, s) := compile rho p s in emit (OMul r i) s
+  end.
+
+Definition never (v : valuation) : Prop := False.
+
+Lemma gen_scaled rho r p s k s' :
+  scaled rho r p s = (k, s') -> gen s s' never (fun v => v k = v r * eval (fun j => v (rho j)) p).
+Proof.
+  assert (G : (let (i, s1) := compile rho p s in emit (OMul r i) s1) = (k, s') ->
+              gen s s' never (fun v => v k = v r * eval (fun j => v (rho j)) p)).
+  { step_gen. intros E1.
+    assert (G := gen_then _ _ _ _ _ _ _ (gen_compile _ _ _ _ _ E) (gen_emit _ _ _ _ E1)).
+    apply (gen_weaken _ _ _ _ _ _ G); [contradiction|]. simpl. intros _ v _ (C1 & C2). now rewrite C2, C1. }
+  unfold scaled. destruct p; try exact G.
+  - destruct z as [|[]|]; try exact G. intros E; inversion E; subst. apply gen_here. intros. simpl. ring.
+  - destruct p; try exact G. destruct z as [|[]|]; try exact G.
+    intros E; apply gen_emit in E. apply (gen_weaken _ _ _ _ _ _ E); simpl; auto. intros _ v _ C. rewrite C. ring.
+Qed.
+
+Fixpoint contribute (rho : positive -> positive) (r : positive) (l : list (positive * term)) (acc : adjoints)
+    (s : state) : adjoints * state :=
+  match l with
+  | [] => (acc, s)
+  | (a, p) :: l =>
+    let (c, s) := scaled rho r p s in
+    let (acc, s) := insert a c acc s in contribute rho r l acc s
+  end.
+
+Lemma gen_contribute rho r l : forall acc s acc' s', contribute rho r l acc s = (acc', s') ->
+  gen s s' never (fun v => forall D, total v D acc' = total v D acc + v r * slopes v D rho l).
+Proof.
+  induction l as [|[a p] l IH]; intros acc s acc' s'; cbn [contribute].
+  - intros E; inversion E; subst. apply gen_here. intros _ v _ D. simpl. ring.
+  - repeat step_gen. intros E1.
+    assert (G := gen_then _ _ _ _ _ _ _ (gen_scaled _ _ _ _ _ _ E)
+      (gen_then _ _ _ _ _ _ _ (gen_insert _ _ _ _ _ _ E0) (IH _ _ _ _ E1))).
+    apply (gen_weaken _ _ _ _ _ _ G); [contradiction|].
+    intros _ v _ (C1 & C2 & C3) D. rewrite C3, C2, C1. simpl. ring.
+Qed.
+
+(** Statements from the last to the first; what is left belongs to the inputs. *)
+Fixpoint sweep (c : code) (acc : adjoints) (s : state) : adjoints * state :=
+  match c with
+  | [] => (acc, s)
+  | (k, o) :: c =>
+    match acc with
+    | [] => ([], s)
+    | (j, r) :: rest =>
+      if Pos.eqb j k then
+        let (acc, s) := contribute (rename o k) r (fst (partials o)) rest s in sweep c acc s
+      else sweep c acc s
+    end
+  end.
+
+(** The invariant of reverse mode: Σ r_k t_k is the same before and after each statement. *)
+Theorem gen_sweep c : forall acc s acc' s', sweep c acc s = (acc', s') ->
+  gen s s' never (fun v => forall D, List.Forall (fun p => D (fst p) = tangent v D (fst p) (snd p)) c ->
+    total v D acc' = total v D acc).
+Proof.
+  induction c as [|[k o] c IH]; intros acc s acc' s'; cbn [sweep].
+  - intros E; inversion E; subst. now apply gen_here.
+  - destruct acc as [|[j r] rest].
+    + intros E; inversion E; subst. now apply gen_here.
+    + destruct (Pos.eqb_spec j k) as [->|N].
+      * step_gen. intros E1.
+        assert (G := gen_then _ _ _ _ _ _ _ (gen_contribute _ _ _ _ _ _ _ E) (IH _ _ _ _ E1)).
+        apply (gen_weaken _ _ _ _ _ _ G); [contradiction|].
+        intros _ v _ (C1 & C2) D H. inversion H as [|x y H1 H2]; subst.
+        rewrite (C2 D H2), C1. simpl in *. rewrite H1. unfold tangent. ring.
+      * intros E. apply IH in E. apply (gen_weaken _ _ _ _ _ _ E); auto.
+        intros _ v _ C D H. inversion H; subst. now apply C.
+Qed.
