@@ -515,8 +515,9 @@ Definition start (n : nat) : state := State (Pos.of_succ_nat n) [] (M.empty op).
 
 Definition below (k : positive) (l : list positive) : bool := forallb (fun j => Pos.ltb j k) l.
 
-(** Whether [G], with the entries of a matrix in rows, is the Jacobian of [U], a program of [n] inputs. *)
-Definition check (n : nat) (U G : prog) : bool :=
+(** Whether [G], with the entries of a matrix in rows, is the Jacobian of [U], a program of [n] inputs, by
+    the first [cols] of them. *)
+Definition check (n cols : nat) (U G : prog) : bool :=
   let first := Pos.of_succ_nat n in
   let F := identity n 1 (M.empty positive) in
   let (zero, s) := emit (OConst 0) (start n) in
@@ -527,7 +528,7 @@ Definition check (n : nat) (U G : prog) : bool :=
   let (entries, s) := compile_prog G first F zero s in
   let classes := classes_of (table s) (written s) n in
   ordered n (written s) && enough [] U first && below (top n u) outs && forallb (of_inputs first) accs
-  && same_lists classes (flat_map (row zero n) accs) entries.
+  && Nat.leb cols n && same_lists classes (flat_map (row zero cols) accs) entries.
 
 Lemma gen_sweeps c one outs : forall s accs s', sweeps c one outs s = (accs, s') ->
   gen s s' never (fun v => forall D,
@@ -651,11 +652,11 @@ Fixpoint outputs (p : prog) : nat :=
 Lemma run_length p : forall n E, length (run (fun l => l) p n E) = outputs p.
 Proof. induction p; intros; simpl; unfold let_in; auto. now rewrite map_length. Qed.
 
-Theorem check_ok n U G : check n U G = true ->
+Theorem check_ok n cols U G : check n cols U G = true ->
   forall x : list R, length x = n -> domain U (Pos.of_succ_nat n) (inputs x) ->
-  forall m i, (m < outputs U)%nat -> (i < n)%nat ->
+  forall m i, (m < outputs U)%nat -> (i < cols)%nat ->
   is_derive (fun t => nth m (run (fun l => l) U (Pos.of_succ_nat n) (inputs (set i t x))) 0) (nth i x 0)
-    (nth (m * n + i) (run (fun l => l) G (Pos.of_succ_nat n) (inputs x)) 0).
+    (nth (m * cols + i) (run (fun l => l) G (Pos.of_succ_nat n) (inputs x)) 0).
 Proof.
   unfold check. set (first := Pos.of_succ_nat n). set (F := identity n 1 (M.empty positive)).
   destruct (emit (OConst 0) (start n)) as [zero s0] eqn:E0.
@@ -664,7 +665,8 @@ Proof.
   destruct (sweeps (written s2) one outs s2) as [accs s3] eqn:E3.
   destruct (compile_prog G first F zero s3) as [entries s4] eqn:E4.
   set (c := written s2). intros H x L Dx m i Hm Hi.
-  apply andb_prop in H. destruct H as [H Same]. apply andb_prop in H. destruct H as [H Only].
+  apply andb_prop in H. destruct H as [H Same]. apply andb_prop in H. destruct H as [H Fit].
+  apply Nat.leb_le in Fit. apply andb_prop in H. destruct H as [H Only].
   apply andb_prop in H. destruct H as [H Below]. apply andb_prop in H. destruct H as [Order Enough].
   assert (T0 : table_ok (start n)) by (intros k o Z; simpl in Z; now rewrite M.gempty in Z).
   assert (G0 := gen_emit _ _ _ _ E0). assert (G1 := gen_emit _ _ _ _ E1).
@@ -723,17 +725,17 @@ Proof.
   { intros j J. eexists. now apply Moves. }
   set (D j := Derive (fun t => W t j) t0) in *. rewrite W0 in Tangents.
   assert (Totals := gen_claim _ _ _ _ G3 T3 _ (S3 x) D Tangents (One x)).
-  assert (Rows : map (V x) (flat_map (row zero n) accs) = map (V x) entries).
+  assert (Rows : map (V x) (flat_map (row zero cols) accs) = map (V x) entries).
   { apply (same_lists_ok (V x) (classes_of (table s4) (written s4) n)); [|exact Same].
     apply classes_ok. intros k o Z. apply (in_table s4); auto. }
   assert (Count : length outs = outputs U).
   { rewrite <- (run_length U first (inputs x)). rewrite <- (Outs x L). now rewrite map_length. }
   assert (Count2 : length accs = length outs) by (clear -Totals; induction Totals; simpl; auto).
-  assert (Entry : nth (m * n + i) (run (fun l => l) G first (inputs x)) 0 = D (nth m outs one)).
+  assert (Entry : nth (m * cols + i) (run (fun l => l) G first (inputs x)) 0 = D (nth m outs one)).
   { rewrite <- Entries, <- Rows.
-    assert (Q : map (V x) (flat_map (row zero n) accs) = flat_map (fun a => map (V x) (row zero n a)) accs).
+    assert (Q : map (V x) (flat_map (row zero cols) accs) = flat_map (fun a => map (V x) (row zero cols a)) accs).
     { clear. induction accs as [|a r IH]; [reflexivity|]. simpl. now rewrite map_app, IH. }
-    rewrite Q. rewrite (nth_rows (fun a => map (V x) (row zero n a)) n accs) with (d := []); [| | lia | exact Hi].
+    rewrite Q. rewrite (nth_rows (fun a => map (V x) (row zero cols a)) cols accs) with (d := []); [| | lia | exact Hi].
     2: { intros a _. unfold row. now rewrite !map_length, seq_length. }
     assert (Z : total (V x) D (nth m accs []) = D (nth m outs one)).
     { clear -Totals Hm Count. revert m Hm. rewrite <- Count. clear Count.
@@ -758,12 +760,12 @@ Proof.
 Qed.
 
 (** The form in which a certificate uses it: f is the model along one input, g the entry. *)
-Theorem entry n U G : check n U G = true ->
+Theorem entry n cols U G : check n cols U G = true ->
   forall (x : list R) (m i : nat) (f : R -> R) (a g : R),
-  length x = n -> domain U (Pos.of_succ_nat n) (inputs x) -> (m < outputs U)%nat -> (i < n)%nat ->
+  length x = n -> domain U (Pos.of_succ_nat n) (inputs x) -> (m < outputs U)%nat -> (i < cols)%nat ->
   nth i x 0 = a ->
   (forall t, run (fun l => nth m l 0) U (Pos.of_succ_nat n) (inputs (set i t x)) = f t) ->
-  run (fun l => nth (m * n + i) l 0) G (Pos.of_succ_nat n) (inputs x) = g ->
+  run (fun l => nth (m * cols + i) l 0) G (Pos.of_succ_nat n) (inputs x) = g ->
   is_derive f a g.
 Proof.
   intros C x m i f a g L D Hm Hi <- F <-. rewrite run_ret.
@@ -771,3 +773,37 @@ Proof.
   - intros t. rewrite <- F. symmetry. apply (run_ret (fun l => nth m l 0)).
   - now apply check_ok.
 Qed.
+
+(** The forms in which certificates use it. *)
+
+Theorem entry_of_value n cols U G : check n cols U G = true ->
+  forall (m i : nat) (x : list R) (f : R -> R) (a : R) (g : list R),
+  (Nat.ltb m (outputs U) && Nat.ltb i cols && Nat.eqb (length x) n)%bool = true ->
+  domain U (Pos.of_succ_nat n) (inputs x) -> nth i x 0 = a ->
+  (forall t, run (fun l => nth m l 0) U (Pos.of_succ_nat n) (inputs (set i t x)) = f t) ->
+  run (fun l => l) G (Pos.of_succ_nat n) (inputs x) = g ->
+  is_derive f a (nth (m * cols + i) g 0).
+Proof.
+  intros C m i x f a g B D A F <-. apply andb_prop in B. destruct B as [B L]. apply andb_prop in B.
+  destruct B as [M I]. apply Nat.ltb_lt in M. apply Nat.ltb_lt in I. apply Nat.eqb_eq in L.
+  apply (entry n cols U G C x m i f a); auto. apply (run_ret (fun l => nth (m * cols + i) l 0)).
+Qed.
+
+Theorem entry_of_list n cols U G : check n cols U G = true ->
+  forall (m i : nat) (x : list R) (f : R -> list R) (a : R) (g : list R),
+  (Nat.ltb m (outputs U) && Nat.ltb i cols && Nat.eqb (length x) n)%bool = true ->
+  domain U (Pos.of_succ_nat n) (inputs x) -> nth i x 0 = a ->
+  (forall t, run (fun l => l) U (Pos.of_succ_nat n) (inputs (set i t x)) = f t) ->
+  run (fun l => l) G (Pos.of_succ_nat n) (inputs x) = g ->
+  is_derive (fun t => nth m (f t) 0) a (nth (m * cols + i) g 0).
+Proof.
+  intros C m i x f a g B D A F E. apply (entry_of_value n cols U G C m i x (fun t => nth m (f t) 0)); auto.
+  intros t. rewrite run_ret. now rewrite F.
+Qed.
+
+(** Arrays with one element replaced. *)
+Definition at1 (x : nat -> R) (i : nat) (t : R) : nat -> R := fun k => if Nat.eqb k i then t else x k.
+Definition at2 (x : nat -> nat -> R) (i j : nat) (t : R) : nat -> nat -> R :=
+  fun k l => if (Nat.eqb k i && Nat.eqb l j)%bool then t else x k l.
+Definition at3 (x : nat -> nat -> nat -> R) (i j h : nat) (t : R) : nat -> nat -> nat -> R :=
+  fun k l m => if (Nat.eqb k i && Nat.eqb l j && Nat.eqb m h)%bool then t else x k l m.

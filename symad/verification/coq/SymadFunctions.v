@@ -92,6 +92,16 @@ Proof.
   field. repeat split; nra.
 Qed.
 
+Lemma tanh_half x : tanh (x * / 2) = 2 * sigmoid x - 1.
+Proof. rewrite sigmoid_tanh. field. Qed.
+
+Lemma sech_half x : sech (x * / 2) ^ 2 = 4 * sigmoid x * (1 - sigmoid x).
+Proof. rewrite sech_square, tanh_half. ring. Qed.
+
+(** With w = 1/(1 + e): e w = 1 − w. *)
+Lemma logistic_relation x : exp x * / (1 + exp x) = 1 - / (1 + exp x).
+Proof. generalize (exp_pos x). intros P. field. lra. Qed.
+
 Lemma sigmoid_opp x : sigmoid (- x) = 1 - sigmoid x.
 Proof.
   unfold sigmoid. rewrite Ropp_involutive, exp_Ropp. generalize (exp_pos x). intros P.

@@ -327,43 +327,11 @@ Proof.
     intros T v S. rewrite (L v T S). simpl. symmetry. apply Rinv_inv.
 Qed.
 
-(** sech² is 1 − tanh²; all other powers stand for themselves. *)
-Definition square_of_sech (o : option op) (n : nat) : option positive :=
-  match o, n with Some (OApp Sech b), 2%nat => Some b | _, _ => None end.
-
-Definition power (a : positive) (n : nat) (s : state) : positive * state :=
-  match square_of_sech (M.find a (table s)) n with
-  | None => emit (OPow a n) s
-  | Some b =>
-    let (t, s) := emit (OApp Tanh b) s in
-    let (q, s) := emit (OPow t 2) s in
-    let (m, s) := emit (OOpp q) s in
-    let (i, s) := emit (OConst 1) s in emit (OAdd i m) s
-  end.
-
 Ltac step_gen :=
   match goal with
   | |- (let (_, _) := ?e in _) = _ -> _ => let E := fresh "E" in destruct e as [? ?] eqn:E
   | |- context [let (_, _) := ?e in _] => let E := fresh "E" in destruct e as [? ?] eqn:E
   end.
-
-Lemma gen_power a n s k s' : power a n s = (k, s') -> gen s s' (fun _ => True) (fun v => v k = v a ^ n).
-Proof.
-  unfold power. destruct (square_of_sech _ n) as [b|] eqn:Q.
-  - destruct (M.find a (table s)) as [o|] eqn:F; [|discriminate].
-    destruct o as [| | | | | |f b'|]; try discriminate. destruct f; try discriminate.
-    destruct n as [|[|[|n]]]; try discriminate. simpl in Q. inversion Q; subst b'. clear Q.
-    repeat step_gen. intros E4.
-    assert (G := gen_then _ _ _ _ _ _ _ (gen_emit _ _ _ _ E) (gen_then _ _ _ _ _ _ _ (gen_emit _ _ _ _ E0)
-      (gen_then _ _ _ _ _ _ _ (gen_emit _ _ _ _ E1) (gen_then _ _ _ _ _ _ _ (gen_emit _ _ _ _ E2)
-      (gen_emit _ _ _ _ E4))))). destruct G as [T X C D]. split; auto.
-    + intros T0 v S. destruct (C T0 v S) as (C1 & C2 & C3 & C4 & C5).
-      rewrite C5. cbn [evalop]. rewrite C4, C3. cbn [evalop]. rewrite C2. cbn [evalop]. rewrite C1.
-      rewrite (in_table s a _ v T0 (Sat_ext v _ _ X S) F). cbn [evalop value1]. rewrite sech_square, Q2R_1.
-      ring.
-    + intros T0 v S D0 _. apply D; auto. simpl. tauto.
-  - intros E. apply gen_emit in E. apply (gen_weaken _ _ _ _ _ _ E); simpl; auto.
-Qed.
 
 (** ** Terms to statements *)
 
@@ -373,57 +341,109 @@ Opaque invert.
 
 Definition half : Q := 1 # 2.
 
-(** σ(x) is (1 + tanh(x/2))/2, and σ(−x) is 1 − σ(x). *)
-Definition logistic (a : positive) (s : state) : positive * state :=
-  let (h, s) := emit (OConst half) s in
-  let (i, s) := emit (OConst 1) s in
-  let (b, s) := emit (OMul a h) s in
-  let (t, s) := emit (OApp Tanh b) s in
-  let (p, s) := emit (OAdd i t) s in emit (OMul p h) s.
+Lemma half_ok : Q2R half = / 2.
+Proof. unfold half, Q2R. simpl. lra. Qed.
 
+(** −a, and b for a = −b. *)
 Definition opposite (o : option op) : option positive :=
   match o with Some (OOpp b) => Some b | _ => None end.
 
-Definition sigmoid_of (a : positive) (s : state) : positive * state :=
-  match opposite (M.find a (table s)) with
-  | None => logistic a s
-  | Some b =>
-    let (k, s) := logistic b s in
-    let (m, s) := emit (OOpp k) s in
-    let (i, s) := emit (OConst 1) s in emit (OAdd i m) s
-  end.
+Definition negate (a : positive) (s : state) : positive * state :=
+  match opposite (M.find a (table s)) with Some b => (b, s) | None => emit (OOpp a) s end.
 
-Lemma half_ok : Q2R half = / 2.
-Proof. unfold half, Q2R. simpl. lra. Qed.
+Lemma gen_negate a s k s' : negate a s = (k, s') -> gen s s' (fun _ => True) (fun v => v k = - v a).
+Proof.
+  unfold negate. destruct (opposite _) as [b|] eqn:Q.
+  - destruct (M.find a (table s)) as [o|] eqn:F; [|discriminate]. destruct o; try discriminate.
+    inversion Q; subst; clear Q. intros E; inversion E; subst. apply gen_here. intros T v S.
+    rewrite (in_table s' a _ v T S F). simpl. ring.
+  - intros E. apply gen_emit in E. apply (gen_weaken _ _ _ _ _ _ E); simpl; auto.
+Qed.
+
+(** σ(a) is 1/(1 + exp(−a)). *)
+Definition logistic (a : positive) (s : state) : positive * state :=
+  let (m, s) := negate a s in
+  let (e, s) := emit (OApp Exp m) s in
+  let (i, s) := emit (OConst 1) s in
+  let (d, s) := emit (OAdd i e) s in emit (OApp Inv d) s.
 
 Lemma gen_logistic a s k s' :
   logistic a s = (k, s') -> gen s s' (fun _ => True) (fun v => v k = sigmoid (v a)).
 Proof.
-  unfold logistic. repeat step_gen. intros E5.
-  assert (G := gen_then _ _ _ _ _ _ _ (gen_emit _ _ _ _ E) (gen_then _ _ _ _ _ _ _ (gen_emit _ _ _ _ E0)
+  unfold logistic. repeat step_gen. intros E4.
+  assert (G := gen_then _ _ _ _ _ _ _ (gen_negate _ _ _ _ E) (gen_then _ _ _ _ _ _ _ (gen_emit _ _ _ _ E0)
     (gen_then _ _ _ _ _ _ _ (gen_emit _ _ _ _ E1) (gen_then _ _ _ _ _ _ _ (gen_emit _ _ _ _ E2)
-    (gen_then _ _ _ _ _ _ _ (gen_emit _ _ _ _ E3) (gen_emit _ _ _ _ E5)))))).
-  apply (gen_weaken _ _ _ _ _ _ G); simpl; [tauto|].
-  intros T v S (C1 & C2 & C3 & C4 & C5 & C6).
-  rewrite C6, C5, C4, C3, C2, C1, half_ok, Q2R_1. symmetry. apply sigmoid_tanh.
+    (gen_emit _ _ _ _ E4))))).
+  apply (gen_weaken _ _ _ _ _ _ G); cbn [evalop domain_op value1 domain1].
+  - intros v _. split; [exact I|]. intros C1. split; [exact I|]. intros C2. split; [exact I|]. intros C3.
+    split; [exact I|]. intros C4. rewrite C4, C3, C2, RMicromega.Q2R_1. generalize (exp_pos (v p)). lra.
+  - intros T v S (C1 & C2 & C3 & C4 & C5). rewrite C5, C4, C3, C2, C1, RMicromega.Q2R_1. reflexivity.
 Qed.
 
-Lemma gen_sigmoid a s k s' :
-  sigmoid_of a s = (k, s') -> gen s s' (fun _ => True) (fun v => v k = sigmoid (v a)).
+(** tanh(a/2) is 2 σ(a) − 1. *)
+Definition halved (t : M.t op) (b : positive) : option positive :=
+  match M.find b t with
+  | Some (OMul a h) =>
+    match M.find h t with
+    | Some (OConst q) => if Qeq_bool q half then Some a else None
+    | _ => None
+    end
+  | _ => None
+  end.
+
+Definition hyperbolic (b : positive) (s : state) : positive * state :=
+  match halved (table s) b with
+  | None => emit (OApp Tanh b) s
+  | Some a =>
+    let (w, s) := logistic a s in
+    let (c, s) := emit (OConst 2) s in
+    let (d, s) := emit (OMul c w) s in
+    let (i, s) := emit (OConst (-1)) s in emit (OAdd d i) s
+  end.
+
+Lemma halved_ok s b a v : table_ok s -> Sat v (written s) -> halved (table s) b = Some a -> v b = v a * / 2.
 Proof.
-  unfold sigmoid_of. destruct (opposite _) as [b|] eqn:Q; [|apply gen_logistic].
-  destruct (M.find a (table s)) as [o|] eqn:F; [|discriminate]. destruct o; try discriminate.
-  inversion Q; subst; clear Q. repeat step_gen. intros E3.
-  destruct (gen_then _ _ _ _ _ _ _ (gen_logistic _ _ _ _ E) (gen_then _ _ _ _ _ _ _ (gen_emit _ _ _ _ E0)
-    (gen_then _ _ _ _ _ _ _ (gen_emit _ _ _ _ E1) (gen_emit _ _ _ _ E3)))) as [T X C D]. split; auto.
-  intros T0 v S. destruct (C T0 v S) as (C1 & C2 & C3 & C4). rewrite C4. simpl. rewrite C3, C2. simpl.
-  rewrite C1. rewrite (in_table s a _ v T0 (Sat_ext v _ _ X S) F). simpl. rewrite sigmoid_opp, Q2R_1. ring.
+  unfold halved. intros T S H. destruct (M.find b (table s)) as [o|] eqn:F; [|discriminate].
+  destruct o as [| | |x y| | | |]; try discriminate. destruct (M.find y (table s)) as [o|] eqn:F2; [|discriminate].
+  destruct o as [q| | | | | | |]; try discriminate. destruct (Qeq_bool q half) eqn:E; [|discriminate].
+  inversion H; subst. rewrite (in_table s b _ v T S F). simpl. rewrite (in_table s y _ v T S F2). simpl.
+  apply Qeq_true in E. now rewrite E, half_ok.
+Qed.
+
+Lemma gen_hyperbolic b s k s' :
+  hyperbolic b s = (k, s') -> gen s s' (fun _ => True) (fun v => v k = tanh (v b)).
+Proof.
+  unfold hyperbolic. destruct (halved (table s) b) as [a|] eqn:H.
+  - repeat step_gen. intros E4.
+    assert (G := gen_then _ _ _ _ _ _ _ (gen_logistic _ _ _ _ E) (gen_then _ _ _ _ _ _ _ (gen_emit _ _ _ _ E0)
+      (gen_then _ _ _ _ _ _ _ (gen_emit _ _ _ _ E1) (gen_then _ _ _ _ _ _ _ (gen_emit _ _ _ _ E2)
+      (gen_emit _ _ _ _ E4))))).
+    assert (X := gen_ext _ _ _ _ G).
+    apply (gen_weaken _ _ _ _ _ _ G); [simpl; tauto|].
+    intros T v S (C1 & C2 & C3 & C4 & C5). rewrite C5. cbn [evalop]. rewrite C4, C3. cbn [evalop].
+    rewrite C2, C1. cbn [evalop]. rewrite (halved_ok s b a v T (Sat_ext v _ _ X S) H), tanh_half.
+    unfold Q2R. simpl. field.
+  - intros E. apply gen_emit in E. apply (gen_weaken _ _ _ _ _ _ E); simpl; auto.
+Qed.
+
+(** A sech stands right after the tanh of its argument: [square_rule] of the checker looks there. *)
+Definition with_tanh (b : positive) (s : state) : positive * state :=
+  let (t, s) := hyperbolic b s in emit (OApp Sech b) s.
+
+Lemma gen_with_tanh b s k s' :
+  with_tanh b s = (k, s') -> gen s s' (fun _ => True) (fun v => v k = sech (v b)).
+Proof.
+  unfold with_tanh. step_gen. intros E1.
+  assert (G := gen_then _ _ _ _ _ _ _ (gen_hyperbolic _ _ _ _ E) (gen_emit _ _ _ _ E1)).
+  apply (gen_weaken _ _ _ _ _ _ G); simpl; tauto.
 Qed.
 
 Definition apply1 (f : fn) (a : positive) (s : state) : positive * state :=
   match f with
   | Inv => invert FUEL a s
-  | Sigmoid => sigmoid_of a s
+  | Sigmoid => logistic a s
+  | Tanh => hyperbolic a s
+  | Sech => with_tanh a s
   | _ => emit (OApp f a) s
   end.
 
@@ -433,7 +453,9 @@ Proof.
   intros E. destruct f; cbn [apply1] in E;
     lazymatch type of E with
     | invert _ _ _ = _ => exact (gen_invert _ _ _ _ _ E)
-    | sigmoid_of _ _ = _ => apply gen_sigmoid in E; exact (gen_weaken _ _ _ _ _ _ E (fun _ _ => I) (fun _ _ _ c => c))
+    | logistic _ _ = _ => apply gen_logistic in E; exact (gen_weaken _ _ _ _ _ _ E (fun _ _ => I) (fun _ _ _ c => c))
+    | hyperbolic _ _ = _ => apply gen_hyperbolic in E; exact (gen_weaken _ _ _ _ _ _ E (fun _ _ => I) (fun _ _ _ c => c))
+    | with_tanh _ _ = _ => apply gen_with_tanh in E; exact (gen_weaken _ _ _ _ _ _ E (fun _ _ => I) (fun _ _ _ c => c))
     | _ => exact (gen_emit _ _ _ _ E)
     end.
 Qed.
@@ -454,7 +476,7 @@ Fixpoint compile (rho : positive -> positive) (t : term) (s : state) : positive 
     let (j, s) := compile rho b s in
     let (m, s) := invert FUEL j s in emit (OMul i m) s
   | Opp a => let (i, s) := compile rho a s in emit (OOpp i) s
-  | Pow a n => let (i, s) := compile rho a s in power i n s
+  | Pow a n => let (i, s) := compile rho a s in emit (OPow i n) s
   | App f a => let (i, s) := compile rho a s in apply1 f i s
   | App2 g a b => let (i, s) := compile rho a s in let (j, s) := compile rho b s in emit (OApp2 g i j) s
   end.
@@ -521,7 +543,7 @@ Proof.
     apply (gen_weaken _ _ _ _ _ _ G); simpl; [tauto|].
     intros _ v _ (C1 & C2). now rewrite C2, C1.
   - repeat step_gen. intros E3.
-    assert (G := gen_then _ _ _ _ _ _ _ (IHa _ _ _ E) (gen_power _ _ _ _ _ E3)).
+    assert (G := gen_then _ _ _ _ _ _ _ (IHa _ _ _ E) (gen_emit _ _ _ _ E3)).
     apply (gen_weaken _ _ _ _ _ _ G); simpl; [tauto|].
     intros _ v _ (C1 & C2). now rewrite C2, C1.
   - repeat step_gen. intros E3.

@@ -1,0 +1,9 @@
+"""Certificates as Coq files, and the lemmas that they rest on.
+
+The theory is in the files ``Symad*.v`` of this folder; what stands here prints models and derivatives.
+"""
+
+from symad.verification.coq.terms import CoqError
+from symad.verification.coq.write import Model, as_coq, write_coq
+
+__all__ = ["CoqError", "Model", "as_coq", "write_coq"]

@@ -1,0 +1,275 @@
+"""The layout of a Coq file: definitions to read first, then data and proofs for the machine."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symad.verification.coq.gallina import domain_text, let_names, program_data, program_text, wrapped
+from symad.verification.coq.heads import FUNCTIONS
+from symad.verification.coq.programs import Program
+
+RESERVED = {
+    "R", "PI", "Rpower", "IZR", "nat", "list", "nth", "prog", "term", "fn", "check", "run", "inputs", "domain",
+    "entry_of_value", "entry_of_list", "is_derive", "let_in", "at1", "at2", "at3", "True", "eq_refl", "conj",
+    "as", "at", "cofix", "else", "end", "exists", "fix", "for", "forall", "fun", "if", "in", "let", "match", "mod",
+    "return", "then", "using", "where", "with", "Prop", "Set", "Type", "SProp", "Definition", "Lemma", "Theorem",
+    "Proof", "Qed", "Var", "Int", "Pi", "Add", "Sub", "Mul", "Div", "Opp", "Pow", "App", "App2", "Let", "Need",
+    "Ret", "by", "IF", "O", "S",
+} | set(FUNCTIONS) | set(FUNCTIONS.values())  # fmt: skip
+
+MOST_ENTRIES = 200
+"""More entries than this are stated in several theorems."""
+
+
+def coq_name(name: str, taken: Collection[str]) -> str:
+    """A Coq identifier for the name of a symbol or a model: Greek letters by their names, no reserved word."""
+    letters = []
+    for character in unicodedata.normalize("NFKD", name):
+        told = unicodedata.name(character, "")
+        if told.startswith("GREEK") and "LETTER" in told:
+            word = told.split("LETTER ")[1].split(" WITH")[0].split()[-1]
+            letters.append(word.capitalize() if "CAPITAL" in told else word.lower())
+        elif character.isascii() and (character.isalnum() or character == "_"):
+            letters.append(character)
+        elif not unicodedata.combining(character):
+            letters.append("_")
+    plain = re.sub(r"_+", "_", "".join(letters)).rstrip("_") or "x"
+    plain = plain if plain[0].isalpha() else f"x{plain}" if plain[0] == "_" else f"x_{plain}"
+    unique, k = plain, 1
+    while unique in taken or unique in RESERVED or re.fullmatch(r"t\d+", unique):
+        k += 1
+        unique = f"{plain}_{k}"
+    return unique
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of the function in Coq: a number, or a function of indices.
+
+    ``first`` is the number of its first element; ``varies`` says whether it is differentiated by.
+    """
+
+    name: str
+    symbol: Any
+    shape: tuple[int, ...]
+    first: int
+    varies: bool
+    positive: bool = False
+
+    @property
+    def count(self) -> int:
+        """How many elements it has."""
+        return int(np.prod(self.shape, dtype=int))
+
+    @property
+    def binder(self) -> str:
+        """``x`` with its type."""
+        return f"({self.name} : {'nat -> ' * len(self.shape)}R)"
+
+    def elements(self) -> list[tuple[str, str]]:
+        """The text of each element, and of the argument with that element replaced by t."""
+        found = []
+        for index in np.ndindex(*self.shape):
+            at = " ".join(map(str, index))
+            nat = " ".join(f"{i}%nat" for i in index)
+            found.append((f"{self.name} {nat}", f"(at{len(index)} {self.name} {at} t)") if index else (self.name, "t"))
+        return found
+
+
+@dataclass(frozen=True)
+class Part:
+    """A function of the file: the model (name ""), or a derivative of the part ``of``."""
+
+    name: str
+    program: Program
+    scalar: bool
+    of: str | None
+
+
+@dataclass
+class Theory:
+    """What is in a file."""
+
+    stem: str
+    name: str
+    arguments: Sequence[Argument]
+    origin: str
+    parts: list[Part]
+
+    def add(self, name: str, program: Program, scalar: bool, of: str | None = None) -> None:
+        """Add a function."""
+        self.parts.append(Part(name, program, scalar, of))
+
+    def full(self, part: str) -> str:
+        """The name of a function in Coq."""
+        return f"{self.name}_{part}" if part else self.name
+
+    @property
+    def binders(self) -> str:
+        """The arguments with their types; neighbours of one type together."""
+        groups: list[tuple[str, list[str]]] = []
+        for a in self.arguments:
+            kind = "nat -> " * len(a.shape) + "R"
+            if groups and groups[-1][0] == kind:
+                groups[-1][1].append(a.name)
+            else:
+                groups.append((kind, [a.name]))
+        return " ".join(f"({' '.join(names)} : {kind})" for kind, names in groups)
+
+    @property
+    def names(self) -> str:
+        """The arguments."""
+        return " ".join(a.name for a in self.arguments)
+
+    @property
+    def count(self) -> int:
+        """The number of all elements of all arguments."""
+        return sum(a.count for a in self.arguments)
+
+
+def theory_text(theory: Theory) -> str:
+    """The whole file."""
+    derivatives = [p for p in theory.parts if p.of is not None]
+    statements = sum(len(_parts_of(p.program)) for p in theory.parts)
+    listed = ", ".join(theory.full(p.name) + "_correct" for p in derivatives)
+    sections = [_header(theory, listed, statements), _definitions(theory)]
+    sections.append("(** ** What the machine reads: the same functions as data, and the proofs *)")
+    sections.append(wrapped(f"Definition {theory.full('inputs')} {theory.binders} : list R :=\n  [{_elements(theory)}]."))
+    sections += [_data_of(theory, part) for part in theory.parts]
+    for part in derivatives:
+        sections.append(_theorems(theory, part))
+    return "\n\n".join(sections) + "\n"
+
+
+def _header(theory: Theory, theorems: str, statements: int) -> str:
+    return f"""\
+(** {theory.name}: its derivatives, certified by symad.
+
+    To check: coqc SymadFunctions.v SymadPrograms.v SymadEquality.v SymadCertificates.v {theory.stem}.v
+    (one after the other: coqc takes one file at a time), with Coq 8.16 or later and Coquelicot.
+
+    To read: the definitions below and what the theorems say; all else is proof.
+    Theorems: {theorems}.
+    The function was printed from {theory.origin}; its derivatives are those that symad computes, on the
+    domain. They have {statements} operations together. *)
+
+Require Import Reals List ZArith.
+From Coquelicot Require Import Coquelicot.
+Require Import SymadFunctions SymadPrograms SymadEquality SymadCertificates.
+Import ListNotations.
+Open Scope R_scope."""
+
+
+def _parts_of(program: Program) -> set[Any]:
+    found: set[Any] = set()
+    stack = [*program.terms.lets, *program.outputs]
+    while stack:
+        term = stack.pop()
+        if term not in found and term.head not in {"Var", "Int", "Pi"}:
+            found.add(term)
+            stack.extend(term.args)
+    return found
+
+
+def _elements(theory: Theory) -> str:
+    return "; ".join(text for a in theory.arguments for text, _ in a.elements())
+
+
+def _numbered(theory: Theory) -> dict[int, str]:
+    """The text of each element by its number."""
+    return {a.first + k: text for a in theory.arguments for k, (text, _) in enumerate(a.elements())}
+
+
+def _definitions(theory: Theory) -> str:
+    made = []
+    taken = {a.name for a in theory.arguments}
+    sources = {p.of for p in theory.parts}
+    for part in theory.parts:
+        names = let_names(part.program, _numbered(theory), taken)
+        name, kind = theory.full(part.name), "R" if part.scalar else "list R"
+        body = program_text(part.program, names, not part.scalar)
+        made.append(wrapped(f"Definition {name} {theory.binders} : {kind} :=") + f"\n{body}.")
+        if part.name in sources and part.program.needs:
+            head = wrapped(f"Definition {name}_domain {theory.binders} : Prop :=")
+            made.append(f"{head}\n{domain_text(part.program, names)}.")
+    return "\n\n".join(made)
+
+
+def _data_of(theory: Theory, part: Part) -> str:
+    name, first = theory.full(part.name), f"{theory.count + 1}"
+    ret = "(fun l => nth 0 l 0)" if part.scalar else "(fun l => l)"
+    kind = "R" if part.scalar else "list R"
+    return f"""\
+Definition {name}_program : prog :=
+{program_data(part.program)}.
+
+Lemma {name}_is {theory.binders} :
+  run {ret} {name}_program {first} (inputs ({theory.full("inputs")} {theory.names})) = {name} {theory.names}.
+Proof. exact_no_check (@eq_refl ({kind}) ({name} {theory.names})). Qed."""
+
+
+def _theorems(theory: Theory, part: Part) -> str:
+    """Lemma and theorems for a derivative."""
+    name, of = theory.full(part.name), next(p for p in theory.parts if p.name == part.of)
+    source = theory.full(of.name)
+    made = [f"""\
+Lemma {name}_checked : check {theory.count} {_varied(theory)} {source}_program {name}_program = true.
+Proof. vm_cast_no_check (@eq_refl bool true). Qed."""]
+    entries = [
+        _entry(theory, part, of, row, column)
+        for row in range(len(of.program.outputs))
+        for column in _columns(theory)
+    ]
+    premise = f"{source}_domain {theory.names} -> " if of.program.needs else ""
+    given = "H" if of.program.needs else "I"
+    for k in range(0, len(entries), MOST_ENTRIES):
+        chosen = entries[k : k + MOST_ENTRIES]
+        suffix = f"_{k // MOST_ENTRIES + 1}" if len(entries) > MOST_ENTRIES else ""
+        claims = " /\\\n  ".join(claim for claim, _ in chosen)
+        steps = [f"  exact ({proof.replace('GIVEN', given)})." for _, proof in chosen]
+        steps = [f"  apply conj. {{ {s.strip()} }}" for s in steps[:-1]] + steps[-1:]
+        made.append(
+            wrapped(f"Theorem {name}_correct{suffix} {theory.binders} : {premise}".rstrip())
+            + f"\n  {claims}.\nProof.\n"
+            + ("  intros H.\n" if of.program.needs else "")
+            + "\n".join(steps)
+            + f"\nQed.\n\nPrint Assumptions {name}_correct{suffix}."
+        )
+    return "\n\n".join(made)
+
+
+def _varied(theory: Theory) -> int:
+    return sum(a.count for a in theory.arguments if a.varies)
+
+
+def _columns(theory: Theory) -> list[int]:
+    return [a.first + k for a in theory.arguments if a.varies for k in range(a.count)]
+
+
+def _entry(theory: Theory, part: Part, of: Part, row: int, column: int) -> tuple[str, str]:
+    """What is claimed of one entry, and its proof."""
+    name, source = theory.full(part.name), theory.full(of.name)
+    moved, here = [], ""
+    for a in theory.arguments:
+        inside = a.first <= column < a.first + a.count
+        text, replaced = a.elements()[column - a.first] if inside else ("", a.name)
+        moved.append(replaced)
+        here = text or here
+    along = " ".join(moved)
+    varied = _varied(theory)
+    value = f"{source} {along}" if of.scalar else f"nth {row} ({source} {along}) 0"
+    point = f"({here})" if " " in here else here
+    claim = f"is_derive (fun t => {value}) {point} (nth {row * varied + column - 1} ({name} {theory.names}) 0)"
+    lemma = "entry_of_value" if of.scalar else "entry_of_list"
+    proof = (
+        f"{lemma} {theory.count} {varied} _ _ {name}_checked {row} {column - 1} ({theory.full('inputs')} {theory.names}) "
+        f"(fun t => {source} {along}) {point} ({name} {theory.names}) eq_refl GIVEN eq_refl "
+        f"(fun t => {source}_is {along}) ({name}_is {theory.names})"
+    )
+    return claim, proof

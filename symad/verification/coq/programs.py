@@ -1,0 +1,198 @@
+"""Programs: named terms, the conditions of the domain, and the outputs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from symad.verification.coq.terms import Term, Terms
+
+NONZERO = {"Inv", "Acot", "Csch", "Coth", "Abs", "Sign"}
+POSITIVE = {"Log", "Sqrt", "Log2", "Log10"}
+STATED = {"Tan", "Sec", "Csc", "Cot", "Asin", "Acos", "Atanh", "Acosh", "Log1p"}
+ALWAYS_POSITIVE = {"Exp", "Cosh", "Sech", "Sigmoid", "Softplus"}
+
+Need = tuple[str, Term]
+"""A function and its argument: the condition under which it has a derivative there."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A statement of a program: a condition (with the function it is for), or a named term."""
+
+    term: Term
+    need: str = ""
+
+
+@dataclass
+class Program:
+    """Statements and outputs.
+
+    ``with_domain`` states the conditions that `SymadCertificates.enough` asks for, but those that it
+    finds itself: exp(x) > 0, sums of squares and the like. ``positive``: inputs declared positive.
+    """
+
+    terms: Terms
+    outputs: list[Term]
+    with_domain: bool = True
+    positive: tuple[int, ...] = ()
+    steps: list[Step] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        conditions = _Conditions(self.terms)
+        if self.with_domain and self.positive:
+            self._state_positive(conditions)
+        for number, term in enumerate(list(self.terms.lets), self.terms.inputs + 1):
+            self._state(conditions, term)
+            self.steps.append(Step(term))
+            if self.with_domain:
+                conditions.named(term, self.terms.var(number))
+        for term in self.outputs:
+            self._state(conditions, term)
+
+    def _state(self, conditions: _Conditions, term: Term) -> None:
+        if self.with_domain:
+            self.steps += [Step(t, f) for f, t in conditions.missing(term)]
+
+    def _state_positive(self, conditions: _Conditions) -> None:
+        """Inputs declared positive that a condition is about."""
+        arguments = [t for term in (*self.terms.lets, *self.outputs) for _, t in conditions.missing(term, False)]
+        used = {v.value for argument in arguments for v in _parts(argument) if v.head == "Var"}
+        for number in self.positive:
+            if number in used:
+                variable = self.terms.var(number)
+                conditions.state(("Log", variable))
+                self.steps.append(Step(variable, "Log"))
+
+    @property
+    def needs(self) -> list[Need]:
+        """The conditions that are stated."""
+        return [(s.need, s.term) for s in self.steps if s.need]
+
+
+def _parts(term: Term) -> list[Term]:
+    """A term and everything in it, each once."""
+    found: dict[Term, None] = {}
+    stack = [term]
+    while stack:
+        current = stack.pop()
+        if current not in found:
+            found[current] = None
+            stack.extend(current.args)
+    return list(found)
+
+
+Sign = tuple[bool, bool, bool]
+"""Known to be positive, not negative, not zero."""
+
+
+class _Conditions:
+    """What is stated so far, and the signs that follow; as ``sign_of`` computes them in Coq."""
+
+    def __init__(self, terms: Terms) -> None:
+        self.terms = terms
+        self.stated: set[Need] = set()
+        self.signs: dict[Term, Sign] = {}
+
+    def state(self, need: Need) -> None:
+        self.stated.add(need)
+        self.signs.clear()
+
+    def named(self, term: Term, variable: Term) -> None:
+        """A term gets a name: what is known of its sign is known of the name."""
+        positive, _, nonzero = self.sign(term)
+        if positive:
+            self.stated.add(("Log", variable))
+        if nonzero:
+            self.stated.add(("Inv", variable))
+
+    def missing(self, term: Term, state: bool = True) -> list[Need]:
+        """The conditions of a term that do not follow from those before; they are stated by this."""
+        found = []
+        for need in self._needs(term):
+            if not self._covered(need):
+                found.append(need)
+                if state:
+                    self.state(need)
+        return list(dict.fromkeys(found))
+
+    def _needs(self, term: Term) -> list[Need]:
+        found: list[Need] = []
+        for part in reversed(_parts(term)):
+            if part.head == "Div":
+                found.append(("Inv", part.args[1]))
+            elif part.head == "App" and part.function in NONZERO | POSITIVE | STATED:
+                kind = "Inv" if part.function in NONZERO else "Log" if part.function in POSITIVE else part.function
+                found.append((kind, part.args[0]))
+            elif part.function == "Power":
+                found.append(("Log", part.args[0]))
+            elif part.function == "Xlogy":
+                found.append(("Log", part.args[1]))
+            elif part.function == "Hypot":
+                make = self.terms.make
+                squares = [make("Pow", a, value=2) for a in part.args]
+                found.append(("Log", make("Add", *squares)))
+        return found
+
+    def _covered(self, need: Need) -> bool:
+        kind, term = need
+        positive, nonneg, nonzero = self.sign(term)
+        known = {"Inv": nonzero, "Log": positive, "Log1p": nonneg}.get(kind, False)
+        return known or need in self.stated
+
+    def sign(self, term: Term) -> Sign:
+        """What is known of the sign of a term."""
+        for part in reversed(_ordered(term, self.signs)):
+            positive, nonneg, nonzero = self._sign_by_parts(part)
+            positive = positive or ("Log", part) in self.stated or ("Sqrt", part) in self.stated
+            nonzero = positive or nonzero or ("Inv", part) in self.stated
+            self.signs[part] = positive, positive or nonneg, nonzero
+        return self.signs[term]
+
+    def _sign_by_parts(self, term: Term) -> Sign:
+        signs = [self.signs[a] for a in term.args]
+        (p, n, z), (q, m, y) = [*signs, (False,) * 3, (False,) * 3][:2]
+        match term.head, term.function:
+            case "Int", _:
+                return term.value > 0, term.value >= 0, term.value != 0
+            case "Pi", _:
+                return True, True, True
+            case "Add", _:
+                return p and m or n and q, n and m, False
+            case "Mul", _:
+                return p and q, n and m or term.args[0] is term.args[1], z and y
+            case "Div", _:
+                return p and q, n and q, z and y
+            case "Opp", _:
+                return False, False, z
+            case "Pow", _:
+                even = term.value % 2 == 0
+                return p or even and z, n or even, z
+            case "App", "Inv":
+                return p, False, z
+            case "App", "Sqrt":
+                return p, True, False
+            case "App", "Abs":
+                return z, True, z
+            case "App", function if function in ALWAYS_POSITIVE:
+                return True, True, True
+            case "App2", "Power":
+                return True, True, True
+            case "App2", "Hypot":
+                return z or y, True, False
+        return False, False, False
+
+
+def _ordered(term: Term, known: dict[Term, Sign]) -> list[Term]:
+    """The parts of a term that are not known yet, each before its own parts."""
+    order: list[Term] = []
+    seen: set[Term] = set()
+    stack: list[tuple[Term, bool]] = [(term, False)]
+    while stack:
+        current, done = stack.pop()
+        if done:
+            order.append(current)
+        elif current not in seen and current not in known:
+            seen.add(current)
+            stack.append((current, True))
+            stack.extend((a, False) for a in current.args)
+    return order[::-1]

@@ -1,0 +1,234 @@
+"""Models as terms: from the user's SymPy expressions, and from the nodes of scalar graphs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import sympy
+
+from symad.core.graph import Node
+from symad.ops.elementwise.arithmetic import Add, Mul
+from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.powers import Pow
+from symad.ops.elementwise.selection import Compare, Select
+from symad.ops.arrays.sources import Constant, constant_value
+from symad.verification.coq.heads import HEADS
+from symad.verification.coq.terms import CoqError, Term, Terms
+
+WHOLE = 600
+"""Expressions of at most so many operations are written as they stand; of larger ones repeated parts get names."""
+
+
+def refused(what: str) -> CoqError:
+    """The error for a part that has no form in Coq."""
+    return CoqError(
+        f"to_coq: {what} has no lemma in Coq yet; write the model by the functions of "
+        "symad.verification.coq.heads.HEADS, powers and arithmetic, or leave this part out"
+    )
+
+
+# ---- numbers and functions ------------------------------------------------------------------------
+
+
+def number(terms: Terms, value: Any) -> Term:
+    """A constant, exactly: floats are binary fractions."""
+    if isinstance(value, sympy.Basic):
+        if value is sympy.pi:
+            return terms.make("Pi")
+        if value is sympy.E:
+            return terms.app("Exp", terms.integer(1))
+        if not isinstance(value, (sympy.Rational, sympy.Float)):
+            raise refused(f"the constant {value}")
+        value = Fraction(int(sympy.Rational(value).p), int(sympy.Rational(value).q))
+    if isinstance(value, float) and value - value != 0:
+        raise refused(f"the constant {value}")
+    exact = Fraction(value)
+    return terms.rational(exact.numerator, exact.denominator)
+
+
+def function(terms: Terms, head: Any, args: Sequence[Term]) -> Term:
+    """A function of the derivative table."""
+    if head not in HEADS or len(args) != (2 if HEADS[head].constructor in {"Xlogy", "Hypot", "Logaddexp"} else 1):
+        raise refused(f"the function {getattr(head, '__name__', head)} of {len(args)} arguments")
+    return terms.app(HEADS[head].constructor, *args)
+
+
+def repeated(roots: Iterable[Any], parts_of: Callable[[Any], Sequence[Any]], whole: int) -> set[Any]:
+    """What gets a name: parts used more than once, unless everything written out is small."""
+    uses: Counter[Any] = Counter()
+    sizes: dict[Any, int] = {}
+    roots = list(roots)
+    for part in _postorder(roots, parts_of):
+        below = parts_of(part)
+        sizes[part] = 1 + sum(sizes[b] for b in below)
+        uses.update(below)
+    uses.update(roots)
+    if sum(sizes[r] for r in roots) <= whole:
+        return set()
+    return {part for part, count in uses.items() if count > 1 and sizes[part] > 2}
+
+
+def _postorder(roots: Iterable[Any], parts_of: Callable[[Any], Sequence[Any]]) -> list[Any]:
+    """All parts, each once and after its own parts."""
+    order: dict[Any, None] = {}
+    stack: list[tuple[Any, bool]] = [(r, False) for r in reversed(list(roots))]
+    while stack:
+        part, done = stack.pop()
+        if done:
+            order[part] = None
+        elif part not in order:
+            stack.append((part, True))
+            stack.extend((p, False) for p in reversed(parts_of(part)) if p not in order)
+    return list(order)
+
+
+# ---- SymPy ----------------------------------------------------------------------------------------
+
+
+def from_sympy(terms: Terms, expressions: Sequence[Any], leaves: Mapping[Any, int]) -> list[Term]:
+    """The terms of scalar SymPy expressions as they are written; ``leaves`` has the numbers of the inputs.
+
+    Raises:
+        CoqError: something in them has no form in Coq.
+    """
+
+    def parts_of(expression: Any) -> Sequence[Any]:
+        return () if expression in leaves or expression.is_Atom else expression.args
+
+    named = repeated(expressions, parts_of, WHOLE)
+    fractional = _fractional((e.as_base_exp() for e in _postorder(expressions, parts_of) if e.is_Pow))
+    found: dict[Any, Term] = {}
+    for part in _postorder(expressions, parts_of):
+        if part in leaves:
+            found[part] = terms.var(leaves[part])
+        else:
+            made = _sympy_term(terms, part, found, fractional)
+            found[part] = terms.name(made) if part in named else made
+    return [found[e] for e in expressions]
+
+
+def _fractional(powers: Iterable[tuple[Any, Any]]) -> set[Any]:
+    """Bases with other fractional exponents than ±1/2: their roots are written as powers too."""
+    return {b for b, e in powers if e.is_Rational and e.q > 1 and abs(e) != sympy.Rational(1, 2)}
+
+
+def _sympy_term(terms: Terms, e: Any, found: Mapping[Any, Term], fractional: set[Any]) -> Term:
+    if e.is_Number or e.is_NumberSymbol:
+        return number(terms, e)
+    if e.is_Add:
+        return terms.signed_sum([_signed(terms, a, found, fractional) for a in e.args])
+    if e.is_Mul:
+        return _sympy_product(terms, list(e.args), found, fractional)
+    if e.is_Pow:
+        base, exponent = e.args
+        if exponent.is_Rational:
+            over, under = int(exponent.p), int(exponent.q)
+            return terms.real_power(found[base], over, under, base not in fractional)
+        return terms.app("Exp" if base is sympy.E else "Power", *([] if base is sympy.E else [found[base]]), found[exponent])
+    if isinstance(e, sympy.Function) or e.is_Function:
+        return function(terms, e.func, [found[a] for a in e.args])
+    raise refused(f"{type(e).__name__} {e}")
+
+
+def _signed(terms: Terms, e: Any, found: Mapping[Any, Term], fractional: set[Any]) -> tuple[bool, Term]:
+    """A summand without its minus, and whether it had one."""
+    if e.is_Number and e < 0:
+        return True, number(terms, -e)
+    if e.is_Mul and e.args[0].is_Number and e.args[0] < 0 and found[e].head != "Var":
+        return True, _sympy_product(terms, [-e.args[0], *e.args[1:]], found, fractional)
+    return False, found[e]
+
+
+def _sympy_product(terms: Terms, args: list[Any], found: Mapping[Any, Term], fractional: set[Any]) -> Term:
+    """Factors over factors, the sign in front."""
+    over: list[Term] = []
+    under: list[Term] = []
+    minus = False
+    for a in args:
+        if a.is_Rational:
+            minus ^= bool(a < 0)
+            if abs(a.p) != 1:
+                over.append(terms.integer(abs(int(a.p))))
+            if a.q != 1:
+                under.append(terms.integer(int(a.q)))
+        elif a.is_Float:
+            minus ^= bool(a < 0)
+            over.append(number(terms, abs(a)))
+        elif a.is_Pow and a.args[1].is_Rational and a.args[1] < 0 and found[a].head != "Var":
+            base, exponent = a.args
+            root = base not in fractional
+            under.append(terms.real_power(found[base], -int(exponent.p), int(exponent.q), root))
+        else:
+            over.append(found[a])
+    made = terms.quotient(over, under)
+    return terms.opp(made) if minus else made
+
+
+# ---- graphs ---------------------------------------------------------------------------------------
+
+
+def from_graph(terms: Terms, outputs: Sequence[Node], leaves: Mapping[Node, int], whole: int = 0) -> list[Term]:
+    """The terms of scalar nodes; what is used more than once gets a name.
+
+    Raises:
+        CoqError: an op has no form in Coq.
+    """
+
+    def parts_of(node: Node) -> Sequence[Node]:
+        return () if node in leaves else _regular(node) or node.args
+
+    named = repeated(outputs, parts_of, whole)
+    order = _postorder(outputs, parts_of)
+    fractional = {n.args[0] for n in order if isinstance(n.op, Pow) and _odd_root(constant_value(n.args[1]))}
+    found: dict[Node, Term] = {}
+    for node in order:
+        if node in leaves:
+            found[node] = terms.var(leaves[node])
+        else:
+            made = _node_term(terms, node, found, fractional)
+            found[node] = terms.name(made) if node in named else made
+    return [found[o] for o in outputs]
+
+
+def _odd_root(exponent: Any) -> bool:
+    return isinstance(exponent, Fraction) and exponent != Fraction(1, 2)
+
+
+def _regular(node: Node) -> tuple[Node, ...]:
+    """Of a selection at y = 0, where y is a root: the branch for y ≠ 0, which is all of the domain."""
+    if isinstance(node.op, Select):
+        condition = node.args[0]
+        if isinstance(condition.op, Compare) and condition.op.relation == "==":
+            left, right = condition.args
+            root = isinstance(left.op, Pow) or (isinstance(left.op, Apply) and left.op.head.__name__ == "hypot")
+            if root and constant_value(right) == 0:
+                return (node.args[2],)
+    return ()
+
+
+def _node_term(terms: Terms, node: Node, found: Mapping[Node, Term], fractional: set[Node]) -> Term:
+    op, args = node.op, [found[a] for a in (_regular(node) or node.args)]
+    if isinstance(op, Constant):
+        return number(terms, op.value)
+    if isinstance(op, Add):
+        return terms.signed_sum([(s < 0, a) for s, a in zip(op.signs, args, strict=True)])
+    if isinstance(op, Mul):
+        over = [a for p, a in zip(op.powers, args, strict=True) if p == 1]
+        under = [a for p, a in zip(op.powers, args, strict=True) if p == -1]
+        return terms.quotient(over, under)
+    if isinstance(op, Pow):
+        base, exponent = node.args
+        value = constant_value(exponent)
+        if isinstance(value, (int, Fraction)) and not isinstance(value, bool):
+            exact = Fraction(value)
+            return terms.real_power(args[0], exact.numerator, exact.denominator, base not in fractional)
+        return terms.app("Power", *args)
+    if isinstance(op, Apply):
+        return function(terms, op.head, args)
+    if _regular(node):
+        return args[0]
+    raise refused(f"the operation {type(op).__name__}")
+

@@ -1,0 +1,133 @@
+"""Terms: expressions of real numbers as `SymadPrograms.v` defines them. Equal terms are one object."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from symad.errors import SymadError
+
+MOST_DEPTH = 40
+"""Deeper terms get a name: neither Python nor Coq likes to nest them."""
+
+
+class CoqError(SymadError, ValueError):
+    """A model that cannot be written for Coq: which part, and what to do."""
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """One constructor of the inductive type ``term``.
+
+    Args:
+        head: Var, Int, Pi, Add, Sub, Mul, Div, Opp, Pow, App or App2.
+        args: the terms it is made of.
+        value: the number of a Var, the integer of an Int, the exponent of a Pow.
+        function: of App and App2 the constructor of ``fn`` or ``fn2``.
+    """
+
+    head: str
+    args: tuple[Term, ...] = ()
+    value: int = 0
+    function: str = ""
+    depth: int = 0
+
+
+@dataclass
+class Terms:
+    """Makes terms, and keeps the names given to some of them.
+
+    ``inputs`` is the number of inputs, ``lets`` what the numbers after them stand for.
+    """
+
+    inputs: int
+    lets: list[Term] = field(default_factory=list)
+    _made: dict[tuple[str, tuple[int, ...], int, str], Term] = field(default_factory=dict)
+    _named: dict[Term, Term] = field(default_factory=dict)
+
+    def make(self, head: str, *args: Term, value: int = 0, function: str = "") -> Term:
+        """The term; deep arguments get names."""
+        if head not in {"Add", "Sub"}:  # chains of sums are printed without nesting
+            args = tuple(self.name(a) if a.depth >= MOST_DEPTH else a for a in args)
+        key = (head, tuple(map(id, args)), value, function)
+        if key not in self._made:
+            left = args[0].depth if args and head in {"Add", "Sub"} else -1
+            rest = max((a.depth for a in (args[1:] if left >= 0 else args)), default=-1)
+            self._made[key] = Term(head, args, value, function, max(left, rest + 1))
+        return self._made[key]
+
+    def name(self, term: Term) -> Term:
+        """The variable that stands for a term, which is kept as a statement of its own."""
+        if term.head in {"Var", "Int", "Pi"}:
+            return term
+        if term not in self._named:
+            self.lets.append(term)
+            self._named[term] = self.make("Var", value=self.inputs + len(self.lets))
+        return self._named[term]
+
+    def var(self, number: int) -> Term:
+        """The input or name of this number, counted from 1."""
+        return self.make("Var", value=number)
+
+    def integer(self, value: int) -> Term:
+        return self.make("Int", value=value)
+
+    def rational(self, over: int, under: int) -> Term:
+        """over/under, with the sign in the integer."""
+        return self.integer(over) if under == 1 else self.div(self.integer(over), self.integer(under))
+
+    def add(self, a: Term, b: Term) -> Term:
+        return self.make("Add", a, b)
+
+    def sub(self, a: Term, b: Term) -> Term:
+        return self.make("Sub", a, b)
+
+    def mul(self, a: Term, b: Term) -> Term:
+        return self.make("Mul", a, b)
+
+    def div(self, a: Term, b: Term) -> Term:
+        return self.make("Div", a, b)
+
+    def opp(self, a: Term) -> Term:
+        return self.make("Opp", a)
+
+    def power(self, a: Term, exponent: int) -> Term:
+        """A natural power."""
+        return a if exponent == 1 else self.make("Pow", a, value=exponent)
+
+    def app(self, function: str, *args: Term) -> Term:
+        """A function of one or two arguments."""
+        return self.make("App" if len(args) == 1 else "App2", *args, function=function)
+
+    def signed_sum(self, parts: list[tuple[bool, Term]]) -> Term:
+        """Terms with minus where the flag says so, from the left."""
+        (minus, total), *rest = parts
+        total = self.opp(total) if minus else total
+        for minus, term in rest:
+            total = self.sub(total, term) if minus else self.add(total, term)
+        return total
+
+    def quotient(self, over: list[Term], under: list[Term]) -> Term:
+        """A product over a product."""
+        below = self.product(under)
+        if not over:
+            return self.integer(1) if not under else self.app("Inv", below)
+        return self.div(self.product(over), below) if under else self.product(over)
+
+    def product(self, factors: list[Term]) -> Term:
+        """A product from the left; 1 of none."""
+        if not factors:
+            return self.integer(1)
+        total = factors[0]
+        for factor in factors[1:]:
+            total = self.mul(total, factor)
+        return total
+
+    def real_power(self, base: Term, over: int, under: int, roots: bool = True) -> Term:
+        """base^(over/under): natural powers, inverses, roots, and Rpower for the rest."""
+        if over < 0:
+            return self.app("Inv", self.real_power(base, -over, under, roots))
+        if under == 1:
+            return self.power(base, over)
+        if (over, under) == (1, 2) and roots:
+            return self.app("Sqrt", base)
+        return self.app("Power", base, self.rational(over, under))
