@@ -511,7 +511,7 @@ Fixpoint same_lists (classes : M.t positive) (a b : list positive) : bool :=
   | _, _ => false
   end.
 
-Definition start (n : nat) : state := State (Pos.of_succ_nat n) [] (M.empty op).
+Definition start (n : nat) : state := State (Pos.of_succ_nat n) [] (M.empty op) (M.empty Z) (M.empty positive).
 
 Definition below (k : positive) (l : list positive) : bool := forallb (fun j => Pos.ltb j k) l.
 
@@ -526,7 +526,7 @@ Definition check (n cols : nat) (U G : prog) : bool :=
   let u := written s in
   let (accs, s) := sweeps u one outs s in
   let (entries, s) := compile_prog G first F zero s in
-  let classes := classes_of (table s) (written s) n in
+  let classes := classes_of s n in
   ordered n (written s) && enough [] U first && below (top n u) outs && forallb (of_inputs first) accs
   && Nat.leb cols n && same_lists classes (flat_map (row zero cols) accs) entries.
 
@@ -668,7 +668,7 @@ Proof.
   apply andb_prop in H. destruct H as [H Same]. apply andb_prop in H. destruct H as [H Fit].
   apply Nat.leb_le in Fit. apply andb_prop in H. destruct H as [H Only].
   apply andb_prop in H. destruct H as [H Below]. apply andb_prop in H. destruct H as [Order Enough].
-  assert (T0 : table_ok (start n)) by (intros k o Z; simpl in Z; now rewrite M.gempty in Z).
+  assert (T0 : table_ok (start n)) by (split; intros k o Z; simpl in Z; now rewrite M.gempty in Z).
   assert (G0 := gen_emit _ _ _ _ E0). assert (G1 := gen_emit _ _ _ _ E1).
   assert (G2 := gen_prog _ _ _ _ _ _ _ E2). assert (G3 := gen_sweeps _ _ _ _ _ _ E3).
   assert (G4 := gen_prog _ _ _ _ _ _ _ E4).
@@ -726,8 +726,8 @@ Proof.
   set (D j := Derive (fun t => W t j) t0) in *. rewrite W0 in Tangents.
   assert (Totals := gen_claim _ _ _ _ G3 T3 _ (S3 x) D Tangents (One x)).
   assert (Rows : map (V x) (flat_map (row zero cols) accs) = map (V x) entries).
-  { apply (same_lists_ok (V x) (classes_of (table s4) (written s4) n)); [|exact Same].
-    apply classes_ok. intros k o Z. apply (in_table s4); auto. }
+  { apply (same_lists_ok (V x) (classes_of s4 n)); [|exact Same].
+    now apply classes_ok. }
   assert (Count : length outs = outputs U).
   { rewrite <- (run_length U first (inputs x)). rewrite <- (Outs x L). now rewrite map_length. }
   assert (Count2 : length accs = length outs) by (clear -Totals; induction Totals; simpl; auto).

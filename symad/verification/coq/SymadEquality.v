@@ -149,62 +149,47 @@ Proof.
   replace (Pos.pred (Pos.pred (1 + (k - j)) + 1 + j)) with k by lia. ring.
 Qed.
 
-Definition is_one (t : M.t op) (k : positive) : bool :=
-  match M.find k t with Some (OConst q) => Qeq_bool q 1 | _ => false end.
+(** The exponential e of w = 1/(1 + e), or of w = 1/e. *)
+Inductive inverse := Logistic (e : positive) | Plain (e : positive).
 
-(** Of w = 1/(1 + exp m): m and the exponential. *)
-Definition logistic_parts (t : M.t op) (w : positive) : option (positive * positive) :=
+Definition is_exp (t : M.t op) (e : positive) : bool :=
+  match M.find e t with Some (OApp Exp _) => true | _ => false end.
+
+Definition inverse_of (t : M.t op) (w : positive) : option inverse :=
   match M.find w t with
   | Some (OApp Inv d) =>
     match M.find d t with
+    | Some (OApp Exp _) => Some (Plain d)
     | Some (OAdd i e) =>
-      match M.find e t with
-      | Some (OApp Exp m) => if is_one t i then Some (m, e) else None
-      | _ => None
-      end
+      if is_one t i && is_exp t e then Some (Logistic e) else if is_one t e && is_exp t i then Some (Logistic i) else None
     | _ => None
     end
   | _ => None
   end.
 
-(** Whether w is σ(a). *)
-Definition is_logistic (t : M.t op) (w a : positive) : bool :=
-  match logistic_parts t w with
-  | Some (m, _) =>
-    match M.find m t, M.find a t with
-    | Some (OOpp b), _ => Pos.eqb b a
-    | _, _ => false
-    end
-    || match M.find a t with Some (OOpp b) => Pos.eqb b m | _ => false end
-  | None => false
-  end.
+Definition product_rule (j k : positive) (right : poly) : list rule :=
+  if Pos.ltb j k then [(product_of j k, normal right)] else if Pos.ltb k j then [(product_of k j, normal right)] else [].
 
-Definition rules_of (t : M.t op) (classes : M.t positive) (k : positive) : list rule :=
+Definition rules_of (t : M.t op) (tanhs classes : M.t positive) (k : positive) : list rule :=
   match M.find k t with
   | Some (OApp Sech b) =>
-    let h := Pos.pred k in
-    match M.find h t with
-    | Some (OApp Tanh c) =>
-      if Pos.eqb c b then [(square_of k, normal (PEsub (PEc 1%Q) (PEpow (PEX (rep classes h)) 2)))] else []
-    | _ =>
-      let w := Pos.pred (Pos.pred (Pos.pred (Pos.pred h))) in
-      match halved t b with
-      | Some a =>
-        let x := PEX (rep classes w) in
-        if is_logistic t w a then [(square_of k, normal (PEmul (PEmul (PEc 4%Q) x) (PEsub (PEc 1%Q) x)))] else []
-      | None => []
-      end
+    match M.find b tanhs with
+    | Some h => [(square_of k, normal (PEsub (PEc 1%Q) (PEpow (expand t classes 20 5 Nowhere h) 2)))]
+    | None => []
     end
   | Some (OApp Inv _) =>
-    match logistic_parts t k with
-    | Some (_, e) =>
-      let j := rep classes e in
-      let right := normal (PEsub (PEc 1%Q) (PEX k)) in
-      if Pos.ltb j k then [(product_of j k, right)] else if Pos.ltb k j then [(product_of k j, right)] else []
+    match inverse_of t k with
+    | Some (Logistic e) => product_rule (rep classes e) k (PEsub (PEc 1%Q) (PEX k))
+    | Some (Plain e) => product_rule (rep classes e) k (PEc 1%Q)
     | None => []
     end
   | _ => []
   end.
+
+Definition tanhs_right (v : valuation) (tanhs : M.t positive) : Prop :=
+  forall b h, M.find b tanhs = Some h -> v h = tanh (v b).
+
+Definition right_rule (v : valuation) (r : rule) : Prop := meval v (fst r) = poleval v (snd r).
 
 Lemma is_one_ok t v k : sound t v -> is_one t k = true -> v k = 1.
 Proof.
@@ -212,77 +197,53 @@ Proof.
   destruct o; try discriminate. rewrite F. simpl. apply Qeq_true in H. rewrite H. apply RMicromega.Q2R_1.
 Qed.
 
-Lemma logistic_parts_ok t v w m e : sound t v -> logistic_parts t w = Some (m, e) ->
-  v e = exp (v m) /\ v w = / (1 + exp (v m)).
+Lemma is_exp_ok t v k : sound t v -> is_exp t k = true -> exists x, v k = exp x.
 Proof.
-  unfold logistic_parts. intros T H.
+  unfold is_exp. intros T H. destruct (M.find k t) as [o|] eqn:F; [|discriminate]. apply T in F.
+  destruct o as [| | | | | |f a|]; try discriminate. destruct f; try discriminate. now exists (v a).
+Qed.
+
+Lemma inverse_of_ok t v w i : sound t v -> inverse_of t w = Some i ->
+  match i with Logistic e => v e * v w = 1 - v w | Plain e => v e * v w = 1 end.
+Proof.
+  unfold inverse_of. intros T H.
   destruct (M.find w t) as [o|] eqn:W; [|discriminate]. destruct o as [| | | | | |f d|]; try discriminate.
-  destruct f; try discriminate. destruct (M.find d t) as [o|] eqn:D; [|discriminate].
-  destruct o as [| |i x| | | | |]; try discriminate. destruct (M.find x t) as [o|] eqn:E; [|discriminate].
-  destruct o as [| | | | | |f a|]; try discriminate. destruct f; try discriminate.
-  destruct (is_one t i) eqn:I; [|discriminate]. inversion H; subst.
-  apply T in W. apply T in D. apply T in E. apply (is_one_ok t v) in I; [|exact T]. simpl in *.
-  split; [exact E|]. now rewrite W, D, I, E.
+  destruct f; try discriminate. apply T in W. simpl in W.
+  destruct (M.find d t) as [o|] eqn:D; [|discriminate]. assert (D' := D). apply T in D.
+  destruct o as [| |i' e| | | |f x|]; try discriminate.
+  - simpl in D. destruct (is_one t i' && is_exp t e) eqn:A.
+    + apply andb_prop in A. destruct A as [A B]. apply (is_one_ok t v) in A; [|exact T].
+      apply (is_exp_ok t v) in B; [|exact T]. destruct B as [x B]. inversion H; subst.
+      rewrite W, D, A, B. apply logistic_relation.
+    + destruct (is_one t e && is_exp t i') eqn:C; [|discriminate]. apply andb_prop in C. destruct C as [C B].
+      apply (is_one_ok t v) in C; [|exact T]. apply (is_exp_ok t v) in B; [|exact T]. destruct B as [x B].
+      inversion H; subst. rewrite W, D, C, B, Rplus_comm. apply logistic_relation.
+  - destruct f; try discriminate. inversion H; subst. simpl in D. rewrite W, D. apply Rinv_r, Rgt_not_eq, exp_pos.
 Qed.
 
-Lemma is_logistic_ok t v w a : sound t v -> is_logistic t w a = true -> v w = sigmoid (v a).
+Lemma product_rule_ok v j k right : v j * v k = peval v right -> List.Forall (right_rule v) (product_rule j k right).
 Proof.
-  unfold is_logistic. intros T H. destruct (logistic_parts t w) as [[m e]|] eqn:L; [|discriminate].
-  apply (logistic_parts_ok t v) in L; [|exact T]. destruct L as [_ L]. rewrite L. unfold sigmoid.
-  assert (N : v m = - v a); [|now rewrite N].
-  apply orb_prop in H. destruct H as [H|H].
-  - destruct (M.find m t) as [o|] eqn:F; [|discriminate]. apply T in F. destruct o; try discriminate.
-    apply Pos.eqb_eq in H. subst. exact F.
-  - destruct (M.find a t) as [o|] eqn:F; [|discriminate]. apply T in F. destruct o; try discriminate.
-    apply Pos.eqb_eq in H. subst. rewrite F. simpl. ring.
+  unfold product_rule, right_rule. intros H.
+  destruct (Pos.ltb_spec j k); [|destruct (Pos.ltb_spec k j); [|constructor]];
+    (constructor; [|constructor]); cbn [fst snd]; rewrite product_of_ok, <- normal_ok by assumption.
+  - exact H.
+  - now rewrite Rmult_comm.
 Qed.
 
-Definition right_rule (v : valuation) (r : rule) : Prop := meval v (fst r) = poleval v (snd r).
+Lemma one_minus_square v p : peval v (PEsub (PEc 1%Q) (PEpow p 2)) = Q2R 1 - peval v p ^ 2.
+Proof. reflexivity. Qed.
 
-Lemma halved_sound t b a v : sound t v -> halved t b = Some a -> v b = v a * / 2.
+Lemma rules_of_ok t v tanhs classes k : sound t v -> tanhs_right v tanhs -> respected v classes ->
+  List.Forall (right_rule v) (rules_of t tanhs classes k).
 Proof.
-  unfold halved. intros T H. destruct (M.find b t) as [o|] eqn:F; [|discriminate].
-  destruct o as [| | |x y| | | |]; try discriminate. destruct (M.find y t) as [o|] eqn:G; [|discriminate].
-  destruct o as [q| | | | | | |]; try discriminate. destruct (Qeq_bool q half) eqn:E; [|discriminate].
-  inversion H; subst. rewrite (T _ _ F). simpl. rewrite (T _ _ G). simpl.
-  apply Qeq_true in E. now rewrite E, half_ok.
-Qed.
-
-Lemma rules_of_ok t v classes k : sound t v -> respected v classes -> List.Forall (right_rule v) (rules_of t classes k).
-Proof.
-  intros T C. unfold rules_of. destruct (M.find k t) as [o|] eqn:F; [|constructor].
+  intros T H C. unfold rules_of. destruct (M.find k t) as [o|] eqn:F; [|constructor].
   destruct o as [| | | | | |f b|]; try constructor. destruct f; try constructor.
-  - destruct (logistic_parts t k) as [[m e]|] eqn:L; [|constructor].
-    apply (logistic_parts_ok t v) in L; [|exact T]. destruct L as [L1 L2].
-    assert (Q : v e * v k = 1 - v k) by (rewrite L1, L2; apply logistic_relation).
-    destruct (Pos.ltb_spec (rep classes e) k).
-    + constructor; [|constructor]. unfold right_rule; cbn [fst snd].
-      rewrite product_of_ok, (C e), <- normal_ok by assumption. unfold peval; simpl. unfold Env.nth.
-      now rewrite Q, RMicromega.Q2R_1.
-    + destruct (Pos.ltb_spec k (rep classes e)); [|constructor].
-      constructor; [|constructor]. unfold right_rule; cbn [fst snd].
-      rewrite product_of_ok, (C e), <- normal_ok by assumption. unfold peval; simpl. unfold Env.nth.
-      now rewrite Rmult_comm, Q, RMicromega.Q2R_1.
-  - apply T in F. simpl in F.
-    assert (P : List.Forall (right_rule v)
-      match halved t b with
-      | Some a => let x := PEX (rep classes (Pos.pred (Pos.pred (Pos.pred (Pos.pred (Pos.pred k)))))) in
-        if is_logistic t (Pos.pred (Pos.pred (Pos.pred (Pos.pred (Pos.pred k))))) a
-        then [(square_of k, normal (PEmul (PEmul (PEc 4%Q) x) (PEsub (PEc 1%Q) x)))] else []
-      | None => []
-      end).
-    { destruct (halved t b) as [a|] eqn:H; [|constructor]. cbv zeta.
-      destruct (is_logistic t _ a) eqn:L; [|constructor]. apply (is_logistic_ok t v) in L; [|exact T].
-      constructor; [|constructor]. unfold right_rule; cbn [fst snd].
-      rewrite square_of_ok, <- normal_ok. unfold peval; cbn [PEeval]. unfold Env.nth.
-      rewrite C, F, L, (halved_sound t b a v T H), sech_half, RMicromega.Q2R_1.
-      replace (Q2R 4) with 4 by (unfold Q2R; simpl; field). reflexivity. }
-    destruct (M.find (Pos.pred k) t) as [o|] eqn:G; [|exact P].
-    destruct o as [| | | | | |f c|]; try exact P. destruct f; try exact P.
-    destruct (Pos.eqb_spec c b) as [->|]; [|constructor]. apply T in G. simpl in G.
-    constructor; [|constructor]. unfold right_rule; cbn [fst snd].
-    rewrite square_of_ok, <- normal_ok. unfold peval; cbn [PEeval]. unfold Env.nth.
-    rewrite C, F, G, sech_square, RMicromega.Q2R_1. reflexivity.
+  - destruct (inverse_of t k) as [[e|e]|] eqn:L; [| |constructor]; apply (inverse_of_ok t v) in L; auto;
+      apply product_rule_ok; rewrite (C e), L; unfold peval; simpl; unfold Env.nth; now rewrite RMicromega.Q2R_1.
+  - destruct (M.find b tanhs) as [h|] eqn:G; [|constructor]. apply T in F. simpl in F. apply H in G.
+    constructor; [|constructor]. unfold right_rule; cbn [fst snd]. rewrite square_of_ok, <- normal_ok.
+    rewrite one_minus_square, (expand_ok t v classes T C).
+    rewrite F, G, sech_square, RMicromega.Q2R_1. reflexivity.
 Qed.
 
 Fixpoint variables (p : poly) : list positive :=
@@ -293,13 +254,22 @@ Fixpoint variables (p : poly) : list positive :=
   | PEopp a | PEpow a _ => variables a
   end.
 
-Definition rules_for (t : M.t op) (classes : M.t positive) (p : poly) : list rule :=
-  flat_map (rules_of t classes) (variables p).
+(** e (1/e) = 1 comes first: e² (1/e)² w is w, and not (1/e)(1 − w). *)
+Definition plain (r : rule) : bool := match snd r with Pc _ => true | _ => false end.
 
-Lemma rules_for_ok t v classes p : sound t v -> respected v classes -> List.Forall (right_rule v) (rules_for t classes p).
+Definition rules_for (t : M.t op) (tanhs classes : M.t positive) (p : poly) : list rule :=
+  let rules := flat_map (rules_of t tanhs classes) (variables p) in
+  filter plain rules ++ filter (fun r => negb (plain r)) rules.
+
+Lemma rules_for_ok t v tanhs classes p : sound t v -> tanhs_right v tanhs -> respected v classes ->
+  List.Forall (right_rule v) (rules_for t tanhs classes p).
 Proof.
-  intros T C. unfold rules_for. induction (variables p) as [|k l IH]; [constructor|]. simpl.
-  apply List.Forall_app. split; [now apply rules_of_ok | exact IH].
+  intros T H C. unfold rules_for.
+  assert (A : List.Forall (right_rule v) (flat_map (rules_of t tanhs classes) (variables p))).
+  { induction (variables p) as [|k l IH]; [constructor|]. simpl.
+    apply List.Forall_app. split; [now apply rules_of_ok | exact IH]. }
+  rewrite List.Forall_forall in A. apply List.Forall_app.
+  split; apply List.Forall_forall; intros r I; apply filter_In in I; now apply A.
 Qed.
 
 Definition reduce (rules : list rule) (p : Pol Q) : Pol Q :=
@@ -326,7 +296,7 @@ Fixpoint terms_of (p : poly) : N :=
 Definition MOST_TERMS : N := 3000.
 Definition CHAIN : nat := N.to_nat 3000.
 
-Definition same_at (t : M.t op) (classes : M.t positive) (j k : positive) (level : nat) : bool :=
+Definition same_at (t : M.t op) (tanhs classes : M.t positive) (j k : positive) (level : nat) : bool :=
   let a := expand t classes CHAIN level Nowhere j in
   let b := expand t classes CHAIN level Nowhere k in
   if (terms_of a <=? MOST_TERMS)%N && (terms_of b <=? MOST_TERMS)%N
@@ -335,7 +305,7 @@ Definition same_at (t : M.t op) (classes : M.t positive) (j k : positive) (level
     let d := normal b in
     if same_normal c d then true
     else
-      let rules := rules_for t classes a ++ rules_for t classes b in
+      let rules := rules_for t tanhs classes (PEadd a b) in
       match rules with [] => false | _ => same_normal (reduce rules c) (reduce rules d) end
   else false.
 
@@ -357,19 +327,18 @@ Definition same_call (t : M.t op) (classes : M.t positive) (j k : positive) : bo
   | _, _ => false
   end.
 
-Definition same (t : M.t op) (classes : M.t positive) (j k : positive) : bool :=
-  same_call t classes j k || existsb (same_at t classes j k) [1%nat; 2%nat; 3%nat; 4%nat; 6%nat; 10%nat].
+Definition same (t : M.t op) (tanhs classes : M.t positive) (j k : positive) : bool :=
+  same_call t classes j k || existsb (same_at t tanhs classes j k) [1%nat; 2%nat; 3%nat; 4%nat; 6%nat; 10%nat].
 
-Lemma same_at_ok t v classes j k level : sound t v -> respected v classes ->
-  same_at t classes j k level = true -> v j = v k.
+Lemma same_at_ok t v tanhs classes j k level : sound t v -> tanhs_right v tanhs -> respected v classes ->
+  same_at t tanhs classes j k level = true -> v j = v k.
 Proof.
-  unfold same_at. intros T C H. destruct (_ && _); [|discriminate].
+  unfold same_at. intros T Th C H. destruct (_ && _); [|discriminate].
   rewrite <- (expand_ok t v classes T C CHAIN level Nowhere j), <- (expand_ok t v classes T C CHAIN level Nowhere k).
   revert H. generalize (expand t classes CHAIN level Nowhere j) (expand t classes CHAIN level Nowhere k). intros a b H.
   rewrite !normal_ok. destruct (same_normal (normal a) (normal b)) eqn:E; [now apply same_normal_ok|].
-  assert (R : List.Forall (right_rule v) (rules_for t classes a ++ rules_for t classes b))
-    by (apply List.Forall_app; split; now apply rules_for_ok).
-  destruct (rules_for t classes a ++ rules_for t classes b) as [|r l]; [discriminate|].
+  assert (R := rules_for_ok t v tanhs classes (PEadd a b) T Th C).
+  destruct (rules_for t tanhs classes (PEadd a b)) as [|r l]; [discriminate|].
   rewrite <- (reduce_ok v (r :: l) (normal a) R), <- (reduce_ok v (r :: l) (normal b) R). now apply same_normal_ok.
 Qed.
 
@@ -389,96 +358,29 @@ Proof.
     now rewrite (R _ _ A), (R _ _ B).
 Qed.
 
-Lemma same_ok t v classes j k : sound t v -> respected v classes -> same t classes j k = true -> v j = v k.
+Lemma same_ok t v tanhs classes j k : sound t v -> tanhs_right v tanhs -> respected v classes ->
+  same t tanhs classes j k = true -> v j = v k.
 Proof.
-  unfold same. intros T C H. apply orb_prop in H. destruct H as [H|H]; [eauto using same_call_ok|].
+  unfold same. intros T Th C H. apply orb_prop in H. destruct H as [H|H]; [eauto using same_call_ok|].
   apply existsb_exists in H. destruct H as [level [_ H]]. eauto using same_at_ok.
 Qed.
 
-(** ** Fingerprints *)
-
-Definition prime : Z := 2305843009213693951.  (* 2^61 - 1 *)
-
-Definition fn_number (f : fn) : Z :=
-  match f with
-  | Inv => 1 | Exp => 2 | Log => 3 | Sqrt => 4 | Sin => 5 | Cos => 6 | Tan => 7 | Sec => 8 | Csc => 9
-  | Cot => 10 | Asin => 11 | Acos => 12 | Atan => 13 | Acot => 14 | Sinh => 15 | Cosh => 16 | Tanh => 17
-  | Sech => 18 | Csch => 19 | Coth => 20 | Asinh => 21 | Acosh => 22 | Atanh => 23 | Sigmoid => 24
-  | Softplus => 25 | Logcosh => 26 | Silu => 27 | Log1p => 28 | Expm1 => 29 | Log2 => 30 | Log10 => 31
-  | Exp2 => 32 | Abs => 33 | Sign => 34 | Erf => 35 | Erfc => 36 | Erfi => 37 | Fresnels => 38
-  | Fresnelc => 39
-  end%Z.
-
-Definition fn2_number (g : fn2) : Z :=
-  match g with Power => 51 | Logaddexp => 52 | Hypot => 53 | Xlogy => 54 end%Z.
-
-Definition fold (z : Z) : Z :=
-  let y := (Z.land z prime + Z.shiftr z 61)%Z in if (prime <=? y)%Z then (y - prime)%Z else y.
-
-Definition madd (a b : Z) : Z := let c := (a + b)%Z in if (prime <=? c)%Z then (c - prime)%Z else c.
-Definition mneg (a : Z) : Z := match a with Z0 => Z0 | _ => (prime - a)%Z end.
-Definition mmul (a b : Z) : Z := fold (a * b).
-
-Definition mix (a b : Z) : Z := let x := madd a (b * 982451653)%Z in mmul (mmul x x) (madd x 15485863%Z).
-
-Fixpoint mpow (a : Z) (n : positive) : Z :=
-  match n with
-  | xH => a
-  | xO m => let b := mpow a m in mmul b b
-  | xI m => let b := mpow a m in mmul (mmul b b) a
-  end.
-
-(** The inverse by Euclid's algorithm; 0 for 0. *)
-Fixpoint euclid (fuel : nat) (a b x y : Z) : Z :=
-  match fuel, b with
-  | O, _ | _, Z0 => x
-  | S fuel, _ => let (q, r) := Z.div_eucl a b in euclid fuel b r y (x - q * y)%Z
-  end.
-
-Definition minv (a : Z) : Z := (euclid 100 prime a 0 1 mod prime)%Z.
-
-Definition print_of (prints : M.t Z) (k : positive) : Z :=
-  match M.find k prints with Some z => z | None => mix (Zpos k * 2654435761)%Z 77 end.
-
-(** exp is a square, so that tanh and sech of half the argument are rational in its root. *)
-Definition root_of_exp (a : Z) : Z := mix a 2.
-
-Definition fingerprint (prints : M.t Z) (o : op) : Z :=
-  let p := print_of prints in
-  match o with
-  | OConst q =>
-    let n := (Qnum q mod prime)%Z in match Qden q with xH => n | d => mmul n (minv (Zpos d mod prime)%Z) end
-  | OPi => 314159265358979
-  | OAdd a b => madd (p a) (p b)
-  | OMul a b => mmul (p a) (p b)
-  | OOpp a => mneg (p a)
-  | OPow a n => match n with O => 1 | _ => mpow (p a) (Pos.of_nat n) end
-  | OApp Inv a => minv (p a)
-  | OApp Exp a => let u := root_of_exp (p a) in mmul u u
-  | OApp Tanh a =>
-    let u := root_of_exp (mneg (madd (p a) (p a))) in
-    let e := mmul u u in mmul (madd 1 (mneg e)) (minv (madd 1 e))
-  | OApp Sech a =>
-    let u := root_of_exp (mneg (madd (p a) (p a))) in mmul (madd u u) (minv (madd 1 (mmul u u)))
-  | OApp f a => mix (p a) (fn_number f)
-  | OApp2 g a b => mix (mix (p a) (fn2_number g)) (p b)
-  end%Z.
+(** ** Classes *)
 
 Definition key (z : Z) : positive := match z with Zpos p => Pos.succ p | _ => 1%positive end.
 
 (** All statements in order: the class of each. *)
-Fixpoint classify (t : M.t op) (c : code) (prints : M.t Z) (seen classes : M.t positive) : M.t positive :=
+Fixpoint classify (s : state) (c : code) (seen classes : M.t positive) : M.t positive :=
   match c with
   | [] => classes
   | (k, o) :: c =>
-    let z := fingerprint prints o in
-    let prints := M.add k z prints in
-    match M.find (key z) seen with
-    | None => classify t c prints (M.add (key z) k seen) classes
+    let z := key (print_of (prints s) k) in
+    match M.find z seen with
+    | None => classify s c (M.add z k seen) classes
     | Some r =>
-      if Pos.eqb (rep classes r) r && negb (Pos.eqb k r) && same t classes k r
-      then classify t c prints seen (M.add k r classes)
-      else classify t c prints seen classes
+      if Pos.eqb (rep classes r) r && negb (Pos.eqb k r) && same (table s) (tanhs s) classes k r
+      then classify s c seen (M.add k r classes)
+      else classify s c seen classes
     end
   end.
 
@@ -488,20 +390,24 @@ Fixpoint seen_inputs (n : nat) (k : positive) (seen : M.t positive) : M.t positi
   | S n => seen_inputs n (Pos.succ k) (M.add (key (print_of (M.empty Z) k)) k seen)
   end.
 
-Definition classes_of (t : M.t op) (c : code) (inputs : nat) : M.t positive :=
-  classify t (rev' c) (M.empty Z) (seen_inputs inputs 1 (M.empty positive)) (M.empty positive).
+Definition classes_of (s : state) (inputs : nat) : M.t positive :=
+  classify s (rev' (written s)) (seen_inputs inputs 1 (M.empty positive)) (M.empty positive).
 
-Theorem classify_ok t v : sound t v -> forall c prints seen classes,
-  respected v classes -> respected v (classify t c prints seen classes).
+Theorem classify_ok s v : table_ok s -> Sat v (written s) -> forall c seen classes,
+  respected v classes -> respected v (classify s c seen classes).
 Proof.
-  intros T. induction c as [|[k o] c IH]; intros prints seen classes C; [exact C|].
+  intros T S.
+  assert (So : sound (table s) v) by (intros k o F; now apply (in_table s)).
+  assert (Th : tanhs_right v (tanhs s)) by (intros b h F; now apply (proj2 T b h F)).
+  induction c as [|[k o] c IH]; intros seen classes C; [exact C|].
   cbn [classify]. destruct (M.find _ seen) as [r|]; [|now apply IH].
-  destruct (Pos.eqb (rep classes r) r && negb (Pos.eqb k r) && same t classes k r) eqn:E; [|now apply IH].
-  apply IH. apply andb_prop in E. destruct E as [_ E]. apply (same_ok t v classes k r T C) in E.
+  destruct (Pos.eqb (rep classes r) r && negb (Pos.eqb k r) && same (table s) (tanhs s) classes k r) eqn:E;
+    [|now apply IH].
+  apply IH. apply andb_prop in E. destruct E as [_ E]. apply (same_ok (table s) v (tanhs s) classes k r So Th C) in E.
   intros j. unfold rep. destruct (Pos.eq_dec j k) as [->|N].
   - rewrite M.gss. now symmetry.
   - rewrite M.gso by assumption. apply C.
 Qed.
 
-Theorem classes_ok t v c n : sound t v -> respected v (classes_of t c n).
-Proof. intros T. apply classify_ok; auto. intros j. unfold rep. now rewrite M.gempty. Qed.
+Theorem classes_ok s v n : table_ok s -> Sat v (written s) -> respected v (classes_of s n).
+Proof. intros T S. apply classify_ok; auto. intros j. unfold rep. now rewrite M.gempty. Qed.

@@ -212,13 +212,95 @@ Definition domain_op (v : valuation) (o : op) : Prop :=
 
 Definition Dom (v : valuation) : code -> Prop := List.Forall (fun s => domain_op v (snd s)).
 
-Record state := State { next : positive; written : code; table : M.t op }.
+(** ** Fingerprints
+
+    Values modulo a prime at one point, with arbitrary values for functions. Nothing rests on them: they say
+    which values are worth comparing, and which of x and −x is called negative. *)
+
+Definition prime : Z := 2305843009213693951.  (* 2^61 - 1 *)
+
+Definition fn_number (f : fn) : Z :=
+  match f with
+  | Inv => 1 | Exp => 2 | Log => 3 | Sqrt => 4 | Sin => 5 | Cos => 6 | Tan => 7 | Sec => 8 | Csc => 9
+  | Cot => 10 | Asin => 11 | Acos => 12 | Atan => 13 | Acot => 14 | Sinh => 15 | Cosh => 16 | Tanh => 17
+  | Sech => 18 | Csch => 19 | Coth => 20 | Asinh => 21 | Acosh => 22 | Atanh => 23 | Sigmoid => 24
+  | Softplus => 25 | Logcosh => 26 | Silu => 27 | Log1p => 28 | Expm1 => 29 | Log2 => 30 | Log10 => 31
+  | Exp2 => 32 | Abs => 33 | Sign => 34 | Erf => 35 | Erfc => 36 | Erfi => 37 | Fresnels => 38
+  | Fresnelc => 39
+  end%Z.
+
+Definition fn2_number (g : fn2) : Z :=
+  match g with Power => 51 | Logaddexp => 52 | Hypot => 53 | Xlogy => 54 end%Z.
+
+Definition fold (z : Z) : Z :=
+  let y := (Z.land z prime + Z.shiftr z 61)%Z in if (prime <=? y)%Z then (y - prime)%Z else y.
+
+Definition madd (a b : Z) : Z := let c := (a + b)%Z in if (prime <=? c)%Z then (c - prime)%Z else c.
+Definition mneg (a : Z) : Z := match a with Z0 => Z0 | _ => (prime - a)%Z end.
+Definition mmul (a b : Z) : Z := fold (a * b).
+
+Definition mix (a b : Z) : Z := let x := madd a (b * 982451653)%Z in mmul (mmul x x) (madd x 15485863%Z).
+
+Fixpoint mpow (a : Z) (n : positive) : Z :=
+  match n with
+  | xH => a
+  | xO m => let b := mpow a m in mmul b b
+  | xI m => let b := mpow a m in mmul (mmul b b) a
+  end.
+
+(** The inverse by Euclid's algorithm; 0 for 0. *)
+Fixpoint euclid (fuel : nat) (a b x y : Z) : Z :=
+  match fuel, b with
+  | O, _ | _, Z0 => x
+  | S fuel, _ => let (q, r) := Z.div_eucl a b in euclid fuel b r y (x - q * y)%Z
+  end.
+
+Definition minv (a : Z) : Z := (euclid 100 prime a 0 1 mod prime)%Z.
+
+Definition print_of (prints : M.t Z) (k : positive) : Z :=
+  match M.find k prints with Some z => z | None => mix (Zpos k * 2654435761)%Z 77 end.
+
+Definition negative (a : Z) : bool := (prime <? 2 * a)%Z.
+
+(** exp(a) is a square and 1/exp(−a), so that tanh and sech of a/2 are rational in its root. *)
+Definition root_of_exp (a : Z) : Z := if negative a then minv (mix (mneg a) 2) else mix a 2.
+
+Definition fingerprint (prints : M.t Z) (o : op) : Z :=
+  let p := print_of prints in
+  match o with
+  | OConst q =>
+    let n := (Qnum q mod prime)%Z in match Qden q with xH => n | d => mmul n (minv (Zpos d mod prime)%Z) end
+  | OPi => 314159265358979
+  | OAdd a b => madd (p a) (p b)
+  | OMul a b => mmul (p a) (p b)
+  | OOpp a => mneg (p a)
+  | OPow a n => match n with O => 1 | _ => mpow (p a) (Pos.of_nat n) end
+  | OApp Inv a => minv (p a)
+  | OApp Exp a => let u := root_of_exp (p a) in mmul u u
+  | OApp Tanh a =>
+    let u := root_of_exp (mneg (madd (p a) (p a))) in
+    let e := mmul u u in mmul (madd 1 (mneg e)) (minv (madd 1 e))
+  | OApp Sech a =>
+    let u := root_of_exp (mneg (madd (p a) (p a))) in mmul (madd u u) (minv (madd 1 (mmul u u)))
+  | OApp f a => mix (p a) (fn_number f)
+  | OApp2 g a b => mix (mix (p a) (fn2_number g)) (p b)
+  end%Z.
+
+(** [tanhs] has, for some values, where their tanh is. *)
+Record state := State {
+  next : positive; written : code; table : M.t op; prints : M.t Z; tanhs : M.t positive
+}.
 
 Definition table_ok (s : state) : Prop :=
-  forall k o, M.find k (table s) = Some o -> In (k, o) (written s).
+  (forall k o, M.find k (table s) = Some o -> In (k, o) (written s)) /\
+  (forall b h, M.find b (tanhs s) = Some h -> forall v, Sat v (written s) -> v h = tanh (v b)).
 
 Definition emit (o : op) (s : state) : positive * state :=
-  (next s, State (Pos.succ (next s)) ((next s, o) :: written s) (M.add (next s) o (table s))).
+  let k := next s in
+  (k, State (Pos.succ k) ((k, o) :: written s) (M.add k o (table s))
+        (M.add k (fingerprint (prints s) o) (prints s)) (tanhs s)).
+
+Arguments emit : simpl never.
 
 (** What a piece of code generation promises: it only appends; a valuation that satisfies the statements
     satisfies the claim; and the conditions of the new statements hold where [need] does. *)
@@ -255,9 +337,11 @@ Lemma gen_emit o s k s' :
   emit o s = (k, s') -> gen s s' (fun v => domain_op v o) (fun v => v k = evalop v o).
 Proof.
   unfold emit. intros E; inversion E; subst; clear E. split; simpl.
-  - intros T j p. simpl. destruct (Pos.eq_dec j (next s)) as [-> | N].
-    + rewrite M.gss. intros F; inversion F. now left.
-    + rewrite M.gso by assumption. intros F. right. now apply T.
+  - intros [T H]. split; simpl.
+    + intros j p. destruct (Pos.eq_dec j (next s)) as [-> | N].
+      * rewrite M.gss. intros F; inversion F. now left.
+      * rewrite M.gso by assumption. intros F. right. now apply T.
+    + intros b h F v S. apply H; [exact F|]. now inversion S.
   - now exists [(next s, o)].
   - intros _ v H. now inversion H.
   - intros _ v H D N. now constructor.
@@ -265,10 +349,24 @@ Qed.
 
 Lemma in_table s k o v : table_ok s -> Sat v (written s) -> M.find k (table s) = Some o -> v k = evalop v o.
 Proof.
-  intros T H F. apply T in F. unfold Sat in H. rewrite List.Forall_forall in H. apply (H (k, o) F).
+  intros [T _] H F. apply T in F. unfold Sat in H. rewrite List.Forall_forall in H. apply (H (k, o) F).
 Qed.
 
-(** The inverse of a product is a product of inverses, and so on, down to sums and functions. *)
+Definition is_one (t : M.t op) (k : positive) : bool :=
+  match M.find k t with Some (OConst q) => Qeq_bool q 1 | _ => false end.
+
+(** e, where k is 1/e for an exponential e. *)
+Definition inverse_exp (t : M.t op) (k : positive) : option positive :=
+  match M.find k t with
+  | Some (OApp Inv e) => match M.find e t with Some (OApp Exp _) => Some e | _ => None end
+  | _ => None
+  end.
+
+Definition one_and_inverse_exp (t : M.t op) (b c : positive) : option positive :=
+  if is_one t b then inverse_exp t c else if is_one t c then inverse_exp t b else None.
+
+(** The inverse of a product is a product of inverses, and so on, down to sums and functions;
+    1/(1 + 1/e) is e/(1 + e) for an exponential e. *)
 Fixpoint invert (fuel : nat) (a : positive) (s : state) : positive * state :=
   match fuel with
   | O => emit (OApp Inv a) s
@@ -280,9 +378,37 @@ Fixpoint invert (fuel : nat) (a : positive) (s : state) : positive * state :=
     | Some (OPow b (S n)) => let (i, s) := invert fuel b s in emit (OPow i (S n)) s
     | Some (OOpp b) => let (i, s) := invert fuel b s in emit (OOpp i) s
     | Some (OApp Inv b) => (b, s)
+    | Some (OAdd b c) =>
+      match one_and_inverse_exp (table s) b c with
+      | None => emit (OApp Inv a) s
+      | Some e =>
+        let (i, s) := emit (OConst 1) s in
+        let (d, s) := emit (OAdd i e) s in
+        let (w, s) := emit (OApp Inv d) s in emit (OMul e w) s
+      end
     | _ => emit (OApp Inv a) s
     end
   end.
+
+Lemma one_and_inverse_exp_ok s b c e v : table_ok s -> Sat v (written s) ->
+  one_and_inverse_exp (table s) b c = Some e -> 0 < v e /\ v b + v c = 1 + / v e.
+Proof.
+  intros T S.
+  assert (O : forall k, is_one (table s) k = true -> v k = 1).
+  { unfold is_one. intros k H. destruct (M.find k (table s)) as [o|] eqn:F; [|discriminate].
+    destruct o; try discriminate. rewrite (in_table s k _ v T S F). simpl. apply Qeq_true in H. rewrite H.
+    apply RMicromega.Q2R_1. }
+  assert (X : forall k, inverse_exp (table s) k = Some e -> 0 < v e /\ v k = / v e).
+  { unfold inverse_exp. intros k H. destruct (M.find k (table s)) as [o|] eqn:F; [|discriminate].
+    destruct o as [| | | | | |f x|]; try discriminate. destruct f; try discriminate.
+    destruct (M.find x (table s)) as [o|] eqn:G; [|discriminate].
+    destruct o as [| | | | | |f y|]; try discriminate. destruct f; try discriminate. inversion H; subst.
+    rewrite (in_table s k _ v T S F). split; [|reflexivity]. rewrite (in_table s e _ v T S G). apply exp_pos. }
+  unfold one_and_inverse_exp. destruct (is_one (table s) b) eqn:B.
+  - intros H. destruct (X c H) as [P Q]. split; [exact P|]. now rewrite (O b B), Q.
+  - destruct (is_one (table s) c) eqn:C; [|discriminate]. intros H. destruct (X b H) as [P Q].
+    split; [exact P|]. rewrite (O c C), Q. ring.
+Qed.
 
 Lemma gen_inv_plain a s k s' :
   emit (OApp Inv a) s = (k, s') -> gen s s' (fun v => v a <> 0) (fun v => v k = / v a).
@@ -294,7 +420,7 @@ Proof. intros [e E] H. unfold Sat in *. rewrite E in H. apply List.Forall_app in
 Lemma gen_invert fuel : forall a s k s', invert fuel a s = (k, s') ->
   gen s s' (fun v => v a <> 0) (fun v => v k = / v a).
 Proof.
-  induction fuel as [|fuel IH]; intros a s k s'; simpl; [apply gen_inv_plain|].
+  induction fuel as [|fuel IH]; intros a s k s'; cbn [invert]; [apply gen_inv_plain|].
   destruct (M.find a (table s)) as [o|] eqn:F; [|apply gen_inv_plain].
   assert (L : forall v, table_ok s -> Sat v (written s) -> v a = evalop v o) by (intros; eapply in_table; eauto).
   destruct o as [q| |b c|b c|b|b [|n]|f b|g b c]; try apply gen_inv_plain.
@@ -302,6 +428,20 @@ Proof.
     + intros T0 v S. rewrite (C T0 v S), (L v T0 (Sat_ext v _ _ X S)). simpl. rewrite Q2R_inv_ext.
       destruct (Qeq_bool q 0) eqn:Z; [|reflexivity]. apply Qeq_true in Z. now rewrite Z, Q2R_0, Rinv_0.
     + intros T0 v S D0 N. now apply D.
+  - destruct (one_and_inverse_exp (table s) b c) as [x|] eqn:Q; [|apply gen_inv_plain].
+    destruct (emit (OConst 1) s) as [i s1] eqn:E1. destruct (emit (OAdd i x) s1) as [d s2] eqn:E2.
+    destruct (emit (OApp Inv d) s2) as [w s3] eqn:E3. intros E4.
+    destruct (gen_then _ _ _ _ _ _ _ (gen_emit _ _ _ _ E1) (gen_then _ _ _ _ _ _ _ (gen_emit _ _ _ _ E2)
+      (gen_then _ _ _ _ _ _ _ (gen_emit _ _ _ _ E3) (gen_emit _ _ _ _ E4)))) as [T X C D].
+    assert (P : forall v, table_ok s -> Sat v (written s') -> 0 < v x /\ v b + v c = 1 + / v x).
+    { intros v T0 S. apply (one_and_inverse_exp_ok s b c x v T0 (Sat_ext v _ _ X S) Q). }
+    split; auto.
+    + intros T0 v S. destruct (C T0 v S) as (C1 & C2 & C3 & C4). destruct (P v T0 S) as [P1 P2].
+      rewrite C4. simpl. rewrite C3. simpl. rewrite C2. simpl. rewrite C1. simpl.
+      rewrite (L v T0 (Sat_ext v _ _ X S)). simpl. rewrite P2, RMicromega.Q2R_1. field. split; lra.
+    + intros T0 v S D0 N. destruct (P v T0 S) as [P1 P2]. apply D; auto.
+      cbn [domain_op evalop domain1]. split; [exact I|]. intros C1. split; [exact I|]. intros C2.
+      split; [|intros; exact I]. rewrite C2, C1, RMicromega.Q2R_1. lra.
   - destruct (invert fuel b s) as [i s1] eqn:E1. destruct (invert fuel c s1) as [j s2] eqn:E2. intros E3.
     destruct (gen_then _ _ _ _ _ _ _ (gen_then _ _ _ _ _ _ _ (IH _ _ _ _ E1) (IH _ _ _ _ E2))
       (gen_emit _ _ _ _ E3)) as [T X C D]. split; auto.
@@ -360,20 +500,40 @@ Proof.
   - intros E. apply gen_emit in E. apply (gen_weaken _ _ _ _ _ _ E); simpl; auto.
 Qed.
 
+(** exp(a), as 1/exp(−a) where a is called negative. *)
+Definition exponential (a : positive) (s : state) : positive * state :=
+  if negative (print_of (prints s) a) then
+    let (m, s) := negate a s in
+    let (e, s) := emit (OApp Exp m) s in emit (OApp Inv e) s
+  else emit (OApp Exp a) s.
+
+Lemma gen_exponential a s k s' :
+  exponential a s = (k, s') -> gen s s' (fun _ => True) (fun v => v k = exp (v a)).
+Proof.
+  unfold exponential. destruct (negative _).
+  - repeat step_gen. intros E2.
+    assert (G := gen_then _ _ _ _ _ _ _ (gen_negate _ _ _ _ E) (gen_then _ _ _ _ _ _ _ (gen_emit _ _ _ _ E0)
+      (gen_emit _ _ _ _ E2))).
+    apply (gen_weaken _ _ _ _ _ _ G); cbn [evalop domain_op value1 domain1].
+    + intros v _. split; [exact I|]. intros C1. split; [exact I|]. intros C2. rewrite C2. apply Rgt_not_eq, exp_pos.
+    + intros _ v _ (C1 & C2 & C3). rewrite C3, C2, C1, exp_Ropp. apply Rinv_inv.
+  - intros E. apply gen_emit in E. apply (gen_weaken _ _ _ _ _ _ E); simpl; auto.
+Qed.
+
 (** σ(a) is 1/(1 + exp(−a)). *)
 Definition logistic (a : positive) (s : state) : positive * state :=
   let (m, s) := negate a s in
-  let (e, s) := emit (OApp Exp m) s in
+  let (e, s) := exponential m s in
   let (i, s) := emit (OConst 1) s in
-  let (d, s) := emit (OAdd i e) s in emit (OApp Inv d) s.
+  let (d, s) := emit (OAdd i e) s in invert FUEL d s.
 
 Lemma gen_logistic a s k s' :
   logistic a s = (k, s') -> gen s s' (fun _ => True) (fun v => v k = sigmoid (v a)).
 Proof.
   unfold logistic. repeat step_gen. intros E4.
-  assert (G := gen_then _ _ _ _ _ _ _ (gen_negate _ _ _ _ E) (gen_then _ _ _ _ _ _ _ (gen_emit _ _ _ _ E0)
+  assert (G := gen_then _ _ _ _ _ _ _ (gen_negate _ _ _ _ E) (gen_then _ _ _ _ _ _ _ (gen_exponential _ _ _ _ E0)
     (gen_then _ _ _ _ _ _ _ (gen_emit _ _ _ _ E1) (gen_then _ _ _ _ _ _ _ (gen_emit _ _ _ _ E2)
-    (gen_emit _ _ _ _ E4))))).
+    (gen_invert _ _ _ _ _ E4))))).
   apply (gen_weaken _ _ _ _ _ _ G); cbn [evalop domain_op value1 domain1].
   - intros v _. split; [exact I|]. intros C1. split; [exact I|]. intros C2. split; [exact I|]. intros C3.
     split; [exact I|]. intros C4. rewrite C4, C3, C2, RMicromega.Q2R_1. generalize (exp_pos (v p)). lra.
@@ -426,21 +586,36 @@ Proof.
   - intros E. apply gen_emit in E. apply (gen_weaken _ _ _ _ _ _ E); simpl; auto.
 Qed.
 
-(** A sech stands right after the tanh of its argument: [square_rule] of the checker looks there. *)
+(** With a sech comes the tanh of its argument, and where it is. *)
+Definition remember (b h : positive) (s : state) : state :=
+  State (next s) (written s) (table s) (prints s) (M.add b h (tanhs s)).
+
 Definition with_tanh (b : positive) (s : state) : positive * state :=
-  let (t, s) := hyperbolic b s in emit (OApp Sech b) s.
+  let (h, s) := hyperbolic b s in emit (OApp Sech b) (remember b h s).
 
 Lemma gen_with_tanh b s k s' :
   with_tanh b s = (k, s') -> gen s s' (fun _ => True) (fun v => v k = sech (v b)).
 Proof.
-  unfold with_tanh. step_gen. intros E1.
-  assert (G := gen_then _ _ _ _ _ _ _ (gen_hyperbolic _ _ _ _ E) (gen_emit _ _ _ _ E1)).
-  apply (gen_weaken _ _ _ _ _ _ G); simpl; tauto.
+  unfold with_tanh. destruct (hyperbolic b s) as [h s1] eqn:E. apply gen_hyperbolic in E.
+  destruct E as [T X C D]. intros E1. apply gen_emit in E1. destruct E1 as [T1 X1 C1 D1].
+  assert (R : table_ok s -> table_ok (remember b h s1)).
+  { intros T0. destruct (T T0) as [A B]. split; [exact A|]. unfold remember; cbn [tanhs written].
+    intros j m F v S. destruct (Pos.eq_dec j b) as [->|N].
+    - rewrite M.gss in F. inversion F; subst. now apply C.
+    - rewrite M.gso in F by assumption. now apply (B j m F v S). }
+  split.
+  - auto.
+  - destruct X as [e E], X1 as [e1 E1]. exists (e1 ++ e). rewrite E1. unfold remember; cbn [written].
+    now rewrite E, app_assoc.
+  - intros T0 v S. now apply (C1 (R T0) v S).
+  - intros T0 v S D0 _. apply D1; auto; [|exact I]. apply D; auto.
+    eapply (Sat_ext v (remember b h s1) s'); eauto.
 Qed.
 
 Definition apply1 (f : fn) (a : positive) (s : state) : positive * state :=
   match f with
   | Inv => invert FUEL a s
+  | Exp => exponential a s
   | Sigmoid => logistic a s
   | Tanh => hyperbolic a s
   | Sech => with_tanh a s
@@ -453,6 +628,7 @@ Proof.
   intros E. destruct f; cbn [apply1] in E;
     lazymatch type of E with
     | invert _ _ _ = _ => exact (gen_invert _ _ _ _ _ E)
+    | exponential _ _ = _ => apply gen_exponential in E; exact (gen_weaken _ _ _ _ _ _ E (fun _ _ => I) (fun _ _ _ c => c))
     | logistic _ _ = _ => apply gen_logistic in E; exact (gen_weaken _ _ _ _ _ _ E (fun _ _ => I) (fun _ _ _ c => c))
     | hyperbolic _ _ = _ => apply gen_hyperbolic in E; exact (gen_weaken _ _ _ _ _ _ E (fun _ _ => I) (fun _ _ _ c => c))
     | with_tanh _ _ = _ => apply gen_with_tanh in E; exact (gen_weaken _ _ _ _ _ _ E (fun _ _ => I) (fun _ _ _ c => c))
