@@ -272,16 +272,140 @@ Proof.
   split; apply List.Forall_forall; intros r I; apply filter_In in I; now apply A.
 Qed.
 
-Definition reduce (rules : list rule) (p : Pol Q) : Pol Q :=
-  match rules with [] => p | _ => PNSubstL 0%Q 1%Q qadd qmul Qeq_bool p rules 4 8 end.
+(** P as Q + M R, where no monomial of Q is a multiple of M; the factorisation of EnvRing stops where
+    variables lie between those of M. *)
+Definition skip (j : positive) (m : Mon) : Mon :=
+  match m with mon0 => mon0 | zmon i m => zmon (j + i) m | _ => zmon j m end.
+
+Definition skip_pred (j : positive) (m : Mon) : Mon := match j with xH => m | _ => skip (Pos.pred j) m end.
+
+Fixpoint factor (p : Pol Q) (m : Mon) : Pol Q * Pol Q :=
+  match p, m with
+  | _, mon0 => (Pc 0%Q, p)
+  | Pc _, _ => (p, Pc 0%Q)
+  | Pinj j p1, zmon i m1 =>
+    match (j ?= i)%positive with
+    | Eq => let (q, r) := factor p1 m1 in (mkPinj j q, mkPinj j r)
+    | Lt => let (q, r) := factor p1 (zmon (i - j) m1) in (mkPinj j q, mkPinj j r)
+    | Gt => (p, Pc 0%Q)
+    end
+  | Pinj _ _, vmon _ _ => (p, Pc 0%Q)
+  | PX p1 i q1, zmon j m1 =>
+    let (q, r) := factor p1 m in
+    let (q', r') := factor q1 (skip_pred j m1) in
+    (mkPX 0%Q Qeq_bool q i q', mkPX 0%Q Qeq_bool r i r')
+  | PX p1 i q1, vmon j m1 =>
+    match (i ?= j)%positive with
+    | Eq => let (q, r) := factor p1 (skip 1 m1) in (mkPX 0%Q Qeq_bool q i q1, r)
+    | Lt => let (q, r) := factor p1 (vmon (j - i) m1) in (mkPX 0%Q Qeq_bool q i q1, r)
+    | Gt =>
+      let (q, r) := factor p1 (skip 1 m1) in
+      (mkPX 0%Q Qeq_bool q i q1, mkPX 0%Q Qeq_bool r (i - j) (Pc 0%Q))
+    end
+  end.
+
+Lemma zero_ok v : poleval v (Pc 0%Q) = 0.
+Proof. apply RMicromega.Q2R_0. Qed.
+
+Lemma pinj_ok v j p : poleval v (mkPinj j p) = poleval (Env.jump j v) p.
+Proof.
+  apply (@mkPinj_ok R Rplus Rmult eq Rset).
+Qed.
+
+Lemma px_ok v p i q :
+  poleval v (mkPX 0%Q Qeq_bool p i q) = poleval v p * pow_pos Rmult (Env.hd v) i + poleval (Env.tail v) q.
+Proof.
+  apply (mkPX_ok Rset (Eq_ext Rplus Rmult Ropp) (Rth_ARth Rset (Eq_ext Rplus Rmult Ropp) RTheory) rationals).
+Qed.
+
+Lemma jump_add (v : valuation) i j m : meval (Env.jump i (Env.jump j v)) m = meval (Env.jump (j + i) v) m.
+Proof. apply Mphi_morph. intros x. unfold Env.jump. f_equal. lia. Qed.
+
+Lemma skip_ok v j m : meval v (skip j m) = meval (Env.jump j v) m.
+Proof. destruct m; try reflexivity. simpl skip. symmetry. apply (jump_add v p j). Qed.
+
+Lemma skip_pred_ok v j m : meval (Env.tail v) (skip_pred j m) = meval (Env.jump j v) m.
+Proof.
+  unfold skip_pred, Env.tail.
+  destruct j as [j|j|]; [| |reflexivity]; rewrite skip_ok, jump_add; f_equal; f_equal; lia.
+Qed.
+
+Lemma pow_pos_sum x i j : pow_pos Rmult x (i + j) = pow_pos Rmult x i * pow_pos Rmult x j.
+Proof.
+  rewrite Pos.add_comm.
+  apply (pow_pos_add Rset (Eq_ext Rplus Rmult Ropp) (Rth_ARth Rset (Eq_ext Rplus Rmult Ropp) RTheory)).
+Qed.
+
+Lemma factor_ok p : forall v m, poleval v p = poleval v (fst (factor p m)) + meval v m * poleval v (snd (factor p m)).
+Proof.
+  induction p as [c|j p IH|p1 IH1 i q1 IH2]; intros v m.
+  - destruct m; cbn [factor fst snd]; rewrite zero_ok; unfold meval; simpl; ring.
+  - destruct m as [|k m|k m]; cbn [factor].
+    + cbn [fst snd]. rewrite zero_ok. unfold meval; simpl. ring.
+    + destruct (Pos.compare_spec j k) as [->|H|H].
+      * specialize (IH (Env.jump k v) m). destruct (factor p m) as [q r]. cbn [fst snd] in *.
+        rewrite !pinj_ok. exact IH.
+      * specialize (IH (Env.jump j v) (zmon (k - j) m)). destruct (factor p (zmon (k - j) m)) as [q r].
+        cbn [fst snd] in *. rewrite !pinj_ok. change (poleval v (Pinj j p)) with (poleval (Env.jump j v) p). rewrite IH.
+        do 2 f_equal. change (meval (Env.jump (k - j) (Env.jump j v)) m = meval (Env.jump k v) m).
+        rewrite jump_add. f_equal. f_equal. lia.
+      * cbn [fst snd]. rewrite zero_ok. ring.
+    + cbn [fst snd]. rewrite zero_ok. ring.
+  - change (poleval v (PX p1 i q1)) with (poleval v p1 * pow_pos Rmult (Env.hd v) i + poleval (Env.tail v) q1).
+    destruct m as [|k m|k m]; cbn [factor].
+    + cbn [fst snd]. rewrite zero_ok. unfold meval; simpl.
+      change (poleval v (PX p1 i q1)) with (poleval v p1 * pow_pos Rmult (Env.hd v) i + poleval (Env.tail v) q1). ring.
+    + specialize (IH1 v (zmon k m)). specialize (IH2 (Env.tail v) (skip_pred k m)).
+      destruct (factor p1 (zmon k m)) as [q r]. destruct (factor q1 (skip_pred k m)) as [q' r'].
+      cbn [fst snd] in *. rewrite !px_ok, IH1, IH2, skip_pred_ok.
+      change (meval v (zmon k m)) with (meval (Env.jump k v) m). ring.
+    + change (meval v (vmon k m)) with (meval (Env.tail v) m * pow_pos Rmult (Env.hd v) k).
+      destruct (Pos.compare_spec i k) as [->|H|H].
+      * specialize (IH1 v (skip 1 m)). destruct (factor p1 (skip 1 m)) as [q r]. cbn [fst snd] in *.
+        rewrite px_ok, IH1, skip_ok. unfold Env.tail. ring.
+      * specialize (IH1 v (vmon (k - i) m)). destruct (factor p1 (vmon (k - i) m)) as [q r]. cbn [fst snd] in *.
+        rewrite px_ok, IH1.
+        change (meval v (vmon (k - i) m)) with (meval (Env.tail v) m * pow_pos Rmult (Env.hd v) (k - i)).
+        replace (pow_pos Rmult (Env.hd v) k) with (pow_pos Rmult (Env.hd v) (k - i) * pow_pos Rmult (Env.hd v) i)
+          by (rewrite <- pow_pos_sum; f_equal; lia). ring.
+      * specialize (IH1 v (skip 1 m)). destruct (factor p1 (skip 1 m)) as [q r]. cbn [fst snd] in *.
+        rewrite !px_ok, IH1, skip_ok, zero_ok.
+        replace (pow_pos Rmult (Env.hd v) i) with (pow_pos Rmult (Env.hd v) (i - k) * pow_pos Rmult (Env.hd v) k)
+          by (rewrite <- pow_pos_sum; f_equal; lia). unfold Env.tail. ring.
+Qed.
+
+Definition is_zero (p : Pol Q) : bool := match p with Pc c => Qeq_bool c 0 | _ => false end.
+
+Fixpoint replace_all (n : nat) (r : rule) (p : Pol Q) : Pol Q :=
+  match n with
+  | O => p
+  | S n =>
+    let (q, s) := factor p (fst r) in
+    if is_zero s then p else replace_all n r (Padd 0%Q qadd Qeq_bool q (Pmul 0%Q 1%Q qadd qmul Qeq_bool (snd r) s))
+  end.
+
+Lemma replace_all_ok v r : right_rule v r -> forall n p, poleval v (replace_all n r p) = poleval v p.
+Proof.
+  intros H. induction n as [|n IH]; intros p; [reflexivity|]. cbn [replace_all].
+  assert (E := factor_ok p v (fst r)). destruct (factor p (fst r)) as [q s]. cbn [fst snd] in E.
+  destruct (is_zero s); [reflexivity|]. rewrite IH, E, H. unfold poleval.
+  rewrite (Padd_ok Rset (Eq_ext Rplus Rmult Ropp) (Rth_ARth Rset (Eq_ext Rplus Rmult Ropp) RTheory) rationals).
+  rewrite (Pmul_ok Rset (Eq_ext Rplus Rmult Ropp) (Rth_ARth Rset (Eq_ext Rplus Rmult Ropp) RTheory) rationals).
+  reflexivity.
+Qed.
+
+Definition once (rules : list rule) (p : Pol Q) : Pol Q := fold_left (fun p r => replace_all 8 r p) rules p.
+
+Definition reduce (rules : list rule) (p : Pol Q) : Pol Q := once rules (once rules (once rules p)).
+
+Lemma once_ok v rules : List.Forall (right_rule v) rules -> forall p, poleval v (once rules p) = poleval v p.
+Proof.
+  unfold once. induction 1 as [|r l R _ IH]; intros p; [reflexivity|]. cbn [fold_left].
+  rewrite IH. exact (replace_all_ok v r R 8 p).
+Qed.
 
 Lemma reduce_ok v rules p : List.Forall (right_rule v) rules -> poleval v (reduce rules p) = poleval v p.
-Proof.
-  intros H. destruct rules as [|r l]; [reflexivity|]. unfold reduce, poleval. symmetry.
-  apply (PNSubstL_ok Rset (Eq_ext Rplus Rmult Ropp) (Rth_ARth Rset (Eq_ext Rplus Rmult Ropp) RTheory) rationals).
-  revert H. generalize (r :: l). intros rs. induction rs as [|[m q] rs IH]; intros H; [exact I|].
-  inversion H; subst. split; [assumption | now apply IH].
-Qed.
+Proof. intros H. unfold reduce. now rewrite !once_ok. Qed.
 
 (** A bound of the number of terms of the normal form. *)
 Fixpoint terms_of (p : poly) : N :=
