@@ -19,7 +19,7 @@ EXTRAS_docs := data,draw,docs
 # Two test processes on two cores: one BLAS thread each; who has finished takes work from the other.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
-.PHONY: tour test test-all scale lint docs docs-links bench gpu-test gpu-bench clean
+.PHONY: tour test test-all scale lint docs docs-links proofs bench gpu-test gpu-bench clean
 .SECONDARY:
 
 tour: $(VENV)/tour.installed
@@ -40,6 +40,14 @@ scale: $(VENV)/scale.installed
 lint: $(VENV)/lint.installed
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+# The lemmas behind certificates in Coq; needs coqc and Coquelicot (Debian: coq, libcoq-coquelicot).
+proofs:
+	@command -v coqc > /dev/null || { echo "coqc is not installed: apt-get install coq libcoq-coquelicot"; exit 1; }
+	mkdir -p build/proofs
+	cp symad/verification/coq/*.v build/proofs/
+	cd build/proofs && for name in Functions Relations Programs Equality Certificates; do \
+		coqc -w -ambiguous-paths Symad$$name.v || exit 1; done
 
 # Against JAX, PyTorch, CasADi and SymEngine; results go to benchmarks/results/cpu/.
 bench: $(VENV)/test.installed $(VENV)/torch.tried $(VENV)/cpu-peers.tried

@@ -7,7 +7,7 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,8 @@ from rich.table import Table
 import symad
 from symad.cli.console import Output
 from symad.cli.exit_codes import OF_STATUS, worst
-from symad.cli.load_models import ModelError, load_models
+from symad.cli.load_models import ModelError, load_written
+from symad.core.graph import Graph
 
 FORMAT, VERSION = "symad certificates", 1
 
@@ -54,8 +55,10 @@ def _timed(name: str, certify: Callable[[], Any]) -> Result:
 def check(options: Namespace) -> int:
     """Certify the models of a file."""
     wrt = tuple(options.wrt.split(",")) if options.wrt else None
-    models = load_models(options.model, options.inputs)
-    results = [_timed(name, partial(symad.check, graph, wrt)) for name, graph in models.items()]
+    models = load_written(options.model, options.inputs)
+    results = [_timed(name, partial(symad.check, graph, wrt)) for name, (_, graph) in models.items()]
+    if options.coq:
+        _write_coq(options.coq, models, results)
     if options.json:
         listed = [
             {"name": r.name, "status": r.status, "certificate": json.loads(r.certificate.to_json())}
@@ -66,6 +69,21 @@ def check(options: Namespace) -> int:
     else:
         _show(results)
     return worst([OF_STATUS[r.status] for r in results])
+
+
+def _write_coq(path: str, models: dict[str, tuple[Any, Graph]], results: list[Result]) -> None:
+    """The certificate of one model as a Coq file, with the model as it is written.
+
+    Raises:
+        ModelError: there are several models.
+        CoqError: the model has no form in Coq.
+    """
+    if len(results) > 1:
+        raise ModelError(f"--coq is for one model; say which of {', '.join(models)}")
+    certificate = results[0].certificate
+    given, _ = models[results[0].name]
+    written = replace(certificate, model=replace(certificate.model, given=given)).to_coq(path)
+    print(f"written: {written} and the library it needs", file=sys.stderr)
 
 
 def recheck(options: Namespace) -> int:

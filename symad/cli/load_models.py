@@ -44,7 +44,12 @@ def split_target(target: str) -> tuple[Path, str | None]:
 
 
 def load_models(target: str, inputs: Sequence[str] | None = None) -> dict[str, Graph]:
-    """The graphs of ``FILE[:NAME]`` by name: the one asked for, or all.
+    """The graphs of ``FILE[:NAME]`` by name; see `load_written`."""
+    return {name: graph for name, (_, graph) in load_written(target, inputs).items()}
+
+
+def load_written(target: str, inputs: Sequence[str] | None = None) -> dict[str, tuple[Any, Graph]]:
+    """The models of ``FILE[:NAME]`` by name, as they are written and as graphs: the one asked for, or all.
 
     Args:
         target: the file, and the name of a model in it.
@@ -165,10 +170,12 @@ def _traced(path: Path, name: str, function: FunctionType, inputs: Sequence[str]
         raise ModelError(f"{path.name}:{name} failed{_place(error, path)}: {_told(error)}") from error
 
 
-def _graph(path: Path, name: str, value: Any, inputs: Sequence[str] | None = None) -> Graph:
+def _graph(
+    path: Path, name: str, value: Any, inputs: Sequence[str] | None = None
+) -> tuple[Any, Graph]:
     if inputs and isinstance(value, FunctionType):
         graph = _traced(path, name, value, inputs)
-        return graph.named(name)
+        return value, graph.named(name)
     if inputs:
         raise ModelError(f"{path.name}:{name} is no function; --inputs gives the shapes of arguments")
     if isinstance(value, FunctionType):
@@ -192,4 +199,4 @@ def _graph(path: Path, name: str, value: Any, inputs: Sequence[str] | None = Non
         graph = trace(value)
     except SymadError as error:
         raise ModelError(f"{path.name}:{name} cannot be traced: {error}") from error
-    return graph.named(name)
+    return value, graph.named(name)

@@ -135,12 +135,15 @@ examples:
   symad check model.py:valley --wrt x     one model, derivatives with respect to x
   symad check model.py:loss --inputs W=4,3 X=n,4    a function of arrays
   symad check model.py --json > cert.json           a certificate to keep; see 'symad recheck'
+  symad check model.py:valley --coq valley.v        a proof to be checked by Coq
 
 {EXIT_CODES}"""
     parser = _command(commands, "check", "certify the derivatives of models", text, check_command.check)
     _model(parser, one=False)
     parser.add_argument("--wrt", metavar="X,Y", help="inputs to differentiate by; all by default")
     parser.add_argument("--json", action="store_true", help="print certificates as JSON")
+    told = "write the derivatives of one model with proofs for Coq; the library it needs is put next to it"
+    parser.add_argument("--coq", metavar="OUT.v", help=told)
 
 
 def _recheck(commands: Commands) -> None:

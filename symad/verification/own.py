@@ -19,6 +19,7 @@ from symad.verification.budget import Budget, Meter, OutOfBudget
 from symad.verification.certificate.assumptions import trusted
 from symad.verification.certificate.certificate import Certificate, Comparison
 from symad.verification.checker import Derivative
+from symad.verification.coq.model import Model
 from symad.verification.decide import decide
 from symad.verification.measuring.directional import (
     bilinear_forward,
@@ -90,7 +91,8 @@ def check(
         comparisons += [_named_at(c, text) for c in at]
     made = decide(f"derivatives of {graph.name}", comparisons, seed, budget, meter)
     rules = tuple(entries_of_rules([graph]))
-    return replace(made, entries=made.entries + rules, steps=made.steps + int(patience.steps))
+    model = Model(f, graph, tuple(symbols))
+    return replace(made, entries=made.entries + rules, steps=made.steps + int(patience.steps), model=model)
 
 
 def _named_at(comparison: Comparison, sizes: str) -> Comparison:

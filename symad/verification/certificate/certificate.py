@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from symad.core.graph import Graph
 from symad.errors import SymadError
 from symad.verification.certificate.blame import Blame
 from symad.verification.certificate.witness import Witness
+from symad.verification.coq.model import Model
 from symad.verification.checker import Derivative, Proof
 
 STATUSES = ("refuted", "undecided", "measured", "tested", "proved")
@@ -142,6 +144,8 @@ class Certificate:
     """What else a reader should know, such as a limit of wall-clock time."""
     losses: tuple[Loss, ...] = ()
     """Where a program lost digits, raised, or gave no value."""
+    model: Model | None = field(default=None, compare=False, repr=False)
+    """What `check` was asked about; it is not saved."""
     proofs: tuple[Proof, ...] = ()
     """What the checker replays."""
     proof_steps: int = 0
@@ -227,6 +231,29 @@ class Certificate:
         from symad.verification.certificate.storage import read
 
         return read(text)
+
+    def to_coq(self, path: Any, hessian: bool | None = None) -> Path:
+        """Write a Coq file whose theorems say that symad's derivatives of this model are its derivatives.
+
+        The file has the model as it was written, its gradient (or Jacobian) and its Hessian as symad computes
+        them, the domain, and proofs by reflection, which coqc checks in milliseconds for each operation. The
+        library that it needs, ``Symad*.v``, is written next to it. For scalar expressions and small arrays.
+
+        Args:
+            path: the file to write, ending in ``.v``.
+            hessian: whether the Hessian of a scalar model is included; for at most 12 inputs by default.
+
+        Raises:
+            CoqError: the certificate is not one of `check`, or is refuted, or something in the model has no
+                form in Coq; the message names it.
+        """
+        from symad.verification.coq import CoqError, write_coq
+
+        if self.model is None:
+            raise CoqError("to_coq: this certificate holds no model; symad.check(f) makes one that does")
+        if self.status == "refuted":
+            raise CoqError("to_coq: this certificate is refuted, there is nothing to prove")
+        return write_coq(self.model, path, hessian)
 
     def recheck(self, seed: int | None = None) -> Certificate:
         """The same comparisons again: proofs are replayed by the checker alone, the rest is decided anew.

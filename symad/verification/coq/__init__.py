@@ -3,7 +3,8 @@
 The theory is in the files ``Symad*.v`` of this folder; what stands here prints models and derivatives.
 """
 
+from symad.verification.coq.model import Model
 from symad.verification.coq.terms import CoqError
-from symad.verification.coq.write import Model, as_coq, write_coq
+from symad.verification.coq.write import as_coq, write_coq
 
 __all__ = ["CoqError", "Model", "as_coq", "write_coq"]

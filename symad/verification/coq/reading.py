@@ -13,7 +13,7 @@ from symad.core.graph import Node
 from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.powers import Pow
-from symad.ops.elementwise.selection import Compare, Select
+from symad.ops.elementwise.selection import Compare, Logic, Select
 from symad.ops.arrays.sources import Constant, constant_value
 from symad.verification.coq.heads import HEADS
 from symad.verification.coq.terms import CoqError, Term, Terms
@@ -96,7 +96,8 @@ def from_sympy(terms: Terms, expressions: Sequence[Any], leaves: Mapping[Any, in
     """
 
     def parts_of(expression: Any) -> Sequence[Any]:
-        return () if expression in leaves or expression.is_Atom else expression.args
+        whole = expression in leaves or expression.is_Atom or isinstance(expression, sympy.Piecewise)
+        return () if whole else expression.args
 
     named = repeated(expressions, parts_of, WHOLE)
     fractional = _fractional((e.as_base_exp() for e in _postorder(expressions, parts_of) if e.is_Pow))
@@ -128,7 +129,7 @@ def _sympy_term(terms: Terms, e: Any, found: Mapping[Any, Term], fractional: set
             over, under = int(exponent.p), int(exponent.q)
             return terms.real_power(found[base], over, under, base not in fractional)
         return terms.app("Exp" if base is sympy.E else "Power", *([] if base is sympy.E else [found[base]]), found[exponent])
-    if isinstance(e, sympy.Function) or e.is_Function:
+    if e.is_Function and not isinstance(e, sympy.Piecewise):
         return function(terms, e.func, [found[a] for a in e.args])
     raise refused(f"{type(e).__name__} {e}")
 
@@ -200,12 +201,14 @@ def _odd_root(exponent: Any) -> bool:
 def _regular(node: Node) -> tuple[Node, ...]:
     """Of a selection at y = 0, where y is a root: the branch for y ≠ 0, which is all of the domain."""
     if isinstance(node.op, Select):
-        condition = node.args[0]
+        condition, chosen = node.args[0], 2
+        if isinstance(condition.op, Logic) and condition.op.kind == "not":
+            condition, chosen = condition.args[0], 1
         if isinstance(condition.op, Compare) and condition.op.relation == "==":
             left, right = condition.args
             root = isinstance(left.op, Pow) or (isinstance(left.op, Apply) and left.op.head.__name__ == "hypot")
             if root and constant_value(right) == 0:
-                return (node.args[2],)
+                return (node.args[chosen],)
     return ()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from symad.evaluation.evaluate import unchecked
 from symad.ops.arrays.sources import Input, constant
 from symad.ops.arrays.stacking import element
 from symad.verification.coq.layout import Argument, Theory, coq_name, theory_text
+from symad.verification.coq.model import Model
 from symad.verification.coq.programs import Program
 from symad.verification.coq.reading import WHOLE, from_graph, from_sympy
 from symad.verification.coq.terms import CoqError, Term, Terms
@@ -33,15 +33,6 @@ LIBRARY = ("SymadFunctions.v", "SymadPrograms.v", "SymadEquality.v", "SymadCerti
 
 MOST_SECOND = 12
 """With more inputs the Hessian is left out, unless it is asked for."""
-
-
-@dataclass(frozen=True)
-class Model:
-    """What `symad.check` was asked about: the object as it was given, its graph, and the inputs."""
-
-    given: Any
-    graph: Graph
-    wrt: tuple[Any, ...]
 
 
 def write_coq(model: Model, path: Any, hessian: bool | None = None) -> Path:

@@ -1,0 +1,247 @@
+"""Certificates for Coq: what is printed, what coqc accepts, and what it rejects."""
+
+import re
+import shutil
+import subprocess
+from importlib.resources import files
+
+import pytest
+import sympy as sp
+
+import symad
+from symad.ops.elementwise.apply import SLOPES
+from symad.evaluation.numpy_names import NUMPY_NAMES
+from symad.verification.coq import CoqError
+from symad.verification.coq.heads import HEADS, POWERS, WITHOUT_LEMMA
+from symad.verification.coq.layout import coq_name
+from symad.verification.coq.write import LIBRARY, Model, as_coq
+from tests.verification.coq_models import MODELS, lstm_cell, pendulum, robot_arm
+
+needs_coq = pytest.mark.skipif(
+    shutil.which("coqc") is None, reason="coqc is not installed (Debian: apt-get install coq libcoq-coquelicot)"
+)
+x, y = sp.symbols("x y", real=True)
+
+AXIOMS = {
+    "ClassicalDedekindReals.sig_not_dec",
+    "ClassicalDedekindReals.sig_forall_dec",
+    "FunctionalExtensionality.functional_extensionality_dep",
+    "Classical_Prop.classic",
+}
+"""What Coq's library of real numbers assumes."""
+
+
+def coqc(folder, name):
+    """coqc on a file, and whether it accepts it."""
+    command = ["coqc", "-w", "none", name]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
+    return done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory):
+    """A folder with the compiled library."""
+    folder = tmp_path_factory.mktemp("coq")
+    for name in (*LIBRARY, "SymadRelations.v"):
+        text = files("symad.verification.coq").joinpath(name).read_text("utf-8")
+        (folder / name).write_text(text, encoding="utf-8")
+        accepted, told = coqc(folder, name)
+        assert accepted, told
+    return folder
+
+
+def text_of(f, wrt=None, inputs=None, name="f", **options):
+    graph = (symad.trace(f, inputs) if inputs else symad.trace(f)).named(name)
+    return as_coq(Model(f, graph, tuple(wrt or graph.inputs)), name, **options)
+
+
+def checked(library, text, name="f"):
+    """Whether coqc accepts a text, and what it says."""
+    (library / f"{name}.v").write_text(text, encoding="utf-8")
+    return coqc(library, f"{name}.v")
+
+
+def axioms_of(told):
+    return set(re.findall(r"^([A-Z]\w+(?:\.\w+)+)\s*:?", told, re.MULTILINE))
+
+
+# ---- what is printed --------------------------------------------------------------------------------
+
+
+def test_the_function_is_printed_as_it_was_written():
+    text = text_of((1 - x) ** 2 + 100 * (y - x**2) ** 2, name="valley")
+    assert "Definition valley (x y : R) : R :=\n  (1 - x) ^ 2 + 100 * (y - x ^ 2) ^ 2." in text
+    assert "valley_domain" not in text  # it is smooth everywhere
+    claim = "is_derive (fun t => valley t y) x (nth 0 (valley_gradient x y) 0)"
+    assert claim in text
+    assert "is_derive (fun t => nth 1 (valley_gradient t y) 0) x (nth 2 (valley_hessian x y) 0)" in text
+
+
+def test_the_domain_is_what_the_functions_need():
+    text = text_of(sp.log(x) / y + sp.sqrt(1 + x**2) + 1 / (1 + sp.exp(y)), hessian=False)
+    assert "Definition f_domain (x y : R) : Prop :=\n" in text
+    domain = text.split("f_domain (x y : R) : Prop :=")[1].split(".")[0]
+    assert set(map(str.strip, domain.split("/\\"))) == {"0 < x", "y <> 0"}
+
+
+def test_names_are_safe():
+    assert coq_name("θ_1", ()) == "theta_1"
+    assert coq_name("sin", ()) == "sin_2"
+    assert coq_name("t1", ()) == "t1_2"  # the names of the file's own values
+    assert coq_name("fun", {"fun_2"}) == "fun_3"
+    assert coq_name("x.). Axiom a : False. Definition b := (", ()).isidentifier()
+
+
+@pytest.mark.parametrize(
+    ("f", "named"),
+    [
+        (sp.Max(x, y), "Max"),
+        (sp.gamma(x), "gamma"),
+        (sp.Piecewise((x, x > 0), (y, True)), "Piecewise"),
+        (sp.EulerGamma * x, "EulerGamma"),
+    ],
+)
+def test_what_has_no_lemma_is_refused_by_name(f, named):
+    with pytest.raises(CoqError, match=named):
+        text_of(f)
+
+
+def test_symbolic_sizes_are_refused():
+    n = sp.Symbol("n", integer=True, positive=True)
+    certificate = symad.check(sp.Trace(sp.MatrixSymbol("X", n, n)))
+    with pytest.raises(CoqError, match="n are symbols"):
+        certificate.to_coq("never.v")
+
+
+def test_only_certificates_of_check_hold_a_model(tmp_path):
+    certificate = symad.check(x**2)
+    again = type(certificate).from_json(certificate.to_json())
+    assert again.status == certificate.status
+    with pytest.raises(CoqError, match="holds no model"):
+        again.to_coq(tmp_path / "f.v")
+    with pytest.raises(CoqError, match="no name of a Coq file"):
+        certificate.to_coq(tmp_path / "my proof.v")
+    with pytest.raises(CoqError, match="of the library"):
+        certificate.to_coq(tmp_path / LIBRARY[0])
+
+
+def test_the_library_is_written_next_to_the_file(tmp_path):
+    path = symad.check(x * y).to_coq(tmp_path / "product.v")
+    assert path.exists()
+    assert {p.name for p in tmp_path.iterdir()} == {"product.v", *LIBRARY}
+
+
+# ---- the table of lemmas ------------------------------------------------------------------------------
+
+
+def test_every_function_of_the_derivative_table_has_a_lemma_or_a_reason():
+    heads = {head.__name__: head for head in (*SLOPES, *NUMPY_NAMES)}
+    with_lemma = {head.__name__ for head in HEADS}
+    assert {n for n in heads if n not in with_lemma} == set(WITHOUT_LEMMA)
+    assert not with_lemma & set(WITHOUT_LEMMA)
+
+
+def test_every_lemma_of_the_table_stands_in_the_library():
+    library = files("symad.verification.coq")
+    lemmas = set(re.findall(r"^Lemma (d_\w+)", library.joinpath("SymadFunctions.v").read_text("utf-8"), re.MULTILINE))
+    named = {h.lemma for h in (*HEADS.values(), *POWERS.values())}
+    assert named <= lemmas
+    programs = library.joinpath("SymadPrograms.v").read_text("utf-8")
+    for head in (*HEADS.values(), *POWERS.values()):
+        assert re.search(rf"\b{head.constructor} => (fun|\w*\.?{re.escape(head.function)}\b)", programs), head
+
+
+@pytest.mark.parametrize("name", [*LIBRARY, "SymadRelations.v"])
+def test_nothing_in_the_library_is_assumed(name):
+    text = files("symad.verification.coq").joinpath(name).read_text("utf-8")
+    assert not re.search(r"\b(Axiom|Admitted|admit|Parameter|Hypothesis|Conjecture|Unset|bypass_check)\b", text)
+
+
+# ---- what coqc says -------------------------------------------------------------------------------------
+
+
+@needs_coq
+def test_coqc_accepts_gradient_and_hessian_with_the_axioms_of_real_numbers(library):
+    accepted, told = checked(library, text_of(sp.log(x) * sp.tanh(x * y) + (y - x**2) ** 2))
+    assert accepted, told
+    assert axioms_of(told) == AXIOMS
+
+
+@needs_coq
+@pytest.mark.parametrize("kind", ["in the formula alone", "in formula and data"])
+def test_coqc_rejects_a_wrong_gradient(library, kind):
+    text = text_of((1 - x) ** 2 + 100 * (y - x**2) ** 2, name="valley", hessian=False)
+    head, tail = text.split("Definition valley_gradient ", 1)
+    wrong = head + "Definition valley_gradient " + tail.replace("100 * (2", "99 * (2", 1)
+    if kind == "in formula and data":
+        before, after = wrong.split("Definition valley_gradient_program", 1)
+        wrong = before + "Definition valley_gradient_program" + after.replace("(Int 100)", "(Int 99)", 1)
+    assert wrong.count("99") == (1 if kind == "in the formula alone" else 2)
+    accepted, told = checked(library, wrong, "mutant")
+    assert not accepted
+    assert "Error" in told
+
+
+@needs_coq
+def test_coqc_rejects_a_domain_that_is_too_large(library):
+    text = text_of(sp.log(x) * y, hessian=False)
+    wrong = text.replace("  0 < x.", "  x <> 0.").replace("Need Log (Var 1)", "Need Inv (Var 1)")
+    assert wrong != text
+    accepted, _ = checked(library, wrong, "mutant")
+    assert not accepted
+
+
+@needs_coq
+def test_coqc_accepts_an_lstm_cell_of_arrays(library):
+    f, inputs = lstm_cell(1)
+    accepted, told = checked(library, text_of(f, inputs=inputs, hessian=False))
+    assert accepted, told
+
+
+@needs_coq
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_coqc_accepts_the_models(library, name):
+    f, inputs = MODELS[name]
+    accepted, told = checked(library, text_of(f, inputs=inputs, name=name), name)
+    assert accepted, told
+    assert axioms_of(told) == AXIOMS
+
+
+@needs_coq
+@pytest.mark.slow
+def test_coqc_accepts_every_function_of_the_table(library):
+    """f(a x + 1/4) with gradient and Hessian, where the table has a lemma for its derivative's functions too."""
+    two = {head for head in HEADS if HEADS[head].constructor in {"Xlogy", "Hypot", "Logaddexp"}}
+    for head in HEADS:
+        value = head(x * y, y) if head in two else head(x * y + sp.Rational(1, 4))
+        if value.func is not head:
+            continue
+        accepted, told = checked(library, text_of(value, hessian=False), f"f_{HEADS[head].constructor.lower()}")
+        assert accepted, (head, told)
+
+
+@needs_coq
+@pytest.mark.slow
+def test_coqc_rejects_every_changed_number_of_a_gradient(library):
+    f, _ = robot_arm()
+    text = text_of(f, hessian=False, name="arm")
+    before, after = text.split("Definition arm_gradient_program : prog :=", 1)
+    program, rest = after.split("\n\nLemma arm_gradient_is", 1)
+    places = [m.start() for m in re.finditer(r"\(Var \d+\)", program)][::7]
+    for place in places:
+        number = int(re.match(r"\(Var (\d+)\)", program[place:])[1])
+        other = f"(Var {number % 4 + 1})" if number != number % 4 + 1 else "(Var 5)"
+        changed = program[:place] + re.sub(r"\(Var \d+\)", other, program[place:], count=1)
+        claimed = f"{before}Definition arm_gradient_program : prog :={changed}\n\nLemma arm_gradient_is{rest}"
+        assert not checked(library, claimed, "mutant")[0]
+
+
+def test_the_models_are_the_ones_that_are_meant():
+    """Values at a point against the textbook forms, computed by other means."""
+    import math
+
+    f, _ = pendulum(1)
+    (g, l1, omega1, theta1) = sorted(f.free_symbols, key=str)
+    value = f.subs({g: 9, l1: 2, omega1: 0.5, theta1: 0.3})
+    assert float(value) == pytest.approx(0.5 * 4 * 0.25 + 9 * 2 * math.cos(0.3))
