@@ -170,9 +170,7 @@ def _traced(path: Path, name: str, function: FunctionType, inputs: Sequence[str]
         raise ModelError(f"{path.name}:{name} failed{_place(error, path)}: {_told(error)}") from error
 
 
-def _graph(
-    path: Path, name: str, value: Any, inputs: Sequence[str] | None = None
-) -> tuple[Any, Graph]:
+def _graph(path: Path, name: str, value: Any, inputs: Sequence[str] | None = None) -> tuple[Any, Graph]:
     if inputs and isinstance(value, FunctionType):
         graph = _traced(path, name, value, inputs)
         return value, graph.named(name)

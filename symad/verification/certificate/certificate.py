@@ -12,8 +12,8 @@ from symad.core.graph import Graph
 from symad.errors import SymadError
 from symad.verification.certificate.blame import Blame
 from symad.verification.certificate.witness import Witness
-from symad.verification.coq.model import Model
 from symad.verification.checker import Derivative, Proof
+from symad.verification.coq.model import Model
 
 STATUSES = ("refuted", "undecided", "measured", "tested", "proved")
 """From worst to best."""
@@ -144,8 +144,6 @@ class Certificate:
     """What else a reader should know, such as a limit of wall-clock time."""
     losses: tuple[Loss, ...] = ()
     """Where a program lost digits, raised, or gave no value."""
-    model: Model | None = field(default=None, compare=False, repr=False)
-    """What `check` was asked about; it is not saved."""
     proofs: tuple[Proof, ...] = ()
     """What the checker replays."""
     proof_steps: int = 0
@@ -157,6 +155,8 @@ class Certificate:
     def checked(self) -> bool:
         """Whether everything is proved, and the checker replays all of it."""
         return bool(self.entries) and all(e.checked and e.status == "proved" for e in self.entries)
+    model: Model | None = field(default=None, compare=False, repr=False)
+    """What `check` was asked about; it is not saved."""
 
     @cached_property
     def status(self) -> str:

@@ -156,5 +156,7 @@ def wrapped(text: str) -> str:
     lines = []
     for line in text.split("\n"):
         indent = " " * (len(line) - len(line.lstrip()))
-        lines.append(fill(line.strip(), 108, initial_indent=indent, subsequent_indent=indent + "  ", **options))
+        lines.append(
+            fill(line.strip(), 108, initial_indent=indent, subsequent_indent=indent + "  ", **options)
+        )
     return "\n".join(lines)

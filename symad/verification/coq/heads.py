@@ -79,11 +79,13 @@ POWERS = {
 FUNCTIONS = {h.constructor: h.function for h in (*HEADS.values(), *POWERS.values())}
 """What the constructors stand for."""
 
-STEP = "a step or a choice between branches: its derivative holds away from the jumps, whose region has no form here"
+STEP = "a step or a choice between branches; the region away from its jumps has no form here"
 BY_DECREE = "its derivative is 0 by definition and not that of its values"
-NO_DEFINITION = "Coquelicot has no definition of it; it would need a theory of its series or integral with a parameter"
+NO_DEFINITION = (
+    "Coquelicot has no definition of it; it would need a theory of its series or integral with a parameter"
+)
 INVERSE = "it is the inverse of another function, which is not defined by a formula"
-OF_PARTS = "it is written as a formula of functions that have lemmas; the reciprocal or root is differentiated by the chain rule"
+OF_PARTS = "it is a formula of functions that have lemmas; write it as that formula"
 INTEGER = "its other argument is an order or a degree, which is an integer"
 SINGULAR = "an integral from a singular or removable point, which needs a continuation"
 
@@ -97,13 +99,14 @@ WITHOUT_LEMMA: dict[str, str] = {
     **dict.fromkeys(["Si", "Ci", "Shi", "Chi", "Ei", "E1"], SINGULAR),
     **dict.fromkeys(
         ["gamma", "loggamma", "digamma", "polygamma", "factorial", "binomial", "beta", "zeta", "polylog",
-         "lowergamma", "uppergamma", "expint", "betainc", "betainc_regularized", "gammainc", "gammaincc", "airyai",
-         "airybi", "airyaiprime", "airybiprime", "elliptic_k", "elliptic_e", "elliptic_f", "elliptic_pi"],
+         "lowergamma", "uppergamma", "expint", "betainc", "betainc_regularized", "gammainc", "gammaincc",
+         "airyai", "airybi", "airyaiprime", "airybiprime", "elliptic_k", "elliptic_e", "elliptic_f",
+         "elliptic_pi"],
         NO_DEFINITION,
     ),
     **dict.fromkeys(
-        ["jn", "yn", "besselj", "bessely", "besseli", "besselk", "ive", "legendre", "chebyshevt", "chebyshevu",
-         "hermite", "laguerre", "gegenbauer", "jacobi"],
+        ["jn", "yn", "besselj", "bessely", "besseli", "besselk", "ive", "legendre", "chebyshevt",
+         "chebyshevu", "hermite", "laguerre", "gegenbauer", "jacobi"],
         INTEGER,
     ),
 }  # fmt: skip

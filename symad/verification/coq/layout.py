@@ -15,20 +15,21 @@ from symad.verification.coq.heads import FUNCTIONS
 from symad.verification.coq.programs import Program
 
 RESERVED = {
-    "R", "PI", "Rpower", "IZR", "nat", "list", "nth", "prog", "term", "fn", "check", "run", "inputs", "domain",
-    "entry_of_value", "entry_of_list", "is_derive", "let_in", "at1", "at2", "at3", "True", "eq_refl", "conj",
-    "as", "at", "cofix", "else", "end", "exists", "fix", "for", "forall", "fun", "if", "in", "let", "match", "mod",
-    "return", "then", "using", "where", "with", "Prop", "Set", "Type", "SProp", "Definition", "Lemma", "Theorem",
-    "Proof", "Qed", "Var", "Int", "Pi", "Add", "Sub", "Mul", "Div", "Opp", "Pow", "App", "App2", "Let", "Need",
-    "Ret", "by", "IF", "O", "S",
+    "R", "PI", "IZR", "nat", "list", "nth", "prog", "term", "fn", "check", "run", "inputs", "domain",
+    "entry_of_value", "entry_of_list", "is_derive", "let_in", "at1", "at2", "at3", "True", "I",
+    "eq_refl", "conj", "as", "at", "cofix", "else", "end", "exists", "fix", "for", "forall", "fun",
+    "if", "in", "let", "match", "mod", "return", "then", "using", "where", "with", "Prop", "Set",
+    "Type", "SProp", "Definition", "Lemma", "Theorem", "Proof", "Qed", "Var", "Int", "Pi", "Add", "Sub",
+    "Mul", "Div", "Opp", "Pow", "App", "App2", "Let", "Need", "Ret", "by", "IF", "O", "S", "t", "l", "H",
 } | set(FUNCTIONS) | set(FUNCTIONS.values())  # fmt: skip
+"""Words of Coq, of the library, and of the proofs that are printed."""
 
 MOST_ENTRIES = 200
 """More entries than this are stated in several theorems."""
 
 
 def coq_name(name: str, taken: Collection[str]) -> str:
-    """A Coq identifier for the name of a symbol or a model: Greek letters by their names, no reserved word."""
+    """A Coq identifier for a name: Greek letters by their names, no reserved word, none that is taken."""
     letters = []
     for character in unicodedata.normalize("NFKD", name):
         told = unicodedata.name(character, "")
@@ -78,7 +79,9 @@ class Argument:
         for index in np.ndindex(*self.shape):
             at = " ".join(map(str, index))
             nat = " ".join(f"{i}%nat" for i in index)
-            found.append((f"{self.name} {nat}", f"(at{len(index)} {self.name} {at} t)") if index else (self.name, "t"))
+            found.append(
+                (f"{self.name} {nat}", f"(at{len(index)} {self.name} {at} t)") if index else (self.name, "t")
+            )
         return found
 
 
@@ -140,7 +143,9 @@ def theory_text(theory: Theory) -> str:
     listed = ", ".join(theory.full(p.name) + "_correct" for p in derivatives)
     sections = [_header(theory, listed, statements), _definitions(theory)]
     sections.append("(** ** What the machine reads: the same functions as data, and the proofs *)")
-    sections.append(wrapped(f"Definition {theory.full('inputs')} {theory.binders} : list R :=\n  [{_elements(theory)}]."))
+    sections.append(
+        wrapped(f"Definition {theory.full('inputs')} {theory.binders} : list R :=\n  [{_elements(theory)}].")
+    )
     sections += [_data_of(theory, part) for part in theory.parts]
     for part in derivatives:
         sections.append(_theorems(theory, part))
@@ -156,8 +161,8 @@ def _header(theory: Theory, theorems: str, statements: int) -> str:
 
     To read: the definitions below and what the theorems say; all else is proof.
     Theorems: {theorems}.
-    The function was printed from {theory.origin}; its derivatives are those that symad computes, on the
-    domain. They have {statements} operations together. *)
+    The function was printed from {theory.origin}.
+    Its derivatives are those that symad computes, on the domain. All have {statements} operations. *)
 
 Require Import Reals List ZArith.
 From Coquelicot Require Import Coquelicot.
@@ -218,9 +223,11 @@ def _theorems(theory: Theory, part: Part) -> str:
     """Lemma and theorems for a derivative."""
     name, of = theory.full(part.name), next(p for p in theory.parts if p.name == part.of)
     source = theory.full(of.name)
-    made = [f"""\
+    made = [
+        f"""\
 Lemma {name}_checked : check {theory.count} {_varied(theory)} {source}_program {name}_program = true.
-Proof. vm_cast_no_check (@eq_refl bool true). Qed."""]
+Proof. vm_cast_no_check (@eq_refl bool true). Qed."""
+    ]
     entries = [
         _entry(theory, part, of, row, column)
         for row in range(len(of.program.outputs))
@@ -265,10 +272,13 @@ def _entry(theory: Theory, part: Part, of: Part, row: int, column: int) -> tuple
     varied = _varied(theory)
     value = f"{source} {along}" if of.scalar else f"nth {row} ({source} {along}) 0"
     point = f"({here})" if " " in here else here
-    claim = f"is_derive (fun t => {value}) {point} (nth {row * varied + column - 1} ({name} {theory.names}) 0)"
+    claim = (
+        f"is_derive (fun t => {value}) {point} (nth {row * varied + column - 1} ({name} {theory.names}) 0)"
+    )
     lemma = "entry_of_value" if of.scalar else "entry_of_list"
     proof = (
-        f"{lemma} {theory.count} {varied} _ _ {name}_checked {row} {column - 1} ({theory.full('inputs')} {theory.names}) "
+        f"{lemma} {theory.count} {varied} _ _ {name}_checked {row} {column - 1} "
+        f"({theory.full('inputs')} {theory.names}) "
         f"(fun t => {source} {along}) {point} ({name} {theory.names}) eq_refl GIVEN eq_refl "
         f"(fun t => {source}_is {along}) ({name}_is {theory.names})"
     )

@@ -55,7 +55,9 @@ class Program:
 
     def _state_positive(self, conditions: _Conditions) -> None:
         """Inputs declared positive that a condition is about."""
-        arguments = [t for term in (*self.terms.lets, *self.outputs) for _, t in conditions.missing(term, False)]
+        arguments = [
+            t for term in (*self.terms.lets, *self.outputs) for _, t in conditions.missing(term, False)
+        ]
         used = {v.value for argument in arguments for v in _parts(argument) if v.head == "Var"}
         for number in self.positive:
             if number in used:
@@ -121,7 +123,13 @@ class _Conditions:
             if part.head == "Div":
                 found.append(("Inv", part.args[1]))
             elif part.head == "App" and part.function in NONZERO | POSITIVE | STATED:
-                kind = "Inv" if part.function in NONZERO else "Log" if part.function in POSITIVE else part.function
+                kind = (
+                    "Inv"
+                    if part.function in NONZERO
+                    else "Log"
+                    if part.function in POSITIVE
+                    else part.function
+                )
                 found.append((kind, part.args[0]))
             elif part.function == "Power":
                 found.append(("Log", part.args[0]))
@@ -157,16 +165,16 @@ class _Conditions:
             case "Pi", _:
                 return True, True, True
             case "Add", _:
-                return p and m or n and q, n and m, False
+                return (p and m) or (n and q), n and m, False
             case "Mul", _:
-                return p and q, n and m or term.args[0] is term.args[1], z and y
+                return p and q, (n and m) or term.args[0] is term.args[1], z and y
             case "Div", _:
                 return p and q, n and q, z and y
             case "Opp", _:
                 return False, False, z
             case "Pow", _:
                 even = term.value % 2 == 0
-                return p or even and z, n or even, z
+                return p or (even and z), n or even, z
             case "App", "Inv":
                 return p, False, z
             case "App", "Sqrt":

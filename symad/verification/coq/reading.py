@@ -10,16 +10,16 @@ from typing import Any
 import sympy
 
 from symad.core.graph import Node
-from symad.ops.elementwise.arithmetic import Add, Mul
+from symad.ops.arrays.sources import Constant, constant_value
 from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Logic, Select
-from symad.ops.arrays.sources import Constant, constant_value
 from symad.verification.coq.heads import HEADS
 from symad.verification.coq.terms import CoqError, Term, Terms
 
 WHOLE = 600
-"""Expressions of at most so many operations are written as they stand; of larger ones repeated parts get names."""
+"""Expressions of more operations than this get names for what is repeated in them."""
 
 
 def refused(what: str) -> CoqError:
@@ -51,7 +51,9 @@ def number(terms: Terms, value: Any) -> Term:
 
 def function(terms: Terms, head: Any, args: Sequence[Term]) -> Term:
     """A function of the derivative table."""
-    if head not in HEADS or len(args) != (2 if HEADS[head].constructor in {"Xlogy", "Hypot", "Logaddexp"} else 1):
+    if head not in HEADS or len(args) != (
+        2 if HEADS[head].constructor in {"Xlogy", "Hypot", "Logaddexp"} else 1
+    ):
         raise refused(f"the function {getattr(head, '__name__', head)} of {len(args)} arguments")
     return terms.app(HEADS[head].constructor, *args)
 
@@ -100,7 +102,7 @@ def from_sympy(terms: Terms, expressions: Sequence[Any], leaves: Mapping[Any, in
         return () if whole else expression.args
 
     named = repeated(expressions, parts_of, WHOLE)
-    fractional = _fractional((e.as_base_exp() for e in _postorder(expressions, parts_of) if e.is_Pow))
+    fractional = _fractional(e.as_base_exp() for e in _postorder(expressions, parts_of) if e.is_Pow)
     found: dict[Any, Term] = {}
     for part in _postorder(expressions, parts_of):
         if part in leaves:
@@ -128,7 +130,11 @@ def _sympy_term(terms: Terms, e: Any, found: Mapping[Any, Term], fractional: set
         if exponent.is_Rational:
             over, under = int(exponent.p), int(exponent.q)
             return terms.real_power(found[base], over, under, base not in fractional)
-        return terms.app("Exp" if base is sympy.E else "Power", *([] if base is sympy.E else [found[base]]), found[exponent])
+        return terms.app(
+            "Exp" if base is sympy.E else "Power",
+            *([] if base is sympy.E else [found[base]]),
+            found[exponent],
+        )
     if e.is_Function and not isinstance(e, sympy.Piecewise):
         return function(terms, e.func, [found[a] for a in e.args])
     raise refused(f"{type(e).__name__} {e}")
@@ -171,7 +177,9 @@ def _sympy_product(terms: Terms, args: list[Any], found: Mapping[Any, Term], fra
 # ---- graphs ---------------------------------------------------------------------------------------
 
 
-def from_graph(terms: Terms, outputs: Sequence[Node], leaves: Mapping[Node, int], whole: int = 0) -> list[Term]:
+def from_graph(
+    terms: Terms, outputs: Sequence[Node], leaves: Mapping[Node, int], whole: int = 0
+) -> list[Term]:
     """The terms of scalar nodes; what is used more than once gets a name.
 
     Raises:
@@ -206,7 +214,9 @@ def _regular(node: Node) -> tuple[Node, ...]:
             condition, chosen = condition.args[0], 1
         if isinstance(condition.op, Compare) and condition.op.relation == "==":
             left, right = condition.args
-            root = isinstance(left.op, Pow) or (isinstance(left.op, Apply) and left.op.head.__name__ == "hypot")
+            root = isinstance(left.op, Pow) or (
+                isinstance(left.op, Apply) and left.op.head.__name__ == "hypot"
+            )
             if root and constant_value(right) == 0:
                 return (node.args[chosen],)
     return ()
@@ -234,4 +244,3 @@ def _node_term(terms: Terms, node: Node, found: Mapping[Node, Term], fractional:
     if _regular(node):
         return args[0]
     raise refused(f"the operation {type(op).__name__}")
-

@@ -69,6 +69,7 @@ class Terms:
         return self.make("Var", value=number)
 
     def integer(self, value: int) -> Term:
+        """An integer."""
         return self.make("Int", value=value)
 
     def rational(self, over: int, under: int) -> Term:
@@ -76,18 +77,23 @@ class Terms:
         return self.integer(over) if under == 1 else self.div(self.integer(over), self.integer(under))
 
     def add(self, a: Term, b: Term) -> Term:
+        """a + b."""
         return self.make("Add", a, b)
 
     def sub(self, a: Term, b: Term) -> Term:
+        """a − b."""
         return self.make("Sub", a, b)
 
     def mul(self, a: Term, b: Term) -> Term:
+        """a b."""
         return self.make("Mul", a, b)
 
     def div(self, a: Term, b: Term) -> Term:
+        """a / b."""
         return self.make("Div", a, b)
 
     def opp(self, a: Term) -> Term:
+        """−a."""
         return self.make("Opp", a)
 
     def power(self, a: Term, exponent: int) -> Term:

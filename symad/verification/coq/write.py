@@ -54,7 +54,9 @@ def write_coq(model: Model, path: Any, hessian: bool | None = None) -> Path:
     text = as_coq(model, path.stem, hessian)
     path.write_text(text, encoding="utf-8")
     for name in LIBRARY:
-        (path.parent / name).write_text(files(__package__).joinpath(name).read_text("utf-8"), encoding="utf-8")
+        (path.parent / name).write_text(
+            files(__package__).joinpath(name).read_text("utf-8"), encoding="utf-8"
+        )
     return path
 
 
@@ -128,7 +130,9 @@ def _model_program(
                 raise
         else:
             return _program(terms, outputs, arguments), "the SymPy expression, as it was written"
-    return _by_nodes(model.graph.output_nodes, leaves, arguments, WHOLE), "the traced graph, element by element"
+    return _by_nodes(
+        model.graph.output_nodes, leaves, arguments, WHOLE
+    ), "the traced graph, element by element"
 
 
 def _program(terms: Terms, outputs: list[Term], arguments: Sequence[Argument]) -> Program:
