@@ -22,6 +22,7 @@ from symad.errors import ShapeError, TraceError
 from symad.library import matrix_functions
 from symad.library.associative_scan import affine_scan, associative_scan
 from symad.library.attention import attention
+from symad.library.decompositions import expm, lstsq, lu, pinv, qr, svd
 from symad.library.pairwise import pairwise
 from symad.library.probability import gammainc, gammaincc, ive, log_ndtr
 from symad.library.random import fold_in, key, rand, randn, split
@@ -56,6 +57,7 @@ __all__ = [
     "attention",
     "cho_solve",
     "concatenate",
+    "expm",
     "expm1",
     "eye",
     "fold",
@@ -72,7 +74,11 @@ __all__ = [
     "logaddexp",
     "logsumexp",
     "lookup",
+    "lstsq",
+    "lu",
     "pairwise",
+    "pinv",
+    "qr",
     "rand",
     "randn",
     "register_function",
@@ -87,6 +93,7 @@ __all__ = [
     "split",
     "stack",
     "stop_gradient",
+    "svd",
     "xlogy",
 ]
 

@@ -111,8 +111,7 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
     if compute_uv:
         raise TraceError(
             f"np.linalg.svd(full_matrices={full_matrices}) of traced values gives singular values: "
-            "svd(a, compute_uv=False); vectors are those of np.linalg.eigh(a.T @ a) and "
-            "np.linalg.eigh(a @ a.T)"
+            "svd(a, compute_uv=False); symad.functions.svd(a) gives (u, s, v) with a = (u * s) @ v.T"
         )
     if hermitian:
         return flip(sort(np.abs(eigvalsh(a))), -1)

@@ -1,0 +1,189 @@
+"""QR, SVD and LU factors, pseudo-inverses, least squares and the exponential of matrices.
+
+Each is written in Cholesky factors, triangular systems, symmetric eigenvectors and products, whose values
+are LAPACK's and whose derivatives are known to every order; leading axes are stacks unless said otherwise.
+What has signs to choose has one choice here: R has a positive diagonal, which makes QR unique and smooth.
+
+    qr     R₁ᵀR₁ = AᵀA, Q₁ = A R₁⁻¹, and both once more with Q₁ (CholeskyQR2): to rounding for κ(A) < 10⁷;
+    svd    of a square A from the eigenvectors (u, ±v)/√2 of [[0, A], [Aᵀ, 0]], eigenvalues ±σ; others by QR;
+    lu     elimination with the largest pivot of each column;
+    pinv   R⁻¹Qᵀ of independent columns, (pinv Aᵀ)ᵀ of independent rows;
+    expm   Padé's r₁₃ of A/2ˢ with |A/2ˢ|₁ ≤ 1/4, then s squarings; its error is below 10⁻⁵⁰.
+
+Where columns are dependent there is no Cholesky factor, which is an error; where singular values are equal
+or 0, singular vectors have no derivative. Sources: Yamamoto et al. (2015) for CholeskyQR2; Golub & Van Loan
+(2013), sections 3.4 and 8.6; Higham, "The scaling and squaring method for the matrix exponential revisited"
+(2005).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import factorial
+from typing import Any
+
+import numpy as np
+
+from symad.core.dims import format_shape
+from symad.errors import ShapeError
+from symad.library.triangular import solve_triangular
+
+SQUARINGS = 24
+"""The exponential is computed up to |A|₁ = 2²²; beyond it is not a number."""
+
+
+def _matrix(name: str, a: Any, square: bool = False) -> None:
+    shape = tuple(a.shape)
+    if len(shape) < 2 or (square and shape[-1] != shape[-2]):
+        kind = "a square matrix" if square else "a matrix"
+        raise ShapeError(f"{name} needs {kind} (..., m, n), not {format_shape(shape)}")
+
+
+def _turned(a: Any) -> Any:
+    return np.swapaxes(a, -1, -2)
+
+
+def qr(a: Any) -> tuple[Any, Any]:
+    """Q (..., m, n) with QᵀQ = I and upper triangular R (..., n, n) with a positive diagonal: A = Q R, m ≥ n.
+
+    Raises:
+        ShapeError: A has more columns than rows, or is no matrix.
+        LinAlgError: dependent columns.
+    """
+    _matrix("qr", a)
+    if isinstance(a.shape[-1], int) and isinstance(a.shape[-2], int) and a.shape[-1] > a.shape[-2]:
+        raise ShapeError(f"qr needs as many rows as columns or more, not {format_shape(tuple(a.shape))}")
+    Q, R = a, None
+    for _ in range(2):
+        lower = np.linalg.cholesky(_turned(Q) @ Q)
+        Q = _turned(solve_triangular(lower, _turned(Q), lower=True))
+        R = _turned(lower) if R is None else _turned(lower) @ R
+    return Q, R
+
+
+def svd(a: Any) -> tuple[Any, Any, Any]:
+    """U (..., m, k), σ (..., k) descending, and V (..., n, k), k = min(m, n): A = U diag(σ) Vᵀ.
+
+    Each pair (u, v) has the sign that LAPACK's eigenvectors have. Singular values that are equal, or 0, have
+    vectors without derivatives, as have eigenvectors.
+
+    Raises:
+        ShapeError: A is no matrix of known sizes.
+        LinAlgError: a matrix that is not square has dependent columns or rows.
+    """
+    _matrix("svd", a)
+    m, n = a.shape[-2:]
+    if not isinstance(m, int) or not isinstance(n, int):
+        raise ShapeError(f"svd needs sizes that are numbers, not {format_shape(tuple(a.shape))}")
+    if m < n:
+        V, values, U = svd(_turned(a))
+        return U, values, V
+    if m > n:
+        Q, R = qr(a)
+        U, values, V = svd(R)
+        return Q @ U, values, V
+    zero = np.zeros_like(a)
+    whole = np.concatenate(
+        [np.concatenate([zero, a], axis=-1), np.concatenate([_turned(a), zero], axis=-1)], axis=-2
+    )
+    values, vectors = np.linalg.eigh(whole)
+    # the vectors of the n largest eigenvalues, from the largest on
+    chosen = vectors[..., :, : n - 1 : -1] * float(np.sqrt(2))
+    return chosen[..., :n, :], values[..., : n - 1 : -1], chosen[..., n:, :]
+
+
+def lu(a: Any) -> tuple[Any, Any, Any]:
+    """The permutation p (n,) and the factors L, U with A[p] = L U, pivots the largest of their columns.
+
+    L has ones on its diagonal. Where two candidates for a pivot are equally large, the first one is taken;
+    factors jump where another one becomes larger, and have the derivatives of their piece.
+
+    Raises:
+        ShapeError: A is no single square matrix of known size.
+    """
+    _matrix("lu", a, square=True)
+    n = a.shape[-1]
+    if len(a.shape) != 2 or not isinstance(n, int):
+        raise ShapeError(f"lu needs one matrix of known size, not {format_shape(tuple(a.shape))}")
+    rows, U, L, order = np.arange(n), a, np.zeros_like(a), np.arange(n)
+    for k in range(n):
+        pivot = k + np.argmax(np.abs(U[k:, k]))
+        swapped = np.where(rows == k, pivot, np.where(rows == pivot, k, rows))
+        U, L = U[swapped], L[swapped]
+        there = np.sum(np.where(rows == pivot, order, 0))
+        order = np.where(rows == k, there, np.where(rows == pivot, order[k], order))
+        factors = np.where(rows > k, U[:, k] / U[k, k], 0.0)
+        U = U - factors[:, None] * U[k][None, :]
+        L = L + np.where(rows == k, 1.0, factors)[:, None] * (rows == k)[None, :]
+    return order, L, np.triu(U)
+
+
+def pinv(a: Any) -> Any:
+    """The pseudo-inverse (..., n, m) of a matrix with independent columns, or independent rows.
+
+    Raises:
+        LinAlgError: neither columns nor rows are independent.
+    """
+    _matrix("pinv", a)
+    m, n = a.shape[-2:]
+    if isinstance(m, int) and isinstance(n, int) and m < n:
+        return _turned(pinv(_turned(a)))
+    Q, R = qr(a)
+    return solve_triangular(R, _turned(Q))
+
+
+def lstsq(a: Any, b: Any) -> Any:
+    """The x (n,) or (n, k) of least |A x − b|, and of least norm where A has more columns than rows.
+
+    Raises:
+        LinAlgError: neither columns nor rows of A are independent.
+    """
+    _matrix("lstsq", a)
+    if b.shape[0] != a.shape[-2]:
+        raise ShapeError(f"lstsq of A {format_shape(tuple(a.shape))} and b {format_shape(tuple(b.shape))}")
+    m, n = a.shape
+    if isinstance(m, int) and isinstance(n, int) and m < n:
+        Q, R = qr(a.T)
+        return Q @ solve_triangular(R, b, trans=1)
+    Q, R = qr(a)
+    return solve_triangular(R, Q.T @ b)
+
+
+def expm(a: Any) -> Any:
+    """Σ_k Aᵏ/k! of a square matrix (..., n, n); not a number where |A|₁ > 2²².
+
+    Raises:
+        ShapeError: A is not square.
+    """
+    _matrix("expm", a, square=True)
+    size = np.max(np.sum(np.abs(a), axis=-2, keepdims=True), axis=-1, keepdims=True)
+    large = [size > 2.0 ** (k - 2) for k in range(SQUARINGS + 1)]
+    scaled = a
+    for condition in large[:-1]:
+        scaled = np.where(condition, scaled / 2, scaled)
+    # Fractions are exact where values are: in many digits the error of the series is what counts.
+    plain = isinstance(a, np.ndarray) and a.dtype != object
+    unit: Any = float if plain else Fraction
+    coefficients = [unit(Fraction(_coefficient(j), _coefficient(0))) for j in range(14)]
+    square = scaled @ scaled
+    identity = np.eye(a.shape[-1]) if plain else np.eye(a.shape[-1]) + 0 * scaled
+    even, odd = (_polynomial(coefficients[k::2], square, identity) for k in (0, 1))
+    odd = scaled @ odd
+    made = np.linalg.solve(even - odd, even + odd)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for condition in large[:-1]:
+            made = np.where(condition, made @ made, made)
+    return np.where(large[-1], np.nan, made)
+
+
+def _coefficient(j: int) -> int:
+    """Of xʲ in the numerator of Padé's r₁₃, times 26!/13!."""
+    return factorial(26 - j) // (factorial(j) * factorial(13 - j))
+
+
+def _polynomial(coefficients: list[Any], x: Any, identity: Any) -> Any:
+    """Σ_k c_k xᵏ, by Horner's rule."""
+    made = coefficients[-1] * identity
+    for c in reversed(coefficients[:-1]):
+        made = x @ made + c * identity
+    return made

@@ -1,0 +1,204 @@
+"""QR, SVD, LU, pseudo-inverse, least squares, exponential: LAPACK, torch, SciPy, 50 digits, proofs."""
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.linalg
+
+import symad
+from symad import functions as F
+from symad.errors import ShapeError, TraceError
+from symad.numeric import lower
+
+torch = pytest.importorskip("torch")
+rng = np.random.default_rng(0)
+SQUARE, TALL = rng.normal(size=(4, 4)), rng.normal(size=(5, 3))
+WIDE, B = rng.normal(size=(3, 5)), rng.normal(size=(5, 2))
+
+
+def positive(Q, R):
+    """LAPACK's factors with the signs of a positive diagonal."""
+    signs = np.sign(np.diagonal(R))
+    return Q * signs, signs[:, None] * R
+
+
+def of_torch(f):
+    """Factors of torch with those signs."""
+
+    def run(a):
+        Q, R = torch.linalg.qr(a)
+        signs = torch.sign(torch.diagonal(R)).detach()
+        return f(Q * signs, signs[:, None] * R)
+
+    return run
+
+
+def tensors(a):
+    return torch.linalg.svd(a, full_matrices=False)
+
+
+W = rng.normal(size=(5, 3))
+Wt = torch.tensor(W)
+SCALARS = {
+    "qr": (
+        lambda a: (F.qr(a)[0] * W).sum() + F.qr(a)[1].sum(),
+        of_torch(lambda Q, R: (Q * Wt).sum() + R.sum()),
+        TALL,
+    ),
+    "svd": (
+        lambda a: (F.svd(a)[0] ** 2 * W).sum() + (F.svd(a)[1] ** 3).sum() + (F.svd(a)[2][0] ** 4).sum(),
+        lambda a: (
+            (tensors(a)[0] ** 2 * Wt).sum() + (tensors(a)[1] ** 3).sum() + (tensors(a)[2].T[0] ** 4).sum()
+        ),
+        TALL,
+    ),
+    "pinv": (
+        lambda a: (F.pinv(a) ** 2 * W.T).sum(),
+        lambda a: (torch.linalg.pinv(a) ** 2 * Wt.T).sum(),
+        TALL,
+    ),
+    "pinv of rows": (
+        lambda a: (F.pinv(a) ** 2 * W).sum(),
+        lambda a: (torch.linalg.pinv(a) ** 2 * Wt).sum(),
+        WIDE,
+    ),
+    "lstsq": (
+        lambda a: (F.lstsq(a, B) ** 2).sum(),
+        lambda a: (torch.linalg.pinv(a) @ torch.tensor(B)).pow(2).sum(),
+        TALL,
+    ),
+    "least norm": (
+        lambda a: (F.lstsq(a, B[:3]) ** 2).sum(),
+        lambda a: (torch.linalg.pinv(a) @ torch.tensor(B[:3])).pow(2).sum(),
+        WIDE,
+    ),
+    "lu": (
+        lambda a: np.sin(F.lu(a)[1]).sum() + (F.lu(a)[2] ** 2).sum(),
+        lambda a: torch.sin(torch.linalg.lu(a)[1]).sum() + (torch.linalg.lu(a)[2] ** 2).sum(),
+        SQUARE,
+    ),
+    "expm": (lambda a: np.sin(F.expm(a)).sum(), lambda a: torch.sin(torch.matrix_exp(a)).sum(), SQUARE),
+    "batched solve": (
+        lambda a: (np.linalg.solve(a.reshape(3, 2, 2), B[:2]) ** 2).sum(),
+        lambda a: (torch.linalg.solve(a.reshape(3, 2, 2), torch.tensor(B[:2])) ** 2).sum(),
+        rng.normal(size=12),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SCALARS)
+def test_values_and_gradients_are_those_of_torch(name):
+    ours, theirs, at = SCALARS[name]
+    tensor = torch.tensor(at, requires_grad=True)
+    expected = theirs(tensor)
+    expected.backward()
+    graph = symad.value_and_gradient(symad.trace(ours, [at.shape]))
+    assert ours(at) == pytest.approx(expected.item(), rel=1e-11)
+    for f in (graph, lower(graph), lower(graph, backend="c")):
+        value, gradient = f(at)
+        assert value == pytest.approx(expected.item(), rel=1e-11)
+        np.testing.assert_allclose(gradient, tensor.grad.numpy(), rtol=1e-9, atol=1e-10)
+
+
+def test_factors_are_lapacks():
+    Q, R = F.qr(TALL)
+    for one, other in zip((Q, R), positive(*np.linalg.qr(TALL)), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)
+    order, L, U = F.lu(SQUARE)
+    P, L_, U_ = scipy.linalg.lu(SQUARE)
+    np.testing.assert_allclose(SQUARE[order.astype(int)], P.T @ SQUARE, rtol=0)
+    np.testing.assert_allclose((L, U), (L_, U_), rtol=1e-12, atol=1e-14)
+    for a in (TALL, WIDE, SQUARE):
+        U, values, V = F.svd(a)
+        np.testing.assert_allclose(values, np.linalg.svd(a, compute_uv=False), rtol=1e-12)
+        np.testing.assert_allclose(U * values @ V.T, a, rtol=1e-11, atol=1e-13)
+        np.testing.assert_allclose(U.T @ U, np.eye(len(values)), atol=1e-13)
+        np.testing.assert_allclose(F.pinv(a), np.linalg.pinv(a), rtol=1e-11, atol=1e-13)
+
+
+def test_ill_conditioned_columns():
+    """With κ(A) = 10⁶ the columns of Q are orthogonal to rounding, and A = Q R."""
+    Q0, R0 = np.linalg.qr(rng.normal(size=(20, 6)))
+    a = Q0 @ np.diag(np.logspace(0, -6, 6)) @ np.linalg.qr(R0)[0]
+    Q, R = F.qr(a)
+    assert np.abs(Q.T @ Q - np.eye(6)).max() < 1e-14
+    assert np.abs(Q @ R - a).max() < 1e-15
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1e-3, 1.0, 30.0, 1e3])
+def test_the_exponential_is_scipys(scale):
+    a = scale * (SQUARE - SQUARE.T if scale > 100 else SQUARE)  # that of large skew matrices is a rotation
+    expected = scipy.linalg.expm(a)
+    tolerance = 1e-13 * max(1.0, scale)
+    for f in (
+        F.expm,
+        lower(symad.trace(F.expm, [(4, 4)])),
+        lower(symad.trace(F.expm, [(4, 4)]), backend="c"),
+    ):
+        np.testing.assert_allclose(
+            f(a), expected, rtol=10 * tolerance, atol=tolerance * np.abs(expected).max()
+        )
+
+
+def test_frechet_derivatives_of_the_exponential():
+    E = rng.normal(size=(4, 4))
+    pushed = symad.pushforward(symad.trace(F.expm, [(4, 4)]))(SQUARE, E)
+    expected = scipy.linalg.expm_frechet(SQUARE, E)
+    for one, other in zip(pushed, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-12)
+
+
+def test_fifty_digits():
+    a = [["0.3", "-1.2"], ["2.5", "0.7"]]
+    with mpmath.workdps(60):
+        exact = np.array([[mpmath.mpf(v) for v in row] for row in a])
+        found = symad.trace(F.expm, [(2, 2)])(exact)
+        expected = mpmath.expm(mpmath.matrix(exact.tolist()), method="taylor")
+        assert (
+            max(abs(found[i, j] - expected[i, j]) for i in range(2) for j in range(2)) < mpmath.mpf(10) ** -48
+        )
+        Q, R = symad.trace(F.qr, [(2, 2)])(exact)
+        q, r = mpmath.qr(mpmath.matrix(exact.tolist()))
+        sign = [mpmath.sign(r[k, k]) for k in range(2)]
+        assert (
+            max(abs(R[i, j] - sign[i] * r[i, j]) for i in range(2) for j in range(2)) < mpmath.mpf(10) ** -50
+        )
+        assert (
+            max(abs(Q[i, j] - q[i, j] * sign[j]) for i in range(2) for j in range(2)) < mpmath.mpf(10) ** -50
+        )
+
+
+def test_stacks():
+    many = rng.normal(size=(6, 3, 3))
+    np.testing.assert_allclose(
+        F.expm(many), np.stack([scipy.linalg.expm(a) for a in many]), rtol=1e-11, atol=1e-13
+    )
+    graph = symad.trace(lambda a: F.qr(a)[1], [(6, 3, 3)])
+    np.testing.assert_allclose(graph(many), np.stack([F.qr(a)[1] for a in many]), rtol=1e-11, atol=1e-13)
+
+
+def test_identities_are_proved():
+    """A = Q R, QᵀQ = I, A A⁺A = A for a column."""
+    column = symad.trace(lambda a: F.qr(a)[0] @ F.qr(a)[1], [(2, 1)])
+    assert symad.equal(column, symad.trace(lambda a: a + 0, [(2, 1)])).status in ("proved", "tested")
+    unit = symad.trace(lambda a: F.qr(a)[0].T @ F.qr(a)[0], [(2, 1)])
+    assert symad.equal(unit, symad.trace(lambda a: a[:1] * 0 + 1, [(2, 1)])).status in ("proved", "tested")
+    moore = symad.trace(lambda a: a @ F.pinv(a) @ a, [(2, 1)])
+    assert symad.equal(moore, symad.trace(lambda a: a + 0, [(2, 1)])).status in ("proved", "tested")
+
+
+def test_what_has_no_factors_is_refused():
+    dependent = np.ones((3, 2))
+    for f in (F.qr, F.pinv, symad.trace(F.qr, [(3, 2)]), lower(symad.trace(F.pinv, [(3, 2)]))):
+        with pytest.raises(np.linalg.LinAlgError):
+            f(dependent)
+    with pytest.raises(ShapeError, match="rows"):
+        F.qr(WIDE)
+    with pytest.raises(ShapeError, match="square"):
+        F.expm(TALL)
+    with pytest.raises(ShapeError, match="lstsq"):
+        F.lstsq(TALL, B[:2])
+    assert np.isnan(F.expm(np.array([[1e7]]))).all()
+    for name, advice in (("qr", "functions.qr"), ("pinv", "functions.pinv"), ("svd", "functions.svd")):
+        with pytest.raises(TraceError, match=advice):
+            symad.trace(getattr(np.linalg, name), [(3, 3)])
