@@ -24,10 +24,12 @@ from symad.numeric.program_passes.aliases import drop_aliases
 from symad.numeric.program_passes.dead import drop_unread
 from symad.numeric.program_passes.folding import fold
 from symad.numeric.program_passes.inlining import inline
+from symad.numeric.program_passes.levels import by_levels, in_parts
 from symad.numeric.program_passes.powers import multiply_powers
 from symad.numeric.program_passes.short_lines import shorten
 from symad.numeric.program_passes.views import join_views
 from symad.numeric.program_passes.wide import split_lines, split_wide
+from symad.numeric.targets.c_functions import PACKED
 from symad.stable import with_logistic
 
 
@@ -102,6 +104,16 @@ SCALAR_PROGRAM = (
     ProgramPass("shorten", shorten, "products", "read once: stands where it is read; 6*x, not 3*(2*x)"),
 )
 """Of straight-line Python, with no check in between: set-up time counts. The tests check each."""
+
+
+C_PROGRAM = (
+    ProgramPass("products", multiply_powers, "", "small powers are products"),
+    ProgramPass("parts", in_parts, "products", "no function that compilers take long for"),
+    ProgramPass(
+        "levels", lambda program: by_levels(program, PACKED), "parts", "independent values side by side"
+    ),
+)
+"""Of scalar graphs in C, where each op keeps a line: compilers join them."""
 
 
 @dataclass(frozen=True)

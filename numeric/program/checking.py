@@ -6,7 +6,17 @@ from symad.core.dims import dim_symbols, format_shape, same_shape
 from symad.errors import LoweringError
 from symad.numeric.program.expressions import Expression, Value, values_read
 from symad.numeric.program.program import Program
-from symad.numeric.program.statements import Allocate, Assign, Block, FindRoot, Loop, Statement, Store
+from symad.numeric.program.statements import (
+    Allocate,
+    Assign,
+    Block,
+    FindRoot,
+    Loop,
+    Part,
+    Statement,
+    Store,
+    Together,
+)
 
 
 def check_program(program: Program) -> None:
@@ -65,6 +75,12 @@ class _Checker:
             self.readable(statement.expression, label(statement.value))
             self.fits(statement.value, statement.expression)
             self.define(statement.value)
+        elif isinstance(statement, Together):
+            for inner in statement.assignments:
+                self.readable(inner.expression, label(inner.value))
+            self.block(statement.assignments)
+        elif isinstance(statement, Part):
+            self.block(statement.body)
         elif isinstance(statement, Allocate):
             self.define(statement.value)
             self.arrays.add(statement.value)

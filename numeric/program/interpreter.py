@@ -23,7 +23,17 @@ from symad.numeric.program.expressions import (
     Value,
 )
 from symad.numeric.program.program import Program
-from symad.numeric.program.statements import Allocate, Assign, Block, FindRoot, Loop, Statement, Store
+from symad.numeric.program.statements import (
+    Allocate,
+    Assign,
+    Block,
+    FindRoot,
+    Loop,
+    Part,
+    Statement,
+    Store,
+    Together,
+)
 from symad.ops.arrays.shaping import slices
 from symad.ops.linalg.root import newton
 
@@ -102,6 +112,16 @@ def execute_nothing(statement: Statement, state: State) -> None:
 @execute.dispatch
 def execute_assign(statement: Assign, state: State) -> None:
     state.known[statement.value] = state.value(statement.expression)
+
+
+@execute.dispatch
+def execute_together(statement: Together, state: State) -> None:
+    state.run(statement.assignments)
+
+
+@execute.dispatch
+def execute_part(statement: Part, state: State) -> None:
+    state.run(statement.body)
 
 
 @execute.dispatch

@@ -109,6 +109,43 @@ class Store(Statement):
 
 
 @dataclass(frozen=True)
+class Together(Statement):
+    """Assignments of one function to several arguments, none of which reads a value of the others."""
+
+    assignments: tuple[Assign, ...]
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """One for each."""
+        return tuple(a.expression for a in self.assignments)
+
+    @property
+    def writes(self) -> tuple[Value, ...]:
+        """One for each."""
+        return tuple(a.value for a in self.assignments)
+
+    def with_expressions(self, change: Callable[[Expression], Expression]) -> Statement:
+        """The same values of changed expressions."""
+        return Together(tuple(Assign(a.value, change(a.expression)) for a in self.assignments))
+
+
+@dataclass(frozen=True)
+class Part(Statement):
+    """Statements that are a function of their own; later ones read what they write."""
+
+    body: Block
+
+    @property
+    def block(self) -> Block:
+        """The statements."""
+        return self.body
+
+    def with_block(self, block: Block) -> Statement:
+        """Other statements."""
+        return Part(block)
+
+
+@dataclass(frozen=True)
 class Carried:
     """A value that each step of a loop reads and replaces: first ``initial``, then ``next`` of the step."""
 

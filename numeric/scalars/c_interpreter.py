@@ -9,7 +9,8 @@ code.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from typing import Any
@@ -17,10 +18,19 @@ from typing import Any
 import numpy as np
 import sympy
 from sympy.codegen.cfunctions import hypot
+from sympy.codegen.numpy_nodes import logaddexp
 
 from symad.library.scalar_functions import xlogy
-from symad.numeric.scalars.c_expressions import HELPERS, MATH_H, OWN, PACKED, NotInC, helper_source
 from symad.numeric.scalars.level_runs import Run
+from symad.numeric.targets.c_functions import (
+    HELPERS,
+    MATH_H,
+    OWN,
+    PACKED,
+    NotInC,
+    helper_source,
+    own_name,
+)
 
 LANES = 64
 """Points of a batch that are computed together."""
@@ -32,27 +42,30 @@ FEW = 6
 """Shorter runs are executed by their places."""
 
 ARITHMETIC = {
-    "add": "a + b",
-    "subtract": "a - b",
-    "multiply": "a*b",
-    "divide": "a/b",
-    "negative": "-a",
-    "reciprocal": "1/a",
-    "sqrt": "sqrt(a)",
-    "power": "pow(a, b)",
-    "maximum": "max_(a, b)",
-    "minimum": "min_(a, b)",
-    "less": "a < b",
-    "less_equal": "a <= b",
-    "equal": "a == b",
-    "not_equal": "a != b",
-    "logical_and": "a != 0 && b != 0",
-    "logical_or": "a != 0 || b != 0",
-    "logical_xor": "(a != 0) != (b != 0)",
-    "logical_not": "a == 0",
-    "where": "a != 0 ? b : c",
+    "add": "{a} + {b}",
+    "subtract": "{a} - {b}",
+    "multiply": "{a}*{b}",
+    "divide": "{a}/{b}",
+    "negative": "-{a}",
+    "reciprocal": "1/{a}",
+    "sqrt": "sqrt({a})",
+    "power": "pow({a}, {b})",
+    "maximum": "max_({a}, {b})",
+    "minimum": "min_({a}, {b})",
+    "less": "{a} < {b}",
+    "less_equal": "{a} <= {b}",
+    "equal": "{a} == {b}",
+    "not_equal": "{a} != {b}",
+    "logical_and": "{a} != 0 && {b} != 0",
+    "logical_or": "{a} != 0 || {b} != 0",
+    "logical_xor": "({a} != 0) != ({b} != 0)",
+    "logical_not": "{a} == 0",
+    "where": "{a} != 0 ? {b} : {c}",
 }
 """Operations on a, b, c in C."""
+
+ONE, THREE = {"negative", "reciprocal", "sqrt", "logical_not"}, {"where"}
+"""Operations of one operand, and of three; the others have two."""
 
 SIMPLE = ("add", "subtract", "multiply", "divide", "negative", "reciprocal", "sqrt")
 """Operations with a loop for each kind of operands."""
@@ -167,14 +180,30 @@ void symad_runs_rows(const int64_t *frame)
 """
 
 
+@dataclass(frozen=True)
+class Form:
+    """An operation in C: a template, and the letters of its operands."""
+
+    template: str
+    names: tuple[str, ...]
+
+    def of(self, elements: Mapping[str, str]) -> str:
+        """The operation on these elements; of the others by their letters."""
+        return self.template.format(**{x: elements.get(x, x) for x in self.names})
+
+
 @cache
-def forms() -> dict[Any, str]:
+def forms() -> dict[Any, Form]:
     """The C form of every operation and function, in the order of their codes."""
-    found: dict[Any, str] = dict(ARITHMETIC)
-    two = {sympy.atan2, sympy.Mod, sympy.Heaviside, sympy.jn, hypot, xlogy}
-    for head, name in (MATH_H | OWN).items():
-        binary = head in two or getattr(head, "__name__", "") == "logaddexp"
-        found[head] = f"{name}(a, b)" if binary else f"{name}(a)"
+    found: dict[Any, Form] = {}
+    for name, template in ARITHMETIC.items():
+        found[name] = Form(template, ("a", "b", "c")[: 1 if name in ONE else 3 if name in THREE else 2])
+    two = {sympy.atan2, sympy.Mod, sympy.Heaviside, sympy.jn, hypot, xlogy, logaddexp}
+    for head, name in (MATH_H | {head: own_name(name) for head, name in OWN.items()}).items():
+        if head in (sympy.Max, sympy.Min):
+            continue
+        binary = head in two
+        found[head] = Form(f"{name}({{a}}, {{b}})" if binary else f"{name}({{a}})", ("a", "b")[: 1 + binary])
     return found
 
 
@@ -183,26 +212,17 @@ def codes() -> dict[tuple[Any, tuple[str, ...]], int]:
     """The number of every operation with places for operands, then of those with slices and single values."""
     found: dict[tuple[Any, tuple[str, ...]], int] = {}
     for function, form in forms().items():
-        found[function, ("places",) * len(operands(form))] = len(found)
+        found[function, ("places",) * len(form.names)] = len(found)
     for function in SIMPLE:
-        for kinds in product(("slice", "one"), repeat=len(operands(ARITHMETIC[function]))):
+        for kinds in product(("slice", "one"), repeat=len(forms()[function].names)):
             if "slice" in kinds:
                 found[function, kinds] = len(found)
     return found
 
 
-def operands(form: str) -> list[str]:
-    """The letters of the operands that occur in a form by themselves."""
-    padded = f" {form} "
-    return [
-        name
-        for name in "abc"
-        if any(
-            c == name
-            and not (padded[k - 1].isalnum() or padded[k + 1].isalnum() or "_" in padded[k - 1 : k + 2])
-            for k, c in enumerate(padded[:-1])
-        )
-    ]
+def _elements(names: Iterable[str], index: str) -> dict[str, str]:
+    """``a[index]`` for each letter."""
+    return {x: f"{x}[{index}]" for x in names}
 
 
 @cache
@@ -211,19 +231,19 @@ def kernel_source() -> str:
     point = [_point_case(function, kinds) for function, kinds in codes()]
     lanes, rows = [], []
     for function, form in forms().items():
-        names = operands(form)
+        names = form.names
         if function in PACKED:
             copied = "memcpy(y, v + (size_t)a_[k]*LANES, sizeof(double)*LANES);"
             lanes.append(f"{copied} {PACKED[function]}_all(y, LANES);")
         else:
             given = " ".join(f"const double *{x} = v + (size_t){x}_[k]*LANES;" for x in names)
-            loop = f"EACH for (size_t l = 0; l < LANES; ++l) y[l] = {_at(form, names, 'l')};"
+            loop = f"EACH for (size_t l = 0; l < LANES; ++l) y[l] = {form.of(_elements(names, 'l'))};"
             lanes.append(f"{{ {given} {loop} }}")
         if function in SIMPLE:
             kinds = product((True, False), repeat=len(names))
             rows.append(" else ".join(_row_loop(form, dict(zip(names, k, strict=True))) for k in kinds))
         else:
-            rows.append(_strided_loop(form, names))
+            rows.append(_strided_loop(form))
     return "\n".join(
         [
             HEAD,
@@ -240,15 +260,6 @@ def _switch(cases: list[str]) -> str:
     return "\n".join(f"            case {code}: {case} break;" for code, case in enumerate(cases))
 
 
-def _at(form: str, names: list[str], index: str) -> str:
-    """A form of elements: ``a`` becomes ``a[index]``."""
-    text = f" {form} "
-    for k in range(len(text) - 2, 0, -1):
-        if text[k] in names and operands(text[k - 1 : k + 2]):
-            text = f"{text[: k + 1]}[{index}]{text[k + 1 :]}"
-    return text.strip()
-
-
 def _point_case(function: Any, kinds: tuple[str, ...]) -> str:
     """The loop over a run's places, or over its slices."""
     if function in PACKED:
@@ -257,38 +268,38 @@ def _point_case(function: Any, kinds: tuple[str, ...]) -> str:
             f"{PACKED[function]}_all(y, full);"
         )
     form = forms()[function]
-    names = operands(form)
+    names = form.names
     if "places" in kinds:
         given = " ".join(f"const double {x} = v[{x}_[k]];" for x in names)
-        return f"for (size_t k = 0; k < n; ++k) {{ {given} y[k] = {form}; }}"
+        return f"for (size_t k = 0; k < n; ++k) {{ {given} y[k] = {form.of({})}; }}"
     slices = [x for x, kind in zip(names, kinds, strict=True) if kind == "slice"]
     given = " ".join(
         f"const double *{x} = v + {x}_[0];" if x in slices else f"const double {x} = v[{x}_[0]];"
         for x in names
     )
-    return f"{{ {given} EACH for (size_t k = 0; k < n; ++k) y[k] = {_at(form, slices, 'k')}; }}"
+    return f"{{ {given} EACH for (size_t k = 0; k < n; ++k) y[k] = {form.of(_elements(slices, 'k'))}; }}"
 
 
-def _row_loop(form: str, rows: dict[str, bool]) -> str:
+def _row_loop(form: Form, rows: dict[str, bool]) -> str:
     """A loop for operands that are rows or scalars, and the test for that."""
     tests = " && ".join(f"{x.upper()}[k] {'>=' if row else '<'} 0" for x, row in rows.items())
     given = [
         f"const double *{x} = w + {x.upper()}[k]*L;" if row else f"const double {x} = s[-1 - {x.upper()}[k]];"
         for x, row in rows.items()
     ]
-    body = _at(form, [x for x, row in rows.items() if row], "l")
+    body = form.of(_elements([x for x, row in rows.items() if row], "l"))
     return f"if ({tests}) {{ {' '.join(given)} EACH for (int64_t l = 0; l < L; ++l) y[l] = {body}; }}"
 
 
-def _strided_loop(form: str, names: list[str]) -> str:
+def _strided_loop(form: Form) -> str:
     """A loop for operands of any kind: a scalar is a row with step 0."""
     given = " ".join(
         f"const int64_t {x}s = {x.upper()}[k] >= 0; "
         f"const double *{x}_ = {x}s ? w + {x.upper()}[k]*L : s - 1 - {x.upper()}[k];"
-        for x in names
+        for x in form.names
     )
-    reads = " ".join(f"const double {x} = {x}_[l*{x}s];" for x in names)
-    return f"{{ {given} for (int64_t l = 0; l < L; ++l) {{ {reads} y[l] = {form}; }} }}"
+    reads = " ".join(f"const double {x} = {x}_[l*{x}s];" for x in form.names)
+    return f"{{ {given} for (int64_t l = 0; l < L; ++l) {{ {reads} y[l] = {form.of({})}; }} }}"
 
 
 def check_runs(runs: Sequence[Run]) -> None:

@@ -18,12 +18,16 @@ from symad.numeric.kernel import Kernel
 from symad.numeric.modules.names import identifier
 from symad.numeric.numpy_arrays import lower as lower_numpy
 from symad.numeric.passes import prepare
-from symad.numeric.passes.memory_layout.packed_entries import is_scalar
+from symad.numeric.passes.memory_layout.packed_entries import is_scalar, output_scalars
+from symad.numeric.pipelines import C_PROGRAM, run_program_passes
 from symad.numeric.scalars import lower_runs
-from symad.numeric.scalars.c_expressions import NotInC
-from symad.numeric.scalars.c_program import output_scalars, print_c
 from symad.numeric.scalars.flat_results import FlatResults
 from symad.numeric.scalars.python_binding import Binder, python_function
+from symad.numeric.scheduling.roles import NO_ROLES
+from symad.numeric.scheduling.schedule import schedule
+from symad.numeric.targets.c_functions import SCALAR_C, NotInC
+from symad.numeric.targets.c_module import print_c_module
+from symad.ops.elementwise.apply import Apply
 from symad.stable import with_logistic
 
 LIMIT = 100_000
@@ -61,6 +65,20 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
     function = quick_call(getattr(library, name), results, inputs, len(prepared.nodes), packed, slow)
     title = identifier(graph.name)
     return Kernel(title, "", function, {}, source, header, packed=packed, native=native, plain=plain)
+
+
+def print_c(prepared: Graph) -> tuple[str, str]:
+    """The C name of the function of a graph of scalars, and the source of its file.
+
+    Raises:
+        NotInC: C lacks a function.
+    """
+    for node in prepared.nodes:
+        if isinstance(node.op, Apply) and node.op.head not in SCALAR_C.functions:
+            raise NotInC(node.op.head.__name__)
+    flat = Graph(prepared.input_nodes, output_scalars(prepared), None, prepared.name)
+    program = run_program_passes(schedule(flat, NO_ROLES), C_PROGRAM, check=False)
+    return print_c_module(program, prepared.inputs)
 
 
 def _binder(graph: Graph, one: Any) -> Binder:

@@ -22,13 +22,12 @@ from symad.numeric.modules.names import identifier
 from symad.numeric.numpy_arrays import lower as lower_numpy
 from symad.numeric.numpy_arrays.memory_reuse import new_array
 from symad.numeric.passes import prepare
-from symad.numeric.passes.memory_layout.packed_entries import is_scalar
-from symad.numeric.scalars.c_expressions import NotInC
+from symad.numeric.passes.memory_layout.packed_entries import is_scalar, output_scalars
 from symad.numeric.scalars.c_interpreter import BLOCK, LANES, check_runs, kernel_source, tables
-from symad.numeric.scalars.c_program import output_scalars
 from symad.numeric.scalars.lanes import LanePlan, PointPlan, lane_plan, point_plan
 from symad.numeric.scalars.level_runs import Plan, plan
 from symad.numeric.scalars.python_binding import Binder, python_function
+from symad.numeric.targets.c_functions import NotInC
 from symad.stable import with_logistic
 
 

@@ -22,7 +22,7 @@ from symad.numeric.modules.names import Names
 from symad.numeric.numpy_arrays.elementwise_statements import ufunc_name
 from symad.numeric.numpy_arrays.ops.constants import nested_text
 from symad.numeric.numpy_arrays.ops.integers import integers_text
-from symad.numeric.passes.memory_layout.packed_entries import SparsePack, scalars_of
+from symad.numeric.passes.memory_layout.packed_entries import SparsePack, output_scalars
 from symad.numeric.scalars.level_runs import Plan, Run, plan
 
 FEW, LONG = 300, 80
@@ -110,7 +110,7 @@ def print_runs_module(graph: Graph, dtype: str, packed: bool) -> tuple[str, str]
     """The entry point's name and the source of the module; None where straight-line code is better."""
     if sum(len(node.args) for node in graph.nodes) < FEW + LONG:  # there are no more operations than operands
         return None
-    outputs = [scalar for output in graph.output_nodes for scalar in scalars_of(output)]
+    outputs = output_scalars(graph)
     try:
         made = plan(graph, outputs)
     except LoweringError:

@@ -225,12 +225,13 @@ def function_of(op: Apply, target: Target, node: Compute, args: Texts, writer: W
             f"{op.head.__name__} has no form for target {target.name!r}; rewrite it, or register an "
             "implementation with symad.register_function, for backend 'numpy'"
         )
-    if op.head in (sympy.Max, sympy.Min) and len(args) > 2 and isinstance(target, C):
+    name = writer.function(function)
+    if op.head in (sympy.Max, sympy.Min) and len(args) != 2 and isinstance(target, C):
         text = args[0].text
         for arg in args[1:]:
-            text = f"{function}({text}, {arg})"
+            text = f"{name}({text}, {arg})"
         return Text(text)
-    return call(writer.function(function), node.args, args, writer)
+    return call(name, node.args, args, writer)
 
 
 @write.dispatch

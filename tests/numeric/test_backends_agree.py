@@ -24,8 +24,8 @@ from symad.core.graph import Graph
 from symad.errors import LoweringError
 from symad.numeric import lower
 from symad.numeric.passes import prepare
-from symad.numeric.scalars.c_expressions import NotInC
-from symad.numeric.scalars.c_program import print_c
+from symad.numeric.scalars.lower_c import print_c
+from symad.numeric.targets.c_functions import NotInC
 from tests.gpu.cupy_agreement import leaves, library, on_device
 from tests.numeric.function_cases import BINARY, NUMPY, SYMPY, Case
 from tests.numeric.special_cases import ALSO_BINARY, ALSO_NUMPY, ALSO_NUMPY_PAIRS, SPECIAL

@@ -13,8 +13,8 @@ from symad.numeric import lower
 from symad.numeric.compiler.c_compiler import compiler
 from symad.numeric.numpy_arrays import lower as lower_numpy
 from symad.numeric.passes import prepare
+from symad.numeric.passes.memory_layout.packed_entries import output_scalars
 from symad.numeric.scalars import c_interpreter, lower_runs, numpy_runs
-from symad.numeric.scalars.c_program import output_scalars
 from symad.numeric.scalars.lanes import point_plan
 from symad.numeric.scalars.level_runs import plan, steps_of
 

@@ -111,6 +111,11 @@ def scalars_of(output: Node) -> Nodes:
     return entries
 
 
+def output_scalars(graph: Graph) -> Nodes:
+    """The scalars of all outputs, flat."""
+    return tuple(scalar for output in graph.output_nodes for scalar in scalars_of(output))
+
+
 def _entries(output: Node) -> Nodes | None:
     """The scalars of an output; None if it is computed as an array."""
     if not output.shape:

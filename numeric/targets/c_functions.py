@@ -1,34 +1,19 @@
-"""Scalar values as C99 expressions on doubles, with `math.h` alone."""
+"""The functions of scalar C code: those of `math.h`, and our own, which a file holds where it calls them."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
-from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sympy
 from sympy.codegen import cfunctions
 from sympy.codegen.cfunctions import expm1, log1p
 from sympy.codegen.numpy_nodes import logaddexp
 
-from symad.core.graph import Node, Op
-from symad.core.questions import question
 from symad.errors import LoweringError
-from symad.evaluation.number_domains import as_float
 from symad.library import scalar_functions as own
 from symad.numeric.compiled_arrays.math.vector_math import math_source
-from symad.ops.arrays.sources import constant_value
-from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
-from symad.ops.elementwise.powers import Pow
-from symad.ops.elementwise.selection import Compare, Logic, Select
-
-if TYPE_CHECKING:
-    Text = str
-    Texts = tuple[str, ...]
-else:  # plum sees Any: it dispatches on the op alone
-    Text = Texts = Any
+from symad.numeric.targets.target import C, Function
 
 MATH_H: dict[Any, str] = {
     **{
@@ -113,8 +98,8 @@ def helper_source(names: Iterable[str]) -> str:
     """C of the functions ``name_`` and of those they call."""
     chosen = set(names)
     chosen |= {"max", "min"} if "logaddexp" in chosen else set()
-    lines = [f"static inline double {name}_({body}\n" for name, body in HELPERS.items() if name in chosen]
-    return "".join(lines) + math_source(chosen)
+    helpers = (f"{own_name(name)}({body}\n" for name, body in HELPERS.items() if name in chosen)
+    return "".join(f"static inline double {helper}" for helper in helpers) + math_source(chosen)
 
 
 PACKED: dict[Any, str] = {
@@ -124,25 +109,31 @@ PACKED: dict[Any, str] = {
 """Functions that can be evaluated several at a time; `vector_math` has their loops."""
 
 OWN: dict[Any, str] = {
-    sympy.sign: "sign_",
-    sympy.Mod: "mod_",
-    sympy.Heaviside: "heaviside_",
-    sympy.loggamma: "loggamma_",
-    logaddexp: "logaddexp_",
-    sympy.jn: "jn_",
-    own.stop_gradient: "same_",
-    own.xlogy: "xlogy_",
-    **{getattr(own, name): f"{name}_" for name in ("relu", "softplus", "silu", "gelu", "logcosh")},
+    sympy.sign: "sign",
+    sympy.Mod: "mod",
+    sympy.Heaviside: "heaviside",
+    sympy.loggamma: "loggamma",
+    logaddexp: "logaddexp",
+    sympy.jn: "jn",
+    own.stop_gradient: "same",
+    own.xlogy: "xlogy",
+    **{getattr(own, name): name for name in ("relu", "softplus", "silu", "gelu", "logcosh")},
     **{
-        getattr(sympy, name): f"{name}_"
+        getattr(sympy, name): name
         for name in (
             *("sec", "csc", "cot", "csch", "coth", "asec", "acsc", "acot", "asech", "acsch", "acoth"),
             *("sinc", "frac", "factorial"),
         )
     },
-    **{head: f"{name}_" for head, name in PACKED.items()},
+    **PACKED,
+    sympy.Max: "max",
+    sympy.Min: "min",
 }
-"""Functions of `HELPERS` and `vector_math`."""
+"""Functions of `HELPERS` and `vector_math`; in C their names end with an underscore."""
+
+
+OWN_MODULE = "symad"
+"""Where `Function` says that our own functions are."""
 
 
 class NotInC(LoweringError):
@@ -153,94 +144,17 @@ class NotInC(LoweringError):
         super().__init__(f"{name} is not in C's math.h; backend='numpy' has it")
 
 
-def c_literal(value: Any) -> str:
-    """A constant as a C double."""
-    if isinstance(value, bool):
-        return "1" if value else "0"
-    if isinstance(value, Fraction) and max(abs(value.numerator), value.denominator) < 2**53:
-        return f"({float(value.numerator)!r}/{float(value.denominator)!r})"
-    number = as_float(value)
-    if number != number:
-        return "NAN"
-    if math.isinf(number):
-        return "INFINITY" if number > 0 else "(-INFINITY)"
-    return f"({number!r})" if number < 0 else repr(number)
+def own_name(name: str) -> str:
+    """What a function of `HELPERS` or `vector_math` is called in C."""
+    return f"{name}_"
 
 
-def c_function(head: Any) -> str:
-    """The name of a function in C.
-
-    Raises:
-        NotInC: C has no such function.
-    """
-    function = MATH_H.get(head) or OWN.get(head)
-    if function is None:
-        raise NotInC(head.__name__)
-    return function
-
-
-@question
-def c_form(op: Op, node: Node, args: Texts) -> Any:
-    """The C expression of a scalar node from the names of its arguments."""
-
-
-@c_form.dispatch
-def no_c_form(op: Op, node: Node, args: Texts) -> Text:
-    raise LoweringError(f"the op {type(op).__name__} has no form in C")
-
-
-@c_form.dispatch
-def add_c(op: Add, node: Node, args: Texts) -> Text:
-    text = ("-" if op.signs[0] == -1 else "") + args[0]
-    for sign, arg in zip(op.signs[1:], args[1:], strict=True):
-        text += (" + " if sign == 1 else " - ") + arg
-    return text
-
-
-@c_form.dispatch
-def mul_c(op: Mul, node: Node, args: Texts) -> Text:
-    over = [a for p, a in zip(op.powers, args, strict=True) if p == 1]
-    under = [a for p, a in zip(op.powers, args, strict=True) if p == -1]
-    top = "*".join(over) if over else "1.0"
-    return top if not under else f"{top}/({'*'.join(under)})"
-
-
-@c_form.dispatch
-def pow_c(op: Pow, node: Node, args: Texts) -> Text:
-    value = constant_value(node.args[1])
-    if value in (2, 3, 4) and not isinstance(value, float):
-        return "*".join([args[0]] * int(value))
-    if value == Fraction(1, 2):
-        return f"sqrt({args[0]})"
-    if value == Fraction(3, 2):
-        return f"{args[0]}*sqrt({args[0]})"
-    return f"pow({args[0]}, {args[1]})"
-
-
-@c_form.dispatch
-def apply_c(op: Apply, node: Node, args: Texts) -> Text:
-    if op.head in (sympy.Max, sympy.Min):
-        name = "max_" if op.head is sympy.Max else "min_"
-        text = args[0]
-        for arg in args[1:]:
-            text = f"{name}({text}, {arg})"
-        return text
-    return f"{c_function(op.head)}({', '.join(args)})"
-
-
-@c_form.dispatch
-def compare_c(op: Compare, node: Node, args: Texts) -> Text:
-    return f"{args[0]} {op.relation} {args[1]}"
-
-
-@c_form.dispatch
-def logic_c(op: Logic, node: Node, args: Texts) -> Text:
-    if op.kind == "not":
-        return f"!({args[0]})"
-    joiner = {"and": " && ", "or": " || ", "xor": " != "}[op.kind]
-    return joiner.join(f"({arg} != 0)" for arg in args)
-
-
-@c_form.dispatch
-def select_c(op: Select, node: Node, args: Texts) -> Text:
-    return f"{args[0]} ? {args[1]} : {args[2]}"
+SCALAR_C = C(
+    "c",
+    {head: Function("", name) for head, name in MATH_H.items()}
+    | {head: Function(OWN_MODULE, name) for head, name in OWN.items()},
+    "INFINITY",
+    "NAN",
+    writes_floats=True,
+)
+"""C99 with all of these functions."""

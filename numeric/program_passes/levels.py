@@ -1,0 +1,53 @@
+"""Straight-line programs for compilers: in parts of bounded length, and in each part level by level.
+
+A value's level is one more than the highest of the values it reads. Values of one level do not depend on each
+other, so that a processor works on several at a time; equal functions on a level are evaluated together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from itertools import groupby
+from typing import Any
+
+from symad.numeric.program.expressions import Compute, Value, values_read
+from symad.numeric.program.program import Program
+from symad.numeric.program.statements import Assign, Block, Part, Statement, Together
+from symad.ops.elementwise.apply import Apply
+
+MAX_STATEMENTS_A_PART = 1000
+"""Statements in one function: compilers take more than linear time for long ones."""
+
+MIN_TOGETHER = 4
+"""Equal functions on a level that are evaluated together."""
+
+
+def in_parts(program: Program) -> Program:
+    """The program cut into parts; one part at least."""
+    block, size = program.statements, MAX_STATEMENTS_A_PART
+    parts = [Part(block[k : k + size]) for k in range(0, len(block), size)]
+    return program.with_statements(tuple(parts or [Part(())]))
+
+
+def by_levels(program: Program, together: Collection[Any]) -> Program:
+    """The program with each part ordered by levels; SymPy heads in ``together`` are evaluated together."""
+    made = (s.with_block(_ordered(s.block, together)) if s.block else s for s in program.statements)
+    return program.with_statements(tuple(made))
+
+
+def _ordered(block: Block, together: Collection[Any]) -> Block:
+    """Assignments level by level, and on each level by kind of function."""
+    level: dict[Value, int] = {}
+    rows: list[tuple[int, str, Assign]] = []
+    for statement in block:
+        assert isinstance(statement, Assign)
+        read = [level.get(value, 0) for value in values_read(statement.expression)]
+        level[statement.value] = 1 + max(read, default=0)
+        op = statement.expression.op if isinstance(statement.expression, Compute) else None
+        name = op.head.__name__ if isinstance(op, Apply) and op.head in together else ""
+        rows.append((level[statement.value], name, statement))
+    found: list[Statement] = []
+    for (_, name), group in groupby(sorted(rows, key=lambda row: row[:2]), key=lambda row: row[:2]):
+        same = tuple(statement for _, _, statement in group)
+        found += [Together(same)] if name and len(same) >= MIN_TOGETHER else same
+    return tuple(found)

@@ -1,0 +1,154 @@
+"""Scalar programs as one C99 file: a function for each part, a workspace for values that later parts read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from symad.numeric.modules.module_text import one_line
+from symad.numeric.modules.names import Names, identifier
+from symad.numeric.program.expressions import Compute, Value, values_read
+from symad.numeric.program.program import Program
+from symad.numeric.program.statements import Assign, Block, Together, every_statement
+from symad.numeric.targets.c_functions import (
+    MATH_H,
+    OWN_MODULE,
+    PACKED,
+    SCALAR_C,
+    helper_source,
+    own_name,
+)
+from symad.numeric.targets.target import Function
+from symad.numeric.targets.writer import Writer
+from symad.ops.elementwise.apply import Apply
+
+BLOCK = 8
+"""Arguments of functions that are evaluated together are filled up to whole blocks."""
+
+KEYWORDS = {
+    *("auto", "case", "char", "const", "default", "do", "double", "enum", "extern", "float", "goto"),
+    *("inline", "int", "long", "register", "restrict", "return", "short", "signed", "sizeof", "static", "struct"),
+    *("switch", "typedef", "union", "unsigned", "void", "volatile"),
+}
+"""Of C, and not of Python, whose keywords no value is called anyway."""
+
+RESERVED = KEYWORDS | {"x", "y", "w", "linux", "unix", "near", "far", "sqrt", "pow", *MATH_H.values()}
+"""Names that no value has: arguments, macros that compilers define, and functions that may be called."""
+
+
+class CWriter(Writer):
+    """Writes C, and remembers which of our functions it calls."""
+
+    def __init__(self) -> None:
+        super().__init__(SCALAR_C, "float64", Names(RESERVED))
+        self.called: set[str] = set()
+
+    def name(self, value: Value) -> str:
+        """The name of a value; macros are in capitals, and other alphabets are not for every compiler."""
+        if value not in self.named:
+            plain = value.stem.isascii() and not value.stem.isupper()
+            self.named[value] = self.names.unique(value.stem if plain and value.stem else "v")
+        return self.named[value]
+
+    def function(self, function: Function) -> str:
+        """The name of a function of math.h, or of ours."""
+        if function.module != OWN_MODULE:
+            return str(function)
+        self.called.add(function.name)
+        return own_name(function.name)
+
+
+def print_c_module(program: Program, symbols: Sequence[str]) -> tuple[str, str]:
+    """The C name of the function and the source of the file.
+
+    Args:
+        program: of parts, whose results are numbers.
+        symbols: what the user calls the inputs.
+    """
+    name = "symad_" + "".join(c if c.isascii() and c.isalnum() else "_" for c in identifier(program.name))
+    writer = CWriter()
+    writer.named |= {value: f"x[{k}]" for k, value in enumerate(program.inputs)}
+    signature = "const double *restrict x, double *restrict w, double *restrict y"
+    functions: list[str] = []
+    crossing = _crossing(program)
+    written: set[Value] = set(program.inputs)
+    waiting = dict(enumerate(program.results))
+    for k, part in enumerate(program.statements):
+        body = _lines(part.block, writer, crossing)
+        written.update(v for s in part.block for v in s.writes)
+        last = k == len(program.statements) - 1
+        ready = [j for j, result in waiting.items() if last or set(values_read(result)) <= written]
+        body += [f"y[{j}] = {writer.text(waiting.pop(j))};" for j in ready]
+        functions += [f"static void part_{k}({signature})", "{", "    (void)x; (void)w; (void)y;"]
+        functions += [*(f"    {line}" for line in body), "}", ""]
+        writer.named |= {v: f"w[{j}]" for v, j in crossing.items() if v in written}
+    calls = "\n".join(f"    part_{k}(x, w, y);" for k in range(len(program.statements)))
+    inputs, outputs = len(program.inputs), len(program.results)
+    parts = [
+        f"/* {one_line(program.name)}: x[{inputs}] -> y[{outputs}], printed by symad.",
+        "   Inputs in order: " + ", ".join(one_line(s) for s in symbols[:40]),
+        "*/",
+        "#include <math.h>",
+        "#include <stddef.h>",
+        "#include <stdint.h>",
+        "#include <string.h>",
+        "",
+        helper_source(writer.called),
+        *functions,
+        f"void {name}(const double *x, double *y)",
+        "{",
+        f"    double w[{max(len(crossing), 1)}];",
+        calls,
+        "}",
+        "",
+        f"void {name}_bound(const int64_t *frame)  /* the addresses of x and y */",
+        "{",
+        f"    {name}((const double *)(intptr_t)frame[0], (double *)(intptr_t)frame[1]);",
+        "}",
+        "",
+        f"void {name}_batch(const double *x, double *y, size_t points)",
+        "{",
+        f"    for (size_t k = 0; k < points; ++k) {name}(x + k*{inputs}, y + k*{outputs});",
+        "}",
+    ]
+    return name, "\n".join(parts) + "\n"
+
+
+def _crossing(program: Program) -> dict[Value, int]:
+    """The values that a later part reads, numbered."""
+    found: dict[Value, int] = {}
+    place: dict[Value, int] = {}
+    for k, part in enumerate(program.statements):
+        for statement in every_statement(part.block):
+            for expression in statement.expressions:
+                for value in values_read(expression):
+                    if place.get(value, k) != k:
+                        found.setdefault(value, len(found))
+            place.update(dict.fromkeys(statement.writes, k))
+    return found
+
+
+def _lines(block: Block, writer: CWriter, crossing: dict[Value, int]) -> list[str]:
+    made = []
+    for statement in block:
+        if isinstance(statement, Together):
+            made += _together(statement, writer)
+        else:
+            assert isinstance(statement, Assign)
+            expression = writer.text(statement.expression)
+            made.append(f"const double {writer.name(statement.value)} = {expression};")
+        made += [f"w[{crossing[v]}] = {writer.name(v)};" for v in statement.writes if v in crossing]
+    return made
+
+
+def _together(pack: Together, writer: CWriter) -> list[str]:
+    """The arguments in an array, the function of all of them, and the values by name."""
+    calls = [e for e in pack.expressions if isinstance(e, Compute)]
+    op, count = calls[0].op, len(calls)
+    assert isinstance(op, Apply)
+    args = [writer.text(call.args[0]).text for call in calls]
+    size = -(-count // BLOCK) * BLOCK
+    filled = ", ".join([*args, *[args[0]] * (size - count)])
+    name, function = writer.names.unique("p"), PACKED[op.head]
+    writer.called.add(function)
+    values = (f"const double {writer.name(v)} = {name}[{k}];" for k, v in enumerate(pack.writes))
+    return [f"double {name}[{size}] = {{{filled}}};", f"{function}_all({name}, {size});", *values]
