@@ -142,22 +142,22 @@ def walk(expression: Expression) -> Iterator[Expression]:
         waiting.extend(reversed(parts(current)))
 
 
-def values_read(expression: Expression) -> Iterator[Value]:
+def values_read(expression: Expression) -> list[Value]:
     """The values that are read, once for each time; loop indices among them."""
-    for part in walk(expression):
+    found: list[Value | None] = []
+    waiting = [expression]
+    while waiting:
+        part = waiting.pop()
         if isinstance(part, Read):
-            yield part.value
+            found.append(part.value)
+        elif isinstance(part, Compute):
+            waiting.extend(part.args[::-1])
         elif isinstance(part, Step):
-            yield from _index_of(part.position)
+            found.append(part.position.index)
         elif isinstance(part, Index):
-            for place in part.places:
-                if isinstance(place, Position):
-                    yield from _index_of(place)
-
-
-def _index_of(position: Position) -> Iterator[Value]:
-    if position.index is not None:
-        yield position.index
+            found += [place.index for place in part.places if isinstance(place, Position)]
+            waiting.append(part.array)
+    return [value for value in found if value is not None]
 
 
 def rewrite(expression: Expression, rule: Callable[[Expression], Expression]) -> Expression:

@@ -26,8 +26,8 @@ BLOCK = 8
 
 KEYWORDS = {
     *("auto", "case", "char", "const", "default", "do", "double", "enum", "extern", "float", "goto"),
-    *("inline", "int", "long", "register", "restrict", "return", "short", "signed", "sizeof", "static", "struct"),
-    *("switch", "typedef", "union", "unsigned", "void", "volatile"),
+    *("inline", "int", "long", "register", "restrict", "return", "short", "signed", "sizeof", "static"),
+    *("struct", "switch", "typedef", "union", "unsigned", "void", "volatile"),
 }
 """Of C, and not of Python, whose keywords no value is called anyway."""
 
