@@ -216,6 +216,50 @@ def test_what_is_not_replayed_is_said():
     assert "not replayed by the checker" in str(certificate)
 
 
+k_int = sp.Symbol("k", integer=True)
+FALSE = [
+    (sp.Piecewise((1 / sp.Heaviside(x), x > 0), (5, True)), sp.Piecewise((1, x > 0), (7, True))),
+    (sp.Piecewise((1 / x, x > 0), (5, True)), sp.Piecewise((1 / x, x > 0), (7, True))),
+    (sp.Piecewise((sp.sqrt(x) ** 2, x > 0), (1, True)), sp.Piecewise((x, x > 0), (2, True))),
+    (sp.Piecewise((1, sp.Eq(sp.Max(x, 0), 0)), (0, True)), 0 * x),
+    (sp.Piecewise((1, sp.Max(x, 0) > 0), (0, True)), sp.Piecewise((1, sp.Max(x, 0) >= 0), (0, True))),
+    (sp.sign(sp.Max(x, 0)) ** 2, 1 + 0 * x),
+    (sp.sqrt(x**2), x),
+    (sp.sqrt(x**2 * y), x * sp.sqrt(y)),
+    (sp.sqrt((x - 1) ** 2), x - 1),
+    (sp.Max(x, 0), x),
+    (sp.asin(sp.sin(x)), x),
+    (sp.atan(sp.tan(x)), x),
+    (sp.sign(k_int) ** 2, 1 + 0 * k_int),
+    (sp.exp(x / 2) ** 2, sp.exp(2 * x)),
+    (sp.sec(x) ** 2, 1 - sp.tan(x) ** 2),
+]
+TRUE = [
+    (sp.Max(x, y) + sp.Min(x, y), x + y),
+    (sp.sqrt(x**2), sp.Abs(x)),
+    (sp.exp(x / 2) ** 2, sp.exp(x)),
+    (sp.sqrt(sp.exp(x)), sp.exp(x / 2)),
+    (sp.sec(x) ** 2, 1 + sp.tan(x) ** 2),
+    (sp.cosh(x) ** 2 - sp.sinh(x) ** 2, 1 + 0 * x),
+    (sp.sin(x + y), sp.sin(x) * sp.cos(y) + sp.cos(x) * sp.sin(y)),
+    (sp.cos(x + sp.pi), -sp.cos(x)),
+    (sp.tanh(x), (sp.exp(2 * x) - 1) / (sp.exp(2 * x) + 1)),
+    (sp.log(1 + sp.exp(x)) - x, sp.log(1 + sp.exp(-x))),
+    (sp.Abs(x * y), sp.Abs(x) * sp.Abs(y)),
+    (sp.Piecewise((x, x > y), (y, True)), sp.Max(x, y)),
+    (sp.Heaviside(x) ** 2, sp.Heaviside(x)),
+    (sp.sqrt(4 * x**2 + 4), 2 * sp.sqrt(x**2 + 1)),
+]
+
+
+@pytest.mark.parametrize(("pair", "true"), [(p, True) for p in TRUE] + [(p, False) for p in FALSE], ids=str)
+def test_relations_are_used_only_where_they_hold(pair, true):
+    left = as_graph(pair[0])
+    right = with_inputs_of(left, as_graph(pair[1]))
+    claim = Claim(Derivative("value", left.output_nodes), right.output_nodes)
+    assert bool(find([claim], [(0, 0, 0)], LIMITS).proofs) is true
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_pair_that_differs_has_a_proof(family):
     """The finder alone, without any evaluation at points behind it."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from math import prod
 from typing import TypeAlias
 
 Operand: TypeAlias = "Term | Fraction | int"
@@ -68,6 +69,7 @@ class Terms:
         """There are none yet."""
         self.all: list[Term] = []
         self._known: dict[tuple[str, object, tuple[Term, ...]], Term] = {}
+        self._numbers: dict[Fraction | int, Term] = {}
 
     def _made(self, kind: str, data: object, args: tuple[Term, ...] = ()) -> Term:
         key = (kind, data, args)
@@ -81,32 +83,33 @@ class Terms:
 
     def term(self, value: Operand) -> Term:
         """A number as a term; terms as they are."""
-        return value if isinstance(value, Term) else self._made("number", Fraction(value))
+        if isinstance(value, Term):
+            return value
+        if value not in self._numbers:
+            self._numbers[value] = self._made("number", Fraction(value))
+        return self._numbers[value]
 
     def variable(self, name: object) -> Term:
         """An element of an input."""
         return self._made("variable", name)
 
+    def _sorted(self, parts: Iterable[Operand]) -> tuple[list[Term], list[Fraction]]:
+        """The parts that are no numbers, and the numbers."""
+        terms = list(map(self.term, parts))
+        numbers = [t.number for t in terms if t.number is not None]
+        return [t for t in terms if t.kind != "number"], numbers
+
     def sum(self, parts: Iterable[Operand]) -> Term:
         """Σ parts; numbers are added up, and zeros disappear."""
-        total, kept = Fraction(0), []
-        for part in map(self.term, parts):
-            if part.number is None:
-                kept.append(part)
-            else:
-                total += part.number
-        if total or not kept:
+        kept, numbers = self._sorted(parts)
+        if (total := sum(numbers)) or not kept:
             kept.append(self.term(total))
         return kept[0] if len(kept) == 1 else self._made("sum", None, tuple(kept))
 
     def product(self, parts: Iterable[Operand]) -> Term:
         """Π parts; numbers are multiplied, ones disappear, and a zero makes all zero."""
-        total, kept = Fraction(1), []
-        for part in map(self.term, parts):
-            if part.number is None:
-                kept.append(part)
-            else:
-                total *= part.number
+        kept, numbers = self._sorted(parts)
+        total = prod(numbers)
         if not total or not kept:
             return self.term(total)
         if total != 1:

@@ -63,7 +63,7 @@ def filled(shape: Sequence[Any], element: Callable[..., Any]) -> Array:
 
 def elementwise(shape: Sequence[Any], args: Sequence[Array], function: Callable[..., Term]) -> Array:
     """A function of the elements of arrays; scalars are repeated."""
-    spread = [np.broadcast_to(a, tuple(shape)) for a in args]
+    spread = [a if a.shape == shape else np.broadcast_to(a, tuple(shape)) for a in args]
     return filled(shape, lambda *index: function(*[a[index] for a in spread]))
 
 

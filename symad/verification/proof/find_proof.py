@@ -223,14 +223,15 @@ class Found:
 
 def find(claims: Sequence[Claim], wanted: Sequence[Goal], limits: Limits) -> Found:
     """Proofs of as many goals as can be found, each of them replayed by the checker."""
-    chosen, reasons = _covered(claims, dict.fromkeys(k for k, _, _ in wanted))
+    chosen, reasons, board = _covered(claims, dict.fromkeys(k for k, _, _ in wanted))
     left = [goal for goal in wanted if goal[0] in chosen]
     proofs: list[Proof] = []
     steps, last = 0, list[str]()
     for strategy in STRATEGIES:
         if not left:
             break
-        proof, why = _attempt(claims, left, strategy, limits)
+        proof, why = _attempt(claims, left, strategy, limits, board)
+        board = None  # it was used
         if proof is not None:
             try:
                 steps += replay(claims, proof)
@@ -245,26 +246,30 @@ def find(claims: Sequence[Claim], wanted: Sequence[Goal], limits: Limits) -> Fou
     )
 
 
-def _covered(claims: Sequence[Claim], asked: Sequence[int]) -> tuple[list[int], list[str]]:
-    """Which claims can be written out, and why the others cannot."""
+def _covered(claims: Sequence[Claim], asked: Sequence[int]) -> tuple[list[int], list[str], Board | None]:
+    """Which claims can be written out, why the others cannot, and all of them written out if they can."""
     chosen, reasons = [], []
+    try:
+        return list(asked), [], Board(claims, list(asked))
+    except UNUSABLE:
+        pass
     for k in asked:
         try:
             Board(claims, [k])
             chosen.append(k)
         except UNUSABLE as problem:
             reasons.append(str(problem))
-    return chosen, reasons
+    return chosen, reasons, None
 
 
 def _attempt(
-    claims: Sequence[Claim], goals: Sequence[Goal], strategy: Strategy, limits: Limits
+    claims: Sequence[Claim], goals: Sequence[Goal], strategy: Strategy, limits: Limits, board: Board | None
 ) -> tuple[Proof | None, list[str]]:
     """A proof of those goals that one strategy proves."""
     proved, why = list(goals), list[str]()
     for _ in range(2):  # the second time without the goals that failed
         chosen = tuple(dict.fromkeys(k for k, _, _ in proved))
-        board = Board(claims, chosen)
+        board = board or Board(claims, chosen)
         finder = Finder(board, strategy, _primal(board, claims, chosen), limits)
         done = []
         for goal in proved:
@@ -280,7 +285,7 @@ def _attempt(
         if len(done) == len(proved):
             digest = digest_of(done, finder.steps)
             return Proof(chosen, tuple(done), tuple(finder.steps), digest), why
-        proved = done
+        proved, board = done, None
     return None, why
 
 
