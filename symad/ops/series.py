@@ -241,9 +241,9 @@ def _scan_of_series(op: Scan, y: Node, order: int, found: Sequence[Series]) -> N
         for i, node in enumerate(local):
             series_of: list[Tangent] = []
             for j in range(1, order + 1):
-                known = take(state, 0, j - 1) if i == 0 else x_parts.get((i, j), ZERO)
-                if i > op.slices:
-                    known = found[i][j]
+                known = found[i][j]  # of constants
+                if i <= op.slices:
+                    known = x_parts.get((i, j), ZERO) if i else take(state, 0, j - 1)
                 # placeholders: coefficients may hold inputs of a body around this one
                 if isinstance(known, Node):
                     fresh = fresh_input(known.shape)
@@ -260,7 +260,8 @@ def _scan_of_series(op: Scan, y: Node, order: int, found: Sequence[Series]) -> N
         values |= {output: c_new} | dict(zip(local, (c, *x, *constants), strict=True))
         return rebuild([made], values)[0]
 
-    return scan_nodes(body, start, [previous_states(value), value, *xs, *(found[i][j] for i, j in moving)])  # type: ignore[misc]
+    parts_of_xs = [part for i, j in moving if isinstance(part := found[i][j], Node)]
+    return scan_nodes(body, start, [previous_states(value), value, *xs, *parts_of_xs])
 
 
 def _dense(part: Tangent, like: Node) -> Node:

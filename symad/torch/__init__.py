@@ -12,7 +12,14 @@ except ModuleNotFoundError as error:
         "symad.torch is the bridge to PyTorch, which is not installed here: pip install torch"
     ) from error
 
-from symad.torch import attending, convolving, elementary, normalizing, recurrent  # noqa: F401  (register answers)
+from symad.torch import (  # noqa: F401  (register answers)
+    attending,
+    convolving,
+    elementary,
+    losses,
+    normalizing,
+    recurrent,
+)
 from symad.torch.calling import TorchFunction, as_function
 from symad.torch.modules import Model, Weights, from_torch, layer
 from symad.torch.verifying import verify_function

@@ -9,7 +9,7 @@ from torch import nn
 
 from symad import functions
 from symad.errors import TraceError
-from symad.models.layers import activations, losses
+from symad.models.layers import activations
 from symad.models.sequences.recurrent import affine
 from symad.torch.modules import Weights, layer, refuse
 
@@ -182,53 +182,3 @@ def _axis(module: Any) -> int:
     if module.dim is None:
         raise TraceError(f"from_torch: {type(module).__name__} without dim; give one, such as dim=-1")
     return int(module.dim)
-
-
-# ---- losses ---------------------------------------------------------------------------------------
-
-
-def reduced(module: Any, values: Any) -> Any:
-    """The mean or sum of all elements, or these."""
-    if module.reduction == "none":
-        return values
-    return np.mean(values) if module.reduction == "mean" else np.sum(values)
-
-
-@layer.dispatch
-def mean_squared_error(module: nn.MSELoss, at: Weights, *data: Any) -> Any:
-    """(ŷ − y)²."""
-    return reduced(module, (data[0] - data[1]) ** 2)
-
-
-@layer.dispatch
-def absolute_error(module: nn.L1Loss, at: Weights, *data: Any) -> Any:
-    """|ŷ − y|."""
-    return reduced(module, np.abs(data[0] - data[1]))
-
-
-@layer.dispatch
-def logistic_loss(module: nn.BCEWithLogitsLoss, at: Weights, *data: Any) -> Any:
-    """log(1 + e^z) − y z."""
-    refuse(module, weight=module.weight, pos_weight=module.pos_weight)
-    return reduced(module, functions.softplus(data[0]) - data[0] * data[1])
-
-
-@layer.dispatch
-def cross_entropy(module: nn.CrossEntropyLoss, at: Weights, *data: Any) -> Any:
-    """−log softmax(z)_y of scores (classes,) or (N, classes, ...) and classes, or probabilities."""
-    scores, targets = data
-    soft = len(targets.shape) == len(scores.shape)
-    if len(scores.shape) > 2:
-        scores, targets = (np.moveaxis(v, 1, -1) if k == 0 or soft else v for k, v in enumerate(data))
-    if module.reduction != "mean":
-        refuse(module, weight=module.weight, label_smoothing=module.label_smoothing)
-        return reduced(module, -losses.log_likelihoods(scores, targets))
-    ignore = None if soft else module.ignore_index
-    return losses.cross_entropy(scores, targets, at(module.weight), module.label_smoothing, ignore)
-
-
-@layer.dispatch
-def huber(module: nn.HuberLoss, at: Weights, *data: Any) -> Any:
-    """e²/2 near 0, linear beyond δ."""
-    refuse(module, reduction=module.reduction != "mean")
-    return losses.huber(data[0], data[1], delta=module.delta)

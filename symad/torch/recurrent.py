@@ -6,7 +6,6 @@ from typing import Any
 
 from torch import nn
 
-from symad.errors import TraceError
 from symad.models.sequences.recurrent import Recurrent
 from symad.torch.elementary import dropout
 from symad.torch.modules import Weights, layer
@@ -46,5 +45,13 @@ class _Between:
 
 @layer.dispatch
 def cell(module: nn.RNNCellBase, at: Weights, *data: Any) -> Any:
-    """Cells are one step of the layers."""
-    raise TraceError(f"from_torch: {type(module).__name__} is one step; use the layer, or functions.scan")
+    """One step: x (N, d_in) or (d_in,), and perhaps the state before it -> the state, or (h, c)."""
+    kind = {nn.LSTMCell: "lstm", nn.GRUCell: "gru"}.get(type(module), "rnn")
+    sigma = getattr(module, "nonlinearity", "tanh")
+    model = Recurrent(kind, module.input_size, module.hidden_size, bias=module.bias, activation=sigma)
+    p = {name: at(getattr(module, name.removesuffix("_l0"))) for name in model.shapes}
+    before = None
+    if len(data) > 1:
+        before = tuple(part[None] for part in (data[1] if kind == "lstm" else (data[1],)))
+    last = model.apply(p, data[0][None], before)[1]
+    return tuple(part[0] for part in last) if kind == "lstm" else last[0]

@@ -48,6 +48,9 @@ MODULES = {
     "LSTM projected": (built(nn.LSTM, 3, 4, proj_size=2, num_layers=2, bidirectional=True), [(5, N, 3)]),
     "LSTM without batch": (built(nn.LSTM, 3, 4), [(5, 3)]),
     "GRU": (built(nn.GRU, 3, 4, bias=False), [(5, N, 3)]),
+    "RNN cell": (built(nn.RNNCell, 3, 4, nonlinearity="relu"), [(N, 3)]),
+    "LSTM cell": (built(nn.LSTMCell, 3, 4), [(N, 3)]),
+    "GRU cell from a state": (built(nn.GRUCell, 3, 4), [(N, 3), (N, 4)]),
     "GRU from a state": (built(nn.GRU, 3, 4, bidirectional=True), [(5, N, 3), (2, N, 4)]),
     "attention": (built(nn.MultiheadAttention, 4, 2), [(5, N, 4), (6, N, 4), (6, N, 4)]),
     "attention of other sizes": (
@@ -152,6 +155,46 @@ def test_tables_and_classes():
         np.testing.assert_allclose(bars[name], parameter.grad.numpy(), rtol=1e-10, atol=1e-12)
 
 
+CLASSES = torch.tensor([1, 0, 2, -100])
+SIGNS = torch.tensor([[1.0, -1, 1], [-1, 1, 1], [1, 1, -1], [-1, -1, 1]]).double()
+PROBABILITIES = torch.tensor(np.random.default_rng(5).dirichlet(np.ones(3), size=4))
+W = torch.tensor([0.5, 2.0, 1.0]).double()
+LOSSES = [
+    (nn.CrossEntropyLoss(W, label_smoothing=0.1), [CLASSES], "z"),
+    (nn.CrossEntropyLoss(label_smoothing=0.1), [PROBABILITIES], "z"),
+    (nn.CrossEntropyLoss(reduction="sum"), [CLASSES.clamp(min=0)], "z"),
+    (nn.NLLLoss(W), [CLASSES], "log"),
+    (nn.HuberLoss(delta=0.5), [PROBABILITIES], "z"),
+    (nn.HuberLoss(reduction="sum"), [PROBABILITIES], "z"),
+    (nn.SmoothL1Loss(beta=0.3), [PROBABILITIES], "z"),
+    (nn.L1Loss(reduction="none"), [PROBABILITIES], "z"),
+    (nn.BCEWithLogitsLoss(W, pos_weight=2 * W), [PROBABILITIES], "z"),
+    (nn.BCELoss(), [PROBABILITIES], "p"),
+    (nn.KLDivLoss(reduction="batchmean"), [PROBABILITIES], "log"),
+    (nn.KLDivLoss(reduction="sum", log_target=True), [PROBABILITIES.log()], "log"),
+    (nn.PoissonNLLLoss(), [PROBABILITIES], "z"),
+    (nn.GaussianNLLLoss(full=True), [PROBABILITIES, PROBABILITIES + 0.1], "z"),
+    (nn.SoftMarginLoss(), [SIGNS], "z"),
+    (nn.MarginRankingLoss(0.3), [PROBABILITIES, SIGNS], "z"),
+    (nn.HingeEmbeddingLoss(0.7), [SIGNS], "z"),
+]
+
+
+@pytest.mark.parametrize("case", range(len(LOSSES)), ids=lambda k: str(LOSSES[k][0]))
+def test_losses(case):
+    module, others, kind = LOSSES[case]
+    z = np.random.default_rng(4).normal(size=(4, 3))
+    z = {"z": z, "p": 1 / (1 + np.exp(-z)), "log": z - np.log(np.exp(z).sum(1, keepdims=True))}[kind]
+    tensor = torch.tensor(z, requires_grad=True)
+    expected = module.double()(tensor, *others)
+    expected.sum().backward()
+    model = symad.torch.from_torch(module)
+    graph = symad.trace(lambda z: model.apply({}, z, *[o.numpy() for o in others]).sum(), [z.shape])
+    found = lower(symad.value_and_gradient(graph))(z)
+    np.testing.assert_allclose(found[0], expected.sum().item(), rtol=1e-11)
+    np.testing.assert_allclose(found[1], tensor.grad.numpy(), rtol=1e-9, atol=1e-12)
+
+
 def test_batch_statistics_in_training():
     module = nn.BatchNorm1d(4).double().train()
     data = np.random.default_rng(0).normal(size=(6, 4))
@@ -199,7 +242,6 @@ def test_a_rule_for_ones_own_module():
         (nn.Dropout(0.5), "eval"),
         (nn.Conv1d(2, 2, 3, padding=1, padding_mode="circular"), "padding_mode='circular'"),
         (nn.LSTM(3, 4, num_layers=2, dropout=0.5), "dropout|eval"),
-        (nn.GRUCell(3, 4), "one step"),
         (nn.MaxPool1d(3, padding=1), "padding=True"),
         (nn.Softmax(), "dim"),
     ],

@@ -90,9 +90,13 @@ def cross_entropy(
 
 def huber(predicted: Any, target: Any, delta: float = 1.0) -> Any:
     """The mean of e²/2 where |e| ≤ δ, else δ (|e| − δ/2), of e = predicted − target (Huber 1964)."""
-    size = np.abs(predicted - target)
+    return np.mean(huber_of(np.abs(predicted - target), delta))
+
+
+def huber_of(size: Any, delta: Any) -> Any:
+    """e²/2 where |e| ≤ δ, else δ (|e| − δ/2), of |e|."""
     inside = np.minimum(size, delta)
-    return np.mean(inside * (size - inside / 2))
+    return inside * (size - inside / 2)
 
 
 def quantile(predicted: Any, target: Any, level: float = 0.5) -> Any:

@@ -305,7 +305,7 @@ class Transformer:
                     Q, fresh_K = self._turn(Q, t), self._turn(fresh_K, t)
                 joined = [concatenate(pair, axis=1) for pair in zip(old, (fresh_K, fresh_V), strict=True)]
                 caches.append(joined)
-                return self.heads_of.merge(layer, self.heads_of.attend(Q, *joined, mask=mask, bias=bias))
+                return self.heads_of.merge(layer, self.heads_of.attend(Q, joined[0], joined[1], mask, bias))
 
             x = self._residuals(layer, x, mix, memory)
         x = self.normed(part(p, "norm_"), x) if self.order == "pre" else x
