@@ -16,7 +16,8 @@ from symad.core.arguments import Argument, SignatureOf
 from symad.core.arguments import bind as bind_arguments
 from symad.core.graph import Graph
 from symad.errors import LoweringError
-from symad.evaluation.evaluate import refuse_masked
+from symad.evaluation.evaluate import refuse_fractions, refuse_masked
+from symad.numeric.modules.bad_arguments import reason
 from symad.numeric.modules.module_text import one_line
 from symad.numeric.modules.users_functions import check_importable
 from symad.saving.atomic_files import write_text
@@ -67,13 +68,15 @@ class Kernel:
     """The function of all inputs, where arguments hold several; None where it is ``function``."""
     arguments: tuple[Argument, ...] = field(repr=False, default=())
     """What it is called with, in order."""
+    whole: tuple[int, ...] = field(repr=False, default=())
+    """Positions of the arguments that take integers only."""
 
     __signature__ = SignatureOf()
 
     def __repr__(self) -> str:
         if self.origin is None:
             return f"<Kernel {self.name}>"
-        names = ", ".join(one_line(s) for s in self.origin.graph.inputs)
+        names = ", ".join(one_line(a.name) for a in self.arguments)
         options = "".join(f", {k}={v!r}" for k, v in self.origin.options if v not in (False, "fast"))
         return (
             f"<Kernel {self.name}({names}), backend={self.origin.backend!r}, "
@@ -104,12 +107,24 @@ class Kernel:
         for k, value in enumerate(values):
             if isinstance(value, np.ma.MaskedArray):
                 refuse_masked(self._name_of(k), value)
-        return self.function(*values)
+        for k in self.whole:
+            if k < len(values):
+                refuse_fractions(self._name_of(k), values[k])
+        try:
+            return self.function(*values)
+        except (ValueError, TypeError) as error:
+            told = reason(self.name, self.arguments, values, self._is_scalar())
+            if told is None:
+                raise
+            raise type(error)(told) from None
+
+    def _is_scalar(self) -> bool:
+        """Whether all inputs are numbers, or arrays of points."""
+        return self.origin is not None and not any(n.shape for n in self.origin.graph.input_nodes)
 
     def _name_of(self, k: int) -> str:
         """The name of an argument."""
-        known = self.origin is not None and not self.packed and k < len(self.origin.graph.inputs)
-        return one_line(self.origin.graph.inputs[k]) if known and self.origin else f"argument {k + 1}"
+        return one_line(self.arguments[k].name) if k < len(self.arguments) else f"argument {k + 1}"
 
     def bind(self, x: Any, y: Any) -> Callable[[], None]:
         """A function without arguments that reads the inputs from ``x`` and writes the results to ``y``.

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from symad.core.gc_pause import without_collecting
+from symad.core.graph import Graph
 from symad.errors import LoweringError
 from symad.numeric.backends import load_backend
 from symad.numeric.kernel import Kernel, Origin
@@ -94,7 +95,13 @@ def lower(
         kernel = module.lower(graph, name, packed and backend != "cupy")
     if needs_door(parameters, structure, kernel.packed):
         kernel = with_door(kernel, parameters, structure, "cupy" if backend == "cupy" else "numpy")
-    return replace(kernel, arguments=arguments_of(parameters), origin=origin)
+    integers = () if packed or whole.grouping else _integers(whole)
+    return replace(kernel, arguments=arguments_of(parameters), origin=origin, whole=integers)
+
+
+def _integers(graph: Graph) -> tuple[int, ...]:
+    """Positions of the inputs that are integers."""
+    return tuple(k for k, symbol in enumerate(graph.inputs) if getattr(symbol, "is_integer", False))
 
 
 def dtype_name(dtype: Any) -> str:

@@ -144,10 +144,8 @@ def as_value(value: Any, symbol: Any) -> Any:
             value = value[()]
     elif isinstance(value, NO_NUMBERS) or _no_real_number(value):
         raise EvaluationError(f"{symbol} was given {value!r}; give a real number or an array of real numbers")
-    if getattr(symbol, "is_integer", False) and isinstance(value, (float, np.ndarray)):
-        numbers = np.asarray(value)
-        if numbers.dtype != object and np.any(numbers != np.floor(numbers)):
-            raise EvaluationError(f"{symbol} is an integer, but was given {value!r}")
+    if getattr(symbol, "is_integer", False):
+        refuse_fractions(symbol, value)
     return value
 
 
@@ -158,6 +156,14 @@ def _no_real_number(value: Any) -> bool:
     if isinstance(value, sympy.Basic):  # large expressions are not searched to their end
         return any(part is sympy.I for part in islice(sympy.preorder_traversal(value), 50))
     return value is None or isinstance(value, (str, bytes, complex, np.complexfloating, mpmath.mpc))
+
+
+def refuse_fractions(symbol: Any, value: Any) -> None:
+    """Raises EvaluationError where the value of an integer is none; integral floats are integers."""
+    if isinstance(value, (float, np.ndarray)):
+        numbers = np.asarray(value)
+        if numbers.dtype.kind == "f" and np.any(numbers != np.floor(numbers)):
+            raise EvaluationError(f"{symbol} is an integer, but was given {value!r}")
 
 
 def refuse_masked(symbol: Any, value: Any) -> None:

@@ -13,10 +13,11 @@ import sympy
 
 from symad.core.dims import Shape, broadcast_shapes
 from symad.core.graph import Node
+from symad.errors import ShapeError
 from symad.ops.arrays.contraction import Einsum, matmul
 from symad.ops.arrays.gathering import ScatterAdd
 from symad.ops.arrays.shaping import ShapingOp, broadcast_to
-from symad.ops.arrays.sources import ArrayConstant, Constant, array_constant, constant
+from symad.ops.arrays.sources import ArrayConstant, Constant, array_constant, constant, described
 from symad.ops.arrays.stacking import stack
 from symad.ops.elementwise.selection import Condition, compare, indicator
 from symad.tracing.sessions import SESSION, Session, seen
@@ -191,7 +192,11 @@ def broadcast(*nodes: Node) -> tuple[Node, ...]:
             found = node.shape
     else:
         return nodes
-    common = broadcast_shapes(*[node.shape for node in nodes])
+    try:
+        common = broadcast_shapes(*[node.shape for node in nodes])
+    except ShapeError:
+        shown = ", ".join(map(described, nodes))
+        raise ShapeError(f"{shown} do not broadcast together") from None
     return tuple(broadcast_to(node, common) if node.shape else node for node in nodes)
 
 

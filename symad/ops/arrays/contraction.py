@@ -30,7 +30,7 @@ from symad.core.questions import (
 )
 from symad.errors import ShapeError
 from symad.ops.arrays.shaping import Broadcast, broadcast_axes, broadcast_to, reshape
-from symad.ops.arrays.sources import Eye, constant, constant_value, eye
+from symad.ops.arrays.sources import Eye, constant, constant_value, described, eye
 from symad.ops.elementwise.arithmetic import add_tangents, mul
 
 Labels = tuple[int, ...]
@@ -237,8 +237,7 @@ def matmul(a: Node, b: Node) -> Node:
     inner_a, inner_b = a.shape[-1], b.shape[max(len(b.shape) - 2, 0)]
     if not same_dim(inner_a, inner_b):
         raise ShapeError(
-            f"matmul: inner dimensions differ, the factors are {format_shape(a.shape)} and "
-            f"{format_shape(b.shape)}"
+            f"matmul: inner dimensions differ, the factors are {described(a)} and {described(b)}"
         )
     lead = max(len(a.shape), len(b.shape)) - 2
     stack = [f"s{k}" for k in range(max(lead, 0))]
@@ -293,7 +292,7 @@ def _label_dims(op: Einsum, args: Nodes) -> dict[int, Dim]:
         for label, dim in zip(labels, arg.shape, strict=True):
             if not same_dim(dims.setdefault(label, dim), dim):
                 raise ShapeError(
-                    f"contraction {op.spec} of {', '.join(format_shape(a.shape) for a in args)}: the axis "
+                    f"contraction {op.spec} of {', '.join(map(described, args))}: the axis "
                     f"'{_letters((label,))}' has sizes {dims[label]} and {dim}"
                 )
     return dims

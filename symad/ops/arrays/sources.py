@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symad.core.dims import Dim, Shape, as_dim, as_shape
+from symad.core.dims import Dim, Shape, as_dim, as_shape, format_shape
 from symad.core.graph import ZERO, Node, Op, shape
 from symad.core.questions import (
     Flags,
@@ -37,6 +37,12 @@ class Input(Source):
 
     symbol: Any
     shape: Shape
+
+
+def described(node: Node) -> str:
+    """A value in an error: an input by its name, with its shape."""
+    shown = format_shape(node.shape)
+    return f"{node.op.symbol} {shown}" if isinstance(node.op, Input) else shown
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from symad.core.dims import Shape, format_shape, same_shape, size
+from symad.core.dims import Shape, same_shape, size
 from symad.core.graph import ZERO, Node, Op, shape
 from symad.core.questions import (
     Flags,
@@ -32,7 +32,7 @@ from symad.core.questions import (
 from symad.errors import ShapeError
 from symad.evaluation.number_domains import divide
 from symad.ops.arrays.shaping import broadcast_axes, broadcast_to
-from symad.ops.arrays.sources import EXACT, Constant, constant
+from symad.ops.arrays.sources import EXACT, Constant, constant, described
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,7 +240,7 @@ def common_shape(what: str, args: Sequence[Node]) -> Shape:
             if found and not same_shape(found, arg.shape):
                 raise ShapeError(
                     f"{what} needs arguments of one shape, but they are "
-                    + " and ".join(format_shape(a.shape) for a in args)
+                    + " and ".join(map(described, args))
                 )
             found = found or arg.shape
     return found

@@ -145,6 +145,7 @@ SCIPY: dict[str, Callable[..., Node]] = {
     "pdtr": poisson_cdf,
     "pdtrc": lambda k, m: sub(constant(1), poisson_cdf(k, m)),
     "cosm1": lambda a: mul(constant(-2), square(apply(sympy.sin, mul(HALF, a)))),
+    "_riemann_zeta": partial(apply, sympy.zeta),  # what scipy.special.zeta of one argument calls
     "_zeta": hurwitz_zeta,  # what scipy.special.zeta and polygamma call
     "poch": lambda a, m: apply(sympy.RisingFactorial, a, m),
     "ive": partial(apply, ive),

@@ -1,0 +1,34 @@
+"""What is wrong with the values that a kernel was called with, in the words of the user's model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from symad.core.arguments import Argument
+from symad.numeric.modules.module_text import one_line
+
+
+def reason(title: str, arguments: Sequence[Argument], values: Sequence[Any], scalar: bool) -> str | None:
+    """Why code could not take some values, where its own error does not name them; ``scalar``: of points."""
+    names = [one_line(a.name) for a in arguments]
+    if len(values) != len(names):
+        return None
+    plain = [
+        (name, v) for name, a, v in zip(names, arguments, values, strict=True) if a.structure is None
+    ]
+    shapes = []
+    for name, value in plain:
+        try:
+            shapes.append((name, np.shape(value)))
+        except ValueError:
+            return f"{name} was given nested lists whose rows differ in length; give an array"
+    try:
+        np.broadcast_shapes(*[shape for _, shape in shapes])
+    except ValueError:
+        shown = ", ".join(f"{name} {shape}" for name, shape in shapes)
+        if scalar:
+            return f"the arrays of points given to {title} do not broadcast together: {shown}"
+    return None

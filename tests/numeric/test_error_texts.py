@@ -1,0 +1,112 @@
+"""Errors of calls name the arguments as the user wrote them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.special
+import sympy as sp
+
+import symad
+from symad.errors import DerivativeError, EvaluationError, ShapeError, TraceError
+from symad.numeric import lower
+
+x, y = sp.symbols("x y", real=True)
+BACKENDS = ["graph", "numpy", "plain", "c", "runs"]
+
+
+def made(graph: Any, backend: str) -> Any:
+    if backend == "graph":
+        return graph
+    return lower(graph, style="plain") if backend == "plain" else lower(graph, backend)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_points_that_do_not_broadcast(backend: str) -> None:
+    f = made(symad.trace(x * y, inputs=[x, y]), backend)
+    with pytest.raises((ShapeError, ValueError), match=r"do not broadcast together: x \(2,\), y \(3,\)"):
+        f(np.ones(2), np.ones(3))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_ragged_lists(backend: str) -> None:
+    f = made(symad.trace(x * y, inputs=[x, y]), backend)
+        with pytest.raises((EvaluationError, ValueError), match="a was given nested"):
+        f(1.0, [[1.0, 2.0], [3.0]])
+    if backend != "runs":
+        g = made(symad.trace(lambda a, b: a @ b, [(2, 3), (3, 4)]), backend)
+        with pytest.raises((EvaluationError, ValueError), match="a was given nested lists"):
+            g([[1.0, 2.0, 3.0], [1.0]], np.ones((3, 4)))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_integers(backend: str) -> None:
+    m = sp.Symbol("m", integer=True)
+    f = made(symad.trace(m * x, inputs=[x, m]), backend)
+    assert f(1.5, 2.0) == 3.0
+    for wrong in (1.5, np.array([1.0, 0.5])):
+        with pytest.raises(EvaluationError, match="m is an integer, but was given"):
+            f(1.5, wrong)
+
+
+def test_products_and_sums_of_wrong_shapes_name_the_inputs() -> None:
+    with pytest.raises(ShapeError, match=r"differ, the factors are a \(2, 3\) and b \(2, 4\)"):
+        symad.trace(lambda a, b: a @ b, [(2, 3), (2, 4)])
+    with pytest.raises(ShapeError, match=r"a \(2, 3\), b \(2, 4\) do not broadcast together"):
+        symad.trace(lambda a, b: a + b, [(2, 3), (2, 4)])
+    with pytest.raises(ShapeError, match=r"of a \(2, 3\), b \(2, 4\): the axis 'j' has sizes 3 and 2"):
+        symad.trace(lambda a, b: np.einsum("ij,jk->ik", a, b), [(2, 3), (2, 4)])
+    with pytest.raises(ShapeError, match=r"a \(2, 3\), \(4,\) do not broadcast together"):
+        symad.trace(lambda a: a + np.ones(4), [(2, 3)])
+
+
+@pytest.mark.parametrize("backend", ["graph", "numpy", "plain", "c"])
+def test_a_vector_for_a_column(backend: str) -> None:
+    column = sp.MatrixSymbol("M", 3, 1)
+    with pytest.raises(ValueError, match=r"M (must have|has) shape \(3, 1\)"):
+        made(symad.trace(column.T * column), backend)(np.ones(3))
+
+
+def test_sums_with_bounds_that_are_no_dimensions() -> None:
+    i, n = sp.symbols("i n", integer=True, positive=True)
+    a, k = sp.IndexedBase("a", real=True), sp.Idx("k", (0, 3))
+    for head in (sp.Sum, sp.Product):
+        with pytest.raises(TraceError, match=r"the range \(i, 0, n\) depends on n"):
+            symad.trace(head(x**i, (i, 0, n)))
+    with pytest.raises(TraceError, match="the index k of k is free"):
+        symad.trace(a[k] ** 2)
+    assert symad.trace(sp.Sum(a[k] ** 2, (k, 0, 3)))(np.arange(4.0)) == 14.0
+    assert symad.trace(sp.Sum(a[i] ** 2, (i, 0, n - 1)))(np.arange(5.0)) == 30.0
+
+
+def test_zeta_of_scipy() -> None:
+    one = symad.trace(lambda t: scipy.special.zeta(t), [()])
+    two = symad.trace(lambda t: scipy.special.zeta(2, t), [()])
+    assert one(3.0) == pytest.approx(1.2020569031595942, rel=1e-14)
+    assert lower(one)(3.0) == pytest.approx(1.2020569031595942, rel=1e-14)
+    assert two(1.0) == pytest.approx(np.pi**2 / 6, rel=1e-14)
+    assert symad.gradient(two)(1.0)[0] == pytest.approx(-2 * 1.2020569031595942, rel=1e-14)
+    with pytest.raises(DerivativeError, match="zeta"):
+        symad.gradient(one)
+    with pytest.raises(TraceError, match=r"scipy\.linalg\.expm") as caught:
+        symad.trace(lambda a: scipy.linalg.expm(a), [(3, 3)])
+    assert "_zeta" not in str(caught.value)
+
+
+@dataclass
+class Params:
+    """Weights."""
+
+    w: Any
+    b: Any
+
+
+def test_representations_list_the_arguments() -> None:
+    f = symad.trace(lambda p, t: np.sum(p.w * t) + p.b, inputs=[Params((2,), ()), (2,)])
+    assert repr(lower(f)) == "<Kernel f(p, t), backend='numpy', dtype='float64'>"
+    grouped = lower(symad.trace(x * y, inputs=[[x, y]]))
+    assert repr(grouped).count("\n") == 0
+    with pytest.raises(EvaluationError, match="masked"):
+        lower(f)(Params(np.ones(2), 1.0), np.ma.array([1.0, 2.0], mask=[0, 1]))
