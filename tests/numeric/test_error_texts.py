@@ -33,7 +33,7 @@ def test_points_that_do_not_broadcast(backend: str) -> None:
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_ragged_lists(backend: str) -> None:
     f = made(symad.trace(x * y, inputs=[x, y]), backend)
-        with pytest.raises((EvaluationError, ValueError), match="a was given nested"):
+    with pytest.raises((EvaluationError, ValueError), match="y was given nested lists"):
         f(1.0, [[1.0, 2.0], [3.0]])
     if backend != "runs":
         g = made(symad.trace(lambda a, b: a @ b, [(2, 3), (3, 4)]), backend)
