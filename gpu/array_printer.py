@@ -20,14 +20,16 @@ from symad.gpu.printers.indices import REPORT
 from symad.gpu.printers.kernels import BOOLEAN, Kernels
 from symad.gpu.printers.library import CUPY, HALVES
 from symad.gpu.printers.row_groups import row_lines
+from symad.gpu.views import Take
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import Fused, FusedSum, on_host
 from symad.numeric.fusion.rows import RowGroup
 from symad.numeric.modules.module_text import docstring, module_header, one_line, pack_text
 from symad.numeric.numpy_arrays.del_statements import release
+from symad.numeric.numpy_arrays.liveness import owner, repeats
 from symad.numeric.numpy_arrays.ops.constants import constant_text
 from symad.numeric.numpy_arrays.printer import ArrayPrinter, _shape_checks
-from symad.ops.arrays.sources import ArrayConstant
+from symad.ops.arrays.sources import ArrayConstant, Input
 from symad.ops.elementwise.arithmetic import ElementwiseOp
 from symad.ops.fused.attention_ops import AttentionOp
 from symad.ops.fused.pair_sum import PairOp, PairSum, PairSumCotangent
@@ -308,9 +310,19 @@ def _result(node: Node, printer: CuPyPrinter) -> str:
     kind, kept = printer.kernels.type_of(node), (printer.dtype, "bool", *INTEGERS[printer.dtype in HALVES])
     if kind not in kept and node not in printer.host:  # log-sum-exps among them
         return f"{printer.text[node]}.astype({printer.type_text})"
-    if isinstance(node.op, ArrayConstant):
+    made = _memory(node)
+    shared = isinstance(made.op, (Input, ArrayConstant)) or (node.shape and made in printer.returned)
+    printer.returned.add(made)
+    if node not in printer.host and (shared or repeats(node)):
         return f"{printer.text[node]}.copy()"
     return printer.array_text(node)
+
+
+def _memory(node: Node) -> Node:
+    """The node that made the memory of an array."""
+    while isinstance((made := owner(node)).op, Take):
+        node = made.args[0]
+    return made
 
 
 def _flat(values: Sequence[str]) -> str:

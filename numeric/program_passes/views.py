@@ -123,7 +123,7 @@ def is_view(expression: Expression) -> bool:
         return True
     return isinstance(expression, Compute) and (
         isinstance(expression.op, (Slice, Reshape))
-        or (isinstance(expression.op, Einsum) and len(expression.args) == 1 and _permutes(expression.op))
+        or (isinstance(expression.op, Einsum) and len(expression.args) == 1 and _moves(expression.op))
     )
 
 
@@ -134,5 +134,6 @@ def viewed(expression: Expression) -> Expression:
     return expression
 
 
-def _permutes(op: Einsum) -> bool:
-    return sorted(op.inputs[0]) == sorted(op.output) and len(set(op.output)) == len(op.output)
+def _moves(op: Einsum) -> bool:
+    """Whether a contraction of one array sums nothing: axes change places, or a diagonal is shown."""
+    return set(op.inputs[0]) == set(op.output) and len(set(op.output)) == len(op.output)

@@ -118,22 +118,46 @@ MAX_RESULTS_SHOWN = 8
 def _returned(program: Program, writer: Writer) -> str:
     """The results; a flat tuple without parentheses."""
     made = {s.value: s.expression for s in program.statements if isinstance(s, Assign)}
-    texts = [_result(r, writer, program, made) for r in program.results]
+    shown: set[Value] = set()
+    texts = [_result(r, writer, program, made, shown) for r in program.results]
     structure = program.structure
     flat = isinstance(structure, TupleOf) and len(texts) > 1 and all(item is None for item in structure.items)
     return ", ".join(texts) if flat else pack_text(structure, texts)
 
 
 def _result(
-    expression: Expression, writer: Writer, program: Program, made: Mapping[Value, Expression]
+    expression: Expression,
+    writer: Writer,
+    program: Program,
+    made: Mapping[Value, Expression],
+    shown: set[Value],
 ) -> str:
-    """A result, which shares no memory with an argument or a constant, and is a number of NumPy's."""
+    """A result, which shares no memory with arguments, constants or results before, and is of NumPy's type.
+
+    ``shown`` are the values whose memory results have; this one's is added.
+    """
     text = writer.text(expression).text
     if is_number(expression) and not _is_truth(expression):
         if writer.batch:
             return f"np.full_like({writer.batch}, {text})[()]"
         return f"np.{writer.dtype}({text})"
-    return f"{text}.copy()" if _is_borrowed(expression, program, made) and expression.shape else text
+    value = _memory(expression, made)
+    twice = value in shown
+    if value is not None:
+        shown.add(value)
+    borrowed = twice or (_is_borrowed(expression, program, made) and expression.shape)
+    return f"{text}.copy()" if borrowed else text
+
+
+def _memory(expression: Expression, made: Mapping[Value, Expression]) -> Value | None:
+    """The value whose memory an expression shows; None if it is computed here."""
+    found, inner = None, viewed(expression)
+    while isinstance(inner, Read):
+        found = inner.value
+        inner = viewed(made[found]) if found in made else expression
+        if inner is expression:
+            break
+    return found
 
 
 def _is_truth(expression: Expression) -> bool:

@@ -8,17 +8,26 @@ import sympy as sp
 
 import symad
 from symad import functions
+from symad.cli.tour.stage import Skip, all_stages
+from symad.errors import LoweringError
 from symad.numeric import lower
+from tests.gpu.cupy_agreement import library, on_device
 from tests.gpu.test_lower_cupy import example_graphs, example_values
 
 x, y = sp.symbols("x y", real=True)
-BACKENDS = ["graph", "numpy", "c"]
+BACKENDS = ["graph", "numpy", "plain", "c"]
 
 
 def leaves(result: Any) -> list[Any]:
     if isinstance(result, dict):
         result = tuple(result.values())
     return [a for part in result for a in leaves(part)] if isinstance(result, tuple) else [result]
+
+
+def made(graph: Any, backend: str) -> Any:
+    if backend == "graph":
+        return graph
+    return lower(graph, style="plain") if backend == "plain" else lower(graph, backend)
 
 
 def check_ownership(f: Any, values: list[Any]) -> None:
@@ -34,8 +43,8 @@ def check_ownership(f: Any, values: list[Any]) -> None:
     for g in given:
         g[...] = -5.0
     again = leaves(f(*[np.array(v, dtype=float) for v in values]))
-    for made, right in zip(again, before, strict=True):
-        np.testing.assert_array_equal(made.toarray() if hasattr(made, "toarray") else made, right)
+    for found, right in zip(again, before, strict=True):
+        np.testing.assert_array_equal(found.toarray() if hasattr(found, "toarray") else found, right)
 
 
 ARRAYS = {
@@ -59,7 +68,7 @@ ARRAYS = {
 def test_arrays(name: str, backend: str) -> None:
     graph = symad.trace(ARRAYS[name], [(3, 3)])
     values = [np.arange(9.0).reshape(3, 3) + 1]
-    check_ownership(graph if backend == "graph" else lower(graph, backend), values)
+    check_ownership(made(graph, backend), values)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -68,13 +77,13 @@ def test_gradients_that_are_inputs_or_each_other(backend: str) -> None:
     alike = symad.gradient(symad.trace(lambda a, b, t: np.sum((a + b - t) ** 2), [(3,)] * 3))
     for graph in (product, alike):
         values = [np.arange(3.0) + k for k in range(len(graph.inputs))]
-        check_ownership(graph if backend == "graph" else lower(graph, backend), values)
+        check_ownership(made(graph, backend), values)
 
 
 @pytest.mark.parametrize("backend", [*BACKENDS, "runs"])
 def test_batches_of_scalar_graphs(backend: str) -> None:
     graph = symad.trace([x, x, x * y, sp.Matrix([x, y]), sp.Integer(3)])
-    f = graph if backend == "graph" else lower(graph, backend)
+    f = made(graph, backend)
     for shape in [(), (1,), (4,), (2, 3)]:
         check_ownership(f, [np.full(shape, 2.0), np.full(shape, 3.0)])
 
@@ -90,7 +99,7 @@ def test_packed_kernels(backend: str) -> None:
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_sparse_matrices(backend: str) -> None:
     graph = symad.jacobian(symad.trace(lambda a: a[1:] * a[:-1], [(6,)]), sparse=True)
-    f = graph if backend == "graph" else lower(graph, backend)
+    f = made(graph, backend)
     check_ownership(f, [np.arange(6.0)])
     check_ownership(f, [np.arange(6.0)])
 
@@ -103,3 +112,67 @@ def test_every_op(graph: Any, dims: Any) -> None:
     check_ownership(graph, values)
     for backend in ("numpy", "c"):
         check_ownership(lower(graph, backend), values)
+    try:
+        kernel = lower(graph, style="plain")
+    except LoweringError:
+        return  # ops that the plain printer has no form for
+    check_ownership(kernel, values)
+
+
+# ---- models -------------------------------------------------------------------------------------------
+
+
+def check_model(name: str, backends: list[str]) -> None:
+    """The values and gradients of a stage of the tour, at its point."""
+    model = all_stages()[name].model()
+    graph = model.graph(name)
+    if graph.grouping:
+        return
+    graphs = [graph]
+    if len(graph.outputs) == 1 and not graph.outputs[0].shape:
+        graphs.append(symad.value_and_gradient(graph, model.wrt))
+    for backend in backends:
+        for g in graphs:
+            if backend == "cupy":
+                check_on_device(g, model.point)
+            else:
+                check_ownership(made(g, backend), [np.array(v, dtype=float) for v in model.point])
+
+
+def check_on_device(graph: Any, point: Any) -> None:
+    """Results on the device are overwritten; inputs stay, and the next call sees nothing of it."""
+    with library() as cp:
+        kernel = lower(graph, "cupy")
+        values = [np.array(v, dtype=float) for v in point]
+        given = on_device(cp, values, "float64")
+        first = [r for r in leaves(kernel(*given)) if r.shape]
+        before = [r.get() for r in first]
+        for r in first:
+            r[...] = 77.0
+        for g, v in zip(given, values, strict=True):
+            np.testing.assert_array_equal(g.get(), v)
+        again = [r for r in leaves(kernel(*on_device(cp, values, "float64"))) if r.shape]
+        for one, right in zip(again, before, strict=True):
+            np.testing.assert_array_equal(one.get(), right)
+
+
+QUICK = ["rosenbrock", "alignment"]
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_some_models(name: str) -> None:
+    check_model(name, ["graph", "numpy", "plain"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(all_stages()))
+def test_all_models(name: str) -> None:
+    try:
+        check_model(name, ["graph", "numpy", "plain", "c"])
+    except Skip:
+        pytest.skip("no data")
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_arrays_on_a_device(name: str) -> None:
+    check_on_device(symad.trace(ARRAYS[name], [(3, 3)]), [np.arange(9.0).reshape(3, 3) + 1])
