@@ -116,7 +116,9 @@ def polygamma(order: Any, x: Any) -> Any:
     import mpmath
 
     def one(n: float, v: float) -> float:
-        if v <= 0 and v == np.floor(v):  # a pole: odd orders grow to +∞ on both sides
+        if v > 0:
+            return float(special.polygamma(n, v))
+        if v == np.floor(v) > -np.inf:  # a pole: odd orders grow to +∞ on both sides
             return float("inf") if n % 2 else float("nan")
         return float(mpmath.psi(int(n), v)) if np.isfinite(v) else float("nan")
 

@@ -72,6 +72,7 @@ HELPERS = {
 }""",
     "jn": """double n, double x) {
     if (n < 0 || n != floor(n)) return NAN;
+    if (x - x != 0) return x == x ? 0 : x;  /* it falls like 1/x */
     const int order = (int)n;
     double low = sin(x) / x, high = (low - cos(x)) / x, first = 1, term = 1, sum = 0;
     if (fabs(x) < order + 2) {  /* the power series */
