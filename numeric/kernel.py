@@ -182,7 +182,10 @@ class Kernel:
     def _repr_markdown_(self) -> str | None:
         """In a notebook: the listing with formulas, of code that people can read."""
         small = self.origin is not None and len(self.origin.graph.nodes) <= MOST_NODES
-        return self.to_markdown() if small else None
+        try:
+            return self.to_markdown() if small else None
+        except LoweringError:  # an op without a plain form: the notebook shows the one line
+            return None
 
     def save(self, path: str | Path) -> None:
         """Write the source as a file that needs no symad; of backend "c" as .c or .h if named so.
