@@ -7,16 +7,18 @@ import pytest
 import sympy
 
 import symad
-from symad.models.layers import convolution, soft
+from symad import functions
+from symad.models.layers import convolution, losses, soft
 from symad.models.layers.convolutional import Adversaries, Classifier
 from symad.models.layers.feedforward import FeedForward
 from symad.models.layers.parameters import trace_model
 from symad.models.layers.two_layer import TwoLayer
-from symad.models.sequences import alignment
+from symad.models.sequences import alignment, arma
 from symad.models.sequences.dynamics import AttentionDynamics
 from symad.models.sequences.encoder_decoder import EncoderDecoder
 from symad.models.sequences.lstm import LSTM
 from symad.models.sequences.neural_ar import NeuralAR
+from symad.models.sequences.recurrent import Recurrent
 from symad.models.sequences.rnn import RNN
 from symad.models.sequences.state_space import StateSpace
 from symad.models.sequences.tcn import TCN
@@ -34,6 +36,7 @@ def normal(*shape):
     return RNG.normal(size=shape)
 
 
+SHORT = symad.trace(lambda a: np.sum(np.tanh(a) * np.exp(-a * a)), [(3,)])
 PAIR, READER, SEQUENCES = Adversaries(4, 1, 2, 3), RNN(2, 3, 2), RNG.normal(size=(4, 3, 2))
 CASES = {}
 
@@ -71,7 +74,32 @@ case("masked tokens", Encoder(body), "masked_loss", TOKENS, TARGETS, RNG.integer
 case("classes of text", Encoder(body, 3, "max"), "classification_loss", TOKENS, np.array([0, 2]))
 case("pair", EncoderDecoderTransformer(7, 7, 6, 4, 1, 2), "loss", TOKENS, TOKENS[:, :3], TARGETS[:, :3])
 
+case(
+    "transformer of shared keys",
+    Transformer(7, 6, 8, 2, 4, key_heads=2, window=3, cap=5.0, position="rotary", rotary="interleaved"),
+    "loss", TOKENS, TARGETS,
+)  # fmt: skip
+GRU = Recurrent("gru", 2, 3, 2, bidirectional=True)
+
 FUNCTIONS = {
+    "gru of sequences of other lengths": (
+        lambda x, *p: np.sum(
+            GRU.apply(dict(zip(GRU.shapes, p, strict=True)), x, lengths=np.array([4, 2, 3]))[0] ** 2
+        ),
+        [normal(4, 3, 2), *(0.5 * normal(*shape) for shape in GRU.shapes.values())],
+    ),
+    "class weights": (
+        lambda z: losses.cross_entropy(z, np.array([1, -1, 0]), np.array([1.0, 2.0]), 0.1, -1),
+        [normal(3, 2)],
+    ),
+    "arma": (
+        lambda phi, theta, y: arma.log_likelihood(0.3 * np.tanh(phi), theta, 0.1, 2.0, y),
+        [normal(2), normal(1), normal(7)],
+    ),
+    "exponential": (lambda a: np.sin(functions.expm(a)).sum(), [normal(3, 3)]),
+    "qr": (lambda a: np.sin(functions.qr(a)[0]).sum(), [normal(4, 3)]),
+    "lu": (lambda a: np.sin(functions.lu(a)[1]).sum(), [normal(3, 3)]),
+    "series": (lambda a, v: sum(symad.jet(SHORT, 4)(a, v)), [normal(3), normal(3)]),
     "transposed convolution": (
         lambda y, W: np.sum(np.sin(convolution.convolve_transposed(y, W, 2, 1, 1, 1))),
         (normal(2, 3, 4, 2), normal(3, 3, 1, 2)),
