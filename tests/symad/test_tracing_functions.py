@@ -713,7 +713,7 @@ def test_changing_in_place_is_refused():
 
 def test_unsupported_functions_are_named():
     refused(lambda x: np.unique(x), (3,), match=r"np\.unique.*depends on data")
-    refused(lambda x: np.linalg.lstsq(x, x), (3, 3), match=r"lstsq.*np\.linalg\.solve")
+    refused(lambda x: np.linalg.lstsq(x, x), (3, 3), match=r"lstsq.*functions\.lstsq")
     refused(lambda x: np.linalg.svd(x), (3, 3), match=r"svd\(a, compute_uv=False\)")
     refused(lambda x: np.linalg.norm(x, 7), (3, 3), match="ord=7")
     refused(lambda x: np.gcd(x, 2), (), match="gcd")
