@@ -168,7 +168,10 @@ Require Import Reals List ZArith.
 From Coquelicot Require Import Coquelicot.
 Require Import SymadFunctions SymadPrograms SymadEquality SymadCertificates.
 Import ListNotations.
-Open Scope R_scope."""
+Open Scope R_scope.
+
+(* Names are compared before they are unfolded, or shared values would be compared again and again. *)
+Strategy 1000 [let_in]."""
 
 
 def _parts_of(program: Program) -> set[Any]:
