@@ -123,7 +123,7 @@ def _run(f: Callable[..., Any], values: Sequence[Any], name: str) -> Any:
             ) from error
         _refuse_scipy(name, error)
         raise
-    except AttributeError as error:
+    except (AttributeError, RuntimeError) as error:
         _refuse_scipy(name, error)
         raise
     except IndexError as error:

@@ -4,6 +4,7 @@ import mpmath
 import numpy as np
 import pytest
 import scipy.fft
+import scipy.ndimage
 import scipy.signal
 import sympy as sp
 
@@ -90,3 +91,8 @@ def test_what_is_real_goes_on():
     assert symad.trace(sp.re(x) + sp.im(x) + sp.conjugate(x))(3.0) == 6.0
     assert SQUARE(sp.Rational(1, 2)) == sp.Rational(1, 4)
     assert symad.trace(lambda a: np.real(a) + np.conj(a), [(2,)])(np.ones(2)).tolist() == [2, 2]
+
+
+def test_compiled_filters_of_scipy_are_named():
+    with pytest.raises(SymadError, match=r"scipy\.ndimage"):
+        symad.trace(lambda a: scipy.ndimage.gaussian_filter(a, 1.0), [(6,)])
