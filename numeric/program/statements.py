@@ -44,7 +44,7 @@ Block: TypeAlias = "tuple[Statement, ...]"
 
 @dataclass(frozen=True)
 class Comment(Statement):
-    """A line for the reader: the mathematics of what follows."""
+    """A line for the reader: the formulas of the next statements."""
 
     text: str
 

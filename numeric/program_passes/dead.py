@@ -14,7 +14,7 @@ def drop_unread(program: Program) -> Program:
 
 
 def _needed(block: Block, needed: set[Value]) -> Block:
-    """The statements of a block that write what is needed; ``needed`` grows by what they read."""
+    """The statements of a block that write needed values; the values they read are added to ``needed``."""
     kept: list[Statement] = []
     for statement in reversed(block):
         inner = (statement, *every_statement(statement.block))

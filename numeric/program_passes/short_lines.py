@@ -1,4 +1,4 @@
-"""Straight-line code of scalars: what is read once is written where it is read, while lines stay short.
+"""Straight-line code of scalars: values that are read once join the line that reads them, if it stays short.
 
 The pass of array programs, `inlining`, decides what a reader would write; here every name that is left out
 also saves a store and a load, and a program may have many thousands of lines: each is looked at once.

@@ -29,7 +29,7 @@ def join_views(program: Program) -> Program:
 
 
 def joined(expression: Expression) -> Expression:
-    """A view as an index of what is no index; other expressions as they are."""
+    """A view as one index into an array that is not an index itself; other expressions unchanged."""
     view = as_index(expression)
     if view is None:
         return expression

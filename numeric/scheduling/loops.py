@@ -1,4 +1,4 @@
-"""Recurrences as loops: which way they run, where their states stand, what is kept of every step.
+"""Recurrences as loops: which way they run, where their states stand, which values of every step are stored.
 
 States that are needed at all steps stand in one array h of T + 1 rows, of which row 0 is the initial state
 and row t + 1 what step t makes of row t; so h[1:] are the states and h[:T] those before each step, without a
@@ -175,7 +175,7 @@ def _last_of(node: Node, state: Expression, scope: Scope) -> None:
 
 
 def _all_states(node: Node, start: Node, stem: str, clock: Clock, scope: Scope) -> Value:
-    """The array of all states, and expressions for what is read of it."""
+    """The array of all states; the nodes that select states become views of it."""
     array = Value(stem, (plus(clock.count, 1), *start.shape))
     zero = is_zero(start)
     scope.statements.append(Allocate(array, zeros=zero))

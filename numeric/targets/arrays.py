@@ -180,19 +180,18 @@ def write_product(op: Product, target: NumPy, node: Compute, args: Texts, writer
     return Text(f"{args[0].inside(Level.ATOM)}.prod(axis=-1)")
 
 
-@write.dispatch
-def write_softmax(op: Softmax, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
-    return Text(f"{writer.helper(helpers._softmax)}({args[0]}, {axes_text(op.axes)})")
+ALONG_AXES = {
+    Softmax: helpers._softmax,
+    LogSoftmax: helpers._log_softmax,
+    LogSumExp: helpers._logsumexp,
+}
 
 
 @write.dispatch
-def write_log_softmax(op: LogSoftmax, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
-    return Text(f"{writer.helper(helpers._log_softmax)}({args[0]}, {axes_text(op.axes)})")
-
-
-@write.dispatch
-def write_logsumexp(op: LogSumExp, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
-    return Text(f"{writer.helper(helpers._logsumexp)}({args[0]}, {axes_text(op.axes)})")
+def write_exponentials(
+    op: Softmax | LogSoftmax | LogSumExp, target: NumPy, node: Compute, args: Texts, writer: Writer
+) -> Any:
+    return Text(f"{writer.helper(ALONG_AXES[type(op)])}({args[0]}, {axes_text(op.axes)})")
 
 
 @write.dispatch

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from symad.core.graph import Op
 from symad.evaluation import philox
 from symad.numeric.program.expressions import Compute
 from symad.numeric.targets import helpers
@@ -29,9 +31,36 @@ else:
     Writer = Any
 
 
+Called: TypeAlias = (
+    Solve
+    | Determinant
+    | LogDeterminant
+    | Cholesky
+    | MatrixPowerDerivative
+    | EigenSystem
+    | Adjugate
+    | AdjugateTangent
+)
+"""Ops that are calls of one function with their arguments."""
+
+CALLS: dict[type[Op], str | Callable[..., Any]] = {
+    Solve: "np.linalg.solve",
+    Determinant: "np.linalg.det",
+    LogDeterminant: helpers._log_determinant,
+    Cholesky: "np.linalg.cholesky",
+    MatrixPowerDerivative: helpers._matrix_power_derivative,
+    EigenSystem: helpers._eigen_system,
+    Adjugate: adjugate.adjugate_of,
+    AdjugateTangent: adjugate.adjugate_tangent_of,
+}
+"""Those functions: NumPy's by name, or helpers."""
+
+
 @write.dispatch
-def write_solve(op: Solve, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
-    return Text(f"np.linalg.solve({args[0]}, {args[1]})")
+def write_call(op: Called, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    function = CALLS[type(op)]
+    name = function if isinstance(function, str) else writer.helper(function)
+    return Text(f"{name}({', '.join(a.text for a in args)})")
 
 
 @write.dispatch
@@ -42,27 +71,10 @@ def write_triangular_solve(
 
 
 @write.dispatch
-def write_determinant(op: Determinant, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
-    return Text(f"np.linalg.det({args[0]})")
-
-
-@write.dispatch
 def write_determinant_sign(
     op: DeterminantSign, target: NumPy, node: Compute, args: Texts, writer: Writer
 ) -> Any:
     return Text(f"np.linalg.slogdet({args[0]})[0]")
-
-
-@write.dispatch
-def write_log_determinant(
-    op: LogDeterminant, target: NumPy, node: Compute, args: Texts, writer: Writer
-) -> Any:
-    return Text(f"{writer.helper(helpers._log_determinant)}({args[0]})")
-
-
-@write.dispatch
-def write_cholesky(op: Cholesky, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
-    return Text(f"np.linalg.cholesky({args[0]})")
 
 
 @write.dispatch
@@ -78,18 +90,6 @@ def write_matrix_power(op: MatrixPower, target: NumPy, node: Compute, args: Text
 
 
 @write.dispatch
-def write_power_derivative(
-    op: MatrixPowerDerivative, target: NumPy, node: Compute, args: Texts, writer: Writer
-) -> Any:
-    return Text(f"{writer.helper(helpers._matrix_power_derivative)}({', '.join(a.text for a in args)})")
-
-
-@write.dispatch
-def write_eigen_system(op: EigenSystem, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
-    return Text(f"{writer.helper(helpers._eigen_system)}({args[0]})")
-
-
-@write.dispatch
 def write_eigenvalues(op: EigenValues, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
     return Text(f"{args[1].inside(Level.ATOM)}[..., 0, :]")
 
@@ -97,18 +97,6 @@ def write_eigenvalues(op: EigenValues, target: NumPy, node: Compute, args: Texts
 @write.dispatch
 def write_eigenvectors(op: EigenVectors, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
     return Text(f"{args[1].inside(Level.ATOM)}[..., 1:, :]")
-
-
-@write.dispatch
-def write_adjugate(op: Adjugate, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
-    return Text(f"{writer.helper(adjugate.adjugate_of)}({', '.join(a.text for a in args)})")
-
-
-@write.dispatch
-def write_adjugate_tangent(
-    op: AdjugateTangent, target: NumPy, node: Compute, args: Texts, writer: Writer
-) -> Any:
-    return Text(f"{writer.helper(adjugate.adjugate_tangent_of)}({', '.join(a.text for a in args)})")
 
 
 @write.dispatch

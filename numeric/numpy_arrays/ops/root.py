@@ -10,27 +10,10 @@ from symad.core.questions import definition
 from symad.errors import LoweringError
 from symad.numeric.backends import ArrayLibrary
 from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
+from symad.numeric.targets.helpers import _newton
+from symad.numeric.targets.pasting import pasted
 from symad.ops.linalg.root import Root, residual_at, slope_at, sparse_slope
 from symad.ops.sparse.sparse_solve import SparseSolve, solve_sparse
-
-NEWTON = '''def _newton(equations, x, solve=np.linalg.solve):
-    residual, slope = equations(x)
-    tolerance = 450*np.finfo(residual.dtype).eps
-    for _ in range(100):
-        move = solve(slope, residual)
-        small = abs(move).max() <= tolerance*(1 + abs(x).max())
-        scale = 1.0
-        for _ in range(30):
-            new = x - scale*move
-            new_residual, new_slope = equations(new)
-            if small or abs(new_residual).max() < abs(residual).max():
-                break
-            scale /= 2
-        x, residual, slope = new, new_residual, new_slope
-        if small or not residual.any():
-            return x
-    raise ArithmeticError(f"Newton did not converge; it stopped at x = {x}, F = {residual}")
-'''
 
 
 def root_lines(op: Root, library: ArrayLibrary, node: Node, name: str, printer: Any) -> list[str]:
@@ -54,7 +37,7 @@ def root_lines(op: Root, library: ArrayLibrary, node: Node, name: str, printer: 
         printer.helper("solve_sparse", inspect.getsource(solve_sparse))
         printer.imports.add("from typing import Any")
         solver = ", lambda a, b: solve_sparse(a.data, b, a.indptr, a.indices, False)"
-    newton, guess = printer.helper("_newton", NEWTON), outer[node.args[0]]
+    newton, guess = printer.helper("_newton", dict(pasted(_newton).functions)["_newton"]), outer[node.args[0]]
     if not any(op.batched):
         solve = f"{name} = {newton}({function}, {guess}{solver})"
     else:
