@@ -73,15 +73,15 @@ Proof.
 Qed.
 
 (** What is known of the sign of a term. *)
-Record sign := Signs { positive_ : bool; nonneg : bool; nonzero : bool }.
+Record sign_facts := Signs { positive_ : bool; nonneg : bool; nonzero : bool }.
 
 Definition unknown := Signs false false false.
 
-Definition known (facts : list (fn * term)) (t : term) (s : sign) : sign :=
+Definition known (facts : list (fn * term)) (t : term) (s : sign_facts) : sign_facts :=
   let p := positive_ s || stated facts Log t || stated facts Sqrt t in
   Signs p (p || nonneg s) (p || nonzero s || stated facts Inv t).
 
-Fixpoint sign_of (facts : list (fn * term)) (t : term) : sign :=
+Fixpoint sign_of (facts : list (fn * term)) (t : term) : sign_facts :=
   known facts t
     (match t with
      | Int z => Signs (0 <? z)%Z (0 <=? z)%Z (negb (z =? 0)%Z)
@@ -111,7 +111,7 @@ Fixpoint sign_of (facts : list (fn * term)) (t : term) : sign :=
      | _ => unknown
      end).
 
-Definition sign_right (x : R) (s : sign) : Prop :=
+Definition sign_right (x : R) (s : sign_facts) : Prop :=
   (positive_ s = true -> 0 < x) /\ (nonneg s = true -> 0 <= x) /\ (nonzero s = true -> x <> 0).
 
 Lemma known_ok rho facts t s :
