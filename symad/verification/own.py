@@ -237,7 +237,7 @@ def _directional_claims(graph: Graph, nodes: Parts, scalar: bool) -> list[Claim]
         return tuple(DualReference(graph.output_nodes, nodes, meter).along(along))
 
     bends = {f"Hessian ({mode})": (node,) for mode, node in curvatures(value, nodes, u, v).items()}
-    by = {SYMPY: by_sympy, DUAL: partial(by_dual_along, [v])}
+    by: dict[str, Callable[[Meter], Parts]] = {SYMPY: by_sympy, DUAL: partial(by_dual_along, [v])}
     slope = Derivative("slope", graph.output_nodes, nodes, v)
     curvature = Derivative("curvature", graph.output_nodes, nodes, v, u)
     return [

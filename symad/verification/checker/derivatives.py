@@ -45,7 +45,7 @@ def contribution(term: Term, k: int, bar: Term) -> Term:
     if term.data == "select":  # the branch that is not taken gets nothing
         taken = (0, bar) if k == 2 else (bar, 0)
         return term.table.select(args[0], *taken) if k else term.table.term(0)
-    partial = DERIVATIVES[term.data](*args)[k] if term.data in DERIVATIVES else None  # type: ignore[index]
+    partial = DERIVATIVES[term.data](*args)[k] if term.data in DERIVATIVES else None
     if partial is None:
         raise Refused(f"the derivative of {term.data} by argument {k + 1} is not in the table")
     return bar * partial

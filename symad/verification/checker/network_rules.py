@@ -117,13 +117,12 @@ def exponent(net: Networks, node: Any, x: list[Form]) -> Form:
 
 def compared(net: Networks, node: Any, x: list[Form]) -> Form:
     """[a relation b]."""
-    relation: str = node.op.relation
-    if relation == "!=":
+    if node.op.relation == "!=":
         return net.add([net.number(1), net.scaled(net.call("equal", x), -1)])
-    return net.call({"<": "less", "<=": "at most", "==": "equal"}[relation], x)
+    return net.call({"<": "less", "<=": "at most", "==": "equal"}[node.op.relation], x)
 
 
-Networks.rules |= {
+RULES: dict[type, Any] = {
     sources.Input: lambda net, node, x: net.single(Atom("input", node.op), node.shape),
     sources.Constant: number,
     sources.Dimension: number,
@@ -144,3 +143,4 @@ Networks.rules |= {
     **dict.fromkeys((softmaxes.Softmax, softmaxes.LogSoftmax, softmaxes.LogSumExp), softmax),
     softmaxes.SoftmaxTangent: softmax_tangent,
 }
+Networks.rules |= RULES

@@ -192,7 +192,7 @@ class Networks:
         """The product of forms, summed over some of their indices."""
         made: list[Network] = []
         for choice in product(*forms):
-            number, factors, bound = ONE, list[Factor](), {}
+            number, factors, bound = ONE, list[Factor](), dict[int, Any]()
             names = {i: next(self.fresh) for i in sums or ()}
             for n in choice:
                 copy = n.renamed({**{i: next(self.fresh) for i in n.sums}, **names})
@@ -274,7 +274,7 @@ class Networks:
 
     # ---- derivatives ------------------------------------------------------------------------------
 
-    def slope(self, form: Form, wrt: Input) -> Form:
+    def slope(self, form: Form, wrt: Any) -> Form:
         """∂form/∂wrt[p, q, ...], with the indices `SLOPE`, `SLOPE` + 1, ... for p, q, ..."""
         parts: list[Form] = []
         for n in form:

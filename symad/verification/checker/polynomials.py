@@ -122,7 +122,7 @@ def divided(p: Poly, number: int, monomial: Monomial = 0) -> Poly:
 
 def exact_quotient(p: Poly, q: Poly) -> Poly | None:
     """p/q if that is a polynomial with integer coefficients, else None."""
-    lead, rest, found = max(q), dict(p), {}
+    lead, rest, found = max(q), dict(p), dict[int, int]()
     top = q[lead]
     while rest:
         if len(found) > MOST_TERMS:

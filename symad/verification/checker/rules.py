@@ -219,7 +219,7 @@ class Values:
             total = self.field.add(total, self.field.times(part, k))
         if not self.field.equal(total, argument):
             raise Refused("the argument is not the sum that the step says")
-        return how[1]  # type: ignore[no-any-return]
+        return how[1]
 
     def exponential(self, parts: Parts) -> Quotient:
         """exp(Σ k a) = Π exp(a)^k."""
@@ -284,7 +284,7 @@ class Values:
                 total = self.field.multiply(total, self.field.power(f, e))
             if not self.field.equal(total, argument):
                 raise Refused("the argument is not the product that the step says")
-            return how[1]  # type: ignore[no-any-return]
+            return how[1]
         under = [(-m, Quotient(dict(f), 1, {})) for f, m in argument.under.items()]
         whole = [(-1, self.field.number(argument.scale))] if argument.scale != 1 else []
         return [(1, Quotient(argument.over, 1, {})), *whole, *under]

@@ -72,7 +72,7 @@ def exact(value: Any, terms: Terms) -> Term:
     if value is sympy.pi or value is sympy.E:
         return terms.call("pi") if value is sympy.pi else terms.call("exp", 1)
     if isinstance(value, sympy.Number) and value.is_finite:
-        rational: Any = sympy.Rational(value)  # type: ignore[call-overload]
+        rational: Any = sympy.Rational(value)
         return terms.term(Fraction(int(rational.p), int(rational.q)))
     if isinstance(value, (bool, int, Fraction, np.bool_, np.integer)):
         return terms.term(value if isinstance(value, Fraction) else int(value))

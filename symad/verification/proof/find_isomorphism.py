@@ -30,7 +30,8 @@ class IsomorphismFinder(Networks):
         """The answer to a question, written down if there is one."""
         self.questions += 1
         number = self.questions
-        answer = {"merge": self._merge, "atom": self._atom, "equal": self._match_forms}[kind](*about)
+        answers: Any = {"merge": self._merge, "atom": self._atom, "equal": self._match_forms}
+        answer = answers[kind](*about)
         if answer is not None and answer != []:
             self.found.append((number, answer))
         return answer

@@ -121,10 +121,11 @@ class Finder(Values):
 
     def _ways(self, term: Term) -> Iterator[list[Step]]:
         """Steps worth trying for one term."""
-        if term.kind == "call" and term.data in ("exp", "sin", "cos"):
-            yield self._as_sum(str(term.data), self.values[term.args[0]])
-        elif (term.kind == "call" and term.data in ("log", "abs")) or (
-            term.kind == "power" and term.data.denominator != 1  # type: ignore[union-attr]
+        data: Any = term.data
+        if term.kind == "call" and data in ("exp", "sin", "cos"):
+            yield self._as_sum(data, self.values[term.args[0]])
+        elif (term.kind == "call" and data in ("log", "abs")) or (
+            term.kind == "power" and data.denominator != 1
         ):
             argument = self.values[term.args[0]]
             yield self._as_product(argument, str(term.data) != "abs")
@@ -223,7 +224,7 @@ class Found:
 
 def find(claims: Sequence[Claim], wanted: Sequence[Goal], limits: Limits) -> Found:
     """Proofs of as many goals as can be found, each of them replayed by the checker."""
-    chosen, reasons, board = _covered(claims, dict.fromkeys(k for k, _, _ in wanted))
+    chosen, reasons, board = _covered(claims, list(dict.fromkeys(k for k, _, _ in wanted)))
     left = [goal for goal in wanted if goal[0] in chosen]
     proofs: list[Proof] = []
     steps, last = 0, list[str]()
@@ -248,7 +249,7 @@ def find(claims: Sequence[Claim], wanted: Sequence[Goal], limits: Limits) -> Fou
 
 def _covered(claims: Sequence[Claim], asked: Sequence[int]) -> tuple[list[int], list[str], Board | None]:
     """Which claims can be written out, why the others cannot, and all of them written out if they can."""
-    chosen, reasons = [], []
+    chosen, reasons = list[int](), list[str]()
     try:
         return list(asked), [], Board(claims, list(asked))
     except UNUSABLE:

@@ -9,7 +9,7 @@ from symad.core.dims import size
 from symad.core.graph import Node
 from symad.verification.budget import Budget
 from symad.verification.certificate.certificate import Certificate, Comparison, Entry
-from symad.verification.checker import Claim, Derivative
+from symad.verification.checker import Claim, Derivative, Proof
 from symad.verification.checker.proofs import Goal
 from symad.verification.proof.find_isomorphism import find_for_all_sizes
 from symad.verification.proof.find_proof import Limits, find
@@ -64,7 +64,7 @@ def with_proofs(
         elif size(comparisons[k].right.output_nodes[o].shape) == len(listed):
             written += [(k, o, e) for e, entry in enumerate(listed) if entry.status in ("proved", "tested")]
     claims, limits = claims_of(comparisons), Limits(budget.proof_steps // SHARE, budget.terms)
-    proofs, steps, reasons, covered = [], 0, list[str](), set[int]()
+    proofs, steps, reasons, covered = list[Proof](), 0, list[str](), set[int]()
     proved, derived = set[Goal](), set[Goal]()
     for turn in (0, len(comparisons)):  # first as derivatives, then as equalities of both sides
         if turn and all(c.derivative is None for c in comparisons):
