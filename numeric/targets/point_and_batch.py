@@ -96,7 +96,8 @@ class BodyWriter(Writer):
         """``names``: identifiers of the module."""
         super().__init__(BODY, "float64", names)
         self.bindings: dict[str, tuple[str, str]] = {}
-        self.spelled: dict[Function, str] = {}
+        self.array_functions: dict[Function, str] = {}
+        """Names of the functions that only NumPy or SciPy has."""
         self.numbers: dict[Constant, Text] = {}
 
     def bound(self, name: str) -> str:
@@ -110,11 +111,11 @@ class BodyWriter(Writer):
         """The name of a function; those that only NumPy or SciPy has are bound to it twice."""
         if not function.module:
             return self.bound(function.name)
-        if function not in self.spelled:
+        if function not in self.array_functions:
             text = super().function(function)
-            self.spelled[function] = name = self.names.unique(function.name)
+            self.array_functions[function] = name = self.names.unique(function.name)
             self.bindings[name] = text, text
-        return self.spelled[function]
+        return self.array_functions[function]
 
     def users_function(self, head: Any) -> str:
         """The helper that calls a function which a user implements, bound to itself."""

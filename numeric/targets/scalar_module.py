@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from symad import special
 from symad.core.graph import TupleOf
 from symad.numeric.modules.module_text import one_line, pack_text
 from symad.numeric.modules.names import Names
@@ -69,7 +68,7 @@ def _entry(
     """The function that a person calls: a point of floats at once, everything else by `_evaluated`."""
     signature = ", ".join(inputs)
     head = [f"def {entry}({'x' if packed else signature}):", f"    {docstring(program, writer)}"]
-    if dtype == "float64" and any(_warns(pair[0]) for pair in writer.bindings.values()):
+    if dtype == "float64" and writer.array_functions:  # NumPy and SciPy warn of poles
         head = ['@np.errstate(all="ignore")', *head]
     if not inputs:
         return [*head, "    return _at_point()"]
@@ -96,11 +95,6 @@ def _entry(
         *indented(attempt if double else []),
         f"    return {writer.helper(helpers._evaluated)}({values}, {rest})",
     ]
-
-
-def _warns(function: str) -> bool:
-    """Whether a function of the point's binding is NumPy's or SciPy's, which warn of poles."""
-    return function.startswith(("np.", "scipy.")) or hasattr(special, function)
 
 
 def _all_floats(inputs: Sequence[str]) -> str:
