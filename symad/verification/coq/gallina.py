@@ -152,11 +152,13 @@ def condition(step: Step, names: Mapping[int, str]) -> str:
 
 def wrapped(text: str) -> str:
     """Lines of at most 108 characters, where there is a space to break them."""
-    options = {"break_long_words": False, "break_on_hyphens": False, "drop_whitespace": True}
     lines = []
     for line in text.split("\n"):
         indent = " " * (len(line) - len(line.lstrip()))
         lines.append(
-            fill(line.strip(), 108, initial_indent=indent, subsequent_indent=indent + "  ", **options)
-        )
+            fill(
+                line.strip(), 108, initial_indent=indent, subsequent_indent=indent + "  ",
+                break_long_words=False, break_on_hyphens=False,
+            )
+        )  # fmt: skip
     return "\n".join(lines)

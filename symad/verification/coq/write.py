@@ -16,7 +16,7 @@ from symad.derivatives.hessian import hessian
 from symad.derivatives.jacobian import gradient, jacobian
 from symad.derivatives.wrt import select_wrt
 from symad.errors import SymadError
-from symad.evaluation.evaluate import unchecked
+from  import unchecked
 from symad.ops.arrays.sources import Input, constant
 from symad.ops.arrays.stacking import element
 from symad.verification.coq.layout import Argument, Theory, coq_name, theory_text
