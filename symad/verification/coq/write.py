@@ -16,9 +16,9 @@ from symad.derivatives.hessian import hessian
 from symad.derivatives.jacobian import gradient, jacobian
 from symad.derivatives.wrt import select_wrt
 from symad.errors import SymadError
-from  import unchecked
 from symad.ops.arrays.sources import Input, constant
 from symad.ops.arrays.stacking import element
+from symad.transforms.values import unchecked
 from symad.verification.coq.layout import Argument, Theory, coq_name, theory_text
 from symad.verification.coq.model import Model
 from symad.verification.coq.programs import Program
