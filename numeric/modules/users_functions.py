@@ -67,7 +67,7 @@ def _key(name: str, function: Callable[..., Any]) -> str:
 
 def import_path(function: Callable[..., Any]) -> tuple[str, str] | None:
     """The module and the name in it that give this very function, or None."""
-    name = getattr(function, "__qualname__", None) or getattr(function, "__name__", "")
+    name = str(getattr(function, "__qualname__", None) or getattr(function, "__name__", ""))
     modules = [getattr(function, "__module__", None)]
     if type(function).__name__ == "ufunc":  # these do not always say where they are
         modules = ["numpy", "scipy.special"]

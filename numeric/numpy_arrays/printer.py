@@ -72,7 +72,7 @@ class ArrayPrinter:
         self.text: dict[Node, str] = {}
         self.imports: set[str] = {f"import {library.module} as {library.prefix}"}
         self.helpers: dict[str, str] = {}
-        self.users: dict[Any, str] = {}
+        self.users_helpers: dict[Any, str] = {}
         """The names of the helpers that call users' functions."""
         self.constants: dict[str, str] = {}
         """The names of constants, by the expressions that make them."""
@@ -209,13 +209,13 @@ class ArrayPrinter:
 
     def users_function(self, head: Any) -> str:
         """The helper that calls a user's function."""
-        if head not in self.users:
-            self.users[head] = self.names.unique(head.__name__)
-            call = users_call(head, self.users[head])
+        if head not in self.users_helpers:
+            self.users_helpers[head] = self.names.unique(head.__name__)
+            call = users_call(head, self.users_helpers[head])
             self.imports |= {call.imported, "from typing import Any"}
             self.helper("elementwise", inspect.getsource(special.elementwise))
-            self.helper(self.users[head], call.source)
-        return self.users[head]
+            self.helper(self.users_helpers[head], call.source)
+        return self.users_helpers[head]
 
     def constant_array(self, array: np.ndarray[Any, Any]) -> str:
         """A module-level constant array; its name."""

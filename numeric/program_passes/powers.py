@@ -24,7 +24,7 @@ def _multiplied(expression: Expression) -> Expression:
         return expression
     base, exponent = expression.args
     value = exponent.op.value if isinstance(exponent, Compute) and isinstance(exponent.op, Constant) else None
-    if not isinstance(base, Read) or isinstance(value, (bool, float)):
+    if not isinstance(base, Read) or value is None or isinstance(value, (bool, float)):
         return expression
     if value == Fraction(3, 2):
         root = Compute(Pow(), (base, Compute(constant(Fraction(1, 2)).op, (), ())), expression.shape)

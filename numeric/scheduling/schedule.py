@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from symad.core.graph import Graph, Node, Op, topological
 from symad.core.identifiers import short_name
@@ -20,7 +20,7 @@ from symad.ops.arrays.sources import Input, Source
 from symad.ops.fused.softmax import Softmax
 
 if TYPE_CHECKING:
-    Done = None
+    Done: TypeAlias = None
 else:  # plum sees Any: it dispatches on the op, and does not convert that nothing is returned
     Done = Any
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import sympy
+from numpy.typing import NDArray
 from sympy.codegen.cfunctions import expm1, hypot, log1p, log2, log10
 from sympy.codegen.numpy_nodes import logaddexp
 
@@ -130,7 +131,7 @@ class BodyWriter(Writer):
             return function
         return super().helper(function)
 
-    def constant(self, array: np.ndarray[Any, Any]) -> str:
+    def constant(self, array: NDArray[Any]) -> str:
         """An array of numbers, once under a name."""
         kind = {"b": "bool", "i": "np.intp"}.get(array.dtype.kind, "np.float64")
         return self.named_constant(constant_text(array, kind, self))
