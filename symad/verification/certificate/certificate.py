@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from symad.core.graph import Graph
+from symad.core.graph import Graph, TupleOf
 from symad.errors import SymadError
 from symad.verification.certificate.blame import Blame
 from symad.verification.certificate.witness import Witness
@@ -119,6 +120,23 @@ class Comparison:
     right_name: str = "the candidate"
     derivative: Derivative | None = None
     """Of which function the right side is which derivative; None where the claim is left = right."""
+
+    def __reduce__(self) -> Any:
+        """Nodes travel as the outputs of a graph, which is saved without running anything."""
+        plain = tuple(getattr(self, f.name) for f in fields(self)[:-1])
+        if (claim := self.derivative) is None:
+            return Comparison, plain
+        groups = claim.function, claim.wrt, claim.v, claim.w
+        nodes = tuple(node for group in groups for node in group)
+        graph = Graph(self.right.input_nodes, nodes, TupleOf((None,) * len(nodes)))
+        return _arrived, (plain, claim.kind, tuple(map(len, groups)), graph)
+
+
+def _arrived(plain: tuple[Any, ...], kind: str, counts: tuple[int, ...], graph: Graph) -> Comparison:
+    """A comparison from another process."""
+    nodes = iter(graph.output_nodes)
+    groups = [tuple(islice(nodes, count)) for count in counts]
+    return Comparison(*plain, Derivative(kind, *groups))
 
 
 @dataclass(frozen=True)

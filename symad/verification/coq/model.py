@@ -15,3 +15,8 @@ class Model:
     given: Any
     graph: Graph
     wrt: tuple[Any, ...]
+
+    def __reduce__(self) -> Any:
+        """A Python function may not travel to another process; its graph says what was given."""
+        given = self.graph if callable(self.given) else self.given
+        return Model, (given, self.graph, self.wrt)
