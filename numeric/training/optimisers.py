@@ -188,7 +188,8 @@ def _quotient(move: Any, size: Any) -> Any:
 
 
 def _moved(parameters: Arrays, moves: Arrays, rate: float) -> Arrays:
-    return {k: (p - rate * moves[k]).astype(p.dtype, copy=False) for k, p in parameters.items()}
+    """Parameters after a step, in their own dtypes; numbers stay numbers."""
+    return {k: np.asarray(p - rate * moves[k], np.result_type(p))[()] for k, p in parameters.items()}
 
 
 def _check(optimiser: SGD | RMSprop | Adam, **right: bool) -> None:

@@ -82,5 +82,5 @@ def test_blocks(kind, bias):
 
 
 def test_unknown_blocks_are_refused():
-    with pytest.raises(SymadError, match="'reglu' is not one of relu, gelu, geglu, swiglu"):
+    with pytest.raises(SymadError, match="'reglu' is not one of relu, gelu, gelu_tanh, geglu, swiglu"):
         FeedForwardBlock(4, 7, "reglu")

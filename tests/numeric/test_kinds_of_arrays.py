@@ -55,7 +55,8 @@ def test_taken(kind: str, route: str) -> None:
 
 @pytest.mark.parametrize("route", ROUTES)
 def test_missing_elements_are_refused(route: str) -> None:
-    with pytest.raises(EvaluationError, match="speed was given a masked array"):
+    name = "x" if route == "packed" else "speed"  # the flat vector is an argument of its own
+    with pytest.raises(EvaluationError, match=f"{name} was given a masked array"):
         ROUTES[route]()(np.ma.masked_array([1.0, 1e40, 3.0], mask=[0, 1, 0]))
 
 
