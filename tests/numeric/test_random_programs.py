@@ -22,15 +22,15 @@ SEEDS = range(COUNT or 14)
 COMPILED = range(COUNT or 2) if compiler() else ()
 
 EARLY = {
-    "recycling": {"SMALLEST": 64},
-    "lifetimes": {"LARGE": 8},
-    "passes.row_blocks": {"LARGE": 32, "BLOCK": 16, "SHORT": 2},
-    "passes.chains": {"LARGE": 32, "ROWS": 2, "SHORTEST": 2},
-    "passes.sinking": {"STEP": 4, "ALL": 32},
-    "passes.biases": {"LARGE": 8, "RATIO": 1},
-    "passes.feature_major": {"BATCH": 2},
-    "passes.grams": {"SHORT": 2},
-    "printers.blocks": {"CHAIN": 16},
+    "numpy_arrays.memory_reuse": {"SMALLEST": 64},
+    "numpy_arrays.liveness": {"LARGE": 8},
+    "passes.blocking.row_blocks": {"LARGE": 32, "BLOCK": 16, "SHORT": 2},
+    "passes.blocking.blocked_chains": {"LARGE": 32, "ROWS": 2, "SHORTEST": 2},
+    "passes.loops.sink_into_loop": {"STEP": 4, "ALL": 32},
+    "passes.loops.bias_as_row": {"LARGE": 8, "RATIO": 1},
+    "passes.loops.feature_major": {"BATCH": 2},
+    "passes.algebra.syrk_products": {"SHORT": 2},
+    "numpy_arrays.ops.row_blocks": {"CHAIN": 16},
 }
 """Limits from which on large arrays are treated in their own way: here small ones are, too."""
 

@@ -136,7 +136,8 @@ def test_the_library_is_written_next_to_the_file(tmp_path):
 
 
 def test_every_function_of_the_derivative_table_has_a_lemma_or_a_reason():
-    heads = {head.__name__: head for head in (*SLOPES, *NUMPY_NAMES)}
+    table = [head for head in (*SLOPES, *NUMPY_NAMES) if head.__module__.startswith(("sympy.", "symad."))]
+    heads = {head.__name__: head for head in table}  # without what other tests have registered
     with_lemma = {head.__name__ for head in HEADS}
     assert {n for n in heads if n not in with_lemma} == set(WITHOUT_LEMMA)
     assert not with_lemma & set(WITHOUT_LEMMA)
