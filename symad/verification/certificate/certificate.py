@@ -136,7 +136,7 @@ def _arrived(plain: tuple[Any, ...], kind: str, counts: tuple[int, ...], graph: 
     """A comparison from another process."""
     nodes = iter(graph.output_nodes)
     groups = [tuple(islice(nodes, count)) for count in counts]
-    return Comparison(*plain, derivative=Derivative(kind, *groups))
+    return replace(Comparison(*plain), derivative=Derivative(kind, *groups))
 
 
 @dataclass(frozen=True)
