@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
@@ -229,10 +228,15 @@ class Graph(metaclass=Interned):
         """The output nodes, flat."""
         return self.output_nodes
 
-    @cached_property
+    @property
     def nodes(self) -> tuple[Node, ...]:
         """All nodes that the outputs need, arguments first."""
-        return tuple(topological(self.output_nodes))
+        # not by cached_property: its lock would stay held in the child of a fork
+        found: tuple[Node, ...] | None = self.__dict__.get("_nodes")
+        if found is None:
+            found = tuple(topological(self.output_nodes))
+            self.__dict__["_nodes"] = found
+        return found
 
     @property
     def dims(self) -> frozenset[Any]:
