@@ -66,7 +66,7 @@ def _out_of_memory(graph: Graph, dtype: str, values: Sequence[Any], error: Memor
         for node, value in zip(graph.input_nodes, values, strict=False)
         for dim, size in zip(node.shape, getattr(value, "shape", ()), strict=False)
     }
-    peak = sympy.sympify(memory(graph)).subs(sizes) * BYTES[dtype] / BYTES["float64"]
+    peak = sympy.sympify(memory(graph), strict=True).subs(sizes) * BYTES[dtype] / BYTES["float64"]
     planned = f"{float(peak) / 2**30:.3g} GiB" if peak.is_number else f"{peak} bytes"
     return (
         f"{graph.name} ran out of device memory; its values take about {planned} at the peak in "

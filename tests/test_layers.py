@@ -163,6 +163,28 @@ def test_only_core_dependencies_are_imported_at_import(package):
     assert listed(i for i in eager if i.name.split(".")[0] not in allowed and not is_of_bridge(i)) == []
 
 
+@pytest.mark.parametrize("package", ["symad", "numeric", "gpu"])
+def test_no_text_reaches_sympys_parser(package):
+    """``sympify`` evaluates text unless it is strict; parsers and ``eval`` are not used at all."""
+    loose = []
+    for path in sorted((ROOT / package).rglob("*.py")):
+        tree = ast.parse(path.read_text())
+        strict = {
+            id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)
+            and any(k.arg == "strict" and ast.unparse(k.value) == "True" for k in n.keywords)
+        }  # fmt: skip
+        for n in ast.walk(tree):
+            name = getattr(n, "attr", getattr(n, "id", ""))
+            called = isinstance(n, ast.Attribute | ast.Name) and isinstance(n.ctx, ast.Load)
+            if called and (
+                name in ("parse_expr", "parse_latex") or (name == "sympify" and id(n) not in strict)
+            ):
+                loose.append(f"{path.relative_to(ROOT)}:{n.lineno}")
+            if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == "eval":
+                loose.append(f"{path.relative_to(ROOT)}:{n.lineno}")
+    assert loose == []
+
+
 def test_nothing_imports_a_bridge():
     every = [i for package in ("symad", "numeric", "gpu") for i in imports_of(package)]
     assert listed(i for i in every if i.under("symad.torch", "symad.jax") and not is_bridge(i)) == []

@@ -240,7 +240,7 @@ class Door:
                     bound.add(dim)
         for p, name in zip(self.parameters, self.names, strict=True):
             if isinstance(p.structure, Flat):
-                total = sympy.expand(sympy.sympify(total_size(p.nodes)))
+                total = sympy.expand(sympy.sympify(total_size(p.nodes), strict=True))
                 unknown = sorted(total.free_symbols - bound, key=str)
                 if len(unknown) == 1 and sympy.degree(total, unknown[0]) == 1:
                     (n,) = unknown

@@ -97,7 +97,7 @@ class Formulas:
 
     def position(self, position: Position) -> str:
         """A place on an axis: t, t+1, T-1-t."""
-        offset = sympy.sympify(position.offset)
+        offset = sympy.sympify(position.offset, strict=True)
         if position.index is None:
             return str(sympy.latex(offset))
         index = as_term(self.name(position.index), False)
@@ -161,7 +161,7 @@ def loop_rows(loop: Loop, writer: Writer, formulas: Formulas, depth: int) -> Ite
         yield Row(code, rf"{name} \leftarrow {formulas.latex(c.initial)}", depth)
     with writer.index(loop.index) as index:
         steps = f"range({writer.dim(loop.count)})"
-        ends = ["0", str(sympy.latex(sympy.sympify(loop.count - 1)))]
+        ends = ["0", str(sympy.latex(sympy.sympify(loop.count - 1, strict=True)))]
         first, last = ends[::-1] if loop.backwards else ends
         code = f"for {index} in {f'reversed({steps})' if loop.backwards else steps}:"
         yield Row(code, rf"{name_of(index)} = {first}, \dots, {last}", depth)

@@ -43,7 +43,7 @@ def same_dim(a: Dim, b: Dim) -> bool:
         return True
     if isinstance(a, int) and isinstance(b, int):
         return False
-    return bool(sympy.expand(sympy.sympify(a) - b) == 0)
+    return bool(sympy.expand(sympy.sympify(a, strict=True) - b) == 0)
 
 
 def same_shape(a: Sequence[Dim], b: Sequence[Dim]) -> bool:

@@ -146,7 +146,7 @@ def latex(value: Any) -> str:
     if isinstance(value, Dual):
         return f"$({_bare(value.value)},\\; {_bare(value.tangent)})$"
     if isinstance(value, (Fraction, sympy.Basic)) and not isinstance(value, sympy.Float):
-        return f"${sympy.latex(sympy.sympify(value))}$"
+        return f"${sympy.latex(sympy.sympify(value, strict=True))}$"
     if isinstance(value, (int, float, np.number, mpmath.mpf)) and not isinstance(value, bool):
         return f"${_bare(value)}$"
     return "".join(SPECIAL.get(c, c) for c in text(value))
@@ -155,6 +155,6 @@ def latex(value: Any) -> str:
 def _bare(value: Any) -> str:
     """A number or expression inside math mode."""
     if isinstance(value, (Fraction, sympy.Basic)) and not isinstance(value, sympy.Float):
-        return str(sympy.latex(sympy.sympify(value)))
+        return str(sympy.latex(sympy.sympify(value, strict=True)))
     mantissa, _, exponent = text(value).partition("e")
     return rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if exponent else mantissa

@@ -125,7 +125,7 @@ def read_dim(saved: Any) -> Any:
         case ["fraction", int(p), int(q)] if q:
             return _checked(sympy.Rational(p, q))
         case ["^", base, int(exponent)] if abs(exponent) <= LARGEST_POWER:
-            read = sympy.sympify(read_dim(base))
+            read = sympy.sympify(read_dim(base), strict=True)
             if power_terms(read, exponent) <= MOST_TERMS:
                 return _checked(read**exponent)
         case [str(name), *parts] if name in OPERATORS and parts:

@@ -87,13 +87,13 @@ def constant(value: Any) -> Piece:
         value = (
             sympy.Float(repr(value), 17)
             if value == value and abs(value) < float("inf")
-            else sympy.sympify(value)
+            else sympy.sympify(value, strict=True)
         )
         text = str(sympy.latex(value))
         text = text.rstrip("0") if "." in text and r"\cdot" not in text else text
         text = f"{text}0" if text.endswith(".") else text
         return _signed(text)
-    return _signed(str(sympy.latex(sympy.sympify(value))))
+    return _signed(str(sympy.latex(sympy.sympify(value, strict=True))))
 
 
 def _signed(text: str) -> Piece:
@@ -250,7 +250,7 @@ def interval(start: Any, count: Any, step: int, length: Any) -> str:
         return r"\cdot"
     if same_dim(count, 1):
         return str(sympy.latex(start))
-    last = f"{sympy.latex(start)}:{sympy.latex(sympy.sympify(start + (count - 1) * step + 1))}"
+    last = f"{sympy.latex(start)}:{sympy.latex(sympy.sympify(start + (count - 1) * step + 1, strict=True))}"
     return last if step == 1 else f"{last}:{step}"
 
 

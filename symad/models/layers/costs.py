@@ -22,7 +22,7 @@ def multiply_adds(graph: Graph) -> sympy.Expr:
     total = sympy.S.Zero
     for node in graph.nodes:
         if isinstance(node.op, Einsum):
-            total += sympy.sympify(flops(node.op, node)) / 2
+            total += sympy.sympify(flops(node.op, node), strict=True) / 2
     return sympy.expand(total)
 
 

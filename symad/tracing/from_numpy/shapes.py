@@ -80,7 +80,7 @@ def _quotient(total: Dim, known: Dim, node: Node, dims: Sequence[Dim]) -> Any:
         if known == 0 or total % known:
             raise ShapeError(f"cannot reshape {format_shape(node.shape)} into {format_shape(dims)}")
         return total // known
-    return sympy.cancel(sympy.sympify(total) / known)
+    return sympy.cancel(sympy.sympify(total, strict=True) / known)
 
 
 @implements(np.ravel)

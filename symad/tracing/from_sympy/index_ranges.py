@@ -58,7 +58,7 @@ def reach(expression: Any, ranges: Iterable[IndexRange], largest: bool) -> Any:
     Indices are eliminated from the innermost out, so that bounds which depend on outer indices count
     exactly: i − j for 0 ≤ j ≤ i is at least 0.
     """
-    result = sympy.sympify(expression)
+    result = sympy.sympify(expression, strict=True)
     for r in reversed(list(ranges)):
         if not result.has(r.index):
             continue
@@ -74,7 +74,7 @@ def reach(expression: Any, ranges: Iterable[IndexRange], largest: bool) -> Any:
 
 def at_least(a: Any, b: Any) -> bool:
     """Whether a ≥ b for all positive values of the dimension symbols."""
-    difference = sympy.expand(sympy.sympify(a) - b)
+    difference = sympy.expand(sympy.sympify(a, strict=True) - b)
     if difference.is_number:
         return bool(difference >= 0)
     symbols = {
@@ -89,6 +89,6 @@ def larger(a: Any, b: Any) -> Any:
         return a
     if at_least(b, a):
         return b
-    if sympy.sympify(a).is_number != sympy.sympify(b).is_number:
-        return b if sympy.sympify(a).is_number else a
+    if sympy.sympify(a, strict=True).is_number != sympy.sympify(b, strict=True).is_number:
+        return b if sympy.sympify(a, strict=True).is_number else a
     return None

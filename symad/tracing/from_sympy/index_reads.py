@@ -69,7 +69,7 @@ def load(scope: Scope, array: Node, expression: Any, indices: Sequence[Any]) -> 
             f"{expression} has {len(indices)} indices, but the array has shape {format_shape(array.shape)}"
         )
     places = [
-        place(scope, expression, axis, sympy.sympify(index), array.shape[axis])
+        place(scope, expression, axis, sympy.sympify(index, strict=True), array.shape[axis])
         for axis, index in enumerate(indices)
     ]
     if all(isinstance(p, Fixed) for p in places):
@@ -77,7 +77,7 @@ def load(scope: Scope, array: Node, expression: Any, indices: Sequence[Any]) -> 
     gathered = {x for p in places if isinstance(p, General) for x in p.positions.labels}
     for axis, p in enumerate(places):
         if isinstance(p, Strided) and p.label in gathered:  # A[i, k[i]]: pairs, not a square
-            places[axis] = General(scope.value(sympy.sympify(indices[axis])))
+            places[axis] = General(scope.value(sympy.sympify(indices[axis], strict=True)))
     axes = tuple([axis for axis, p in enumerate(places) if isinstance(p, General)])
     return _gathered(scope, *_sliced(scope, array, places), axes, name_of(array))
 
@@ -139,7 +139,7 @@ def _check_range(scope: Scope, expression: Any, axis: int, index: Any, length: D
     raise ShapeError(
         f"{expression} reads position {reached} of axis {axis}, which has length {length}; positions "
         "count from 0 to "
-        f"{sympy.expand(sympy.sympify(length) - 1)}"
+        f"{sympy.expand(sympy.sympify(length, strict=True) - 1)}"
     )
 
 
@@ -154,7 +154,7 @@ def _box_inside(scope: Scope, index: Any, length: Dim) -> bool:
     lowest, highest = (reach(index, boxes, largest) for largest in (False, True))
     if lowest is None or highest is None:
         return False
-    return at_least(lowest, 0) and at_least(sympy.sympify(length) - 1, highest)
+    return at_least(lowest, 0) and at_least(sympy.sympify(length, strict=True) - 1, highest)
 
 
 # ---- reading ------------------------------------------------------------------------------------

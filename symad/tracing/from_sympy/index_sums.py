@@ -109,7 +109,7 @@ class Scope:
 
     def index_value(self, index: Any) -> Labeled:
         """The values of a bound index, along its own axis."""
-        start = dimension(sympy.sympify(self.starts[index]))
+        start = dimension(sympy.sympify(self.starts[index], strict=True))
         return Labeled(add(iota(self.sizes[index]), start), (index,))
 
     def elementwise(self, make: Callable[..., Node], *values: Labeled) -> Labeled:

@@ -103,7 +103,7 @@ class MatrixForm(_Form, MatrixExpr):
     @property
     def shape(self) -> tuple[Any, ...]:
         """Rows and columns."""
-        return tuple(map(sympy.sympify, self.args[0].shape))
+        return tuple(sympy.sympify(n, strict=True) for n in self.args[0].shape)
 
     def _entry(self, i: Any, j: Any, **kwargs: Any) -> Any:
         return MatrixElement(self, i, j)
@@ -119,7 +119,7 @@ class ArrayForm(_Form, _ArrayExpr):
     @property
     def shape(self) -> tuple[Any, ...]:
         """The sizes of the axes."""
-        return tuple(map(sympy.sympify, self.args[0].shape))
+        return tuple(sympy.sympify(n, strict=True) for n in self.args[0].shape)
 
 
 def opaque(node: Node, forms: Sequence[Any]) -> Any:

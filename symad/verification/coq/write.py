@@ -142,7 +142,7 @@ def _program(terms: Terms, outputs: list[Term], arguments: Sequence[Argument]) -
 def _expressions(given: Any, outputs: int) -> list[Any] | None:
     """The scalar expressions of a SymPy model in row-major order; None for anything else."""
     if isinstance(given, sympy.MatrixBase | sympy.NDimArray):
-        return [sympy.sympify(e) for e in given] if outputs == 1 else None
+        return [sympy.sympify(e, strict=True) for e in given] if outputs == 1 else None
     if isinstance(given, (list, tuple)) and given and all(isinstance(e, sympy.Expr) for e in given):
         return list(given)
     return [given] if isinstance(given, sympy.Expr) and not isinstance(given, sympy.MatrixExpr) else None

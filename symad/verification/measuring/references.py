@@ -132,11 +132,11 @@ class SympyReference:
     def first(self) -> list[Node]:
         """∂expression/∂symbol for all expressions and, inside, all symbols."""
         self.meter.spend(SYMPY_STEPS * sum(map(_tree_size, self.expressions)) * len(self.wrt))
-        return [self._traced(e.diff(s)) for e in map(sympy.sympify, self.expressions) for s in self.wrt]
+        return [self._traced(e.diff(s)) for e in self._exact() for s in self.wrt]
 
     def second(self) -> list[Node]:
         """∂²expression/∂symbol∂symbol of the one expression."""
-        (expression,) = map(sympy.sympify, self.expressions)
+        (expression,) = self._exact()
         self.meter.spend(SYMPY_STEPS * _tree_size(expression) * len(self.wrt))
         slopes = [expression.diff(s) for s in self.wrt]
         sizes = [_tree_size(e) for e in slopes]
@@ -144,6 +144,10 @@ class SympyReference:
             raise NoReference("the first derivative of SymPy is too large to be differentiated again")
         self.meter.spend(SYMPY_STEPS * sum(sizes) * len(self.wrt))
         return [self._traced(e.diff(s)) for e in slopes for s in self.wrt]
+
+    def _exact(self) -> list[Any]:
+        """The expressions, numbers among them as SymPy's."""
+        return [sympy.sympify(e, strict=True) for e in self.expressions]
 
     def _traced(self, expression: Any) -> Node:
         if expression.has(*UNUSABLE):
@@ -157,7 +161,7 @@ class SympyReference:
 
 def _exact_number(value: float) -> Any:
     """The rational number that a float is."""
-    return sympy.Rational(*value.as_integer_ratio()) if isfinite(value) else sympy.sympify(value)
+    return sympy.Rational(*value.as_integer_ratio()) if isfinite(value) else sympy.sympify(value, strict=True)
 
 
 def _anchor() -> Node:

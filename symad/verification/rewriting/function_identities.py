@@ -62,7 +62,8 @@ def alias(node: Node, args: Nodes, basis: Basis) -> Node:
 def _definition(head: Any, count: int) -> tuple[tuple[Node, ...], Node]:
     """A function's definition as a graph of fresh inputs."""
     symbols = [sympy.Dummy(f"x{k}", real=True) for k in range(count)]
-    return tuple(map(input_node, symbols)), trace_scalar(sympy.sympify(head.definition(*symbols)))
+    meaning = sympy.sympify(head.definition(*symbols), strict=True)
+    return tuple(map(input_node, symbols)), trace_scalar(meaning)
 
 
 def aliased(*heads: Any) -> Callable[[Alias], Alias]:
