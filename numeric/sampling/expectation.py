@@ -29,7 +29,9 @@ class Estimate:
         return f"{self.mean} ± {self.error} ({self.count} samples)"
 
 
-def expectation(f: Any, samples: Any, data: Mapping[Any, Any] | None = None) -> Estimate:
+def expectation(
+    f: Any, samples: Any, data: Mapping[Any, Any] | None = None, *, inputs: Any = None
+) -> Estimate:
     """The mean of f over independent samples.
 
     Args:
@@ -38,12 +40,13 @@ def expectation(f: Any, samples: Any, data: Mapping[Any, Any] | None = None) -> 
             or name, or an array if it is one input. Draws of Markov chains are not independent: for them see
             `symad.numeric.sampling.diagnostics.standard_error`.
         data: the values of the other inputs.
+        inputs: of f, as in `symad.trace`; a Python function needs them.
 
     Raises:
         EvaluationError: fewer than two samples, several outputs, or inputs without a value.
         ShapeError: not as many samples of each input.
     """
-    graph = as_graph(f).ungrouped()
+    graph = as_graph(f, inputs=inputs).ungrouped()
     names = [str(s) for s in graph.inputs]
     given = {str(k): np.asarray(v, dtype=np.float64) for k, v in (data or {}).items()}
     if not isinstance(samples, Mapping):

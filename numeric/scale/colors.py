@@ -36,18 +36,19 @@ class ColoredDerivative:
         return self.coloring.decompress(np.concatenate([np.reshape(p, (count, -1)) for p in parts], axis=1).T)
 
 
-def sparse_jacobian(f: Any, wrt: Any = None, **options: Any) -> ColoredDerivative:
+def sparse_jacobian(f: Any, wrt: Any = None, *, inputs: Any = None, **options: Any) -> ColoredDerivative:
     """The Jacobian by column colors, each a pushforward, shared among threads or workers.
 
     Args:
         f: what `symad.trace` takes, of sizes that are numbers.
         wrt: inputs, all by default.
+        inputs: of f, as in `symad.trace`; a Python function needs them.
         options: of `symad.numeric.scale.distribute`; ``rows`` is the number of colors that a part has.
 
     Raises:
         ShapeError: a size is a symbol: ``graph.at({...})`` gives it.
     """
-    graph = as_graph(f, wrt).ungrouped()
+    graph = as_graph(f, wrt, inputs).ungrouped()
     coloring = symad.color(symad.jacobian_sparsity(graph, wrt), "column")
     moved = symad.pushforward(graph, wrt)
     tangents = moved.with_outputs(moved.outputs[len(graph.outputs) :], TupleOf((None,) * len(graph.outputs)))
@@ -55,7 +56,7 @@ def sparse_jacobian(f: Any, wrt: Any = None, **options: Any) -> ColoredDerivativ
 
 
 def sparse_hessian(
-    f: Any, wrt: Any = None, over: Mapping[Any, int] | None = None, **options: Any
+    f: Any, wrt: Any = None, over: Mapping[Any, int] | None = None, *, inputs: Any = None, **options: Any
 ) -> ColoredDerivative:
     """The Hessian of a scalar function by star colors, each a product with it.
 
@@ -67,13 +68,14 @@ def sparse_hessian(
         f: what `symad.trace` takes, of sizes that are numbers, but for the length of the data.
         wrt: inputs, all by default; with ``over`` none that hold data.
         over: the axes of the data, as in `symad.splits`.
+        inputs: of f, as in `symad.trace`; a Python function needs them.
         options: of `symad.numeric.scale.distribute`.
 
     Raises:
         SplitError: with ``over``, f is no sum or mean over rows.
         ShapeError: a size is a symbol.
     """
-    graph = as_graph(f, wrt).ungrouped()
+    graph = as_graph(f, wrt, inputs).ungrouped()
     if over is None:
         coloring = symad.color(symad.hessian_sparsity(graph, wrt), "star")
         return _colored(graph, symad.hvp(graph, wrt), coloring, wrt, options)

@@ -43,7 +43,12 @@ class Parts(Unknowns):
 
     @staticmethod
     def of(
-        f: Any, x0: Any, data: Mapping[Any, Any], over: Mapping[Any, int], options: Mapping[str, Any]
+        f: Any,
+        x0: Any,
+        data: Mapping[Any, Any],
+        over: Mapping[Any, int],
+        inputs: Any,
+        options: Mapping[str, Any],
     ) -> tuple[Parts, Vector]:
         """The unknowns, and their first values in one vector; all sizes but that of the parts are numbers.
 
@@ -51,7 +56,7 @@ class Parts(Unknowns):
             EvaluationError: names that are no inputs, inputs without a value, or a start that is not finite.
             ShapeError: sizes that do not fit.
         """
-        whole = as_graph(f)
+        whole = as_graph(f, inputs=inputs)
         by_name = Named.of(whole)
         given = by_name.values([(str(k), v) for k, v in data.items()])
         given = {k: v if is_dask(v) else np.asarray(v) for k, v in given.items()}
@@ -111,6 +116,7 @@ def minimize(
     tolerance: float = 1e-8,
     iterations: int = 500,
     watch: Callable[[Any], None] | None = None,
+    inputs: Any = None,
     **options: Any,
 ) -> Minimum:
     """A local minimum of a scalar function of data that are computed part by part.
@@ -125,6 +131,7 @@ def minimize(
         tolerance: of the largest component of |∇f|.
         iterations: the most steps.
         watch: called with the start and with the point after every step.
+        inputs: of f, as in `symad.trace`; a Python function needs them.
         options: of `symad.numeric.scale.distribute`: client, scheduler, threads, rows, backend, ...
 
     Raises:
@@ -133,7 +140,7 @@ def minimize(
     """
     if method not in METHODS:
         raise EvaluationError(f"method={method!r} is not one of {', '.join(map(repr, METHODS))}")
-    problem, start = Parts.of(f, x0, data, over, options)
+    problem, start = Parts.of(f, x0, data, over, inputs, options)
     if not is_scalar(problem.graph):
         raise EvaluationError("minimize takes a scalar function; for a vector of residuals use least_squares")
     return METHODS[method](Path(problem, start, tolerance, watch), iterations)
@@ -192,6 +199,7 @@ def least_squares(
     tolerance: float = 1e-10,
     iterations: int = 500,
     watch: Callable[[Any], None] | None = None,
+    inputs: Any = None,
     **options: Any,
 ) -> Fit:
     """A local minimum of ½ |r(x)|² for residuals of data that are computed part by part.
@@ -208,12 +216,13 @@ def least_squares(
         tolerance: of the slope, see `symad.numeric.solvers.least_squares.Fit`.
         iterations: the most steps.
         watch: called with the start and with the point after every step.
+        inputs: of f, as in `symad.trace`; a Python function needs them.
         options: of `symad.numeric.scale.distribute`.
 
     Raises:
         SplitError: the residuals are not rows of the data.
         EvaluationError: names do not fit, or the residuals are not finite at the start.
     """
-    base, start = Parts.of(f, x0, data, over, options)
+    base, start = Parts.of(f, x0, data, over, inputs, options)
     problem = Residuals(**base.__dict__)
     return fitted(problem, start, method, "dense", tolerance, iterations, watch)

@@ -24,13 +24,21 @@ PARTS = 64
 """Values are cut in so many parts, if the user says nothing: enough for many workers to share evenly."""
 
 
-def sweep(f: Any, values: Mapping[Any, Any], shared: Mapping[Any, Any] | None = None, **options: Any) -> Any:
+def sweep(
+    f: Any,
+    values: Mapping[Any, Any],
+    shared: Mapping[Any, Any] | None = None,
+    *,
+    inputs: Any = None,
+    **options: Any,
+) -> Any:
     """f at every one of many values of some inputs: parameters, initial values, ensembles.
 
     Args:
         f: what `symad.trace` takes.
         values: for some inputs, by name, N values along the first axis: NumPy or Dask arrays.
         shared: the values of the other inputs.
+        inputs: of f, as in `symad.trace`; a Python function needs them.
         options: of `symad.numeric.scale.distribute`: client, scheduler, threads, rows, backend, ...
 
     Returns:
@@ -40,7 +48,7 @@ def sweep(f: Any, values: Mapping[Any, Any], shared: Mapping[Any, Any] | None = 
         EvaluationError: names that are no inputs, or inputs without a value.
         ShapeError: not as many values of each input.
     """
-    graph = as_graph(f).ungrouped()
+    graph = as_graph(f, inputs=inputs).ungrouped()
     names = [str(s) for s in graph.inputs]
     many = {str(k): v if is_dask(v) else np.asarray(v) for k, v in values.items()}
     given = {str(k): v for k, v in (shared or {}).items()}
@@ -84,6 +92,7 @@ def monte_carlo(
     shared: Mapping[Any, Any] | None = None,
     *,
     seed: int = 0,
+    inputs: Any = None,
     **options: Any,
 ) -> Estimate:
     """The mean of f over random inputs, with its standard error.
@@ -97,12 +106,13 @@ def monte_carlo(
         samples: how many, at least 2.
         shared: the values of the other inputs.
         seed: of the key.
+        inputs: of f, as in `symad.trace`; a Python function needs them.
         options: of `symad.numeric.scale.distribute`.
 
     Raises:
         EvaluationError: names or draws that do not exist, several outputs, or fewer than two samples.
     """
-    graph = as_graph(f).ungrouped()
+    graph = as_graph(f, inputs=inputs).ungrouped()
     names = [str(s) for s in graph.inputs]
     kinds = {str(k): v for k, v in draws.items()}
     given = {str(k): np.asarray(v, dtype=np.float64) for k, v in (shared or {}).items()}

@@ -103,6 +103,13 @@ def _run(f: Callable[..., Any], values: Sequence[Any], name: str) -> Any:
     except TypeError as error:
         told = str(error)
         _refuse_scipy(name, error)
+        if any(text in told for text in SIZES_NEEDED):
+            raise TraceError(
+                f"{name} calls a function that takes sizes as numbers with one that is a symbol, perhaps "
+                "x.shape[0]; np.zeros, np.ones, np.full, np.eye, np.identity, np.tri, np.arange, np.linspace "
+                "and the functions of symad.functions take symbols; or trace it with shapes that are numbers "
+                f"({error})"
+            ) from error
         if "ufunc" in told and ("not supported for the input types" in told or "'O'" in told):
             raise TraceError(
                 f"{name} calls a function of compiled code with an array of traced numbers, as np.array and "
@@ -132,6 +139,14 @@ def _run(f: Callable[..., Any], values: Sequence[Any], name: str) -> Any:
                 f"{name} indexes a NumPy array by a traced array; use functions.lookup(array, index)"
             ) from error
         raise
+
+
+SIZES_NEEDED = (
+    "object cannot be interpreted as an integer",
+    "expected a sequence of integers",
+    "Cannot convert expression to float",
+)
+"""What Python, NumPy and SymPy say of an expression where a number of elements is needed."""
 
 
 def _refuse_scipy(name: str, error: Exception) -> None:

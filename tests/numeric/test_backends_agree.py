@@ -165,10 +165,18 @@ def computed(names: list[str], backend: str, dtype: str) -> dict[str, Any]:
 
 
 def groups(names: list[str], backend: str) -> list[list[str]]:
-    """Functions of one arity; those that C lacks by themselves, as a kernel with one of them is NumPy's."""
+    """Functions of one arity; those that C lacks by themselves, as a kernel with one of them is NumPy's.
+
+    A graph is not compiled: there the functions of the same points are a group, so that none is computed at
+    the points of others.
+    """
     parts: dict[Any, list[str]] = {}
     for name in names:
-        parts.setdefault((arity(name), backend in ("c", "runs") and in_c(name)), []).append(name)
+        if backend == "graph":
+            key: Any = tuple(CASES[name].points)
+        else:
+            key = arity(name), backend in ("c", "runs") and in_c(name)
+        parts.setdefault(key, []).append(name)
     return list(parts.values())
 
 

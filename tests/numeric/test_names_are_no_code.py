@@ -67,3 +67,21 @@ def test_names_are_text(name, backend):
         assert not any("boom" in text for text in outside)
         c_source = getattr(kernel, "c_source", None) or ""
         assert "boom" not in re.sub(r"/\*.*?\*/", "", c_source, flags=re.DOTALL)
+
+
+def test_no_text_reaches_sympify():
+    """sympify evaluates text, unless it is told to be strict: everywhere in the packages it is."""
+    from pathlib import Path
+
+    import symad.gpu
+    import symad.numeric
+
+    loose, seen = [], 0
+    for package in (symad, symad.numeric, symad.gpu):
+        for path in Path(package.__file__).parent.rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "sympify":
+                    seen += 1
+                    strict = any(k.arg == "strict" and ast.unparse(k.value) == "True" for k in node.keywords)
+                    loose += [] if strict else [f"{path}:{node.lineno}"]
+    assert seen > 30 and not loose

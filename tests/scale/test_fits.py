@@ -169,3 +169,17 @@ def test_two_hundred_megabytes_stream_in_a_tenth_of_it():
     assert size == 200e6 and converged == 1
     assert error < 0.02
     assert grown < size / 10
+
+
+def test_fits_take_python_functions_with_their_inputs():
+    rows = sp.Symbol("rows", integer=True, positive=True)
+    rng = np.random.default_rng(8)
+    x = rng.standard_normal((60, 2))
+    y = x @ [1.5, -0.5] + 0.1 * rng.standard_normal(60)
+    inputs = [sp.IndexedBase("x", shape=(rows, 2)), sp.IndexedBase("y", shape=(rows,)), (2,)]
+    options = {"data": {"x": x, "y": y}, "over": {"x": 0, "y": 0}, "inputs": inputs, "rows": 16}
+    expected = np.linalg.lstsq(x, y, rcond=None)[0]
+    fitted = least_squares(lambda x, y, w: x @ w - y, np.zeros(2), **options).checked()
+    np.testing.assert_allclose(fitted.x, expected, rtol=1e-10)
+    least = minimize(lambda x, y, w: ((x @ w - y) ** 2).sum(), np.zeros(2), **options).checked()
+    np.testing.assert_allclose(least.x, expected, rtol=1e-10)

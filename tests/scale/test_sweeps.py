@@ -155,3 +155,26 @@ def test_newtons_method_with_sparse_hessians_of_data():
     graph, table = coupled(50, 300)
     found = minimize(graph, np.full(300, 0.5), data={"A": table}, over={"A": 0}, rows=16).checked()
     np.testing.assert_allclose(found.x, 1.0, atol=1e-6)
+
+
+def test_python_functions_take_inputs():
+    """Sweeps, Monte Carlo, colors and expectations trace a Python function themselves."""
+    from symad.numeric.sampling.expectation import expectation
+
+    def f(rate, x):
+        return np.exp(-rate * x)
+
+    inputs = [(), ()]
+    rates = np.linspace(0.0, 1.0, 9)
+    np.testing.assert_allclose(
+        sweep(f, {"rate": rates}, {"x": 2.0}, inputs=inputs), np.exp(-2 * rates), rtol=1e-14
+    )
+    drawn = monte_carlo(f, {"x": "uniform"}, 2000, {"rate": 0.5}, inputs=inputs)
+    assert abs(drawn.mean - 2 * (1 - np.exp(-0.5))) < 4 * drawn.error
+    samples = np.random.default_rng(3).uniform(size=50)
+    found = expectation(f, {"x": samples}, {"rate": 0.5}, inputs=inputs)
+    np.testing.assert_allclose(found.mean, np.exp(-0.5 * samples).mean(), rtol=1e-14)
+    cubes = sparse_jacobian(lambda v: v**3, inputs=[(4,)])
+    np.testing.assert_allclose(cubes(np.arange(4.0)).toarray(), np.diag(3 * np.arange(4.0) ** 2))
+    sums = sparse_hessian(lambda v: (v**3).sum(), inputs=[(4,)])
+    np.testing.assert_allclose(sums(np.arange(4.0)).toarray(), np.diag(6 * np.arange(4.0)))

@@ -2,8 +2,9 @@
 
 ``np.asarray``, ``np.array`` and ``np.isscalar`` do not ask their arguments what to do, as other functions of
 NumPy do; ``np.zeros`` and its like have none to ask. While a function is traced they stand replaced in the
-module numpy: for traced values the answers are those below, and arrays that the user's code makes may be
-filled with traced values (`symad.tracing.from_numpy.filled`). Every other call goes on as before.
+module numpy: for traced values the answers are those below, arrays that the user's code makes may be filled
+with traced values (`symad.tracing.from_numpy.filled`), and sizes may be symbols
+(`symad.tracing.from_numpy.symbolic_sizes`). Every other call goes on as before.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from symad.core.users_line import is_scipys_code, is_users_code
 from symad.errors import SymadError
 from symad.tracing.from_numpy import scipy_stats
 from symad.tracing.from_numpy.filled import Filled, holds_traced, refilled, unfilled
+from symad.tracing.from_numpy.symbolic_sizes import of_symbolic_size
 from symad.tracing.proxy import Proxy
 from symad.tracing.sessions import is_tracing
 from symad.tracing.wrapped import as_node
@@ -66,12 +68,25 @@ def _maker(original: Callable[..., Any]) -> Callable[..., Any]:
     def make(*args: Any, **options: Any) -> Any:
         if not is_tracing() or not (is_users_code(frame := sys._getframe(1)) or is_scipys_code(frame)):
             return original(*args, **options)
+        if (sized := of_symbolic_size(original, args, options, frame)) is not None:
+            return sized
         if holds_traced(args):  # np.full(shape, traced)
             return Proxy(as_node(np.broadcast_to(options.get("fill_value", args[-1]), args[0])))
         made = original(*args, **options)
         if empty and made.dtype.kind == "f":
             made.fill(0)  # what memory held is no function of the inputs
         return refilled(made)
+
+    return make
+
+
+def _sized(original: Callable[..., Any]) -> Callable[..., Any]:
+    """np.eye and its like, of sizes that may be symbols."""
+
+    @wraps(original)
+    def make(*args: Any, **options: Any) -> Any:
+        sized = of_symbolic_size(original, args, options, sys._getframe(1)) if is_tracing() else None
+        return original(*args, **options) if sized is None else sized
 
     return make
 
@@ -110,6 +125,7 @@ REPLACED: tuple[tuple[Any, str, Any], ...] = (
     (np, "ones", _maker(np.ones)),
     (np, "empty", _maker(np.empty)),
     (np, "full", _maker(np.full)),
+    *((np, name, _sized(getattr(np, name))) for name in ("eye", "identity", "tri", "arange", "linspace")),
     (np, "isscalar", _is_scalar(np.isscalar)),
     (np.vectorize, "__call__", _vectorized(np.vectorize.__call__)),
 )

@@ -1,0 +1,86 @@
+"""NumPy's constructors in traced functions, of sizes that are symbols: the arrays that NumPy itself makes."""
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import symad
+from symad.errors import TraceError
+from symad.numeric import lower
+
+n = sp.Symbol("n", integer=True, positive=True)
+POINT = np.random.default_rng(0).standard_normal((4, 4))
+
+CONSTRUCTORS = {
+    "eye": lambda a: np.eye(a.shape[0]) + a,
+    "eye of two sizes": lambda a: np.eye(a.shape[0], a.shape[1], dtype=float) * a,
+    "eye above": lambda a: np.eye(a.shape[0], k=1) @ a,
+    "eye below, with columns": lambda a: np.eye(a.shape[0], 7, -2) * a[:, :1],
+    "identity": lambda a: np.identity(a.shape[0]) @ a,
+    "tri": lambda a: np.tri(a.shape[0]) * a,
+    "tri below": lambda a: np.tri(a.shape[0], k=-1) * a,
+    "zeros": lambda a: np.zeros(2 * a.shape[0] + 1) + a.sum(),
+    "ones": lambda a: np.ones(a.shape[0]) @ a,
+    "ones of a list": lambda a: np.ones([a.shape[0], 3]).T @ a,
+    "full": lambda a: np.full(a.shape, 2.5) * a,
+    "full of a traced value": lambda a: np.full(a.shape[0], a[0, 0]) @ a,
+    "arange": lambda a: np.arange(a.shape[0]) @ a,
+    "arange from": lambda a: np.arange(2, a.shape[0]) @ a[2:],
+    "linspace": lambda a: np.linspace(-1, 1, a.shape[0]) @ a,
+    "linspace without its end": lambda a: np.linspace(0, 1, a.shape[0], endpoint=False) @ a,
+    "linspace between traced values": lambda a: np.linspace(a[0, 0], a[1, 1], a.shape[0]) @ a,
+    "linspace between vectors": lambda a: np.linspace(a[0], 1, a.shape[0] + 1),
+    "filled": lambda a: filled(a),
+}
+
+
+def filled(a):
+    out = np.zeros(a.shape[0])
+    out[0] = a[0, 1]
+    return out
+
+
+@pytest.mark.parametrize("name", CONSTRUCTORS)
+def test_symbolic_sizes_give_numpys_arrays(name):
+    function = CONSTRUCTORS[name]
+    graph = symad.trace(function, [sp.MatrixSymbol("A", n, n)])
+    for point in (POINT, POINT[:1, :1] if "[1" not in name and name not in REACH else POINT[:2, :2]):
+        np.testing.assert_allclose(graph(point), function(point), rtol=1e-14)
+        np.testing.assert_allclose(lower(graph)(point), function(point), rtol=1e-14)
+
+
+REACH = ("arange from", "linspace between traced values", "filled")
+"""Those that read beyond a matrix of one element."""
+
+
+def test_the_gradient_of_an_identity_of_symbolic_size():
+    graph = symad.trace(lambda a: np.linalg.inv(np.eye(a.shape[0]) + a).trace(), [sp.MatrixSymbol("A", n, n)])
+    inverse = np.linalg.inv(np.eye(4) + POINT)
+    np.testing.assert_allclose(symad.gradient(graph, "A")(POINT), -(inverse @ inverse).T, rtol=1e-11)
+
+
+def test_like_a_traced_value():
+    graph = symad.trace(lambda v: np.eye(3, like=v) @ v + np.ones(3, like=v), [(3,)])
+    assert np.array_equal(graph([1.0, 2.0, 3.0]), [2.0, 3.0, 4.0])
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda a: np.empty(a.shape), "np.empty of the symbolic size"),
+        (lambda a: np.zeros(a.shape[0] * 1.5), r"1.5\*n is no size"),
+        (lambda a: np.zeros(a.shape[0] / 2), "n/2 is no size: .* quotients round down by //"),
+        (lambda a: np.ones(-a.shape[0]), "-n is no size"),
+        (lambda a: np.arange(0, a.shape[0], 2), "np.arange up to a symbolic size takes step=1, not 2"),
+        (lambda a: np.eye(a.shape[0], dtype=int), r"np.eye\(..., dtype=<class 'int'>\) is not supported"),
+        (lambda a: np.hanning(a.shape[0]), "sizes as numbers with one that is a symbol"),
+        (lambda a: range(a.shape[0]), "sizes as numbers with one that is a symbol"),
+        (lambda a: np.indices(a.shape), "sizes as numbers with one that is a symbol"),
+        (lambda a: np.random.default_rng(0).random(a.shape[0]), "sizes as numbers with one that is a symbol"),
+        (lambda a: np.random.rand(a.shape[0]), "sizes as numbers with one that is a symbol|np.empty"),  # noqa: NPY002
+    ],
+)
+def test_what_is_not_supported_is_named(function, message):
+    """Functions of np.random call np.empty from compiled code and would read a traced value as an array."""
+    with pytest.raises(TraceError, match=message):
+        symad.trace(function, [sp.MatrixSymbol("A", n, n)])
