@@ -55,7 +55,7 @@ SLOPE.append(slope)
 def _slope_graph(head: Any, i: int, count: int) -> tuple[tuple[Node, ...], Node]:
     """SymPy's derivative; for a function SymPy does not know, the one its user registered."""
     try:
-        inputs, (output,) = sympy_partial(head, i, count)
+        inputs, (output,) = sympy_partial(head, i, (None,) * count)
         return inputs, output
     except DerivativeError:
         if head not in SLOPES:

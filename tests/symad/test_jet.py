@@ -7,12 +7,9 @@ import sympy as sp
 
 import symad
 from symad import functions as F
-from symad.core.graph import Graph, TupleOf, topological
-from symad.core.questions import EXAMPLES
+from symad.core.graph import Graph, TupleOf
 from symad.errors import DerivativeError
 from symad.numeric import lower
-from symad.ops import load_all
-from symad.ops.arrays.sources import Input
 from symad.transforms.tangents import dense, push
 
 x, y = sp.symbols("x y", real=True)
@@ -62,7 +59,7 @@ def directions(graph, seed=0):
     return [g.uniform(-1, 1, node.shape)[()] for node in graph.input_nodes]
 
 
-def agree(graph, order, values, dots, rtol=1e-9, atol=1e-10):
+def agree(graph, order, values, dots, rtol=1e-10, atol=1e-11):
     """With the nested pushforwards, evaluated and lowered."""
     fast, slow = symad.jet(graph, order), nested(graph, order)
     expected = slow(*values, *dots)
@@ -70,27 +67,6 @@ def agree(graph, order, values, dots, rtol=1e-9, atol=1e-10):
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=rtol, atol=atol)
     return fast
-
-
-load_all()
-EXAMPLES_OF_OPS = {
-    f"{cls.__name__} {k}": Graph(tuple(n for n in topological([node]) if isinstance(n.op, Input)), (node,))
-    for cls, make in EXAMPLES.items()
-    for k, node in enumerate(make())
-    if any(isinstance(n.op, Input) for n in topological([node]))
-}
-WHOLE = ("Gather", "ScatterAdd", "PairSum", "Attention", "Chain", "Uniform", "FoldIn", "Sparse")
-
-
-@pytest.mark.parametrize("name", [n for n in EXAMPLES_OF_OPS if not n.startswith(WHOLE)])
-def test_every_op_agrees_with_nested_pushforwards(name):
-    graph = EXAMPLES_OF_OPS[name]
-    sizes = {s: k + 2 for k, s in enumerate(sorted(graph.dims, key=str))}
-    g = np.random.default_rng(1)
-    shapes = [tuple(int(sp.sympify(d).subs(sizes)) for d in n.shape) for n in graph.input_nodes]
-    values = [g.uniform(0.1, 0.9, s)[()] + (np.eye(*s[-2:]) if len(s) > 1 else 0) for s in shapes]
-    dots = [g.uniform(-1, 1, s)[()] for s in shapes]
-    agree(graph, 3, values, dots)
 
 
 def test_jax():
@@ -165,7 +141,7 @@ def test_linear_algebra(f):
     graph = symad.trace(f, [(3, 3), (3,)])
     g = np.random.default_rng(2)
     values = [g.normal(size=(3, 3)) + 3 * np.eye(3), g.normal(size=3)]
-    agree(graph, 4, values, [g.normal(size=(3, 3)), g.normal(size=3)], rtol=1e-8, atol=1e-8)
+    agree(graph, 4, values, [g.normal(size=(3, 3)), g.normal(size=3)])
 
 
 def test_the_number_of_nodes_grows_with_the_square_of_the_order():
@@ -200,6 +176,27 @@ def test_structures_names_and_errors():
     for order in (-1, 1.5, True, "2"):
         with pytest.raises(DerivativeError, match="order"):
             symad.jet(x, order)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [sp.besselj(0, x), sp.besselk(sp.Rational(1, 3), x), sp.exp(sp.sin(x) * sp.tanh(x)) / (1 + x**2), x**x],
+)
+def test_order_10_has_at_most_2000_nodes(f):
+    assert len(symad.jet(f, 10).nodes) <= 2000
+
+
+def test_forward_laplacian_of_a_network():
+    """Σ_i ∂²f/∂x_i² by second-order series in all directions, against the trace of torch's Hessian."""
+    torch = pytest.importorskip("torch")
+    g = np.random.default_rng(0)
+    W, u, v = g.normal(size=(8, 5)), g.normal(size=8), g.normal(size=5)
+    graph = symad.trace(lambda W, u, v: u @ np.tanh(W @ v), [W.shape, u.shape, v.shape])
+    series = symad.vmap(symad.jet(graph, 2, wrt=[2]), (None, None, None, 0))
+    Wt, ut = torch.tensor(W), torch.tensor(u)
+    H = torch.autograd.functional.hessian(lambda v: ut @ torch.tanh(Wt @ v), torch.tensor(v))
+    for f in (series, lower(series), lower(series, backend="c")):
+        assert abs(np.sum(f(W, u, v, np.eye(5))[2]) - H.trace().item()) < 1e-12
 
 
 def test_forward_laplacian():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -10,7 +11,7 @@ import sympy
 from symad.core.graph import Node, rebuild
 from symad.core.questions import Nodes, Tangent, Tangents, jvp
 from symad.errors import DerivativeError
-from symad.ops.arrays.sources import constant, constant_value, input_node
+from symad.ops.arrays.sources import constant, constant_value, input_node, is_exact
 from symad.ops.elementwise import slopes  # noqa: F401  (registers rules)
 from symad.ops.elementwise.apply import SLOPES, Apply, apply, slope
 from symad.ops.elementwise.arithmetic import add_tangents, div, mul, neg, scale_tangent, sub, tangent_of_shape
@@ -27,16 +28,38 @@ def partial(y: Node, i: int) -> Tangent:
     rule = SLOPES.get(head)
     if rule is not None:
         return rule(y, y.args, i)
-    inputs, (output,) = sympy_partial(head, i, len(y.args))
-    return rebuild((output,), dict(zip(inputs, y.args, strict=True)))[0]
+    return _by_sympy(head, i, y.args)
+
+
+def _by_sympy(head: Any, i: int, args: Nodes) -> Node:
+    """SymPy's ∂head/∂x_i at these arguments.
+
+    Orders and degrees that are exact numbers are written into it: J₀' is −J₁, and neighbours of neighbours are
+    the same functions again, so that k derivatives of a Bessel function need 2k + 1 of them and not 2ᵏ.
+    """
+    orders = tuple(None if k == i else _exact(arg) for k, arg in enumerate(args))
+    inputs, (output,) = sympy_partial(head, i, orders)
+    moving = [arg for arg, order in zip(args, orders, strict=True) if order is None]
+    return rebuild((output,), dict(zip(inputs, moving, strict=True)))[0]
+
+
+def _number(value: int | Fraction) -> sympy.Rational:
+    return sympy.Rational(value.numerator, value.denominator)
+
+
+def _exact(arg: Node) -> int | Fraction | None:
+    value = constant_value(arg)
+    return value if is_exact(value) else None
 
 
 @cache
-def sympy_partial(head: Any, i: int, count: int) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
-    """SymPy's ∂head/∂x_i as a graph in fresh inputs."""
-    symbols = [sympy.Dummy(f"x{k}", real=True) for k in range(count)]
-    expression = partial_expression(head, i, symbols)
-    return tuple(input_node(s) for s in symbols), (trace_scalar(expression),)
+def sympy_partial(
+    head: Any, i: int, orders: tuple[int | Fraction | None, ...]
+) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
+    """SymPy's ∂head/∂x_i as a graph in fresh inputs, one for each argument that is no given number."""
+    own = [sympy.Dummy(f"x{k}", real=True) if n is None else _number(n) for k, n in enumerate(orders)]
+    expression = partial_expression(head, i, own)
+    return tuple(input_node(s) for s in own if s.is_Symbol), (trace_scalar(expression),)
 
 
 def partial_expression(head: Any, i: int, symbols: list[Any]) -> Any:
@@ -75,8 +98,7 @@ def jn_slope(y: Node, args: Nodes, i: int) -> Tangent:
     order, x = args
     n = constant_value(order)
     if i == 0 or not isinstance(n, int) or n < 0:
-        inputs, (output,) = sympy_partial(sympy.jn, i, 2)
-        return rebuild((output,), dict(zip(inputs, args, strict=True)))[0]
+        return _by_sympy(sympy.jn, i, args)
     above = apply(sympy.jn, constant(n + 1), x)
     if n == 0:
         return neg(above)
