@@ -23,15 +23,12 @@ def agrees_with_torch(f, shapes, reference, *data, seed=0, scale=0.5, sizes=None
     graph = symad.value_and_gradient(trace_model(f, shapes, *(sizes or data)), list(shapes))
     arguments = (*p.values(), *data)
     wanted = {
-        name: np.zeros(p[name].shape) if v.grad is None else v.grad.numpy()
-        for name, v in tensors.items()
+        name: np.zeros(p[name].shape) if v.grad is None else v.grad.numpy() for name, v in tensors.items()
     }
     # Some slopes are zero and only rounding is left, as that of the keys' bias in attention.
     largest = max(np.abs(g).max() for g in wanted.values())
     for found in (graph(*arguments), lower(graph)(*arguments)):
         np.testing.assert_allclose(found[0], expected.item(), rtol=1e-10)
         for name, gradient in zip(shapes, found[1:], strict=True):
-            np.testing.assert_allclose(
-                gradient, wanted[name], rtol=1e-10, atol=1e-13 * largest, err_msg=name
-            )
+            np.testing.assert_allclose(gradient, wanted[name], rtol=1e-10, atol=1e-13 * largest, err_msg=name)
     np.testing.assert_allclose(f(p, *data), expected.item(), rtol=1e-10)

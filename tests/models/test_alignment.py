@@ -69,9 +69,7 @@ def test_dpo_against_torch():
         delta = 0.3 * ((p["w"] - p["ref_w"]) - (p["l"] - p["ref_l"]))
         return -torch.nn.functional.logsigmoid(delta).mean()
 
-    agrees_with_torch(
-        lambda p: al.dpo_loss(p["w"], p["l"], p["ref_w"], p["ref_l"], 0.3), PAIRS, reference
-    )
+    agrees_with_torch(lambda p: al.dpo_loss(p["w"], p["l"], p["ref_w"], p["ref_l"], 0.3), PAIRS, reference)
 
 
 def test_slope_of_dpo():

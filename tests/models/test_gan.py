@@ -228,8 +228,6 @@ def test_bad_games_are_refused() -> None:
         GAN(2, 2, (), (), penalty=-1.0)
 
 
-
-
 def test_all_eight_modes_of_a_ring_are_found() -> None:
     """By Wasserstein's game with the gradient penalty; the baseline is a Gaussian of the same moments."""
     angles = np.arange(8) * np.pi / 4

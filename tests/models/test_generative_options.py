@@ -171,7 +171,7 @@ def test_samplers_of_all_kinds_with_exact_networks_find_one_point():
         object.__setattr__(model, "predict", exact)
         for steps in (2, 20):
             found = model.sample_ddim({}, 3, BETA, steps)
-            np.testing.assert_allclose(found, np.tile(c, (3, 1)), rtol=1e-9)
+            np.testing.assert_allclose(found, np.tile(c, (3, 1)), rtol=1e-10)
 
 
 def test_the_cosine_schedule():

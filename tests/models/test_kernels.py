@@ -207,7 +207,7 @@ def test_likelihood_hessian_at_high_precision() -> None:
             ]
             high, low = (gradient(t, *exact) for t in shifted)
             columns.append([float((a - b) / (2 * step)) for a, b in zip(high, low, strict=True)])
-    assert np.allclose(hessian, np.array(columns).T, rtol=1e-7)
+    assert np.allclose(hessian, np.array(columns).T, rtol=1e-10)
 
 
 def test_prediction_at_given_parameters_is_scikit_learns() -> None:
@@ -216,8 +216,8 @@ def test_prediction_at_given_parameters_is_scikit_learns() -> None:
     theirs = GaussianProcessRegressor(sk.RBF(2.0), alpha=0.5, optimizer=None).fit(xs, y)
     mean, variance = ours.predict(xs[:9] + 0.2)
     expected, deviation = theirs.predict(xs[:9] + 0.2, return_std=True)
-    assert np.allclose(mean, expected, rtol=1e-9, atol=1e-11)
-    assert np.allclose(variance, deviation**2, rtol=1e-8, atol=1e-10)
+    assert np.allclose(mean, expected, rtol=1e-10, atol=1e-12)
+    assert np.allclose(variance, deviation**2, rtol=1e-10, atol=1e-12)
 
 
 def test_ridge_regression_is_scikit_learns() -> None:
@@ -226,7 +226,7 @@ def test_ridge_regression_is_scikit_learns() -> None:
     theirs = KernelRidge(alpha=0.1, kernel=lambda a, b: sk.Matern(2.0, nu=1.5)(a[None], b[None])[0, 0]).fit(
         xs, y
     )
-    assert np.allclose(ours.predict(xs + 0.1)[0], theirs.predict(xs + 0.1), rtol=1e-8, atol=1e-10)
+    assert np.allclose(ours.predict(xs + 0.1)[0], theirs.predict(xs + 0.1), rtol=1e-10, atol=1e-12)
 
 
 def test_matrices_that_are_not_positive_definite() -> None:

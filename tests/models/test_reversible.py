@@ -78,7 +78,7 @@ def test_gradients_are_those_of_stored_activations(compiled, depth):
     theta = parameters(depth)
     found = chain.value_and_gradient(x1, x2, theta, [target])
     for f, e in zip(found, stored(depth, x1, x2, theta, target), strict=True):
-        np.testing.assert_allclose(f, e, rtol=1e-9, atol=1e-10)
+        np.testing.assert_allclose(f, e, rtol=1e-10, atol=1e-10)
 
 
 def test_against_torch():

@@ -97,7 +97,7 @@ def test_values_and_gradients_are_those_of_torch(name):
     for f in (graph, lower(graph), lower(graph, backend="c")):
         value, gradient = f(at)
         assert value == pytest.approx(expected.item(), rel=1e-11)
-        np.testing.assert_allclose(gradient, tensor.grad.numpy(), rtol=1e-9, atol=1e-10)
+        np.testing.assert_allclose(gradient, tensor.grad.numpy(), rtol=1e-10, atol=1e-11)
 
 
 def test_factors_are_lapacks():
