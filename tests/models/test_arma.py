@@ -149,7 +149,7 @@ def test_likelihood_and_score_are_exact_and_those_of_statsmodels(phi, theta):
     model, at = reference(SUNSPOTS, (len(phi), 0, len(theta))), np.array([45.0, *phi, *theta, 230.0])
     assert abs(model.loglike(at) - value) < 1e-12 * abs(value)
     # Its default step is so small that rounding in its stationary covariance shows: 3e-8 in one slope of
-    # ARMA(2, 1). With this one the error of the step and that of rounding are both below 1e-10 of the largest.
+    # ARMA(2, 1). With this one the errors of the step and of rounding are below 1e-10 of the largest slope.
     steps = 1j * np.diag(1e-5 * np.abs(at))
     theirs = [model.loglike(at + s, complex_step=True).imag / s.imag.max() for s in steps]
     order = [*range(1, len(at) - 1), 0, len(at) - 1]
