@@ -34,8 +34,8 @@ def partial(y: Node, i: int) -> Tangent:
 def _by_sympy(head: Any, i: int, args: Nodes) -> Node:
     """SymPy's ∂head/∂x_i at these arguments.
 
-    Orders and degrees that are exact numbers are written into it: J₀' is −J₁, and neighbours of neighbours are
-    the same functions again, so that k derivatives of a Bessel function need 2k + 1 of them and not 2ᵏ.
+    Orders and degrees that are exact numbers are written into it: J₀' is −J₁, and neighbours of neighbours
+    are the same functions again, so that k derivatives of a Bessel function need 2k + 1 of them and not 2ᵏ.
     """
     orders = tuple(None if k == i else _exact(arg) for k, arg in enumerate(args))
     inputs, (output,) = sympy_partial(head, i, orders)
