@@ -308,8 +308,8 @@ def quick_call(
     one = scalars and results.structure is None
     flat = isinstance(results.structure, TupleOf) and all(item is None for item in results.structure.items)
     returns = ARRAY if not scalars or not (one or flat) else FLOAT if one else FLOATS
-    vector = results.structure is None and len(results.shapes[0]) == 1 and results.matrices[0] is None
-    finish = None if vector else results.split
+    shape = results.whole or (total,)
+    finish = results.split if results.whole is None else None
     address = ctypes.cast(function, ctypes.c_void_p).value
     numbers = np.array(
         [address, inputs, total, operations, packed, returns, FEW_POINTS if total else -1], np.int64
@@ -323,6 +323,6 @@ def quick_call(
     else:
         new_rows = lambda points: np.empty((total, points))  # noqa: E731
         finish_rows = lambda rows: results.at_points(rows, rows.shape[1:])  # noqa: E731
-    objects = (np.ndarray, lambda: np.empty(total), finish, new_rows, finish_rows, otherwise)
+    objects = (np.ndarray, lambda: np.empty(shape), finish, new_rows, finish_rows, otherwise)
     made: Callable[..., Any] = maker(numbers.ctypes.data, objects)
     return made

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, pairwise
 from math import prod
 from typing import Any
 
@@ -31,35 +33,47 @@ class FlatResults:
         )
         return cls(graph.structure, shapes, matrices)
 
-    @property
+    @cached_property
+    def places(self) -> tuple[tuple[slice, tuple[int, ...], Any], ...]:
+        """Of each output: where it stands in the vector, its shape, and its matrix of zeros."""
+        ends = list(accumulate(map(prod, self.shapes), initial=0))
+        spans = (slice(*span) for span in pairwise(ends))
+        return tuple(zip(spans, self.shapes, self.matrices, strict=True))
+
+    @cached_property
     def total(self) -> int:
         """The length of the vector."""
-        return sum(int(np.prod(shape)) for shape in self.shapes)
+        return sum(map(prod, self.shapes))
+
+    @cached_property
+    def whole(self) -> tuple[int, ...] | None:
+        """The shape of the result where it is one dense array; None where it is anything else."""
+        one = self.structure is None and bool(self.shapes[0]) and self.matrices[0] is None
+        return self.shapes[0] if one else None
 
     def split(self, flat: Any) -> Any:
-        """The outputs from vectors (..., total)."""
-        parts, offset = [], 0
-        for shape, matrix in zip(self.shapes, self.matrices, strict=True):
-            size = int(np.prod(shape))
-            part = flat[..., offset : offset + size].reshape(flat.shape[:-1] + shape)
+        """The outputs at one point, from the vector (total,)."""
+        if self.whole is not None:
+            return flat.reshape(self.whole)
+        parts: list[Any] = []
+        for place, shape, matrix in self.places:
             if matrix is not None:
-                part = _filled(part, matrix)
-            parts.append(part if np.ndim(part) else float(part))
-            offset += size
+                parts.append(_filled(flat[place], matrix))
+            elif not shape:
+                parts.append(flat.item(place.start))
+            else:
+                parts.append(flat[place].reshape(shape))
         return pack(self.structure, parts)
 
     def at_points(self, rows: Any, batch: tuple[int, ...]) -> Any:
         """The outputs at a batch of points, from rows (total, points) with one element at all points each."""
-        parts, offset = [], 0
-        for shape, matrix in zip(self.shapes, self.matrices, strict=True):
+        parts: list[Any] = []
+        for place, shape, matrix in self.places:
             if not shape:
-                parts.append(rows[offset].reshape(batch))
-                offset += 1
+                parts.append(rows[place.start].reshape(batch))
                 continue
-            size = prod(shape)
-            part = np.moveaxis(rows[offset : offset + size].reshape(size, *batch), 0, -1)
+            part = np.moveaxis(rows[place].reshape(prod(shape), *batch), 0, -1)
             parts.append(part.reshape(*batch, *shape) if matrix is None else _filled(part, matrix))
-            offset += size
         return pack(self.structure, parts)
 
 
