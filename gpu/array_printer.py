@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,11 +24,12 @@ from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import Fused, FusedSum, on_host
 from symad.numeric.fusion.rows import RowGroup
 from symad.numeric.modules.module_text import docstring, module_header, one_line, pack_text
-from symad.numeric.numpy_arrays.del_statements import release
 from symad.numeric.numpy_arrays.liveness import owner, repeats
 from symad.numeric.numpy_arrays.ops.constants import constant_text
 from symad.numeric.numpy_arrays.printer import ArrayPrinter, _shape_checks
+from symad.numeric.numpy_arrays.texts import Name
 from symad.ops.arrays.sources import ArrayConstant, Input
+from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.elementwise.arithmetic import ElementwiseOp
 from symad.ops.fused.attention_ops import AttentionOp
 from symad.ops.fused.pair_sum import PairOp, PairSum, PairSumCotangent
@@ -82,6 +82,13 @@ class CuPyPrinter(ArrayPrinter):
             return self._converted(node, foreign)
         return self._own(node)
 
+    def assignment(self, node: Node, expression: str) -> str:
+        """See `ArrayPrinter.assignment`; what is put together where it is kept has its name there."""
+        if node not in self.places or not isinstance(node.op, (Concatenate, Stack)):
+            return super().assignment(node, expression)
+        self.text[node] = self.places[node]
+        return expression
+
     def _own(self, node: Node) -> list[str]:
         """The statements of a node; the results of one kernel come together."""
         if isinstance(node.op, Fused):
@@ -108,7 +115,7 @@ class CuPyPrinter(ArrayPrinter):
                 self.imports.add(f"import {module}")
                 break
         self.imports.discard("import scipy.linalg")
-        return super().helper(name, source)
+        return super().helper(name, source.replace("np.", "cp."))
 
     def on_device(self, node: Node) -> list[str]:
         """The arguments of a kernel; one that has numbers only gets an array, so it has a size."""
@@ -195,11 +202,9 @@ class CuPyPrinter(ArrayPrinter):
 
     def _fused(self, node: Node, op: Fused) -> list[str]:
         values = [Node.of(Fused(op.body, k), node.args) for k in range(len(op.body.output_nodes))]
-        (line,) = super().statement(node)
-        call = line.partition(" = ")[2]
-        for value in values:
-            if value is not node:
-                self.text[value] = self.value_name()
+        call = self.expression(node)
+        for value in (node, *(v for v in values if v is not node)):
+            self.text[value] = self.value_name()
         return [f"{', '.join(self.text[v] for v in values)} = {call}"]
 
     def _scan(self, node: Node) -> list[str]:
@@ -212,7 +217,7 @@ class CuPyPrinter(ArrayPrinter):
                 name = self.value_name()
                 lines.append(f"{name} = {self.array_text(arg)}")
                 self.text[arg] = name
-        lines += _written_in_place(super().statement(node))
+        lines += super().statement(node)
         before[node] = self.text[node]
         self.text, self.kernels.types = before, types
         return lines
@@ -230,21 +235,6 @@ class CuPyPrinter(ArrayPrinter):
         return lines
 
 
-def _written_in_place(lines: Sequence[str]) -> list[str]:
-    """The statements of a loop, its new state put together where it is kept."""
-    found: list[str] = []
-    for line in lines:
-        kept = re.fullmatch(r"( +)(v\d+\[t\d+\]) = (v\d+)", line)
-        made = kept and re.fullmatch(
-            rf" +{kept[3]} = ((?:cp\.(?:stack|concatenate)|_joined)\(.*)\)", found[-1]
-        )
-        if kept and made:
-            found[-1] = f"{kept[1]}{made[1]}, out={kept[2]})"
-        else:
-            found.append(line)
-    return found
-
-
 def _is_condition(node: Node) -> bool:
     return isinstance(node.op, BOOLEAN)
 
@@ -254,7 +244,7 @@ def print_cupy_module(graph: Graph, dtype: str, packed: bool) -> tuple[str, str]
     fused = fuse(graph)
     printer = CuPyPrinter(fused, dtype)
     entry = printer.names.unique(graph.name)
-    inputs = [printer.symbols[symbol] for symbol in graph.inputs]
+    inputs = [Name(printer.symbols[symbol]) for symbol in graph.inputs]
     for name, node in zip(inputs, fused.input_nodes, strict=True):
         printer.text[node] = name
     door = _packed_door(fused, printer, inputs) if packed else _door(fused, printer, inputs)
@@ -275,7 +265,7 @@ def print_cupy_module(graph: Graph, dtype: str, packed: bool) -> tuple[str, str]
         *([*printer.kernels.definitions("cp"), "", ""] if printer.kernels.names else []),
         f"def {entry}({signature}):",
         *docstring(graph, packed),
-        *(f"    {line}" for line in [*door, *release(body, result), *_report(printer)]),
+        *(f"    {line}" for line in [*door, *body, *_report(printer)]),
         f"    return {result}",
     ]
     return entry, finish([*module_header(graph, printer.imports), *lines], dtype)
@@ -294,7 +284,7 @@ def _helper_lines(printer: ArrayPrinter) -> list[str]:
     return [
         line
         for source in printer.helpers.values()
-        for line in [*source.rstrip().split("\n"), "", ""]
+        for line in (source.rstrip(), "", "")
     ]
 
 

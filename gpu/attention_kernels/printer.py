@@ -156,7 +156,7 @@ class _Writer:
         groups = self.groups()
         counts = tuple_text([str(len(symbols)) for _, symbols in groups])
         helper = printer.helper("_attention_cotangents", texts.COTANGENTS)
-        sums = printer.value_name() if len(results) > 3 else "_"
+        sums = printer.own_name() if len(results) > 3 else "_"
         lines = [f"{names}, {sums} = {helper}({common}, {counts})"]
         for r, result in zip(op.real[3:], results[3:], strict=True):
             lines.append(f"{printer.text[result]} = {self.parameter_bar(r - 3, sums, groups)}")

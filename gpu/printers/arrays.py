@@ -202,7 +202,8 @@ def array_constant_cupy(
     array = op.array
     if array.dtype.kind in "iu":
         array = array.astype(np.int64 if printer.kernels.type_of(node) == "int64" else np.float64)
-    return str(printer.constant_array(array, printer.type_of(node)))
+    made: str = printer.constant_array(array, printer.type_of(node))
+    return made
 
 
 @emit.dispatch

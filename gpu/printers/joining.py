@@ -53,13 +53,18 @@ def joined(node: Node, args: Texts, axis: int, new: bool, printer: Any) -> str:
     printer.imports.add("import math")
     helper = printer.helper("_joined", JOINED)
     tail = ", new=True" if new else ""
-    return f"{helper}({_kernel(kinds, printer)}, [{', '.join(args)}], {axis}{tail})"
+    return f"{helper}({_kernel(kinds, printer)}, [{', '.join(args)}], {axis}{tail}{_out(node, printer)})"
+
+
+def _out(node: Node, printer: Any) -> str:
+    """The argument that says where the arrays are put together, if they have a place."""
+    return f", out={printer.places[node]}" if node in printer.places else ""
 
 
 @emit.dispatch
 def concatenate_cupy(op: Concatenate, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
     if len(args) > MOST or len({printer.kernels.type_of(arg) for arg in node.args}) > 1:
-        return f"cp.concatenate([{', '.join(args)}], axis={op.axis})"
+        return f"cp.concatenate([{', '.join(args)}], axis={op.axis}{_out(node, printer)})"
     return joined(node, args, op.axis, False, printer)
 
 
@@ -68,5 +73,5 @@ def stack_cupy(op: Stack, library: CuPy, node: Node, args: Texts, printer: Any) 
     if not node.args[0].shape:
         args = tuple(f"cp.asarray({a}, dtype={printer.type_of(node)})" for a in args)
     if len(args) > MOST or len({printer.kernels.type_of(arg) for arg in node.args}) > 1:
-        return f"cp.stack([{', '.join(args)}], axis={op.axis})"
+        return f"cp.stack([{', '.join(args)}], axis={op.axis}{_out(node, printer)})"
     return joined(node, args, op.axis, True, printer)

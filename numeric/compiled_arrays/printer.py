@@ -31,6 +31,7 @@ from symad.numeric.numpy_arrays.liveness import is_fresh, is_view, owner
 from symad.numeric.numpy_arrays.memory_reuse import PRODUCT, is_recycled, new_text
 from symad.numeric.numpy_arrays.ops.contraction import Product
 from symad.numeric.numpy_arrays.sparse_gather_plan import SideBySide, side_by_side
+from symad.numeric.numpy_arrays.texts import Name
 from symad.numeric.passes.loops.loop import Loop
 from symad.ops.arrays.shaping import Broadcast, Slice
 from symad.ops.arrays.sources import ArrayConstant
@@ -267,7 +268,7 @@ class NativePrinter(InPlacePrinter):
 
     def _plain(self, arg: Node) -> bool:
         """Whether the array of a node is its own: no part of a larger one."""
-        return self.text[arg].isidentifier()
+        return isinstance(self.text[arg], Name)
 
     def _call(
         self, name: str, args: Sequence[str], values: Sequence[Node], places: Sequence[str | None]

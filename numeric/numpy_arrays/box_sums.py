@@ -13,6 +13,9 @@ from symad.ops.elementwise.arithmetic import Add
 Box = tuple[tuple[int, int], ...]
 """First and last position (excluded) along each axis."""
 
+Index = tuple[str, ...]
+"""The text of an index: for each axis, but whole ones at the end."""
+
 
 def boxes(node: Node) -> dict[Node, Box] | None:
     """The boxes of a sum of padded arrays by its arguments; None for anything else."""
@@ -81,7 +84,7 @@ def single_axes(short: Sequence[Any], long: Sequence[Any]) -> frozenset[int]:
     return frozenset(axes) if k == len(short) else frozenset()
 
 
-def index_text(box: Box, shape: Sequence[Any], single: frozenset[int]) -> str:
+def box_index(box: Box, shape: Sequence[Any], single: frozenset[int]) -> Index:
     """The index of a box; axes that the source does not have are single positions."""
     parts = []
     for axis, ((a, b), total) in enumerate(zip(box, shape, strict=True)):
@@ -91,12 +94,18 @@ def index_text(box: Box, shape: Sequence[Any], single: frozenset[int]) -> str:
             parts.append(":")
         else:
             parts.append(f"{a or ''}:{b if b != total else ''}")
-    while len(parts) > 1 and parts[-1] == ":":
-        parts.pop()
-    return ", ".join(parts)
+    return without_whole_axes(parts)
 
 
-def taken(node: Node) -> tuple[Node, str] | None:
+def without_whole_axes(index: Sequence[str]) -> Index:
+    """An index without the axes at the end that it leaves as they are."""
+    count = len(index)
+    while count > 1 and index[count - 1] == ":":
+        count -= 1
+    return tuple(index[:count])
+
+
+def taken(node: Node) -> tuple[Node, Index] | None:
     """The array and the index of a slice of one position along some axes, which then disappear."""
     if not isinstance(node.op, Reshape) or not isinstance(node.args[0].op, Slice):
         return None
@@ -113,6 +122,4 @@ def taken(node: Node) -> tuple[Node, str] | None:
             parts.append(":")
         else:
             return None
-    while len(parts) > 1 and parts[-1] == ":":
-        parts.pop()
-    return piece.args[0], ", ".join(parts)
+    return piece.args[0], without_whole_axes(parts)

@@ -2,77 +2,74 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from symad.core.graph import Node
+from symad.numeric.numpy_arrays.texts import Name, name_in
 
 
-def release(
-    lines: Sequence[str], result: str, worth: Callable[[str], bool] = lambda name: True
+@dataclass(frozen=True)
+class Group:
+    """The statements of one node.
+
+    Attributes:
+        node: what they compute.
+        lines: their text.
+        made: the names that they give.
+        rows: names that a loop gives to its arrays and to parts of arrays.
+    """
+
+    node: Node
+    lines: Sequence[str]
+    made: Sequence[Name] = ()
+    rows: Sequence[Name] = ()
+
+
+def with_releases(
+    groups: Sequence[Group],
+    text: Mapping[Node, str],
+    results: Iterable[Node],
+    worth: Callable[[Name], bool],
 ) -> list[str]:
-    """The statements with ``del`` after the last use of every value that is not returned.
+    """The statements with ``del`` after the last use of every value that is no result.
 
-    The memory of an array is free when the last of its names is. Values that a nested function reads
-    live as long as it may be called.
+    The memory of an array is free when the last of its names is.
 
     Args:
-        lines: the statements of a function, nested ones indented.
-        result: the expression it returns.
-        worth: whether a name is that of an array that is worth a statement.
+        groups: what is computed, in order.
+        text: how nodes are written.
+        results: what is read afterwards.
+        worth: whether a name is made here, and is that of an array that is worth a statement.
     """
-    units = _units(lines)
-    last: dict[str, int] = {}
-    for k, unit in enumerate(units):
-        nested = unit[0].startswith("def ")
-        for name in _values("\n".join(unit)):
-            last[name] = len(units) if nested else max(k, last.get(name, 0))
-    made = [name for unit in units for name in _targets(unit[0])]
-    kept = _values(result)
-    dead: dict[int, list[str]] = {}
-    for name in dict.fromkeys(made):
-        if name not in kept and last[name] < len(units) - 1 and worth(name):
-            dead.setdefault(last[name], []).append(name)
-    out: list[str] = []
-    for k, unit in enumerate(units):
-        out += unit
-        if k < len(units) - 1 and unit[0].startswith("for "):
-            # arrays of the last step, and parts of others; they may not exist, if there was no step
-            rows = [n for n in _rows(unit) if n not in kept and worth(n) and last[n] == k]
-            out += [f"{' = '.join(rows)} = None"] if rows else []
-        if k in dead:
-            out.append(f"del {', '.join(dead[k])}")
-    return out
+    kept = {name for node in results for name in _names(node, text, node not in text)}
+    last: dict[Name, int] = {}
+    for k, group in enumerate(groups):
+        last |= dict.fromkeys(group.made, k)
+        last |= dict.fromkeys(_names(group.node, text), k)
+    dead: dict[int, list[Name]] = {}
+    for name, k in last.items():
+        if name not in kept and worth(name):
+            dead.setdefault(k, []).append(name)
+    lines: list[str] = []
+    for k, group in enumerate(groups):
+        lines += group.lines
+        if k < len(groups) - 1:  # what ends with the last statement ends with the function
+            lines += [f"{' = '.join(group.rows)} = None"] if group.rows else []  # no step, no names: no del
+            ending = sorted(dead.get(k, ()), key=lambda name: name.number)
+            lines += [f"del {', '.join(ending)}"] if ending else []
+    return lines
 
 
-def _rows(unit: Sequence[str]) -> list[str]:
-    """The names that a loop gives to arrays and to parts of arrays."""
-    names = _names(unit[0].removeprefix("for ").partition(" in ")[0])
-    for line in unit[1:]:
-        names += _targets(line.strip())
-    return list(dict.fromkeys(names))
-
-
-def _units(lines: Sequence[str]) -> list[list[str]]:
-    """Statements with the lines nested in them."""
-    units: list[list[str]] = []
-    for line in lines:
-        if line.startswith(" ") and units:
-            units[-1].append(line)
+def _names(node: Node, text: Mapping[Node, str], reads: bool = True) -> list[Name]:
+    """The name of a node, and those that its statements read, through what is written where it is used."""
+    found = [name_in(text.get(node))]
+    waiting, seen = [*node.args] * reads, set(node.args)
+    while waiting:
+        arg = waiting.pop()
+        if arg in text:
+            found.append(name_in(text[arg]))
         else:
-            units.append([line])
-    return units
-
-
-def _values(text: str) -> set[str]:
-    return set(re.findall(r"\b(?:v|new|state)\d+\b", text))
-
-
-def _targets(line: str) -> list[str]:
-    """The values that a statement makes."""
-    left, equals, _ = line.partition(" = ")
-    names = left.split(", ") if equals else []
-    return names if names == _names(left) else []
-
-
-def _names(text: str) -> list[str]:
-    """The names of values in a list of names."""
-    return [name for name in text.split(", ") if re.fullmatch(r"(?:v|new|state)\d+", name)]
+            waiting += (a for a in arg.args if a not in seen)
+            seen.update(arg.args)
+    return [name for name in dict.fromkeys(found) if name is not None]

@@ -11,9 +11,9 @@ import sympy
 from sympy.codegen.cfunctions import expm1, log1p
 
 from symad.core.graph import Node
-from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.library.scalar_functions import relu, sigmoid, silu, softplus
 from symad.numeric.passes.memory_layout.memory_spans import Cleared
+from symad.numeric.targets.target import NUMPY
 from symad.ops.arrays.sources import constant_value
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Add, Mul
@@ -323,10 +323,10 @@ def ufunc_name(head: Any) -> str | None:
         return str(head.__name__)
     if head is sympy.Abs:
         return "abs"
-    name = NUMPY_NAMES.get(head, "")
-    if name.startswith("numpy."):
-        return name.removeprefix("numpy.")
-    return name if name.startswith("scipy.special.") else None
+    found = NUMPY.functions.get(head)
+    if found is None or found.module not in ("numpy", "scipy.special"):
+        return None
+    return found.name if found.module == "numpy" else str(found)
 
 
 def function_steps(node: Node, printer: Any) -> list[Step] | None:

@@ -15,8 +15,7 @@ from typing import Any
 
 from symad.core.graph import Graph, Node, topological
 from symad.cost import schedule
-from symad.numeric.numpy_arrays.box_sums import boxes, fills, index_text, source, taken
-from symad.numeric.numpy_arrays.del_statements import release
+from symad.numeric.numpy_arrays.box_sums import Index, box_index, boxes, fills, source, taken
 from symad.numeric.numpy_arrays.elementwise_statements import (
     WITHOUT_OUT,
     WRITERS,
@@ -36,7 +35,7 @@ from symad.numeric.numpy_arrays.liveness import (
     owner,
     repeats,
 )
-from symad.numeric.numpy_arrays.matmul_statements import moved, product_line
+from symad.numeric.numpy_arrays.matmul_statements import product_line
 from symad.numeric.numpy_arrays.memory_reuse import is_recycled, laid_out, new_text
 from symad.numeric.numpy_arrays.ops.contraction import Product, contraction
 from symad.numeric.numpy_arrays.ops.loops import loop_lines
@@ -47,6 +46,7 @@ from symad.numeric.numpy_arrays.printer import ArrayPrinter
 from symad.numeric.numpy_arrays.sparse_gather_plan import SideBySide, side_by_side
 from symad.numeric.numpy_arrays.sparse_parts import Parts
 from symad.numeric.numpy_arrays.sums_by_products import sum_as_product
+from symad.numeric.numpy_arrays.texts import Name, Part, Turned, assigned
 from symad.numeric.passes.blocking.row_blocks import RowBlocks
 from symad.numeric.passes.loops.loop import Loop
 from symad.numeric.passes.memory_layout.flat_stencils import reads_ranges
@@ -73,7 +73,7 @@ class InPlacePrinter(ArrayPrinter):
         self.lives = Lifetimes()
         self.waiting: set[Node] = set()
         """Repetitions and indicators, written where they are used."""
-        self.views: dict[tuple[Node, str], str] = {}
+        self.views: dict[tuple[Node, Index], Name] = {}
         """The names of boxes of a loop's arrays in which several operations write."""
         self.whole: set[str] = set()
         """The names of places in loops that are contiguous."""
@@ -85,14 +85,14 @@ class InPlacePrinter(ArrayPrinter):
         """The names of numbers that loops use, by their text."""
         self.fresh = ""
         """The name of the array that is being made."""
-        self.slots: dict[Node, str] = {}
+        self.slots: dict[Node, Name | Part] = {}
         """Where results of a loop's body, and boxes of arrays, go."""
-        self.boxed: dict[Node, tuple[Node, str]] = {}
+        self.boxed: dict[Node, tuple[Node, Index]] = {}
         """Padded arrays: the sum that they are boxes of, and the index of the box."""
-        self.large: set[str] = set()
-        """The names of arrays that are worth a statement to free them."""
+        self.fixed: dict[str, Turned | Name] = {}
+        """What no step of the loops around changes, and its transpose: laid out before them if it is read."""
         self.users: dict[Node, list[Node]] = {}
-        self.buffers: dict[Node, str] = {}
+        self.buffers: dict[Node, Name | Part] = {}
         """Sums of boxes, and the names of their arrays once they are made; also of parts side by side."""
         self.parts = Parts()
         """What is computed where a sparse matrix reads it."""
@@ -118,7 +118,6 @@ class InPlacePrinter(ArrayPrinter):
         lines = super().statements(outputs)
         for node in outputs:
             lines += self.settle(node)
-        self.large |= {self.text[n] for n in self.lives.position if n in self.text and is_large(owner(n))}
         self.lives = before
         return lines
 
@@ -136,9 +135,24 @@ class InPlacePrinter(ArrayPrinter):
         overflows = "_sigmoid" in self.helpers  # exp does, where the sigmoid is 0
         return [f'@{self.np}.errstate(over="ignore")'] if overflows else []
 
-    def finished(self, body: list[str], result: str) -> list[str]:
-        """The statements, with ``del`` for large arrays that are not needed any more."""
-        return release(body, result, self.large.__contains__) if self.large else body
+    def is_worth_freeing(self, node: Node) -> bool:
+        """See `ArrayPrinter.is_worth_freeing`."""
+        return is_large(owner(node))
+
+    def assignment(self, node: Node, expression: str) -> str:
+        """See `ArrayPrinter.assignment`; some values have a place."""
+        slot = self.slots.get(node)
+        if slot is None:
+            return super().assignment(node, expression)
+        self.text[node] = slot
+        return assigned(slot, expression)
+
+    def transposed(self, matrix: str) -> str:
+        """See `ArrayPrinter.transposed`; that of a matrix that loops do not change is laid out before."""
+        turned = self.fixed.get(matrix)
+        if isinstance(turned, Turned):
+            turned = self.fixed[matrix] = self.value_name()
+        return turned or super().transposed(matrix)
 
     def _find_boxes(self, outputs: Sequence[Node]) -> None:
         """Note the boxes of sums of padded arrays, and what can be computed where it goes."""
@@ -158,7 +172,7 @@ class InPlacePrinter(ArrayPrinter):
                 continue
             for pad, box in found.items():
                 inner, single = source(pad)
-                index = index_text(box, node.shape, single)
+                index = box_index(box, node.shape, single)
                 self.boxed[pad] = (node, index)
                 alone = users[inner] == 1 and users[pad.args[0]] == 1 and not isinstance(inner.op, Pad)
                 if alone and inner not in self.text and inner not in self.slots and not is_view(inner):
@@ -201,7 +215,7 @@ class InPlacePrinter(ArrayPrinter):
         if piece is not None:
             whole = self.settle(piece[0])
             self.text[node] = self.value_name()
-            return [*whole, f"{self.text[node]} = {self.text[piece[0]]}[{piece[1]}]"]
+            return [*whole, f"{self.text[node]} = {Part(self.text[piece[0]], *piece[1])}"]
         if (isinstance(node.op, Broadcast) and node.args[0].shape) or (node.shape and is_indicator(node)):
             self.waiting.add(node)
             return [line for a in node.args for line in self.settle(a)]
@@ -225,8 +239,8 @@ class InPlacePrinter(ArrayPrinter):
                 return [*settled, product_line(node, made, self)]
         lines = super().statement(node)
         slot = self.slots.get(node)
-        if slot is not None and lines:
-            lines[-1] = moved(lines[-1].partition(" = ")[2], slot)
+        if slot is not None and lines and self.text[node] != slot:  # one of several results
+            lines.append(assigned(slot, self.text[node]))
             self.text[node] = slot
         return [*settled, *lines]
 
@@ -237,8 +251,7 @@ class InPlacePrinter(ArrayPrinter):
             inner, _ = source(node)
             lines += self.settle(inner)
             text = self.text[inner]
-            written = place if place.endswith("]") else f"{place}[...]"  # a box, or the name of one
-            return lines if text == place else [*lines, f"{written} = {text}"]
+            return lines if text == place else [*lines, assigned(place, text)]
         self.slots[node] = place
         lines += self.statement(node)
         del self.slots[node]
@@ -247,7 +260,7 @@ class InPlacePrinter(ArrayPrinter):
             self.text[node] = place
         return lines
 
-    def box_place(self, node: Node) -> tuple[list[str], str]:
+    def box_place(self, node: Node) -> tuple[list[str], Name | Part]:
         """Where a box goes, and the statement that makes the array around it if there is none yet."""
         whole, index = self.boxed.pop(node)
         if whole in self.parts.gathers:
@@ -267,7 +280,7 @@ class InPlacePrinter(ArrayPrinter):
                 shape_text, kind = self.dims(whole.shape), f"{self.np}.{self.dtype}"
                 lines.append(f"{name} = {self.np}.{make}({shape_text}, dtype={kind})")
             self.buffers[whole] = name
-        place = f"{self.buffers[whole]}[{index}]"
+        place = Part(self.buffers[whole], *index)
         alike = self.depth or isinstance(whole.op, Overlay)
         if alike and any(box == (whole, index) for box in self.boxed.values()):  # it is used again
             view = self.views[whole, index] = self.value_name()
@@ -291,7 +304,8 @@ class InPlacePrinter(ArrayPrinter):
         slots = [self.slots.get(a) for a in node.args]
         if None in slots or any(self.text[a] != s for a, s in zip(node.args, slots, strict=True)):
             return False
-        self.text[node] = str(slots[0]).partition("[")[0]
+        first = slots[0]
+        self.text[node] = first.base if isinstance(first, Part) else str(first)
         return True
 
     def product_text(self, product: Product) -> str:
@@ -323,7 +337,7 @@ class InPlacePrinter(ArrayPrinter):
             self._serial = serial
             return None
         slot = self.slots.get(node) if made[-1].function not in WITHOUT_OUT else None
-        name = self.fresh if slot is not None or self.fresh != place else self.value_name()
+        name: str = self.fresh if slot is not None or self.fresh != place else self.value_name()
         if slot is not None and slot == self.fresh:
             made = [replace(step, out=step.out or slot) for step in made]
         if slot is not None:

@@ -7,6 +7,7 @@ from typing import Any
 from symad.core.graph import Node
 from symad.numeric.numpy_arrays.memory_reuse import is_recycled, recycled_product
 from symad.numeric.numpy_arrays.ops.contraction import Product
+from symad.numeric.numpy_arrays.texts import Name, Part, assigned
 
 
 def product_line(node: Node, product: Product, printer: Any) -> str:
@@ -19,14 +20,14 @@ def product_line(node: Node, product: Product, printer: Any) -> str:
         printer.text[node] = slot
         if product.is_plain:
             return str(printer.product_into(product, slot))
-        return moved(printer.product_text(product), slot)
+        return assigned(slot, printer.product_text(product))
     recycled = is_recycled(node, printer)
     made = recycled_product(node, product, printer) if recycled else printer.product_text(product)
     printer.text[node] = printer.value_name()
     return f"{printer.text[node]} = {made}"
 
 
-def _dotted(node: Node, product: Product, slot: str | None, printer: Any) -> str | None:
+def _dotted(node: Node, product: Product, slot: Name | Part | None, printer: Any) -> str | None:
     """The statement of a product of matrices by ``dot``, which begins sooner than ``matmul`` does.
 
     It writes only where the result would stand by itself: in whole arrays of floats.
@@ -38,13 +39,8 @@ def _dotted(node: Node, product: Product, slot: str | None, printer: Any) -> str
     if slot is None:
         printer.text[node] = printer.value_name()
         return f"{printer.text[node]} = {call})"
-    base, _, index = slot.partition("[")
-    if base not in printer.whole or "," in index or not all(map(printer.holds_floats, node.args)):
+    base, index = (slot.base, slot.index) if isinstance(slot, Part) else (slot, ())
+    if base not in printer.whole or len(index) > 1 or not all(map(printer.holds_floats, node.args)):
         return None
     printer.text[node] = slot
     return f"{call}, {slot})"
-
-
-def moved(expression: str, slot: str) -> str:
-    """The statement that writes a value into a slot."""
-    return f"{slot} = {expression}" if slot.endswith("]") else f"{slot}[...] = {expression}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,12 @@ from symad import special
 from symad.core.dims import Dim, format_shape
 from symad.core.graph import Graph, Node, topological
 from symad.errors import LoweringError
-from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.numeric.backends import ArrayLibrary
 from symad.numeric.modules.module_text import docstring, module_header, one_line, pack_text
 from symad.numeric.modules.names import Names
 from symad.numeric.modules.size_checks import size_checks
 from symad.numeric.modules.users_functions import users_call
+from symad.numeric.numpy_arrays.del_statements import Group, with_releases
 from symad.numeric.numpy_arrays.index_only_values import only_indices
 from symad.numeric.numpy_arrays.liveness import owner, repeats
 from symad.numeric.numpy_arrays.ops import (  # noqa: F401  (register answers)
@@ -37,8 +38,10 @@ from symad.numeric.numpy_arrays.ops.all_ops import emit
 from symad.numeric.numpy_arrays.ops.constants import constant_text
 from symad.numeric.numpy_arrays.ops.recurrence import scan_lines
 from symad.numeric.numpy_arrays.ops.root import root_lines
+from symad.numeric.numpy_arrays.texts import Name, Part, Turned
 from symad.numeric.pairs.attention_printer import attention_lines
 from symad.numeric.pairs.pair_sum_printer import pair_lines
+from symad.numeric.targets.target import NUMPY
 from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Input
 from symad.ops.fused.attention_ops import AttentionOp
 from symad.ops.fused.pair_sum import PairSum, PairSumCotangent
@@ -90,6 +93,16 @@ class ArrayPrinter:
         """What made the memory of the results that are written."""
         self.row_numbers: set[Node] = set()
         """Nodes that are read as row numbers only."""
+        self.nesting = 0
+        """How many functions and loops stand around what is being written."""
+        self.own: list[Name] = []
+        """Names of the statements being written that no others know."""
+        self.places: dict[Node, Part] = {}
+        """Where the new state of a loop goes, for rules that can write there."""
+        self.rows: dict[Node, list[Name]] = {}
+        """The names that a loop gives to its arrays and to parts of arrays."""
+        self.sizes: set[sympy.Symbol] = set()
+        """The dimensions that statements read."""
 
     def prepared(self, graph: Graph) -> Graph:
         """A graph that becomes a function inside of this one, as the module's own graph is prepared."""
@@ -105,16 +118,17 @@ class ArrayPrinter:
         """What the module makes before its function: constants, and what is made of them."""
         return [*(f"{name} = {text}" for text, name in self.constants.items()), *self.settings]
 
-    def finished(self, body: list[str], result: str) -> list[str]:
-        """The statements of the module's function, before it returns ``result``."""
-        return body
-
-    def value_name(self, stem: str = "v") -> str:
+    def value_name(self, stem: str = "v") -> Name:
         """A fresh name for an intermediate value."""
         while True:
             self._serial += 1
             if (name := f"{stem}{self._serial}") not in self.names.taken:
-                return name
+                return Name(name, self._serial)
+
+    def own_name(self) -> Name:
+        """A fresh name that only the statements of one node know."""
+        self.own.append(self.value_name())
+        return self.own[-1]
 
     @contextmanager
     def inside(self, inputs: Mapping[Node, str], repeated: bool = True) -> Iterator[None]:
@@ -123,10 +137,12 @@ class ArrayPrinter:
         Bodies are graphs of their own, whose nodes may be equal to others outside by accident. Those that
         are ``repeated`` are executed many times.
         """
-        outer = self.text, self.row_numbers
-        self.text, self.row_numbers = dict(inputs), set()
+        outer = self.text, self.row_numbers, self.own
+        self.text, self.row_numbers, self.own = dict(inputs), set(), []
+        self.nesting += 1
         yield
-        self.text, self.row_numbers = outer
+        self.nesting -= 1
+        self.text, self.row_numbers, self.own = outer
 
     def order(self, outputs: Sequence[Node]) -> list[Node]:
         """The nodes that some nodes need, in the order of their statements."""
@@ -134,12 +150,33 @@ class ArrayPrinter:
 
     def statements(self, outputs: Sequence[Node]) -> list[str]:
         """The statements that compute some nodes, and all that they need."""
-        lines: list[str] = []
+        groups: list[Group] = []
+        first, large = self._serial, set()
+        around, self.own = self.own, []
         self.row_numbers = self.row_numbers | only_indices(outputs)
         for node in self.order(outputs):
             if node not in self.text:
-                lines.extend(self.statement(node))
-        return lines
+                known = len(self.text)
+                lines = self.statement(node)
+                given = {n: self.text[n] for n in islice(reversed(self.text), len(self.text) - known)}
+                made = [*self.own, *(text for text in given.values() if isinstance(text, Name))]
+                groups.append(Group(node, lines, made, self.rows.pop(node, ())))
+                large |= {text for n, text in given.items() if self.is_worth_freeing(n)}
+                large |= {*self.own} if self.is_worth_freeing(node) else set()
+                self.own = []
+        self.own = around
+        if self.nesting:
+            return [line for group in groups for line in group.lines]
+        return with_releases(groups, self.text, outputs, lambda name: name.number > first and name in large)
+
+    def is_worth_freeing(self, node: Node) -> bool:
+        """Whether the array of a node is worth a statement that frees it."""
+        return True
+
+    def names_inside(self, first: int) -> list[Name]:
+        """The names that the body being written has given to arrays since its number ``first``."""
+        named = ((node, text) for node, text in self.text.items() if isinstance(text, Name))
+        return [text for node, text in named if text.number > first and self.is_worth_freeing(node)]
 
     def statement(self, node: Node) -> list[str]:
         """The statements of one node; constants are written where they are used."""
@@ -160,8 +197,16 @@ class ArrayPrinter:
             self.text[node] = expression
             return []
         needed, self.before = self.before, []
+        return [*needed, self.assignment(node, expression)]
+
+    def assignment(self, node: Node, expression: str) -> str:
+        """The statement that gives a node its value."""
         self.text[node] = self.value_name()
-        return [*needed, f"{self.text[node]} = {expression}"]
+        return f"{self.text[node]} = {expression}"
+
+    def transposed(self, matrix: str) -> str:
+        """The transpose of a matrix."""
+        return Turned(matrix)
 
     def expression(self, node: Node) -> str:
         """The value of a node as an expression of the texts of its arguments."""
@@ -178,6 +223,7 @@ class ArrayPrinter:
         """A dimension as Python text."""
         if isinstance(dim, int):
             return str(dim)
+        self.sizes |= dim.free_symbols
         return dim_text(dim, self.symbols)
 
     def dims(self, shape: Sequence[Dim]) -> str:
@@ -187,25 +233,29 @@ class ArrayPrinter:
 
     def helper(self, name: str, source: str) -> str:
         """Add a helper function to the module; its name."""
-        self.helpers[name] = source.replace("np.", f"{self.np}.")
+        self.helpers[name] = source
         return name
 
     def function(self, head: Any) -> str:
         """The callable for a SymPy head, imported or pasted as needed."""
-        full = NUMPY_NAMES.get(head)
-        if full is None:
+        found = NUMPY.functions.get(head)
+        if found is None:
             return self.users_function(head)
-        module, _, attribute = full.rpartition(".")
-        if module == "numpy":
-            return f"{self.np}.{attribute}"
-        if module == "symad.special":
+        if found.module == "numpy":
+            return f"{self.np}.{found.name}"
+        if self.is_own(head):
+            attribute = found.name
             source = inspect.getsource(getattr(special, attribute))
             self.imports |= {"from typing import Any"}
             if "reduce(" in source:
                 self.imports.add("from functools import reduce")
             return self.helper(attribute, source)
-        self.imports.add(f"import {module}")
-        return full
+        self.imports.add(f"import {found.module}")
+        return str(found)
+
+    def is_own(self, head: Any) -> bool:
+        """Whether a function is one of `symad.special`."""
+        return head in NUMPY.functions and NUMPY.functions[head].module == "symad.special"
 
     def users_function(self, head: Any) -> str:
         """The helper that calls a user's function."""
@@ -217,7 +267,7 @@ class ArrayPrinter:
             self.helper(self.users_helpers[head], call.source)
         return self.users_helpers[head]
 
-    def constant_array(self, array: np.ndarray[Any, Any]) -> str:
+    def constant_array(self, array: np.ndarray[Any, Any]) -> Name:
         """A module-level constant array; its name."""
         dtype = (
             f"{self.np}.{self.dtype}"
@@ -228,11 +278,11 @@ class ArrayPrinter:
             dtype = "bool"
         return self.constant_text(constant_text(array, dtype, self))
 
-    def constant_text(self, text: str, stem: str = "constant") -> str:
+    def constant_text(self, text: str, stem: str = "constant") -> Name:
         """A module-level constant from the expression that makes it; its name. Equal texts are one."""
         if text not in self.constants:
             self.constants[text] = self.names.unique(f"{stem}_{len(self.constants) + 1}")
-        return self.constants[text]
+        return Name(self.constants[text])
 
 
 def _sum_text(dim: Any, names: dict[Any, str]) -> str:
@@ -276,15 +326,11 @@ def print_array_module(
     """The entry point's name and the source of the module."""
     printer = printing(graph, library, dtype)
     entry = printer.names.unique(graph.name)
-    inputs = [printer.symbols[symbol] for symbol in graph.inputs]
+    inputs = [Name(printer.symbols[symbol]) for symbol in graph.inputs]
     body = [*_unpack_lines(graph, printer, inputs), *printer.statements(graph.output_nodes)]
     values = [_result(o, printer) for o in graph.output_nodes]
     result = pack_text(graph.structure, values)
-    helpers = [
-        line
-        for source in printer.helpers.values()
-        for line in [*source.rstrip().split("\n"), "", ""]
-    ]
+    helpers = [part for source in printer.helpers.values() for part in (source.rstrip(), "", "")]
     lines = [
         *module_header(graph, printer.imports),
         *helpers,
@@ -292,7 +338,7 @@ def print_array_module(
         *printer.decorators(graph),
         f"def {entry}({', '.join(inputs)}):",
         *docstring(graph, packed=False),
-        *(f"    {line}" for line in printer.finished(body, result)),
+        *(f"    {line}" for line in body),
         f"    return {result}",
     ]
     return entry, "\n".join(lines) + "\n"

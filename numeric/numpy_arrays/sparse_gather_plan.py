@@ -15,6 +15,7 @@ import numpy as np
 
 from symad.core.graph import Node
 from symad.core.questions import evaluate
+from symad.numeric.numpy_arrays.texts import Part
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.gathering import Gather
 from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
@@ -74,8 +75,8 @@ class SideBySide:
         """The part of the array ``values`` that holds the array of a node."""
         start, size = self.starts[node], prod(node.shape)
         if not node.shape:
-            return f"{values}[{start}]"
-        flat = f"{values}[{start or ''}:{start + size}]"
+            return Part(values, str(start))
+        flat = Part(values, f"{start or ''}:{start + size}")
         return flat if len(node.shape) == 1 else f"{flat}.reshape({printer.dims(node.shape)})"
 
 

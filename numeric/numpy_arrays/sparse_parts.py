@@ -12,6 +12,7 @@ from symad.numeric.numpy_arrays.elementwise_statements import WRITERS
 from symad.numeric.numpy_arrays.liveness import is_fresh, owner
 from symad.numeric.numpy_arrays.ops.sparse import direct_place, values_array
 from symad.numeric.numpy_arrays.sparse_gather_plan import SideBySide, views_only
+from symad.numeric.numpy_arrays.texts import Name
 from symad.ops.sparse.csr import CompressedRows
 
 Fits = Callable[[Node], bool]
@@ -25,7 +26,7 @@ class Parts:
     """Sparse matrices whose parts are computed where they go."""
     placed_as: dict[Node, Node] = field(default_factory=dict)
     """The part in whose place a node is computed: itself, or what is made of it step by step."""
-    places: dict[Node, str] = field(default_factory=dict)
+    places: dict[Node, Name] = field(default_factory=dict)
     """The names of parts, and of the entries of matrices, once they have one."""
     names: dict[str, Node] = field(default_factory=dict)
     """The matrices that parts side by side belong to, by the names of the parts."""
@@ -47,7 +48,7 @@ class Parts:
             if found is None:
                 continue
             self.gathers[node] = found
-            printer.boxed |= {part: (node, "") for part in found.direct}
+            printer.boxed |= {part: (node, ()) for part in found.direct}
             for part in found.starts:
                 if fits(part):
                     self._put(part, node, fits, printer)
@@ -60,13 +61,13 @@ class Parts:
         """Let a part be computed where it goes, and before it what only it is made of, step by step."""
         at: Node | None = part
         while at is not None:
-            printer.boxed[at] = (whole, "")
+            printer.boxed[at] = (whole, ())
             self.placed_as[at] = part
             args = at.args if type(at.op) in WRITERS else ()
             near = (a for a in args if a.shape == part.shape and printer.users[a] == [at] and fits(a))
             at = next(near, None)
 
-    def place(self, node: Node, whole: Node, printer: Any) -> tuple[list[str], str]:
+    def place(self, node: Node, whole: Node, printer: Any) -> tuple[list[str], Name]:
         """The name of a part, and the statements that make its place if it has none yet."""
         found = self.gathers[whole]
         if node in found.direct:

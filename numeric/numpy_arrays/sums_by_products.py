@@ -12,20 +12,21 @@ from typing import Any
 from symad.core.dims import size
 from symad.core.graph import Node
 from symad.numeric.numpy_arrays.ops.contraction import Product
+from symad.numeric.numpy_arrays.texts import Name, is_name
 
 LONGEST = 4096
 """Elements of a row above which NumPy's sum by halves is more exact than BLAS's, and as fast."""
 
 ONES = '''@functools.lru_cache(8)
-def _ones(size):
-    return np.ones(size, dtype=np.{dtype})
+def _ones(size, dtype):
+    return np.ones(size, dtype)
 '''
 
 
 def sum_as_product(arg: Node, axes: tuple[int, ...], printer: Any) -> Product | None:
     """The sum over some axes of an array of floats, if they are its first or its last; else None."""
     text, rank, count = printer.text[arg], len(arg.shape), len(axes)
-    if count == rank or not text.isidentifier() or not printer.holds_floats(arg):
+    if count == rank or not is_name(text) or not printer.holds_floats(arg):
         return None
     if axes == tuple(range(count)):
         summed, kept = arg.shape[:count], arg.shape[count:]
@@ -45,9 +46,10 @@ def _ones(shape: Any, printer: Any) -> str:
     length = size(shape)
     if isinstance(length, int):
         made = f"{printer.np}.ones({length}, dtype={printer.np}.{printer.dtype})"
-        return str(printer.constant_text(made, "ones"))
+        constant: Name = printer.constant_text(made, "ones")
+        return constant
     printer.imports.add("import functools")
-    return f"{printer.helper('_ones', ONES.replace('{dtype}', printer.dtype))}({printer.dim(length)})"
+    return f"{printer.helper('_ones', ONES)}({printer.dim(length)}, {printer.np}.{printer.dtype})"
 
 
 def _reshaped(text: str, rows: Any, columns: Any, printer: Any) -> str:

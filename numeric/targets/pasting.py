@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import inspect
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -25,8 +25,11 @@ class Pasted:
 
 
 @cache
-def pasted(function: Callable[..., Any]) -> Pasted:
-    """The source of a function without annotations, with everything it uses from its own module."""
+def pasted(function: Callable[..., Any], prefix: str = "") -> Pasted:
+    """The source of a function without annotations, with everything it uses from its own module.
+
+    ``prefix`` comes before the names of the functions, so that they are none of a user's.
+    """
     (tree,) = ast.parse(inspect.getsource(function)).body
     assert isinstance(tree, ast.FunctionDef)
     bare = _Bare().visit(tree)
@@ -41,7 +44,7 @@ def pasted(function: Callable[..., Any]) -> Pasted:
             needs_scipy = needs_scipy or used.__name__.startswith("scipy")
         elif isinstance(used, types.FunctionType) and used is not function:
             if used.__module__.startswith("symad."):
-                inner = pasted(used)
+                inner = pasted(used, prefix)
                 imports.update(dict.fromkeys(inner.imports))
                 functions.update(inner.functions)
                 needs_scipy = needs_scipy or inner.needs_scipy
@@ -49,7 +52,11 @@ def pasted(function: Callable[..., Any]) -> Pasted:
                 imports[f"from {used.__module__} import {name}"] = None
         elif isinstance(used, types.BuiltinFunctionType):
             imports[f"from {(used.__module__ or '').lstrip('_')} import {name}"] = None
-    functions[function.__name__] = ast.unparse(bare)
+    if prefix:
+        called = {n.id for n in ast.walk(bare) if isinstance(n, ast.Name)}
+        own = {name for name in called if prefix + name in functions} | {function.__name__}
+        bare = _Renamed({name: prefix + name for name in own}).visit(bare)
+    functions[prefix + function.__name__] = ast.unparse(bare)
     return Pasted(tuple(imports), tuple(functions.items()), needs_scipy or _imports_scipy(bare))
 
 
@@ -62,6 +69,23 @@ def _imports_scipy(tree: ast.AST) -> bool:
 
 def _import_of(module: types.ModuleType, name: str) -> str:
     return f"import {name}" if module.__name__ == name else f"import {module.__name__} as {name}"
+
+
+class _Renamed(ast.NodeTransformer):
+    """Gives functions other names."""
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self.names = names
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        """Where they are called."""
+        return ast.copy_location(ast.Name(self.names.get(node.id, node.id), node.ctx), node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        """Where they are defined."""
+        self.generic_visit(node)
+        node.name = self.names.get(node.name, node.name)
+        return node
 
 
 class _Bare(ast.NodeTransformer):

@@ -54,7 +54,7 @@ def test_infinities_and_nan_pass(backend):
 def test_symbolic_sizes():
     n, d = sp.symbols("n d", integer=True, positive=True)
     kernel = lower(symad.trace(lambda x: (np.sum(x, axis=0), np.sum(x, axis=1)), [(n, d)]))
-    assert "_ones(n) @ " in kernel.source  # of the rows; how long they are is not known
+    assert "_ones(n, np.float64) @ " in kernel.source  # of the rows; how long they are is not known
     for shape in ((6, 3), (1, 9), (40, 2)):
         x = np.random.default_rng(1).normal(size=shape)
         for got, axis in zip(kernel(x), (0, 1), strict=True):

@@ -44,7 +44,7 @@ def loop_call(node: Node, op: Scan | Loop, printer: Any) -> list[str] | None:
         if k in apart:
             shape, turn = (shape[1], shape[0], *shape[2:]), ".swapaxes(0, 1)"
         if k == 0 and before:
-            longer = printer.value_name()
+            longer = printer.own_name()
             lines.append(f"{longer} = {new_text(shape, printer)}{turn}")
             lines += with_first(value, before, longer, made, node, printer)
         else:

@@ -18,8 +18,8 @@ from symad.core.graph import Node, Op
 from symad.core.questions import definition, question
 from symad.errors import LoweringError
 from symad.evaluation.number_domains import as_float
-from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.numeric.backends import ArrayLibrary
+from symad.numeric.numpy_arrays.texts import Name, is_name
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.positions import Positions
 from symad.ops.arrays.reduction import Extreme, Product
@@ -56,7 +56,9 @@ def by_definition(
         raise LoweringError(f"the op {type(op).__name__} has no form for backend {library.name!r}")
     known, waiting = dict(printer.text), set(getattr(printer, "waiting", ()))
     needed = printer.statements((stands_for,))  # which begins new lists of its own
-    result = str(printer.text[stands_for])
+    result: str = printer.text[stands_for]
+    if isinstance(result, Name):
+        printer.own.append(result)
     printer.text = known  # arrays in between may have been overwritten
     if hasattr(printer, "waiting"):
         printer.waiting &= waiting
@@ -93,7 +95,8 @@ def array_constant_emit(
     array = op.array
     if array.dtype.kind in "iu" and node not in printer.row_numbers:
         array = array.astype(np.float64)  # integers would make double precision of single precision
-    return str(printer.constant_array(array))
+    made: str = printer.constant_array(array)
+    return made
 
 
 @emit.dispatch
@@ -168,7 +171,7 @@ def apply_emit(op: Apply, library: ArrayLibrary, node: Node, args: Texts, printe
     if op.head in DIRECT:
         return f"{printer.np}.{DIRECT[op.head]}({', '.join(args)})"
     text = f"{printer.function(op.head)}({', '.join(args)})"
-    own = NUMPY_NAMES.get(op.head, "").startswith("symad.special.")  # some compute in double precision
+    own = printer.is_own(op.head)  # some compute in double precision
     narrow = own and printer.dtype == "float32" and printer.np == "np"
     return f"np.asarray({text}, dtype=np.float32)" if narrow else text
 
@@ -217,15 +220,20 @@ def broadcast_emit(
 
 @emit.dispatch
 def reshape_emit(op: Reshape, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
-    if node.args[0].shape and args[0].isidentifier():
+    if node.args[0].shape and is_name(args[0]):
         return f"{args[0]}.reshape({printer.dims(op.shape)})"  # eight times as fast as the function
     return f"{printer.np}.reshape({args[0]}, {printer.dims(op.shape)})"
 
 
 def slice_text(start: Any, count: Any, step: int, dim: Any, printer: Any) -> str:
     """``start:stop:step`` for ``count`` elements."""
+    return ":".join(slice_parts(start, count, step, dim, printer))
+
+
+def slice_parts(start: Any, count: Any, step: int, dim: Any, printer: Any) -> tuple[str, ...]:
+    """The start, the stop and perhaps the step of ``count`` elements; empty where it need not be said."""
     if start == 0 and step == 1 and count == dim:
-        return ":"
+        return "", ""
     first = printer.dim(start)
     if isinstance(start, int) and isinstance(count, int):
         stop = start + count * step
@@ -237,7 +245,7 @@ def slice_text(start: Any, count: Any, step: int, dim: Any, printer: Any) -> str
         # a stop below 0 would count from the end: None means "to the beginning"
         raw = f"{first} + ({printer.dim(count)})*({step})"
         end = f"({raw} if {raw} >= 0 else None)"
-    return f"{'' if start == 0 and step > 0 else first}:{end}" + (f":{step}" if step != 1 else "")
+    return "" if start == 0 and step > 0 else first, end, *([str(step)] if step != 1 else [])
 
 
 @emit.dispatch
@@ -262,9 +270,8 @@ def pad_emit(op: Pad, library: ArrayLibrary, node: Node, args: Texts, printer: A
     (arg,) = node.args
     index = []
     for start, step, count, dim in zip(op.start, op.step, arg.shape, op.shape, strict=True):
-        text = slice_text(start, count, step, dim, printer)
-        parts = [part or "None" for part in text.split(":")]
-        index.append(f"slice({', '.join(parts)})" if text != ":" else "slice(None)")
+        found = slice_parts(start, count, step, dim, printer)
+        index.append(f"slice({', '.join(part or 'None' for part in found)})" if any(found) else "slice(None)")
     closing = "," if len(index) == 1 else ""
     pad = printer.helper("_pad", PAD)
     return f"{pad}({args[0]}, {printer.dims(op.shape)}, ({', '.join(index)}{closing}))"

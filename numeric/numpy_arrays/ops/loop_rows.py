@@ -76,7 +76,7 @@ def read_otherwise(node: Node, found: list[Beside]) -> set[Node]:
 
 def beside_lines(one: Beside, names: dict[Node, str], before: list[Node], printer: Any) -> list[str]:
     """The statements that make the array, fill all but the later states, and name its parts."""
-    whole = printer.value_name()
+    whole = printer.own_name()
     steps, *rest = one.value.shape
     count = printer.dim(steps)
     first = one.states.args[one.states.op.k]  # type: ignore[attr-defined]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from symad.core.dims import Shape, plus
@@ -17,6 +16,7 @@ from symad.numeric.numpy_arrays.ops.loop_rows import (
     is_result,
     read_otherwise,
 )
+from symad.numeric.numpy_arrays.texts import Name, Part, Turned, is_name
 from symad.numeric.passes.loops.loop import Loop, pieces, values
 from symad.ops.arrays.shaping import Slice, reshape
 from symad.ops.arrays.stacking import Concatenate, Stack
@@ -33,17 +33,20 @@ def loop_lines(node: Node, printer: Any) -> list[str]:
     initial, xs, constants = pieces(op, node.args)
     local, results = op.body.input_nodes, op.body.output_nodes
     made = values(node)
-    names = {value: printer.value_name() for value in made}
+    first = printer.value_name()
+    names = dict(zip(made, [first, *(printer.value_name() for _ in made[1:])], strict=True))
     states = [printer.value_name("state") for _ in initial]
     places = [printer.value_name("new") for _ in made]
     outer = dict(printer.text)
     fixed = [outer[c] for c in constants]
+    turned = {text: Turned(text) for text in fixed if is_name(text) and text not in printer.fixed}
+    printer.fixed |= turned
     moving = [printer.value_name() for _ in xs]
     inputs = dict(zip(local, [*states, *moving, *fixed], strict=True))
     beside = {one.value: one for one in besides(node, printer)}
     beside |= {one.states: one for one in beside.values()}
     inputs |= {one.rows: printer.value_name() for one in beside.values()}
-    slots: dict[Node, str] = {}
+    slots: dict[Node, Name | Part] = {}
     for place, result in zip(places, results, strict=True):
         if result.shape and result not in local:
             slots |= {part: slot for part, slot in _slots(result, place).items() if part not in slots}
@@ -55,6 +58,7 @@ def loop_lines(node: Node, printer: Any) -> list[str]:
     with printer.inside(inputs):
         inner = printer.statements(results)
         texts = [printer.text[result] for result in results]
+        kept = [*states, *printer.names_inside(first.number), *printer.views.values()]
     printer.slots, printer.floats = around
     printer.text |= names
     passing = {  # only the next step needs these states
@@ -66,28 +70,35 @@ def loop_lines(node: Node, printer: Any) -> list[str]:
     read = read_otherwise(node, [*beside.values()])
     columns = [outer[x] for x, given in zip(xs, local[len(states) :], strict=False) if given in read]
     targets = [inputs[given] for given in local[len(states) : len(states) + len(xs)] if given in read]
+    endless = not columns
     for value, place, result, text in zip(made, places, results, texts, strict=True):
         if not result.shape:  # a number has no place of its own: it is put into the array
             inner.append(f"{names[value]}[{step}] = {text}")
             continue
         if value in passing:
             columns.append(f"itertools.cycle({names[value]})")
-        elif value in beside:
-            columns.append(names[value])
         else:
-            columns.append(in_order_of_time(value, names[value], printer))
+            endless = False
+            name = names[value]
+            columns.append(name if value in beside else in_order_of_time(value, name, printer))
         if value in beside and result is beside[value].rows:
             targets.append(text)
             continue
         targets.append(place)
         if text != place:
             inner.append(f"{place}[...] = {text}")
-    endless = all(column.startswith("itertools.cycle(") for column in columns)
     if counted or endless:
         columns.append(f"range({printer.dim(node.shape[0])})")
         targets.append(step)
-    printer.large |= {*targets, *states, *filter(None, map(_view, inner))}  # they keep whole arrays alive
-    before, inner = _transposed_once(inner, fixed, printer)
+    if not printer.nesting:  # they keep whole arrays alive
+        printer.rows[node] = list(dict.fromkeys([*targets, *kept]))
+    before = [
+        f"{printer.fixed[text]} = {printer.np}.ascontiguousarray({turned[text]})"
+        for text in turned
+        if isinstance(printer.fixed[text], Name)
+    ]
+    for text in turned:
+        del printer.fixed[text]
     rooms = []
     for value in made:
         if value in passing:
@@ -115,7 +126,7 @@ def _room(value: Node, name: str, node: Node, printer: Any) -> list[str]:
     before = previous(value, node, printer)
     if not before:
         return [_empty(name, shape, printer)]
-    longer = printer.value_name()
+    longer = printer.own_name()
     made = _empty(longer, (plus(shape[0], 1), *shape[1:]), printer)
     return [made, *with_first(value, before, longer, name, node, printer)]
 
@@ -175,37 +186,19 @@ def in_order_of_time(value: Node, name: str, printer: Any) -> str:
     return f"{name}[::-1]"
 
 
-def _slots(result: Node, place: str) -> dict[Node, str]:
+def _slots(result: Node, place: Name) -> Mapping[Node, Name | Part]:
     """Where a new value goes; each part of a stack of different parts has a place of its own."""
     args = result.args
     if isinstance(result.op, Stack) and result.op.axis == 0 and len(set(args)) == len(args) and args[0].shape:
-        return {part: f"{place}[{k}]" for k, part in enumerate(args) if part.args}
+        return {part: Part(place, str(k)) for k, part in enumerate(args) if part.args}
     return {result: place}
 
 
-def _view(line: str) -> str:
-    """The name that a statement gives to a part of an array."""
-    found = re.match(r"(\w+) = \w+\[", line)
-    return found[1] if found else ""
-
-
-def _pass_on(slots: dict[Node, str], results: Sequence[Node]) -> None:
+def _pass_on(slots: dict[Node, Name | Part], results: Sequence[Node]) -> None:
     """What a value in a place of its own is made from goes there too, if nothing else needs it."""
     users = Counter(a for node in topological(results) for a in set(node.args))
     users.update(results)
     for node, slot in [*slots.items()]:
-        if slot.isidentifier():
+        if isinstance(slot, Name):
             for made in made_over(node, users):
                 slots.setdefault(made, slot)
-
-
-def _transposed_once(lines: list[str], fixed: list[str], printer: Any) -> tuple[list[str], list[str]]:
-    """The statements that lay out transposes of constants, and the loop's statements with their names."""
-    before: list[str] = []
-    for constant in fixed:
-        pattern = re.compile(rf"(?<![\w.]){re.escape(constant)}\.T(?!\w)")
-        if constant.isidentifier() and any(pattern.search(line) for line in lines):
-            turned = printer.value_name()
-            before.append(f"{turned} = {printer.np}.ascontiguousarray({constant}.T)")
-            lines = [pattern.sub(turned, line) for line in lines]
-    return before, lines

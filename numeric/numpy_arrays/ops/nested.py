@@ -5,8 +5,6 @@ So are written what is computed again (`Remat`), and the chains whose backward s
 
 from __future__ import annotations
 
-import inspect
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +15,7 @@ from symad.core.graph import Graph, Node
 from symad.numeric.backends import ArrayLibrary
 from symad.numeric.numpy_arrays.liveness import owner
 from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
+from symad.numeric.targets.pasting import pasted
 from symad.ops.arrays.sources import Constant, Dimension
 from symad.ops.loops.checkpointed_chain import Chain, ChainOp, Kept, arguments, length_of
 from symad.ops.loops.checkpointed_chain_pullback import ChainPullback, stretch_pullback
@@ -56,7 +55,7 @@ def nested(
 
 def _own(output: Node, inputs: Sequence[Node], printer: Any) -> str:
     """A result in memory of its own: what the function is given may be overwritten after its last use."""
-    text = str(printer.text[output])
+    text: str = printer.text[output]
     return f"{text}.copy()" if output.shape and owner(output) in inputs else text
 
 
@@ -77,16 +76,12 @@ def _typed(nodes: Sequence[Node], texts: Sequence[str], printer: Any) -> list[st
 
 
 def revolving(printer: Any, *names: str) -> None:
-    """Add functions of `symad.transforms.revolve` to the module, under names with an underscore."""
-    printer.imports |= {"from math import comb", "from typing import Any"}
-    for name in ("beta", "repetitions", "split", "places", "advance", *names):
-        source = inspect.getsource(getattr(revolve, name))
-        for other in REVOLVE:
-            source = re.sub(rf"\b{other}\(", f"_{other}(", source)
-        printer.helper(f"_{name}", source)
-
-
-REVOLVE = ("beta", "repetitions", "split", "places", "advance", "keep_states", "reverse_chain")
+    """Add functions of `symad.transforms.revolve` to the module, with what they call."""
+    for name in ("places", *names):
+        found = pasted(getattr(revolve, name), "_")
+        printer.imports.update(found.imports)
+        for helper, source in found.functions:
+            printer.helper(helper, source)
 
 
 def policy_text(op: ChainOp, length: str) -> tuple[str, str]:

@@ -5,23 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 from symad.core.graph import Node
+from symad.numeric.numpy_arrays.box_sums import Index
 from symad.numeric.numpy_arrays.memory_reuse import is_recycled, new_text
+from symad.numeric.numpy_arrays.texts import Name, Part, assigned
 
 
-def overlay_index(node: Node, k: int, printer: Any) -> str:
+def overlay_index(node: Node, k: int, printer: Any) -> Index:
     """The index of part ``k``."""
     op: Any = node.op
     start, (count,) = op.start[k], node.args[k].shape
     stop = start + count
-    return f"{'' if start == 0 else printer.dim(start)}:{'' if stop == op.size else printer.dim(stop)}"
+    return (f"{'' if start == 0 else printer.dim(start)}:{'' if stop == op.size else printer.dim(stop)}",)
 
 
-def overlay_room(node: Node, printer: Any) -> tuple[str, list[str]]:
+def overlay_room(node: Node, printer: Any) -> tuple[Name, list[str]]:
     """The name of the array, and the statements that make it, with zeros where the first part is not."""
     op: Any = node.op
     lines = []
     name = printer.slots.get(node)
-    if name is None or not name.isidentifier():
+    if not isinstance(name, Name):
         name = printer.value_name()
         kind = f"{printer.np}.{printer.dtype}"
         plain = f"{printer.np}.empty({printer.dims(node.shape)}, dtype={kind})"
@@ -46,13 +48,13 @@ def overlay_lines(node: Node, printer: Any) -> list[str]:
         name = printer.text[first]
     else:
         name, made = overlay_room(node, printer)
-        lines += [*made, f"{name}[{overlay_index(node, 0, printer)}] = {printer.text[first]}"]
+        lines += [*made, assigned(Part(name, *overlay_index(node, 0, printer)), printer.text[first])]
     for k, arg in enumerate(rest, 1):
         symbol = "+=" if op.signs[k] == 1 else "-="
-        lines.append(f"{name}[{overlay_index(node, k, printer)}] {symbol} {printer.text[arg]}")
+        lines.append(f"{Part(name, *overlay_index(node, k, printer))} {symbol} {printer.text[arg]}")
     slot = printer.slots.get(node)
     if slot is not None and slot != name:
-        lines.append(f"{slot}[...] = {name}")
+        lines.append(assigned(slot, name))
         name = slot
     printer.text[node] = name
     return lines

@@ -7,6 +7,7 @@ from typing import Any
 from symad.core.graph import Node
 from symad.numeric.backends import ArrayLibrary
 from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
+from symad.numeric.numpy_arrays.texts import Part
 from symad.ops.loops.affine_scan import AffineScan
 from symad.ops.loops.scan import Scan, parts
 
@@ -22,13 +23,21 @@ def scan_lines(op: Scan, library: ArrayLibrary, node: Node, name: str, printer: 
     lines[0] = f"{name} = {lines[0]}"
     lines += [f"{state} = {outer[initial]}", f"for {step} in range({printer.dim(node.shape[0])}):"]
     inputs[local[0]] = state
-    inner = []
+    inner: list[str] = []
     for x, place in zip(xs, local[1 : 1 + op.slices], strict=True):
         inputs[place] = printer.value_name()
         inner.append(f"{inputs[place]} = {outer[x]}[{step}]")
+    (result,) = op.body.output_nodes
+    place = printer.places[result] = Part(name, step)
     with printer.inside(inputs):
-        inner += printer.statements(op.body.output_nodes)
-        inner += [f"{name}[{step}] = {printer.text[op.body.output_nodes[0]]}", f"{state} = {name}[{step}]"]
+        inner += printer.statements((result,))
+        if printer.text[result] != place:
+            inner.append(f"{place} = {printer.text[result]}")
+        inner.append(f"{state} = {place}")
+        kept = printer.names_inside(step.number)
+    del printer.places[result]
+    if not printer.nesting:
+        printer.rows[node] = [state, *(name for name in kept if name != state)]
     return [*lines, *(f"    {line}" for line in inner)]
 
 

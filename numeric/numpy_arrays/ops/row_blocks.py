@@ -9,6 +9,7 @@ from symad.core.graph import Node, topological
 from symad.numeric.fusion.chains import Fused
 from symad.numeric.numpy_arrays.liveness import is_fresh
 from symad.numeric.numpy_arrays.memory_reuse import is_recycled, new_text
+from symad.numeric.numpy_arrays.texts import Name
 from symad.numeric.passes.blocking.causal_blocks import COLUMNS
 from symad.numeric.passes.blocking.row_blocks import BLOCK, ROWS, RowBlocks
 from symad.numeric.passes.memory_layout.memory_spans import Cleared, Spread
@@ -44,7 +45,7 @@ def block_lines(node: Node, printer: Any) -> list[str]:
         if axis is not None or column is not None:
             inputs[position] = printer.value_name()
             inner.append(f"{inputs[position]} = {outer[arg]}[{_index(part, axis, stop, column)}]")
-    slots: dict[Node, str] = {}
+    slots: dict[Node, Name] = {}
     for value, result, axis, end in zip(values, results, op.joined, ends, strict=True):
         shape, name = printer.dims(value.shape), names[value]
         if axis is None:
@@ -65,13 +66,19 @@ def block_lines(node: Node, printer: Any) -> list[str]:
     rows = printer.symbols[ROWS] = printer.value_name("rows")
     printer.bounds = {ROWS: _height(op)} | ({COLUMNS: op.length} if isinstance(op.length, int) else {})
     around, printer.slots = printer.slots, slots
+    sizes, printer.sizes = printer.sizes, set()
     with printer.inside(inputs):
         made = [r if r in slots or not _is_laid_flat(r) else r.args[0] for r in results]
         body = printer.statements(made)
         texts = [printer.text[result] for result in made]
+        kept = printer.names_inside(part.number)
+    if not printer.nesting:
+        printer.rows[node] = list(dict.fromkeys([*slots.values(), *kept]))
+    reads_rows = ROWS in printer.sizes
+    printer.sizes |= sizes
     printer.slots, printer.bounds = around, {}
     printer.text |= names
-    if any(rows in line for line in body):
+    if reads_rows:
         inner.insert(0, f"{rows} = min({_height(op)}, {length} - {start})")
     if any(x is not None for x in (*columns, *ends)):
         inner.insert(0, f"{stop} = min({start} + {_height(op)}, {length})")

@@ -11,6 +11,7 @@ from symad.numeric.backends import NumPy
 from symad.numeric.numpy_arrays.memory_reuse import SMALLEST, new_text
 from symad.numeric.numpy_arrays.ops.all_ops import emit
 from symad.numeric.numpy_arrays.sparse_gather_plan import MANY, SideBySide, Sum
+from symad.numeric.numpy_arrays.texts import Name, assigned
 from symad.ops.arrays.gathering import Gather
 from symad.ops.arrays.sources import Constant
 from symad.ops.sparse.csr import CompressedRows, as_slice
@@ -86,28 +87,30 @@ def _values_lines(node: Node, found: SideBySide, printer: Any) -> tuple[str, lis
     for source in found.starts:
         if printer.parts.names.get(printer.text[source]) is not node:
             lines += printer.settle(source)
-            lines.append(f"{_assignable(source, found, values, printer)} = {printer.text[source]}")
+            lines.append(assigned(found.place(source, values, printer), printer.text[source]))
     for each in found.sums:
         lines += _sum_lines(each, found, values, printer)
     return values, lines
 
 
-def _entries(node: Node, printer: Any) -> tuple[str, list[str]]:
+def _entries(node: Node, printer: Any) -> tuple[Name, list[str]]:
     """The name of the entries of a matrix, and the statement that makes the array if there is none yet."""
     if node in printer.parts.places:
         return printer.parts.places[node], []
     op: Any = node.op
-    name = printer.parts.places[node] = printer.value_name("entries")
+    name: Name = printer.value_name("entries")
+    printer.parts.places[node] = name
     return name, [f"{name} = {_new(len(op.columns), printer)}"]
 
 
-def direct_place(part: Node, whole: Node, found: SideBySide, printer: Any) -> tuple[list[str], str]:
+def direct_place(part: Node, whole: Node, found: SideBySide, printer: Any) -> tuple[list[str], Name]:
     """The name of the evenly spaced places of a part, and the statements that make it."""
     entries, lines = _entries(whole, printer)
     op: Any = whole.op
     place = f"{entries}[{_index(op.places_of[found.direct[part]], True, printer)}]"
     shape = f".reshape({printer.dims(part.shape)})" if len(part.shape) > 1 else ""
-    name = printer.parts.places[part] = printer.value_name()
+    name: Name = printer.value_name()
+    printer.parts.places[part] = name
     return [*lines, f"{name} = {place}{shape}"], name
 
 
@@ -145,14 +148,8 @@ def _sum_lines(each: Sum, found: SideBySide, values: str, printer: Any) -> list[
 
 
 def _flat(node: Node, printer: Any) -> str:
-    text = str(printer.text[node])
+    text: str = printer.text[node]
     return f"{printer.np}.ravel({text})" if len(node.shape) > 1 else text
-
-
-def _assignable(source: Node, found: SideBySide, values: str, printer: Any) -> str:
-    """The place of a part as the left side of an assignment."""
-    place = found.place(source, values, printer)
-    return place if place.endswith("]") else f"{place}[...]"
 
 
 def _new(size: int, printer: Any) -> str:

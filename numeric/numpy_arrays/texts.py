@@ -1,0 +1,61 @@
+"""What the values of a module are written as, with what there is to know about it.
+
+A rule gets the texts of the arguments and joins them to one more. Names, parts of named arrays and transposes
+keep what they are made of, so that nothing has to be read out of a text.
+"""
+
+from __future__ import annotations
+
+
+class Name(str):
+    """A variable; ``number`` counts those of a module that statements make, and is 0 for all others."""
+
+    __slots__ = ("number",)
+
+    def __new__(cls, text: str, number: int = 0) -> Name:
+        """A name, and its place among those that statements make."""
+        made = super().__new__(cls, text)
+        made.number = number
+        return made
+
+
+class Part(str):
+    """``base[index]``: a part of an array, with the index of each axis but whole ones at the end."""
+
+    __slots__ = ("base", "index")
+
+    def __new__(cls, base: str, *index: str) -> Part:
+        """The part at an index."""
+        made = super().__new__(cls, f"{base}[{', '.join(index)}]")
+        made.base, made.index = base, index
+        return made
+
+
+class Turned(str):
+    """The transpose of a matrix."""
+
+    __slots__ = ("of",)
+
+    def __new__(cls, of: str) -> Turned:
+        """``of``: the text of the matrix."""
+        made = super().__new__(cls, f"{of}.T")
+        made.of = of
+        return made
+
+
+def is_name(text: str) -> bool:
+    """Whether a text is the name of a whole array."""
+    return isinstance(text, Name)
+
+
+def name_in(text: str | None) -> Name | None:
+    """The name that a statement makes and that a text shows the memory of."""
+    while isinstance(text, Part):
+        text = text.base
+    return text if isinstance(text, Name) and text.number else None
+
+
+def assigned(place: str, expression: str) -> str:
+    """The statement that writes a value into a part of an array, or into all of a named one."""
+    target = place if isinstance(place, Part) else f"{place}[...]"
+    return f"{target} = {expression}"
