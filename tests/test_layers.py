@@ -251,3 +251,92 @@ def test_no_circle_of_imports_outside_the_rooms_that_have_one():
 def test_no_folder_holds_more_files_than_a_person_keeps_in_mind(package):
     folders = [path.parent.relative_to(ROOT).as_posix() for path in files_of(package)]
     assert {f: folders.count(f) for f in folders if folders.count(f) > 25} == {}
+
+
+READING = {"replace", "split", "rsplit", "splitlines", "partition", "rpartition", "startswith", "endswith",
+           "removeprefix", "removesuffix", "find", "rfind", "isidentifier"}  # fmt: skip
+"""Methods of strings that look into a text or change it."""
+
+READERS = {
+    "numeric/compiled_arrays/blas.py": 2,
+    "numeric/compiled_arrays/c/c_body.py": 7,
+    "numeric/compiled_arrays/c/gather_text.py": 1,
+    "numeric/compiled_arrays/c/softmax_text.py": 3,
+    "numeric/compiled_arrays/math/vector_math.py": 3,
+    "numeric/compiled_arrays/printer.py": 5,
+    "numeric/fusion/c_expressions.py": 6,
+    "numeric/modules/entry_point.py": 3,
+    "numeric/pairs/pair_sum_printer.py": 1,
+    "numeric/pairs/sympy_to_numpy.py": 1,
+    "gpu/array_printer.py": 3,
+    "gpu/attention_kernels/launch.py": 1,
+    "gpu/attention_kernels/printer.py": 4,
+    "gpu/attention_kernels/score_text.py": 9,
+    "gpu/printers/array_inputs.py": 1,
+    "gpu/printers/kernels.py": 4,
+    "gpu/printers/products.py": 3,
+    "gpu/printers/random.py": 4,
+    "gpu/printers/rows.py": 4,
+    "gpu/scalar_program.py": 3,
+    "gpu/sympy_to_cuda/printer.py": 6,
+    "gpu/sympy_to_cuda/writers.py": 1,
+}
+"""Modules that look into printed text, most to fill templates of C and CUDA: the numbers only shrink."""
+
+OTHER_TEXT = {
+    "numeric/compiled_arrays/ufuncs.py": "signatures of ufuncs",
+    "numeric/compiled_arrays/c/chain_text.py": "names of types",
+    "numeric/compiler/c_compiler.py": "flags and messages of the compiler",
+    "numeric/compiler/private_folder.py": "files",
+    "numeric/function.py": "representations of graphs",
+    "numeric/kernel.py": "the lines that tracebacks show",
+    "numeric/lowering.py": "names of types",
+    "numeric/modules/module_text.py": "names that users give",
+    "numeric/modules/users_functions.py": "names that users give",
+    "numeric/pairs/eager_attention.py": "names that users give",
+    "numeric/pairs/intervals.py": "SymPy's replace",
+    "numeric/pairs/pair_functions.py": "SymPy's replace, and names that users give",
+    "numeric/pairs/scores.py": "SymPy's replace",
+    "numeric/pairs/stable_sympy.py": "SymPy's replace",
+    "numeric/passes/loops/flat_products.py": "subscripts of a contraction",
+    "numeric/sampling/markov_chains.py": "random keys are split",
+    "numeric/scalars/python_binding.py": "results are split",
+    "numeric/scale/chunks.py": "names of modules",
+    "numeric/scale/engines.py": "names of files",
+    "numeric/scheduling/roles.py": "names that users give",
+    "numeric/targets/listing.py": "cells of a table in Markdown",
+    "numeric/targets/pasting.py": "names of modules",
+    "numeric/targets/target.py": "names of modules",
+    "gpu/attention_kernels/compiled_score.py": "names of fields",
+    "gpu/attention_kernels/score_layout.py": "names of fields",
+}
+"""Modules that look into text which is no printed code, and into what."""
+
+
+def reading_calls(source):
+    """Calls of such methods, and of functions of re."""
+    nodes = ast.walk(ast.parse(source))
+    calls = [n.func for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
+    return [f for f in calls if f.attr in READING or (isinstance(f.value, ast.Name) and f.value.id == "re")]
+
+
+def test_the_reader_of_calls_sees_methods_and_regular_expressions():
+    source = "a.replace('x', 'y'); re.sub('x', 'y', a); replace(a, b=1); ', '.join(a); a.b.split()"
+    assert len(reading_calls(source)) == 3
+
+
+def test_no_module_looks_into_the_text_that_is_printed():
+    found = {}
+    for path in (path for package in ("numeric", "gpu") for path in files_of(package)):
+        count = len(reading_calls(path.read_text("utf-8")))
+        if count:
+            found[path.relative_to(ROOT).as_posix()] = count
+    grown = {name: count for name, count in found.items() if count > READERS.get(name, 0)}
+    assert {name: count for name, count in grown.items() if name not in OTHER_TEXT} == {}
+    assert {name for name in READERS if READERS[name] > found.get(name, 0)} == set()  # then shrink the list
+    assert {*OTHER_TEXT} - {*found} == set()
+
+
+def test_regular_expressions_are_imported_where_templates_of_c_are_filled_alone():
+    using = {i.file for package in ("numeric", "gpu") for i in imports_of(package) if i.under("re")}
+    assert using <= {"numeric/compiled_arrays/math/vector_math.py", "numeric/compiled_arrays/c/c_body.py"}

@@ -167,7 +167,7 @@ class Door:
         body = [*self.lines, *self.returned(result)]
         signature = ", ".join([*self.names, *unknown])
         lines = [
-            *[line for text in self.helpers.values() for line in [*text.rstrip().split("\n"), "", ""]],
+            *(part for text in self.helpers.values() for part in (text.rstrip(), "", "")),
             f"{self.inner} = {self.entry}",
             *[f"{name} = dict  # or the class of your own with these fields" for name in self.classes],
             "",

@@ -11,16 +11,16 @@ from symad.numeric.numpy_arrays.texts import Name, name_in
 
 @dataclass(frozen=True)
 class Group:
-    """The statements of one node.
+    """The statements of one node, and of others that come with it.
 
     Attributes:
-        node: what they compute.
+        nodes: what they compute.
         lines: their text.
         made: the names that they give.
         rows: names that a loop gives to its arrays and to parts of arrays.
     """
 
-    node: Node
+    nodes: Sequence[Node]
     lines: Sequence[str]
     made: Sequence[Name] = ()
     rows: Sequence[Name] = ()
@@ -46,7 +46,8 @@ def with_releases(
     last: dict[Name, int] = {}
     for k, group in enumerate(groups):
         last |= dict.fromkeys(group.made, k)
-        last |= dict.fromkeys(_names(group.node, text), k)
+        for node in group.nodes:
+            last |= dict.fromkeys(_names(node, text), k)
     dead: dict[int, list[Name]] = {}
     for name, k in last.items():
         if name not in kept and worth(name):

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import sympy
-from sympy.codegen.cfunctions import expm1, log1p
 
 from symad.core.graph import Node
 from symad.library.scalar_functions import relu, sigmoid, silu, softplus
@@ -319,10 +318,6 @@ def power_steps(node: Node, printer: Any) -> list[Step] | None:
 
 def ufunc_name(head: Any) -> str | None:
     """The ufunc of a head, for generated code."""
-    if head is expm1 or head is log1p:
-        return str(head.__name__)
-    if head is sympy.Abs:
-        return "abs"
     found = NUMPY.functions.get(head)
     if found is None or found.module not in ("numpy", "scipy.special"):
         return None

@@ -160,7 +160,7 @@ class ArrayPrinter:
                 lines = self.statement(node)
                 given = {n: self.text[n] for n in islice(reversed(self.text), len(self.text) - known)}
                 made = [*self.own, *(text for text in given.values() if isinstance(text, Name))]
-                groups.append(Group(node, lines, made, self.rows.pop(node, ())))
+                groups.append(Group((node, *given), lines, made, self.rows.pop(node, ())))
                 large |= {text for n, text in given.items() if self.is_worth_freeing(n)}
                 large |= {*self.own} if self.is_worth_freeing(node) else set()
                 self.own = []

@@ -15,15 +15,16 @@ import sympy
 from symad import special
 from symad.core.graph import Graph
 from symad.errors import LoweringError
-from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.library.scalar_functions import sigmoid
 from symad.numeric.modules.module_text import docstring, module_header, pack_text
 from symad.numeric.modules.names import Names
-from symad.numeric.numpy_arrays.elementwise_statements import ufunc_name
 from symad.numeric.numpy_arrays.ops.constants import nested_text
 from symad.numeric.numpy_arrays.ops.integers import integers_text
 from symad.numeric.passes.memory_layout.packed_entries import SparsePack, output_scalars
 from symad.numeric.scalars.level_runs import Plan, Run, plan
+from symad.numeric.targets.target import NUMPY, Function
+
+OWN = "symad.special"
 
 FEW, LONG = 300, 80
 """Runs are faster for more operations than `FEW`, and `LONG` for each run."""
@@ -120,19 +121,22 @@ def print_runs_module(graph: Graph, dtype: str, packed: bool) -> tuple[str, str]
         return None
     if any(isinstance(o.op, SparsePack) for o in graph.output_nodes):
         return None
-    if any(function_name(run.function) is None for run in made.runs):
+    if any(function_of(run.function) is None for run in made.runs):
         return None
     return _module(graph, made, dtype, packed)
 
 
-def function_name(function: Any) -> str | None:
+def function_of(head: Any) -> Function | None:
     """The ufunc of an operation or SymPy head, or a function of `symad.special` with one argument."""
-    if function is sigmoid:
-        return "scipy.special.expit"
-    own = NUMPY_NAMES.get(function, "") if not isinstance(function, str) else ""
-    if own.startswith("symad.special.") and getattr(function, "nargs", None) == sympy.FiniteSet(1):
-        return own
-    return function if isinstance(function, str) else ufunc_name(function)
+    if isinstance(head, str):
+        return Function("numpy", head)
+    if head is sigmoid:
+        return Function("scipy.special", "expit")
+    found = NUMPY.functions.get(head)
+    if found is None:
+        return None
+    one = getattr(head, "nargs", None) == sympy.FiniteSet(1)
+    return found if found.module in ("numpy", "scipy.special") or (found.module == OWN and one) else None
 
 
 def _module(graph: Graph, made: Plan, dtype: str, packed: bool) -> tuple[str, str]:
@@ -164,14 +168,14 @@ def _module(graph: Graph, made: Plan, dtype: str, packed: bool) -> tuple[str, st
         door = [f"columns = _columns(({signature},))"]
     lines = [
         *module_header(graph, text.imports),
-        *[line for source in text.helpers.values() for line in [*source.rstrip().split("\n"), "", ""]],
+        *(part for source in text.helpers.values() for part in (source.rstrip(), "", "")),
         *text.constants,
         constants,
         results,
         f"_NAMES = {tuple(map(str, graph.inputs))!r}",
         "",
         "",
-        *code.rstrip().split("\n"),
+        code.rstrip(),
         "",
         "",
         f"def {entry}({signature}):",
@@ -209,17 +213,17 @@ def _values(graph: Graph) -> list[str]:
 
 def _run_line(run: Run, text: _Text) -> str:
     operands = [f"v[{text.index(places)}]" for places in run.operands]
-    name = str(function_name(run.function))
+    function = function_of(run.function)
+    assert function is not None
     target = f"v[{run.start}:{run.start + run.count}]"
-    if name.startswith("symad.special."):
-        function = getattr(special, name.removeprefix("symad.special."))
+    if function.module == OWN:
         text.imports.add("from typing import Any")
-        text.helper(function.__name__, inspect.getsource(function))
-        return f"{target} = {function.__name__}({', '.join(operands)})"
-    if "." in name:
+        text.helper(function.name, inspect.getsource(getattr(special, function.name)))
+        return f"{target} = {function.name}({', '.join(operands)})"
+    if function.module == "scipy.special":
         text.imports.add("import scipy.special")
-    prefix = "" if "." in name else "np."
-    if name == "where":
+    elif function.name == "where":
         return f"{target} = np.where({', '.join([operands[0] + ' != 0', *operands[1:]])})"
-    keyword = "out=" if name in ("maximum", "minimum") else ""
-    return f"{prefix}{name}({', '.join(operands)}, {keyword}{target})"
+    name = f"np.{function.name}" if function.module == "numpy" else str(function)
+    keyword = "out=" if function.name in ("maximum", "minimum") else ""
+    return f"{name}({', '.join(operands)}, {keyword}{target})"

@@ -39,7 +39,8 @@ def chain_source(
     results = statements(body.output_nodes, names, text)
     inputs = [f"const {C_TYPE[t]} *x{k}" for k, t in enumerate(types)]
     outputs = [f"{C_TYPE[t]} *y{k}" for k, t in enumerate(kinds)]
-    given = [f"const {_inside(t, real)} a{k} = x{k}[i];" for k, t in enumerate(types)]
+    at = "at + i" if text.sines else "i"
+    given = [f"const {_inside(t, real)} a{k} = x{k}[{at}];" for k, t in enumerate(types)]
     lines = [
         f"static void {name}_piece(const ptrdiff_t n, {', '.join([*inputs, *outputs])}) {{",
         *(
@@ -67,7 +68,6 @@ def _waiting(
     They may go where the arguments are.
     """
     kept = [f"t{k}[i] = {result};" for k, result in enumerate(results)]
-    given = [line.replace("[i]", "[at + i]") for line in given]
     return [
         f"for (ptrdiff_t at = 0; at < n; at += {WAITING}) {{",
         f"  const ptrdiff_t count = n - at < {WAITING} ? n - at : {WAITING};",
