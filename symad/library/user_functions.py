@@ -17,10 +17,22 @@ from symad.evaluation.number_domains import (
     mpmath_function,
     numpy_function,
 )
+from symad.library.scalar_functions import on_arrays
 from symad.ops.elementwise.apply import SLOPES
+from symad.tracing.names import reading_stand_ins
 from symad.tracing.proxy import Proxy
 from symad.tracing.sessions import SESSION, Session
+from symad.tracing.sympy_heads import head_of
 from symad.tracing.wrapped import number
+
+
+class Registered(sympy.Function):
+    """The functions that were registered by a name; they take arrays and traced values, elementwise."""
+
+    def __new__(cls, *args: Any, **options: Any) -> Any:
+        """The expression; a value or traced value for arrays and traced values."""
+        elsewhere = on_arrays(cls, args)
+        return super().__new__(cls, *args, **options) if elsewhere is None else elsewhere
 
 
 def register_function(
@@ -40,19 +52,21 @@ def register_function(
         mpmath: f on mpmath numbers, for values of any precision.
 
     Returns:
-        The head. Where SymPy does not know its derivative, it learns it too.
+        The head. A class that is given stays as it is, so that SymPy's own ``diff`` knows of it what it knew
+        before; the class made for a name has its derivatives as ``fdiff`` too.
 
     Raises:
         TraceError: the head is no function class, or something is not callable.
     """
+    rules = tuple(derivatives)
     if isinstance(head, str):
-        head = type(head, (sympy.Function,), {})
+        head = type(head, (Registered,), {"fdiff": _fdiff(rules)} if rules else {})
+    head = head_of(head)
     if not _is_function_class(head):
         raise TraceError(f"register_function needs a SymPy function class or a name, not {head!r}")
     for given in (implementation, *derivatives, mpmath):
         if given is not None and not callable(given):
             raise TraceError(f"register_function({head.__name__}): {given!r} is not callable")
-    rules = tuple(derivatives)
     IMPLEMENTATIONS[head] = implementation
     numpy_function.cache_clear()
     if mpmath is not None:
@@ -60,8 +74,6 @@ def register_function(
         mpmath_function.cache_clear()
     if rules:
         SLOPES[head] = _slope(head, rules)
-        if not _knows_derivative(head):
-            head.fdiff = _fdiff(rules)
     return head
 
 
@@ -81,14 +93,9 @@ def _slope(head: Any, rules: Sequence[Callable[..., Any] | None]) -> Callable[[N
             )
         around = SESSION.get()
         with tracing(Session(f"the derivative of {head.__name__}", around.dims, {}, around)):
-            return number(derivative(*map(Proxy, args)))
+            return number(reading_stand_ins(derivative)(*map(Proxy, args)))
 
     return rule
-
-
-def _knows_derivative(head: Any) -> bool:
-    """Whether a class defines its own derivative, or is one of SymPy's."""
-    return head.fdiff is not sympy.Function.fdiff or str(head.__module__).startswith("sympy.")
 
 
 def _fdiff(rules: Sequence[Callable[..., Any] | None]) -> Callable[..., Any]:

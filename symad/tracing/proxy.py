@@ -288,7 +288,11 @@ class Proxy(Wrapped):
     def _sympy_(self) -> Any:
         """A symbol of SymPy that stands for this scalar."""
         if self.ndim:
-            self._no_value("a SymPy expression", "apply NumPy's functions, or those of symad.functions")
+            self._no_value(
+                "a SymPy expression",
+                "apply NumPy's functions or those of symad.functions; SymPy's functions take arrays where the "
+                "traced function names them, as in sympy.erf(x) with sympy imported at the top of its file",
+            )
         atom = Traced("traced", real=True)
         atom.proxy = self
         return atom

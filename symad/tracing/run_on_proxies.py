@@ -36,9 +36,9 @@ from symad.tracing.from_numpy import (  # noqa: F401
     ufuncs,
 )
 from symad.tracing.from_numpy.making import constructors_take_proxies
-from symad.tracing.from_numpy.sympy_heads import heads_take_proxies
 from symad.tracing.grouping import group, is_container, is_scalar_symbol
 from symad.tracing.inputs import as_input_symbol, check_real, find_inputs
+from symad.tracing.names import reading_stand_ins
 from symad.tracing.proxy import Proxy
 from symad.tracing.sessions import SESSION, Session, symbol_node
 from symad.tracing.sessions import session as session_of
@@ -99,7 +99,7 @@ def _run(f: Callable[..., Any], values: Sequence[Any], name: str) -> Any:
     """What the function returns on proxies."""
     try:
         with transforms_refused():
-            return f(*values)
+            return reading_stand_ins(f)(*values)
     except TypeError as error:
         told = str(error)
         _refuse_scipy(name, error)
@@ -356,7 +356,7 @@ def traced_lift(expression: Traced, args: Nodes, tracer: Tracer) -> Node:
 
 @contextmanager
 def tracing(session: Session | None = None) -> Iterator[None]:
-    """While this lasts, SymPy's functions take proxies; a session says what the inputs are."""
+    """While this lasts, NumPy's constructors take traced values; a session says what the inputs are."""
     opened = session_of(session if session is not None else SESSION.get())
-    with opened, heads_take_proxies(), constructors_take_proxies():
+    with opened, constructors_take_proxies():
         yield

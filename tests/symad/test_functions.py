@@ -493,7 +493,9 @@ def test_an_undefined_function_can_be_registered():
     assert graph(0.3, 2.0) == pytest.approx(np.sin(0.3) * 2)
     assert symad.gradient(graph)(0.3, 2.0) == pytest.approx([np.cos(0.3) * 2, np.sin(0.3)])
     assert symad.hessian(graph)(0.3, 2.0)[0] == pytest.approx([-np.sin(0.3) * 2, np.cos(0.3)])
-    assert f(x, y).diff(y) == sympy.sin(x)
+    assert "fdiff" not in vars(f)  # the class stays as it was given
+    assert f(x, y).diff(y) == sympy.Derivative(f(x, y), y)
+    assert symad.check(f(x, y) * y, [x, y]).status in ("tested", "proved")
     with mpmath.workdps(30):
         assert abs(graph(mpmath.mpf("0.3"), mpmath.mpf(2)) - 2 * mpmath.sin(mpmath.mpf("0.3"))) < 1e-28
 

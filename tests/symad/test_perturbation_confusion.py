@@ -168,7 +168,7 @@ def test_registered_derivatives_that_close_over_outer_values():
         return symad.gradient(symad.trace(lambda x_: scaled(x_), [()]))(x)[0]
 
     assert slope(f)(3.0) == 6.0
-    del SLOPES[scaled], IMPLEMENTATIONS[scaled], scaled.fdiff
+    del SLOPES[scaled], IMPLEMENTATIONS[scaled]
 
 
 def test_joined_and_structured_graphs():

@@ -5,6 +5,13 @@ NumPy do; ``np.zeros`` and its like have none to ask. While a function is traced
 module numpy: for traced values the answers are those below, arrays that the user's code makes may be filled
 with traced values (`symad.tracing.from_numpy.filled`), and sizes may be symbols
 (`symad.tracing.from_numpy.symbolic_sizes`). Every other call goes on as before.
+
+This is the one place where symad touches another module. The names of the traced function could be read
+differently instead (`symad.tracing.names`), but methods of models and functions of libraries reach NumPy by names
+of their own, and most of them begin with ``np.asarray(x)``. What a call answers depends on its arguments and on
+the context in which it runs (`symad.tracing.sessions` is a context variable), so threads that trace nothing
+get what they get without symad. The replacements are counted over all threads: the first trace puts them
+there, the last one takes them away.
 """
 
 from __future__ import annotations

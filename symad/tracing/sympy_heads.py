@@ -1,17 +1,17 @@
-"""SymPy's functions on proxies: ``sympy.sin(x)`` for a traced x gives a node, not an expression."""
+"""SymPy's functions of traced values: ``sympy.sin(x)`` of a traced x is a node, not an expression.
+
+SymPy itself stays as it is. A traced function reads a stand-in where its code names a function of SymPy
+(`symad.tracing.names`); of anything but traced values the stand-in is that function.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
-from threading import Lock
 from typing import Any
 
 import sympy
-from sympy.core.function import FunctionClass
+from sympy.core.function import AppliedUndef, FunctionClass
 
-from symad.core.forking import hold_while_forking
 from symad.core.graph import Node, rebuild
 from symad.ops.arrays.sources import constant, input_node
 from symad.ops.elementwise.apply import apply
@@ -21,37 +21,48 @@ from symad.tracing.proxy import Proxy
 from symad.tracing.walk import Tracer, lift
 from symad.tracing.wrapped import broadcast, condition, number
 
-_LOCK = Lock()
-hold_while_forking(_LOCK)
-_traces = 0
+
+class StandIn(FunctionClass):
+    """The class of the stand-ins: each is a subclass of its function, and of it all but calls are asked."""
+
+    head: FunctionClass
+
+    def __new__(cls, head: FunctionClass) -> StandIn:
+        """The stand-in of a function of SymPy."""
+        base = head if type(head) is FunctionClass else AppliedUndef
+        return type.__new__(cls, head.__name__, (base,), {"__doc__": head.__doc__, "head": head})
+
+    def __init__(cls, head: FunctionClass) -> None:
+        super().__init__(head.__name__, cls.__bases__, {})
+
+    def __call__(cls, *args: Any, **options: Any) -> Any:
+        return apply_head(cls.head, args) if any(map(_holds_proxy, args)) else cls.head(*args, **options)
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(cls.head, name)
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, cls.head)
+
+    def __subclasscheck__(cls, other: Any) -> bool:
+        return issubclass(getattr(other, "head", other), cls.head)
+
+    def __eq__(cls, other: Any) -> bool:
+        return cls.head is getattr(other, "head", other)
+
+    def __hash__(cls) -> int:
+        return hash(cls.head)
 
 
-@contextmanager
-def heads_take_proxies() -> Iterator[None]:
-    """While this lasts, SymPy's functions of proxies are proxies, and no expression is built.
-
-    SymPy calls its function classes like any class. Their metaclass is asked to hand over the calls
-    that hold a proxy; all other calls, also those of other threads, go on as before.
-    """
-    global _traces
-    with _LOCK:
-        _traces += 1
-        if _traces == 1:
-            FunctionClass.__call__ = _call_head
-    try:
-        yield
-    finally:
-        with _LOCK:
-            _traces -= 1
-            if _traces == 0:
-                del FunctionClass.__call__
+@cache
+def stand_in(head: FunctionClass) -> StandIn:
+    """The one stand-in of a function of SymPy."""
+    return StandIn(head)
 
 
-def _call_head(head: Any, *args: Any, **options: Any) -> Any:
-    """``head(*args)`` for a SymPy function class."""
-    if any(map(_holds_proxy, args)):
-        return apply_head(head, args)
-    return type.__call__(head, *args, **options)
+def head_of(value: Any) -> Any:
+    """The function of SymPy behind a stand-in; anything else as it is."""
+    return value.head if isinstance(value, StandIn) else value
 
 
 def _holds_proxy(value: Any) -> bool:

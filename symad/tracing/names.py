@@ -1,0 +1,187 @@
+"""What the names in a traced function mean: those of SymPy's functions stand for traced ones.
+
+A function is not run itself but a copy of it with the same code, whose names are looked up where those of
+the original are, at the same moment; where one is a function of SymPy (or SymPy itself, or another
+Python function that names one), the copy reads a stand-in. Neither SymPy nor the user's function nor its
+module is changed, so other threads see nothing. A function of SymPy that is reached in another way, in a
+method or a list, takes traced scalars, of which it makes an expression, and refuses traced arrays.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+from collections.abc import Callable, Iterator
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+from sympy.core.function import FunctionClass
+
+from symad.core.users_line import LIBRARIES
+from symad.tracing.sympy_heads import stand_in
+
+IDENTITY = ("__builtins__", "__name__", "__package__", "__spec__", "__loader__", "__file__")
+"""The names of a module that Python reads by itself, not by running code."""
+
+
+def reading_stand_ins(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that computes what ``f`` does and reads stand-ins for the functions of SymPy that it names."""
+    if isinstance(f, FunctionClass):
+        return _of_head(f)
+    if isinstance(f, functools.partial):
+        return functools.partial(reading_stand_ins(f.func), *f.args, **f.keywords)
+    if isinstance(f, MethodType):
+        method = reading_stand_ins(f.__func__)
+        return f if method is f.__func__ else MethodType(method, f.__self__)
+    if not isinstance(f, FunctionType):
+        call = getattr(type(f), "__call__", None)
+        return reading_stand_ins(MethodType(call, f)) if isinstance(call, FunctionType) else f
+    found: Callable[..., Any] = _with_stand_ins(_reachable(f)).of(f)
+    return found
+
+
+def _of_head(head: FunctionClass) -> Any:
+    """The stand-in of a function of SymPy; symad's own ones take traced values as they are."""
+    return head if str(head.__module__).startswith("symad.") else stand_in(head)
+
+
+class SymPyNames(ModuleType):
+    """SymPy, or a part of it, as a traced function sees it."""
+
+    def __init__(self, module: ModuleType) -> None:
+        super().__init__(module.__name__, module.__doc__)
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._module, name)
+        made = _replaced(found)
+        return found if made is None else made
+
+
+def _replaced(value: Any) -> Any:
+    """What stands for a value of SymPy; None where it stands for itself."""
+    if isinstance(value, FunctionClass):
+        made = _of_head(value)
+        return None if made is value else made
+    if isinstance(value, ModuleType) and value.__name__.partition(".")[0] == "sympy":
+        return SymPyNames(value)
+    return None
+
+
+class StandIns:
+    """Which values are replaced by what; of others `of` gives the value itself."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, tuple[Any, Any]] = {}
+
+    def add(self, value: Any, made: Any) -> None:
+        """Replace a value; it is kept, so that no other one gets its identity."""
+        self._made[id(value)] = value, made
+
+    def of(self, value: Any) -> Any:
+        """What stands for a value."""
+        return self._made.get(id(value), (value, value))[1]
+
+    def __contains__(self, value: Any) -> bool:
+        return id(value) in self._made
+
+
+class Names(dict[str, Any]):
+    """The names of a module as the copy of one of its functions reads them."""
+
+    def __init__(self, module: dict[str, Any], stand_ins: StandIns) -> None:
+        super().__init__({name: module[name] for name in IDENTITY if name in module})
+        self._module, self._stand_ins = module, stand_ins
+
+    def __missing__(self, name: str) -> Any:
+        """Python asks this for a name at the moment when the code reads it."""
+        return self._stand_ins.of(self._module[name])
+
+
+def _reachable(f: FunctionType) -> dict[FunctionType, list[Any]]:
+    """The function and the user's functions that it names, directly or by others, each with what it names."""
+    found: dict[FunctionType, list[Any]] = {}
+    open_ = [f]
+    while open_:
+        function = open_.pop()
+        if function not in found and _may_be_copied(function):
+            found[function] = _named(function)
+            open_.extend(value for value in found[function] if isinstance(value, FunctionType))
+    return found
+
+
+def _may_be_copied(f: FunctionType) -> bool:
+    """Not functions of libraries, copies, and functions that set names of their module or of a function."""
+    module = str(f.__module__)
+    if module.partition(".")[0] in LIBRARIES and not module.startswith("symad.models."):
+        return False
+    return not isinstance(f.__globals__, Names) and not any(map(_sets_names, _codes(f.__code__)))
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """The code of a function and of those defined in it."""
+    open_ = [code]
+    while open_:
+        code = open_.pop()
+        yield code
+        open_.extend(c for c in code.co_consts if isinstance(c, CodeType))
+
+
+@functools.lru_cache(maxsize=4096)
+def _sets_names(code: CodeType) -> bool:
+    """Whether code sets a name of its module, or a variable of the function around it."""
+    return any(
+        i.opname in ("STORE_GLOBAL", "DELETE_GLOBAL")
+        or (i.opname in ("STORE_DEREF", "DELETE_DEREF") and i.argval in code.co_freevars)
+        for i in dis.get_instructions(code)
+    )
+
+
+def _named(f: FunctionType) -> list[Any]:
+    """The values of the names that the code of a function reads from outside of it."""
+    names = {name for code in _codes(f.__code__) for name in code.co_names}
+    values = [f.__globals__[name] for name in names if name in f.__globals__]
+    return values + [cell.cell_contents for cell in f.__closure__ or () if _is_full(cell)]
+
+
+def _is_full(cell: CellType) -> bool:
+    """Whether a variable of an enclosing function has its value already."""
+    try:
+        return cell.cell_contents is not cell
+    except ValueError:
+        return False
+
+
+def _with_stand_ins(functions: dict[FunctionType, list[Any]]) -> StandIns:
+    """Stand-ins of SymPy's functions, and copies of the functions that reach one."""
+    found = StandIns()
+    for value in (v for values in functions.values() for v in values):
+        if (made := _replaced(value)) is not None:
+            found.add(value, made)
+    open_, cells = True, {}
+    while open_:
+        new = [f for f, named in functions.items() if f not in found and any(v in found for v in named)]
+        for f in new:
+            copy, cells[f] = _copy(f, found)
+            found.add(f, copy)
+        open_ = bool(new)
+    for f, own in cells.items():
+        for cell, original in zip(own, f.__closure__ or (), strict=True):
+            if cell is not original and _is_full(original):
+                cell.cell_contents = found.of(original.cell_contents)
+    return found
+
+
+def _copy(f: FunctionType, stand_ins: StandIns) -> tuple[FunctionType, tuple[CellType, ...]]:
+    """The same code with other names, and the variables of enclosing functions, to be filled.
+
+    A variable that holds neither a function nor SymPy is shared with the original.
+    """
+    kinds = FunctionType, FunctionClass, ModuleType
+    cells = tuple(
+        CellType() if _is_full(c) and isinstance(c.cell_contents, kinds) else c for c in f.__closure__ or ()
+    )
+    made = FunctionType(f.__code__, Names(f.__globals__, stand_ins), f.__name__, f.__defaults__, cells)
+    made.__kwdefaults__ = f.__kwdefaults__
+    functools.update_wrapper(made, f)
+    return made, cells
