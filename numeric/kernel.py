@@ -5,7 +5,6 @@ from __future__ import annotations
 import linecache
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from symad.numeric.modules.bad_arguments import reason
 from symad.numeric.modules.module_text import one_line
 from symad.numeric.modules.users_functions import check_importable
 from symad.saving.atomic_files import write_text
-from symad.saving.save_load import dumps, loads
+from symad.saving.save_load import dumps
 
 _numbers = count(1)
 
@@ -38,6 +37,10 @@ class Origin:
     dtype: str
     options: tuple[tuple[str, Any], ...] = ()
     """Further options of `symad.numeric.lower`, by name."""
+    lower_again: Callable[..., Kernel] | None = field(default=None, repr=False, compare=False)
+    """Makes the kernel from its saved parts, in another process."""
+    listing: Callable[[Graph, str], str] | None = field(default=None, repr=False, compare=False)
+    """Writes the plain listing of a graph, "markdown" or "latex"."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -84,10 +87,11 @@ class Kernel:
         )
 
     def __reduce__(self) -> Any:
-        if self.origin is None:
+        if self.origin is None or self.origin.lower_again is None:
             raise TypeError(f"the kernel {self.name} was not made by lower(), so that it cannot be pickled")
         made = self.origin
-        return again, (dumps(made.graph), made.backend, made.dtype, made.options, made.graph.classes)
+        parts = dumps(made.graph), made.backend, made.dtype, made.options, made.graph.classes
+        return made.lower_again, parts
 
     def __copy__(self) -> Kernel:
         return self  # it never changes
@@ -160,9 +164,7 @@ class Kernel:
         Raises:
             LoweringError: the kernel was not made by `lower`.
         """
-        from symad.numeric.targets.listing import to_markdown
-
-        return to_markdown(self._graph())
+        return self._listing("markdown")
 
     def to_latex(self) -> str:
         """The same as a LaTeX tabular; it needs the package amsmath.
@@ -170,14 +172,12 @@ class Kernel:
         Raises:
             LoweringError: the kernel was not made by `lower`.
         """
-        from symad.numeric.targets.listing import to_latex
+        return self._listing("latex")
 
-        return to_latex(self._graph())
-
-    def _graph(self) -> Graph:
-        if self.origin is None:
+    def _listing(self, form: str) -> str:
+        if self.origin is None or self.origin.listing is None:
             raise LoweringError(f"the kernel {self.name} was not made by lower(), so that it has no formulas")
-        return self.origin.graph
+        return self.origin.listing(self.origin.graph, form)
 
     def _repr_markdown_(self) -> str | None:
         """In a notebook: the listing with formulas, of code that people can read."""
@@ -206,20 +206,6 @@ class Kernel:
         if self.origin is not None:
             check_importable(self.origin.graph, path)
         write_text(path, text)
-
-
-@lru_cache(maxsize=64)
-def again(
-    text: str,
-    backend: str,
-    dtype: str,
-    options: tuple[tuple[str, Any], ...],
-    classes: tuple[type[Any], ...] = (),
-) -> Kernel:
-    """A kernel that arrives from another process; one that comes with every task is lowered once."""
-    from symad.numeric.lowering import lower
-
-    return lower(loads(text, classes), backend, dtype, **dict(options))
 
 
 def _leaves(result: Any) -> list[Any]:

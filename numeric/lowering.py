@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from symad.numeric.passes.algebra.join_attention_cotangents import join_cotangen
 from symad.numeric.pipelines import PassReport
 from symad.numeric.plain import lower_plain
 from symad.ops.loops.captured import check_closed
+from symad.saving.save_load import loads
 from symad.tracing import as_graph
 
 DTYPES = ("float64", "float32")
@@ -79,7 +81,7 @@ def lower(
     whole = as_graph(f, wrt, inputs)
     check_closed(whole, "lower")
     whole = whole if wrt is None else packed_by(whole, wrt)
-    origin = Origin(whole, backend, name, (("packed", packed), ("style", style)))
+    origin = Origin(whole, backend, name, (("packed", packed), ("style", style)), again, listing)
     graph, parameters = pack(whole) if packed else (plain_results(whole), parameters_of(whole))
     structure = graph.structure if packed else whole.structure
     graph = write_definitions(graph)
@@ -97,6 +99,25 @@ def lower(
         kernel = with_door(kernel, parameters, structure, "cupy" if backend == "cupy" else "numpy")
     integers = () if packed or whole.grouping else _integers(whole)
     return replace(kernel, arguments=arguments_of(parameters), origin=origin, whole=integers)
+
+
+@lru_cache(maxsize=64)
+def again(
+    text: str,
+    backend: str,
+    dtype: str,
+    options: tuple[tuple[str, Any], ...],
+    classes: tuple[type[Any], ...] = (),
+) -> Kernel:
+    """A kernel that arrives from another process; one that comes with every task is lowered once."""
+    return lower(loads(text, classes), backend, dtype, **dict(options))
+
+
+def listing(graph: Graph, form: str) -> str:
+    """The plain listing of a graph, each line of code beside its formula: "markdown" or "latex"."""
+    from symad.numeric.targets.listing import to_latex, to_markdown  # which typesets: loaded where it is used
+
+    return to_markdown(graph) if form == "markdown" else to_latex(graph)
 
 
 def _integers(graph: Graph) -> tuple[int, ...]:

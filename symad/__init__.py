@@ -91,6 +91,8 @@ _MODULES = ("corpus", "functions", "jax", "models", "numeric", "pytest", "testin
 
 
 _SHOWN = {
+    "coloring_html": "symad.display.pages",
+    "coloring_svg": "symad.display.pages",
     "derivation": "symad.display.typesetting.derivation",
     "draw": "symad.display.drawing",
     "explain": "symad.display.explain",
@@ -103,8 +105,8 @@ _SHOWN = {
 def _shown(name: str) -> Callable[..., Any]:
     """A function of `symad.display`, loaded when it is first called."""
 
-    def show(graph: Graph, /, *args: Any, **options: Any) -> Any:
-        return getattr(import_module(_SHOWN[name]), name)(graph, *args, **options)
+    def show(shown: Any, /, *args: Any, **options: Any) -> Any:
+        return getattr(import_module(_SHOWN[name]), name)(shown, *args, **options)
 
     return show
 

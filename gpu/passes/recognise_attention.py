@@ -21,6 +21,7 @@ import numpy as np
 import sympy as sp
 
 from symad.core.dims import Shape
+from symad.core.formula import Formula
 from symad.core.graph import Graph, Node, rebuild
 from symad.library.score_functions import LOOPS, I, J, Parameter, S, parameter_symbol
 from symad.ops.arrays.contraction import Einsum, contract
@@ -31,7 +32,6 @@ from symad.ops.elementwise.selection import Select
 from symad.ops.fused.attention import attention, in_part
 from symad.ops.fused.attention_ops import AttentionCotangent
 from symad.ops.fused.softmax import Softmax, SoftmaxTangent
-from symad.saving.formula import Formula
 
 WIDEST = 256
 """The largest head dim of the kernels; it must be a number when code is printed."""

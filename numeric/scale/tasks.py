@@ -13,7 +13,8 @@ import numpy as np
 
 import symad
 from symad.errors import SymadError
-from symad.numeric.kernel import Kernel, again
+from symad.numeric.kernel import Kernel
+from symad.numeric.lowering import again
 from symad.splitting.combine import Values, finish, merge, start
 from symad.splitting.plan import Piece
 

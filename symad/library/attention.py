@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from symad.core.dims import format_shape
+from symad.core.formula import Formula
 from symad.core.graph import Node
 from symad.errors import ShapeError
 from symad.library.score_functions import Parameter, call_functions, extract_reads
@@ -16,7 +17,6 @@ from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Input, 
 from symad.ops.fused.attention import in_part
 from symad.ops.fused.attention_definition import evaluated
 from symad.ops.fused.attention_ops import Attention
-from symad.saving.formula import Formula
 from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import number
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
+from symad.core.formula import Formula
 from symad.core.graph import Node
 from symad.errors import ShapeError, TraceError
 from symad.ops.arrays.shaping import broadcast_to, reshape
 from symad.ops.arrays.sources import constant
 from symad.ops.fused.pair_sum import NUMBER, PairSum, pair_evaluate
-from symad.saving.formula import Formula
 from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import number
 

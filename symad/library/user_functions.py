@@ -19,9 +19,12 @@ from symad.evaluation.number_domains import (
 )
 from symad.library.scalar_functions import on_arrays
 from symad.ops.elementwise.apply import SLOPES
+from symad.tracing.into_sympy.nodes import to_sympy
 from symad.tracing.names import reading_stand_ins
 from symad.tracing.proxy import Proxy
+from symad.tracing.run_on_proxies import trace_function
 from symad.tracing.sessions import SESSION, Session
+from symad.tracing.surroundings import tracing
 from symad.tracing.sympy_heads import head_of
 from symad.tracing.wrapped import number
 
@@ -83,8 +86,6 @@ def _is_function_class(head: Any) -> bool:
 
 def _slope(head: Any, rules: Sequence[Callable[..., Any] | None]) -> Callable[[Node, Nodes, int], Tangent]:
     def rule(y: Node, args: Nodes, i: int) -> Tangent:
-        from symad.tracing.run_on_proxies import tracing
-
         derivative = rules[i] if i < len(rules) else None
         if derivative is None:
             raise DerivativeError(
@@ -101,9 +102,6 @@ def _slope(head: Any, rules: Sequence[Callable[..., Any] | None]) -> Callable[[N
 def _fdiff(rules: Sequence[Callable[..., Any] | None]) -> Callable[..., Any]:
     def fdiff(self: Any, argindex: int = 1) -> Any:
         """∂f/∂x_argindex, as it was registered."""
-        from symad.tracing import to_sympy
-        from symad.tracing.run_on_proxies import trace_function
-
         derivative = rules[argindex - 1] if argindex <= len(rules) else None
         if derivative is None:
             raise ArgumentIndexError(self, argindex)

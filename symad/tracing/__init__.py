@@ -23,9 +23,12 @@ from symad.errors import TraceError
 from symad.ops.arrays.shaping import reshape
 from symad.ops.arrays.sources import Input, input_node
 from symad.ops.loops.captured import check_closed
+from symad.tracing import from_numpy  # noqa: F401  (registers NumPy's functions on traced values)
 from symad.tracing.from_sympy import (
     arrays,
+    implemented,  # noqa: F401  (registers undefined functions)
     index_sums,
+    inside_functions,  # noqa: F401  (registers expressions inside of functions)
     matrices,
     matrix_parts,
     partials,  # noqa: F401  (registers the derivatives of functions)
@@ -37,6 +40,7 @@ from symad.tracing.from_sympy import (
 from symad.tracing.grouping import entries_of, group, is_container
 from symad.tracing.inputs import as_input_symbol, declared_shape, find_inputs
 from symad.tracing.into_sympy.nodes import to_sympy
+from symad.tracing.run_on_proxies import trace_function
 from symad.tracing.sessions import SESSION, Session, is_tracing, session
 from symad.tracing.walk import Tracer
 from symad.tracing.wrapped import Traced, Wrapped
@@ -74,8 +78,6 @@ def trace(f: Any, inputs: Any = None) -> Graph:
     if isinstance(f, Graph):
         return _closed(f if inputs is None else regrouped(f, inputs))
     if callable(f) and not isinstance(f, sympy.Basic):
-        from symad.tracing.run_on_proxies import trace_function
-
         return trace_function(f, inputs)
     return _trace_sympy(f, inputs, ())
 
@@ -305,9 +307,7 @@ def regrouped(graph: Graph, inputs: Any) -> Graph:
     packing = graph.packing
     if packing is not None:
         place = {position: nodes.index(node) for position, node in enumerate(graph.input_nodes)}
-        packing = replace(
-            packing, x=tuple(place[k] for k in packing.x), v=tuple(place[k] for k in packing.v)
-        )
+        packing = replace(packing, x=tuple(place[k] for k in packing.x), v=tuple(place[k] for k in packing.v))
     return Graph(
         nodes, graph.output_nodes, graph.structure, graph.name, graph.report, graph.origin, arguments, packing
     )

@@ -25,7 +25,7 @@ IDENTITY = ("__builtins__", "__name__", "__package__", "__spec__", "__loader__",
 
 
 def reading_stand_ins(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that computes what ``f`` does and reads stand-ins for the functions of SymPy that it names."""
+    """A function that computes what ``f`` does and reads stand-ins for SymPy's functions that it names."""
     if isinstance(f, FunctionClass):
         return _of_head(f)
     if isinstance(f, functools.partial):
@@ -34,8 +34,8 @@ def reading_stand_ins(f: Callable[..., Any]) -> Callable[..., Any]:
         method = reading_stand_ins(f.__func__)
         return f if method is f.__func__ else MethodType(method, f.__self__)
     if not isinstance(f, FunctionType):
-        call = getattr(type(f), "__call__", None)
-        return reading_stand_ins(MethodType(call, f)) if isinstance(call, FunctionType) else f
+        calls = [vars(c)["__call__"] for c in type(f).__mro__ if "__call__" in vars(c)][:1]
+        return reading_stand_ins(MethodType(calls[0], f)) if isinstance(calls[0], FunctionType) else f
     found: Callable[..., Any] = _with_stand_ins(_reachable(f)).of(f)
     return found
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 from weakref import ref
 
 import numpy as np
@@ -17,21 +17,23 @@ import sympy
 
 from symad.core.dims import Shape, format_shape, is_concrete, size
 from symad.core.graph import Node
-from symad.core.users_line import scipys_call, users_line
+from symad.core.users_line import users_line
 from symad.errors import ShapeError, TraceError
 from symad.ops.arrays.contraction import contract, matrix_transpose
-from symad.ops.arrays.sources import constant_value
 from symad.ops.arrays.stacking import element
 from symad.ops.elementwise.apply import apply
-from symad.ops.elementwise.arithmetic import add, div, mul, neg, sub
-from symad.ops.elementwise.powers import power
-from symad.ops.elementwise.selection import compare, logic
+from symad.ops.elementwise.arithmetic import neg
+from symad.ops.elementwise.selection import compare, logic, select
+from symad.tracing.arithmetic import ARITHMETIC, KEEPS_CONDITIONS, SIGNS, floor_divide, remainder
+from symad.tracing.array_protocol import call_function, call_ufunc, read_elements, write_elements
 from symad.tracing.sessions import SESSION
+from symad.tracing.sharing import VIEW, check_owned
+from symad.tracing.valueless import Valueless
 from symad.tracing.wrapped import (
     Traced,
-    Wrapped,
     as_node,
     broadcast,
+    condition,
     convertible,
     is_condition,
     matrix_product,
@@ -43,9 +45,6 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 
 UFUNCS: dict[Any, Callable[..., Any]] = {}
 """NumPy's and SciPy's ufuncs on nodes; `symad.tracing.from_numpy.ufuncs` fills it."""
-
-VIEW = "a view"
-"""What `Proxy._views` is of a reshaped form of another value; else the reshaped forms of this one."""
 
 LARGEST = 1000
 """The number of elements up to which a traced value becomes an array of scalars where NumPy asks for one.
@@ -64,7 +63,7 @@ METHODS = frozenset(
 """Array methods that are the NumPy functions of the same names."""
 
 
-class Proxy(Wrapped):
+class Proxy(Valueless):
     """A value of the graph being traced, with the face of a NumPy array."""
 
     __slots__ = ()
@@ -134,7 +133,7 @@ class Proxy(Wrapped):
 
     def copy(self, order: str = "C") -> Proxy:
         """A value of its own: assignments to elements do not change this one."""
-        return self._function(np.copy, self, order=order)
+        return self._function(np.copy, order=order)
 
     def conj(self) -> Proxy:
         """The proxy itself: every value is real."""
@@ -146,23 +145,20 @@ class Proxy(Wrapped):
 
     def ravel(self, order: str = "C") -> Proxy:
         """All elements in one axis, row by row, or column by column for ``order="F"``."""
-        return self._function(np.ravel, self, order=order)
+        return self._function(np.ravel, order=order)
 
     def reshape(self, *shape: Any, order: str = "C", copy: Any = None) -> Proxy:
         """The elements under another shape, given as a tuple or as its numbers."""
         whole = shape[0] if len(shape) == 1 else shape
-        return self._function(np.reshape, self, whole, order=order)
+        return self._function(np.reshape, whole, order=order)
 
     def transpose(self, *axes: Any) -> Proxy:
         """Axes in another order, given as a tuple or as its numbers; reversed by default."""
-        return self._function(np.transpose, self, axes[0] if len(axes) == 1 else axes or None)
+        return self._function(np.transpose, axes[0] if len(axes) == 1 else axes or None)
 
-    @staticmethod
-    def _function(function: Any, *args: Any, **options: Any) -> Any:
-        """A function of NumPy, with the options that its answer reads."""
-        from symad.tracing.from_numpy.registry import call_function
-
-        return call_function(function, args, options)
+    def _function(self, function: Any, *args: Any, **options: Any) -> Any:
+        """A function of NumPy of this value, with the options that its answer reads."""
+        return call_function(self, function, (self, *args), options)
 
     def tolist(self) -> Any:
         """Scalar proxies in nested lists."""
@@ -170,7 +166,7 @@ class Proxy(Wrapped):
 
     def __getattr__(self, name: str) -> Any:
         if name in METHODS:
-            return partial(self._function, getattr(np, name), self)
+            return partial(self._function, getattr(np, name))
         ufunc = getattr(np, name, None) if not name.startswith("_") else None
         if isinstance(ufunc, np.ufunc) and ufunc in UFUNCS and ufunc.nin == 1:
             return partial(ufunc, self)  # NumPy calls these on the entries of arrays of objects
@@ -179,49 +175,11 @@ class Proxy(Wrapped):
     def __repr__(self) -> str:
         return f"<traced value of shape {format_shape(self.shape)}>"
 
-    # ---- what a proxy is not
-
-    def _no_value(self, what: str, advice: str) -> NoReturn:
-        if call := scipys_call():
-            advice += (
-                f"; {call} is not made for traced values: symad.functions has logsumexp, softmax, "
-                "log_softmax, solve_triangular and cho_solve"
-            )
-        raise TraceError(
-            f"{what} of a traced value of shape {format_shape(self.shape)}{users_line()}: it has no value "
-            f"while the function is traced; {advice}"
-        )
-
-    def __bool__(self) -> bool:
-        value = constant_value(self._node)
-        if value is not None:
-            return bool(value)
-        self._no_value(
-            "the truth value",
-            "replace an if, and, or, not, min or max that depends on data by np.where(condition, a, b), "
-            "np.logical_and, np.minimum or np.maximum",
-        )
-
-    def __float__(self) -> float:
-        self._no_value("float()", "use NumPy's functions instead of those of math")
-
-    def __int__(self) -> int:
-        self._no_value("int()", "use np.floor, or pass the number as a constant instead of an input")
-
-    def __complex__(self) -> complex:
-        self._no_value("complex()", "symad works over the real numbers")
-
-    def __index__(self) -> int:
-        self._no_value("an integer", "index arrays by x[k] with a traced k, not lists or range()")
+    # ---- elements that are assigned to
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        """``y[key] = value``; see `symad.tracing.from_numpy.assigning`."""
-        from symad.tracing.from_numpy.assigning import assigned, check_owned
-
-        if not (isinstance(value, Proxy) and value._is_slice(self, key)):  # x[a:b] += y has written to x
-            what = "an assignment to elements of"
-            check_owned(self, what)
-            self._become(assigned(self._node, key, value), what)
+        """``y[key] = value``; see `symad.tracing.from_numpy.elements.assigning`."""
+        write_elements(self, key, value)
 
     def _current(self) -> Node:
         """The node now; that of a slice follows the array."""
@@ -232,13 +190,11 @@ class Proxy(Wrapped):
         self._value = node
 
     def _is_slice(self, array: Proxy, key: Any) -> bool:
-        """Whether this is ``array[key]``; see `symad.tracing.from_numpy.slices`."""
+        """Whether this is ``array[key]``; see `symad.tracing.from_numpy.elements.slices`."""
         return False
 
     def _in_place(self, operator: str, new: Proxy) -> Proxy:
         """``y += x`` and the like: every name of this value sees the new one, as in NumPy."""
-        from symad.tracing.from_numpy.assigning import check_owned
-
         if not self.ndim:
             return new  # numbers do not change
         check_owned(self, f"{operator} of")
@@ -290,8 +246,8 @@ class Proxy(Wrapped):
         if self.ndim:
             self._no_value(
                 "a SymPy expression",
-                "apply NumPy's functions or those of symad.functions; SymPy's functions take arrays where the "
-                "traced function names them, as in sympy.erf(x) with sympy imported at the top of its file",
+                "apply NumPy's functions or those of symad.functions; SymPy's functions take arrays where "
+                "the traced function names them: sympy.erf(x) with sympy imported at the top of its file",
             )
         atom = Traced("traced", real=True)
         atom.proxy = self
@@ -314,9 +270,6 @@ class Proxy(Wrapped):
     def __ceil__(self) -> Proxy:
         return Proxy(apply(sympy.ceiling, number(self)))
 
-    def __round__(self, digits: Any = None) -> Proxy:
-        self._no_value("round()", "rounding has no useful derivative; use np.floor(x + 0.5)")
-
     def __invert__(self) -> Proxy:
         return truth("not", self)
 
@@ -338,13 +291,7 @@ class Proxy(Wrapped):
     # ---- elements
 
     def __getitem__(self, key: Any) -> Any:
-        from symad.tracing.from_numpy.indexing import chosen_by, getitem
-        from symad.tracing.from_numpy.slices import Slice
-
-        if (elements := chosen_by(self, key)) is not None:
-            return elements
-        found = getitem(self._node, key)
-        return Slice(found, self, key) if found.shape and _is_basic(key) else Proxy(found)
+        return read_elements(self, key)
 
     def __len__(self) -> int:
         if not self.ndim:
@@ -368,20 +315,10 @@ class Proxy(Wrapped):
         return elementwise(partial(apply, head), *args)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        from symad.tracing.from_numpy.ufuncs import call_ufunc
-
-        return call_ufunc(ufunc, method, inputs, options)
+        return call_ufunc(self, ufunc, method, inputs, options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
-        from symad.tracing.from_numpy.registry import call_function
-
-        return call_function(function, args, options)
-
-
-def _is_basic(key: Any) -> bool:
-    """Whether a key gives a view in NumPy: no lists and no arrays."""
-    keys = key if isinstance(key, tuple) else (key,)
-    return not any(isinstance(k, list) or getattr(k, "ndim", 0) for k in keys)
+        return call_function(self, function, args, options)
 
 
 def _operator(make: Callable[..., Node]) -> tuple[Any, Any]:
@@ -405,44 +342,6 @@ def _logical(kind: str) -> Any:
     return operator
 
 
-def floor_divide(a: Node, b: Node) -> Node:
-    """floor(a / b)."""
-    return apply(sympy.floor, div(a, b))
-
-
-def remainder(a: Node, b: Node) -> Node:
-    """A − b floor(a / b), with the sign of b, as Python and NumPy define it."""
-    return apply(sympy.Mod, a, b)
-
-
-def plus(a: Node, b: Node) -> Node:
-    """A + b; of two conditions, whether one of them holds, as NumPy adds truth values."""
-    return logic("or", a, b) if is_condition(a) and is_condition(b) else add(_number(a), _number(b))
-
-
-def times(a: Node, b: Node) -> Node:
-    """A b; of two conditions, whether both hold."""
-    return logic("and", a, b) if is_condition(a) and is_condition(b) else mul(_number(a), _number(b))
-
-
-def _number(node: Node) -> Node:
-    return number(node) if is_condition(node) else node
-
-
-KEEPS_CONDITIONS = (plus, times)
-
-_ARITHMETIC: dict[str, Callable[..., Node]] = {
-    "add": plus,
-    "sub": sub,
-    "mul": times,
-    "truediv": div,
-    "pow": power,
-    "floordiv": floor_divide,
-    "mod": remainder,
-}
-SIGNS = {"add": "+=", "sub": "-=", "mul": "*=", "truediv": "/=", "pow": "**=", "floordiv": "//=", "mod": "%="}
-
-
 def _assigning(operator: str, forward: Any) -> Any:
     """An operator such as ``+=``."""
 
@@ -453,7 +352,7 @@ def _assigning(operator: str, forward: Any) -> Any:
     return in_place
 
 
-for _name, _make in _ARITHMETIC.items():
+for _name, _make in ARITHMETIC.items():
     _forward, _backward = _operator(_make)
     setattr(Proxy, f"__{_name}__", _forward)
     setattr(Proxy, f"__r{_name}__", _backward)
@@ -485,3 +384,9 @@ def elementwise(make: Callable[..., Node], *values: Any) -> Proxy:
     """An elementwise maker applied to values that broadcast together."""
     read = as_node if make in KEEPS_CONDITIONS else number
     return Proxy(make(*broadcast(*map(read, values))))
+
+
+def choose(condition_value: Any, a: Any, b: Any) -> Proxy:
+    """``np.where(condition, a, b)``."""
+    test = condition(condition_value)
+    return Proxy(select(*broadcast(test, *map(number, (a, b)))))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -14,37 +13,18 @@ from sympy.tensor.array.expressions import ArraySymbol
 
 from symad.core.arguments import Argument, argument_of
 from symad.core.dims import Shape, as_shape, dim_symbols
-from symad.core.graph import DictOf, Graph, Node, Structure, TupleOf, leaves, pack, rebuild
-from symad.core.questions import Nodes
+from symad.core.graph import DictOf, Graph, Node, Structure, TupleOf, leaves, pack
 from symad.core.users_line import scipys_call_in
 from symad.derivatives.wrt import as_outputs, symbol_like
 from symad.errors import TraceError
 from symad.ops.arrays.sources import input_node
-from symad.ops.loops.captured import Captured
-from symad.tracing.fourier import transforms_refused
-from symad.tracing.from_numpy import (  # noqa: F401
-    assembling,
-    curves,
-    finite_and_close,
-    joining,
-    linalg,
-    ordering,
-    polynomials,
-    products,
-    reductions,
-    statistics,
-    ufuncs,
-)
-from symad.tracing.from_numpy.making import constructors_take_proxies
 from symad.tracing.grouping import group, is_container, is_scalar_symbol
-from symad.tracing.inputs import as_input_symbol, check_real, find_inputs
+from symad.tracing.inputs import as_input_symbol, check_real
 from symad.tracing.names import reading_stand_ins
 from symad.tracing.proxy import Proxy
-from symad.tracing.sessions import SESSION, Session, symbol_node
-from symad.tracing.sessions import session as session_of
-from symad.tracing.walk import Tracer, lift, operands
-from symad.tracing.wrapped import Traced, Wrapped, as_node
-from symad.tracing.wrapped import number as as_number
+from symad.tracing.sessions import SESSION, Session
+from symad.tracing.surroundings import tracing
+from symad.tracing.wrapped import Wrapped, as_node
 
 
 def trace_function(f: Callable[..., Any], inputs: Any) -> Graph:
@@ -98,8 +78,7 @@ def _proxies(grouping: Sequence[Argument], nodes: Sequence[Node]) -> list[Any]:
 def _run(f: Callable[..., Any], values: Sequence[Any], name: str) -> Any:
     """What the function returns on proxies."""
     try:
-        with transforms_refused():
-            return reading_stand_ins(f)(*values)
+        return reading_stand_ins(f)(*values)
     except TypeError as error:
         told = str(error)
         _refuse_scipy(name, error)
@@ -316,47 +295,3 @@ def _outputs(result: Any, name: str) -> tuple[Structure, list[Node]]:
             )
         return None, [as_node(result)]
     return structure, [node for _, nodes in items for node in nodes]
-
-
-# ---- SymPy inside of functions ------------------------------------------------------------------
-
-
-def trace_inside(expression: Any) -> Node:
-    """A SymPy expression met while a function is traced.
-
-    Raises:
-        TraceError: a symbol in it is neither an input nor a dimension.
-    """
-    dims = SESSION.get().dims
-    symbols = [s for s in find_inputs([expression]).symbols if not isinstance(s, Traced) and s not in dims]
-    known = {s: node for s in symbols if (node := symbol_node(s)) is not None}
-    unknown = [s for s in symbols if s not in known]
-    if unknown:
-        raise TraceError(
-            f"the function uses the SymPy symbol {unknown[0]}, which is not one of its inputs; pass "
-            "it in inputs and use the parameter"
-        )
-    shapes = {s: node.shape for s, node in known.items()}
-    node = Tracer(dims, shapes).trace(expression)
-    outer = {input_node(s, shapes[s]): n for s, n in known.items() if isinstance(n.op, Captured)}
-    return rebuild([node], outer)[0] if outer else node
-
-
-@operands.register(Traced)
-def traced_operands(expression: Traced, tracer: Tracer) -> tuple[Any, ...]:
-    """None: it is a node already."""
-    return ()
-
-
-@lift.register(Traced)
-def traced_lift(expression: Traced, args: Nodes, tracer: Tracer) -> Node:
-    """What the symbol stands for."""
-    return as_number(expression.proxy)
-
-
-@contextmanager
-def tracing(session: Session | None = None) -> Iterator[None]:
-    """While this lasts, NumPy's constructors take traced values; a session says what the inputs are."""
-    opened = session_of(session if session is not None else SESSION.get())
-    with opened, constructors_take_proxies():
-        yield

@@ -36,6 +36,7 @@ class StandIn(FunctionClass):
         super().__init__(head.__name__, cls.__bases__, {})
 
     def __call__(cls, *args: Any, **options: Any) -> Any:
+        """The function: a traced value of traced ones, what SymPy makes of others."""
         return apply_head(cls.head, args) if any(map(_holds_proxy, args)) else cls.head(*args, **options)
 
     def __getattr__(cls, name: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import cache, lru_cache, singledispatch
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -78,7 +78,7 @@ def as_node(value: Any) -> Node:
     if isinstance(value, (list, tuple)):
         return _stacked(value)
     if isinstance(value, (sympy.Basic, sympy.MatrixBase)):
-        return _from_sympy(value)
+        return node_of_expression(value)
     if (refuse := getattr(value, "_refuse", None)) is not None:  # elements chosen by a condition
         refuse("a value")
     return constant(value)
@@ -101,12 +101,15 @@ def _constant_array(node: Node) -> Any:
     return value if isinstance(value, (bool, int)) else float(value)
 
 
-def _from_sympy(expression: Any) -> Node:
-    if isinstance(expression, sympy.Number):
-        return constant(expression)
-    from symad.tracing.run_on_proxies import trace_inside
+@singledispatch
+def node_of_expression(expression: Any) -> Node:
+    """The node of a SymPy expression met while a function is traced."""
+    raise NotImplementedError(f"{type(expression).__name__} has no rule for its node")
 
-    return trace_inside(expression)
+
+@node_of_expression.register(sympy.Number)
+def node_of_number(expression: sympy.Number) -> Node:
+    return constant(expression)
 
 
 _SHAPED: WeakKeyDictionary[Node, bool] = WeakKeyDictionary()

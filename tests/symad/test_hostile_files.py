@@ -20,7 +20,7 @@ from symad.core.graph import Graph, topological
 from symad.errors import SavingError
 from symad.ops.arrays.sources import Input
 from symad.ops.examples import EXAMPLES
-from symad.saving.formula import read_expression, write_expression
+from symad.saving.expressions import read_expression, write_expression
 from symad.saving.save_load import dumps, loads
 
 x = sympy.Symbol("x", real=True)

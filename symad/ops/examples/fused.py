@@ -8,6 +8,7 @@ import sympy
 import sympy as sp
 
 from symad.core.dims import Shape
+from symad.core.formula import Formula
 from symad.core.graph import Node
 from symad.core.questions import examples
 from symad.library.score_functions import H, I, J, Parameter, S, parameter_symbol
@@ -33,7 +34,6 @@ from symad.ops.fused.softmax import (
     softmax,
     softmax_tangent,
 )
-from symad.saving.formula import Formula
 
 
 def _inputs(*shapes: Shape) -> list[Node]:

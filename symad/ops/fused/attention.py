@@ -25,6 +25,7 @@ from typing import Any
 import sympy as sp
 
 from symad.core.dims import Shape, format_shape, same_dim, same_shape, size
+from symad.core.formula import Formula
 from symad.core.graph import ZERO, Node, rebuild, shape, topological
 from symad.core.questions import (
     Flags,
@@ -51,7 +52,6 @@ from symad.ops.fused.attention_ops import (
     AttentionSecond,
     AttentionTangent,
 )
-from symad.saving.formula import Formula
 from symad.transforms.batches import batch_outputs
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from symad.core.formula import Formula
 from symad.core.graph import Op
 from symad.library.score_functions import Parameter
-from symad.saving.formula import Formula
 
 
 @dataclass(frozen=True, eq=False)

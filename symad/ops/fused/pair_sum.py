@@ -20,6 +20,7 @@ import numpy as np
 import sympy as sp
 
 from symad.core.dims import Shape, format_shape, same_dim, same_shape
+from symad.core.formula import Formula
 from symad.core.graph import ZERO, Node, Op, rebuild, shape, topological
 from symad.core.questions import (
     Flags,
@@ -44,7 +45,6 @@ from symad.ops.elementwise.arithmetic import add
 from symad.ops.fused.attention_definition import at_pairs
 from symad.ops.fused.softmax import logsumexp, softmax
 from symad.ops.loops.scan import fresh_input
-from symad.saving.formula import Formula
 from symad.transforms.batches import batch_outputs
 from symad.transforms.cotangents import pull
 from symad.transforms.tangents import dense, push

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.graph import METHODS
 from symad.sparsity.patterns.errors import ColoringError
 from symad.sparsity.patterns.pattern import IntArray, Pattern
 from symad.sparsity.recovery import compression
@@ -196,14 +197,11 @@ class Coloring:
         return f"<Coloring {self.kind}, {size}: {colors}, {proof}; {self.method}>"
 
     def _repr_svg_(self) -> str | None:
-        from symad.display.pages import coloring_svg
-
-        return coloring_svg(self)
+        found: str | None = METHODS["coloring_svg"](self)
+        return found
 
     def _repr_html_(self) -> str:
-        from symad.display.pages import coloring_html
-
-        return coloring_html(self)
+        return str(METHODS["coloring_html"](self))
 
 
 def _times(matrix: Any, seeds: Any, left: bool = False) -> Any:

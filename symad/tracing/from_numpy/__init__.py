@@ -1,4 +1,27 @@
-"""NumPy and SciPy functions on traced values, one family a file.
+"""NumPy and SciPy functions on traced values.
 
-`registry` finds them, `options` refuses what is not read.
+`registry` finds the answers, `options` refuses what is not read; `elements` reads and assigns, `functions`
+and `ufuncs` hold the answers, `making` those of NumPy's constructors. Importing this package registers all.
 """
+
+from symad.tracing.from_numpy import fourier, making, registry, ufuncs
+from symad.tracing.from_numpy.elements import assigning, slices
+from symad.tracing.from_numpy.functions import (
+    assembling,
+    curves,
+    finite_and_close,
+    joining,
+    linalg,
+    ordering,
+    polynomials,
+    products,
+    reductions,
+    shapes,
+    statistics,
+)
+
+__all__ = [
+    "assembling", "assigning", "curves", "finite_and_close", "fourier", "joining", "linalg", "making",
+    "ordering", "polynomials", "products", "reductions", "registry", "shapes", "slices", "statistics",
+    "ufuncs",
+]  # fmt: skip

@@ -3,15 +3,15 @@
 ``np.asarray``, ``np.array`` and ``np.isscalar`` do not ask their arguments what to do, as other functions of
 NumPy do; ``np.zeros`` and its like have none to ask. While a function is traced they stand replaced in the
 module numpy: for traced values the answers are those below, arrays that the user's code makes may be filled
-with traced values (`symad.tracing.from_numpy.filled`), and sizes may be symbols
+with traced values (`symad.tracing.from_numpy.elements.filled`), and sizes may be symbols
 (`symad.tracing.from_numpy.symbolic_sizes`). Every other call goes on as before.
 
 This is the one place where symad touches another module. The names of the traced function could be read
-differently instead (`symad.tracing.names`), but methods of models and functions of libraries reach NumPy by names
-of their own, and most of them begin with ``np.asarray(x)``. What a call answers depends on its arguments and on
-the context in which it runs (`symad.tracing.sessions` is a context variable), so threads that trace nothing
-get what they get without symad. The replacements are counted over all threads: the first trace puts them
-there, the last one takes them away.
+differently instead (`symad.tracing.names`), but methods of models and functions of libraries reach NumPy by
+names of their own, and most of them begin with ``np.asarray(x)``. What a call answers depends on its
+arguments and on the context in which it runs (`symad.tracing.sessions` is a context variable), so threads
+that trace nothing get what they get without symad. The replacements are counted over all threads: the first
+trace puts them there, the last one takes them away.
 """
 
 from __future__ import annotations
@@ -29,10 +29,13 @@ from symad.core.forking import hold_while_forking
 from symad.core.users_line import is_scipys_code, is_users_code
 from symad.errors import SymadError
 from symad.tracing.from_numpy import scipy_stats
-from symad.tracing.from_numpy.filled import Filled, holds_traced, refilled, unfilled
+from symad.tracing.from_numpy.elements.filled import Filled, holds_traced, refilled, unfilled
 from symad.tracing.from_numpy.symbolic_sizes import of_symbolic_size
+from symad.tracing.inlining import inline
 from symad.tracing.proxy import Proxy
+from symad.tracing.run_on_proxies import trace_function
 from symad.tracing.sessions import is_tracing
+from symad.tracing.surroundings import WHILE_TRACING
 from symad.tracing.wrapped import as_node
 
 
@@ -115,10 +118,7 @@ def _vectorized(original: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Any, *args: Any, **options: Any) -> Any:
         if not holds_traced(args) or options or self.signature is not None or self.excluded:
             return original(self, *args, **options)
-        from symad.tracing import trace
-        from symad.tracing.inlining import inline
-
-        return inline(trace(self.pyfunc, [()] * len(args)), list(unfilled(args)))
+        return inline(trace_function(self.pyfunc, [()] * len(args)), list(unfilled(args)))
 
     return call
 
@@ -162,6 +162,9 @@ def constructors_take_proxies() -> Iterator[None]:
             if _traces == 0:
                 while _originals:
                     setattr(*_originals.pop())
+
+
+WHILE_TRACING.append(constructors_take_proxies)
 
 
 def _in_scipy() -> list[tuple[Any, str, Any]]:

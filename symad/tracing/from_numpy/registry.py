@@ -1,7 +1,6 @@
 """NumPy's array functions on proxies: how a call finds its answer.
 
-The answers stand in the files beside this one: `numpy_reductions`, `numpy_products`, `numpy_shapes`,
-`numpy_joining`, `numpy_assembling`, `numpy_ordering`, `numpy_curves`, `numpy_statistics`, `numpy_linalg`.
+The answers stand in `symad.tracing.from_numpy.functions`.
 """
 
 from __future__ import annotations
@@ -14,8 +13,9 @@ import numpy as np
 from symad.core.graph import Node
 from symad.errors import ShapeError, TraceError
 from symad.ops.arrays import shaping
-from symad.tracing.from_numpy.chosen import Chosen
-from symad.tracing.from_numpy.filled import written
+from symad.tracing.array_protocol import call_function
+from symad.tracing.from_numpy.elements.chosen import Chosen
+from symad.tracing.from_numpy.elements.filled import written
 from symad.tracing.from_numpy.options import bound
 from symad.tracing.proxy import FUNCTIONS, Proxy
 from symad.tracing.wrapped import as_node, number
@@ -62,7 +62,8 @@ def implements(*functions: Any, layout: bool = False) -> Callable[[Callable[...,
     return register
 
 
-def call_function(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+@call_function.register(Proxy)
+def call_function_traced(array: Any, function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """A NumPy function on arguments that hold a proxy.
 
     Raises:
@@ -88,9 +89,7 @@ def call_function(function: Any, args: tuple[Any, ...], options: dict[str, Any])
     found = answer(*positional, **named)
     if function in VIEWS and args and isinstance(args[0], Proxy):
         several = isinstance(found, (list, tuple))
-        views = [
-            f if f is args[0] else args[0]._viewed(as_node(f)) for f in (found if several else [found])
-        ]
+        views = [f if f is args[0] else args[0]._viewed(as_node(f)) for f in (found if several else [found])]
         return type(found)(views) if several else views[0]
     return found
 

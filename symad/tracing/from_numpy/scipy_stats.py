@@ -16,8 +16,8 @@ import numpy as np
 
 from symad.core.users_line import users_line
 from symad.errors import SymadError, TraceError
-from symad.tracing.from_numpy.chosen import Chosen
-from symad.tracing.from_numpy.filled import holds_traced, unfilled
+from symad.tracing.from_numpy.elements.chosen import Chosen
+from symad.tracing.from_numpy.elements.filled import holds_traced, unfilled
 
 DENSITIES = {"pdf": 0.0, "logpdf": -np.inf, "pmf": 0.0, "logpmf": -np.inf}
 """The methods that are densities, and their value outside of the support."""

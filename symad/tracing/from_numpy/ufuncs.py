@@ -25,24 +25,16 @@ from symad.ops.elementwise.arithmetic import div, mul, neg, sub
 from symad.ops.elementwise.powers import power
 from symad.ops.elementwise.selection import compare, logic, select
 from symad.ops.fused import softmax
-from symad.tracing.from_numpy.chosen import Chosen
-from symad.tracing.from_numpy.filled import written
+from symad.tracing.arithmetic import floor_divide, plus, remainder, times
+from symad.tracing.array_protocol import call_ufunc
+from symad.tracing.from_numpy.elements.chosen import Chosen
+from symad.tracing.from_numpy.elements.filled import written
+from symad.tracing.from_numpy.functions.reductions import running
+from symad.tracing.from_numpy.functions.shapes import moveaxis
 from symad.tracing.from_numpy.options import cannot_matter, refuse
-from symad.tracing.from_numpy.reductions import running
 from symad.tracing.from_numpy.registry import normal_axes
 from symad.tracing.from_numpy.scipy_ufuncs import SCIPY, cbrt, square
-from symad.tracing.from_numpy.shapes import moveaxis
-from symad.tracing.proxy import (
-    FUNCTIONS,
-    UFUNCS,
-    Proxy,
-    elementwise,
-    floor_divide,
-    plus,
-    remainder,
-    times,
-    truth,
-)
+from symad.tracing.proxy import FUNCTIONS, UFUNCS, Proxy, elementwise, truth
 from symad.tracing.wrapped import as_node, broadcast, condition, matrix_product, number
 
 TWO = constant(2)
@@ -183,7 +175,10 @@ def find_ufunc(ufunc: Any) -> Callable[..., Node] | None:
     return found
 
 
-def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+@call_ufunc.register(Proxy)
+def call_ufunc_traced(
+    array: Any, ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]
+) -> Any:
     """A ufunc, or one of its methods, on values of which one is a proxy.
 
     Raises:
@@ -289,9 +284,3 @@ def _with_vector(name: str, a: Any, b: Any) -> Any:
 
 
 METHODS = {"__call__": _call, "reduce": _reduce, "accumulate": _accumulate, "outer": _outer}
-
-
-def choose(condition_value: Any, a: Any, b: Any) -> Proxy:
-    """``np.where(condition, a, b)``."""
-    test = condition(condition_value)
-    return Proxy(select(*broadcast(test, *map(number, (a, b)))))

@@ -1,15 +1,36 @@
-"""Functions of SymPy that have an implementation in Python: what they compute is traced."""
+"""Undefined functions of SymPy: inputs such as q(t), or what their implementation in Python computes."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 from typing import Any
 
+from sympy.core.function import AppliedUndef
+
 from symad.core.graph import Graph, Node
+from symad.core.questions import Nodes
 from symad.errors import SymadError
+from symad.evaluation.number_domains import IMPLEMENTATIONS
+from symad.ops.arrays.sources import input_node
+from symad.ops.elementwise.apply import SLOPES, apply
 from symad.tracing.inlining import inline
+from symad.tracing.inputs import is_function_input
 from symad.tracing.proxy import Proxy
+from symad.tracing.run_on_proxies import trace_function
+from symad.tracing.walk import Tracer, lift
 from symad.tracing.wrapped import as_node
+
+
+@lift.register(AppliedUndef)
+def undefined_lift(expression: AppliedUndef, args: Nodes, tracer: Tracer) -> Node:
+    """An input, unless the function was registered or carries an implementation."""
+    if is_function_input(expression):
+        return input_node(expression)
+    head = expression.func
+    made = None
+    if hasattr(head, "_imp_") and head not in SLOPES and head not in IMPLEMENTATIONS:
+        made = implemented(head, args)
+    return apply(head, *args) if made is None else made
 
 
 def implemented(head: Any, args: tuple[Node, ...]) -> Node | None:
@@ -25,8 +46,6 @@ def implemented(head: Any, args: tuple[Node, ...]) -> Node | None:
 @lru_cache(maxsize=256)
 def _graph_of(head: Any, count: int) -> Graph | None:
     """The graph of an implementation of numbers; None where it cannot be traced."""
-    from symad.tracing.run_on_proxies import trace_function
-
     try:
         graph = trace_function(head._imp_, [()] * count)
     except (SymadError, TypeError, ValueError, AttributeError):

@@ -24,9 +24,8 @@ from sympy.logic.boolalg import (
 from symad.core.graph import Node
 from symad.core.questions import Nodes
 from symad.errors import TraceError
-from symad.evaluation.number_domains import IMPLEMENTATIONS
 from symad.ops.arrays.sources import constant, constant_value, dimension, input_node
-from symad.ops.elementwise.apply import SLOPES, apply
+from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.arithmetic import add, mul
 from symad.ops.elementwise.powers import power
 from symad.ops.elementwise.selection import compare, logic, select
@@ -34,6 +33,8 @@ from symad.ops.elementwise.undefined import undefined
 from symad.tracing.error_names import check_one_shape, check_scalars
 from symad.tracing.inputs import is_function_input
 from symad.tracing.walk import Tracer, lift, operands
+from symad.tracing.wrapped import condition as truth
+from symad.tracing.wrapped import is_condition, number
 
 
 def trace_scalar(expression: Any) -> Node:
@@ -124,20 +125,6 @@ def application_lift(expression: sympy.core.function.Application, args: Nodes, t
 def undefined_operands(expression: AppliedUndef, tracer: Tracer) -> Any:
     """None of an undefined function such as q(t), which is an input by itself."""
     return () if is_function_input(expression) else expression.args
-
-
-@lift.register(AppliedUndef)
-def undefined_lift(expression: AppliedUndef, args: Nodes, tracer: Tracer) -> Node:
-    """An input, unless the function was registered or carries an implementation."""
-    if is_function_input(expression):
-        return input_node(expression)
-    head = expression.func
-    made = None
-    if hasattr(head, "_imp_") and head not in SLOPES and head not in IMPLEMENTATIONS:
-        from symad.tracing.from_sympy.implemented import implemented
-
-        made = implemented(head, args)
-    return apply(head, *args) if made is None else made
 
 
 def _unevaluated(expression: Any) -> Node:
@@ -284,9 +271,6 @@ def not_lift(expression: Not, args: Nodes, tracer: Tracer) -> Node:
 @lift.register(ITE)
 def ite_lift(expression: ITE, args: Nodes, tracer: Tracer) -> Node:
     """Of conditions a condition; symbols in place of them are numbers, of which one is chosen."""
-    from symad.tracing.wrapped import condition as truth
-    from symad.tracing.wrapped import is_condition, number
-
     condition, yes, no = args
     if not (is_condition(yes) and is_condition(no)):
         return select(truth(condition), number(yes), number(no))

@@ -14,8 +14,8 @@ from symad.ops.arrays.reduction import extreme
 from symad.ops.arrays.shaping import broadcast_axes, reshape
 from symad.ops.arrays.sources import dimension, iota
 from symad.ops.elementwise.selection import compare, logic, select
-from symad.tracing.from_numpy.joining import take_along_axis
-from symad.tracing.from_numpy.reductions import sum_
+from symad.tracing.from_numpy.functions.joining import take_along_axis
+from symad.tracing.from_numpy.functions.reductions import sum_
 from symad.tracing.from_numpy.registry import along, implements, normal_axes
 from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import broadcast, number
@@ -77,9 +77,7 @@ def median(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
 
 
 @implements(np.percentile)
-def percentile(
-    a: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: Any = False
-) -> Any:
+def percentile(a: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: Any = False) -> Any:
     """The quantile at q/100."""
     return quantile(a, np.asarray(q) / 100, axis, method=method, keepdims=keepdims)
 

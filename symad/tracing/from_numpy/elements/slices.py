@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from symad.core.graph import Node
-from symad.tracing.from_numpy.assigning import assigned, check_owned
-from symad.tracing.from_numpy.indexing import getitem
+from symad.tracing.array_protocol import read_elements
+from symad.tracing.from_numpy.elements.assigning import assigned
+from symad.tracing.from_numpy.elements.chosen import chosen_by
+from symad.tracing.from_numpy.elements.indexing import getitem
 from symad.tracing.proxy import Proxy
+from symad.tracing.sharing import check_owned
 
 
 class Slice(Proxy):
@@ -42,3 +45,18 @@ class Slice(Proxy):
 
     def _is_slice(self, array: Proxy, key: Any) -> bool:
         return self._array is array and type(self._key) is type(key) and bool(self._key == key)
+
+
+@read_elements.register(Proxy)
+def read_elements_traced(array: Proxy, key: Any) -> Any:
+    """A number, a slice that follows the array, or the elements that a condition chooses."""
+    if (elements := chosen_by(array, key)) is not None:
+        return elements
+    found = getitem(array._node, key)
+    return Slice(found, array, key) if found.shape and _is_basic(key) else Proxy(found)
+
+
+def _is_basic(key: Any) -> bool:
+    """Whether a key gives a view in NumPy: no lists and no arrays."""
+    keys = key if isinstance(key, tuple) else (key,)
+    return not any(isinstance(k, list) or getattr(k, "ndim", 0) for k in keys)

@@ -17,7 +17,7 @@ from symad.ops.arrays.contraction import contract
 from symad.ops.arrays.shaping import broadcast_to, reshape
 from symad.ops.elementwise.apply import apply
 from symad.tracing.from_numpy.registry import implements, normal_axes
-from symad.tracing.proxy import Proxy
+from symad.tracing.proxy import Proxy, choose
 from symad.tracing.wrapped import as_node, broadcast, number
 from symad.tracing.wrapped import condition as condition_node
 
@@ -219,8 +219,6 @@ def full_like(a: Any, fill_value: Any, shape: Any = None) -> Proxy:
 @implements(np.where)
 def where(condition: Any, x: Any = None, y: Any = None) -> Any:
     """X where the condition holds, else y; the positions at which it holds if only the condition is given."""
-    from symad.tracing.from_numpy.ufuncs import choose
-
     if x is None or y is None:
         return nonzero(condition)
     return choose(condition, x, y)
@@ -229,7 +227,7 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
 @implements(np.nonzero)
 def nonzero(a: Any) -> Any:
     """The positions of the elements that are not 0, to index arrays of the same shape by."""
-    from symad.tracing.from_numpy import chosen
+    from symad.tracing.from_numpy.elements import chosen
 
     return chosen.nonzero(Proxy(condition_node(a)))
 

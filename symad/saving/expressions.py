@@ -1,4 +1,4 @@
-"""A scalar SymPy expression as a field of an op: hashable, and saved in files as data.
+"""Scalar SymPy expressions in files, as data.
 
 The saved form is prefix notation: ``["+", a, b]``, ``["sympy.tanh", x]``, ``["read", base, index...]``.
 Heads are looked up in tables that exist beforehand; nothing is parsed or evaluated as code.
@@ -13,19 +13,9 @@ import sympy
 from sympy.logic.boolalg import Boolean, BooleanAtom
 
 from symad.errors import SavingError
-from symad.saving.heads import find_head
+from symad.saving.heads import find_head, head_name
+from symad.saving.saved_leaves import read_number, read_symbol, write_number, write_symbol
 from symad.saving.saved_limits import FORMULA_PARTS, MOST_ARGUMENTS, Extent, extent, number_extent
-
-
-@dataclass(frozen=True)
-class Formula:
-    """A real expression, or a Boolean one, in scalar symbols and reads of indexed symbols."""
-
-    expression: Any
-
-    def __str__(self) -> str:
-        return str(self.expression)
-
 
 CONNECTIVES: dict[str, Any] = {
     "+": sympy.Add, "*": sympy.Mul, "^": sympy.Pow, "<": sympy.Lt, "<=": sympy.Le, ">": sympy.Gt,
@@ -42,17 +32,14 @@ def write_expression(expr: Any) -> Any:
     Raises:
         SavingError: it holds a function that is neither SymPy's nor registered.
     """
-    from symad.saving.heads import head_name
-    from symad.saving.saved_values import write_symbol, write_value
-
     if isinstance(expr, BooleanAtom):
         return bool(expr)
     if isinstance(expr, sympy.Integer):
-        return write_value(int(expr))
+        return write_number(int(expr))
     if isinstance(expr, sympy.Rational):
-        return ["/", write_value(int(expr.p)), write_value(int(expr.q))]
+        return ["/", write_number(int(expr.p)), write_number(int(expr.q))]
     if isinstance(expr, (sympy.Float, sympy.NumberSymbol)):
-        return write_value(expr)
+        return write_number(expr)
     if isinstance(expr, (sympy.Symbol, sympy.IndexedBase)):
         return write_symbol(expr)
     if isinstance(expr, sympy.Indexed):
@@ -87,8 +74,6 @@ class _Reader:
 
     def read(self, saved: Any) -> tuple[Any, Extent | None]:
         """An expression, and the extent of its value if it has no symbols."""
-        from symad.saving.saved_values import read_symbol, read_value
-
         self.parts += 1
         if self.parts > FORMULA_PARTS:
             raise SavingError(f"an expression has more than {FORMULA_PARTS} parts")
@@ -96,13 +81,13 @@ class _Reader:
             case bool():
                 return (sympy.true if saved else sympy.false), Extent(0, 0)
             case int() | ["int", _]:
-                number = sympy.Integer(read_value(saved))
+                number = sympy.Integer(read_number(saved))
                 return number, number_extent(number)
             case ["/", p, q]:
-                number = sympy.Rational(read_value(p), read_value(q))
+                number = sympy.Rational(read_number(p), read_number(q))
                 return number, number_extent(number)
             case ["Float" | "constant", *_]:
-                number = read_value(saved)
+                number = read_number(saved)
                 return number, number_extent(number)
             case ["symbol" | "dummy", *_]:
                 return read_symbol(saved), None

@@ -16,8 +16,8 @@ from symad.ops.arrays.shaping import broadcast_axes, broadcast_to, reshape, slic
 from symad.ops.arrays.sources import constant, dimension, iota
 from symad.ops.elementwise.arithmetic import add, sub
 from symad.ops.elementwise.selection import compare, select
+from symad.tracing.from_numpy.functions.shapes import atleast_1d, atleast_2d
 from symad.tracing.from_numpy.registry import along, implements, normal_axes
-from symad.tracing.from_numpy.shapes import atleast_1d, atleast_2d
 from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import alike, as_node, number
 

@@ -13,44 +13,27 @@ import numpy as np
 
 from symad.core.dims import format_shape, is_concrete, size
 from symad.core.graph import Node
-from symad.core.users_line import users_line
 from symad.errors import ShapeError, TraceError
 from symad.ops.arrays.gathering import ScatterAdd, gather
 from symad.ops.arrays.shaping import broadcast_to, flatten, reshape
 from symad.ops.arrays.sources import ArrayConstant, array_constant, constant, iota
 from symad.ops.arrays.stacking import concatenate
 from symad.ops.elementwise.selection import compare, select
-from symad.tracing.from_numpy.chosen import chosen_values, mask_of
-from symad.tracing.from_numpy.indexing import getitem
-from symad.tracing.proxy import VIEW, Proxy
-from symad.tracing.sessions import SESSION
+from symad.tracing.array_protocol import write_elements
+from symad.tracing.from_numpy.elements.chosen import chosen_values, mask_of
+from symad.tracing.from_numpy.elements.indexing import getitem
+from symad.tracing.proxy import Proxy
+from symad.tracing.sharing import check_owned
 from symad.tracing.wrapped import as_node, broadcast, is_condition, number
 
 
-def check_owned(y: Proxy, what: str) -> None:
-    """Refuse an assignment that in NumPy would change other values as well.
-
-    Args:
-        y: what is assigned to.
-        what: what is done, for the message.
-
-    Raises:
-        TraceError: y is a reshaped or transposed form of another value, such a form of y is in use, or y
-            belongs to another function.
-    """
-    views = getattr(y, "_views", None)
-    if y._owner is not SESSION.get():
-        reason = f"belongs to {y._owner.title}, around the function or step in which it is assigned to"
-    elif views is VIEW:
-        reason = "may be a view of another one, whose elements would change in NumPy as well"
-    elif any(view() is not None for view in views or ()):
-        reason = "has a view in use (a reshaped or transposed form), which would change in NumPy as well"
-    else:
-        return
-    raise TraceError(
-        f"{what} a traced value of shape {format_shape(y.shape)}{users_line()}: the "
-        f"value {reason}; assign to a copy: y = y.copy()"
-    )
+@write_elements.register(Proxy)
+def write_elements_traced(y: Proxy, key: Any, value: Any) -> None:
+    """Every name of y sees the new elements; a slice that was changed in place is written already."""
+    if not (isinstance(value, Proxy) and value._is_slice(y, key)):  # x[a:b] += y has written to x
+        what = "an assignment to elements of"
+        check_owned(y, what)
+        y._become(assigned(y._node, key, value), what)
 
 
 def assigned(y: Node, key: Any, value: Any) -> Node:

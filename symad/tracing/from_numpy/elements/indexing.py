@@ -17,7 +17,7 @@ from symad.ops.arrays.positions import name_of, positions
 from symad.ops.arrays.shaping import reshape, slice_axes
 from symad.ops.arrays.sources import ArrayConstant, Constant, array_constant, dimension
 from symad.ops.arrays.stacking import element
-from symad.tracing.wrapped import Wrapped, as_node, is_condition
+from symad.tracing.wrapped import as_node, is_condition
 
 
 def getitem(a: Node, key: Any) -> Node:
@@ -34,20 +34,6 @@ def getitem(a: Node, key: Any) -> Node:
     if any(_is_array(k) for k in keys):
         return _advanced(a, keys)
     return _basic(a, keys)
-
-
-def chosen_by(a: Any, key: Any) -> Any:
-    """The elements that a traced mask, or positions that a condition chose, name; None for other keys."""
-    first = key[0] if isinstance(key, tuple) and key else key
-    if isinstance(first, (int, slice, np.ndarray)) or first is None or first is Ellipsis:
-        return None
-    from symad.tracing.from_numpy.chosen import Chosen, chosen
-
-    if isinstance(first, Wrapped):
-        node = first._node
-        if not node.shape or not is_condition(node) or isinstance(node.op, ArrayConstant):
-            return None
-    return chosen(a, key) if isinstance(first, (Wrapped, Chosen)) else None
 
 
 def _expand(a: Node, keys: Sequence[Any]) -> list[Any]:

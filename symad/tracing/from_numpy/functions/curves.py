@@ -11,7 +11,7 @@ from symad.core.dims import format_shape
 from symad.errors import ShapeError, TraceError
 from symad.ops.arrays.sources import constant
 from symad.ops.elementwise.apply import apply
-from symad.tracing.from_numpy.reductions import diff
+from symad.tracing.from_numpy.functions.reductions import diff
 from symad.tracing.from_numpy.registry import implements, normal_axes
 from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import number

@@ -167,9 +167,7 @@ def min_(a: Any, axis: Any = None, keepdims: Any = False, initial: Any = None, w
     return _extreme("min", a, axis, keepdims, initial, where)
 
 
-def _extreme(
-    kind: str, a: Any, axis: Any, keepdims: Any, initial: Any = None, where: Any = True
-) -> Proxy:
+def _extreme(kind: str, a: Any, axis: Any, keepdims: Any, initial: Any = None, where: Any = True) -> Proxy:
     """An extreme; with ``where``, ``initial`` stands in place of the elements left out."""
     if where is not True and _missing(initial):
         raise TraceError(f"np.{kind}(..., where=...) needs initial=, the value where no element is chosen")

@@ -14,10 +14,10 @@ from symad.ops.arrays import shaping, stacking
 from symad.ops.arrays.contraction import contract
 from symad.ops.arrays.shaping import reshape
 from symad.ops.elementwise.arithmetic import mul
-from symad.tracing.from_numpy.joining import diagonal
-from symad.tracing.from_numpy.reductions import sum_
+from symad.tracing.from_numpy.functions.joining import diagonal
+from symad.tracing.from_numpy.functions.reductions import sum_
+from symad.tracing.from_numpy.functions.shapes import moveaxis
 from symad.tracing.from_numpy.registry import implements, normal_axes
-from symad.tracing.from_numpy.shapes import moveaxis
 from symad.tracing.from_sympy.cheapest_contraction import Labeled, contract_all
 from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import as_node, matrix_product, number
@@ -192,9 +192,7 @@ def kron(a: Any, b: Any) -> Proxy:
 
 
 @implements(np.cross)
-def cross(
-    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None
-) -> Any:
+def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None) -> Any:
     """The vector product of vectors of length 3 along an axis of each; ``axis`` names all three.
 
     Raises:

@@ -14,9 +14,9 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from symad.core.graph import Node
 from symad.core.users_line import users_line
 from symad.errors import TraceError
-from symad.ops.arrays.sources import iota
+from symad.ops.arrays.sources import ArrayConstant, iota
 from symad.tracing.proxy import Proxy
-from symad.tracing.wrapped import number
+from symad.tracing.wrapped import Wrapped, is_condition, number
 
 ELEMENTWISE = {
     np.where, np.clip, np.isclose, np.nan_to_num, np.copy, np.ones_like, np.zeros_like, np.full_like, np.real,
@@ -166,6 +166,18 @@ def chosen(values: Proxy, key: Any) -> Chosen | None:
     if isinstance(key, Proxy) and key.shape == values.shape[: key.ndim] and key.ndim:
         return Chosen(values, key)
     return None
+
+
+def chosen_by(a: Any, key: Any) -> Any:
+    """The elements that a traced mask, or positions that a condition chose, name; None for other keys."""
+    first = key[0] if isinstance(key, tuple) and key else key
+    if isinstance(first, (int, slice, np.ndarray)) or first is None or first is Ellipsis:
+        return None
+    if isinstance(first, Wrapped):
+        node = first._node
+        if not node.shape or not is_condition(node) or isinstance(node.op, ArrayConstant):
+            return None
+    return chosen(a, key) if isinstance(first, (Wrapped, Chosen)) else None
 
 
 def _places(key: Any) -> list[Chosen] | None:

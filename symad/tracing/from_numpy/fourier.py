@@ -12,6 +12,9 @@ from typing import Any
 
 from symad.core.users_line import users_line
 from symad.errors import TraceError
+from symad.tracing.from_numpy.elements.filled import holds_traced
+from symad.tracing.from_numpy.registry import NO_FFT
+from symad.tracing.surroundings import WHILE_TRACING
 
 
 class Refusing:
@@ -22,9 +25,6 @@ class Refusing:
     @staticmethod
     def __ua_function__(method: Any, args: Any, options: Any) -> Any:
         """SciPy calls this with each of its transforms."""
-        from symad.tracing.from_numpy.filled import holds_traced
-        from symad.tracing.from_numpy.registry import NO_FFT
-
         if holds_traced(tuple(args)) or holds_traced(tuple(options.values())):
             raise TraceError(
                 f"scipy.fft.{method.__name__} is not supported on traced values{users_line()}; {NO_FFT}"
@@ -36,3 +36,6 @@ def transforms_refused() -> AbstractContextManager[Any]:
     """A context in which scipy.fft refuses traced values; nothing where it is not loaded."""
     fft = sys.modules.get("scipy.fft")
     return nullcontext() if fft is None else fft.set_backend(Refusing)
+
+
+WHILE_TRACING.append(transforms_refused)

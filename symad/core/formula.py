@@ -1,0 +1,16 @@
+"""A scalar SymPy expression as a field of an op: hashable. `symad.saving.expressions` writes it to files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A real expression, or a Boolean one, in scalar symbols and reads of indexed symbols."""
+
+    expression: Any
+
+    def __str__(self) -> str:
+        return str(self.expression)

@@ -1,0 +1,52 @@
+"""Python's arithmetic operators on nodes, with NumPy's meaning for conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import sympy
+
+from symad.core.graph import Node
+from symad.ops.elementwise.apply import apply
+from symad.ops.elementwise.arithmetic import add, div, mul, sub
+from symad.ops.elementwise.powers import power
+from symad.ops.elementwise.selection import logic
+from symad.tracing.wrapped import is_condition, number
+
+
+def floor_divide(a: Node, b: Node) -> Node:
+    """floor(a / b)."""
+    return apply(sympy.floor, div(a, b))
+
+
+def remainder(a: Node, b: Node) -> Node:
+    """A − b floor(a / b), with the sign of b, as Python and NumPy define it."""
+    return apply(sympy.Mod, a, b)
+
+
+def plus(a: Node, b: Node) -> Node:
+    """A + b; of two conditions, whether one of them holds, as NumPy adds truth values."""
+    return logic("or", a, b) if is_condition(a) and is_condition(b) else add(_number(a), _number(b))
+
+
+def times(a: Node, b: Node) -> Node:
+    """A b; of two conditions, whether both hold."""
+    return logic("and", a, b) if is_condition(a) and is_condition(b) else mul(_number(a), _number(b))
+
+
+def _number(node: Node) -> Node:
+    return number(node) if is_condition(node) else node
+
+
+KEEPS_CONDITIONS = (plus, times)
+
+ARITHMETIC: dict[str, Callable[..., Node]] = {
+    "add": plus,
+    "sub": sub,
+    "mul": times,
+    "truediv": div,
+    "pow": power,
+    "floordiv": floor_divide,
+    "mod": remainder,
+}
+SIGNS = {"add": "+=", "sub": "-=", "mul": "*=", "truediv": "/=", "pow": "**=", "floordiv": "//=", "mod": "%="}

@@ -1,0 +1,38 @@
+"""What NumPy's code asks of an array, declared for traced values.
+
+A traced value (`symad.tracing.proxy.Proxy`) passes on what it is asked. The rules of
+`symad.tracing.from_numpy` make traced values themselves, so they stand above it and are registered here.
+"""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any, NoReturn
+
+
+def _no_rule(array: Any, question: str) -> NoReturn:
+    raise NotImplementedError(f"{type(array).__name__} has no rule for {question}")
+
+
+@singledispatch
+def read_elements(array: Any, key: Any) -> Any:
+    """``array[key]``."""
+    _no_rule(array, "array[key]")
+
+
+@singledispatch
+def write_elements(array: Any, key: Any, value: Any) -> None:
+    """``array[key] = value``."""
+    _no_rule(array, "array[key] = value")
+
+
+@singledispatch
+def call_function(array: Any, function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """``function(*args, **options)`` for a function of NumPy of which ``array`` is an argument."""
+    _no_rule(array, "NumPy's functions")
+
+
+@singledispatch
+def call_ufunc(array: Any, ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """A method of a ufunc, such as ``__call__`` or ``reduce``, of which ``array`` is an input."""
+    _no_rule(array, "NumPy's ufuncs")

@@ -1,0 +1,22 @@
+"""What holds while a function is traced: its session, and what others ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import Any
+
+from symad.tracing.sessions import SESSION, Session, session
+
+WHILE_TRACING: list[Callable[[], AbstractContextManager[Any]]] = []
+"""Contexts that are open while a function is traced; the modules that need one add it."""
+
+
+@contextmanager
+def tracing(opened: Session | None = None) -> Iterator[None]:
+    """While this lasts, values belong to a session, which says what the inputs are."""
+    with ExitStack() as stack:
+        stack.enter_context(session(opened if opened is not None else SESSION.get()))
+        for context in WHILE_TRACING:
+            stack.enter_context(context())
+        yield
