@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import islice
@@ -18,6 +18,9 @@ from symad.verification.coq.model import Model
 
 STATUSES = ("refuted", "undecided", "measured", "tested", "proved")
 """From worst to best."""
+
+METHODS: dict[str, Callable[..., Any]] = {}
+"""What stands above certificates answers for them: reports, storage and rechecking, registered there."""
 
 
 class RefutedError(SymadError, AssertionError):
@@ -173,6 +176,7 @@ class Certificate:
     def checked(self) -> bool:
         """Whether everything is proved, and the checker replays all of it."""
         return bool(self.entries) and all(e.checked and e.status == "proved" for e in self.entries)
+
     model: Model | None = field(default=None, compare=False, repr=False)
     """What `check` was asked about; it is not saved."""
 
@@ -219,25 +223,17 @@ class Certificate:
         return self.status in ("proved", "tested")
 
     def __str__(self) -> str:
-        from symad.verification.certificate.report import as_text
-
-        return as_text(self)
+        return str(METHODS["text"](self))
 
     def _repr_markdown_(self) -> str:
-        from symad.verification.certificate.report import as_markdown
-
-        return as_markdown(self)
+        return str(METHODS["markdown"](self))
 
     def _repr_html_(self) -> str:
-        from symad.verification.certificate.report import as_html
-
-        return as_html(self)
+        return str(METHODS["html"](self))
 
     def to_json(self) -> str:
         """This certificate as JSON text, with the graphs it compares."""
-        from symad.verification.certificate.storage import write
-
-        return write(self)
+        return str(METHODS["write"](self))
 
     @staticmethod
     def from_json(text: str) -> Certificate:
@@ -246,9 +242,8 @@ class Certificate:
         Raises:
             SavingError: the text is no certificate, or is damaged.
         """
-        from symad.verification.certificate.storage import read
-
-        return read(text)
+        made: Certificate = METHODS["read"](text)
+        return made
 
     def to_coq(self, path: Any, hessian: bool | None = None) -> Path:
         """Write a Coq file whose theorems say that symad's derivatives of this model are its derivatives.
@@ -282,11 +277,9 @@ class Certificate:
         Raises:
             SymadError: the certificate holds no graphs (it measured a numeric function).
         """
-        from symad.verification.certificate.recheck import rechecked
-
         if not self.comparisons:
             raise SymadError("this certificate measured a numeric function and holds nothing to check again")
-        made = rechecked(self, seed)
+        made: Certificate = METHODS["recheck"](self, seed)
         told = {e.name for c in self.comparisons for e in self.entries if e.name in c.names}
         rest = tuple(e for e in self.entries if e.name not in told)  # rules of users: nothing new is known
         return replace(made, entries=made.entries + rest, notes=self.notes + made.notes)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from symad.verification.certificate.certificate import Certificate, Comparison, Entry
+from symad.verification.certificate.certificate import METHODS, Certificate, Comparison, Entry
 from symad.verification.checker import Proof, Refused, replay
 from symad.verification.checker.proofs import Goal
 from symad.verification.decide import decide, versions
@@ -90,3 +90,6 @@ def _renumbered(proof: Proof, places: Sequence[int], total: int) -> Proof:
 
     goals = tuple((there(k), o, e) for k, o, e in proof.goals)
     return replace(proof, claims=tuple(map(there, proof.claims)), goals=goals)
+
+
+METHODS.update(recheck=rechecked)

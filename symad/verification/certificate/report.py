@@ -10,7 +10,7 @@ from textwrap import fill
 
 from symad.core.escaping import visible, without_tags
 from symad.verification.certificate.assumptions import CHECKED
-from symad.verification.certificate.certificate import Certificate, Entry, Loss
+from symad.verification.certificate.certificate import METHODS, Certificate, Entry, Loss
 
 WIDTH = 100
 MOST_FAULTS = 8
@@ -243,3 +243,6 @@ def as_html(certificate: Certificate) -> str:
     title = html.escape(headline(certificate))
     table = f"<table><tr>{head}</tr>{''.join(rows)}</table>"
     return visible(f"<p><b>{title}</b></p>{table}{faults}{trusted}")
+
+
+METHODS.update(text=as_text, markdown=as_markdown, html=as_html)

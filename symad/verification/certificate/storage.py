@@ -11,6 +11,7 @@ from symad.errors import SavingError
 from symad.saving.save_load import dumps, loads
 from symad.verification.certificate.blame import Blame
 from symad.verification.certificate.certificate import (
+    METHODS,
     STATUSES,
     Certificate,
     Comparison,
@@ -262,3 +263,6 @@ def _read_derivative(saved: Any, nodes: tuple[Node, ...]) -> Derivative | None:
                 groups.append(tuple(next(left) for _ in range(count)))
             return Derivative(kind, *groups)
     raise SavingError("the derivative that a claim is about is damaged")
+
+
+METHODS.update(write=write, read=read)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from functools import cache
 from typing import Any
 
 import flint
@@ -24,6 +23,7 @@ from symad.evaluation.number_domains import DOMAINS, Domain, Undefined, box, mpm
 from symad.library.scalar_functions import ScalarFunction
 from symad.ops.arrays.sources import Constant
 from symad.transforms.values import unchecked
+from symad.verification.scalar_definitions import definition_of
 
 
 class Undetermined(ArithmeticError):
@@ -280,16 +280,9 @@ def _named(value: Any) -> Any:
         return _from_mpmath(mpmath.mpf(value.evalf(mpmath.mp.dps + 5)._mpf_), 2 - flint.ctx.prec)
 
 
-@cache
-def _definition(head: Any, count: int) -> tuple[tuple[Node, ...], Node]:
-    from symad.verification.rewriting.function_identities import _definition as definition
-
-    return definition(head, count)
-
-
 def _defined(head: Any, values: Sequence[Ball]) -> Any:
     """A function by its definition."""
-    inputs, meaning = _definition(head, len(values))
+    inputs, meaning = definition_of(head, len(values))
     (value,) = unchecked([meaning], dict(zip(inputs, values, strict=True)))
     return value if isinstance(value, Ball) else NUMBERS.number(value)
 

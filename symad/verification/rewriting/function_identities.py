@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import cache
 from typing import Any
 
 import sympy
@@ -15,10 +14,9 @@ from symad.core.graph import Node, rebuild
 from symad.core.questions import Nodes
 from symad.library.scalar_functions import ScalarFunction
 from symad.ops.arrays.shaping import broadcast_to
-from symad.ops.arrays.sources import constant, constant_value, input_node
+from symad.ops.arrays.sources import constant, constant_value
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.arithmetic import add, div, mul, neg, sub
-from symad.tracing.from_sympy.scalars import trace_scalar
 from symad.verification.random_fields.constant_exponents import is_never_whole
 from symad.verification.rewriting.basis import Basis
 from symad.verification.rewriting.discontinuities import Rounded, jumps
@@ -33,6 +31,7 @@ from symad.verification.rewriting.elementary import (
 )
 from symad.verification.rewriting.infinities import is_constant
 from symad.verification.rewriting.linear_terms import collect_roots, number, through
+from symad.verification.scalar_definitions import definition_of
 
 Alias = Callable[[Nodes, Basis], Node]
 
@@ -50,20 +49,12 @@ def alias(node: Node, args: Nodes, basis: Basis) -> Node:
         return broadcast_to(rule(args, basis), node.shape)
     has_definition = isinstance(head, type) and issubclass(head, ScalarFunction)
     if has_definition:
-        inputs, meaning = _definition(head, len(args))
+        inputs, meaning = definition_of(head, len(args))
         (expanded,) = rebuild((meaning,), dict(zip(inputs, args, strict=True)))
         return broadcast_to(basis.rewritten(expanded), node.shape)
     if len(args) == 1:
         return through(args[0], lambda inner: apply(head, inner))
     return apply(head, *args)
-
-
-@cache
-def _definition(head: Any, count: int) -> tuple[tuple[Node, ...], Node]:
-    """A function's definition as a graph of fresh inputs."""
-    symbols = [sympy.Dummy(f"x{k}", real=True) for k in range(count)]
-    meaning = sympy.sympify(head.definition(*symbols), strict=True)
-    return tuple(map(input_node, symbols)), trace_scalar(meaning)
 
 
 def aliased(*heads: Any) -> Callable[[Alias], Alias]:

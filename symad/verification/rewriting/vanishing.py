@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import sympy
@@ -34,8 +34,16 @@ from symad.verification.rewriting.discontinuities import (
 )
 from symad.verification.rewriting.signs import ODD
 
-if TYPE_CHECKING:
-    from symad.verification.random_fields.fixed_samples import Samples
+
+class Samples(Protocol):
+    """Values of nodes at points that are drawn once (`symad.verification.random_fields.fixed_samples`)."""
+
+    def has_zeros(self, node: Node) -> bool:
+        """Whether some element of a node is 0 at one of the points."""
+
+
+SAMPLES: list[Callable[[], Samples]] = []
+"""What makes them, registered there: they are values of the rewritten form."""
 
 NEVER_ZERO = {sympy.exp, sympy.cosh, sympy.sech, sympy.csch, sympy.coth, sympy.gamma}
 ZERO_AT_ZERO = {*ODD, sympy.Abs}
@@ -60,9 +68,8 @@ class Vanishing:
 
     @cached_property
     def _samples(self) -> Samples:
-        from symad.verification.random_fields.fixed_samples import Samples
-
-        return Samples()
+        (made,) = SAMPLES
+        return made()
 
     def may(self, node: Node) -> bool:
         """Whether some element of a node may be 0 on an open set, or everywhere."""
