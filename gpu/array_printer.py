@@ -18,7 +18,9 @@ from symad.gpu.printers.arrays import HELPERS
 from symad.gpu.printers.indices import REPORT
 from symad.gpu.printers.kernels import BOOLEAN, Kernels
 from symad.gpu.printers.library import CUPY, HALVES
+from symad.gpu.printers.recurrences import recurrence_lines
 from symad.gpu.printers.row_groups import row_lines
+from symad.gpu.recurrences.recurrence import Recurrence
 from symad.gpu.views import Take
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import Fused, FusedSum, on_host
@@ -48,6 +50,8 @@ class CuPyPrinter(ArrayPrinter):
         """Print for a floating-point type."""
         super().__init__(graph, CUPY, dtype)
         self.kernels = Kernels(dtype)
+        self.sources: dict[str, str] = {}
+        """The names of sources of kernels."""
         self.host: set[Node] = set()
         self.sites: list[str] = []
         """The errors of indices that kernels check, as expressions."""
@@ -97,6 +101,8 @@ class CuPyPrinter(ArrayPrinter):
             return self._scan(node)
         if isinstance(node.op, RowGroup):
             return row_lines(node.op, node, self)
+        if isinstance(node.op, Recurrence):
+            return recurrence_lines(node.op, node, self)
         if isinstance(node.op, AttentionOp):
             return attention_lines(node.op, node, self)
         if isinstance(node.op, (PairSum, PairSumCotangent)) and has_kernels(node.op, node, self.dtype):
@@ -144,6 +150,12 @@ class CuPyPrinter(ArrayPrinter):
         if dtype is None or array.dtype.kind != "f":
             return super().constant_array(array)
         return self.constant_text(constant_text(array, dtype, self))
+
+    def constant_source(self, text: str) -> str:
+        """A module-level string, the source of kernels; its name."""
+        if text not in self.sources:
+            self.sources[text] = f"_source_{len(self.sources) + 1}"
+        return self.sources[text]
 
     def preliminaries(self) -> list[str]:
         """Constants live on a device: a function makes them once for each."""
@@ -263,6 +275,7 @@ def print_cupy_module(graph: Graph, dtype: str, packed: bool) -> tuple[str, str]
         *_helper_lines(printer),
         *([*made, "", ""] if made else []),
         *([*printer.kernels.definitions("cp"), "", ""] if printer.kernels.names else []),
+        *(line for text, name in printer.sources.items() for line in [f"{name} = {text}", "", ""]),
         f"def {entry}({signature}):",
         *docstring(graph, packed),
         *(f"    {line}" for line in [*door, *body, *_report(printer)]),

@@ -18,6 +18,7 @@ from symad.gpu.array_printer import print_cupy_module
 from symad.gpu.compile import GpuError, cupy
 from symad.gpu.passes.kernels_or_definitions import with_kernels
 from symad.gpu.passes.recognise_attention import recognised
+from symad.gpu.passes.recurrences import recurrent
 from symad.gpu.printers.library import DTYPES
 from symad.gpu.scalar_program import is_kernel, print_scalar_kernel
 from symad.numeric.kernel import Kernel, compile_source
@@ -38,7 +39,7 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
     """
     if dtype not in DTYPES:
         raise LoweringError(f"dtype={dtype!r} is not one of {', '.join(map(repr, DTYPES))}")
-    prepared = prepare(with_kernels(recognised(graph), dtype))
+    prepared = prepare(recurrent(with_kernels(recognised(graph), dtype)))
     print_module = print_scalar_kernel if is_kernel(prepared) else print_cupy_module
     name, source = print_module(prepared, dtype, packed)
 

@@ -1,16 +1,20 @@
-"""Functions of numbers, such as log Γ(4), computed when code is printed: no kernel computes one number."""
+"""Numbers that are known when code is printed: log Γ(4), or zeros added to zeros. No kernel computes them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from symad.core.graph import Node, rebuild
 from symad.core.questions import Nodes, evaluate
 from symad.evaluation.number_domains import as_float
+from symad.gpu.views import Take
+from symad.ops.arrays.shaping import Broadcast, Reshape, Slice, broadcast_to
 from symad.ops.arrays.sources import Constant, constant
 from symad.ops.elementwise.apply import Apply
+from symad.ops.elementwise.arithmetic import Add, Mul
 
 
 def known_numbers(outputs: Sequence[Node]) -> Nodes:
@@ -23,4 +27,25 @@ def _known(node: Node, args: Nodes) -> Node:
     if isinstance(node.op, Apply) and len(values) == len(args):
         with np.errstate(all="ignore"):
             return constant(float(evaluate(node.op, tuple(values))))
-    return node if args == node.args else Node.of(node.op, args)
+    made = node if args == node.args else Node.of(node.op, args)
+    if isinstance(node.op, (Add, Mul, Reshape, Slice)) and node.shape:
+        number = filled(made)
+        if number is not None:
+            return broadcast_to(constant(number), made.shape)
+    return made
+
+
+def filled(node: Node) -> Any:
+    """The number that all elements of an array are by construction; None if that is not known."""
+    op = node.op
+    if isinstance(op, Constant):
+        return None if isinstance(op.value, bool) else op.value
+    if isinstance(op, (Broadcast, Reshape, Slice, Take)):
+        return filled(node.args[0])
+    if isinstance(op, (Add, Mul)):
+        values = [filled(a) for a in node.args]
+        if all(isinstance(v, (int, float)) for v in values):
+            with np.errstate(all="ignore"):
+                found = evaluate(op, tuple(map(float, values)))
+            return float(found)
+    return None

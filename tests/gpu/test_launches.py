@@ -9,78 +9,55 @@ import numpy as np
 import pytest
 
 import symad
-from symad.models.layers.convolutional import Classifier
-from symad.models.layers.feedforward import FeedForward
 from symad.models.layers.parameters import trace_model
-from symad.models.sequences.lstm import LSTM
-from symad.models.sequences.rnn import RNN
-from symad.models.transformers.transformer import Transformer
 from symad.numeric import lower
-from tests.gpu.cupy_agreement import library, on_device
+from tests.gpu.cupy_agreement import leaves, library, on_device
 from tests.gpu.cupy_standin import cuda
+from tests.gpu.launch_cases import CASES, RNG
 
-RNG = np.random.default_rng(2)
-STEPS = 100
-
-
-def language(layers, **switches):
-    tokens = RNG.integers(0, 50, (2, 2, 6))
-    return Transformer(50, 6, 16, layers, 2, **switches), "loss", (tokens[0], tokens[1])
-
-
-MODELS = {
-    "lstm, 100 steps": (
-        LSTM(3, 8, 2, 1),
-        "loss",
-        (RNG.normal(size=(STEPS, 4, 3)), RNG.normal(size=(STEPS, 4, 2))),
-    ),
-    "rnn, 100 steps": (RNN(3, 8, 2), "loss", (RNG.normal(size=(STEPS, 3)), RNG.normal(size=(STEPS, 2)))),
-    "feedforward": (
-        FeedForward((3, 16, 16, 2), "gelu"),
-        "loss",
-        (RNG.normal(size=(5, 3)), RNG.normal(size=(5, 2))),
-    ),
-    "classifier": (
-        FeedForward((3, 16, 4)),
-        "classification_loss",
-        (RNG.normal(size=(5, 3)), RNG.integers(0, 4, 5)),
-    ),
-    "images": (Classifier(8, 1, 2, 3), "loss", (RNG.normal(size=(2, 8, 8, 1)), np.array([0, 2]))),
-    "language model, 1 layer": language(1),
-    "language model, 2 layers": language(2),
-    "language model, rotary": language(1, position="rotary", norm="rms", block="swiglu"),
-    "language model, alibi": language(1, position="alibi"),
-}
 TABLE = {
-    "lstm, 100 steps": (846, 213, 0),
-    "rnn, 100 steps": (617, 206, 0),
+    "lstm, 100 steps": (24, 9, 0),
+    "lstm of PyTorch": (13, 3, 0),
+    "gru of PyTorch": (13, 3, 0),
+    "rnn of PyTorch": (13, 3, 0),
+    "rnn, 100 steps": (15, 6, 0),
     "feedforward": (17, 8, 0),
     "classifier": (27, 5, 1),
     "images": (80, 8, 1),
+    "transformer block": (73, 18, 0),
     "language model, 1 layer": (129, 21, 1),
     "language model, 2 layers": (218, 39, 1),
     "language model, rotary": (109, 24, 1),
     "language model, alibi": (117, 21, 1),
+    "vae": (27, 11, 0),
+    "gan, critic": (33, 16, 0),
+    "gan, generator": (24, 11, 0),
+    "ddpm": (20, 8, 0),
 }
 """Launches, calls of cuBLAS among them, and waits for the device, once constants are there."""
 
 
 def counted(name):
     """What one call of the value and gradient costs."""
-    model, loss, data = MODELS[name]
-    graph = trace_model(getattr(model, loss), model.shapes, *data)
-    both = symad.value_and_gradient(graph, list(model.shapes))
+    function, shapes, data = CASES[name]
+    both = symad.value_and_gradient(trace_model(function, shapes, *data), list(shapes))
+    values = [0.3 * RNG.normal(size=s) for s in shapes.values()]
+    expected = leaves(lower(both)(*values, *data))
     with library() as cp:
         kernel = lower(both, backend="cupy", dtype="float32")
-        values = on_device(cp, [0.3 * RNG.normal(size=s) for s in model.shapes.values()], "float32")
-        values += [cp.asarray(d if d.dtype.kind in "iu" else d.astype("float32")) for d in data]
-        kernel(*values)
+        given = on_device(cp, values, "float32")
+        given += [cp.asarray(d if d.dtype.kind in "iu" else d.astype("float32")) for d in data]
+        kernel(*given)
         cuda.counts.clear()
-        kernel(*values)
-    return cuda.counts
+        got = leaves(kernel(*given))
+        found = dict(cuda.counts)
+        for e, g in zip(expected, got, strict=True):
+            scale = max(1.0, np.abs(e).max())
+            np.testing.assert_allclose(g.get(), e, rtol=0, atol=1e-5 * scale)
+    return cuda.Counter(found)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", CASES)
 def test_counts_only_fall(name):
     found = counted(name)
     assert (found["launches"], found["products"], found["synchronisations"]) == TABLE[name]

@@ -133,6 +133,7 @@ class ndarray:  # CuPy's name
     ndim = property(lambda self: self._inside.ndim)
     size = property(lambda self: self._inside.size)
     itemsize = property(lambda self: self._inside.itemsize)
+    nbytes = property(lambda self: self._inside.nbytes)
     flags = property(lambda self: self._inside.flags)
     T = property(lambda self: ndarray(host(self).T))
     data = property(lambda self: types.SimpleNamespace(ptr=self._inside.ctypes.data))

@@ -1,0 +1,119 @@
+"""Loops over time that become one kernel each: a pass from graph to graph.
+
+What a step computes is kept instead of computed again, elementwise work for all steps goes into the loop that
+needs it, and the parts of its state become states. A loop stays as it is where rows of its state need each
+other, or where a step holds something that the kernel does not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from symad.core.graph import Graph, Node, rebuild, topological
+from symad.gpu.passes.integers import needed_as_integers
+from symad.gpu.passes.known_numbers import filled
+from symad.gpu.recurrences.elements import NotByRows
+from symad.gpu.recurrences.parts import apart, open_stacks, spread
+from symad.gpu.recurrences.recurrence import Recurrence, before_steps
+from symad.gpu.recurrences.step import step_of
+from symad.numeric.passes import expand, keep, prepare
+from symad.numeric.passes.loops.cancel_pads import drop_pads
+from symad.numeric.passes.loops.loop import Loop, by_loop, pieces
+from symad.numeric.passes.loops.sink_into_loop import sink
+from symad.numeric.passes.memory_layout.joined_pads import join_pads
+from symad.ops.arrays.shaping import Pad
+from symad.ops.arrays.sources import Iota
+from symad.ops.loops.scan import Scan, backwards
+from symad.stable import with_logistic
+
+
+def recurrent(graph: Graph) -> Graph:
+    """The graph with loops as kernels, if all its loops can be; else the graph."""
+    if not any(isinstance(node.op, Scan) for node in graph.nodes):
+        return graph
+    made = drop_pads(prepare(keep(expand(with_logistic(graph)))))
+    outputs: Sequence[Node] = join_pads(_with(graph, sink(made.output_nodes, lambda node: True))).output_nodes
+    try:
+        while (changed := _one(outputs)) is not None:
+            outputs = changed
+    except NotByRows:
+        return graph
+    return join_pads(_with(graph, open_stacks(outputs)))
+
+
+def _with(graph: Graph, outputs: Sequence[Node]) -> Graph:
+    return Graph(graph.input_nodes, tuple(outputs), graph.structure, graph.name, graph.report)
+
+
+def _one(outputs: Sequence[Node]) -> Sequence[Node] | None:
+    """The outputs with one more loop as a kernel; None if there is none left.
+
+    Raises:
+        NotByRows: it cannot be one.
+    """
+    order = topological(outputs)
+    if any(isinstance(node.op, Scan) for node in order):
+        raise NotByRows("a scan that stays one")
+    groups = by_loop(node for node in order if isinstance(node.op, Loop))
+    if not groups:
+        return None
+    fewer = spread(groups[0])
+    if fewer:
+        return rebuild(outputs, fewer)
+    integers = needed_as_integers(outputs, None)
+    try:
+        return rebuild(outputs, _replaced(groups[0], set(order), integers))
+    except NotByRows:
+        return open_stacks(rebuild(outputs, apart(groups[0])))  # and then again with more states
+
+
+def _replaced(group: Sequence[Node], known: set[Node], integers: set[Node]) -> dict[Node, Node]:
+    """What stands for the values of a loop, and for views of them."""
+    op: Any = group[0].op
+    args = group[0].args
+    initial, xs, constants = pieces(op, args)
+    _check(op, xs, [*xs, *constants, *initial], integers)
+    numbers = [*range(op.states), *sorted({n.op.k for n in group if n.op.k >= op.states})]  # type: ignore[attr-defined]
+    peeled = [_peeled(op.body.output_nodes[k]) for k in numbers]
+    body = Graph(op.body.input_nodes, tuple(inner for inner, _ in peeled))
+    step_of(body, op.states)
+    zeros = tuple(filled(a) == 0 for a in initial)
+    states = [Node.of(Loop(op.body, op.slices, k, op.states), args) for k in range(op.states)]
+    before = [before_steps(state) if state.shape[0] != 0 else state for state in states]
+    kept = tuple(node in known and node is not state for node, state in zip(before, states, strict=True))
+    given = (*(a for a, zero in zip(initial, zeros, strict=True) if not zero), *xs, *constants)
+    made: dict[Node, Node] = {}
+    for place, (k, (_, pad)) in enumerate(zip(numbers, peeled, strict=True)):
+        old = Node.of(Loop(op.body, op.slices, k, op.states), args)
+        new = Node.of(Recurrence(body, op.slices, place, zeros, kept), given)
+        made[old] = _padded(new, pad)
+        if pad is not None:
+            made[backwards(old)] = _padded(backwards(new), pad)
+        if place < op.states and kept[place]:
+            made[before[place]] = Node.of(Recurrence(body, op.slices, place, zeros, kept, True), given)
+    return made
+
+
+def _check(op: Any, xs: Sequence[Node], args: Sequence[Node], integers: set[Node]) -> None:
+    read = set(topological(op.body.output_nodes))
+    local = pieces(op, op.body.input_nodes)[1]
+    if any(isinstance(x.op, Iota) and here in read for x, here in zip(xs, local, strict=True)):
+        raise NotByRows("a step that reads its number")
+    if any(a in integers for a in args):
+        raise NotByRows("integers")
+
+
+def _peeled(output: Node) -> tuple[Node, Any]:
+    """What is inside of a padded result, and how it is padded."""
+    op = output.op
+    if isinstance(op, Pad) and output.args[0].shape[:-1] == output.shape[:-1]:
+        return output.args[0], op
+    return output, None
+
+
+def _padded(value: Node, pad: Any) -> Node:
+    if pad is None:
+        return value
+    steps = value.shape[0]
+    return Node.of(Pad((0, *pad.start), (1, *pad.step), (steps, *pad.shape)), (value,))

@@ -1,0 +1,270 @@
+"""One element of a step: the value of a node of a loop's body at a row n and a column c, as scalars.
+
+What moves elements is resolved into places of arrays; what is left are elementwise operations on numbers that
+are loaded, and on sums Σ_k a[n, k] b[k, c] over a constant matrix b.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from symad.core.graph import Node, Op
+from symad.core.questions import question
+from symad.numeric.fusion.c_expressions import has_c_form
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, ShapingOp, Slice
+from symad.ops.arrays.sources import Constant, constant
+from symad.ops.arrays.stacking import Concatenate, Stack, take
+from symad.ops.elementwise.arithmetic import ElementwiseOp, mul
+from symad.ops.loops.scan import Local
+
+
+class NotByRows(Exception):
+    """A body that is not of this kind; the message says what in it is not."""
+
+
+Place: TypeAlias = "tuple[str, int]"
+"""Along one axis: ("row", 0) is n, ("column", 8) is c + 8, ("depth", 8) is k + 8, ("at", 3) is 3."""
+
+Index: TypeAlias = "tuple[Place, ...]"
+ROW: Place = ("row", 0)
+
+
+@dataclass(frozen=True)
+class Load:
+    """An element of an array: an input of the body, or a value that was stored earlier in the step."""
+
+    array: Node
+    index: Index
+
+
+@dataclass(frozen=True)
+class Product:
+    """Σ_k left right, over ``depth`` elements."""
+
+    left: Load
+    right: Load
+    depth: int
+
+
+@dataclass
+class Elements:
+    """The elements of one body.
+
+    Attributes:
+        states: the inputs of the body that are states.
+        batched: whether the values of the body have an axis of rows.
+        leaves: what is loaded or summed, by the scalar that stands for it.
+        stored: values besides the results that later parts of the step read from memory.
+    """
+
+    states: frozenset[Node]
+    batched: bool
+    leaves: dict[Node, Load | Product] = field(default_factory=dict)
+    stored: dict[Node, None] = field(default_factory=dict)
+    _known: dict[tuple[Node, Index], Node] = field(default_factory=dict)
+    _numbers: dict[Load | Product, Node] = field(default_factory=dict)
+
+    def at(self, node: Node, index: Index) -> Node:
+        """The scalar for a node at a place."""
+        key = node, index
+        if key not in self._known:
+            self._known[key] = element(node.op, node, index, self)
+        return self._known[key]
+
+    def leaf(self, what: Load | Product) -> Node:
+        """The scalar that stands for a load or a sum."""
+        if what not in self._numbers:
+            made = Node.of(Local(len(self._numbers), ()))
+            self._numbers[what], self.leaves[made] = made, what
+        return self._numbers[what]
+
+    def results_index(self, node: Node) -> tuple[Index, int]:
+        """Where an element (n, c) of a value stands, and the number of its columns."""
+        rank = len(node.shape) - self.batched
+        if rank not in (0, 1):
+            raise NotByRows(f"a value of the shape {node.shape}")
+        lead = (ROW,) if self.batched else ()
+        return ((*lead, ("column", 0)), node.shape[-1]) if rank else (lead, 1)
+
+    def memory(self, node: Node, index: Index) -> Load:
+        """The array in which a factor of a product stands; what is computed is stored for it."""
+        while (found := moved_from(node, index)) is not None:
+            node, index = found
+        if not isinstance(node.op, Local):
+            for axis, (kind, at) in reversed([*enumerate(index)]):
+                if kind == "at":
+                    node, index = take(node, axis, at), (*index[:axis], *index[axis + 1 :])
+            self.results_index(node)
+            self.stored[node] = None
+        self.check(node, index)
+        return Load(node, index)
+
+    def check(self, node: Node, index: Index) -> None:
+        """States and stored values are read by the owners of their rows only."""
+        owned = node in self.states or not isinstance(node.op, Local)
+        if owned and self.batched and index[0] != ROW:
+            raise NotByRows("a row reads the state of another one")
+
+
+@question
+def element(op: Op, node: Node, index: Index, elements: Elements) -> Node:
+    """The scalar for a node at a place."""
+
+
+@element.dispatch
+def other_element(op: Op, node: Node, index: Index, elements: Elements) -> Node:
+    """Nothing else is known."""
+    raise NotByRows(type(op).__name__)
+
+
+@element.dispatch
+def constant_element(op: Constant, node: Node, index: Index, elements: Elements) -> Node:
+    """A number."""
+    return node
+
+
+@element.dispatch
+def local_element(op: Local, node: Node, index: Index, elements: Elements) -> Node:
+    """A load."""
+    elements.check(node, index)
+    return elements.leaf(Load(node, index))
+
+
+@element.dispatch
+def elementwise_element(op: ElementwiseOp, node: Node, index: Index, elements: Elements) -> Node:
+    """Of the elements of its arguments."""
+    if not has_c_form(node):
+        raise NotByRows(f"{type(op).__name__} has no form in a kernel")
+    return Node.of(op, tuple(elements.at(a, index if a.shape else ()) for a in node.args))
+
+
+@element.dispatch
+def shaping_element(op: ShapingOp, node: Node, index: Index, elements: Elements) -> Node:
+    """Of what is moved."""
+    found = moved_from(node, index)
+    if found is None:
+        raise NotByRows(type(op).__name__)
+    return elements.at(*found)
+
+
+@element.dispatch
+def pad_element(op: Pad, node: Node, index: Index, elements: Elements) -> Node:
+    """An element of the array, or 0."""
+    (arg,), made = node.args, []
+    for (kind, at), start, step, size, whole in zip(
+        index, op.start, op.step, arg.shape, node.shape, strict=True
+    ):
+        if start == 0 and step == 1 and size == whole:
+            made.append((kind, at))
+            continue
+        if kind != "at" or not all(isinstance(n, int) for n in (start, step, size)):
+            raise NotByRows("a padded array")
+        if (at - start) % step or not 0 <= (at - start) // step < size:
+            return constant(0)
+        made.append((kind, (at - start) // step))
+    return elements.at(arg, tuple(made))
+
+
+@element.dispatch
+def einsum_element(op: Einsum, node: Node, index: Index, elements: Elements) -> Node:
+    """A reordering, an outer product, or a sum over one axis of two factors."""
+    found = moved_from(node, index)
+    if found is not None:
+        return elements.at(*found)
+    place = dict(zip(op.output, index, strict=True))
+    if len(node.args) != 2:
+        raise NotByRows("a sum")
+    summed = {label for labels in op.inputs for label in labels} - set(op.output)
+    if not summed:
+        first, second = (tuple(place[label] for label in labels) for labels in op.inputs)
+        return mul(elements.at(node.args[0], first), elements.at(node.args[1], second))
+    if len(summed) > 1 or not all(summed <= set(labels) for labels in op.inputs):
+        raise NotByRows("a product with several sums")
+    (label,) = summed
+    place[label] = ("depth", 0)
+    depth = node.args[0].shape[op.inputs[0].index(label)]
+    indices = [tuple(place[x] for x in labels) for labels in op.inputs]
+    pairs = [(node.args[k], indices[k]) for k in (0, 1)]
+    if any(kind == "column" for kind, _ in indices[0]) or any(kind == "row" for kind, _ in indices[1]):
+        pairs.reverse()
+    left, right = (elements.memory(arg, at) for arg, at in pairs)
+    kinds = [{kind for kind, _ in load.index} for load in (left, right)]
+    fixed = isinstance(right.array.op, Local) and right.array not in elements.states
+    if "column" in kinds[0] or "row" in kinds[1] or not fixed:
+        raise NotByRows("a product of two values that change")
+    return elements.leaf(Product(left, right, depth))
+
+
+def moved_from(node: Node, index: Index) -> tuple[Node, Index] | None:
+    """The argument, and the place in it, from which a node takes its element; None if it computes it."""
+    op: Any = node.op
+    if isinstance(op, (Stack, Concatenate)):
+        return _among(node, index)
+    if isinstance(op, Broadcast):
+        return node.args[0], tuple(index[axis] for axis in op.axes)
+    if _permutes(node):
+        place = dict(zip(op.output, index, strict=True))
+        return node.args[0], tuple(place[label] for label in op.inputs[0])
+    if isinstance(op, Reshape):
+        return node.args[0], _reshaped(node, index)
+    return (node.args[0], _sliced(op, node.args[0], index)) if isinstance(op, Slice) else None
+
+
+def _among(node: Node, index: Index) -> tuple[Node, Index] | None:
+    """One of several arrays, where it is known which."""
+    op: Any = node.op
+    kind, at = index[op.axis]
+    before, after = index[: op.axis], index[op.axis + 1 :]
+    if kind != "at":
+        return None
+    if isinstance(op, Stack):
+        return node.args[at], (*before, *after)
+    for arg in node.args:
+        size = arg.shape[op.axis]
+        if not isinstance(size, int):
+            return None
+        if at < size:
+            return arg, (*before, (kind, at), *after)
+        at -= size
+    return None
+
+
+def _reshaped(node: Node, index: Index) -> Index:
+    """Axes of length 1 come and go."""
+    (arg,) = node.args
+    if [d for d in node.shape if d != 1] != [d for d in arg.shape if d != 1]:
+        raise NotByRows("a change of shape")
+    long = iter([place for place, size in zip(index, node.shape, strict=True) if size != 1])
+    return tuple(("at", 0) if size == 1 else next(long) for size in arg.shape)
+
+
+def _sliced(op: Slice, arg: Node, index: Index) -> Index:
+    made: list[Place] = []
+    for (kind, at), start, step, count, size in zip(
+        index, op.start, op.step, op.count, arg.shape, strict=True
+    ):
+        whole = start == 0 and step == 1 and count == size
+        known = isinstance(start, int) and (step == 1 or kind == "at")
+        if not whole and (kind == "row" or not known):
+            raise NotByRows("a part of the rows")
+        made.append((kind, at) if whole else (kind, start + step * at))
+    return tuple(made)
+
+
+def _permutes(node: Node) -> bool:
+    op = node.op
+    return isinstance(op, Einsum) and len(op.inputs) == 1 and sorted(op.inputs[0]) == sorted(op.output)
+
+
+def pieces_of(node: Node, batched: bool) -> list[tuple[Node, int]]:
+    """The arrays that stand side by side in a value, and the columns where they begin."""
+    op = node.op
+    if not isinstance(op, Concatenate) or op.axis != int(batched):
+        return [(node, 0)]
+    found, start = [], 0
+    for arg in node.args:
+        found.append((arg, start))
+        start += arg.shape[op.axis]
+    return found

@@ -1,0 +1,145 @@
+"""A state that is a stack of a few arrays as several states, and slices of stacks as the arrays in them.
+
+The state of an LSTM is (h, c); its rows are those of h and c, each on its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from symad.core.graph import Graph, Node, rebuild
+from symad.core.questions import Nodes
+from symad.gpu.passes.known_numbers import filled
+from symad.gpu.recurrences.elements import NotByRows
+from symad.gpu.recurrences.recurrence import before_steps
+from symad.numeric.passes.loops.loop import Loop, pieces
+from symad.ops.arrays.shaping import Reshape, Slice, broadcast_to, reshape, slice_axes
+from symad.ops.arrays.sources import constant
+from symad.ops.arrays.stacking import Stack, stack, take
+from symad.ops.loops.scan import Local
+
+MOST = 4
+"""Arrays in a stack that become states."""
+
+
+def apart(group: Sequence[Node]) -> dict[Node, Node]:
+    """What stands for the values of a loop whose states and results are stacks: stacks of values.
+
+    Raises:
+        NotByRows: a state is no stack of a few arrays.
+    """
+    op: Any = group[0].op
+    outputs, args = op.body.output_nodes, group[0].args
+    rank = len(outputs[0].shape)
+    counts = [_count(o) if len(o.shape) == rank else 0 for o in outputs]
+    if not all(counts[k] for k in range(op.states)):
+        raise NotByRows("a state that is not a stack")
+    initial, xs, constants = pieces(op, args)
+    starts = [take(a, 0, j) for a, count in zip(initial, counts, strict=False) for j in range(count)]
+    states = sum(counts[: op.states])
+    local, replaced = _locals(op, starts, counts)
+    bodies = rebuild(outputs, replaced)
+    parts = [
+        take(body, 0, j) if count else body
+        for body, count in zip(bodies, counts, strict=True)
+        for j in range(count or 1)
+    ]
+    body = Graph(local, tuple(parts))
+    given = (*starts, *xs, *constants)
+    first = [sum(count or 1 for count in counts[:k]) for k in range(len(counts))]
+    made: dict[Node, Node] = {}
+    for k, count in enumerate(counts):
+        values = [Node.of(Loop(body, op.slices, first[k] + j, states), given) for j in range(count or 1)]
+        old = Node.of(Loop(op.body, op.slices, k, op.states), args)
+        made[old] = stack(values, 1) if count else values[0]
+        if k < op.states and old.shape[0] != 0:
+            made[before_steps(old)] = stack([before_steps(value) for value in values], 1)
+    return made
+
+
+def _count(output: Node) -> int:
+    """How many arrays a stack holds; 0 for what stays whole."""
+    size = output.shape[0] if len(output.shape) > 1 else 0
+    return size if isinstance(size, int) and 1 <= size <= MOST else 0
+
+
+def _locals(op: Any, starts: Nodes | Sequence[Node], counts: Sequence[int]) -> tuple[Nodes, dict[Node, Node]]:
+    """The inputs of the new body, and what stands for those of the old one."""
+    old = pieces(op, op.body.input_nodes)
+    shapes = [s.shape for s in starts] + [here.shape for here in (*old[1], *old[2])]
+    local = tuple(Node.of(Local(k, shape)) for k, shape in enumerate(shapes))
+    given, replaced = iter(local), {}
+    for here, count in zip(old[0], counts, strict=False):
+        replaced[here] = stack([next(given) for _ in range(count)])
+    replaced |= dict(zip((*old[1], *old[2]), given, strict=True))
+    return local, replaced
+
+
+def spread(group: Sequence[Node]) -> dict[Node, Node]:
+    """What stands for the values of a loop that reads stacks: values of one that reads the arrays in them.
+
+    Arrays of one number are that number.
+    """
+    op: Any = group[0].op
+    initial, xs, constants = pieces(op, group[0].args)
+    old = pieces(op, op.body.input_nodes)
+    moving: list[Node] = []
+    inside: list[list[int] | Any] = []
+    for k, x in enumerate(xs):
+        number, last = filled(x), k == len(xs) - 1 and not moving  # one is left, to count the steps
+        if isinstance(number, (int, float)) and not last:
+            inside.append(number)
+            continue
+        arrays = x.args if isinstance(x.op, Stack) and x.op.axis else (x,)
+        inside.append([*range(len(moving), len(moving) + len(arrays))])
+        moving += arrays
+    if tuple(moving) == xs:
+        return {}
+    given = (*initial, *moving, *constants)
+    shapes = [a.shape for a in (*initial, *moving, *constants)]
+    shapes[op.states : op.states + len(moving)] = [x.shape[1:] for x in moving]
+    local = tuple(Node.of(Local(k, shape)) for k, shape in enumerate(shapes))
+    same = (*local[: op.states], *local[op.states + len(moving) :])
+    replaced = dict(zip((*old[0], *old[2]), same, strict=True))
+    for here, x, places in zip(old[1], xs, inside, strict=True):
+        if not isinstance(places, list):
+            replaced[here] = broadcast_to(constant(places), here.shape)
+            continue
+        arrays = [local[op.states + place] for place in places]
+        stacked = arrays[0].shape != here.shape
+        replaced[here] = stack(arrays, x.op.axis - 1) if stacked else arrays[0]  # type: ignore[attr-defined]
+    body = Graph(local, rebuild(op.body.output_nodes, replaced))
+    numbers = range(len(op.body.output_nodes))
+    loops = [Node.of(Loop(op.body, op.slices, k, op.states), group[0].args) for k in numbers]
+    made = {o: Node.of(Loop(body, len(moving), k, op.states), given) for k, o in enumerate(loops)}
+    return made | {before_steps(o): before_steps(made[o]) for o in loops[: op.states] if o.shape[0] != 0}
+
+
+def open_stacks(outputs: Sequence[Node]) -> Nodes:
+    """Outputs in which slices of stacks are slices of the arrays in them."""
+    return rebuild(outputs, {}, _opened)
+
+
+def _opened(node: Node, args: Nodes) -> Node:
+    made = node if args == node.args else Node.of(node.op, args)
+    if not isinstance(made.op, Slice) or not isinstance(args[0].op, Stack):
+        return _unthinned(made)
+    op, (whole,) = made.op, args
+    axis = whole.op.axis  # type: ignore[attr-defined]
+    if not isinstance(op.start[axis], int) or not isinstance(op.count[axis], int):
+        return made
+    rest = [k for k in range(len(op.start)) if k != axis]
+    rows = [op.start[axis] + j * op.step[axis] for j in range(op.count[axis])]
+    pieces_ = [
+        slice_axes(whole.args[r], *(tuple(field[k] for k in rest) for field in (op.start, op.count, op.step)))
+        for r in rows
+    ]
+    return stack(pieces_, axis)
+
+
+def _unthinned(node: Node) -> Node:
+    """An array that is stacked alone and reshaped, as the array."""
+    if isinstance(node.op, Reshape) and isinstance(node.args[0].op, Stack) and len(node.args[0].args) == 1:
+        return reshape(node.args[0].args[0], node.shape)
+    return node

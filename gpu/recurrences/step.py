@@ -1,0 +1,129 @@
+"""The parts of one step in the order in which a kernel does them: what is stored, and what waits for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from symad.core.graph import Graph, Node, topological
+from symad.gpu.recurrences.elements import ROW, Elements, Load, NotByRows, Place, Product, pieces_of
+
+MEMBERS = 400
+"""Nodes of a body that become one kernel."""
+
+
+@dataclass(frozen=True)
+class Store:
+    """An element (n, c) that is written to column c + ``start`` of a value."""
+
+    value: Node
+    start: int
+    scalar: Node
+
+
+@dataclass(frozen=True)
+class Part:
+    """Elements of ``width`` columns that are computed together, after everything of the levels before."""
+
+    level: int
+    width: int
+    stores: tuple[Store, ...]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step as parts.
+
+    Attributes:
+        batched: whether values have an axis of rows.
+        parts: by level.
+        leaves: see `Elements`.
+        stored: values that are no results, kept for the length of a step.
+        states: how many of the body's inputs are states.
+    """
+
+    batched: bool
+    parts: tuple[Part, ...]
+    leaves: dict[Node, Load | Product]
+    stored: tuple[Node, ...]
+    states: int
+
+    @property
+    def levels(self) -> int:
+        """How often all threads wait in a step."""
+        return 1 + self.parts[-1].level
+
+    def used(self, part: Part) -> list[tuple[Node, Load | Product]]:
+        """The leaves of a part in a fixed order."""
+        return [(n, self.leaves[n]) for n in topological([s.scalar for s in part.stores]) if n in self.leaves]
+
+    def joins(self) -> bool:
+        """Whether the last part of a step and the first part of the next are one: element by element.
+
+        Then nothing that the last level stores is read by a product of the first, nor at another column.
+        """
+        first = [part for part in self.parts if part.level == 0]
+        last = [part for part in self.parts if part.level == self.levels - 1]
+        if self.levels < 2 or len({part.width for part in (*first, *last)}) > 1:
+            return False
+        plain: tuple[Place, ...] = (("column", 0),)
+        for part in first:
+            for _, leaf in self.used(part):
+                if isinstance(leaf, Product):
+                    return False
+                if leaf.array.op.position < self.states and leaf.index not in (plain, (ROW, *plain)):  # type: ignore[attr-defined]
+                    return False
+        return True
+
+
+def step_of(body: Graph, states: int) -> Step:
+    """The parts of a body.
+
+    Raises:
+        NotByRows: rows need each other, or there is something that the kernel does not know.
+    """
+    order = topological(body.output_nodes)
+    if len(order) > MEMBERS:
+        raise NotByRows(f"{len(order)} operations")
+    outputs = body.output_nodes
+    batched = max(len(o.shape) for o in outputs) > 1
+    if batched and len({o.shape[:1] for o in outputs}) > 1:
+        raise NotByRows("values with different numbers of rows")
+    elements = Elements(frozenset(body.input_nodes[:states]), batched)
+    stores: dict[Store, tuple[int, int]] = {}
+    waiting = list(dict.fromkeys(outputs))
+    done: dict[Node, int] = {}
+    while waiting:
+        node = waiting.pop(0)
+        for part, start in pieces_of(node, batched):
+            index, width = elements.results_index(part)
+            if not isinstance(width, int):
+                raise NotByRows(f"a value of unknown width {width}")
+            stores[Store(node, start, elements.at(part, index))] = (0, width)
+        done[node] = 0
+        waiting += [n for n in elements.stored if n not in done and n not in waiting]
+    levels = _levels(stores, elements)
+    groups: dict[tuple[int, int], list[Store]] = {}
+    for store, (_, width) in stores.items():
+        groups.setdefault((levels[store], width), []).append(store)
+    parts = tuple(Part(level, width, tuple(groups[level, width])) for level, width in sorted(groups))
+    stored = tuple(n for n in elements.stored if n not in outputs)
+    return Step(batched, parts, dict(elements.leaves), stored, states)
+
+
+def _levels(stores: dict[Store, Any], elements: Elements) -> dict[Store, int]:
+    """After how many waits each element can be computed: behind all factors of its sums."""
+    below: dict[Store, set[Node]] = {}
+    for store in stores:
+        leaves = [elements.leaves[n] for n in topological([store.scalar]) if n in elements.leaves]
+        below[store] = {leaf.left.array for leaf in leaves if isinstance(leaf, Product)}
+    level = dict.fromkeys(stores, 0)
+    for _ in range(len(stores) + 1):
+        of: dict[Node, int] = {}
+        for store, height in level.items():
+            of[store.value] = max(of.get(store.value, 0), height)
+        new = {s: max([1 + of[a] for a in below[s] if a in of], default=0) for s in stores}
+        if new == level:
+            return level
+        level = new
+    raise NotByRows("values that need each other")
