@@ -103,9 +103,11 @@ def loggamma(x: Any) -> Any:
 def polygamma(order: Any, x: Any) -> Any:
     """The derivative of the digamma function of integer order ≥ 0, on the whole real line.
 
-    Negative x by reflection through SciPy's digamma for order 0, by mpmath for higher orders, for
-    which SciPy's Hurwitz zeta is only defined at x > 0.
+    Negative x by reflection, ψ_n(x) = (−1)^n ψ_n(1 − x) − π d^n/dx^n cot(πx) (DLMF 5.15.6): SciPy's Hurwitz
+    zeta is only defined at x > 0. The derivatives of the cotangent are polynomials in it.
     """
+    from math import copysign, floor, isfinite, pi, tan
+
     from scipy import special
 
     order_, x_ = np.asarray(order), np.asarray(x, dtype=float)
@@ -113,16 +115,43 @@ def polygamma(order: Any, x: Any) -> Any:
         return special.digamma(x)
     if np.all(x_ > 0):
         return special.polygamma(order_, x_)[()]
-    import mpmath
 
     def one(n: float, v: float) -> float:
         if v > 0:
             return float(special.polygamma(n, v))
-        if v == np.floor(v) > -np.inf:  # a pole: odd orders grow to +∞ on both sides
+        if not isfinite(v):
+            return float("nan")
+        if v == floor(v):  # a pole: odd orders grow to +∞ on both sides
             return float("inf") if n % 2 else float("nan")
-        return float(mpmath.psi(int(n), v)) if np.isfinite(v) else float("nan")
+        r = v - floor(v + 0.5)
+        c = 1 / tan(pi * r) if abs(r) < 0.25 else copysign(tan(pi * (0.5 - abs(r))), r)
+        powers = [0, 1]  # of c; d/dx c^k = −π k (c^(k−1) + c^(k+1))
+        for _ in range(int(n)):
+            slope = [k * a for k, a in enumerate(powers)][1:]
+            powers = [-p - q for p, q in zip([*slope, 0, 0], [0, 0, *slope], strict=True)]
+        steep = 0.0
+        for a in reversed(powers):
+            steep = steep * c + a
+        return float((-1) ** int(n) * special.polygamma(n, 1 - v) - pi ** (n + 1) * steep)
 
     return np.vectorize(one, otypes=[float])(order_, x_)[()]
+
+
+def normal_ratio(x: Any) -> Any:
+    """φ(x)/Φ(x) = √(2/π)/erfcx(−x/√2) for the density and distribution function of the normal law."""
+    from scipy.special import erfcx
+
+    return 0.7978845608028654 / erfcx(-0.7071067811865476 * x)
+
+
+def normal_excess(x: Any) -> Any:
+    """φ(x)/Φ(x) + x; below −5 the continued fraction 1/(t + 2/(t + 3/(t + ...))), t = −x (DLMF 7.9.2)."""
+    from scipy.special import erfcx
+
+    t, tail = np.maximum(np.negative(x), 5.0), 0.0
+    for k in range(32, 0, -1):
+        tail = k / (t + tail)
+    return np.where(np.less(x, -5.0), tail, 0.7978845608028654 / erfcx(-0.7071067811865476 * x) + x)[()]
 
 
 def factorial(x: Any) -> Any:

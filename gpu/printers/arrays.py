@@ -18,7 +18,7 @@ from symad.gpu.passes.integers import WHOLE_HEADS
 from symad.gpu.printers.library import CuPy
 from symad.gpu.printers.products import product_helper
 from symad.gpu.views import Take
-from symad.library.probability import gammainc, gammaincc, log_ndtr
+from symad.library.probability import gammainc, gammaincc, log_ndtr, normal_excess, normal_ratio
 from symad.numeric.fusion.chains import Fused, FusedSum, on_host
 from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit, slice_text
 from symad.ops.arrays.shaping import Broadcast
@@ -62,6 +62,15 @@ def _stacked(a, b):
     sign, logarithm = cp.linalg.slogdet(matrix)
     return cp.where(sign < 0, matrix.dtype.type(cp.nan), logarithm)
 ''',
+    "_normal_ratio": '''def _normal_ratio(x):
+    return x.dtype.type(0.7978845608028654)/cupyx.scipy.special.erfcx(x.dtype.type(-0.7071067811865476)*x)
+''',
+    "_normal_excess": '''def _normal_excess(x):
+    t, tail = cp.maximum(-x, 5), 0
+    for k in range(32, 0, -1):
+        tail = k/(t + tail)
+    return cp.where(x < -5, tail, _normal_ratio(x) + x)
+''',
     "_exponentials": '''def _exponentials(x, axes):
     highest = x.max(axis=axes, keepdims=True) if x.size else x.sum(axis=axes, keepdims=True)
     highest = cp.where(cp.isfinite(highest), highest, x.dtype.type(0))
@@ -103,6 +112,12 @@ SPECIAL: dict[Any, str] = {
     log_ndtr: "log_ndtr({})",
 }
 """Functions of cupyx.scipy.special for heads that no kernel body can call."""
+
+NORMAL: dict[Any, tuple[str, ...]] = {
+    normal_ratio: ("_normal_ratio",),
+    normal_excess: ("_normal_ratio", "_normal_excess"),
+}
+"""Helpers of heads, the function itself last."""
 
 BESSEL: dict[Any, dict[int, str]] = {
     sympy.besselj: {0: "j0", 1: "j1"},
@@ -154,6 +169,10 @@ def apply_cupy(op: Apply, library: CuPy, node: Node, args: Texts, printer: Any) 
     printer.imports.add("import cupyx.scipy.special")
     dtype = f"cp.{printer.accumulator}"
     arrays = [f"cp.asarray({a}, dtype={dtype})" for a in args]
+    if op.head in NORMAL:
+        for helper in NORMAL[op.head]:
+            printer.helper(helper, "")
+        return f"{NORMAL[op.head][-1]}({arrays[0]}).astype({printer.type_text}, copy=False)"
     form = SPECIAL.get(op.head)
     if form is None and op.head in BESSEL and args[0] in ("0", "1"):
         form, arrays = BESSEL[op.head][int(args[0])] + "({})", arrays[1:]

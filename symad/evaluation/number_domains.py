@@ -140,6 +140,16 @@ MPMATH_SPECIAL: dict[Any, Callable[..., Any]] = {
 }
 
 
+def of_expressions(head: Any, values: Iterable[Any]) -> Any:
+    """head(*values) for SymPy's numbers and expressions.
+
+    Jacobi and Gegenbauer functions of a broken degree stay as they are: SymPy takes the degree for a whole one.
+    """
+    given = tuple(values)
+    keep = head in (sympy.jacobi, sympy.gegenbauer) and given[0].is_Number and not given[0].is_Integer
+    return head(*given, evaluate=False) if keep else head(*given)
+
+
 class Domain:
     """Arithmetic on one kind of number."""
 
@@ -252,7 +262,7 @@ class Fractions(Domain):
         """Exact where SymPy finds a rational value."""
         if any(isinstance(v, Undefined) for v in values):
             return next(v for v in values if isinstance(v, Undefined))
-        result = head(*[sympy.Rational(Fraction(v)) for v in values])
+        result = of_expressions(head, [sympy.Rational(Fraction(v)) for v in values])
         if isinstance(result, sympy.Rational):
             return Fraction(int(result.p), int(result.q))
         return Undefined(f"{head.__name__}({', '.join(map(str, values))}) is not rational")
@@ -338,7 +348,7 @@ class Symbolic(Domain):
 
     def apply(self, head: Any, *values: Any) -> Any:
         """By SymPy."""
-        return head(*map(_sympy, values))
+        return of_expressions(head, map(_sympy, values))
 
     def power(self, base: Any, exponent: Any) -> Any:
         """By SymPy."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import sympy
+from sympy.codegen import cfunctions
 from sympy.core.function import ArgumentIndexError
 
 from symad.core.graph import Node
@@ -87,9 +88,60 @@ class log_ndtr(ScalarFunction):
         return sympy.log(sympy.erfc(-x / sympy.sqrt(2)) / 2)
 
     def fdiff(self, argindex: int = 1) -> Any:
-        """φ(x)/Φ(x), as the exponential of a difference."""
-        x = self.args[0]
-        return sympy.exp(-(x**2) / 2 - self) / sympy.sqrt(2 * sympy.pi)
+        """φ(x)/Φ(x)."""
+        return normal_ratio(self.args[0])
+
+
+class normal_ratio(ScalarFunction):
+    """h(x) = φ(x)/Φ(x), the slope of log Φ: Mills' ratio at −x, inverted."""
+
+    nargs = 1
+
+    @classmethod
+    def definition(cls, x: Any) -> Any:
+        """exp(−x²/2)/(√(π/2) erfc(−x/√2))."""
+        return sympy.exp(-(x**2) / 2) / (sympy.sqrt(sympy.pi / 2) * sympy.erfc(-x / sympy.sqrt(2)))
+
+    def fdiff(self, argindex: int = 1) -> Any:
+        """h' = −h (h + x)."""
+        return -self * normal_excess(self.args[0])
+
+
+class normal_excess(ScalarFunction):
+    """h(x) + x, positive, and 1/|x| for large negative x, where the two cancel."""
+
+    nargs = 1
+
+    @classmethod
+    def definition(cls, x: Any) -> Any:
+        """The sum."""
+        return normal_ratio.definition(x) + x
+
+    def fdiff(self, argindex: int = 1) -> Any:
+        """1 − h (h + x)."""
+        return 1 - normal_ratio(self.args[0]) * self
+
+
+class stdtr(ScalarFunction):
+    """F_ν(t), the distribution function of Student's t with ν degrees of freedom."""
+
+    nargs = 2
+    total = False
+
+    @classmethod
+    def definition(cls, v: Any, t: Any) -> Any:
+        """I_z(ν/2, 1/2)/2 below 0 and 1 minus that above, z = ν/(ν + t²)."""
+        half = sympy.S.Half
+        tail = sympy.betainc_regularized(v / 2, half, 0, v / (v + t**2)) / 2
+        return sympy.Piecewise((tail, t < 0), (1 - tail, True))
+
+    def fdiff(self, argindex: int = 2) -> Any:
+        """(1 + t²/ν)^(−(ν+1)/2)/(√ν B(ν/2, 1/2)) by t; by ν it is no elementary function."""
+        if argindex != 2:
+            raise ArgumentIndexError(self, argindex)
+        v, t = self.args
+        scale = sympy.sqrt(v) * sympy.beta(v / 2, sympy.S.Half)
+        return sympy.exp(-(v + 1) / 2 * cfunctions.log1p(t**2 / v)) / scale
 
 
 NUMPY_NAMES.update(
@@ -98,6 +150,9 @@ NUMPY_NAMES.update(
         gammaincc: "scipy.special.gammaincc",
         ive: "scipy.special.ive",
         log_ndtr: "scipy.special.log_ndtr",
+        normal_ratio: "symad.special.normal_ratio",
+        normal_excess: "symad.special.normal_excess",
+        stdtr: "scipy.special.stdtr",
     }
 )
 

@@ -215,3 +215,31 @@ def test_python_functions_of_scipy_are_refused_by_name():
     for name, call in calls.items():
         with pytest.raises(TraceError, match=rf"scipy\.special\.{name}\b.* is not made for traced values"):
             symad.trace(call, [(3,)])
+
+
+def test_polygamma_far_below_zero():
+    """By reflection (DLMF 5.15.6), at a cost that does not grow with |x|."""
+    trigamma, tetragamma = (lower(sp.polygamma(k, x)) for k in (1, 2))
+    for point in (-0.7, -29.9999, -1234.5, -1e10 + 0.25, -1e15 + 0.5):
+        with mpmath.workdps(60):
+            v = mpmath.mpf(point)
+            s, c = mpmath.sinpi(v), mpmath.cospi(v)
+            first = float(-mpmath.psi(1, 1 - v) + (mpmath.pi / s) ** 2)
+            second = float(mpmath.psi(2, 1 - v) - 2 * mpmath.pi**3 * c / s**3)
+        assert trigamma(point) == pytest.approx(first, rel=1e-14)
+        assert tetragamma(np.array([point, 2.0]))[0] == pytest.approx(second, rel=1e-11)
+
+
+def test_degrees_that_are_no_integers():
+    """SymPy itself takes the degree of these two for an integer; as arguments of a graph they are read right."""
+    degree, a, b = sp.symbols("degree a b")
+    for expression, exact in (
+        (sp.jacobi(degree, a, b, x), mpmath.jacobi(2.5, 0.5, 1.5, 0.25)),
+        (sp.gegenbauer(degree, a, x), mpmath.gegenbauer(2.5, 0.5, 0.25)),
+    ):
+        graph = symad.trace(expression, inputs=sorted(expression.free_symbols, key=lambda s: "degreeabx".find(s.name)))
+        floats = [2.5, 0.5, 1.5, 0.25] if b in expression.free_symbols else [2.5, 0.5, 0.25]
+        for f in (graph, lower(graph), lower(graph, "c")):
+            assert f(*floats) == pytest.approx(float(exact), rel=1e-13)
+        found = graph(*map(sp.Rational, floats))
+        assert float(found.evalf()) == pytest.approx(float(exact), rel=1e-13)

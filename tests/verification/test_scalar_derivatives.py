@@ -23,7 +23,7 @@ from symad.core.graph import Node
 from symad.errors import DerivativeError
 from symad.evaluation.number_domains import mpmath_function
 from symad.evaluation.numpy_names import NUMPY_NAMES
-from symad.library.probability import gammainc, gammaincc, ive, log_ndtr
+from symad.library.probability import gammainc, gammaincc, ive, log_ndtr, normal_excess, normal_ratio, stdtr
 from symad.library.scalar_functions import logcosh
 from symad.ops.arrays.sources import constant, input_node
 from symad.ops.elementwise.apply import apply
@@ -74,7 +74,8 @@ DOMAINS: dict[Any, tuple[Any, ...]] = {
     sympy.polylog: ((2, 3, -1), UNIT),
     **dict.fromkeys([sympy.betainc, sympy.betainc_regularized], (POSITIVE, POSITIVE, (0.1, 0.4), (0.5, 0.9))),
     ive: ((0, 1, 3), WIDE),
-    log_ndtr: (WIDE,),
+    **dict.fromkeys([log_ndtr, normal_ratio, normal_excess], (WIDE,)),
+    stdtr: (POSITIVE, WIDE),
     **dict.fromkeys([sympy.legendre, sympy.chebyshevt, sympy.chebyshevu], ((2, 5), UNIT)),
     **dict.fromkeys([sympy.hermite, sympy.laguerre], ((2, 5), WIDE)),
     sympy.gegenbauer: ((2, 4), (0.5, 2.0), UNIT),
@@ -94,7 +95,7 @@ UNKNOWN = {
     (sympy.lowergamma, 0), (sympy.uppergamma, 0), (sympy.expint, 0), (sympy.polylog, 0), (gammainc, 0),
     (gammaincc, 0), (sympy.betainc, 0), (sympy.betainc, 1), (sympy.betainc_regularized, 0),
     (sympy.betainc_regularized, 1), (ive, 0), (sympy.chebyshevu, 0), (sympy.hermite, 0),
-    (sympy.laguerre, 0), (sympy.gegenbauer, 0), (sympy.jacobi, 0),
+    (sympy.laguerre, 0), (sympy.gegenbauer, 0), (sympy.jacobi, 0), (stdtr, 0),
 }  # fmt: skip
 """Orders, by which nothing is differentiated."""
 

@@ -21,6 +21,7 @@ from symad.library.probability import (
     log_ndtr,
     normal_quantile,
     relative_entropy,
+    stdtr,
 )
 from symad.library.scalar_functions import sigmoid, softplus, xlogy
 from symad.ops.arrays.sources import constant, constant_value
@@ -64,8 +65,9 @@ def entropy(a: Node) -> Node:
 
 
 def xlog1py(a: Node, b: Node) -> Node:
-    """A log(1 + b), 0 where a = 0."""
-    return apply(xlogy, a, add(constant(1), b))
+    """A log(1 + b), 0 where a = 0; by log1p where 1 + b would lose digits of b."""
+    near = mul(a, apply(log1p, b))
+    return select(compare("<", apply(sympy.Abs, b), HALF), near, apply(xlogy, a, add(constant(1), b)))
 
 
 def log_beta(a: Node, b: Node) -> Node:
@@ -92,12 +94,6 @@ def f_cdf(a: Node, b: Node, x: Node) -> Node:
     """I_{ax/(ax + b)}(a/2, b/2)."""
     ax = mul(a, x)
     return beta_cdf(mul(HALF, a), mul(HALF, b), div(ax, add(ax, b)))
-
-
-def t_cdf(df: Node, t: Node) -> Node:
-    """I_z(ν/2, 1/2)/2 below 0 and 1 minus that above, z = ν/(ν + t²)."""
-    tail = mul(HALF, beta_cdf(mul(HALF, df), HALF, div(df, add(df, square(t)))))
-    return select(compare("<", t, constant(0)), tail, sub(constant(1), tail))
 
 
 def hurwitz_zeta(s: Node, a: Node) -> Node:
@@ -141,7 +137,7 @@ SCIPY: dict[str, Callable[..., Node]] = {
     "gdtrc": lambda a, b, x: gamma_tail(b, mul(a, x)),
     "fdtr": f_cdf,
     "fdtrc": lambda a, b, x: sub(constant(1), f_cdf(a, b, x)),
-    "stdtr": t_cdf,
+    "stdtr": partial(apply, stdtr),
     "pdtr": poisson_cdf,
     "pdtrc": lambda k, m: sub(constant(1), poisson_cdf(k, m)),
     "cosm1": lambda a: mul(constant(-2), square(apply(sympy.sin, mul(HALF, a)))),

@@ -92,7 +92,8 @@ SINGULAR = "an integral from a singular or removable point, which needs a contin
 WITHOUT_LEMMA: dict[str, str] = {
     **dict.fromkeys(["floor", "ceiling", "Heaviside", "frac", "Mod", "Max", "Min", "relu"], STEP),
     "stop_gradient": BY_DECREE,
-    **dict.fromkeys(["asec", "acsc", "asech", "acsch", "acoth", "gelu", "log_ndtr"], OF_PARTS),
+    **dict.fromkeys(["asec", "acsc", "asech", "acsch", "acoth", "gelu", "log_ndtr", "normal_ratio",
+                     "normal_excess"], OF_PARTS),
     "atan2": "its branches meet along half lines; each branch is an arctangent, which has a lemma",
     "sinc": "its value at 0 is a limit; elsewhere it is sin(x)/x, which is written by lemmas",
     **dict.fromkeys(["LambertW", "erfinv", "erfcinv"], INVERSE),
@@ -100,7 +101,7 @@ WITHOUT_LEMMA: dict[str, str] = {
     **dict.fromkeys(
         ["gamma", "loggamma", "digamma", "polygamma", "factorial", "binomial", "beta", "zeta", "polylog",
          "lowergamma", "uppergamma", "expint", "betainc", "betainc_regularized", "gammainc", "gammaincc",
-         "airyai", "airybi", "airyaiprime", "airybiprime", "elliptic_k", "elliptic_e", "elliptic_f",
+         "stdtr", "airyai", "airybi", "airyaiprime", "airybiprime", "elliptic_k", "elliptic_e", "elliptic_f",
          "elliptic_pi"],
         NO_DEFINITION,
     ),

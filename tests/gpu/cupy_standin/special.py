@@ -9,7 +9,7 @@ from tests.gpu.cupy_standin.array import host, ndarray, wrapped
 
 NAMES = [
     "gamma", "digamma", "polygamma", "beta", "erfinv", "erfcinv", "zeta", "expn",
-    "gammainc", "gammaincc", "log_ndtr", "j0", "j1", "y0", "y1", "i0", "i1",
+    "gammainc", "gammaincc", "log_ndtr", "erfcx", "j0", "j1", "y0", "y1", "i0", "i1",
 ]  # fmt: skip
 
 
