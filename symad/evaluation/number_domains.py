@@ -143,7 +143,7 @@ MPMATH_SPECIAL: dict[Any, Callable[..., Any]] = {
 def of_expressions(head: Any, values: Iterable[Any]) -> Any:
     """head(*values) for SymPy's numbers and expressions.
 
-    Jacobi and Gegenbauer functions of a broken degree stay as they are: SymPy takes the degree for a whole one.
+    Jacobi and Gegenbauer functions of a broken degree stay as they are: SymPy takes it for a whole one.
     """
     given = tuple(values)
     keep = head in (sympy.jacobi, sympy.gegenbauer) and given[0].is_Number and not given[0].is_Integer
