@@ -163,7 +163,7 @@ def by_dask(job: Job, chunks: Chunks, client: Any, scheduler: str | None, timeou
 
 
 STEP, GRACE = 2.0, 30.0
-"""Every so many seconds a computation is looked after; so long a cluster may be without any worker."""
+"""Seconds between two looks at a running computation, and seconds that a cluster may stay without workers."""
 
 
 def _result(job: Job, client: Any, future: Any, timeout: float | None) -> Values:

@@ -21,7 +21,7 @@ from symad.tracing import as_graph
 Array = np.ndarray[Any, Any]
 
 PARTS = 64
-"""Values are cut in so many parts, if the user says nothing: enough for many workers to share evenly."""
+"""The default number of parts into which values are cut; many parts keep many workers evenly busy."""
 
 
 def sweep(

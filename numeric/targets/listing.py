@@ -10,7 +10,7 @@ import sympy
 
 from symad.core.escaping import visible
 from symad.core.graph import Graph
-from symad.display.tables import latex as escaped
+from symad.display.latex import escaped, latex
 from symad.display.typesetting import contractions  # noqa: F401  (register answers)
 from symad.display.typesetting.graphs import Latex
 from symad.display.typesetting.pieces import Atom, Entries, Piece, Term, as_term, name_of, total, write
@@ -99,13 +99,13 @@ class Formulas:
         """A place on an axis: t, t+1, T-1-t."""
         offset = sympy.sympify(position.offset, strict=True)
         if position.index is None:
-            return str(sympy.latex(offset))
+            return latex(offset)
         index = as_term(self.name(position.index), False)
         signed = Term(index.coefficient * position.sign, index.numbers)
         if offset == 0:
             return write(signed)
         constant: Piece = (
-            Term(offset.p) if offset.is_Integer else Atom(str(sympy.latex(offset)), loose=not offset.is_Atom)
+            Term(offset.p) if offset.is_Integer else Atom(latex(offset), loose=not offset.is_Atom)
         )
         parts = (constant, signed) if position.sign < 0 else (signed, constant)
         return write(total((1, 1), parts, (False, False)))
@@ -161,7 +161,7 @@ def loop_rows(loop: Loop, writer: Writer, formulas: Formulas, depth: int) -> Ite
         yield Row(code, rf"{name} \leftarrow {formulas.latex(c.initial)}", depth)
     with writer.index(loop.index) as index:
         steps = f"range({writer.dim(loop.count)})"
-        ends = ["0", str(sympy.latex(sympy.sympify(loop.count - 1, strict=True)))]
+        ends = ["0", latex(sympy.sympify(loop.count - 1, strict=True))]
         first, last = ends[::-1] if loop.backwards else ends
         code = f"for {index} in {f'reversed({steps})' if loop.backwards else steps}:"
         yield Row(code, rf"{name_of(index)} = {first}, \dots, {last}", depth)

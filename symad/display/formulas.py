@@ -12,6 +12,7 @@ import sympy
 from symad.core.dims import format_shape
 from symad.core.graph import Node, Op
 from symad.core.questions import sympy_form
+from symad.display.latex import escaped, latex
 from symad.display.tables import Math
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.gathering import Gather
@@ -41,18 +42,14 @@ def formula(node: Node, names: Sequence[Any]) -> Math:
 
 def expression(value: Any) -> Math:
     """A SymPy object as a formula."""
-    return Math(str(value), sympy.latex(value))
+    return Math(str(value), latex(value))
 
 
 def call(name: str, names: Sequence[Any], *options: str) -> Math:
     """A function call."""
     arguments = ", ".join([*map(str, names), *options])
-    inside = ", ".join([*map(sympy.latex, names), *(rf"\text{{{_escaped(o)}}}" for o in options)])
-    return Math(f"{name}({arguments})", rf"\operatorname{{{_escaped(name)}}}\left({inside}\right)")
-
-
-def _escaped(name: str) -> str:
-    return name.replace("_", r"\_")
+    inside = ", ".join([*map(latex, names), *(rf"\text{{{escaped(o)}}}" for o in options)])
+    return Math(f"{name}({arguments})", rf"\operatorname{{{escaped(name)}}}\left({inside}\right)")
 
 
 @singledispatch
@@ -84,7 +81,7 @@ def _source(op: Source, node: Node, names: tuple[Any, ...]) -> Math:
 
 @_formula.register(Input)
 def _input(op: Input, node: Node, names: tuple[Any, ...]) -> Math:
-    return Math(str(op.symbol), sympy.latex(op.symbol))
+    return Math(str(op.symbol), latex(op.symbol))
 
 
 @_formula.register(ArrayConstant)
@@ -95,18 +92,18 @@ def _array_constant(op: ArrayConstant, node: Node, names: tuple[Any, ...]) -> Ma
 
 @_formula.register(Eye)
 def _eye(op: Eye, node: Node, names: tuple[Any, ...]) -> Math:
-    return Math(f"I({op.size})", f"I_{{{sympy.latex(op.size)}}}")
+    return Math(f"I({op.size})", f"I_{{{latex(op.size)}}}")
 
 
 @_formula.register(Iota)
 def _iota(op: Iota, node: Node, names: tuple[Any, ...]) -> Math:
-    return Math(f"0..{op.size - 1}", rf"0,\dots,{sympy.latex(op.size - 1)}")
+    return Math(f"0..{op.size - 1}", rf"0,\dots,{latex(op.size - 1)}")
 
 
 @_formula.register(Einsum)
 def _einsum(op: Einsum, node: Node, names: tuple[Any, ...]) -> Math:
     """Matrix products, transposes and sums by their usual signs."""
-    texts, latexes = list(map(str, names)), list(map(sympy.latex, names))
+    texts, latexes = list(map(str, names)), list(map(latex, names))
     if len(names) == 2:
         product = matrix_product(op)
         if product is not None:
@@ -162,7 +159,7 @@ def _slice(op: Slice, node: Node, names: tuple[Any, ...]) -> Math:
             stop = start + count * step
             parts.append(f"{start}:{stop}" + (f":{step}" if step != 1 else ""))
     inside = ", ".join(parts)
-    return Math(f"{names[0]}[{inside}]", rf"{sympy.latex(names[0])}\left[{inside}\right]")
+    return Math(f"{names[0]}[{inside}]", rf"{latex(names[0])}\left[{inside}\right]")
 
 
 @_formula.register(Stack)

@@ -10,6 +10,7 @@ import sympy
 from symad.core.graph import Node, rebuild
 from symad.core.questions import sympy_form
 from symad.display.formulas import expression, formula
+from symad.display.latex import latex
 from symad.display.local_derivatives import Program
 from symad.display.recurrences import Recurrences
 from symad.display.tables import Math
@@ -72,7 +73,7 @@ class Names:
             names = [self.of("r", u) for u in users]
             return Math(
                 "from " + ", ".join(map(str, names)),
-                r"\text{from } " + ", ".join(map(sympy.latex, names)),
+                r"\text{from } " + ", ".join(map(latex, names)),
             )
         terms = []
         for user in users:

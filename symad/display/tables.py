@@ -11,6 +11,7 @@ import mpmath
 import numpy as np
 import sympy
 
+from symad.display.latex import escaped, latex
 from symad.evaluation.dual import Dual
 
 DIGITS = 6
@@ -62,14 +63,14 @@ class Table:
     def to_latex(self) -> str:
         """A tabular that needs no package."""
         columns = "".join("r" if right else "l" for right in self._numeric_columns())
-        body = [" & ".join(map(latex, row)) + r" \\" for row in self.rows]
-        notes = [f"\n\\noindent {latex(note)}" for note in self.notes]
+        body = [" & ".join(map(cell_latex, row)) + r" \\" for row in self.rows]
+        notes = [f"\n\\noindent {cell_latex(note)}" for note in self.notes]
         return "\n".join(
             [
-                rf"\subsection*{{{latex(self.title)}}}",
+                rf"\subsection*{{{cell_latex(self.title)}}}",
                 rf"\begin{{tabular}}{{{columns}}}",
                 r"\hline",
-                " & ".join(map(latex, self.headers)) + r" \\",
+                " & ".join(map(cell_latex, self.headers)) + r" \\",
                 r"\hline",
                 *body,
                 r"\hline",
@@ -131,30 +132,22 @@ def _array_text(array: np.ndarray[Any, Any]) -> str:
     return f"{shape} array"
 
 
-SPECIAL = {
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_", "{": r"\{",
-    "}": r"\}", "$": r"\$", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    "×": r"$\times$", "∂": r"$\partial$", "²": r"$^2$", "→": r"$\to$", "…": r"\ldots{}",
-    "Σ": r"$\Sigma$", "≤": r"$\le$",
-}  # fmt: skip
-
-
-def latex(value: Any) -> str:
+def cell_latex(value: Any) -> str:
     """A cell as LaTeX, formulas in math mode."""
     if isinstance(value, Math):
         return f"${value.latex}$" if value.latex else ""
     if isinstance(value, Dual):
         return f"$({_bare(value.value)},\\; {_bare(value.tangent)})$"
     if isinstance(value, (Fraction, sympy.Basic)) and not isinstance(value, sympy.Float):
-        return f"${sympy.latex(sympy.sympify(value, strict=True))}$"
+        return f"${latex(sympy.sympify(value, strict=True))}$"
     if isinstance(value, (int, float, np.number, mpmath.mpf)) and not isinstance(value, bool):
         return f"${_bare(value)}$"
-    return "".join(SPECIAL.get(c, c) for c in text(value))
+    return escaped(text(value))
 
 
 def _bare(value: Any) -> str:
     """A number or expression inside math mode."""
     if isinstance(value, (Fraction, sympy.Basic)) and not isinstance(value, sympy.Float):
-        return str(sympy.latex(sympy.sympify(value, strict=True)))
+        return latex(sympy.sympify(value, strict=True))
     mantissa, _, exponent = text(value).partition("e")
     return rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if exponent else mantissa

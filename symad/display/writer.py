@@ -11,6 +11,7 @@ from symad.core.graph import Graph, Node
 from symad.core.questions import flops as flops_of
 from symad.cost import flops, live_curve, memory
 from symad.derivatives.wrt import scalar_output
+from symad.display.latex import latex_name
 from symad.display.naming import Names
 from symad.display.recurrences import Recurrences, Values
 from symad.display.tables import Math, Table
@@ -276,13 +277,13 @@ def _partial(name: str) -> Math:
     return (
         Math("in (1, ..., 1)", r"(1, \dots, 1)")
         if name == "1"
-        else Math(f"∂/∂{name}", rf"\partial/\partial {name}")
+        else Math(f"∂/∂{name}", rf"\partial/\partial {latex_name(name)}")
     )
 
 
 def _d(name: str, of: Any) -> Math:
     of = Math(of, of) if isinstance(of, str) else of
-    return Math(f"∂_{name} {of.text}", rf"\partial_{{{name}}} {of.latex}")
+    return Math(f"∂_{name} {of.text}", rf"\partial_{{{latex_name(name)}}} {of.latex}")
 
 
 def _dd(i: str, j: str) -> Math:

@@ -19,6 +19,7 @@ import numpy as np
 import sympy
 
 from symad.errors import EvaluationError
+from symad.evaluation.arb_functions import by_arb
 from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.special import elementwise
 
@@ -304,9 +305,13 @@ class HighPrecision(Domain):
         return _mp(value)
 
     def apply(self, head: Any, *values: Any) -> Any:
-        """By mpmath."""
+        """By Arb where it has the function, else by mpmath."""
+        numbers = tuple([_mp(v) for v in values])
+        found = by_arb(head, numbers)
+        if found is not None:
+            return found
         try:
-            return _real(mpmath_function(head)(*[_mp(v) for v in values]))
+            return _real(mpmath_function(head)(*numbers))
         except (ValueError, ZeroDivisionError, OverflowError):
             return mpmath.nan
 
@@ -365,13 +370,13 @@ class Symbolic(Domain):
 
     def select(self, condition: Any, a: Any, b: Any) -> Any:
         """A Piecewise."""
-        return sympy.Piecewise((_sympy(a), sympy.S(condition)), (_sympy(b), True))
+        return sympy.Piecewise((_sympy(a), sympy.sympify(condition, strict=True)), (_sympy(b), True))
 
 
 def _sympy(value: Any) -> Any:
     if isinstance(value, Fraction):
         return sympy.Rational(value.numerator, value.denominator)
-    return sympy.S(value)
+    return sympy.sympify(value, strict=True)
 
 
 DOMAINS: list[tuple[tuple[type, ...], Domain]] = [

@@ -9,7 +9,7 @@ import sympy
 
 import symad
 from symad.core.graph import Graph, topological
-from symad.display.tables import Math, Table, latex, text
+from symad.display.tables import Math, Table, cell_latex, text
 from symad.errors import EvaluationError
 from symad.evaluation.dual import Dual
 from symad.ops.arrays.contraction import matmul, sum_all
@@ -224,7 +224,7 @@ def test_latex_is_balanced_and_uses_plain_tabulars():
 )
 def test_cells(value, plain, typeset):
     assert text(value) == plain
-    assert latex(value) == typeset
+    assert cell_latex(value) == typeset
 
 
 def test_bad_questions_are_answered():

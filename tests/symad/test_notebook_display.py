@@ -127,7 +127,7 @@ def test_a_derivation_names_each_rule():
     ):
         assert rf"\text{{{rule}}}" in text
     assert r"\dot{s_{2}} &= \dot{x} y + \dot{y} x" in text
-    assert text._repr_latex_() == text
+    assert text._repr_latex_() == rf"$\displaystyle {text}$"
 
 
 def test_large_graphs_are_no_formulas():

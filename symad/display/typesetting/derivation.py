@@ -13,9 +13,10 @@ import sympy
 from symad.core.escaping import visible
 from symad.core.graph import ZERO, Graph, Node, Op, topological
 from symad.core.questions import jvp, question
+from symad.display.latex import escaped, latex
 from symad.display.typesetting import contractions  # noqa: F401  (register answers)
 from symad.display.typesetting.graphs import Latex
-from symad.display.typesetting.pieces import Atom, Piece, write
+from symad.display.typesetting.pieces import Atom, Piece, name_of, write
 from symad.display.typesetting.rules import typeset
 from symad.errors import EvaluationError
 from symad.ops.arrays.contraction import Einsum
@@ -36,7 +37,7 @@ def rule_name(op: Op, node: Any) -> Any:
 
 @rule_name.dispatch
 def rule_of_others(op: Op, node: Any) -> Any:
-    """Linear ops commute with the derivative; others are named by themselves."""
+    """The name of the op, in words. A linear op is its own derivative, and the rule says so."""
     name = type(op).__name__
     words = "".join(c if c.islower() else f" {c.lower()}" for c in name).strip()
     return f"{words}, linear" if op.linear else f"derivative of {words}"
@@ -97,12 +98,11 @@ def derivation(graph: Graph) -> Latex:
         name = names[node].latex
         state = write(typeset(node.op, node, [names[a] for a in node.args]))
         tangent = write(_tangent(node, names))
-        lines.append(
-            rf"{name} &= {state} & \dot{{{name}}} &= {tangent} && \text{{{rule_name(node.op, node)}}}"
-        )
+        rule = escaped(rule_name(node.op, node))
+        lines.append(rf"{name} &= {state} & \dot{{{name}}} &= {tangent} && \text{{{rule}}}")
     results = ", ".join(write(names[o]) for o in graph.output_nodes)
-    arguments = ", ".join(str(sympy.latex(s)) for s in graph.inputs)
-    lines.append(rf"{sympy.latex(sympy.Symbol(graph.name))}\left({arguments}\right) &= {results}")
+    arguments = ", ".join(latex(s) for s in graph.inputs)
+    lines.append(rf"{name_of(graph.name)}\left({arguments}\right) &= {results}")
     body = " \\\\\n".join(lines)
     return Latex(visible(f"\\begin{{aligned}}\n{body}\n\\end{{aligned}}"))
 

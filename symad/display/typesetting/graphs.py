@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-import sympy
-
 from symad.core.escaping import visible
 from symad.core.graph import Graph, Node
+from symad.display.latex import latex
 from symad.display.typesetting import contractions  # noqa: F401  (register answers)
 from symad.display.typesetting.pieces import Atom, Entries, Piece, name_of, write
 from symad.display.typesetting.rules import typeset
@@ -30,7 +29,7 @@ class Latex(str):
     __slots__ = ()
 
     def _repr_latex_(self) -> str:
-        return str(self) if self.startswith(r"\begin") else rf"$\displaystyle {self}$"
+        return str(self) if self.startswith(r"\begin{tabular}") else rf"$\displaystyle {self}$"
 
 
 def graph_latex(graph: Graph) -> Latex:
@@ -92,7 +91,7 @@ def _outputs(graph: Graph, pieces: dict[Node, Piece]) -> list[str]:
     """The left and the right side of every output; scalars of one tuple without names are a vector."""
     labels = graph.origin.labels if graph.origin is not None else ()
     outputs = graph.output_nodes
-    arguments = ", ".join(str(sympy.latex(s)) for s in graph.inputs)
+    arguments = ", ".join(latex(s) for s in graph.inputs)
     name = f"{title(graph.name)}\\left({arguments}\\right)"
     if len(outputs) == 1 or (not any(labels) and all(not o.shape for o in outputs)):
         left = label_of(labels[0], graph) if len(outputs) == len(labels) == 1 and labels[0] else name

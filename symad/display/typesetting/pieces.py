@@ -13,6 +13,8 @@ from typing import Any, TypeAlias
 
 import sympy
 
+from symad.display.latex import latex, latex_name
+
 Piece: TypeAlias = "Atom | Call | Term | Sum | Entries"
 Factor: TypeAlias = "tuple[Piece, Fraction]"
 
@@ -190,7 +192,7 @@ def parenthesised(latex: str) -> str:
 
 
 def _term(term: Term) -> str:
-    """A product without its sign: a fraction of what is below and above, then the arrays."""
+    """A product without its sign: a fraction of its numbers, followed by its arrays."""
     size = abs(term.coefficient)
     numbers = sorted(term.numbers, key=_order)
     above = [_raised(b, p) for b, p in numbers if p > 0]
@@ -258,7 +260,7 @@ def _call(call: Call, power: Fraction) -> str:
         return rf"{name}{raised}\left({', '.join(texts)}\right)"
     slots = [sympy.Dummy(f"x{k}", real=True) for k in range(len(texts))]
     shown = call.head(*slots, evaluate=False) ** int(power)
-    return str(sympy.latex(shown, symbol_names=dict(zip(slots, texts, strict=True))))
+    return latex(shown, symbol_names=dict(zip(slots, texts, strict=True)))
 
 
 def _entries(array: Entries) -> str:
@@ -286,21 +288,7 @@ def name_of(name: str) -> str:
             wide = ending == "_bar" and inner.startswith(r"\mathrm") and "_" not in inner
             return f"{OVERLINE if wide else accent}{{{inner}}}"
     if all(c.isalnum() or c == "_" for c in name):
-        base, *below = str(sympy.latex(sympy.Symbol(name))).split("_", 1)
+        base, *below = latex_name(name).split("_", 1)
         base = base if len(base) < 2 or base.startswith("\\") else rf"\mathrm{{{base}}}"
         return "_".join([base, *below])
-    return rf"\mathtt{{{''.join(SPECIAL.get(c, c) for c in name)}}}"
-
-
-SPECIAL = {
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "%": r"\%",
-    "&": r"\&",
-    "#": r"\#",
-    "^": "",
-    "\\": "",
-}
-"""Characters with a meaning in LaTeX."""
+    return latex_name(name)

@@ -14,6 +14,7 @@ import sympy
 from symad.core.dims import same_dim
 from symad.core.graph import Op
 from symad.core.questions import question
+from symad.display.latex import latex
 from symad.display.typesetting.pieces import (
     Atom,
     Call,
@@ -69,7 +70,8 @@ def typeset_by_name(op: Op, node: Any, args: Pieces) -> Any:
 
 @typeset.dispatch
 def typeset_input(op: Input, node: Any, args: Pieces) -> Any:
-    return Atom(str(sympy.latex(op.symbol)))
+    name = latex(op.symbol)
+    return Atom(name, loose="^" in name)
 
 
 @typeset.dispatch
@@ -89,11 +91,11 @@ def constant(value: Any) -> Piece:
             if value == value and abs(value) < float("inf")
             else sympy.sympify(value, strict=True)
         )
-        text = str(sympy.latex(value))
+        text = latex(value)
         text = text.rstrip("0") if "." in text and r"\cdot" not in text else text
         text = f"{text}0" if text.endswith(".") else text
         return _signed(text)
-    return _signed(str(sympy.latex(sympy.sympify(value, strict=True))))
+    return _signed(latex(sympy.sympify(value, strict=True)))
 
 
 def _signed(text: str) -> Piece:
@@ -106,7 +108,7 @@ def _signed(text: str) -> Piece:
 @typeset.dispatch
 def typeset_dimension(op: Dimension, node: Any, args: Pieces) -> Any:
     coefficient, rest = op.expression.as_coeff_Mul()
-    factors = [(Atom(str(sympy.latex(f)), not f.is_Atom), Fraction(1)) for f in sympy.Mul.make_args(rest)]
+    factors = [(Atom(latex(f), not f.is_Atom), Fraction(1)) for f in sympy.Mul.make_args(rest)]
     return Term(Fraction(int(coefficient.p), int(coefficient.q)), tuple(factors if rest != 1 else ()))
 
 
@@ -117,7 +119,7 @@ def typeset_eye(op: Eye, node: Any, args: Pieces) -> Any:
 
 @typeset.dispatch
 def typeset_iota(op: Iota, node: Any, args: Pieces) -> Any:
-    return Atom(rf"\left(0, \dots, {sympy.latex(op.size - 1)}\right)")
+    return Atom(rf"\left(0, \dots, {latex(op.size - 1)}\right)")
 
 
 LARGEST = 12
@@ -249,8 +251,9 @@ def interval(start: Any, count: Any, step: int, length: Any) -> str:
     if start == 0 and step == 1 and same_dim(count, length):
         return r"\cdot"
     if same_dim(count, 1):
-        return str(sympy.latex(start))
-    last = f"{sympy.latex(start)}:{sympy.latex(sympy.sympify(start + (count - 1) * step + 1, strict=True))}"
+        return latex(start)
+    end = sympy.sympify(start + (count - 1) * step + 1, strict=True)
+    last = f"{latex(start)}:{latex(end)}"
     return last if step == 1 else f"{last}:{step}"
 
 

@@ -42,6 +42,7 @@ def entries_lift(expression: MatrixExpr, args: Nodes, tracer: Tracer) -> Node:
             f"elements are; define {name}._entry(self, i, j)"
         ) from None
     zero = sympy.S.Zero
-    ranges = [IndexRange(i, zero, sympy.S(d) - 1) for i, d in zip(indices, shape, strict=True)]
+    last = [sympy.sympify(d, strict=True) - 1 for d in shape]
+    ranges = [IndexRange(i, zero, end) for i, end in zip(indices, last, strict=True)]
     scope = Scope(tracer, ranges)
     return broadcast_to(aligned(scope.value(entry), indices, scope.sizes), shape)

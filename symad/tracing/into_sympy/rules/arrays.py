@@ -60,7 +60,7 @@ def input_sympy(op: Input, y: Node, forms: Forms) -> Any:
 def constant_sympy(op: Constant, y: Node, forms: Forms) -> Any:
     if isinstance(op.value, Fraction):
         return sympy.Rational(op.value.numerator, op.value.denominator)
-    return sympy.S(op.value)
+    return sympy.sympify(op.value, strict=True)
 
 
 @sympy_form.dispatch
