@@ -135,7 +135,8 @@ def _claims(package: str) -> Iterator[Claim | Row]:
         try:
             yield from made()
         except ImportError as problem:
-            yield Row(package, made.__name__, "", "failed", note=f"not installed: {problem}")
+            told = f"not installed: {problem}; the extra audit of symad brings the packages"
+            yield Row(package, made.__name__, "", "failed", note=told)
         except Exception as problem:
             yield Row(package, made.__name__, "", "failed", note=_told(problem))
 
