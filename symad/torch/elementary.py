@@ -67,16 +67,17 @@ def flatten(module: nn.Flatten, at: Weights, *data: Any) -> Any:
 # ---- dropout, which is active in training only ----------------------------------------------------
 
 
-def dropout(module: Any, x: Any) -> Any:
-    """X, in evaluation.
+def dropout(module: Any, x: Any, rate: str = "p") -> Any:
+    """X, in evaluation; ``rate`` is the option of the module that holds the probability.
 
     Raises:
         TraceError: it is active.
     """
-    if module.training and module.p:
+    if module.training and getattr(module, rate):
         raise TraceError(
-            f"from_torch: {type(module).__name__}(p={module.p}) draws random numbers in training; call "
-            "module.eval() before, or set p = 0"
+            f"from_torch: {type(module).__name__}({rate}={getattr(module, rate)}) draws random numbers in "
+            "training; call "
+            f"module.eval() before, or set {rate} = 0"
         )
     return x
 

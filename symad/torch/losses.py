@@ -1,4 +1,7 @@
-"""Losses of PyTorch, with their reductions; those of classes are `symad.models.layers.losses`."""
+"""Losses of PyTorch: modules with their options, whose mathematics is that of `symad.models`.
+
+A rule names the options of its module; `reduced` does what its ``reduction`` says.
+"""
 
 from __future__ import annotations
 
@@ -7,66 +10,153 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from symad import functions
 from symad.errors import TraceError
+from symad.functions import concatenate, log_softmax
 from symad.models.layers import losses
-from symad.torch.modules import Weights, layer, refuse
+from symad.models.layers import margin_losses as margin
+from symad.models.layers import pointwise_losses as pointwise
+from symad.models.sequences.ctc import ctc
+from symad.torch.modules import Weights, layer
 
 
-def reduced(module: Any, values: Any) -> Any:
-    """The mean or sum of all elements, or these."""
-    if module.reduction == "batchmean":
-        return np.sum(values) / values.shape[0]
-    if module.reduction == "none":
-        return values
-    return np.mean(values) if module.reduction == "mean" else np.sum(values)
+def reduced(module: Any, values: Any, weight: Any = None) -> Any:
+    """The mean or sum of all elements, or these; ``weight`` multiplies them."""
+    return pointwise.reduced(values if weight is None else values * weight, module.reduction)
 
 
 @layer.dispatch
 def mean_squared_error(module: nn.MSELoss, at: Weights, *data: Any) -> Any:
     """(ŷ − y)²."""
-    return reduced(module, (data[0] - data[1]) ** 2)
+    return reduced(module, pointwise.squared(*data))
 
 
 @layer.dispatch
 def absolute_error(module: nn.L1Loss, at: Weights, *data: Any) -> Any:
     """|ŷ − y|."""
-    return reduced(module, np.abs(data[0] - data[1]))
+    return reduced(module, pointwise.absolute(*data))
 
 
 @layer.dispatch
 def huber(module: nn.HuberLoss, at: Weights, *data: Any) -> Any:
     """e²/2 near 0, linear beyond δ."""
-    return reduced(module, losses.huber_of(np.abs(data[0] - data[1]), module.delta))
+    return reduced(module, pointwise.huber(*data, module.delta))
 
 
 @layer.dispatch
 def smooth_absolute_error(module: nn.SmoothL1Loss, at: Weights, *data: Any) -> Any:
     """Huber's divided by β; |e| for β = 0."""
-    size = np.abs(data[0] - data[1])
-    return reduced(module, losses.huber_of(size, module.beta) / module.beta if module.beta else size)
+    return reduced(module, pointwise.smooth_absolute(*data, module.beta))
 
 
 @layer.dispatch
 def logistic_loss(module: nn.BCEWithLogitsLoss, at: Weights, *data: Any) -> Any:
-    """w (p y log(1 + e^{−z}) + (1 − y) log(1 + e^z)), p the weight of positives."""
-    z, y = data
-    positive = functions.softplus(-z) * y
-    if module.pos_weight is not None:
-        positive = positive * at(module.pos_weight)
-    loss = positive + functions.softplus(z) * (1 - y)
-    return reduced(module, loss if module.weight is None else loss * at(module.weight))
+    """The logistic loss with the weight of positives."""
+    positive = 1.0 if module.pos_weight is None else at(module.pos_weight)
+    return reduced(module, pointwise.logistic(*data, positive), at(module.weight))
 
 
 @layer.dispatch
 def binary_cross_entropy(module: nn.BCELoss, at: Weights, *data: Any) -> Any:
-    """−y log p − (1 − y) log(1 − p), the logarithms at least −100, as PyTorch bounds them."""
-    p, y = data
-    loss = -y * np.maximum(np.log(p), -100.0) - (1 - y) * np.maximum(np.log1p(-p), -100.0)
-    return reduced(module, loss if module.weight is None else loss * at(module.weight))
+    """−y log p − (1 − y) log(1 − p)."""
+    return reduced(module, pointwise.binary_cross_entropy(*data), at(module.weight))
 
 
-def of_classes(module: Any, scores: Any, targets: Any) -> tuple[Any, Any, bool]:
+@layer.dispatch
+def divergence(module: nn.KLDivLoss, at: Weights, *data: Any) -> Any:
+    """p (log p − q) of log-probabilities q, with p or log p given."""
+    return reduced(module, pointwise.divergence(*data, module.log_target))
+
+
+@layer.dispatch
+def poisson(module: nn.PoissonNLLLoss, at: Weights, *data: Any) -> Any:
+    """eᶻ − y z, or μ − y log(μ + ε), perhaps with Stirling's formula."""
+    return reduced(module, pointwise.poisson(*data, module.log_input, module.eps, module.full))
+
+
+@layer.dispatch
+def gaussian(module: nn.GaussianNLLLoss, at: Weights, *data: Any) -> Any:
+    """(log v + (ŷ − y)²/v)/2; v (...) for elements, or one for each last axis."""
+    mean, target, variance = data
+    if len(variance.shape) < len(mean.shape):
+        variance = variance[..., None]
+    return reduced(module, pointwise.gaussian(mean, target, variance, module.eps, module.full))
+
+
+@layer.dispatch
+def soft_margin(module: nn.SoftMarginLoss, at: Weights, *data: Any) -> Any:
+    """log(1 + e^{−y z}), y = ±1."""
+    return reduced(module, margin.soft_margin(*data))
+
+
+@layer.dispatch
+def hinge_embedding(module: nn.HingeEmbeddingLoss, at: Weights, *data: Any) -> Any:
+    """X where y = 1, max(0, m − x) where y = −1."""
+    return reduced(module, margin.hinge_embedding(*data, module.margin))
+
+
+@layer.dispatch
+def margin_ranking(module: nn.MarginRankingLoss, at: Weights, *data: Any) -> Any:
+    """max(0, m − y (a − b)), y = ±1."""
+    return reduced(module, margin.ranking(*data, module.margin))
+
+
+@layer.dispatch
+def cosine_embedding(module: nn.CosineEmbeddingLoss, at: Weights, *data: Any) -> Any:
+    """1 − cos(a, b), or max(0, cos(a, b) − m)."""
+    return reduced(module, margin.cosine_embedding(*data, module.margin))
+
+
+@layer.dispatch
+def multi_margin(module: nn.MultiMarginLoss, at: Weights, *data: Any) -> Any:
+    """Σ_{k≠j} max(0, m − x_j + x_k)^p / K."""
+    return reduced(module, margin.multi_margin(*data, module.p, module.margin, at(module.weight)))
+
+
+@layer.dispatch
+def multi_label_margin(module: nn.MultiLabelMarginLoss, at: Weights, *data: Any) -> Any:
+    """Σ_{j∈J, k∉J} max(0, 1 − x_j + x_k) / K; J are the classes before the first −1."""
+    scores, classes = data
+    if not isinstance(classes, np.ndarray):
+        raise TraceError(
+            "from_torch: MultiLabelMarginLoss reads its classes when it is traced: give an array"
+        )
+    first = np.cumprod(classes >= 0, axis=-1).astype(bool)
+    own = (np.arange(classes.shape[-1]) == np.where(first, classes, -1)[..., None]).any(axis=-2)
+    return reduced(module, margin.multi_label_margin(scores, own.astype(float)))
+
+
+@layer.dispatch
+def multi_label_soft_margin(module: nn.MultiLabelSoftMarginLoss, at: Weights, *data: Any) -> Any:
+    """The mean of the logistic losses of all classes."""
+    weight = 1.0 if module.weight is None else at(module.weight)
+    return reduced(module, margin.multi_label_logistic(*data, weight))
+
+
+@layer.dispatch
+def triplet_margin(module: nn.TripletMarginLoss, at: Weights, *data: Any) -> Any:
+    """max(0, m + d(a, p) − d(a, n)) with the distance of a power."""
+
+    def between(a: Any, b: Any) -> Any:
+        return margin.distance(a, b, module.p, module.eps)
+
+    return reduced(module, margin.triplet(*data, module.margin, between, module.swap))
+
+
+@layer.dispatch
+def triplet_margin_of_a_distance(module: nn.TripletMarginWithDistanceLoss, at: Weights, *data: Any) -> Any:
+    """The same with ``distance_function``: of arrays, a module with a rule, or PyTorch's default."""
+    given: Any = module.distance_function
+    if isinstance(given, nn.PairwiseDistance):
+
+        def between(a: Any, b: Any) -> Any:
+            return margin.distance(a, b, given.norm, given.eps)
+
+    else:
+        between = (lambda a, b: layer(given, at, a, b)) if isinstance(given, nn.Module) else given
+    return reduced(module, margin.triplet(*data, module.margin, between, module.swap))
+
+
+def of_classes(scores: Any, targets: Any) -> tuple[Any, Any, bool]:
     """Scores with the classes last, targets in that order, and whether these are probabilities."""
     soft = len(targets.shape) == len(scores.shape)
     if len(scores.shape) > 2:
@@ -74,68 +164,79 @@ def of_classes(module: Any, scores: Any, targets: Any) -> tuple[Any, Any, bool]:
     return scores, targets, soft
 
 
+def classified(module: Any, loss: Any, weight: Any) -> Any:
+    """The reduction of losses of classes, whose mean is weighted."""
+    return losses.mean_of_classes(loss, weight) if module.reduction == "mean" else reduced(module, loss)
+
+
 @layer.dispatch
 def cross_entropy(module: nn.CrossEntropyLoss, at: Weights, *data: Any) -> Any:
     """−log softmax(z)_y of scores (classes,) or (N, classes, ...) and classes, or probabilities."""
-    scores, targets, soft = of_classes(module, *data)
-    if module.reduction != "mean":
-        refuse(module, weight=module.weight, label_smoothing=module.label_smoothing)
-        return reduced(module, -losses.log_likelihoods(scores, targets))
+    return entropy(module, at, *data)
+
+
+def entropy(module: Any, at: Weights, scores: Any, targets: Any) -> Any:
+    """The cross-entropy with the options of a module."""
+    scores, targets, soft = of_classes(scores, targets)
     ignore = None if soft else module.ignore_index
-    return losses.cross_entropy(scores, targets, at(module.weight), module.label_smoothing, ignore)
+    options = at(module.weight), module.label_smoothing, ignore
+    return classified(module, *losses.class_losses(log_softmax(scores, axis=-1), targets, *options))
 
 
 @layer.dispatch
 def likelihood(module: nn.NLLLoss, at: Weights, *data: Any) -> Any:
     """−Σ w_y z_y / Σ w_y over the positions that count, of log-probabilities z."""
-    scores, targets, soft = of_classes(module, *data)
-    if soft or module.reduction != "mean":
-        raise TraceError("from_torch: NLLLoss takes classes, and has a rule for reduction='mean'")
-    counts = targets != module.ignore_index
-    y = np.where(counts, targets, 0)
-    weight = 1.0 if module.weight is None else functions.lookup(at(module.weight)[:, None], y)[..., 0]
-    own = np.where(counts, weight, 0.0)
-    return -np.sum(own * np.take_along_axis(scores, y[..., None], axis=-1)[..., 0]) / np.sum(own)
+    scores, targets, soft = of_classes(*data)
+    if soft:
+        raise TraceError(f"from_torch: NLLLoss takes classes, not probabilities {tuple(targets.shape)}")
+    found = losses.class_losses(scores, targets, at(module.weight), ignore=module.ignore_index)
+    return classified(module, *found)
+
+
+if hasattr(nn, "LinearCrossEntropyLoss"):
+
+    @layer.dispatch
+    def linear_cross_entropy(module: nn.LinearCrossEntropyLoss, at: Weights, *data: Any) -> Any:
+        """The cross-entropy of a linear map of features (..., d)."""
+        scores = layer(module.linear, at, data[0])
+        shape = (*scores.shape[:-1], module.num_classes, *module.out_features)
+        return entropy(module, at, scores.reshape(shape), data[1])
 
 
 @layer.dispatch
-def divergence(module: nn.KLDivLoss, at: Weights, *data: Any) -> Any:
-    """p (log p − q) of log-probabilities q, with p or log p given."""
-    q, p = data
-    return reduced(module, np.exp(p) * (p - q) if module.log_target else functions.xlogy(p, p) - p * q)
+def adaptive(module: nn.AdaptiveLogSoftmaxWithLoss, at: Weights, *data: Any) -> Any:
+    """(log p of the targets, −their mean): rare classes stand in clusters, log p = log p_c + log p_k."""
+    x, targets = data
+    head = log_softmax(layer(module.head, at, x), axis=-1)
+    parts = [head[..., : module.shortlist_size]]
+    for k, tail in enumerate(module.tail):
+        own = log_softmax(layer(tail, at, x), axis=-1)
+        parts.append(own + head[..., module.shortlist_size + k, None])
+    found, _ = losses.class_losses(concatenate(parts, axis=-1), targets)
+    return -found, np.mean(found)
 
 
 @layer.dispatch
-def poisson(module: nn.PoissonNLLLoss, at: Weights, *data: Any) -> Any:
-    """eᶻ − y z, or μ − y log(μ + ε)."""
-    refuse(module, full=module.full)
-    z, y = data
-    return reduced(module, np.exp(z) - y * z if module.log_input else z - y * np.log(z + module.eps))
+def connectionist(module: nn.CTCLoss, at: Weights, *data: Any) -> Any:
+    """−log p(labels); the mean divides each by its number of labels, at least 1."""
+    log_probabilities, labels, steps, counts = data
+    batched = len(log_probabilities.shape) == 3
+    if batched and len(labels.shape) == 1:
+        labels = padded(labels, counts)
+    steps, counts = (v if len(np.shape(v)) == batched else v[0] for v in (steps, counts))
+    loss = ctc(log_probabilities, labels, steps, counts, module.blank)
+    if module.zero_infinity:
+        loss = np.where(loss == np.inf, 0.0, loss)
+    if module.reduction == "mean":
+        loss = loss / np.maximum(counts, 1)
+    return reduced(module, loss)
 
 
-@layer.dispatch
-def gaussian(module: nn.GaussianNLLLoss, at: Weights, *data: Any) -> Any:
-    """(log v + (ŷ − y)²/v)/2, v at least ε."""
-    mean, y, variance = data
-    v = np.maximum(variance, module.eps)
-    constant = float(np.log(2 * np.pi)) / 2 if module.full else 0.0
-    return reduced(module, (np.log(v) + (mean - y) ** 2 / v) / 2 + constant)
-
-
-@layer.dispatch
-def soft_margin(module: nn.SoftMarginLoss, at: Weights, *data: Any) -> Any:
-    """log(1 + e^{−y z}), y = ±1."""
-    return reduced(module, functions.softplus(-data[0] * data[1]))
-
-
-@layer.dispatch
-def margin_ranking(module: nn.MarginRankingLoss, at: Weights, *data: Any) -> Any:
-    """max(0, m − y (a − b)), y = ±1."""
-    return reduced(module, functions.relu(module.margin - data[2] * (data[0] - data[1])))
-
-
-@layer.dispatch
-def hinge_embedding(module: nn.HingeEmbeddingLoss, at: Weights, *data: Any) -> Any:
-    """X where y = 1, max(0, m − x) where y = −1."""
-    x, y = data
-    return reduced(module, np.where(y == 1, x, functions.relu(module.margin - x)))
+def padded(labels: Any, counts: Any) -> Any:
+    """Labels one after the other, as PyTorch takes them too, as rows (N, S)."""
+    if not isinstance(labels, np.ndarray) or not isinstance(counts, np.ndarray):
+        raise TraceError("from_torch: CTCLoss of joined labels reads them when it is traced: give arrays")
+    rows = np.zeros((len(counts), int(counts.max())), dtype=labels.dtype)
+    for row, part in zip(rows, np.split(labels, np.cumsum(counts)[:-1]), strict=True):
+        row[: len(part)] = part
+    return rows

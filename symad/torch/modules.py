@@ -67,23 +67,52 @@ class Model:
     parameters: dict[str, np.ndarray[Any, Any]]
     names: Mapping[int, str] = field(repr=False)
 
-    def apply(self, parameters: Mapping[str, Any], *data: Any) -> Any:
-        """What the module computes, with these parameters: arrays or traced values."""
-        return layer(self.module, Weights(self.names, parameters), *data)
+    def apply(self, parameters: Mapping[str, Any], *data: Any, **named: Any) -> Any:
+        """What the module computes, with these parameters: arrays or traced values.
 
-    def trace(self, *data: Any) -> Graph:
+        Arguments are those of the module's ``forward``, by position or by name. Recurrent layers take
+        ``lengths`` (N,) too, the lengths of packed sequences.
+        """
+        return layer(self.module, Weights(self.names, parameters), *self._bound(data, named))
+
+    def _bound(self, data: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
+        """All arguments by position, as ``forward`` orders them."""
+        if not named:
+            return data
+        own = [p for p in self._forward if p.kind is p.POSITIONAL_OR_KEYWORD]
+        names = [p.name for p in own] + ["lengths"] * isinstance(self.module, nn.RNNBase)
+        given = dict(zip(names, data, strict=False))
+        if unknown := [name for name in named if name not in names or name in given]:
+            kind = type(self.module).__name__
+            raise TraceError(
+                f"{kind} takes {', '.join(names)}, each once, and was given {', '.join(unknown)}"
+            )
+        given |= named
+        defaults = {p.name: p.default for p in own if p.default is not p.empty}
+        last = max(names.index(name) for name in given)
+        return tuple(given.get(name, defaults.get(name)) for name in names[: last + 1])
+
+    @property
+    def _forward(self) -> list[inspect.Parameter]:
+        return list(inspect.signature(self.module.forward).parameters.values())
+
+    def trace(self, *data: Any, **named: Any) -> Graph:
         """The graph of (parameters, *data); parameters are one argument, a dict by dotted names.
 
         Args:
             data: for each input of the module what `symad.trace` takes: a shape, a symbol, an example.
+            named: further arguments of ``forward`` that stay as they are: masks as arrays, options.
         """
         shapes = {name: value.shape for name, value in self.parameters.items()}
-        own = inspect.signature(self.module.forward).parameters.values()
-        names = [p.name for p in own if p.kind is p.POSITIONAL_OR_KEYWORD][: len(data)]
+        names = [p.name for p in self._forward if p.kind is p.POSITIONAL_OR_KEYWORD][: len(data)]
         names += [f"x{k}" for k in range(len(names), len(data))]
 
         def model(*values: Any) -> Any:
-            return self.apply(*values) if shapes else self.apply({}, *values)
+            made = self.apply(*values, **named) if shapes else self.apply({}, *values, **named)
+            if not isinstance(made, tuple) or None not in made:
+                return made
+            there = tuple(part for part in made if part is not None)  # such as weights that nobody needs
+            return there[0] if len(there) == 1 else there
 
         names = ["parameters", *names] if shapes else names
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD

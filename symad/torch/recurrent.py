@@ -13,9 +13,9 @@ from symad.torch.modules import Weights, layer
 
 @layer.dispatch
 def recurrent(module: nn.RNNBase, at: Weights, *data: Any) -> Any:
-    """x, and perhaps the first states -> (output, last states), as PyTorch returns them."""
+    """x, and perhaps the first states and lengths -> (output, last states), as PyTorch returns them."""
     if module.num_layers > 1:
-        dropout(_Between(module), data[0])
+        dropout(module, data[0], "dropout")
     model = model_of(module)
     p = {name: at(getattr(module, name)) for name in model.shapes}
     return model.apply(p, *data)
@@ -34,13 +34,6 @@ def model_of(module: nn.RNNBase) -> Recurrent:
         activation="relu" if module.mode == "RNN_RELU" else "tanh",
         projection=module.proj_size,
     )
-
-
-class _Between:
-    """The dropout between layers, as a module."""
-
-    def __init__(self, module: Any) -> None:
-        self.training, self.p = module.training, module.dropout
 
 
 @layer.dispatch

@@ -16,6 +16,7 @@ import numpy as np
 
 from symad.errors import ShapeError
 from symad.functions import arange, log_softmax, lookup, sigmoid, softplus
+from symad.models.layers import pointwise_losses
 
 
 def mean_squared_error(predicted: Any, target: Any) -> Any:
@@ -28,10 +29,7 @@ def log_likelihoods(scores: Any, targets: Any) -> Any:
 
     A target that is no class is an error when the function is called.
     """
-    # The lookup changes no target; it refuses those outside of 0..classes − 1.
-    targets = lookup(arange(scores.shape[-1]), targets)
-    chosen = np.take_along_axis(log_softmax(scores, axis=-1), targets[..., None], axis=-1)
-    return chosen[..., 0]
+    return -class_losses(log_softmax(scores, axis=-1), targets)[0]
 
 
 def masked_cross_entropy(scores: Any, targets: Any, mask: Any) -> Any:
@@ -44,17 +42,17 @@ def masked_cross_entropy(scores: Any, targets: Any, mask: Any) -> Any:
     return -np.sum(log_likelihoods(scores, targets) * mask) / np.sum(mask)
 
 
-def cross_entropy(
-    scores: Any, targets: Any, weights: Any = None, smoothing: float = 0.0, ignore: int | None = None
-) -> Any:
-    """The mean of −Σ_k w_k q_k log softmax(z)_k over all positions, for classes or probabilities.
+def class_losses(
+    log_p: Any, targets: Any, weights: Any = None, smoothing: float = 0.0, ignore: int | None = None
+) -> tuple[Any, Any]:
+    """−Σ_k w_k q_k log p_k at every position, and the weight of the position in a mean: both (...).
 
-    With the label smoothing ε, q = (1 − ε) p + ε/K, p the one-hot vector of a class or given. The mean of
-    classes divides by Σ w_y over the positions that count, that of probabilities by their number, as PyTorch.
+    With the label smoothing ε, q = (1 − ε) p + ε/K, p the one-hot vector of a class or given. The weight is
+    w_y of a class y, 0 where it is ignored, and 1 of probabilities, as PyTorch has it.
 
     Args:
-        scores: z (..., K).
-        targets: classes y (...), or probabilities p (..., K).
+        log_p: log-probabilities (..., K).
+        targets: classes y (...), or probabilities (..., K).
         weights: w (K,); by default 1.
         smoothing: ε in [0, 1].
         ignore: the class of positions that do not count; it need not be one of 0..K − 1.
@@ -64,47 +62,53 @@ def cross_entropy(
     """
     if not 0 <= smoothing <= 1:
         raise ShapeError(f"smoothing={smoothing} is not in [0, 1]")
-    count = scores.shape[-1]
+    count, lead = log_p.shape[-1], tuple(log_p.shape[:-1])
     if weights is not None and tuple(weights.shape) != (count,):
         raise ShapeError(f"weights {tuple(weights.shape)} are one for each of {count} classes")
-    if len(targets.shape) == len(scores.shape):
+    if tuple(targets.shape) not in (lead, (*lead, count)):
+        raise ShapeError(f"scores {tuple(log_p.shape)} need targets {lead} or {(*lead, count)}, not "
+                         f"{tuple(targets.shape)}")  # fmt: skip
+    weighed = log_p if weights is None else log_p * weights
+    if len(targets.shape) == len(log_p.shape):
         if ignore is not None:
             raise ShapeError(f"ignore={ignore} is a class, but the targets {targets.shape} are probabilities")
-        weighed = log_softmax(scores, axis=-1) * (1 if weights is None else weights)
-        smooth = (1 - smoothing) * targets + smoothing / count
-        return -np.mean(np.sum(smooth * weighed, axis=-1))
-    if weights is None and not smoothing and ignore is None:
-        return -np.mean(log_likelihoods(scores, targets))
+        loss = -np.sum(((1 - smoothing) * targets + smoothing / count) * weighed, axis=-1)
+        return loss, 1.0
     counts = None if ignore is None else targets != ignore
-    chosen = targets if counts is None else np.where(counts, targets, 0)
-    own = 1.0 if weights is None else lookup(weights[:, None], chosen)[..., 0]
-    if counts is not None:
-        own = np.where(counts, own, 0.0)
-    total = np.sum(own) if len(getattr(own, "shape", ())) else float(np.prod(scores.shape[:-1])) * own
-    loss = -(1 - smoothing) * np.sum(own * log_likelihoods(scores, chosen))
+    # The lookup changes no class; it refuses those outside of 0..K − 1.
+    chosen = lookup(arange(count), targets if counts is None else np.where(counts, targets, 0))
+    loss = -np.take_along_axis(weighed, chosen[..., None], axis=-1)[..., 0]
     if smoothing:
-        spread = np.sum(log_softmax(scores, axis=-1) * (1 if weights is None else weights), axis=-1)
-        loss = loss - smoothing / count * np.sum(spread if counts is None else np.where(counts, spread, 0.0))
-    return loss / total
+        loss = (1 - smoothing) * loss - smoothing / count * np.sum(weighed, axis=-1)
+    weight = 1.0 if weights is None else lookup(weights[:, None], chosen)[..., 0]
+    if counts is not None:
+        loss, weight = np.where(counts, loss, 0.0), np.where(counts, weight, 0.0)
+    return loss, weight
+
+
+def mean_of_classes(loss: Any, weight: Any) -> Any:
+    """Σ loss / Σ weight over all positions, 0/0 if none counts."""
+    if isinstance(weight, float):
+        return np.mean(loss)
+    return np.sum(loss) / np.sum(weight)
+
+
+def cross_entropy(
+    scores: Any, targets: Any, weights: Any = None, smoothing: float = 0.0, ignore: int | None = None
+) -> Any:
+    """The mean of `class_losses` of log softmax(z), for scores z (..., K)."""
+    found = class_losses(log_softmax(scores, axis=-1), targets, weights, smoothing, ignore)
+    return mean_of_classes(*found)
 
 
 def huber(predicted: Any, target: Any, delta: float = 1.0) -> Any:
-    """The mean of e²/2 where |e| ≤ δ, else δ (|e| − δ/2), of e = predicted − target (Huber 1964)."""
-    return np.mean(huber_of(np.abs(predicted - target), delta))
-
-
-def huber_of(size: Any, delta: Any) -> Any:
-    """e²/2 where |e| ≤ δ, else δ (|e| − δ/2), of |e|."""
-    inside = np.minimum(size, delta)
-    return inside * (size - inside / 2)
+    """The mean of `pointwise_losses.huber`."""
+    return np.mean(pointwise_losses.huber(predicted, target, delta))
 
 
 def quantile(predicted: Any, target: Any, level: float = 0.5) -> Any:
-    """The mean of max(τ e, (τ − 1) e), e = target − predicted: least at the τ-quantile (Koenker 1978)."""
-    if not 0 < level < 1:
-        raise ShapeError(f"level={level} is not a level of quantiles in (0, 1)")
-    rest = target - predicted
-    return np.mean(np.maximum(level * rest, (level - 1) * rest))
+    """The mean of `pointwise_losses.quantile`, least at the quantile of this level."""
+    return np.mean(pointwise_losses.quantile(predicted, target, level))
 
 
 def focal(scores: Any, targets: Any, gamma: float = 2.0, alpha: float | None = None) -> Any:

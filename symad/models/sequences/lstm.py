@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 
 from symad.core.dims import Dim
-from symad.functions import scan, sigmoid
+from symad.functions import scan
 from symad.models.layers.losses import cross_entropy, mean_squared_error
 from symad.models.layers.parameters import Parameters, Shapes, check_shapes, glorot, numbers, orthogonal
-from symad.models.sequences.recurrent import Recurrent
+from symad.models.sequences.recurrent import Recurrent, lstm_step
 from symad.models.sequences.rnn import check_sequence, zero_state
 
 GATES = ("i", "f", "o", "g")
@@ -38,10 +38,10 @@ def step(h: Any, c: Any, driven: Any, W_h: Any) -> tuple[Any, Any]:
         driven: W_x x_t + b, (4, d_h) or (4, N, d_h).
         W_h: (4, d_h, d_h).
     """
-    i, f, o = (sigmoid(driven[k] + h @ W_h[k].T) for k in range(3))
-    g = np.tanh(driven[3] + h @ W_h[3].T)
-    c = f * c + i * g
-    return o * np.tanh(c), c
+    a = {gate: driven[k] for k, gate in enumerate(GATES)}
+    r = {gate: h @ W_h[k].T for k, gate in enumerate(GATES)}
+    h, c = lstm_step(a, r, (h, c), None)
+    return h, c
 
 
 @dataclass(frozen=True)
