@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.ma import MaskedArray
 
 from symad.core.arguments import Argument, SignatureOf
 from symad.core.arguments import bind as bind_arguments
@@ -109,7 +110,7 @@ class Kernel:
         if named:
             values = tuple(bind_arguments(self.name, self.arguments, values, named))
         for k, value in enumerate(values):
-            if isinstance(value, np.ma.MaskedArray):
+            if isinstance(value, MaskedArray):
                 refuse_masked(self._name_of(k), value)
         for k in self.whole:
             if k < len(values):
