@@ -23,6 +23,7 @@ from math import factorial
 from typing import Any
 
 import numpy as np
+import sympy
 
 from symad.core.dims import format_shape
 from symad.errors import ShapeError
@@ -88,7 +89,8 @@ def svd(a: Any) -> tuple[Any, Any, Any]:
     )
     values, vectors = np.linalg.eigh(whole)
     # the vectors of the n largest eigenvalues, from the largest on
-    chosen = vectors[..., :, : n - 1 : -1] * float(np.sqrt(2))
+    # times √2, exactly where values are exact
+    chosen = vectors[..., :, : n - 1 : -1] * (np.sqrt(2.0) if isinstance(a, np.ndarray) else sympy.sqrt(2))
     return chosen[..., :n, :], values[..., : n - 1 : -1], chosen[..., n:, :]
 
 
@@ -161,19 +163,24 @@ def expm(a: Any) -> Any:
     scaled = a
     for condition in large[:-1]:
         scaled = np.where(condition, scaled / 2, scaled)
-    # Fractions are exact where values are: in many digits the error of the series is what counts.
-    plain = isinstance(a, np.ndarray) and a.dtype != object
-    unit: Any = float if plain else Fraction
-    coefficients = [unit(Fraction(_coefficient(j), _coefficient(0))) for j in range(14)]
-    square = scaled @ scaled
-    identity = np.eye(a.shape[-1]) if plain else np.eye(a.shape[-1]) + 0 * scaled
-    even, odd = (_polynomial(coefficients[k::2], square, identity) for k in (0, 1))
-    odd = scaled @ odd
-    made = np.linalg.solve(even - odd, even + odd)
+    made = pade(scaled)
     with np.errstate(over="ignore", invalid="ignore"):
         for condition in large[:-1]:
             made = np.where(condition, made @ made, made)
     return np.where(large[-1], np.nan, made)
+
+
+def pade(a: Any) -> Any:
+    """Padé's r₁₃(A) = p(A)/p(−A), for which r₁₃(−A) = r₁₃(A)⁻¹ and r₁₃(x) = eˣ + O(x²⁷)."""
+    # Fractions are exact where values are: in many digits the error of the series is what counts.
+    plain = isinstance(a, np.ndarray) and a.dtype != object
+    unit: Any = float if plain else Fraction
+    coefficients = [unit(Fraction(_coefficient(j), _coefficient(0))) for j in range(14)]
+    square = a @ a
+    identity = np.eye(a.shape[-1]) if plain else np.eye(a.shape[-1]) + 0 * a
+    even, odd = (_polynomial(coefficients[k::2], square, identity) for k in (0, 1))
+    odd = a @ odd
+    return np.linalg.solve(even - odd, even + odd)
 
 
 def _coefficient(j: int) -> int:

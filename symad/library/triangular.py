@@ -20,9 +20,7 @@ from symad.tracing.wrapped import condition, number
 TRANSPOSED = {0: False, "N": False, 1: True, "T": True, 2: True, "C": True}
 
 
-def solve_triangular(
-    a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False
-) -> Any:
+def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False) -> Any:
     """X with T X = B (``trans`` 1 or "T": Tᵀ X = B), T the upper or lower triangle of A.
 
     Args:

@@ -1,5 +1,8 @@
 """QR, SVD, LU, pseudo-inverse, least squares, exponential: LAPACK, torch, SciPy, 50 digits, proofs."""
 
+from fractions import Fraction
+from math import factorial
+
 import mpmath
 import numpy as np
 import pytest
@@ -8,6 +11,7 @@ import scipy.linalg
 import symad
 from symad import functions as F
 from symad.errors import ShapeError, TraceError
+from symad.library.decompositions import pade
 from symad.numeric import lower
 
 torch = pytest.importorskip("torch")
@@ -177,14 +181,69 @@ def test_stacks():
     np.testing.assert_allclose(graph(many), np.stack([F.qr(a)[1] for a in many]), rtol=1e-11, atol=1e-13)
 
 
-def test_identities_are_proved():
-    """A = Q R, QᵀQ = I, A A⁺A = A for a column."""
-    column = symad.trace(lambda a: F.qr(a)[0] @ F.qr(a)[1], [(2, 1)])
-    assert symad.equal(column, symad.trace(lambda a: a + 0, [(2, 1)])).status in ("proved", "tested")
-    unit = symad.trace(lambda a: F.qr(a)[0].T @ F.qr(a)[0], [(2, 1)])
-    assert symad.equal(unit, symad.trace(lambda a: a[:1] * 0 + 1, [(2, 1)])).status in ("proved", "tested")
-    moore = symad.trace(lambda a: a @ F.pinv(a) @ a, [(2, 1)])
-    assert symad.equal(moore, symad.trace(lambda a: a + 0, [(2, 1)])).status in ("proved", "tested")
+def like(a, columns=2):
+    return 0 * a[:columns, :columns] + np.eye(columns)
+
+
+UPPER = np.array([[0.0, 1.0], [0.0, 0.0]])
+IDENTITIES = {
+    "A = Q R": (lambda a: F.qr(a)[0] @ F.qr(a)[1], lambda a: a + 0, (3, 2)),
+    "QᵀQ = I": (lambda a: F.qr(a)[0].T @ F.qr(a)[0], like, (3, 2)),
+    "A[p] = L U": (lambda a: F.lu(a)[1] @ F.lu(a)[2], lambda a: a[F.lu(a)[0]], (2, 2)),
+    "A X A = A": (lambda a: a @ F.pinv(a) @ a, lambda a: a + 0, (3, 2)),
+    "X A X = X": (lambda a: F.pinv(a) @ a @ F.pinv(a), F.pinv, (3, 2)),
+    "A X symmetric": (lambda a: a @ F.pinv(a), lambda a: (a @ F.pinv(a)).T, (3, 2)),
+    "X A = I": (lambda a: F.pinv(a) @ a, like, (3, 2)),
+    "rows: A X = I": (lambda a: a @ F.pinv(a), like, (2, 3)),
+    "AᵀA x = Aᵀb": (
+        lambda a: a[:, :2].T @ (a[:, :2] @ F.lstsq(a[:, :2], a[:, 2])), lambda a: a[:, :2].T @ a[:, 2], (3, 3)
+    ),
+    "least norm: A x = b": (lambda a: a[:, :2] @ F.lstsq(a[:, :2], a[:, 2]), lambda a: a[:, 2], (1, 3)),
+    "A x = b": (lambda a: a[:, :2] @ np.linalg.solve(a[:, :2], a[:, 2]), lambda a: a[:, 2], (2, 3)),
+    "r₁₃(A) r₁₃(−A) = I": (lambda a: pade(a) @ pade(-a), like, (2, 2)),
+    "r₁₃ of a nilpotent matrix": (
+        lambda a: pade(a * UPPER), lambda a: like(a) + a * UPPER, (2, 2)
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", IDENTITIES)
+def test_defining_identities_are_certified(name):
+    left, right, shape = IDENTITIES[name]
+    certificate = symad.equal(*(symad.trace(f, [shape]) for f in (left, right)))
+    assert certificate.status in ("proved", "tested"), certificate
+
+
+def test_the_quotient_of_the_exponential_is_its_series_to_the_26th_power():
+    """p(x) − eˣ p(−x) = O(x²⁷), as rational numbers: the definition of Padé's r₁₃."""
+    p = [Fraction(factorial(26 - j), factorial(j) * factorial(13 - j)) for j in range(14)] + [
+        Fraction(0)
+    ] * 14
+    for k in range(27):
+        product = sum(Fraction(1, factorial(k - j)) * (-1) ** j * p[j] for j in range(k + 1))
+        assert product == p[k]
+    a = Fraction(1, 4)
+    ours = symad.trace(pade, [(1, 1)])(np.array([[a]], dtype=object))[0, 0]
+    quotient = sum(c * a**j for j, c in enumerate(p)) / sum(c * (-a) ** j for j, c in enumerate(p))
+    assert ours == quotient
+    with mpmath.workdps(80):  # at the largest norm that is not scaled, to relative 10⁻⁵⁰
+        exact = mpmath.exp(mpmath.mpf(1) / 4)
+        assert abs(mpmath.mpf(quotient.numerator) / quotient.denominator / exact - 1) < mpmath.mpf(10) ** -50
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 4)])
+def test_singular_vectors_in_fifty_digits(shape):
+    """A = U diag(σ) Vᵀ with orthonormal columns, and the slope of σ is u vᵀ."""
+    values = rng.normal(size=shape)
+    graph = symad.trace(F.svd, [shape])
+    with mpmath.workdps(60):
+        a = np.vectorize(mpmath.mpf, otypes=[object])(values)
+        U, sigma, V = graph(a)
+        bound, k = mpmath.mpf(10) ** -50, min(shape)
+        for defect in ((U * sigma) @ V.T - a, U.T @ U - np.eye(k), V.T @ V - np.eye(k)):
+            assert np.abs(defect).max() < bound
+        first = symad.gradient(symad.trace(lambda a: F.svd(a)[1][0], [shape]))(a)
+        assert np.abs(first - np.outer(U[:, 0], V[:, 0])).max() < bound
 
 
 def test_what_has_no_factors_is_refused():

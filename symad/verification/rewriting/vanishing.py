@@ -139,7 +139,7 @@ class Vanishing:
     def _is_never_zero_by_signs(self, node: Node) -> bool:
         """Whether a scalar whose only jumps are few signs is no zero function, whatever the signs are."""
         signs = self._jumps[node]
-        few = len(signs) <= MOST_SIGNS and not node.shape
+        few = len(signs) <= MOST_SIGNS and not any(n.shape for n in (node, *signs))
         if not few or not all(isinstance(n.op, Apply) and n.op.head is sympy.sign for n in signs):
             return False
         for choice in product((1, -1), repeat=len(signs)):
