@@ -23,6 +23,7 @@ from symad.evaluation import dual_functions as _functions_on_duals  # noqa: F401
 from symad.evaluation.dual import Dual
 from symad.evaluation.evaluate import call
 from symad.functions import register_function, stop_gradient
+from symad.library import scipy_functions as _in_place_of_scipys  # noqa: F401  (registers them)
 from symad.saving.save_load import dumps, load, loads, save
 from symad.tracing import to_sympy, trace
 from symad.tracing.into_sympy import rules as _what_ops_are_in_sympy  # noqa: F401  (registers answers)

@@ -18,6 +18,7 @@ from typing import Any
 from sympy.core.function import FunctionClass
 
 from symad.core.users_line import LIBRARIES
+from symad.tracing.from_numpy.elements.filled import holds_traced
 from symad.tracing.sympy_heads import stand_in
 
 IDENTITY = ("__builtins__", "__name__", "__package__", "__spec__", "__loader__", "__file__")
@@ -45,8 +46,43 @@ def _of_head(head: FunctionClass) -> Any:
     return head if str(head.__module__).startswith("symad.") else stand_in(head)
 
 
-class SymPyNames(ModuleType):
-    """SymPy, or a part of it, as a traced function sees it."""
+IN_PLACE: dict[tuple[str, str], Callable[..., Any]] = {}
+"""What a traced function reads in place of a library's function, by module and name."""
+
+LIBRARIES_READ = ("sympy", "scipy")
+"""The libraries of which functions are replaced."""
+
+
+def in_place_of(module: str, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register what a traced function reads where it names a library's function.
+
+    The replacement is called with traced values among the arguments; of others the original is.
+    """
+
+    def register(made: Callable[..., Any]) -> Callable[..., Any]:
+        IN_PLACE[module, name] = made
+        return made
+
+    return register
+
+
+def _in_place(original: FunctionType) -> Callable[..., Any] | None:
+    """The replacement of a library's function, if there is one."""
+    module = ".".join(str(original.__module__).split(".")[:2])
+    made = IN_PLACE.get((module, original.__name__))
+    if made is None:
+        return None
+
+    @functools.wraps(original)
+    def call(*args: Any, **options: Any) -> Any:
+        traced = any(map(holds_traced, (*args, *options.values())))
+        return made(*args, **options) if traced else original(*args, **options)
+
+    return call
+
+
+class NamesOfLibrary(ModuleType):
+    """SymPy or SciPy, or a part of it, as a traced function sees it."""
 
     def __init__(self, module: ModuleType) -> None:
         super().__init__(module.__name__, module.__doc__)
@@ -59,13 +95,13 @@ class SymPyNames(ModuleType):
 
 
 def _replaced(value: Any) -> Any:
-    """What stands for a value of SymPy; None where it stands for itself."""
+    """What stands for a value of SymPy or SciPy; None where it stands for itself."""
     if isinstance(value, FunctionClass):
         made = _of_head(value)
         return None if made is value else made
-    if isinstance(value, ModuleType) and value.__name__.partition(".")[0] == "sympy":
-        return SymPyNames(value)
-    return None
+    if isinstance(value, ModuleType) and value.__name__.partition(".")[0] in LIBRARIES_READ:
+        return NamesOfLibrary(value)
+    return _in_place(value) if isinstance(value, FunctionType) else None
 
 
 class StandIns:

@@ -1,0 +1,66 @@
+"""SciPy's functions of whole arrays on traced values: what a traced function names is read as these.
+
+Of arrays of numbers they are SciPy's own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symad import functions
+from symad.tracing.names import in_place_of
+
+
+@in_place_of("scipy.special", "logsumexp")
+def logsumexp(
+    a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False
+) -> Any:
+    """log Σ b exp(a) over ``axis``, or the logarithm of its size and its sign."""
+    a, weights = _array(a), 1 if b is None else _array(b)
+    if b is None and not return_sign:
+        return functions.logsumexp(a, axis, keepdims)
+    largest = functions.stop_gradient(np.max(a, axis=axis, keepdims=True))
+    total = np.sum(weights * np.exp(a - largest), axis=axis, keepdims=keepdims)
+    shift = largest if keepdims else np.sum(largest, axis=axis)
+    if return_sign:
+        return np.log(np.abs(total)) + shift, np.sign(total)
+    return np.log(total) + shift
+
+
+def _array(values: Any) -> Any:
+    """A list of traced values as one."""
+    return functions.stack(values) if isinstance(values, (list, tuple)) else values
+
+
+@in_place_of("scipy.special", "softmax")
+def softmax(x: Any, axis: Any = None) -> Any:
+    """exp(x) / Σ exp(x), the sum over all elements by default, as in SciPy."""
+    return functions.softmax(x, axis)
+
+
+@in_place_of("scipy.special", "log_softmax")
+def log_softmax(x: Any, axis: Any = None) -> Any:
+    """x − log Σ exp(x), the sum over all elements by default, as in SciPy."""
+    return functions.log_softmax(x, axis)
+
+
+@in_place_of("scipy.linalg", "solve_triangular")
+def solve_triangular(
+    a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False, **options: Any
+) -> Any:
+    """X with T X = B; what only concerns memory (``overwrite_b``, ``check_finite``) has no meaning here."""
+    return functions.solve_triangular(a, b, trans, lower, unit_diagonal)
+
+
+@in_place_of("scipy.linalg", "cho_solve")
+def cho_solve(c_and_lower: Any, b: Any, **options: Any) -> Any:
+    """X with A X = B from a Cholesky factor of A."""
+    return functions.cho_solve(c_and_lower, b)
+
+
+@in_place_of("scipy.linalg", "expm")
+def expm(A: Any) -> Any:
+    """Σ_k Aᵏ/k!."""
+    return functions.expm(A)
