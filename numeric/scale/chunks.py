@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
+from uuid import uuid4
 
 import numpy as np
 
@@ -60,8 +61,9 @@ class Chunks:
 
     def blocks(self) -> list[tuple[Any, ...]]:
         """The data of each part: views of NumPy arrays, or Dask's delayed blocks."""
+        delayed = _delayed_blocks([array for array in self.data if is_dask(array)])
         columns = [
-            _delayed_blocks(array) if is_dask(array) else _views(array, axis, self.edges)
+            delayed.pop(0) if is_dask(array) else _views(array, axis, self.edges)
             for array, (_, axis) in zip(self.data, self.cut.axes, strict=True)
         ]
         return list(zip(*columns, strict=True))
@@ -72,8 +74,20 @@ def is_dask(value: Any) -> bool:
     return hasattr(value, "__dask_graph__") and hasattr(value, "chunks")
 
 
-def _delayed_blocks(array: Any) -> list[Any]:
-    return array.to_delayed().ravel().tolist()
+def _delayed_blocks(arrays: Sequence[Any]) -> list[list[Any]]:
+    """The blocks of each array; all are optimised together, so that what two of them read is read once."""
+    if not arrays:
+        return []
+    from dask.core import flatten
+    from dask.delayed import Delayed
+    from dask.highlevelgraph import HighLevelGraph
+
+    keys = [list(flatten(array.__dask_keys__())) for array in arrays]
+    merged = HighLevelGraph.merge(*(array.__dask_graph__() for array in arrays))
+    tasks = arrays[0].__dask_optimize__(merged, [key for some in keys for key in some])
+    name = f"symad-data-{uuid4().hex}"
+    graph = HighLevelGraph.from_collections(name, tasks, dependencies=())
+    return [[Delayed(key, graph, layer=name) for key in some] for some in keys]
 
 
 def _views(array: Any, axis: int, edges: Sequence[int]) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -40,6 +40,8 @@ class Parts(Unknowns):
 
     over: Mapping[str, int] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
+    with_hessian: bool = False
+    """Whether value, gradient and dense Hessian are computed in one pass over the data."""
 
     @staticmethod
     def of(
@@ -84,6 +86,33 @@ class Parts(Unknowns):
     def lowered(self, graph: Graph) -> Distributed:
         """A derivative as a function that is computed part by part."""
         return distribute(graph, self.over, **self.options)
+
+    @cached_property
+    def _all(self) -> Callable[[Vector], tuple[float, Vector, Vector]]:
+        """f, ∇f and ∇²f in one pass, kept for the last point."""
+        wrt = self._wrt()
+        kernel = self.lowered(
+            symad.join(symad.value_and_gradient(self.graph, wrt), symad.hessian(self.graph, wrt))
+        )
+        last: list[Any] = [None, None]
+
+        def at(v: Vector) -> tuple[float, Vector, Vector]:
+            if last[0] is None or not np.array_equal(last[0], v):
+                (value, *slopes), hessian = kernel(*self.arguments(v))
+                last[:] = [np.array(v), (float(value), self.pack(slopes), np.asarray(hessian))]
+            return last[1]
+
+        return at
+
+    @cached_property
+    def value_and_gradient(self) -> Callable[[Vector], tuple[float, Vector]]:
+        """f and ∇f in one pass."""
+        return (lambda v: self._all(v)[:2]) if self.with_hessian else super().value_and_gradient
+
+    @cached_property
+    def hessian(self) -> Callable[[Vector], Vector]:
+        """∇²f, dense."""
+        return (lambda v: self._all(v)[2]) if self.with_hessian else super().hessian
 
     @cached_property
     def curvature(self) -> Callable[[Vector], Any]:
@@ -143,6 +172,8 @@ def minimize(
     problem, start = Parts.of(f, x0, data, over, inputs, options)
     if not is_scalar(problem.graph):
         raise EvaluationError("minimize takes a scalar function; for a vector of residuals use least_squares")
+    if method in ("newton", "trust-exact") and sum(problem.sizes) < FEW:
+        problem = replace(problem, with_hessian=True)
     return METHODS[method](Path(problem, start, tolerance, watch), iterations)
 
 

@@ -68,7 +68,7 @@ def of_exponentials(op: Op, args: Nodes) -> Node | None:
         if op.head is log1p:
             known = logarithm_of(inside)
             return None if known is None else apply(softplus, known)
-        return logarithm_of(inside)
+        return logarithm_of(inside) or _logarithm_of_signed(inside, DEPTH)
     if isinstance(op, Add) and sorted(op.signs) == [-1, 1]:
         return _log_softmax(*(args if op.signs == (1, -1) else args[::-1]))
     if isinstance(op, Mul) and -1 in op.powers:
@@ -79,6 +79,34 @@ def of_exponentials(op: Op, args: Nodes) -> Node | None:
 def logarithm_of(node: Node) -> Node | None:
     """L where the node is exp(L) and an exponential is in it; None elsewhere."""
     return logarithm(node.op, node, DEPTH) if _holds_exponential(node, DEPTH) else None
+
+
+def _logarithm_of_signed(node: Node, depth: int) -> Node | None:
+    """The logarithm of exp a − exp b, or of one times positive values: NaN where they are negative, as it is.
+
+    Only of the whole: a term of a sum, a base or a second factor may be negative where the whole is positive.
+    """
+    if not depth:
+        return None
+    if isinstance(node.op, (Broadcast, Reshape, Slice)):
+        inner = _logarithm_of_signed(node.args[0], depth - 1)
+        return None if inner is None else Node.of(node.op, (inner,))
+    if _head(node) is expm1:
+        return _of_difference(node.args[0], constant(0))
+    if isinstance(node.op, Add) and sorted(node.op.signs) == [-1, 1] and _holds_exponential(node, depth):
+        parts = _each(node, depth)
+        if parts is None:
+            return None
+        return _of_difference(*(parts if node.op.signs == (1, -1) else parts[::-1]))
+    if isinstance(node.op, Mul):
+        known = [logarithm(a.op, a, depth - 1) for a in node.args]
+        if known.count(None) == 1:
+            k = known.index(None)
+            known[k] = _logarithm_of_signed(node.args[k], depth - 1)
+        found = [part for part in known if part is not None]
+        if len(found) == len(known):
+            return signed_sum(list(zip(node.op.powers, found, strict=True)))
+    return None
 
 
 @question
@@ -97,7 +125,7 @@ def unknown_logarithm(op: Op, node: Node, depth: int) -> Logarithm:
 
 @logarithm.dispatch
 def apply_logarithm(op: Apply, node: Node, depth: int) -> Logarithm:
-    """exp(u), σ(u) = 1/(1 + exp(−u)), cosh(u), and exp(u) − 1 = exp(u)(1 − exp(−u)) for u > 0."""
+    """exp(u), σ(u) = 1/(1 + exp(−u)) and cosh(u)."""
     u = node.args[0]
     if op.head is sympy.exp:
         return u
@@ -105,8 +133,6 @@ def apply_logarithm(op: Apply, node: Node, depth: int) -> Logarithm:
         return neg(apply(softplus, neg(u)))
     if op.head is sympy.cosh:
         return apply(logcosh, u)
-    if op.head is expm1:
-        return _of_difference(u, constant(0))
     return None
 
 
@@ -162,14 +188,9 @@ def pow_logarithm(op: Pow, node: Node, depth: int) -> Logarithm:
 
 @logarithm.dispatch
 def add_logarithm(op: Add, node: Node, depth: int) -> Logarithm:
-    """log(exp a + exp b + ...), and log(exp a − exp b)."""
-    parts = _each(node, depth)
+    """log(exp a + exp b + ...)."""
+    parts = None if -1 in op.signs else _each(node, depth)
     if parts is None or len(parts) > LARGEST:
-        return None
-    if sorted(op.signs) == [-1, 1]:
-        a, b = parts if op.signs == (1, -1) else parts[::-1]
-        return _of_difference(a, b)
-    if -1 in op.signs:
         return None
     first, *rest = sorted(parts, key=lambda part: constant_value(part) is None)
     for part in rest:

@@ -7,6 +7,8 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+import sympy as sp
+from sympy.codegen import cfunctions
 
 import symad
 from symad import functions
@@ -158,3 +160,46 @@ def test_distances_at_equal_points(backend: str) -> None:
 def test_the_power_zero(zero: float, backend: str) -> None:
     graph = symad.value_and_gradient(symad.trace(lambda a: a**zero, [()]))
     assert (graph if backend == "graph" else lower(graph, backend))(0.0) == (1.0, 0.0)
+
+
+def signed_forms() -> dict[str, Any]:
+    """Sums, products, powers and quotients of differences of exponentials, which change their sign."""
+    u = sp.Symbol("u", real=True)
+    e = sp.exp(u)
+    differences = [e - 1, 1 - e, e - 2, sp.exp(2 * u) - 3 * e, cfunctions.expm1(u), e - sp.cosh(u)]
+    made = {}
+    for k, d in enumerate(differences):
+        other = differences[(k + 1) % len(differences)]
+        made |= {
+            f"log(1 + d²) {k}": sp.log(1 + d**2),
+            f"1/(1 + d²) {k}": 1 / (1 + d**2),
+            f"e/(2 + d²) {k}": e / (2 + d**2),
+            f"log(40 + d) {k}": sp.log(40 + d),
+            f"log1p(d/40) {k}": cfunctions.log1p(d / 40),
+            f"1/(40 + d) {k}": 1 / (40 + d),
+            f"log(d² + o²) {k}": sp.log(d**2 + other**2),
+            f"log(100 + d o) {k}": sp.log(100 + d * other),
+            f"1/(1 + d⁴)^½ {k}": 1 / sp.sqrt(1 + d**4),
+            f"d/(1 + e) {k}": d / (1 + e),
+            f"log(d) {k}": sp.log(d),
+            f"log(d e) {k}": sp.log(d * e / (1 + e)),
+        }
+    return made
+
+
+SIGNED = signed_forms()
+
+
+@pytest.mark.parametrize("name", SIGNED)
+def test_differences_of_exponentials_may_be_negative(name: str) -> None:
+    """No form takes the logarithm of a part that is negative where the whole is not."""
+    (u,), form = SIGNED[name].free_symbols, SIGNED[name]
+    slope = sp.diff(form, u)
+    kernels = [lower(form), lower(symad.gradient(form, u)), symad.trace(form)]
+    for point in (-1.3, -0.7, 0.4, 0.7, 1.9):
+        exact = [complex(f.evalf(40, subs={u: sp.Rational(str(point))})) for f in (form, slope, form)]
+        if exact[0].imag:  # the logarithm of a negative value
+            assert np.isnan(kernels[0](point))
+            continue
+        for kernel, value in zip(kernels, exact, strict=True):
+            np.testing.assert_allclose(kernel(point), value.real, rtol=1e-12)

@@ -183,3 +183,23 @@ def test_fits_take_python_functions_with_their_inputs():
     np.testing.assert_allclose(fitted.x, expected, rtol=1e-10)
     least = minimize(lambda x, y, w: ((x @ w - y) ** 2).sum(), np.zeros(2), **options).checked()
     np.testing.assert_allclose(least.x, expected, rtol=1e-10)
+
+
+def test_a_step_is_one_pass_and_what_two_arrays_share_is_read_once():
+    """Columns of one table, read by 4 chunks: the check of the targets, the steps, the last refinement."""
+    da = pytest.importorskip("dask.array", reason="Dask is not installed: the extra scale")
+    rng = np.random.default_rng(9)
+    table = rng.standard_normal((80, 3))
+    table[:, 2] = (table[:, 0] + rng.standard_normal(80) > 0).astype(float)
+    reads = []
+
+    def read(block, block_info=None):
+        if block_info:
+            reads.append(block_info[None]["chunk-location"][0])
+        return table[:0] if not block_info else table[20 * reads[-1] : 20 * reads[-1] + 20]
+
+    whole = da.zeros((80, 3), chunks=(20, -1)).map_blocks(read, dtype=float, meta=table[:0])
+    model = glm(whole[:, :2], whole[:, 2], scheduler="synchronous")
+    assert len(reads) == 4 * (1 + model.fit.evaluations + 1)
+    expected = glm(table[:, :2], table[:, 2])
+    np.testing.assert_allclose(model.coefficients, expected.coefficients, rtol=1e-12)
