@@ -27,8 +27,9 @@ from symad.verification.measuring.fifty_digits import (
     settled_values,
     usable,
 )
-from symad.verification.measuring.hostile_points import is_manageable
+from symad.verification.measuring.hostile_points import exactly, is_manageable
 from symad.verification.measuring.points import describe, points
+from symad.verification.measuring.turning_points import turning_points
 from symad.verification.random_fields.prime_fields import Array
 from symad.verification.random_fields.scouting import beside, scout
 from symad.verification.rewriting.by_elements import scalar_operations
@@ -120,6 +121,8 @@ def search(
         hunt.ordinary()
         if not hunt.is_over:
             hunt.scouted()
+        if not hunt.is_over and not hunt.with_difference:
+            hunt.turning()
     except OutOfBudget:
         stopped = meter.used_up
     tried = tuple(hunt.with_difference + hunt.without)
@@ -173,6 +176,14 @@ class _Hunt:
             self.visit(point)
             if not self.is_over:  # a jump may be met exactly
                 self.visit(beside(point, Random(0)))
+            if self.is_over:
+                return
+
+    def turning(self) -> None:
+        """Points of regions that begin and end somewhere along a line."""
+        self.meter.spend(NODE * len(self.nodes))
+        for point in turning_points((self.left, self.right), self.integers):
+            self.visit(exactly(point))
             if self.is_over:
                 return
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -21,6 +22,7 @@ from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.selection import Compare
 from symad.transforms.values import unchecked
 from symad.verification.budget import NODE, Meter, is_slow, operations
+from symad.verification.measuring.points import is_zero
 from symad.verification.random_fields.prime_fields import Array
 
 PRECISIONS = (50, 100, 200, 400)
@@ -254,7 +256,10 @@ def _is_extreme(node: Node) -> bool:
 
 
 def _near(a: Any, b: Any) -> Any:
-    return np.frompyfunc(lambda x, y: bool(abs(x - y) <= NEAR * (abs(x) + abs(y))), 2, 1)(a, b)
+    """Whether two numbers are close; a finite number is never close to an infinite one."""
+    return np.frompyfunc(
+        lambda x, y: bool(abs(x - y) <= NEAR * (abs(x) + abs(y)) and not mpmath.isinf(x - y)), 2, 1
+    )(a, b)
 
 
 def _near_integer(value: Any) -> bool:
@@ -326,18 +331,20 @@ def _exact_tie(node: Node, args: Sequence[Any]) -> Any:
 
 
 def _around(point: Point) -> list[Point]:
-    """Two points close by; integers stay."""
+    """Two points close by; integers stay. What ties there too, ties on an open set."""
     rng = Random(0)
 
-    def moved(value: Any) -> Any:
+    def moved(node: Node, value: Any) -> Any:
         if isinstance(value, np.ndarray):
-            return np.frompyfunc(moved, 1, 1)(value) if value.dtype == object else value
-        return value * Fraction(rng.randrange(1000, 1010), 1009)
+            return np.frompyfunc(partial(moved, node), 1, 1)(value) if value.dtype == object else value
+        apart = Fraction(rng.randrange(1000, 2000), 1 << 40)
+        turn = -1 if getattr(node.op.symbol, "is_nonpositive", False) else 1  # type: ignore[attr-defined]
+        return value * (1 + apart) if value else turn * apart
 
     def is_whole(node: Node) -> bool:
         return bool(getattr(node.op.symbol, "is_integer", False))  # type: ignore[attr-defined]
 
-    return [{n: v if is_whole(n) else moved(v) for n, v in point.items()} for _ in range(2)]
+    return [{n: v if is_whole(n) or is_zero(n) else moved(n, v) for n, v in point.items()} for _ in range(2)]
 
 
 def close_everywhere(nodes: Sequence[Node], points: Sequence[Point]) -> dict[Node, Array]:

@@ -52,6 +52,7 @@ from symad.verification.measuring.hostile_points import (
     ordinary_points,
 )
 from symad.verification.measuring.rounding_errors import effects, values_of
+from symad.verification.measuring.turning_points import turning_points
 from symad.verification.random_fields.integer_inputs import integer_inputs
 from symad.verification.random_fields.prime_fields import Array
 from symad.verification.rewriting.rewrite import expand_definitions
@@ -143,7 +144,9 @@ def measure(
     task = Task(Caller(candidate, reference.arguments), reference, outputs, tuple(names), flat, meter, inside)
     nodes = reference.input_nodes
     ordinary = list(ordinary_points(nodes, task.integers, ORDINARY))
-    found = _visited(task, [*ordinary, *far_points(nodes, task.integers, outputs)], False)
+    far = far_points(nodes, task.integers, outputs)
+    turning = (("far", point) for point in turning_points(outputs, task.integers))
+    found = _visited(task, [*ordinary, *far, *turning], False)
     entries = [_entry(n, w, assumes) for n, w in zip(names, found, strict=True)]
     losses = [loss for w in found for loss in w.losses if w.wrong is None]
     if hostile and not any(e.status == "refuted" for e in entries):
