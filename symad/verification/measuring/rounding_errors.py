@@ -24,11 +24,12 @@ from symad.core.questions import evaluate
 from symad.evaluation.number_domains import Undefined
 from symad.ops.arrays.reduction import Extreme
 from symad.ops.arrays.shaping import ShapingOp
-from symad.ops.arrays.sources import ArrayConstant, Constant, constant_value
+from symad.ops.arrays.sources import ArrayConstant, Constant, Input, constant_value
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.selection import Condition, Select
 from symad.transforms.values import unchecked
 from symad.verification.measuring.fifty_digits import anchor, as_numbers
+from symad.verification.random_fields.integer_inputs import integer_positions
 from symad.verification.random_fields.prime_fields import Array
 
 SAMPLES = 3
@@ -94,14 +95,24 @@ def _moved(
 
 
 def _whole(order: Sequence[Node], values: Mapping[Node, Any]) -> set[Node]:
-    """Integers made of integers, such as the order n + 1 of a polygamma function: they round none."""
+    """Integers made of integers, such as the order n + 1 of a polygamma function: they round none.
+
+    So do places in an array, whether constants, inputs, or chosen by comparisons.
+    """
     found: set[Node] = set()
+    places = set(topological([n.args[k] for n in order for k in integer_positions(n)]))
     for node in order:
-        value = values[node]
-        known = all(a in found for a in node.args) if node.args else isinstance(node.op, Constant)
-        if known and isinstance(value, mpmath.mpf) and mpmath.isint(value) and abs(value) < 2**53:
+        known = node in places or (all(a in found for a in node.args) and not isinstance(node.op, Input))
+        if known and all(map(_is_integer, np.asarray(values[node]).flat)):
             found.add(node)
     return found
+
+
+def _is_integer(value: Any) -> bool:
+    """Whether a value is an integer that floats represent."""
+    if isinstance(value, mpmath.mpf):
+        return bool(mpmath.isint(value)) and abs(value) < 2**53
+    return isinstance(value, (bool, int, np.integer, np.bool_))
 
 
 def _turned(value: Any, turn: Any) -> Any:

@@ -77,6 +77,11 @@ def _inputs_of_value(node: Node) -> list[Node]:
     return found
 
 
+def integer_positions(node: Node) -> list[int]:
+    """Which arguments of a node have to be integers."""
+    return [position for position, _, _ in _integer_arguments(node)]
+
+
 def _integer_arguments(node: Node) -> list[tuple[int, int, int]]:
     """Which arguments of a node have to be integers, and their ranges."""
     if isinstance(node.op, Gather):
