@@ -19,7 +19,16 @@ from symad.tracing import as_graph
 
 FACTORS = (2, 1 + 1e-6)
 
-SAMPLED = ("lstm", "attention", "vae", "gan", "gaussian process", "temporal convolution", "arm", "random numbers")
+SAMPLED = (
+    "lstm",
+    "attention",
+    "vae",
+    "gan",
+    "gaussian process",
+    "temporal convolution",
+    "arm",
+    "random numbers",
+)
 LARGE = {"brusselator": "its Jacobian has 1024 elements; the grid is the smallest there is"}
 
 
@@ -32,7 +41,9 @@ def scaled(returned, factor):
 
 def with_one_changed(returned, chosen, factor):
     """A result of which one number is changed."""
-    parts = [np.array(p, dtype=float) for p in (returned if isinstance(returned, (tuple, list)) else [returned])]
+    parts = [
+        np.array(p, dtype=float) for p in (returned if isinstance(returned, (tuple, list)) else [returned])
+    ]
     for part in parts:
         if chosen < part.size:
             part.reshape(-1)[chosen] *= factor

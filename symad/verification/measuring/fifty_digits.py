@@ -257,9 +257,13 @@ def _is_extreme(node: Node) -> bool:
 
 def _near(a: Any, b: Any) -> Any:
     """Whether two numbers are close; a finite number is never close to an infinite one."""
-    return np.frompyfunc(
-        lambda x, y: bool(abs(x - y) <= NEAR * (abs(x) + abs(y)) and not mpmath.isinf(x - y)), 2, 1
-    )(a, b)
+
+    def near(x: Any, y: Any) -> bool:
+        if any(abs(v) == float("inf") for v in (x, y)):
+            return bool(x == y)
+        return bool(abs(x - y) <= NEAR * (abs(x) + abs(y)))
+
+    return np.frompyfunc(near, 2, 1)(a, b)
 
 
 def _near_integer(value: Any) -> bool:

@@ -87,13 +87,18 @@ class Found:
     alive: Array | None = None
     """Which elements are somewhere larger than what underflows."""
     scale: dict[bytes, float] = field(default_factory=dict)
-    """The largest value at an ordinary point of each region."""
+    """The largest value at an ordinary point of each region, or where something turns."""
     regions: dict[bytes, bool] = field(default_factory=dict)
     """Whether a point of each region counts; where everything is 0 there is nothing to be seen."""
     wrong: Witness | None = None
     excess: float = 0.0
     losses: list[Loss] = field(default_factory=list)
     stopped: str = ""
+
+    def rescale(self, region: bytes, right: Array) -> None:
+        """Keep the largest value of a region."""
+        sizes = (float(abs(v)) for v in right[_finite(right)])
+        self.scale[region] = max(self.scale.get(region, 0.0), *sizes, 0.0)
 
 
 @dataclass(frozen=True)
@@ -145,7 +150,7 @@ def measure(
     nodes = reference.input_nodes
     ordinary = list(ordinary_points(nodes, task.integers, ORDINARY))
     far = far_points(nodes, task.integers, outputs)
-    turning = (("far", point) for point in turning_points(outputs, task.integers))
+    turning = (("turning", point) for point in turning_points(outputs, task.integers))
     found = _visited(task, [*ordinary, *far, *turning], False)
     entries = [_entry(n, w, assumes) for n, w in zip(names, found, strict=True)]
     losses = [loss for w in found for loss in w.losses if w.wrong is None]
@@ -172,26 +177,41 @@ def _visit(
 ) -> None:
     """Compare at the points at which an exact value exists and no kink is close."""
     nodes = all_nodes(*task.outputs)
-    steps = NODE + 8 * operations(nodes)
     always = close_everywhere(nodes, [exactly(p) for _, p in tried[:3]])
+    later = []
     for kind, point in tried:
         if all(w.wrong is not None for w in found):
             return
-        task.meter.spend(steps)
-        exact = exactly(point)
-        if not is_manageable(task.outputs, point) or not usable(nodes, exact, always):
-            continue
-        try:
-            right = settled_values(task.outputs, exact, meter=task.meter)
-            values = values_of(task.outputs, exact, right.digits)
-            moved = effects(task.outputs, values, right.digits, extreme)
-        except OutOfBudget:
-            raise
-        except (SymadError, ArithmeticError, ValueError):
-            continue
-        if any(np.any(_finite(v)) for v in right.values):
-            region = regions_of(nodes, values)
-            _compare_at(task, kind, point, _Truth(right, moved, region, extreme), found)
+        truth = _truth(task, nodes, point, always, extreme)
+        if truth is not None and kind == "turning":  # the largest value of a region may come last
+            later.append((point, truth))
+            for w, right in zip(found, truth.right.values, strict=True):
+                w.rescale(truth.region, right)
+        elif truth is not None:
+            _compare_at(task, kind, point, truth, found)
+    for point, truth in later:
+        _compare_at(task, "turning", point, truth, found)
+
+
+def _truth(
+    task: Task, nodes: Sequence[Node], point: FloatPoint, always: Mapping[Node, Array], extreme: bool
+) -> _Truth | None:
+    """What is exact at a point; None where no exact value exists, or a kink is close."""
+    task.meter.spend(NODE + 8 * operations(nodes))
+    exact = exactly(point)
+    if not is_manageable(task.outputs, point) or not usable(nodes, exact, always):
+        return None
+    try:
+        right = settled_values(task.outputs, exact, meter=task.meter)
+        values = values_of(task.outputs, exact, right.digits)
+        moved = effects(task.outputs, values, right.digits, extreme)
+    except OutOfBudget:
+        raise
+    except (SymadError, ArithmeticError, ValueError):
+        return None
+    if not any(np.any(_finite(v)) for v in right.values):
+        return None
+    return _Truth(right, moved, regions_of(nodes, values), extreme)
 
 
 @dataclass(frozen=True)
@@ -260,8 +280,7 @@ def _compare_arrays(
     finite = _finite(right)
     largest = float(max((abs(v) for v in right[finite]), default=mpmath.mpf(0))) if right.shape else 0.0
     if here.kind == "ordinary":
-        sizes = (float(abs(v)) for v in right[finite])
-        w.scale[truth.region] = max(w.scale.get(truth.region, 0.0), *sizes, 0.0)
+        w.rescale(truth.region, right)
     below = FACTOR * float(limits.eps) * w.scale.get(truth.region, 0.0)
     resolved, alive = np.full(right.shape, np.inf), np.zeros(right.shape, dtype=bool)
     for index in np.ndindex(*right.shape):
@@ -277,7 +296,7 @@ def _compare_arrays(
         if error.excess <= 1:
             continue
         witness = Witness(here.where, digits_of(right[index]), repr(float(got[index])), tuple(index))
-        near = here.kind in ("ordinary", "far") and not lost
+        near = here.kind in ("ordinary", "far", "turning") and not lost
         if near and _is_of_the_formula(task, k, here, index, error, seen):
             if w.wrong is None:
                 w.wrong, w.excess = witness, error.excess

@@ -174,11 +174,17 @@ def _brackets(values: Array) -> Array:
     """(quantity, position on the grid) of local minima of its size and of changes of its sign."""
     sizes = np.where(np.isfinite(values), np.abs(values), np.inf)
     inner, finite = sizes[1:-1], np.isfinite(sizes[1:-1])
-    lowest = (inner <= sizes[:-2]) & (inner <= sizes[2:]) & ((inner < sizes[:-2]) | (inner < sizes[2:])) & finite
+    lowest = (
+        (inner <= sizes[:-2]) & (inner <= sizes[2:]) & ((inner < sizes[:-2]) | (inner < sizes[2:])) & finite
+    )
     with np.errstate(all="ignore"):
         turned = np.sign(values[1:-1]) * np.sign(values[2:]) < 0
     found = np.argwhere((lowest | turned).T)
-    order = np.random.default_rng(0).permutation(len(found)) if len(found) > MOST_PLACES else np.arange(len(found))
+    order = (
+        np.random.default_rng(0).permutation(len(found))
+        if len(found) > MOST_PLACES
+        else np.arange(len(found))
+    )
     chosen = found[np.sort(order[:MOST_PLACES])]
     return chosen + np.array([0, 1])
 

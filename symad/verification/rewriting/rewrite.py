@@ -45,6 +45,7 @@ from symad.verification.rewriting.elementary import exponential, is_zero, step
 from symad.verification.rewriting.function_identities import alias, largest
 from symad.verification.rewriting.infinities import constant_truth, is_constant, without_infinities
 from symad.verification.rewriting.linear_terms import collect_roots, holds_exponential
+from symad.verification.rewriting.nested_selections import taken
 from symad.verification.rewriting.powers import general_power
 
 PASSES = 8
@@ -238,6 +239,15 @@ def logic_in_basis(op: Logic, y: Node, args: Nodes, basis: Basis) -> Any:
         for c in args[1:]:
             result = sub(add(result, c), mul(constant(2), result, c))
     return broadcast_to(result, y.shape)
+
+
+@in_basis.dispatch
+def select_in_basis(op: Select, y: Node, args: Nodes, basis: Basis) -> Any:
+    condition, *branches = args
+    first, second = (taken(b, condition, h) for b, h in zip(branches, (True, False), strict=True))
+    if all(a.shape == b.shape for a, b in zip((first, second), branches, strict=True)):
+        return Node.of(op, (condition, first, second))
+    return Node.of(op, args)
 
 
 # ---- extremes -----------------------------------------------------------------------------------

@@ -18,10 +18,10 @@ import sympy
 
 from symad.core.graph import Node, rebuild, topological
 from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.shaping import Broadcast, Reshape, ShapingOp, Slice
+from symad.ops.arrays.shaping import Broadcast, Reshape, ShapingOp, Slice, broadcast_to
 from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Eye, Input, Iota, constant
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
+from symad.ops.elementwise.arithmetic import Add, ElementwiseOp, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select
 from symad.verification.random_fields.constant_exponents import is_nonzero_somewhere, may_cancel
@@ -137,16 +137,28 @@ class Vanishing:
         return True
 
     def _is_never_zero_by_signs(self, node: Node) -> bool:
-        """Whether a scalar whose only jumps are few signs is no zero function, whatever the signs are."""
+        """Whether what has few signs, and no other jump, is nowhere a zero function, whatever these are.
+
+        Of an array each element has signs of its own: those at its place.
+        """
         signs = self._jumps[node]
-        few = len(signs) <= MOST_SIGNS and not any(n.shape for n in (node, *signs))
-        if not few or not all(isinstance(n.op, Apply) and n.op.head is sympy.sign for n in signs):
+        arrays = any(n.shape for n in (node, *signs))
+        if len(signs) > MOST_SIGNS or (arrays and not self._is_elementwise_in(signs, node)):
+            return False
+        if not all(isinstance(n.op, Apply) and n.op.head is sympy.sign for n in signs):
             return False
         for choice in product((1, -1), repeat=len(signs)):
-            (piece,) = rebuild([node], dict(zip(signs, map(constant, choice), strict=True)))
+            numbers = [broadcast_to(constant(c), n.shape) for n, c in zip(signs, choice, strict=True)]
+            (piece,) = rebuild([node], dict(zip(signs, numbers, strict=True)))
             if self._samples.has_zeros(piece):
                 return False
         return True
+
+    def _is_elementwise_in(self, signs: frozenset[Node], node: Node) -> bool:
+        """Whether each element depends on the signs at its own place, or on scalar ones, alone."""
+        between = [n for n in topological([node]) if self._jumps[n] and n not in signs]
+        same = all(n.shape in (node.shape, ()) for n in (*between, *signs))
+        return same and all(isinstance(n.op, ElementwiseOp) for n in between if n.shape)
 
 
 def _is_product(node: Node) -> bool:
