@@ -148,3 +148,11 @@ def test_lambert_w_and_spherical_bessel_functions_have_their_relations():
     assert symad.equal(sp.exp(w), p * w).status == "refuted"
     assert symad.equal(sp.jn(2, x), (3 / x**3 - 1 / x) * sp.sin(x) - tail).status == "proved"
     assert symad.equal(sp.jn(2, x), (3 / x**3 + 1 / x) * sp.sin(x) - tail).status == "refuted"
+
+
+def test_signs_of_elements_are_not_all_the_same():
+    """Σ sign(x) is 0 for one negative element of two; sign(x)·x − 1 is 0 nowhere on an open set."""
+    total = symad.trace(lambda v: np.sign(np.sum(np.sign(v))) ** 2 + v.sum(), [(2,)])
+    assert symad.equal(total, symad.trace(lambda v: 1 + v.sum(), [(2,)])).status == "refuted"
+    apart = symad.trace(lambda v: np.sign(np.abs(v) - 1) ** 2 + v, [(2,)])
+    assert symad.equal(apart, symad.trace(lambda v: 1 + v, [(2,)])).status in ("proved", "tested")

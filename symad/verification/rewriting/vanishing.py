@@ -142,8 +142,8 @@ class Vanishing:
         Of an array each element has signs of its own: those at its place.
         """
         signs = self._jumps[node]
-        arrays = any(n.shape for n in (node, *signs))
-        if len(signs) > MOST_SIGNS or (arrays and not self._is_elementwise_in(signs, node)):
+        several = any(np.prod(n.shape) > 1 for n in signs)
+        if len(signs) > MOST_SIGNS or (several and not self._is_elementwise_in(signs, node)):
             return False
         if not all(isinstance(n.op, Apply) and n.op.head is sympy.sign for n in signs):
             return False
@@ -158,7 +158,7 @@ class Vanishing:
         """Whether each element depends on the signs at its own place, or on scalar ones, alone."""
         between = [n for n in topological([node]) if self._jumps[n] and n not in signs]
         same = all(n.shape in (node.shape, ()) for n in (*between, *signs))
-        return same and all(isinstance(n.op, ElementwiseOp) for n in between if n.shape)
+        return same and all(isinstance(n.op, ElementwiseOp) for n in between)
 
 
 def _is_product(node: Node) -> bool:
