@@ -12,10 +12,12 @@ from symad.gpu.attention_kernels.printer import attention_lines
 from symad.gpu.pairs.printer import has_kernels, pair_lines
 from symad.gpu.passes.fusion import fuse
 from symad.gpu.passes.integers import index_arguments, integer_inputs, integer_nodes, wide_constants
+from symad.gpu.passes.joined_sums import Sums
 from symad.gpu.printers import indices, joining, products, random, rows, sparse  # noqa: F401  (register their answers)
 from symad.gpu.printers.array_inputs import door_texts, inputs_line
 from symad.gpu.printers.arrays import HELPERS
 from symad.gpu.printers.indices import REPORT
+from symad.gpu.printers.joined_sums import sums_lines
 from symad.gpu.printers.kernels import BOOLEAN, Kernels
 from symad.gpu.printers.library import CUPY, HALVES
 from symad.gpu.printers.recurrences import recurrence_lines
@@ -30,7 +32,9 @@ from symad.numeric.numpy_arrays.liveness import owner, repeats
 from symad.numeric.numpy_arrays.ops.constants import constant_text
 from symad.numeric.numpy_arrays.printer import ArrayPrinter, _shape_checks
 from symad.numeric.numpy_arrays.texts import Name
-from symad.ops.arrays.sources import ArrayConstant, Input
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.shaping import Broadcast
+from symad.ops.arrays.sources import ArrayConstant, Input, constant_value
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.elementwise.arithmetic import ElementwiseOp
 from symad.ops.fused.attention_ops import AttentionOp
@@ -53,6 +57,8 @@ class CuPyPrinter(ArrayPrinter):
         self.sources: dict[str, str] = {}
         """The names of sources of kernels."""
         self.host: set[Node] = set()
+        self.defaults: set[Node] = set()
+        """The arguments of attention that nothing else reads."""
         self.sites: list[str] = []
         """The errors of indices that kernels check, as expressions."""
         self.flag = ""
@@ -69,7 +75,10 @@ class CuPyPrinter(ArrayPrinter):
 
     def statements(self, outputs: Sequence[Node]) -> list[str]:
         """The statements that compute some nodes; what is known on the host is noted first."""
-        self.host |= on_host(topological(outputs))
+        order = topological(outputs)
+        self.host |= on_host(order)
+        others = {a for n in order if not isinstance(n.op, AttentionOp) for a in n.args} | {*outputs}
+        self.defaults = {a for n in order if isinstance(n.op, AttentionOp) for a in n.args} - others
         types = self.kernels.types
         known = {node: types.get(node) == "int64" for node in self.text}
         types |= dict.fromkeys(integer_nodes(outputs, known, self.results), "int64")
@@ -80,7 +89,8 @@ class CuPyPrinter(ArrayPrinter):
     def statement(self, node: Node) -> list[str]:
         """The statements of one node; arguments of another type than the program's are converted first."""
         foreign = self._foreign(node)
-        if foreign and isinstance(node.op, ElementwiseOp) and has_c_form(node):
+        alone = isinstance(node.op, ElementwiseOp) and has_c_form(node)
+        if alone and (foreign or self._is_laid_out_anew(node)):
             return self._kernel(node)
         if foreign:
             return self._converted(node, foreign)
@@ -93,6 +103,16 @@ class CuPyPrinter(ArrayPrinter):
         self.text[node] = self.places[node]
         return expression
 
+    def _is_default(self, node: Node) -> bool:
+        """Whether an array of zeros is read by attention alone, which knows what it means."""
+        zeros = isinstance(node.op, Broadcast) and constant_value(node.args[0]) == 0
+        return zeros and node in self.defaults
+
+    def _is_laid_out_anew(self, node: Node) -> bool:
+        """Whether an operator of CuPy would keep the order of a permuted argument in memory."""
+        whole = any(self.kernels.type_of(a) == "int64" for a in (node, *node.args))
+        return not whole and any(isinstance(a.op, Einsum) and len(a.shape) > 2 for a in node.args)
+
     def _own(self, node: Node) -> list[str]:
         """The statements of a node; the results of one kernel come together."""
         if isinstance(node.op, Fused):
@@ -101,6 +121,11 @@ class CuPyPrinter(ArrayPrinter):
             return self._scan(node)
         if isinstance(node.op, RowGroup):
             return row_lines(node.op, node, self)
+        if self._is_default(node):
+            self.text[node] = f"cp.full({self.dims(node.shape)}, 0, dtype={self.type_text})"
+            return []
+        if isinstance(node.op, Sums):
+            return sums_lines(node.op, node, self)
         if isinstance(node.op, Recurrence):
             return recurrence_lines(node.op, node, self)
         if isinstance(node.op, AttentionOp):
@@ -179,7 +204,7 @@ class CuPyPrinter(ArrayPrinter):
 
     def _foreign(self, node: Node) -> list[Node]:
         """The arguments that stand in another type than the result and must be converted by name."""
-        if isinstance(node.op, (Fused, FusedSum, RowGroup, AttentionOp, PairOp)):
+        if isinstance(node.op, (Fused, FusedSum, RowGroup, AttentionOp, PairOp, Sums)):
             return []
         loop = isinstance(node.op, Scan)  # which hands on all but its state in their own types
         numbers = () if loop else index_arguments(node)

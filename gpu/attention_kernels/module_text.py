@@ -105,6 +105,17 @@ def _base(lse, real):
     return cp.ascontiguousarray(base.astype(real, copy=False))
 '''
 
+DELTA = '''def _delta(launch, out, lse, out_bar, lse_bar, real):
+    """L in base 2, +inf where no key is visible, and Δ = rowsum(ō ∘ o) - L̄."""
+    lse = cp.ascontiguousarray(lse.astype(real, copy=False))
+    bar = cp.uint64(0) if lse_bar is None else cp.ascontiguousarray(lse_bar.astype(real, copy=False))
+    delta, base = cp.empty_like(lse), cp.empty_like(lse)
+    threads, _, _, _, source = launch
+    kernel, rows = _module(source).get_function("attention_delta"), cp.int64(lse.size)
+    kernel((-(-lse.size//(threads//32)),), (threads,), (out, out_bar, lse, bar, delta, base, rows))
+    return base, delta
+'''
+
 COTANGENTS = '''def _attention_cotangents(
     q, k, v, out, lse, bars, plans, arguments, scale, dtype, real, widths, counts
 ):
@@ -113,17 +124,19 @@ COTANGENTS = '''def _attention_cotangents(
     groups, m, columns = k.shape[1], k.shape[2], v.shape[3]
     q, k, v = (_ready(a, dtype, w) for a, w in zip((q, k, v), widths))
     out, out_bar = (_ready(a, dtype, widths[2]) for a in (out, bars[0]))
-    results = [cp.zeros_like(a) for a in (q, k, v)]
+    made = cp.empty_like if q.size and k.size else cp.zeros_like  # the kernels write all of them
+    results = [made(a) for a in (q, k, v)]
     shapes = ((n,), (m,), (max(n + m - 1, 0),), (n, m))
     sums = [
         cp.zeros((count, batch, heads, *shape), dtype=real) if count else cp.uint64(0)
         for count, shape in zip(counts, shapes)
     ]
     if q.size and k.size:
-        base = _base(lse.astype(real, copy=False), real)
-        common = (q, k, v, out_bar, base, _statistics(out, out_bar, bars[1], real))
+        launches = _launches(plans["backward_q"])
+        base, delta = _delta(launches[0], out, lse, out_bar, bars[1], real)
+        common = (q, k, v, out_bar, base, delta)
         sizes = _sizes(q, k, scale, arguments[0], real)
-        for launch in _launches(plans["backward_q"]):
+        for launch in launches:
             args = (*common, results[0], sums[0], sums[3], *sizes)
             _launch(launch, "attention_backward_q", n, heads, batch, args)
         for launch in _launches(plans["backward_kv"]):

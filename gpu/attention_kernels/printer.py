@@ -121,7 +121,7 @@ class _Writer:
         self.compiled = self._compile()
         printer.helper("_module", texts.MODULE)
         for name, source in (("_launch", texts.LAUNCH), ("_statistics", texts.STATISTICS)):
-            if name == "_launch" or isinstance(op, (AttentionCotangent, AttentionSecond)):
+            if name == "_launch" or isinstance(op, AttentionSecond):
                 printer.helper(name, source)
         printer.imports.add("from functools import lru_cache")
 
@@ -155,6 +155,7 @@ class _Writer:
             return [f"{names} = {helper}({common})"]
         groups = self.groups()
         counts = tuple_text([str(len(symbols)) for _, symbols in groups])
+        printer.helper("_delta", texts.DELTA)
         helper = printer.helper("_attention_cotangents", texts.COTANGENTS)
         sums = printer.own_name() if len(results) > 3 else "_"
         lines = [f"{names}, {sums} = {helper}({common}, {counts})"]

@@ -9,6 +9,7 @@ from symad.core.questions import Nodes
 from symad.gpu.batched_products import stacked_products
 from symad.gpu.passes.contractions import sums_of_elements, two_at_a_time
 from symad.gpu.passes.integers import needed_as_integers
+from symad.gpu.passes.joined_sums import joined_sums
 from symad.gpu.passes.known_numbers import known_numbers
 from symad.gpu.views import simplify_views
 from symad.numeric.fusion.chains import fuse_chains
@@ -16,9 +17,13 @@ from symad.numeric.fusion.rows import fuse_rows
 from symad.ops.loops.scan import Scan
 
 
+ROWS = (16, 12)
+"""Arrays that a kernel of a region of rows reads and writes: a norm, what stands before it, and its residuals."""
+
+
 def fuse(graph: Graph) -> Graph:
     """The graph with its elementwise chains, also those in the bodies of scans, as `Fused` nodes."""
-    made = fuse_outputs(graph.output_nodes)
+    made = fuse_outputs(joined_sums(graph.output_nodes))
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 
 
@@ -26,7 +31,7 @@ def fuse_outputs(outputs: Sequence[Node]) -> Nodes:
     """Outputs with their chains fused; arithmetic on row numbers stays outside, in 64-bit integers."""
     outputs = two_at_a_time(simplify_views(known_numbers(outputs)))
     integers = needed_as_integers(outputs, None)
-    rows = fuse_rows(outputs, alone=integers.__contains__)
+    rows = fuse_rows(outputs, alone=integers.__contains__, most=ROWS)
     integers = needed_as_integers(rows, None)
     return sums_of_elements(fuse_chains(rows, _opened, alone=integers.__contains__))
 

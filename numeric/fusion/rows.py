@@ -102,10 +102,13 @@ class _Region:
 class _Regions:
     """The regions of one graph."""
 
-    def __init__(self, outputs: Sequence[Node], dots: bool, alone: Callable[[Node], bool]) -> None:
+    def __init__(
+        self, outputs: Sequence[Node], dots: bool, alone: Callable[[Node], bool], most: tuple[int, int]
+    ) -> None:
         self.outputs = outputs
         self.dots = dots
         self.alone = alone
+        self.leaves, self.results = most
         self.order = topological(outputs)
         self.users: dict[Node, set[Node]] = {node: set() for node in self.order}
         for node in self.order:
@@ -230,7 +233,7 @@ class _Regions:
         }
         results, leaves = _results(region.members, read), _leaves(region.members, full)
         plain = not any(isinstance(m.op, (Condition, Logic)) for m in (*results, *leaves))
-        few = len(results) <= RESULTS and len(leaves) <= LEAVES
+        few = len(results) <= self.results and len(leaves) <= self.leaves
         return bool(sums and (back or dots)) and plain and few
 
 
@@ -257,7 +260,10 @@ def _leaves(members: Iterable[Node], full: Shape) -> list[Node]:
 
 
 def fuse_rows(
-    outputs: Sequence[Node], dots: bool = False, alone: Callable[[Node], bool] = lambda node: False
+    outputs: Sequence[Node],
+    dots: bool = False,
+    alone: Callable[[Node], bool] = lambda node: False,
+    most: tuple[int, int] = (LEAVES, RESULTS),
 ) -> Nodes:
     """The outputs with such regions as `RowGroup` nodes.
 
@@ -265,10 +271,11 @@ def fuse_rows(
         outputs: of the graph.
         dots: whether sums times a vector join as well.
         alone: whether a node stays outside of all regions.
+        most: so many arrays are read, and so many written, by one kernel.
     """
     if not any(isinstance(node.op, Einsum) for node in topological(outputs)):
         return tuple(outputs)
-    found = _Regions(outputs, dots, alone)
+    found = _Regions(outputs, dots, alone, most)
     regions = found.kept()
     if not regions:
         return tuple(outputs)

@@ -117,6 +117,10 @@ def empty(shape, dtype=float):
     return ndarray(np.full(shape, poison, dtype))
 
 
+def empty_like(array):
+    return empty(array.shape, array.dtype)
+
+
 def zeros(shape, dtype=float):
     cuda.launched()
     return ndarray(np.zeros(shape, dtype))

@@ -1,0 +1,65 @@
+"""Sums over rows that nothing else waits for, such as the gradients of all biases, as one kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from symad.core.dims import Shape
+from symad.core.graph import Node, Op, rebuild, shape, topological
+from symad.core.questions import Nodes, Values, definition, evaluate
+from symad.ops.arrays.contraction import Einsum, contract
+
+AXES = 3
+"""Axes that are kept, and axes that are summed, of one array."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sums(Op):
+    """Value k: the sum of argument k over all axes but ``kept[k]``, in the order of these."""
+
+    kept: tuple[tuple[int, ...], ...]
+    k: int
+
+
+@shape(Sums)
+def sums_shape(op: Sums, args: Nodes) -> Shape:
+    """The axes that are kept."""
+    return tuple(args[op.k].shape[axis] for axis in op.kept[op.k])
+
+
+@evaluate.dispatch
+def sums_evaluate(op: Sums, values: Values) -> np.ndarray:
+    """By NumPy."""
+    array, kept = np.asarray(values[op.k]), op.kept[op.k]
+    others = tuple(axis for axis in range(array.ndim) if axis not in kept)
+    return array.sum(axis=others).transpose([sorted(kept).index(axis) for axis in kept])
+
+
+@definition.dispatch
+def sums_definition(op: Sums, y: Node) -> Node:
+    """The sum alone."""
+    arg = y.args[op.k]
+    return contract([tuple(range(len(arg.shape)))], op.kept[op.k], arg)
+
+
+def joined_sums(outputs: Sequence[Node]) -> Nodes:
+    """The outputs with their sums over rows, if there are several, as values of one op."""
+    read = {a for node in topological(outputs) for a in node.args}
+    found = [node for node in dict.fromkeys(outputs) if node not in read and _is_sum(node)]
+    if len(found) < 2:
+        return tuple(outputs)
+    kept = tuple(tuple(n.op.inputs[0].index(x) for x in n.op.output) for n in found)  # type: ignore[attr-defined]
+    args = tuple(node.args[0] for node in found)
+    return rebuild(outputs, {node: Node.of(Sums(kept, k), args) for k, node in enumerate(found)})
+
+
+def _is_sum(node: Node) -> bool:
+    op = node.op
+    if not isinstance(op, Einsum) or len(node.args) != 1 or not op.output:
+        return False
+    (labels,) = op.inputs
+    few = len(op.output) <= AXES and 0 < len(labels) - len(op.output) <= AXES
+    return few and len(set(labels)) == len(labels)
