@@ -28,12 +28,12 @@ from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import Fused, FusedSum, on_host
 from symad.numeric.fusion.rows import RowGroup
 from symad.numeric.modules.module_text import docstring, module_header, one_line, pack_text
-from symad.numeric.numpy_arrays.liveness import owner, repeats
+from symad.numeric.numpy_arrays.liveness import is_view, owner, repeats
 from symad.numeric.numpy_arrays.ops.constants import constant_text
 from symad.numeric.numpy_arrays.printer import ArrayPrinter, _shape_checks
 from symad.numeric.numpy_arrays.texts import Name
 from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.shaping import Broadcast
+from symad.ops.arrays.shaping import Broadcast, Reshape
 from symad.ops.arrays.sources import ArrayConstant, Input, constant_value
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.elementwise.arithmetic import ElementwiseOp
@@ -54,8 +54,12 @@ class CuPyPrinter(ArrayPrinter):
         """Print for a floating-point type."""
         super().__init__(graph, CUPY, dtype)
         self.kernels = Kernels(dtype)
+        self.rows_known: dict[tuple[str, ...], tuple[dict[Node, str], str]] = {}
+        """Row numbers that were checked, and among which names."""
         self.sources: dict[str, str] = {}
         """The names of sources of kernels."""
+        self.pieces: dict[Node, list[Piece]] = {}
+        """Which parts of which arrays are returned."""
         self.host: set[Node] = set()
         self.defaults: set[Node] = set()
         """The arguments of attention that nothing else reads."""
@@ -111,7 +115,7 @@ class CuPyPrinter(ArrayPrinter):
     def _is_laid_out_anew(self, node: Node) -> bool:
         """Whether an operator of CuPy would keep the order of a permuted argument in memory."""
         whole = any(self.kernels.type_of(a) == "int64" for a in (node, *node.args))
-        return not whole and any(isinstance(a.op, Einsum) and len(a.shape) > 2 for a in node.args)
+        return not whole and any(isinstance(a.op, (Einsum, Take, Reshape)) and len(a.shape) > 2 for a in node.args)
 
     def _own(self, node: Node) -> list[str]:
         """The statements of a node; the results of one kernel come together."""
@@ -338,9 +342,12 @@ def _result(node: Node, printer: CuPyPrinter) -> str:
     kind, kept = printer.kernels.type_of(node), (printer.dtype, "bool", *INTEGERS[printer.dtype in HALVES])
     if kind not in kept and node not in printer.host:  # log-sum-exps among them
         return f"{printer.text[node]}.astype({printer.type_text})"
-    made = _memory(node)
-    shared = isinstance(made.op, (Input, ArrayConstant)) or (node.shape and made in printer.returned)
-    printer.returned.add(made)
+    made, piece = _memory(node), _piece(node)
+    others = printer.pieces.setdefault(made, [])
+    shared = isinstance(made.op, (Input, ArrayConstant)) or (
+        node.shape and any(not _apart(piece, other) for other in others)
+    )
+    others.append(piece)
     if node not in printer.host and (shared or repeats(node)):
         return f"{printer.text[node]}.copy()"
     return printer.array_text(node)
@@ -351,6 +358,27 @@ def _memory(node: Node) -> Node:
     while isinstance((made := owner(node)).op, Take):
         node = made.args[0]
     return made
+
+
+Piece = tuple[tuple[int, ...], tuple[Any, ...]] | None
+
+
+def _piece(node: Node) -> Piece:
+    """The part of its memory that a view shows: axes at which it stands still, and where; None for all."""
+    found: Piece = None
+    while is_view(node) or isinstance(node.op, Take):
+        if isinstance(node.op, Take):
+            found = node.op.dropped, tuple(node.op.start[k] for k in node.op.dropped)
+        (node,) = node.args
+    return found
+
+
+def _apart(first: Piece, second: Piece) -> bool:
+    """Whether two parts of an array have no element in common."""
+    if first is None or second is None or first[0] != second[0]:
+        return False
+    numbers = all(isinstance(k, int) for k in (*first[1], *second[1]))
+    return numbers and first[1] != second[1]
 
 
 def _flat(values: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-// Sums by segments: result[r, c] = sum of updates[order[j], c] over the j with keys[j] = r, for sorted keys.
+// Sums by segments: result[r, c] = sum of updates[j, c] over the j with keys[j] = r, where `order` sorts the keys.
 //
 // Each sum has one block as its owner: PARTS threads of a column add every PARTS-th entry, and their sums are
 // added in a fixed order, so that the bits are the same from run to run. Nothing is a difference of cumulative
@@ -17,12 +17,12 @@ DEVICE Storage rounded(Real x) {
 #endif
 }
 
-// The first place whose key is not below `key`.
-DEVICE long long first_place(const long long* keys, long long count, long long key) {
+// The first place in the order whose key is not below `key`.
+DEVICE long long first_place(const long long* keys, const long long* order, long long count, long long key) {
   long long low = 0, high = count;
   while (low < high) {
     const long long middle = (low + high) / 2;
-    if (keys[middle] < key) low = middle + 1;
+    if (keys[order[middle]] < key) low = middle + 1;
     else high = middle;
   }
   return low;
@@ -37,10 +37,10 @@ extern "C" __global__ void __launch_bounds__(256, 4)
   DYNAMIC_SHARED(shared);
   Real* sums = reinterpret_cast<Real*>(shared);
   const int thread = int(threadIdx.x), part = thread / COLUMNS;
-  const long long at = blockIdx.x, row = by_row ? at : keys[at];
-  if (!by_row && at > 0 && keys[at - 1] == row) return;
-  const long long start = by_row ? first_place(keys, count, row) : at;
-  const long long end = first_place(keys, count, row + 1);
+  const long long at = blockIdx.x, row = by_row ? at : keys[order[at]];
+  if (!by_row && at > 0 && keys[order[at - 1]] == row) return;
+  const long long start = by_row ? first_place(keys, order, count, row) : at;
+  const long long end = first_place(keys, order, count, row + 1);
   if (start == end) return;
   for (long long first = blockIdx.y * (long long)COLUMNS; first < columns; first += gridDim.y * (long long)COLUMNS) {
     const long long column = first + thread % COLUMNS;

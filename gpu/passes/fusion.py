@@ -11,6 +11,8 @@ from symad.gpu.passes.contractions import sums_of_elements, two_at_a_time
 from symad.gpu.passes.integers import needed_as_integers
 from symad.gpu.passes.joined_sums import joined_sums
 from symad.gpu.passes.known_numbers import known_numbers
+from symad.gpu.passes.known_rows import known_rows
+from symad.gpu.passes.shared_products import shared_products
 from symad.gpu.views import simplify_views
 from symad.numeric.fusion.chains import fuse_chains
 from symad.numeric.fusion.rows import fuse_rows
@@ -23,7 +25,7 @@ ROWS = (16, 12)
 
 def fuse(graph: Graph) -> Graph:
     """The graph with its elementwise chains, also those in the bodies of scans, as `Fused` nodes."""
-    made = fuse_outputs(joined_sums(graph.output_nodes))
+    made = fuse_outputs(joined_sums(shared_products(known_rows(graph.output_nodes))))
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 
 

@@ -54,6 +54,6 @@ def segment_sum(machine: Machine | None, keys: Array, updates: Array, rows: int)
         order = xp.argsort(keys, kind="stable")
         kernel = machine.load(segment_source(updates.dtype, 1)).get_function("segment_sum")
         sizes = np.int64(count), np.int64(1), np.int32(rows <= count)
-        args = xp.ascontiguousarray(keys[order]), order, xp.ascontiguousarray(updates), result, *sizes
+        args = xp.ascontiguousarray(keys), order, xp.ascontiguousarray(updates), result, *sizes
         kernel((min(rows, count), 1), (256,), args, shared_mem=256 * updates.dtype.itemsize)
     return result

@@ -15,6 +15,7 @@ import sympy
 from symad.core.graph import Node, topological
 from symad.errors import LoweringError
 from symad.gpu.passes.integers import WHOLE_HEADS
+from symad.gpu.passes.shared_products import Copied
 from symad.gpu.printers.library import CuPy
 from symad.gpu.printers.products import product_helper
 from symad.gpu.views import Take
@@ -29,6 +30,9 @@ from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Select
 from symad.ops.linalg.matrix_power import MatrixPower
 from symad.ops.loops.affine_scan import AffineScan
+
+SMALL = 1 << 16
+"""So many numbers are counted once for each device, not in every call."""
 
 HELPERS: dict[str, str] = {
     "_solve_triangular": '''def _solve_triangular(matrix, right, lower):
@@ -210,8 +214,15 @@ def take_cupy(op: Take, library: CuPy, node: Node, args: Texts, printer: Any) ->
 
 
 @emit.dispatch
+def copied_cupy(op: Copied, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
+    return f"cp.ascontiguousarray({args[0]})"
+
+
+@emit.dispatch
 def iota_cupy(op: Iota, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
-    return f"cp.arange({printer.dim(op.size)}, dtype={printer.type_of(node)})"
+    text = f"cp.arange({printer.dim(op.size)}, dtype={printer.type_of(node)})"
+    known = isinstance(op.size, int) and op.size <= SMALL
+    return str(printer.constant_text(text)) if known else text
 
 
 @emit.dispatch

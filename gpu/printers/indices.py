@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from symad.core.dims import Dim, same_dim, size
 from symad.core.graph import Node
 from symad.gpu.attention_kernels import module_text
@@ -55,7 +57,7 @@ SEGMENT_SUM = '''def _segment_sum(keys, updates, rows, columns):
         wide = 32 if columns > 1 else 1
         source = f"#define SYMAD_REAL {real}\\n#define SYMAD_ELEMENT_BITS {bits}\\n" + _PRIMS_H
         source += f"typedef {element} E;\\nconstexpr int COLUMNS = {wide};\\n" + _SEGMENT_SUM_CU
-        args = keys[order], order, cp.ascontiguousarray(updates), result
+        args = cp.ascontiguousarray(keys), order, cp.ascontiguousarray(updates), result
         sizes = cp.int64(count), cp.int64(columns), cp.int32(rows <= count)
         grid = min(rows, count), min(-(-columns//wide), 65535)
         shared = 256*(8 if bits == 64 else 4)
@@ -134,10 +136,17 @@ def rows_of(
     dims = [printer.dim(length) for length in lengths]
     if not any(checked):
         return f"{kernel}({', '.join([*texts, *dims])})"
+    helper, flag = printer.helper("_checked", CHECKED), printer.flag_name()
+    known = printer.rows_known.get((kernel, *texts, *dims))
+    if known is not None and known[0] is printer.text:
+        return str(known[1])
     site = len(printer.sites) + 1
     printer.sites += errors
-    helper, flag = printer.helper("_checked", CHECKED), printer.flag_name()
-    return f"{helper}({kernel}, ({', '.join(texts)},), ({', '.join(dims)},), {site}, {flag})"
+    name = printer.value_name()
+    call = f"{helper}({kernel}, ({', '.join(texts)},), ({', '.join(dims)},), {site}, {flag})"
+    printer.before.append(f"{name} = {call}")
+    printer.rows_known[kernel, *texts, *dims] = printer.text, name
+    return str(name)
 
 
 def _kernel(kinds: list[str], checked: list[bool], from_end: bool, printer: Any) -> str:
@@ -192,7 +201,10 @@ def _row_numbers(indices: Node, length: Dim, printer: Any) -> str:
 def gather_cupy(op: Gather, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
     table, indices = node.args
     rows = _row_numbers(indices, table.shape[0], printer)
-    if isinstance(table.op, Iota) and printer.kernels.type_of(node) == "int64":
+    counts = isinstance(table.op, Iota) or (
+        isinstance(table.op, ArrayConstant) and (table.op.array == np.arange(len(table.op.array))).all()
+    )
+    if counts and len(table.shape) == 1 and printer.kernels.type_of(node) == "int64":
         return rows
     return f"{args[0]}[{rows}]"
 

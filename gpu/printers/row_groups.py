@@ -12,7 +12,8 @@ from symad.numeric.fusion.row_statements import RowText
 from symad.numeric.fusion.rows import RowGroup
 
 CALL = '''def _row_group(kernel, inputs, shapes, full, dtype, real):
-    inputs = [cp.ascontiguousarray(a.astype(real, copy=False)) for a in inputs]
+    whole = [a.dtype == cp.int64 for a in inputs]
+    inputs = [cp.ascontiguousarray(a if w else a.astype(real, copy=False)) for a, w in zip(inputs, whole)]
     outputs = [cp.empty(shape, dtype=real) for shape in shapes]
     rows, columns = math.prod(full[:-1]), full[-1]
     if rows*columns:
@@ -27,10 +28,11 @@ CALL = '''def _row_group(kernel, inputs, shapes, full, dtype, real):
 class WarpRows(RowText):
     """The CUDA text of one region: the lanes of a warp go through a row together."""
 
-    def source(self, name: str) -> str:
-        """The kernel."""
+    def source(self, name: str, types: Sequence[str]) -> str:
+        """The kernel, for inputs of these types: integers are converted where they are read."""
         real = self.c.real
-        inputs = [f"const {real} *x{k}" for k in range(len(self.body.input_nodes))]
+        kinds = ["long long" if kind == "int64" else real for kind in types]
+        inputs = [f"const {kind} *x{k}" for k, kind in enumerate(kinds)]
         results = [f"{real} *y{k}" for k in range(len(self.body.output_nodes))]
         self.write()
         signature = ", ".join([*inputs, *results, "long long rows", "long long columns"])
@@ -46,11 +48,11 @@ class WarpRows(RowText):
 
     def element(self, position: int) -> str:
         """See `RowText`."""
-        return f"x{position}[at]"
+        return f"({self.c.real})x{position}[at]"
 
     def number(self, position: int, per_row: bool) -> str:
         """See `RowText`."""
-        return f"x{position}[{'row' if per_row else '0'}]"
+        return f"({self.c.real})x{position}[{'row' if per_row else '0'}]"
 
     def over_row(self, lines: Sequence[str], sums: Sequence[str]) -> list[str]:
         """See `RowText`; the sums of the lanes are added at the end."""
@@ -72,8 +74,9 @@ class WarpRows(RowText):
 
 def row_lines(op: RowGroup, node: Node, printer: Any) -> list[str]:
     """The statement that computes all results of a region."""
+    types = [printer.kernels.type_of(a) for a in node.args]
     values = [Node.of(RowGroup(op.body, op.full, k), node.args) for k in range(len(op.body.output_nodes))]
-    source = WarpRows(op.body, op.full, Body(real_type(printer.dtype))).source("row_group")
+    source = WarpRows(op.body, op.full, Body(real_type(printer.dtype))).source("row_group", types)
     kernel = printer.kernels.raw("row_group", source)
     printer.imports.add("import math")
     helper = printer.helper("_row_group", CALL)
@@ -83,5 +86,5 @@ def row_lines(op: RowGroup, node: Node, printer: Any) -> list[str]:
         printer.text[value] = printer.value_name()
     names = ", ".join(printer.text[v] for v in values)
     names = f"{names}," if len(values) == 1 else names
-    types = f"{printer.type_text}, cp.{printer.accumulator}"
-    return [f"{names} = {helper}({kernel}, [{arrays}], [{shapes}], {printer.dims(op.full)}, {types})"]
+    made = f"{printer.type_text}, cp.{printer.accumulator}"
+    return [f"{names} = {helper}({kernel}, [{arrays}], [{shapes}], {printer.dims(op.full)}, {made})"]

@@ -1,0 +1,93 @@
+"""Rows whose numbers are known in part: all rows in order, or one in each row of a matrix.
+
+Reading rows 0, 1, 2, ... is a slice, adding to them a padded array. Adding u_i at column t_i of row i, as the
+gradient of a cross-entropy does, is [j = t_i] u_i, which a kernel computes on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from symad.core.graph import Node, rebuild
+from symad.core.questions import Nodes
+from symad.gpu.printers.indices import fits
+from symad.ops.arrays.gathering import Gather, ScatterAdd
+from symad.ops.arrays.positions import Positions
+from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, broadcast_axes, broadcast_to, reshape, slice_axis
+from symad.ops.arrays.sources import ArrayConstant, Iota, constant, iota
+from symad.ops.elementwise.selection import compare, select
+
+EXACT = 1 << 24
+"""Integers up to here are exact in float32, in which kernels compare them."""
+
+
+def known_rows(outputs: Sequence[Node]) -> Nodes:
+    """The outputs without such reading and adding by index."""
+    return rebuild(outputs, {}, _known)
+
+
+def _known(node: Node, args: Nodes) -> Node:
+    made = node if args == node.args else Node.of(node.op, args)
+    if isinstance(node.op, Gather) and _in_order(args[1]):
+        count, rows = args[1].shape[0], args[0].shape[0]
+        if isinstance(rows, int) and count <= rows:
+            return slice_axis(args[0], 0, 0, count)
+    if isinstance(node.op, ScatterAdd):
+        return _added(made)
+    return made
+
+
+def _in_order(node: Node) -> bool:
+    """Whether the values are 0, 1, 2, ... along the one axis."""
+    if len(node.shape) != 1 or not isinstance(node.shape[0], int):
+        return False
+    if isinstance(node.op, ArrayConstant):
+        array = node.op.array
+        return bool(array.dtype.kind in "iu" and (array == np.arange(len(array))).all())
+    return isinstance(node.op, Iota)
+
+
+def _added(node: Node) -> Node:
+    """An addition to rows by another op, where it is one."""
+    (indices, updates), rows = node.args, node.op.size  # type: ignore[attr-defined]
+    if _in_order(indices) and isinstance(rows, int) and indices.shape[0] <= rows:
+        if indices.shape[0] == rows:
+            return updates
+        rank = len(updates.shape)
+        return Node.of(Pad((0,) * rank, (1,) * rank, (rows, *updates.shape[1:])), (updates,))
+    if isinstance(indices.op, Positions) and len(updates.shape) == len(indices.shape):
+        return _one_in_each_row(node, indices, updates) or node
+    return node
+
+
+def _one_in_each_row(node: Node, indices: Node, updates: Node) -> Node | None:
+    """[j = t_i] u_i, laid out in one row."""
+    op: Any = indices.op
+    *lead, last = indices.args
+    columns = op.shape[-1]
+    if not isinstance(columns, int) or columns > EXACT or not fits(last, columns):
+        return None
+    if len(lead) != len(indices.shape) - 1 or indices.shape != (*op.shape[:-1], 1):
+        return None
+    if not all(_counts(arg, axis, op.shape[axis]) for axis, arg in enumerate(lead)):
+        return None
+    axes = tuple(range(len(lead)))
+    own, value = (
+        broadcast_axes(reshape(broadcast_to(a, indices.shape), op.shape[:-1]), op.shape, axes)
+        for a in (last, updates)
+    )
+    column = broadcast_axes(iota(columns), op.shape, (len(lead),))
+    zero = broadcast_to(constant(0), op.shape)
+    return reshape(select(compare("==", column, own), value, zero), node.shape)
+
+
+def _counts(node: Node, axis: int, size: Any) -> bool:
+    """Whether an array counts 0, 1, 2, ... along one axis, and has the length 1 along the others."""
+    if any(d != 1 for k, d in enumerate(node.shape) if k != axis) or node.shape[axis] != size:
+        return False
+    while isinstance(node.op, (Reshape, Broadcast)) and node.args[0].shape:
+        (node,) = node.args
+    return len(node.shape) == 1 and node.shape[0] == size and _in_order(node)

@@ -1,0 +1,212 @@
+"""Products that share an operand become one: x W_1, x W_2, x W_3 = x [W_1 W_2 W_3], cut into three.
+
+The queries, keys and values of attention are such products, and so are the gradients of their matrices, whose
+common operand is x; what comes back to x is a sum of products, Σ_i a_i W_iᵀ, and one product of the stacks. In
+the stacks the summed axes stand first and the new one behind them, so that every product is one call of cuBLAS
+without a copy of its operands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+import numpy as np
+
+from symad.core.dims import Shape
+from symad.core.graph import Node, Op, rebuild, shape, topological
+from symad.core.questions import Nodes, Values, definition, evaluate
+from symad.ops.arrays.contraction import Einsum, contract, permute
+from symad.ops.arrays.shaping import Reshape, reshape
+from symad.ops.arrays.stacking import Stack, stack, take
+from symad.ops.elementwise.arithmetic import Add, signed_sum
+from symad.ops.fused.attention_ops import AttentionOp
+
+NEW = -1
+"""The label of the stacked axis."""
+
+FEWEST = 3
+"""Products for which a stack pays: putting the operands together is a launch too."""
+
+
+@dataclass(frozen=True, eq=False)
+class Copied(Op):
+    """The same array, its elements in row-major order in memory."""
+
+
+@shape(Copied)
+def copied_shape(op: Copied, args: Nodes) -> Shape:
+    """The same."""
+    return args[0].shape
+
+
+@evaluate.dispatch
+def copied_evaluate(op: Copied, values: Values) -> np.ndarray:
+    """A copy."""
+    return np.array(values[0])
+
+
+@definition.dispatch
+def copied_definition(op: Copied, y: Node) -> Node:
+    """The array."""
+    return y.args[0]
+
+
+def shared_products(outputs: Sequence[Node]) -> Nodes:
+    """The outputs with such products, and such sums of products, as one."""
+    made = _Stacks(outputs)
+    return rebuild(made.sums(made.apart(outputs)), {}, _laid_out)
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Products with one operand in common, at position ``common``."""
+
+    members: tuple[Node, ...]
+    common: int
+
+
+@dataclass
+class _Stacks:
+    """The stacks of one graph: which operands stand in them, and with which axes."""
+
+    outputs: Sequence[Node]
+    of: dict[Node, tuple[int, int]] = field(default_factory=dict)
+    """The stack and the place in it, of an operand."""
+    made: list[tuple[Node, tuple[int, ...]]] = field(default_factory=list)
+    """Stacks, and where the axes of an operand stand in them: NEW for the new one."""
+
+    def apart(self, outputs: Sequence[Node]) -> Nodes:
+        """Products of one operand with several others."""
+        groups = _groups(outputs)
+        needs = {node: [*node.args] for node in topological(outputs)}
+        for node, group in groups.items():
+            needs[node] += [self._other(m, group) for m in group.members]
+        try:
+            order = [*TopologicalSorter(needs).static_order()]
+        except CycleError:  # an operand that is made from a product of its own group
+            return tuple(outputs)
+        new: dict[Node, Node] = {}
+        wholes: dict[_Group, Node] = {}
+        for node in order:
+            args = tuple(new[a] for a in node.args)
+            if node not in groups:
+                new[node] = node if args == node.args else Node.of(node.op, args)
+                continue
+            group = groups[node]
+            if group not in wholes:
+                wholes[group] = self._product(group, args[group.common], new)
+            new[node] = take(wholes[group], 0, group.members.index(node))
+        return tuple(new[o] for o in outputs)
+
+    def _other(self, member: Node, group: _Group) -> Node:
+        return member.args[1 - group.common]
+
+    def _product(self, group: _Group, common: Node, rebuilt: dict[Node, Node]) -> Node:
+        """All products of a group: a new axis, then the axes of one of them."""
+        op: Any = group.members[0].op
+        labels, others = op.inputs[group.common], op.inputs[1 - group.common]
+        summed = [x for x in others if x not in op.output]
+        axes = [*summed, NEW, *(x for x in others if x in op.output)]
+        place = tuple(NEW if x == NEW else others.index(x) for x in axes)
+        operands = [rebuilt[self._other(m, group)] for m in group.members]
+        whole = stack([permute(o, tuple(a for a in place if a != NEW)) for o in operands], len(summed))
+        for k, operand in enumerate(operands):
+            self.of[operand] = len(self.made), k
+        self.made.append((whole, place))
+        return contract([labels, axes], (NEW, *op.output), common, whole)
+
+    def sums(self, outputs: Sequence[Node]) -> Nodes:
+        """Sums of products of operands that stand in stacks already."""
+        users: dict[Node, int] = {}
+        for node in topological(outputs):
+            for arg in node.args:
+                users[arg] = users.get(arg, 0) + 1
+
+        new: dict[Node, Node] = {}
+        for node in topological(outputs):
+            args = tuple(new[a] for a in node.args)
+            new[node] = node if args == node.args else Node.of(node.op, args)
+            terms = _terms(node, users) if isinstance(node.op, Add) else []
+            found = self._sum([term for sign, term in terms if sign == 1])
+            if found is not None:
+                product, members = found
+                rest = [(sign, new[term]) for sign, term in terms if term not in members]
+                new[node] = signed_sum([(1, rebuild((product,), new)[0]), *rest])
+        return tuple(new[o] for o in outputs)
+
+    def _sum(self, terms: Sequence[Node]) -> tuple[Node, list[Node]] | None:
+        """One product for terms that multiply the operands of two stacks one by one."""
+        pairs: dict[Any, dict[int, Node]] = {}
+        for term in terms:
+            op: Any = term.op
+            if isinstance(op, Einsum) and len(term.args) == 2 and all(a in self.of for a in term.args):
+                (first, i), (second, j) = (self.of[a] for a in term.args)
+                if i == j and first != second:
+                    pairs.setdefault((op, first, second), {})[i] = term
+        for (op, first, second), members in pairs.items():
+            wholes = [self.made[first], self.made[second]]
+            counts = {whole.shape[place.index(NEW)] for whole, place in wholes}
+            if counts == {len(members)}:
+                labels = [
+                    tuple(NEW if a == NEW else inputs[a] for a in place)
+                    for inputs, (_, place) in zip(op.inputs, wholes, strict=True)
+                ]
+                return contract(labels, op.output, *(w for w, _ in wholes)), list(members.values())
+        return None
+
+
+def _terms(node: Node, users: dict[Node, int], sign: int = 1) -> list[tuple[int, Node]]:
+    """The terms of a sum, and of the sums in it that nothing else reads."""
+    found = []
+    for own, arg in zip(node.op.signs, node.args, strict=True):  # type: ignore[attr-defined]  # an Add
+        if isinstance(arg.op, Add) and users[arg] == 1 and arg.shape == node.shape:
+            found += _terms(arg, users, sign * own)
+        else:
+            found.append((sign * own, arg))
+    return found
+
+
+def _groups(outputs: Sequence[Node]) -> dict[Node, _Group]:
+    """Products of matrices with an operand in common, and no axis that all of both have."""
+    found: dict[Any, list[Node]] = {}
+    for node in topological(outputs):
+        op: Any = node.op
+        if not isinstance(op, Einsum) or len(node.args) != 2 or node.args[0] is node.args[1]:
+            continue
+        left, right = (set(labels) for labels in op.inputs)
+        both = left & right
+        if not both or both & set(op.output) or any(len(set(x)) < len(x) for x in op.inputs):
+            continue
+        if not all(len(part - both) for part in (left, right)):
+            continue
+        for k in (0, 1):
+            found.setdefault((node.args[k], op, k, node.args[1 - k].shape), []).append(node)
+    groups: dict[Node, _Group] = {}
+    for (_, _, common, _), members in sorted(found.items(), key=lambda item: -len(item[1])):
+        others = {m.args[1 - common] for m in members}
+        if len(members) >= FEWEST and len(others) == len(members) and not any(m in groups for m in members):
+            groups |= dict.fromkeys(members, _Group(tuple(members), common))
+    return groups
+
+
+def _laid_out(node: Node, args: Nodes) -> Node:
+    """Attention over parts of one array: a copy of all of it, instead of one of each part."""
+    made = node if args == node.args else Node.of(node.op, args)
+    if not isinstance(node.op, AttentionOp):
+        return made
+    sources = [_stacked(a) for a in made.args[:3]]
+    if sources[0] is None or any(s is not sources[0] for s in sources):
+        return made
+    whole = Node.of(Copied(), (sources[0],))
+    replaced = {a: rebuild((a,), {sources[0]: whole})[0] for a in made.args[:3]}
+    return Node.of(made.op, tuple(replaced.get(a, a) for a in made.args))
+
+
+def _stacked(node: Node) -> Node | None:
+    """The product of several, of which an array is one part."""
+    while isinstance(node.op, Reshape) or type(node.op).__name__ == "Slice":
+        (node,) = node.args
+    return node if isinstance(node.op, Einsum) and len(node.args) == 2 else None
