@@ -13,6 +13,7 @@ from symad.gpu.pairs.printer import has_kernels, pair_lines
 from symad.gpu.passes.fusion import fuse
 from symad.gpu.passes.integers import index_arguments, integer_inputs, integer_nodes, wide_constants
 from symad.gpu.passes.joined_sums import Sums
+from symad.gpu.passes.scaled_sums import SumThen
 from symad.gpu.printers import indices, joining, products, random, rows, sparse  # noqa: F401  (register their answers)
 from symad.gpu.printers.array_inputs import door_texts, inputs_line
 from symad.gpu.printers.arrays import HELPERS
@@ -115,7 +116,8 @@ class CuPyPrinter(ArrayPrinter):
     def _is_laid_out_anew(self, node: Node) -> bool:
         """Whether an operator of CuPy would keep the order of a permuted argument in memory."""
         whole = any(self.kernels.type_of(a) == "int64" for a in (node, *node.args))
-        return not whole and any(isinstance(a.op, (Einsum, Take, Reshape)) and len(a.shape) > 2 for a in node.args)
+        views = (Einsum, Take, Reshape)
+        return not whole and any(isinstance(a.op, views) and len(a.shape) > 2 for a in node.args)
 
     def _own(self, node: Node) -> list[str]:
         """The statements of a node; the results of one kernel come together."""
@@ -208,7 +210,7 @@ class CuPyPrinter(ArrayPrinter):
 
     def _foreign(self, node: Node) -> list[Node]:
         """The arguments that stand in another type than the result and must be converted by name."""
-        if isinstance(node.op, (Fused, FusedSum, RowGroup, AttentionOp, PairOp, Sums)):
+        if isinstance(node.op, (Fused, FusedSum, SumThen, RowGroup, AttentionOp, PairOp, Sums)):
             return []
         loop = isinstance(node.op, Scan)  # which hands on all but its state in their own types
         numbers = () if loop else index_arguments(node)

@@ -32,7 +32,7 @@ DEVICE long long offset(long long i, const long long (&sizes)[3], const long lon
 }
 
 // grid (blocks of all arrays): those of array k begin at block `first` of it.
-extern "C" __global__ void __launch_bounds__(LANES * PARTS)
+extern "C" __global__ void __launch_bounds__(LANES * PARTS, 1)
     sums(Table table, int arrays) {
   DYNAMIC_SHARED(memory);
   Real* shared = reinterpret_cast<Real*>(memory);

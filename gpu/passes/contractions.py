@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
+from symad.core.dims import Shape
 from symad.core.graph import Graph, Node, rebuild, topological
 from symad.core.questions import Nodes
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import FusedSum
 from symad.ops.arrays.contraction import Einsum, contract
+from symad.ops.arrays.shaping import broadcast_axes
 from symad.ops.elementwise.arithmetic import ElementwiseOp, mul
 from symad.ops.loops.scan import Local
 
@@ -68,10 +70,21 @@ def _rank(pair: tuple[int, int], terms: Sequence[tuple[Labels, Node]], output: L
 def _product(left: tuple[Labels, Node], right: tuple[Labels, Node], output: Labels) -> Node:
     """A contraction of two; a sum over products of elements if neither has a label of its own."""
     (first, a), (second, b) = left, right
+    if set(first) | set(second) == set(output) and len(set(output)) == len(output):
+        sizes = dict(zip((*first, *second), (*a.shape, *b.shape), strict=True))
+        shape = tuple(sizes[label] for label in output)
+        return mul(*(_spread(labels, node, output, shape) for labels, node in (left, right)))
     if set(first) != set(second) or set(first) == set(output):
         return contract([first, second], output, a, b)
     aligned = b if first == second else contract([second], first, b)
     return contract([first], output, mul(a, aligned))
+
+
+def _spread(labels: Labels, node: Node, output: Labels, shape: Shape) -> Node:
+    """An operand, repeated along the labels that it does not have."""
+    order = tuple(label for label in output if label in labels)
+    axes = tuple(output.index(label) for label in order)
+    return broadcast_axes(contract([labels], order, node), shape, axes)
 
 
 def sums_of_elements(outputs: Sequence[Node]) -> Nodes:

@@ -12,15 +12,15 @@ from symad.gpu.passes.integers import needed_as_integers
 from symad.gpu.passes.joined_sums import joined_sums
 from symad.gpu.passes.known_numbers import known_numbers
 from symad.gpu.passes.known_rows import known_rows
+from symad.gpu.passes.scaled_sums import scaled_sums
 from symad.gpu.passes.shared_products import shared_products
 from symad.gpu.views import simplify_views
 from symad.numeric.fusion.chains import fuse_chains
 from symad.numeric.fusion.rows import fuse_rows
 from symad.ops.loops.scan import Scan
 
-
 ROWS = (16, 12)
-"""Arrays that a kernel of a region of rows reads and writes: a norm, what stands before it, and its residuals."""
+"""Arrays that a kernel of a region of rows reads and writes: a norm, what is before it, its residuals."""
 
 
 def fuse(graph: Graph) -> Graph:
@@ -35,7 +35,7 @@ def fuse_outputs(outputs: Sequence[Node]) -> Nodes:
     integers = needed_as_integers(outputs, None)
     rows = fuse_rows(outputs, alone=integers.__contains__, most=ROWS)
     integers = needed_as_integers(rows, None)
-    return sums_of_elements(fuse_chains(rows, _opened, alone=integers.__contains__))
+    return scaled_sums(sums_of_elements(fuse_chains(rows, _opened, alone=integers.__contains__)))
 
 
 def _opened(node: Node, args: Nodes) -> Node:

@@ -14,6 +14,7 @@ from typing import Any
 import sympy
 
 from symad.core.graph import Graph, Node, topological
+from symad.gpu.passes.scaled_sums import SumThen
 from symad.gpu.views import Take
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import Fused, FusedSum, on_host
@@ -145,7 +146,7 @@ def integer_nodes(
 
 def _reads_any_type(node: Node) -> bool:
     """Whether a kernel reads the arguments, each in its own type."""
-    return isinstance(node.op, (Fused, FusedSum, RowGroup)) or (
+    return isinstance(node.op, (Fused, FusedSum, SumThen, RowGroup)) or (
         isinstance(node.op, ElementwiseOp) and has_c_form(node)
     )
 

@@ -13,10 +13,19 @@ import numpy as np
 
 from symad.core.graph import Node, rebuild
 from symad.core.questions import Nodes
+from symad.gpu.passes.known_numbers import filled
 from symad.gpu.printers.indices import fits
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.positions import Positions
-from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, broadcast_axes, broadcast_to, reshape, slice_axis
+from symad.ops.arrays.shaping import (
+    Broadcast,
+    Pad,
+    Reshape,
+    broadcast_axes,
+    broadcast_to,
+    reshape,
+    slice_axis,
+)
 from symad.ops.arrays.sources import ArrayConstant, Iota, constant, iota
 from symad.ops.elementwise.selection import compare, select
 
@@ -79,6 +88,9 @@ def _one_in_each_row(node: Node, indices: Node, updates: Node) -> Node | None:
         broadcast_axes(reshape(broadcast_to(a, indices.shape), op.shape[:-1]), op.shape, axes)
         for a in (last, updates)
     )
+    number = filled(updates)
+    if number is not None:
+        value = broadcast_to(constant(number), op.shape)
     column = broadcast_axes(iota(columns), op.shape, (len(lead),))
     zero = broadcast_to(constant(0), op.shape)
     return reshape(select(compare("==", column, own), value, zero), node.shape)

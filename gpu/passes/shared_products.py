@@ -1,9 +1,9 @@
 """Products that share an operand become one: x W_1, x W_2, x W_3 = x [W_1 W_2 W_3], cut into three.
 
 The queries, keys and values of attention are such products, and so are the gradients of their matrices, whose
-common operand is x; what comes back to x is a sum of products, Σ_i a_i W_iᵀ, and one product of the stacks. In
-the stacks the summed axes stand first and the new one behind them, so that every product is one call of cuBLAS
-without a copy of its operands.
+common operand is x; what comes back to x is a sum of products, Σ_i a_i W_iᵀ, and one product of the stacks.
+In the stacks the summed axes stand first and the new one behind them, so that every product is one call of
+cuBLAS without a copy of its operands.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from symad.core.dims import Shape
 from symad.core.graph import Node, Op, rebuild, shape, topological
 from symad.core.questions import Nodes, Values, definition, evaluate
 from symad.ops.arrays.contraction import Einsum, contract, permute
-from symad.ops.arrays.shaping import Reshape, reshape
-from symad.ops.arrays.stacking import Stack, stack, take
+from symad.ops.arrays.shaping import Reshape
+from symad.ops.arrays.stacking import stack, take
 from symad.ops.elementwise.arithmetic import Add, signed_sum
 from symad.ops.fused.attention_ops import AttentionOp
 
@@ -57,7 +57,7 @@ def copied_definition(op: Copied, y: Node) -> Node:
 def shared_products(outputs: Sequence[Node]) -> Nodes:
     """The outputs with such products, and such sums of products, as one."""
     made = _Stacks(outputs)
-    return rebuild(made.sums(made.apart(outputs)), {}, _laid_out)
+    return _copied_once(rebuild(made.sums(made.apart(outputs)), {}, _laid_out))
 
 
 @dataclass(frozen=True)
@@ -190,6 +190,43 @@ def _groups(outputs: Sequence[Node]) -> dict[Node, _Group]:
         if len(members) >= FEWEST and len(others) == len(members) and not any(m in groups for m in members):
             groups |= dict.fromkeys(members, _Group(tuple(members), common))
     return groups
+
+
+def _copied_once(outputs: Sequence[Node]) -> Nodes:
+    """Operands that several products would copy, each for itself, in the order that suits all of them."""
+    uses: dict[Node, list[tuple[tuple[int, ...], tuple[int, ...]]]] = {}
+    for node in topological(outputs):
+        op: Any = node.op
+        if isinstance(op, Einsum) and len(node.args) == 2 and node.args[0] is not node.args[1]:
+            for arg, labels in zip(node.args, op.inputs, strict=True):
+                own = tuple(k for k, x in enumerate(labels) if x in op.output)
+                rest = tuple(k for k, x in enumerate(labels) if x not in op.output)
+                uses.setdefault(arg, []).append((own, rest))
+    replaced: dict[Node, Node] = {}
+    for node, parts in uses.items():
+        order = (*parts[0][0], *parts[0][1])
+        lists = [_adjacent(part, range(len(order))) for own in parts for part in own]
+        wrong = sum(not (a and b) for a, b in zip(lists[::2], lists[1::2], strict=True))
+        if wrong > 1 and all(_adjacent(part, order) for own in parts for part in own):
+            back = tuple(order.index(k) for k in range(len(order)))
+            replaced[node] = permute(Node.of(Copied(), (permute(node, order),)), back)
+    new: dict[Node, Node] = {}
+    for node in topological(outputs):
+        args = tuple(new[a] for a in node.args)
+        products = isinstance(node.op, Einsum) and len(node.args) == 2
+        if products:
+            args = tuple(rebuild((replaced[a],), new)[0] if a in replaced else new[a] for a in node.args)
+            inputs, output = node.op.inputs, node.op.output  # type: ignore[attr-defined]
+            new[node] = contract(inputs, output, *args)
+        else:
+            new[node] = node if args == node.args else Node.of(node.op, args)
+    return tuple(new[o] for o in outputs)
+
+
+def _adjacent(axes: Sequence[int], order: Sequence[int]) -> bool:
+    """Whether axes stand one behind another in memory."""
+    places = [[*order].index(axis) for axis in axes]
+    return places == [*range(places[0], places[0] + len(places))] if places else True
 
 
 def _laid_out(node: Node, args: Nodes) -> Node:

@@ -15,6 +15,7 @@ import sympy
 from symad.core.graph import Node, topological
 from symad.errors import LoweringError
 from symad.gpu.passes.integers import WHOLE_HEADS
+from symad.gpu.passes.scaled_sums import SumThen
 from symad.gpu.passes.shared_products import Copied
 from symad.gpu.printers.library import CuPy
 from symad.gpu.printers.products import product_helper
@@ -142,6 +143,13 @@ def fused_sum_emit(op: FusedSum, library: CuPy, node: Node, args: Texts, printer
     types = [printer.kernels.type_of(a) for a in node.args]
     name = printer.kernels.sum(op.body, types)
     return f"{name}({', '.join(printer.on_device(node))}, axis={op.axes})"
+
+
+@emit.dispatch
+def sum_then_emit(op: SumThen, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
+    types = [printer.kernels.type_of(a) for a in node.args]
+    name = printer.kernels.sum(op.body, types, op.then)
+    return f"{name}({', '.join(printer.on_device(node))}, axis=None)"
 
 
 @emit.dispatch

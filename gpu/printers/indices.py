@@ -145,7 +145,7 @@ def rows_of(
     name = printer.value_name()
     call = f"{helper}({kernel}, ({', '.join(texts)},), ({', '.join(dims)},), {site}, {flag})"
     printer.before.append(f"{name} = {call}")
-    printer.rows_known[kernel, *texts, *dims] = printer.text, name
+    printer.rows_known[(kernel, *texts, *dims)] = printer.text, name
     return str(name)
 
 

@@ -38,8 +38,8 @@ class Kernels:
         outputs = ", ".join(f"{self.type_of(o)} out{k}" for k, o in enumerate(body.output_nodes))
         return self.add("ElementwiseKernel", [quoted(inputs), quoted(outputs), block(lines)], text)
 
-    def sum(self, body: Graph, types: Sequence[str]) -> str:
-        """The name of a `ReductionKernel` that adds the body's values."""
+    def sum(self, body: Graph, types: Sequence[str], then: Graph | None = None) -> str:
+        """The name of a `ReductionKernel` that adds the body's values, and computes something of the sum."""
         text = Body(real_type(self.dtype))
         names = {local: f"x{k}" for k, local in enumerate(body.input_nodes)}
         (result,) = statements(body.output_nodes, names, text)
@@ -47,19 +47,27 @@ class Kernels:
         kinds = [t if t in ("bool", "int64") else text.real for t in types]
         c_kinds = [{"int64": "long long"}.get(kind, kind) for kind in kinds]
         signature = ", ".join(f"{kind} x{k}" for k, kind in enumerate(c_kinds))
-        mapped = [f"static __device__ {text.real} mapped({signature}) {{", *indent(lines), "}"]
+        functions = [f"static __device__ {text.real} mapped({signature}) {{", *indent(lines), "}"]
         inputs = ", ".join(f"{t} x{k}" for k, t in enumerate(types))
         casts = ", ".join(f"({kind})x{k}" for k, kind in enumerate(c_kinds))
+        after = "a" if then is None else "finished(a)"
         arguments = [
             quoted(inputs),
             quoted(f"{self.dtype} out0"),
             quoted(f"mapped({casts})"),
             quoted("a + b"),
-            quoted("out0 = a"),
+            quoted(f"out0 = {after}"),
             quoted("0"),
         ]
+        if then is not None:
+            functions.append(f"static __device__ {text.real} finished({text.real} a) {{")
+            ending = Body(text.real)
+            (end,) = statements(then.output_nodes, {then.input_nodes[0]: "a"}, ending)
+            functions += [*indent([*ending.lines, f"return {end};"]), "}"]
+            for name in ending.helpers:
+                text.helper(name)
         reduced = {"float": "float", "double": "double"}[text.real]
-        return self.add("ReductionKernel", arguments, text, mapped, f'reduce_type="{reduced}"')
+        return self.add("ReductionKernel", arguments, text, functions, f'reduce_type="{reduced}"')
 
     def add(
         self,

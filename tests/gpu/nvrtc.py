@@ -95,3 +95,10 @@ def instructions(cubin):
             [str(disassembler()), "-c", file.name], capture_output=True, text=True, check=True
         ).stdout
     return Counter(re.findall(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_]*)", text))
+
+
+def version():
+    """Of the compiler, such as "13.0"."""
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    library().nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
+    return f"{major.value}.{minor.value}"

@@ -1,0 +1,84 @@
+"""A sum and what is done with its value, such as the division by a count, in one kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from symad.core.dims import Shape
+from symad.core.graph import Graph, Node, Op, rebuild, shape, topological
+from symad.core.questions import Nodes, Values, definition, evaluate
+from symad.numeric.fusion.c_expressions import has_c_form
+from symad.numeric.fusion.chains import Fused, FusedSum
+from symad.ops.arrays.contraction import Einsum, contract
+from symad.ops.elementwise.arithmetic import ElementwiseOp
+from symad.ops.elementwise.selection import Condition
+from symad.ops.loops.scan import Local
+from symad.transforms.values import unchecked
+
+
+@dataclass(frozen=True, eq=False)
+class SumThen(Op):
+    """``then`` of the sum of ``body`` over all axes; both are elementwise graphs of `Local` inputs."""
+
+    body: Graph
+    then: Graph
+
+
+@shape(SumThen)
+def sum_then_shape(op: SumThen, args: Nodes) -> Shape:
+    """A scalar."""
+    return ()
+
+
+@evaluate.dispatch
+def sum_then_evaluate(op: SumThen, values: Values) -> Any:
+    """By NumPy."""
+    (mapped,) = unchecked(op.body.output_nodes, dict(zip(op.body.input_nodes, values, strict=True)))
+    (made,) = unchecked(op.then.output_nodes, {op.then.input_nodes[0]: mapped.sum()})
+    return made
+
+
+@definition.dispatch
+def sum_then_definition(op: SumThen, y: Node) -> Node:
+    """The sum of the body, and what is made of it."""
+    (mapped,) = rebuild(op.body.output_nodes, dict(zip(op.body.input_nodes, y.args, strict=True)))
+    total = contract([tuple(range(len(mapped.shape)))], (), mapped)
+    return rebuild(op.then.output_nodes, {op.then.input_nodes[0]: total})[0]
+
+
+def scaled_sums(outputs: Sequence[Node]) -> Nodes:
+    """The outputs, of which chains are fused, with such sums."""
+    users: dict[Node, int] = dict.fromkeys(outputs, 2)
+    for node in topological(outputs):
+        for arg in dict.fromkeys(node.args):
+            users[arg] = users.get(arg, 0) + 1
+
+    def make(node: Node, args: Nodes) -> Node:
+        made = node if args == node.args else Node.of(node.op, args)
+        then = _then(made)
+        if then is None or users[node.args[0]] > 1:
+            return made
+        (total,) = args
+        if isinstance(total.op, FusedSum) and not total.shape:
+            return Node.of(SumThen(total.op.body, then), total.args)
+        whole = isinstance(total.op, Einsum) and len(total.args) == 1 and not total.shape
+        if not whole or len(set(total.op.inputs[0])) < len(total.args[0].shape):  # type: ignore[attr-defined]
+            return made
+        local = Node.of(Local(0, total.args[0].shape))
+        return Node.of(SumThen(Graph((local,), (local,)), then), total.args)
+
+    return rebuild(outputs, {}, make)
+
+
+def _then(node: Node) -> Graph | None:
+    """What a kernel of one scalar computes, as a graph of it."""
+    if node.shape or len(node.args) != 1:
+        return None
+    if isinstance(node.op, Fused):
+        return node.op.body if len(node.op.body.output_nodes) == 1 else None
+    if not isinstance(node.op, ElementwiseOp) or isinstance(node.op, Condition) or not has_c_form(node):
+        return None
+    local = Node.of(Local(0, ()))
+    return Graph((local,), (Node.of(node.op, (local,)),))
