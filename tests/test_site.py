@@ -90,3 +90,12 @@ def test_the_cheat_sheet_is_one_page_to_print(monkeypatch, tmp_path):
     assert made.startswith(b"%PDF") and made.count(b"/Type /Page ") == 1
     with pytest.raises(ValueError, match="columns"):
         make_cheatsheet.columns_of(rows * 5)
+
+
+def test_the_workflow_on_the_page_is_the_file():
+    page = (DOCS / "audits.md").read_text(encoding="utf-8")
+    file = (DOCS / "derivatives.yml").read_text(encoding="utf-8")
+    assert f"```yaml\n{file}```" in page
+    yaml = pytest.importorskip("yaml")
+    steps = yaml.safe_load(file)["jobs"]["certificates"]["steps"]
+    assert steps[-1]["run"].startswith("pytest ")
