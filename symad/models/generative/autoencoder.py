@@ -17,10 +17,12 @@ import numpy as np
 from symad.core.dims import Dim
 from symad.core.graph import Graph
 from symad.models.layers.feedforward import FeedForward
-from symad.models.layers.parameters import Parameters, Shapes, glorot, trace_model
+from symad.models.layers.options import checked
+from symad.models.layers.parameters import Parameters, Shapes, glorot, part, prefixed, trace_model
 
 
 @dataclass(frozen=True)
+@checked
 class LinearAutoencoder:
     """x̂ = W_d W_e x with W_e (k, d) and W_d (d, k), on rows of x (N, d)."""
 
@@ -48,6 +50,7 @@ class LinearAutoencoder:
 
 
 @dataclass(frozen=True)
+@checked
 class Autoencoder:
     """Two feed-forward networks: widths (d, ..., k) to the code, and the same widths back."""
 
@@ -75,11 +78,11 @@ class Autoencoder:
 
     def encode(self, p: Any, x: Any) -> Any:
         """The codes (N, k)."""
-        return self.encoder.apply(chosen("e_", p), x)
+        return self.encoder.apply(part(p, "e_"), x)
 
     def decode(self, p: Any, z: Any) -> Any:
         """The reconstructions (N, d)."""
-        return self.decoder.apply(chosen("d_", p), z)
+        return self.decoder.apply(part(p, "d_"), z)
 
     def loss(self, p: Any, x: Any) -> Any:
         """Half the squared distance between x and x̂, averaged over the samples."""
@@ -95,13 +98,3 @@ class Autoencoder:
         ends = self.encode(p, np.stack([a, b]))
         weights = np.linspace(0, 1, steps)[:, None]
         return self.decode(p, (1 - weights) * ends[0] + weights * ends[1])
-
-
-def prefixed(prefix: str, values: dict[str, Any]) -> dict[str, Any]:
-    """The same values under longer names."""
-    return {prefix + name: value for name, value in values.items()}
-
-
-def chosen(prefix: str, values: Any) -> dict[str, Any]:
-    """The values whose names have a prefix, under their short names."""
-    return {name[len(prefix) :]: value for name, value in values.items() if name.startswith(prefix)}

@@ -28,6 +28,7 @@ from symad.core.graph import Graph
 from symad.errors import SymadError
 from symad.models.generative.conditional import with_class
 from symad.models.layers.feedforward import FeedForward
+from symad.models.layers.options import checked
 from symad.models.layers.parameters import Parameters, Shapes, trace_model
 
 Array = np.ndarray[Any, Any]
@@ -144,6 +145,7 @@ def time_features(times: Any, width: int, steps: int) -> Array:
 
 
 @dataclass(frozen=True)
+@checked
 class Diffusion:
     """A feed-forward network of (x_t, features of t, class) for d-dimensional data.
 

@@ -36,11 +36,11 @@ from symad.core.dims import Dim
 from symad.core.graph import Graph
 from symad.errors import SymadError
 from symad.models.generative import divergences
-from symad.models.generative.autoencoder import chosen, prefixed
 from symad.models.generative.conditional import with_class
 from symad.models.generative.divergences import v
 from symad.models.layers.feedforward import FeedForward
-from symad.models.layers.parameters import Parameters, Shapes, trace_model
+from symad.models.layers.options import checked
+from symad.models.layers.parameters import Parameters, Shapes, part, prefixed, trace_model
 
 N = sympy.Symbol("N", integer=True, positive=True)
 
@@ -73,6 +73,7 @@ HINGE = Contest("hinge", -functions.relu(1 - v), functions.relu(1 + v), aim=v)
 
 
 @dataclass(frozen=True)
+@checked
 class GAN:
     """A feed-forward generator from codes to data, and a feed-forward critic from data to scores.
 
@@ -142,13 +143,13 @@ class GAN:
 
     def generate(self, p: Any, z: Any, c: Any = None) -> Any:
         """Samples (N, d) of codes z (N, k)."""
-        raw = self.generator_network.apply(chosen("g_", p), with_class(z, c, self.classes)) + p["g_bias"]
+        raw = self.generator_network.apply(part(p, "g_"), with_class(z, c, self.classes)) + p["g_bias"]
         return functions.sigmoid(raw) if self.pixels else raw
 
     def score(self, p: Any, x: Any, c: Any = None) -> Any:
         """v(x), (N,)."""
         inputs = with_class(x, c, self.classes)
-        return (self.critic_network.apply(chosen("c_", p), inputs) + p["c_bias"])[:, 0]
+        return (self.critic_network.apply(part(p, "c_"), inputs) + p["c_bias"])[:, 0]
 
     def slopes(self, p: Any, x: Any, c: Any = None) -> Any:
         """∇_x v(x), (N, d): the rows of the gradient of Σ v, as each row has its own score."""

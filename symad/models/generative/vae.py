@@ -25,13 +25,14 @@ from symad import functions
 from symad.core.dims import Dim
 from symad.core.graph import Graph
 from symad.errors import SymadError
-from symad.models.generative.autoencoder import chosen, prefixed
 from symad.models.generative.conditional import with_class
 from symad.models.layers.feedforward import FeedForward
-from symad.models.layers.parameters import Parameters, Shapes, trace_model
+from symad.models.layers.options import checked
+from symad.models.layers.parameters import Parameters, Shapes, part, prefixed, trace_model
 
 
 @dataclass(frozen=True)
+@checked
 class VAE:
     """Pixels d, hidden width h, code k, C classes to condition on (0 for none), deviation of the pixels.
 
@@ -80,12 +81,12 @@ class VAE:
 
     def encode(self, p: Any, x: Any, c: Any = None) -> tuple[Any, Any]:
         """μ and log σ, each (N, k)."""
-        both = self.encoder.apply(chosen("e_", p), with_class(x, c, self.classes)) + p["e_bias"]
+        both = self.encoder.apply(part(p, "e_"), with_class(x, c, self.classes)) + p["e_bias"]
         return both[:, : self.code], both[:, self.code :]
 
     def logits(self, p: Any, z: Any, c: Any = None) -> Any:
         """The logits of the pixels (N, d)."""
-        return self.decoder.apply(chosen("d_", p), with_class(z, c, self.classes)) + p["d_bias"]
+        return self.decoder.apply(part(p, "d_"), with_class(z, c, self.classes)) + p["d_bias"]
 
     def decode(self, p: Any, z: Any, c: Any = None) -> Any:
         """The probabilities of the pixels (N, d), or their means; of a likelihood of one's own, ℓ."""

@@ -23,6 +23,7 @@ from symad.errors import ShapeError
 from symad.functions import relu, sigmoid, softplus
 from symad.models.layers.convolution import convolve, convolve_transposed, max_pool
 from symad.models.layers.losses import cross_entropy
+from symad.models.layers.options import checked
 from symad.models.layers.parameters import Array, Parameters, Shapes, he, numbers
 
 SLOPE = 0.2
@@ -30,6 +31,7 @@ SLOPE = 0.2
 
 
 @dataclass(frozen=True)
+@checked
 class Classifier:
     """Images to classes; ``width`` are the features of the first layer, twice as many of the second."""
 
@@ -70,6 +72,7 @@ class Classifier:
 
 
 @dataclass(frozen=True)
+@checked
 class Adversaries:
     """A generator from codes of size k to images, and a discriminator; ``width`` are features."""
 

@@ -21,12 +21,14 @@ from symad.core.graph import Graph
 from symad.errors import ShapeError
 from symad.models.layers.activations import activation
 from symad.models.layers.losses import cross_entropy, mean_squared_error
+from symad.models.layers.options import checked
 from symad.models.layers.parameters import Parameters, Shapes, glorot, he, trace_model
 
 RECTIFIED = ("relu", "gelu", "silu", "softplus")
 
 
 @dataclass(frozen=True)
+@checked
 class FeedForward:
     """A network with layers of the given widths.
 
@@ -49,7 +51,6 @@ class FeedForward:
                 f"FeedForward(widths={self.widths}, convention={self.convention!r}) needs the widths "
                 "of inputs and outputs at least, and the convention 'left' or 'right'"
             )
-        activation(self.activation)
 
     @property
     def hidden(self) -> int:

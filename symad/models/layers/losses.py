@@ -21,7 +21,7 @@ from symad.models.layers import pointwise_losses
 
 def mean_squared_error(predicted: Any, target: Any) -> Any:
     """The mean over all elements of (predicted − target)², arrays of one shape."""
-    return np.mean((predicted - target) ** 2)
+    return np.mean(pointwise_losses.squared(predicted, target))
 
 
 def log_likelihoods(scores: Any, targets: Any) -> Any:

@@ -53,6 +53,45 @@ def count(shapes: Mapping[str, Shape]) -> Any:
     return total
 
 
+def initial(
+    shapes: Mapping[str, Shape], seed: int, start: Callable[[np.random.Generator, str, Shape], Array]
+) -> Parameters:
+    """Initial values of all parameters by their names, in order, from one stream of random numbers."""
+    rng = np.random.default_rng(seed)
+    return {name: start(rng, name, shape) for name, shape in shapes.items()}
+
+
+def glorot_matrices(rng: np.random.Generator, name: str, shape: Shape) -> Array:
+    """Glorot's values of what has a name W or S, 0 of the rest."""
+    return glorot(rng, shape) if name[0] in "WS" else np.zeros(numbers(shape))
+
+
+def recurrent_matrices(rng: np.random.Generator, name: str, shape: Shape) -> Array:
+    """As `glorot_matrices`, but W_h and W_hh of every layer orthogonal: states neither grow nor fade."""
+    if name.startswith("W_h") and name != "W_hy":
+        return orthogonal(rng, shape)
+    return glorot_matrices(rng, name, shape)
+
+
+def normal_matrices(scale: float) -> Callable[[np.random.Generator, str, Shape], Array]:
+    """Normal values of what has a name W, 0 of the rest."""
+
+    def start(rng: np.random.Generator, name: str, shape: Shape) -> Array:
+        return normal(rng, shape, scale) if name[0] == "W" else np.zeros(numbers(shape))
+
+    return start
+
+
+def prefixed(prefix: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The same values under longer names."""
+    return {prefix + name: value for name, value in values.items()}
+
+
+def part(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """The values whose names begin with a prefix, without it."""
+    return {name[len(prefix) :]: value for name, value in values.items() if name.startswith(prefix)}
+
+
 def normal(rng: np.random.Generator, shape: Shape, scale: float) -> Array:
     """Independent normal numbers with standard deviation ``scale``."""
     return scale * rng.standard_normal(numbers(shape))

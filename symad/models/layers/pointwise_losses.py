@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.dims import format_shape, same_shape
 from symad.errors import ShapeError, SymadError
 from symad.functions import softplus, stop_gradient, xlogy
 
@@ -38,19 +39,39 @@ def reduced(values: Any, reduction: str = "mean") -> Any:
     return np.sum(values) / (values.shape[0] if reduction == "batchmean" else 1)
 
 
+def error(predicted: Any, target: Any) -> Any:
+    """e = ŷ − y, of arrays of one shape or of numbers: (N, 1) and (N,) would be N² differences.
+
+    Raises:
+        ShapeError: two other shapes.
+    """
+    check_pair(predicted, target)
+    return predicted - target
+
+
+def check_pair(predicted: Any, target: Any) -> None:
+    """Refuse a prediction and a target of two shapes, but for a number."""
+    a, b = (tuple(getattr(v, "shape", ())) for v in (predicted, target))
+    if a and b and not same_shape(a, b):
+        raise ShapeError(
+            f"a loss of predictions {format_shape(a)} and targets {format_shape(b)}, which would be "
+            "broadcast; give both one shape"
+        )
+
+
 def squared(predicted: Any, target: Any) -> Any:
     """e²."""
-    return (predicted - target) ** 2
+    return error(predicted, target) ** 2
 
 
 def absolute(predicted: Any, target: Any) -> Any:
     """|e|, with the derivative 0 at 0."""
-    return np.abs(predicted - target)
+    return np.abs(error(predicted, target))
 
 
 def huber(predicted: Any, target: Any, delta: float = 1.0) -> Any:
     """e²/2 where |e| ≤ δ, else δ (|e| − δ/2)."""
-    size = np.abs(predicted - target)
+    size = absolute(predicted, target)
     inside = np.minimum(size, delta)
     return inside * (size - inside / 2)
 
@@ -68,23 +89,26 @@ def quantile(predicted: Any, target: Any, level: float = 0.5) -> Any:
     """
     if not 0 < level < 1:
         raise ShapeError(f"level={level} is not a level of quantiles in (0, 1)")
-    rest = target - predicted
+    rest = -error(predicted, target)
     return np.maximum(level * rest, (level - 1) * rest)
 
 
 def logistic(logit: Any, target: Any, positive: Any = 1.0) -> Any:
     """w y log(1 + e^{−z}) + (1 − y) log(1 + e^z) for y in [0, 1]; w, ``positive``, is the weight of y = 1."""
+    check_pair(logit, target)
     return softplus(-logit) * target * positive + softplus(logit) * (1 - target)
 
 
 def binary_cross_entropy(probability: Any, target: Any) -> Any:
     """−y log p − (1 − y) log(1 − p), each logarithm at least −100."""
+    check_pair(probability, target)
     kept, lost = (np.maximum(v, -100.0) for v in (np.log(probability), np.log1p(-probability)))
     return -target * kept - (1 - target) * lost
 
 
 def divergence(log_probability: Any, target: Any, log_target: bool = False) -> Any:
     """y (log y − q), 0 where y = 0; ``log_target``: log y is given."""
+    check_pair(log_probability, target)
     if log_target:
         return np.exp(target) * (target - log_probability)
     return xlogy(target, target) - target * log_probability
@@ -94,6 +118,7 @@ def poisson(
     predicted: Any, target: Any, logarithmic: bool = True, epsilon: float = 1e-8, full: bool = False
 ) -> Any:
     """e^z − y z, or μ − y log(μ + ε); ``full`` adds Stirling's y log y − y + log(2πy)/2 where y > 1."""
+    check_pair(predicted, target)
     if logarithmic:
         loss = np.exp(predicted) - target * predicted
     else:
@@ -108,5 +133,5 @@ def poisson(
 def gaussian(mean: Any, target: Any, variance: Any, epsilon: float = 1e-6, full: bool = False) -> Any:
     """(log v + e²/v)/2, where v < ε its value and slope at ε, as PyTorch; ``full`` adds log(2π)/2."""
     v = variance + stop_gradient(np.maximum(variance, epsilon) - variance)
-    loss = (np.log(v) + (mean - target) ** 2 / v) / 2
+    loss = (np.log(v) + squared(mean, target) / v) / 2
     return loss + float(np.log(2 * np.pi)) / 2 if full else loss

@@ -21,10 +21,12 @@ from symad.errors import ShapeError
 from symad.functions import fold
 from symad.models.layers.activations import activation
 from symad.models.layers.losses import cross_entropy, mean_squared_error
+from symad.models.layers.options import checked
 from symad.models.layers.parameters import Parameters, Shapes, glorot, normal, numbers
 
 
 @dataclass(frozen=True)
+@checked
 class ResNet:
     """A residual network of the given sizes, which are ints or symbols.
 
@@ -47,9 +49,6 @@ class ResNet:
     step: Any = 1
     activation: str = "tanh"
     memory: Any = "all"
-
-    def __post_init__(self) -> None:
-        activation(self.activation)
 
     @property
     def shapes(self) -> Shapes:

@@ -26,19 +26,18 @@ from symad.core.dims import Dim
 from symad.errors import ShapeError
 from symad.models.layers.activations import activation
 from symad.models.layers.losses import mean_squared_error
+from symad.models.layers.options import checked
 from symad.models.layers.parameters import Array, Parameters, Shapes, numbers
 
 
 @dataclass(frozen=True)
+@checked
 class TwoLayer:
     """A network with d inputs and n neurons; sizes are ints or symbols."""
 
     inputs: Dim
     width: Dim
     activation: str = "relu"
-
-    def __post_init__(self) -> None:
-        activation(self.activation)
 
     @property
     def shapes(self) -> Shapes:

@@ -22,10 +22,12 @@ import numpy as np
 
 from symad.errors import ShapeError
 from symad.functions import arange, concatenate, scan
+from symad.models.layers.options import checked
 from symad.models.layers.parameters import Array, Shapes
 
 
 @dataclass(frozen=True)
+@checked
 class ARX:
     """A model with these lags, k exogenous inputs, and a constant or not.
 

@@ -24,12 +24,14 @@ import numpy as np
 from symad.core.dims import Dim
 from symad.errors import ShapeError, SymadError
 from symad.functions import scan, softmax
+from symad.models.layers.options import checked
 from symad.models.layers.parameters import Parameters, Shapes, normal, numbers
 
 NORMALISERS = ("softmax", "count")
 
 
 @dataclass(frozen=True)
+@checked
 class AttentionDynamics:
     """Particles in dimension d; sizes are ints or symbols.
 

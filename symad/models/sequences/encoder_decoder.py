@@ -24,7 +24,8 @@ from symad.core.dims import Dim
 from symad.errors import SymadError
 from symad.functions import concatenate, lookup, scan, softmax
 from symad.models.layers.losses import cross_entropy
-from symad.models.layers.parameters import Parameters, Shapes, glorot, normal, numbers, orthogonal
+from symad.models.layers.options import checked
+from symad.models.layers.parameters import Parameters, Shapes, glorot, initial, normal, numbers, orthogonal
 from symad.models.sequences import lstm
 
 
@@ -51,6 +52,7 @@ def additive_score(s: Any, h: Any, W_s: Any, W_h: Any, v: Any) -> Any:
 
 
 @dataclass(frozen=True)
+@checked
 class EncoderDecoder:
     """Translates a source (N, T) into a target (N, T').
 
@@ -94,16 +96,15 @@ class EncoderDecoder:
 
     def init(self, seed: int = 0) -> Parameters:
         """Standard normal vectors, orthogonal recurrent matrices, Glorot's others, biases 0."""
-        rng = np.random.default_rng(seed)
-        start: Parameters = {}
-        for name, shape in self.shapes.items():
-            if name.startswith("E"):
-                start[name] = normal(rng, shape, 1.0)
-            elif name in ("W_fh", "W_gh"):
-                start[name] = orthogonal(rng, shape)
-            else:
-                start[name] = np.zeros(numbers(shape)) if name[0] == "b" else glorot(rng, shape)
-        return start
+
+        def start(rng: np.random.Generator, name: str, shape: Any) -> Any:
+            if name in ("W_fh", "W_gh"):
+                return orthogonal(rng, shape)
+            if name[0] == "E":
+                return normal(rng, shape, 1.0)
+            return np.zeros(numbers(shape)) if name[0] == "b" else glorot(rng, shape)
+
+        return initial(self.shapes, seed, start)
 
     def advance(self, p: Any, name: str, state: Any, x: Any) -> Any:
         """One step of the encoder (name "f") or decoder ("g"): the state is (h, c), c unused by tanh."""

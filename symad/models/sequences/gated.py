@@ -12,17 +12,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from symad.core.dims import Dim
 from symad.errors import SymadError
 from symad.models.layers.activations import activation
-from symad.models.layers.parameters import Parameters, Shapes, normal, numbers
+from symad.models.layers.options import checked
+from symad.models.layers.parameters import Parameters, Shapes, initial, normal_matrices
 
 KINDS = {"relu": "relu", "gelu": "gelu", "gelu_tanh": "gelu_tanh", "geglu": "gelu", "swiglu": "silu"}
 
 
 @dataclass(frozen=True)
+@checked
 class FeedForwardBlock:
     """A block of width d with d_ff hidden features; kind "relu", "gelu", "gelu_tanh", "geglu" or "swiglu".
 
@@ -58,11 +58,7 @@ class FeedForwardBlock:
 
     def init(self, seed: int = 0, scale: float = 0.02) -> Parameters:
         """Normal numbers, biases 0."""
-        rng = np.random.default_rng(seed)
-        return {
-            name: normal(rng, shape, scale) if name.startswith("W") else np.zeros(numbers(shape))
-            for name, shape in self.shapes.items()
-        }
+        return initial(self.shapes, seed, normal_matrices(scale))
 
     def apply(self, p: Any, x: Any) -> Any:
         """(..., d) -> (..., d)."""

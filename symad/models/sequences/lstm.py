@@ -21,8 +21,16 @@ import numpy as np
 
 from symad.core.dims import Dim
 from symad.functions import scan
-from symad.models.layers.losses import cross_entropy, mean_squared_error
-from symad.models.layers.parameters import Parameters, Shapes, check_shapes, glorot, numbers, orthogonal
+from symad.models.layers.options import checked
+from symad.models.layers.parameters import (
+    Parameters,
+    Shapes,
+    check_shapes,
+    initial,
+    numbers,
+    recurrent_matrices,
+)
+from symad.models.sequences import sequence_losses
 from symad.models.sequences.recurrent import Recurrent, lstm_step
 from symad.models.sequences.rnn import check_sequence, zero_state
 
@@ -45,6 +53,7 @@ def step(h: Any, c: Any, driven: Any, W_h: Any) -> tuple[Any, Any]:
 
 
 @dataclass(frozen=True)
+@checked
 class LSTM:
     """A network of LSTM layers; sizes are ints or symbols.
 
@@ -72,18 +81,10 @@ class LSTM:
 
     def init(self, seed: int = 0) -> Parameters:
         """W_h orthogonal, W_x and W_hy Glorot's, biases 0 but 1 for the forget gates (Gers et al.)."""
-        rng = np.random.default_rng(seed)
-        start: Parameters = {}
-        for name, shape in self.shapes.items():
-            if name.startswith("W_h") and name != "W_hy":
-                start[name] = orthogonal(rng, shape)
-            elif name.startswith("W"):
-                start[name] = glorot(rng, shape)
-            else:
-                start[name] = np.zeros(shape)
-                if name.startswith("b"):
-                    start[name][GATES.index("f")] = 1.0
-        return start
+        made = initial(self.shapes, seed, recurrent_matrices)
+        for k in range(1, self.layers + 1):
+            made[f"b{k}"][GATES.index("f")] = 1.0
+        return made
 
     @property
     def torch_layout(self) -> Recurrent:
@@ -145,14 +146,6 @@ class LSTM:
         """y_T, sequence-to-one: (d_out,) or (N, d_out)."""
         return self.states(p, x)[0][x.shape[0] - 1] @ p["W_hy"].T + p["c_y"]
 
-    def loss(self, p: Any, x: Any, y: Any) -> Any:
-        """The mean squared error of all y_t."""
-        return mean_squared_error(self.apply(p, x), y)
-
-    def last_loss(self, p: Any, x: Any, y: Any) -> Any:
-        """The mean squared error of y_T alone."""
-        return mean_squared_error(self.last(p, x), y)
-
-    def language_loss(self, p: Any, x: Any, targets: Any) -> Any:
-        """The mean cross-entropy of softmax(y_t) against classes (T,) or (T, N)."""
-        return cross_entropy(self.apply(p, x), targets)
+    loss = sequence_losses.loss
+    last_loss = sequence_losses.last_loss
+    language_loss = sequence_losses.language_loss

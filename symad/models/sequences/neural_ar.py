@@ -18,11 +18,20 @@ import numpy as np
 from symad.core.dims import Dim
 from symad.errors import ShapeError
 from symad.models.layers.losses import cross_entropy
-from symad.models.layers.parameters import Array, Parameters, Shapes, glorot, normal, numbers
+from symad.models.layers.options import checked
+from symad.models.layers.parameters import (
+    Array,
+    Parameters,
+    Shapes,
+    glorot_matrices,
+    initial,
+    normal,
+)
 from symad.models.sequences.embedding import embed_context
 
 
 @dataclass(frozen=True)
+@checked
 class NeuralAR:
     """A model with n_voc tokens, a context of n_ctx, vectors of d_emb and a layer of d_h."""
 
@@ -44,14 +53,11 @@ class NeuralAR:
 
     def init(self, seed: int = 0) -> Parameters:
         """Standard normal C, Glorot's W, biases 0."""
-        rng = np.random.default_rng(seed)
-        start: Parameters = {}
-        for name, shape in self.shapes.items():
-            if name == "C":
-                start[name] = normal(rng, shape, 1.0)
-            else:
-                start[name] = glorot(rng, shape) if name[0] == "W" else np.zeros(numbers(shape))
-        return start
+
+        def start(rng: np.random.Generator, name: str, shape: Any) -> Any:
+            return normal(rng, shape, 1.0) if name == "C" else glorot_matrices(rng, name, shape)
+
+        return initial(self.shapes, seed, start)
 
     def scores(self, p: Any, contexts: Any) -> Any:
         """Scores of the next token: contexts (N, n_ctx) -> (N, n_voc)."""

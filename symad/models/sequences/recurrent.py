@@ -28,6 +28,7 @@ from symad.core.dims import Dim, format_shape
 from symad.errors import ShapeError, SymadError
 from symad.functions import arange, concatenate, scan, sigmoid, stack
 from symad.models.layers.activations import activation
+from symad.models.layers.options import checked
 from symad.models.layers.parameters import Parameters, Shapes, normal, numbers
 from symad.models.sequences.rnn import check_sequence, zero_state
 
@@ -60,6 +61,7 @@ STEPS: dict[str, Callable[..., State]] = {"rnn": rnn_step, "lstm": lstm_step, "g
 
 
 @dataclass(frozen=True)
+@checked
 class Recurrent:
     """Layers of one kind; sizes are ints or symbols, the number of layers is an int.
 
@@ -91,7 +93,6 @@ class Recurrent:
     gates: str = ""
 
     def __post_init__(self) -> None:
-        activation(self.activation)
         if self.kind not in GATES:
             raise SymadError(f"kind={self.kind!r} is not one of {', '.join(GATES)}")
         if self.gates and sorted(self.gates) != sorted(GATES[self.kind]):
@@ -100,8 +101,6 @@ class Recurrent:
             )
         if self.projection and self.kind != "lstm":
             raise SymadError(f"projection={self.projection}: only an lstm has one, not a {self.kind}")
-        if not isinstance(self.layers, int) or self.layers < 1:
-            raise SymadError(f"layers={self.layers!r} is not a number of layers, 1 or more")
 
     @property
     def order(self) -> str:

@@ -27,11 +27,13 @@ from symad.core.dims import Dim
 from symad.errors import ShapeError
 from symad.functions import scan
 from symad.models.layers.activations import activation
-from symad.models.layers.losses import cross_entropy, mean_squared_error
-from symad.models.layers.parameters import Array, Parameters, Shapes, glorot, orthogonal
+from symad.models.layers.options import checked
+from symad.models.layers.parameters import Array, Parameters, Shapes, initial, recurrent_matrices
+from symad.models.sequences import sequence_losses
 
 
 @dataclass(frozen=True)
+@checked
 class RNN:
     """A recurrent network of the given sizes, which are ints or symbols.
 
@@ -53,9 +55,6 @@ class RNN:
     bias: bool = True
     skip: bool = False
 
-    def __post_init__(self) -> None:
-        activation(self.activation)
-
     @property
     def shapes(self) -> Shapes:
         """W_xh1, W_hh1, b1, ..., W_hy, (W_xy,) c."""
@@ -74,14 +73,7 @@ class RNN:
 
     def init(self, seed: int = 0) -> Parameters:
         """Recurrent matrices orthogonal, so that states neither grow nor fade; others Glorot's; biases 0."""
-        rng = np.random.default_rng(seed)
-        start: Parameters = {}
-        for name, shape in self.shapes.items():
-            if name.startswith("W_hh"):
-                start[name] = orthogonal(rng, shape)
-            else:
-                start[name] = glorot(rng, shape) if name.startswith("W") else np.zeros(shape)
-        return start
+        return initial(self.shapes, seed, recurrent_matrices)
 
     def states(self, p: Any, x: Any) -> Any:
         """h_1, ..., h_T of the last layer: (T, d_h) or (T, N, d_h)."""
@@ -109,17 +101,9 @@ class RNN:
         """y_T, sequence-to-one: (d_out,) or (N, d_out)."""
         return self.apply(p, x)[x.shape[0] - 1]
 
-    def loss(self, p: Any, x: Any, y: Any) -> Any:
-        """The mean squared error of all y_t."""
-        return mean_squared_error(self.apply(p, x), y)
-
-    def last_loss(self, p: Any, x: Any, y: Any) -> Any:
-        """The mean squared error of y_T alone."""
-        return mean_squared_error(self.last(p, x), y)
-
-    def language_loss(self, p: Any, x: Any, targets: Any) -> Any:
-        """The mean cross-entropy of softmax(y_t) against classes (T,) or (T, N)."""
-        return cross_entropy(self.apply(p, x), targets)
+    loss = sequence_losses.loss
+    last_loss = sequence_losses.last_loss
+    language_loss = sequence_losses.language_loss
 
 
 def check_sequence(x: Any) -> None:

@@ -26,9 +26,10 @@ from symad.core.dims import Dim
 from symad.errors import ShapeError
 from symad.functions import affine_scan, scan, silu, softplus
 from symad.models.layers.convolution import depthwise
-from symad.models.layers.losses import cross_entropy, mean_squared_error
 from symad.models.layers.normalization import rms_norm
+from symad.models.layers.options import checked
 from symad.models.layers.parameters import Parameters, Shapes, glorot, normal, numbers
+from symad.models.sequences import sequence_losses
 from symad.models.sequences.rnn import check_sequence
 
 
@@ -55,6 +56,7 @@ def selective_scan(x: Any, delta: Any, A: Any, B: Any, C: Any, parallel: bool = 
 
 
 @dataclass(frozen=True)
+@checked
 class StateSpace:
     """A network of selective state space blocks; sizes are ints or symbols.
 
@@ -150,10 +152,5 @@ class StateSpace:
         """y_1, ..., y_T: x (T, d_in) -> (T, d_out), or with a batch axis."""
         return self.features(p, x) @ p["W_hy"].T + p["c_y"]
 
-    def loss(self, p: Any, x: Any, y: Any) -> Any:
-        """The mean squared error of all y_t."""
-        return mean_squared_error(self.apply(p, x), y)
-
-    def language_loss(self, p: Any, x: Any, targets: Any) -> Any:
-        """The mean cross-entropy of softmax(y_t) against classes (T,) or (T, N)."""
-        return cross_entropy(self.apply(p, x), targets)
+    loss = sequence_losses.loss
+    language_loss = sequence_losses.language_loss

@@ -21,12 +21,14 @@ import numpy as np
 from symad.core.dims import Dim
 from symad.functions import relu
 from symad.models.layers.convolution import causal
-from symad.models.layers.losses import mean_squared_error
-from symad.models.layers.parameters import Parameters, Shapes, glorot, he, numbers
+from symad.models.layers.options import checked
+from symad.models.layers.parameters import Parameters, Shapes, glorot_matrices, he, initial
+from symad.models.sequences import sequence_losses
 from symad.models.sequences.rnn import check_sequence
 
 
 @dataclass(frozen=True)
+@checked
 class TCN:
     """A network of L blocks; sizes are ints or symbols, levels and taps ints.
 
@@ -65,14 +67,12 @@ class TCN:
 
     def init(self, seed: int = 0) -> Parameters:
         """He's values for filters, Glorot's for S and W_hy, biases 0."""
-        rng = np.random.default_rng(seed)
-        start: Parameters = {}
-        for name, shape in self.shapes.items():
-            if len(shape) == 3:
-                start[name] = he(rng, shape, shape[0] * shape[1])
-            else:
-                start[name] = glorot(rng, shape) if name[0] in "WS" else np.zeros(numbers(shape))
-        return start
+
+        def start(rng: np.random.Generator, name: str, shape: Any) -> Any:
+            filters = len(shape) == 3
+            return he(rng, shape, shape[0] * shape[1]) if filters else glorot_matrices(rng, name, shape)
+
+        return initial(self.shapes, seed, start)
 
     def features(self, p: Any, x: Any) -> Any:
         """z_1, ..., z_T of the last block: (T, d), or with a batch axis."""
@@ -90,6 +90,4 @@ class TCN:
         """y_1, ..., y_T: x (T, d_in) -> (T, d_out), or with a batch axis."""
         return self.features(p, x) @ p["W_hy"].T + p["c_y"]
 
-    def loss(self, p: Any, x: Any, y: Any) -> Any:
-        """The mean squared error of all y_t."""
-        return mean_squared_error(self.apply(p, x), y)
+    loss = sequence_losses.loss

@@ -28,7 +28,8 @@ import sympy
 from symad.core.dims import Dim
 from symad.errors import ShapeError
 from symad.functions import arange, softmax
-from symad.models.layers.parameters import Parameters, Shapes, normal, numbers
+from symad.models.layers.options import checked
+from symad.models.layers.parameters import Parameters, Shapes, initial, normal_matrices
 
 
 def root(size: Dim) -> Any:
@@ -139,6 +140,7 @@ def multiplicative_mask(Q: Any, K: Any, mask: Any) -> Any:
 
 
 @dataclass(frozen=True)
+@checked
 class MultiHead:
     """Attention with several heads; sizes are ints or symbols.
 
@@ -217,11 +219,7 @@ class MultiHead:
 
     def init(self, seed: int = 0, scale: float = 0.02) -> Parameters:
         """Normal numbers, as GPT-2 does; biases 0."""
-        rng = np.random.default_rng(seed)
-        return {
-            name: normal(rng, shape, scale) if name.startswith("W") else np.zeros(numbers(shape))
-            for name, shape in self.shapes.items()
-        }
+        return initial(self.shapes, seed, normal_matrices(scale))
 
     def project(self, p: Any, name: str, X: Any) -> Any:
         """Queries, keys or values (name Q, K, V) of all heads: (..., n, d) -> (..., H, n, d_head)."""

@@ -18,11 +18,13 @@ import numpy as np
 
 from symad.core.dims import Dim
 from symad.models.layers.losses import cross_entropy
-from symad.models.layers.parameters import Array, Parameters, Shapes
-from symad.models.transformers.transformer import Transformer, part, prefixed
+from symad.models.layers.options import checked
+from symad.models.layers.parameters import Array, Parameters, Shapes, part, prefixed
+from symad.models.transformers.transformer import Transformer
 
 
 @dataclass(frozen=True)
+@checked
 class EncoderDecoderTransformer:
     """A pair of transformers of one width; sizes are ints or symbols, but L is an int.
 

@@ -18,6 +18,7 @@ import numpy as np
 from symad.core.dims import Dim
 from symad.errors import ShapeError, SymadError
 from symad.models.layers.losses import cross_entropy, masked_cross_entropy
+from symad.models.layers.options import checked
 from symad.models.layers.parameters import Array, Parameters, Shapes, glorot, numbers
 from symad.models.transformers.transformer import Transformer
 
@@ -25,6 +26,7 @@ POOLINGS = ("first", "mean", "max")
 
 
 @dataclass(frozen=True)
+@checked
 class Encoder:
     """A transformer without mask, with a readout of classes.
 

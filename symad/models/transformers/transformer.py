@@ -31,7 +31,8 @@ from symad.errors import ShapeError, SymadError
 from symad.functions import arange, concatenate, lookup
 from symad.models.layers.losses import cross_entropy
 from symad.models.layers.normalization import EPSILON, deep_scale, layer_norm, residual, rms_norm
-from symad.models.layers.parameters import Array, Parameters, Shapes, normal, numbers
+from symad.models.layers.options import checked
+from symad.models.layers.parameters import Array, Parameters, Shapes, initial, normal, numbers, part, prefixed
 from symad.models.sequences.gated import FeedForwardBlock
 from symad.models.transformers import positions
 from symad.models.transformers.attention import MultiHead, causal_mask, prefix_mask, window_mask
@@ -46,6 +47,7 @@ CHOICES = {
 
 
 @dataclass(frozen=True)
+@checked
 class Transformer:
     """A transformer; sizes are ints or symbols, but the number of layers is an int.
 
@@ -108,6 +110,7 @@ class Transformer:
                 raise SymadError(f"{switch}={getattr(self, switch)!r} is not one of {', '.join(choices)}")
         if self.window is not None and (self.mask != "causal" or self.window < 1):
             raise SymadError(f"window={self.window} is 1 or more, of a causal model, but mask={self.mask!r}")
+        _ = self.heads_of, self.block_of  # which refuse sizes and kinds that do not fit
 
     # ---- parts
 
@@ -159,16 +162,14 @@ class Transformer:
         What is added to the residual stream (W_O, W_2) is divided by √(2L), as GPT-2 does; with deep
         norm the values, W_O and the block are multiplied by β = (8L)^{−1/4}.
         """
-        rng = np.random.default_rng(seed)
-        start: Parameters = {}
-        for name, shape in self.shapes.items():
+
+        def start(rng: np.random.Generator, name: str, shape: Any) -> Array:
             kind = name.split("_", 1)[-1].removeprefix("cross_")
             if "norm" in name or kind.startswith("b_") or name == "R":
-                fill = 1.0 if name.endswith("gamma") else 0.0
-                start[name] = np.full(numbers(shape), fill)
-            else:
-                start[name] = normal(rng, shape, scale * self._gain(kind))
-        return start
+                return np.full(numbers(shape), 1.0 if name.endswith("gamma") else 0.0)
+            return normal(rng, shape, scale * self._gain(kind))
+
+        return initial(self.shapes, seed, start)
 
     def _gain(self, kind: str) -> float:
         if self.order == "deep" and kind in ("W_V", "W_O", "W_1", "W_2", "W_3"):
@@ -331,13 +332,3 @@ def check_tokens(tokens: Any, vocabulary: Dim) -> None:
         raise ShapeError(
             f"token {tokens[place]} at {place} is not one of the {vocabulary} tokens 0..{vocabulary - 1}"
         )
-
-
-def prefixed(prefix: str, shapes: Shapes) -> Shapes:
-    """The shapes under longer names."""
-    return {prefix + name: shape for name, shape in shapes.items()}
-
-
-def part(p: Any, prefix: str) -> dict[str, Any]:
-    """The parameters whose names begin with a prefix, without it."""
-    return {name[len(prefix) :]: v for name, v in p.items() if name.startswith(prefix)}

@@ -1,0 +1,25 @@
+"""What models of sequences share: the losses of y_1, ..., y_T, as methods that a model names in its body.
+
+Shapes: x (T, d) or (T, N, d), y as the outputs of the model, classes (T,) or (T, N).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symad.models.layers.losses import cross_entropy, mean_squared_error
+
+
+def loss(self: Any, p: Any, x: Any, y: Any) -> Any:
+    """The mean squared error of all y_t."""
+    return mean_squared_error(self.apply(p, x), y)
+
+
+def last_loss(self: Any, p: Any, x: Any, y: Any) -> Any:
+    """The mean squared error of y_T alone."""
+    return mean_squared_error(self.last(p, x), y)
+
+
+def language_loss(self: Any, p: Any, x: Any, targets: Any) -> Any:
+    """The mean cross-entropy of softmax(y_t) against classes (T,) or (T, N)."""
+    return cross_entropy(self.apply(p, x), targets)
