@@ -99,9 +99,7 @@ STAGES: dict[str, Stage] = {}
 """All stages by name, in the order in which they run."""
 
 
-def stage(
-    name: str, about: str, quick: bool = False
-) -> Callable[[Callable[[], Model]], Callable[[], Model]]:
+def stage(name: str, about: str, quick: bool = False) -> Callable[[Callable[[], Model]], Callable[[], Model]]:
     """Register a function that makes a model as a stage of the tour.
 
     Args:

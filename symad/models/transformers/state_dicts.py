@@ -137,7 +137,7 @@ def llama(
     tied = "lm_head.weight" not in state
     options: dict[str, Any] = {"norm": "rms", "position": "rotary", "block": "swiglu", "bias": False}
     options |= {"key_heads": keys // key, "base": base, "epsilon": epsilon, "rotary": rotary, "tied": tied}
-    model = Transformer(len(E), 0, d, layers, heads, key, hidden, **(options | switches))
+    model = Transformer(len(E), 1, d, layers, heads, key, hidden, **(options | switches))
     p: Parameters = {"E": E, "norm_gamma": at("norm.weight", d)}
     if not tied:
         p["U"] = at("lm_head.weight", len(E), d)

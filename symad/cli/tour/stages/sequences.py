@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import sympy
 
 import symad
 from symad.cli.tour.stage import Finding, Made, Model, stage
@@ -12,11 +13,13 @@ from symad.models.layers import maximum
 from symad.models.layers.costs import layer_cost
 from symad.models.layers.feedforward import FeedForward
 from symad.models.layers.parameters import trace_model
-from symad.models.sequences import tokenization
+from symad.models.sequences import arma, tokenization
+from symad.models.sequences.ctc import ctc
 from symad.models.sequences.encoder_decoder import EncoderDecoder, context, dot_score
 from symad.models.sequences.generation import generate
 from symad.models.sequences.lstm import LSTM, step
 from symad.models.sequences.neural_ar import NeuralAR
+from symad.models.sequences.recurrent import Recurrent
 from symad.models.sequences.rnn import RNN, jacobian_norms
 from symad.models.transformers import adaptation, attention, positions
 from symad.models.transformers.presets import parameter_counts
@@ -110,6 +113,46 @@ def last_cell(c: Any, driven: Any, W_h: Any) -> Any:
     for z in driven:
         h, c = step(h, c, z, W_h)
     return c
+
+
+@stage("recurrent layers", "a GRU in PyTorch's layout; ARMA by the Kalman filter; CTC; Taylor mode")
+def gated_units() -> Model:
+    """Both directions, two sequences of four steps."""
+    model, small = Recurrent("gru", 2, 2, bidirectional=True), Recurrent("gru", 1, 1)
+    graph = trace_model(lambda p, x: model.apply(p, x)[0].sum(), model.shapes, (4, 2, 2))
+    certified = trace_model(lambda p, x: small.apply(p, x)[0].sum(), small.shapes, (1, 1))
+    p = model.init(0)
+    return Model(graph, (*p.values(), numbers(4, 2, 2)), wrt=list(p), check=certified, use=series_and_paths)
+
+
+def series_and_paths(made: Made) -> list[Finding]:
+    """The likelihood as a density of all numbers, CTC as a sum over paths, ten derivatives at once."""
+    phi, theta, y = np.array([0.6]), np.array([0.3]), numbers(5)
+    variance = (1 + 2 * 0.6 * 0.3 + 0.3**2) / (1 - 0.6**2)
+    ahead = [variance, *(0.6**k * (0.6 * variance + 0.3) for k in range(4))]
+    gamma = np.array(ahead)[np.abs(np.subtract.outer(range(5), range(5)))]
+    density = -(y @ np.linalg.solve(gamma, y) + np.linalg.slogdet(2 * np.pi * gamma)[1]) / 2
+    apart = abs(arma.log_likelihood(phi, theta, 0.0, 1.0, y) - density)
+
+    log_p = numbers(3, 2) - np.logaddexp.reduce(numbers(3, 2), axis=1, keepdims=True)
+    paths = [
+        (1, 1, 1),
+        (0, 1, 1),
+        (1, 1, 0),
+        (0, 0, 1),
+        (0, 1, 0),
+        (1, 0, 0),
+    ]  # of the label 1; 0 is the blank
+    total = -np.logaddexp.reduce([sum(log_p[t, k] for t, k in enumerate(path)) for path in paths])
+    missed = abs(ctc(log_p, np.array([1]), None, None) - total)
+
+    x = sympy.Symbol("x", real=True)
+    nodes = len(symad.jet(sympy.exp(sympy.sin(x) * sympy.tanh(x)) / (1 + x**2), 10).nodes)
+    return [
+        Finding(f"ARMA(1, 1): the filter and the joint density differ by {apart:.0e}", apart < 1e-13),
+        Finding(f"CTC and the sum over six paths differ by {missed:.0e}", bool(missed < 1e-13)),
+        Finding(f"ten derivatives of one formula in {nodes} nodes", nodes <= 2000),
+    ]
 
 
 @stage("maximum", "the largest of five numbers by a ReLU network: weights that exist, and training")
