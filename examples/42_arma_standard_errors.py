@@ -1,9 +1,10 @@
 """Sunspots as an ARMA(2, 1) process: Newton's method, and standard errors from the exact Hessian.
 
-The likelihood is a Kalman filter, written as a scan; symad differentiates it twice. At the maximum H = −∇² log p
-is the observed information, and the roots of the diagonal of H⁻¹ are the standard errors. statsmodels finds the
-same maximum; its own score, by complex steps, carries the rounding of its stationary covariance.
-Data: yearly sunspot numbers 1700-2008, shipped with statsmodels. Run: python examples/42_arma_standard_errors.py
+The likelihood is a Kalman filter, written as a scan; symad differentiates it twice. At the maximum
+H = −∇² log p is the observed information, and the roots of the diagonal of H⁻¹ are the standard errors.
+statsmodels finds the same maximum; its score, by complex steps, carries the rounding of its first covariance.
+Data: yearly sunspot numbers 1700-2008, shipped with statsmodels.
+Run: python examples/42_arma_standard_errors.py
 """
 
 import numpy as np
