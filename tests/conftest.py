@@ -35,6 +35,10 @@ def missing_for_gpu():
 
 
 def pytest_collection_modifyitems(items):
+    # processes that share the tests must find the same names
+    addresses = [item.nodeid for item in items if " at 0x" in item.nodeid]
+    if addresses:
+        raise pytest.UsageError(f"the name of a test holds an address; give it ids: {addresses[0]}")
     marked = [item for item in items if item.get_closest_marker("gpu")]
     reason = missing_for_gpu() if marked else ""
     if reason:

@@ -85,7 +85,7 @@ def layer_of(kind, options):
     return module, turn
 
 
-@pytest.mark.parametrize("options", LAYERS, ids=str)
+@pytest.mark.parametrize("options", LAYERS, ids=range(len(LAYERS)))
 @pytest.mark.parametrize(
     "masks", [{}, {"src_mask": CAUSAL}, {"src_mask": ADDED.float().double(), "src_key_padding_mask": NUMBERS}]
 )
@@ -94,7 +94,7 @@ def test_encoder_layers(options, masks):
     agrees(module, [turn(X)], backends=(), **masks)
 
 
-@pytest.mark.parametrize("options", LAYERS, ids=str)
+@pytest.mark.parametrize("options", LAYERS, ids=range(len(LAYERS)))
 @pytest.mark.parametrize(
     "masks",
     [
