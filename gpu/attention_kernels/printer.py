@@ -101,8 +101,8 @@ def attention_lines(op: AttentionOp, node: Node, printer: Any) -> list[str]:
     if has_kernels(op, node, printer.dtype):
         return _Writer(op, node, printer).lines()
     stands_for = definition_of(node)  # the pass that writes definitions does not enter the body of a scan
-    lines: list[str] = printer.statements((stands_for,))
-    printer.text[node] = printer.text[stands_for]
+    lines: list[str]
+    lines, printer.text[node] = printer.in_place_of(stands_for)
     return lines
 
 

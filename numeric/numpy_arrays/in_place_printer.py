@@ -121,6 +121,13 @@ class InPlacePrinter(ArrayPrinter):
         self.lives = before
         return lines
 
+    def in_place_of(self, stands_for: Node) -> tuple[list[str], str]:
+        """See `ArrayPrinter.in_place_of`."""
+        waiting = set(self.waiting)
+        made = super().in_place_of(stands_for)
+        self.waiting &= waiting
+        return made
+
     def order(self, outputs: Sequence[Node]) -> list[Node]:
         """The order in which the fewest bytes are live."""
         return schedule(Graph((), tuple(outputs)))

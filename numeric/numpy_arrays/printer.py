@@ -38,7 +38,7 @@ from symad.numeric.numpy_arrays.ops.all_ops import emit
 from symad.numeric.numpy_arrays.ops.constants import constant_text
 from symad.numeric.numpy_arrays.ops.recurrence import scan_lines
 from symad.numeric.numpy_arrays.ops.root import root_lines
-from symad.numeric.numpy_arrays.texts import Name, Part, Turned
+from symad.numeric.numpy_arrays.texts import Name, Part, Turned, name_in
 from symad.numeric.pairs.attention_printer import attention_lines
 from symad.numeric.pairs.pair_sum_printer import pair_lines
 from symad.numeric.targets.target import NUMPY
@@ -207,6 +207,17 @@ class ArrayPrinter:
     def transposed(self, matrix: str) -> str:
         """The transpose of a matrix."""
         return Turned(matrix)
+
+    def in_place_of(self, stands_for: Node) -> tuple[list[str], str]:
+        """The statements of what a node stands for, and its text; what is between is not known afterwards.
+
+        Arrays in between may be overwritten or given back.
+        """
+        known = dict(self.text)
+        lines = self.statements((stands_for,))
+        result, self.text = self.text[stands_for], known
+        self.own += [name for name in [name_in(result)] if name is not None]
+        return lines, result
 
     def expression(self, node: Node) -> str:
         """The value of a node as an expression of the texts of its arguments."""

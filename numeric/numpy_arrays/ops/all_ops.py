@@ -19,7 +19,7 @@ from symad.core.questions import definition, question
 from symad.errors import LoweringError
 from symad.evaluation.number_domains import as_float
 from symad.numeric.backends import ArrayLibrary
-from symad.numeric.numpy_arrays.texts import Name, is_name
+from symad.numeric.numpy_arrays.texts import is_name
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.positions import Positions
 from symad.ops.arrays.reduction import Extreme, Product
@@ -54,14 +54,7 @@ def by_definition(
     stands_for = definition(op, node)
     if not isinstance(stands_for, Node):
         raise LoweringError(f"the op {type(op).__name__} has no form for backend {library.name!r}")
-    known, waiting = dict(printer.text), set(getattr(printer, "waiting", ()))
-    needed = printer.statements((stands_for,))  # which begins new lists of its own
-    result: str = printer.text[stands_for]
-    if isinstance(result, Name):
-        printer.own.append(result)
-    printer.text = known  # arrays in between may have been overwritten
-    if hasattr(printer, "waiting"):
-        printer.waiting &= waiting
+    needed, result = printer.in_place_of(stands_for)
     printer.before.extend(needed)
     return result
 

@@ -10,7 +10,6 @@ from symad.core.questions import definition
 from symad.errors import LoweringError
 from symad.numeric.backends import ArrayLibrary
 from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
-from symad.numeric.numpy_arrays.texts import name_in
 from symad.numeric.targets.helpers import _newton
 from symad.numeric.targets.pasting import pasted
 from symad.ops.linalg.root import Root, residual_at, slope_at, sparse_slope
@@ -60,10 +59,9 @@ def root_lines(op: Root, library: ArrayLibrary, node: Node, name: str, printer: 
 def sparse_solve_emit(op: SparseSolve, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
     if library.module != "numpy":
         (dense,) = printer.prepared(Graph(node.args, (definition(op, node),))).output_nodes
-        needed = printer.statements((dense,))  # which begins new lists of its own
+        needed, made = printer.in_place_of(dense)
         printer.before.extend(needed)
-        printer.own.extend(name for name in [name_in(printer.text[dense])] if name is not None)
-        return printer.text[dense]
+        return made
     printer.helper("solve_sparse", inspect.getsource(solve_sparse))
     printer.imports.add("from typing import Any")
     pattern = ", ".join(printer.constant_array(part) for part in (op.starts, op.columns))
