@@ -24,7 +24,8 @@ from symad.errors import LoweringError
 from symad.numeric.kernel import Kernel
 from symad.numeric.modules.module_text import pack_text
 from symad.numeric.modules.names import Names
-from symad.numeric.numpy_arrays.printer import dim_text
+from symad.numeric.targets.scalars import Called, dimension
+from symad.numeric.targets.target import Level, Text
 from symad.transforms.seeding import total_size
 
 
@@ -246,15 +247,19 @@ class Door:
                     (n,) = unknown
                     slope, offset = total.coeff(n, 1), total.coeff(n, 0)
                     rest = f"{self.np}.size({name})"
-                    rest = f"({rest} - {dim_text(offset, self.dims)})" if offset != 0 else rest
-                    rest += f"//{dim_text(slope, self.dims)}" if slope != 1 else ""
+                    rest = f"({rest} - {self.dim(offset).inside(Level.PRODUCT)})" if offset != 0 else rest
+                    rest += f"//{self.dim(slope).inside(Level.SIGN)}" if slope != 1 else ""
                     self.lines.append(f"{self.dims[n]} = {rest}")
                     bound.add(n)
         return [self.dims[s] for s in sorted(self.dims.keys() - bound, key=str)]
 
+    def dim(self, dim: Any) -> Text:
+        """A dimension."""
+        return dimension(dim, Called(self.dims))
+
     def cut(self, p: Parameter, name: str) -> str:
         """The inputs as parts of a flat vector."""
-        total = dim_text(total_size(p.nodes), self.dims)
+        total = self.dim(total_size(p.nodes)).text
         checked = self.helper("_vector", VECTOR)
         self.lines.append(f"{name} = {checked}({p.title!r}, {name}, {total})")
         pieces: list[str] = []
@@ -262,11 +267,11 @@ class Door:
         for node in p.nodes:
             end = sympy.expand(offset + size(node.shape))
             if node.shape:
-                shape = ", ".join(dim_text(d, self.dims) for d in node.shape)
-                piece = f"{name}[{dim_text(offset, self.dims)}:{dim_text(end, self.dims)}]"
+                shape = ", ".join(self.dim(d).text for d in node.shape)
+                piece = f"{name}[{self.dim(offset).text}:{self.dim(end).text}]"
                 pieces.append(piece if len(node.shape) == 1 else f"{piece}.reshape({shape})")
             else:
-                pieces.append(f"{name}[{dim_text(offset, self.dims)}]")
+                pieces.append(f"{name}[{self.dim(offset).text}]")
             offset = end
         return ", ".join(pieces)
 

@@ -102,7 +102,8 @@ def _most(shape: Shape, printer: Any) -> int:
 
 def _least(shape: Shape, printer: Any) -> str:
     """The argument that asks for more memory than needed, where sizes change from block to block."""
-    return "" if all(isinstance(d, int) for d in shape) else f", {_most(shape, printer)}"
+    most = 0 if all(isinstance(d, int) for d in shape) else _most(shape, printer)
+    return f", {most}" if most else ""
 
 
 def new_text(shape: Any, printer: Any) -> str:

@@ -41,7 +41,8 @@ from symad.numeric.numpy_arrays.ops.root import root_lines
 from symad.numeric.numpy_arrays.texts import Name, Part, Turned, name_in
 from symad.numeric.pairs.attention_printer import attention_lines
 from symad.numeric.pairs.pair_sum_printer import pair_lines
-from symad.numeric.targets.target import NUMPY
+from symad.numeric.targets.scalars import dimension
+from symad.numeric.targets.target import NUMPY, Level
 from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Input
 from symad.ops.fused.attention_ops import AttentionOp
 from symad.ops.fused.pair_sum import PairSum, PairSumCotangent
@@ -231,15 +232,21 @@ class ArrayPrinter:
         return f"{text}.sum(axis={axes[0] if len(axes) == 1 else axes})"
 
     def dim(self, dim: Dim) -> str:
-        """A dimension as Python text."""
-        if isinstance(dim, int):
-            return str(dim)
-        self.sizes |= dim.free_symbols
-        return dim_text(dim, self.symbols)
+        """A dimension as a part of an expression."""
+        return str(dim) if isinstance(dim, int) else dimension(dim, self).inside(Level.ATOM)
+
+    def bare(self, dim: Dim) -> str:
+        """A dimension that stands by itself, between commas or colons."""
+        return str(dim) if isinstance(dim, int) else dimension(dim, self).text
+
+    def dim_name(self, symbol: sympy.Symbol) -> str:
+        """The name of a dimension."""
+        self.sizes.add(symbol)
+        return self.symbols[symbol]
 
     def dims(self, shape: Sequence[Dim]) -> str:
         """A shape as a tuple display."""
-        items = [self.dim(d) for d in shape]
+        items = [self.bare(d) for d in shape]
         return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
 
     def helper(self, name: str, source: str) -> str:
@@ -294,41 +301,6 @@ class ArrayPrinter:
         if text not in self.constants:
             self.constants[text] = self.names.unique(f"{stem}_{len(self.constants) + 1}")
         return Name(self.constants[text])
-
-
-def _sum_text(dim: Any, names: dict[Any, str]) -> str:
-    """n - 1 rather than -1 + n: symbols first, negative terms subtracted."""
-    text = ""
-    for term in sorted(dim.args, key=lambda t: (t.is_number, t.could_extract_minus_sign(), str(t))):
-        negative = term.could_extract_minus_sign()
-        part = dim_text(-term if negative else term, names)
-        text += (f" - {part}" if negative else f" + {part}") if text else (f"-{part}" if negative else part)
-    return text
-
-
-def dim_text(dim: Any, names: dict[Any, str]) -> str:
-    """An integer expression of dimension symbols as Python text."""
-    if isinstance(dim, (int, sympy.Integer)):
-        return str(int(dim))
-    if isinstance(dim, sympy.Symbol):
-        return names[dim]
-    if isinstance(dim, (sympy.floor, sympy.ceiling)):
-        sign = "-" if isinstance(dim, sympy.ceiling) else ""  # ⌈a/b⌉ = −⌊−a/b⌋
-        numerator, denominator = sympy.together(dim.args[0]).as_numer_denom()
-        return f"({sign}({sign}({dim_text(numerator, names)})//{dim_text(denominator, names)}))"
-    parts = [dim_text(a, names) for a in dim.args] if not isinstance(dim, sympy.Rational) else []
-    if isinstance(dim, sympy.Add):
-        return f"({_sum_text(dim, names)})"
-    if isinstance(dim, sympy.Mul):
-        numerator, denominator = dim.as_numer_denom()
-        if denominator != 1:
-            return f"(({dim_text(numerator, names)})//{dim_text(denominator, names)})"
-        return "*".join(parts)
-    if isinstance(dim, sympy.Pow) and dim.exp.is_Integer and dim.exp > 0:
-        return f"{parts[0]}**{int(dim.exp)}"
-    if isinstance(dim, (sympy.Max, sympy.Min)):
-        return f"{type(dim).__name__.lower()}({', '.join(parts)})"
-    raise LoweringError(f"the dimension {dim} has no form in generated code")
 
 
 def print_array_module(

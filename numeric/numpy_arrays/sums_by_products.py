@@ -38,7 +38,7 @@ def sum_as_product(arg: Node, axes: tuple[int, ...], printer: Any) -> Product | 
         factors = _reshaped(text, kept, summed, printer), _ones(summed, printer)
     else:
         return None
-    return Product(*factors, "" if len(kept) == 1 else f".reshape({', '.join(map(printer.dim, kept))})")
+    return Product(*factors, "" if len(kept) == 1 else f".reshape({', '.join(map(printer.bare, kept))})")
 
 
 def _ones(shape: Any, printer: Any) -> str:
@@ -49,11 +49,11 @@ def _ones(shape: Any, printer: Any) -> str:
         constant: Name = printer.constant_text(made, "ones")
         return constant
     printer.imports.add("import functools")
-    return f"{printer.helper('_ones', ONES)}({printer.dim(length)}, {printer.np}.{printer.dtype})"
+    return f"{printer.helper('_ones', ONES)}({printer.bare(length)}, {printer.np}.{printer.dtype})"
 
 
 def _reshaped(text: str, rows: Any, columns: Any, printer: Any) -> str:
     """A matrix: some axes joined, then the others."""
     if len(rows) == len(columns) == 1:
         return text
-    return f"{text}.reshape({printer.dim(size(rows))}, {printer.dim(size(columns))})"
+    return f"{text}.reshape({printer.bare(size(rows))}, {printer.bare(size(columns))})"

@@ -8,8 +8,10 @@ sums and products keep the order of the graph, so that all targets round alike.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import sympy
 
@@ -88,7 +90,25 @@ def write_dimension(op: Dimension, target: Target, node: Compute, args: Texts, w
     return dimension(op.expression, writer)
 
 
-def dimension(dim: Dim, writer: Writer) -> Text:
+class NamesOfDims(Protocol):
+    """Who knows what dimensions are called."""
+
+    def dim_name(self, symbol: Any) -> str:
+        """The name of a dimension."""
+
+
+@dataclass(frozen=True)
+class Called:
+    """Dimensions by the names of a table."""
+
+    names: Mapping[Any, str]
+
+    def dim_name(self, symbol: Any) -> str:
+        """The name of a dimension."""
+        return self.names[symbol]
+
+
+def dimension(dim: Dim, writer: NamesOfDims) -> Text:
     """A dimension: symbols first, so that T − 1 reads so, and floor division for quotients.
 
     Raises:
@@ -115,7 +135,7 @@ def dimension(dim: Dim, writer: Writer) -> Text:
     raise LoweringError(f"the dimension {dim} has no form in generated code")
 
 
-def _sum(dim: Any, writer: Writer) -> str:
+def _sum(dim: Any, writer: NamesOfDims) -> str:
     """Symbols first, negative terms subtracted."""
     text = ""
     for term in sorted(dim.args, key=lambda t: (t.is_number, t.could_extract_minus_sign(), str(t))):
@@ -126,7 +146,7 @@ def _sum(dim: Any, writer: Writer) -> str:
     return text
 
 
-def _product(dim: Any, writer: Writer) -> Text:
+def _product(dim: Any, writer: NamesOfDims) -> Text:
     over, under = dim.as_numer_denom()
     if under != 1:
         top = dimension(over, writer).inside(Level.PRODUCT)

@@ -14,6 +14,7 @@ import sympy
 from sympy.codegen.cfunctions import expm1, log1p
 from sympy.codegen.numpy_nodes import logaddexp
 
+from symad.core.dims import plus, same_dim, times
 from symad.core.graph import Node, Op
 from symad.core.questions import definition, question
 from symad.errors import LoweringError
@@ -104,12 +105,12 @@ def dimension_emit(
 
 @emit.dispatch
 def iota_emit(op: Iota, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
-    return f"{printer.np}.arange({printer.dim(op.size)}, dtype={printer.np}.{printer.dtype})"
+    return f"{printer.np}.arange({printer.bare(op.size)}, dtype={printer.np}.{printer.dtype})"
 
 
 @emit.dispatch
 def eye_emit(op: Eye, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
-    return f"{printer.np}.eye({printer.dim(op.size)}, dtype={printer.np}.{printer.dtype})"
+    return f"{printer.np}.eye({printer.bare(op.size)}, dtype={printer.np}.{printer.dtype})"
 
 
 # ---- elementwise ---------------------------------------------------------------------------------
@@ -202,6 +203,10 @@ def broadcast_emit(
     if not arg.shape:
         if constant_value(arg) is not None:
             dtype = f"{printer.np}.{printer.dtype}"
+            value = constant_value(arg)
+            name = {0: "zeros", 1: "ones"}.get(value) if type(value) is int else None
+            if name is not None:
+                return f"{printer.np}.{name}({printer.dims(op.shape)}, dtype={dtype})"
             return f"{printer.np}.full({printer.dims(op.shape)}, {args[0]}, dtype={dtype})"
         return f"{printer.np}.broadcast_to({args[0]}, {printer.dims(op.shape)})"
     lead = op.axes == tuple(range(len(op.shape) - len(op.axes), len(op.shape)))
@@ -225,20 +230,16 @@ def slice_text(start: Any, count: Any, step: int, dim: Any, printer: Any) -> str
 
 def slice_parts(start: Any, count: Any, step: int, dim: Any, printer: Any) -> tuple[str, ...]:
     """The start, the stop and perhaps the step of ``count`` elements; empty where it need not be said."""
-    if start == 0 and step == 1 and count == dim:
+    whole = same_dim(count, dim)
+    if start == 0 and step == 1 and whole:
         return "", ""
-    first = printer.dim(start)
-    if isinstance(start, int) and isinstance(count, int):
-        stop = start + count * step
-        end = str(stop) if stop >= 0 else ""
-    elif step > 0:
-        end = f"{first} + {printer.dim(count)}" + (f"*{step}" if step != 1 else "")
-        end = printer.dim(count) if start == 0 and step == 1 else end
-    else:
-        # a stop below 0 would count from the end: None means "to the beginning"
-        raw = f"{first} + ({printer.dim(count)})*({step})"
-        end = f"({raw} if {raw} >= 0 else None)"
-    return "" if start == 0 and step > 0 else first, end, *([str(step)] if step != 1 else [])
+    if step == -1 and whole and same_dim(plus(start, 1), count):
+        return "", "", "-1"
+    stop = plus(start, times(count, step))
+    end = "" if same_dim(stop, dim) else printer.bare(stop)
+    if step < 0:  # a stop below 0 would count from the end: None means "to the beginning"
+        end = ("" if stop < 0 else end) if isinstance(stop, int) else f"{end} if {end} >= 0 else None"
+    return "" if start == 0 and step > 0 else printer.bare(start), end, *([str(step)] if step != 1 else [])
 
 
 @emit.dispatch
@@ -319,7 +320,7 @@ def positions_emit(op: Positions, library: ArrayLibrary, node: Node, args: Texts
     text = ""
     for arg, dim, axis in zip(args, op.shape, op.axes, strict=True):
         length = printer.dim(dim)
-        low = (f"-{length}" if length.isalnum() else f"-({length})") if op.from_end else "0"
+        low = f"-{length}" if op.from_end else "0"
         found = f"{helper}({arg}, {low}, {length}, {axis}, {op.what!r})"
         text = f"({text})*{length} + {found}" if text else found
     return text if node in printer.row_numbers else f"({text}).astype({printer.np}.{printer.dtype})"

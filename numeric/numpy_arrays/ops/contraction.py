@@ -158,7 +158,7 @@ def _flat_product(
         return None
     if len(rows) == 1 and len(columns) == 1:
         return Product(first, second)
-    return Product(first, second, f".reshape({', '.join(printer.dim(d) for d in node.shape)})")
+    return Product(first, second, f".reshape({', '.join(printer.bare(d) for d in node.shape)})")
 
 
 def _as_matrix(
@@ -171,7 +171,7 @@ def _as_matrix(
     for one, other, turned in ((rows, columns, False), (columns, rows, True)):
         if labels == (*one, *other):
             if len(labels) > 2:
-                shape = ", ".join(printer.dim(size(dims[x] for x in group)) for group in (one, other))
+                shape = ", ".join(printer.bare(size(dims[x] for x in group)) for group in (one, other))
                 text = f"{text}.reshape({shape})"
             return printer.transposed(text) if turned else text
     return None

@@ -78,7 +78,7 @@ def beside_lines(one: Beside, names: dict[Node, str], before: list[Node], printe
     """The statements that make the array, fill all but the later states, and name its parts."""
     whole = printer.own_name()
     steps, *rest = one.value.shape
-    count = printer.dim(steps)
+    count = printer.bare(steps)
     first = one.states.args[one.states.op.k]  # type: ignore[attr-defined]
     lines = [f"{whole} = {new_text((plus(steps, 1), *rest), printer)}"]
     for array, index in one.blocks:

@@ -88,7 +88,7 @@ def loop_lines(node: Node, printer: Any) -> list[str]:
         if text != place:
             inner.append(f"{place}[...] = {text}")
     if counted or endless:
-        columns.append(f"range({printer.dim(node.shape[0])})")
+        columns.append(f"range({printer.bare(node.shape[0])})")
         targets.append(step)
     if not printer.nesting:  # they keep whole arrays alive
         printer.rows[node] = list(dict.fromkeys([*targets, *kept]))
@@ -143,7 +143,7 @@ def with_first(
     return [
         f"{longer}[0] = {printer.text[_initial(value, node)]}",
         f"{name} = {longer}[1:]",
-        f"{shifted} = {longer}[:{printer.dim(value.shape[0])}]",
+        f"{shifted} = {longer}[:{printer.bare(value.shape[0])}]",
     ]
 
 

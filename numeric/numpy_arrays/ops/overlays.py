@@ -15,7 +15,7 @@ def overlay_index(node: Node, k: int, printer: Any) -> Index:
     op: Any = node.op
     start, (count,) = op.start[k], node.args[k].shape
     stop = start + count
-    return (f"{'' if start == 0 else printer.dim(start)}:{'' if stop == op.size else printer.dim(stop)}",)
+    return (f"{'' if start == 0 else printer.bare(start)}:{'' if stop == op.size else printer.bare(stop)}",)
 
 
 def overlay_room(node: Node, printer: Any) -> tuple[Name, list[str]]:
@@ -31,9 +31,9 @@ def overlay_room(node: Node, printer: Any) -> tuple[Name, list[str]]:
         lines.append(f"{name} = {made}")
     start, (count,) = op.start[0], node.args[0].shape
     if start != 0:
-        lines.append(f"{name}[:{printer.dim(start)}] = 0")
+        lines.append(f"{name}[:{printer.bare(start)}] = 0")
     if start + count != op.size:
-        lines.append(f"{name}[{printer.dim(start + count)}:] = 0")
+        lines.append(f"{name}[{printer.bare(start + count)}:] = 0")
     return name, lines
 
 

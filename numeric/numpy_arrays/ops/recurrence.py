@@ -21,7 +21,7 @@ def scan_lines(op: Scan, library: ArrayLibrary, node: Node, name: str, printer: 
     inputs = dict(zip(local[1 + op.slices :], (outer[c] for c in constants), strict=True))
     lines = [f"{np_}.empty({printer.dims(node.shape)}, dtype={np_}.{printer.dtype})"]
     lines[0] = f"{name} = {lines[0]}"
-    lines += [f"{state} = {outer[initial]}", f"for {step} in range({printer.dim(node.shape[0])}):"]
+    lines += [f"{state} = {outer[initial]}", f"for {step} in range({printer.bare(node.shape[0])}):"]
     inputs[local[0]] = state
     inner: list[str] = []
     for x, place in zip(xs, local[1 : 1 + op.slices], strict=True):

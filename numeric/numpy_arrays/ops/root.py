@@ -45,7 +45,7 @@ def root_lines(op: Root, library: ArrayLibrary, node: Node, name: str, printer: 
         point = "".join(f", {outer[node.args[k]]}[{row}]" for k in moving)
         start = f"{guess}[{row}]" if op.batched[0] else guess
         one = f"{newton}(lambda {unknown}: {function}({unknown}{point}), {start}{solver})"
-        rows = f"[{one} for {row} in range({printer.dim(node.shape[0])})]"
+        rows = f"[{one} for {row} in range({printer.bare(node.shape[0])})]"
         solve = f"{name} = {printer.np}.reshape({printer.np}.array({rows}), {printer.dims(node.shape)})"
     return [
         f"def {function}({', '.join([unknown, *own.values()])}):",

@@ -36,7 +36,7 @@ def block_lines(node: Node, printer: Any) -> list[str]:
     ends = op.ends or [None] * len(results)
     names = {value: printer.value_name() for value in values}
     start, part = printer.value_name("start"), printer.value_name("part")
-    outer, inputs, length = printer.text, {}, printer.dim(op.length)
+    outer, inputs, length = printer.text, {}, printer.bare(op.length)
     lines, inner = [], []
     stop = printer.symbols[COLUMNS] = printer.value_name("stop")
     axes = [*op.axes, *[None] * (len(local) - len(op.axes))]
