@@ -247,7 +247,7 @@ class CuPyPrinter(ArrayPrinter):
         values = [Node.of(Fused(op.body, k), node.args) for k in range(len(op.body.output_nodes))]
         call = self.expression(node)
         for value in (node, *(v for v in values if v is not node)):
-            self.text[value] = self.value_name()
+            self.text[value] = self.name_for(value)
         return [f"{', '.join(self.text[v] for v in values)} = {call}"]
 
     def _scan(self, node: Node) -> list[str]:
@@ -287,7 +287,7 @@ def print_cupy_module(graph: Graph, dtype: str, packed: bool) -> tuple[str, str]
     fused = fuse(graph)
     printer = CuPyPrinter(fused, dtype)
     entry = printer.names.unique(graph.name)
-    inputs = [Name(printer.symbols[symbol]) for symbol in graph.inputs]
+    inputs = printer.begin(fused, ())
     for name, node in zip(inputs, fused.input_nodes, strict=True):
         printer.text[node] = name
     door = _packed_door(fused, printer, inputs) if packed else _door(fused, printer, inputs)

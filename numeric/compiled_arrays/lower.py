@@ -15,6 +15,7 @@ from symad.numeric.numpy_arrays.printer import print_array_module
 from symad.numeric.passes import expand, keep, prepare
 from symad.numeric.passes.loops.cancel_pads import drop_pads
 from symad.numeric.passes.loops.flat_products import flatten_products
+from symad.numeric.scheduling.roles import roles_of
 from symad.stable import with_logistic
 
 
@@ -34,7 +35,8 @@ def lower(graph: Graph, dtype: str) -> Kernel:
         return made[0]
 
     fused = fuse(flatten_products(drop_pads(prepared)), dtype)
-    name, source = print_array_module(fused, NUMPY, dtype, printing)
+    labels = roles_of(graph, inner=False).labels
+    name, source = print_array_module(fused, NUMPY, dtype, printing, labels)
     try:
         return replace(compile_source(name, source), c_source=made[0].c_source())
     except NotCompiled:

@@ -249,7 +249,7 @@ class NativePrinter(InPlacePrinter):
             elif kind == self.dtype and free and value.shape:
                 places.append(free.pop(0))
             elif kind == self.dtype and is_recycled(value, self):
-                fresh = self.value_name()
+                fresh = self.name_for(value)
                 lines.append(f"{fresh} = {new_text(value.shape, self)}")
                 places.append(fresh)
             else:
@@ -276,7 +276,7 @@ class NativePrinter(InPlacePrinter):
         """The statement that computes some values into their places."""
         made = []
         for value, place in zip(values, places, strict=True):
-            self.text[value] = place or self.value_name()
+            self.text[value] = place or self.name_for(value)
             made.append("_" if place else self.text[value])
         given = [*args, *(p or "None" for p in places)] if any(places) else [*args]
         call = f"{name}({', '.join(given)})"
@@ -305,7 +305,7 @@ class NativePrinter(InPlacePrinter):
         if slot is not None and node.shape:
             self.text[node] = slot
             return [*lines, f"{name}({', '.join([*args, slot])})"]
-        self.text[node] = self.value_name()
+        self.text[node] = self.name_for(node)
         return [*lines, f"{self.text[node]} = {name}({', '.join(args)})"]
 
     # ---- rows ------------------------------------------------------------------------------------
@@ -355,7 +355,7 @@ class NativePrinter(InPlacePrinter):
         """Where a value goes: a slot, or memory that is used again, for which there is one more statement."""
         if value in self.slots or not is_recycled(value, self):
             return self.slots.get(value)
-        fresh = self.value_name()
+        fresh = self.name_for(value)
         lines.append(f"{fresh} = {new_text(value.shape, self)}")
         return fresh
 

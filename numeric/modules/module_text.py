@@ -8,7 +8,7 @@ from typing import Any
 
 from symad.core.dims import format_shape
 from symad.core.graph import DictOf, Graph, Structure
-from symad.core.structures import DataclassOf, ListOf
+from symad.core.structures import DataclassOf, ListOf, TupleOf
 
 
 def module_header(graph: Graph, imports: Iterable[str]) -> list[str]:
@@ -61,6 +61,13 @@ def pack_text(
 ) -> str:
     """The expression that returns the outputs in the graph's structure; ``classes`` are of dataclasses."""
     return _pack_text(structure, iter(values), classes)
+
+
+def returned(structure: Structure, values: Sequence[str]) -> str:
+    """What a function returns: a flat tuple of several values without parentheses."""
+    if isinstance(structure, TupleOf) and len(values) > 1 and all(item is None for item in structure.items):
+        return ", ".join(values)
+    return pack_text(structure, values)
 
 
 def _pack_text(structure: Structure, values: Iterator[str], classes: Mapping[type[Any], str]) -> str:

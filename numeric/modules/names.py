@@ -37,13 +37,18 @@ class Names:
 
     def unique(self, wanted: str) -> str:
         """A new identifier, ``wanted`` if it is free."""
+        name = self.free(wanted)
+        self.taken.add(name)
+        return name
+
+    def free(self, wanted: str) -> str:
+        """The identifier that `unique` would give, which stays free."""
         base = identifier(wanted)
         name = f"{base}_" if base in RESERVED else base
         number = self._numbers.get(base, 2)
         while name in self.taken:
             name, number = f"{base}_{number}", number + 1
-        self._numbers[base] = number
-        self.taken.add(name)
+            self._numbers[base] = number - 1
         return name
 
     def of(self, symbol: Any) -> str:

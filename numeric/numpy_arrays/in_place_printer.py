@@ -52,10 +52,11 @@ from symad.numeric.passes.loops.loop import Loop
 from symad.numeric.passes.memory_layout.flat_stencils import reads_ranges
 from symad.numeric.passes.memory_layout.memory_spans import works_in_gaps
 from symad.numeric.passes.memory_layout.overlapping_pads import Overlay
+from symad.numeric.scheduling.roles import stem_of
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, Slice
 from symad.ops.arrays.sources import ArrayConstant, Constant, Input, constant_value
-from symad.ops.arrays.stacking import Stack
+from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
@@ -128,6 +129,22 @@ class InPlacePrinter(ArrayPrinter):
         self.waiting &= waiting
         return made
 
+    def stem(self, node: Node) -> str:
+        """See `ArrayPrinter.stem`; an array is called what it becomes in its place."""
+        end = node
+        while (heir := self._heir(end)) is not None:
+            end = heir
+        if end is node:
+            return super().stem(node)
+        return self.labels.get(end) or stem_of(end, ("",) * len(end.args))
+
+    def _heir(self, node: Node) -> Node | None:
+        """What is computed over the array of a node, probably: its only reader."""
+        readers = {*self.users.get(node, ())}
+        heir = readers.pop() if len(readers) == 1 else node
+        written = type(heir.op) in WRITERS and heir.shape == node.shape and bool(node.shape)
+        return heir if heir is not node and written else None
+
     def order(self, outputs: Sequence[Node]) -> list[Node]:
         """The order in which the fewest bytes are live."""
         return schedule(Graph((), tuple(outputs)))
@@ -158,7 +175,8 @@ class InPlacePrinter(ArrayPrinter):
         """See `ArrayPrinter.transposed`; that of a matrix that loops do not change is laid out before."""
         turned = self.fixed.get(matrix)
         if isinstance(turned, Turned):
-            turned = self.fixed[matrix] = self.value_name()
+            stem = matrix.stem if isinstance(matrix, Name) else ""
+            turned = self.fixed[matrix] = self.called(f"{stem}_T" if stem else "")
         return turned or super().transposed(matrix)
 
     def _find_boxes(self, outputs: Sequence[Node]) -> None:
@@ -223,7 +241,8 @@ class InPlacePrinter(ArrayPrinter):
             whole = self.settle(piece[0])
             self.text[node] = self.value_name()
             return [*whole, f"{self.text[node]} = {Part(self.text[piece[0]], *piece[1])}"]
-        if (isinstance(node.op, Broadcast) and node.args[0].shape) or (node.shape and is_indicator(node)):
+        repeated = isinstance(node.op, Broadcast) and node.args[0].shape
+        if repeated or (node.shape and is_indicator(node)) or self._is_start(node):
             self.waiting.add(node)
             return [line for a in node.args for line in self.settle(a)]
         lines = self.steps(node) if node.shape else None
@@ -238,7 +257,7 @@ class InPlacePrinter(ArrayPrinter):
             return [*settled, *block_lines(node, self)]
         copied = laid_out(node, self) if isinstance(node.op, Reshape) else None
         if copied is not None:
-            self.text[node] = self.value_name()
+            self.text[node] = self.name_for(node)
             return [*settled, f"{self.text[node]} = {copied}"]
         if isinstance(node.op, Einsum):
             made = contraction(node.op, node, tuple(self.text[a] for a in node.args), self)
@@ -282,7 +301,7 @@ class InPlacePrinter(ArrayPrinter):
             name = self.slots.get(whole)
             full = fills(list((boxes(whole) or {}).values()), whole.shape)
             if name is None or not full:
-                name = self.value_name()
+                name = self.name_for(whole)
                 make = "empty" if full else "zeros"
                 shape_text, kind = self.dims(whole.shape), f"{self.np}.{self.dtype}"
                 lines.append(f"{name} = {self.np}.{make}({shape_text}, dtype={kind})")
@@ -305,6 +324,12 @@ class InPlacePrinter(ArrayPrinter):
                 isinstance(u.op, Pad) and u in self.boxed and source(u)[0] is not node for u in users
             )
         return False
+
+    def _is_start(self, node: Node) -> bool:
+        """Whether an array only stands before others along the first axis: loops often have put it there."""
+        users = self.users.get(node, [])
+        joined = users[0] if len(users) == 1 and isinstance(node.op, Reshape) else node
+        return isinstance(joined.op, Concatenate) and joined.op.axis == 0 and joined.args[0] is node
 
     def _in_place(self, node: Node) -> bool:
         """Whether the parts of a new state already stand where it goes."""
@@ -338,7 +363,9 @@ class InPlacePrinter(ArrayPrinter):
         serial = self._serial
         place = self.slots.get(node, "")
         free = place in self.parts.names and all(self.text[a] != place for a in node.args)
-        self.fresh = place if free else self.value_name()
+        stem = self.stem(node)
+        named = Name(self.names.free(stem), serial + 1, stem) if stem else None
+        self.fresh = place if free else named or self.value_name()
         made = write(node, self)
         if made is None:
             self._serial = serial
@@ -355,18 +382,26 @@ class InPlacePrinter(ArrayPrinter):
         elif made[0].function not in WITHOUT_OUT and is_recycled(node, self):
             made = [replace(made[0], out=new_text(node.shape, self)), *made[1:]]
             self.text[node] = name
+            self._take(named if name is named else None)
             rest = (step.line(name, self.np) for step in made[1:])
             return [f"{name} = {made[0].text(self.np)}", *rest]
         self.text[node] = name
+        self._take(named if name is named or (self.fresh is named and len(made) > 1) else None)
         first = made[0].out or (self.fresh if len(made) > 1 else name)
         return [made[0].line(first, self.np), *(step.line(name, self.np) for step in made[1:])]
+
+    def _take(self, name: Name | None) -> None:
+        """See that nothing else gets a name that is used now."""
+        if name is not None:
+            self.names.taken.add(name)
+            self._serial = max(self._serial, name.number)
 
     def settle(self, node: Node) -> list[str]:
         """The statement of an array that waited for its use."""
         if node not in self.waiting:
             return []
         self.waiting.remove(node)
-        if isinstance(node.op, Broadcast):
+        if isinstance(node.op, (Broadcast, Reshape)):
             return [*self.settle(node.args[0]), *super().statement(node)]
         self.text[node] = self.value_name()
         return [f"{self.text[node]} = {self.text[node.args[0]]}.astype({self.np}.{self.dtype})"]

@@ -21,6 +21,7 @@ from symad.numeric.passes.loops.bias_as_row import fold_biases
 from symad.numeric.passes.loops.cancel_pads import cut_sums, drop_pads
 from symad.numeric.passes.loops.feature_major import feature_major
 from symad.numeric.passes.loops.flat_products import flatten_products
+from symad.numeric.passes.loops.last_step import start_from_last_step
 from symad.numeric.passes.loops.sink_into_loop import sink_large
 from symad.numeric.passes.loops.split_state import in_parts
 from symad.numeric.passes.loops.wide_products import widen_products
@@ -29,6 +30,7 @@ from symad.numeric.passes.memory_layout.memory_spans import in_spans
 from symad.numeric.passes.memory_layout.overlapping_pads import overlay_pads
 from symad.numeric.passes.memory_layout.packed_entries import is_scalar, is_straight
 from symad.numeric.scalars.lower_python import print_scalars
+from symad.numeric.scheduling.roles import roles_of
 from symad.ops.sparse.csr import CompressedRows
 from symad.stable import with_logistic
 
@@ -43,13 +45,14 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
         made = for_arrays(prepared)
         packed = False
         made = widen_products(in_parts(in_chains(sink_large(made))))
-        name, source = print_array_module(made, NUMPY, dtype, InPlacePrinter)
+        labels = roles_of(graph, inner=False).labels
+        name, source = print_array_module(made, NUMPY, dtype, InPlacePrinter, labels)
     return compile_source(name, source, packed)
 
 
 def before_arrays(graph: Graph) -> Graph:
     """The passes that every graph goes through."""
-    return prepare(keep(apply_before_slicing(expand(with_logistic(graph)))))
+    return start_from_last_step(prepare(keep(apply_before_slicing(expand(with_logistic(graph))))))
 
 
 def for_arrays(graph: Graph) -> Graph:

@@ -23,7 +23,7 @@ def product_line(node: Node, product: Product, printer: Any) -> str:
         return assigned(slot, printer.product_text(product))
     recycled = is_recycled(node, printer)
     made = recycled_product(node, product, printer) if recycled else printer.product_text(product)
-    printer.text[node] = printer.value_name()
+    printer.text[node] = printer.name_for(node)
     return f"{printer.text[node]} = {made}"
 
 
@@ -37,7 +37,7 @@ def _dotted(node: Node, product: Product, slot: Name | Part | None, printer: Any
         return None
     call = f"{product.left}.dot({product.right}"
     if slot is None:
-        printer.text[node] = printer.value_name()
+        printer.text[node] = printer.name_for(node)
         return f"{printer.text[node]} = {call})"
     base, index = (slot.base, slot.index) if isinstance(slot, Part) else (slot, ())
     if base not in printer.whole or len(index) > 1 or not all(map(printer.holds_floats, node.args)):

@@ -16,13 +16,13 @@ from symad.core.dims import Dim, format_shape
 from symad.core.graph import Graph, Node, topological
 from symad.errors import LoweringError
 from symad.numeric.backends import ArrayLibrary
-from symad.numeric.modules.module_text import docstring, module_header, one_line, pack_text
+from symad.numeric.modules.module_text import docstring, module_header, one_line, returned
 from symad.numeric.modules.names import Names
 from symad.numeric.modules.size_checks import size_checks
 from symad.numeric.modules.users_functions import users_call
 from symad.numeric.numpy_arrays.del_statements import Group, with_releases
 from symad.numeric.numpy_arrays.index_only_values import only_indices
-from symad.numeric.numpy_arrays.liveness import owner, repeats
+from symad.numeric.numpy_arrays.liveness import is_view, owner, repeats
 from symad.numeric.numpy_arrays.ops import (  # noqa: F401  (register answers)
     adjugate,
     contraction,
@@ -36,11 +36,12 @@ from symad.numeric.numpy_arrays.ops import (  # noqa: F401  (register answers)
 )
 from symad.numeric.numpy_arrays.ops.all_ops import emit
 from symad.numeric.numpy_arrays.ops.constants import constant_text
-from symad.numeric.numpy_arrays.ops.recurrence import scan_lines
+from symad.numeric.numpy_arrays.ops.recurrence import scan_lines, state_stem
 from symad.numeric.numpy_arrays.ops.root import root_lines
 from symad.numeric.numpy_arrays.texts import Name, Part, Turned, name_in
 from symad.numeric.pairs.attention_printer import attention_lines
 from symad.numeric.pairs.pair_sum_printer import pair_lines
+from symad.numeric.scheduling.roles import stem_of
 from symad.numeric.targets.scalars import dimension
 from symad.numeric.targets.target import NUMPY, Level
 from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Input
@@ -64,6 +65,10 @@ CHECK = '''def _check(name, array, shape):
 '''
 
 
+MODULES = {"itertools", "functools", "threading", "sys", "comb", "csr_array", "lru_cache", "cupyx"}
+"""Names of what modules import: no value has them."""
+
+
 class ArrayPrinter:
     """The state of one module: names of values, helper functions, constants."""
 
@@ -85,6 +90,8 @@ class ArrayPrinter:
         self.scores: dict[Any, int] = {}
         """The numbers of the score functions of attention that the module holds."""
         self.symbols = {s: self.names.of(s) for s in (*graph.inputs, *sorted(graph.dims, key=str))}
+        self.labels: dict[Node, str] = {}
+        """What results are called by the role that they have."""
         self.before: list[str] = []
         """Statements that the expression being written needs before its own."""
         self._serial = 0
@@ -111,6 +118,14 @@ class ArrayPrinter:
 
         return prepare(graph)
 
+    def begin(self, graph: Graph, labels: Sequence[str]) -> list[Name]:
+        """The names of a graph's inputs; note what its results are called."""
+        pairs = zip(graph.output_nodes, labels, strict=False)
+        self.labels = {node: label for node, label in pairs if label and node.args}
+        self.names.taken |= MODULES
+        texts = [self.symbols[symbol] for symbol in graph.inputs]
+        return [Name(text, stem=text) for text in texts]
+
     def decorators(self, graph: Graph) -> list[str]:
         """What stands before the module's function."""
         return []
@@ -126,10 +141,34 @@ class ArrayPrinter:
             if (name := f"{stem}{self._serial}") not in self.names.taken:
                 return Name(name, self._serial)
 
-    def own_name(self) -> Name:
+    def own_name(self, stem: str = "") -> Name:
         """A fresh name that only the statements of one node know."""
-        self.own.append(self.value_name())
+        self.own.append(self.called(stem))
         return self.own[-1]
+
+    def called(self, stem: str) -> Name:
+        """A fresh name for a value that a person calls ``stem``."""
+        if not stem:
+            return self.value_name()
+        self._serial += 1
+        return Name(self.names.unique(stem), self._serial, stem)
+
+    def name_for(self, node: Node) -> Name:
+        """A fresh name for the value of a node; an array in another order is called as it was."""
+        stem = self.stem(node)
+        if not stem and is_view(node) and node.shape == node.args[0].shape:
+            made = self.value_name()
+            return Name(made, made.number, self.stem_of_text(node.args[0]))
+        return self.called(stem)
+
+    def stem(self, node: Node) -> str:
+        """What a person calls the value of a node, or nothing."""
+        return self.labels.get(node) or stem_of(node, tuple([self.stem_of_text(a) for a in node.args]))
+
+    def stem_of_text(self, node: Node) -> str:
+        """What a person calls a value that has a name."""
+        text = self.text.get(node)
+        return text.stem if isinstance(text, Name) else ""
 
     @contextmanager
     def inside(self, inputs: Mapping[Node, str], repeated: bool = True) -> Iterator[None]:
@@ -184,7 +223,7 @@ class ArrayPrinter:
         if isinstance(node.op, Input):
             raise LoweringError(f"the graph uses {node.op.symbol}, which is none of its inputs")
         if isinstance(node.op, (Scan, Root)):
-            name = self.value_name()
+            name = self.called(state_stem(node, self)) if isinstance(node.op, Scan) else self.name_for(node)
             write: Any = scan_lines if isinstance(node.op, Scan) else root_lines
             lines = write(node.op, self.library, node, name, self)
             self.text[node] = name
@@ -194,7 +233,8 @@ class ArrayPrinter:
         if isinstance(node.op, (PairSum, PairSumCotangent)):
             return pair_lines(node.op, node, self)
         expression = self.expression(node)
-        if isinstance(node.op, (Constant, ArrayConstant)):
+        plain = isinstance(node.op, Dimension) and expression == self.dim(node.op.expression)
+        if plain or isinstance(node.op, (Constant, ArrayConstant)):
             self.text[node] = expression
             return []
         needed, self.before = self.before, []
@@ -202,7 +242,7 @@ class ArrayPrinter:
 
     def assignment(self, node: Node, expression: str) -> str:
         """The statement that gives a node its value."""
-        self.text[node] = self.value_name()
+        self.text[node] = self.name_for(node)
         return f"{self.text[node]} = {expression}"
 
     def transposed(self, matrix: str) -> str:
@@ -304,15 +344,19 @@ class ArrayPrinter:
 
 
 def print_array_module(
-    graph: Graph, library: ArrayLibrary, dtype: str, printing: Any = ArrayPrinter
+    graph: Graph,
+    library: ArrayLibrary,
+    dtype: str,
+    printing: Any = ArrayPrinter,
+    labels: Sequence[str] = (),
 ) -> tuple[str, str]:
-    """The entry point's name and the source of the module."""
+    """The entry point's name and the source of the module; ``labels`` are what the results are called."""
     printer = printing(graph, library, dtype)
     entry = printer.names.unique(graph.name)
-    inputs = [Name(printer.symbols[symbol]) for symbol in graph.inputs]
+    inputs = printer.begin(graph, labels)
     body = [*_unpack_lines(graph, printer, inputs), *printer.statements(graph.output_nodes)]
     values = [_result(o, printer) for o in graph.output_nodes]
-    result = pack_text(graph.structure, values)
+    result = returned(graph.structure, values)
     helpers = [part for source in printer.helpers.values() for part in (source.rstrip(), "", "")]
     lines = [
         *module_header(graph, printer.imports),

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 
 class Name(str):
-    """A variable; ``number`` counts those of a module that statements make, and is 0 for all others."""
+    """A variable; ``number`` counts those of a module that statements make, and is 0 for all others.
 
-    __slots__ = ("number",)
+    ``stem`` is what a person calls the value, or nothing.
+    """
 
-    def __new__(cls, text: str, number: int = 0) -> Name:
-        """A name, and its place among those that statements make."""
+    __slots__ = ("number", "stem")
+
+    def __new__(cls, text: str, number: int = 0, stem: str = "") -> Name:
+        """A name, its place among those that statements make, and what a person calls the value."""
         made = super().__new__(cls, text)
-        made.number = number
+        made.number, made.stem = number, stem
         return made
 
 

@@ -10,7 +10,7 @@ from symad.core.graph import Node
 from symad.numeric.compiled_arrays.c.loop_text import loop_source
 from symad.numeric.compiled_arrays.strided_arrays import contiguous
 from symad.numeric.numpy_arrays.memory_reuse import new_text
-from symad.numeric.numpy_arrays.ops.loops import in_order_of_time, previous, with_first
+from symad.numeric.numpy_arrays.ops.loops import in_order_of_time, previous, value_stems, with_first
 from symad.numeric.passes.loops.loop import Loop
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.stacking import Stack
@@ -38,13 +38,14 @@ def loop_call(node: Node, op: Scan | Loop, printer: Any) -> list[str] | None:
     source, text = found
     name = printer.loop(text, source)
     lines = [line for a in node.args for line in printer.settle(a)]
+    stems = value_stems(node, values, printer)
     for k, (value, shape) in enumerate(zip(values, shapes, strict=True)):
-        made = printer.text[value] = printer.value_name()
+        made = printer.text[value] = printer.called(stems[k])
         turn = ""
         if k in apart:
             shape, turn = (shape[1], shape[0], *shape[2:]), ".swapaxes(0, 1)"
         if k == 0 and before:
-            longer = printer.own_name()
+            longer = printer.own_name(f"{stems[k]}_all")
             lines.append(f"{longer} = {new_text(shape, printer)}{turn}")
             lines += with_first(value, before, longer, made, node, printer)
         else:

@@ -16,10 +16,12 @@ from symad.numeric.numpy_arrays.ops.loop_rows import (
     is_result,
     read_otherwise,
 )
+from symad.numeric.numpy_arrays.ops.recurrence import row_stem, state_stem
 from symad.numeric.numpy_arrays.texts import Name, Part, Turned, is_name
 from symad.numeric.passes.loops.loop import Loop, pieces, values
 from symad.ops.arrays.shaping import Slice, reshape
 from symad.ops.arrays.stacking import Concatenate, Stack
+from symad.ops.elementwise.apply import Apply
 from symad.ops.loops.scan import backwards
 
 
@@ -33,15 +35,17 @@ def loop_lines(node: Node, printer: Any) -> list[str]:
     initial, xs, constants = pieces(op, node.args)
     local, results = op.body.input_nodes, op.body.output_nodes
     made = values(node)
-    first = printer.value_name()
-    names = dict(zip(made, [first, *(printer.value_name() for _ in made[1:])], strict=True))
-    states = [printer.value_name("state") for _ in initial]
-    places = [printer.value_name("new") for _ in made]
+    stems = value_stems(node, made, printer)
+    names = {value: printer.called(stem) for value, stem in zip(made, stems, strict=True)}
+    first = names[made[0]]
+    state = "next" if any(x.args and backwards(x) is x.args[0] for x in xs) else "previous"
+    states = [printer.called(f"{stem}_{state}") for stem, _ in zip(stems, initial, strict=False)]
+    places = [printer.called(f"{stem}_t") for stem in stems]
     outer = dict(printer.text)
     fixed = [outer[c] for c in constants]
     turned = {text: Turned(text) for text in fixed if is_name(text) and text not in printer.fixed}
     printer.fixed |= turned
-    moving = [printer.value_name() for _ in xs]
+    moving = [printer.called(row_stem(x, printer)) for x in xs]
     inputs = dict(zip(local, [*states, *moving, *fixed], strict=True))
     beside = {one.value: one for one in besides(node, printer)}
     beside |= {one.states: one for one in beside.values()}
@@ -66,7 +70,7 @@ def loop_lines(node: Node, printer: Any) -> list[str]:
         for value in made[: len(states)]
         if value.shape[1:] and not printer.users.get(value) and value not in beside
     }
-    step, counted = printer.value_name("t"), any(not r.shape for r in results)
+    step, counted = printer.called("t"), any(not r.shape for r in results)
     read = read_otherwise(node, [*beside.values()])
     columns = [outer[x] for x, given in zip(xs, local[len(states) :], strict=False) if given in read]
     targets = [inputs[given] for given in local[len(states) : len(states) + len(xs)] if given in read]
@@ -120,22 +124,40 @@ def loop_lines(node: Node, printer: Any) -> list[str]:
     ]
 
 
-def _room(value: Node, name: str, node: Node, printer: Any) -> list[str]:
+def value_stems(node: Node, made: Sequence[Node], printer: Any) -> list[str]:
+    """What the values of a loop are called: states h, or h_bar backwards; others after their function."""
+    op: Any = node.op
+    state = state_stem(node, printer)
+    states = len(pieces(op, node.args)[0])
+    kept = "a_bar" if any(x.args and backwards(x) is x.args[0] for x in pieces(op, node.args)[1]) else "a"
+    stems = []
+    for k, (value, result) in enumerate(zip(made, op.body.output_nodes, strict=True)):
+        function = result.op.head.__name__ if isinstance(result.op, Apply) else kept
+        stems.append(printer.labels.get(value) or (state if k < states else function))
+    return stems
+
+
+def names_stem(name: Name) -> str:
+    """What is put before the endings of names of the same values."""
+    return name.stem or str(name)
+
+
+def _room(value: Node, name: Name, node: Node, printer: Any) -> list[str]:
     """The array for a value at all steps; if the states are also used one step later, with the first."""
     shape = value.shape
     before = previous(value, node, printer)
     if not before:
         return [_empty(name, shape, printer)]
-    longer = printer.own_name()
+    longer = printer.own_name(f"{names_stem(name)}_all")
     made = _empty(longer, (plus(shape[0], 1), *shape[1:]), printer)
     return [made, *with_first(value, before, longer, name, node, printer)]
 
 
 def with_first(
-    value: Node, before: list[Node], longer: str, name: str, node: Node, printer: Any
+    value: Node, before: list[Node], longer: Name, name: Name, node: Node, printer: Any
 ) -> list[str]:
     """The statements that put the first state before all others, and name the two parts."""
-    shifted = printer.value_name()
+    shifted = printer.called(f"{names_stem(name)}_before")
     for user in before:
         printer.text |= {user: shifted, user.args[1]: shifted}
         for array in (value, user):  # they share memory: neither is overwritten

@@ -7,16 +7,25 @@ from typing import Any
 from symad.core.graph import Node
 from symad.numeric.backends import ArrayLibrary
 from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
-from symad.numeric.numpy_arrays.texts import Part
+from symad.numeric.numpy_arrays.texts import Name, Part
+from symad.numeric.passes.loops.loop import pieces
 from symad.ops.loops.affine_scan import AffineScan
-from symad.ops.loops.scan import Scan, parts
+from symad.ops.loops.scan import Scan, backwards, parts
 
 
-def scan_lines(op: Scan, library: ArrayLibrary, node: Node, name: str, printer: Any) -> list[str]:
+def state_stem(node: Node, printer: Any) -> str:
+    """What the states of a recurrence are called: h, or h_bar where time runs backwards."""
+    op: Any = node.op
+    _, xs, _ = pieces(op, node.args)
+    turned = any(x.args and backwards(x) is x.args[0] for x in xs)
+    return printer.labels.get(node) or ("h_bar" if turned else "h")
+
+
+def scan_lines(op: Scan, library: ArrayLibrary, node: Node, name: Name, printer: Any) -> list[str]:
     """The statements that fill ``name`` with all states."""
     initial, xs, constants = parts(op, node.args)
     np_, local = printer.np, op.body.input_nodes
-    step, state = printer.value_name("t"), printer.value_name("state")
+    step, state = printer.called("t"), printer.called(f"{name.stem or name}_t")
     outer = printer.text
     inputs = dict(zip(local[1 + op.slices :], (outer[c] for c in constants), strict=True))
     lines = [f"{np_}.empty({printer.dims(node.shape)}, dtype={np_}.{printer.dtype})"]
@@ -25,7 +34,7 @@ def scan_lines(op: Scan, library: ArrayLibrary, node: Node, name: str, printer: 
     inputs[local[0]] = state
     inner: list[str] = []
     for x, place in zip(xs, local[1 : 1 + op.slices], strict=True):
-        inputs[place] = printer.value_name()
+        inputs[place] = printer.called(row_stem(x, printer))
         inner.append(f"{inputs[place]} = {outer[x]}[{step}]")
     (result,) = op.body.output_nodes
     place = printer.places[result] = Part(name, step)
@@ -39,6 +48,12 @@ def scan_lines(op: Scan, library: ArrayLibrary, node: Node, name: str, printer: 
     if not printer.nesting:
         printer.rows[node] = [state, *(name for name in kept if name != state)]
     return [*lines, *(f"    {line}" for line in inner)]
+
+
+def row_stem(x: Node, printer: Any) -> str:
+    """What a step calls its row of an array."""
+    stem = printer.stem_of_text(x)
+    return f"{stem}_t" if stem else ""
 
 
 AFFINE = """def _affine_scan(a, b, matrices, backward):

@@ -34,7 +34,7 @@ def block_lines(node: Node, printer: Any) -> list[str]:
     values = [Node.of(RowBlocks(*same, k, op.columns, op.ends), node.args) for k in every]
     columns = op.columns or [None] * len(local)
     ends = op.ends or [None] * len(results)
-    names = {value: printer.value_name() for value in values}
+    names = {value: printer.name_for(value) for value in values}
     start, part = printer.value_name("start"), printer.value_name("part")
     outer, inputs, length = printer.text, {}, printer.bare(op.length)
     lines, inner = [], []

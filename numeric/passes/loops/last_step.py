@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from symad.core.dims import plus, same_dim
+from symad.core.dims import plus, same_dim, same_shape
 from symad.core.graph import Graph, Node, rebuild, topological
 from symad.core.questions import Nodes
 from symad.numeric.passes.loops.loop import Loop, pieces, with_body
@@ -70,7 +70,9 @@ def _last_row(x: Node) -> Node | None:
         row = _last_row(value)
     else:
         return None
-    return pad(row, op.start[1:], x.shape[1:], op.step[1:]) if row is not None else None
+    if row is None or same_shape(row.shape, x.shape[1:]):
+        return row
+    return pad(row, op.start[1:], x.shape[1:], op.step[1:])
 
 
 def _without(op: Scan | Loop, k: int) -> Graph | None:
