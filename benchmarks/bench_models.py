@@ -40,8 +40,8 @@ import symad  # noqa: E402
 from symad.core.graph import Graph  # noqa: E402
 from symad.numeric import lower  # noqa: E402
 from symad.numeric.compiled_arrays.blas import product_function  # noqa: E402
-from symad.numeric.numpy_arrays.lower import before_arrays  # noqa: E402
 from symad.numeric.passes.loops.loop import Loop  # noqa: E402
+from symad.numeric.pipelines import ARRAY_GRAPH, run_graph_passes  # noqa: E402
 from symad.ops.arrays.contraction import Einsum  # noqa: E402
 from symad.ops.loops.scan import Scan  # noqa: E402
 
@@ -207,7 +207,8 @@ def of_gradient(case: model_cases.Case) -> list[Shape]:
     arrays = {**case.weights, **case.data}
     space = model_cases.for_symad()
     graph = symad.trace(lambda *a: case.loss(space, *a), inputs=[a.shape for a in arrays.values()])
-    return products(before_arrays(symad.value_and_gradient(graph, wrt=list(range(len(case.weights))))))
+    gradient = symad.value_and_gradient(graph, wrt=list(range(len(case.weights))))
+    return products(run_graph_passes(gradient, ARRAY_GRAPH))
 
 
 def versions() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Writes docs/listings.md: what `lower(f, style="plain")` prints for four models.
+"""Writes docs/listings.md: what `lower(f, style="plain")` and `lower(f)` print for four models.
 
 The tests compare the page with what is printed, so that a change of style is seen and judged. Run
 ``python docs/make_listings.py`` in the root of the repository to write it again.
@@ -99,7 +99,7 @@ Functions of numbers take batches of points, too.""",
 }
 
 HEAD = """\
-# What plain code reads like
+# What printed code reads like
 
 `lower(f, style="plain")` prints one line for each mathematical step, and nothing for speed: code to read,
 to teach, and to check the fast code against. Names say what a value is: `W_bar` is the gradient of W,
@@ -109,6 +109,16 @@ and the tests compare it with what is printed. [Lowering, stage by stage](loweri
 is made.
 """
 
+
+FAST = """\
+## The fast form
+
+`lower(f)` prints the same mathematics for speed, under the same names. An array that is not read again is
+written over (`np.tanh(h_t, h_t)`), a step writes its state into its row of the array of all states, and a
+matrix that every step needs transposed is laid out once before the loop (`W_T`). `_new` takes memory that an
+earlier call has left, and `del` gives back arrays that may be large; `..._t = None` does so for the rows of a
+loop. What has no role is v and a number.
+"""
 
 BESIDE = """\
 ## Formulas beside the code
@@ -137,6 +147,11 @@ def page() -> str:
         source = lower(make(), style="plain").source
         shown = source.rstrip() if name == "rnn" else last_function(source)
         parts.append(f"## {title}\n\n{about}\n\n```python\n{shown}\n```\n")
+    parts.append(FAST)
+    for name, make in LISTINGS.items():
+        title, _ = ABOUT[name]
+        shown = last_function(lower(make()).source)
+        parts.append(f"### {title}, fast\n\n```python\n{shown}\n```\n")
     for name in ("rnn", "attention", "arm"):
         title, _ = ABOUT[name]
         table = lower(LISTINGS[name]()).to_markdown()

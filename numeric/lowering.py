@@ -33,6 +33,8 @@ from symad.tracing import as_graph
 
 DTYPES = ("float64", "float32")
 STYLES = ("fast", "plain")
+TELLING = ("numpy", "c")
+"""Backends that tell what each pass did."""
 
 
 @without_collecting
@@ -63,11 +65,14 @@ def lower(
             speed, to read, to teach and to check the fast code against.
         inputs: order and grouping of the arguments, as in `symad.trace`.
         wrt: with ``packed``, what x holds; by default what the derivative is by, or all inputs.
-        log: called with a line for each pass of style "plain", such as ``print``.
+        log: called with a line for each pass, such as ``print``; for backends "numpy" and "c".
 
     Raises:
-        LoweringError: unknown backend, dtype or style, an op without a form there, or wrt without packed.
+        LoweringError: unknown backend, dtype or style, an op without a form there, wrt without packed, or
+            log for another backend.
     """
+    if log is not None and backend not in TELLING:
+        raise LoweringError(f"log tells of the passes for backends {', '.join(TELLING)}, not {backend!r}")
     if wrt is not None and not packed:
         raise LoweringError("wrt says what is packed in one vector; give packed=True, or leave it out")
     if style not in STYLES or (style == "plain" and backend != "numpy"):
@@ -85,16 +90,17 @@ def lower(
     graph, parameters = pack(whole) if packed else (plain_results(whole), parameters_of(whole))
     structure = graph.structure if packed else whole.structure
     graph = write_definitions(graph)
+    report: list[PassReport] | None = None if log is None else []
     if style == "plain":
-        report: list[PassReport] = []
         kernel = lower_plain(graph, name, report)
-        if log is not None:
-            for line in report:
-                log(str(line))
     else:
         graph = join_cotangents(graph)
         module: Any = load_backend(backend)
-        kernel = module.lower(graph, name, packed and backend != "cupy")
+        told = () if report is None else (report,)
+        kernel = module.lower(graph, name, packed and backend != "cupy", *told)
+    if log is not None:
+        for line in report or ():
+            log(str(line))
     if needs_door(parameters, structure, kernel.packed):
         kernel = with_door(kernel, parameters, structure, "cupy" if backend == "cupy" else "numpy")
     integers = () if packed or whole.grouping else _integers(whole)

@@ -11,12 +11,29 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from symad.core.graph import Graph
-from symad.numeric.passes import contract_sums, expand, hoist, keep, stabilize
+from symad.numeric.passes import apply_before_slicing, contract_sums, expand, hoist, keep, stabilize
 from symad.numeric.passes.algebra.definitions import write_scalar_definitions
+from symad.numeric.passes.algebra.factors import gather_factors
+from symad.numeric.passes.algebra.redundant_masks import drop_masks
+from symad.numeric.passes.algebra.syrk_products import share_grams
+from symad.numeric.passes.algebra.unit_contractions import as_outer_products
+from symad.numeric.passes.algebra.unit_seeds import factor_seeds
 from symad.numeric.passes.algebra.written_out import write_out
+from symad.numeric.passes.blocking.batches import in_batches
+from symad.numeric.passes.blocking.blocked_chains import in_chains
+from symad.numeric.passes.blocking.row_blocks import in_row_blocks
+from symad.numeric.passes.loops.bias_as_row import fold_biases
+from symad.numeric.passes.loops.cancel_pads import drop_pads
+from symad.numeric.passes.loops.feature_major import feature_major
+from symad.numeric.passes.loops.flat_products import flatten_products
 from symad.numeric.passes.loops.last_step import start_from_last_step
+from symad.numeric.passes.loops.sink_into_loop import sink_large
+from symad.numeric.passes.loops.split_state import in_parts as split_states
+from symad.numeric.passes.loops.wide_products import widen_products
 from symad.numeric.passes.memory_layout.joined_pads import join_pads
+from symad.numeric.passes.memory_layout.overlapping_pads import overlay_pads
 from symad.numeric.passes.memory_layout.packed_entries import pack_entries, pack_points
+from symad.numeric.passes.memory_layout.sparse_results import lay_out_sparse
 from symad.numeric.program.checking import check_program
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import every_statement
@@ -76,6 +93,54 @@ PLAIN_GRAPH = (
     GraphPass("pack", pack_points, "", "arrays of scalars at the end of a scalar graph are one op each"),
 )
 """Of `style="plain"`: mathematics alone, nothing for speed."""
+
+ARRAY_GRAPH = (
+    GraphPass("logistic", with_logistic, "", "1/(1 + exp(u)) is one function that does not overflow"),
+    GraphPass("expand", expand, "", "parts that derivatives share are computed once; numbers are numbers"),
+    GraphPass("apply first", apply_before_slicing, "", "one function of slices is one of the array"),
+    GraphPass("keep", keep, "", "what steps of a scan compute is kept, not computed again: scans are loops"),
+    GraphPass("stabilize", stabilize, "", "no form that loses digits where an equal one does not"),
+    GraphPass("hoist", hoist, "", "bodies of loops hold only what depends on their state"),
+    GraphPass(
+        "last step", start_from_last_step, "keep", "a cotangent of the last state is where its loop starts"
+    ),
+)
+"""Of array graphs in NumPy, first."""
+
+COMPILED_GRAPH = tuple(step for step in ARRAY_GRAPH if step.name not in ("apply first", "last step"))
+"""Of array graphs with compiled kernels, first: their loops read piece by piece what others make whole."""
+
+BLOCK_GRAPH = (
+    GraphPass("seeds", factor_seeds, "", "derivatives are made of factors, not of unit seeds"),
+    GraphPass("contract", contract_sums, "", "sums of products are contractions of two operands"),
+    GraphPass("outer products", as_outer_products, "contract", "no sum over an axis of one element"),
+    GraphPass("grams", share_grams, "contract", "Σ s a aᵀ with s ≥ 0 is a product of one array with itself"),
+    GraphPass("factors", gather_factors, "contract", "numbers and signs of a product are one factor"),
+    GraphPass("masks", drop_masks, "", "no mask on what is 0 there already"),
+    GraphPass("row blocks", in_row_blocks, "contract", "arrays of pairs are made a block of rows at a time"),
+    GraphPass("batches", in_batches, "contract", "batches of points stay in the cache: some rows at a time"),
+    GraphPass("sparse results", lay_out_sparse, "", "parts of sparse matrices are spans of memory"),
+    GraphPass("overlays", overlay_pads, "", "what overlaps is added where it stands, not padded"),
+)
+"""Of array graphs, however they are computed. Each pass says in its module where its threshold comes from."""
+
+NUMPY_GRAPH = (
+    GraphPass("drop pads", drop_pads, "keep", "zeros that are cut off again are not written"),
+    GraphPass("feature major", feature_major, "keep", "loops over batches work on columns: gates are rows"),
+    GraphPass("flat products", flatten_products, "contract", "sums over several axes are matrix products"),
+    GraphPass("biases", fold_biases, "keep", "a bias of a product is one more row of its weights"),
+    GraphPass("sink", sink_large, "keep", "what one loop alone needs is computed in its steps"),
+    GraphPass("chains", in_chains, "row blocks", "elementwise chains on large arrays go block by block"),
+    GraphPass("parts of states", split_states, "keep", "parts of a state are states of their own"),
+    GraphPass("wide products", widen_products, "keep", "W h + U x + b is one product in a step"),
+)
+"""Of array graphs in NumPy, last: its functions work on whole arrays."""
+
+KERNEL_GRAPH = (
+    GraphPass("drop pads", drop_pads, "keep", "zeros that are cut off again are not written"),
+    GraphPass("flat products", flatten_products, "contract", "sums over several axes are matrix products"),
+)
+"""Of array graphs with compiled kernels, last."""
 
 PLAIN_PROGRAM = (
     ProgramPass("join views", join_views, "", "no slice of a slice"),

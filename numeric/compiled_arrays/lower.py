@@ -12,32 +12,29 @@ from symad.numeric.compiler.c_compiler import NotCompiled, compiler
 from symad.numeric.kernel import Kernel, compile_source
 from symad.numeric.numpy_arrays import lower as lower_numpy
 from symad.numeric.numpy_arrays.printer import print_array_module
-from symad.numeric.passes import expand, keep, prepare
-from symad.numeric.passes.loops.cancel_pads import drop_pads
-from symad.numeric.passes.loops.flat_products import flatten_products
+from symad.numeric.pipelines import BLOCK_GRAPH, COMPILED_GRAPH, KERNEL_GRAPH, PassReport, run_graph_passes
 from symad.numeric.scheduling.roles import roles_of
-from symad.stable import with_logistic
 
 
-def lower(graph: Graph, dtype: str) -> Kernel:
+def lower(graph: Graph, dtype: str, report: list[PassReport] | None = None) -> Kernel:
     """Print and compile a graph; without a compiler that works its NumPy form runs.
 
     Of the passes for NumPy those are left out that make whole arrays of what a compiled loop or chain
     reads piece by piece: gates as pieces of memory, biases as weights, functions before slices.
     """
     if compiler() is None:
-        return lower_numpy.lower(graph, dtype, False)
-    prepared = lower_numpy.in_blocks(prepare(keep(expand(with_logistic(graph)))))
+        return lower_numpy.lower(graph, dtype, False, report)
+    passes = (*COMPILED_GRAPH, *BLOCK_GRAPH, *KERNEL_GRAPH)
     made: list[NativePrinter] = []
 
     def printing(*args: object) -> NativePrinter:
         made.append(NativePrinter(*args))
         return made[0]
 
-    fused = fuse(flatten_products(drop_pads(prepared)), dtype)
+    fused = fuse(run_graph_passes(graph, passes, report), dtype)
     labels = roles_of(graph, inner=False).labels
     name, source = print_array_module(fused, NUMPY, dtype, printing, labels)
     try:
         return replace(compile_source(name, source), c_source=made[0].c_source())
     except NotCompiled:
-        return replace(lower_numpy.lower(graph, dtype, False), c_source=made[0].c_source())
+        return replace(lower_numpy.lower(graph, dtype, False, report), c_source=made[0].c_source())

@@ -19,7 +19,7 @@ from symad.numeric.modules.names import identifier
 from symad.numeric.numpy_arrays import lower as lower_numpy
 from symad.numeric.passes import prepare
 from symad.numeric.passes.memory_layout.packed_entries import is_scalar, output_scalars
-from symad.numeric.pipelines import C_PROGRAM, run_program_passes
+from symad.numeric.pipelines import C_PROGRAM, PassReport, run_program_passes
 from symad.numeric.scalars import lower_runs
 from symad.numeric.scalars.flat_results import FlatResults
 from symad.numeric.scalars.python_binding import Binder, python_function
@@ -34,8 +34,8 @@ LIMIT = 100_000
 """Operations from which on no function is compiled: the kernel of backend "runs" executes it."""
 
 
-def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
-    """Print, compile and bind a scalar graph.
+def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | None = None) -> Kernel:
+    """Print, compile and bind a scalar graph; ``report`` grows by a line for each pass.
 
     Without a compiler, and where C lacks a function (Bessel functions, polygamma, ...), the NumPy form runs.
 
@@ -44,11 +44,11 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
     """
     prepared = prepare(with_logistic(graph))
     if not is_scalar(prepared):
-        return lower_arrays.lower(graph, dtype)
+        return lower_arrays.lower(graph, dtype, report)
     if dtype != "float64":
         raise LoweringError(f"backend 'c' takes scalar graphs in float64, not {dtype}; use backend='numpy'")
     try:
-        name, source = print_c(prepared)
+        name, source = print_c(prepared, report)
     except NotInC:
         return lower_numpy.lower(graph, dtype, packed)
     header = print_header(name, prepared)
@@ -67,7 +67,7 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
     return Kernel(title, "", function, {}, source, header, packed=packed, native=native, plain=plain)
 
 
-def print_c(prepared: Graph) -> tuple[str, str]:
+def print_c(prepared: Graph, report: list[PassReport] | None = None) -> tuple[str, str]:
     """The C name of the function of a graph of scalars, and the source of its file.
 
     Raises:
@@ -77,7 +77,7 @@ def print_c(prepared: Graph) -> tuple[str, str]:
         if isinstance(node.op, Apply) and node.op.head not in SCALAR_C.functions:
             raise NotInC(node.op.head.__name__)
     flat = Graph(prepared.input_nodes, output_scalars(prepared), None, prepared.name)
-    program = run_program_passes(schedule(flat, NO_ROLES), C_PROGRAM, check=False)
+    program = run_program_passes(schedule(flat, NO_ROLES), C_PROGRAM, report, check=False)
     return print_c_module(program, prepared.inputs)
 
 

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from symad.core.graph import Graph
-from symad.numeric.pipelines import SCALAR_GRAPH, SCALAR_PROGRAM, run_graph_passes, run_program_passes
+from symad.numeric.pipelines import (
+    SCALAR_GRAPH,
+    SCALAR_PROGRAM,
+    PassReport,
+    run_graph_passes,
+    run_program_passes,
+)
 from symad.numeric.program.program import Program
 from symad.numeric.scalars.numpy_runs import print_runs_module
 from symad.numeric.scheduling.roles import Roles, roles_of
@@ -11,15 +17,17 @@ from symad.numeric.scheduling.schedule import schedule
 from symad.numeric.targets.scalar_module import print_scalar_module
 
 
-def print_scalars(graph: Graph, dtype: str, packed: bool) -> tuple[str, str]:
-    """The entry point's name and the source of the module."""
-    prepared = run_graph_passes(graph, SCALAR_GRAPH)
+def print_scalars(
+    graph: Graph, dtype: str, packed: bool, report: list[PassReport] | None = None
+) -> tuple[str, str]:
+    """The entry point's name and the source of the module; ``report`` grows by a line for each pass."""
+    prepared = run_graph_passes(graph, SCALAR_GRAPH, report)
     in_runs = print_runs_module(prepared, dtype, packed)
     roles = roles_of(graph, inner=False)
-    return in_runs or print_scalar_module(scalar_program(prepared, roles), dtype, packed)
+    return in_runs or print_scalar_module(scalar_program(prepared, roles, report), dtype, packed)
 
 
-def scalar_program(prepared: Graph, roles: Roles) -> Program:
+def scalar_program(prepared: Graph, roles: Roles, report: list[PassReport] | None = None) -> Program:
     """The program of a graph after `SCALAR_GRAPH`."""
     program = schedule(prepared, roles.after(prepared, lambda graph: graph))
-    return run_program_passes(program, SCALAR_PROGRAM, check=False)
+    return run_program_passes(program, SCALAR_PROGRAM, report, check=False)

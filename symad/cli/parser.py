@@ -228,7 +228,7 @@ examples:
     parser.add_argument("--backend", default="numpy", help="numpy, c, runs or cupy (default: numpy)")
     parser.add_argument("--dtype", default="float64", help="float64 or float32 (default: float64)")
     parser.add_argument("--style", choices=("fast", "plain"), default="fast", help="for speed, or to read")
-    parser.add_argument("--passes", action="store_true", help="tell what each pass of --style plain did")
+    parser.add_argument("--passes", action="store_true", help="tell what each pass did (numpy and c)")
     parser.add_argument("-o", "--output", metavar="OUT", help="the file, .py, .c or .h; printed by default")
 
 

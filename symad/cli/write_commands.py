@@ -36,8 +36,6 @@ def lower(options: Namespace) -> int:
     """Write code, into a file or to standard output."""
     from symad.numeric import lower as lower_graph
 
-    if options.passes and options.style != "plain":
-        raise ModelError("--passes tells what the passes of --style plain did: give both")
     log = _to_stderr if options.passes else None
     kernel = lower_graph(
         _named(options), backend=options.backend, dtype=options.dtype, style=options.style, log=log

@@ -14,7 +14,18 @@ from symad.core.questions import definition
 from symad.errors import LoweringError
 from symad.numeric.passes.loops.loop import Loop as LoopOp
 from symad.numeric.passes.memory_layout.packed_entries import Pack, SparsePack, is_scalar
-from symad.numeric.pipelines import C_PROGRAM, PLAIN_GRAPH, PLAIN_PROGRAM, SCALAR_GRAPH, SCALAR_PROGRAM
+from symad.numeric.pipelines import (
+    ARRAY_GRAPH,
+    BLOCK_GRAPH,
+    C_PROGRAM,
+    COMPILED_GRAPH,
+    KERNEL_GRAPH,
+    NUMPY_GRAPH,
+    PLAIN_GRAPH,
+    PLAIN_PROGRAM,
+    SCALAR_GRAPH,
+    SCALAR_PROGRAM,
+)
 from symad.numeric.program.checking import check_program
 from symad.numeric.program.expressions import Compute, Index, Interval, Position, Read, Value, whole
 from symad.numeric.program.interpreter import run_program
@@ -47,6 +58,20 @@ def test_each_graph_pass_keeps_the_function(name):
     values = cases.point(graph)
     expected = graph(*values)
     for step in PLAIN_GRAPH:
+        graph = step.run(graph)
+        cases.assert_same(graph(*values), expected)
+
+
+FAST_GRAPH = (*ARRAY_GRAPH, *BLOCK_GRAPH, *NUMPY_GRAPH)
+KERNELS_GRAPH = (*COMPILED_GRAPH, *BLOCK_GRAPH, *KERNEL_GRAPH)
+
+
+@over("name", SOME)
+def test_each_graph_pass_of_fast_code_keeps_the_function(name):
+    graph = SOME[name]
+    values = cases.point(graph)
+    expected = graph(*values)
+    for step in FAST_GRAPH:
         graph = step.run(graph)
         cases.assert_same(graph(*values), expected)
 
@@ -124,7 +149,8 @@ def test_stored_entries_equal_their_definition():
 
 
 def test_passes_have_names_of_their_own_and_say_what_they_ensure():
-    for pipeline in (PLAIN_GRAPH, PLAIN_PROGRAM, SCALAR_GRAPH, SCALAR_PROGRAM, C_PROGRAM):
+    scalar = (SCALAR_GRAPH, SCALAR_PROGRAM, C_PROGRAM)
+    for pipeline in (PLAIN_GRAPH, PLAIN_PROGRAM, FAST_GRAPH, KERNELS_GRAPH, *scalar):
         names = [step.name for step in pipeline]
         assert len(set(names)) == len(names)
         assert all(step.ensures for step in pipeline)

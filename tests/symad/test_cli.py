@@ -170,8 +170,10 @@ def test_lower_prints_plain_code_and_tells_what_the_passes_did(model, capsys):
     shown = capsys.readouterr()
     assert "def valley_gradient(" in shown.out and "inline: " not in shown.out
     assert "inline: " in shown.err and "statements" in shown.err
-    assert main(["lower", f"{model}:valley", "--passes"]) == USAGE
-    assert "--style plain" in capsys.readouterr().err
+    assert main(["lower", f"{model}:traced", "--passes"]) == OK
+    assert "row blocks: nothing to do" in capsys.readouterr().err
+    assert main(["lower", f"{model}:valley", "--backend", "runs", "--passes"]) == USAGE
+    assert "backends numpy, c" in capsys.readouterr().err
 
 
 def test_lower_refuses_what_is_not_there(model, capsys):
