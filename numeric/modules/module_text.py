@@ -45,6 +45,24 @@ def docstring(graph: Graph, packed: bool) -> list[str]:
     return lines
 
 
+MOST_SHOWN = 8
+"""Results and arguments that a summary names."""
+
+
+def summary(graph: Graph, names: Sequence[str], labels: Sequence[str]) -> str:
+    """What a function returns, by roles or shapes, and the shapes of its arguments, in one line."""
+    labels = [*labels, *[""] * (len(graph.output_nodes) - len(labels))]
+    results = [label or _shape(n.shape) for label, n in zip(labels, graph.output_nodes, strict=False)]
+    arrays = [(name, n.shape) for name, n in zip(names, graph.input_nodes, strict=True) if n.shape]
+    arguments = [f"{name} {format_shape(shape)}" for name, shape in arrays]
+    made = _first(results) if graph.structure is None else f"({_first(results)})"
+    return one_line(f"{made}; {_first(arguments)}" if arguments else made)
+
+
+def _first(items: Sequence[str]) -> str:
+    return ", ".join(items[:MOST_SHOWN]) + (", ..." if len(items) > MOST_SHOWN else "")
+
+
 def _shape(shape: Sequence[Any]) -> str:
     return f"array {one_line(format_shape(shape))}" if shape else "scalar"
 

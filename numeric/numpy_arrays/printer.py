@@ -16,7 +16,7 @@ from symad.core.dims import Dim, format_shape
 from symad.core.graph import Graph, Node, topological
 from symad.errors import LoweringError
 from symad.numeric.backends import ArrayLibrary
-from symad.numeric.modules.module_text import docstring, module_header, one_line, returned
+from symad.numeric.modules.module_text import module_header, one_line, returned, summary
 from symad.numeric.modules.names import Names
 from symad.numeric.modules.size_checks import size_checks
 from symad.numeric.modules.users_functions import users_call
@@ -354,7 +354,10 @@ def print_array_module(
     printer = printing(graph, library, dtype)
     entry = printer.names.unique(graph.name)
     inputs = printer.begin(graph, labels)
-    body = [*_unpack_lines(graph, printer, inputs), *printer.statements(graph.output_nodes)]
+    door = _unpack_lines(graph, printer, inputs)
+    known = ", ".join([*inputs, *(printer.symbols[s] for s in sorted(graph.dims, key=str))])
+    body = [*([f"{known} = _checked({', '.join(inputs)})"] if inputs else [])]
+    body += printer.statements(graph.output_nodes)
     values = [_result(o, printer) for o in graph.output_nodes]
     result = returned(graph.structure, values)
     helpers = [part for source in printer.helpers.values() for part in (source.rstrip(), "", "")]
@@ -362,13 +365,24 @@ def print_array_module(
         *module_header(graph, printer.imports),
         *helpers,
         *([*made, "", ""] if (made := printer.preliminaries()) else []),
+        *([*_checked(inputs, door, known), "", ""] if inputs else []),
         *printer.decorators(graph),
         f"def {entry}({', '.join(inputs)}):",
-        *docstring(graph, packed=False),
+        f'    """{summary(graph, inputs, labels)}."""',
         *(f"    {line}" for line in body),
         f"    return {result}",
     ]
     return entry, "\n".join(lines) + "\n"
+
+
+def _checked(inputs: Sequence[str], door: Sequence[str], known: str) -> list[str]:
+    """The function that converts and checks the arguments."""
+    return [
+        f"def _checked({', '.join(inputs)}):",
+        '    """The arguments as arrays of the right shapes, and the dimensions."""',
+        *(f"    {line}" for line in door),
+        f"    return {known}",
+    ]
 
 
 def _result(output: Node, printer: ArrayPrinter) -> str:

@@ -171,7 +171,7 @@ def test_lower_prints_plain_code_and_tells_what_the_passes_did(model, capsys):
     assert "def valley_gradient(" in shown.out and "inline: " not in shown.out
     assert "inline: " in shown.err and "statements" in shown.err
     assert main(["lower", f"{model}:traced", "--passes"]) == OK
-    assert "row blocks: nothing to do" in capsys.readouterr().err
+    assert "stabilize: " in capsys.readouterr().err
     assert main(["lower", f"{model}:valley", "--backend", "runs", "--passes"]) == USAGE
     assert "backends numpy, c" in capsys.readouterr().err
 
