@@ -169,7 +169,8 @@ def test_places_are_those_of_the_plans():
 def peak(memory, length, n, kernel_of):
     point = [RNG.normal(size=n), RNG.normal(size=length)]
     kernel = kernel_of(memory)
-    kernel(*point)
+    if memory != "all":  # whose memory is kept from call to call: the first one shows it
+        kernel(*point)
     tracemalloc.start()
     kernel(*point)
     found = tracemalloc.get_traced_memory()[1]
@@ -178,7 +179,7 @@ def peak(memory, length, n, kernel_of):
 
 
 def test_measured_memory_follows_the_policy():
-    """In states of n numbers: about T for "all", √T and log T for the others."""
+    """In states of n numbers: about 2 T for "all", √T and log T for the others."""
     length, n = 400, 20_000
 
     def kernel(memory):
@@ -189,7 +190,7 @@ def test_measured_memory_follows_the_policy():
 
     policies = ("all", "sqrt", "binomial", ("binomial", 5))
     everything, root, few, five = (peak(memory, length, n, kernel) for memory in policies)
-    assert length < everything < 1.1 * length  # all states, once
+    assert 2 * length < everything < 2.1 * length  # what all steps read of their states, and cotangents
     assert root < 10 * 20  # 20 kept, and the values of one stretch of 20 steps
     assert few < 2 * 18 + 12  # at most 18 kept at first and 17 later, and the values of one step
     assert five < 2 * 5 + 12
