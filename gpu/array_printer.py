@@ -32,7 +32,6 @@ from symad.numeric.modules.module_text import docstring, module_header, one_line
 from symad.numeric.numpy_arrays.liveness import is_view, owner, repeats
 from symad.numeric.numpy_arrays.ops.constants import constant_text
 from symad.numeric.numpy_arrays.printer import ArrayPrinter, _shape_checks
-from symad.numeric.numpy_arrays.texts import Name
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.shaping import Broadcast, Reshape
 from symad.ops.arrays.sources import ArrayConstant, Input, constant_value
