@@ -45,7 +45,7 @@ def run_page(page):
 )
 def test_page_runs(page, tmp_path):
     for library in ("torch", "jax"):
-        if any(f"import {library}\n" in source for _, source in blocks(page)):
+        if any(re.search(rf"^import {library}\b", source, re.MULTILINE) for _, source in blocks(page)):
             pytest.importorskip(library)
     env = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", "MPLBACKEND": "agg"}
     done = subprocess.run(
