@@ -14,7 +14,7 @@ from symad.errors import ShapeError
 from symad.gpu.attention_kernels.compiled_score import CompiledScore, compile_score
 from symad.gpu.attention_kernels.plan import ELEMENTS, PLAIN_FLOAT32, Element
 from symad.gpu.compile import GpuError, Machine, check_device
-from symad.numeric.pairs.scores import B, I, J, Load, Parameter, trace_score
+from symad.numeric.pairs.scores import B, I, J, Load, Parameter, Score, trace_score
 
 Array = Any
 Function = Callable[..., Any]
@@ -74,7 +74,6 @@ def check_arrays(
     return element
 
 
-@lru_cache(maxsize=256)
 def compiled_score(
     score: Function | None,
     mask: Function | None,
@@ -85,7 +84,12 @@ def compiled_score(
     fast: bool,
 ) -> CompiledScore:
     """The compiled score, its mask narrowed to i < query_lengths[b] and j < key_lengths[b]."""
-    traced = trace_score(score, mask, kinds, causal)
+    return _compiled(trace_score(score, mask, kinds, causal), limits, real, fast)
+
+
+@lru_cache(maxsize=256)
+def _compiled(traced: Score, limits: tuple[str, ...], real: str, fast: bool) -> CompiledScore:
+    """The same for a traced score, kept by its expressions."""
     for name in limits:
         load = Load(sp.Dummy(name, integer=True), name, (B,))
         loop = I if name == _LIMITS[0] else J

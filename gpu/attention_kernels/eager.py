@@ -43,8 +43,8 @@ def attention(
             float64 (or NumPy arrays, all of them). Others than C-contiguous ones are copied.
         k: keys (batch, kv heads, M, d); query head h reads key head h // (heads / kv heads).
         v: values (batch, kv heads, M, d_v), d_v ≤ 256.
-        score: f(s, b, h, i, j, **params) -> SymPy expression. Traced once per function object:
-            define it outside of loops.
+        score: f(s, b, h, i, j, **params) -> SymPy expression. Kernels are compiled once for each
+            formula.
         mask: (b, h, i, j, **params) -> SymPy Boolean, true where a pair takes part.
         params: parameter values by name; numbers, or arrays that the functions index.
         scale: factor of ⟨q_i, k_j⟩; 1/√d if not given.

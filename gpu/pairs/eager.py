@@ -22,7 +22,7 @@ from symad.gpu.sympy_to_cuda.printer import Style
 from symad.numeric.pairs.eager_pairwise import PairCotangents, check_points, parameter_sizes
 from symad.numeric.pairs.eager_pairwise import pairwise as cpu_pairwise
 from symad.numeric.pairs.eager_pairwise import pairwise_vjp as cpu_pairwise_vjp
-from symad.numeric.pairs.pair_functions import PairFunction, trace_pair
+from symad.numeric.pairs.pair_functions import PairFunction, expression_of, trace_pair
 
 Array = Any
 _WORKSPACE = 2**26  # numbers that the parts of a split pass may take
@@ -47,9 +47,9 @@ def pairwise(
     a_i = Σ_j b_j exp(k_ij) / Σ_j exp(k_ij).
 
     Args:
-        f: f(x, y, **params) -> SymPy expression, called once with D×1 matrices of symbols; or an
-            expression in MatrixSymbols or IndexedBases named x and y. Traced and compiled once per
-            function object: define it outside of loops.
+        f: f(x, y, **params) -> SymPy expression, called with D×1 matrices of symbols; or an
+            expression in MatrixSymbols or IndexedBases named x and y. Kernels are compiled once
+            for each formula.
         x: points (N, D), D ≤ 128: CuPy arrays of float32 or float64 (or NumPy arrays, all of
             them, which go to `symad.numeric.pairwise`).
         y: points (M, D).
@@ -134,7 +134,7 @@ class PairCall:
         params: Mapping[str, Any] | None,
         fast: bool = False,
     ) -> PairCall:
-        """Trace f and compile its kernels; both are kept for the next call with the same f."""
+        """Trace f and compile its kernels, which are kept for the next call with the same formula."""
         xp = machine.xp
         check_points(xp.ndarray, x, y, b, reduce, "gpu")
         check_device(xp, x=x, y=y, b=b)
@@ -152,8 +152,8 @@ class PairCall:
         weights = xp.ones((len(y), 1), x.dtype) if b is None else b.reshape(len(y), -1)
         real = "float" if x.dtype == np.float32 else "double"
         items = tuple(parameter_sizes(params).items())
-        f = sp.ImmutableMatrix(f) if isinstance(f, sp.MatrixBase) else f
-        function, sizes, text = _compile(f, x.shape[1], items, weights.shape[1], reduce, real, fast)
+        expression = expression_of(f, x.shape[1], dict(items))
+        function, sizes, text = _compile(expression, x.shape[1], items, weights.shape[1], reduce, real, fast)
         x, y, weights = (xp.ascontiguousarray(a) for a in (x, y, weights))
         module = machine.load(text)
         return PairCall(machine, function, sizes, module, x, y, weights, b, reduce, params)

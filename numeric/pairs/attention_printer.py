@@ -34,6 +34,13 @@ PAIRS = '''def _pairs(q, k, seen_at, params, block=256):
                 yield rows, columns, at, seen
 '''
 
+INSIDE = '''def _inside(seen, position, size, read):
+    \"\"\"Refuse a pair that takes part and reads outside of an array.\"\"\"
+    outside = (position < 0) | (position >= size)
+    if np.any(outside) and np.any(seen & outside):
+        raise IndexError(f"{read} is read outside its shape by a pair that the mask does not hide")
+'''
+
 SHARED = '''def _shared(a, heads):
     """Keys or values for every query head."""
     return a if a.shape[1] == heads else np.repeat(a, heads//a.shape[1], axis=1)
@@ -254,7 +261,19 @@ def score_function(name: str, kind: str, score: Score, printer: Any) -> str:
             entry = [str(real.index(name_)), tuple_text(index) if index else "()"]
             partials.append(f"({', '.join(entry)}, {text.write(score.partial(symbol))})")
         result = ", ".join([*head, f"[{', '.join(partials)}]"])
-    lines = [f"def {name}({', '.join(arguments)}):", *(f"    {line}" for line in text.lines)]
+    checks = reads_checked(score, text, result, printer) if kind == "seen" else []
+    lines = [f"def {name}({', '.join(arguments)}):", *(f"    {line}" for line in [*text.lines, *checks])]
     return "\n".join([*lines, f"    return {result}", ""])
 
 
+def reads_checked(score: Score, text: FormulaText, seen: str, printer: Any) -> list[str]:
+    """Statements that refuse reads outside of arrays, where pairs take part; ``seen`` is the mask's name."""
+    checks = []
+    for load in score.loads:
+        read = f"{load.name}[{', '.join(map(str, load.index))}]"
+        for axis, index in enumerate(load.index):
+            if not text.is_checked_by_numpy(index):
+                helper = printer.helper("_inside", INSIDE)
+                position = text.write(index)
+                checks.append(f"{helper}({seen}, {position}, {load.name}.shape[{axis}], {read!r})")
+    return checks

@@ -1,24 +1,25 @@
-"""Kernel sums over all pairs of two point sets in NumPy, block by block.
+"""Sums over all pairs of two point sets, of NumPy arrays: what `symad.numeric.lower` makes of the op.
 
-a_i = Σ_j f(x_i, y_j, θ) b_j, or the log-sum-exp or softmax-weighted mean with f as the logits, and
-the cotangents of x, y, b and θ, without the N×M matrix: memory beyond arguments and results is a
-few blocks of pairs (Charlier et al. 2021, JMLR 22(74), for the family of reductions).
+The op (`symad.ops.fused.pair_sum`) is built anew in each call, and the code for it is kept by its shapes, the
+formula of the pair function and the dtype; never by the Python function, whose closures change. The code
+passes over blocks of rows (`symad.numeric.pairs.pair_sum_printer`), without the matrix of pairs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import sympy as sp
 
+from symad.core.formula import Formula
+from symad.core.graph import Node
 from symad.errors import ShapeError
-from symad.numeric.pairs.pair_functions import PairFunction, trace_pair
-from symad.numeric.pairs.pair_terms import Term
-from symad.numeric.pairs.stable_sympy import Program, program
+from symad.numeric.pairs.calls import called, inputs_of
+from symad.numeric.pairs.pair_functions import expression_of, trace_pair
+from symad.ops.fused.pair_sum import NUMBER, PairSum, PairSumCotangent, in_part
 
 Array = Any
 REDUCTIONS = ("sum", "logsumexp", "softmax")
@@ -43,7 +44,6 @@ def pairwise(
     reduce: str = "sum",
     params: Mapping[str, Any] | None = None,
     return_lse: bool = False,
-    block: int = 512,
 ) -> Any:
     """Reduce f(x_i, y_j, θ) over j, weighted by b_j, for every i.
 
@@ -52,7 +52,7 @@ def pairwise(
     a_i = Σ_j b_j exp(k_ij) / Σ_j exp(k_ij).
 
     Args:
-        f: f(x, y, **params) -> SymPy expression, called once with D×1 matrices of symbols; or an
+        f: f(x, y, **params) -> SymPy expression, called with D×1 matrices of symbols; or an
             expression in MatrixSymbols or IndexedBases named x and y.
         x: points (N, D).
         y: points (M, D).
@@ -60,7 +60,6 @@ def pairwise(
         reduce: "sum", "logsumexp" or "softmax".
         params: numbers or vectors by name.
         return_lse: with "softmax", also return L_i = log Σ_j exp(k_ij).
-        block: rows and columns of a block of pairs.
 
     Returns:
         (N,) or (N, E), as b; (N,) for "logsumexp".
@@ -70,9 +69,13 @@ def pairwise(
         TypeError: an argument is not a NumPy array, or the dtypes differ.
         TraceError: f uses unknown symbols.
     """
-    problem = PairProblem.make(f, x, y, b, reduce, params, block)
-    out, lse = problem.forward()
-    return (out, lse) if return_lse and reduce == "softmax" else out
+    call = _Call.make(f, x, y, b, reduce, params)
+    both = return_lse and reduce == "softmax"
+    nodes = inputs_of(call.shapes)
+    outputs = tuple(in_part(call.op, PairSum, part, nodes) for part in ((0, 1) if both else (0,)))
+    found = called(nodes, outputs, str(x.dtype), call.values)
+    out = call.shaped(found[0])
+    return (out, found[1]) if both else out
 
 
 def pairwise_vjp(
@@ -86,7 +89,6 @@ def pairwise_vjp(
     lse: Array | None = None,
     reduce: str = "sum",
     params: Mapping[str, Any] | None = None,
-    block: int = 512,
 ) -> PairCotangents:
     """Cotangents of x, y, b and θ from those of `pairwise`'s result, in one pass over the pairs.
 
@@ -104,183 +106,73 @@ def pairwise_vjp(
         lse: the log-sum-exps that `pairwise` returned; needed for "softmax".
         reduce: "sum", "logsumexp" or "softmax".
         params: numbers or vectors by name.
-        block: rows and columns of a block of pairs.
+
+    Raises:
+        ShapeError: a result or cotangent does not have the shape of this sum's, or lse is missing.
     """
-    problem = PairProblem.make(f, x, y, b, reduce, params, block)
-    return problem.backward(out, out_bar, lse)
+    call = _Call.make(f, x, y, b, reduce, params)
+    expected = (len(x),) if call.is_column else (len(x), b.shape[1])  # type: ignore[union-attr]
+    for name, array in (("out", out), ("out_bar", out_bar)):
+        if np.shape(array) != expected:
+            raise ShapeError(f"{name} has shape {np.shape(array)}; this sum's is {expected}")
+    if reduce == "softmax" and lse is None:
+        raise ShapeError("the softmax cotangent needs lse; get it with return_lse=True")
+    rows = (len(x), call.values[2].shape[1])
+    more = {"out_bar": np.reshape(out_bar, rows), "out": np.reshape(out, rows)}
+    if reduce == "softmax":
+        more["lse"] = lse
+    inner = inputs_of(call.shapes)
+    nodes: tuple[Node, ...] = (*inner, *inputs_of({n: np.shape(a) for n, a in more.items()}, inner))
+    outputs = tuple(in_part(call.op, PairSumCotangent, part, nodes) for part in range(call.op.inner))
+    bars = called(nodes, outputs, str(x.dtype), (*call.values, *more.values()))
+    given = None if b is None else bars[2].reshape(b.shape)
+    likes = zip(call.params.items(), bars[3:], strict=True)
+    return PairCotangents(bars[0], bars[1], given, {name: _like(bar, a) for (name, a), bar in likes})
+
+
+def _like(bar: Array, value: Any) -> Array:
+    """A parameter's cotangent in the dtype of the parameter."""
+    dtype = np.asarray(value).dtype
+    return bar.astype(dtype if dtype.kind == "f" else np.float64, copy=False)
 
 
 @dataclass(frozen=True)
-class PairProblem:
-    """One kernel sum: the traced function, its arguments, and b as an (M, E) array."""
+class _Call:
+    """One call: the op, its arguments by name, and whether b is no matrix."""
 
-    function: PairFunction
-    x: Array
-    y: Array
-    b: Array
-    given: Array | None
-    reduce: str
+    op: PairSum
+    values: tuple[Array, ...]
     params: Mapping[str, Any]
-    block: int
+    is_column: bool
 
     @staticmethod
     def make(
-        f: Any,
+        f: Callable[..., Any] | sp.Basic,
         x: Array,
         y: Array,
         b: Array | None,
         reduce: str,
         params: Mapping[str, Any] | None,
-        block: int,
-    ) -> PairProblem:
-        """Check the arguments and trace f."""
-        if block < 1:
-            raise ShapeError(f"block must be at least 1, not {block}")
+    ) -> _Call:
+        """Check the arguments, and call f with symbols."""
         check_points(np.ndarray, x, y, b, reduce)
+        params = dict(params or {})
         sizes = parameter_sizes(params)
-        function = trace_pair(f, x.shape[1], sizes)
+        expression = expression_of(f, x.shape[1], sizes)
+        trace_pair(expression, x.shape[1], sizes)  # names what is unknown
+        lengths = tuple((name, NUMBER if size is None else size) for name, size in sizes.items())
         weights = np.ones((len(y), 1), x.dtype) if b is None else b.reshape(len(y), -1)
-        return PairProblem(function, x, y, weights, b, reduce, params or {}, block)
+        op = PairSum(Formula(expression), lengths, reduce, 0)
+        return _Call(op, (x, y, weights, *params.values()), params, b is None or b.ndim == 1)
 
-    @cached_property
-    def entries(self) -> list[float]:
-        """The packed parameter vector."""
-        return [
-            float(e)
-            for p in self.function.parameters
-            for e in np.ravel(np.asarray(self.params[p.name]))
-        ]
-
-    @cached_property
-    def symbols(self) -> tuple[sp.Symbol, ...]:
-        """Arguments of the outer programs: sums, loose components of x and y, parameter entries."""
-        f = self.function
-        loose = [s for k in f.loose for s in (f.x[k], f.y[k])]
-        return (*(s.symbol for s in f.sums), *loose, *f.entries)
-
-    def arguments(self, rows: slice, columns: slice) -> list[Array]:
-        """The values of `symbols` on one block of pairs."""
-        x, y = self.x[rows], self.y[columns]
-        sums = [self.terms[r].total(x, y) for r in range(len(self.function.sums))]
-        loose = [v for k in self.function.loose for v in (x[:, k, None], y[None, :, k])]
-        return [*sums, *loose, *self.entries]
-
-    @cached_property
-    def terms(self) -> list[Term]:
-        """The sums over components, ready to evaluate."""
-        return [Term(self.function, r, self.entries) for r in range(len(self.function.sums))]
-
-    def blocks(self) -> Iterator[tuple[slice, slice]]:
-        """Row blocks, and within each the column blocks."""
-        for i in range(0, len(self.x), self.block):
-            for j in range(0, len(self.y), self.block):
-                yield slice(i, i + self.block), slice(j, j + self.block)
-
-    def logits(self, outer: Program, rows: slice, columns: slice) -> list[Array]:
-        """The outer expressions on one block, each of its full shape."""
-        shape = (len(self.x[rows]), len(self.y[columns]))
-        found = outer(*self.arguments(rows, columns))
-        return [np.broadcast_to(np.asarray(v, self.x.dtype), shape) for v in found]
-
-    def forward(self) -> tuple[Array, Array | None]:
-        """(result, log-sum-exps or None)."""
-        outer = program([self.function.outer], self.symbols)
-        sums = np.zeros((len(self.x), self.b.shape[1]), self.x.dtype)
-        highest = np.full(len(self.x), -np.inf, self.x.dtype)
-        total = np.zeros(len(self.x), self.x.dtype)
-        for rows, columns in self.blocks():
-            (k,) = self.logits(outer, rows, columns)
-            weights = self.b[columns]
-            if self.reduce == "sum":
-                sums[rows] += k @ weights
-                continue
-            top = np.maximum(highest[rows], k.max(axis=1, initial=-np.inf))
-            shift = np.where(np.isneginf(top), 0, top)
-            p, keep = np.exp(k - shift[:, None]), np.exp(highest[rows] - shift)
-            sums[rows] = keep[:, None] * sums[rows] + p @ weights
-            total[rows] = keep * total[rows] + p.sum(axis=1)
-            highest[rows] = top
-        if self.reduce == "sum":
-            return self.shaped(sums), None
-        with np.errstate(divide="ignore", invalid="ignore"):
-            if self.reduce == "logsumexp":
-                return highest + np.log(sums[:, 0]), None
-            return self.shaped(sums / total[:, None]), highest + np.log(total)
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of all arguments by name."""
+        return dict(zip(("x", "y", "b", *self.params), map(np.shape, self.values), strict=True))
 
     def shaped(self, array: Array) -> Array:
         """(N, E) as the caller's b asks: (N,) for a vector or no b."""
-        return array[:, 0] if self.given is None or self.given.ndim == 1 else array
-
-    def backward(self, out: Array, out_bar: Array, lse: Array | None) -> PairCotangents:
-        """Cotangents from one pass over the blocks."""
-        out, out_bar = (np.asarray(a, self.x.dtype) for a in (out, out_bar))
-        expected = self.shaped(np.empty((len(self.x), self.b.shape[1]))).shape
-        for name, array in (("out", out), ("out_bar", out_bar)):
-            if array.shape != expected:
-                raise ShapeError(f"{name} has shape {array.shape}; this sum's is {expected}")
-        if self.reduce == "softmax" and lse is None:
-            raise ShapeError("the softmax cotangent needs lse; get it with return_lse=True")
-        level = {"sum": None, "logsumexp": out, "softmax": lse}[self.reduce]
-        sums = _Cotangents(self)
-        rows_bar = out_bar.reshape(len(self.x), -1)
-        delta = (rows_bar * out.reshape(rows_bar.shape)).sum(axis=1)
-        b_bar = np.zeros_like(self.b)
-        for rows, columns in self.blocks():
-            arguments = self.arguments(rows, columns)
-            shape = (len(self.x[rows]), len(self.y[columns]))
-            found = sums.outer(*arguments)
-            k, *partials = (np.broadcast_to(np.asarray(v, self.x.dtype), shape) for v in found)
-            weight = k if level is None else np.exp(k - level[rows, None])
-            b_bar[columns] += weight.T @ rows_bar[rows]
-            c = rows_bar[rows] @ self.b[columns].T
-            if self.reduce == "softmax":
-                c = c - delta[rows, None]
-            if level is not None:
-                c = c * weight
-            sums.add(rows, columns, c, partials)
-        given = None if self.given is None else b_bar.reshape(self.given.shape)
-        return PairCotangents(sums.x, sums.y, given, sums.parameters())
-
-
-class _Cotangents:
-    """Accumulates x̄, ȳ and θ̄ from blocks of c_ij."""
-
-    def __init__(self, problem: PairProblem) -> None:
-        f = problem.function
-        self.problem = problem
-        self.x, self.y = np.zeros_like(problem.x), np.zeros_like(problem.y)
-        self.theta = dict.fromkeys(f.entries, 0.0)
-        loose = [s for k in f.loose for s in (f.x[k], f.y[k])]
-        self.symbols = [*(s.symbol for s in f.sums), *loose, *f.entries]
-        partials = [f.outer_partial(s) for s in self.symbols]
-        self.outer = program([f.outer, *partials], problem.symbols)
-
-    def add(self, rows: slice, columns: slice, c: Array, partials: list[Array]) -> None:
-        """Add c_ij ∂f of one block."""
-        f, p = self.problem.function, self.problem
-        weighted = dict(zip(self.symbols, partials, strict=True))
-        for term, part in zip(p.terms, f.sums, strict=True):
-            cotangent = c * weighted[part.symbol]
-            x_bar, y_bar, entries = term.cotangents(cotangent, p.x[rows], p.y[columns])
-            self.x[rows] += x_bar
-            self.y[columns] += y_bar
-            for symbol, value in entries.items():
-                self.theta[symbol] += value
-        for k in f.loose:
-            self.x[rows, k] += (c * weighted[f.x[k]]).sum(axis=1)
-            self.y[columns, k] += (c * weighted[f.y[k]]).sum(axis=0)
-        for symbol in f.entries:
-            self.theta[symbol] += float(np.sum(c * weighted[symbol], dtype=np.float64))
-
-    def parameters(self) -> dict[str, Array]:
-        """θ̄ by name, in the shape and dtype of each parameter."""
-        result = {}
-        for p in self.problem.function.parameters:
-            like = np.asarray(self.problem.params[p.name])
-            dtype = like.dtype if like.dtype.kind == "f" else np.float64
-            values = np.array([self.theta[s] for s in p.symbols], dtype)
-            result[p.name] = values.reshape(like.shape)
-        return result
+        return array[:, 0] if self.is_column else array
 
 
 def parameter_sizes(params: Mapping[str, Any] | None) -> dict[str, int | None]:

@@ -96,10 +96,10 @@ def trace_pair(
     dimension: int,
     sizes: Mapping[str, int | None] | None = None,
 ) -> PairFunction:
-    """Trace f(x, y, **params) for points of R^D; once per function object and dimension.
+    """Trace f(x, y, **params) for points of R^D.
 
     Args:
-        f: a function, called once with x and y as D×1 SymPy matrices of real symbols, and with each
+        f: a function, called with x and y as D×1 SymPy matrices of real symbols, and with each
             parameter as a real symbol or a column of them; or a SymPy expression in which x and y
             are MatrixSymbols of shape (D, 1) or IndexedBases of these names.
         dimension: D.
@@ -109,20 +109,25 @@ def trace_pair(
         TraceError: f is not scalar, or uses symbols that are neither components nor parameters.
         ShapeError: a point has another dimension.
     """
+    return _trace_pair(expression_of(f, dimension, sizes), dimension, tuple((sizes or {}).items()))
+
+
+def expression_of(
+    f: Callable[..., Any] | sp.Basic, dimension: int, sizes: Mapping[str, int | None] | None = None
+) -> Any:
+    """What f is as an expression in reads x[k], y[k], the parameters, and their entries by name."""
     if isinstance(f, sp.MatrixBase):
-        f = sp.ImmutableMatrix(f)
-    return _trace_pair(f, dimension, tuple((sizes or {}).items()))
+        return sp.ImmutableMatrix(f)
+    return f if isinstance(f, sp.Basic) else _from_function(f, dimension, sizes or {})
 
 
 @lru_cache(maxsize=256)
 def _trace_pair(f: Any, dimension: int, sizes: tuple[tuple[str, int | None], ...]) -> PairFunction:
+    """The same for an expression, kept by it."""
     x = tuple(sp.Dummy(f"x_{k}", real=True) for k in range(dimension))
     y = tuple(sp.Dummy(f"y_{k}", real=True) for k in range(dimension))
     parameters = tuple(_parameter(n, size) for n, size in sizes)
-    if isinstance(f, (sp.Basic, sp.MatrixBase)):
-        value = _from_expression(f, x, y, parameters)
-    else:
-        value = _from_function(f, x, y, parameters)
+    value = f if isinstance(f, (int, float)) else _from_expression(f, x, y, parameters)
     if isinstance(value, sp.MatrixBase) and value.shape == (1, 1):
         value = value[0, 0]
     if isinstance(value, (int, float)):
@@ -149,17 +154,16 @@ def _parameter(name: str, size: int | None) -> PairParameter:
     return PairParameter(name, size, symbols, sp.Dummy(name, real=True))
 
 
-def _from_function(
-    f: Callable[..., Any],
-    x: tuple[sp.Symbol, ...],
-    y: tuple[sp.Symbol, ...],
-    parameters: tuple[PairParameter, ...],
-) -> Any:
+def _from_function(f: Callable[..., Any], dimension: int, sizes: Mapping[str, int | None]) -> Any:
+    """What a function returns for points and parameters that are reads of indexed symbols."""
     if not callable(f):
         raise TraceError(f"f is {f!r}; give a function of (x, y) or a SymPy expression")
+    reserved = [name for name in sizes if name in ("x", "y")]
+    if reserved:
+        raise TraceError(f"a parameter is called {reserved[0]}, like the points; give it another name")
     given = {
-        p.name: p.symbols[0] if p.size is None else sp.ImmutableMatrix(p.symbols)
-        for p in parameters
+        name: sp.Symbol(name, real=True) if size is None else _column(name, size)
+        for name, size in sizes.items()
     }
     accepted = inspect.signature(f).parameters
     if not any(p.kind is p.VAR_KEYWORD for p in accepted.values()):
@@ -173,7 +177,13 @@ def _from_function(
             raise TraceError(
                 f"f asks for parameter {required[0]}; params holds {', '.join(given) or 'nothing'}"
             )
-    return f(sp.ImmutableMatrix(x), sp.ImmutableMatrix(y), **given)
+    value = f(_column("x", dimension), _column("y", dimension), **given)
+    return sp.ImmutableMatrix(value) if isinstance(value, sp.MatrixBase) else value
+
+
+def _column(name: str, size: int) -> Any:
+    base = sp.IndexedBase(name, real=True)
+    return sp.ImmutableMatrix([base[k] for k in range(size)])
 
 
 def _from_expression(

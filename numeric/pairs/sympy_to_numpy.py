@@ -140,6 +140,10 @@ class FormulaText(ExpressionText):
         self._read(load)
         return load.name, self.places[symbol]
 
+    def is_checked_by_numpy(self, index: sp.Expr) -> bool:
+        """Whether an index is used as it is: a number, or a position where no pair is hidden."""
+        return bool(index.is_Integer or (index in LOOPS and self.score.mask == sp.true))
+
     def _read(self, load: Load) -> None:
         """One array read; where the mask hides a pair the position may be outside, and is clipped."""
         if load.symbol in self.places:
@@ -148,7 +152,7 @@ class FormulaText(ExpressionText):
         for axis, index in enumerate(load.index):
             value = self.write(index)
             last = f"{load.name}.shape[{axis}] - 1"
-            plain = index.is_Integer or (index in LOOPS and self.score.mask == sp.true)
+            plain = self.is_checked_by_numpy(index)
             indices.append(value if plain else self._keep(f"{np_}.clip({value}, 0, {last})"))
         self.places[load.symbol] = indices
         kept = f"{load.name}[{', '.join(indices)}]"

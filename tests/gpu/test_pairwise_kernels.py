@@ -164,6 +164,20 @@ def test_two_level_sums_keep_single_precision_accurate():
     assert abs(found - expected) < 2e-6 * expected
 
 
+def test_a_function_that_reads_another_value_gets_other_kernels():
+    x, y, _ = problem(3, 1, np.float64, "sum")
+    factor = 1
+
+    def f(a, b):
+        return factor * a.dot(b)
+
+    once = PairCall.make(machine(), f, x, y, None, "sum", {}).forward()[0]
+    factor = 3
+    thrice = PairCall.make(machine(), f, x, y, None, "sum", {}).forward()[0]
+    np.testing.assert_allclose(once, (x @ y.T).sum(axis=1), rtol=1e-12)
+    np.testing.assert_allclose(thrice, 3 * once, rtol=1e-12)
+
+
 def test_empty_point_sets():
     f = KERNELS["gaussian"][0]
     x, y = np.zeros((3, 2)), np.zeros((0, 2))

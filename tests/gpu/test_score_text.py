@@ -8,10 +8,11 @@ import pytest
 import sympy as sp
 
 from symad.errors import LoweringError, ShapeError, TraceError
+from symad.gpu.attention_kernels.arguments import compiled_score
 from symad.gpu.attention_kernels.compiled_score import compile_score
-from symad.numeric.pairs.mask_tiles import EMPTY, FULL
 from symad.numeric.pairs.scores import Reduction, parameters_of, trace_score
 from tests.gpu.shim.driver import CpuModule
+from tests.numeric.tile_classes import EMPTY, FULL
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 
@@ -417,3 +418,20 @@ def test_parameters_and_gradients_on_a_device():
     ]
     np.testing.assert_array_equal(*runs)
     np.testing.assert_allclose(runs[0], expected["table"], rtol=1e-12)
+
+
+def test_a_score_that_reads_another_value_is_compiled_anew():
+    factor = 1
+
+    def score(s, b, h, i, j):
+        return s * factor
+
+    def again():
+        return compiled_score(score, None, (), (), False, "float", False)
+
+    first = again()
+    assert again() is first  # kept by its formula
+    factor = 3
+    assert again() is not first
+    factor = 1
+    assert again() is first

@@ -1,13 +1,18 @@
 """Blocked attention in NumPy against the plain softmax formula, and its cotangents."""
 
+import sys
+
 import numpy as np
 import pytest
 import sympy as sp
 
 from symad.errors import ShapeError, TraceError
+from symad.numeric.pairs.calls import kernel_of
 from symad.numeric.pairs.eager_attention import attention, attention_traffic, attention_vjp
 
 B, H, N, M, D, DV = 2, 4, 37, 53, 8, 5
+LONG = (270, 530)
+"""Lengths of several tiles of the generated code in both directions."""
 ROWS, COLUMNS = np.arange(N)[:, None], np.arange(M)[None, :]
 HEADS, BATCH = np.arange(H)[:, None, None], np.arange(B)[:, None, None, None]
 
@@ -98,11 +103,10 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("block", [16, 64])
-def test_forward_equals_the_softmax_formula(name, block):
+def test_forward_equals_the_softmax_formula(name):
     options, change, allowed = CASES[name]
     q, k, v = arrays(kv_heads=2)
-    out, lse = attention(q, k, v, block=block, return_lse=True, **options)
+    out, lse = attention(q, k, v, return_lse=True, **options)
     expected, expected_lse = plain(q, k, v, change, allowed)
     np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(lse, expected_lse, rtol=1e-12, atol=1e-13)
@@ -119,14 +123,12 @@ def test_cotangents_are_derivatives_of_the_softmax_formula(name):
     options, change, allowed = CASES[name]
     q, k, v = arrays(kv_heads=2)
     rng = np.random.default_rng(1)
-    out, lse = attention(q, k, v, block=16, return_lse=True, **options)
+    out, lse = attention(q, k, v, return_lse=True, **options)
     out_bar, lse_bar = rng.normal(size=out.shape), rng.normal(size=lse.shape)
-    found = attention_vjp(q, k, v, out, lse, out_bar, lse_bar=lse_bar, block=16, **options)
+    found = attention_vjp(q, k, v, out, lse, out_bar, lse_bar=lse_bar, **options)
 
     def loss(**changed):
-        result, level = plain(
-            **({"q": q, "k": k, "v": v} | changed), change=change, allowed=allowed
-        )
+        result, level = plain(**({"q": q, "k": k, "v": v} | changed), change=change, allowed=allowed)
         return (result * out_bar).sum() + (np.where(np.isneginf(level), 0, level) * lse_bar).sum()
 
     if name == "documents":
@@ -144,9 +146,9 @@ def test_parameter_cotangents(name):
     ((parameter, value),) = options["params"].items()
     q, k, v = arrays()
     rng = np.random.default_rng(2)
-    out, lse = attention(q, k, v, block=16, causal=True, return_lse=True, **options)
+    out, lse = attention(q, k, v, causal=True, return_lse=True, **options)
     out_bar = rng.normal(size=out.shape)
-    found = attention_vjp(q, k, v, out, lse, out_bar, causal=True, block=16, **options)
+    found = attention_vjp(q, k, v, out, lse, out_bar, causal=True, **options)
     whole = {
         "alibi": lambda s, p: s - p[:, None, None] * (ROWS - COLUMNS),
         "relative": lambda s, p: s + p[ROWS - COLUMNS + M - 1],
@@ -171,7 +173,7 @@ def test_several_parameters_and_a_read_inside_an_index():
     bucket, table = np.arange(M) % 3, np.array([0.3, -0.2, 0.9])
     out, lse = attention(
         q, k, v, score=lambda s, b, h, i, j, bucket, table, c: s + c * table[bucket[j]],
-        params={"bucket": bucket, "table": table, "c": 2.0}, return_lse=True, block=16,
+        params={"bucket": bucket, "table": table, "c": 2.0}, return_lse=True,
     )  # fmt: skip
     expected, expected_lse = plain(q, k, v, lambda s: s + 2.0 * table[bucket])
     np.testing.assert_allclose(out, expected, atol=1e-13)
@@ -180,7 +182,7 @@ def test_several_parameters_and_a_read_inside_an_index():
 
 def test_queries_without_keys_give_zero_and_pass_nothing_on():
     q, k, v = arrays()
-    options = {"mask": lambda b, h, i, j: j > i + 20, "block": 16}
+    options = {"mask": lambda b, h, i, j: j > i + 20}
     out, lse = attention(q, k, v, return_lse=True, **options)
     empty = np.arange(N) >= M - 21
     assert empty.any()
@@ -193,7 +195,7 @@ def test_queries_without_keys_give_zero_and_pass_nothing_on():
 def test_lengths_per_batch_entry():
     q, k, v = arrays()
     lengths = (np.array([20, 37]), np.array([53, 11]))
-    out = attention(q, k, v, lengths=lengths, causal=True, block=16)
+    out = attention(q, k, v, lengths=lengths, causal=True)
     allowed = (
         (COLUMNS <= ROWS)
         & (lengths[0][:, None, None, None] > ROWS)
@@ -205,7 +207,7 @@ def test_lengths_per_batch_entry():
 
 def test_single_precision_stays_single_and_half_computes_in_single():
     q, k, v = arrays(dtype=np.float32)
-    out = attention(q, k, v, causal=True, block=16)
+    out = attention(q, k, v, causal=True)
     expected = plain(*(a.astype(np.float64) for a in (q, k, v)), allowed=COLUMNS <= ROWS)[0]
     assert out.dtype == np.float32
     np.testing.assert_allclose(out, expected, atol=2e-6)
@@ -214,17 +216,67 @@ def test_single_precision_stays_single_and_half_computes_in_single():
     np.testing.assert_allclose(half.astype(float), expected, atol=5e-3)
 
 
-def test_hidden_tiles_are_never_computed(monkeypatch):
-    from symad.numeric.pairs import tiles
+def test_several_tiles_equal_the_softmax_formula():
+    q, k, v = arrays(kv_heads=2, n=LONG[0], m=LONG[1])
+    rows, columns = np.arange(LONG[0])[:, None], np.arange(LONG[1])
+    options = {
+        "score": lambda s, b, h, i, j, slope: s - slope[h] * (i - j) / 99,
+        "mask": lambda b, h, i, j: j <= i + 40,
+        "params": {"slope": SLOPE},
+    }
+    out, lse = attention(q, k, v, return_lse=True, **options)
 
-    visited = []
-    original = tiles.Plane.block
-    monkeypatch.setattr(
-        tiles.Plane, "block", lambda self, i, j: visited.append((i, j)) or original(self, i, j)
-    )
-    q, k, v = arrays(n=64, m=64)
-    attention(q, k, v, causal=True, block=16)
-    assert sorted(visited) == [(i, j) for i in range(4) for j in range(i + 1)]
+    def biased(s, slope):
+        return s - slope[:, None, None] * (rows - columns) / 99
+
+    allowed = columns <= rows + 40
+    expected, expected_lse = plain(q, k, v, lambda s: biased(s, SLOPE), allowed)
+    np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(lse, expected_lse, rtol=1e-12, atol=1e-13)
+    rng = np.random.default_rng(4)
+    out_bar, directions = rng.normal(size=out.shape), [rng.normal(size=a.shape) for a in (q, k, v)]
+    found = attention_vjp(q, k, v, out, lse, out_bar, **options)
+    moved = []
+    for e in (-2e-3, -1e-3, 1e-3, 2e-3):
+        there = [a + e * d for a, d in zip((q, k, v), directions, strict=True)]
+        moved.append(plain(*there, lambda s, e=e: biased(s, SLOPE + e), allowed)[0])
+    slope = sum(c * (m * out_bar).sum() for c, m in zip((1, -8, 8, -1), moved, strict=True)) / 12e-3
+    bars = (found.q, found.k, found.v)
+    along = sum((bar * d).sum() for bar, d in zip(bars, directions, strict=True))
+    np.testing.assert_allclose(along + found.params["slope"].sum(), slope, rtol=1e-8)
+
+
+def tiles_of(**options):
+    """How many tiles are computed: calls of the generated function of the score."""
+    names = []
+    before = sys.getprofile()
+    sys.setprofile(lambda frame, event, _: event == "call" and names.append(frame.f_code.co_name))
+    try:
+        attention(*arrays(n=1024, m=1024), **options)
+    finally:
+        sys.setprofile(before)
+    return sum(name.startswith("_score_") for name in names)
+
+
+def test_hidden_tiles_are_never_computed():
+    assert tiles_of() == 16
+    assert tiles_of(causal=True) == 10
+
+
+def test_code_is_kept_by_the_formula_and_not_by_the_function():
+    q, k, v = arrays()
+    factor = 1
+
+    def score(s, b, h, i, j):
+        return s * factor
+
+    first = attention(q, k, v, score=score)
+    known = kernel_of.cache_info().currsize
+    np.testing.assert_array_equal(attention(q, k, v, score=lambda s, b, h, i, j: s), first)
+    assert kernel_of.cache_info().currsize == known  # another function of the same formula
+    factor = 3
+    np.testing.assert_allclose(attention(q, k, v, score=score), plain(q, k, v, lambda s: 3 * s)[0])
+    assert kernel_of.cache_info().currsize == known + 1
 
 
 def test_memory_grows_with_the_length_not_its_square():
@@ -233,15 +285,26 @@ def test_memory_grows_with_the_length_not_its_square():
     def peak(length):
         rng = np.random.default_rng(0)
         q, k, v = (rng.normal(size=(1, 1, length, 4)) for _ in range(3))
+        out, lse = attention(q, k, v, return_lse=True)  # the code is made
+        attention_vjp(q, k, v, out, lse, out)
         tracemalloc.start()
-        attention(q, k, v, block=64)
+        attention(q, k, v)
+        attention_vjp(q, k, v, out, lse, out)
         high = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return high
 
     long, short = peak(4096), peak(2048)
-    assert long < 4096 * 4096 * 8 / 50
+    assert long < 4096 * 4096 * 8 / 16
     assert long < 2.5 * short
+
+
+def test_integers_beyond_single_precision_stay_apart():
+    q, k, v = arrays(n=2, m=2, dtype=np.float32)
+    ids = np.array([2**24, 2**24 + 1])
+    out = attention(q, k, v, mask=lambda b, h, i, j, d: sp.Eq(d[i], d[j]), params={"d": ids})
+    assert out.dtype == np.float32
+    np.testing.assert_array_equal(out, v)
 
 
 def test_traffic_is_that_of_the_two_algorithms():
@@ -304,10 +367,10 @@ def test_against_torch():
     q, k, v = arrays(n=40, m=40)
     tensors = [torch.tensor(a, requires_grad=True) for a in (q, k, v)]
     result = torch.nn.functional.scaled_dot_product_attention(*tensors, is_causal=True)
-    out, lse = attention(q, k, v, causal=True, block=16, return_lse=True)
+    out, lse = attention(q, k, v, causal=True, return_lse=True)
     np.testing.assert_allclose(out, result.detach().numpy(), atol=1e-12)
     out_bar = np.random.default_rng(3).normal(size=out.shape)
     result.backward(torch.tensor(out_bar))
-    found = attention_vjp(q, k, v, out, lse, out_bar, causal=True, block=16)
+    found = attention_vjp(q, k, v, out, lse, out_bar, causal=True)
     for bar, tensor in zip((found.q, found.k, found.v), tensors, strict=True):
         np.testing.assert_allclose(bar, tensor.grad.numpy(), atol=1e-12)

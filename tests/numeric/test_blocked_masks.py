@@ -6,8 +6,8 @@ import sympy as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symad.numeric.pairs.mask_tiles import EMPTY, FULL, PARTIAL, Tiling, classify
 from symad.numeric.pairs.scores import parameters_of, trace_score
+from tests.numeric.tile_classes import EMPTY, FULL, PARTIAL, Tiling, classify
 
 N, M = 70, 90
 DOC = np.sort(np.random.default_rng(0).integers(0, 6, 90))

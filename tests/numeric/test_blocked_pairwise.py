@@ -5,6 +5,7 @@ import pytest
 import sympy as sp
 
 from symad.errors import ShapeError, TraceError
+from symad.numeric.pairs.calls import kernel_of
 from symad.numeric.pairs.eager_pairwise import pairwise, pairwise_vjp
 from symad.numeric.pairs.pair_functions import trace_pair
 
@@ -60,8 +61,7 @@ KERNELS = {
         lambda x, y, p: sp.cos(x[0] * y[1] - p[1] * x[1] * y[0]) * sp.exp(x.dot(y) / 9) + p[0],
         {"p": np.array([0.4, -0.3])},
         lambda x, y, p: (
-            np.cos(np.outer(x[:, 0], y[:, 1]) - p[1] * np.outer(x[:, 1], y[:, 0]))
-            * np.exp(x @ y.T / 9)
+            np.cos(np.outer(x[:, 0], y[:, 1]) - p[1] * np.outer(x[:, 1], y[:, 0])) * np.exp(x @ y.T / 9)
             + p[0]
         ),
     ),
@@ -89,7 +89,7 @@ def weights(reduce):
 def test_equals_the_kernel_matrix(name, reduce):
     f, params, matrix = KERNELS[name]
     b = weights(reduce)
-    found = pairwise(f, X, Y, b, reduce=reduce, params=params, block=16)
+    found = pairwise(f, X, Y, b, reduce=reduce, params=params)
     np.testing.assert_allclose(found, reference(matrix(X, Y, **params), b, reduce), rtol=1e-11)
 
 
@@ -105,11 +105,11 @@ def test_cotangents_are_derivatives_of_the_kernel_matrix(name, reduce):
     b = weights(reduce)
     rng = np.random.default_rng(7)
     lse = None
-    out = pairwise(f, X, Y, b, reduce=reduce, params=params, block=16)
+    out = pairwise(f, X, Y, b, reduce=reduce, params=params)
     if reduce == "softmax":
         lse = pairwise(f, X, Y, b, reduce=reduce, params=params, return_lse=True)[1]
     out_bar = rng.normal(size=out.shape)
-    found = pairwise_vjp(f, X, Y, b, out, out_bar, lse=lse, reduce=reduce, params=params, block=16)
+    found = pairwise_vjp(f, X, Y, b, out, out_bar, lse=lse, reduce=reduce, params=params)
 
     def loss(x=X, y=Y, b=b, **changed):
         return (reference(matrix(x, y, **{**params, **changed}), b, reduce) * out_bar).sum()
@@ -159,7 +159,7 @@ def test_no_weights_and_a_vector_of_weights():
 def test_single_precision():
     f, params, matrix = KERNELS["gaussian"]
     single = [a.astype(np.float32) for a in (X, Y, WEIGHTS)]
-    found = pairwise(f, *single, params=params, block=16)
+    found = pairwise(f, *single, params=params)
     assert found.dtype == np.float32
     expected = matrix(*(a.astype(float) for a in single[:2]), **params) @ WEIGHTS
     np.testing.assert_allclose(found, expected, atol=2e-5)
@@ -172,18 +172,51 @@ def test_far_logits_do_not_overflow():
     np.testing.assert_allclose(found, top[:, 0] + np.log(np.exp(k - top).sum(axis=1)), rtol=1e-12)
 
 
+@pytest.mark.parametrize("reduce", ["sum", "logsumexp", "softmax"])
+def test_several_blocks_equal_the_kernel_matrix(reduce):
+    f, params, matrix = KERNELS["gaussian"]
+    rng = np.random.default_rng(2)
+    x, y, b = rng.normal(size=(300, 2)), rng.normal(size=(900, 2)), rng.uniform(0.2, 1, 900)
+    out = pairwise(f, x, y, b, reduce=reduce, params=params, return_lse=True)
+    out, lse = out if reduce == "softmax" else (out, None)
+    k = matrix(x, y, **params)
+    np.testing.assert_allclose(out, reference(k, b, reduce), rtol=1e-11)
+    found = pairwise_vjp(f, x, y, b, out, np.ones_like(out), lse=lse, reduce=reduce, params=params)
+    weights = k if reduce == "sum" else np.exp(k) / np.exp(k).sum(axis=1, keepdims=True)
+    if reduce == "logsumexp":
+        weights = np.exp(k) / (np.exp(k) @ b)[:, None]
+    np.testing.assert_allclose(found.b, weights.sum(axis=0), rtol=1e-10)
+
+
+def test_code_is_kept_by_the_formula_and_not_by_the_function():
+    power = 1
+
+    def f(x, y):
+        return x.dot(y) ** power
+
+    np.testing.assert_allclose(pairwise(f, X, Y), (X @ Y.T).sum(axis=1))
+    known = kernel_of.cache_info().currsize
+    pairwise(lambda x, y: x.dot(y), X, Y)
+    assert kernel_of.cache_info().currsize == known  # another function of the same formula
+    power = 2
+    np.testing.assert_allclose(pairwise(f, X, Y), ((X @ Y.T) ** 2).sum(axis=1))
+
+
 def test_memory_grows_with_the_points_not_their_product():
     import tracemalloc
 
     def peak(points):
         x = np.random.default_rng(0).normal(size=(points, 3))
+        pairwise(KERNELS["gaussian"][0], x, x, params={"ell": 1.0})  # the code is made
         tracemalloc.start()
-        pairwise(KERNELS["gaussian"][0], x, x, params={"ell": 1.0}, block=128)
+        pairwise(KERNELS["gaussian"][0], x, x, params={"ell": 1.0})
         high = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return high
 
-    assert peak(4000) < 4000 * 4000 * 8 / 50
+    long, short = peak(6000), peak(3000)
+    assert long < 6000 * 6000 * 8 / 50
+    assert long < 2.5 * short
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,34 @@
+"""Ops on arrays at once: lowered for their shapes, and called. The code for an op is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from symad.core.dims import Shape
+from symad.core.graph import Graph, Node, TupleOf
+from symad.core.identifiers import short_name
+from symad.core.questions import Nodes
+from symad.derivatives.wrt import symbol_like
+from symad.numeric.kernel import Kernel
+from symad.numeric.lowering import lower
+from symad.ops.arrays.sources import input_node
+
+
+def inputs_of(shapes: Mapping[str, Shape], others: Sequence[Node] = ()) -> Nodes:
+    """Inputs of these names and shapes; a name that another input has gets a number."""
+    taken = {short_name(node.op.symbol) for node in others}  # type: ignore[attr-defined]
+    return tuple(input_node(symbol_like(name, shape, taken), shape) for name, shape in shapes.items())
+
+
+def called(inputs: Nodes, outputs: Nodes, dtype: str, values: Sequence[Any]) -> list[Any]:
+    """The outputs at these values of the inputs."""
+    return list(kernel_of(inputs, outputs, dtype)(*values))
+
+
+@lru_cache(maxsize=256)
+def kernel_of(inputs: Nodes, outputs: Nodes, dtype: str) -> Kernel:
+    """The code; nodes are equal where ops (with the formulas in them) and shapes are."""
+    graph = Graph(inputs, outputs, TupleOf((None,) * len(outputs)), "call")
+    return lower(graph, dtype=dtype)
