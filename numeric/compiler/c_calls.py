@@ -111,6 +111,13 @@ def check_sizes(x: Any, y: Any, inputs: int, outputs: int) -> None:
         raise ValueError(f"bind: x must have {inputs} elements and y {outputs}, not {len(x)} and {len(y)}")
 
 
+def frame_of(function: Any, parts: Sequence[Any]) -> Any:
+    """The address of a compiled function and its frame behind it, as a vector of 64-bit integers."""
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    numbers = [p if isinstance(p, int) else p.ctypes.data for p in parts]
+    return np.array([address, *numbers], dtype=np.int64)
+
+
 def bound(function: Any, parts: Sequence[Any], operations: int = SHORT + 1) -> Callable[[], None]:
     """A compiled function of one frame, bound to it: a Python function without arguments.
 
@@ -120,9 +127,7 @@ def bound(function: Any, parts: Sequence[Any], operations: int = SHORT + 1) -> C
             result does.
         operations: about how many a call executes; short calls keep Python's lock.
     """
-    address = ctypes.cast(function, ctypes.c_void_p).value
-    numbers = [p if isinstance(p, int) else p.ctypes.data for p in parts]
-    frame = np.array([address, *numbers], dtype=np.int64)
+    frame = frame_of(function, parts)
     binder = _binder()
     if binder is not None:
         made: Callable[[], None] = binder(frame.ctypes.data, (frame, parts, function), operations > SHORT)

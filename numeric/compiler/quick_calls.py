@@ -11,6 +11,7 @@ import ctypes
 import sys
 import sysconfig
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ import numpy as np
 from symad.core.graph import TupleOf
 from symad.errors import LoweringError
 from symad.numeric.compiler.c_calls import SHORT
-from symad.numeric.compiler.c_compiler import compile_c
+from symad.numeric.compiler.c_compiler import NotCompiled, compile_c
 from symad.numeric.scalars.flat_results import FlatResults
 
 FEW_POINTS = 2000
@@ -34,13 +35,19 @@ SOURCE = """\
 /* For %s. */
 #include <Python.h>
 #include <stdint.h>
+#include <string.h>
 
 typedef void (*compiled)(const double *, double *);
+typedef void (*framed)(const int64_t *);
 
+/* A frame holds the address of a function and behind it the function's own frame, with the vectors x and y.
+   It is used by one call at a time: busy while Python's lock is given away. */
 typedef struct {
     compiled function;
-    int64_t inputs, outputs, operations, packed, returns, few;
-    PyObject *array_type, *new_vector, *finish, *new_rows, *finish_rows, *fallback;
+    const int64_t *frame;
+    double *frame_x, *frame_y;
+    int64_t inputs, outputs, operations, packed, returns, few, busy;
+    PyObject *array_type, *new_vector, *finish, *new_rows, *finish_rows, *fallback, *many, *owner;
 } Quick;
 
 enum { SMALL = 24, SHORT = %d };
@@ -61,11 +68,22 @@ static PyThreadState *unlocked(const Quick *q, Py_ssize_t points)
     return q->operations > SHORT/(points + 1) ? PyEval_SaveThread() : NULL;
 }
 
-static void run(const Quick *q, const double *x, double *y)
+static void compute(const Quick *q, const double *x, double *y)
 {
-    PyThreadState *state = unlocked(q, 1);
-    q->function(x, y);
+    if (q->frame == NULL) { q->function(x, y); return; }
+    memcpy(q->frame_x, x, (size_t)q->inputs*sizeof *x);
+    ((framed)(intptr_t)q->frame[0])(q->frame + 1);
+    memcpy(y, q->frame_y, (size_t)q->outputs*sizeof *y);
+}
+
+static void run(Quick *q, const double *x, double *y)
+{
+    PyThreadState *state;
+    q->busy = 1;
+    state = unlocked(q, 1);
+    compute(q, x, y);
     if (state != NULL) PyEval_RestoreThread(state);
+    q->busy = 0;
 }
 
 /* The values of made, a float64 array of a size that was asked for. */
@@ -83,7 +101,7 @@ static PyObject *finished(PyObject *finish, PyObject *made)
     return result;
 }
 
-static PyObject *vector_result(const Quick *q, const double *x)
+static PyObject *vector_result(Quick *q, const double *x)
 {
     PyObject *made = PyObject_CallNoArgs(q->new_vector);
     Py_buffer view;
@@ -93,7 +111,7 @@ static PyObject *vector_result(const Quick *q, const double *x)
     return finished(q->finish, made);
 }
 
-static PyObject *at_point(const Quick *q, const double *x)
+static PyObject *at_point(Quick *q, const double *x)
 {
     double some[SMALL], *y = some;
     PyObject *result;
@@ -116,7 +134,7 @@ static PyObject *at_point(const Quick *q, const double *x)
 
 /* Rows (outputs, points); inputs that are numbers have a stride of 0. */
 static PyObject *at_points(
-    const Quick *q, double *x, char **data, const Py_ssize_t *strides, Py_ssize_t points)
+    Quick *q, double *x, char **data, const Py_ssize_t *strides, Py_ssize_t points)
 {
     PyObject *number = PyLong_FromSsize_t(points), *made = NULL;
     double some[SMALL], *y = some;
@@ -131,20 +149,34 @@ static PyObject *at_points(
         return PyErr_NoMemory();
     }
     double *rows = view.buf;
+    q->busy = 1;
     PyThreadState *state = unlocked(q, points);
     for (Py_ssize_t p = 0; p < points; ++p) {
         for (int64_t k = 0; k < q->inputs; ++k)
             if (data[k] != NULL) x[k] = *(const double *)(data[k] + p*strides[k]);
-        q->function(x, y);
+        compute(q, x, y);
         for (int64_t k = 0; k < q->outputs; ++k) rows[k*points + p] = y[k];
     }
     if (state != NULL) PyEval_RestoreThread(state);
+    q->busy = 0;
     if (y != some) PyMem_Free(y);
     PyBuffer_Release(&view);
     return finished(q->finish_rows, made);
 }
 
-static PyObject *call_packed(const Quick *q, PyObject *const *args, Py_ssize_t count)
+/* Many points go to a function of the addresses of all inputs, each with its values side by side. */
+static PyObject *at_many(const Quick *q, char **data, Py_ssize_t points)
+{
+    PyObject *text = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(q->inputs*8)), *result;
+    if (text == NULL) return NULL;
+    int64_t *addresses = (int64_t *)(void *)PyBytes_AS_STRING(text);
+    for (int64_t k = 0; k < q->inputs; ++k) addresses[k] = (int64_t)(intptr_t)data[k];
+    result = PyObject_CallFunction(q->many, "On", text, points);
+    Py_DECREF(text);
+    return result;
+}
+
+static PyObject *call_packed(Quick *q, PyObject *const *args, Py_ssize_t count)
 {
     Py_buffer view;
     PyObject *result = NULL;
@@ -161,8 +193,9 @@ static PyObject *call_packed(const Quick *q, PyObject *const *args, Py_ssize_t c
 
 static PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-    const Quick *q = PyCapsule_GetPointer(self, NULL);
+    Quick *q = PyCapsule_GetPointer(self, NULL);
     if (q == NULL) return NULL;
+    if (q->frame != NULL && q->busy) return otherwise(q, args, count);
     if (q->packed) return call_packed(q, args, count);
     if (count != q->inputs) return otherwise(q, args, count);
     struct {
@@ -173,7 +206,7 @@ static PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t count)
     } small;
     double *x = small.x;
     char **data = small.data;
-    Py_ssize_t *strides = small.strides, points = -1, held = 0;
+    Py_ssize_t *strides = small.strides, points = -1, held = 0, columns = 0;
     Py_buffer *views = small.views;
     void *large = NULL;
     int good = 1;
@@ -206,6 +239,7 @@ static PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t count)
                 points = view->shape[0];
                 data[k] = view->buf;
                 strides[k] = view->strides[0];
+                columns += strides[k] == sizeof(double);
             }
         }
         else good = 0;
@@ -213,7 +247,9 @@ static PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t count)
     PyErr_Clear();
     if (good && points <= q->few)
         result = points < 0 ? at_point(q, x) : at_points(q, x, data, strides, points);
+    else if (good && columns == count && q->many != Py_None) result = at_many(q, data, points);
     else good = 0;
+    if (result == Py_NotImplemented) { Py_CLEAR(result); good = 0; }
     for (Py_ssize_t k = 0; k < held; ++k) PyBuffer_Release(views + k);
     PyMem_Free(large);
     return good ? result : otherwise(q, args, count);
@@ -226,7 +262,8 @@ static PyMethodDef method = {
 static PyObject **objects(Quick *q, int k)
 {
     PyObject **all[] = {
-        &q->array_type, &q->new_vector, &q->finish, &q->new_rows, &q->finish_rows, &q->fallback
+        &q->array_type, &q->new_vector, &q->finish, &q->new_rows, &q->finish_rows, &q->fallback, &q->many,
+        &q->owner
     };
     return all[k];
 }
@@ -234,24 +271,29 @@ static PyObject **objects(Quick *q, int k)
 static void release(PyObject *capsule)
 {
     Quick *q = PyCapsule_GetPointer(capsule, NULL);
-    for (int k = 0; k < 6; ++k) Py_DECREF(*objects(q, k));
+    for (int k = 0; k < 8; ++k) Py_DECREF(*objects(q, k));
     PyMem_Free(q);
 }
 
-/* numbers: the function, inputs, outputs, operations, packed, returns, few; then the objects, a tuple of 6 */
+/* numbers: the function, or the frame with its x and y; inputs, outputs, operations, packed, returns, few;
+   then the objects, a tuple of 8 */
 PyObject *symad_quick(const int64_t *numbers, PyObject *given)
 {
     Quick *q = PyMem_Malloc(sizeof *q);
     PyObject *capsule, *made;
     if (q == NULL) return PyErr_NoMemory();
     q->function = (compiled)(intptr_t)numbers[0];
-    q->inputs = numbers[1];
-    q->outputs = numbers[2];
-    q->operations = numbers[3];
-    q->packed = numbers[4];
-    q->returns = numbers[5];
-    q->few = numbers[6];
-    for (int k = 0; k < 6; ++k) *objects(q, k) = Py_NewRef(PyTuple_GET_ITEM(given, k));
+    q->frame = (const int64_t *)(intptr_t)numbers[1];
+    q->frame_x = (double *)(intptr_t)numbers[2];
+    q->frame_y = (double *)(intptr_t)numbers[3];
+    q->inputs = numbers[4];
+    q->outputs = numbers[5];
+    q->operations = numbers[6];
+    q->packed = numbers[7];
+    q->returns = numbers[8];
+    q->few = numbers[9];
+    q->busy = 0;
+    for (int k = 0; k < 8; ++k) *objects(q, k) = Py_NewRef(PyTuple_GET_ITEM(given, k));
     capsule = PyCapsule_New(q, NULL, release);
     if (capsule == NULL) return NULL;
     made = PyCFunction_New(&method, capsule);
@@ -282,6 +324,27 @@ def _maker() -> Any:
     return maker
 
 
+@dataclass(frozen=True)
+class Framed:
+    """A compiled function of a frame that holds its vectors of inputs and results.
+
+    Attributes:
+        frame: of `symad.numeric.compiler.c_calls.frame_of`.
+        x: (inputs,), in the frame.
+        y: (results,), in the frame.
+        parts: what else the frame has the addresses of.
+    """
+
+    frame: Any
+    x: Any
+    y: Any
+    parts: Any
+
+
+Many = Callable[[Any, int], Any]
+"""From the addresses of all inputs (inputs,), each a column of so many points, to rows (results, points)."""
+
+
 def quick_call(
     function: Any,
     results: FlatResults,
@@ -289,16 +352,20 @@ def quick_call(
     operations: int,
     packed: bool,
     otherwise: Callable[..., Any],
+    many: Many | None = None,
+    few: int = FEW_POINTS,
 ) -> Callable[..., Any]:
     """The Python function of a compiled one, with its arguments read in C where that is possible.
 
     Args:
-        function: of ctypes, ``void f(const double *x, double *y)``, without state of its own.
+        function: of ctypes, ``void f(const double *x, double *y)``, without state of its own; or `Framed`.
         results: what stands in y.
         inputs: how many numbers stand in x.
         operations: about how many a call executes; long calls release Python's lock.
         packed: whether x itself is the argument.
         otherwise: the function that takes what is neither a number nor a float64 vector.
+        many: the function of more than ``few`` points; without it they go to ``otherwise``.
+        few: the points that are computed one after the other.
     """
     maker = _maker()
     if maker is None:
@@ -310,10 +377,21 @@ def quick_call(
     returns = ARRAY if not scalars or not (one or flat) else FLOAT if one else FLOATS
     shape = results.whole or (total,)
     finish = results.split if results.whole is None else None
-    address = ctypes.cast(function, ctypes.c_void_p).value
-    numbers = np.array(
-        [address, inputs, total, operations, packed, returns, FEW_POINTS if total else -1], np.int64
-    )
+    if isinstance(function, Framed):
+        address = [0, function.frame.ctypes.data, function.x.ctypes.data, function.y.ctypes.data]
+    else:
+        address = [ctypes.cast(function, ctypes.c_void_p).value or 0, 0, 0, 0]
+    rest = [inputs, total, operations, packed, returns, few if total else -1]
+    numbers = np.array([*address, *rest], np.int64)
+
+    def batch(addresses: bytes, points: int) -> Any:
+        assert many is not None
+        try:
+            rows = many(np.frombuffer(addresses, np.int64), points)
+        except NotCompiled:
+            return NotImplemented
+        return results.at_points(rows, (points,))
+
     new_rows: Callable[[int], Any]
     finish_rows: Callable[[Any], Any] | None
     if one:
@@ -323,6 +401,9 @@ def quick_call(
     else:
         new_rows = lambda points: np.empty((total, points))  # noqa: E731
         finish_rows = lambda rows: results.at_points(rows, rows.shape[1:])  # noqa: E731
-    objects = (np.ndarray, lambda: np.empty(shape), finish, new_rows, finish_rows, otherwise)
+    objects = (
+        np.ndarray, lambda: np.empty(shape), finish, new_rows, finish_rows, otherwise,
+        None if many is None or not total else batch, function,
+    )  # fmt: skip
     made: Callable[..., Any] = maker(numbers.ctypes.data, objects)
     return made

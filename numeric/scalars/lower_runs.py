@@ -15,8 +15,9 @@ import numpy as np
 
 from symad.core.graph import Graph
 from symad.errors import LoweringError
-from symad.numeric.compiler.c_calls import aligned_zeros, bound, check_sizes
+from symad.numeric.compiler.c_calls import aligned_zeros, bound, check_sizes, frame_of
 from symad.numeric.compiler.c_compiler import NotCompiled, compile_c, native_options
+from symad.numeric.compiler.quick_calls import Framed, quick_call
 from symad.numeric.kernel import Kernel
 from symad.numeric.modules.names import identifier
 from symad.numeric.numpy_arrays import lower as lower_numpy
@@ -24,11 +25,15 @@ from symad.numeric.numpy_arrays.memory_reuse import new_array
 from symad.numeric.passes import prepare
 from symad.numeric.passes.memory_layout.packed_entries import is_scalar, output_scalars
 from symad.numeric.scalars.c_interpreter import BLOCK, LANES, check_runs, kernel_source, tables
+from symad.numeric.scalars.flat_results import FlatResults
 from symad.numeric.scalars.lanes import LanePlan, PointPlan, lane_plan, point_plan
 from symad.numeric.scalars.level_runs import Plan, plan
-from symad.numeric.scalars.python_binding import Binder, python_function
+from symad.numeric.scalars.python_binding import python_function
 from symad.numeric.targets.c_functions import NotInC
 from symad.stable import with_logistic
+
+SHORT_LOOP = 50_000
+"""Operations of a loop over points up to which several points at a time are not worth their preparation."""
 
 
 def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
@@ -50,13 +55,16 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
         found = None
     if library is None or found is None:
         return plain()
-    native, many = found
-    function = python_function(prepared, native, many, plain, packed)
+    runs, operations = found
+    many = runs.at_points if isinstance(runs, Scalars) else None
+    function = python_function(prepared, runs.bind, many, plain, packed)
+    function = runs.quick(prepared, operations, packed, function)
+    native = runs.bind
     return Kernel(identifier(graph.name), "", function, packed=packed, native=native, plain=plain)
 
 
-def _compiled(prepared: Graph, library: Any) -> tuple[Binder, Callable[[Sequence[Any]], Any] | None]:
-    """The call at one point, and that at many if there is one.
+def _compiled(prepared: Graph, library: Any) -> tuple[Scalars | Rows, int]:
+    """The runs, and about how many operations they are.
 
     Raises:
         NotInC: a function that C has not.
@@ -64,11 +72,10 @@ def _compiled(prepared: Graph, library: Any) -> tuple[Binder, Callable[[Sequence
     if is_scalar(prepared):
         made = plan(prepared, output_scalars(prepared))
         check_runs(made.runs)
-        runs = Scalars(prepared, made, library)
-        return runs.bind, runs.at_points
+        return Scalars(prepared, made, library), made.size
     rows = _lanes(prepared)
     check_runs((*rows.scalars.runs, *rows.runs))
-    return Rows(rows, library).bind, None
+    return Rows(rows, library), rows.rows * rows.lanes
 
 
 def _library() -> Any:
@@ -111,19 +118,36 @@ class Scalars:
         made = point_plan(self.graph, output_scalars(self.graph))
         return made, *tables(made.runs, slices=False)
 
+    def parts(self, x: Any, y: Any) -> list[Any]:
+        """The frame of a call at one point."""
+        made = self.plan
+        table, places = tables(made.runs)
+        return [
+            _values(made), table, len(table), places, x, len(x), y, made.results.astype(np.int32), len(y)
+        ]  # fmt: skip
+
     def bind(self, x: Any, y: Any) -> Callable[[], None]:
         """A call at one point: x (inputs,), y (results,)."""
-        made = self.plan
-        check_sizes(x, y, made.inputs, len(made.results))
-        v = _values(made)
-        table, places = tables(made.runs)
-        parts = [v, table, len(table), places, x, len(x), y, made.results.astype(np.int32), len(y)]
-        return bound(self.library.symad_runs_bound, parts, made.size)
+        check_sizes(x, y, self.plan.inputs, len(self.plan.results))
+        return bound(self.library.symad_runs_bound, self.parts(x, y), self.plan.size)
+
+    def quick(self, graph: Graph, operations: int, packed: bool, otherwise: Any) -> Callable[..., Any]:
+        """The Python function whose arguments are read in C."""
+        function = _framed(self.library.symad_runs_bound, self, graph)
+        few = SHORT_LOOP // max(operations, 1)
+        return quick_call(
+            function, FlatResults.of(graph), len(graph.input_nodes), operations, packed, otherwise,
+            self.at_addresses, few,
+        )  # fmt: skip
 
     def at_points(self, columns: Sequence[Any]) -> Any:
         """Results (results, points) of contiguous inputs, each with the values at all points."""
-        (made, table, places), points = self.points, columns[0].size
         where = np.array([c.__array_interface__["data"][0] for c in columns], dtype=np.int64)
+        return self.at_addresses(where, columns[0].size)
+
+    def at_addresses(self, where: Any, points: int) -> Any:
+        """The same from the addresses of the inputs."""
+        made, table, places = self.points
         results = new_array()((len(made.results), points), np.float64)
         v = aligned_zeros(made.rows, LANES)
         v[made.inputs : made.inputs + len(made.constants)] = np.array(made.constants)[:, None]
@@ -152,11 +176,29 @@ class Rows:
         """A call at one point: x (inputs,), y (results,)."""
         made = self.plan
         check_sizes(x, y, made.scalars.inputs, len(made.places))
+        return bound(self.library.symad_runs_rows, self.parts(x, y), made.rows * made.lanes)
+
+    def quick(self, graph: Graph, operations: int, packed: bool, otherwise: Any) -> Callable[..., Any]:
+        """The Python function whose arguments are read in C; batches go another way."""
+        function = _framed(self.library.symad_runs_rows, self, graph)
+        return quick_call(
+            function, FlatResults.of(graph), len(graph.input_nodes), operations, packed, otherwise, None, -1
+        )
+
+    def parts(self, x: Any, y: Any) -> list[Any]:
+        """The frame of a call at one point."""
+        made = self.plan
         s, w = _values(made.scalars), aligned_zeros(made.rows, made.lanes)
         w[: len(made.given)] = made.given
         table, places = tables(made.runs, slices=False)
         inner, inner_places = tables(made.scalars.runs)
         wanted = made.places.astype(np.int32)
         parts = [s, w, made.lanes, table, len(table), places, x, len(x), y, wanted, len(y), made.rows]
-        parts += [inner, len(inner), inner_places]
-        return bound(self.library.symad_runs_rows, parts, made.rows * made.lanes)
+        return [*parts, inner, len(inner), inner_places]
+
+
+def _framed(function: Any, runs: Scalars | Rows, graph: Graph) -> Framed:
+    """A call at one point, with vectors of its own."""
+    x, y = np.zeros(len(graph.input_nodes)), np.zeros(FlatResults.of(graph).total)
+    parts = runs.parts(x, y)
+    return Framed(frame_of(function, parts), x, y, parts)

@@ -71,8 +71,11 @@ ARGUMENTS = {
 
 @pytest.mark.parametrize("arguments", ARGUMENTS.values(), ids=ARGUMENTS)
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_every_argument_gives_what_the_graph_gives(form: Any, arguments: tuple[Any, Any]) -> None:
-    found = leaves(lower(form, "c")(*arguments))
+@pytest.mark.parametrize("backend", ["c", "runs"])
+def test_every_argument_gives_what_the_graph_gives(
+    backend: str, form: Any, arguments: tuple[Any, Any]
+) -> None:
+    found = leaves(lower(form, backend)(*arguments))
     expected = reference(form, *arguments)
     batch = np.broadcast_shapes(*(np.shape(a) for a in arguments))
     for k, value in enumerate(found):
@@ -163,11 +166,12 @@ def test_no_reference_is_lost_or_kept() -> None:
     assert (sys.getrefcount(a), sys.getrefcount(b)) == before
 
 
+@pytest.mark.parametrize("backend", ["c", "runs"])
 @pytest.mark.parametrize("short", [20_000, 0])
-def test_threads(short: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads(short: int, backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quick_calls, "SHORT", short)
     quick_calls._maker.cache_clear()
-    kernel = lower(symad.gradient(sp.sin(x) * y, (x, y)), "c")
+    kernel = lower(symad.gradient(sp.sin(x) * y, (x, y)), backend)
     quick_calls._maker.cache_clear()
     wrong: list[float] = []
 

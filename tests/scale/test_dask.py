@@ -99,12 +99,12 @@ def test_processes_give_the_same_bits(kernel):
 # ---- a cluster on this machine ----------------------------------------------------------------------
 
 
-def start_cluster(workers):
+def start_cluster(workers, more=None):
     distributed = pytest.importorskip("distributed", reason="distributed is not installed: the extra scale")
     import dask
 
     settings = {"distributed.scheduler.allowed-failures": 1, "distributed.comm.timeouts.connect": "20s"}
-    dask.config.set(settings)
+    dask.config.set(settings | (more or {}))
     return distributed.LocalCluster(
         n_workers=workers, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=":0",
         memory_limit=0, silence_logs=50,
@@ -235,3 +235,46 @@ def test_a_worker_without_a_compiler_is_named(client):
             distribute(graph, OVER, client, backend="c")(*as_dask(x, y), w)
     finally:
         client.run(find)
+
+
+def dies_at_random(block, block_info=None, flags="", deadly=()):
+    """Every chunk of ``deadly`` kills the worker that reads it first."""
+    if block_info and block.size:
+        number = block_info[0]["chunk-location"][0]
+        flag = os.path.join(flags, str(number))
+        if number in deadly and not os.path.exists(flag):
+            open(flag, "w").close()
+            os._exit(1)
+    return block
+
+
+@pytest.mark.slow
+def test_workers_that_die_at_random_change_no_bit(kernel, tmp_path):
+    """Three deaths at chunks drawn at random, among three workers; a time limit stops what would hang."""
+    from distributed import Client
+
+    x, y, w = data(600)
+    expected = kernel(x, y, w)
+    deadly = np.random.default_rng().choice(12, 3, replace=False).tolist()
+    lazy_x, lazy_y = as_dask(x, y)
+    dying = lazy_x.map_blocks(dies_at_random, flags=str(tmp_path), deadly=deadly, dtype=float)
+    failures = {"distributed.scheduler.allowed-failures": 10}  # a chunk may wait on several that die
+    with start_cluster(3, failures) as cluster, Client(cluster) as client:
+        found = kernel.on(client=client, timeout=120)(dying, lazy_y, w)
+    assert sorted(map(int, os.listdir(tmp_path))) == sorted(deadly)
+    for a, b in zip(found, expected, strict=True):
+        assert np.array_equal(a, b), deadly
+
+
+@pytest.mark.slow
+def test_every_number_of_workers_gives_the_same_bits(kernel):
+    from distributed import Client
+
+    x, y, w = data(777)
+    expected = kernel(x, y, w)
+    with start_cluster(1) as cluster, Client(cluster) as client:
+        for workers in (1, 2, 3, 4):
+            cluster.scale(workers)
+            client.wait_for_workers(workers, timeout=60)
+            for a, b in zip(kernel.on(client=client, timeout=120)(*as_dask(x, y), w), expected, strict=True):
+                assert np.array_equal(a, b), workers
