@@ -26,10 +26,10 @@ from symad.transforms.values import unchecked
 from symad.verification import Certificate
 from symad.verification.certificate import recheck
 from symad.verification.checker import Claim, Derivative, Refused, functions, replay
-from symad.verification.checker.proofs import digest_of
 from symad.verification.checker.terms import Terms, needed
-from symad.verification.checker.writing_out import RULES, NotCovered, write_out
+from symad.verification.checker.writing_out import RULES, write_out
 from symad.verification.equality import fit, with_inputs_of
+from symad.verification.proof.checksum import digest_of, is_damaged
 from symad.verification.proof.find_isomorphism import find_for_all_sizes
 from symad.verification.proof.find_proof import Limits, find
 from symad.verification.proof.with_proofs import claims_of
@@ -136,8 +136,7 @@ def test_every_changed_step_is_found(name):
         for made in every:
             if made == steps:
                 continue
-            with pytest.raises(Refused, match="checksum"):
-                replay(claims, replace(proof, steps=tuple(made)))
+            assert is_damaged(replace(proof, steps=tuple(made)))
             try:  # somebody who knows how the checksum is made
                 replay(claims, replace(proof, steps=tuple(made), digest=digest_of(proof.goals, made)))
                 harmless += 1  # the same normal forms follow without this step
@@ -357,11 +356,8 @@ def test_definitions_of_the_table_have_the_values_of_mpmath(name):
             assert abs(value(functions.call(name, *args), at) - value(made, at)) < mpmath.mpf(10) ** -40
 
 
-def test_squares_parities_and_signs_of_the_table_hold():
+def test_parities_and_signs_of_the_table_hold():
     t = mpmath.mpf("0.37")
-    for name, square in functions.SQUARES.items():
-        (a,), point = arguments(name)
-        assert abs(value(functions.call(name, a), point) ** 2 - value(square(a), point)) < 1e-12
     for names, turn in ((functions.ODD, -1), (functions.EVEN, 1)):
         for name in names:
             f = NAMES.get(name) or getattr(mpmath, name)
@@ -384,7 +380,7 @@ def test_rules_of_ops_have_the_values_of_their_evaluation(op, k):
     values = {n: rng.uniform(0.5, 0.9, n.shape) for n in inputs}
     try:
         (written,) = write_out([node], {}, Terms())
-    except NotCovered as reason:
+    except Refused as reason:
         pytest.skip(str(reason))
     (expected,) = unchecked([node], values)
     point = {

@@ -12,6 +12,7 @@ from symad.verification.certificate.certificate import METHODS, Certificate, Com
 from symad.verification.checker import Proof, Refused, replay
 from symad.verification.checker.proofs import Goal
 from symad.verification.decide import decide, versions
+from symad.verification.proof.checksum import is_damaged
 from symad.verification.proof.with_proofs import claims_of, has_symbolic_sizes, replayed_claim
 
 
@@ -53,6 +54,8 @@ def _replayed(certificate: Certificate) -> tuple[set[Goal], int, tuple[str, ...]
     claims, goals, steps, notes = claims_of(certificate.comparisons), set[Goal](), 0, list[str]()
     for proof in certificate.proofs:
         try:
+            if is_damaged(proof):
+                raise Refused("a step was changed: the proof has another checksum")
             steps += replay(claims, proof)
             goals |= set(proof.goals)
         except Refused as problem:

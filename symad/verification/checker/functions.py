@@ -31,6 +31,7 @@ HEADS: dict[object, str] = {getattr(sympy, name): name for name in NAMES.split()
 """The functions of graphs, by identity: a user's function of the same name is another one."""
 
 Partials: TypeAlias = "tuple[Term | None, ...]"
+HALF = Fraction(1, 2)
 
 
 def call(name: str, *args: Term) -> Term:
@@ -46,21 +47,14 @@ def _pi(x: Term) -> Term:
     return x.table.call("pi")
 
 
-HALF = Fraction(1, 2)
-
 DERIVATIVES: dict[str, Callable[..., Partials]] = {
     "exp": lambda x: (call("exp", x),), "log": lambda x: (x**-1,), "sin": lambda x: (call("cos", x),),
-    "cos": lambda x: (-call("sin", x),), "tan": lambda x: (1 + call("tan", x) ** 2,),
-    "cot": lambda x: (-1 - call("cot", x) ** 2,), "sec": lambda x: (call("sec", x) * call("tan", x),),
-    "csc": lambda x: (-call("csc", x) * call("cot", x),), "sinh": lambda x: (call("cosh", x),),
-    "cosh": lambda x: (call("sinh", x),), "tanh": lambda x: (1 - call("tanh", x) ** 2,),
-    "coth": lambda x: (1 - call("coth", x) ** 2,), "sech": lambda x: (-call("sech", x) * call("tanh", x),),
-    "csch": lambda x: (-call("csch", x) * call("coth", x),), "asin": lambda x: ((1 - x**2) ** -HALF,),
-    "acos": lambda x: (-((1 - x**2) ** -HALF),), "atan": lambda x: ((1 + x**2) ** -1,),
-    "asinh": lambda x: ((1 + x**2) ** -HALF,), "acosh": lambda x: ((x - 1) ** -HALF * (x + 1) ** -HALF,),
-    "atanh": lambda x: ((1 - x**2) ** -1,),
+    "cos": lambda x: (-call("sin", x),), "tanh": lambda x: (1 - call("tanh", x) ** 2,),
+    "asin": lambda x: ((1 - x**2) ** -HALF,), "atan": lambda x: ((1 + x**2) ** -1,),
+    "asinh": lambda x: ((1 + x**2) ** -HALF,), "abs": lambda x: (call("sign", x),),
+    "sigmoid": lambda x: (call("sigmoid", x) * (1 - call("sigmoid", x)),),
+    "softplus": lambda x: (call("sigmoid", x),), "logcosh": lambda x: (call("tanh", x),),
     "erf": lambda x: (2 * _pi(x) ** -HALF * call("exp", -(x**2)),),  # DLMF 7.2.1
-    "erfc": lambda x: (-2 * _pi(x) ** -HALF * call("exp", -(x**2)),),
     "gamma": lambda x: (call("gamma", x) * call("polygamma", x.table.term(0), x),),  # DLMF 5.2.2
     "loggamma": lambda x: (call("polygamma", x.table.term(0), x),),
     "polygamma": lambda n, x: (None, call("polygamma", n + 1, x)),  # DLMF 5.15
@@ -72,40 +66,38 @@ DERIVATIVES: dict[str, Callable[..., Partials]] = {
     "LambertW": lambda x: (call("exp", -call("LambertW", x)) / (1 + call("LambertW", x)),),  # DLMF 4.13.4
     "atan2": lambda y, x: (x / (x**2 + y**2), -y / (x**2 + y**2)),
     "pow": lambda x, y: (y * call("pow", x, y - 1), call("pow", x, y) * call("log", x)),
-    "sigmoid": lambda x: (call("sigmoid", x) * (1 - call("sigmoid", x)),),
-    "softplus": lambda x: (call("sigmoid", x),), "abs": lambda x: (call("sign", x),),
     "max": lambda x, y: (call("less", y, x), 1 - call("less", y, x)),  # ties are no open set
     "min": lambda x, y: (call("less", x, y), 1 - call("less", x, y)),
-    "sign": _flat, "floor": _flat, "ceiling": _flat, "Heaviside": _flat,
-    "less": _flat, "at most": _flat, "equal": _flat,
+    **dict.fromkeys(("sign", "floor", "ceiling", "Heaviside", "less", "at most", "equal"), _flat),
 }  # fmt: skip
 """∂f/∂x for each argument, on the open set where f is smooth."""
 
 ALWAYS: dict[str, Callable[..., Term]] = {
-    "digamma": lambda x: call("polygamma", x.table.term(0), x), "sinc": lambda x: call("sin", x) / x,
-    "log1p": lambda x: call("log", 1 + x), "expm1": lambda x: call("exp", x) - 1,
-    "exp2": lambda x: call("exp", x * call("log", x.table.term(2))),
-    "log2": lambda x: call("log", x) / call("log", x.table.term(2)),
-    "log10": lambda x: call("log", x) / call("log", x.table.term(10)), "sqrt": lambda x: x**HALF,
-    "hypot": lambda x, y: (x**2 + y**2) ** HALF,
-    "logaddexp": lambda x, y: call("log", call("exp", x) + call("exp", y)),
-    "relu": lambda x: call("max", x, x.table.term(0)), "silu": lambda x: x * call("sigmoid", x),
-    "gelu": lambda x: x * call("erfc", -x * x.table.term(2) ** -HALF) / 2,
-    "logcosh": lambda x: call("log", call("cosh", x)),
-}  # fmt: skip
-"""Functions that are only short for others: they are replaced when a graph is written out."""
-
-DEFINITIONS: dict[str, Callable[..., Term]] = {
     "tan": lambda x: call("sin", x) / call("cos", x), "cot": lambda x: call("cos", x) / call("sin", x),
     "sec": lambda x: 1 / call("cos", x), "csc": lambda x: 1 / call("sin", x),
     "sinh": lambda x: (call("exp", x) - call("exp", -x)) / 2,
     "cosh": lambda x: (call("exp", x) + call("exp", -x)) / 2,
-    "tanh": lambda x: 1 - 2 / (call("exp", 2 * x) + 1), "coth": lambda x: 1 + 2 / (call("exp", 2 * x) - 1),
-    "sech": lambda x: 2 / (call("exp", x) + call("exp", -x)),
+    "coth": lambda x: 1 / call("tanh", x), "sech": lambda x: (1 - call("tanh", x) ** 2) ** HALF,
     "csch": lambda x: 2 / (call("exp", x) - call("exp", -x)),
-    "acos": lambda x: _pi(x) / 2 - call("asin", x), "asinh": lambda x: call("log", x + (x**2 + 1) ** HALF),
+    "acos": lambda x: _pi(x) / 2 - call("asin", x), "erfc": lambda x: 1 - call("erf", x),
     "acosh": lambda x: call("log", x + (x - 1) ** HALF * (x + 1) ** HALF),
-    "atanh": lambda x: call("log", (1 + x) / (1 - x)) / 2, "erfc": lambda x: 1 - call("erf", x),
+    "atanh": lambda x: call("log", (1 + x) / (1 - x)) / 2,
+    "digamma": lambda x: call("polygamma", x.table.term(0), x), "sinc": lambda x: call("sin", x) / x,
+    "log1p": lambda x: call("log", 1 + x), "expm1": lambda x: call("exp", x) - 1,
+    "exp2": lambda x: call("exp", x * call("log", x.table.term(2))), "sqrt": lambda x: x**HALF,
+    "log2": lambda x: call("log", x) / call("log", x.table.term(2)),
+    "log10": lambda x: call("log", x) / call("log", x.table.term(10)),
+    "hypot": lambda x, y: (x**2 + y**2) ** HALF, "silu": lambda x: x * call("sigmoid", x),
+    "logaddexp": lambda x, y: call("log", call("exp", x) + call("exp", y)),
+    "relu": lambda x: call("max", x, x.table.term(0)),
+    "gelu": lambda x: x * (1 + call("erf", x * x.table.term(2) ** -HALF)) / 2,
+}  # fmt: skip
+"""Functions that are only short for others: they are replaced when a graph is written out."""
+
+DEFINITIONS: dict[str, Callable[..., Term]] = {
+    "tanh": lambda x: 1 - 2 / (call("exp", 2 * x) + 1),
+    "asinh": lambda x: call("log", x + (x**2 + 1) ** HALF),
+    "logcosh": lambda x: call("log", (call("exp", x) + call("exp", -x)) / 2),
     "sigmoid": lambda x: 1 / (1 + call("exp", -x)), "softplus": lambda x: call("log", 1 + call("exp", x)),
     "max": lambda x, y: (x + y + call("abs", x - y)) / 2,
     "min": lambda x, y: (x + y - call("abs", x - y)) / 2,
@@ -114,26 +106,14 @@ DEFINITIONS: dict[str, Callable[..., Term]] = {
     "sign": lambda x: call("abs", x) / x, "Heaviside": lambda x: (1 + call("sign", x)) / 2,
     "pow": lambda x, y: call("exp", y * call("log", x)), "select": lambda c, x, y: y + c * (x - y),
 }  # fmt: skip
-"""f = definition, used where a step of the proof asks for it. `rules` has the conditions of the last ones."""
+"""f = definition, used where a step of the proof asks for it; `rules` has their conditions."""
 
-ODD = {"tan", "cot", "csc", "sinh", "tanh", "coth", "csch", "asin", "atan", "asinh", "atanh", "erf", "sign"}
-EVEN = {"sec", "cosh", "sech"}
-POSITIVE = {"pi", "cosh", "sech", "sigmoid", "softplus", "erfc"}
-INDICATORS = {"less", "at most", "equal"}
-"""Functions with the values 0 and 1 only."""
-
-SQUARES: dict[str, Callable[[Term], Term]] = {
-    "sech": lambda x: 1 - call("tanh", x) ** 2,
-    "sec": lambda x: 1 + call("tan", x) ** 2,
-    "csch": lambda x: call("coth", x) ** 2 - 1,
-    "csc": lambda x: 1 + call("cot", x) ** 2,
-    "abs": lambda x: x**2,
-}
-"""f(x)² = ..."""
+ODD, EVEN = {"tanh", "asin", "atan", "asinh", "erf", "sign"}, {"logcosh"}
+POSITIVE, INDICATORS = {"pi", "sigmoid", "softplus"}, {"less", "at most", "equal"}
+"""Indicators have the values 0 and 1 only."""
 
 TOTAL = {
-    "exp", "sin", "cos", "sinh", "cosh", "tanh", "sech", "atan", "asinh", "erf", "erfc", "sigmoid",
-    "softplus", "abs", "max", "min", "sign", "floor", "ceiling", "Heaviside", "less", "at most", "equal",
-    "select", "pi", "not", "and", "or",
+    "exp", "sin", "cos", "tanh", "atan", "asinh", "erf", "sigmoid", "softplus", "logcosh", "abs", "max",
+    "min", "sign", "floor", "ceiling", "Heaviside", "pi", "select", *INDICATORS,
 }  # fmt: skip
 """Functions with a value for all real arguments."""

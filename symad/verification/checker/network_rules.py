@@ -8,33 +8,38 @@ from typing import Any
 
 import sympy
 
-from symad.core.dims import same_dim
+from symad.core.dims import same_dim, same_shape
 from symad.core.graph import Node
 from symad.ops.arrays import contraction, shaping, sources
 from symad.ops.elementwise import apply, arithmetic, powers, selection
 from symad.ops.fused import softmax as softmaxes
 from symad.verification.checker.claims import Derivative
 from symad.verification.checker.functions import ALWAYS, HEADS
-from symad.verification.checker.networks import ROW, SLOPE, UNIT, Atom, Form, Networks, moved
+from symad.verification.checker.networks import BOUND, ROW, SLOPE, UNIT, Atom, Form, Networks, moved
 from symad.verification.checker.terms import Refused, Terms
 
 
 def network_sides(net: Networks, claim: Derivative, outputs: Sequence[Node], k: int) -> tuple[Form, Form]:
     """Both sides of output k of a claim, for all sizes."""
-    if claim.kind == "value":
-        return net.form(claim.function[k]), net.form(outputs[k])
-    if claim.kind not in ("gradient", "jacobian", "hessian") or len(claim.function) != 1:
-        raise Refused(f"the derivative {claim.kind!r} is not covered for all sizes")
+    made, kind = outputs[k], claim.kind
+    if kind == "value":
+        if not same_shape(made.shape, claim.function[k].shape):
+            raise Refused("both sides have other shapes")
+        return net.form(claim.function[k]), net.form(made)
     (y,), x = claim.function, claim.wrt[k]
+    scalar, axes = not axes_of(y), axes_of(x)
+    if kind not in ("gradient", "jacobian", "hessian") or not (scalar or kind == "jacobian"):
+        raise Refused(f"the derivative {kind!r} is not covered for all sizes")
     slope, rows = net.slope(net.form(y), x.op), axes_of(y)
-    if claim.kind == "hessian":
-        rows = [ROW + i for i in axes_of(x)]
-        slope = net.slope(moved(slope, {SLOPE + i: ROW + i for i in axes_of(x)}), x.op)
-    free = [*([] if claim.kind == "gradient" else rows), *(SLOPE + i for i in axes_of(x))]
-    axes = axes_of(outputs[k])
-    if len(free) != len(axes) or (claim.kind != "gradient" and len(claim.wrt) != 1):
+    sizes = [y.shape[i] for i in rows]
+    if kind == "hessian":
+        rows, sizes = [ROW + i for i in axes], [x.shape[i] for i in axes]
+        slope = net.slope(moved(slope, {SLOPE + i: ROW + i for i in axes}), x.op)
+    free, sizes = [*rows, *(SLOPE + i for i in axes)], [*sizes, *(x.shape[i] for i in axes)]
+    shape = [made.shape[i] for i in axes_of(made)]
+    if not same_shape(sizes, shape) or (kind != "gradient" and len(claim.wrt) != 1):
         raise Refused("axes of a Jacobian are joined")
-    return moved(slope, dict(zip(free, axes, strict=True))), net.form(outputs[k])
+    return moved(slope, dict(zip(free, axes_of(made), strict=True))), net.form(made)
 
 
 def axes_of(node: Node) -> list[int]:
@@ -44,28 +49,26 @@ def axes_of(node: Node) -> list[int]:
 
 def reshaped(net: Networks, node: Any, x: list[Form]) -> Form:
     """A reshape that only adds or drops axes of length 1."""
-    old, new = axes_of(node.args[0]), axes_of(node)
-    sizes = zip((node.args[0].shape[k] for k in old), (node.shape[k] for k in new), strict=False)
-    if len(old) != len(new) or not all(same_dim(a, b) for a, b in sizes):
+    (old,) = node.args
+    if not same_shape([old.shape[k] for k in axes_of(old)], [node.shape[k] for k in axes_of(node)]):
         raise Refused("a reshape joins or splits axes")
-    return moved(x[0], dict(zip(old, new, strict=True)))
+    return moved(x[0], dict(zip(axes_of(old), axes_of(node), strict=True)))
 
 
 def contracted(net: Networks, node: Any, x: list[Form]) -> Form:
     """Σ over the labels that are not in the output."""
-    op = node.op
-    dims = {
-        k: d for ls, a in zip(op.inputs, node.args, strict=True) for k, d in zip(ls, a.shape, strict=True)
-    }
-    if len(set(op.output)) != len(op.output):
-        raise Refused("a diagonal is written")
-    place = {label: k for k, label in enumerate(op.output)}
-    summed = {label: next(net.fresh) for label in dims if label not in place and dims[label] != 1}
-    place |= {**summed, **{label: UNIT for label in dims if dims[label] == 1}}
+    op, dims, place = node.op, dict[Any, Any](), dict[Any, int]()
+    for labels, arg in zip(op.inputs, node.args, strict=True):
+        for label, dim in zip(labels, arg.shape, strict=True):
+            if not same_dim(dims.setdefault(label, dim), dim) or len(set(op.output)) != len(op.output):
+                raise Refused("a contraction writes a diagonal, or joins axes of other sizes")
+    for label, dim in dims.items():
+        free = op.output.index(label) if label in op.output else next(net.fresh)
+        place[label] = UNIT if dim == 1 else free
     parts = [
         moved(form, {k: place[j] for k, j in enumerate(ls)}) for form, ls in zip(x, op.inputs, strict=True)
     ]
-    return net.times(parts, {summed[label]: dims[label] for label in summed})
+    return net.times(parts, {i: dims[label] for label, i in place.items() if i >= BOUND})
 
 
 def applied(net: Networks, node: Any, x: list[Form]) -> Form:
@@ -83,7 +86,7 @@ def number(net: Networks, node: Any, x: list[Form]) -> Form:
     value = node.op.value if isinstance(node.op, sources.Constant) else node.op.expression
     if isinstance(value, (bool, int, float, Fraction, sympy.Rational)):
         return net.number(Fraction(str(value)) if isinstance(value, sympy.Rational) else Fraction(value))
-    if not isinstance(value, sympy.Expr) or value.is_Float:
+    if not isinstance(value, sympy.Expr) or value.is_Float or value.is_finite is False or value is sympy.nan:
         raise Refused(f"the constant {value} has no rule")
     return net.single(Atom("size", value), ())
 

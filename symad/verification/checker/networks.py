@@ -16,9 +16,8 @@ from typing import Any, ClassVar, TypeAlias
 
 from symad.core.dims import same_dim
 from symad.core.graph import Node, topological
-from symad.ops.arrays.sources import Input
 from symad.verification.checker.functions import DERIVATIVES
-from symad.verification.checker.terms import Refused, Term, Terms, needed
+from symad.verification.checker.terms import Refused, Term, Terms, bounded, needed
 
 Factor: TypeAlias = "tuple[int, tuple[int, ...], Fraction]"
 Renaming: TypeAlias = "Mapping[int, int]"
@@ -27,12 +26,13 @@ ONE = Fraction(1)
 UNIT, SLOPE, ROW, BOUND = -1, 500, 700, 1000
 """The index of axes of length 1; the first of an input in a derivative, of one in a second; of bound ones."""
 
-MOST_NETWORKS = 200
+MOST_NETWORKS, MOST_FACTORS, MOST_WORK = 200, 200, 50_000
+"""Longer forms and products, and proofs that make more networks, are refused."""
 
 
 @dataclass(frozen=True)
 class Network:
-    """number · Σ over the bound indices Π factors."""
+    """number · Σ over the bound indices Π factors; ``sums`` has the sizes of the bound indices."""
 
     number: Fraction
     factors: tuple[Factor, ...]
@@ -43,19 +43,14 @@ class Network:
         factors = tuple((a, tuple(names.get(i, i) for i in at), e) for a, at, e in self.factors)
         return Network(self.number, factors, {names.get(i, i): d for i, d in self.sums.items()})
 
-    def same(self, other: Network, names: Renaming) -> bool:
-        """Whether this is the other one's product and sums with indices renamed, one by one."""
-        mine = self.renamed(names)
-        return (
-            len(mine.sums) == len(self.sums) == len(other.sums)
-            and sorted(mine.factors) == sorted(other.factors)
-            and all(i in other.sums and same_dim(d, other.sums[i]) for i, d in mine.sums.items())
-        )
-
-    @property
-    def axes(self) -> set[int]:
-        """The indices that are not summed over."""
-        return {i for _, at, _ in self.factors for i in at if i not in self.sums and i != UNIT}
+    def same(self, other: Network, pairs: Any, axes: Renaming) -> bool:
+        """Whether this is the other's product and sums, with bound indices renamed one by one, and axes."""
+        names = {int(i): int(j) for i, j in pairs}
+        if not names.keys() == self.sums.keys() or not set(names.values()) == other.sums.keys():
+            raise Refused("a step renames what is not summed over")
+        mine = self.renamed({**axes, **names})
+        sizes = all(same_dim(d, other.sums[names[i]]) for i, d in self.sums.items())
+        return sizes and len(self.sums) == len(other.sums) and sorted(mine.factors) == sorted(other.factors)
 
 
 Form: TypeAlias = "tuple[Network, ...]"
@@ -71,7 +66,9 @@ class Atom:
 
 
 def moved(form: Form, axes: Renaming) -> Form:
-    """A form with its indices renamed."""
+    """A form with its free indices renamed, to none that is summed over."""
+    if any(n.sums.keys() & {*axes, *axes.values()} for n in form):
+        raise Refused("an index is captured")
     return tuple(n.renamed(axes) for n in form)
 
 
@@ -84,9 +81,10 @@ class Networks:
     def __init__(self, answers: Mapping[int, Any]) -> None:
         """No form is known yet."""
         self.answers, self.unused = answers, set(answers)
-        self.questions = 0
+        self.questions = self.work = 0
         self.atoms: list[Atom] = []
         self.forms: dict[Node, Form] = {}
+        self.slopes: dict[tuple[int, Any], Form] = {}
         self.fresh = count(BOUND)
 
     # ---- what is asked of the proof ---------------------------------------------------------------
@@ -97,18 +95,18 @@ class Networks:
         self.unused.discard(self.questions)
         return self.answers.get(self.questions)
 
-    def collected(self, form: Sequence[Network]) -> Form:
-        """Equal networks added up: the answer is [[i, j, renaming of the bound indices of i], ...]."""
-        made: list[Network | None] = [n for n in form if n.number]
-        if len(made) > 1:
-            for i, j, names in self.ask("merge", tuple(made)) or ():
-                a, b = made[i], made[j]
-                if i == j or a is None or b is None or not a.same(b, _bound_only(a, names)):
-                    raise Refused("two networks that a step calls the same are not")
-                made[i], made[j] = None, Network(a.number + b.number, b.factors, b.sums)
+    def add(self, forms: Sequence[Form]) -> Form:
+        """The sum, with equal networks added up: [[i, j, renaming of the bound indices of i], ...]."""
+        made: list[Network | None] = [n for form in forms for n in form]
+        for i, j, names in (self.ask("merge", tuple(made)) or ()) if len(made) > 1 else ():
+            a, b = made[i], made[j]
+            if i == j or a is None or b is None or not a.same(b, names, {}):
+                raise Refused("two networks that a step calls the same are not")
+            made[i], made[j] = None, Network(a.number + b.number, b.factors, b.sums)
         kept = tuple(n for n in made if n is not None and n.number)
-        if len(kept) > MOST_NETWORKS:
-            raise Refused(f"more than {MOST_NETWORKS} networks")
+        self.work += 1 + len(made)
+        if len(kept) > MOST_NETWORKS or self.work > MOST_WORK:
+            raise Refused(f"more than {MOST_NETWORKS} networks, or {MOST_WORK} in all")
         return kept
 
     def known(self, atom: Atom, axes: int) -> tuple[int, list[int]]:
@@ -124,9 +122,9 @@ class Networks:
         if answer is None:
             self.atoms.append(atom)
             return len(self.atoms) - 1, list(range(axes))
-        number, order, maps = answer
+        number, order, maps = int(answer[0]), list(map(int, answer[1])), answer[2]
         old = self.atoms[number]
-        if (old.kind, old.data, len(old.forms)) != (atom.kind, atom.data, len(atom.forms)):
+        if number < 0 or (old.kind, old.data, len(old.forms)) != (atom.kind, atom.data, len(atom.forms)):
             raise Refused("two functions that a step calls the same are not")
         if sorted(order) != list(range(axes)):
             raise Refused("a step permutes axes that it must not")
@@ -139,10 +137,8 @@ class Networks:
         """Whether each network of a is one of b, by the renamings given."""
         if len(a) != len(b) or sorted(j for j, _ in pairs) != list(range(len(b))):
             return False
-        return all(
-            n.number == b[j].number and n.same(b[j], {**axes, **_bound_only(n, names)})
-            for n, (j, names) in zip(a, pairs, strict=True)
-        )
+        matched = [(n, b[j], names) for n, (j, names) in zip(a, pairs, strict=True)]
+        return all(n.number == m.number and n.same(m, names, axes) for n, m, names in matched)
 
     def equal(self, a: Form, b: Form) -> bool:
         """Whether two forms are the same, axis by axis."""
@@ -157,13 +153,13 @@ class Networks:
 
     def single(self, atom: Atom, shape: Sequence[Any]) -> Form:
         """An atom with an index for each axis."""
-        number, order = self.known(atom, len(shape))
-        at = [UNIT if d == 1 else k for k, d in enumerate(shape)]
-        return self.simple(ONE, [(number, tuple(at[k] for k in order), ONE)], {})
+        at = tuple(UNIT if d == 1 else k for k, d in enumerate(shape))
+        return self.simple(ONE, [(self.known(atom, len(shape))[0], at, ONE)], {})
 
     def function(self, kind: str, data: Any, forms: Sequence[Form], exponent: Fraction = ONE) -> Form:
         """A power of a function of forms, element by element, with the axes that they have."""
-        axes = sorted({i for form in forms for n in form for i in n.axes})
+        found = {i for form in forms for n in form for _, at, _ in n.factors for i in at if i not in n.sums}
+        axes = sorted(found - {UNIT})
         inner = {axis: k for k, axis in enumerate(axes)}
         number, order = self.known(Atom(kind, data, tuple(moved(f, inner) for f in forms)), len(axes))
         return self.simple(ONE, [(number, tuple(axes[k] for k in order), exponent)], {})
@@ -179,13 +175,16 @@ class Networks:
         return self.function("call", name, x)
 
     def positive(self, form: Form) -> bool:
-        """Whether a form is a sum of squares of inputs, which is 0 on no open set, or a power of one."""
+        """Whether a form is a sum of squares of real inputs, which is 0 on no open set, or a power of one."""
         return bool(form) and all(n.number > 0 and all(map(self._square, n.factors)) for n in form)
 
     def _square(self, factor: Factor) -> bool:
         atom, e = self.atoms[factor[0]], factor[2]
-        if atom.kind in ("input", "size"):
-            return atom.data.is_positive if atom.kind == "size" else e > 0 and e % 2 == 0
+        if atom.kind == "input":
+            known = [getattr(atom.data.symbol, f"is_{kind}", None) for kind in ("integer", "zero")]
+            return e > 0 and e % 2 == 0 and True not in known
+        if atom.kind == "size":
+            return atom.data.is_positive is True
         return atom.data == "exp" or (atom.kind == "sum" and self.positive(atom.forms[0]))
 
     def times(self, forms: Sequence[Form], sums: Mapping[int, Any] | None = None) -> Form:
@@ -199,15 +198,10 @@ class Networks:
                 number *= copy.number
                 factors += copy.factors
                 bound |= copy.sums
-            bound |= {names[i]: d for i, d in (sums or {}).items()}
-            made += self.simple(number, factors, bound)
+            made += self.simple(number, factors, bound | {names[i]: d for i, d in (sums or {}).items()})
             if len(made) > 4 * MOST_NETWORKS:
                 raise Refused(f"more than {MOST_NETWORKS} networks")
-        return self.collected(made)
-
-    def add(self, forms: Sequence[Form]) -> Form:
-        """The sum of forms."""
-        return self.collected([n for form in forms for n in form])
+        return self.add([tuple(made)])
 
     def scaled(self, form: Form, by: Fraction | int) -> Form:
         """A multiple of a form."""
@@ -216,7 +210,8 @@ class Networks:
     def simple(self, number: Fraction, factors: Sequence[Factor], sums: Mapping[int, Any]) -> Form:
         """One network: identity matrices are carried out, equal factors merged, free sums become sizes."""
         bound, todo = dict(sums), list(factors)
-        while (k := self._delta(todo, bound)) is not None:
+        kinds = {a: self.atoms[a].kind for a, _, _ in factors}
+        while (k := self._known_delta(todo, bound)) >= 0:
             i, j = todo.pop(k)[1]
             gone, kept = (i, j) if i in bound else (j, i)
             if i != j:
@@ -224,47 +219,45 @@ class Networks:
                 todo = [(a, tuple(kept if x == gone else x for x in at), e) for a, at, e in todo]
         merged: dict[tuple[int, tuple[int, ...]], Fraction] = {}
         for a, at, e in todo:
-            key = (a, tuple(sorted(at)) if self.atoms[a].kind == "delta" else at)
-            merged[key] = merged.get(key, Fraction(0)) + e
-        used = {i for _, at in merged for i in at}
-        for i in [i for i in bound if i not in used]:
-            dim = bound.pop(i)
-            if isinstance(dim, int):
+            key = (a, tuple(sorted(at)) if kinds[a] == "delta" else at)
+            merged[key] = ONE if kinds[a] == "delta" else merged.get(key, Fraction(0)) + e
+        for i in bound.keys() - {i for _, at in merged for i in at}:
+            if isinstance(dim := bound.pop(i), int):
                 number *= dim
             else:
                 key = (self.known(Atom("size", dim), 0)[0], ())
                 merged[key] = merged.get(key, Fraction(0)) + 1
-        kept_ = [(a, at, ONE if self.atoms[a].kind == "delta" else e) for (a, at), e in merged.items() if e]
-        for k, (a, at, e) in enumerate(kept_):
-            if self.atoms[a].kind == "sum" and e >= 1:  # u^(3/2) = u · u^(1/2)
-                rest = Network(number, (*kept_[:k], (a, at, e - 1), *kept_[k + 1 :]), bound)
-                inner = moved(self.atoms[a].forms[0], dict(enumerate(at)))
-                return self.times([self.simple(rest.number, rest.factors, rest.sums), inner])
-        return (Network(number, tuple(kept_), bound),) if number else ()
+        made = [(a, at, e) for (a, at), e in merged.items() if e]
+        bounded(number.numerator, number.denominator)
+        if len(made) > MOST_FACTORS:
+            raise Refused(f"a product of more than {MOST_FACTORS} factors")
+        for k, (a, at, e) in enumerate(made):
+            if kinds.get(a) == "sum" and e >= 1:  # u^(3/2) = u · u^(1/2)
+                rest = self.simple(number, [*made[:k], (a, at, e - 1), *made[k + 1 :]], {})
+                return self.times([rest, moved(self.atoms[a].forms[0], dict(enumerate(at)))], bound)
+        return (Network(number, tuple(made), bound),) if number else ()
 
-    def _delta(self, factors: Sequence[Factor], bound: Mapping[int, Any]) -> int | None:
-        """The position of an identity matrix that can be carried out."""
-        found = [k for k, (a, _, _) in enumerate(factors) if self.atoms[a].kind == "delta"]
-        ends = {k: factors[k][1] for k in found}
-        return next((k for k, (i, j) in ends.items() if i == j or i in bound or j in bound), None)
+    def _known_delta(self, factors: Sequence[Factor], bound: Mapping[int, Any]) -> int:
+        """The position of an identity matrix that can be carried out, or −1."""
+        ends = [(k, at) for k, (a, at, _) in enumerate(factors) if self.atoms[a].kind == "delta"]
+        return next((k for k, (i, j) in ends if i == j or i in bound or j in bound), -1)
 
     def power(self, form: Form, exponent: Fraction) -> Form:
-        """A power of each element: integer powers of a product are those of its factors."""
-        if exponent.denominator == 1 and 0 <= exponent <= 4:
+        """A power of each element; (g h)^k = g^k h^k for an integer k and what all networks share."""
+        if exponent.denominator > 1:
+            return self.function("sum", None, [form], exponent)
+        if 0 <= exponent <= 4:
             return self.times([form] * int(exponent)) if exponent else self.number(1)
-        if exponent.denominator == 1 and len(form) == 1 and not form[0].sums:
-            (n,) = form
-            factors = [(a, at, e * exponent) for a, at, e in n.factors]
-            if all(self.atoms[a].kind != "delta" for a, _, _ in factors):
-                return self.simple(n.number ** int(exponent), factors, {})
-        if not form:
-            raise Refused("a power of 0")
-        shared = self._shared(form) if exponent.denominator == 1 else []
-        if shared:  # (g h)^k = g^k h^k
-            rest = self.times([form, self.simple(ONE, [(a, at, -e) for a, at, e in shared], {})])
-            common = self.simple(ONE, [(a, at, e * exponent) for a, at, e in shared], {})
-            return self.times([common, self.power(rest, exponent)])
-        return self.function("sum", None, [form], exponent)
+        if not form or abs(exponent) > 1000:
+            raise Refused("a power of 0, or one that is too high")
+        if len(form) == 1 and not form[0].factors:
+            return self.simple(form[0].number ** int(exponent), [], {})
+        shared = self._shared(form)
+        if not shared:
+            return self.function("sum", None, [form], exponent)
+        g, inverse = ([(a, at, e * k) for a, at, e in shared] for k in (exponent, -1))
+        rest = self.power(self.times([form, self.simple(ONE, inverse, {})]), exponent)
+        return self.times([self.simple(ONE, g, {}), rest])
 
     def _shared(self, form: Form) -> list[Factor]:
         """The factors that all networks of a form have, with the lowest of their exponents."""
@@ -279,30 +272,27 @@ class Networks:
         parts: list[Form] = []
         for n in form:
             for k, (a, at, e) in enumerate(n.factors):
-                inner = self._slope_of_atom(a, wrt)
-                if inner:
-                    lowered = [*n.factors[:k], *([(a, at, e - 1)] if e != 1 else []), *n.factors[k + 1 :]]
-                    rest = Network(n.number * e, tuple(lowered), {})
+                if inner := self._slope_of_atom(a, wrt):
+                    lowered = (*n.factors[:k], (a, at, e - 1), *n.factors[k + 1 :])
+                    rest = Network(n.number * e, lowered, {})
                     parts.append(self.times([(rest,), moved(inner, dict(enumerate(at)))], n.sums))
         return self.add(parts)
 
-    def _slope_of_atom(self, number: int, wrt: Input) -> Form:
+    def _slope_of_atom(self, number: int, wrt: Any) -> Form:
         """The derivative of an atom with its axes 0, 1, ..."""
-        atom = self.atoms[number]
-        if atom.kind == "input":
-            if atom.data is not wrt:
-                return ()
-            delta = self.known(Atom("delta", None), 2)[0]
-            pairs = [(delta, (k, SLOPE + k), ONE) for k, d in enumerate(wrt.shape) if d != 1]
-            return (Network(ONE, tuple(pairs), {}),)
-        slopes = [self.slope(form, wrt) for form in atom.forms]
-        if not any(slopes):
-            return ()
-        if atom.kind == "sum":
-            return slopes[0]
-        if atom.kind == "call":
-            return self.add([self.times([self._partial(atom, k), s]) for k, s in enumerate(slopes) if s])
-        raise Refused(f"the derivative of {atom.kind} is not known")
+        atom, key = self.atoms[number], (number, wrt)
+        if key not in self.slopes:
+            slopes = [self.slope(form, wrt) for form in atom.forms]
+            if atom.kind == "input" and atom.data is wrt:
+                delta = self.known(Atom("delta", None), 2)[0]
+                pairs = [(delta, (k, SLOPE + k), ONE) for k, d in enumerate(wrt.shape) if d != 1]
+                self.slopes[key] = (Network(ONE, tuple(pairs), {}),)
+            elif atom.kind == "sum":
+                self.slopes[key] = slopes[0]
+            else:  # no other atom but a function has arguments
+                parts = [self.times([self._partial(atom, k), s]) for k, s in enumerate(slopes) if s]
+                self.slopes[key] = self.add(parts)
+        return self.slopes[key]
 
     def _partial(self, atom: Atom, k: int) -> Form:
         """∂f/∂x_k of the table at the forms of an atom."""
@@ -317,18 +307,18 @@ class Networks:
         """A scalar formula with forms for its variables."""
         values: dict[Term, Form] = {}
         for t in needed([goal]):
-            args = [values[a] for a in t.args]
-            data: Any = t.data
-            if t.kind == "variable":
-                values[t] = forms[data]
-            elif t.kind == "number":
-                values[t] = self.number(t.number or 0)
-            elif t.kind == "call":
-                values[t] = self.call(data, args)
-            elif t.kind == "power":
-                values[t] = self.power(args[0], data)
-            else:
-                values[t] = self.add(args) if t.kind == "sum" else self.times(args)
+            args, data = [values[a] for a in t.args], t.data
+            match t.kind, data:
+                case "variable", int(k):
+                    values[t] = forms[k]
+                case "number", Fraction():
+                    values[t] = self.number(data)
+                case "power", Fraction():
+                    values[t] = self.power(args[0], data)
+                case "call", _:
+                    values[t] = self.call(data, args)
+                case _:
+                    values[t] = self.add(args) if t.kind == "sum" else self.times(args)
         return values[goal]
 
     # ---- graphs -----------------------------------------------------------------------------------
@@ -341,11 +331,3 @@ class Networks:
                     raise Refused(f"the op {type(node.op).__name__} has no rule for all sizes")
                 self.forms[node] = self.rules[type(node.op)](self, node, [self.forms[a] for a in node.args])
         return self.forms[output]
-
-
-def _bound_only(n: Network, names: Any) -> dict[int, int]:
-    """A renaming of bound indices, to bound indices."""
-    made = {int(i): int(j) for i, j in names}
-    if not all(i in n.sums and j >= BOUND for i, j in made.items()) or len(set(made.values())) != len(made):
-        raise Refused("a step renames what is not summed over")
-    return made

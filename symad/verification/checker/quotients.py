@@ -13,17 +13,16 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from math import gcd
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from symad.verification.checker import polynomials as poly
 from symad.verification.checker.polynomials import ONE, Poly
-from symad.verification.checker.terms import Refused
+from symad.verification.checker.terms import Refused, bounded
 
 Factor: TypeAlias = "frozenset[tuple[int, int]]"
-Key: TypeAlias = "tuple[Factor, int, frozenset[tuple[Factor, int]]]"
 
-MOST_WORK = 4_000_000
-"""Products of terms in one proof."""
+MOST_WORK, MOST_GENERATORS, MOST_POWER = 4_000_000, 1000, 1000
+"""Products of terms in one proof, generators, and powers of values; more are refused."""
 
 SHORT = 400
 """Common factors are looked for while numerator times factor have no more terms than this."""
@@ -34,35 +33,40 @@ class Quotient:
     """over / (scale Π factor^m)."""
 
     over: Poly
-    scale: int
-    under: Mapping[Factor, int]
+    scale: int = 1
+    under: Mapping[Factor, int] = field(default_factory=dict)
 
     @cached_property
-    def key(self) -> Key:
+    def key(self) -> tuple[object, ...]:
         """The same for the same numerator, number and factors."""
         return frozenset(self.over.items()), self.scale, frozenset(self.under.items())
 
     @property
     def number(self) -> Fraction | None:
         """The value of a constant."""
-        if self.under or any(self.over):
-            return None
-        return Fraction(self.over.get(0, 0), self.scale)
+        return None if self.under or any(self.over) else Fraction(self.over.get(0, 0), self.scale)
+
+    @property
+    def generator(self) -> int:
+        """The generator that this is, or −1."""
+        powers = poly.exponents(max(self.over)) if len(self.over) == 1 else []
+        alone = len(powers) == 1 and powers[0][1] == 1 and self.scale == 1 and not self.under
+        return powers[0][0] if alone and 1 in self.over.values() else -1
 
 
 @dataclass(frozen=True)
 class Generator:
-    """What is known of one generator."""
+    """What is known of one generator.
 
-    name: str
+    ``inputs``: the inputs that it depends on, as bits; ``sign``: "positive", "nonnegative", or "" (unknown);
+    ``smooth``: it is a real input, which takes all values of an interval, whatever the others are;
+    ``nonzero``: it is 0 on no open set.
+    """
+
     inputs: int
-    """The inputs that it depends on, as bits."""
     sign: str = ""
-    """"positive", "nonnegative", or "" for unknown."""
     smooth: bool = False
-    """Whether it is a real input: it takes all values of an interval, whatever the others are."""
     nonzero: bool = False
-    """Whether it is known to be 0 on no open set."""
 
 
 @dataclass(eq=False)
@@ -71,20 +75,36 @@ class Quotients:
 
     generators: list[Generator] = field(default_factory=list)
     relations: dict[int, tuple[int, Poly]] = field(default_factory=dict)
-    """g: (L, p) says that g^L = p, in earlier generators, or in later ones that refine g."""
+    """g: (L, p) says that g^L = p, in earlier generators; for L = 2 also in g itself, linearly."""
     work: int = 0
 
     def generator(self, made: Generator) -> Quotient:
         """A new generator as a quotient."""
-        if len(self.generators) >= 1000:
-            raise Refused("more than 1000 generators")
+        if len(self.generators) >= MOST_GENERATORS:
+            raise Refused(f"more than {MOST_GENERATORS} generators")
         self.generators.append(made)
-        return Quotient(poly.variable(len(self.generators) - 1), 1, {})
+        return Quotient({1 << poly.WIDTH * (len(self.generators) - 1): 1})
 
     def number(self, value: Fraction | int) -> Quotient:
         """A rational number."""
         exact = Fraction(value)
-        return Quotient({0: exact.numerator} if exact else {}, exact.denominator, {})
+        return Quotient({0: exact.numerator} if exact else {}, exact.denominator)
+
+    def read(self, saved: Any) -> Quotient:
+        """A quotient as proofs write it: [numerator, number, [[factor, multiplicity], ...]]."""
+        over, scale, under = saved
+        made = {frozenset(self._read(f).items()): int(m) for f, m in under}
+        if int(scale) < 1 or not all(f and 1 <= m <= MOST_POWER for f, m in made.items()):
+            raise Refused("a quotient is not in normal form")
+        return Quotient(self._read(over), int(scale), made)
+
+    def _read(self, saved: Any) -> Poly:
+        """A polynomial, written as [[c, [[generator, exponent], ...]], ...]."""
+        count = len(self.generators)
+        made = {poly.monomial_of(((int(k), int(e)) for k, e in at), count): int(c) for c, at in saved}
+        if len(made) != len(saved) or not all(made.values()):
+            raise Refused("a polynomial is not in normal form")
+        return made
 
     # ---- normal forms ------------------------------------------------------------------------------
 
@@ -95,63 +115,59 @@ class Quotients:
             raise Refused(f"more than {MOST_WORK} products of terms")
         return poly.multiply(p, q)
 
+    def power_of(self, p: Poly, k: int) -> Poly:
+        """p^k for k ≥ 0, by repeated squaring."""
+        result = ONE
+        while k:
+            result = self.product(result, p) if k & 1 else result
+            k >>= 1
+            p = self.product(p, p) if k else p
+        return result
+
     def reduced(self, p: Poly) -> Poly:
-        """p modulo the relations."""
-        changed = bool(self.relations)
-        while changed and p:
-            changed = False
-            for g in sorted(self.relations, reverse=True):
-                order, value = self.relations[g]
-                if poly.degree(p, g) < order:
-                    continue
-                changed, total = True, dict[int, int]()
+        """p modulo the relations, from the last generator to the first."""
+        for g in sorted(self.relations, reverse=True):
+            order, value = self.relations[g]
+            while max((m >> poly.WIDTH * g & (poly.GUARD - 1) for m in p), default=0) >= order:
+                total: Poly = {}
                 for e, part in poly.by_powers(p, g).items():
-                    q, rest = divmod(e, order)
-                    whole = self.product(part, poly.power(value, q)) if q else part
-                    total = poly.add(total, poly.multiply(whole, {rest << poly.WIDTH * g: 1}))
+                    whole = self.product(part, self.power_of(value, e // order)) if e >= order else part
+                    total = poly.add(total, poly.multiply(whole, {e % order << poly.WIDTH * g: 1}))
                 p = total
         return p
 
     def simple(self, over: Poly, scale: int, under: Mapping[Factor, int]) -> Quotient:
         """A quotient without common factors that are easily seen."""
-        over = self.reduced(over)
-        if not over:
-            return Quotient({}, 1, {})
-        left = {}
-        for f, m in under.items():
-            while m and len(over) * len(f) <= SHORT:
-                less = poly.exact_quotient(over, dict(f))
-                if less is None:
-                    break
+        over, left = self.reduced(over), dict[Factor, int]()
+        for f, m in under.items() if over else ():
+            while (
+                m and len(over) * len(f) <= SHORT and (less := poly.exact_quotient(over, dict(f))) is not None
+            ):
                 over, m = less, m - 1
             if m:
                 left[f] = m
         common = gcd(scale, *over.values())
+        bounded(scale)
         return Quotient(poly.divided(over, common), scale // common, left)
 
     # ---- arithmetic --------------------------------------------------------------------------------
 
     def add(self, a: Quotient, b: Quotient) -> Quotient:
         """The sum."""
-        under = dict(a.under)
-        for f, m in b.under.items():
-            under[f] = max(under.get(f, 0), m)
+        under = {f: max(a.under.get(f, 0), b.under.get(f, 0)) for f in [*a.under, *b.under]}
         scale = a.scale * b.scale // gcd(a.scale, b.scale)
-        return self.simple(poly.add(self._over(a, scale, under), self._over(b, scale, under)), scale, under)
-
-    def _over(self, a: Quotient, scale: int, under: Mapping[Factor, int]) -> Poly:
-        """The numerator of ``a`` over a larger denominator."""
-        total = {m: c * (scale // a.scale) for m, c in a.over.items()}
-        for f, m in under.items():
-            for _ in range(m - a.under.get(f, 0)):
-                total = self.product(total, dict(f))
-        return total
+        total: Poly = {}
+        for q in (a, b):
+            over = {m: c * (scale // q.scale) for m, c in q.over.items()}
+            for f, m in under.items():
+                if more := m - q.under.get(f, 0):
+                    over = self.product(over, self.power_of(dict(f), more))
+            total = poly.add(total, over)
+        return self.simple(total, scale, under)
 
     def multiply(self, a: Quotient, b: Quotient) -> Quotient:
         """The product."""
-        under = dict(a.under)
-        for f, m in b.under.items():
-            under[f] = under.get(f, 0) + m
+        under = {f: a.under.get(f, 0) + b.under.get(f, 0) for f in [*a.under, *b.under]}
         return self.simple(self.product(a.over, b.over), a.scale * b.scale, under)
 
     def times(self, a: Quotient, number: Fraction | int) -> Quotient:
@@ -164,28 +180,25 @@ class Quotients:
             raise Refused("a division by zero")
         scale, shared = poly.content(a.over), poly.common_monomial(a.over)
         rest = poly.divided(a.over, scale, shared)
-        under = {frozenset(poly.variable(k).items()): e for k, e in poly.exponents(shared)}
+        under = {frozenset({(1 << poly.WIDTH * k, 1)}): e for k, e in poly.exponents(shared)}
         if rest != ONE:
-            factor = frozenset(rest.items())
-            under[factor] = under.get(factor, 0) + 1
+            under[frozenset(rest.items())] = 1
         over = {0: a.scale if scale > 0 else -a.scale}
         for f, m in a.under.items():
-            over = self.product(over, poly.power(dict(f), m))
+            over = self.product(over, self.power_of(dict(f), m))
         return self.simple(over, abs(scale), under)
 
     def power(self, a: Quotient, k: int) -> Quotient:
         """a^k for an integer k."""
-        if abs(k) > 1000:
+        if abs(k) > MOST_POWER:
             raise Refused(f"the power {k}")
         if k < 0:
-            return self.power(self.inverse(a), -k)
+            a, k = self.inverse(a), -k
         result = self.number(1)
         while k:
-            if k & 1:
-                result = self.multiply(result, a)
+            result = self.multiply(result, a) if k & 1 else result
             k >>= 1
-            if k:
-                a = self.multiply(a, a)
+            a = self.multiply(a, a) if k else a
         return result
 
     def equal(self, a: Quotient, b: Quotient) -> bool:
@@ -196,8 +209,8 @@ class Quotients:
 
     def sign(self, a: Quotient) -> str:
         """What is seen of the sign: "positive" or "nonnegative", else ""."""
-        signs = [self._sign(a.over)] + [self._sign(dict(f)) or "?" for f, m in a.under.items() if m % 2]
-        return "" if "?" in signs else signs[0]
+        odd = all(self._sign(dict(f)) for f, m in a.under.items() if m % 2)
+        return self._sign(a.over) if odd else ""
 
     def _sign(self, p: Poly) -> str:
         """Of a sum of products of squares and of positive generators, with positive coefficients."""
@@ -224,15 +237,12 @@ class Quotients:
         inputs where its leading coefficient is not 0.
         """
         p = self.reduced(p)
-        if not any(p):
+        used = sorted({k for m in p for k, _ in poly.exponents(m)}, reverse=True)
+        known = [self.generators[k] for k in used]
+        if len(p) < 2 and all(g.nonzero for g in known):
             return bool(p)
-        used = {k for m in p for k, _ in poly.exponents(m)}
-        if len(p) == 1 and all(self.generators[k].nonzero or self.generators[k].smooth for k in used):
-            return True
-        for b in sorted(used, reverse=True):
-            if self.generators[b].smooth:
-                parts = poly.by_powers(p, b)
-                others = {k for part in parts.values() for m in part for k, _ in poly.exponents(m)}
-                if all(not self.generators[k].inputs & self.generators[b].inputs for k in others):
-                    return self.never_zero(parts[max(parts)])
+        for b, g in zip(used, known, strict=True):
+            parts = poly.by_powers(p, b)
+            if g.smooth and not any(self.inputs(part) & g.inputs for part in parts.values()):
+                return self.never_zero(parts[max(parts)])
         return False

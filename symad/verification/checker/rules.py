@@ -3,14 +3,12 @@
 Sums, products, integer powers and equal arguments of one function need no step: they follow from the axioms
 of real numbers. Every other rule is used where a step of the proof says so. A step is (rule, data):
 
-    name      the value gets a name: a generator that stands for it, the same for equal values
     define    a function is replaced by its definition in the table
     sum       of exp, sin, cos: the argument is Σ k a with integers k; exp(Σ k a) = Π exp(a)^k, and the
               addition theorems; exp(log u) = u
     factors   of log, roots, abs: the argument is Π f^e with integers e; log = Σ e log f, root = Π of roots,
               abs = Π |f|^e, where the signs of the f allow it; log(exp a) = a
-    refine    exp(a) is the n-th power of exp(a/n), a generator of its own
-    abs       |f| of a value f is a generator, with |f|² = f²
+    name      after one of these or alone: a generator stands for the value, the same for equal values
 
 At a point where both sides of a claim are defined, every term has a real value, every divisor is not 0, and
 each rule is a true statement about these values; so is their conclusion. Branches that are not taken are why
@@ -28,9 +26,8 @@ from typing import Any, TypeAlias
 from symad.verification.checker import functions as table
 from symad.verification.checker import polynomials as poly
 from symad.verification.checker.quotients import Generator, Quotient, Quotients
-from symad.verification.checker.terms import Refused, Term, Terms, needed
+from symad.verification.checker.terms import Refused, Term, needed
 
-Step: TypeAlias = "tuple[str, Any]"
 Parts: TypeAlias = "Sequence[tuple[int, Quotient]]"
 
 MOST_ORDER = 64
@@ -40,19 +37,17 @@ MOST_ORDER = 64
 class Values:
     """The values of the terms of one proof; each is established once."""
 
-    def __init__(self, terms: Terms, steps: Mapping[int, Sequence[Step]]) -> None:
-        """``steps`` by the numbers of terms."""
-        self.terms, self._steps = terms, steps
+    def __init__(self, steps: Mapping[int, Sequence[Any]]) -> None:
+        """``steps`` by the numbers of terms: pairs of a rule and its data."""
+        self._steps, self.unused = steps, set(steps)
         self.field = Quotients()
         self.values: dict[Term, Quotient] = {}
-        self.unused = set(steps)
         self.count = 0
         """Steps taken so far: one for each value, and those of the proof."""
         self.atoms: dict[tuple[Any, ...], Quotient] = {}
         self.exponents: dict[int, Quotient] = {}
         """For the generators that are exp(a), and for those that are log(u): a and u."""
         self.logarithms: dict[int, Quotient] = {}
-        self._inputs = 0
         self._total: dict[Term, bool] = {}
 
     def equal(self, left: Term, right: Term) -> bool:
@@ -61,35 +56,22 @@ class Values:
 
     def value(self, goal: Term) -> Quotient:
         """The value of a term, after those of all terms that it needs."""
-        if goal not in self.values:
-            for term in needed([goal]):
-                if term not in self.values:
-                    self.values[term] = self._established(term)
+        for term in needed([goal]) if goal not in self.values else ():
+            if term not in self.values:
+                self.values[term] = self.established(term)
         return self.values[goal]
 
-    def advice(self, term: Term) -> Sequence[Step]:
-        """The steps of the proof for one term."""
+    def established(self, term: Term) -> Quotient:
+        """The value of a term by the steps that the proof has for it."""
+        steps = self._steps.get(term.index, ())
         self.unused.discard(term.index)
-        return self._steps.get(term.index, ())
-
-    def _established(self, term: Term) -> Quotient:
-        steps = self.advice(term)
         self.count += 1 + len(steps)
-        how: Step = ("plain", None)
-        for step in steps:
-            if step[0] == "refine":
-                self.refined(*step[1])
-            elif step[0] == "abs":
-                self.absolute([(1, step[1])])
-            elif step[0] in ("define", "sum", "factors"):
-                how = step
-        value = self.plain(term, how)
-        for rule, _ in steps:
-            if rule == "name":
-                value = self.named(value)
-            elif rule not in ("refine", "abs", how[0]):
-                raise Refused(f"there is no rule {rule!r}")
-        return value
+        *rules, last = [*steps, ("", None)] if not steps or steps[-1][0] != "name" else steps
+        if len(rules) > 1:
+            raise Refused(f"{len(rules)} rules for one term")
+        rule, data = rules[0] if rules else ("", None)
+        value = self.plain(term, rule, [(int(k), self.field.read(a)) for k, a in data or ()])
+        return self.named(value) if last[0] == "name" else value
 
     # ---- generators --------------------------------------------------------------------------------
 
@@ -99,7 +81,7 @@ class Values:
         if key not in self.atoms:
             polynomials = [p for a in args for p in (a.over, *map(dict, a.under))]
             inputs = reduce(or_, map(self.field.inputs, polynomials), 0)
-            made = Generator(str(name), inputs, sign, False, nonzero or sign == "positive")
+            made = Generator(inputs, sign, False, nonzero or sign == "positive")
             self.atoms[key] = self.field.generator(made)
         return self.atoms[key]
 
@@ -107,7 +89,7 @@ class Values:
         """A generator that stands for a value."""
         return self.atom("name", [value], self.field.sign(value), self.field.never_zero(value.over))
 
-    def _variable(self, term: Term) -> Quotient:
+    def variable(self, term: Term) -> Quotient:
         """An element of an input, with the assumptions of its symbol."""
         symbol: Any = term.data[0].symbol  # type: ignore[index]
         known = ("positive", "nonnegative", "integer", "zero")
@@ -115,48 +97,45 @@ class Values:
         if is_a["zero"]:
             return self.field.number(0)
         sign = "positive" if is_a["positive"] else "nonnegative" if is_a["nonnegative"] else ""
-        self._inputs += 1
-        free = not is_a["integer"]
-        return self.field.generator(Generator(str(symbol), 1 << self._inputs, sign, free, free))
+        free, bit = not is_a["integer"], 1 << len(self.field.generators)
+        return self.field.generator(Generator(bit, sign, free, free))
 
     # ---- one term ----------------------------------------------------------------------------------
 
-    def plain(self, term: Term, how: Step) -> Quotient:
-        """The value of a term from those of its arguments."""
+    def plain(self, term: Term, rule: str, parts: Parts) -> Quotient:
+        """The value of a term from those of its arguments, by a rule that says the parts of the argument."""
+        data: Any = term.data
         args = [self.values[a] for a in term.args]
-        if how[0] != "plain" and term.kind not in ("call", "power"):
-            raise Refused(f"the rule {how[0]!r} does not apply to a {term.kind}")
-        if term.kind == "number":
-            return self.field.number(term.number or 0)
-        if term.kind == "variable":
-            return self._variable(term)
-        if term.kind in ("sum", "product"):
-            return reduce(self.field.add if term.kind == "sum" else self.field.multiply, args)
-        if term.kind == "power":
-            exponent: Any = term.data
-            if exponent.denominator == 1:
-                return self.field.power(args[0], int(exponent))
-            return self.root(exponent, self.factors(args[0], how))
-        if term.data == "select" and args[0].number in (0, 1):
-            return args[1 if args[0].number else 2]
-        if how[0] == "define":
-            return self.defined(term, args)
-        return self.function(term, args, how)
+        match term.kind, rule:
+            case "number", "":
+                return self.field.number(data)
+            case "variable", "":
+                return self.variable(term)
+            case "sum", "":
+                return reduce(self.field.add, args)
+            case "product", "":
+                return reduce(self.field.multiply, args)
+            case "power", "" if data.denominator == 1:
+                return self.field.power(args[0], int(data))
+            case "power", "" | "factors" if data.denominator > 1:
+                return self.root(data, self.factors(args[0], rule, parts))
+            case "call", "define" if data in table.DEFINITIONS:
+                return self.defined(term, args)
+            case "call", "" | "sum" if data in ("exp", "sin", "cos"):
+                summands = self.checked(args[0], parts, 0) if rule else [(1, args[0])]
+                return self.exponential(summands) if data == "exp" else self.rotation(summands)[data == "sin"]
+            case "call", "" | "factors" if data in ("log", "abs"):
+                factors = self.factors(args[0], rule, parts)
+                return self.logarithm(factors) if data == "log" else self.absolute(factors)
+            case "call", "":
+                return self.function(data, args)
+        raise Refused(f"the rule {rule!r} does not apply to {term.kind} {data}")
 
-    def function(self, term: Term, args: list[Quotient], how: Step) -> Quotient:
-        """The value of a function with relations, or an atom."""
-        name: Any = term.data
-        if name == "exp":
-            return self.exponential(self.summands(args[0], how))
-        if name in ("sin", "cos"):
-            return self.rotation(self.summands(args[0], how))[name == "sin"]
-        if name == "log":
-            return self.logarithm(self.factors(args[0], how))
-        if name == "abs":
-            return self.absolute(self.factors(args[0], how))
-        if how[0] in ("sum", "factors"):
-            raise Refused(f"the rule {how[0]!r} does not apply to {name}")
-        turned = name in table.ODD | table.EVEN and bool(args[0].over) and poly.content(args[0].over) < 0
+    def function(self, name: Any, args: list[Quotient]) -> Quotient:
+        """A function without a rule: a generator, with what is known of it."""
+        if name == "select" and args[0].number in (0, 1):
+            return args[1 if args[0].number else 2]
+        turned = name in table.ODD | table.EVEN and poly.content(args[0].over) < 0
         if turned:
             args = [self.field.times(args[0], -1)]
         sign = "positive" if name in table.POSITIVE else "nonnegative" if name in table.INDICATORS else ""
@@ -164,24 +143,13 @@ class Values:
             signs = [self.field.sign(a) for a in args]
             sign = "positive" if (any if name == "max" else all)(s == "positive" for s in signs) else ""
         value = self.atom(name, args, sign)
-        if name in table.INDICATORS | table.SQUARES.keys():
-            self._with_square(name, term, value)
+        if name in table.INDICATORS:
+            self.field.relations[value.generator] = (2, value.over)
         return self.field.times(value, -1) if turned and name in table.ODD else value
-
-    def _with_square(self, name: str, term: Term, value: Quotient) -> None:
-        """The relation of the square of a function."""
-        generator = poly.exponents(max(value.over))[0][0]
-        if generator in self.field.relations:
-            return
-        square = value if name in table.INDICATORS else self.value(table.SQUARES[name](term.args[0]))
-        if square.scale == 1 and not square.under:
-            self.field.relations[generator] = (2, square.over)
 
     def defined(self, term: Term, args: list[Quotient]) -> Quotient:
         """A function by its definition, where its condition holds."""
         name: Any = term.data
-        if term.kind != "call" or name not in table.DEFINITIONS:
-            raise Refused(f"{name} has no definition")
         winner = attained(*term.args) or attained(*term.args[::-1]) if name == "equal" else None
         if winner is not None:
             return self.value(winner)
@@ -191,15 +159,15 @@ class Values:
                 raise Refused(f"the argument of {name} may be 0 on an open set")
         if name == "pow" and self.field.sign(args[0]) != "positive":
             raise Refused("the base of a power may be negative")
+        if name == "select" and not self.field.equal(self.field.multiply(args[0], args[0]), args[0]):
+            raise Refused("the condition of a selection may have other values than 0 and 1")
         if name == "select" and not all(map(self.total, term.args)):
             raise Refused("a branch of a selection may have no value where it is not taken")
         return self.value(table.DEFINITIONS[name](*term.args))
 
     def total(self, term: Term) -> bool:
         """Whether a term has a value for all real inputs."""
-        for t in needed([term]):
-            if t in self._total:
-                continue
+        for t in needed([term]) if term not in self._total else ():
             data: Any = t.data
             safe = t.kind != "call" or data in table.TOTAL
             if (t.kind == "power" and (data.denominator > 1 or data < 0)) or data == "log":
@@ -207,159 +175,122 @@ class Values:
             self._total[t] = safe and all(self._total[a] for a in t.args)
         return self._total[term]
 
-    # ---- exponentials and angles -------------------------------------------------------------------
+    # ---- what a step says of an argument -----------------------------------------------------------
 
-    def summands(self, argument: Quotient, how: Step) -> Parts:
-        """The argument as Σ k a, checked; the argument itself if no step says more."""
-        if how[0] != "sum":
-            return [(1, argument)] if argument.over else []
-        total = self.field.number(0)
-        for k, part in how[1]:
-            self._no_new_divisor(argument, part, 1)
-            total = self.field.add(total, self.field.times(part, k))
+    def checked(self, argument: Quotient, parts: Parts, product: int) -> Parts:
+        """The argument as Σ k a, or as Π f^k. What a part divides by is not 0: the argument divides by it."""
+        total = self.field.number(product)
+        for k, part in parts:
+            own = frozenset(part.over.items()) in argument.under or self.field.sign(part) == "positive"
+            if any(f not in argument.under for f in part.under) or (product and k < 0 and not own):
+                raise Refused("a step divides by what may be 0")
+            if product:
+                total = self.field.multiply(total, self.field.power(part, k))
+            else:
+                total = self.field.add(total, self.field.times(part, k))
         if not self.field.equal(total, argument):
-            raise Refused("the argument is not the sum that the step says")
-        return how[1]
+            raise Refused("the argument is not what the step says")
+        return parts
+
+    def factors(self, argument: Quotient, rule: str, parts: Parts) -> Parts:
+        """The argument as Π f^e; without a step its numerator and what divides it."""
+        if rule:
+            return self.checked(argument, parts, 1)
+        under = [(-m, Quotient(dict(f))) for f, m in argument.under.items()]
+        scale = [(-1, self.field.number(argument.scale))] if argument.scale != 1 else []
+        return [(1, Quotient(argument.over)), *scale, *under]
+
+    def of_known_sign(self, parts: Parts) -> Parts:
+        """The factors of a product that is not negative, with |f|^e for f^e if e is even.
+
+        If all others are positive, then one of unknown sign is not negative either.
+        """
+        parts = [(e, f if e % 2 or self.field.sign(f) else self.size(f)) for e, f in parts]
+        signs = [self.field.sign(f) for _, f in parts]
+        if "" in signs and sorted(signs)[1:] != ["positive"] * (len(signs) - 1):
+            raise Refused("the signs of factors under a root or a logarithm are not known")
+        return parts
+
+    # ---- functions of sums and of products ---------------------------------------------------------
 
     def exponential(self, parts: Parts) -> Quotient:
-        """exp(Σ k a) = Π exp(a)^k."""
-        powers = [self.field.power(self._exp(a), k) for k, a in parts]
-        return reduce(self.field.multiply, powers, self.field.number(1))
-
-    def _exp(self, a: Quotient) -> Quotient:
-        """exp(a), which is u for a = log u."""
-        known = self.logarithms.get(_single(a))
-        if known is not None:
-            return known
-        value = self.atom("exp", [a], "positive")
-        self.exponents[_single(value)] = a
-        return value
-
-    def refined(self, a: Quotient, n: int) -> Quotient:
-        """exp(a/n), of which exp(a) is the n-th power."""
-        if not 1 < n <= MOST_ORDER:
-            raise Refused(f"exp is not refined by {n}")
-        whole, part = self._exp(a), self._exp(self.field.times(a, Fraction(1, n)))
-        generator, relation = _single(whole), (1, poly.power(part.over, n))
-        if generator not in self.exponents or self.field.relations.get(generator, relation) != relation:
-            raise Refused("an exponential is refined twice, or is none")
-        self.field.relations[generator] = relation
-        return part
+        """exp(Σ k a) = Π exp(a)^k, and exp(a) is u for a = log u."""
+        result = self.field.number(1)
+        for k, a in parts if any(a.over for _, a in parts) else ():
+            value = self.logarithms.get(a.generator)
+            if value is None:
+                value = self.atom("exp", [a], "positive")
+                self.exponents[value.generator] = a
+            result = self.field.multiply(result, self.field.power(value, k))
+        return result
 
     def rotation(self, parts: Parts) -> tuple[Quotient, Quotient]:
         """(cos, sin) of Σ k a, by the addition theorems."""
-        field = self.field
-        total = field.number(1), field.number(0)
+        times, add, multiply = self.field.times, self.field.add, self.field.multiply
+        c, s = self.field.number(1), self.field.number(0)
         for k, a in parts:
             if abs(k) > MOST_ORDER:
                 raise Refused(f"{k} times an angle")
-            cosine, sine = self._turn(a)
-            if k < 0:
-                sine = field.times(sine, -1)
+            cosine, sine = self.turn(a)
+            sine = times(sine, -1) if k < 0 else sine
             for _ in range(abs(k)):
-                c, s = total
-                minus = field.times(field.multiply(s, sine), -1)
-                turned = field.add(field.multiply(s, cosine), field.multiply(c, sine))
-                total = field.add(field.multiply(c, cosine), minus), turned
-        return total
+                minus = times(multiply(s, sine), -1)
+                c, s = add(multiply(c, cosine), minus), add(multiply(s, cosine), multiply(c, sine))
+        return c, s
 
-    def _turn(self, a: Quotient) -> tuple[Quotient, Quotient]:
-        """(cos a, sin a) with sin² = 1 − cos²; a right angle is known."""
+    def turn(self, a: Quotient) -> tuple[Quotient, Quotient]:
+        """(cos a, sin a) with sin² = 1 − cos²; the angles 0 and π/2 are known."""
         pi = self.atoms.get(("pi",))
-        if pi is not None and a.key == self.field.times(pi, Fraction(1, 2)).key:
-            return self.field.number(0), self.field.number(1)
+        right = pi is not None and a.key == self.field.times(pi, Fraction(1, 2)).key
+        if right or not a.over:
+            return self.field.number(int(not right)), self.field.number(int(right))
         cosine, sine = self.atom("cos", [a]), self.atom("sin", [a])
         square = poly.add(poly.ONE, poly.multiply(cosine.over, cosine.over), -1)
-        self.field.relations[_single(sine)] = (2, square)
+        self.field.relations[sine.generator] = (2, square)
         return cosine, sine
 
-    # ---- products ----------------------------------------------------------------------------------
-
-    def factors(self, argument: Quotient, how: Step) -> Parts:
-        """The argument as Π f^e, checked; without a step its numerator and what divides it."""
-        if how[0] == "factors":
-            total = self.field.number(1)
-            for e, f in how[1]:
-                self._no_new_divisor(argument, f, e)
-                total = self.field.multiply(total, self.field.power(f, e))
-            if not self.field.equal(total, argument):
-                raise Refused("the argument is not the product that the step says")
-            return how[1]
-        under = [(-m, Quotient(dict(f), 1, {})) for f, m in argument.under.items()]
-        whole = [(-1, self.field.number(argument.scale))] if argument.scale != 1 else []
-        return [(1, Quotient(argument.over, 1, {})), *whole, *under]
-
-    def _no_new_divisor(self, argument: Quotient, part: Quotient, e: int) -> None:
-        """What a step divides by is positive, or what the argument divides by, so it is not 0."""
-        own = frozenset(part.over.items()) in argument.under or self.field.sign(part) == "positive"
-        if any(f not in argument.under for f in part.under) or (e < 0 and not own):
-            raise Refused("a step divides by what may be 0")
-
-    def _check_signs(self, parts: Parts) -> None:
-        """Of a product that is positive all factors are, if all but one are and that one is odd."""
-        unknown = [e for e, f in parts if not self.field.sign(f)]
-        strict = all(self.field.sign(f) == "positive" for _, f in parts if self.field.sign(f))
-        if unknown and (len(unknown) > 1 or unknown[0] % 2 == 0 or not strict):
-            raise Refused("the signs of factors under a root or a logarithm are not known")
-
     def logarithm(self, parts: Parts) -> Quotient:
-        """log Π f^e = Σ e log f."""
-        self._check_signs(parts)
-        logarithms = [self.field.times(self._log(f), e) for e, f in parts]
-        return reduce(self.field.add, logarithms, self.field.number(0))
-
-    def _log(self, f: Quotient) -> Quotient:
-        if f.number == 1:
-            return self.field.number(0)
-        known = self.exponents.get(_single(f))
-        if known is not None:
-            return known
-        value = self.atom("log", [f])
-        self.logarithms[_single(value)] = f
-        return value
+        """log Π f^e = Σ e log f, and log f is a for f = exp a."""
+        result = self.field.number(0)
+        for e, f in self.of_known_sign(parts):
+            if f.number != 1:
+                value = self.exponents.get(f.generator)
+                if value is None:
+                    value = self.atom("log", [f])
+                    self.logarithms[value.generator] = f
+                result = self.field.add(result, self.field.times(value, e))
+        return result
 
     def root(self, exponent: Fraction, parts: Parts) -> Quotient:
-        """(Π f^e)^q = Π f^(eq)."""
-        self._check_signs(parts)
+        """(Π f^e)^q = Π f^(eq); the root of order n of f is a generator r ≥ 0 with r^n = f."""
         result = self.field.number(1)
-        for e, f in parts:
+        for e, f in self.of_known_sign(parts):
             q = exponent * e
-            base = f if q.denominator == 1 else self._root(f, q.denominator)
-            result = self.field.multiply(result, self.field.power(base, q.numerator))
+            if q.denominator > 1 and f.number not in (0, 1):
+                if q.denominator > MOST_ORDER or f.scale != 1 or f.under:
+                    raise Refused("a root of a quotient, or of too high order")
+                sign, over = self.field.sign(f) or "nonnegative", f.over
+                f = self.atom(f"root {q.denominator}", [f], sign, self.field.never_zero(over))
+                self.field.relations[f.generator] = (q.denominator, over)
+            result = self.field.multiply(result, self.field.power(f, q.numerator))
         return result
-
-    def _root(self, f: Quotient, order: int) -> Quotient:
-        """r ≥ 0 with r^order = f."""
-        if f.number in (0, 1):
-            return f
-        if order > MOST_ORDER or f.scale != 1 or f.under:
-            raise Refused("a root of a quotient, or of too high order")
-        argument = self.exponents.get(_single(f))
-        if argument is not None:
-            return self.refined(argument, order)
-        value = self.atom(
-            f"root {order}", [f], self.field.sign(f) or "nonnegative", self.field.never_zero(f.over)
-        )
-        self.field.relations[_single(value)] = (order, f.over)
-        return value
 
     def absolute(self, parts: Parts) -> Quotient:
-        """|Π f^e| = Π |f|^e, with |f|² = f²."""
-        result = self.field.number(1)
-        for e, f in parts:
-            base = f
-            if e % 2 and not self.field.sign(f):
-                base = self.field.times(f, -1)
-                if not self.field.sign(base):
-                    base = self._absolute(f if not f.over or poly.content(f.over) > 0 else base)
-            result = self.field.multiply(result, self.field.power(base, e))
-        return result
+        """|Π f^e| = Π |f|^e."""
+        sizes = [self.field.power(self.size(f) if e % 2 else f, e) for e, f in parts]
+        return reduce(self.field.multiply, sizes, self.field.number(1))
 
-    def _absolute(self, f: Quotient) -> Quotient:
+    def size(self, f: Quotient) -> Quotient:
+        """|f|: f or −f if its sign is known, else a generator with the square f²."""
+        minus = self.field.times(f, -1)
+        known = [g for g in (f, minus) if self.field.sign(g)]
+        if known:
+            return known[0]
         if f.scale != 1 or f.under:
             raise Refused("the absolute value of a quotient is taken by its factors")
+        f = f if poly.content(f.over) > 0 else minus
         value = self.atom("abs", [f], "nonnegative", self.field.never_zero(f.over))
-        self.field.relations[_single(value)] = (2, self.field.product(f.over, f.over))
+        self.field.relations[value.generator] = (2, self.field.product(f.over, f.over))
         return value
 
 
@@ -376,12 +307,3 @@ def attained(a: Term, extreme: Term) -> Term | None:
         return None
     beaten = [a.table.call("less", *((a, b) if name == "max" else (b, a))) for b in others if b is not a]
     return a.table.product([1 - c for c in beaten])
-
-
-def _single(a: Quotient) -> int:
-    """The generator that a value is, or −1."""
-    if len(a.over) != 1 or a.scale != 1 or a.under:
-        return -1
-    ((monomial, c),) = a.over.items()
-    powers = poly.exponents(monomial)
-    return powers[0][0] if c == 1 and len(powers) == 1 and powers[0][1] == 1 else -1

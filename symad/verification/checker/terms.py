@@ -8,17 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from math import prod
 from typing import TypeAlias
 
 Operand: TypeAlias = "Term | Fraction | int"
 
-MOST_TERMS = 60_000
-"""Claims that need more terms are not written out."""
+MOST_TERMS, MOST_WORK, MOST_BITS = 60_000, 5_000_000, 20_000
+"""Claims with more terms, more work to write them out, or longer numbers are refused."""
 
 
 class Refused(Exception):
     """A claim or a step that the checker does not accept; says why."""
+
+
+def bounded(*numbers: int) -> None:
+    """Refuse integers that are too long."""
+    if any(n.bit_length() > MOST_BITS for n in numbers):
+        raise Refused(f"a number of more than {MOST_BITS} bits")
 
 
 class Term:
@@ -38,17 +43,22 @@ class Term:
     def __add__(self, other: Operand) -> Term:
         return self.table.sum([self, other])
 
-    def __sub__(self, other: Operand) -> Term:
-        return self + self.table.term(other) * -1
+    def __mul__(self, other: Operand) -> Term:
+        return self.table.product([self, other])
 
-    def __rsub__(self, other: Operand) -> Term:
-        return self.table.term(other) - self
+    def __pow__(self, exponent: Fraction | int) -> Term:
+        return self.table.power(self, Fraction(exponent))
+
+    __radd__, __rmul__ = __add__, __mul__
 
     def __neg__(self) -> Term:
         return self * -1
 
-    def __mul__(self, other: Operand) -> Term:
-        return self.table.product([self, other])
+    def __sub__(self, other: Operand) -> Term:
+        return self + self.table.term(other) * -1
+
+    def __rsub__(self, other: Operand) -> Term:
+        return self * -1 + other
 
     def __truediv__(self, other: Operand) -> Term:
         return self * self.table.term(other) ** -1
@@ -56,80 +66,82 @@ class Term:
     def __rtruediv__(self, other: Operand) -> Term:
         return self**-1 * other
 
-    def __pow__(self, exponent: Fraction | int) -> Term:
-        return self.table.power(self, Fraction(exponent))
-
-    __radd__, __rmul__ = __add__, __mul__
-
 
 class Terms:
     """All terms of one proof, numbered in the order in which they are made: arguments come first."""
 
     def __init__(self) -> None:
         """There are none yet."""
-        self.all: list[Term] = []
+        self.count = self.work = 0
         self._known: dict[tuple[str, object, tuple[Term, ...]], Term] = {}
-        self._numbers: dict[Fraction | int, Term] = {}
+
+    def spend(self, work: int) -> None:
+        """Count work, and refuse more than is allowed."""
+        self.work += work
+        if self.work > MOST_WORK:
+            raise Refused("writing the claim out takes too long")
 
     def _made(self, kind: str, data: object, args: tuple[Term, ...] = ()) -> Term:
-        key = (kind, data, args)
-        found = self._known.get(key)
+        found = self._known.get((kind, data, args))
         if found is None:
-            if len(self.all) >= MOST_TERMS:
+            if self.count >= MOST_TERMS:
                 raise Refused(f"more than {MOST_TERMS} scalar terms")
-            found = self._known[key] = Term(self, kind, data, args, len(self.all))
-            self.all.append(found)
+            found = self._known[kind, data, args] = Term(self, kind, data, args, self.count)
+            self.count += 1
         return found
 
     def term(self, value: Operand) -> Term:
         """A number as a term; terms as they are."""
         if isinstance(value, Term):
             return value
-        if value not in self._numbers:
-            self._numbers[value] = self._made("number", Fraction(value))
-        return self._numbers[value]
+        exact = Fraction(value)
+        bounded(exact.numerator, exact.denominator)
+        return self._made("number", exact)
 
     def variable(self, name: object) -> Term:
         """An element of an input."""
         return self._made("variable", name)
 
-    def _sorted(self, parts: Iterable[Operand]) -> tuple[list[Term], list[Fraction]]:
-        """The parts that are no numbers, and the numbers."""
-        terms = list(map(self.term, parts))
-        numbers = [t.number for t in terms if t.number is not None]
-        return [t for t in terms if t.kind != "number"], numbers
-
     def sum(self, parts: Iterable[Operand]) -> Term:
         """Σ parts; numbers are added up, and zeros disappear."""
-        kept, numbers = self._sorted(parts)
-        if (total := sum(numbers)) or not kept:
-            kept.append(self.term(total))
+        terms = [self.term(p) for p in parts]
+        self.spend(len(terms))
+        kept = [t for t in terms if t.kind != "number"]
+        total = self.term(sum((t.number or 0 for t in terms), Fraction(0)))
+        if total.number or not kept:
+            kept.append(total)
         return kept[0] if len(kept) == 1 else self._made("sum", None, tuple(kept))
 
     def product(self, parts: Iterable[Operand]) -> Term:
         """Π parts; numbers are multiplied, ones disappear, and a zero makes all zero."""
-        kept, numbers = self._sorted(parts)
-        total = prod(numbers)
-        if not total or not kept:
-            return self.term(total)
-        if total != 1:
-            kept.append(self.term(total))
+        kept, total = list[Term](), Fraction(1)
+        for term in map(self.term, parts):
+            self.spend(1)
+            if term.number is None:
+                kept.append(term)
+            else:
+                total *= term.number
+                bounded(total.numerator, total.denominator)
+        if total != 1 or not kept:
+            kept = [*kept, self.term(total)] if total else [self.term(0)]
         return kept[0] if len(kept) == 1 else self._made("product", None, tuple(kept))
 
     def power(self, base: Term, exponent: Fraction) -> Term:
-        """base^exponent for a rational exponent."""
-        if exponent == 1:
-            return base
-        if exponent == 0:
-            return self.term(1)
+        """base^exponent for a rational exponent; (u^p)^k is u^(p k) for an integer k."""
+        if base.kind == "power" and exponent.denominator == 1:
+            base, exponent = base.args[0], exponent * base.data  # type: ignore[operator]
+        if exponent in (0, 1):
+            return base if exponent else self.term(1)
         number = base.number
+        if number == 0 and exponent < 0:
+            raise Refused("a division by zero")
         if number is not None and exponent.denominator == 1 and abs(exponent) < 1000:
-            if not number and exponent < 0:
-                raise Refused("a division by zero")
-            return self.term(number ** int(exponent))
+            bits = max(number.numerator.bit_length(), number.denominator.bit_length())
+            if bits * abs(exponent) <= MOST_BITS:
+                return self.term(number ** int(exponent))
         return self._made("power", exponent, (base,))
 
-    def call(self, name: str, *args: Operand) -> Term:
+    def call(self, name: object, *args: Operand) -> Term:
         """The function of this name."""
         return self._made("call", name, tuple(map(self.term, args)))
 
@@ -143,11 +155,9 @@ class Terms:
 
 def needed(goals: Sequence[Term]) -> list[Term]:
     """All terms that some terms need, arguments first."""
-    seen = set(goals)
-    stack = list(goals)
+    seen, stack = set(goals), list(goals)
     while stack:
-        for arg in stack.pop().args:
-            if arg not in seen:
-                seen.add(arg)
-                stack.append(arg)
+        new = [arg for arg in stack.pop().args if arg not in seen]
+        seen.update(new)
+        stack.extend(new)
     return sorted(seen, key=lambda term: term.index)

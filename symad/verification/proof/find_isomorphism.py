@@ -10,7 +10,8 @@ from symad.core.dims import same_dim
 from symad.verification.checker import Claim, Proof, Refused, replay
 from symad.verification.checker.network_rules import network_sides
 from symad.verification.checker.networks import Atom, Form, Network, Networks
-from symad.verification.checker.proofs import Goal, digest_of
+from symad.verification.checker.proofs import DAMAGE, Goal
+from symad.verification.proof.checksum import digest_of
 from symad.verification.proof.find_proof import Found
 
 MOST_TRIED, MOST_ORDERS = 20_000, 24
@@ -144,6 +145,6 @@ def find_for_all_sizes(claims: Sequence[Claim], wanted: Sequence[Goal]) -> Found
             proof = Proof((goal[0],), (goal,), steps, digest_of([goal], steps), "networks")
             count += replay(claims, proof)
             proofs.append(proof)
-        except (Refused, TypeError, RecursionError) as problem:
+        except (Refused, *DAMAGE) as problem:
             reasons.append(str(problem))
     return Found(tuple(proofs), count, tuple(reasons))

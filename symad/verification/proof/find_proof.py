@@ -10,24 +10,36 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
-from typing import Any
+from typing import Any, TypeAlias
 
 from sympy import factorint
 
 from symad.verification.checker import polynomials as poly
 from symad.verification.checker.functions import DEFINITIONS
 from symad.verification.checker.polynomials import Poly
-from symad.verification.checker.proofs import Board, Claim, Goal, Json, Proof, digest_of, replay
+from symad.verification.checker.proofs import DAMAGE, Board, Claim, Goal, Proof, replay
 from symad.verification.checker.quotients import Quotient
-from symad.verification.checker.rules import MOST_ORDER, Step, Values
+from symad.verification.checker.rules import MOST_ORDER, Parts, Values
 from symad.verification.checker.terms import Refused, Term, needed
+from symad.verification.proof.checksum import digest_of
 
+Monomial: TypeAlias = int
 MOST_SUMMANDS = 24
 """Longer arguments of exp, sin and cos are not taken apart."""
 
 
-UNUSABLE = (Refused, TypeError, ValueError, ArithmeticError, LookupError, RecursionError)
+UNUSABLE = (Refused, *DAMAGE)
 """What the checker says of a claim that it cannot take."""
+
+MOST_RESTARTS = 4
+"""How often one attempt starts again because the argument of an exponential has a smaller unit."""
+
+Json: TypeAlias = Any
+Step: TypeAlias = "tuple[str, Any]"
+
+
+class SmallerUnit(Exception):
+    """An exponential is needed of a part of an argument that was taken whole before."""
 
 
 @dataclass(frozen=True)
@@ -59,15 +71,22 @@ class Limits:
 class Finder(Values):
     """The machine of the checker with decisions made on the way."""
 
-    def __init__(self, board: Board, strategy: Strategy, primal: set[Term], limits: Limits) -> None:
-        """``primal`` are the terms of the function itself."""
-        super().__init__(board.terms, {})
+    def __init__(
+        self,
+        strategy: Strategy,
+        primal: set[Term],
+        limits: Limits,
+        units: dict[tuple[str, Monomial], Fraction],
+    ) -> None:
+        """``primal`` are the terms of the function itself; ``units`` are kept from one start to the next."""
+        super().__init__({})
         self.strategy, self.primal, self.limits = strategy, primal, limits
         self.failed: dict[Term, Refused] = {}
         self.steps: list[Any] = []
-        self.units: dict[tuple[str, int], Fraction] = {}
+        self.units = units
 
-    def _established(self, term: Term) -> Quotient:
+    def established(self, term: Term) -> Quotient:
+        """The value of a term, with the steps that led to it written down."""
         bad = next((a for a in term.args if a in self.failed), None)
         if bad is not None:
             self.failed[term] = self.failed[bad]
@@ -88,91 +107,88 @@ class Finder(Values):
         if 0 < self.strategy.names < size and term in self.primal and term.kind != "number":
             value = self.named(value)
             steps.append(("name", None))
-        self.steps += [[term.index, rule, written_data(rule, data)] for rule, data in steps]
+        self.steps += [[term.index, rule, written_data(data)] for rule, data in steps]
         return value
 
     def _tried(self, term: Term) -> tuple[Quotient, list[Step]]:
         """The value by the steps that seem best, or by none."""
         if term.kind == "call" and term.data in DEFINITIONS and self._defines(term):
             try:
-                step: Step = ("define", None)
-                return self.plain(term, step), [step]
+                return self.plain(term, "define", []), [("define", None)]
             except Refused:
                 pass
-        for steps in self._ways(term):
+        for rule, parts in self._ways(term):
             try:
-                how: Step = ("plain", None)
-                for rule, data in steps:
-                    if rule == "refine":
-                        self.refined(*data)
-                    elif rule == "abs":
-                        self.absolute([(1, data)])
-                    else:
-                        how = rule, data
-                return self.plain(term, how), steps
+                return self.plain(term, rule, parts), [(rule, parts)]
             except Refused:
                 continue
-        return self.plain(term, ("plain", None)), []
+        return self.plain(term, "", []), []
 
     def _defines(self, term: Term) -> bool:
         if term.data in ("select", "pow", "equal"):
             return True
         return self.strategy.expand
 
-    def _ways(self, term: Term) -> Iterator[list[Step]]:
+    def _ways(self, term: Term) -> Iterator[tuple[str, Parts]]:
         """Steps worth trying for one term."""
         data: Any = term.data
         if term.kind == "call" and data in ("exp", "sin", "cos"):
-            yield self._as_sum(data, self.values[term.args[0]])
+            parts = self._as_sum(data, self.values[term.args[0]])
+            if parts:
+                yield "sum", parts
         elif (term.kind == "call" and data in ("log", "abs")) or (
             term.kind == "power" and data.denominator != 1
         ):
             argument = self.values[term.args[0]]
-            yield self._as_product(argument, str(term.data) != "abs")
-            yield [("factors", [(1, argument)])]
+            if argument.over:
+                yield "factors", self._as_product(argument, data)
+            yield "factors", [(1, argument)]
 
     # ---- sums --------------------------------------------------------------------------------------
 
-    def _as_sum(self, name: str, argument: Quotient) -> list[Step]:
-        """Integer multiples of monomials in common units."""
+    def _as_sum(self, name: str, argument: Quotient) -> Parts:
+        """Integer multiples of monomials in common units; nothing if the argument is one of them."""
         if argument.under or len(argument.over) > MOST_SUMMANDS:
             if argument.over and poly.content(argument.over) < 0:
-                return [("sum", [(-1, self.field.times(argument, -1))])]
+                return [(-1, self.field.times(argument, -1))]
             return []
-        steps: list[Step] = []
         parts = []
         for m, c in argument.over.items():
             q = Fraction(c, argument.scale)
-            unit = self.units.get((name, m))
-            if unit is None:
-                small = q.denominator <= MOST_ORDER and abs(q.numerator) <= MOST_ORDER
-                unit = Fraction(1, q.denominator) if small else abs(q)
-                if self._is_pi(m):
-                    unit = Fraction(1, lcm(2, q.denominator))
-            k = q / unit
-            if k.denominator > 1 and name == "exp":
-                n = k.denominator
-                steps.append(("refine", (Quotient({m: unit.numerator}, unit.denominator, {}), n)))
-                unit, k = unit / n, k * n
-            elif k.denominator > 1 or abs(k) > MOST_ORDER:
-                unit, k = abs(q), Fraction(1 if q > 0 else -1)
-            self.units[name, m] = unit
-            parts.append((int(k), Quotient({m: unit.numerator}, unit.denominator, {})))
-        if all(k == 1 for k, _ in parts) and len(parts) == 1:
-            return steps
-        return [*steps, ("sum", parts)]
+            unit = self._unit(name, m, q)
+            parts.append((int(q / unit), Quotient({m: unit.numerator}, unit.denominator)))
+        return [] if len(parts) == 1 and parts[0][0] == 1 else parts
 
-    def _is_pi(self, m: int) -> bool:
+    def _unit(self, name: str, m: Monomial, q: Fraction) -> Fraction:
+        """The unit of a monomial, of which q is a multiple; a smaller one makes the attempt start again."""
+        unit = self.units.get((name, m))
+        if unit is None:
+            small = q.denominator <= MOST_ORDER and abs(q.numerator) <= MOST_ORDER
+            unit = Fraction(1, q.denominator) if small else abs(q)
+            if self._is_pi(m):
+                unit = Fraction(1, lcm(2, q.denominator))
+        k = q / unit
+        if k.denominator > 1 and name == "exp":
+            self.divide_unit(m, k.denominator)
+        if k.denominator > 1 or abs(k) > MOST_ORDER:
+            unit = abs(q)
+        self.units[name, m] = unit
+        return unit
+
+    def divide_unit(self, m: Monomial, n: int) -> None:
+        """Start again with a smaller unit, if it is not too small."""
+        if ("exp", m) in self.units and self.units["exp", m].denominator * n <= MOST_ORDER:
+            self.units["exp", m] /= n
+            raise SmallerUnit
+
+    def _is_pi(self, m: Monomial) -> bool:
         pi = self.atoms.get(("pi",))
         return pi is not None and pi.over == {m: 1}
 
     # ---- products ----------------------------------------------------------------------------------
 
-    def _as_product(self, argument: Quotient, signed: bool) -> list[Step]:
+    def _as_product(self, argument: Quotient, function: Any) -> Parts:
         """Numbers as primes, generators, what is divided by, and the rest of the numerator."""
-        if not argument.over:
-            return []
-        steps: list[Step] = []
         scale, shared = poly.content(argument.over), poly.common_monomial(argument.over)
         rest = poly.divided(argument.over, scale, shared)
         ratio = Fraction(abs(scale), argument.scale)
@@ -182,25 +198,28 @@ class Finder(Values):
                 parts += [(turn * e, self.field.number(p)) for p, e in factorint(n).items()]
         else:
             parts.append((1, self.field.number(ratio)))
-        powers = [(e, Quotient(poly.variable(k), 1, {})) for k, e in poly.exponents(shared)]
-        powers += [(-m, Quotient(dict(f), 1, {})) for f, m in argument.under.items()]
+        powers = [(e, Quotient({poly.monomial_of([(k, 1)]): 1})) for k, e in poly.exponents(shared)]
+        powers += [(-m, Quotient(dict(f))) for f, m in argument.under.items()]
         if rest != poly.ONE or scale < 0:
-            powers.append((1, Quotient({m: c if scale > 0 else -c for m, c in rest.items()}, 1, {})))
-        unknown = []
-        for e, f in powers:
-            if self.field.sign(f) or not signed:
-                parts.append((e, f))
-            elif e % 2 == 0:
-                steps.append(("abs", f))
-                parts.append((e, self.absolute([(1, f)])))
-            else:
-                unknown.append((e, f))
+            powers.append((1, Quotient({m: c if scale > 0 else -c for m, c in rest.items()})))
+        if isinstance(function, Fraction):
+            self._smaller_units(function, powers)
+        unknown = [] if function == "abs" else [(e, f) for e, f in powers if e % 2 and not self.field.sign(f)]
+        parts += [p for p in powers if p not in unknown]
         if len(unknown) > 1:
             whole = self.field.number(1)
             for e, f in unknown:
                 whole = self.field.multiply(whole, self.field.power(f, e))
             unknown = [(1, whole)]
-        return [*steps, ("factors", [*parts, *unknown])]
+        return [*parts, *unknown]
+
+    def _smaller_units(self, exponent: Fraction, powers: Parts) -> None:
+        """Roots of exponentials are exponentials of a part of the argument."""
+        for e, f in powers:
+            argument = self.exponents.get(f.generator)
+            n = (exponent * e).denominator
+            if argument is not None and n > 1 and not argument.under and len(argument.over) == 1:
+                self.divide_unit(next(iter(argument.over)), n)
 
 
 # ---- whole proofs -----------------------------------------------------------------------------------
@@ -267,27 +286,34 @@ def _attempt(
     claims: Sequence[Claim], goals: Sequence[Goal], strategy: Strategy, limits: Limits, board: Board | None
 ) -> tuple[Proof | None, list[str]]:
     """A proof of those goals that one strategy proves."""
-    proved, why = list(goals), list[str]()
-    for _ in range(2):  # the second time without the goals that failed
+    proved, why, units = list(goals), list[str](), dict[tuple[str, Monomial], Fraction]()
+    restarts = 0
+    while True:
         chosen = tuple(dict.fromkeys(k for k, _, _ in proved))
         board = board or Board(claims, chosen)
-        finder = Finder(board, strategy, _primal(board, claims, chosen), limits)
+        finder = Finder(strategy, _primal(board, claims, chosen), limits, units)
         done = []
-        for goal in proved:
-            try:
-                if finder.equal(*board.goal(goal)):
-                    done.append(goal)
-                else:
-                    why.append("the normal forms differ")
-            except UNUSABLE as problem:
-                why.append(str(problem))
+        try:
+            for goal in proved:
+                try:
+                    if finder.equal(*board.goal(goal)):
+                        done.append(goal)
+                    else:
+                        why.append("the normal forms differ")
+                except UNUSABLE as problem:
+                    why.append(str(problem))
+        except SmallerUnit:
+            restarts += 1
+            board = None
+            if restarts > MOST_RESTARTS:
+                return None, [*why, "the units of exponentials do not settle"]
+            continue
         if not done:
             return None, why
         if len(done) == len(proved):
             digest = digest_of(done, finder.steps)
             return Proof(chosen, tuple(done), tuple(finder.steps), digest), why
-        proved, board = done, None
-    return None, why
+        proved, board = done, None  # again without the goals that failed
 
 
 def _primal(board: Board, claims: Sequence[Claim], chosen: Sequence[int]) -> set[Term]:
@@ -310,10 +336,7 @@ def written_value(a: Quotient) -> Json:
     return [written_poly(a.over), a.scale, [[written_poly(dict(f)), m] for f, m in under]]
 
 
-def written_data(rule: str, data: Any) -> Json:
+def written_data(data: Any) -> Json:
     """The data of a step as JSON."""
-    if rule in ("sum", "factors"):
-        return [[k, written_value(a)] for k, a in data]
-    if rule == "refine":
-        return [written_value(data[0]), data[1]]
-    return written_value(data) if rule == "abs" else data
+    return None if data is None else [[k, written_value(a)] for k, a in data]
+
