@@ -27,7 +27,7 @@ from symad.verification import Certificate
 from symad.verification.certificate import recheck
 from symad.verification.checker import Claim, Derivative, Refused, functions, replay
 from symad.verification.checker.terms import Terms, needed
-from symad.verification.checker.writing_out import RULES, write_out
+from symad.verification.checker.writing_out import RULES, Writing
 from symad.verification.equality import fit, with_inputs_of
 from symad.verification.proof.checksum import digest_of, is_damaged
 from symad.verification.proof.find_isomorphism import find_for_all_sizes
@@ -379,14 +379,14 @@ def test_rules_of_ops_have_the_values_of_their_evaluation(op, k):
         pytest.skip("sizes are symbols")
     values = {n: rng.uniform(0.5, 0.9, n.shape) for n in inputs}
     try:
-        (written,) = write_out([node], {}, Terms())
+        written = Writing(Terms(), {}).elements([node])
     except Refused as reason:
         pytest.skip(str(reason))
     (expected,) = unchecked([node], values)
     point = {
         (n.op, index): mpmath.mpf(float(a[index])) for n, a in values.items() for index in np.ndindex(a.shape)
     }
-    got = np.array([float(value(t, point)) for t in written.ravel()]).reshape(node.shape)
+    got = np.array([float(value(t, point)) for t in written]).reshape(node.shape)
     np.testing.assert_allclose(got, np.asarray(expected, dtype=float), rtol=1e-10, atol=1e-12)
 
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
-from symad.core.graph import Node
+from symad.core.dims import same_shape
+from symad.core.graph import Node, Op
 from symad.verification.checker.functions import DERIVATIVES
-from symad.verification.checker.terms import Refused, Term, Terms, needed
-from symad.verification.checker.writing_out import Array, write_out
+from symad.verification.checker.terms import Refused, Term, needed
+from symad.verification.checker.writing_out import FREE, Writing
 
 KINDS = {
     "value": "", "gradient": "", "jacobian": "", "hessian": "", "pushforward": "v", "pullback": "w",
@@ -44,24 +46,51 @@ class Derivative:
     w: tuple[Node, ...] = ()
 
 
-def derivative_terms(claim: Derivative, known: dict[Node, Array], terms: Terms) -> list[Term]:
-    """The elements of all outputs that the claim is about, in order."""
-    kind, groups = claim.kind, (claim.function, claim.wrt, claim.v, claim.w)
-    y, x, v, w = ([e for a in write_out(group, known, terms) for e in a.flat] for group in groups)
-    if ("v" in KINDS[kind]) != bool(v) or (w and "w" not in KINDS[kind]) or (kind == "curvature" and not w):
+def sides(claim: Derivative, outputs: Sequence[Node], w: Writing) -> list[tuple[Term, Term]]:
+    """The elements of the derivative, and those of the outputs, in order."""
+    made, kind, groups = w.elements(outputs), claim.kind, (claim.function, claim.wrt, claim.v, claim.w)
+    y, x, v, u = map(w.elements, groups)
+    if ("v" in KINDS[kind]) != bool(v) or (u and "w" not in KINDS[kind]) or (kind == "curvature" and not u):
         raise Refused(f"a claim about a {kind} has other directions")
-    if kind == "value":
-        return y
-    if w and kind != "curvature":
-        y = [inner(w, y)]
-    elif len(y) != 1 and kind not in ("jacobian", "pushforward"):
+    if kind == "value" and [a.shape for a in claim.function] != [a.shape for a in outputs]:
+        raise Refused("both sides have other shapes")
+    if u and kind != "curvature":
+        y = [inner(u, y)]
+    elif len(y) != 1 and kind not in ("value", "jacobian", "pushforward"):
         raise Refused(f"a {kind} is of one number")
-    rows = [gradient(e, x) for e in y]
+    rows = [[e] if kind == "value" else gradient(e, x) for e in y]
     if v:
         rows = [[inner(row, v)] for row in rows]
     if kind in ("hessian", "curvature"):
         rows = [gradient(e, x) for row in rows for e in row]
-    return [inner(rows[0], w)] if kind == "curvature" else [e for row in rows for e in row]
+    flat = [inner(rows[0], u)] if kind == "curvature" else [e for row in rows for e in row]
+    return list(zip(flat, made, strict=True))
+
+
+def sides_for_all_sizes(claim: Derivative, outputs: Sequence[Node], k: int, w: Writing) -> tuple[Term, Term]:
+    """One element of output k of a claim, and of what it is claimed to be; axes have index symbols."""
+    made, kind = outputs[k], claim.kind
+    at = tuple(0 if d == 1 else FREE + i for i, d in enumerate(made.shape))
+    y = claim.function[k if kind == "value" else 0]
+    x = [] if kind == "value" else [claim.wrt[k]] * (2 if kind == "hessian" else 1)
+    if kind not in ("value", "gradient", "jacobian", "hessian") or (
+        kind == "gradient" and prod(y.shape) != 1
+    ):
+        raise Refused(f"the derivative {kind!r} is not covered for all sizes")
+    if kind != "value" and len(claim.function) + (len(claim.wrt) if kind != "gradient" else 1) != 2:
+        raise Refused("a derivative of several functions, or by several inputs, joins axes")
+    sizes, places, rest = (
+        [d for a in (y, *x) for d in a.shape],
+        list[tuple[int, ...]](),
+        iter(filter(None, at)),
+    )
+    if not same_shape([d for d in sizes if d != 1], [d for d in made.shape if d != 1]):
+        raise Refused("axes of a derivative are joined")
+    places = [tuple(0 if d == 1 else next(rest) for d in a.shape) for a in (y, *x)]
+    term = w.element(y, places[0])
+    for a, place in zip(x, places[1:], strict=True):
+        term = slope(term, a.op, place)
+    return term, w.element(made, at)
 
 
 def inner(a: Sequence[Term], b: Sequence[Term]) -> Term:
@@ -86,11 +115,25 @@ def gradient(output: Term, variables: Sequence[Term]) -> list[Term]:
     return [terms.sum(sent.get(v, [])) for v in variables]
 
 
+def slope(output: Term, wrt: Op, place: Sequence[int]) -> Term:
+    """∂output/∂wrt[place] for index symbols, by the chain rule forwards."""
+    terms, tangents = output.table, dict[Term, Term]()
+    for term in needed([output]):
+        parts = [
+            contribution(term, k, tangents[a]) for k, a in enumerate(term.args) if tangents[a].number != 0
+        ]
+        if term.kind == "variable" and term.data[0] is wrt:  # type: ignore[index]
+            pairs = zip(term.data[1], place, strict=True)  # type: ignore[index]
+            parts = [terms.product([terms.delta(i, j) for i, j in pairs])]
+        tangents[term] = terms.sum(parts)
+    return tangents[output]
+
+
 def contribution(term: Term, k: int, bar: Term) -> Term:
     """``bar`` times the partial derivative of a term by its argument k."""
     args, terms = term.args, term.table
-    if term.kind == "sum":
-        return bar
+    if term.kind in ("sum", "total"):  # sums over index symbols are differentiated forwards only
+        return terms.total(term.data or (), bar)  # type: ignore[arg-type]
     if term.kind == "product":
         return terms.product([bar, *args[:k], *args[k + 1 :]])
     if term.kind == "power":

@@ -1,30 +1,29 @@
 """Claims for all sizes: sums of contraction networks, compared by isomorphisms that the proof gives.
 
 A network is a number times a product of factors atom[indices]^exponent, summed over its bound indices. The
-indices 0, 1, ... are the axes of the value; axes of length 1 have the index `UNIT`. An atom is an input, an
-identity matrix, a size, or a function of forms; a form is a sum of networks. Two networks are the same if one
+other indices are those of the claim; axes of length 1 have the index 0. An atom is an input, an identity
+matrix, or a function of forms, sizes among them; a form is a sum of networks. Two networks are the same if one
 is the other with its bound indices renamed; how, is asked of the proof, and then checked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import count, product
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 from symad.core.dims import same_dim
-from symad.core.graph import Node, topological
-from symad.verification.checker.functions import DERIVATIVES
-from symad.verification.checker.terms import Refused, Term, Terms, bounded, needed
+from symad.verification.checker.terms import Refused, Term, bounded, needed
+from symad.verification.checker.writing_out import FREE
 
 Factor: TypeAlias = "tuple[int, tuple[int, ...], Fraction]"
 Renaming: TypeAlias = "Mapping[int, int]"
 
 ONE = Fraction(1)
-UNIT, SLOPE, ROW, BOUND = -1, 500, 700, 1000
-"""The index of axes of length 1; the first of an input in a derivative, of one in a second; of bound ones."""
+AXIS, FRESH = 30_000, 40_000
+"""The indices of the axes of a function of forms, and the first that products bind."""
 
 MOST_NETWORKS, MOST_FACTORS, MOST_WORK = 200, 200, 50_000
 """Longer forms and products, and proofs that make more networks, are refused."""
@@ -58,7 +57,7 @@ Form: TypeAlias = "tuple[Network, ...]"
 
 @dataclass(frozen=True)
 class Atom:
-    """A function of forms: ``kind`` is "input", "delta", "size", "call" or "sum"."""
+    """A function of forms: ``kind`` is "input", "delta", "call" or "sum"."""
 
     kind: str
     data: Any
@@ -75,17 +74,13 @@ def moved(form: Form, axes: Renaming) -> Form:
 class Networks:
     """The forms of one proof; ``answers`` are the isomorphisms, by the numbers of the questions."""
 
-    rules: ClassVar[dict[type, Callable[[Any, Any, list[Form]], Form]]] = {}
-    """What each op computes, with indices; `network_rules` fills it."""
-
     def __init__(self, answers: Mapping[int, Any]) -> None:
         """No form is known yet."""
         self.answers, self.unused = answers, set(answers)
         self.questions = self.work = 0
         self.atoms: list[Atom] = []
-        self.forms: dict[Node, Form] = {}
-        self.slopes: dict[tuple[int, Any], Form] = {}
-        self.fresh = count(BOUND)
+        self.forms: dict[Term, Form] = {}
+        self.fresh = count(FRESH)
 
     # ---- what is asked of the proof ---------------------------------------------------------------
 
@@ -129,7 +124,7 @@ class Networks:
         if sorted(order) != list(range(axes)):
             raise Refused("a step permutes axes that it must not")
         for mine, other, pairs in zip(atom.forms, old.forms, maps, strict=True):
-            if not self.isomorphic(mine, other, pairs, dict(enumerate(order))):
+            if not self.isomorphic(mine, other, pairs, {AXIS + k: AXIS + i for k, i in enumerate(order)}):
                 raise Refused("the arguments of two functions are not the same")
         return number, [order.index(k) for k in range(axes)]
 
@@ -151,16 +146,15 @@ class Networks:
         """A number."""
         return (Network(Fraction(value), (), {}),) if value else ()
 
-    def single(self, atom: Atom, shape: Sequence[Any]) -> Form:
-        """An atom with an index for each axis."""
-        at = tuple(UNIT if d == 1 else k for k, d in enumerate(shape))
-        return self.simple(ONE, [(self.known(atom, len(shape))[0], at, ONE)], {})
+    def single(self, atom: Atom, at: tuple[int, ...] = ()) -> Form:
+        """An atom that is no function, at its indices."""
+        return self.simple(ONE, [(self.known(atom, len(at))[0], at, ONE)], {})
 
     def function(self, kind: str, data: Any, forms: Sequence[Form], exponent: Fraction = ONE) -> Form:
         """A power of a function of forms, element by element, with the axes that they have."""
         found = {i for form in forms for n in form for _, at, _ in n.factors for i in at if i not in n.sums}
-        axes = sorted(found - {UNIT})
-        inner = {axis: k for k, axis in enumerate(axes)}
+        axes = sorted(i for i in found if i >= FREE)
+        inner = {axis: AXIS + k for k, axis in enumerate(axes)}
         number, order = self.known(Atom(kind, data, tuple(moved(f, inner) for f in forms)), len(axes))
         return self.simple(ONE, [(number, tuple(axes[k] for k in order), exponent)], {})
 
@@ -183,8 +177,8 @@ class Networks:
         if atom.kind == "input":
             known = [getattr(atom.data.symbol, f"is_{kind}", None) for kind in ("integer", "zero")]
             return e > 0 and e % 2 == 0 and True not in known
-        if atom.kind == "size":
-            return atom.data.is_positive is True
+        if atom.kind == "call" and not atom.forms:
+            return getattr(atom.data, "is_positive", None) is True
         return atom.data == "exp" or (atom.kind == "sum" and self.positive(atom.forms[0]))
 
     def times(self, forms: Sequence[Form], sums: Mapping[int, Any] | None = None) -> Form:
@@ -225,7 +219,7 @@ class Networks:
             if isinstance(dim := bound.pop(i), int):
                 number *= dim
             else:
-                key = (self.known(Atom("size", dim), 0)[0], ())
+                key = (self.known(Atom("call", dim), 0)[0], ())
                 merged[key] = merged.get(key, Fraction(0)) + 1
         made = [(a, at, e) for (a, at), e in merged.items() if e]
         bounded(number.numerator, number.denominator)
@@ -234,7 +228,9 @@ class Networks:
         for k, (a, at, e) in enumerate(made):
             if kinds.get(a) == "sum" and e >= 1:  # u^(3/2) = u · u^(1/2)
                 rest = self.simple(number, [*made[:k], (a, at, e - 1), *made[k + 1 :]], {})
-                return self.times([rest, moved(self.atoms[a].forms[0], dict(enumerate(at)))], bound)
+                return self.times(
+                    [rest, moved(self.atoms[a].forms[0], {AXIS + k: i for k, i in enumerate(at)})], bound
+                )
         return (Network(number, tuple(made), bound),) if number else ()
 
     def _known_delta(self, factors: Sequence[Factor], bound: Mapping[int, Any]) -> int:
@@ -265,69 +261,29 @@ class Networks:
         lowest = {key: min(row.get(key, Fraction(0)) for row in rows) for row in rows for key in row}
         return [(*key, e) for key, e in lowest.items() if e and self.atoms[key[0]].kind != "delta"]
 
-    # ---- derivatives ------------------------------------------------------------------------------
+    # ---- terms ------------------------------------------------------------------------------------
 
-    def slope(self, form: Form, wrt: Any) -> Form:
-        """∂form/∂wrt[p, q, ...], with the indices `SLOPE`, `SLOPE` + 1, ... for p, q, ..."""
-        parts: list[Form] = []
-        for n in form:
-            for k, (a, at, e) in enumerate(n.factors):
-                if inner := self._slope_of_atom(a, wrt):
-                    lowered = (*n.factors[:k], (a, at, e - 1), *n.factors[k + 1 :])
-                    rest = Network(n.number * e, lowered, {})
-                    parts.append(self.times([(rest,), moved(inner, dict(enumerate(at)))], n.sums))
-        return self.add(parts)
-
-    def _slope_of_atom(self, number: int, wrt: Any) -> Form:
-        """The derivative of an atom with its axes 0, 1, ..."""
-        atom, key = self.atoms[number], (number, wrt)
-        if key not in self.slopes:
-            slopes = [self.slope(form, wrt) for form in atom.forms]
-            if atom.kind == "input" and atom.data is wrt:
-                delta = self.known(Atom("delta", None), 2)[0]
-                pairs = [(delta, (k, SLOPE + k), ONE) for k, d in enumerate(wrt.shape) if d != 1]
-                self.slopes[key] = (Network(ONE, tuple(pairs), {}),)
-            elif atom.kind == "sum":
-                self.slopes[key] = slopes[0]
-            else:  # no other atom but a function has arguments
-                parts = [self.times([self._partial(atom, k), s]) for k, s in enumerate(slopes) if s]
-                self.slopes[key] = self.add(parts)
-        return self.slopes[key]
-
-    def _partial(self, atom: Atom, k: int) -> Form:
-        """∂f/∂x_k of the table at the forms of an atom."""
-        terms = Terms()
-        x = [terms.variable(i) for i in range(len(atom.forms))]
-        partial = DERIVATIVES[atom.data](*x)[k] if atom.data in DERIVATIVES else None
-        if partial is None:
-            raise Refused(f"the derivative of {atom.data} is not in the table")
-        return self.of_term(partial, atom.forms)
-
-    def of_term(self, goal: Term, forms: Sequence[Form]) -> Form:
-        """A scalar formula with forms for its variables."""
-        values: dict[Term, Form] = {}
+    def form(self, goal: Term) -> Form:
+        """The form of a term with index symbols."""
         for t in needed([goal]):
-            args, data = [values[a] for a in t.args], t.data
-            match t.kind, data:
-                case "variable", int(k):
-                    values[t] = forms[k]
-                case "number", Fraction():
-                    values[t] = self.number(data)
-                case "power", Fraction():
-                    values[t] = self.power(args[0], data)
-                case "call", _:
-                    values[t] = self.call(data, args)
-                case _:
-                    values[t] = self.add(args) if t.kind == "sum" else self.times(args)
-        return values[goal]
-
-    # ---- graphs -----------------------------------------------------------------------------------
-
-    def form(self, output: Node) -> Form:
-        """The form of a node."""
-        for node in topological([output]):
-            if node not in self.forms:
-                if type(node.op) not in self.rules:
-                    raise Refused(f"the op {type(node.op).__name__} has no rule for all sizes")
-                self.forms[node] = self.rules[type(node.op)](self, node, [self.forms[a] for a in node.args])
-        return self.forms[output]
+            if t not in self.forms:
+                data: Any = t.data
+                args = [self.forms[a] for a in t.args]
+                match t.kind:
+                    case "number":
+                        self.forms[t] = self.number(data)
+                    case "variable":
+                        self.forms[t] = self.single(Atom("input", data[0]), data[1])
+                    case "delta":
+                        self.forms[t] = self.single(Atom("delta", None), data)
+                    case "sum" | "product":
+                        self.forms[t] = self.add(args) if t.kind == "sum" else self.times(args)
+                    case "total":
+                        self.forms[t] = self.times(args, dict(data))
+                    case "power":
+                        self.forms[t] = self.power(args[0], data)
+                    case "call":
+                        self.forms[t] = self.call(data, args)
+                    case _:
+                        raise Refused(f"{t.kind} has no form")
+        return self.forms[goal]

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from math import prod
 from typing import Any, TypeAlias
 
 from symad.core.graph import Node
-from symad.verification.checker.claims import Derivative, derivative_terms
-from symad.verification.checker.network_rules import network_sides
+from symad.verification.checker.claims import Derivative, sides, sides_for_all_sizes
 from symad.verification.checker.networks import Networks
 from symad.verification.checker.rules import Values
 from symad.verification.checker.terms import Refused, Term, Terms
-from symad.verification.checker.writing_out import Array, write_out
+from symad.verification.checker.writing_out import Writing
 
 Goal: TypeAlias = "tuple[int, int, int]"
 """Which element of which output of which claim."""
@@ -48,25 +48,20 @@ class Proof:
 
 
 class Board:
-    """The claims of one proof written out: the terms of both sides."""
+    """The claims of one proof written out: the terms of both sides, element by element."""
 
     def __init__(self, claims: Sequence[Claim], chosen: Sequence[int]) -> None:
         """Raises `Refused` if a claim cannot be written out."""
-        self.terms, self.known = Terms(), dict[Node, Array]()
-        self.sides: dict[int, list[tuple[list[Term], list[Term]]]] = {}
+        self.writing = Writing(Terms(), {})
+        self.sides: dict[tuple[int, int], list[tuple[Term, Term]]] = {}
         for k in chosen:
-            left = derivative_terms(claims[k].derivative, self.known, self.terms)
-            right = [list(a.flat) for a in write_out(claims[k].outputs, self.known, self.terms)]
-            if len(left) != sum(map(len, right)):
-                raise Refused("the claim has parts of other sizes than the derivative")
-            rest = iter(left)
-            self.sides[k] = [(list(islice(rest, len(part))), part) for part in right]
+            pairs = iter(sides(claims[k].derivative, claims[k].outputs, self.writing))
+            for output, node in enumerate(claims[k].outputs):
+                self.sides[k, output] = list(islice(pairs, prod(node.shape)))
 
     def goal(self, goal: Goal) -> tuple[Term, Term]:
         """The two sides of a goal."""
-        claim, output, element = goal
-        left, right = self.sides[claim][output]
-        return left[element], right[element]
+        return self.sides[goal[:2]][goal[2]]
 
 
 def replay(claims: Sequence[Claim], proof: Proof) -> int:
@@ -97,9 +92,10 @@ def _element_by_element(claims: Sequence[Claim], proof: Proof) -> int:
 
 
 def _for_all_sizes(claims: Sequence[Claim], proof: Proof) -> int:
-    net = Networks(dict(proof.steps))
+    net, writing = Networks(dict(proof.steps)), Writing(Terms())
     for k, output, _ in proof.goals:
-        if not net.equal(*network_sides(net, claims[k].derivative, claims[k].outputs, output)):
+        pair = sides_for_all_sizes(claims[k].derivative, claims[k].outputs, output, writing)
+        if not net.equal(*map(net.form, pair)):
             raise Refused(f"output {output} of claim {k} does not follow")
     if net.unused:
         raise Refused(f"step {min(net.unused)} is used nowhere")

@@ -1,7 +1,7 @@
 """Scalar terms: what graphs are once they are written out, element by element.
 
-A term is a number, a variable, a sum, a product, a rational power, or a function called by name. Equal
-terms are one object, so a shared subexpression is one term however often it is used.
+A term is a number, a variable, a sum, a product, a rational power, a function called by name, a sum over index
+symbols, [i = j] for index symbols, or −∞. Equal terms are one object, however often they are used.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ from fractions import Fraction
 from typing import TypeAlias
 
 Operand: TypeAlias = "Term | Fraction | int"
+
+MOST_POSITIONS = 10_000
+"""Positions are below; index symbols are not."""
 
 MOST_TERMS, MOST_WORK, MOST_BITS = 60_000, 5_000_000, 20_000
 """Claims with more terms, more work to write them out, or longer numbers are refused."""
@@ -74,6 +77,8 @@ class Terms:
         """There are none yet."""
         self.count = self.work = 0
         self._known: dict[tuple[str, object, tuple[Term, ...]], Term] = {}
+        self.minus_infinity = self._made("infinity", None)
+        """Has no use but in sums, where it is the sum, and under exp, where it is 0."""
 
     def spend(self, work: int) -> None:
         """Count work, and refuse more than is allowed."""
@@ -84,6 +89,8 @@ class Terms:
     def _made(self, kind: str, data: object, args: tuple[Term, ...] = ()) -> Term:
         found = self._known.get((kind, data, args))
         if found is None:
+            if args and self.minus_infinity in args:
+                raise Refused("−∞ is used as a number")
             if self.count >= MOST_TERMS:
                 raise Refused(f"more than {MOST_TERMS} scalar terms")
             found = self._known[kind, data, args] = Term(self, kind, data, args, self.count)
@@ -107,6 +114,8 @@ class Terms:
         terms = [self.term(p) for p in parts]
         self.spend(len(terms))
         kept = [t for t in terms if t.kind != "number"]
+        if self.minus_infinity in kept:
+            return self.minus_infinity
         total = self.term(sum((t.number or 0 for t in terms), Fraction(0)))
         if total.number or not kept:
             kept.append(total)
@@ -122,8 +131,10 @@ class Terms:
             else:
                 total *= term.number
                 bounded(total.numerator, total.denominator)
+        if not total and self.minus_infinity not in kept:
+            return self.term(0)
         if total != 1 or not kept:
-            kept = [*kept, self.term(total)] if total else [self.term(0)]
+            kept.append(self.term(total))
         return kept[0] if len(kept) == 1 else self._made("product", None, tuple(kept))
 
     def power(self, base: Term, exponent: Fraction) -> Term:
@@ -143,7 +154,19 @@ class Terms:
 
     def call(self, name: object, *args: Operand) -> Term:
         """The function of this name."""
+        if name == "exp" and args[0] is self.minus_infinity:
+            return self.term(0)
         return self._made("call", name, tuple(map(self.term, args)))
+
+    def total(self, indices: Iterable[tuple[int, object]], body: Term) -> Term:
+        """Σ body over index symbols with their sizes."""
+        bound = tuple(indices)
+        return self._made("total", bound, (body,)) if bound else body
+
+    def delta(self, i: int, j: int) -> Term:
+        """[i = j] for two positions, or two index symbols."""
+        symbols = i != j and max(i, j) >= MOST_POSITIONS
+        return self._made("delta", (min(i, j), max(i, j))) if symbols else self.term(int(i == j))
 
     def select(self, condition: Term, then: Operand, otherwise: Operand) -> Term:
         """``then`` where the condition is 1, and ``otherwise`` where it is 0."""

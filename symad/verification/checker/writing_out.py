@@ -1,24 +1,26 @@
-"""Graphs written out: each op of arrays as formulas for the elements of its value.
+"""Graphs written out: what each op computes, as a formula for each element of its value.
 
-An array is a NumPy array of terms. There is one short rule for each op, the definition of that op: a function
-of the op, the shape of the value, and the arrays of the arguments. Sizes are numbers, and a graph with an op
-that has no rule is not covered.
+There is one short rule for each op, the definition of that op: a function of the node, of the elements of its
+arguments, and of an index. Where sizes are numbers, an index holds positions. Where they are symbols, it holds
+index symbols, which are integers from `FREE` on (0 for axes of length 1), and sums bind new ones; only the
+rules in `FOR_ALL_SIZES` may meet them. A graph with an op that has no rule is not covered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import reduce
-from itertools import permutations
+from itertools import count, permutations
 from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
 import sympy
 
+from symad.core.dims import same_dim, same_shape
 from symad.core.graph import Node, Op, topological
-from symad.ops.arrays import contraction, gathering, reduction, shaping, sources, stacking
+from symad.ops.arrays import contraction, gathering, positions, reduction, shaping, sources, stacking
 from symad.ops.elementwise import apply, arithmetic, powers, selection
 from symad.ops.fused import softmax
 from symad.ops.linalg import solve_det
@@ -27,73 +29,100 @@ from symad.verification.checker.functions import ALWAYS, HEADS, INDICATORS
 from symad.verification.checker.terms import Refused, Term, Terms
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
-Shape: TypeAlias = "tuple[Any, ...]"
-Rule: TypeAlias = "Callable[[Any, Shape, list[Array], Terms], Any]"
+Index: TypeAlias = "tuple[int, ...]"
+Element: TypeAlias = "Callable[[Index], Term]"
+Rule: TypeAlias = "Callable[[Writing, Any, list[Element], Index], Term]"
+
+FREE, BOUND = 10_000, 20_000
+"""The first index symbol, and the first that a sum binds."""
 
 MOST_ELEMENTS, MOST_ROWS = 4096, 3
 """Larger arrays are not written out, and larger matrices are not inverted."""
 
 
-def write_out(outputs: Sequence[Node], known: dict[Node, Array], terms: Terms) -> list[Array]:
-    """The elements of nodes as terms; ``known`` has those of some nodes, and gets those of all others."""
-    for node in topological(outputs):
-        if node in known:
-            continue
-        name, shape = type(node.op).__name__, node.shape
-        if type(node.op) not in RULES:
-            raise Refused(f"the op {name} has no rule")
-        if not all(isinstance(d, int) for d in shape) or prod(shape) > MOST_ELEMENTS:
-            raise Refused(f"sizes are symbols, or an array has more than {MOST_ELEMENTS} elements")
-        terms.spend(1 + prod(shape))
-        made = RULES[type(node.op)](node.op, shape, [known[a] for a in node.args], terms)
-        known[node] = array = np.asarray(made, dtype=object)
-        if array.shape != shape:
-            raise Refused(f"the rule of {name} gives the shape {array.shape}")
-    return [known[node] for node in outputs]
+class Writing:
+    """Graphs as terms; ``known`` has the elements of some nodes, and gets those of all others."""
+
+    def __init__(self, terms: Terms, known: dict[Node, Array] | None = None) -> None:
+        """Without ``known``, sizes may be symbols."""
+        self.terms, self.known, self.symbolic = terms, known or {}, known is None
+        self.general: dict[tuple[Node, Index], Term] = {}
+        self.states: dict[Node, list[Array]] = {}
+        self.fresh = count(BOUND)
+
+    def elements(self, outputs: Iterable[Node]) -> list[Term]:
+        """The elements of some nodes, in order."""
+        outputs = list(outputs)
+        for node in topological(outputs):
+            if node not in self.known:
+                shape = node.shape
+                if not all(isinstance(d, int) for d in shape) or prod(shape) > MOST_ELEMENTS:
+                    raise Refused(f"sizes are symbols, or an array has more than {MOST_ELEMENTS} elements")
+                x = [self.known[a].__getitem__ for a in node.args]
+                made = np.empty(shape, dtype=object)
+                for at in np.ndindex(*shape):
+                    made[at] = self._by_rule(node, x, at)
+                self.known[node] = made
+        return [term for node in outputs for term in self.known[node].flat]
+
+    def element(self, node: Node, at: Index) -> Term:
+        """One element, at an index that may hold symbols."""
+        if (node, at) not in self.general:
+            x = [lambda at, a=a: self.element(a, at) for a in node.args]
+            self.general[node, at] = self._by_rule(node, x, at)  # type: ignore[arg-type]
+        return self.general[node, at]
+
+    def _by_rule(self, node: Node, x: list[Element], at: Index) -> Term:
+        kind = type(node.op)
+        if kind not in RULES or (kind not in FOR_ALL_SIZES and any(i >= FREE for i in at)):
+            raise Refused(f"the op {kind.__name__} has no rule" + " for all sizes" * (kind in RULES))
+        self.terms.spend(1)
+        return RULES[kind](self, node, x, at)
+
+    def total(self, sizes: Sequence[Any], body: Callable[..., Term]) -> Term:
+        """Σ body over the positions along axes of these sizes, which are numbers in this graph, or symbols."""
+        if not self.symbolic:
+            return self.terms.sum([body(*at) for at in np.ndindex(*sizes)])
+        bound = [0 if d == 1 else next(self.fresh) for d in sizes]
+        return self.terms.total([(i, d) for i, d in zip(bound, sizes, strict=True) if i], body(*bound))
 
 
-def filled(shape: Sequence[Any], element: Callable[..., Any]) -> Array:
-    """The array of a shape with an element for each index."""
-    made = np.empty(shape, dtype=object)
-    for index in np.ndindex(*shape):
-        made[index] = element(*index)
-    return made
-
-
-def each(function: Callable[..., Term], *x: Array) -> Array:
-    """A function of the elements of arrays; scalars are repeated."""
-    shape = next((a.shape for a in x if a.shape), ())
-    spread = [a if a.shape else np.broadcast_to(a, shape) for a in x]
-    return filled(shape, lambda *index: function(*[a[index] for a in spread]))
+# ---- numbers and elementwise functions ------------------------------------------------------------
 
 
 def exact(value: Any, terms: Terms) -> Term:
-    """A number as a term: floats are their exact binary values."""
+    """A number as a term: floats are their exact binary values, and other constants only themselves."""
     if value is sympy.pi or value is sympy.E:
         return terms.call("pi") if value is sympy.pi else terms.call("exp", 1)
-    if isinstance(value, sympy.Number) and value.is_finite:
+    if isinstance(value, (sympy.Rational, sympy.Float)):
         rational: Any = sympy.Rational(value)
         return terms.term(Fraction(int(rational.p), int(rational.q)))
     if isinstance(value, (bool, int, Fraction, np.bool_, np.integer)):
         return terms.term(value if isinstance(value, Fraction) else int(value))
-    if isinstance(value, (float, np.floating)) and np.isfinite(value):
-        return terms.term(Fraction(float(value)))
+    if isinstance(value, (float, np.floating)) and not np.isnan(value) and value != np.inf:
+        return terms.term(Fraction(float(value))) if np.isfinite(value) else terms.minus_infinity
+    if isinstance(value, sympy.Expr) and value.is_real and value.is_finite is not False:
+        return terms.call(value)
     raise Refused(f"the constant {value} has no rule")
 
 
-# ---- elementwise ----------------------------------------------------------------------------------
+def each(function: Callable[..., Term]) -> Rule:
+    """A function of the op and of the elements of its arguments; scalars are repeated."""
+    return lambda w, node, x, at: function(
+        node.op, *[a(at if arg.shape else ()) for a, arg in zip(x, node.args, strict=True)]
+    )
 
 
-def applied(head: Any, x: Sequence[Term], terms: Terms) -> Term:
+def applied(op: apply.Apply, *x: Term) -> Term:
     """A function by its name in the table; any other function is only itself."""
-    name = HEADS.get(head, head)
+    name: Any = HEADS.get(op.head, op.head)
     if name == "log" and len(x) == 2:
-        return terms.call("log", x[0]) / terms.call("log", x[1])
+        return x[0].table.call("log", x[0]) / x[0].table.call("log", x[1])
     if name in ("max", "min"):
         return extreme(name, x)
     if name == "Heaviside":  # the value at 0 is no open set's
         x = x[:1]
-    return ALWAYS[name](*x) if name in ALWAYS else terms.call(name, *x)
+    return ALWAYS[name](*x) if name in ALWAYS else x[0].table.call(name, *x)
 
 
 def extreme(name: str, x: Sequence[Term]) -> Term:
@@ -101,24 +130,24 @@ def extreme(name: str, x: Sequence[Term]) -> Term:
     return reduce(lambda a, b: a.table.call(name, a, b), x)
 
 
-def compared(relation: str, a: Term, b: Term) -> Term:
+def compared(op: selection.Compare, a: Term, b: Term) -> Term:
     """[a relation b] as 0 or 1."""
-    if relation == "!=":
-        return 1 - compared("==", a, b)
+    relation = "==" if op.relation == "!=" else op.relation
+    made = a.table.call({"<": "less", "<=": "at most", "==": "equal"}[relation], a, b)
     if a.number is not None and b.number is not None:
         order = (a.number > b.number) - (a.number < b.number)
-        return a.table.term(int(order in {"<": [-1], "<=": [-1, 0], "==": [0]}[relation]))
-    return a.table.call({"<": "less", "<=": "at most", "==": "equal"}[relation], a, b)
+        made = a.table.term(int(order in {"<": [-1], "<=": [-1, 0], "==": [0]}[relation]))
+    return 1 - made if op.relation == "!=" else made
 
 
-def logic(kind: str, *x: Term) -> Term:
+def logic(op: selection.Logic, *x: Term) -> Term:
     """Of the truth values 0 and 1; other numbers would be true as well."""
     if not all(map(is_truth, x)):
-        raise Refused(f"{kind} is of truth values")
-    if kind == "xor":
+        raise Refused(f"{op.kind} is of truth values")
+    if op.kind == "xor":
         return reduce(lambda a, b: a + b - 2 * a * b, x)
-    product = x[0].table.product(x if kind == "and" else [1 - a for a in x])
-    return 1 - product if kind == "or" else product  # "not" has one argument
+    product = x[0].table.product(x if op.kind == "and" else [1 - a for a in x])
+    return 1 - product if op.kind == "or" else product  # "not" has one argument
 
 
 def is_truth(x: Term) -> bool:
@@ -136,176 +165,207 @@ def is_truth(x: Term) -> bool:
     return True
 
 
-# ---- moved elements, sums and products ------------------------------------------------------------
+# ---- sums and products ----------------------------------------------------------------------------
 
 
-def repeated(op: shaping.Broadcast, shape: Shape, x: list[Array], terms: Terms) -> Array:
-    """Axis k of the argument becomes axis ``op.axes[k]``; along the others it is repeated."""
-    dims = [1] * len(shape)
-    for axis, dim in zip(op.axes, x[0].shape, strict=True):
-        dims[axis] = dim
-    return np.broadcast_to(x[0].reshape(dims), shape)
-
-
-def grid(start: Sequence[int], count: Sequence[int], step: Sequence[int]) -> Any:
-    """The positions start, start + step, ... along each axis."""
-    lines = [[a + k * s for k in range(n)] for a, n, s in zip(start, count, step, strict=True)]
-    if any(k < 0 for line in lines for k in line):
-        raise Refused("a position is negative")
-    return np.ix_(*[np.array(line, dtype=int) for line in lines]) if lines else ()
-
-
-def padded(op: shaping.Pad, shape: Shape, x: list[Array], terms: Terms) -> Array:
-    """The argument at some positions of an array of zeros."""
-    made = filled(shape, lambda *index: terms.term(0))
-    made[grid(op.start, x[0].shape, op.step)] = x[0]
-    return made
-
-
-def rows(indices: Array, size: int) -> Array:
-    """Known indices below a size."""
-    numbers = [-1 if t.number is None else t.number for t in indices.flat]
-    if not all(0 <= n < size and n == int(n) for n in numbers):
-        raise Refused("an index is no known position")
-    return np.array(list(map(int, numbers)), dtype=int).reshape(indices.shape)
-
-
-def scattered(op: gathering.ScatterAdd, shape: Shape, x: list[Array], terms: Terms) -> Array:
-    """Rows of updates added to zeros at some indices."""
-    made, at = filled(shape, lambda *index: terms.term(0)), rows(x[0], op.size)
-    for index in np.ndindex(*x[1].shape):
-        place = (at[index[: at.ndim]], *index[at.ndim :])
-        made[place] = made[place] + x[1][index]
-    return made
-
-
-def contracted(op: contraction.Einsum, shape: Shape, x: list[Array], terms: Terms) -> Array:
+def contracted(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
     """Σ over the labels that are not in the output of the product of the arguments."""
-    pairs = [
-        (k, d) for labels, a in zip(op.inputs, x, strict=True) for k, d in zip(labels, a.shape, strict=True)
-    ]
-    sizes = dict(pairs)
-    summed = [k for k in sizes if k not in op.output]
-    if any(sizes[k] != d for k, d in pairs) or len(set(op.output)) != len(op.output):
-        raise Refused("a contraction writes a diagonal, or joins axes of other sizes")
+    op, sizes = node.op, dict[Any, Any]()
+    for labels, arg in zip(op.inputs, node.args, strict=True):
+        for label, d in zip(labels, arg.shape, strict=True):
+            if not same_dim(sizes.setdefault(label, d), d) or len(set(op.output)) != len(op.output):
+                raise Refused("a contraction writes a diagonal, or joins axes of other sizes")
+    summed = [label for label in sizes if label not in op.output]
 
-    def element(*index: int) -> Term:
-        parts = []
-        for inner in np.ndindex(*[sizes[k] for k in summed]):
-            at = dict(zip([*op.output, *summed], [*index, *inner], strict=True))
-            factors = [a[tuple(at[k] for k in labels)] for labels, a in zip(op.inputs, x, strict=True)]
-            parts.append(terms.product(factors))
-        return terms.sum(parts)
+    def term(*inner: int) -> Term:
+        place = dict(zip([*op.output, *summed], [*at, *inner], strict=True))
+        factors = zip(x, op.inputs, strict=True)
+        return w.terms.product([a(tuple(place[label] for label in labels)) for a, labels in factors])
 
-    return filled(shape, element)
+    return w.total([sizes[label] for label in summed], term)
 
 
-def along(array: Array, axes: Sequence[int], combine: Callable[[list[Term]], Term]) -> Array:
-    """All elements along some axes combined; these axes have length 1 afterwards."""
+def along(node: Any, at: Index, axes: Sequence[int]) -> tuple[list[Any], Callable[..., Index]]:
+    """The sizes of some axes of the argument, and its index from positions along them."""
+    shape = node.args[0].shape
+    rest = list(at) if len(at) < len(shape) else [i for k, i in enumerate(at) if k not in axes]
+    kept = [k for k in range(len(shape)) if k not in axes]
 
-    def element(*index: int) -> Term:
-        line = tuple(slice(None) if k in axes else i for k, i in enumerate(index))
-        return combine(list(array[line].ravel()))
+    def index(*inner: int) -> Index:
+        place = dict(zip([*kept, *axes], [*rest, *inner], strict=True))
+        return tuple(place[k] for k in range(len(shape)))
 
-    return filled([1 if k in axes else d for k, d in enumerate(array.shape)], element)
-
-
-def exponentials(op: Any, shape: Shape, x: list[Array], terms: Terms) -> Array:
-    """exp(x)/Σ exp(x), its logarithm, and log Σ exp(x)."""
-    powers = each(lambda a: terms.call("exp", a), *x)
-    total = along(powers, op.axes, terms.sum)
-    if isinstance(op, softmax.Softmax):
-        return powers / total
-    logarithm = each(lambda a: terms.call("log", a), total)
-    return logarithm.reshape(shape) if isinstance(op, softmax.LogSumExp) else x[0] - logarithm
+    return [shape[k] for k in axes], index
 
 
-def scanned(op: scan.Scan, shape: Shape, x: list[Array], terms: Terms) -> Array:
-    """All states c_1, ..., c_T of c_t = body(c_{t−1}, x_t..., constants...)."""
-    state, slices, constants, states = x[0], x[1 : 1 + op.slices], x[1 + op.slices :], []
-    for t in range(shape[0]):
-        given = [state, *[np.asarray(a[t], dtype=object) for a in slices], *constants]
-        (state,) = write_out(op.body.output_nodes, dict(zip(op.body.input_nodes, given, strict=True)), terms)
-        states.append(state)
-    return np.stack(states)
+def combined(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
+    """The extreme, or the product, of the elements along some axes."""
+    op = node.op
+    last = [len(node.args[0].shape) - 1]
+    sizes, index = along(node, at, last if isinstance(op, reduction.Product) else op.axes)
+    line = [x[0](index(*inner)) for inner in np.ndindex(*sizes)]
+    return w.terms.product(line) if isinstance(op, reduction.Product) else extreme(op.kind, line)
+
+
+def exponentials(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
+    """exp(x)/Σ exp(x), its logarithm, log Σ exp(x); and the tangent p (t − Σ p t) of p and t."""
+    call, (sizes, index) = w.terms.call, along(node, at, node.op.axes)
+    if isinstance(node.op, softmax.SoftmaxTangent):
+        return x[0](at) * (x[1](at) - w.total(sizes, lambda *i: x[0](index(*i)) * x[1](index(*i))))
+    total = w.total(sizes, lambda *inner: call("exp", x[0](index(*inner))))
+    if isinstance(node.op, softmax.Softmax):
+        return call("exp", x[0](at)) / total
+    return call("log", total) if isinstance(node.op, softmax.LogSumExp) else x[0](at) - call("log", total)
+
+
+# ---- moved elements -------------------------------------------------------------------------------
+
+
+def reshaped(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
+    """The same elements in row-major order; index symbols if only axes of length 1 come and go."""
+    old, new = node.args[0].shape, node.shape
+    if same_shape([d for d in old if d != 1], [d for d in new if d != 1]):
+        rest = iter([i for i, d in zip(at, new, strict=True) if d != 1])
+        return x[0](tuple(0 if d == 1 else next(rest) for d in old))
+    if any(i >= FREE for i in at) or prod(old) != prod(new):
+        raise Refused("a reshape joins or splits axes")
+    return x[0](tuple(map(int, np.unravel_index(np.ravel_multi_index(at, new), old))))
+
+
+def padded(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
+    """The argument at some positions of an array of zeros."""
+    places = list(zip(at, node.op.start, node.op.step, node.args[0].shape, strict=True))
+    inside = all((i - a) % s == 0 and 0 <= (i - a) // s < d for i, a, s, d in places)
+    return x[0](tuple((i - a) // s for i, a, s, _ in places)) if inside else w.terms.term(0)
+
+
+def joined(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
+    """The arguments one after the other."""
+    k, i = node.op.axis, at[node.op.axis]
+    for a, arg in zip(x, node.args, strict=True):
+        if i < arg.shape[k]:
+            return a((*at[:k], i, *at[k + 1 :]))
+        i -= arg.shape[k]
+    raise Refused("a position is out of range")
+
+
+def known(term: Term, size: int, from_end: bool = False) -> int:
+    """A known position below a size."""
+    n = term.number if term.number is not None else Fraction(-1, 2)
+    n += size if n < 0 and from_end else 0
+    if n != int(n) or not 0 <= n < size:
+        raise Refused("an index is no known position")
+    return int(n)
+
+
+def gathered(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
+    """Rows at known indices."""
+    r = len(node.args[1].shape)
+    return x[0]((known(x[1](at[:r]), node.args[0].shape[0]), *at[r:]))
+
+
+def scattered(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
+    """The sum of the rows of updates whose index is this row."""
+    places = list(np.ndindex(*node.args[0].shape))
+    w.terms.spend(len(places))
+    return w.terms.sum([x[1]((*k, *at[1:])) for k in places if known(x[0](k), node.op.size) == at[0]])
+
+
+def position(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
+    """The row-major position of known indices, which broadcast, in several axes."""
+    total, op = 0, node.op
+    for size, a, arg in zip(op.shape, x, node.args, strict=True):
+        there = at[len(at) - len(arg.shape) :]
+        index = a(tuple(0 if d == 1 else i for i, d in zip(there, arg.shape, strict=True)))
+        total = total * size + known(index, size, op.from_end)
+    return w.terms.term(total)
+
+
+def scanned(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
+    """The states c_1, ..., c_T of c_t = body(c_{t−1}, x_t..., constants...)."""
+    if node not in w.states:
+        op, states, arrays = node.op, list[Array](), [w.known[a] for a in node.args]
+        state, slices, constants = arrays[0], arrays[1 : 1 + op.slices], arrays[1 + op.slices :]
+        for t in range(node.shape[0]):
+            given = [state, *[np.asarray(a[t], dtype=object) for a in slices], *constants]
+            body = Writing(w.terms, dict(zip(op.body.input_nodes, given, strict=True)))
+            body.elements(op.body.output_nodes)
+            state = body.known[op.body.output_nodes[0]]
+            states.append(state)
+        w.states[node] = states
+    found: Term = w.states[node][at[0]][at[1:]]
+    return found
 
 
 # ---- matrices -------------------------------------------------------------------------------------
 
 
-def stacked(function: Callable[..., Any], most: int = MOST_ROWS) -> Rule:
-    """A function of matrices, for each of a stack of them."""
-
-    def rule(op: Any, shape: Shape, x: list[Array], terms: Terms) -> Array:
-        if x[0].shape[-1] > most:
-            raise Refused(f"a matrix of more than {most} rows is not written out")
-        made = np.empty(shape, dtype=object)
-        for index in np.ndindex(*x[0].shape[:-2]):
-            made[index] = function(*[a[index] for a in x])
-        return made
-
-    return rule
+def matrix(x: Element, node: Node, lead: Index) -> list[list[Term]]:
+    """The elements of one matrix of a stack."""
+    n = node.shape[-1]
+    if n > MOST_ROWS:
+        raise Refused(f"a matrix of more than {MOST_ROWS} rows is not written out")
+    return [[x((*lead, i, j)) for j in range(n)] for i in range(n)]
 
 
-def determinant(a: Array) -> Term:
+def determinant(rows: list[list[Term]]) -> Term:
     """Σ over permutations of sign times product (Leibniz)."""
-    parts = []
-    for order in permutations(range(len(a))):
-        sign = (-1) ** sum(order[i] > order[j] for j in range(len(a)) for i in range(j))
-        parts.append(a[0, 0].table.product([sign, *[a[i, j] for i, j in enumerate(order)]]))
-    found: Term = a[0, 0].table.sum(parts)
-    return found
+    parts, n = [], len(rows)
+    for order in permutations(range(n)):
+        sign = (-1) ** sum(order[i] > order[j] for j in range(n) for i in range(j))
+        parts.append(rows[0][0].table.product([sign, *[rows[i][j] for i, j in enumerate(order)]]))
+    return rows[0][0].table.sum(parts)
 
 
-def solution(a: Array, b: Array) -> Array:
+def solved(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
     """A⁻¹ B by Cramer's rule: x_i = det(A with column i replaced by b)/det A."""
-
-    def element(i: int, k: int) -> Term:
-        replaced = a.copy()
-        replaced[:, i] = b[:, k]
-        return determinant(replaced) / determinant(a)
-
-    return filled(b.shape, element)
+    *lead, i, k = at
+    rows = matrix(x[0], node.args[0], tuple(lead))
+    other = [[x[1]((*lead, r, k)) if j == i else e for j, e in enumerate(row)] for r, row in enumerate(rows)]
+    return determinant(other) / determinant(rows)
 
 
-RULES: dict[type[Op], Rule] = {
-    sources.Input: lambda op, shape, x, t: filled(shape, lambda *k: t.variable((op, k))),
-    sources.Constant: lambda op, shape, x, t: exact(op.value, t),
-    sources.Dimension: lambda op, shape, x, t: exact(op.expression, t),
-    sources.ArrayConstant: lambda op, shape, x, t: filled(shape, lambda *k: exact(op.array[k], t)),
-    sources.Iota: lambda op, shape, x, t: filled(shape, t.term),
-    sources.Eye: lambda op, shape, x, t: filled(shape, lambda i, j: t.term(int(i == j))),
-    arithmetic.Add: lambda op, shape, x, t: each(
-        lambda *a: t.sum([b if s == 1 else -b for s, b in zip(op.signs, a, strict=True)]), *x
+ELEMENTWISE: dict[type[Op], Rule] = {
+    arithmetic.Add: each(
+        lambda op, *a: a[0].table.sum([b if s == 1 else -b for s, b in zip(op.signs, a, strict=True)])
     ),
-    arithmetic.Mul: lambda op, shape, x, t: each(
-        lambda *a: t.product([b**p for p, b in zip(op.powers, a, strict=True)]), *x
+    arithmetic.Mul: each(
+        lambda op, *a: a[0].table.product([b**p for p, b in zip(op.powers, a, strict=True)])
     ),
-    powers.Pow: lambda op, shape, x, t: each(
-        lambda a, b: t.call("pow", a, b) if b.number is None else a**b.number, *x
-    ),
-    apply.Apply: lambda op, shape, x, t: each(lambda *a: applied(op.head, a, t), *x),
-    selection.Compare: lambda op, shape, x, t: each(lambda a, b: compared(op.relation, a, b), *x),
-    selection.Logic: lambda op, shape, x, t: each(lambda *a: logic(op.kind, *a), *x),
-    selection.Select: lambda op, shape, x, t: each(t.select, *x),
-    shaping.Broadcast: repeated,
-    shaping.Reshape: lambda op, shape, x, t: x[0].reshape(shape),
-    shaping.Slice: lambda op, shape, x, t: x[0][grid(op.start, op.count, op.step)],
-    shaping.Pad: padded,
-    stacking.Concatenate: lambda op, shape, x, t: np.concatenate(x, axis=op.axis),
-    stacking.Stack: lambda op, shape, x, t: np.stack(x, axis=op.axis),
-    gathering.Gather: lambda op, shape, x, t: x[0][rows(x[1], x[0].shape[0])],
-    gathering.ScatterAdd: scattered,
+    powers.Pow: each(lambda op, a, b: a.table.call("pow", a, b) if b.number is None else a**b.number),
+    apply.Apply: each(applied),
+    selection.Compare: each(compared),
+    selection.Logic: each(logic),
+    selection.Select: each(lambda op, c, a, b: c.table.select(c, a, b)),
+}
+FOR_ALL_SIZES: dict[type[Op], Rule] = ELEMENTWISE | {
+    sources.Input: lambda w, node, x, at: w.terms.variable((node.op, at)),
+    sources.Constant: lambda w, node, x, at: exact(node.op.value, w.terms),
+    sources.Dimension: lambda w, node, x, at: exact(node.op.expression, w.terms),
+    sources.Eye: lambda w, node, x, at: w.terms.delta(*at),
+    shaping.Broadcast: lambda w, node, x, at: x[0](tuple(at[k] for k in node.op.axes)),
+    shaping.Reshape: reshaped,
     contraction.Einsum: contracted,
-    reduction.Extreme: lambda op, shape, x, t: along(x[0], op.axes, lambda a: extreme(op.kind, a)).reshape(
-        shape
+    **dict.fromkeys(softmax.ExponentialOp.__subclasses__(), exponentials),
+}
+RULES: dict[type[Op], Rule] = FOR_ALL_SIZES | {
+    sources.ArrayConstant: lambda w, node, x, at: exact(node.op.array[at], w.terms),
+    sources.Iota: lambda w, node, x, at: w.terms.term(at[0]),
+    shaping.Slice: lambda w, node, x, at: x[0](
+        tuple(a + s * i for i, a, s in zip(at, node.op.start, node.op.step, strict=True))
     ),
-    reduction.Product: lambda op, shape, x, t: along(x[0], [x[0].ndim - 1], t.product).reshape(shape),
-    **dict.fromkeys((softmax.Softmax, softmax.LogSoftmax, softmax.LogSumExp), exponentials),
-    softmax.SoftmaxTangent: lambda op, shape, x, t: x[0] * (x[1] - along(x[0] * x[1], op.axes, t.sum)),
+    shaping.Pad: padded,
+    stacking.Concatenate: joined,
+    stacking.Stack: lambda w, node, x, at: x[at[node.op.axis]](at[: node.op.axis] + at[node.op.axis + 1 :]),
+    gathering.Gather: gathered,
+    gathering.ScatterAdd: scattered,
+    positions.Positions: position,
+    **dict.fromkeys((reduction.Extreme, reduction.Product), combined),
     scan.Scan: scanned,
-    solve_det.Solve: stacked(solution),
-    solve_det.Determinant: stacked(determinant),
-    solve_det.LogDeterminant: stacked(lambda a: a[0, 0].table.call("log", determinant(a))),
+    solve_det.Solve: solved,
+    solve_det.Determinant: lambda w, node, x, at: determinant(matrix(x[0], node.args[0], at)),
+    solve_det.LogDeterminant: lambda w, node, x, at: w.terms.call(
+        "log", determinant(matrix(x[0], node.args[0], at))
+    ),
 }
 """What each op computes."""

@@ -8,9 +8,11 @@ from typing import Any
 
 from symad.core.dims import same_dim
 from symad.verification.checker import Claim, Proof, Refused, replay
-from symad.verification.checker.network_rules import network_sides
-from symad.verification.checker.networks import Atom, Form, Network, Networks
+from symad.verification.checker.claims import sides_for_all_sizes
+from symad.verification.checker.networks import AXIS, Atom, Form, Network, Networks
 from symad.verification.checker.proofs import DAMAGE, Goal
+from symad.verification.checker.terms import Terms
+from symad.verification.checker.writing_out import Writing
 from symad.verification.proof.checksum import digest_of
 from symad.verification.proof.find_proof import Found
 
@@ -57,7 +59,7 @@ class IsomorphismFinder(Networks):
                 continue
             for order in islice(permutations(range(axes)), MOST_ORDERS):
                 maps = [
-                    self._match_forms(a, b, dict(enumerate(order)))
+                    self._match_forms(a, b, {AXIS + k: AXIS + i for k, i in enumerate(order)})
                     for a, b in zip(atom.forms, old.forms, strict=True)
                 ]
                 if all(m is not None for m in maps):
@@ -137,8 +139,8 @@ def find_for_all_sizes(claims: Sequence[Claim], wanted: Sequence[Goal]) -> Found
     for goal in wanted:
         claim, finder = claims[goal[0]], IsomorphismFinder()
         try:
-            sides = network_sides(finder, claim.derivative, claim.outputs, goal[1])
-            if not finder.equal(*sides):
+            sides = sides_for_all_sizes(claim.derivative, claim.outputs, goal[1], Writing(Terms()))
+            if not finder.equal(*map(finder.form, sides)):
                 reasons.append("the contraction networks differ")
                 continue
             steps = tuple([number, answer] for number, answer in finder.found)

@@ -318,7 +318,7 @@ def _attempt(
 
 def _primal(board: Board, claims: Sequence[Claim], chosen: Sequence[int]) -> set[Term]:
     """The terms of the functions of which derivatives are claimed."""
-    outputs = [e for k in chosen for a in claims[k].derivative.function for e in board.known[a].ravel()]
+    outputs = [e for k in chosen for a in claims[k].derivative.function for e in board.writing.known[a].flat]
     return set(needed(outputs))
 
 
@@ -339,4 +339,3 @@ def written_value(a: Quotient) -> Json:
 def written_data(data: Any) -> Json:
     """The data of a step as JSON."""
     return None if data is None else [[k, written_value(a)] for k, a in data]
-
