@@ -324,12 +324,12 @@ ORDERED = {"polygamma", "besselj", "bessely", "besseli", "besselk", "expint"}
 def arguments(name):
     terms = Terms()
     if name in ORDERED:
-        return [terms.term(2), terms.variable("a")], {"a": mpmath.mpf("0.8")}
+        return [terms.term(2), terms.made("variable", "a")], {"a": mpmath.mpf("0.8")}
     if name == "select":
-        return [terms.variable(k) for k in "cab"], {"c": 1, "a": mpmath.mpf("0.7"), "b": mpmath.mpf(3)}
+        return [terms.made("variable", k) for k in "cab"], {"c": 1, "a": mpmath.mpf("0.7"), "b": mpmath.mpf(3)}
     names = ("a", "b") if name in TWO else ("a",)
     at = {"a": mpmath.mpf(DOMAINS.get(name, "0.37")), "b": mpmath.mpf("0.85")}
-    return [terms.variable(k) for k in names], at
+    return [terms.made("variable", k) for k in names], at
 
 
 @pytest.mark.parametrize("name", functions.DERIVATIVES)

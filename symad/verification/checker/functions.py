@@ -49,22 +49,22 @@ def _pi(x: Term) -> Term:
 
 DERIVATIVES: dict[str, Callable[..., Partials]] = {
     "exp": lambda x: (call("exp", x),), "log": lambda x: (x**-1,), "sin": lambda x: (call("cos", x),),
-    "cos": lambda x: (-call("sin", x),), "tanh": lambda x: (1 - call("tanh", x) ** 2,),
+    "cos": lambda x: (-1 * call("sin", x),), "tanh": lambda x: (1 - call("tanh", x) ** 2,),
     "asin": lambda x: ((1 - x**2) ** -HALF,), "atan": lambda x: ((1 + x**2) ** -1,),
     "asinh": lambda x: ((1 + x**2) ** -HALF,), "abs": lambda x: (call("sign", x),),
     "sigmoid": lambda x: (call("sigmoid", x) * (1 - call("sigmoid", x)),),
     "softplus": lambda x: (call("sigmoid", x),), "logcosh": lambda x: (call("tanh", x),),
-    "erf": lambda x: (2 * _pi(x) ** -HALF * call("exp", -(x**2)),),  # DLMF 7.2.1
+    "erf": lambda x: (2 * _pi(x) ** -HALF * call("exp", -1 * x**2),),  # DLMF 7.2.1
     "gamma": lambda x: (call("gamma", x) * call("polygamma", x.table.term(0), x),),  # DLMF 5.2.2
     "loggamma": lambda x: (call("polygamma", x.table.term(0), x),),
     "polygamma": lambda n, x: (None, call("polygamma", n + 1, x)),  # DLMF 5.15
     "besselj": lambda n, x: (None, (call("besselj", n - 1, x) - call("besselj", n + 1, x)) / 2),  # DLMF 10.6
     "bessely": lambda n, x: (None, (call("bessely", n - 1, x) - call("bessely", n + 1, x)) / 2),
     "besseli": lambda n, x: (None, (call("besseli", n - 1, x) + call("besseli", n + 1, x)) / 2),  # 10.29
-    "besselk": lambda n, x: (None, -(call("besselk", n - 1, x) + call("besselk", n + 1, x)) / 2),
-    "expint": lambda n, x: (None, -call("expint", n - 1, x)),  # DLMF 8.19.13
-    "LambertW": lambda x: (call("exp", -call("LambertW", x)) / (1 + call("LambertW", x)),),  # DLMF 4.13.4
-    "atan2": lambda y, x: (x / (x**2 + y**2), -y / (x**2 + y**2)),
+    "besselk": lambda n, x: (None, (call("besselk", n - 1, x) + call("besselk", n + 1, x)) / -2),
+    "expint": lambda n, x: (None, -1 * call("expint", n - 1, x)),  # DLMF 8.19.13
+    "LambertW": lambda x: (call("exp", -1 * call("LambertW", x)) / (1 + call("LambertW", x)),),  # DLMF 4.13.4
+    "atan2": lambda y, x: (x / (x**2 + y**2), -1 * y / (x**2 + y**2)),
     "pow": lambda x, y: (y * call("pow", x, y - 1), call("pow", x, y) * call("log", x)),
     "max": lambda x, y: (call("less", y, x), 1 - call("less", y, x)),  # ties are no open set
     "min": lambda x, y: (call("less", x, y), 1 - call("less", x, y)),
@@ -75,10 +75,10 @@ DERIVATIVES: dict[str, Callable[..., Partials]] = {
 ALWAYS: dict[str, Callable[..., Term]] = {
     "tan": lambda x: call("sin", x) / call("cos", x), "cot": lambda x: call("cos", x) / call("sin", x),
     "sec": lambda x: 1 / call("cos", x), "csc": lambda x: 1 / call("sin", x),
-    "sinh": lambda x: (call("exp", x) - call("exp", -x)) / 2,
-    "cosh": lambda x: (call("exp", x) + call("exp", -x)) / 2,
+    "sinh": lambda x: (call("exp", x) - call("exp", -1 * x)) / 2,
+    "cosh": lambda x: (call("exp", x) + call("exp", -1 * x)) / 2,
     "coth": lambda x: 1 / call("tanh", x), "sech": lambda x: (1 - call("tanh", x) ** 2) ** HALF,
-    "csch": lambda x: 2 / (call("exp", x) - call("exp", -x)),
+    "csch": lambda x: 2 / (call("exp", x) - call("exp", -1 * x)),
     "acos": lambda x: _pi(x) / 2 - call("asin", x), "erfc": lambda x: 1 - call("erf", x),
     "acosh": lambda x: call("log", x + (x - 1) ** HALF * (x + 1) ** HALF),
     "atanh": lambda x: call("log", (1 + x) / (1 - x)) / 2,
@@ -97,8 +97,8 @@ ALWAYS: dict[str, Callable[..., Term]] = {
 DEFINITIONS: dict[str, Callable[..., Term]] = {
     "tanh": lambda x: 1 - 2 / (call("exp", 2 * x) + 1),
     "asinh": lambda x: call("log", x + (x**2 + 1) ** HALF),
-    "logcosh": lambda x: call("log", (call("exp", x) + call("exp", -x)) / 2),
-    "sigmoid": lambda x: 1 / (1 + call("exp", -x)), "softplus": lambda x: call("log", 1 + call("exp", x)),
+    "logcosh": lambda x: call("log", (call("exp", x) + call("exp", -1 * x)) / 2),
+    "sigmoid": lambda x: 1 / (1 + call("exp", -1 * x)), "softplus": lambda x: call("log", 1 + call("exp", x)),
     "max": lambda x, y: (x + y + call("abs", x - y)) / 2,
     "min": lambda x, y: (x + y - call("abs", x - y)) / 2,
     "less": lambda x, y: (1 + call("sign", y - x)) / 2,

@@ -15,8 +15,7 @@ from itertools import count, product
 from typing import Any, TypeAlias
 
 from symad.core.dims import same_dim
-from symad.verification.checker.terms import Refused, Term, bounded, needed
-from symad.verification.checker.writing_out import FREE
+from symad.verification.checker.terms import FREE, MOST_POWER, Refused, Term, bounded, needed
 
 Factor: TypeAlias = "tuple[int, tuple[int, ...], Fraction]"
 Renaming: TypeAlias = "Mapping[int, int]"

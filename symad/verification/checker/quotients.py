@@ -8,6 +8,7 @@ their difference is 0 modulo the relations g^L = p.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -17,15 +18,12 @@ from typing import Any, TypeAlias
 
 from symad.verification.checker import polynomials as poly
 from symad.verification.checker.polynomials import ONE, Poly
-from symad.verification.checker.terms import Refused, bounded
+from symad.verification.checker.terms import MOST_POWER, Refused, bounded
 
-Factor: TypeAlias = "frozenset[tuple[int, int]]"
+Factor: TypeAlias = "frozenset[tuple[poly.Monomial, int]]"
 
-MOST_WORK, MOST_GENERATORS, MOST_POWER = 4_000_000, 1000, 1000
-"""Products of terms in one proof, generators, and powers of values; more are refused."""
-
-SHORT = 400
-"""Common factors are looked for while numerator times factor have no more terms than this."""
+MOST_WORK, MOST_GENERATORS, SHORT = 4_000_000, 1000, 400
+"""Products of terms in one proof, and generators; common factors are looked for in products of fewer terms."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,14 +42,13 @@ class Quotient:
     @property
     def number(self) -> Fraction | None:
         """The value of a constant."""
-        return None if self.under or any(self.over) else Fraction(self.over.get(0, 0), self.scale)
+        return None if self.under or any(self.over) else Fraction(self.over.get((), 0), self.scale)
 
     @property
     def generator(self) -> int:
         """The generator that this is, or −1."""
-        powers = poly.exponents(max(self.over)) if len(self.over) == 1 else []
-        alone = len(powers) == 1 and powers[0][1] == 1 and self.scale == 1 and not self.under
-        return powers[0][0] if alone and 1 in self.over.values() else -1
+        ((m, c), *more) = self.over.items() or [((), 0)]
+        return m[0] if (len(m), c, self.scale) == (1, 1, 1) and not more and not self.under else -1
 
 
 @dataclass(frozen=True)
@@ -69,71 +66,68 @@ class Generator:
     nonzero: bool = False
 
 
-@dataclass(eq=False)
 class Quotients:
     """The generators of one proof with their relations, and arithmetic with their quotients."""
 
-    generators: list[Generator] = field(default_factory=list)
-    relations: dict[int, tuple[int, Poly]] = field(default_factory=dict)
-    """g: (L, p) says that g^L = p, in earlier generators; for L = 2 also in g itself, linearly."""
-    work: int = 0
+    def __init__(self) -> None:
+        """``relations`` g: (L, p) say that g^L = p, in earlier generators, or for L = 2 linear in g."""
+        self.generators: list[Generator] = []
+        self.relations: dict[int, tuple[int, Poly]] = {}
+        self.work = 0
 
     def generator(self, made: Generator) -> Quotient:
         """A new generator as a quotient."""
         if len(self.generators) >= MOST_GENERATORS:
             raise Refused(f"more than {MOST_GENERATORS} generators")
         self.generators.append(made)
-        return Quotient({1 << poly.WIDTH * (len(self.generators) - 1): 1})
+        return Quotient({(len(self.generators) - 1,): 1})
 
     def number(self, value: Fraction | int) -> Quotient:
         """A rational number."""
         exact = Fraction(value)
-        return Quotient({0: exact.numerator} if exact else {}, exact.denominator)
+        return Quotient({(): exact.numerator} if exact else {}, exact.denominator)
 
     def read(self, saved: Any) -> Quotient:
-        """A quotient as proofs write it: [numerator, number, [[factor, multiplicity], ...]]."""
-        over, scale, under = saved
-        made = {frozenset(self._read(f).items()): int(m) for f, m in under}
-        if int(scale) < 1 or not all(f and 1 <= m <= MOST_POWER for f, m in made.items()):
+        """A quotient as proofs write it: [N, d, [[f, m], ...]], polynomials as [[c, monomial], ...]."""
+        over, *factors = [
+            {tuple(map(int, m)): int(c) for c, m in p} for p in (saved[0], *(f for f, _ in saved[2]))
+        ]
+        under = {frozenset(f.items()): int(m) for f, (_, m) in zip(factors, saved[2], strict=True)}
+        orderly = all(list(m) == sorted(m) and c for p in (over, *factors) for m, c in p.items())
+        there = all(0 <= k < len(self.generators) for p in (over, *factors) for m in p for k in m)
+        if not (
+            orderly
+            and there
+            and int(saved[1]) >= 1
+            and all(f and 1 <= m <= MOST_POWER for f, m in under.items())
+        ):
             raise Refused("a quotient is not in normal form")
-        return Quotient(self._read(over), int(scale), made)
+        return Quotient(over, int(saved[1]), under)
 
-    def _read(self, saved: Any) -> Poly:
-        """A polynomial, written as [[c, [[generator, exponent], ...]], ...]."""
-        count = len(self.generators)
-        made = {poly.monomial_of(((int(k), int(e)) for k, e in at), count): int(c) for c, at in saved}
-        if len(made) != len(saved) or not all(made.values()):
-            raise Refused("a polynomial is not in normal form")
-        return made
+    # ---- arithmetic --------------------------------------------------------------------------------
 
-    # ---- normal forms ------------------------------------------------------------------------------
-
-    def product(self, p: Poly, q: Poly) -> Poly:
-        """p q, counted as work."""
-        self.work += len(p) * len(q)
-        if self.work > MOST_WORK:
-            raise Refused(f"more than {MOST_WORK} products of terms")
-        return poly.multiply(p, q)
-
-    def power_of(self, p: Poly, k: int) -> Poly:
-        """p^k for k ≥ 0, by repeated squaring."""
-        result = ONE
+    def product(self, p: Poly, q: Poly, k: int = 1) -> Poly:
+        """p q^k, by repeated squaring, counted as work."""
         while k:
-            result = self.product(result, p) if k & 1 else result
+            self.work += len(p) * len(q)
+            if self.work > MOST_WORK:
+                raise Refused(f"more than {MOST_WORK} products of terms")
+            p = poly.multiply(p, q) if k & 1 else p
             k >>= 1
-            p = self.product(p, p) if k else p
-        return result
+            q = poly.multiply(q, q) if k else q
+        return p
 
     def reduced(self, p: Poly) -> Poly:
         """p modulo the relations, from the last generator to the first."""
-        for g in sorted(self.relations, reverse=True):
-            order, value = self.relations[g]
-            while max((m >> poly.WIDTH * g & (poly.GUARD - 1) for m in p), default=0) >= order:
-                total: Poly = {}
-                for e, part in poly.by_powers(p, g).items():
-                    whole = self.product(part, self.power_of(value, e // order)) if e >= order else part
-                    total = poly.add(total, poly.multiply(whole, {e % order << poly.WIDTH * g: 1}))
-                p = total
+        while found := {
+            g for m in p for g in m if g in self.relations and m.count(g) >= self.relations[g][0]
+        }:
+            g = max(found)
+            (order, value), total = self.relations[g], dict[poly.Monomial, int]()
+            for e, part in poly.by_powers(p, g).items():
+                whole = self.product(part, value, e // order)
+                total = poly.add(total, poly.multiply(whole, {(g,) * (e % order): 1}))
+            p = total
         return p
 
     def simple(self, over: Poly, scale: int, under: Mapping[Factor, int]) -> Quotient:
@@ -144,24 +138,19 @@ class Quotients:
                 m and len(over) * len(f) <= SHORT and (less := poly.exact_quotient(over, dict(f))) is not None
             ):
                 over, m = less, m - 1
-            if m:
-                left[f] = m
+            left |= {f: m} if m else {}
         common = gcd(scale, *over.values())
         bounded(scale)
         return Quotient(poly.divided(over, common), scale // common, left)
 
-    # ---- arithmetic --------------------------------------------------------------------------------
-
     def add(self, a: Quotient, b: Quotient) -> Quotient:
         """The sum."""
         under = {f: max(a.under.get(f, 0), b.under.get(f, 0)) for f in [*a.under, *b.under]}
-        scale = a.scale * b.scale // gcd(a.scale, b.scale)
-        total: Poly = {}
+        scale, total = a.scale * b.scale // gcd(a.scale, b.scale), dict[poly.Monomial, int]()
         for q in (a, b):
             over = {m: c * (scale // q.scale) for m, c in q.over.items()}
             for f, m in under.items():
-                if more := m - q.under.get(f, 0):
-                    over = self.product(over, self.power_of(dict(f), more))
+                over = self.product(over, dict(f), m - q.under.get(f, 0))
             total = poly.add(total, over)
         return self.simple(total, scale, under)
 
@@ -180,21 +169,18 @@ class Quotients:
             raise Refused("a division by zero")
         scale, shared = poly.content(a.over), poly.common_monomial(a.over)
         rest = poly.divided(a.over, scale, shared)
-        under = {frozenset({(1 << poly.WIDTH * k, 1)}): e for k, e in poly.exponents(shared)}
-        if rest != ONE:
-            under[frozenset(rest.items())] = 1
-        over = {0: a.scale if scale > 0 else -a.scale}
+        under = {frozenset({((k,), 1)}): e for k, e in Counter(shared).items()}
+        under |= {frozenset(rest.items()): 1} if rest != ONE else {}
+        over = {(): a.scale if scale > 0 else -a.scale}
         for f, m in a.under.items():
-            over = self.product(over, self.power_of(dict(f), m))
+            over = self.product(over, dict(f), m)
         return self.simple(over, abs(scale), under)
 
     def power(self, a: Quotient, k: int) -> Quotient:
         """a^k for an integer k."""
         if abs(k) > MOST_POWER:
             raise Refused(f"the power {k}")
-        if k < 0:
-            a, k = self.inverse(a), -k
-        result = self.number(1)
+        a, k, result = self.inverse(a) if k < 0 else a, abs(k), self.number(1)
         while k:
             result = self.multiply(result, a) if k & 1 else result
             k >>= 1
@@ -214,21 +200,10 @@ class Quotients:
 
     def _sign(self, p: Poly) -> str:
         """Of a sum of products of squares and of positive generators, with positive coefficients."""
-        found = "nonnegative"
-        for m, c in p.items():
-            powers = poly.exponents(m)
-            if c < 0 or any(e % 2 and not self.generators[k].sign for k, e in powers):
-                return ""
-            if all(self.generators[k].sign == "positive" for k, _ in powers):
-                found = "positive"
-        return found
-
-    def inputs(self, p: Poly) -> int:
-        """The inputs that a polynomial depends on, as bits."""
-        total = 0
-        for k in {k for m in p for k, _ in poly.exponents(m)}:
-            total |= self.generators[k].inputs
-        return total
+        signs = {k: self.generators[k].sign for m in p for k in m}
+        if any(c < 0 or any(not signs[k] and m.count(k) % 2 for k in m) for m, c in p.items()):
+            return ""
+        return "positive" if any(all(signs[k] == "positive" for k in m) for m in p) else "nonnegative"
 
     def never_zero(self, p: Poly) -> bool:
         """Whether p is 0 on no open set, as it is shown by one real input b after the other.
@@ -237,12 +212,11 @@ class Quotients:
         inputs where its leading coefficient is not 0.
         """
         p = self.reduced(p)
-        used = sorted({k for m in p for k, _ in poly.exponents(m)}, reverse=True)
-        known = [self.generators[k] for k in used]
-        if len(p) < 2 and all(g.nonzero for g in known):
+        known = {k: self.generators[k] for k in sorted({k for m in p for k in m}, reverse=True)}
+        if len(p) < 2 and all(g.nonzero for g in known.values()):
             return bool(p)
-        for b, g in zip(used, known, strict=True):
+        for b, g in known.items():
             parts = poly.by_powers(p, b)
-            if g.smooth and not any(self.inputs(part) & g.inputs for part in parts.values()):
+            if g.smooth and not any(h.inputs & g.inputs for k, h in known.items() if k != b):
                 return self.never_zero(parts[max(parts)])
         return False

@@ -79,8 +79,8 @@ class Values:
         """The generator of a function of values: one for equal arguments."""
         key = (name, *[a.key for a in args])
         if key not in self.atoms:
-            polynomials = [p for a in args for p in (a.over, *map(dict, a.under))]
-            inputs = reduce(or_, map(self.field.inputs, polynomials), 0)
+            used = {k for a in args for p in (a.over, *map(dict, a.under)) for m in p for k in m}
+            inputs = reduce(or_, (self.field.generators[k].inputs for k in used), 0)
             made = Generator(inputs, sign, False, nonzero or sign == "positive")
             self.atoms[key] = self.field.generator(made)
         return self.atoms[key]

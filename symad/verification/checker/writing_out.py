@@ -26,15 +26,12 @@ from symad.ops.fused import softmax
 from symad.ops.linalg import solve_det
 from symad.ops.loops import scan
 from symad.verification.checker.functions import ALWAYS, HEADS, INDICATORS
-from symad.verification.checker.terms import Refused, Term, Terms
+from symad.verification.checker.terms import BOUND, FREE, Refused, Term, Terms
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 Index: TypeAlias = "tuple[int, ...]"
 Element: TypeAlias = "Callable[[Index], Term]"
 Rule: TypeAlias = "Callable[[Writing, Any, list[Element], Index], Term]"
-
-FREE, BOUND = 10_000, 20_000
-"""The first index symbol, and the first that a sum binds."""
 
 MOST_ELEMENTS, MOST_ROWS = 4096, 3
 """Larger arrays are not written out, and larger matrices are not inverted."""
@@ -84,7 +81,8 @@ class Writing:
         if not self.symbolic:
             return self.terms.sum([body(*at) for at in np.ndindex(*sizes)])
         bound = [0 if d == 1 else next(self.fresh) for d in sizes]
-        return self.terms.total([(i, d) for i, d in zip(bound, sizes, strict=True) if i], body(*bound))
+        symbols = tuple((i, d) for i, d in zip(bound, sizes, strict=True) if i)
+        return self.terms.made("total", symbols, body(*bound)) if symbols else body(*bound)
 
 
 # ---- numbers and elementwise functions ------------------------------------------------------------
@@ -326,9 +324,7 @@ def solved(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
 
 
 ELEMENTWISE: dict[type[Op], Rule] = {
-    arithmetic.Add: each(
-        lambda op, *a: a[0].table.sum([b if s == 1 else -b for s, b in zip(op.signs, a, strict=True)])
-    ),
+    arithmetic.Add: each(lambda op, *a: a[0].table.sum([b * s for s, b in zip(op.signs, a, strict=True)])),
     arithmetic.Mul: each(
         lambda op, *a: a[0].table.product([b**p for p, b in zip(op.powers, a, strict=True)])
     ),
@@ -339,7 +335,7 @@ ELEMENTWISE: dict[type[Op], Rule] = {
     selection.Select: each(lambda op, c, a, b: c.table.select(c, a, b)),
 }
 FOR_ALL_SIZES: dict[type[Op], Rule] = ELEMENTWISE | {
-    sources.Input: lambda w, node, x, at: w.terms.variable((node.op, at)),
+    sources.Input: lambda w, node, x, at: w.terms.made("variable", (node.op, at)),
     sources.Constant: lambda w, node, x, at: exact(node.op.value, w.terms),
     sources.Dimension: lambda w, node, x, at: exact(node.op.expression, w.terms),
     sources.Eye: lambda w, node, x, at: w.terms.delta(*at),

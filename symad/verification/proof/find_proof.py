@@ -6,6 +6,7 @@ was decided is written down, and the checker replays it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,14 +17,13 @@ from sympy import factorint
 
 from symad.verification.checker import polynomials as poly
 from symad.verification.checker.functions import DEFINITIONS
-from symad.verification.checker.polynomials import Poly
+from symad.verification.checker.polynomials import Monomial, Poly
 from symad.verification.checker.proofs import DAMAGE, Board, Claim, Goal, Proof, replay
 from symad.verification.checker.quotients import Quotient
 from symad.verification.checker.rules import MOST_ORDER, Parts, Values
 from symad.verification.checker.terms import Refused, Term, needed
 from symad.verification.proof.checksum import digest_of
 
-Monomial: TypeAlias = int
 MOST_SUMMANDS = 24
 """Longer arguments of exp, sin and cos are not taken apart."""
 
@@ -198,7 +198,7 @@ class Finder(Values):
                 parts += [(turn * e, self.field.number(p)) for p, e in factorint(n).items()]
         else:
             parts.append((1, self.field.number(ratio)))
-        powers = [(e, Quotient({poly.monomial_of([(k, 1)]): 1})) for k, e in poly.exponents(shared)]
+        powers = [(e, Quotient({(k,): 1})) for k, e in Counter(shared).items()]
         powers += [(-m, Quotient(dict(f))) for f, m in argument.under.items()]
         if rest != poly.ONE or scale < 0:
             powers.append((1, Quotient({m: c if scale > 0 else -c for m, c in rest.items()})))
@@ -326,8 +326,8 @@ def _primal(board: Board, claims: Sequence[Claim], chosen: Sequence[int]) -> set
 
 
 def written_poly(p: Poly) -> Json:
-    """[[c, [[generator, exponent], ...]], ...]."""
-    return [[c, [list(power) for power in poly.exponents(m)]] for m, c in sorted(p.items())]
+    """[[c, [generator, ...]], ...]: each generator as often as its exponent says."""
+    return [[c, list(m)] for m, c in sorted(p.items())]
 
 
 def written_value(a: Quotient) -> Json:
