@@ -35,9 +35,9 @@ class Proof:
     """Steps for some goals, as plain data that JSON can hold.
 
     ``claims`` are the numbers of the claims that are written out, in this order. With the way "elements",
-    claims are written out, and ``steps`` are [number of the term, rule, data]; with the way "networks" they
-    hold for all sizes, there is a goal for each output, and the steps are [number of the question, answer].
-    ``digest`` is a checksum for those who keep proofs; the checker does not need it.
+    ``steps`` are [number of the term, rule, data]; with the way "networks", the goals are outputs for all
+    sizes, and the steps are [number of the question, answer]. ``digest`` is a checksum for those who keep
+    proofs; the checker does not need it.
     """
 
     claims: tuple[int, ...]
@@ -52,8 +52,7 @@ class Board:
 
     def __init__(self, claims: Sequence[Claim], chosen: Sequence[int]) -> None:
         """Raises `Refused` if a claim cannot be written out."""
-        self.writing = Writing(Terms(), {})
-        self.sides: dict[tuple[int, int], list[tuple[Term, Term]]] = {}
+        self.writing, self.sides = Writing(Terms(), {}), dict[tuple[int, int], list[tuple[Term, Term]]]()
         for k in chosen:
             pairs = iter(sides(claims[k].derivative, claims[k].outputs, self.writing))
             for output, node in enumerate(claims[k].outputs):

@@ -38,16 +38,12 @@ class Values:
     """The values of the terms of one proof; each is established once."""
 
     def __init__(self, steps: Mapping[int, Sequence[Any]]) -> None:
-        """``steps`` by the numbers of terms: pairs of a rule and its data."""
-        self._steps, self.unused = steps, set(steps)
-        self.field = Quotients()
-        self.values: dict[Term, Quotient] = {}
-        self.count = 0
-        """Steps taken so far: one for each value, and those of the proof."""
+        """``steps`` by the numbers of terms: pairs of a rule and its data; ``count`` is how many were taken."""
+        self._steps, self.unused, self.count = steps, set(steps), 0
+        self.field, self.values = Quotients(), dict[Term, Quotient]()
         self.atoms: dict[tuple[Any, ...], Quotient] = {}
-        self.exponents: dict[int, Quotient] = {}
+        self.exponents, self.logarithms = dict[int, Quotient](), dict[int, Quotient]()
         """For the generators that are exp(a), and for those that are log(u): a and u."""
-        self.logarithms: dict[int, Quotient] = {}
         self._total: dict[Term, bool] = {}
 
     def equal(self, left: Term, right: Term) -> bool:
@@ -66,14 +62,12 @@ class Values:
         steps = self._steps.get(term.index, ())
         self.unused.discard(term.index)
         self.count += 1 + len(steps)
-        *rules, last = [*steps, ("", None)] if not steps or steps[-1][0] != "name" else steps
+        named = bool(steps) and steps[-1][0] == "name"
+        rules = steps[: len(steps) - named] or [("", None)]
         if len(rules) > 1:
             raise Refused(f"{len(rules)} rules for one term")
-        rule, data = rules[0] if rules else ("", None)
-        value = self.plain(term, rule, [(int(k), self.field.read(a)) for k, a in data or ()])
-        return self.named(value) if last[0] == "name" else value
-
-    # ---- generators --------------------------------------------------------------------------------
+        value = self.plain(term, rules[0][0], [(int(k), self.field.read(a)) for k, a in rules[0][1] or ()])
+        return self.named(value) if named else value
 
     def atom(self, name: Any, args: Sequence[Quotient], sign: str = "", nonzero: bool = False) -> Quotient:
         """The generator of a function of values: one for equal arguments."""
@@ -81,40 +75,33 @@ class Values:
         if key not in self.atoms:
             used = {k for a in args for p in (a.over, *map(dict, a.under)) for m in p for k in m}
             inputs = reduce(or_, (self.field.generators[k].inputs for k in used), 0)
-            made = Generator(inputs, sign, False, nonzero or sign == "positive")
-            self.atoms[key] = self.field.generator(made)
+            self.atoms[key] = self.field.generator(
+                Generator(inputs, sign, False, nonzero or sign == "positive")
+            )
         return self.atoms[key]
 
     def named(self, value: Quotient) -> Quotient:
         """A generator that stands for a value."""
         return self.atom("name", [value], self.field.sign(value), self.field.never_zero(value.over))
 
-    def variable(self, term: Term) -> Quotient:
+    def variable(self, symbol: Any) -> Quotient:
         """An element of an input, with the assumptions of its symbol."""
-        symbol: Any = term.data[0].symbol  # type: ignore[index]
-        known = ("positive", "nonnegative", "integer", "zero")
-        is_a = {kind: getattr(symbol, f"is_{kind}", None) is True for kind in known}
-        if is_a["zero"]:
+        known = [kind for kind in ("positive", "nonnegative") if getattr(symbol, f"is_{kind}", None) is True]
+        if getattr(symbol, "is_zero", None) is True:
             return self.field.number(0)
-        sign = "positive" if is_a["positive"] else "nonnegative" if is_a["nonnegative"] else ""
-        free, bit = not is_a["integer"], 1 << len(self.field.generators)
-        return self.field.generator(Generator(bit, sign, free, free))
-
-    # ---- one term ----------------------------------------------------------------------------------
+        free, bit = getattr(symbol, "is_integer", None) is not True, 1 << len(self.field.generators)
+        return self.field.generator(Generator(bit, (*known, "")[0], free, free))
 
     def plain(self, term: Term, rule: str, parts: Parts) -> Quotient:
         """The value of a term from those of its arguments, by a rule that says the parts of the argument."""
-        data: Any = term.data
-        args = [self.values[a] for a in term.args]
+        data, args = term.data, [self.values[a] for a in term.args]
         match term.kind, rule:
             case "number", "":
                 return self.field.number(data)
             case "variable", "":
-                return self.variable(term)
-            case "sum", "":
-                return reduce(self.field.add, args)
-            case "product", "":
-                return reduce(self.field.multiply, args)
+                return self.variable(data[0].symbol)
+            case "sum" | "product", "":
+                return reduce(self.field.add if term.kind == "sum" else self.field.multiply, args)
             case "power", "" if data.denominator == 1:
                 return self.field.power(args[0], int(data))
             case "power", "" | "factors" if data.denominator > 1:
@@ -136,12 +123,11 @@ class Values:
         if name == "select" and args[0].number in (0, 1):
             return args[1 if args[0].number else 2]
         turned = name in table.ODD | table.EVEN and poly.content(args[0].over) < 0
-        if turned:
-            args = [self.field.times(args[0], -1)]
+        args = [self.field.times(args[0], -1)] if turned else args
         sign = "positive" if name in table.POSITIVE else "nonnegative" if name in table.INDICATORS else ""
         if name in ("max", "min"):
-            signs = [self.field.sign(a) for a in args]
-            sign = "positive" if (any if name == "max" else all)(s == "positive" for s in signs) else ""
+            positive = [self.field.sign(a) == "positive" for a in args]
+            sign = "positive" if (any if name == "max" else all)(positive) else ""
         value = self.atom(name, args, sign)
         if name in table.INDICATORS:
             self.field.relations[value.generator] = (2, value.over)
@@ -149,9 +135,8 @@ class Values:
 
     def defined(self, term: Term, args: list[Quotient]) -> Quotient:
         """A function by its definition, where its condition holds."""
-        name: Any = term.data
-        winner = attained(*term.args) or attained(*term.args[::-1]) if name == "equal" else None
-        if winner is not None:
+        name = term.data
+        if name == "equal" and (winner := attained(*term.args) or attained(*term.args[::-1])) is not None:
             return self.value(winner)
         if name in ("sign", "Heaviside", *table.INDICATORS):  # at 0 another value: 0 must be no open set's
             gap = args[0] if len(args) == 1 else self.field.add(args[1], self.field.times(args[0], -1))
@@ -168,26 +153,21 @@ class Values:
     def total(self, term: Term) -> bool:
         """Whether a term has a value for all real inputs."""
         for t in needed([term]) if term not in self._total else ():
-            data: Any = t.data
-            safe = t.kind != "call" or data in table.TOTAL
-            if (t.kind == "power" and (data.denominator > 1 or data < 0)) or data == "log":
+            safe = t.kind != "call" or t.data in table.TOTAL
+            if (t.kind == "power" and (t.data.denominator > 1 or t.data < 0)) or t.data == "log":
                 safe = self.field.sign(self.value(t.args[0])) == "positive"
             self._total[t] = safe and all(self._total[a] for a in t.args)
         return self._total[term]
 
-    # ---- what a step says of an argument -----------------------------------------------------------
-
     def checked(self, argument: Quotient, parts: Parts, product: int) -> Parts:
         """The argument as Σ k a, or as Π f^k. What a part divides by is not 0: the argument divides by it."""
         total = self.field.number(product)
-        for k, part in parts:
-            own = frozenset(part.over.items()) in argument.under or self.field.sign(part) == "positive"
-            if any(f not in argument.under for f in part.under) or (product and k < 0 and not own):
+        for k, f in parts:
+            own = frozenset(f.over.items()) in argument.under or self.field.sign(f) == "positive"
+            if any(divisor not in argument.under for divisor in f.under) or (product and k < 0 and not own):
                 raise Refused("a step divides by what may be 0")
-            if product:
-                total = self.field.multiply(total, self.field.power(part, k))
-            else:
-                total = self.field.add(total, self.field.times(part, k))
+            power = self.field.power(f, k) if product else self.field.times(f, k)
+            total = self.field.multiply(total, power) if product else self.field.add(total, power)
         if not self.field.equal(total, argument):
             raise Refused("the argument is not what the step says")
         return parts
@@ -197,8 +177,7 @@ class Values:
         if rule:
             return self.checked(argument, parts, 1)
         under = [(-m, Quotient(dict(f))) for f, m in argument.under.items()]
-        scale = [(-1, self.field.number(argument.scale))] if argument.scale != 1 else []
-        return [(1, Quotient(argument.over)), *scale, *under]
+        return [(1, Quotient(argument.over)), (-1, self.field.number(argument.scale)), *under]
 
     def of_known_sign(self, parts: Parts) -> Parts:
         """The factors of a product that is not negative, with |f|^e for f^e if e is even.
@@ -211,15 +190,12 @@ class Values:
             raise Refused("the signs of factors under a root or a logarithm are not known")
         return parts
 
-    # ---- functions of sums and of products ---------------------------------------------------------
-
     def exponential(self, parts: Parts) -> Quotient:
         """exp(Σ k a) = Π exp(a)^k, and exp(a) is u for a = log u."""
         result = self.field.number(1)
         for k, a in parts if any(a.over for _, a in parts) else ():
-            value = self.logarithms.get(a.generator)
-            if value is None:
-                value = self.atom("exp", [a], "positive")
+            value = self.logarithms.get(a.generator) or self.atom("exp", [a], "positive")
+            if a.generator not in self.logarithms:
                 self.exponents[value.generator] = a
             result = self.field.multiply(result, self.field.power(value, k))
         return result
@@ -254,9 +230,8 @@ class Values:
         result = self.field.number(0)
         for e, f in self.of_known_sign(parts):
             if f.number != 1:
-                value = self.exponents.get(f.generator)
-                if value is None:
-                    value = self.atom("log", [f])
+                value = self.exponents.get(f.generator) or self.atom("log", [f])
+                if f.generator not in self.exponents:
                     self.logarithms[value.generator] = f
                 result = self.field.add(result, self.field.times(value, e))
         return result
@@ -283,9 +258,8 @@ class Values:
     def size(self, f: Quotient) -> Quotient:
         """|f|: f or −f if its sign is known, else a generator with the square f²."""
         minus = self.field.times(f, -1)
-        known = [g for g in (f, minus) if self.field.sign(g)]
-        if known:
-            return known[0]
+        if self.field.sign(f) or self.field.sign(minus):
+            return f if self.field.sign(f) else minus
         if f.scale != 1 or f.under:
             raise Refused("the absolute value of a quotient is taken by its factors")
         f = f if poly.content(f.over) > 0 else minus
@@ -299,10 +273,8 @@ def attained(a: Term, extreme: Term) -> Term | None:
     name, others, todo = extreme.data, list[Term](), [extreme]
     while todo:
         term = todo.pop()
-        if term.kind == "call" and term.data == name:
-            todo.extend(term.args)
-        else:
-            others.append(term)
+        nested = term.kind == "call" and term.data == name
+        (todo if nested else others).extend(term.args if nested else [term])
     if name not in ("max", "min") or a not in others:
         return None
     beaten = [a.table.call("less", *((a, b) if name == "max" else (b, a))) for b in others if b is not a]

@@ -74,7 +74,7 @@ class Terms:
 
     def __init__(self) -> None:
         """There is −∞ alone, of which a sum is −∞, and exp is 0; it has no other use."""
-        self.work = 0
+        self.work, self.truths = 0, set[Term]()
         self.known: dict[tuple[str, object, tuple[Term, ...]], Term] = {}
         self.minus_infinity = self.made("infinity", None)
 

@@ -25,7 +25,7 @@ from symad.ops.elementwise import apply, arithmetic, powers, selection
 from symad.ops.fused import softmax
 from symad.ops.linalg import solve_det
 from symad.ops.loops import scan
-from symad.verification.checker.functions import ALWAYS, HEADS, INDICATORS
+from symad.verification.checker.functions import ALWAYS, HEADS
 from symad.verification.checker.terms import BOUND, FREE, Refused, Term, Terms
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
@@ -85,9 +85,6 @@ class Writing:
         return self.terms.made("total", symbols, body(*bound)) if symbols else body(*bound)
 
 
-# ---- numbers and elementwise functions ------------------------------------------------------------
-
-
 def exact(value: Any, terms: Terms) -> Term:
     """A number as a term: floats are their exact binary values, and other constants only themselves."""
     if value is sympy.pi or value is sympy.E:
@@ -130,40 +127,24 @@ def extreme(name: str, x: Sequence[Term]) -> Term:
 
 def compared(op: selection.Compare, a: Term, b: Term) -> Term:
     """[a relation b] as 0 or 1."""
-    relation = "==" if op.relation == "!=" else op.relation
-    made = a.table.call({"<": "less", "<=": "at most", "==": "equal"}[relation], a, b)
+    relation, terms = "==" if op.relation == "!=" else op.relation, a.table
+    made = terms.call({"<": "less", "<=": "at most", "==": "equal"}[relation], a, b)
     if a.number is not None and b.number is not None:
         order = (a.number > b.number) - (a.number < b.number)
-        made = a.table.term(int(order in {"<": [-1], "<=": [-1, 0], "==": [0]}[relation]))
-    return 1 - made if op.relation == "!=" else made
+        made = terms.term(int(order in {"<": [-1], "<=": [-1, 0], "==": [0]}[relation]))
+    terms.truths.add(made := 1 - made if op.relation == "!=" else made)
+    return made
 
 
 def logic(op: selection.Logic, *x: Term) -> Term:
-    """Of the truth values 0 and 1; other numbers would be true as well."""
-    if not all(map(is_truth, x)):
-        raise Refused(f"{op.kind} is of truth values")
-    if op.kind == "xor":
-        return reduce(lambda a, b: a + b - 2 * a * b, x)
-    product = x[0].table.product(x if op.kind == "and" else [1 - a for a in x])
-    return 1 - product if op.kind == "or" else product  # "not" has one argument
-
-
-def is_truth(x: Term) -> bool:
-    """Whether a term is 0 or 1 wherever it has a value: an indicator f, 1 − f, or a product of such terms."""
-    todo = [x]
-    while todo:
-        t = todo.pop()
-        if t.kind == "product" and all(a.number is None for a in t.args):
-            todo += t.args
-        elif t.kind == "sum" and len(t.args) == 2 and t.args[1].number == 1:
-            *rest, last = t.args[0].args or t.args[:1]
-            todo.append(t.table.product(rest) if last.number == -1 else t.args[0] * -1)
-        elif t.number not in (0, 1) and not (t.kind == "call" and t.data in INDICATORS):
-            return False
-    return True
-
-
-# ---- sums and products ----------------------------------------------------------------------------
+    """Of truth values 0 and 1; other numbers would be true as well."""
+    terms = x[0].table
+    if not all(t in terms.truths or t.number in (0, 1) for t in x):
+        raise Refused(f"{op.kind} is of comparisons")
+    product = terms.product(x if op.kind == "and" else [1 - a for a in x])
+    made = {"or": 1 - product, "xor": reduce(lambda a, b: a + b - 2 * a * b, x)}.get(op.kind, product)
+    terms.truths.add(made)
+    return made
 
 
 def contracted(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
@@ -214,9 +195,6 @@ def exponentials(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
     if isinstance(node.op, softmax.Softmax):
         return call("exp", x[0](at)) / total
     return call("log", total) if isinstance(node.op, softmax.LogSumExp) else x[0](at) - call("log", total)
-
-
-# ---- moved elements -------------------------------------------------------------------------------
 
 
 def reshaped(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
@@ -293,9 +271,6 @@ def scanned(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
         w.states[node] = states
     found: Term = w.states[node][at[0]][at[1:]]
     return found
-
-
-# ---- matrices -------------------------------------------------------------------------------------
 
 
 def matrix(x: Element, node: Node, lead: Index) -> list[list[Term]]:
