@@ -379,7 +379,7 @@ def test_rules_of_ops_have_the_values_of_their_evaluation(op, k):
         pytest.skip("sizes are symbols")
     values = {n: rng.uniform(0.5, 0.9, n.shape) for n in inputs}
     try:
-        written = Writing(Terms(), {}).elements([node])
+        written = Writing(Terms()).elements([node])
     except Refused as reason:
         pytest.skip(str(reason))
     (expected,) = unchecked([node], values)

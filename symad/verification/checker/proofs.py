@@ -52,7 +52,7 @@ class Board:
 
     def __init__(self, claims: Sequence[Claim], chosen: Sequence[int]) -> None:
         """Raises `Refused` if a claim cannot be written out."""
-        self.writing, self.sides = Writing(Terms(), {}), dict[tuple[int, int], list[tuple[Term, Term]]]()
+        self.writing, self.sides = Writing(Terms()), dict[tuple[int, int], list[tuple[Term, Term]]]()
         for k in chosen:
             pairs = iter(sides(claims[k].derivative, claims[k].outputs, self.writing))
             for output, node in enumerate(claims[k].outputs):
@@ -91,7 +91,7 @@ def _element_by_element(claims: Sequence[Claim], proof: Proof) -> int:
 
 
 def _for_all_sizes(claims: Sequence[Claim], proof: Proof) -> int:
-    net, writing = Networks(dict(proof.steps)), Writing(Terms())
+    net, writing = Networks(dict(proof.steps)), Writing(Terms(), symbolic=True)
     for k, output, _ in proof.goals:
         pair = sides_for_all_sizes(claims[k].derivative, claims[k].outputs, output, writing)
         if not net.equal(*map(net.form, pair)):

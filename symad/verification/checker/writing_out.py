@@ -2,13 +2,13 @@
 
 There is one short rule for each op, the definition of that op: a function of the node, of the elements of its
 arguments, and of an index. Where sizes are numbers, an index holds positions. Where they are symbols, it holds
-index symbols, which are integers from `FREE` on (0 for axes of length 1), and sums bind new ones; only the
-rules in `FOR_ALL_SIZES` may meet them. A graph with an op that has no rule is not covered.
+index symbols, integers from `FREE` on (0 for axes of length 1), and sums bind new ones; only the rules in
+`FOR_ALL_SIZES` may meet them. A graph with an op that has no rule is not covered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import reduce
 from itertools import count, permutations
@@ -28,7 +28,6 @@ from symad.ops.loops import scan
 from symad.verification.checker.functions import ALWAYS, HEADS
 from symad.verification.checker.terms import BOUND, FREE, Refused, Term, Terms
 
-Array: TypeAlias = "np.ndarray[Any, Any]"
 Index: TypeAlias = "tuple[int, ...]"
 Element: TypeAlias = "Callable[[Index], Term]"
 Rule: TypeAlias = "Callable[[Writing, Any, list[Element], Index], Term]"
@@ -38,46 +37,39 @@ MOST_ELEMENTS, MOST_ROWS = 4096, 3
 
 
 class Writing:
-    """Graphs as terms; ``known`` has the elements of some nodes, and gets those of all others."""
+    """Graphs as terms, where the elements of some nodes are given, and sizes are numbers or symbols."""
 
-    def __init__(self, terms: Terms, known: dict[Node, Array] | None = None) -> None:
-        """Without ``known``, sizes may be symbols."""
-        self.terms, self.known, self.symbolic = terms, known or {}, known is None
-        self.general: dict[tuple[Node, Index], Term] = {}
-        self.states: dict[Node, list[Array]] = {}
-        self.fresh = count(BOUND)
+    def __init__(
+        self, terms: Terms, given: Mapping[Node, Element] | None = None, symbolic: bool = False
+    ) -> None:
+        """Nothing is written yet."""
+        self.terms, self.given, self.symbolic, self.fresh = terms, given or {}, symbolic, count(BOUND)
+        self.made, self.steps = dict[tuple[Node, Index], Term](), dict[tuple[Node, int], Writing]()
 
     def elements(self, outputs: Iterable[Node]) -> list[Term]:
         """The elements of some nodes, in order."""
-        outputs = list(outputs)
-        for node in topological(outputs):
-            if node not in self.known:
-                shape = node.shape
-                if not all(isinstance(d, int) for d in shape) or prod(shape) > MOST_ELEMENTS:
-                    raise Refused(f"sizes are symbols, or an array has more than {MOST_ELEMENTS} elements")
-                x = [self.known[a].__getitem__ for a in node.args]
-                made = np.empty(shape, dtype=object)
-                for at in np.ndindex(*shape):
-                    made[at] = self._by_rule(node, x, at)
-                self.known[node] = made
-        return [term for node in outputs for term in self.known[node].flat]
+        wanted = list(outputs)
+        for node in topological(wanted):
+            if not all(isinstance(d, int) for d in node.shape) or prod(node.shape) > MOST_ELEMENTS:
+                raise Refused(f"sizes are symbols, or an array has more than {MOST_ELEMENTS} elements")
+            for at in np.ndindex(*node.shape):
+                self.element(node, at)
+        return [self.made[node, at] for node in wanted for at in np.ndindex(*node.shape)]
 
     def element(self, node: Node, at: Index) -> Term:
-        """One element, at an index that may hold symbols."""
-        if (node, at) not in self.general:
-            x = [lambda at, a=a: self.element(a, at) for a in node.args]
-            self.general[node, at] = self._by_rule(node, x, at)  # type: ignore[arg-type]
-        return self.general[node, at]
-
-    def _by_rule(self, node: Node, x: list[Element], at: Index) -> Term:
-        kind = type(node.op)
-        if kind not in RULES or (kind not in FOR_ALL_SIZES and any(i >= FREE for i in at)):
-            raise Refused(f"the op {kind.__name__} has no rule" + " for all sizes" * (kind in RULES))
-        self.terms.spend(1)
-        return RULES[kind](self, node, x, at)
+        """One element."""
+        if (node, at) not in self.made:
+            kind, rule = type(node.op), RULES.get(type(node.op))
+            if rule is None or (kind not in FOR_ALL_SIZES and any(i >= FREE for i in at)):
+                raise Refused(f"the op {kind.__name__} has no rule" + " for all sizes" * (rule is not None))
+            self.terms.spend(1)
+            x: list[Element] = [lambda at, a=a: self.element(a, at) for a in node.args]  # type: ignore[misc]
+            given = self.given.get(node)
+            self.made[node, at] = given(at) if given else rule(self, node, x, at)
+        return self.made[node, at]
 
     def total(self, sizes: Sequence[Any], body: Callable[..., Term]) -> Term:
-        """Σ body over the positions along axes of these sizes, which are numbers in this graph, or symbols."""
+        """Σ body over the positions along axes of these sizes, or over as many new index symbols."""
         if not self.symbolic:
             return self.terms.sum([body(*at) for at in np.ndindex(*sizes)])
         bound = [0 if d == 1 else next(self.fresh) for d in sizes]
@@ -115,8 +107,7 @@ def applied(op: apply.Apply, *x: Term) -> Term:
         return x[0].table.call("log", x[0]) / x[0].table.call("log", x[1])
     if name in ("max", "min"):
         return extreme(name, x)
-    if name == "Heaviside":  # the value at 0 is no open set's
-        x = x[:1]
+    x = x[:1] if name == "Heaviside" else x  # the value at 0 is no open set's
     return ALWAYS[name](*x) if name in ALWAYS else x[0].table.call(name, *x)
 
 
@@ -141,7 +132,7 @@ def logic(op: selection.Logic, *x: Term) -> Term:
     terms = x[0].table
     if not all(t in terms.truths or t.number in (0, 1) for t in x):
         raise Refused(f"{op.kind} is of comparisons")
-    product = terms.product(x if op.kind == "and" else [1 - a for a in x])
+    product = terms.product(x if op.kind == "and" else [1 - a for a in x])  # "not" has one argument
     made = {"or": 1 - product, "xor": reduce(lambda a, b: a + b - 2 * a * b, x)}.get(op.kind, product)
     terms.truths.add(made)
     return made
@@ -168,22 +159,18 @@ def along(node: Any, at: Index, axes: Sequence[int]) -> tuple[list[Any], Callabl
     """The sizes of some axes of the argument, and its index from positions along them."""
     shape = node.args[0].shape
     rest = list(at) if len(at) < len(shape) else [i for k, i in enumerate(at) if k not in axes]
-    kept = [k for k in range(len(shape)) if k not in axes]
-
-    def index(*inner: int) -> Index:
-        place = dict(zip([*kept, *axes], [*rest, *inner], strict=True))
-        return tuple(place[k] for k in range(len(shape)))
-
-    return [shape[k] for k in axes], index
+    order = [*(k for k in range(len(shape)) if k not in axes), *axes]
+    return [shape[k] for k in axes], lambda *inner: tuple(
+        i for _, i in sorted(zip(order, [*rest, *inner], strict=True))
+    )
 
 
 def combined(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
-    """The extreme, or the product, of the elements along some axes."""
-    op = node.op
-    last = [len(node.args[0].shape) - 1]
-    sizes, index = along(node, at, last if isinstance(op, reduction.Product) else op.axes)
+    """The extreme over some axes, or the product along the last one."""
+    is_product = isinstance(node.op, reduction.Product)
+    sizes, index = along(node, at, [len(node.args[0].shape) - 1] if is_product else node.op.axes)
     line = [x[0](index(*inner)) for inner in np.ndindex(*sizes)]
-    return w.terms.product(line) if isinstance(op, reduction.Product) else extreme(op.kind, line)
+    return w.terms.product(line) if is_product else extreme(node.op.kind, line)
 
 
 def exponentials(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
@@ -217,12 +204,9 @@ def padded(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
 
 def joined(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
     """The arguments one after the other."""
-    k, i = node.op.axis, at[node.op.axis]
-    for a, arg in zip(x, node.args, strict=True):
-        if i < arg.shape[k]:
-            return a((*at[:k], i, *at[k + 1 :]))
-        i -= arg.shape[k]
-    raise Refused("a position is out of range")
+    k, sizes = node.op.axis, [arg.shape[node.op.axis] for arg in node.args]
+    part = next(p for p in range(len(x)) if at[k] < sum(sizes[: p + 1]))
+    return x[part]((*at[:k], at[k] - sum(sizes[:part]), *at[k + 1 :]))
 
 
 def known(term: Term, size: int, from_end: bool = False) -> int:
@@ -249,31 +233,25 @@ def scattered(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
 
 def position(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
     """The row-major position of known indices, which broadcast, in several axes."""
-    total, op = 0, node.op
-    for size, a, arg in zip(op.shape, x, node.args, strict=True):
-        there = at[len(at) - len(arg.shape) :]
-        index = a(tuple(0 if d == 1 else i for i, d in zip(there, arg.shape, strict=True)))
-        total = total * size + known(index, size, op.from_end)
+    total = 0
+    for size, a, arg in zip(node.op.shape, x, node.args, strict=True):
+        places = zip(at[len(at) - len(arg.shape) :], arg.shape, strict=True)
+        total = total * size + known(a(tuple(0 if d == 1 else i for i, d in places)), size, node.op.from_end)
     return w.terms.term(total)
 
 
 def scanned(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
     """The states c_1, ..., c_T of c_t = body(c_{t−1}, x_t..., constants...)."""
-    if node not in w.states:
-        op, states, arrays = node.op, list[Array](), [w.known[a] for a in node.args]
-        state, slices, constants = arrays[0], arrays[1 : 1 + op.slices], arrays[1 + op.slices :]
-        for t in range(node.shape[0]):
-            given = [state, *[np.asarray(a[t], dtype=object) for a in slices], *constants]
-            body = Writing(w.terms, dict(zip(op.body.input_nodes, given, strict=True)))
-            body.elements(op.body.output_nodes)
-            state = body.known[op.body.output_nodes[0]]
-            states.append(state)
-        w.states[node] = states
-    found: Term = w.states[node][at[0]][at[1:]]
-    return found
+    op, (t, *rest) = node.op, at
+    if (node, t) not in w.steps:
+        before: Any = (lambda at: w.element(node, (t - 1, *at))) if t else x[0]
+        slices: list[Any] = [lambda at, a=a: a((t, *at)) for a in x[1 : 1 + op.slices]]
+        given = zip(op.body.input_nodes, [before, *slices, *x[1 + op.slices :]], strict=True)
+        w.steps[node, t] = Writing(w.terms, dict(given))
+    return w.steps[node, t].element(op.body.output_nodes[0], tuple(rest))
 
 
-def matrix(x: Element, node: Node, lead: Index) -> list[list[Term]]:
+def matrix(x: Element, node: Node, lead: Sequence[int]) -> list[list[Term]]:
     """The elements of one matrix of a stack."""
     n = node.shape[-1]
     if n > MOST_ROWS:
@@ -283,60 +261,54 @@ def matrix(x: Element, node: Node, lead: Index) -> list[list[Term]]:
 
 def determinant(rows: list[list[Term]]) -> Term:
     """Σ over permutations of sign times product (Leibniz)."""
-    parts, n = [], len(rows)
+    terms, parts, n = rows[0][0].table, list[Term](), len(rows)
     for order in permutations(range(n)):
         sign = (-1) ** sum(order[i] > order[j] for j in range(n) for i in range(j))
-        parts.append(rows[0][0].table.product([sign, *[rows[i][j] for i, j in enumerate(order)]]))
-    return rows[0][0].table.sum(parts)
+        parts.append(terms.product([sign, *[rows[i][j] for i, j in enumerate(order)]]))
+    return terms.sum(parts)
 
 
 def solved(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
     """A⁻¹ B by Cramer's rule: x_i = det(A with column i replaced by b)/det A."""
     *lead, i, k = at
-    rows = matrix(x[0], node.args[0], tuple(lead))
+    rows = matrix(x[0], node.args[0], lead)
     other = [[x[1]((*lead, r, k)) if j == i else e for j, e in enumerate(row)] for r, row in enumerate(rows)]
     return determinant(other) / determinant(rows)
 
 
-ELEMENTWISE: dict[type[Op], Rule] = {
+FOR_ALL_SIZES: dict[type[Op], Rule] = {
+    sources.Input: lambda w, node, x, at: w.terms.made("variable", (node.op, at)),
+    sources.Constant: lambda w, node, x, at: exact(node.op.value, w.terms),
+    sources.Dimension: lambda w, node, x, at: exact(node.op.expression, w.terms),
+    sources.Eye: lambda w, node, x, at: w.terms.delta(*at),
     arithmetic.Add: each(lambda op, *a: a[0].table.sum([b * s for s, b in zip(op.signs, a, strict=True)])),
-    arithmetic.Mul: each(
-        lambda op, *a: a[0].table.product([b**p for p, b in zip(op.powers, a, strict=True)])
-    ),
+    arithmetic.Mul: each(lambda op, *a: a[0].table.product([b**p for p, b in zip(op.powers, a, strict=True)])),
     powers.Pow: each(lambda op, a, b: a.table.call("pow", a, b) if b.number is None else a**b.number),
     apply.Apply: each(applied),
     selection.Compare: each(compared),
     selection.Logic: each(logic),
     selection.Select: each(lambda op, c, a, b: c.table.select(c, a, b)),
-}
-FOR_ALL_SIZES: dict[type[Op], Rule] = ELEMENTWISE | {
-    sources.Input: lambda w, node, x, at: w.terms.made("variable", (node.op, at)),
-    sources.Constant: lambda w, node, x, at: exact(node.op.value, w.terms),
-    sources.Dimension: lambda w, node, x, at: exact(node.op.expression, w.terms),
-    sources.Eye: lambda w, node, x, at: w.terms.delta(*at),
     shaping.Broadcast: lambda w, node, x, at: x[0](tuple(at[k] for k in node.op.axes)),
     shaping.Reshape: reshaped,
     contraction.Einsum: contracted,
     **dict.fromkeys(softmax.ExponentialOp.__subclasses__(), exponentials),
-}
+}  # fmt: skip
 RULES: dict[type[Op], Rule] = FOR_ALL_SIZES | {
     sources.ArrayConstant: lambda w, node, x, at: exact(node.op.array[at], w.terms),
     sources.Iota: lambda w, node, x, at: w.terms.term(at[0]),
     shaping.Slice: lambda w, node, x, at: x[0](
-        tuple(a + s * i for i, a, s in zip(at, node.op.start, node.op.step, strict=True))
-    ),
+        tuple(a + s * i for i, a, s in zip(at, node.op.start, node.op.step, strict=True))),
     shaping.Pad: padded,
     stacking.Concatenate: joined,
     stacking.Stack: lambda w, node, x, at: x[at[node.op.axis]](at[: node.op.axis] + at[node.op.axis + 1 :]),
     gathering.Gather: gathered,
     gathering.ScatterAdd: scattered,
     positions.Positions: position,
-    **dict.fromkeys((reduction.Extreme, reduction.Product), combined),
+    reduction.Extreme: combined,
+    reduction.Product: combined,
     scan.Scan: scanned,
     solve_det.Solve: solved,
     solve_det.Determinant: lambda w, node, x, at: determinant(matrix(x[0], node.args[0], at)),
-    solve_det.LogDeterminant: lambda w, node, x, at: w.terms.call(
-        "log", determinant(matrix(x[0], node.args[0], at))
-    ),
-}
+    solve_det.LogDeterminant: lambda w, node, x, at: w.terms.call("log", determinant(matrix(x[0], node.args[0], at))),
+}  # fmt: skip
 """What each op computes."""

@@ -318,7 +318,7 @@ def _attempt(
 
 def _primal(board: Board, claims: Sequence[Claim], chosen: Sequence[int]) -> set[Term]:
     """The terms of the functions of which derivatives are claimed."""
-    outputs = [e for k in chosen for a in claims[k].derivative.function for e in board.writing.known[a].flat]
+    outputs = [e for k in chosen for e in board.writing.elements(claims[k].derivative.function)]
     return set(needed(outputs))
 
 
