@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import TypeAlias
 
 import sympy
 from sympy.codegen import cfunctions
@@ -17,12 +16,12 @@ from sympy.codegen.numpy_nodes import logaddexp
 from symad.library import scalar_functions as own
 from symad.verification.checker.terms import Term
 
-NAMES = (
+_NAMES = (
     "exp log sin cos tan cot sec csc sinh cosh tanh coth sech csch asin acos atan asinh acosh atanh erf erfc "
     "loggamma gamma digamma polygamma besselj bessely besseli besselk expint LambertW sign floor ceiling "
     "Heaviside atan2 sinc"
 )
-HEADS: dict[object, str] = {getattr(sympy, name): name for name in NAMES.split()} | {
+HEADS: dict[object, str] = {getattr(sympy, name): name for name in _NAMES.split()} | {
     sympy.Abs: "abs", sympy.Max: "max", sympy.Min: "min", cfunctions.log1p: "log1p", logaddexp: "logaddexp",
     cfunctions.expm1: "expm1", cfunctions.exp2: "exp2", cfunctions.log2: "log2", cfunctions.log10: "log10",
     cfunctions.Sqrt: "sqrt", cfunctions.hypot: "hypot", own.sigmoid: "sigmoid", own.softplus: "softplus",
@@ -30,33 +29,29 @@ HEADS: dict[object, str] = {getattr(sympy, name): name for name in NAMES.split()
 }  # fmt: skip
 """The functions of graphs, by identity: a user's function of the same name is another one."""
 
-Partials: TypeAlias = "tuple[Term | None, ...]"
 HALF = Fraction(1, 2)
 
 
-def call(name: str, *args: Term) -> Term:
-    """The function of this name."""
-    return args[0].table.call(name, *args)
+def call(name: str, *args: Term | int) -> Term:
+    """The function of this name; the last argument is a term."""
+    return args[-1].table.call(name, *args)  # type: ignore[union-attr]
 
 
-def _flat(*args: Term) -> Partials:
-    return (args[0].table.term(0),) * len(args)
-
-
-def _pi(x: Term) -> Term:
+def pi(x: Term) -> Term:
+    """The number π."""
     return x.table.call("pi")
 
 
-DERIVATIVES: dict[str, Callable[..., Partials]] = {
+DERIVATIVES: dict[str, Callable[..., tuple[Term | None, ...]]] = {
     "exp": lambda x: (call("exp", x),), "log": lambda x: (x**-1,), "sin": lambda x: (call("cos", x),),
     "cos": lambda x: (-1 * call("sin", x),), "tanh": lambda x: (1 - call("tanh", x) ** 2,),
     "asin": lambda x: ((1 - x**2) ** -HALF,), "atan": lambda x: ((1 + x**2) ** -1,),
     "asinh": lambda x: ((1 + x**2) ** -HALF,), "abs": lambda x: (call("sign", x),),
     "sigmoid": lambda x: (call("sigmoid", x) * (1 - call("sigmoid", x)),),
     "softplus": lambda x: (call("sigmoid", x),), "logcosh": lambda x: (call("tanh", x),),
-    "erf": lambda x: (2 * _pi(x) ** -HALF * call("exp", -1 * x**2),),  # DLMF 7.2.1
-    "gamma": lambda x: (call("gamma", x) * call("polygamma", x.table.term(0), x),),  # DLMF 5.2.2
-    "loggamma": lambda x: (call("polygamma", x.table.term(0), x),),
+    "erf": lambda x: (2 * pi(x) ** -HALF * call("exp", -1 * x**2),),  # DLMF 7.2.1
+    "gamma": lambda x: (call("gamma", x) * call("polygamma", 0, x),),  # DLMF 5.2.2
+    "loggamma": lambda x: (call("polygamma", 0, x),),
     "polygamma": lambda n, x: (None, call("polygamma", n + 1, x)),  # DLMF 5.15
     "besselj": lambda n, x: (None, (call("besselj", n - 1, x) - call("besselj", n + 1, x)) / 2),  # DLMF 10.6
     "bessely": lambda n, x: (None, (call("bessely", n - 1, x) - call("bessely", n + 1, x)) / 2),
@@ -68,7 +63,7 @@ DERIVATIVES: dict[str, Callable[..., Partials]] = {
     "pow": lambda x, y: (y * call("pow", x, y - 1), call("pow", x, y) * call("log", x)),
     "max": lambda x, y: (call("less", y, x), 1 - call("less", y, x)),  # ties are no open set
     "min": lambda x, y: (call("less", x, y), 1 - call("less", x, y)),
-    **dict.fromkeys(("sign", "floor", "ceiling", "Heaviside", "less", "at most", "equal"), _flat),
+    **dict.fromkeys(("sign", "floor", "ceiling", "Heaviside", "less", "at most", "equal"), lambda *x: (x[0] * 0,) * len(x)),
 }  # fmt: skip
 """∂f/∂x for each argument, on the open set where f is smooth."""
 
@@ -79,14 +74,14 @@ ALWAYS: dict[str, Callable[..., Term]] = {
     "cosh": lambda x: (call("exp", x) + call("exp", -1 * x)) / 2,
     "coth": lambda x: 1 / call("tanh", x), "sech": lambda x: (1 - call("tanh", x) ** 2) ** HALF,
     "csch": lambda x: 2 / (call("exp", x) - call("exp", -1 * x)),
-    "acos": lambda x: _pi(x) / 2 - call("asin", x), "erfc": lambda x: 1 - call("erf", x),
+    "acos": lambda x: pi(x) / 2 - call("asin", x), "erfc": lambda x: 1 - call("erf", x),
     "acosh": lambda x: call("log", x + (x - 1) ** HALF * (x + 1) ** HALF),
     "atanh": lambda x: call("log", (1 + x) / (1 - x)) / 2,
-    "digamma": lambda x: call("polygamma", x.table.term(0), x), "sinc": lambda x: call("sin", x) / x,
+    "digamma": lambda x: call("polygamma", 0, x), "sinc": lambda x: call("sin", x) / x,
     "log1p": lambda x: call("log", 1 + x), "expm1": lambda x: call("exp", x) - 1,
-    "exp2": lambda x: call("exp", x * call("log", x.table.term(2))), "sqrt": lambda x: x**HALF,
-    "log2": lambda x: call("log", x) / call("log", x.table.term(2)),
-    "log10": lambda x: call("log", x) / call("log", x.table.term(10)),
+    "exp2": lambda x: call("exp", x * x.table.call("log", 2)), "sqrt": lambda x: x**HALF,
+    "log2": lambda x: call("log", x) / x.table.call("log", 2),
+    "log10": lambda x: call("log", x) / x.table.call("log", 10),
     "hypot": lambda x, y: (x**2 + y**2) ** HALF, "silu": lambda x: x * call("sigmoid", x),
     "logaddexp": lambda x, y: call("log", call("exp", x) + call("exp", y)),
     "relu": lambda x: call("max", x, x.table.term(0)),

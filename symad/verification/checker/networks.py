@@ -73,14 +73,14 @@ class Networks:
 
     def __init__(self, answers: Mapping[int, Any]) -> None:
         """No form is known yet."""
-        self.answers, self.unused, self.questions, self.work = answers, set(answers), 0, 0
+        self.answers, self.unused, self.count, self.work = answers, set(answers), 0, 0
         self.atoms, self.forms, self.fresh = list[Atom](), dict[Term, Form](), count(FRESH)
 
     def ask(self, kind: str, *about: Any) -> Any:
         """The answer of the proof to the next question; None if it has none."""
-        self.questions += 1
-        self.unused.discard(self.questions)
-        return self.answers.get(self.questions)
+        self.count += 1
+        self.unused.discard(self.count)
+        return self.answers.get(self.count)
 
     def add(self, forms: Sequence[Form]) -> Form:
         """The sum, with equal networks added up: [[i, j, renaming of the bound indices of i], ...]."""
@@ -120,8 +120,9 @@ class Networks:
         matched = [(n, b[j], names) for n, (j, names) in zip(a, pairs, strict=True)]
         return all(n.number == m.number and n.same(m, names, axes) for n, m, names in matched)
 
-    def equal(self, a: Form, b: Form) -> bool:
-        """Whether two forms are the same, index by index."""
+    def equal(self, left: Term, right: Term) -> bool:
+        """Whether two terms have the same form, index by index."""
+        a, b = self.form(left), self.form(right)
         pairs = self.ask("equal", a, b)
         return pairs is not None and self.isomorphic(a, b, pairs, {})
 

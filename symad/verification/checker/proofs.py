@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from symad.core.graph import Node
 from symad.verification.checker.claims import Derivative, sides, sides_for_all_sizes
@@ -22,8 +21,7 @@ DAMAGE = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, R
 """What Python says of data that are no proof."""
 
 
-@dataclass(frozen=True)
-class Claim:
+class Claim(NamedTuple):
     """Outputs of a graph, and the derivative that they are claimed to be."""
 
     derivative: Derivative
@@ -48,19 +46,15 @@ class Proof:
 
 
 class Board:
-    """The claims of one proof written out: the terms of both sides, element by element."""
+    """The claims of one proof written out: the terms of both sides of each goal."""
 
     def __init__(self, claims: Sequence[Claim], chosen: Sequence[int]) -> None:
         """Raises `Refused` if a claim cannot be written out."""
-        self.writing, self.sides = Writing(Terms()), dict[tuple[int, int], list[tuple[Term, Term]]]()
+        self.writing, self.goals = Writing(Terms()), dict[Goal, tuple[Term, Term]]()
         for k in chosen:
-            pairs = iter(sides(claims[k].derivative, claims[k].outputs, self.writing))
-            for output, node in enumerate(claims[k].outputs):
-                self.sides[k, output] = list(islice(pairs, prod(node.shape)))
-
-    def goal(self, goal: Goal) -> tuple[Term, Term]:
-        """The two sides of a goal."""
-        return self.sides[goal[:2]][goal[2]]
+            outputs = claims[k].outputs
+            places = [(k, o, e) for o, node in enumerate(outputs) for e in range(prod(node.shape))]
+            self.goals |= zip(places, sides(claims[k].derivative, outputs, self.writing), strict=True)
 
 
 def replay(claims: Sequence[Claim], proof: Proof) -> int:
@@ -70,32 +64,25 @@ def replay(claims: Sequence[Claim], proof: Proof) -> int:
         Refused: a step is wrong, or missing, or is used nowhere, or a goal does not follow.
     """
     try:
-        if min((n for goal in proof.goals for n in goal), default=0) < 0:
-            raise Refused("a goal has a negative number")
-        return (_for_all_sizes if proof.way == "networks" else _element_by_element)(claims, proof)
+        return _replayed(claims, proof)
     except DAMAGE as problem:
         raise Refused(f"the proof is damaged: {problem}") from None
 
 
-def _element_by_element(claims: Sequence[Claim], proof: Proof) -> int:
-    steps: dict[int, list[Any]] = {}
-    for number, rule, data in proof.steps:
-        steps.setdefault(number, []).append((rule, data))
-    board, values = Board(claims, proof.claims), Values(steps)
-    for goal in proof.goals:
-        if not values.equal(*board.goal(goal)):
+def _replayed(claims: Sequence[Claim], proof: Proof) -> int:
+    machine: Values | Networks
+    if proof.way == "networks":
+        machine, writing = Networks(dict(proof.steps)), Writing(Terms(), symbolic=True)
+        pairs = [sides_for_all_sizes(*claims[k], o, writing) for k, o, _ in proof.goals if min(k, o) >= 0]
+    else:
+        steps: dict[int, list[Any]] = {}
+        for number, rule, data in proof.steps:
+            steps.setdefault(number, []).append((rule, data))
+        board, machine = Board(claims, proof.claims), Values(steps)
+        pairs = [board.goals[goal] for goal in proof.goals]
+    for goal, pair in zip(proof.goals, pairs, strict=True):
+        if not machine.equal(*pair):
             raise Refused(f"goal {list(goal)} does not follow")
-    if values.unused:
-        raise Refused(f"step {min(values.unused)} is used nowhere")
-    return values.count + len(proof.goals)
-
-
-def _for_all_sizes(claims: Sequence[Claim], proof: Proof) -> int:
-    net, writing = Networks(dict(proof.steps)), Writing(Terms(), symbolic=True)
-    for k, output, _ in proof.goals:
-        pair = sides_for_all_sizes(claims[k].derivative, claims[k].outputs, output, writing)
-        if not net.equal(*map(net.form, pair)):
-            raise Refused(f"output {output} of claim {k} does not follow")
-    if net.unused:
-        raise Refused(f"step {min(net.unused)} is used nowhere")
-    return net.questions + len(net.forms)
+    if machine.unused:
+        raise Refused(f"step {min(machine.unused)} is used nowhere")
+    return machine.count + len(proof.goals)

@@ -104,8 +104,6 @@ class Quotients:
             raise Refused("a quotient is not in normal form")
         return Quotient(over, int(saved[1]), under)
 
-    # ---- arithmetic --------------------------------------------------------------------------------
-
     def product(self, p: Poly, q: Poly, k: int = 1) -> Poly:
         """p q^k, by repeated squaring, counted as work."""
         while k:
@@ -190,8 +188,6 @@ class Quotients:
     def equal(self, a: Quotient, b: Quotient) -> bool:
         """Whether a = b by the relations."""
         return a.key == b.key or not self.add(a, self.times(b, -1)).over
-
-    # ---- what is known of values -------------------------------------------------------------------
 
     def sign(self, a: Quotient) -> str:
         """What is seen of the sign: "positive" or "nonnegative", else ""."""

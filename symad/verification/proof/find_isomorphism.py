@@ -31,8 +31,8 @@ class IsomorphismFinder(Networks):
 
     def ask(self, kind: str, *about: Any) -> Any:
         """The answer to a question, written down if there is one."""
-        self.questions += 1
-        number = self.questions
+        self.count += 1
+        number = self.count
         answers: Any = {"merge": self._merge, "atom": self._atom, "equal": self._match_forms}
         answer = answers[kind](*about)
         if answer is not None and answer != []:
@@ -140,7 +140,7 @@ def find_for_all_sizes(claims: Sequence[Claim], wanted: Sequence[Goal]) -> Found
         claim, finder = claims[goal[0]], IsomorphismFinder()
         try:
             sides = sides_for_all_sizes(claim.derivative, claim.outputs, goal[1], Writing(Terms(), symbolic=True))
-            if not finder.equal(*map(finder.form, sides)):
+            if not finder.equal(*sides):
                 reasons.append("the contraction networks differ")
                 continue
             steps = tuple([number, answer] for number, answer in finder.found)

@@ -296,7 +296,7 @@ def _attempt(
         try:
             for goal in proved:
                 try:
-                    if finder.equal(*board.goal(goal)):
+                    if finder.equal(*board.goals[goal]):
                         done.append(goal)
                     else:
                         why.append("the normal forms differ")
