@@ -20,7 +20,7 @@ from symad.verification.certificate.certificate import (
 )
 from symad.verification.certificate.witness import Witness
 from symad.verification.checker import Derivative, Proof
-from symad.verification.checker.claims import KINDS
+from symad.verification.checker.proofs import KINDS
 
 FORMAT, VERSION = "symad certificate", 1
 

@@ -1,4 +1,9 @@
-"""Proofs as data, and the checker: claims and steps in, a number of steps or a refusal out."""
+"""What a proof is about, proofs as data, and the replay: claims and steps in, a number of steps or a refusal out.
+
+The claims are that outputs of graphs are derivatives of a function, element by element. The derivative is not
+taken from anywhere: it is what the table of `functions` and the chain rule make of the function, written out
+(backwards: Speelpenning 1980).
+"""
 
 from __future__ import annotations
 
@@ -7,12 +12,130 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any, NamedTuple, TypeAlias
 
-from symad.core.graph import Node
-from symad.verification.checker.claims import Derivative, sides, sides_for_all_sizes
+from symad.core.dims import same_shape
+from symad.core.graph import Node, Op
+from symad.verification.checker.functions import DERIVATIVES
 from symad.verification.checker.networks import Networks
 from symad.verification.checker.rules import Values
-from symad.verification.checker.terms import Refused, Term, Terms
+from symad.verification.checker.terms import FREE, Refused, Term, Terms, needed
 from symad.verification.checker.writing_out import Writing
+
+KINDS = {
+    "value": "", "gradient": "", "jacobian": "", "hessian": "", "pushforward": "v", "pullback": "w",
+    "slope": "vw", "curvature": "vw",
+}  # fmt: skip
+"""The kinds of derivatives, and the directions that they take."""
+
+
+@dataclass(frozen=True)
+class Derivative:
+    """Which derivative of which function some outputs are claimed to be.
+
+    ``kind``, with x all elements of ``wrt`` in order, y those of ``function``, and v and w directions of their
+    shapes (w of "curvature" of the shapes of ``wrt``): "value": y; "gradient": ∂y/∂x; "jacobian": ∂y_i/∂x_j;
+    "hessian": ∂²y/∂x_i∂x_j; "pushforward": Σ_j ∂y_i/∂x_j v_j; "pullback": Σ_i w_i ∂y_i/∂x_j; "slope":
+    Σ_ij w_i ∂y_i/∂x_j v_j; "curvature": Σ_ij w_i ∂²y/∂x_i∂x_j v_j. Without w (of "pullback" and "slope"), and
+    for gradients and second derivatives, y is one number.
+    """
+
+    kind: str
+    function: tuple[Node, ...]
+    wrt: tuple[Node, ...] = ()
+    v: tuple[Node, ...] = ()
+    w: tuple[Node, ...] = ()
+
+
+def sides(claim: Derivative, outputs: Sequence[Node], writing: Writing) -> list[tuple[Term, Term]]:
+    """The elements of the derivative, and those of the outputs, in order."""
+    kind, groups = claim.kind, (outputs, claim.function, claim.wrt, claim.v, claim.w)
+    made, y, x, v, w = map(writing.elements, groups)
+    if ("v" in KINDS[kind]) != bool(v) or (w and "w" not in KINDS[kind]) or (kind == "curvature" and not w):
+        raise Refused(f"a claim about a {kind} has other directions")
+    if kind == "value" and [a.shape for a in claim.function] != [a.shape for a in outputs]:
+        raise Refused("both sides have other shapes")
+    if w and kind != "curvature":
+        y = [inner(w, y)]
+    elif len(y) != 1 and kind not in ("value", "jacobian", "pushforward"):
+        raise Refused(f"a {kind} is of one number")
+    rows = [[e] if kind == "value" else gradient(e, x) for e in y]
+    rows = [[inner(row, v)] for row in rows] if v else rows
+    if kind in ("hessian", "curvature"):
+        rows = [gradient(e, x) for row in rows for e in row]
+    flat = [inner(rows[0], w)] if kind == "curvature" else [e for row in rows for e in row]
+    return list(zip(flat, made, strict=True))
+
+
+def sides_for_all_sizes(
+    claim: Derivative, outputs: Sequence[Node], k: int, writing: Writing
+) -> tuple[Term, Term]:
+    """One element of output k of a claim, and of what it is claimed to be; axes have index symbols."""
+    made, kind, order = outputs[k], claim.kind, {"value": 0, "gradient": 1, "jacobian": 1, "hessian": 2}
+    y, x = claim.function[0 if order[kind] else k], [claim.wrt[k]] * order[kind] if order[kind] else []
+    if order[kind] and (len(claim.function) > 1 or (kind != "gradient" and len(claim.wrt) > 1)):
+        raise Refused("a derivative of several functions, or by several inputs, joins axes")
+    if kind in ("gradient", "hessian") and any(d != 1 for d in y.shape):
+        raise Refused(f"a {kind} is of one number")
+    at = tuple(0 if d == 1 else FREE + i for i, d in enumerate(made.shape))
+    axes, rest = [d for a in (y, *x) for d in a.shape if d != 1], iter([i for i in at if i])
+    if not same_shape(axes, [d for d in made.shape if d != 1]):
+        raise Refused("axes of a derivative are joined")
+    place, *places = [tuple(0 if d == 1 else next(rest) for d in a.shape) for a in (y, *x)]
+    term = writing.element(y, place)
+    for a, there in zip(x, places, strict=True):
+        term = slope(term, a.op, there)
+    return term, writing.element(made, at)
+
+
+def inner(a: Sequence[Term], b: Sequence[Term]) -> Term:
+    """Σ a_k b_k."""
+    return a[0].table.sum([p * q for p, q in zip(a, b, strict=True)])
+
+
+def gradient(output: Term, variables: Sequence[Term]) -> list[Term]:
+    """∂output/∂v for all variables v: each term sends to its arguments what it got, times its slopes."""
+    terms, order, active = output.table, needed([output]), set(variables)
+    active.update(term for term in order if not active.isdisjoint(term.args))
+    sent: dict[Term, list[Term]] = {output: [terms.term(1)]}
+    for term in reversed(order):
+        if term in active and term in sent:
+            sent[term] = [terms.sum(sent[term])]
+            for k, arg in enumerate(term.args):
+                if arg in active and (part := contribution(term, k, sent[term][0])).number != 0:
+                    sent.setdefault(arg, []).append(part)
+    return [terms.sum(sent.get(v, [])) for v in variables]
+
+
+def slope(output: Term, wrt: Op, place: Sequence[int]) -> Term:
+    """∂output/∂wrt[place] for index symbols, by the chain rule forwards."""
+    terms, tangents = output.table, dict[Term, Term]()
+    for term in needed([output]):
+        moving = [(k, tangents[a]) for k, a in enumerate(term.args) if tangents[a].number != 0]
+        tangents[term] = terms.sum([contribution(term, k, tangent) for k, tangent in moving])
+        if term.kind == "variable" and term.data[0] is wrt:
+            pairs = zip(term.data[1], place, strict=True)
+            tangents[term] = terms.product([terms.delta(i, j) for i, j in pairs])
+    return tangents[output]
+
+
+def contribution(term: Term, k: int, bar: Term) -> Term:
+    """``bar`` times the partial derivative of a term by its argument k."""
+    args, terms = term.args, term.table
+    match term.kind, term.data:
+        case "sum", _:
+            return bar
+        case "total", _:  # sums over index symbols are differentiated forwards only
+            return terms.made("total", term.data, bar)
+        case "product", _:
+            return terms.product([bar, *args[:k], *args[k + 1 :]])
+        case "power", exponent:
+            return bar * exponent * args[0] ** (exponent - 1)
+        case _, "select":  # the branch that is not taken gets nothing
+            return terms.select(args[0], *((0, bar) if k == 2 else (bar, 0))) if k else terms.term(0)
+    partial = DERIVATIVES[term.data](*args)[k] if term.data in DERIVATIVES else None
+    if partial is None:
+        raise Refused(f"the derivative of {term.data} by argument {k + 1} is not in the table")
+    return bar * partial
+
 
 Goal: TypeAlias = "tuple[int, int, int]"
 """Which element of which output of which claim."""

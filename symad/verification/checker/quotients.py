@@ -1,9 +1,10 @@
-"""Quotients of polynomials in generators, modulo the relations of these generators.
+"""Polynomials with integer coefficients in generators, and their quotients, modulo relations of the generators.
 
-A generator stands for a real function: an element of an input, a function of a value, or a value that was
-given a name. A quotient is N/(d Π f^m) with an integer d > 0 and polynomials f; what is divided by is kept
-in factors, so that common ones are seen. Two quotients are equal where both are defined if the numerator of
-their difference is 0 modulo the relations g^L = p.
+A polynomial is a dictionary from monomials to coefficients other than 0; a monomial is the sorted tuple of its
+generators, each as often as its exponent says. A generator stands for a real function: an element of an input,
+a function of a value, or a value that was given a name. A quotient is N/(d Π f^m) with an integer d > 0 and
+polynomials f; what is divided by is kept in factors, so that common ones are seen. Two quotients are equal
+where both are defined if the numerator of their difference is 0 modulo the relations g^L = p.
 """
 
 from __future__ import annotations
@@ -12,18 +13,92 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
 from math import gcd
 from typing import Any, TypeAlias
 
-from symad.verification.checker import polynomials as poly
-from symad.verification.checker.polynomials import ONE, Poly
 from symad.verification.checker.terms import MOST_POWER, Refused, bounded
 
-Factor: TypeAlias = "frozenset[tuple[poly.Monomial, int]]"
+Monomial: TypeAlias = "tuple[int, ...]"
+Poly: TypeAlias = "dict[Monomial, int]"
+Factor: TypeAlias = "frozenset[tuple[Monomial, int]]"
+
+MOST_TERMS, MOST_PRODUCTS, MOST_DEGREE = 4000, 100_000, 2000
+"""Polynomials of more terms or higher degree, and products of more pairs of terms, are refused."""
 
 MOST_WORK, MOST_GENERATORS, SHORT = 4_000_000, 1000, 400
 """Products of terms in one proof, and generators; common factors are looked for in products of fewer terms."""
+
+ONE: Poly = {(): 1}
+
+
+def plus(p: Poly, q: Poly, scale: int = 1) -> Poly:
+    """p + scale q."""
+    total = dict(p)
+    for m, c in q.items():
+        total[m] = total.get(m, 0) + scale * c
+        if not total[m]:
+            del total[m]
+    return total
+
+
+def convolved(p: Poly, q: Poly) -> Poly:
+    """p q."""
+    if p == ONE or q == ONE:
+        return q if p == ONE else p
+    if len(p) * len(q) > MOST_PRODUCTS:
+        raise Refused(f"a product of polynomials of {len(p)} and {len(q)} terms")
+    total: Poly = {}
+    for m, c in p.items():
+        for n, d in q.items():
+            both = tuple(sorted(m + n))
+            total[both] = total.get(both, 0) + c * d
+    bounded(*total.values())
+    if len(total) > MOST_TERMS or max(map(len, total), default=0) > MOST_DEGREE:
+        raise Refused(f"a polynomial has more than {MOST_TERMS} terms, or a degree above {MOST_DEGREE}")
+    return {m: c for m, c in total.items() if c}
+
+
+def leading(p: Poly) -> Monomial:
+    """The monomial of highest degree, and among these the last; products keep this order."""
+    return max(p, key=lambda m: (len(m), m))
+
+
+def content(p: Poly) -> int:
+    """The greatest common divisor of the coefficients, with the sign of the leading one; 1 for 0."""
+    return gcd(*p.values()) * (1 if p[leading(p)] > 0 else -1) if p else 1
+
+
+def common_monomial(p: Poly) -> Monomial:
+    """The monomial of highest degree that divides all terms."""
+    return tuple(sorted(reduce(Counter.__and__, map(Counter, p)).elements())) if p else ()
+
+
+def divided(p: Poly, number: int, monomial: Monomial = ()) -> Poly:
+    """p / (number · monomial), which divides all terms."""
+    under = Counter(monomial)
+    return {tuple(sorted((Counter(m) - under).elements())) if under else m: c // number for m, c in p.items()}
+
+
+def exact_quotient(p: Poly, q: Poly) -> Poly | None:
+    """p/q if that is a polynomial with integer coefficients, else None."""
+    lead, rest, found = leading(q), dict(p), dict[Monomial, int]()
+    while rest:
+        m = leading(rest)
+        step, c = Counter(m) - Counter(lead), rest[m] // q[lead]
+        if step.total() != len(m) - len(lead) or rest[m] % q[lead] or len(found) > MOST_TERMS:
+            return None
+        found[tuple(sorted(step.elements()))] = c
+        rest = plus(rest, convolved({tuple(sorted(step.elements())): c}, q), -1)
+    return found
+
+
+def by_powers(p: Poly, k: int) -> dict[int, Poly]:
+    """p as Σ p_e · variable_k^e: the polynomials p_e by e."""
+    parts = dict[int, Poly]()
+    for m, c in p.items():
+        parts.setdefault(m.count(k), {})[tuple(i for i in m if i != k)] = c
+    return parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,20 +164,16 @@ class Quotients:
 
     def read(self, saved: Any) -> Quotient:
         """A quotient as proofs write it: [N, d, [[f, m], ...]], polynomials as [[c, monomial], ...]."""
-        over, *factors = [
-            {tuple(map(int, m)): int(c) for c, m in p} for p in (saved[0], *(f for f, _ in saved[2]))
+        over, scale, under = saved
+        polynomials = [
+            {tuple(sorted(map(int, m))): int(c) for c, m in p} for p in (over, *(f for f, _ in under))
         ]
-        under = {frozenset(f.items()): int(m) for f, (_, m) in zip(factors, saved[2], strict=True)}
-        orderly = all(list(m) == sorted(m) and c for p in (over, *factors) for m, c in p.items())
-        there = all(0 <= k < len(self.generators) for p in (over, *factors) for m in p for k in m)
-        if not (
-            orderly
-            and there
-            and int(saved[1]) >= 1
-            and all(f and 1 <= m <= MOST_POWER for f, m in under.items())
-        ):
+        powers, generators = [int(m) for _, m in under], {k for p in polynomials for m in p for k in m}
+        there = all(0 <= k < len(self.generators) for k in generators) and all(polynomials[1:])
+        if not there or not all(all(p.values()) for p in polynomials) or min([int(scale), *powers]) < 1:
             raise Refused("a quotient is not in normal form")
-        return Quotient(over, int(saved[1]), under)
+        factors = [frozenset(p.items()) for p in polynomials[1:]]
+        return Quotient(polynomials[0], int(scale), dict(zip(factors, powers, strict=True)))
 
     def product(self, p: Poly, q: Poly, k: int = 1) -> Poly:
         """p q^k, by repeated squaring, counted as work."""
@@ -110,9 +181,9 @@ class Quotients:
             self.work += len(p) * len(q)
             if self.work > MOST_WORK:
                 raise Refused(f"more than {MOST_WORK} products of terms")
-            p = poly.multiply(p, q) if k & 1 else p
+            p = convolved(p, q) if k & 1 else p
             k >>= 1
-            q = poly.multiply(q, q) if k else q
+            q = convolved(q, q) if k else q
         return p
 
     def reduced(self, p: Poly) -> Poly:
@@ -121,10 +192,10 @@ class Quotients:
             g for m in p for g in m if g in self.relations and m.count(g) >= self.relations[g][0]
         }:
             g = max(found)
-            (order, value), total = self.relations[g], dict[poly.Monomial, int]()
-            for e, part in poly.by_powers(p, g).items():
+            (order, value), total = self.relations[g], dict[Monomial, int]()
+            for e, part in by_powers(p, g).items():
                 whole = self.product(part, value, e // order)
-                total = poly.add(total, poly.multiply(whole, {(g,) * (e % order): 1}))
+                total = plus(total, convolved(whole, {(g,) * (e % order): 1}))
             p = total
         return p
 
@@ -132,24 +203,22 @@ class Quotients:
         """A quotient without common factors that are easily seen."""
         over, left = self.reduced(over), dict[Factor, int]()
         for f, m in under.items() if over else ():
-            while (
-                m and len(over) * len(f) <= SHORT and (less := poly.exact_quotient(over, dict(f))) is not None
-            ):
+            while m and len(over) * len(f) <= SHORT and (less := exact_quotient(over, dict(f))) is not None:
                 over, m = less, m - 1
             left |= {f: m} if m else {}
         common = gcd(scale, *over.values())
         bounded(scale)
-        return Quotient(poly.divided(over, common), scale // common, left)
+        return Quotient(divided(over, common), scale // common, left)
 
     def add(self, a: Quotient, b: Quotient) -> Quotient:
         """The sum."""
         under = {f: max(a.under.get(f, 0), b.under.get(f, 0)) for f in [*a.under, *b.under]}
-        scale, total = a.scale * b.scale // gcd(a.scale, b.scale), dict[poly.Monomial, int]()
+        scale, total = a.scale * b.scale // gcd(a.scale, b.scale), dict[Monomial, int]()
         for q in (a, b):
             over = {m: c * (scale // q.scale) for m, c in q.over.items()}
             for f, m in under.items():
                 over = self.product(over, dict(f), m - q.under.get(f, 0))
-            total = poly.add(total, over)
+            total = plus(total, over)
         return self.simple(total, scale, under)
 
     def multiply(self, a: Quotient, b: Quotient) -> Quotient:
@@ -165,8 +234,8 @@ class Quotients:
         """1/a, where a is not 0: its numerator is split in a number, generators and the rest."""
         if not a.over:
             raise Refused("a division by zero")
-        scale, shared = poly.content(a.over), poly.common_monomial(a.over)
-        rest = poly.divided(a.over, scale, shared)
+        scale, shared = content(a.over), common_monomial(a.over)
+        rest = divided(a.over, scale, shared)
         under = {frozenset({((k,), 1)}): e for k, e in Counter(shared).items()}
         under |= {frozenset(rest.items()): 1} if rest != ONE else {}
         over = {(): a.scale if scale > 0 else -a.scale}
@@ -204,15 +273,14 @@ class Quotients:
     def never_zero(self, p: Poly) -> bool:
         """Whether p is 0 on no open set, as it is shown by one real input b after the other.
 
-        As a polynomial in b, on which nothing else in p depends, p has finitely many zeros for fixed other
-        inputs where its leading coefficient is not 0.
+        As a polynomial in b, on which nothing else depends, it has few zeros where its leading coefficient has none.
         """
         p = self.reduced(p)
         known = {k: self.generators[k] for k in sorted({k for m in p for k in m}, reverse=True)}
         if len(p) < 2 and all(g.nonzero for g in known.values()):
             return bool(p)
         for b, g in known.items():
-            parts = poly.by_powers(p, b)
+            parts = by_powers(p, b)
             if g.smooth and not any(h.inputs & g.inputs for k, h in known.items() if k != b):
                 return self.never_zero(parts[max(parts)])
         return False

@@ -24,7 +24,7 @@ from operator import or_
 from typing import Any, TypeAlias
 
 from symad.verification.checker import functions as table
-from symad.verification.checker import polynomials as poly
+from symad.verification.checker import quotients as poly
 from symad.verification.checker.quotients import Generator, Quotient, Quotients
 from symad.verification.checker.terms import Refused, Term, needed
 
@@ -42,13 +42,15 @@ class Values:
         self._steps, self.unused, self.count = steps, set(steps), 0
         self.field, self.values = Quotients(), dict[Term, Quotient]()
         self.atoms: dict[tuple[Any, ...], Quotient] = {}
-        self.exponents, self.logarithms = dict[int, Quotient](), dict[int, Quotient]()
-        """For the generators that are exp(a), and for those that are log(u): a and u."""
+        self.exponents, self.logarithms = (
+            dict[int, Quotient](),
+            dict[int, Quotient](),
+        )  # a of exp(a), u of log(u)
         self._total: dict[Term, bool] = {}
 
-    def equal(self, left: Term, right: Term) -> bool:
+    def equal(self, a: Term, b: Term) -> bool:
         """Whether two terms are equal wherever both are defined."""
-        return left is right or self.field.equal(self.value(left), self.value(right))
+        return a is b or self.field.equal(self.value(a), self.value(b))
 
     def value(self, goal: Term) -> Quotient:
         """The value of a term, after those of all terms that it needs."""
@@ -113,7 +115,10 @@ class Values:
                 return self.exponential(summands) if data == "exp" else self.rotation(summands)[data == "sin"]
             case "call", "" | "factors" if data in ("log", "abs"):
                 factors = self.factors(args[0], rule, parts)
-                return self.logarithm(factors) if data == "log" else self.absolute(factors)
+                if data == "log":
+                    return self.logarithm(factors)
+                sizes = [self.field.power(self.size(f) if e % 2 else f, e) for e, f in factors]
+                return reduce(self.field.multiply, sizes)  # |Π f^e| = Π |f|^e
             case "call", "":
                 return self.function(data, args)
         raise Refused(f"the rule {rule!r} does not apply to {term.kind} {data}")
@@ -125,9 +130,6 @@ class Values:
         turned = name in table.ODD | table.EVEN and poly.content(args[0].over) < 0
         args = [self.field.times(args[0], -1)] if turned else args
         sign = "positive" if name in table.POSITIVE else "nonnegative" if name in table.INDICATORS else ""
-        if name in ("max", "min"):
-            positive = [self.field.sign(a) == "positive" for a in args]
-            sign = "positive" if (any if name == "max" else all)(positive) else ""
         value = self.atom(name, args, sign)
         if name in table.INDICATORS:
             self.field.relations[value.generator] = (2, value.over)
@@ -136,18 +138,23 @@ class Values:
     def defined(self, term: Term, args: list[Quotient]) -> Quotient:
         """A function by its definition, where its condition holds."""
         name = term.data
-        if name == "equal" and (winner := attained(*term.args) or attained(*term.args[::-1])) is not None:
-            return self.value(winner)
+        for a, top in (term.args, term.args[::-1]) if name == "equal" else ():
+            if top.kind == "call" and top.data in ("max", "min") and a in top.args:  # no other one is larger
+                pair = (a, *top.args) if a is top.args[0] else (a, *top.args[::-1])
+                less = term.table.call("less", *(pair[::2] if top.data == "max" else pair[::-2]))
+                return self.value(1 - less)
         if name in ("sign", "Heaviside", *table.INDICATORS):  # at 0 another value: 0 must be no open set's
             gap = args[0] if len(args) == 1 else self.field.add(args[1], self.field.times(args[0], -1))
             if not self.field.never_zero(gap.over):
                 raise Refused(f"the argument of {name} may be 0 on an open set")
         if name == "pow" and self.field.sign(args[0]) != "positive":
             raise Refused("the base of a power may be negative")
-        if name == "select" and not self.field.equal(self.field.multiply(args[0], args[0]), args[0]):
-            raise Refused("the condition of a selection may have other values than 0 and 1")
-        if name == "select" and not all(map(self.total, term.args)):
-            raise Refused("a branch of a selection may have no value where it is not taken")
+        if name == "select":
+            truth = self.field.equal(self.field.multiply(args[0], args[0]), args[0])
+            if not (truth and all(map(self.total, term.args))):
+                raise Refused(
+                    "a condition is not 0 or 1, or a branch may have no value where it is not taken"
+                )
         return self.value(table.DEFINITIONS[name](*term.args))
 
     def total(self, term: Term) -> bool:
@@ -180,9 +187,9 @@ class Values:
         return [(1, Quotient(argument.over)), (-1, self.field.number(argument.scale)), *under]
 
     def of_known_sign(self, parts: Parts) -> Parts:
-        """The factors of a product that is not negative, with |f|^e for f^e if e is even.
+        """The factors of a product that is not negative, none of them negative.
 
-        If all others are positive, then one of unknown sign is not negative either.
+        |f|^e stands for f^e if e is even; if all others are positive, one factor may be of unknown sign.
         """
         parts = [(e, f if e % 2 or self.field.sign(f) else self.size(f)) for e, f in parts]
         signs = [self.field.sign(f) for _, f in parts]
@@ -194,9 +201,8 @@ class Values:
         """exp(Σ k a) = Π exp(a)^k, and exp(a) is u for a = log u."""
         result = self.field.number(1)
         for k, a in parts if any(a.over for _, a in parts) else ():
-            value = self.logarithms.get(a.generator) or self.atom("exp", [a], "positive")
-            if a.generator not in self.logarithms:
-                self.exponents[value.generator] = a
+            if (value := self.logarithms.get(a.generator)) is None:
+                self.exponents[(value := self.atom("exp", [a], "positive")).generator] = a
             result = self.field.multiply(result, self.field.power(value, k))
         return result
 
@@ -221,7 +227,7 @@ class Values:
         if right or not a.over:
             return self.field.number(int(not right)), self.field.number(int(right))
         cosine, sine = self.atom("cos", [a]), self.atom("sin", [a])
-        square = poly.add(poly.ONE, poly.multiply(cosine.over, cosine.over), -1)
+        square = poly.plus(poly.ONE, poly.convolved(cosine.over, cosine.over), -1)
         self.field.relations[sine.generator] = (2, square)
         return cosine, sine
 
@@ -230,9 +236,8 @@ class Values:
         result = self.field.number(0)
         for e, f in self.of_known_sign(parts):
             if f.number != 1:
-                value = self.exponents.get(f.generator) or self.atom("log", [f])
-                if f.generator not in self.exponents:
-                    self.logarithms[value.generator] = f
+                if (value := self.exponents.get(f.generator)) is None:
+                    self.logarithms[(value := self.atom("log", [f])).generator] = f
                 result = self.field.add(result, self.field.times(value, e))
         return result
 
@@ -250,11 +255,6 @@ class Values:
             result = self.field.multiply(result, self.field.power(f, q.numerator))
         return result
 
-    def absolute(self, parts: Parts) -> Quotient:
-        """|Π f^e| = Π |f|^e."""
-        sizes = [self.field.power(self.size(f) if e % 2 else f, e) for e, f in parts]
-        return reduce(self.field.multiply, sizes, self.field.number(1))
-
     def size(self, f: Quotient) -> Quotient:
         """|f|: f or −f if its sign is known, else a generator with the square f²."""
         minus = self.field.times(f, -1)
@@ -266,16 +266,3 @@ class Values:
         value = self.atom("abs", [f], "nonnegative", self.field.never_zero(f.over))
         self.field.relations[value.generator] = (2, self.field.product(f.over, f.over))
         return value
-
-
-def attained(a: Term, extreme: Term) -> Term | None:
-    """[a = max(..., a, ...)]: no other argument is larger; None for anything else."""
-    name, others, todo = extreme.data, list[Term](), [extreme]
-    while todo:
-        term = todo.pop()
-        nested = term.kind == "call" and term.data == name
-        (todo if nested else others).extend(term.args if nested else [term])
-    if name not in ("max", "min") or a not in others:
-        return None
-    beaten = [a.table.call("less", *((a, b) if name == "max" else (b, a))) for b in others if b is not a]
-    return a.table.product([1 - c for c in beaten])

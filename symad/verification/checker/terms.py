@@ -73,9 +73,8 @@ class Terms:
     """All terms of one proof, numbered in the order in which they are made: arguments come first."""
 
     def __init__(self) -> None:
-        """There is −∞ alone, of which a sum is −∞, and exp is 0; it has no other use."""
-        self.work, self.truths = 0, set[Term]()
-        self.known: dict[tuple[str, object, tuple[Term, ...]], Term] = {}
+        """There is −∞ alone, of which a sum is −∞, and exp is 0; ``truths`` are known to be 0 or 1."""
+        self.work, self.truths, self.known = 0, set[Term](), dict[tuple[Any, ...], Term]()
         self.minus_infinity = self.made("infinity", None)
 
     def spend(self, work: int) -> None:
@@ -96,37 +95,33 @@ class Terms:
         """A number as a term; terms as they are."""
         if isinstance(value, Term):
             return value
-        exact = Fraction(value)
-        bounded(exact.numerator, exact.denominator)
+        bounded((exact := Fraction(value)).numerator, exact.denominator)
         return self.made("number", exact)
 
-    def sum(self, parts: Iterable[Operand]) -> Term:
-        """Σ parts; numbers are added up, and zeros disappear."""
-        kept, total = list[Term](), Fraction(0)
+    def _folded(self, parts: Iterable[Operand], start: int) -> tuple[list[Term], Fraction]:
+        """The parts that are no numbers, and the sum of the numbers from 0, or their product from 1."""
+        kept, total = list[Term](), Fraction(start)
         for term in map(self.term, parts):
             self.spend(1)
             if term.kind == "number":
-                total += term.data
+                total = total * term.data if start else total + term.data
+                bounded(total.numerator, total.denominator)
             else:
                 kept.append(term)
+        return [*kept, self.term(total)] if total != start or not kept else kept, total
+
+    def sum(self, parts: Iterable[Operand]) -> Term:
+        """Σ parts; numbers are added up, and zeros disappear."""
+        kept, _ = self._folded(parts, 0)
         if self.minus_infinity in kept:
             return self.minus_infinity
-        kept += [self.term(total)] if total or not kept else []
         return kept[0] if len(kept) == 1 else self.made("sum", None, *kept)
 
     def product(self, parts: Iterable[Operand]) -> Term:
         """Π parts; numbers are multiplied, ones disappear, and a zero makes all zero."""
-        kept, total = list[Term](), Fraction(1)
-        for term in map(self.term, parts):
-            self.spend(1)
-            if term.kind == "number":
-                total *= term.data
-                bounded(total.numerator, total.denominator)
-            else:
-                kept.append(term)
+        kept, total = self._folded(parts, 1)
         if not total and self.minus_infinity not in kept:
             return self.term(0)
-        kept += [self.term(total)] if total != 1 or not kept else []
         return kept[0] if len(kept) == 1 else self.made("product", None, *kept)
 
     def power(self, base: Term, exponent: Fraction) -> Term:
@@ -150,8 +145,9 @@ class Terms:
 
     def delta(self, i: int, j: int) -> Term:
         """[i = j] for two positions, or two index symbols."""
-        symbols = i != j and max(i, j) >= FREE
-        return self.made("delta", (min(i, j), max(i, j))) if symbols else self.term(int(i == j))
+        return (
+            self.made("delta", (min(i, j), max(i, j))) if i != j and max(i, j) >= FREE else self.term(i == j)
+        )
 
     def select(self, condition: Term, then: Operand, otherwise: Operand) -> Term:
         """``then`` where the condition is 1, and ``otherwise`` where it is 0."""

@@ -8,9 +8,8 @@ from typing import Any
 
 from symad.core.dims import same_dim
 from symad.verification.checker import Claim, Proof, Refused, replay
-from symad.verification.checker.claims import sides_for_all_sizes
 from symad.verification.checker.networks import AXIS, Atom, Form, Network, Networks
-from symad.verification.checker.proofs import DAMAGE, Goal
+from symad.verification.checker.proofs import DAMAGE, Goal, sides_for_all_sizes
 from symad.verification.checker.terms import Terms
 from symad.verification.checker.writing_out import Writing
 from symad.verification.proof.checksum import digest_of

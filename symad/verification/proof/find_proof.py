@@ -15,11 +15,10 @@ from typing import Any, TypeAlias
 
 from sympy import factorint
 
-from symad.verification.checker import polynomials as poly
+from symad.verification.checker import quotients as poly
 from symad.verification.checker.functions import DEFINITIONS
-from symad.verification.checker.polynomials import Monomial, Poly
 from symad.verification.checker.proofs import DAMAGE, Board, Claim, Goal, Proof, replay
-from symad.verification.checker.quotients import Quotient
+from symad.verification.checker.quotients import Monomial, Poly, Quotient
 from symad.verification.checker.rules import MOST_ORDER, Parts, Values
 from symad.verification.checker.terms import Refused, Term, needed
 from symad.verification.proof.checksum import digest_of
