@@ -30,6 +30,7 @@ HEADS: dict[object, str] = {getattr(sympy, name): name for name in _NAMES.split(
 """The functions of graphs, by identity: a user's function of the same name is another one."""
 
 HALF = Fraction(1, 2)
+FLAT = ("sign", "floor", "ceiling", "Heaviside", "less", "at most", "equal")
 
 
 def call(name: str, *args: Term | int) -> Term:
@@ -63,7 +64,7 @@ DERIVATIVES: dict[str, Callable[..., tuple[Term | None, ...]]] = {
     "pow": lambda x, y: (y * call("pow", x, y - 1), call("pow", x, y) * call("log", x)),
     "max": lambda x, y: (call("less", y, x), 1 - call("less", y, x)),  # ties are no open set
     "min": lambda x, y: (call("less", x, y), 1 - call("less", x, y)),
-    **dict.fromkeys(("sign", "floor", "ceiling", "Heaviside", "less", "at most", "equal"), lambda *x: (x[0] * 0,) * len(x)),
+    **dict.fromkeys(FLAT, lambda *x: (x[0] * 0,) * len(x)),
 }  # fmt: skip
 """∂f/∂x for each argument, on the open set where f is smooth."""
 

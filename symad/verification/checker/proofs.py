@@ -1,4 +1,4 @@
-"""What a proof is about, proofs as data, and the replay: claims and steps in, a number of steps or a refusal out.
+"""Claims and proofs as data, and the replay: a number of steps, or a refusal.
 
 The claims are that outputs of graphs are derivatives of a function, element by element. The derivative is not
 taken from anywhere: it is what the table of `functions` and the chain rule make of the function, written out

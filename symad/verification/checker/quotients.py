@@ -1,8 +1,8 @@
-"""Polynomials with integer coefficients in generators, and their quotients, modulo relations of the generators.
+"""Polynomials with integer coefficients in generators, and their quotients, modulo relations.
 
-A polynomial is a dictionary from monomials to coefficients other than 0; a monomial is the sorted tuple of its
-generators, each as often as its exponent says. A generator stands for a real function: an element of an input,
-a function of a value, or a value that was given a name. A quotient is N/(d Π f^m) with an integer d > 0 and
+A polynomial is a dictionary from monomials to coefficients other than 0; a monomial is the sorted tuple of
+its generators, each as often as its exponent says. A generator stands for a real function: an element of an
+input, a function of a value, or a value with a name. A quotient is N/(d Π f^m) with an integer d > 0 and
 polynomials f; what is divided by is kept in factors, so that common ones are seen. Two quotients are equal
 where both are defined if the numerator of their difference is 0 modulo the relations g^L = p.
 """
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, reduce
 from math import gcd
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from symad.verification.checker.terms import MOST_POWER, Refused, bounded
 
@@ -74,22 +74,15 @@ def common_monomial(p: Poly) -> Monomial:
     return tuple(sorted(reduce(Counter.__and__, map(Counter, p)).elements())) if p else ()
 
 
-def divided(p: Poly, number: int, monomial: Monomial = ()) -> Poly:
-    """p / (number · monomial), which divides all terms."""
-    under = Counter(monomial)
-    return {tuple(sorted((Counter(m) - under).elements())) if under else m: c // number for m, c in p.items()}
-
-
 def exact_quotient(p: Poly, q: Poly) -> Poly | None:
     """p/q if that is a polynomial with integer coefficients, else None."""
     lead, rest, found = leading(q), dict(p), dict[Monomial, int]()
     while rest:
-        m = leading(rest)
-        step, c = Counter(m) - Counter(lead), rest[m] // q[lead]
-        if step.total() != len(m) - len(lead) or rest[m] % q[lead] or len(found) > MOST_TERMS:
+        step = tuple(sorted((Counter(m := leading(rest)) - Counter(lead)).elements()))
+        if len(step) != len(m) - len(lead) or rest[m] % q[lead] or len(found) > MOST_TERMS:
             return None
-        found[tuple(sorted(step.elements()))] = c
-        rest = plus(rest, convolved({tuple(sorted(step.elements())): c}, q), -1)
+        found[step] = rest[m] // q[lead]
+        rest = plus(rest, convolved({step: found[step]}, q), -1)
     return found
 
 
@@ -126,13 +119,11 @@ class Quotient:
         return m[0] if (len(m), c, self.scale) == (1, 1, 1) and not more and not self.under else -1
 
 
-@dataclass(frozen=True)
-class Generator:
-    """What is known of one generator.
+class Generator(NamedTuple):
+    """What is known of one generator: the inputs that it depends on, as bits, and that
 
-    ``inputs``: the inputs that it depends on, as bits; ``sign``: "positive", "nonnegative", or "" (unknown);
-    ``smooth``: it is a real input, which takes all values of an interval, whatever the others are;
-    ``nonzero``: it is 0 on no open set.
+    its ``sign`` is "positive" or "nonnegative"; that it is ``smooth``: a real input, which takes all values of an
+    interval, whatever the others are; that it is ``nonzero``: 0 on no open set.
     """
 
     inputs: int
@@ -146,9 +137,7 @@ class Quotients:
 
     def __init__(self) -> None:
         """``relations`` g: (L, p) say that g^L = p, in earlier generators, or for L = 2 linear in g."""
-        self.generators: list[Generator] = []
-        self.relations: dict[int, tuple[int, Poly]] = {}
-        self.work = 0
+        self.work, self.generators, self.relations = 0, list[Generator](), dict[int, tuple[int, Poly]]()
 
     def generator(self, made: Generator) -> Quotient:
         """A new generator as a quotient."""
@@ -164,16 +153,19 @@ class Quotients:
 
     def read(self, saved: Any) -> Quotient:
         """A quotient as proofs write it: [N, d, [[f, m], ...]], polynomials as [[c, monomial], ...]."""
-        over, scale, under = saved
-        polynomials = [
-            {tuple(sorted(map(int, m))): int(c) for c, m in p} for p in (over, *(f for f, _ in under))
-        ]
-        powers, generators = [int(m) for _, m in under], {k for p in polynomials for m in p for k in m}
-        there = all(0 <= k < len(self.generators) for k in generators) and all(polynomials[1:])
-        if not there or not all(all(p.values()) for p in polynomials) or min([int(scale), *powers]) < 1:
+        over, *factors = (
+            {tuple(sorted(map(int, m))): int(c) for c, m in p} for p in (saved[0], *(f for f, _ in saved[2]))
+        )
+        scale, *powers = int(saved[1]), *(int(m) for _, m in saved[2])
+        there = all(0 <= k < len(self.generators) for p in (over, *factors) for m in p for k in m)
+        if (
+            not there
+            or not all(factors)
+            or not all(all(p.values()) for p in (over, *factors))
+            or min(scale, *powers, 1) < 1
+        ):
             raise Refused("a quotient is not in normal form")
-        factors = [frozenset(p.items()) for p in polynomials[1:]]
-        return Quotient(polynomials[0], int(scale), dict(zip(factors, powers, strict=True)))
+        return Quotient(over, scale, {frozenset(f.items()): m for f, m in zip(factors, powers, strict=True)})
 
     def product(self, p: Poly, q: Poly, k: int = 1) -> Poly:
         """p q^k, by repeated squaring, counted as work."""
@@ -208,7 +200,7 @@ class Quotients:
             left |= {f: m} if m else {}
         common = gcd(scale, *over.values())
         bounded(scale)
-        return Quotient(divided(over, common), scale // common, left)
+        return Quotient({m: c // common for m, c in over.items()}, scale // common, left)
 
     def add(self, a: Quotient, b: Quotient) -> Quotient:
         """The sum."""
@@ -235,7 +227,7 @@ class Quotients:
         if not a.over:
             raise Refused("a division by zero")
         scale, shared = content(a.over), common_monomial(a.over)
-        rest = divided(a.over, scale, shared)
+        rest = exact_quotient(a.over, {shared: scale}) or ONE
         under = {frozenset({((k,), 1)}): e for k, e in Counter(shared).items()}
         under |= {frozenset(rest.items()): 1} if rest != ONE else {}
         over = {(): a.scale if scale > 0 else -a.scale}
@@ -273,7 +265,7 @@ class Quotients:
     def never_zero(self, p: Poly) -> bool:
         """Whether p is 0 on no open set, as it is shown by one real input b after the other.
 
-        As a polynomial in b, on which nothing else depends, it has few zeros where its leading coefficient has none.
+        As a polynomial in b, on which nothing else depends, p has few zeros where its leading coefficient has none.
         """
         p = self.reduced(p)
         known = {k: self.generators[k] for k in sorted({k for m in p for k in m}, reverse=True)}

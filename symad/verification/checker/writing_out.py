@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import reduce
-from itertools import count, permutations
+from itertools import count
 from math import prod
 from typing import Any, TypeAlias
 
@@ -23,7 +23,6 @@ from symad.core.graph import Node, Op, topological
 from symad.ops.arrays import contraction, gathering, positions, reduction, shaping, sources, stacking
 from symad.ops.elementwise import apply, arithmetic, powers, selection
 from symad.ops.fused import softmax
-from symad.ops.linalg import solve_det
 from symad.ops.loops import scan
 from symad.verification.checker.functions import ALWAYS, HEADS
 from symad.verification.checker.terms import BOUND, FREE, Refused, Term, Terms
@@ -32,8 +31,8 @@ Index: TypeAlias = "tuple[int, ...]"
 Element: TypeAlias = "Callable[[Index], Term]"
 Rule: TypeAlias = "Callable[[Writing, Any, list[Element], Index], Term]"
 
-MOST_ELEMENTS, MOST_ROWS = 4096, 3
-"""Larger arrays are not written out, and larger matrices are not inverted."""
+MOST_ELEMENTS = 4096
+"""Larger arrays are not written out."""
 
 
 class Writing:
@@ -251,31 +250,6 @@ def scanned(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
     return w.steps[node, t].element(op.body.output_nodes[0], tuple(rest))
 
 
-def matrix(x: Element, node: Node, lead: Sequence[int]) -> list[list[Term]]:
-    """The elements of one matrix of a stack."""
-    n = node.shape[-1]
-    if n > MOST_ROWS:
-        raise Refused(f"a matrix of more than {MOST_ROWS} rows is not written out")
-    return [[x((*lead, i, j)) for j in range(n)] for i in range(n)]
-
-
-def determinant(rows: list[list[Term]]) -> Term:
-    """Σ over permutations of sign times product (Leibniz)."""
-    terms, parts, n = rows[0][0].table, list[Term](), len(rows)
-    for order in permutations(range(n)):
-        sign = (-1) ** sum(order[i] > order[j] for j in range(n) for i in range(j))
-        parts.append(terms.product([sign, *[rows[i][j] for i, j in enumerate(order)]]))
-    return terms.sum(parts)
-
-
-def solved(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
-    """A⁻¹ B by Cramer's rule: x_i = det(A with column i replaced by b)/det A."""
-    *lead, i, k = at
-    rows = matrix(x[0], node.args[0], lead)
-    other = [[x[1]((*lead, r, k)) if j == i else e for j, e in enumerate(row)] for r, row in enumerate(rows)]
-    return determinant(other) / determinant(rows)
-
-
 FOR_ALL_SIZES: dict[type[Op], Rule] = {
     sources.Input: lambda w, node, x, at: w.terms.made("variable", (node.op, at)),
     sources.Constant: lambda w, node, x, at: exact(node.op.value, w.terms),
@@ -307,8 +281,5 @@ RULES: dict[type[Op], Rule] = FOR_ALL_SIZES | {
     reduction.Extreme: combined,
     reduction.Product: combined,
     scan.Scan: scanned,
-    solve_det.Solve: solved,
-    solve_det.Determinant: lambda w, node, x, at: determinant(matrix(x[0], node.args[0], at)),
-    solve_det.LogDeterminant: lambda w, node, x, at: w.terms.call("log", determinant(matrix(x[0], node.args[0], at))),
 }  # fmt: skip
 """What each op computes."""

@@ -138,7 +138,9 @@ def find_for_all_sizes(claims: Sequence[Claim], wanted: Sequence[Goal]) -> Found
     for goal in wanted:
         claim, finder = claims[goal[0]], IsomorphismFinder()
         try:
-            sides = sides_for_all_sizes(claim.derivative, claim.outputs, goal[1], Writing(Terms(), symbolic=True))
+            sides = sides_for_all_sizes(
+                claim.derivative, claim.outputs, goal[1], Writing(Terms(), symbolic=True)
+            )
             if not finder.equal(*sides):
                 reasons.append("the contraction networks differ")
                 continue

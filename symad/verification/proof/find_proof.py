@@ -189,7 +189,7 @@ class Finder(Values):
     def _as_product(self, argument: Quotient, function: Any) -> Parts:
         """Numbers as primes, generators, what is divided by, and the rest of the numerator."""
         scale, shared = poly.content(argument.over), poly.common_monomial(argument.over)
-        rest = poly.divided(argument.over, scale, shared)
+        rest = poly.exact_quotient(argument.over, {shared: scale}) or poly.ONE
         ratio = Fraction(abs(scale), argument.scale)
         parts: list[tuple[int, Quotient]] = []
         if max(ratio.numerator, ratio.denominator) < 1 << 40:
