@@ -1,8 +1,8 @@
 """Claims for all sizes: sums of contraction networks, compared by isomorphisms that the proof gives.
 
 A network is a number times a product of factors atom[indices]^exponent, summed over its bound indices. An
-atom is an input, an identity matrix, or a function of forms; a form is a sum of networks. Two networks are the
-same if one is the other with its bound indices renamed; how, is asked of the proof, and then checked.
+atom is an input, an identity matrix, or a function of forms; a form is a sum of networks. Two networks are
+the same if one is the other with its bound indices renamed; how, is asked of the proof, and then checked.
 """
 
 from __future__ import annotations
@@ -102,8 +102,7 @@ class Networks:
         """
         answer = self.ask("atom", atom, axes) if atom.forms else None
         if answer is None:
-            if atom.forms or atom not in self.atoms:
-                self.atoms.append(atom)
+            self.atoms += [atom] if atom.forms or atom not in self.atoms else []
             return len(self.atoms) - 1 if atom.forms else self.atoms.index(atom), list(range(axes))
         number, order, maps = int(answer[0]), list(map(int, answer[1])), answer[2]
         old, names = self.atoms[number], {AXIS + k: AXIS + i for k, i in enumerate(order)}
@@ -129,23 +128,21 @@ class Networks:
     def form(self, goal: Term) -> Form:
         """The form of a term with index symbols."""
         for t in needed([goal]):
-            args = [self.forms[a] for a in t.args]
             if t not in self.forms:
+                args = [self.forms[a] for a in t.args]
                 match t.kind:
                     case "number":
                         made = self.simple(t.data, [], {})
-                    case "variable" | "delta":
-                        atom, at = (
-                            Atom("input", t.data[0]) if t.kind == "variable" else Atom("delta", None),
-                            t.data,
-                        )
+                    case "variable":
                         made = self.simple(
-                            ONE, [(self.known(atom)[0], at[1] if t.kind == "variable" else at, ONE)], {}
+                            ONE, [(self.known(Atom("input", t.data[0]))[0], t.data[1], ONE)], {}
                         )
-                    case "sum" | "product":
-                        made = self.add(args) if t.kind == "sum" else self.times(args)
-                    case "total":
-                        made = self.times(args, dict(t.data))
+                    case "delta":
+                        made = self.simple(ONE, [(self.known(Atom("delta", None))[0], t.data, ONE)], {})
+                    case "sum":
+                        made = self.add(args)
+                    case "product" | "total":
+                        made = self.times(args, dict(t.data or ()))
                     case "power":
                         made = self.power(args[0], t.data)
                     case _:

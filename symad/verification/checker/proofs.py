@@ -31,11 +31,11 @@ KINDS = {
 class Derivative:
     """Which derivative of which function some outputs are claimed to be.
 
-    ``kind``, with x all elements of ``wrt`` in order, y those of ``function``, and v and w directions of their
-    shapes (w of "curvature" of the shapes of ``wrt``): "value": y; "gradient": ∂y/∂x; "jacobian": ∂y_i/∂x_j;
+    With x all elements of ``wrt`` in order, y those of ``function``, and directions v, w of their shapes
+    ("curvature": both of those of ``wrt``), ``kind`` is "value": y; "gradient": ∂y/∂x; "jacobian": ∂y_i/∂x_j;
     "hessian": ∂²y/∂x_i∂x_j; "pushforward": Σ_j ∂y_i/∂x_j v_j; "pullback": Σ_i w_i ∂y_i/∂x_j; "slope":
-    Σ_ij w_i ∂y_i/∂x_j v_j; "curvature": Σ_ij w_i ∂²y/∂x_i∂x_j v_j. Without w (of "pullback" and "slope"), and
-    for gradients and second derivatives, y is one number.
+    Σ_ij w_i ∂y_i/∂x_j v_j; "curvature": Σ_ij w_i ∂²y/∂x_i∂x_j v_j. Where no w is taken or given, y is one
+    number, but for values, Jacobians and pushforwards.
     """
 
     kind: str
@@ -65,9 +65,7 @@ def sides(claim: Derivative, outputs: Sequence[Node], writing: Writing) -> list[
     return list(zip(flat, made, strict=True))
 
 
-def sides_for_all_sizes(
-    claim: Derivative, outputs: Sequence[Node], k: int, writing: Writing
-) -> tuple[Term, Term]:
+def sides_for_all_sizes(claim: Derivative, outputs: Sequence[Node], k: int, w: Writing) -> tuple[Term, Term]:
     """One element of output k of a claim, and of what it is claimed to be; axes have index symbols."""
     made, kind, order = outputs[k], claim.kind, {"value": 0, "gradient": 1, "jacobian": 1, "hessian": 2}
     y, x = claim.function[0 if order[kind] else k], [claim.wrt[k]] * order[kind] if order[kind] else []
@@ -80,10 +78,10 @@ def sides_for_all_sizes(
     if not same_shape(axes, [d for d in made.shape if d != 1]):
         raise Refused("axes of a derivative are joined")
     place, *places = [tuple(0 if d == 1 else next(rest) for d in a.shape) for a in (y, *x)]
-    term = writing.element(y, place)
+    term = w.element(y, place)
     for a, there in zip(x, places, strict=True):
         term = slope(term, a.op, there)
-    return term, writing.element(made, at)
+    return term, w.element(made, at)
 
 
 def inner(a: Sequence[Term], b: Sequence[Term]) -> Term:
@@ -121,10 +119,8 @@ def contribution(term: Term, k: int, bar: Term) -> Term:
     """``bar`` times the partial derivative of a term by its argument k."""
     args, terms = term.args, term.table
     match term.kind, term.data:
-        case "sum", _:
-            return bar
-        case "total", _:  # sums over index symbols are differentiated forwards only
-            return terms.made("total", term.data, bar)
+        case "sum" | "total", sizes:  # sums over index symbols are differentiated forwards only
+            return terms.made("total", sizes, bar) if sizes else bar
         case "product", _:
             return terms.product([bar, *args[:k], *args[k + 1 :]])
         case "power", exponent:
@@ -153,12 +149,10 @@ class Claim(NamedTuple):
 
 @dataclass(frozen=True)
 class Proof:
-    """Steps for some goals, as plain data that JSON can hold.
+    """Steps for some goals, as plain data that JSON can hold; ``digest`` is a checksum that others use.
 
-    ``claims`` are the numbers of the claims that are written out, in this order. With the way "elements",
-    ``steps`` are [number of the term, rule, data]; with the way "networks", the goals are outputs for all
-    sizes, and the steps are [number of the question, answer]. ``digest`` is a checksum for those who keep
-    proofs; the checker does not need it.
+    ``claims`` are the numbers of the claims that are written out, in order, and ``steps`` are [number of the
+    term, rule, data]. The way "networks" is for all sizes: ``steps`` are [number of the question, answer].
     """
 
     claims: tuple[int, ...]
@@ -168,16 +162,13 @@ class Proof:
     way: str = "elements"
 
 
-class Board:
-    """The claims of one proof written out: the terms of both sides of each goal."""
-
-    def __init__(self, claims: Sequence[Claim], chosen: Sequence[int]) -> None:
-        """Raises `Refused` if a claim cannot be written out."""
-        self.writing, self.goals = Writing(Terms()), dict[Goal, tuple[Term, Term]]()
-        for k in chosen:
-            outputs = claims[k].outputs
-            places = [(k, o, e) for o, node in enumerate(outputs) for e in range(prod(node.shape))]
-            self.goals |= zip(places, sides(claims[k].derivative, outputs, self.writing), strict=True)
+def written(claims: Sequence[Claim], chosen: Sequence[int]) -> tuple[Writing, dict[Goal, tuple[Term, Term]]]:
+    """Some claims written out, and the two sides of each goal."""
+    writing, goals = Writing(Terms()), dict[Goal, tuple[Term, Term]]()
+    for k in chosen:
+        places = [(k, o, e) for o, node in enumerate(claims[k].outputs) for e in range(prod(node.shape))]
+        goals |= zip(places, sides(*claims[k], writing), strict=True)
+    return writing, goals
 
 
 def replay(claims: Sequence[Claim], proof: Proof) -> int:
@@ -187,12 +178,13 @@ def replay(claims: Sequence[Claim], proof: Proof) -> int:
         Refused: a step is wrong, or missing, or is used nowhere, or a goal does not follow.
     """
     try:
-        return _replayed(claims, proof)
+        return replayed(claims, proof)
     except DAMAGE as problem:
         raise Refused(f"the proof is damaged: {problem}") from None
 
 
-def _replayed(claims: Sequence[Claim], proof: Proof) -> int:
+def replayed(claims: Sequence[Claim], proof: Proof) -> int:
+    """The same, which may also raise what `DAMAGE` lists."""
     machine: Values | Networks
     if proof.way == "networks":
         machine, writing = Networks(dict(proof.steps)), Writing(Terms(), symbolic=True)
@@ -201,8 +193,8 @@ def _replayed(claims: Sequence[Claim], proof: Proof) -> int:
         steps: dict[int, list[Any]] = {}
         for number, rule, data in proof.steps:
             steps.setdefault(number, []).append((rule, data))
-        board, machine = Board(claims, proof.claims), Values(steps)
-        pairs = [board.goals[goal] for goal in proof.goals]
+        (_, goals), machine = written(claims, proof.claims), Values(steps)
+        pairs = [goals[goal] for goal in proof.goals]
     for goal, pair in zip(proof.goals, pairs, strict=True):
         if not machine.equal(*pair):
             raise Refused(f"goal {list(goal)} does not follow")

@@ -27,7 +27,7 @@ MOST_TERMS, MOST_PRODUCTS, MOST_DEGREE = 4000, 100_000, 2000
 """Polynomials of more terms or higher degree, and products of more pairs of terms, are refused."""
 
 MOST_WORK, MOST_GENERATORS, SHORT = 4_000_000, 1000, 400
-"""Products of terms in one proof, and generators; common factors are looked for in products of fewer terms."""
+"""Products of terms in one proof, generators; common factors are looked for in products of fewer terms."""
 
 ONE: Poly = {(): 1}
 
@@ -120,10 +120,10 @@ class Quotient:
 
 
 class Generator(NamedTuple):
-    """What is known of one generator: the inputs that it depends on, as bits, and that
+    """What is known of one generator: the inputs that it depends on, as bits, and more.
 
-    its ``sign`` is "positive" or "nonnegative"; that it is ``smooth``: a real input, which takes all values of an
-    interval, whatever the others are; that it is ``nonzero``: 0 on no open set.
+    ``sign``: "positive", "nonnegative", or "" for unknown; ``smooth``: it is a real input, which takes all
+    values of an interval, whatever the others are; ``nonzero``: it is 0 on no open set.
     """
 
     inputs: int
@@ -265,7 +265,7 @@ class Quotients:
     def never_zero(self, p: Poly) -> bool:
         """Whether p is 0 on no open set, as it is shown by one real input b after the other.
 
-        As a polynomial in b, on which nothing else depends, p has few zeros where its leading coefficient has none.
+        As a polynomial in b alone, p has finitely many zeros where its leading coefficient is not 0.
         """
         p = self.reduced(p)
         known = {k: self.generators[k] for k in sorted({k for m in p for k in m}, reverse=True)}

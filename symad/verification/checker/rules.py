@@ -38,7 +38,7 @@ class Values:
     """The values of the terms of one proof; each is established once."""
 
     def __init__(self, steps: Mapping[int, Sequence[Any]]) -> None:
-        """``steps`` by the numbers of terms: pairs of a rule and its data; ``count`` is how many were taken."""
+        """``steps`` by the numbers of terms: pairs of a rule and its data; ``count`` says how many."""
         self._steps, self.unused, self.count = steps, set(steps), 0
         self.field, self.values = Quotients(), dict[Term, Quotient]()
         self.atoms: dict[tuple[Any, ...], Quotient] = {}

@@ -1,9 +1,9 @@
 """Graphs written out: what each op computes, as a formula for each element of its value.
 
-There is one short rule for each op, the definition of that op: a function of the node, of the elements of its
-arguments, and of an index. Where sizes are numbers, an index holds positions. Where they are symbols, it holds
-index symbols, integers from `FREE` on (0 for axes of length 1), and sums bind new ones; only the rules in
-`FOR_ALL_SIZES` may meet them. A graph with an op that has no rule is not covered.
+There is one short rule for each op, the definition of that op: a function of the node, of the elements of
+its arguments, and of an index. Where sizes are numbers, an index holds positions. Where they are symbols, it
+holds index symbols, integers from `FREE` on (0 for axes of length 1), and sums bind new ones; only the rules
+in `FOR_ALL_SIZES` may meet them. A graph with an op that has no rule is not covered.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import sympy
 
 from symad.core.dims import same_dim, same_shape
 from symad.core.graph import Node, Op, topological
-from symad.ops.arrays import contraction, gathering, positions, reduction, shaping, sources, stacking
+from symad.ops.arrays import contraction, gathering, positions, shaping, sources, stacking
 from symad.ops.elementwise import apply, arithmetic, powers, selection
 from symad.ops.fused import softmax
 from symad.ops.loops import scan
@@ -58,13 +58,12 @@ class Writing:
     def element(self, node: Node, at: Index) -> Term:
         """One element."""
         if (node, at) not in self.made:
-            kind, rule = type(node.op), RULES.get(type(node.op))
-            if rule is None or (kind not in FOR_ALL_SIZES and any(i >= FREE for i in at)):
+            kind, given, rule = type(node.op), self.given.get(node), RULES.get(type(node.op))
+            if not given and (rule is None or (kind not in FOR_ALL_SIZES and any(i >= FREE for i in at))):
                 raise Refused(f"the op {kind.__name__} has no rule" + " for all sizes" * (rule is not None))
             self.terms.spend(1)
-            x: list[Element] = [lambda at, a=a: self.element(a, at) for a in node.args]  # type: ignore[misc]
-            given = self.given.get(node)
-            self.made[node, at] = given(at) if given else rule(self, node, x, at)
+            x: list[Any] = [lambda at, a=a: self.element(a, at) for a in node.args]
+            self.made[node, at] = given(at) if given else rule(self, node, x, at)  # type: ignore[misc]
         return self.made[node, at]
 
     def total(self, sizes: Sequence[Any], body: Callable[..., Term]) -> Term:
@@ -164,14 +163,6 @@ def along(node: Any, at: Index, axes: Sequence[int]) -> tuple[list[Any], Callabl
     )
 
 
-def combined(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
-    """The extreme over some axes, or the product along the last one."""
-    is_product = isinstance(node.op, reduction.Product)
-    sizes, index = along(node, at, [len(node.args[0].shape) - 1] if is_product else node.op.axes)
-    line = [x[0](index(*inner)) for inner in np.ndindex(*sizes)]
-    return w.terms.product(line) if is_product else extreme(node.op.kind, line)
-
-
 def exponentials(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
     """exp(x)/Σ exp(x), its logarithm, log Σ exp(x); and the tangent p (t − Σ p t) of p and t."""
     call, (sizes, index) = w.terms.call, along(node, at, node.op.axes)
@@ -217,12 +208,6 @@ def known(term: Term, size: int, from_end: bool = False) -> int:
     return int(n)
 
 
-def gathered(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
-    """Rows at known indices."""
-    r = len(node.args[1].shape)
-    return x[0]((known(x[1](at[:r]), node.args[0].shape[0]), *at[r:]))
-
-
 def scattered(w: Writing, node: Any, x: list[Element], at: Index) -> Term:
     """The sum of the rows of updates whose index is this row."""
     places = list(np.ndindex(*node.args[0].shape))
@@ -256,7 +241,8 @@ FOR_ALL_SIZES: dict[type[Op], Rule] = {
     sources.Dimension: lambda w, node, x, at: exact(node.op.expression, w.terms),
     sources.Eye: lambda w, node, x, at: w.terms.delta(*at),
     arithmetic.Add: each(lambda op, *a: a[0].table.sum([b * s for s, b in zip(op.signs, a, strict=True)])),
-    arithmetic.Mul: each(lambda op, *a: a[0].table.product([b**p for p, b in zip(op.powers, a, strict=True)])),
+    arithmetic.Mul: each(
+        lambda op, *a: a[0].table.product([b**p for p, b in zip(op.powers, a, strict=True)])),
     powers.Pow: each(lambda op, a, b: a.table.call("pow", a, b) if b.number is None else a**b.number),
     apply.Apply: each(applied),
     selection.Compare: each(compared),
@@ -275,11 +261,10 @@ RULES: dict[type[Op], Rule] = FOR_ALL_SIZES | {
     shaping.Pad: padded,
     stacking.Concatenate: joined,
     stacking.Stack: lambda w, node, x, at: x[at[node.op.axis]](at[: node.op.axis] + at[node.op.axis + 1 :]),
-    gathering.Gather: gathered,
+    gathering.Gather: lambda w, node, x, at: x[0](
+        (known(x[1](at[: (r := len(node.args[1].shape))]), node.args[0].shape[0]), *at[r:])),
     gathering.ScatterAdd: scattered,
     positions.Positions: position,
-    reduction.Extreme: combined,
-    reduction.Product: combined,
     scan.Scan: scanned,
 }  # fmt: skip
 """What each op computes."""

@@ -17,10 +17,11 @@ from sympy import factorint
 
 from symad.verification.checker import quotients as poly
 from symad.verification.checker.functions import DEFINITIONS
-from symad.verification.checker.proofs import DAMAGE, Board, Claim, Goal, Proof, replay
+from symad.verification.checker.proofs import DAMAGE, Claim, Goal, Proof, replay, written
 from symad.verification.checker.quotients import Monomial, Poly, Quotient
 from symad.verification.checker.rules import MOST_ORDER, Parts, Values
 from symad.verification.checker.terms import Refused, Term, needed
+from symad.verification.checker.writing_out import Writing
 from symad.verification.proof.checksum import digest_of
 
 MOST_SUMMANDS = 24
@@ -34,6 +35,9 @@ MOST_RESTARTS = 4
 """How often one attempt starts again because the argument of an exponential has a smaller unit."""
 
 Json: TypeAlias = Any
+Board: TypeAlias = "tuple[Writing, dict[Goal, tuple[Term, Term]]]"
+"""Claims written out."""
+
 Step: TypeAlias = "tuple[str, Any]"
 
 
@@ -269,12 +273,12 @@ def _covered(claims: Sequence[Claim], asked: Sequence[int]) -> tuple[list[int], 
     """Which claims can be written out, why the others cannot, and all of them written out if they can."""
     chosen, reasons = list[int](), list[str]()
     try:
-        return list(asked), [], Board(claims, list(asked))
+        return list(asked), [], written(claims, list(asked))
     except UNUSABLE:
         pass
     for k in asked:
         try:
-            Board(claims, [k])
+            written(claims, [k])
             chosen.append(k)
         except UNUSABLE as problem:
             reasons.append(str(problem))
@@ -289,13 +293,13 @@ def _attempt(
     restarts = 0
     while True:
         chosen = tuple(dict.fromkeys(k for k, _, _ in proved))
-        board = board or Board(claims, chosen)
+        board = board or written(claims, chosen)
         finder = Finder(strategy, _primal(board, claims, chosen), limits, units)
         done = []
         try:
             for goal in proved:
                 try:
-                    if finder.equal(*board.goals[goal]):
+                    if finder.equal(*board[1][goal]):
                         done.append(goal)
                     else:
                         why.append("the normal forms differ")
@@ -317,7 +321,7 @@ def _attempt(
 
 def _primal(board: Board, claims: Sequence[Claim], chosen: Sequence[int]) -> set[Term]:
     """The terms of the functions of which derivatives are claimed."""
-    outputs = [e for k in chosen for e in board.writing.elements(claims[k].derivative.function)]
+    outputs = [e for k in chosen for e in board[0].elements(claims[k].derivative.function)]
     return set(needed(outputs))
 
 
