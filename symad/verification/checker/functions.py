@@ -96,8 +96,6 @@ ODD, EVEN = {"tanh", "asin", "atan", "asinh", "erf", "sign"}, {"logcosh"}
 POSITIVE, INDICATORS = {"pi", "sigmoid", "softplus"}, {"less", "at most", "equal"}
 """Indicators have the values 0 and 1 only."""
 
-TOTAL = {
-    "exp", "sin", "cos", "tanh", "atan", "asinh", "erf", "sigmoid", "softplus", "logcosh", "abs", "max",
-    "min", "sign", "floor", "ceiling", "Heaviside", "pi", "select", *INDICATORS,
-}  # fmt: skip
+PARTIAL = {"log", "asin", "gamma", "loggamma", "polygamma", "atan2", "pow"}
+TOTAL = {*DERIVATIVES, "cos", "pi", "select"} - PARTIAL
 """Functions with a value for all real arguments."""

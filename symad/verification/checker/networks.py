@@ -87,7 +87,7 @@ class Networks:
         made: list[Network | None] = [n for form in forms for n in form]
         for i, j, names in (self.ask("merge", tuple(made)) or ()) if len(made) > 1 else ():
             a, b = made[i], made[j]
-            if i == j or a is None or b is None or not a.same(b, names, {}):
+            if not 0 <= j < i or a is None or b is None or not a.same(b, names, {}):
                 raise Refused("two networks that a step calls the same are not")
             made[i], made[j] = None, Network(a.number + b.number, b.factors, b.sums)
         self.work += 1 + len(made)
@@ -96,10 +96,8 @@ class Networks:
         return tuple(n for n in made if n is not None and n.number)
 
     def known(self, atom: Atom, axes: int = 0) -> tuple[int, list[int]]:
-        """The number of an atom and the order of its axes; it may be an earlier one with axes permuted.
-
-        The answer is [number, order of the axes, a list of [network, renaming] for each form].
-        """
+        """The number of an atom and the order of its axes; it may be an earlier one with axes permuted."""
+        # The answer is [number, order of the axes, a list of [network, renaming] for each form].
         answer = self.ask("atom", atom, axes) if atom.forms else None
         if answer is None:
             self.atoms += [atom] if atom.forms or atom not in self.atoms else []
@@ -195,7 +193,7 @@ class Networks:
                 )
             made.append(self.simple(number, factors, bound))
             if len(made) > 4 * MOST_NETWORKS:
-                raise Refused(f"more than {MOST_NETWORKS} networks")
+                raise Refused("too many networks")
         return self.add(made)
 
     def simple(self, number: Fraction, factors: Sequence[Factor], sums: Mapping[int, Any]) -> Form:

@@ -178,26 +178,21 @@ def replay(claims: Sequence[Claim], proof: Proof) -> int:
         Refused: a step is wrong, or missing, or is used nowhere, or a goal does not follow.
     """
     try:
-        return replayed(claims, proof)
+        machine: Values | Networks
+        if proof.way == "networks":
+            machine, writing = Networks(dict(proof.steps)), Writing(Terms(), symbolic=True)
+            pairs = [sides_for_all_sizes(*claims[k], o, writing) for k, o, _ in proof.goals if min(k, o) >= 0]
+        else:
+            steps: dict[int, list[Any]] = {}
+            for number, rule, data in proof.steps:
+                steps.setdefault(number, []).append((rule, data))
+            (_, goals), machine = written(claims, proof.claims), Values(steps)
+            pairs = [goals[goal] for goal in proof.goals]
+        for goal, pair in zip(proof.goals, pairs, strict=True):
+            if not machine.equal(*pair):
+                raise Refused(f"goal {list(goal)} does not follow")
+        if machine.unused:
+            raise Refused(f"step {min(machine.unused)} is used nowhere")
+        return machine.count + len(proof.goals)
     except DAMAGE as problem:
         raise Refused(f"the proof is damaged: {problem}") from None
-
-
-def replayed(claims: Sequence[Claim], proof: Proof) -> int:
-    """The same, which may also raise what `DAMAGE` lists."""
-    machine: Values | Networks
-    if proof.way == "networks":
-        machine, writing = Networks(dict(proof.steps)), Writing(Terms(), symbolic=True)
-        pairs = [sides_for_all_sizes(*claims[k], o, writing) for k, o, _ in proof.goals if min(k, o) >= 0]
-    else:
-        steps: dict[int, list[Any]] = {}
-        for number, rule, data in proof.steps:
-            steps.setdefault(number, []).append((rule, data))
-        (_, goals), machine = written(claims, proof.claims), Values(steps)
-        pairs = [goals[goal] for goal in proof.goals]
-    for goal, pair in zip(proof.goals, pairs, strict=True):
-        if not machine.equal(*pair):
-            raise Refused(f"goal {list(goal)} does not follow")
-    if machine.unused:
-        raise Refused(f"step {min(machine.unused)} is used nowhere")
-    return machine.count + len(proof.goals)

@@ -263,10 +263,8 @@ class Quotients:
         return "positive" if any(all(signs[k] == "positive" for k in m) for m in p) else "nonnegative"
 
     def never_zero(self, p: Poly) -> bool:
-        """Whether p is 0 on no open set, as it is shown by one real input b after the other.
-
-        As a polynomial in b alone, p has finitely many zeros where its leading coefficient is not 0.
-        """
+        """Whether p is 0 on no open set, as it is shown by one real input b after the other."""
+        # As a polynomial in b alone, p has finitely many zeros where its leading coefficient is not 0.
         p = self.reduced(p)
         known = {k: self.generators[k] for k in sorted({k for m in p for k in m}, reverse=True)}
         if len(p) < 2 and all(g.nonzero for g in known.values()):

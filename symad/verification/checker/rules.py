@@ -4,8 +4,7 @@ Sums, products, integer powers and equal arguments of one function need no step:
 of real numbers. Every other rule is used where a step of the proof says so. A step is (rule, data):
 
     define    a function is replaced by its definition in the table
-    sum       of exp, sin, cos: the argument is Σ k a with integers k; exp(Σ k a) = Π exp(a)^k, and the
-              addition theorems; exp(log u) = u
+    sum       of exp, sin, cos: the argument is Σ k a with integers k; addition theorems; exp(log u) = u
     factors   of log, roots, abs: the argument is Π f^e with integers e; log = Σ e log f, root = Π of roots,
               abs = Π |f|^e, where the signs of the f allow it; log(exp a) = a
     name      after one of these or alone: a generator stands for the value, the same for equal values
@@ -65,10 +64,8 @@ class Values:
         self.unused.discard(term.index)
         self.count += 1 + len(steps)
         named = bool(steps) and steps[-1][0] == "name"
-        rules = steps[: len(steps) - named] or [("", None)]
-        if len(rules) > 1:
-            raise Refused(f"{len(rules)} rules for one term")
-        value = self.plain(term, rules[0][0], [(int(k), self.field.read(a)) for k, a in rules[0][1] or ()])
+        ((rule, data),) = steps[: len(steps) - named] or [("", None)]
+        value = self.plain(term, rule, [(int(k), self.field.read(a)) for k, a in data or ()])
         return self.named(value) if named else value
 
     def atom(self, name: Any, args: Sequence[Quotient], sign: str = "", nonzero: bool = False) -> Quotient:
@@ -187,12 +184,9 @@ class Values:
         return [(1, Quotient(argument.over)), (-1, self.field.number(argument.scale)), *under]
 
     def of_known_sign(self, parts: Parts) -> Parts:
-        """The factors of a product that is not negative, none of them negative.
-
-        |f|^e stands for f^e if e is even; if all others are positive, one factor may be of unknown sign.
-        """
+        """The factors of a product that is not negative, none of them negative; f^e is |f|^e if e is even."""
         parts = [(e, f if e % 2 or self.field.sign(f) else self.size(f)) for e, f in parts]
-        signs = [self.field.sign(f) for _, f in parts]
+        signs = [self.field.sign(f) for _, f in parts]  # one may be unknown, if all others are positive
         if "" in signs and sorted(signs)[1:] != ["positive"] * (len(signs) - 1):
             raise Refused("the signs of factors under a root or a logarithm are not known")
         return parts
