@@ -58,18 +58,17 @@ DERIVATIVES: dict[str, Callable[..., tuple[Term | None, ...]]] = {
 
 ALWAYS: dict[str, Callable[..., Term]] = {
     "tan": lambda x: call("sin", x) / call("cos", x), "cot": lambda x: call("cos", x) / call("sin", x),
-    "sec": lambda x: 1 / call("cos", x), "csc": lambda x: 1 / call("sin", x),
+    "sec": lambda x: call("cos", x) ** -1, "csc": lambda x: call("sin", x) ** -1,
     "sinh": lambda x: (call("exp", x) - call("exp", -1 * x)) / 2,
     "cosh": lambda x: (call("exp", x) + call("exp", -1 * x)) / 2,
-    "coth": lambda x: 1 / call("tanh", x), "sech": lambda x: (1 - call("tanh", x) ** 2) ** HALF,
-    "csch": lambda x: 2 / (call("exp", x) - call("exp", -1 * x)),
+    "coth": lambda x: call("tanh", x) ** -1, "sech": lambda x: (1 - call("tanh", x) ** 2) ** HALF,
+    "csch": lambda x: 2 * (call("exp", x) - call("exp", -1 * x)) ** -1,
     "acos": lambda x: x.table.call("pi") / 2 - call("asin", x), "erfc": lambda x: 1 - call("erf", x),
     "acosh": lambda x: call("log", x + (x - 1) ** HALF * (x + 1) ** HALF),
-    "atanh": lambda x: call("log", (1 + x) / (1 - x)) / 2,
+    "atanh": lambda x: call("log", (1 + x) / (1 - x)) / 2, "log1p": lambda x: call("log", 1 + x),
     "digamma": lambda x: call("polygamma", 0, x), "sinc": lambda x: call("sin", x) / x,
-    "log1p": lambda x: call("log", 1 + x), "expm1": lambda x: call("exp", x) - 1,
     "exp2": lambda x: call("exp", x * x.table.call("log", 2)), "sqrt": lambda x: x**HALF,
-    "log2": lambda x: call("log", x) / x.table.call("log", 2),
+    "log2": lambda x: call("log", x) / x.table.call("log", 2), "expm1": lambda x: call("exp", x) - 1,
     "log10": lambda x: call("log", x) / x.table.call("log", 10),
     "hypot": lambda x, y: (x**2 + y**2) ** HALF, "silu": lambda x: x * call("sigmoid", x),
     "logaddexp": lambda x, y: call("log", call("exp", x) + call("exp", y)),
@@ -79,13 +78,13 @@ ALWAYS: dict[str, Callable[..., Term]] = {
 """Functions that are only short for others: they are replaced when a graph is written out."""
 
 DEFINITIONS: dict[str, Callable[..., Term]] = {
-    "tanh": lambda x: 1 - 2 / (call("exp", 2 * x) + 1),
+    "tanh": lambda x: 1 - 2 * (call("exp", 2 * x) + 1) ** -1,
     "asinh": lambda x: call("log", x + (x**2 + 1) ** HALF),
     "logcosh": lambda x: call("log", (call("exp", x) + call("exp", -1 * x)) / 2),
-    "sigmoid": lambda x: 1 / (1 + call("exp", -1 * x)), "softplus": lambda x: call("log", 1 + call("exp", x)),
+    "softplus": lambda x: call("log", 1 + call("exp", x)),
     "max": lambda x, y: (x + y + call("abs", x - y)) / 2,
     "min": lambda x, y: (x + y - call("abs", x - y)) / 2,
-    "less": lambda x, y: (1 + call("sign", y - x)) / 2,
+    "less": lambda x, y: (1 + call("sign", y - x)) / 2, "sigmoid": lambda x: (1 + call("exp", -1 * x)) ** -1,
     "at most": lambda x, y: (1 + call("sign", y - x)) / 2, "equal": lambda x, y: x.table.term(0),
     "sign": lambda x: call("abs", x) / x, "Heaviside": lambda x: (1 + call("sign", x)) / 2,
     "pow": lambda x, y: call("exp", y * call("log", x)), "select": lambda c, x, y: y + c * (x - y),
@@ -93,9 +92,6 @@ DEFINITIONS: dict[str, Callable[..., Term]] = {
 """f = definition, used where a step of the proof asks for it; `rules` has their conditions."""
 
 ODD, EVEN = {"tanh", "asin", "atan", "asinh", "erf", "sign"}, {"logcosh"}
-POSITIVE, INDICATORS = {"pi", "sigmoid", "softplus"}, {"less", "at most", "equal"}
-"""Indicators have the values 0 and 1 only."""
-
-PARTIAL = {"log", "asin", "gamma", "loggamma", "polygamma", "atan2", "pow"}
-TOTAL = {*DERIVATIVES, "cos", "pi", "select"} - PARTIAL
+POSITIVE, INDICATORS = {"pi", "sigmoid", "softplus"}, {"less", "at most", "equal"}  # these are 0 or 1
+TOTAL = {*DERIVATIVES, "pi", "select"} - {"log", "asin", "gamma", "loggamma", "polygamma", "atan2", "pow"}
 """Functions with a value for all real arguments."""

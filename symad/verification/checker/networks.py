@@ -11,18 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import count, product
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from symad.core.dims import same_dim
 from symad.verification.checker.terms import FREE, MOST_POWER, Refused, Term, bounded, needed
 
 Factor: TypeAlias = "tuple[int, tuple[int, ...], Fraction]"
 Renaming: TypeAlias = "Mapping[int, int]"
-ONE, AXIS, FRESH = Fraction(1), 30_000, 40_000
-"""The indices of the axes of a function of forms, and the first that products bind, follow `terms.BOUND`."""
-
-MOST_NETWORKS, MOST_FACTORS, MOST_WORK = 200, 200, 50_000
-"""Longer forms and products, and proofs that make more networks, are refused."""
+ONE, AXIS, FRESH = Fraction(1), 30_000, 40_000  # indices of the axes of an atom, and those that products bind
+MOST_NETWORKS, MOST_FACTORS, MOST_WORK = 800, 200, 50_000  # of a form, of a network, of a proof
 
 
 @dataclass(frozen=True)
@@ -52,8 +49,7 @@ class Network:
 Form: TypeAlias = "tuple[Network, ...]"
 
 
-@dataclass(frozen=True)
-class Atom:
+class Atom(NamedTuple):
     """A function of forms: ``kind`` is "input", "delta", "call" or "sum"."""
 
     kind: str
@@ -91,7 +87,7 @@ class Networks:
                 raise Refused("two networks that a step calls the same are not")
             made[i], made[j] = None, Network(a.number + b.number, b.factors, b.sums)
         self.work += 1 + len(made)
-        if len(made) > 4 * MOST_NETWORKS or self.work > MOST_WORK:
+        if len(made) > MOST_NETWORKS or self.work > MOST_WORK:
             raise Refused(f"more than {MOST_NETWORKS} networks, or {MOST_WORK} in all")
         return tuple(n for n in made if n is not None and n.number)
 
@@ -192,7 +188,7 @@ class Networks:
                     bound | {**copy.sums},
                 )
             made.append(self.simple(number, factors, bound))
-            if len(made) > 4 * MOST_NETWORKS:
+            if len(made) > MOST_NETWORKS:
                 raise Refused("too many networks")
         return self.add(made)
 

@@ -1,8 +1,7 @@
 """Claims and proofs as data, and the replay: a number of steps, or a refusal.
 
-The claims are that outputs of graphs are derivatives of a function, element by element. The derivative is not
-taken from anywhere: it is what the table of `functions` and the chain rule make of the function, written out
-(backwards: Speelpenning 1980).
+Outputs of graphs are claimed to be derivatives of a function. The derivative is not taken from anywhere: it
+is what the table of `functions` and the chain rule (backwards: Speelpenning 1980) make of the function.
 """
 
 from __future__ import annotations
@@ -23,8 +22,7 @@ from symad.verification.checker.writing_out import Writing
 KINDS = {
     "value": "", "gradient": "", "jacobian": "", "hessian": "", "pushforward": "v", "pullback": "w",
     "slope": "vw", "curvature": "vw",
-}  # fmt: skip
-"""The kinds of derivatives, and the directions that they take."""
+}  # the kinds of derivatives, and the directions that they take  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -34,8 +32,7 @@ class Derivative:
     With x all elements of ``wrt`` in order, y those of ``function``, and directions v, w of their shapes
     ("curvature": both of those of ``wrt``), ``kind`` is "value": y; "gradient": ∂y/∂x; "jacobian": ∂y_i/∂x_j;
     "hessian": ∂²y/∂x_i∂x_j; "pushforward": Σ_j ∂y_i/∂x_j v_j; "pullback": Σ_i w_i ∂y_i/∂x_j; "slope":
-    Σ_ij w_i ∂y_i/∂x_j v_j; "curvature": Σ_ij w_i ∂²y/∂x_i∂x_j v_j. Where no w is taken or given, y is one
-    number, but for values, Jacobians and pushforwards.
+    Σ_ij w_i ∂y_i/∂x_j v_j; "curvature": Σ_ij w_i ∂²y/∂x_i∂x_j v_j, mostly of one number y if there is no w.
     """
 
     kind: str
@@ -49,10 +46,14 @@ def sides(claim: Derivative, outputs: Sequence[Node], writing: Writing) -> list[
     """The elements of the derivative, and those of the outputs, in order."""
     kind, groups = claim.kind, (outputs, claim.function, claim.wrt, claim.v, claim.w)
     made, y, x, v, w = map(writing.elements, groups)
-    if ("v" in KINDS[kind]) != bool(v) or (w and "w" not in KINDS[kind]) or (kind == "curvature" and not w):
-        raise Refused(f"a claim about a {kind} has other directions")
-    if kind == "value" and [a.shape for a in claim.function] != [a.shape for a in outputs]:
-        raise Refused("both sides have other shapes")
+    others = kind == "value" and [a.shape for a in claim.function] != [a.shape for a in outputs]
+    if (
+        ("v" in KINDS[kind]) != bool(v)
+        or (w and "w" not in KINDS[kind])
+        or (kind == "curvature" and not w)
+        or others
+    ):
+        raise Refused(f"a claim about a {kind} has other directions or shapes")
     if w and kind != "curvature":
         y = [inner(w, y)]
     elif len(y) != 1 and kind not in ("value", "jacobian", "pushforward"):
@@ -69,10 +70,9 @@ def sides_for_all_sizes(claim: Derivative, outputs: Sequence[Node], k: int, w: W
     """One element of output k of a claim, and of what it is claimed to be; axes have index symbols."""
     made, kind, order = outputs[k], claim.kind, {"value": 0, "gradient": 1, "jacobian": 1, "hessian": 2}
     y, x = claim.function[0 if order[kind] else k], [claim.wrt[k]] * order[kind] if order[kind] else []
-    if order[kind] and (len(claim.function) > 1 or (kind != "gradient" and len(claim.wrt) > 1)):
-        raise Refused("a derivative of several functions, or by several inputs, joins axes")
-    if kind in ("gradient", "hessian") and any(d != 1 for d in y.shape):
-        raise Refused(f"a {kind} is of one number")
+    joins = order[kind] and (len(claim.function) > 1 or (kind != "gradient" and len(claim.wrt) > 1))
+    if joins or (kind in ("gradient", "hessian") and any(d != 1 for d in y.shape)):
+        raise Refused(f"a {kind} is not of one number, or joins axes of several functions or inputs")
     at = tuple(0 if d == 1 else FREE + i for i, d in enumerate(made.shape))
     axes, rest = [d for a in (y, *x) for d in a.shape if d != 1], iter([i for i in at if i])
     if not same_shape(axes, [d for d in made.shape if d != 1]):
@@ -133,9 +133,7 @@ def contribution(term: Term, k: int, bar: Term) -> Term:
     return bar * partial
 
 
-Goal: TypeAlias = "tuple[int, int, int]"
-"""Which element of which output of which claim."""
-
+Goal: TypeAlias = "tuple[int, int, int]"  # which element of which output of which claim
 DAMAGE = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError, MemoryError)
 """What Python says of data that are no proof."""
 

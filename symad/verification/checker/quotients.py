@@ -1,10 +1,9 @@
 """Polynomials with integer coefficients in generators, and their quotients, modulo relations.
 
-A polynomial is a dictionary from monomials to coefficients other than 0; a monomial is the sorted tuple of
-its generators, each as often as its exponent says. A generator stands for a real function: an element of an
-input, a function of a value, or a value with a name. A quotient is N/(d Π f^m) with an integer d > 0 and
-polynomials f; what is divided by is kept in factors, so that common ones are seen. Two quotients are equal
-where both are defined if the numerator of their difference is 0 modulo the relations g^L = p.
+A polynomial has its coefficients other than 0 by monomials, sorted tuples of generators. A generator stands
+for a real function: an element of an input, a function of a value, or a value with a name. A quotient is
+N/(d Π f^m) with an integer d > 0; what is divided by is kept in factors, so that common ones are seen. Two
+are equal where both are defined if the numerator of their difference is 0 modulo the relations g^L = p.
 """
 
 from __future__ import annotations
@@ -23,11 +22,9 @@ Monomial: TypeAlias = "tuple[int, ...]"
 Poly: TypeAlias = "dict[Monomial, int]"
 Factor: TypeAlias = "frozenset[tuple[Monomial, int]]"
 
-MOST_TERMS, MOST_PRODUCTS, MOST_DEGREE = 4000, 100_000, 2000
-"""Polynomials of more terms or higher degree, and products of more pairs of terms, are refused."""
-
-MOST_WORK, MOST_GENERATORS, SHORT = 4_000_000, 1000, 400
-"""Products of terms in one proof, generators; common factors are looked for in products of fewer terms."""
+MOST_TERMS, MOST_PRODUCTS, MOST_DEGREE = 4000, 100_000, 2000  # of polynomials; more are refused
+MOST_WORK, MOST_GENERATORS = 4_000_000, 1000  # of a proof
+SHORT = 400  # common factors are looked for while numerator times factor have no more terms
 
 ONE: Poly = {(): 1}
 
@@ -239,12 +236,10 @@ class Quotients:
         """a^k for an integer k."""
         if abs(k) > MOST_POWER:
             raise Refused(f"the power {k}")
-        a, k, result = self.inverse(a) if k < 0 else a, abs(k), self.number(1)
-        while k:
-            result = self.multiply(result, a) if k & 1 else result
-            k >>= 1
-            a = self.multiply(a, a) if k else a
-        return result
+        a, k = self.inverse(a) if k < 0 else a, abs(k)
+        return self.simple(
+            self.product(ONE, a.over, k), a.scale**k, {f: m * k for f, m in a.under.items() if k}
+        )
 
     def equal(self, a: Quotient, b: Quotient) -> bool:
         """Whether a = b by the relations."""

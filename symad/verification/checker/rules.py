@@ -28,9 +28,7 @@ from symad.verification.checker.quotients import Generator, Quotient, Quotients
 from symad.verification.checker.terms import Refused, Term, needed
 
 Parts: TypeAlias = "Sequence[tuple[int, Quotient]]"
-
-MOST_ORDER = 64
-"""Larger multiples of angles, and roots of higher order, are refused."""
+MOST_ORDER = 64  # larger multiples of angles, and roots of higher order, are refused
 
 
 class Values:
@@ -40,12 +38,11 @@ class Values:
         """``steps`` by the numbers of terms: pairs of a rule and its data; ``count`` says how many."""
         self._steps, self.unused, self.count = steps, set(steps), 0
         self.field, self.values = Quotients(), dict[Term, Quotient]()
-        self.atoms: dict[tuple[Any, ...], Quotient] = {}
         self.exponents, self.logarithms = (
             dict[int, Quotient](),
             dict[int, Quotient](),
         )  # a of exp(a), u of log(u)
-        self._total: dict[Term, bool] = {}
+        self.atoms, self._total = dict[tuple[Any, ...], Quotient](), dict[Term, bool]()
 
     def equal(self, a: Term, b: Term) -> bool:
         """Whether two terms are equal wherever both are defined."""
@@ -221,8 +218,8 @@ class Values:
         if right or not a.over:
             return self.field.number(int(not right)), self.field.number(int(right))
         cosine, sine = self.atom("cos", [a]), self.atom("sin", [a])
-        square = poly.plus(poly.ONE, poly.convolved(cosine.over, cosine.over), -1)
-        self.field.relations[sine.generator] = (2, square)
+        square = poly.convolved(cosine.over, cosine.over)
+        self.field.relations[sine.generator] = (2, poly.plus(poly.ONE, square, -1))
         return cosine, sine
 
     def logarithm(self, parts: Parts) -> Quotient:

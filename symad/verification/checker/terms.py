@@ -13,11 +13,8 @@ from typing import Any, TypeAlias
 
 Operand: TypeAlias = "Term | Fraction | int"
 
-MOST_TERMS, MOST_WORK, MOST_BITS, MOST_POWER = 60_000, 5_000_000, 20_000, 1000
-"""Claims with more terms, more work to write them out, longer numbers or higher powers are refused."""
-
-FREE, BOUND = 10_000, 20_000
-"""Positions are below; index symbols begin here, and those that sums bind."""
+MOST_TERMS, MOST_WORK, MOST_BITS, MOST_POWER = 60_000, 5_000_000, 20_000, 1000  # more are refused
+FREE, BOUND = 10_000, 20_000  # positions are below; index symbols begin here, and those that sums bind
 
 
 class Refused(Exception):
@@ -65,9 +62,6 @@ class Term:
     def __truediv__(self, other: Operand) -> Term:
         return self * self.table.term(other) ** -1
 
-    def __rtruediv__(self, other: Operand) -> Term:
-        return self**-1 * other
-
 
 class Terms:
     """All terms of one proof, numbered in the order in which they are made: arguments come first."""
@@ -75,6 +69,7 @@ class Terms:
     def __init__(self) -> None:
         """There is −∞ alone, of which a sum is −∞, and exp is 0; ``truths`` are known to be 0 or 1."""
         self.work, self.truths, self.known = 0, set[Term](), dict[tuple[Any, ...], Term]()
+        self.numbers: dict[Operand, Term] = {}
         self.minus_infinity = self.made("infinity", None)
 
     def spend(self, work: int) -> None:
@@ -93,10 +88,10 @@ class Terms:
 
     def term(self, value: Operand) -> Term:
         """A number as a term; terms as they are."""
-        if isinstance(value, Term):
-            return value
+        if isinstance(value, Term) or value in self.numbers:
+            return value if isinstance(value, Term) else self.numbers[value]
         bounded((exact := Fraction(value)).numerator, exact.denominator)
-        return self.made("number", exact)
+        return self.numbers.setdefault(value, self.made("number", exact))
 
     def _folded(self, parts: Iterable[Operand], start: int) -> tuple[list[Term], Fraction]:
         """The parts that are no numbers, and the sum of the numbers from 0, or their product from 1."""
@@ -151,10 +146,10 @@ class Terms:
 
     def select(self, condition: Term, then: Operand, otherwise: Operand) -> Term:
         """``then`` where the condition is 1, and ``otherwise`` where it is 0."""
-        if condition.kind == "number":
-            return self.term(then if condition.data else otherwise)
         a, b = self.term(then), self.term(otherwise)
-        return a if a is b else self.call("select", condition, a, b)
+        if a is b or condition.kind == "number":
+            return a if a is b or condition.data else b
+        return self.call("select", condition, a, b)
 
 
 def needed(goals: Sequence[Term]) -> list[Term]:

@@ -30,9 +30,7 @@ from symad.verification.checker.terms import BOUND, FREE, Refused, Term, Terms
 Index: TypeAlias = "tuple[int, ...]"
 Element: TypeAlias = "Callable[[Index], Term]"
 Rule: TypeAlias = "Callable[[Writing, Any, list[Element], Index], Term]"
-
-MOST_ELEMENTS = 4096
-"""Larger arrays are not written out."""
+MOST_ELEMENTS = 4096  # larger arrays are not written out
 
 
 class Writing:
@@ -104,14 +102,9 @@ def applied(op: apply.Apply, *x: Term) -> Term:
     if name == "log" and len(x) == 2:
         return x[0].table.call("log", x[0]) / x[0].table.call("log", x[1])
     if name in ("max", "min"):
-        return extreme(name, x)
+        return reduce(lambda a, b: a.table.call(name, a, b), x)
     x = x[:1] if name == "Heaviside" else x  # the value at 0 is no open set's
     return ALWAYS[name](*x) if name in ALWAYS else x[0].table.call(name, *x)
-
-
-def extreme(name: str, x: Sequence[Term]) -> Term:
-    """The largest or smallest of some terms."""
-    return reduce(lambda a, b: a.table.call(name, a, b), x)
 
 
 def compared(op: selection.Compare, a: Term, b: Term) -> Term:

@@ -34,6 +34,8 @@ UNUSABLE = (Refused, *DAMAGE)
 MOST_RESTARTS = 4
 """How often one attempt starts again because the argument of an exponential has a smaller unit."""
 
+EXHAUSTED = "the work allowed was used up"
+
 Json: TypeAlias = Any
 Board: TypeAlias = "tuple[Writing, dict[Goal, tuple[Term, Term]]]"
 """Claims written out."""
@@ -96,7 +98,7 @@ class Finder(Values):
             raise self.failed[term]
         try:
             if self.field.work > min(self.strategy.work, self.limits.work):
-                raise Refused("the work allowed was used up")
+                raise Refused(EXHAUSTED)
             return self._decided(term)
         except Refused as problem:
             self.failed[term] = problem
@@ -264,6 +266,8 @@ def find(claims: Sequence[Claim], wanted: Sequence[Goal], limits: Limits) -> Fou
             proofs.append(proof)
             left = [goal for goal in left if goal not in set(proof.goals)]
         last = why
+        if proof is None and EXHAUSTED in why:
+            break  # more work would go the same way
     return Found(
         tuple(proofs), steps, tuple(dict.fromkeys([*reasons, *(last if left else [])])), frozenset(chosen)
     )
