@@ -1,7 +1,7 @@
 """The checker: what alone says `proved` of the claims that it covers.
 
 It imports the graph's nodes and the classes of the ops, and nothing else of symad. To be read in order:
-`terms`, `functions`, `writing_out` (graphs as terms), `quotients`, `rules`, `networks` (for all sizes), `proofs`.
+`terms`, `functions`, `writing_out`, `quotients`, `rules`, `networks` (for all sizes), `proofs`.
 """
 
 from symad.verification.checker.proofs import Claim, Derivative, Proof, replay

@@ -164,8 +164,9 @@ def written(claims: Sequence[Claim], chosen: Sequence[int]) -> tuple[Writing, di
     """Some claims written out, and the two sides of each goal."""
     writing, goals = Writing(Terms()), dict[Goal, tuple[Term, Term]]()
     for k in chosen:
+        pairs = sides(*claims[k], writing)  # it refuses large arrays
         places = [(k, o, e) for o, node in enumerate(claims[k].outputs) for e in range(prod(node.shape))]
-        goals |= zip(places, sides(*claims[k], writing), strict=True)
+        goals |= zip(places, pairs, strict=True)
     return writing, goals
 
 
