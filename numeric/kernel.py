@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.ma import MaskedArray
 
-from symad.core.arguments import Argument, SignatureOf
+from symad.core.arguments import Argument, SignatureOf, as_columns
 from symad.core.arguments import bind as bind_arguments
 from symad.core.graph import Graph
 from symad.errors import LoweringError
@@ -118,10 +118,26 @@ class Kernel:
         try:
             return self.function(*values)
         except (ValueError, TypeError) as error:
+            columns = self._as_columns(values)
+            if columns is not None:
+                return self(*columns)
             told = reason(self.name, self.arguments, values, self._is_scalar())
             if told is None:
                 raise
             raise type(error)(told) from None
+
+    def _as_columns(self, values: tuple[Any, ...]) -> list[Any] | None:
+        """Vectors that were given for columns (n, 1), as columns; None if there is none."""
+        nodes = self.origin.graph.input_nodes if self.origin is not None else ()
+        if len(nodes) != len(values) or any(a.structure is not None for a in self.arguments):
+            return None
+        columns = as_columns([n.shape for n in nodes], values)
+        return columns if any(a is not b for a, b in zip(columns, values, strict=True)) else None
+
+    @property
+    def __wrapped__(self) -> Callable[..., Any]:
+        """The entry function, in Python: ``inspect.getsource(kernel)`` shows it."""
+        return (self.inner or self.function) if self.plain is None else self.plain().__wrapped__
 
     def _is_scalar(self) -> bool:
         """Whether all inputs are numbers, or arrays of points."""

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from symad.core.dims import Shape
 from symad.core.identifiers import parameter_names, short_name
 from symad.core.structures import DataclassOf, DictOf, Structure, VectorOf, leaves, pack
 from symad.errors import EvaluationError
@@ -72,6 +73,20 @@ def signature_of(arguments: Sequence[Argument]) -> PythonSignature:
     """The signature of a Python function of these arguments."""
     kind = Parameter.POSITIONAL_OR_KEYWORD
     return PythonSignature([Parameter(name, kind) for name in parameters_of(arguments)])
+
+
+def as_columns(shapes: Sequence[Shape], values: Sequence[Any]) -> list[Any]:
+    """The values, where a vector (n,) that is given for a column (n, 1) is that column."""
+    return [
+        np.reshape(value, (-1, 1)) if len(shape) == 2 and shape[1] == 1 and _is_vector(value) else value
+        for shape, value in zip(shapes, values, strict=True)
+    ]
+
+
+def _is_vector(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return all(np.isscalar(v) for v in value)
+    return getattr(value, "ndim", 0) == 1
 
 
 class SignatureOf:

@@ -12,7 +12,7 @@ import mpmath
 import numpy as np
 import sympy
 
-from symad.core.arguments import bind, flat_values
+from symad.core.arguments import as_columns, bind, flat_values
 from symad.core.dims import solve_dims
 from symad.core.graph import Graph, Node, pack
 from symad.errors import EvaluationError, ShapeError
@@ -48,6 +48,7 @@ def call(graph: Graph, values: Sequence[Any], named: Mapping[str, Any]) -> Any:
     checked = as_values(values, graph.inputs)
     if domain_of(checked) is FLOATS:  # which round and overflow; other numbers see what is written
         graph = _for_floats(graph)
+    checked = as_columns([node.shape for node in graph.input_nodes], checked)
     shapes = [np.shape(v) if isinstance(v, np.ndarray) else () for v in checked]
     if any(shapes) and not any(node.shape for node in graph.input_nodes):
         return _call_batch(graph, checked)

@@ -65,8 +65,11 @@ def test_products_and_sums_of_wrong_shapes_name_the_inputs() -> None:
 @pytest.mark.parametrize("backend", ["graph", "numpy", "plain", "c"])
 def test_a_vector_for_a_column(backend: str) -> None:
     column = sp.MatrixSymbol("M", 3, 1)
-    with pytest.raises(ValueError, match=r"M (must have|has) shape \(3, 1\)"):
-        made(symad.trace(column.T * column), backend)(np.ones(3))
+    function = made(symad.trace(column.T * column), backend)
+    assert function(np.ones(3)) == function(np.ones((3, 1))) == 3  # as lambdify's code takes it
+    for other in (np.ones((1, 3)), np.ones(4)):
+        with pytest.raises(ValueError, match=r"M (must have|has) (shape \(3, 1\)|size 3)"):
+            function(other)
 
 
 def test_sums_with_bounds_that_are_no_dimensions() -> None:
@@ -90,8 +93,8 @@ def test_zeta_of_scipy() -> None:
     assert symad.gradient(two)(1.0)[0] == pytest.approx(-2 * 1.2020569031595942, rel=1e-14)
     with pytest.raises(DerivativeError, match="zeta"):
         symad.gradient(one)
-    with pytest.raises(TraceError, match=r"scipy\.linalg\.expm") as caught:
-        symad.trace(lambda a: scipy.linalg.expm(a), [(3, 3)])
+    with pytest.raises(TraceError, match=r"scipy\.linalg\.sqrtm") as caught:
+        symad.trace(lambda a: scipy.linalg.sqrtm(a), [(3, 3)])
     assert "_zeta" not in str(caught.value)
 
 

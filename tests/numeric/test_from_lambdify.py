@@ -5,6 +5,7 @@ numbers. The references are SymPy's exact values to 30 digits, or NumPy and SciP
 refused is listed by category at the end.
 """
 
+import inspect
 import keyword
 
 import numpy as np
@@ -92,6 +93,30 @@ def test_wrong_numbers_of_arguments_are_errors(inputs, values):
     kernel = lower(sum(sp.flatten(inputs)) if inputs else sp.Integer(1), inputs=inputs)
     with pytest.raises((TypeError, symad.errors.SymadError)):
         kernel(*values)
+
+
+COLUMN = sp.MatrixSymbol("X", 3, 1)
+
+
+@pytest.mark.parametrize("options", [{}, {"style": "plain"}, {"backend": "c"}], ids=str)
+def test_a_vector_is_taken_for_a_column(options):
+    f = COLUMN.T * COLUMN + COLUMN[0, 0] * sp.Identity(1)
+    kernel, column = lower(f, inputs=[COLUMN], **options), np.array([[1.0], [2.0], [3.0]])
+    graph = symad.trace(f, inputs=[COLUMN])
+    for given in (column, column[:, 0], [1.0, 2.0, 3.0], (1, 2, 3)):
+        assert np.array_equal(kernel(given), [[15.0]]) and np.array_equal(graph(given), [[15.0]])
+    for given in (column.T, np.ones(4), np.ones((3, 3)), [[1.0], [2.0, 3.0]]):
+        with pytest.raises((ValueError, symad.errors.SymadError)):
+            kernel(given)
+        with pytest.raises((ValueError, symad.errors.SymadError)):
+            graph(given)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_inspect_shows_the_source_of_a_kernel(backend):
+    kernel = lower(sp.sin(x) * y, inputs=[x, y], backend=backend)
+    assert "def f(" in inspect.getsource(kernel)
+    assert list(inspect.signature(kernel).parameters) == ["x", "y"]
 
 
 # ---- structures of results ------------------------------------------------------------------------
