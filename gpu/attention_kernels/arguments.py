@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -14,12 +14,12 @@ from symad.errors import ShapeError
 from symad.gpu.attention_kernels.compiled_score import CompiledScore, compile_score
 from symad.gpu.attention_kernels.plan import ELEMENTS, PLAIN_FLOAT32, Element
 from symad.gpu.compile import GpuError, Machine, check_device
+from symad.numeric.pairs.eager_attention import LIMITS, check_heads
 from symad.numeric.pairs.scores import B, I, J, Load, Parameter, Score, trace_score
 
 Array = Any
 Function = Callable[..., Any]
 Lengths = tuple[Array | None, Array | None]
-_LIMITS = ("query_lengths", "key_lengths")
 _NULL = np.uint64(0)  # CuPy's launcher takes no None for a null pointer
 
 
@@ -61,14 +61,7 @@ def check_arrays(
             f"attention in {q.dtype} needs compute capability 8.0; this device has "
             f"{'.'.join(map(str, machine.capability))}: use float32"
         )
-    shapes = f"q {q.shape}, k {k.shape}, v {v.shape}"
-    if q.shape[0] != k.shape[0] or k.shape[:3] != v.shape[:3] or q.shape[3] != k.shape[3]:
-        raise ShapeError(
-            f"{shapes}: q and k share the batch and the head dim; "
-            "k and v share all but the last axis"
-        )
-    if k.shape[1] == 0 or q.shape[1] % k.shape[1]:
-        raise ShapeError(f"{shapes}: the query heads must be a multiple of the key heads")
+    shapes = check_heads(q, k, v)
     if max(q.shape[0], q.shape[1]) > 65535 or 0 in (q.shape[3], v.shape[3]):
         raise ShapeError(f"{shapes}: at most 65535 batches and heads, at least one column")
     return element
@@ -92,7 +85,7 @@ def _compiled(traced: Score, limits: tuple[str, ...], real: str, fast: bool) -> 
     """The same for a traced score, kept by its expressions."""
     for name in limits:
         load = Load(sp.Dummy(name, integer=True), name, (B,))
-        loop = I if name == _LIMITS[0] else J
+        loop = I if name == LIMITS[0] else J
         traced = replace(
             traced,
             mask=sp.And(traced.mask, loop < load.symbol),
@@ -100,23 +93,6 @@ def _compiled(traced: Score, limits: tuple[str, ...], real: str, fast: bool) -> 
             loads=(*traced.loads, load),
         )
     return compile_score(traced, real, fast)
-
-
-def limits_of(
-    params: Mapping[str, Any], lengths: Lengths | None, batch: int
-) -> dict[str, Array]:
-    """Lengths as two more parameters of the mask."""
-    pairs = zip(_LIMITS, lengths or (None, None), strict=True)
-    given = {name: array for name, array in pairs if array is not None}
-    for name, array in given.items():
-        if name in params:
-            raise ShapeError(f"a parameter is called {name}, which the argument lengths also names")
-        if array.shape != (batch,) or array.dtype.kind not in "iu":
-            raise ShapeError(
-                f"{name} have shape {array.shape} and dtype {array.dtype}; give integers of shape "
-                f"({batch},)"
-            )
-    return given
 
 
 def rows_of_16_bytes(xp: Any, array: Array) -> Array:

@@ -14,7 +14,6 @@ from symad.gpu.attention_kernels.arguments import (
     check_arrays,
     check_shape,
     compiled_score,
-    limits_of,
     pointer,
     rows_of_16_bytes,
     with_width,
@@ -23,7 +22,7 @@ from symad.gpu.attention_kernels.compiled_score import CompiledScore
 from symad.gpu.attention_kernels.plan import Element, Plan, plans
 from symad.gpu.attention_kernels.tile_shapes import BACKWARD_KV, BACKWARD_Q, DIAGONALS, FORWARD
 from symad.gpu.compile import Machine
-from symad.numeric.pairs.eager_attention import AttentionCotangents
+from symad.numeric.pairs.eager_attention import AttentionCotangents, limits_of
 from symad.numeric.pairs.scores import parameters_of
 
 Array = Any

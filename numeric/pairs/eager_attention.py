@@ -242,6 +242,15 @@ def check_arrays(q: Array, k: Array, v: Array) -> None:
             raise TypeError(f"{name} has dtype {array.dtype}; give floating-point numbers")
     if not q.dtype == k.dtype == v.dtype:
         raise TypeError(f"q, k, v have dtypes {q.dtype}, {k.dtype}, {v.dtype}; use one dtype")
+    check_heads(q, k, v)
+
+
+def check_heads(q: Array, k: Array, v: Array) -> str:
+    """The shapes as text, for messages.
+
+    Raises:
+        ShapeError: the axes do not fit together.
+    """
     shapes = f"q {q.shape}, k {k.shape}, v {v.shape}"
     if q.shape[0] != k.shape[0] or k.shape[:3] != v.shape[:3] or q.shape[3] != k.shape[3]:
         raise ShapeError(
@@ -250,10 +259,15 @@ def check_arrays(q: Array, k: Array, v: Array) -> None:
         )
     if k.shape[1] == 0 or q.shape[1] % k.shape[1]:
         raise ShapeError(f"{shapes}: the query heads must be a multiple of the key heads")
+    return shapes
 
 
 LIMITS = ("query_lengths", "key_lengths")
 """The parameters of the mask that say how long the sequences of a batch are."""
+
+
+def _array(lengths: Any) -> Array:
+    return lengths if hasattr(lengths, "dtype") else np.asarray(lengths)
 
 
 def limits_of(params: Mapping[str, Any], lengths: Lengths | None, batch: int) -> dict[str, Array]:
@@ -263,7 +277,7 @@ def limits_of(params: Mapping[str, Any], lengths: Lengths | None, batch: int) ->
         ShapeError: not one integer for each sequence, or a parameter has that name.
     """
     pairs = zip(LIMITS, lengths or (None, None), strict=True)
-    given = {name: np.asarray(array) for name, array in pairs if array is not None}
+    given = {name: _array(array) for name, array in pairs if array is not None}
     for name, array in given.items():
         if name in params:
             raise ShapeError(f"a parameter is called {name}, which the argument lengths also names")

@@ -102,39 +102,31 @@ def _sigmoid_of_arrays(x: Array) -> Array:
     return 1.0 / (1.0 + np.exp(-x))
 
 
-def _maximum_of_arrays(*values: Array) -> Array:
-    best = values[0]
+def _folded(function: Callable[[Array, Array], Array], values: Sequence[Array]) -> Array:
+    result = values[0]
     for value in values[1:]:
-        best = np.maximum(best, value)
-    return best
+        result = function(result, value)
+    return result
+
+
+def _maximum_of_arrays(*values: Array) -> Array:
+    return _folded(np.maximum, values)
 
 
 def _minimum_of_arrays(*values: Array) -> Array:
-    best = values[0]
-    for value in values[1:]:
-        best = np.minimum(best, value)
-    return best
+    return _folded(np.minimum, values)
 
 
 def _all_of_arrays(*conditions: Array) -> Array:
-    result = conditions[0]
-    for condition in conditions[1:]:
-        result = np.logical_and(result, condition)
-    return result
+    return _folded(np.logical_and, conditions)
 
 
 def _any_of_arrays(*conditions: Array) -> Array:
-    result = conditions[0]
-    for condition in conditions[1:]:
-        result = np.logical_or(result, condition)
-    return result
+    return _folded(np.logical_or, conditions)
 
 
 def _xor_of_arrays(*conditions: Array) -> Array:
-    result = conditions[0]
-    for condition in conditions[1:]:
-        result = np.logical_xor(result, condition)
-    return result
+    return _folded(np.logical_xor, conditions)
 
 
 def _pack_arrays(entries: Sequence[Array], shape: tuple[int, ...]) -> Array:

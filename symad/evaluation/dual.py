@@ -29,7 +29,7 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, partial, reduce
+from functools import partial, reduce
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -37,7 +37,6 @@ import sympy
 
 from symad.errors import EvaluationError
 from symad.evaluation.number_domains import (
-    DOMAINS,
     FLOATS,
     Domain,
     Undefined,
@@ -47,7 +46,6 @@ from symad.evaluation.number_domains import (
     divide,
     domain_of,
     raise_to,
-    select,
 )
 
 Rule: TypeAlias = Callable[..., Any]
@@ -68,7 +66,7 @@ def _swapped(rule: Rule) -> Rule:
 
 
 def _add(a: Any, b: Any) -> Any:
-    _check_levels(a, b)
+    check_levels(a, b)
     return dual(primal(a) + primal(b), total([tangent_of(a), tangent_of(b)]))
 
 
@@ -77,7 +75,7 @@ def _subtract(a: Any, b: Any) -> Any:
 
 
 def _multiply(a: Any, b: Any, product: Rule = operator.mul) -> Any:
-    _check_levels(a, b)
+    check_levels(a, b)
     left = scaled(tangent_of(a), primal(b), product)
     right = scaled(primal(a), tangent_of(b), product)
     return dual(product(primal(a), primal(b)), total([left, right]))
@@ -267,9 +265,15 @@ def _as_float(part: Any) -> Any:
 
 def _innermost(number: Dual) -> Domain:
     domain = domain_of((number,))
-    while isinstance(domain, Duals):
+    while isinstance(domain, NestedDomain):
         domain = domain.inner
     return domain
+
+
+class NestedDomain(Domain):
+    """A domain of numbers whose components lie in another one, ``inner``."""
+
+    inner: Domain
 
 
 def _entries(number: Any) -> Any:
@@ -327,7 +331,12 @@ def dual(value: Any, tangent: Any) -> Any:
     return value if isinstance(value, Undefined) else Dual(value, tangent)
 
 
-def _check_levels(*numbers: Any) -> None:
+def check_levels(*numbers: Any) -> None:
+    """Refuse Dual numbers of different depths.
+
+    Raises:
+        EvaluationError: it is not clear which tangent belongs to which variable.
+    """
     depths = {depth(n) for n in numbers} - {0}
     if len(depths) > 1:
         raise EvaluationError(
@@ -335,88 +344,6 @@ def _check_levels(*numbers: Any) -> None:
             "clear which tangent belongs to which variable; lift the shallower one, a constant of "
             "the inner differentiation, to Dual(number, 0)"
         )
-
-
-class Duals(Domain):
-    """Dual numbers whose components lie in the domain ``inner``."""
-
-    def __init__(self, inner: Domain) -> None:
-        """Dual domains outrank all others, and deeper ones outrank shallower ones."""
-        self.inner = inner
-        self.rank = 10 + inner.rank  # type: ignore[misc]
-
-    def of(self, value: Any) -> Domain:
-        """The domain of one Dual number: that of its components, one level up."""
-        return _duals(domain_of((value.value, value.tangent)))
-
-    def join(self, other: Domain) -> Domain:
-        """Numbers of the other domain are constants among the components."""
-        return _duals(self.inner.join(other.inner if isinstance(other, Duals) else other))
-
-    def number(self, value: Any) -> Any:
-        """A constant, with a tangent known to be zero."""
-        return Dual(self.inner.number(value))
-
-    def apply(self, head: Any, *values: Any) -> Any:
-        """f(v) + Σ_i ∂_i f(v) v̇_i ε."""
-        _check_levels(*values)
-        primals = tuple(map(primal, values))
-        result = apply(head, primals)
-        terms = [
-            scaled(SLOPE[0](head, i, primals, result), tangent_of(v))
-            for i, v in enumerate(values)
-            if not is_known_zero(tangent_of(v))
-        ]
-        return dual(result, total(terms))
-
-    def power(self, base: Any, exponent: Any) -> Any:
-        """b**e + (e b**(e−1) ḃ + b**e log(b) ė) ε; the last term is 0 at b = 0, its limit."""
-        _check_levels(base, exponent)
-        b, e = primal(base), primal(exponent)
-        result = raise_to(b, e)
-        terms = []
-        if not is_known_zero(tangent_of(base)):
-            terms.append(scaled(_power_slope(b, e), tangent_of(base)))
-        if not is_known_zero(tangent_of(exponent)):
-            positive = select(compare("==", b, 0), 1, b)
-            terms.append(scaled(result * apply(sympy.log, (positive,)), tangent_of(exponent)))
-        return dual(result, total(terms))
-
-    def divide(self, a: Any, b: Any) -> Any:
-        """a/b + (ȧ − (a/b) ḃ)/b ε."""
-        _check_levels(a, b)
-        result = divide(primal(a), primal(b))
-        numerator = total([tangent_of(a), scaled(-1, scaled(result, tangent_of(b)))])
-        return dual(result, 0 if is_known_zero(numerator) else divide(numerator, primal(b)))
-
-    def compare(self, relation: str, a: Any, b: Any) -> Any:
-        """The relation between the values."""
-        return compare(relation, primal(a), primal(b))
-
-    def select(self, condition: Any, a: Any, b: Any) -> Any:
-        """Value and tangent of the branch taken; the other one may be undefined."""
-        if isinstance(condition, Undefined):
-            return condition
-        if isinstance(condition, (bool, np.bool_)):
-            return a if condition else b
-        _check_levels(a, b)
-        value = select(condition, primal(a), primal(b))
-        tangents = tangent_of(a), tangent_of(b)
-        return dual(value, 0 if all(map(is_known_zero, tangents)) else select(condition, *tangents))
-
-
-@cache
-def _duals(inner: Domain) -> Duals:
-    return Duals(inner)
-
-
-DOMAINS.append(((Dual,), _duals(FLOATS)))
-
-
-def _power_slope(b: Any, e: Any) -> Any:
-    """e b**(e−1), which is 0 for e = 0 also at b = 0."""
-    known_zero = isinstance(e, (int, float, Fraction, sympy.Number)) and e == 0
-    return 0 if known_zero else e * raise_to(b, e - 1)
 
 
 def half(number: Any) -> Any:

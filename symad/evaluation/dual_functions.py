@@ -13,6 +13,7 @@ import sympy
 
 from symad.core.graph import Node
 from symad.errors import DerivativeError
+from symad.evaluation import dual_domain  # noqa: F401  (registers the domain)
 from symad.evaluation.dual import ARITHMETIC, SLOPE, UFUNCS, Dual, Rule, dual, half, scaled
 from symad.evaluation.number_domains import (
     FLOATS,

@@ -157,34 +157,11 @@ def product_sign(op: Product, y: Node, signs: Values) -> Any:
     return 1 if signs[0] == 1 else 0
 
 
-def _moved(op: Op, y: Node, signs: Values) -> int:
+@sign_of.dispatch
+def moved_sign(op: Broadcast | Reshape | Slice | Concatenate | Stack, y: Node, signs: Values) -> Any:
+    """The sign that all parts have."""
     common = set(signs)
     return int(common.pop()) if len(common) == 1 else 0
-
-
-@sign_of.dispatch
-def broadcast_sign(op: Broadcast, y: Node, signs: Values) -> Any:
-    return _moved(op, y, signs)
-
-
-@sign_of.dispatch
-def reshape_sign(op: Reshape, y: Node, signs: Values) -> Any:
-    return _moved(op, y, signs)
-
-
-@sign_of.dispatch
-def slice_sign(op: Slice, y: Node, signs: Values) -> Any:
-    return _moved(op, y, signs)
-
-
-@sign_of.dispatch
-def concatenate_sign(op: Concatenate, y: Node, signs: Values) -> Any:
-    return _moved(op, y, signs)
-
-
-@sign_of.dispatch
-def stack_sign(op: Stack, y: Node, signs: Values) -> Any:
-    return _moved(op, y, signs)
 
 
 @sign_of.dispatch
