@@ -44,12 +44,12 @@ SYNC = 0.63
 """Of the tensor cores' rate, what instructions of single warps reach."""
 
 MMA = {  # floating-point operations of an instruction of a warp, and of a clock and multiprocessor
-    "HMMA.16816.F32.BF16": (4096, 4096 * 2),
-    "HMMA.16816.F32": (4096, 4096 * 2),
-    "HMMA.1688.F32.TF32": (2048, 2048 * 2),
-    "HMMA.1684.F32.TF32": (1024, 2048 * 2),
-    "DMMA.1688": (2048, 512),
-    "DMMA.8x8x4": (512, 512),
+    "HMMA.16816.F32.BF16": (4096, 4096),
+    "HMMA.16816.F32": (4096, 4096),
+    "HMMA.1688.F32.TF32": (2048, 2048),
+    "HMMA.1684.F32.TF32": (1024, 2048),
+    "DMMA.1688": (2048, 256),
+    "DMMA.8x8x4": (512, 256),
 }
 LINE = re.compile(r"/\*([0-9a-f]{4,})\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.x]*)(.*)")
 LABEL = re.compile(r"^(\.L\S+):")
@@ -65,7 +65,7 @@ def instructions(cubin: bytes, kernel: str) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     inside = False
     for line in text.split("\n"):
-        if line.startswith(".section") or line.lstrip().startswith(".section"):
+        if line.split()[:1] == [".section"]:
             inside = f".text.{kernel}," in line or line.rstrip().endswith(f".text.{kernel}")
         if not inside:
             continue
@@ -98,8 +98,8 @@ def products(found: Counter[str]) -> int:
     return sum(count * MMA[name][0] for name, count in found.items() if name in MMA)
 
 
-def bounds(found: Counter[str]) -> dict[str, float]:
-    """Upper bounds in TFLOP/s by what limits."""
+def bounds(found: Counter[str], repeats: int) -> dict[str, float]:
+    """Upper bounds in TFLOP/s by what limits; each product takes ``repeats`` instructions."""
     done = products(found)
     if not done:
         return {}
@@ -109,7 +109,7 @@ def bounds(found: Counter[str]) -> dict[str, float]:
         "shared": sum(4 * n for name, n in found.items() if name.startswith("LDSM")),
         "special": sum(2 * n for name, n in found.items() if name.startswith("MUFU")),
     }
-    rate = done * PROCESSORS * CLOCK / 1e12
+    rate = done / repeats * PROCESSORS * CLOCK / 1e12
     return {name: round(rate / clock) for name, clock in clocks.items() if clock}
 
 
@@ -122,7 +122,7 @@ def row(plan: Plan, name: str, width: int, arch: str) -> dict[str, Any]:
     kinds = Counter({part: 0 for part in ("HMMA", "DMMA", "LDSM", "MUFU", "LDS")})
     for opcode, count in loop.items():
         kinds[opcode.split(".")[0]] += count
-    limits = bounds(loop)
+    limits = bounds(loop, 3 if name == "float32" else 1)  # 3 × TF32
     return {
         "arch": arch, "pass": plan.kind, "dtype": name, "d": width,
         "sides": "kv" if plan.with_k and plan.with_v else "k" if plan.with_k else "v",

@@ -13,6 +13,7 @@ from symad.gpu.pairs.printer import has_kernels, pair_lines
 from symad.gpu.passes.fusion import fuse
 from symad.gpu.passes.integers import index_arguments, integer_inputs, integer_nodes, wide_constants
 from symad.gpu.passes.joined_sums import Sums
+from symad.gpu.passes.row_programs import RowProgram
 from symad.gpu.passes.scaled_sums import SumThen
 from symad.gpu.printers import indices, joining, products, random, rows, sparse  # noqa: F401  (register their answers)
 from symad.gpu.printers.array_inputs import door_texts, inputs_line
@@ -21,7 +22,7 @@ from symad.gpu.printers.indices import REPORT
 from symad.gpu.printers.joined_sums import sums_lines
 from symad.gpu.printers.kernels import BOOLEAN, Kernels
 from symad.gpu.printers.library import CUPY, HALVES
-from symad.gpu.printers.recurrences import recurrence_lines
+from symad.gpu.printers.recurrences import recurrence_lines, row_program_lines
 from symad.gpu.printers.row_groups import row_lines
 from symad.gpu.recurrences.recurrence import Recurrence
 from symad.gpu.views import Take
@@ -131,6 +132,8 @@ class CuPyPrinter(ArrayPrinter):
             return []
         if isinstance(node.op, Sums):
             return sums_lines(node.op, node, self)
+        if isinstance(node.op, RowProgram):
+            return row_program_lines(node.op, node, self)
         if isinstance(node.op, Recurrence):
             return recurrence_lines(node.op, node, self)
         if isinstance(node.op, AttentionOp):

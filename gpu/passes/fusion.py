@@ -12,6 +12,7 @@ from symad.gpu.passes.integers import needed_as_integers
 from symad.gpu.passes.joined_sums import joined_sums
 from symad.gpu.passes.known_numbers import known_numbers
 from symad.gpu.passes.known_rows import known_rows
+from symad.gpu.passes.row_programs import row_programs
 from symad.gpu.passes.scaled_sums import scaled_sums
 from symad.gpu.passes.shared_products import shared_products
 from symad.gpu.views import simplify_views
@@ -25,7 +26,7 @@ ROWS = (16, 12)
 
 def fuse(graph: Graph) -> Graph:
     """The graph with its elementwise chains, also those in the bodies of scans, as `Fused` nodes."""
-    made = fuse_outputs(joined_sums(shared_products(known_rows(graph.output_nodes))))
+    made = fuse_outputs(joined_sums(shared_products(row_programs(known_rows(graph.output_nodes)))))
     return Graph(graph.input_nodes, made, graph.structure, graph.name, graph.report)
 
 

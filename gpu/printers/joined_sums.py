@@ -8,7 +8,7 @@ from symad.core.graph import Node
 from symad.gpu.attention_kernels import module_text
 from symad.gpu.compile import kernel_text
 from symad.gpu.passes.joined_sums import Sums
-from symad.gpu.printers.kernels import block
+from symad.gpu.printers.kernels import verbatim
 from symad.gpu.printers.library import real_type
 from symad.gpu.recurrences.kernel_text import BITS, ELEMENT
 
@@ -51,7 +51,7 @@ def sums_source(dtype: str) -> str:
 
 def sums_lines(op: Sums, node: Node, printer: Any) -> list[str]:
     """The statements that compute all values, so many at a time."""
-    source = printer.constant_source(block(sums_source(printer.dtype).split("\n"), raw=True))
+    source = printer.constant_source(verbatim(sums_source(printer.dtype)))
     printer.imports |= {"from functools import lru_cache", "import math", "import numpy as np"}
     printer.helper("_module", module_text.MODULE)
     printer.helpers.setdefault("_sums", RUN.replace("TOGETHER", str(TOGETHER)))

@@ -141,6 +141,11 @@ def block(lines: Sequence[str], raw: bool = False) -> str:
     return ('r' if raw else '') + '"""\n' + "\n".join(indent(lines)) + '\n"""'
 
 
+def verbatim(text: str) -> str:
+    """A string literal of a file's text as it is."""
+    return f'r"""{text}"""'
+
+
 def indent(lines: Sequence[str]) -> list[str]:
     """The lines one level deeper."""
     return [f"  {line}" for line in lines]

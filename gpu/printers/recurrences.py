@@ -7,7 +7,8 @@ from typing import Any
 from symad.core.dims import Dim
 from symad.core.graph import Node
 from symad.gpu.attention_kernels import module_text
-from symad.gpu.printers.kernels import block
+from symad.gpu.passes.row_programs import RowProgram
+from symad.gpu.printers.kernels import verbatim
 from symad.gpu.recurrences.elements import Product
 from symad.gpu.recurrences.kernel_text import Places, recurrence_text, tile
 from symad.gpu.recurrences.recurrence import Recurrence, parts_of, steps_of
@@ -105,7 +106,7 @@ class _Writer:
             if op.zeros[k]
         ]
         source = recurrence_text(step, places, count, printer.dtype, rows, zeros)
-        text = printer.constant_source(block(source.split("\n"), raw=True))
+        text = printer.constant_source(verbatim(source))
         columns, high = tile(step, rows)
         wide = max(part.width for part in step.parts)
         arguments = [
@@ -160,3 +161,47 @@ def _list(texts: list[str]) -> str:
 
 def _is_flag(node: Node) -> bool:
     return isinstance(node.op, (Condition, Logic))
+
+
+def row_program_lines(op: RowProgram, node: Node, printer: Any) -> list[str]:
+    """The statement that computes all values of a region of rows: the kernel of a loop, for one step."""
+    step, outputs = step_of(op.body, 0), op.body.output_nodes
+    used = {leaf for part in step.parts for _, leaf in step.used(part)}
+    products = [leaf for leaf in used if isinstance(leaf, Product)]
+    matrices = {leaf.right.array for leaf in products}
+    read = matrices | {leaf.left.array for leaf in products}
+    read |= {leaf.array for leaf in used if not isinstance(leaf, Product)}
+    given = [(here, x) for here, x in zip(op.body.input_nodes, node.args, strict=True) if here in read]
+    results = {o: [(k, 0)] for k, o in enumerate((*outputs, *step.stored))}
+    number = {o: k for k, o in enumerate((*outputs, *step.stored, *(here for here, _ in given)))}
+    kinds = [printer.kernels.type_of(x) for _, x in given]
+    flags = {k for k, o in enumerate(outputs) if _is_flag(o)}
+    flags |= {len(results) + k for k, kind in enumerate(kinds) if kind == "bool"}
+    places = Places(number, results, frozenset(), frozenset(flags))
+    rows: Dim = outputs[0].shape[0] if step.batched else 1
+    source = recurrence_text(step, places, len(number), printer.dtype, rows, [])
+    text = printer.constant_source(verbatim(source))
+    columns, high = tile(step, rows)
+    made = [
+        f"cp.empty({printer.dims(o.shape)}, dtype={'bool' if _is_flag(o) else printer.type_text})"
+        for o in (*outputs, *step.stored)
+    ]
+    wide = max(part.width for part in step.parts)
+    arguments = [
+        text, _list(made), "[]", _list([printer.array_text(x) for _, x in given]), "[]",
+        _list([printer.array_text(x) for here, x in given if here in matrices]),
+        "1", printer.dim(rows), f"({columns}, {high}, {wide}, {48 << 10})",
+        f"({step.levels}, {(0,) * len(made)})", "0",
+    ]  # fmt: skip
+    printer.imports |= {"from functools import lru_cache", "import numpy as np"}
+    printer.helper("_module", module_text.MODULE)
+    printer.helpers.setdefault("_recurrence", RUN.replace("SMALL", str(SMALL)))
+    names = [printer.value_name() for _ in outputs]
+    for k, name in enumerate(names):
+        value = Node.of(RowProgram(op.body, k), node.args)
+        printer.text[value] = name
+        if _is_flag(outputs[k]):
+            printer.kernels.types[value] = "bool"
+    targets = [*names, *["_"] * len(step.stored)]
+    comma = "," if len(targets) == 1 else ""
+    return [f"{', '.join(targets)}{comma} = _recurrence({', '.join(arguments)})"]

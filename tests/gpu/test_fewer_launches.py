@@ -149,7 +149,7 @@ def test_results_that_are_parts_of_one_array_do_not_overlap():
     def f(x, a, b, c):
         return x @ a, x @ b, x @ c
 
-    shapes = [(4, 3), (3, 2), (3, 2), (3, 2)]
+    shapes = [(2, 4, 3), (3, 2), (3, 2), (3, 2)]
     values = [RNG.normal(size=s) for s in shapes]
     with library() as cp:
         kernel = lower(symad.trace(f, shapes), backend="cupy")

@@ -16,7 +16,7 @@ import symad
 from symad import functions
 from symad.core.graph import Graph, topological
 from symad.errors import LoweringError
-from symad.gpu.compile import GpuError
+from symad.gpu.compile import GpuError, kernel_text
 from symad.numeric import lower
 from symad.ops.arrays.sources import Input
 from symad.ops.examples import EXAMPLES
@@ -289,8 +289,9 @@ def test_sources_import_only_cupy_and_free_what_is_dead():
         for alias in node.names
     }
     assert imported <= {"cupy", "cupyx", "math", "numpy"}
-    assert "double" not in source
-    assert "float64" not in source
+    own = source.replace(kernel_text("prims.h"), "")  # which knows all element types
+    assert "double" not in own
+    assert "float64" not in own
     lines = source.splitlines()
     freed = [name for line in lines if "    del " in line for name in line.split("del ")[1].split(", ")]
     assert freed

@@ -18,6 +18,7 @@ from symad.gpu.attention_kernels.tile_shapes import (
     SECOND_KV,
     SECOND_ORDER,
     SECOND_Q,
+    TANGENT,
 )
 from symad.numeric.pairs.scores import Parameter, trace_score
 from tests.gpu import nvrtc
@@ -103,6 +104,15 @@ def soft_cap(s, b, h, i, j):
 def test_second_derivatives(arch, name, head_dim, score):
     for kind in SECOND_ORDER:
         check(name, head_dim, kind, arch, score=score, causal=True)
+
+
+@pytest.mark.parametrize("arch", ["sm_86", "sm_89"])
+def test_tangents_of_wide_heads_in_float32_on_small_devices(arch):
+    """With 99 KB of shared memory: 44 bytes of spills with tiles of 16 keys."""
+    code = compile_score(trace_score(), "float")
+    for plan in plans(TANGENT, ELEMENTS["float32"], 128, 128, 99 << 10, True):
+        _, kernels = nvrtc.compile_text(plan.source(code), arch)
+        assert kernels["attention_tangent"].spilled == 0
 
 
 @pytest.mark.parametrize(

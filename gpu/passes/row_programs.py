@@ -1,0 +1,189 @@
+"""Small networks as one kernel: what every row of a batch goes through without the others.
+
+Products with small matrices, and elementwise functions between them, forwards and backwards: only sums over
+the batch, such as gradients of weights, need more than a row. The kernel is that of a loop over time
+(`symad.gpu.recurrences`) with one step. Nothing that leaves such a region comes back to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from symad.core.dims import Shape
+from symad.core.graph import Graph, Node, Op, rebuild, shape, topological
+from symad.core.questions import Nodes, Values, definition, evaluate
+from symad.gpu.recurrences.elements import NotByRows
+from symad.gpu.recurrences.step import step_of
+from symad.numeric.fusion.c_expressions import has_c_form
+from symad.numeric.fusion.chains import on_host
+from symad.ops.arrays.contraction import Einsum
+from symad.ops.arrays.positions import Positions
+from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
+from symad.ops.arrays.sources import Dimension
+from symad.ops.arrays.stacking import Concatenate
+from symad.ops.elementwise.arithmetic import ElementwiseOp
+from symad.ops.elementwise.selection import Condition, Logic
+from symad.ops.loops.scan import Local
+from symad.transforms.values import unchecked
+
+WORK = 1 << 25
+"""Operations of the products of a kernel, up to which saved launches are worth more than cuBLAS's speed.
+
+Estimated from published costs of launches (some microseconds each); no device has measured it.
+"""
+
+MEMBERS = 300
+
+
+@dataclass(frozen=True, eq=False)
+class RowProgram(Op):
+    """Output k of a ``body`` whose inputs are `Local`."""
+
+    body: Graph
+    k: int
+
+
+@shape(RowProgram)
+def row_program_shape(op: RowProgram, args: Nodes) -> Shape:
+    """The shape of this output."""
+    return op.body.output_nodes[op.k].shape
+
+
+@evaluate.dispatch
+def row_program_evaluate(op: RowProgram, values: Values) -> Any:
+    """The body."""
+    return unchecked((op.body.output_nodes[op.k],), dict(zip(op.body.input_nodes, values, strict=True)))[0]
+
+
+@definition.dispatch
+def row_program_definition(op: RowProgram, y: Node) -> Node:
+    """The body."""
+    return rebuild((op.body.output_nodes[op.k],), dict(zip(op.body.input_nodes, y.args, strict=True)))[0]
+
+
+def row_programs(outputs: Sequence[Node]) -> Nodes:
+    """The outputs with such regions as values of one op each."""
+    made = tuple(outputs)
+    while (found := _one(made)) is not None:
+        made = found
+    return made
+
+
+def _one(outputs: Nodes) -> Nodes | None:
+    """The outputs with one more region; None if there is none."""
+    order = topological(outputs)
+    rows = dict.fromkeys(n.shape[0] for n in order if _is_layer(n) and isinstance(n.shape[0], int))
+    for count in rows:
+        members = _region(order, count)
+        layers = [m for m in members if _is_layer(m)]
+        steps = [m for m in members if isinstance(m.op, (Einsum, ElementwiseOp)) and m.args]
+        work = sum(2 * prod(m.shape) * m.args[0].shape[-1] for m in layers if _known(m))
+        if not layers or len(steps) < 2 or work > WORK or not all(map(_known, layers)):
+            continue
+        made = _program(outputs, order, members)
+        if made is not None:
+            return made
+    return None
+
+
+def _known(node: Node) -> bool:
+    return all(isinstance(d, int) for n in (node, *node.args) for d in n.shape)
+
+
+def _is_layer(node: Node) -> bool:
+    """Σ_k x_nk w_kj."""
+    op: Any = node.op
+    if not isinstance(op, Einsum) or len(node.args) != 2 or len(node.shape) != 2:
+        return False
+    left, right = op.inputs
+    n, j = op.output
+    summed = (set(left) & set(right)) - {n, j}
+    return len(summed) == 1 and set(left) == {n, *summed} and left[0] == n and set(right) == {j, *summed}
+
+
+def _region(order: Sequence[Node], rows: int) -> dict[Node, None]:
+    """Nodes whose rows need no other rows, and nothing that was made of all of them."""
+    members: dict[Node, None] = {}
+    outside: set[Node] = set()
+    for node in order:
+        inside = [a for a in node.args if a in members]
+        free = not any(a in outside for a in node.args)
+        if free and len(members) < MEMBERS and _joins(node, rows, members):
+            members[node] = None
+        elif inside or not free:
+            outside.add(node)
+    members = _about_layers(members)
+    while True:  # what only moves leaves stays where it was
+        moved = [m for m in members if not isinstance(m.op, (Einsum, ElementwiseOp))]
+        idle = [m for m in moved if not _is_fed(m, members)]
+        if not idle:
+            return members
+        for m in idle:
+            del members[m]
+
+
+def _about_layers(members: dict[Node, None]) -> dict[Node, None]:
+    """The products of a region, what they are made from in it, and what is made from them."""
+    after: set[Node] = set()
+    for m in members:
+        if _is_layer(m) or any(a in after for a in m.args):
+            after.add(m)
+    before = {m for m in members if _is_layer(m)}
+    for m in reversed(members):
+        if m in before:
+            before.update(a for a in m.args if a in members)
+    return {m: None for m in members if m in after or m in before}
+
+
+def _is_fed(node: Node, members: dict[Node, None]) -> bool:
+    return any(a in members for a in node.args)
+
+
+def _joins(node: Node, rows: int, members: dict[Node, None]) -> bool:
+    """Whether each row of a value is a function of the same rows."""
+    op: Any = node.op
+    if not node.shape or len(node.shape) > 2 or node.shape[0] != rows:
+        return False
+    if isinstance(op, Einsum):
+        return _is_layer(node) and node.args[1] not in members and node.args[0].shape[0] == rows
+    if isinstance(op, ElementwiseOp):
+        flags = any(isinstance(a.op, (Condition, Logic)) and a not in members for a in (*node.args,))
+        return has_c_form(node) and not flags and all(a.shape in ((), node.shape) for a in node.args)
+    if isinstance(op, Broadcast):
+        return op.axes == (0,) or (op.axes in ((), (1,)) and node.args[0] not in members)
+    if isinstance(op, Reshape):
+        return node.args[0].shape in ((rows,), (rows, 1)) and node.shape in ((rows,), (rows, 1))
+    if isinstance(op, Slice):
+        return len(node.shape) == 2 and op.start[0] == 0 and op.step == (1, 1) and node.args[0] in members
+    return isinstance(op, Concatenate) and op.axis == 1
+
+
+def _program(outputs: Nodes, order: Sequence[Node], members: dict[Node, None]) -> Nodes | None:
+    """The outputs with a region as one op; None if the kernel does not take it."""
+    read = set(outputs) | {a for n in order if n not in members for a in n.args}
+    results = [m for m in members if m in read]
+    views = (Broadcast, Reshape, Slice)
+    for m in [*results]:  # of views what they show
+        while isinstance(m.op, views) and m.args[0] in members:
+            (m,) = m.args
+        if m not in results:
+            results.append(m)
+    results = [m for m in results if not (isinstance(m.op, views) and m.args[0] in members)]
+    numbers = on_host(order)
+    leaves = dict.fromkeys(a for m in members for a in m.args if a not in members and a not in numbers)
+    host = topological([a for m in members for a in m.args if a in numbers])
+    if any(isinstance(n.op, Dimension) for n in host):
+        return None
+    if any(isinstance(a.op, Positions) for a in leaves) or any(isinstance(m.op, Broadcast) for m in results):
+        return None
+    local = {leaf: Node.of(Local(k, leaf.shape)) for k, leaf in enumerate(leaves)}
+    body = Graph(tuple(local.values()), rebuild(results, local))
+    try:
+        step_of(body, 0)
+    except NotByRows:
+        return None
+    args = tuple(leaves)
+    return rebuild(outputs, {m: Node.of(RowProgram(body, k), args) for k, m in enumerate(results)})
