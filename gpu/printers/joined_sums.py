@@ -15,10 +15,10 @@ from symad.gpu.recurrences.kernel_text import BITS, ELEMENT
 TOGETHER = 24
 """Arrays of one launch: the parameters of a kernel have 4096 bytes."""
 
-RUN = '''def _sums(source, arrays, kept, dtype, size):
+RUN = '''def _sums(source, arrays, kept, dtype, size, most):
     """The sums of some arrays over all axes but those kept."""
     made = [cp.empty([a.shape[k] for k in axes], dtype=dtype) for a, axes in zip(arrays, kept)]
-    table = np.zeros(TOGETHER, dtype=[("at", np.int64, 17)])["at"]
+    table = np.zeros(most, dtype=[("at", np.int64, 17)])["at"]
     first, used = 0, 0
     for a, axes, result in zip(arrays, kept, made):
         others = [k for k in range(a.ndim) if k not in axes]
@@ -54,7 +54,7 @@ def sums_lines(op: Sums, node: Node, printer: Any) -> list[str]:
     source = printer.constant_source(verbatim(sums_source(printer.dtype)))
     printer.imports |= {"from functools import lru_cache", "import math", "import numpy as np"}
     printer.helper("_module", module_text.MODULE)
-    printer.helpers.setdefault("_sums", RUN.replace("TOGETHER", str(TOGETHER)))
+    printer.helpers.setdefault("_sums", RUN)
     lines = []
     size = 8 if printer.dtype == "float64" else 4
     for start in range(0, len(node.args), TOGETHER):
@@ -65,7 +65,7 @@ def sums_lines(op: Sums, node: Node, printer: Any) -> list[str]:
         names = ", ".join(printer.text[v] for v in values) + "," * (len(values) == 1)
         arrays = ", ".join(_typed(node.args[k], printer) for k in some)
         kept = ", ".join(str(op.kept[k]) for k in some)
-        lines.append(f"{names} = _sums({source}, [{arrays}], [{kept}], {printer.type_text}, {size})")
+        lines.append(f"{names} = _sums({source}, [{arrays}], [{kept}], {printer.type_text}, {size}, {TOGETHER})")
     return lines
 
 

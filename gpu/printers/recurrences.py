@@ -40,7 +40,7 @@ RUN = '''def _recurrence(source, made, moving, fixed, starts, matrices, steps, r
     def run(across, first, end, start, stop, joined=0, begins=0):
         numbers = [cp.int64(first), cp.int64(end), *(cp.int32(n) for n in (start, stop, joined, begins))]
         kernel((down, across), (columns*high,), (table, size, *numbers), shared_mem=shared)
-    if sum(a.nbytes for a in matrices) <= SMALL:
+    if sum(a.nbytes for a in matrices) <= levels[2]:
         run(1, 0, steps, 0, last, begins=1)
         return made
     across = min(-(-wide//columns), 65535)
@@ -115,11 +115,11 @@ class _Writer:
             _list(["None" if a is None else printer.array_text(a) for a in self.initial]),
             _list([printer.array_text(x) for here, x in fixed if here in self.matrices]),
             steps, printer.dim(rows), f"({columns}, {high}, {wide}, {48 << 10})",
-            f"({step.levels}, {tuple(moves)})", str(int(step.joins())),
+            f"({step.levels}, {tuple(moves)}, {SMALL})", str(int(step.joins())),
         ]  # fmt: skip
         printer.imports |= {"from functools import lru_cache", "import numpy as np"}
         printer.helper("_module", module_text.MODULE)
-        printer.helpers.setdefault("_recurrence", RUN.replace("SMALL", str(SMALL)))
+        printer.helpers.setdefault("_recurrence", RUN)
         for k, name in enumerate(names):
             value = self.value(k)
             printer.text[value] = f"{name}[1:]" if k < op.states else name
@@ -191,11 +191,11 @@ def row_program_lines(op: RowProgram, node: Node, printer: Any) -> list[str]:
         text, _list(made), "[]", _list([printer.array_text(x) for _, x in given]), "[]",
         _list([printer.array_text(x) for here, x in given if here in matrices]),
         "1", printer.dim(rows), f"({columns}, {high}, {wide}, {48 << 10})",
-        f"({step.levels}, {(0,) * len(made)})", "0",
+        f"({step.levels}, {(0,) * len(made)}, {SMALL})", "0",
     ]  # fmt: skip
     printer.imports |= {"from functools import lru_cache", "import numpy as np"}
     printer.helper("_module", module_text.MODULE)
-    printer.helpers.setdefault("_recurrence", RUN.replace("SMALL", str(SMALL)))
+    printer.helpers.setdefault("_recurrence", RUN)
     names = [printer.value_name() for _ in outputs]
     for k, name in enumerate(names):
         value = Node.of(RowProgram(op.body, k), node.args)

@@ -236,6 +236,7 @@ def test_the_kernels_compile_without_spills(arch, dtype):
     for statement in ast.parse(kernel.source).body:
         if isinstance(statement, ast.Assign) and statement.targets[0].id.startswith("_source"):
             sources.append(ast.literal_eval(statement.value))
+    sources = [source for source in sources if "recurrence(Arrays" in source]
     assert len(sources) == 2
     for source in sources:
         _, kernels = nvrtc.compile_text(source, arch)
