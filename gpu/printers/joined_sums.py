@@ -65,7 +65,8 @@ def sums_lines(op: Sums, node: Node, printer: Any) -> list[str]:
         names = ", ".join(printer.text[v] for v in values) + "," * (len(values) == 1)
         arrays = ", ".join(_typed(node.args[k], printer) for k in some)
         kept = ", ".join(str(op.kept[k]) for k in some)
-        lines.append(f"{names} = _sums({source}, [{arrays}], [{kept}], {printer.type_text}, {size}, {TOGETHER})")
+        rest = f"{printer.type_text}, {size}, {TOGETHER}"
+        lines.append(f"{names} = _sums({source}, [{arrays}], [{kept}], {rest})")
     return lines
 
 
