@@ -94,6 +94,15 @@ def number(symbol: Any, rng: random.Random) -> Any:
     return size if symbol.is_positive or rng.random() < 0.5 else -size
 
 
+def apart(symbols: list[Any], rng: random.Random) -> Point:
+    """Numbers of different sizes: at a tie, as of x and z, nothing is claimed."""
+    while True:
+        point = {s: number(s, rng) for s in symbols}
+        sizes = [abs(v) for s, v in point.items() if not s.is_integer]
+        if len(set(sizes)) == len(sizes):
+            return point
+
+
 def elements(side: Any) -> list[Any]:
     """The elements of an expression, a matrix, or a list of these."""
     if isinstance(side, (list, tuple)):
@@ -111,13 +120,13 @@ def compare(left: Any, right: Any, rng: random.Random, wanted: int = 12) -> Poin
     met = [0] * len(sides)
     with mpmath.workdps(DIGITS):
         for _ in range(6 * wanted):
-            point = {s: number(s, rng) for s in symbols}
+            point = apart(symbols, rng)
             for k, (a, b) in enumerate(sides):
                 if met[k] < wanted:
-                    apart = differ(a, b, point)
-                    if apart:
+                    differs = differ(a, b, point)
+                    if differs:
                         return point
-                    met[k] += apart is not None
+                    met[k] += differs is not None
             if min(met) >= wanted:
                 return True
     return True if min(met) >= min(wanted, 3) else None
