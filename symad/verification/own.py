@@ -114,6 +114,12 @@ class Claim:
     derivative: Derivative
     inputs: Parts = ()
     """Directions, which are further inputs."""
+    derived: bool = False
+    """Whether the checker derives the first of them, entry by entry."""
+
+
+AS_ENTRIES = {"slope": "gradient", "curvature": "hessian"}
+"""What a derivative along directions is called entry by entry."""
 
 
 def _comparisons(graph: Graph, wrt: Sequence[Any], patience: Meter) -> list[Comparison]:
@@ -121,13 +127,29 @@ def _comparisons(graph: Graph, wrt: Sequence[Any], patience: Meter) -> list[Comp
     nodes, _ = select_wrt(graph, list(wrt))
     scalar = len(graph.output_nodes) == 1 and same_dim(size(graph.output_nodes[0].shape), 1)
     total = sum(n for n in (size(x.shape) for x in nodes) if isinstance(n, int))
-    if not graph.dims and total > MOST_ELEMENTS:
+    if graph.dims:
+        derived = _claims_of_the_checker(graph, nodes, scalar)
+        known = {c.derivative.kind for c in derived}
+        claims = [replace(c, derived=AS_ENTRIES[c.derivative.kind] in known)
+                  for c in _directional_claims(graph, nodes, scalar)]  # fmt: skip
+        claims = [*derived, *claims]
+    elif total > MOST_ELEMENTS:
         claims = _directional_claims(graph, nodes, scalar)
     elif scalar:
         claims = [_gradient_claim(graph, nodes), _hessian_claim(graph, nodes)]
     else:
         claims = [_jacobian_claim(graph, nodes)]
     return [c for claim in claims for c in _compare(graph, claim, patience)]
+
+
+def _claims_of_the_checker(graph: Graph, nodes: Parts, scalar: bool) -> list[Claim]:
+    """What the checker derives for all sizes, entry by entry: nothing else is needed there."""
+    if not scalar:
+        claims = [_jacobian_claim(graph, nodes)]
+    else:
+        claims = [_gradient_claim(graph, nodes), _hessian_claim(graph, nodes)]
+    first = [replace(c, made=dict([next(iter(c.made.items()))]), elsewhere={}) for c in claims]
+    return [c for c in first if derived_for_all_sizes(c.derivative, next(iter(c.made.values())))]
 
 
 def _symbols(nodes: Sequence[Node]) -> list[Any]:
@@ -222,7 +244,9 @@ def _directional_claims(graph: Graph, nodes: Parts, scalar: bool) -> list[Claim]
             return (pairing(tangents, w),)
 
         bilinear = Derivative("slope", outputs, nodes, v, w)
-        return [Claim(made, ("⟨w, J v⟩ for all v, w",), {DUAL: by_dual}, bilinear, (*v, *w))]
+        return [
+            Claim(made, ("⟨w, J v⟩ for all v, w",), {} if graph.dims else {DUAL: by_dual}, bilinear, (*v, *w))
+        ]
     value = reshape(graph.output_nodes[0], ())
     slopes = {
         "gradient (reverse)": (slope_reverse(value, nodes, v),),
@@ -238,11 +262,14 @@ def _directional_claims(graph: Graph, nodes: Parts, scalar: bool) -> list[Claim]
 
     bends = {f"Hessian ({mode})": (node,) for mode, node in curvatures(value, nodes, u, v).items()}
     by: dict[str, Callable[[Meter], Parts]] = {SYMPY: by_sympy, DUAL: partial(by_dual_along, [v])}
+    twice: dict[str, Callable[[Meter], Parts]] = {DUAL: partial(by_dual_along, [u, v])}
+    if graph.dims:
+        by, twice = {}, {}
     slope = Derivative("slope", graph.output_nodes, nodes, v)
     curvature = Derivative("curvature", graph.output_nodes, nodes, v, u)
     return [
         Claim(slopes, ("⟨∇f, v⟩ for all v",), by, slope, v),
-        Claim(bends, ("uᵀ H v for all u, v",), {DUAL: partial(by_dual_along, [u, v])}, curvature, (*u, *v)),
+        Claim(bends, ("uᵀ H v for all u, v",), twice, curvature, (*u, *v)),
     ]
 
 
@@ -282,7 +309,9 @@ def _compare(graph: Graph, claim: Claim, patience: Meter) -> list[Comparison]:
     if not references:
         first = next(iter(made))
         references = {f"the {first}": made[first]}
-        if not (graph.dims and derived_for_all_sizes(claim.derivative, made[first])):
+        if claim.derived:
+            del made[first]
+        elif not (graph.dims and derived_for_all_sizes(claim.derivative, made[first])):
             del made[first]  # there is nothing to compare it with
             reason = "; ".join(missing) or "sizes are symbolic"
             assumes = (*assumes, f"that {first} is right: {NOT_COMPARED} ({reason})")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 import symad.verification.proof.index_functions
-import symad.verification.proof.index_linalg  # noqa: F401  (both register rules)
+import symad.verification.proof.index_linalg
+import symad.verification.proof.index_selections  # noqa: F401  (all register rules)
 from symad.core.graph import Node, topological
 from symad.verification.budget import NODE, Meter, OutOfBudget
 from symad.verification.proof.index_networks import Form, Networks

@@ -32,10 +32,10 @@ def mul_index_form(op: Mul, y: Node, args: Values, networks: Networks) -> Any:
         form if p == 1 else power_form(form, arg.shape, Fraction(-1), networks)
         for p, form, arg in zip(op.powers, args, y.args, strict=True)
     ]
-    return _product(factors, [arg.shape for arg in y.args], y.shape, networks)
+    return product_form(factors, [arg.shape for arg in y.args], y.shape, networks)
 
 
-def _product(forms: Sequence[Form], shapes: Sequence[Shape], shape: Shape, networks: Networks) -> Form:
+def product_form(forms: Sequence[Form], shapes: Sequence[Shape], shape: Shape, networks: Networks) -> Form:
     """The elementwise product of arrays of one shape, or of these with scalars."""
     labels = [range(len(shape)) if own else () for own in shapes]
     return networks.contract(list(zip(forms, labels, strict=True)), range(len(shape)), dict(enumerate(shape)))
@@ -71,7 +71,7 @@ def power_form(form: Form, shape: Shape, exponent: Fraction, networks: Networks)
     atom = networks.atom("power", rest, shape, exponent)
     outside = [(a, at, e * exponent) for (a, at), e in common.items()]
     factor = networks.simplify(scale ** int(exponent) if whole else Fraction(1), outside, {})
-    return _product([factor, atom], [shape, shape], shape, networks)
+    return product_form([factor, atom], [shape, shape], shape, networks)
 
 
 def _common_factor(
@@ -116,10 +116,10 @@ def apply_index_form(op: Apply, y: Node, args: Values, networks: Networks) -> An
     if op.head is sympy.exp:
         parts = [networks.atom("exp", [(Fraction(1), network)], shape, c) for c, network in form]
         one = networks.constant(1)
-        return _product([one, *parts], [(), *[shape] * len(parts)], shape, networks)
+        return product_form([one, *parts], [(), *[shape] * len(parts)], shape, networks)
     if op.head in (sympy.Abs, sympy.sign):
-        square = _product([form, form], [shape, shape], shape, networks)
+        square = product_form([form, form], [shape, shape], shape, networks)
         half = Fraction(1 if op.head is sympy.Abs else -1, 2)
         root = networks.atom("power", square, shape, half)
-        return root if op.head is sympy.Abs else _product([form, root], [shape, shape], shape, networks)
+        return root if op.head is sympy.Abs else product_form([form, root], [shape, shape], shape, networks)
     return networks.atom(("function", op.head), form, shape)

@@ -20,6 +20,8 @@ from symad.verification.budget import Meter, OutOfBudget
 BOUND = 1000
 UNIT = -1
 DELTA = ("delta",)
+CONDITION, CHOICE = "condition", "choice"
+"""Kinds of atoms that are 0 or 1, with more about them."""
 MOST_TERMS = 400
 MOST_MULTIPLIED = 200
 """Products of more sums are not multiplied out: the terms would be as many, and so would calls be nested."""
@@ -192,7 +194,11 @@ class Networks:
             if atom == DELTA or atom in self.symmetric:
                 at = tuple(sorted(at))
             total[atom, at] = total.get((atom, at), Fraction(0)) + e
-        return [(atom, at, Fraction(1) if atom == DELTA else e) for (atom, at), e in total.items() if e]
+        return [
+            (atom, at, Fraction(1) if _is_zero_or_one(atom) and e > 0 else e)
+            for (atom, at), e in total.items()
+            if e
+        ]
 
     def _without_delta(self, factors: list[Factor], dims: dict[int, Dim]) -> list[Factor] | None:
         for k, (atom, at, _) in enumerate(factors):
@@ -348,6 +354,12 @@ def _leading(form: Form) -> int | None:
     top = max(degrees)
     lead = degrees.index(top)
     return lead if degrees.count(top) == 1 and len(form) > 1 and not form[lead][1].dims else None
+
+
+def _is_zero_or_one(atom: Any) -> bool:
+    """Whether an atom is 0 or 1, so that its powers are itself."""
+    kind = atom[0]
+    return atom == DELTA or (isinstance(kind, tuple) and kind[0] in (CONDITION, CHOICE))
 
 
 def _is_power(atom: Any) -> bool:

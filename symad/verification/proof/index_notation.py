@@ -50,13 +50,18 @@ def constant_index_form(op: Constant, y: Node, args: Values, networks: Networks)
 
 @index_form.dispatch
 def dimension_index_form(op: Dimension, y: Node, args: Values, networks: Networks) -> Any:
+    return dimension_form(op.expression, networks)
+
+
+def dimension_form(dim: Any, networks: Networks) -> Form:
     """A polynomial in the dimension symbols."""
     total: Form = []
-    for term in sympy.Add.make_args(sympy.expand(op.expression)):
+    for term in sympy.Add.make_args(sympy.expand(dim)):
         scale, rest = term.as_coeff_Mul()
         powers = rest.as_powers_dict().items() if rest != 1 else []
         factors = tuple((("dim", base), (), Fraction(int(e))) for base, e in powers)
-        total.append((Fraction(int(scale.p), int(scale.q)), Network(factors, {})))
+        if scale:
+            total.append((Fraction(int(scale.p), int(scale.q)), Network(factors, {})))
     return networks.collect(total)
 
 

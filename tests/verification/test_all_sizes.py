@@ -1,0 +1,68 @@
+"""Derivatives and identities for all sizes: conditions, selections, slices and gathered rows included."""
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import symad
+from symad.models.sequences import ar
+
+n, d, k = sp.symbols("n d k", integer=True, positive=True)
+
+CERTIFIED = {
+    "a quadratic form": (lambda X, W: ((X @ W) ** 2).sum(), [(n, d), (d, k)]),
+    "least squares": (lambda X, w, y: ((X @ w - y) ** 2).sum(), [(n, d), (d,), (n,)]),
+    "logistic": (lambda X, w, y: np.logaddexp(0, -y * (X @ w)).sum(), [(n, d), (d,), (n,)]),
+    "leaky ReLU": (lambda x: np.where(x > 0, x, 0.2 * x).sum(), [(n,)]),
+    "differences": (lambda x: ((x[1:] - x[:-1]) ** 2).sum(), [(n,)]),
+    "a linear map": (lambda X, w: X @ w, [(n, d), (d,)]),
+}
+
+
+@pytest.mark.parametrize("name", CERTIFIED)
+def test_derivatives_are_proved_for_all_sizes(name):
+    f, shapes = CERTIFIED[name]
+    certificate = symad.check(symad.trace(f, shapes))
+    assert certificate.status == "proved", str(certificate)
+
+
+def test_autoregression_of_any_order_and_length():
+    assert symad.check(symad.trace(ar.loss(), [ar.w, ar.b, ar.x])).status == "proved"
+
+
+def test_what_the_checker_derives_is_assumed_by_nobody():
+    f, shapes = CERTIFIED["least squares"]
+    certificate = symad.check(symad.trace(f, shapes))
+    assert not any("gradient (reverse) is right" in text for text in certificate.assumes)
+
+
+DIFFERENT = {
+    "other ends": (lambda x: (x[1:] ** 2).sum(), lambda x: (x[:-1] ** 2).sum()),
+    "other places": (lambda x: x[:2].sum(), lambda x: x[1:3].sum()),
+    "neighbours": (lambda x: (x[1:] * x[:-1]).sum(), lambda x: (x[1:] * x[1:]).sum()),
+    "reversed": (lambda x: x[::-1], lambda x: x),
+    "the other branch": (lambda x: np.where(x > 0, x, 0).sum(), lambda x: np.where(x < 0, x, 0).sum()),
+    "weights": (lambda x: (np.arange(x.shape[0]) * x).sum(), lambda x: x.sum()),
+}
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_what_differs_is_refuted(name):
+    a, b = (symad.trace(f, [(n,)]) for f in DIFFERENT[name])
+    assert symad.equal(a, b).status == "refuted"
+
+
+EQUAL = {
+    "both branches": (lambda x: (np.where(x > 0, x, 0) + np.where(x > 0, 0, x)).sum(), lambda x: x.sum()),
+    "twice the same condition": (
+        lambda x: np.where(x > 0, np.where(x > 0, x, 7), 0),
+        lambda x: np.where(x > 0, x, 0),
+    ),
+    "reversed twice": (lambda x: x[::-1][::-1], lambda x: x),
+}
+
+
+@pytest.mark.parametrize("name", EQUAL)
+def test_what_is_equal_is_certified(name):
+    a, b = (symad.trace(f, [(n,)]) for f in EQUAL[name])
+    assert symad.equal(a, b).status in ("proved", "measured")
