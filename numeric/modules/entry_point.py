@@ -26,6 +26,7 @@ from symad.numeric.modules.module_text import pack_text
 from symad.numeric.modules.names import Names
 from symad.numeric.targets.scalars import Called, dimension
 from symad.numeric.targets.target import Level, Text
+from symad.ops.arrays.sources import symbol_of
 from symad.transforms.seeding import total_size
 
 
@@ -298,7 +299,7 @@ class Door:
 
 
 def _told(p: Parameter) -> str:
-    names = [str(n.op.symbol) for n in p.nodes]  # type: ignore[attr-defined]
+    names = [str(symbol_of(n)) for n in p.nodes]
     shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
     safe = "".join(c if c.isprintable() and c not in '"\\' else "_" for c in shown)
     if p.structure is None:

@@ -14,7 +14,7 @@ from symad.derivatives.wrt import select, value_part
 from symad.numeric.modules.entry_point import Flat, Parameter
 from symad.numeric.passes.memory_layout.packed_entries import entries_of
 from symad.ops.arrays.shaping import flatten, reshape
-from symad.ops.arrays.sources import ArrayConstant, constant
+from symad.ops.arrays.sources import ArrayConstant, constant, symbol_of
 from symad.ops.arrays.stacking import concatenate, pack_scalars
 
 
@@ -58,7 +58,7 @@ def _others(graph: Graph, taken: set[Node]) -> list[Parameter]:
         if len(left) == count:
             made.append(Parameter(argument.name, argument.code or argument.name, argument.structure, nodes))
         else:
-            own = [argument_of(node.op.symbol) for node in left]  # type: ignore[attr-defined]
+            own = [argument_of(symbol_of(node)) for node in left]
             made += [Parameter(a.name, a.code, None, (node,)) for a, node in zip(own, left, strict=True)]
     return made
 

@@ -13,12 +13,12 @@ from symad.core.questions import Nodes
 from symad.derivatives.wrt import symbol_like
 from symad.numeric.kernel import Kernel
 from symad.numeric.lowering import lower
-from symad.ops.arrays.sources import input_node
+from symad.ops.arrays.sources import input_node, symbol_of
 
 
 def inputs_of(shapes: Mapping[str, Shape], others: Sequence[Node] = ()) -> Nodes:
     """Inputs of these names and shapes; a name that another input has gets a number."""
-    taken = {short_name(node.op.symbol) for node in others}  # type: ignore[attr-defined]
+    taken = {short_name(symbol_of(node)) for node in others}
     return tuple(input_node(symbol_like(name, shape, taken), shape) for name, shape in shapes.items())
 
 

@@ -16,7 +16,7 @@ from symad.numeric.program.expressions import Compute, Expression, Position, Rea
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Block, Comment, Statement, Store
 from symad.numeric.scheduling.roles import Roles, name_of, stem_of
-from symad.ops.arrays.sources import Input, Source
+from symad.ops.arrays.sources import Input, Source, symbol_of
 from symad.ops.fused.softmax import Softmax
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def schedule(graph: Graph, roles: Roles) -> Program:
         graph: all ops have rules in the target; recurrences are `Loop` or `Scan`.
         roles: what results and cotangents are called.
     """
-    inputs = {node: Value(short_name(node.op.symbol), node.shape) for node in graph.input_nodes}  # type: ignore[attr-defined]
+    inputs = {node: Value(short_name(symbol_of(node)), node.shape) for node in graph.input_nodes}
     scope = Scope({node: Read(value) for node, value in inputs.items()}, roles)
     scope.compute(graph.output_nodes)
     results = tuple(scope.known[output] for output in graph.output_nodes)

@@ -11,7 +11,7 @@ from symad.core.graph import Graph, Node, rebuild, topological
 from symad.derivatives.wrt import grouping_of, input_names, others, select, symbol_like, with_directions
 from symad.errors import DerivativeError
 from symad.ops.arrays.shaping import flatten, reshape, slice_axis
-from symad.ops.arrays.sources import input_node
+from symad.ops.arrays.sources import input_node, symbol_of
 from symad.ops.arrays.stacking import concatenate
 from symad.ops.linalg.root import root
 from symad.tracing import as_graph
@@ -74,7 +74,7 @@ def implicit(
 
 
 def _name(node: Node) -> str:
-    return str(node.op.symbol)  # type: ignore[attr-defined]
+    return str(symbol_of(node))
 
 
 def _cut(flat: Node, like: tuple[Node, ...]) -> list[Node]:

@@ -9,6 +9,7 @@ from symad.core.arguments import Argument, Packing
 from symad.core.graph import Graph, Node, Structure, TupleOf, leaves
 from symad.derivatives.wrt import value_part
 from symad.errors import TraceError
+from symad.ops.arrays.sources import symbol_of
 from symad.tracing import as_graph
 
 
@@ -31,7 +32,7 @@ def join(*functions: Any, inputs: Any = None) -> Graph:
     known: dict[Any, Node] = {}
     for graph in graphs:
         for node in graph.input_nodes:
-            symbol = node.op.symbol  # type: ignore[attr-defined]
+            symbol = symbol_of(node)
             if known.setdefault(symbol, node) is not node:
                 raise TraceError(
                     f"join: {symbol} has shape {known[symbol].shape} and {node.shape}"
@@ -57,7 +58,7 @@ def _grouping(graphs: Sequence[Graph]) -> tuple[Argument, ...]:
             for node in graph.input_nodes[first : first + count]:
                 if argument_of.setdefault(node, argument) != argument:
                     raise TraceError(
-                        f"join: {node.op.symbol} stands in the arguments {argument_of[node].name} and "  # type: ignore[attr-defined]
+                        f"join: {symbol_of(node)} stands in the arguments {argument_of[node].name} and "
                         f"{argument.name}, which group inputs in two ways; give inputs= to join"
                     )
             first += count

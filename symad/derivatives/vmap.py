@@ -14,7 +14,7 @@ from symad.core.structures import Structure, VectorOf, leaves
 from symad.derivatives.wrt import symbol_like
 from symad.errors import ShapeError
 from symad.ops.arrays.contraction import permute
-from symad.ops.arrays.sources import input_node
+from symad.ops.arrays.sources import input_node, symbol_of
 from symad.ops.arrays.stacking import element
 from symad.tracing import as_graph
 from symad.tracing.sessions import is_tracing
@@ -56,11 +56,11 @@ def vmap(f: Any, in_axes: Any = 0, inputs: Any = None) -> Graph:
         rank = len(node.shape) + 1
         if not -rank <= axis < rank:
             raise ShapeError(
-                f"in_axes: {node.op.symbol} has {rank} axes with that of the batch, and none is axis {axis}"  # type: ignore[attr-defined]
+                f"in_axes: {symbol_of(node)} has {rank} axes with that of the batch, and none is axis {axis}"
             )
         position = axis % rank
         shape = (*node.shape[:position], count, *node.shape[position:])
-        outer = input_node(symbol_like(str(node.op.symbol), shape, set()), shape)  # type: ignore[attr-defined]
+        outer = input_node(symbol_like(str(symbol_of(node)), shape, set()), shape)
         nodes.append(outer)
         replaced[node] = permute(outer, (position, *(k for k in range(rank) if k != position)))
     outputs = batch_outputs(graph.output_nodes, replaced, count)

@@ -17,7 +17,7 @@ from symad.core.identifiers import identifier, short_name
 from symad.core.structures import Structure, TupleOf, VectorOf, leaves
 from symad.errors import DerivativeError
 from symad.ops.arrays.shaping import reshape
-from symad.ops.arrays.sources import input_node
+from symad.ops.arrays.sources import input_node, symbol_of
 from symad.ops.arrays.stacking import pack_scalars
 
 
@@ -73,7 +73,7 @@ class Selection:
 
 def name_of(node: Node) -> str:
     """The name of an input, as the user wrote it."""
-    return str(node.op.symbol)  # type: ignore[attr-defined]
+    return str(symbol_of(node))
 
 
 def as_outputs(structure: Structure, nodes: Sequence[Node]) -> tuple[list[Node], Structure]:
@@ -142,7 +142,7 @@ def others(graph: Graph, nodes: Sequence[Node]) -> list[Entry]:
         if len(left) == len(entry.nodes):
             made.append(entry)
         else:
-            made += [Entry(argument_of(node.op.symbol), (node,)) for node in left]  # type: ignore[attr-defined]
+            made += [Entry(argument_of(symbol_of(node)), (node,)) for node in left]
     return made
 
 
@@ -193,7 +193,7 @@ def _check_functions(graph: Graph, nodes: Sequence[Node]) -> None:
     from symad.tracing.inputs import depends_on
 
     for node in nodes:
-        wanted = node.op.symbol  # type: ignore[attr-defined]
+        wanted = symbol_of(node)
         for symbol in functions:
             if depends_on(symbol, wanted):
                 raise DerivativeError(
@@ -239,7 +239,7 @@ def symbol_like(name: str, shape: Shape, taken: set[str]) -> Any:
 
 def tangent_inputs(nodes: Sequence[Node], suffix: str, taken: set[str]) -> tuple[Node, ...]:
     """New inputs of the shapes of some inputs, named ``x_dot`` for ``x``."""
-    names = [short_name(node.op.symbol) for node in nodes]  # type: ignore[attr-defined]
+    names = [short_name(symbol_of(node)) for node in nodes]
     return tuple(
         input_node(symbol_like(f"{name}_{suffix}", node.shape, taken), node.shape)
         for name, node in zip(names, nodes, strict=True)
@@ -292,7 +292,7 @@ def with_directions(
     grouping = graph.grouping
     if grouping or any(entry.argument.structure is not None for entry in entries):
         if selection is None:
-            new = [argument_of(node.op.symbol) for node in directions]  # type: ignore[attr-defined]
+            new = [argument_of(symbol_of(node)) for node in directions]
         else:
             new = _direction_arguments(directions, selection, suffix)
         grouping = (*graph.arguments, *new)
@@ -304,7 +304,7 @@ def _direction_arguments(directions: Sequence[Node], selection: Selection, suffi
     made, first = [], 0
     for entry in selection.entries:
         if entry.argument.structure is None:
-            made.append(argument_of(directions[first].op.symbol))  # type: ignore[attr-defined]
+            made.append(argument_of(symbol_of(directions[first])))
         else:
             name = f"{entry.argument.code or entry.argument.name}_{suffix}"
             made.append(Argument(name, entry.argument.structure, name))

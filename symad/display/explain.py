@@ -21,6 +21,7 @@ from symad.display.tables import Table, text
 from symad.display.writer import Writer
 from symad.errors import EvaluationError
 from symad.evaluation.evaluate import as_values
+from symad.ops.arrays.sources import symbol_of
 
 MOST_NODES = 400
 """Larger graphs are not tabulated."""
@@ -103,7 +104,7 @@ def _values(graph: Graph, point: Mapping[str, Any]) -> list[Any]:
 
 
 def _symbol(node: Node) -> Any:
-    return node.op.symbol  # type: ignore[attr-defined]
+    return symbol_of(node)
 
 
 def _itself(node: Node) -> Any:

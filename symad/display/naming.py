@@ -14,7 +14,7 @@ from symad.display.latex import latex
 from symad.display.local_derivatives import Program
 from symad.display.recurrences import Recurrences
 from symad.display.tables import Math
-from symad.ops.arrays.sources import Constant, Dimension, input_node
+from symad.ops.arrays.sources import Constant, Dimension, input_node, symbol_of
 from symad.tracing.into_sympy.nodes import nodes_to_sympy
 
 
@@ -32,7 +32,7 @@ class Names:
         literals = (Constant, Dimension)
         self.literals = {n: sympy_form(n.op, n, ()) for n in runs.order if isinstance(n.op, literals)}
         for node in inputs:
-            self.index[node] = "0" if len(inputs) == 1 else str(node.op.symbol)  # type: ignore[attr-defined]
+            self.index[node] = "0" if len(inputs) == 1 else str(symbol_of(node))
         steps = [n for n in runs.order if n not in self.index and n not in self.literals]
         self.index.update({node: str(k) for k, node in enumerate(steps, 1)})
         self.rows = [n for n in runs.order if n not in self.literals]

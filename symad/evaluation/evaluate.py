@@ -19,6 +19,7 @@ from symad.errors import EvaluationError, ShapeError
 from symad.evaluation.dual import Dual, as_input
 from symad.evaluation.number_domains import FLOATS, Domain, Undefined, domain_of
 from symad.evaluation.whole_numbers import stay_whole, whole
+from symad.ops.arrays.sources import symbol_of
 from symad.stable import stabilize, with_logistic
 from symad.tracing.inlining import inline, is_traced
 from symad.transforms.values import unchecked
@@ -213,7 +214,7 @@ def _call_batch(graph: Graph, values: list[Any]) -> Any:
     replaced: dict[Node, Node] = {}
     for node, value in zip(graph.input_nodes, values, strict=True):
         if isinstance(value, np.ndarray):
-            replaced[node] = input_node(node.op.symbol, (count,))  # type: ignore[attr-defined]
+            replaced[node] = input_node(symbol_of(node), (count,))
             point[replaced[node]] = np.broadcast_to(value, common).reshape(count)
         else:
             point[node] = value

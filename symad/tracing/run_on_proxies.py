@@ -17,7 +17,7 @@ from symad.core.graph import DictOf, Graph, Node, Structure, TupleOf, leaves, pa
 from symad.core.users_line import scipys_call_in
 from symad.derivatives.wrt import as_outputs, symbol_like
 from symad.errors import TraceError
-from symad.ops.arrays.sources import input_node
+from symad.ops.arrays.sources import input_node, symbol_of
 from symad.tracing.grouping import group, is_container, is_scalar_symbol
 from symad.tracing.inputs import as_input_symbol, check_real
 from symad.tracing.names import reading_stand_ins
@@ -49,7 +49,7 @@ def trace_function(f: Callable[..., Any], inputs: Any) -> Graph:
     name = getattr(f, "__name__", "f")
     grouping, nodes = _inputs(f, inputs)
     dims = frozenset().union(*(dim_symbols(node.shape) for node in nodes))
-    symbols = {node.op.symbol: node for node in nodes}  # type: ignore[attr-defined]
+    symbols = {symbol_of(node): node for node in nodes}
     for symbol in symbols:
         if symbol in dims:
             raise TraceError(
@@ -166,7 +166,7 @@ def _inputs(f: Callable[..., Any], inputs: Any) -> tuple[tuple[Argument, ...], t
     grouping = []
     for argument in arguments:
         own = [next(rest) for _ in range(leaves(argument.structure))]
-        grouping.append(argument if argument.structure is not None else argument_of(own[0].op.symbol))  # type: ignore[attr-defined]
+        grouping.append(argument if argument.structure is not None else argument_of(symbol_of(own[0])))
     return tuple(grouping), nodes
 
 

@@ -17,7 +17,7 @@ from symad.library.scalar_functions import relu, sigmoid, softplus
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.gathering import Gather
 from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, Slice
-from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Eye, Input, Iota
+from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Eye, Input, Iota, symbol_of
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Add, Mul
@@ -73,7 +73,7 @@ def times(one: Range, other: Range) -> Range:
 
 def input_range(node: Node, args: list[Range]) -> Range:
     """What is assumed of the symbol."""
-    symbol: Any = node.op.symbol  # type: ignore[attr-defined]
+    symbol = symbol_of(node)
     low = 0.0 if getattr(symbol, "is_nonnegative", None) else -inf
     return low, 0.0 if getattr(symbol, "is_nonpositive", None) else inf
 

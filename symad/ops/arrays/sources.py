@@ -39,6 +39,12 @@ class Input(Source):
     shape: Shape
 
 
+def symbol_of(node: Node) -> Any:
+    """The SymPy symbol of an input."""
+    assert isinstance(node.op, Input), node
+    return node.op.symbol
+
+
 def described(node: Node) -> str:
     """A value in an error: an input by its name, with its shape."""
     shown = format_shape(node.shape)
