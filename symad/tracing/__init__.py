@@ -120,7 +120,9 @@ def _listed(wrt: Any) -> Any:
 def _trace_sympy(f: Any, inputs: Any, wrt: Sequence[tuple[str, Any]]) -> Graph:
     """Trace a SymPy structure; ``inputs`` are all inputs unless None, ``wrt`` some of them."""
     structure, parts = _flatten(f)
-    grouping, given = _grouped(inputs)
+    indices, grouping, given = _grouped(inputs)
+    if indices:
+        parts = [part.xreplace(indices) if hasattr(part, "xreplace") else part for part in parts]
     asked = [as_input_symbol(leaf) for _, leaf in group(wrt, _is_leaf)[1]]
     found = find_inputs(parts)
     shapes = {s: found.shape_of(s) for s in (*given, *asked, *found.symbols)}
@@ -153,15 +155,19 @@ def _is_leaf(entry: Any) -> bool:
     return not is_container(entry)
 
 
-def _grouped(inputs: Any) -> tuple[tuple[Argument, ...], list[Any]]:
-    """The arguments, empty where each is one input of its own name, and all inputs in order."""
+def _grouped(inputs: Any) -> tuple[dict[Any, Any], tuple[Argument, ...], list[Any]]:
+    """The arguments, empty where each is one input of its own name, and all inputs in order.
+
+    Before them the symbols that stand for indices among the inputs.
+    """
     if inputs is None:
-        return (), []
+        return {}, (), []
     arguments, leaves = group(entries_of(inputs), _is_leaf)
     symbols = [as_input_symbol(leaf) for _, leaf in leaves]
     _check_distinct(symbols)
     plain = all(a.structure is None and a.name == str(s) for a, s in zip(arguments, symbols, strict=False))
-    return (() if plain else arguments), symbols
+    indices = {leaf: leaf.label for _, leaf in leaves if isinstance(leaf, sympy.Idx)}
+    return indices, (() if plain else arguments), symbols
 
 
 def _check_distinct(symbols: Sequence[Any]) -> None:

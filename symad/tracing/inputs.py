@@ -30,6 +30,8 @@ def as_input_symbol(symbol: Any) -> Any:
     """
     if isinstance(symbol, (sympy.Symbol, sympy.MatrixSymbol, ArraySymbol, sympy.IndexedBase)):
         return check_real(symbol)
+    if isinstance(symbol, sympy.Idx):
+        return check_real(symbol.label)
     if is_function_input(symbol):
         return symbol
     if isinstance(symbol, str):

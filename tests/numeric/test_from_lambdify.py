@@ -19,6 +19,7 @@ from sympy.matrices.expressions.dotproduct import DotProduct
 from sympy.physics.mechanics import dynamicsymbols
 from sympy.tensor.array.expressions import ArraySymbol
 from sympy.utilities.lambdify import implemented_function, lambdify
+from sympy.vector import CoordSys3D
 
 import symad
 from symad.numeric import lower
@@ -68,6 +69,11 @@ ARGUMENTS = {
     ),
     "a matrix symbol": (A * B, [A, B], (M, v), M @ v),
     "an array symbol": (Ak[0, 1] + Ak[1, 0], [Ak], (M,), 3),
+    "an index": (u[sp.Idx("i")] * x, [u, sp.Idx("i"), x], (np.arange(5.0), 3, 2.0), 6),
+    "an index beside a sum": (
+        sp.Sum(u[sp.Idx("j", (0, 4))], (sp.Idx("j", (0, 4)), 0, 4)) * u[sp.Idx("i")],
+        [u, [sp.Idx("i")]], (np.arange(5.0), [3]), 30,
+    ),
     "an indexed base": (u[0] * u[4], [u], (np.arange(1.0, 6.0),), 5),
 }
 
@@ -381,6 +387,10 @@ REFUSED = {
     "polynomials with an order": (sp.assoc_legendre(n, k, x), [n, k, x], "assoc_legendre"),
     "text": ("x + y", ["x", "y"], "x"),
     "sets": (sp.FiniteSet(x), [x], "FiniteSet|set"),
+    "expressions as arguments": (2 * sp.sin(t) ** 2, [sp.sin(t)], r"sin\(t\) is not a Symbol"),
+    "symbols that are no arguments": (x * y, [x], "depends on y, missing from"),
+    "coordinates of sympy.vector": (CoordSys3D("N").x ** 2, [CoordSys3D("N").x], "N.x is not a Symbol"),
+    "reductions of scalar symbols": (nn.amin(x, axis=0), [x], "amin.* cannot be traced"),
 }  # fmt: skip
 
 
