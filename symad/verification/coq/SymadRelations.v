@@ -123,3 +123,157 @@ Proof.
   - rewrite Rabs_R0. ring.
   - rewrite Rabs_pos_eq, sign_eq_1 by lra. ring.
 Qed.
+
+(** ** The definitions of the checker's table, in its form *)
+
+Lemma c_tan a : tan a = sin a * / cos a.
+Proof. reflexivity. Qed.
+
+Lemma c_cot a : cot a = cos a * / sin a.
+Proof. reflexivity. Qed.
+
+Lemma c_sec a : sec a = / cos a.
+Proof. reflexivity. Qed.
+
+Lemma c_csc a : csc a = / sin a.
+Proof. reflexivity. Qed.
+
+Lemma c_sinh a : sinh a = (exp a - exp (-1 * a)) * / 2.
+Proof. unfold sinh. replace (-1 * a) with (- a) by ring. reflexivity. Qed.
+
+Lemma c_cosh a : cosh a = (exp a + exp (-1 * a)) * / 2.
+Proof. unfold cosh. replace (-1 * a) with (- a) by ring. reflexivity. Qed.
+
+Lemma c_coth a : a <> 0 -> coth a = / tanh a.
+Proof.
+  intros H. unfold coth, tanh. generalize (sinh_neq_0 a H) (cosh_pos a). intros P Q. field. repeat split; lra.
+Qed.
+
+Lemma c_sech a : sech a = sqrt (1 - tanh a ^ 2).
+Proof. rewrite <- sech_square, sqrt_pow2; [reflexivity | apply Rlt_le, sech_pos]. Qed.
+
+Lemma c_csch a : a <> 0 -> csch a = 2 * / (exp a - exp (-1 * a)).
+Proof.
+  intros H. generalize (sinh_neq_0 a H). unfold csch, sinh. replace (-1 * a) with (- a) by ring.
+  intros P. field. intros E. apply P. rewrite E. field.
+Qed.
+
+Lemma c_acos a : -1 <= a <= 1 -> acos a = PI * / 2 - asin a.
+Proof. intros H. rewrite acos_asin by exact H. reflexivity. Qed.
+
+Lemma c_erfc a : erfc a = 1 - erf a.
+Proof. reflexivity. Qed.
+
+Lemma c_acosh a : 1 <= a -> acosh a = ln (a + sqrt (a - 1) * sqrt (a + 1)).
+Proof.
+  intros H. unfold acosh. rewrite <- sqrt_mult by lra. do 3 f_equal. ring.
+Qed.
+
+Lemma c_atanh a : atanh a = ln ((1 + a) * / (1 - a)) * / 2.
+Proof. reflexivity. Qed.
+
+Lemma c_log1p a : log1p a = ln (1 + a).
+Proof. reflexivity. Qed.
+
+Lemma c_expm1 a : expm1 a = exp a - 1.
+Proof. reflexivity. Qed.
+
+Lemma c_exp2 a : exp2 a = exp (a * ln 2).
+Proof. reflexivity. Qed.
+
+Lemma c_log2 a : log2 a = ln a * / ln 2.
+Proof. reflexivity. Qed.
+
+Lemma c_log10 a : log10 a = ln a * / ln 10.
+Proof. reflexivity. Qed.
+
+Lemma c_hypot a b : hypot a b = sqrt (a ^ 2 + b ^ 2).
+Proof. reflexivity. Qed.
+
+Lemma c_silu a : silu a = a * sigmoid a.
+Proof. reflexivity. Qed.
+
+Lemma c_logaddexp a b : logaddexp a b = ln (exp a + exp b).
+Proof. reflexivity. Qed.
+
+Lemma c_tanh a : tanh a = 1 - 2 * / (exp (2 * a) + 1).
+Proof.
+  rewrite r_tanh_by_exp. replace (2 * a) with (a + a) by ring. rewrite exp_plus.
+  generalize (exp_pos a). intros P. field. repeat split; nra.
+Qed.
+
+Lemma c_asinh a : arcsinh a = ln (a + sqrt (a ^ 2 + 1)).
+Proof. reflexivity. Qed.
+
+Lemma c_logcosh a : logcosh a = ln ((exp a + exp (-1 * a)) * / 2).
+Proof. unfold logcosh. rewrite c_cosh. reflexivity. Qed.
+
+Lemma c_sigmoid a : sigmoid a = / (1 + exp (-1 * a)).
+Proof. unfold sigmoid. replace (-1 * a) with (- a) by ring. reflexivity. Qed.
+
+Lemma c_softplus a : softplus a = ln (1 + exp a).
+Proof. reflexivity. Qed.
+
+Lemma c_max a b : Rmax a b = (a + b + Rabs (a - b)) * / 2.
+Proof. unfold Rmax, Rabs. destruct (Rle_dec a b); destruct (Rcase_abs (a - b)); lra. Qed.
+
+Lemma c_min a b : Rmin a b = (a + b - Rabs (a - b)) * / 2.
+Proof. unfold Rmin, Rabs. destruct (Rle_dec a b); destruct (Rcase_abs (a - b)); lra. Qed.
+
+Definition less (a b : R) : R := if Rlt_dec a b then 1 else 0.
+Definition at_most (a b : R) : R := if Rle_dec a b then 1 else 0.
+Definition equal (a b : R) : R := if Req_EM_T a b then 1 else 0.
+Definition heaviside (a : R) : R := if Rlt_dec 0 a then 1 else 0.
+Definition select (c a b : R) : R := if Req_EM_T c 0 then b else a.
+
+Lemma c_less a b : b - a <> 0 -> less a b = (1 + sign (b - a)) * / 2.
+Proof.
+  intros H. unfold less. destruct (Rlt_dec a b) as [L | L]; [rewrite sign_eq_1 | rewrite sign_eq_m1]; lra.
+Qed.
+
+Lemma c_at_most a b : b - a <> 0 -> at_most a b = (1 + sign (b - a)) * / 2.
+Proof.
+  intros H. unfold at_most. destruct (Rle_dec a b) as [L | L]; [rewrite sign_eq_1 | rewrite sign_eq_m1]; lra.
+Qed.
+
+Lemma c_equal a b : b - a <> 0 -> equal a b = 0.
+Proof. intros H. unfold equal. destruct (Req_EM_T a b); lra. Qed.
+
+Lemma c_sign a : a <> 0 -> sign a = Rabs a * / a.
+Proof. intros H. rewrite r_abs_by_sign. field. exact H. Qed.
+
+Lemma c_heaviside a : a <> 0 -> heaviside a = (1 + sign a) * / 2.
+Proof.
+  intros H. unfold heaviside. destruct (Rlt_dec 0 a) as [L | L]; [rewrite sign_eq_1 | rewrite sign_eq_m1]; lra.
+Qed.
+
+Lemma c_pow a b : 0 < a -> Rpower a b = exp (b * ln a).
+Proof. reflexivity. Qed.
+
+Lemma c_select c a b : c * c = c -> select c a b = b + c * (a - b).
+Proof.
+  intros H. unfold select. destruct (Req_EM_T c 0) as [E | E]; [rewrite E; ring|].
+  assert (F : c = 1) by (apply (Rmult_eq_reg_l c); lra). rewrite F. ring.
+Qed.
+
+(** ** What is known of signs and parities *)
+
+Lemma c_abs_product a b : Rabs (a * b) = Rabs a * Rabs b.
+Proof. apply Rabs_mult. Qed.
+
+Lemma c_indicator a b : less a b ^ 2 = less a b.
+Proof. unfold less. destruct (Rlt_dec a b); ring. Qed.
+
+Lemma c_tanh_odd a : tanh (-1 * a) = -1 * tanh a.
+Proof.
+  rewrite !c_tanh. replace (2 * (-1 * a)) with (- (2 * a)) by ring. rewrite exp_Ropp.
+  generalize (exp_pos (2 * a)). intros P. field. repeat split; nra.
+Qed.
+
+Lemma c_logcosh_even a : logcosh (-1 * a) = logcosh a.
+Proof.
+  rewrite !c_logcosh. replace (-1 * (-1 * a)) with a by ring. now rewrite (Rplus_comm (exp (-1 * a))).
+Qed.
+
+Lemma c_positive a : 0 < PI /\ 0 < exp a /\ 0 < sigmoid a /\ 0 < softplus a.
+Proof. repeat split; [apply PI_RGT_0 | apply exp_pos | apply sigmoid_pos | apply softplus_pos]. Qed.
