@@ -1,5 +1,6 @@
 """Certificates for Coq: what is printed, what coqc accepts, and what it rejects."""
 
+import json
 import os
 import re
 import shutil
@@ -11,6 +12,7 @@ import pytest
 import sympy as sp
 
 import symad
+from symad.errors import SavingError
 from symad.verification.coq import CoqError
 from symad.verification.coq.heads import HEADS, POWERS, WITHOUT_LEMMA
 from symad.verification.coq.layout import coq_name
@@ -116,14 +118,32 @@ def test_symbolic_sizes_are_refused():
 
 def test_only_certificates_of_check_hold_a_model(tmp_path):
     certificate = symad.check(x**2)
-    again = type(certificate).from_json(certificate.to_json())
-    assert again.status == certificate.status
     with pytest.raises(CoqError, match="holds no model"):
-        again.to_coq(tmp_path / "f.v")
+        symad.equal(x + x, 2 * x).to_coq(tmp_path / "f.v")
     with pytest.raises(CoqError, match="no name of a Coq file"):
         certificate.to_coq(tmp_path / "my proof.v")
     with pytest.raises(CoqError, match="of the library"):
         certificate.to_coq(tmp_path / LIBRARY[0])
+
+
+def test_a_certificate_that_was_read_can_be_written_for_coq(tmp_path):
+    certificate = symad.check((1 - x) ** 2 + 100 * (y - x**2) ** 2)
+    again = type(certificate).from_json(certificate.to_json())
+    assert again.status == certificate.status
+    one = certificate.to_coq(tmp_path / "valley.v").read_text("utf-8")
+    other = again.to_coq(tmp_path / "valley.v").read_text("utf-8")
+    assert "is_derive (fun t => " in other
+    derivative = one[one.index("_gradient (x y : R) : list R :=") :].split("Theorem")[0]
+    assert derivative.split("Definition")[0] in other
+    assert "the traced graph" in other
+
+
+def test_a_forged_model_is_refused():
+    document = json.loads(symad.check(x**2 * y).to_json())
+    graph = document["model"]["graph"]
+    for forged in ({"graph": {}, "wrt": [0]}, {"graph": graph, "wrt": [9]}, [], {"wrt": []}):
+        with pytest.raises(SavingError):
+            symad.verification.Certificate.from_json(json.dumps({**document, "model": forged}))
 
 
 def test_the_library_is_written_next_to_the_file(tmp_path):

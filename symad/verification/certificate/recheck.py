@@ -39,6 +39,7 @@ def rechecked(certificate: Certificate, seed: int | None) -> Certificate:
             proofs=kept + more,
             proof_steps=steps + anew.proof_steps,
             entries=(),
+            model=certificate.model,
         )
         for entry in anew.entries:
             told.setdefault(entry.name, []).append(entry)

@@ -21,6 +21,7 @@ from symad.verification.certificate.certificate import (
 from symad.verification.certificate.witness import Witness
 from symad.verification.checker import Derivative, Proof
 from symad.verification.checker.proofs import KINDS
+from symad.verification.coq.model import Model
 
 FORMAT, VERSION = "symad certificate", 1
 
@@ -51,10 +52,17 @@ def write(certificate: Certificate) -> str:
             for k, c in enumerate(certificate.comparisons)
         ],
         "proof_steps": certificate.proof_steps,
+        **({} if certificate.model is None else {"model": _write_model(certificate.model)}),
     }
     text = json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False)
     proofs = ",\n".join(map(_write_proof, certificate.proofs))
     return text[:-2] + f',\n "proofs": [\n{proofs}\n ]\n}}\n'  # the closing brace comes last
+
+
+def _write_model(model: Model) -> dict[str, Any]:
+    """The graph of a model, and which of its inputs it is differentiated by."""
+    symbols = [node.op.symbol for node in model.graph.input_nodes]  # type: ignore[attr-defined]
+    return {"graph": json.loads(dumps(model.graph)), "wrt": [symbols.index(w) for w in model.wrt]}
 
 
 def _write_proof(proof: Proof) -> str:
@@ -148,8 +156,24 @@ def _read_document(document: dict[str, Any]) -> Certificate:
                 tuple(map(_read_loss, document.get("losses", []))),
                 tuple(map(_read_proof, document.get("proofs", []))),
                 int(document.get("proof_steps", 0)),
+                model=_read_model(document.get("model")),
             )
     raise SavingError("the certificate lacks a part, or a part is of the wrong kind")
+
+
+def _read_model(saved: Any) -> Model | None:
+    """The model as its graph; an expression or a Python function is not kept."""
+    match saved:
+        case None:
+            return None
+        case {"graph": dict(saved_graph), "wrt": list(places)}:
+            graph = loads(json.dumps(saved_graph))
+            inputs = graph.input_nodes
+            if not all(type(k) is int and 0 <= k < len(inputs) for k in places):
+                raise SavingError("the model of the certificate names inputs that it has not")
+            wrt = tuple(inputs[k].op.symbol for k in places)  # type: ignore[attr-defined]
+            return Model(graph, graph, wrt)
+    raise SavingError("the model of the certificate lacks its graph or its inputs")
 
 
 def _read_proof(saved: Any) -> Proof:
