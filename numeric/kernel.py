@@ -7,13 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.ma import MaskedArray
 
 from symad.core.arguments import Argument, SignatureOf, as_columns
 from symad.core.arguments import bind as bind_arguments
+from symad.core.dims import Shape
 from symad.core.graph import Graph
 from symad.errors import LoweringError
 from symad.evaluation.evaluate import refuse_fractions, refuse_masked
@@ -42,6 +43,52 @@ class Origin:
     """Makes the kernel from its saved parts, in another process."""
     listing: Callable[[Graph, str], str] | None = field(default=None, repr=False, compare=False)
     """Writes the plain listing of a graph, "markdown" or "latex"."""
+
+
+@dataclass(frozen=True)
+class CheckedCall:
+    """The function of a kernel, called by position or by name, with errors in the user's words."""
+
+    name: str
+    function: Callable[..., Any]
+    arguments: tuple[Argument, ...]
+    whole: tuple[int, ...]
+    shapes: tuple[Shape, ...] | None
+    """Of all inputs, where they are known."""
+
+    def __call__(self, *values: Any, **named: Any) -> Any:
+        """The function at these values."""
+        if named:
+            values = tuple(bind_arguments(self.name, self.arguments, values, named))
+        for k, value in enumerate(values):
+            if isinstance(value, MaskedArray):
+                refuse_masked(self._name_of(k), value)
+        for k in self.whole:
+            if k < len(values):
+                refuse_fractions(self._name_of(k), values[k])
+        try:
+            return self.function(*values)
+        except (ValueError, TypeError) as error:
+            columns = self._as_columns(values)
+            if columns is not None:
+                return self(*columns)
+            scalar = self.shapes is not None and not any(self.shapes)
+            told = reason(self.name, self.arguments, values, scalar)
+            if told is None:
+                raise
+            raise type(error)(told) from None
+
+    def _as_columns(self, values: tuple[Any, ...]) -> list[Any] | None:
+        """Vectors that were given for columns (n, 1), as columns; None if there is none."""
+        shapes = self.shapes or ()
+        if len(shapes) != len(values) or any(a.structure is not None for a in self.arguments):
+            return None
+        columns = as_columns(shapes, values)
+        return columns if any(a is not b for a, b in zip(columns, values, strict=True)) else None
+
+    def _name_of(self, k: int) -> str:
+        """The name of an argument."""
+        return one_line(self.arguments[k].name) if k < len(self.arguments) else f"argument {k + 1}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -74,6 +121,8 @@ class Kernel:
     """What it is called with, in order."""
     whole: tuple[int, ...] = field(repr=False, default=())
     """Positions of the arguments that take integers only."""
+    quick: Callable[[Callable[..., Any]], Callable[..., Any]] | None = field(repr=False, default=None)
+    """From the function of all arguments to one that reads floats and vectors in C."""
 
     __signature__ = SignatureOf()
 
@@ -105,47 +154,28 @@ class Kernel:
         """A standalone Python module; its last function is the entry."""
         return self.text if self.plain is None else self.plain().source
 
-    def __call__(self, *values: Any, **named: Any) -> Any:
-        """The function at these values, by position or by name."""
-        if named:
-            values = tuple(bind_arguments(self.name, self.arguments, values, named))
-        for k, value in enumerate(values):
-            if isinstance(value, MaskedArray):
-                refuse_masked(self._name_of(k), value)
-        for k in self.whole:
-            if k < len(values):
-                refuse_fractions(self._name_of(k), values[k])
-        try:
-            return self.function(*values)
-        except (ValueError, TypeError) as error:
-            columns = self._as_columns(values)
-            if columns is not None:
-                return self(*columns)
-            told = reason(self.name, self.arguments, values, self._is_scalar())
-            if told is None:
-                raise
-            raise type(error)(told) from None
-
-    def _as_columns(self, values: tuple[Any, ...]) -> list[Any] | None:
-        """Vectors that were given for columns (n, 1), as columns; None if there is none."""
-        nodes = self.origin.graph.input_nodes if self.origin is not None else ()
-        if len(nodes) != len(values) or any(a.structure is not None for a in self.arguments):
-            return None
-        columns = as_columns([n.shape for n in nodes], values)
-        return columns if any(a is not b for a, b in zip(columns, values, strict=True)) else None
-
     @property
     def __wrapped__(self) -> Callable[..., Any]:
         """The entry function, in Python: ``inspect.getsource(kernel)`` shows it."""
         return (self.inner or self.function) if self.plain is None else self.plain().__wrapped__
 
-    def _is_scalar(self) -> bool:
-        """Whether all inputs are numbers, or arrays of points."""
-        return self.origin is not None and not any(n.shape for n in self.origin.graph.input_nodes)
+    if TYPE_CHECKING:
 
-    def _name_of(self, k: int) -> str:
-        """The name of an argument."""
-        return one_line(self.arguments[k].name) if k < len(self.arguments) else f"argument {k + 1}"
+        def __call__(self, *values: Any, **named: Any) -> Any:
+            """The function at these values, by position or by name."""
+            raise NotImplementedError
+
+    else:
+        # A slot: what stands there is called without a frame of Python in between.
+        __slots__ = ("__call__", "__dict__", "__weakref__")
+
+    def __post_init__(self) -> None:
+        nodes = None if self.origin is None else self.origin.graph.input_nodes
+        shapes = None if nodes is None else tuple(node.shape for node in nodes)
+        call: Any = CheckedCall(self.name, self.function, self.arguments, self.whole, shapes)
+        if self.quick is not None and not self.whole:
+            call = self.quick(call)
+        object.__setattr__(self, "__call__", call)
 
     def bind(self, x: Any, y: Any) -> Callable[[], None]:
         """A function without arguments that reads the inputs from ``x`` and writes the results to ``y``.

@@ -62,6 +62,8 @@ static PyObject *otherwise(const Quick *q, PyObject *const *args, Py_ssize_t cou
     return PyObject_Vectorcall(q->fallback, args, (size_t)count, NULL);
 }
 
+static int is_named(PyObject *names) { return names != NULL && PyTuple_GET_SIZE(names) > 0; }
+
 /* Long computations let other threads of Python work. */
 static PyThreadState *unlocked(const Quick *q, Py_ssize_t points)
 {
@@ -191,10 +193,11 @@ static PyObject *call_packed(Quick *q, PyObject *const *args, Py_ssize_t count)
     return good ? result : otherwise(q, args, count);
 }
 
-static PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t count)
+static PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
     Quick *q = PyCapsule_GetPointer(self, NULL);
     if (q == NULL) return NULL;
+    if (is_named(names)) return PyObject_Vectorcall(q->fallback, args, (size_t)count, names);
     if (q->frame != NULL && q->busy) return otherwise(q, args, count);
     if (q->packed) return call_packed(q, args, count);
     if (count != q->inputs) return otherwise(q, args, count);
@@ -256,7 +259,8 @@ static PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t count)
 }
 
 static PyMethodDef method = {
-    "compiled", (PyCFunction)(void (*)(void))call, METH_FASTCALL, "A compiled function of points and batches."
+    "compiled", (PyCFunction)(void (*)(void))call, METH_FASTCALL | METH_KEYWORDS,
+    "A compiled function of points and batches."
 };
 
 static PyObject **objects(Quick *q, int k)

@@ -121,6 +121,7 @@ def with_door(kernel: Kernel, parameters: Sequence[Parameter], structure: Struct
         function=compiled() if module == "numpy" else lambda *values: compiled()(*values),
         plain=None if plain is None else cache(partial(_plain, plain, parameters, structure, module)),
         inner=inner,
+        quick=None,
     )
 
 

@@ -62,12 +62,17 @@ def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | Non
     points = cache(partial(lower_runs.scalars, prepared))  # planned when the first batch comes
     slow = python_function(prepared, native, lambda columns: points().at_points(columns), plain, packed)
     results, inputs = FlatResults.of(prepared), len(prepared.input_nodes)
-    function = quick_call(
-        getattr(library, name), results, inputs, len(prepared.nodes), packed, slow,
-        lambda addresses, count: points().at_addresses(addresses, count),
-    )  # fmt: skip
-    title = identifier(graph.name)
-    return Kernel(title, "", function, {}, source, header, packed=packed, native=native, plain=plain)
+
+    def quick(otherwise: Callable[..., Any]) -> Callable[..., Any]:
+        return quick_call(
+            getattr(library, name), results, inputs, len(prepared.nodes), packed, otherwise,
+            lambda addresses, count: points().at_addresses(addresses, count),
+        )  # fmt: skip
+
+    title, function = identifier(graph.name), quick(slow)
+    return Kernel(
+        title, "", function, {}, source, header, packed=packed, native=native, plain=plain, quick=quick
+    )
 
 
 def print_c(prepared: Graph, report: list[PassReport] | None = None) -> tuple[str, str]:

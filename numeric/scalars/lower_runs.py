@@ -58,9 +58,10 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
     runs, operations = found
     many = runs.at_points if isinstance(runs, Scalars) else None
     function = python_function(prepared, runs.bind, many, plain, packed)
-    function = runs.quick(prepared, operations, packed, function)
-    native = runs.bind
-    return Kernel(identifier(graph.name), "", function, packed=packed, native=native, plain=plain)
+    quick = partial(runs.quick, prepared, operations, packed)
+    return Kernel(
+        identifier(graph.name), "", quick(function), packed=packed, native=runs.bind, plain=plain, quick=quick
+    )
 
 
 def _compiled(prepared: Graph, library: Any) -> tuple[Scalars | Rows, int]:

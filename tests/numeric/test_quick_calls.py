@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import threading
+import weakref
 from contextlib import suppress
 from fractions import Fraction
 from typing import Any
@@ -197,3 +198,25 @@ def test_without_headers_python_reads_the_arguments(monkeypatch: pytest.MonkeyPa
         found = leaves(lower(form, "c")(*ARGUMENTS["vectors"]))
         for k, right in enumerate(zip(*reference(form, *ARGUMENTS["vectors"]), strict=True)):
             np.testing.assert_allclose(found[k], np.array(right), rtol=1e-14)
+
+
+@pytest.mark.parametrize("backend", ["c", "runs"])
+def test_names_masks_and_errors_take_the_checked_way(backend: str) -> None:
+    """What is neither a float nor a float64 vector is bound and refused by name; the kernel is freed."""
+    kernel = lower(x * y + x, backend)
+    assert kernel(2.0, 3.0) == kernel(x=2.0, y=3.0) == kernel(2.0, y=3.0) == 8.0
+    with pytest.raises(symad.errors.EvaluationError, match="x was given a masked array"):
+        kernel(np.ma.masked_array([1.0, 2.0], mask=[True, False]), 1.0)
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'y'"):
+        kernel(1.0)
+    with pytest.raises(symad.errors.EvaluationError, match="'z' is none of them"):
+        kernel(x=1.0, z=2.0)
+    count = sp.Symbol("count", integer=True)
+    whole = lower(x * count, backend, inputs=[x, count])
+    assert whole(2.0, 3) == 6.0
+    with pytest.raises(symad.errors.EvaluationError, match="count"):
+        whole(2.0, 2.5)
+    gone = weakref.ref(kernel)
+    del kernel
+    gc.collect()
+    assert gone() is None
