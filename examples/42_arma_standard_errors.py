@@ -33,9 +33,8 @@ def main() -> None:
         value, *gradient = slopes(*parts(v), y)
         slope = np.concatenate([np.ravel(g) for g in gradient])
         move = np.linalg.solve(hessian(*parts(v), y), -slope)
-        while (
-            not slopes(*parts(v + move), y)[0] >= value - 1e-9
-        ):  # outside of the stationary region, or downhill
+        # A step out of the stationary region has no likelihood, and one downhill is too long.
+        while not slopes(*parts(v + move), y)[0] >= value - 1e-9:
             move /= 2
         v = v + move
         print(f"step {step}: log p = {value:.6f}, |slope| = {np.abs(slope).max():.1e}")
