@@ -38,6 +38,8 @@ def _matrix(name: str, a: Any, square: bool = False) -> None:
     if len(shape) < 2 or (square and shape[-1] != shape[-2]):
         kind = "a square matrix" if square else "a matrix"
         raise ShapeError(f"{name} needs {kind} (..., m, n), not {format_shape(shape)}")
+    if getattr(getattr(a, "dtype", None), "kind", "") == "c":
+        raise ShapeError(f"{name} of {a.dtype}: symad works over the real numbers")
 
 
 def _turned(a: Any) -> Any:
@@ -98,7 +100,8 @@ def lu(a: Any) -> tuple[Any, Any, Any]:
     """The permutation p (n,) and the factors L, U with A[p] = L U, pivots the largest of their columns.
 
     L has ones on its diagonal. Where two candidates for a pivot are equally large, the first one is taken;
-    factors jump where another one becomes larger, and have the derivatives of their piece.
+    factors jump where another one becomes larger, and have the derivatives of their piece. A column without a
+    pivot makes them NaN.
 
     Raises:
         ShapeError: A is no single square matrix of known size.
@@ -141,6 +144,8 @@ def lstsq(a: Any, b: Any) -> Any:
         LinAlgError: neither columns nor rows of A are independent.
     """
     _matrix("lstsq", a)
+    if len(a.shape) != 2:
+        raise ShapeError(f"lstsq takes one matrix, not {format_shape(tuple(a.shape))}")
     if b.shape[0] != a.shape[-2]:
         raise ShapeError(f"lstsq of A {format_shape(tuple(a.shape))} and b {format_shape(tuple(b.shape))}")
     m, n = a.shape

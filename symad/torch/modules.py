@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from torch import nn
 
+from symad.core.dims import format_shape
 from symad.core.graph import Graph
 from symad.core.questions import question
 from symad.errors import SymadError, TraceError
@@ -147,11 +148,20 @@ def from_torch(module: Any) -> Model:
     named = dict(module.named_parameters())
     if lazy := [name for name, p in named.items() if isinstance(p, nn.parameter.UninitializedParameter)]:
         raise SymadError(f"from_torch: {', '.join(lazy)} have no shape yet; call the module once before")
+    if wrong := [f"{n} of {p.dtype}" for n, p in named.items() if p.is_complex()]:
+        raise SymadError(f"from_torch: {', '.join(wrong)}; symad works over the real numbers")
     return Model(module, {n: array_of(p) for n, p in named.items()}, {id(p): n for n, p in named.items()})
 
 
 def array_of(tensor: Any) -> np.ndarray[Any, Any]:
-    """A tensor's numbers as float64, in memory of their own."""
+    """A tensor's numbers as float64, in memory of their own.
+
+    Raises:
+        SymadError: complex numbers.
+    """
+    if tensor.is_complex():
+        shape = format_shape(tuple(tensor.shape))
+        raise SymadError(f"from_torch: a tensor {shape} of {tensor.dtype}; symad works over the real numbers")
     return np.array(tensor.detach().cpu().double().numpy())
 
 

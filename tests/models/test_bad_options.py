@@ -101,3 +101,43 @@ def test_losses_do_not_broadcast(target):
         symad.trace(lambda x, loss=loss: loss(x, 0.5), [(3, 1)])
         with pytest.raises(ShapeError, match=r"\(3, 1\)"):
             symad.trace(lambda x, loss=loss: loss(x, target), [(3, 1)])
+
+
+@pytest.mark.parametrize("name", [n for n in MODELS if n not in ("ARX", "Adversaries", "Diffusion")])
+def test_parameters_that_do_not_fit(name):
+    """One array missing, or of a shape that would be broadcast."""
+    model = MODELS[name](**good(MODELS[name]))
+    methods = ("apply", "scores", "features", "encode", "predict", "score", "velocity", "loss")
+    method = next(found for m in methods if callable(found := getattr(model, m, None)))
+    own = [v for v in inspect.signature(method).parameters.values() if v.default is v.empty]
+    data = [np.zeros((2, 4), int)] * (len(own) - 1)
+    p = model.init(0)
+    for key, value in p.items():
+        with pytest.raises(ShapeError, match=f"{key} has the shape"):
+            method(p | {key: np.zeros((1,) * (value.ndim + 1))}, *data)
+    with pytest.raises(ShapeError, match="lack"):
+        method({}, *data)
+
+
+def test_data_that_do_not_fit_are_named():
+    from symad.models.sequences import arma
+    from symad.models.sequences.lstm import LSTM
+    from symad.models.transformers import attention, positions
+
+    lstm, heads = LSTM(3, 2, 1), attention.MultiHead(4, 2)
+    x = np.zeros((5, 4))
+    for wrong, message in (
+        (lambda: lstm.apply(lstm.init(), x), r"LSTM\.\w+ of x \(5, 4\)"),
+        (lambda: heads.apply(heads.init(), x, mask=np.ones((2, 3), bool)), r"X \(5, 4\), mask \(2, 3\)"),
+        (lambda: attention.attention(x, x, x, cap=0), "cap"),
+        (lambda: positions.rotate(x[:, :3], np.arange(5)), "d = 3 is not even"),
+        (lambda: losses.focal(x, x[:, :1]), r"\(5, 1\)"),
+        (lambda: losses.info_nce(x, x, 0.0), "temperature"),
+        (lambda: losses.huber(x, x, -1.0), "delta"),
+        (lambda: arma.log_likelihood(np.array([1.5]), np.zeros(0), 0.0, 1.0, np.ones(5)), "not stationary"),
+        (lambda: arma.log_likelihood(np.array([0.5]), np.zeros(0), 0.0, -1.0, np.ones(5)), "variance"),
+        (lambda: arma.log_likelihood(np.zeros((1, 1)), np.zeros(0), 0.0, 1.0, np.ones(5)), "phi"),
+        (lambda: Transformer(5, 4, 4, 1, 2, epsilon=-1.0), "epsilon"),
+    ):
+        with pytest.raises(SymadError, match=message):
+            wrong()

@@ -246,6 +246,13 @@ def test_singular_vectors_in_fifty_digits(shape):
         assert np.abs(first - np.outer(U[:, 0], V[:, 0])).max() < bound
 
 
+def test_complex_numbers_are_refused():
+    a = SQUARE + 1j
+    for f in (F.qr, F.svd, F.lu, F.pinv, F.expm, lambda a: F.lstsq(a, a[0])):
+        with pytest.raises(ShapeError, match="complex128: symad works over the real numbers"):
+            f(a)
+
+
 def test_what_has_no_factors_is_refused():
     dependent = np.ones((3, 2))
     for f in (F.qr, F.pinv, symad.trace(F.qr, [(3, 2)]), lower(symad.trace(F.pinv, [(3, 2)]))):

@@ -211,6 +211,11 @@ def test_what_no_rule_reads_is_refused(module, message):
         symad.torch.from_torch(module).trace((5, 2, 3))
 
 
+def test_complex_parameters_are_refused():
+    with pytest.raises(symad.errors.SymadError, match=r"weight of torch.complex64, bias .* real numbers"):
+        symad.torch.from_torch(nn.Linear(2, 2, dtype=torch.complex64))
+
+
 def test_what_is_no_module_is_refused():
     with pytest.raises(symad.errors.SymadError, match="Module"):
         symad.torch.from_torch(torch.tanh)

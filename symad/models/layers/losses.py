@@ -116,6 +116,9 @@ def focal(scores: Any, targets: Any, gamma: float = 2.0, alpha: float | None = N
 
     a = α for y = 1 and 1 − α for y = 0, or 1 without α. Source: Lin et al., "Focal loss" (2017), equation 5.
     """
+    pointwise_losses.check_pair(scores, targets)
+    if not gamma >= 0:
+        raise ShapeError(f"gamma={gamma} of the focal loss is at least 0")
     signed = (2 * targets - 1) * scores
     loss = sigmoid(-signed) ** gamma * softplus(-signed)
     return np.mean(loss if alpha is None else (alpha * targets + (1 - alpha) * (1 - targets)) * loss)
@@ -126,5 +129,8 @@ def info_nce(first: Any, second: Any, temperature: Any = 0.1) -> Any:
 
     Row i of one belongs to row i of the other. Source: van den Oord, Li & Vinyals (2018), equation 4.
     """
+    pointwise_losses.check_pair(first, second)
+    if isinstance(temperature, (int, float)) and not temperature > 0:
+        raise ShapeError(f"temperature={temperature} is positive")
     a, b = (v / np.sqrt(np.sum(v * v, axis=-1, keepdims=True)) for v in (first, second))
     return cross_entropy(a @ b.T / temperature, arange(first.shape[0]))

@@ -1,18 +1,22 @@
-"""Options of models: sizes, counts and names are checked before a model is made.
+"""Options of models: sizes, counts and names are checked when a model is made, parameters when it is used.
 
 What a field of a model may hold stands in its annotation: a ``Dim`` is a positive integer or a symbol that
 may be one, an ``int`` a positive integer, each 0 too where that is the default; ``activation`` is a name.
+Methods of parameters ``p`` refuse arrays with other shapes than the model's: a bias (1,) would be broadcast.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import wraps
+from inspect import isfunction, signature
 from numbers import Integral
 from typing import Any, TypeVar
 
 import sympy
 
-from symad.errors import ShapeError
+from symad.core.dims import Shape, format_shape
+from symad.errors import ShapeError, SymadError
 from symad.models.layers.activations import activation
 
 Model = TypeVar("Model")
@@ -21,12 +25,15 @@ SIZES = ("Dim", "Dim | None", "tuple[Dim, ...]", "int", "int | None")
 
 
 def checked(cls: type[Model]) -> type[Model]:
-    """The class, whose instances are checked when they are made; stands below ``@dataclass``.
+    """The class, whose instances check themselves and their parameters; stands below ``@dataclass``.
 
     Raises:
-        ShapeError: when an instance is made with a size that is none; names the field.
+        ShapeError: when an instance is made with a size that is none, or used with arrays that do not fit.
         SymadError: with an activation that is none.
     """
+    for name, method in list(vars(cls).items()):
+        if isfunction(method) and list(signature(method).parameters)[1:2] == ["p"]:
+            setattr(cls, name, _with_parameters(method))
     own: Callable[[Any], None] | None = cls.__dict__.get("__post_init__")
 
     def check(model: Any) -> None:
@@ -40,6 +47,42 @@ def checked(cls: type[Model]) -> type[Model]:
 
     setattr(cls, "__post_init__", check)  # noqa: B010  (a class has no such attribute before)
     return cls
+
+
+def _with_parameters(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method, which refuses parameters that do not fit."""
+    others = list(signature(method).parameters)[2:]
+
+    @wraps(method)
+    def run(self: Any, p: Any, *data: Any, **named: Any) -> Any:
+        shapes = self.shapes if isinstance(p, Mapping) else {}
+        for name, shape in shapes.items():
+            if name in p and not _fits(tuple(getattr(p[name], "shape", ())), shape):
+                given = format_shape(tuple(getattr(p[name], "shape", ())))
+                kind = type(self).__name__
+                raise ShapeError(f"{kind}: {name} has the shape {given}, not {format_shape(shape)}")
+        try:
+            return method(self, p, *data, **named)
+        except KeyError as error:
+            if error.args and error.args[0] in shapes:
+                raise ShapeError(f"{type(self).__name__}: the parameters lack {error.args[0]}") from None
+            raise
+        except SymadError:
+            raise
+        except ValueError as error:  # NumPy's, of arrays that do not fit
+            given = dict(zip(others, data, strict=False)) | named
+            shown = [f"{n} {format_shape(tuple(v.shape))}" for n, v in given.items() if hasattr(v, "shape")]
+            where = f"{type(self).__name__}.{method.__name__}"
+            raise ShapeError(f"{where} of {', '.join(shown)}, whose shapes do not fit: {error}") from error
+
+    return run
+
+
+def _fits(given: Shape, wanted: Shape) -> bool:
+    """Whether a shape may be another one: symbols may be any number."""
+    pairs = zip(given, wanted, strict=False)
+    known = [(a, b) for a, b in pairs if isinstance(a, Integral) and isinstance(b, Integral)]
+    return len(given) == len(wanted) and all(a == b for a, b in known)
 
 
 def _check(model: Any, name: str, annotation: str) -> None:

@@ -71,6 +71,8 @@ def absolute(predicted: Any, target: Any) -> Any:
 
 def huber(predicted: Any, target: Any, delta: float = 1.0) -> Any:
     """e²/2 where |e| ≤ δ, else δ (|e| − δ/2)."""
+    if not delta > 0:
+        raise ShapeError(f"delta={delta} of Huber's loss is positive")
     size = absolute(predicted, target)
     inside = np.minimum(size, delta)
     return inside * (size - inside / 2)

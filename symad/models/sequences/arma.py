@@ -47,6 +47,17 @@ def filtered(phi: Any, theta: Any, mean: Any, variance: Any, y: Any) -> tuple[An
     """
     if len(y.shape) != 1 or y.shape[0] == 0:
         raise ShapeError(f"arma: y is a series (T,) with T ≥ 1, not {tuple(y.shape)}")
+    for name, values in (("phi", phi), ("theta", theta)):
+        if len(values.shape) != 1:
+            raise ShapeError(f"arma: {name} has one axis, not the shape {tuple(values.shape)}")
+    if isinstance(variance, (int, float)) and not variance > 0:
+        raise ShapeError(f"arma: the variance is positive, not {variance}")
+    if isinstance(phi, np.ndarray) and phi.dtype.kind == "f":
+        size = np.abs(np.linalg.eigvals(state_space(phi, theta)[0])).max()
+        if not size < 1:
+            raise ShapeError(
+                f"arma: phi={phi.tolist()} is not stationary: a root is {1 / size:.6g}, not beyond 1"
+            )
     T, R = state_space(phi, theta)
     Q = variance * R[:, None] * R[None, :]
     start = stationary_covariance(T, Q)

@@ -40,8 +40,9 @@ class ARX:
     constant: bool = True
 
     def __post_init__(self) -> None:
-        if not self.lags or self.lags[0] < 1 or list(self.lags) != sorted(set(self.lags)):
-            raise ShapeError(f"lags={self.lags} are not positive, different and growing")
+        whole = all(isinstance(lag, int) for lag in self.lags)
+        if not self.lags or not whole or self.lags[0] < 1 or list(self.lags) != sorted(set(self.lags)):
+            raise ShapeError(f"lags={self.lags} are not positive integers, different and growing")
 
     @property
     def shapes(self) -> Shapes:
@@ -103,6 +104,8 @@ class ARX:
 
     def forecast(self, p: Any, y: Any, steps: Any, u: Any = None) -> Any:
         """ŷ_T, ..., ŷ_{T + steps − 1}, fed back; ``u`` (steps, k) are the inputs of these steps."""
+        if isinstance(steps, int) and steps < 1:
+            raise ShapeError(f"forecast: steps={steps} is not a number of steps, 1 or more")
         if self.inputs and (u is None or tuple(u.shape) != (steps, self.inputs)):
             given = None if u is None else tuple(u.shape)
             raise ShapeError(f"forecast: u has the shape {(steps, self.inputs)}, not {given}")
@@ -116,6 +119,8 @@ class ARX:
 
     def deviations(self, p: Any, variance: Any, steps: int) -> Any:
         """The standard deviations of the errors of 1, ..., ``steps`` steps."""
+        if isinstance(variance, (int, float)) and not variance >= 0:
+            raise ShapeError(f"deviations: variance={variance} is not at least 0")
         psi = [1.0]
         for j in range(1, steps):
             psi.append(sum(p["w"][k] * psi[j - lag] for k, lag in enumerate(self.lags) if lag <= j))

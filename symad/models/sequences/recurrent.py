@@ -235,8 +235,8 @@ class Recurrent:
         if [tuple(v.shape) for v in given] != wanted:
             shown = ", ".join(format_shape(v.shape) for v in given)
             raise ShapeError(
-                f"initial states of this {self.kind} have the shapes {', '.join(map(format_shape, wanted))}, "
-                f"not {shown}"
+                f"initial states of this {self.kind} have the shapes {', '.join(map(format_shape, wanted))}; "
+                f"given: {shown}"
             )
         return [tuple(v[k] for v in given) for k in range(count)]
 
@@ -249,9 +249,8 @@ class Recurrent:
                 f"lengths {format_shape(lengths.shape)}: one for each sequence of a batch; with time first x "
                 f"has the shape {format_shape(x.shape)}"
             )
-        bad = isinstance(lengths, np.ndarray) and not ((lengths >= 1) & (lengths <= x.shape[0])).all()
-        if bad:
-            raise ShapeError(f"lengths {lengths.tolist()} must lie in 1..{x.shape[0]}")
+        if isinstance(lengths, np.ndarray) and not np.isin(lengths, np.arange(1, x.shape[0] + 1)).all():
+            raise ShapeError(f"lengths {lengths.tolist()} are no integers in 1..{x.shape[0]}")
         return (arange(x.shape[0])[:, None] < lengths[None, :])[:, :, None]
 
 

@@ -64,6 +64,8 @@ def weights(
     scores = np.einsum("...nk,...mk->...nm", Q, K)
     scores = scores / root(Q.shape[-1]) if scale is None else scores * scale
     if cap is not None:
+        if isinstance(cap, (int, float)) and not cap > 0:
+            raise ShapeError(f"the cap of scores is positive, not {cap}")
         scores = cap * np.tanh(scores / cap)
     if bias is not None:
         scores = scores + bias

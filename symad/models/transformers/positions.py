@@ -79,7 +79,7 @@ def rotate(x: Any, t: Any, base: float = 10000, interleaved: bool = False) -> An
         interleaved: whether the pairs are (x_{2i}, x_{2i+1}).
     """
     half = x.shape[-1] // 2
-    angles = t[:, None] * np.array(frequencies(2 * half, base))
+    angles = t[:, None] * np.array(frequencies(x.shape[-1], base))
     c, s = np.cos(angles), np.sin(angles)
     if interleaved:
         a, b = x[..., 0::2], x[..., 1::2]
