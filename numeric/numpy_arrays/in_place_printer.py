@@ -327,9 +327,10 @@ class InPlacePrinter(ArrayPrinter):
 
     def _is_start(self, node: Node) -> bool:
         """Whether an array only stands before others along the first axis: loops often have put it there."""
-        users = self.users.get(node, [])
-        joined = users[0] if len(users) == 1 and isinstance(node.op, Reshape) else node
-        return isinstance(joined.op, Concatenate) and joined.op.axis == 0 and joined.args[0] is node
+        users = self.users.get(node, []) if isinstance(node.op, Reshape) else []
+        return bool(users) and all(
+            isinstance(u.op, Concatenate) and u.op.axis == 0 and u.args[0] is node for u in users
+        )
 
     def _in_place(self, node: Node) -> bool:
         """Whether the parts of a new state already stand where it goes."""

@@ -17,7 +17,7 @@ from symad.core.graph import Graph, Node, topological
 from symad.errors import LoweringError
 from symad.numeric.backends import ArrayLibrary
 from symad.numeric.modules.module_text import module_header, one_line, returned, summary
-from symad.numeric.modules.names import Names
+from symad.numeric.modules.names import Names, identifier
 from symad.numeric.modules.size_checks import size_checks
 from symad.numeric.modules.users_functions import users_call
 from symad.numeric.numpy_arrays.del_statements import Group, with_releases
@@ -151,7 +151,7 @@ class ArrayPrinter:
         if not stem:
             return self.value_name()
         self._serial += 1
-        return Name(self.names.unique(stem), self._serial, stem)
+        return Name(self.names.unique(stem), self._serial, identifier(stem))
 
     def name_for(self, node: Node) -> Name:
         """A fresh name for the value of a node; an array in another order is called as it was."""
@@ -355,11 +355,14 @@ def print_array_module(
     entry = printer.names.unique(graph.name)
     inputs = printer.begin(graph, labels)
     door = _unpack_lines(graph, printer, inputs)
-    known = ", ".join([*inputs, *(printer.symbols[s] for s in sorted(graph.dims, key=str))])
-    body = [*([f"{known} = _checked({', '.join(inputs)})"] if inputs else [])]
-    body += printer.statements(graph.output_nodes)
+    printer.sizes.clear()
+    body = printer.statements(graph.output_nodes)
     values = [_result(o, printer) for o in graph.output_nodes]
     result = returned(graph.structure, values)
+    sizes = sorted(printer.sizes & graph.dims, key=str)
+    known = ", ".join([*inputs, *(printer.symbols[s] for s in sizes)])
+    if inputs:
+        body.insert(0, f"{known} = _checked({', '.join(inputs)})")
     helpers = [part for source in printer.helpers.values() for part in (source.rstrip(), "", "")]
     lines = [
         *module_header(graph, printer.imports),
@@ -369,17 +372,17 @@ def print_array_module(
         *printer.decorators(graph),
         f"def {entry}({', '.join(inputs)}):",
         f'    """{summary(graph, inputs, labels)}."""',
-        *(f"    {line}" for line in body),
+        *(f"    {line}" if line else "" for line in body),
         f"    return {result}",
     ]
     return entry, "\n".join(lines) + "\n"
 
 
 def _checked(inputs: Sequence[str], door: Sequence[str], known: str) -> list[str]:
-    """The function that converts and checks the arguments."""
+    """The function that converts and checks the arguments; it returns what is ``known`` afterwards."""
     return [
         f"def _checked({', '.join(inputs)}):",
-        '    """The arguments as arrays of the right shapes, and the dimensions."""',
+        '    """The arguments as arrays of the right shapes, and the dimensions that are read."""',
         *(f"    {line}" for line in door),
         f"    return {known}",
     ]

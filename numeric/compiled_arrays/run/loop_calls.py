@@ -10,7 +10,13 @@ from symad.core.graph import Node
 from symad.numeric.compiled_arrays.c.loop_text import loop_source
 from symad.numeric.compiled_arrays.strided_arrays import contiguous
 from symad.numeric.numpy_arrays.memory_reuse import new_text
-from symad.numeric.numpy_arrays.ops.loops import in_order_of_time, previous, value_stems, with_first
+from symad.numeric.numpy_arrays.ops.loops import (
+    in_order_of_time,
+    previous,
+    recurrence_comment,
+    value_stems,
+    with_first,
+)
 from symad.numeric.passes.loops.loop import Loop
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.stacking import Stack
@@ -37,7 +43,8 @@ def loop_call(node: Node, op: Scan | Loop, printer: Any) -> list[str] | None:
         return None
     source, text = found
     name = printer.loop(text, source)
-    lines = [line for a in node.args for line in printer.settle(a)]
+    settled = [line for a in node.args for line in printer.settle(a)]
+    lines: list[str] = []
     stems = value_stems(node, values, printer)
     for k, (value, shape) in enumerate(zip(values, shapes, strict=True)):
         made = printer.text[value] = printer.called(stems[k])
@@ -56,7 +63,8 @@ def loop_call(node: Node, op: Scan | Loop, printer: Any) -> list[str] | None:
     arrays = ", ".join(f"[{', '.join(side)}]" for side in (moving, fixed, places))
     start = "None" if before else initial
     call = f'run_loop({name}, "{printer.dtype}", {printer.dim(node.shape[0])}, {start}, {arrays})'
-    return [*lines, call]
+    names = [printer.text[value] for value in values]
+    return [*settled, *recurrence_comment(node, names, printer), *lines, call]
 
 
 def _has_parts(state: Node, shape: Shape) -> bool:

@@ -115,6 +115,7 @@ def loop_lines(node: Node, printer: Any) -> list[str]:
             rooms += _room(value, names[value], node, printer)
     new = [place if r.shape else t for place, r, t in zip(places, results, texts, strict=True)]
     return [
+        *recurrence_comment(node, [names[value] for value in made], printer),
         *rooms,
         *before,
         *(f"{state} = {outer[first]}" for state, first in zip(states, initial, strict=True)),
@@ -135,6 +136,21 @@ def value_stems(node: Node, made: Sequence[Node], printer: Any) -> list[str]:
         function = result.op.head.__name__ if isinstance(result.op, Apply) else kept
         stems.append(printer.labels.get(value) or (state if k < states else function))
     return stems
+
+
+def recurrence_comment(node: Node, names: Sequence[Name], printer: Any) -> list[str]:
+    """What a step makes of the states before it and of its rows, as mathematics."""
+    if printer.nesting:
+        return []
+    initial, xs, _ = pieces(node.op, node.args)  # type: ignore[arg-type]  # a loop's
+    turned = any(x.args and backwards(x) is x.args[0] for x in xs)
+    last = printer.bare(plus(node.shape[0], -1))
+    steps = f"{last} … 0" if turned else f"0 … {last}"
+    states = names[: len(initial)]
+    rows = [row_stem(x, printer) for x in xs]
+    read = [*(f"{s}_{{t{'+' if turned else '-'}1}}" for s in states), *(r for r in rows if r)]
+    more = ["…"] if not all(rows) else []
+    return ["", f"# {', '.join(f'{s}_t' for s in states)} = f({', '.join([*read, *more])}),   t = {steps}"]
 
 
 def names_stem(name: Name) -> str:
