@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import importlib.util
 import itertools
-import re
 import sys
 
 import numpy as np
@@ -312,8 +312,13 @@ def test_every_name_is_defined_before_it_is_read():
             entry = [f for f in tree.body if isinstance(f, ast.FunctionDef)][-1]
             names = [n for n in ast.walk(entry) if isinstance(n, ast.Name)]
             made = {n.id for n in names if isinstance(n.ctx, ast.Store)}
-            read = {n.id for n in names if isinstance(n.ctx, ast.Load) and re.fullmatch(r"v\d+", n.id)}
-            assert read <= made, node
+            made |= {n.arg for n in ast.walk(entry) if isinstance(n, ast.arg)}
+            made |= {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)} | {*dir(builtins)}
+            made |= {a.asname or a.name for n in tree.body if hasattr(n, "names") for a in n.names}
+            outside = (n for top in tree.body if isinstance(top, ast.Assign) for n in ast.walk(top))
+            made |= {n.id for n in outside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+            read = {n.id for n in names if isinstance(n.ctx, ast.Load)}
+            assert {name.partition(".")[0] for name in read} <= {m.partition(".")[0] for m in made}, node
 
 
 def test_saved_files_stand_alone(tmp_path):
