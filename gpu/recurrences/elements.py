@@ -109,7 +109,7 @@ class Elements:
 
 
 @question
-def element(op: Op, node: Node, index: Index, elements: Elements) -> Node:
+def element(op: Op, node: Node, index: Index, elements: Elements) -> Any:
     """The scalar for a node at a place."""
 
 

@@ -106,9 +106,9 @@ def spread(group: Sequence[Node]) -> dict[Node, Node]:
         if not isinstance(places, list):
             replaced[here] = broadcast_to(constant(places), here.shape)
             continue
-        arrays = [local[op.states + place] for place in places]
-        stacked = arrays[0].shape != here.shape
-        replaced[here] = stack(arrays, x.op.axis - 1) if stacked else arrays[0]  # type: ignore[attr-defined]
+        parts_ = [local[op.states + place] for place in places]
+        stacked = parts_[0].shape != here.shape
+        replaced[here] = stack(parts_, x.op.axis - 1) if stacked else parts_[0]  # type: ignore[attr-defined]
     body = Graph(local, rebuild(op.body.output_nodes, replaced))
     numbers = range(len(op.body.output_nodes))
     loops = [Node.of(Loop(op.body, op.slices, k, op.states), group[0].args) for k in numbers]

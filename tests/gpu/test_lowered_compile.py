@@ -26,7 +26,7 @@ def kernels_of(graph, dtype):
     with installed():
         namespace = {}
         exec(compile(lower(graph, backend="cupy", dtype=dtype).source, "generated", "exec"), namespace)
-    return [v for k, v in namespace.items() if k.startswith("_kernel")]
+    return [v for k, v in namespace.items() if k.startswith(("_kernel", "_source"))]
 
 
 def loop(kernel, name):
@@ -49,6 +49,8 @@ def loop(kernel, name):
 
 
 def cuda_text(kernel):
+    if isinstance(kernel, str):
+        return kernel
     if isinstance(kernel, standin.RawKernel):
         return kernel.code
     return loop(kernel if isinstance(kernel, standin.ElementwiseKernel) else kernel.map, "generated")
