@@ -39,7 +39,7 @@ def _dotted(node: Node, product: Product, slot: Name | Part | None, printer: Any
     if slot is None:
         printer.text[node] = printer.name_for(node)
         return f"{printer.text[node]} = {call})"
-    base, index = (slot.base, slot.index) if isinstance(slot, Part) else (slot, ())
+    base, index = (slot.base, slot.at) if isinstance(slot, Part) else (slot, ())
     if base not in printer.whole or len(index) > 1 or not all(map(printer.holds_floats, node.args)):
         return None
     printer.text[node] = slot

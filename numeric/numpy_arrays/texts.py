@@ -14,6 +14,8 @@ class Name(str):
     """
 
     __slots__ = ("number", "stem")
+    number: int
+    stem: str
 
     def __new__(cls, text: str, number: int = 0, stem: str = "") -> Name:
         """A name, its place among those that statements make, and what a person calls the value."""
@@ -25,12 +27,14 @@ class Name(str):
 class Part(str):
     """``base[index]``: a part of an array, with the index of each axis but whole ones at the end."""
 
-    __slots__ = ("base", "index")
+    __slots__ = ("at", "base")
+    base: str
+    at: tuple[str, ...]
 
-    def __new__(cls, base: str, *index: str) -> Part:
+    def __new__(cls, base: str, *at: str) -> Part:
         """The part at an index."""
-        made = super().__new__(cls, f"{base}[{', '.join(index)}]")
-        made.base, made.index = base, index
+        made = super().__new__(cls, f"{base}[{', '.join(at)}]")
+        made.base, made.at = base, at
         return made
 
 
@@ -38,6 +42,7 @@ class Turned(str):
     """The transpose of a matrix."""
 
     __slots__ = ("of",)
+    of: str
 
     def __new__(cls, of: str) -> Turned:
         """``of``: the text of the matrix."""
