@@ -19,7 +19,7 @@ EXTRAS_docs := data,draw,docs
 # Two test processes on two cores: one BLAS thread each; who has finished takes work from the other.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
-.PHONY: tour test test-all scale lint docs docs-links proofs bench gpu-test gpu-bench clean
+.PHONY: tour test test-all scale scale-bench lint docs docs-links proofs bench gpu-test gpu-bench clean
 .SECONDARY:
 
 tour: $(VENV)/tour.installed
@@ -36,6 +36,15 @@ scale: $(VENV)/scale.installed
 	$(BIN)/python examples/35_beyond_one_core.py
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/scale tests/splitting
 	$(BIN)/python benchmarks/bench_scale.py --small
+
+# The same at full size, against dask-ml, dask-glm, scikit-learn and JAX, and a stream of 2 GB; each within nine
+# minutes on two free cores. The stream of 20 GB: benchmarks/bench_stream.py --size 20GB.
+scale-bench: $(VENV)/scale.installed $(VENV)/scale-peers.tried
+	$(BIN)/python benchmarks/bench_scale.py --json benchmarks/results/cpu/scale.json
+	$(BIN)/python benchmarks/bench_scale_peers.py
+	$(BIN)/python benchmarks/bench_one_core.py
+	$(BIN)/python benchmarks/bench_stream.py --size 200MB
+	$(BIN)/python benchmarks/bench_stream.py --size 2GB
 
 lint: $(VENV)/lint.installed
 	$(BIN)/ruff check .
@@ -90,6 +99,12 @@ $(VENV)/cupy.installed: $(VENV)/test.installed
 
 $(VENV)/cpu-peers.tried: $(VENV)/test.installed
 	for peer in jax casadi symengine asdex; do \
+		$(PIP) install --quiet $$peer || echo "$$peer cannot be installed here: it is left out"; \
+	done
+	@touch $@
+
+$(VENV)/scale-peers.tried: $(VENV)/scale.installed
+	for peer in dask-ml dask-glm jax; do \
 		$(PIP) install --quiet $$peer || echo "$$peer cannot be installed here: it is left out"; \
 	done
 	@touch $@

@@ -394,6 +394,8 @@ def quick_call(
             rows = many(np.frombuffer(addresses, np.int64), points)
         except NotCompiled:
             return NotImplemented
+        if finish_rows is tuple:
+            return tuple(rows)
         return results.at_points(rows, (points,))
 
     new_rows: Callable[[int], Any]
