@@ -33,6 +33,6 @@ def check_owned(y: Wrapped, what: str) -> None:
     else:
         return
     raise TraceError(
-        f"{what} a traced value of shape {format_shape(y.shape)}{users_line()}: the "
+        f"{what} a traced value of shape {format_shape(y._value.shape)}{users_line()}: the "
         f"value {reason}; assign to a copy: y = y.copy()"
     )

@@ -103,7 +103,7 @@ def arange(start_or_stop: Any, stop: Any = None, step: Any = 1) -> Any:
     start, end = (0, start_or_stop) if stop is None else (start_or_stop, stop)
     if step not in (1, None):
         raise TraceError(f"np.arange up to a symbolic size takes step=1, not {step!r}: multiply the result")
-    return Proxy(iota(_dim(plus(end, -start)))) + number_of(start)
+    return np.add(Proxy(iota(_dim(plus(end, -start)))), number_of(start))
 
 
 def linspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True) -> Any:
