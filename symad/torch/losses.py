@@ -39,20 +39,20 @@ def absolute_error(module: nn.L1Loss, at: Weights, *data: Any) -> Any:
 @layer.dispatch
 def huber(module: nn.HuberLoss, at: Weights, *data: Any) -> Any:
     """e²/2 near 0, linear beyond δ."""
-    return reduced(module, pointwise.huber(*data, module.delta))
+    return reduced(module, pointwise.huber(*data, delta=module.delta))
 
 
 @layer.dispatch
 def smooth_absolute_error(module: nn.SmoothL1Loss, at: Weights, *data: Any) -> Any:
     """Huber's divided by β; |e| for β = 0."""
-    return reduced(module, pointwise.smooth_absolute(*data, module.beta))
+    return reduced(module, pointwise.smooth_absolute(*data, beta=module.beta))
 
 
 @layer.dispatch
 def logistic_loss(module: nn.BCEWithLogitsLoss, at: Weights, *data: Any) -> Any:
     """The logistic loss with the weight of positives."""
     positive = 1.0 if module.pos_weight is None else at(module.pos_weight)
-    return reduced(module, pointwise.logistic(*data, positive), at(module.weight))
+    return reduced(module, pointwise.logistic(*data, positive=positive), at(module.weight))
 
 
 @layer.dispatch
@@ -64,13 +64,14 @@ def binary_cross_entropy(module: nn.BCELoss, at: Weights, *data: Any) -> Any:
 @layer.dispatch
 def divergence(module: nn.KLDivLoss, at: Weights, *data: Any) -> Any:
     """p (log p − q) of log-probabilities q, with p or log p given."""
-    return reduced(module, pointwise.divergence(*data, module.log_target))
+    return reduced(module, pointwise.divergence(*data, log_target=module.log_target))
 
 
 @layer.dispatch
 def poisson(module: nn.PoissonNLLLoss, at: Weights, *data: Any) -> Any:
     """eᶻ − y z, or μ − y log(μ + ε), perhaps with Stirling's formula."""
-    return reduced(module, pointwise.poisson(*data, module.log_input, module.eps, module.full))
+    options = {"logarithmic": module.log_input, "epsilon": module.eps, "full": module.full}
+    return reduced(module, pointwise.poisson(*data, **options))
 
 
 @layer.dispatch
@@ -91,25 +92,26 @@ def soft_margin(module: nn.SoftMarginLoss, at: Weights, *data: Any) -> Any:
 @layer.dispatch
 def hinge_embedding(module: nn.HingeEmbeddingLoss, at: Weights, *data: Any) -> Any:
     """X where y = 1, max(0, m − x) where y = −1."""
-    return reduced(module, margin.hinge_embedding(*data, module.margin))
+    return reduced(module, margin.hinge_embedding(*data, margin=module.margin))
 
 
 @layer.dispatch
 def margin_ranking(module: nn.MarginRankingLoss, at: Weights, *data: Any) -> Any:
     """max(0, m − y (a − b)), y = ±1."""
-    return reduced(module, margin.ranking(*data, module.margin))
+    return reduced(module, margin.ranking(*data, margin=module.margin))
 
 
 @layer.dispatch
 def cosine_embedding(module: nn.CosineEmbeddingLoss, at: Weights, *data: Any) -> Any:
     """1 − cos(a, b), or max(0, cos(a, b) − m)."""
-    return reduced(module, margin.cosine_embedding(*data, module.margin))
+    return reduced(module, margin.cosine_embedding(*data, margin=module.margin))
 
 
 @layer.dispatch
 def multi_margin(module: nn.MultiMarginLoss, at: Weights, *data: Any) -> Any:
     """Σ_{k≠j} max(0, m − x_j + x_k)^p / K."""
-    return reduced(module, margin.multi_margin(*data, module.p, module.margin, at(module.weight)))
+    options = {"p": module.p, "margin": module.margin, "weights": at(module.weight)}
+    return reduced(module, margin.multi_margin(*data, **options))
 
 
 @layer.dispatch
@@ -129,7 +131,7 @@ def multi_label_margin(module: nn.MultiLabelMarginLoss, at: Weights, *data: Any)
 def multi_label_soft_margin(module: nn.MultiLabelSoftMarginLoss, at: Weights, *data: Any) -> Any:
     """The mean of the logistic losses of all classes."""
     weight = 1.0 if module.weight is None else at(module.weight)
-    return reduced(module, margin.multi_label_logistic(*data, weight))
+    return reduced(module, margin.multi_label_logistic(*data, weights=weight))
 
 
 @layer.dispatch
@@ -139,7 +141,8 @@ def triplet_margin(module: nn.TripletMarginLoss, at: Weights, *data: Any) -> Any
     def between(a: Any, b: Any) -> Any:
         return margin.distance(a, b, module.p, module.eps)
 
-    return reduced(module, margin.triplet(*data, module.margin, between, module.swap))
+    options = {"margin": module.margin, "between": between, "swap": module.swap}
+    return reduced(module, margin.triplet(*data, **options))
 
 
 @layer.dispatch
@@ -153,7 +156,8 @@ def triplet_margin_of_a_distance(module: nn.TripletMarginWithDistanceLoss, at: W
 
     else:
         between = (lambda a, b: layer(given, at, a, b)) if isinstance(given, nn.Module) else given
-    return reduced(module, margin.triplet(*data, module.margin, between, module.swap))
+    options = {"margin": module.margin, "between": between, "swap": module.swap}
+    return reduced(module, margin.triplet(*data, **options))
 
 
 def of_classes(scores: Any, targets: Any) -> tuple[Any, Any, bool]:

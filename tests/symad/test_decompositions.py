@@ -214,6 +214,15 @@ def test_defining_identities_are_certified(name):
     assert certificate.status in ("proved", "tested"), certificate
 
 
+@pytest.mark.slow
+def test_the_derivatives_of_the_quotient_are_certified():
+    assert symad.check(symad.trace(lambda a: pade(a)[0, 1], [(2, 2)])).status in ("proved", "tested")
+
+
+def test_the_derivatives_of_singular_values_are_certified():
+    assert symad.check(symad.trace(lambda a: F.svd(a)[1].sum(), [(2, 2)])).status in ("proved", "tested")
+
+
 def test_the_quotient_of_the_exponential_is_its_series_to_the_26th_power():
     """p(x) − eˣ p(−x) = O(x²⁷), as rational numbers: the definition of Padé's r₁₃."""
     p = [Fraction(factorial(26 - j), factorial(j) * factorial(13 - j)) for j in range(14)] + [

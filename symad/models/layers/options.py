@@ -70,8 +70,10 @@ def _with_parameters(method: Callable[..., Any]) -> Callable[..., Any]:
         except SymadError:
             raise
         except ValueError as error:  # NumPy's, of arrays that do not fit
-            given = dict(zip(others, data, strict=False)) | named
-            shown = [f"{n} {format_shape(tuple(v.shape))}" for n, v in given.items() if hasattr(v, "shape")]
+            all_data = dict(zip(others, data, strict=False)) | named
+            shown = [
+                f"{n} {format_shape(tuple(v.shape))}" for n, v in all_data.items() if hasattr(v, "shape")
+            ]
             where = f"{type(self).__name__}.{method.__name__}"
             raise ShapeError(f"{where} of {', '.join(shown)}, whose shapes do not fit: {error}") from error
 
@@ -102,4 +104,4 @@ def _check(model: Any, name: str, annotation: str) -> None:
 def _is_size(size: Any, least: int, symbols: bool) -> bool:
     if isinstance(size, sympy.Expr) and not size.is_number:
         return symbols and size.is_integer is not False and size.is_negative is not True
-    return isinstance(size, (Integral, sympy.Integer)) and not isinstance(size, bool) and size >= least
+    return isinstance(size, (Integral, sympy.Integer)) and not isinstance(size, bool) and int(size) >= least

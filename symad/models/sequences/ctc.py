@@ -50,7 +50,7 @@ def ctc(log_probabilities: Any, labels: Any, steps: Any, counts: Any, blank: int
     """
     if len(log_probabilities.shape) == 2:
         lengths = [None if v is None else np.reshape(v, (1,)) for v in (steps, counts)]
-        return ctc(log_probabilities[:, None, :], labels[None], *lengths, blank)[0]
+        return ctc(log_probabilities[:, None, :], labels[None], lengths[0], lengths[1], blank)[0]
     _check(log_probabilities, labels, steps, counts, blank)
     T, N, K = log_probabilities.shape
     labels = lookup(arange(K), labels)  # refuses those outside of 0..K − 1
