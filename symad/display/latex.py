@@ -88,7 +88,7 @@ def _greek(character: str) -> str:
     return str(LatexPrinter()._deal_with_super_sub(letter)) if letter.lower() in COMMANDS else ""
 
 
-class _Printer(LatexPrinter):  # type: ignore[misc]
+class _Printer(LatexPrinter):
     """SymPy's printer with `latex_name` for the names of symbols, matrices and functions."""
 
     def _deal_with_super_sub(self, string: str, style: str = "plain") -> str:
