@@ -8,8 +8,8 @@ from typing import Any
 from symad.core.graph import Graph, Node, topological
 from symad.gpu.recurrences.elements import ROW, Elements, Load, NotByRows, Place, Product, pieces_of
 
-MEMBERS = 400
-"""Nodes of a body that become one kernel."""
+MEMBERS, ARRAYS = 400, 80
+"""Nodes of a body that become one kernel, and arrays, which take 48 bytes each of its 4096 for parameters."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +102,8 @@ def step_of(body: Graph, states: int) -> Step:
             stores[Store(node, start, elements.at(part, index))] = (0, width)
         done[node] = 0
         waiting += [n for n in elements.stored if n not in done and n not in waiting]
+    if len(body.input_nodes) + len(done) > ARRAYS:
+        raise NotByRows(f"{len(body.input_nodes) + len(done)} arrays")
     levels = _levels(stores, elements)
     groups: dict[tuple[int, int], list[Store]] = {}
     for store, (_, width) in stores.items():

@@ -136,3 +136,10 @@ def test_softmax_between_two_regions():
 
     graph = symad.value_and_gradient(symad.trace(loss, [(6, 4), (4, 9), (9, 2)]))
     agree(graph, [RNG.normal(size=s) for s in ((6, 4), (4, 9), (9, 2))], rtol=1e-11)
+
+
+def test_more_arrays_than_a_kernel_takes():
+    net = FeedForward((3,) * 30, "tanh")
+    graph = symad.value_and_gradient(trace_model(net.loss, net.shapes, (4, 3), (4, 3)))
+    values = [0.7 * RNG.normal(size=s) for s in net.shapes.values()] + [*RNG.normal(size=(2, 4, 3))]
+    agree(graph, values, rtol=1e-10)

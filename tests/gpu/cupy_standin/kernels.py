@@ -181,6 +181,9 @@ def check_launch(grid, block, args):
     grid, block = (*grid, 1, 1)[:3], (*block, 1, 1)[:3]
     if grid[0] >= 2**31 or max(grid[1:]) > 65535 or math.prod(block) > 1024 or block[2] > 64:
         raise cuda.CUDARuntimeError(f"CUDA_ERROR_INVALID_VALUE: grid {grid}, block {block}")
+    size = sum(a.nbytes if isinstance(a, (np.ndarray, np.generic)) else 8 for a in args)
+    if size > 4096:  # of compute capability 7.0 and later before CUDA 12.1, and of older devices
+        raise cuda.CUDARuntimeError(f"CUDA_ERROR_INVALID_VALUE: {size} bytes of parameters")
     if min(*grid, *block) < 1:
         raise AssertionError(f"an empty launch: grid {grid}, block {block}; CuPy would make it 1")
     for a in args:
