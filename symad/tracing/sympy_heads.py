@@ -25,34 +25,36 @@ from symad.tracing.wrapped import broadcast, condition, number
 class StandIn(FunctionClass):
     """The class of the stand-ins: each is a subclass of its function, and of it all but calls are asked."""
 
-    head: FunctionClass
+    stands_for: FunctionClass
 
     def __new__(cls, head: FunctionClass) -> StandIn:
         """The stand-in of a function of SymPy."""
         base = head if type(head) is FunctionClass else AppliedUndef
-        return type.__new__(cls, head.__name__, (base,), {"__doc__": head.__doc__, "head": head})
+        return type.__new__(cls, head.__name__, (base,), {"__doc__": head.__doc__, "stands_for": head})
 
     def __init__(cls, head: FunctionClass) -> None:
         super().__init__(head.__name__, cls.__bases__, {})
 
     def __call__(cls, *args: Any, **options: Any) -> Any:
         """The function: a traced value of traced ones, what SymPy makes of others."""
-        return apply_head(cls.head, args) if any(map(_holds_proxy, args)) else cls.head(*args, **options)
+        if any(map(_holds_proxy, args)):
+            return apply_head(cls.stands_for, args)
+        return cls.stands_for(*args, **options)
 
     def __getattr__(cls, name: str) -> Any:
-        return getattr(cls.head, name)
+        return getattr(cls.stands_for, name)
 
     def __instancecheck__(cls, value: Any) -> bool:
-        return isinstance(value, cls.head)
+        return isinstance(value, cls.stands_for)
 
     def __subclasscheck__(cls, other: Any) -> bool:
-        return issubclass(getattr(other, "head", other), cls.head)
+        return issubclass(getattr(other, "stands_for", other), cls.stands_for)
 
     def __eq__(cls, other: Any) -> bool:
-        return cls.head is getattr(other, "head", other)
+        return cls.stands_for is getattr(other, "stands_for", other)
 
     def __hash__(cls) -> int:
-        return hash(cls.head)
+        return hash(cls.stands_for)
 
 
 @cache
@@ -63,7 +65,7 @@ def stand_in(head: FunctionClass) -> StandIn:
 
 def head_of(value: Any) -> Any:
     """The function of SymPy behind a stand-in; anything else as it is."""
-    return value.head if isinstance(value, StandIn) else value
+    return value.stands_for if isinstance(value, StandIn) else value
 
 
 def _holds_proxy(value: Any) -> bool:

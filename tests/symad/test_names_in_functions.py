@@ -1,5 +1,6 @@
 """What names mean in a traced function; SymPy, NumPy and the function are as they were, for all threads."""
 
+import math
 import threading
 
 import numpy as np
@@ -8,6 +9,9 @@ import sympy
 
 import symad
 from symad.errors import TraceError
+from symad.ops.elementwise.apply import Apply, apply
+from symad.tracing.proxy import Proxy
+from symad.tracing.wrapped import number
 
 
 def test_sympy_is_itself_while_a_function_is_traced():
@@ -141,3 +145,16 @@ def test_other_threads_see_numpy_and_sympy_as_they_are():
     assert found["sine"] == sympy.sin(sympy.Symbol("t"))
     found["zeros"][0] = 4.0  # an array like any other
     assert found["zeros"].tolist() == [4.0, 0.0, 0.0]
+
+
+def test_ops_hold_the_function_and_not_its_stand_in():
+    def f(x):
+        return Proxy(apply(sympy.erf, number(x))) + np.vectorize(sympy.erf)(x)
+
+    graph = symad.trace(f, [(2,)])
+    heads = [node.op.head for node in graph.nodes if isinstance(node.op, Apply)]
+    assert heads
+    assert all(head is sympy.erf for head in heads)
+    assert symad.loads(symad.dumps(graph))(np.array([0.1, 0.2])) == pytest.approx(
+        [2 * math.erf(0.1), 2 * math.erf(0.2)]
+    )

@@ -35,8 +35,12 @@ class Apply(ElementwiseOp):
 
 
 def apply(head: Any, *args: Node) -> Node:
-    """The function of these arguments, elementwise."""
-    return Node.of(Apply(head), args)
+    """The function of these arguments, elementwise.
+
+    In a function that is traced, names of SymPy's functions are stand-ins (`symad.tracing.sympy_heads`): the
+    op holds the function itself.
+    """
+    return Node.of(Apply(getattr(head, "stands_for", head)), args)
 
 
 Slope = Callable[[Node, Nodes, int], Tangent]
