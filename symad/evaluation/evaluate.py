@@ -120,7 +120,7 @@ def as_value(value: Any, symbol: Any) -> Any:
     Raises:
         EvaluationError: text, complex numbers, None, or a fraction for an integer symbol.
     """
-    if isinstance(value, (bool, int, np.bool_, np.integer)):
+    if isinstance(value, (bool, int, np.bool_, np.integer, np.float16)):
         value = float(value)
     if isinstance(value, Dual):
         if _no_real_number(value):
@@ -136,8 +136,8 @@ def as_value(value: Any, symbol: Any) -> Any:
         value = _array_of(value, symbol)
     if isinstance(value, np.ndarray):
         value = np.asarray(value)  # np.matrix has other products
-        if value.dtype.kind in "bui":
-            value = value.astype(np.float64)
+        if value.dtype.kind in "bui" or value.dtype == np.float16:
+            value = value.astype(np.float64)  # of half precisions as in kernels: three digits are no result
         elif value.dtype.kind not in "fO":
             raise EvaluationError(f"{symbol} was given an array of dtype {value.dtype}; give real numbers")
         elif value.dtype == object and any(map(_no_real_number, value.flat)):

@@ -53,6 +53,41 @@ def test_taken(kind: str, route: str) -> None:
     assert float(np.ravel(ROUTES[route]()(KINDS[kind]()))[0]) == 14.0
 
 
+def unaligned(table: Any) -> Any:
+    """The same numbers, one byte past where numbers are kept."""
+    return np.frombuffer(b"." + table.tobytes(), np.uint8)[1:].view(np.float64).reshape(table.shape)
+
+
+TABLE = np.random.default_rng(0).standard_normal((4, 3)).astype(np.float16).astype(float)
+LAYOUTS = {
+    "Fortran order": np.asfortranarray,
+    "every second": lambda t: np.repeat(np.repeat(t, 2, 0), 2, 1)[::2, ::2],
+    "backwards": lambda t: np.ascontiguousarray(t[::-1, ::-1])[::-1, ::-1],
+    "unaligned": unaligned,
+    "half precision": lambda t: t.astype(np.float16),
+    "long": lambda t: t.astype(np.longdouble),
+    "a matrix": np.matrix,
+    "nested lists": lambda t: t.tolist(),
+    "a transpose": lambda t: np.ascontiguousarray(t.T).T,
+}
+
+
+@pytest.mark.parametrize("backend", ["graph", "numpy", "c"])
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+def test_layouts_change_nothing(backend: str) -> None:
+    """exp and products keep 15 digits, whatever memory or precision the same numbers come in."""
+    graph = symad.value_and_gradient(symad.trace(lambda a: (np.exp(a) @ a.T).sum(), [(4, 3)]), 0)
+    f = graph if backend == "graph" else lower(graph, backend)
+    value = float((np.exp(TABLE) @ TABLE.T).sum())
+    slope = np.exp(TABLE) * TABLE.sum(axis=0) + np.exp(TABLE).sum(axis=0)
+    for name, layout in LAYOUTS.items():
+        given = layout(TABLE)
+        found = f(given)
+        np.testing.assert_allclose(float(found[0]), value, rtol=1e-13, err_msg=name)
+        np.testing.assert_allclose(np.asarray(found[1], float), slope, rtol=1e-13, err_msg=name)
+        assert np.array_equal(np.asarray(given, float), TABLE), name
+
+
 @pytest.mark.parametrize("route", ROUTES)
 def test_missing_elements_are_refused(route: str) -> None:
     name = "x" if route == "packed" else "speed"  # the flat vector is an argument of its own
