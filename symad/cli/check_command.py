@@ -141,6 +141,9 @@ def _show(results: list[Result]) -> None:
         )
     console.print(table)
     for r in results:
+        if r.status == "measured":  # the headline says what was tried, and that nothing is known of the rest
+            headline = str(r.certificate).splitlines()[0]
+            console.print(f"{r.name}: {headline}", markup=False, highlight=False, soft_wrap=True)
         if r.status in {"refuted", "undecided"}:
             console.print(f"\n{r.name}:", style="bold", markup=False)
             console.print(str(r.certificate), markup=False, highlight=False, soft_wrap=True)

@@ -18,7 +18,8 @@ from symad.ops.linalg.cholesky import Cholesky
 from symad.transforms.values import unchecked
 from symad.verification.budget import Meter, OutOfBudget
 from symad.verification.proof.quotient_domain import algebra_of
-from symad.verification.proof.rational_functions import MOST_GENERATORS, Algebra, Quotient
+from symad.verification.proof.quotients import Quotient
+from symad.verification.proof.rational_functions import MOST_GENERATORS, Algebra
 from symad.verification.random_fields.prime_fields import Array
 from symad.verification.rewriting.basis import Basis
 from symad.verification.rewriting.by_elements import by_elements

@@ -9,7 +9,8 @@ import sympy
 
 from symad.evaluation.number_domains import DOMAINS, Domain, Undefined
 from symad.verification.budget import Meter
-from symad.verification.proof.rational_functions import Algebra, Quotient
+from symad.verification.proof.quotients import Quotient
+from symad.verification.proof.rational_functions import Algebra
 from symad.verification.rewriting.signs import ODD
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import sympy
 
 from symad.core.graph import Node, Op, topological
-from symad.core.questions import Values, evaluate, question
+from symad.core.questions import Values, question
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.reduction import Product
@@ -28,10 +28,10 @@ from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Compare, Select
-from symad.ops.linalg.solve_det import Determinant, Solve
 from symad.verification.budget import Meter, steps_of_residues
 from symad.verification.random_fields.function_values import Signatures, Unsupported
 from symad.verification.random_fields.prime_fields import Array, Field
+from symad.verification.random_fields.undefined_marks import lift_marks, move, spread_marks
 from symad.verification.rewriting.basis import Basis
 from symad.verification.rewriting.discontinuities import WeakSign
 from symad.verification.rewriting.signs import ODD
@@ -302,17 +302,13 @@ def select_residue(op: Select, y: Node, values: Values, run: Run) -> Array:
     c, a, b = (np.broadcast_to(run.lift(v, n, y), _full(y, run)) for v, n in zip(values, y.args, strict=True))
     if any(arg in run.marks for arg in y.args):
         marks = [
-            np.broadcast_to(_lift_marks(run.marks_of(arg), arg, y), (run.field.lanes, *y.shape))
+            np.broadcast_to(lift_marks(run.marks_of(arg), arg, y), (run.field.lanes, *y.shape))
             for arg in y.args
         ]
         no = run.field.is_zero(c)
         yes = run.field.is_zero(run.field.sub(c, np.broadcast_to(run.field.unit(c.ndim), c.shape)))
         run.mark(y, marks[0] | (marks[1] & ~no) | (marks[2] & ~yes))
     return run.field.add(b, run.field.mul(c, run.field.sub(a, b)))
-
-
-def _lift_marks(marks: Array, arg: Node, y: Node) -> Array:
-    return marks if arg.shape or not y.shape else marks.reshape((len(marks),) + (1,) * len(y.shape))
 
 
 @residue.dispatch
@@ -331,20 +327,6 @@ def compare_residue(op: Compare, y: Node, values: Values, run: Run) -> Array:
 def shaping_residue(op: ShapingOp, y: Node, values: Values, run: Run) -> Array:
     """Any op that moves elements and adds none: its own evaluation says what goes where."""
     return move(op, y, values, run.field.tail)
-
-
-def move(op: Op, y: Node, values: Sequence[Array], tail: tuple[int, ...]) -> Array:
-    """Elements moved as ``op`` moves their positions; position 0 stands for the zeros it pads with."""
-    positions, offset, flat = [], 1, []
-    lanes = values[0].shape[0]
-    for value, arg in zip(values, y.args, strict=True):
-        count = int(np.prod(arg.shape))
-        positions.append(np.arange(offset, offset + count).reshape(arg.shape))
-        flat.append(value.reshape(lanes, count, *tail))
-        offset += count
-    where = np.asarray(evaluate(op, tuple(positions)))
-    zero = np.zeros((lanes, 1, *tail), dtype=flat[0].dtype)
-    return np.concatenate([zero, *flat], axis=1)[:, where]
 
 
 @residue.dispatch
@@ -389,54 +371,3 @@ def scatter_add_residue(op: ScatterAdd, y: Node, values: Values, run: Run) -> Ar
     at: Any = (slice(None), indices)
     np.add.at(result, at, values[1])
     return result % run.field.modulus(result.ndim)
-
-
-# ---- marks --------------------------------------------------------------------------------------
-
-
-def spread_marks(y: Node, values: Sequence[Array], run: Run) -> Array:
-    """Where ``y`` depends on an undefined element: never more than that, or a region would be forgotten."""
-    marks = [run.marks_of(a) for a in y.args]
-    lanes = run.field.lanes
-    if isinstance(y.op, (Add, Mul, Pow, Apply, Compare)):
-        found = np.zeros((lanes, *y.shape), dtype=bool)
-        for mark, arg in zip(marks, y.args, strict=True):
-            found |= _lift_marks(mark, arg, y)
-        return found
-    if isinstance(y.op, Einsum):
-        return _einsum_marks(y, marks)
-    if isinstance(y.op, (Gather, ScatterAdd)):
-        return _gathered_marks(y, values, marks, run)
-    if isinstance(y.op, ShapingOp):
-        return move(y.op, y, marks, ())
-    if isinstance(y.op, Product):
-        return np.asarray(marks[0].any(axis=-1))
-    if isinstance(y.op, (Determinant, Solve)) and len(y.args[0].shape) == 2:
-        anywhere = marks[0].reshape(lanes, -1).any(axis=1)
-        return np.broadcast_to(anywhere.reshape((lanes,) + (1,) * len(y.shape)), (lanes, *y.shape))
-    return np.zeros((lanes, *y.shape), dtype=bool)  # to mark too little makes a verdict only weaker
-
-
-def _gathered_marks(y: Node, values: Sequence[Array], marks: Sequence[Array], run: Run) -> Array:
-    """Marks move with the rows; a row of an undefined index is undefined."""
-    if isinstance(y.op, Gather):
-        rows = marks[0][:, run.indices(values[1], int(y.args[0].shape[0]))]
-        own = marks[1].reshape(marks[1].shape + (1,) * (rows.ndim - marks[1].ndim))
-        return np.asarray(rows | own)
-    found = np.zeros((run.field.lanes, *y.shape), dtype=bool)
-    at: Any = (slice(None), run.indices(values[0], int(y.shape[0])))
-    np.logical_or.at(found, at, marks[1])
-    return found
-
-
-def _einsum_marks(y: Node, marks: Sequence[Array]) -> Array:
-    op: Any = y.op
-    left, output = op.spec.split("->")
-    spec = ",".join(f"Y{part}" for part in left.split(",")) + f"->Y{output}"
-    found = np.zeros((marks[0].shape[0], *y.shape), dtype=bool)
-    for k in range(len(marks)):
-        counts = [
-            m.astype(np.int64) if j == k else np.ones_like(m, dtype=np.int64) for j, m in enumerate(marks)
-        ]
-        found |= np.asarray(np.einsum(spec, *counts)) > 0
-    return found
