@@ -64,8 +64,8 @@ def check(
     graph is too large for these, the modes are compared with each other, and `assumes` says so.
 
     Few inputs are checked entry by entry. With many, the derivative along a direction that is itself an
-    input is compared, which is the same claim. With symbolic sizes the modes are compared for all sizes,
-    and at one choice of sizes with the derivatives from elsewhere.
+    input is compared, which is the same claim. With symbolic sizes the modes are compared along directions
+    for all sizes, and at one choice of sizes with the derivatives from elsewhere.
 
     Args:
         f: what `trace` takes.
