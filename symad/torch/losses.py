@@ -39,20 +39,20 @@ def absolute_error(module: nn.L1Loss, at: Weights, *data: Any) -> Any:
 @layer.dispatch
 def huber(module: nn.HuberLoss, at: Weights, *data: Any) -> Any:
     """e²/2 near 0, linear beyond δ."""
-    return reduced(module, pointwise.huber(*data, delta=module.delta))
+    return reduced(module, pointwise.huber(data[0], data[1], delta=module.delta))
 
 
 @layer.dispatch
 def smooth_absolute_error(module: nn.SmoothL1Loss, at: Weights, *data: Any) -> Any:
     """Huber's divided by β; |e| for β = 0."""
-    return reduced(module, pointwise.smooth_absolute(*data, beta=module.beta))
+    return reduced(module, pointwise.smooth_absolute(data[0], data[1], beta=module.beta))
 
 
 @layer.dispatch
 def logistic_loss(module: nn.BCEWithLogitsLoss, at: Weights, *data: Any) -> Any:
     """The logistic loss with the weight of positives."""
     positive = 1.0 if module.pos_weight is None else at(module.pos_weight)
-    return reduced(module, pointwise.logistic(*data, positive=positive), at(module.weight))
+    return reduced(module, pointwise.logistic(data[0], data[1], positive=positive), at(module.weight))
 
 
 @layer.dispatch
@@ -64,7 +64,7 @@ def binary_cross_entropy(module: nn.BCELoss, at: Weights, *data: Any) -> Any:
 @layer.dispatch
 def divergence(module: nn.KLDivLoss, at: Weights, *data: Any) -> Any:
     """p (log p − q) of log-probabilities q, with p or log p given."""
-    return reduced(module, pointwise.divergence(*data, log_target=module.log_target))
+    return reduced(module, pointwise.divergence(data[0], data[1], log_target=module.log_target))
 
 
 @layer.dispatch
@@ -92,19 +92,19 @@ def soft_margin(module: nn.SoftMarginLoss, at: Weights, *data: Any) -> Any:
 @layer.dispatch
 def hinge_embedding(module: nn.HingeEmbeddingLoss, at: Weights, *data: Any) -> Any:
     """X where y = 1, max(0, m − x) where y = −1."""
-    return reduced(module, margin.hinge_embedding(*data, margin=module.margin))
+    return reduced(module, margin.hinge_embedding(data[0], data[1], margin=module.margin))
 
 
 @layer.dispatch
 def margin_ranking(module: nn.MarginRankingLoss, at: Weights, *data: Any) -> Any:
     """max(0, m − y (a − b)), y = ±1."""
-    return reduced(module, margin.ranking(*data, margin=module.margin))
+    return reduced(module, margin.ranking(data[0], data[1], data[2], margin=module.margin))
 
 
 @layer.dispatch
 def cosine_embedding(module: nn.CosineEmbeddingLoss, at: Weights, *data: Any) -> Any:
     """1 − cos(a, b), or max(0, cos(a, b) − m)."""
-    return reduced(module, margin.cosine_embedding(*data, margin=module.margin))
+    return reduced(module, margin.cosine_embedding(data[0], data[1], data[2], margin=module.margin))
 
 
 @layer.dispatch
@@ -131,7 +131,7 @@ def multi_label_margin(module: nn.MultiLabelMarginLoss, at: Weights, *data: Any)
 def multi_label_soft_margin(module: nn.MultiLabelSoftMarginLoss, at: Weights, *data: Any) -> Any:
     """The mean of the logistic losses of all classes."""
     weight = 1.0 if module.weight is None else at(module.weight)
-    return reduced(module, margin.multi_label_logistic(*data, weights=weight))
+    return reduced(module, margin.multi_label_logistic(data[0], data[1], weights=weight))
 
 
 @layer.dispatch
