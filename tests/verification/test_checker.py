@@ -16,10 +16,11 @@ import pytest
 import sympy as sp
 
 import symad
-from symad.core.graph import topological
+from symad.core.graph import Graph, TupleOf, topological
 from symad.ops.arrays.sources import constant
 from symad.ops.elementwise.arithmetic import add, mul
 from symad.ops.examples import EXAMPLES
+from symad.ops.loops.affine_scan import AffineScan
 from symad.tracing import as_graph
 from symad.transforms.values import unchecked
 from symad.verification import Certificate
@@ -438,3 +439,14 @@ def test_random_steps_never_crash_the_checker():
         except Refused:
             refused += 1
     assert refused > 150
+
+
+def test_fused_ops_are_replayed_by_their_definitions_which_are_assumed():
+    node = EXAMPLES[AffineScan]()[0]
+    inputs = tuple(n for n in topological([node]) if type(n.op).__name__ == "Input")
+    certificate = symad.check(Graph(inputs, (node,), TupleOf((None,)), "recurrence"), seed=1)
+    assert certificate.status == "proved" and certificate.checked
+    told = "the definitions of AffineScan"
+    assert all(told in entry.assumes for entry in certificate.entries)
+    again = Certificate.from_json(certificate.to_json()).recheck()
+    assert again.checked and all(told in entry.assumes for entry in again.entries)

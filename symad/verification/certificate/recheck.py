@@ -13,7 +13,12 @@ from symad.verification.checker import Proof, Refused, replay
 from symad.verification.checker.proofs import Goal
 from symad.verification.decide import decide, versions
 from symad.verification.proof.checksum import is_damaged
-from symad.verification.proof.with_proofs import claims_of, has_symbolic_sizes, replayed_claim
+from symad.verification.proof.with_proofs import (
+    claims_of,
+    definitions_assumed,
+    has_symbolic_sizes,
+    replayed_claim,
+)
 
 
 def rechecked(certificate: Certificate, seed: int | None) -> Certificate:
@@ -77,9 +82,10 @@ def _proved(comparison: Comparison, output: int) -> list[Entry]:
     name, shape = comparison.names[output], comparison.right.output_nodes[output].shape
     if has_symbolic_sizes(comparison):
         shape = ()
+    assumes = tuple(dict.fromkeys((*comparison.assumes, *definitions_assumed(comparison))))
     return [
         Entry(
-            name, "proved", replayed_claim(comparison), 0.0, comparison.assumes, checked=True,
+            name, "proved", replayed_claim(comparison), 0.0, assumes, checked=True,
             index=f"[{', '.join(map(str, index))}]" if index else "",
         )
         for index in np.ndindex(*shape)

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from symad.core.dims import size
-from symad.core.graph import Node
+from symad.core.graph import Node, rebuild, topological
+from symad.core.questions import definition
 from symad.verification.budget import Budget
 from symad.verification.certificate.certificate import Certificate, Comparison, Entry
 from symad.verification.checker import Claim, Derivative, Proof
 from symad.verification.checker.proofs import Goal
+from symad.verification.checker.writing_out import RULES
 from symad.verification.proof.find_isomorphism import find_for_all_sizes
 from symad.verification.proof.find_proof import Limits, find
 
@@ -26,7 +28,10 @@ SHARE = 8
 
 
 def claims_of(comparisons: Sequence[Comparison]) -> list[Claim]:
-    """What the checker is asked: that right sides are derivatives, and then that both sides are equal."""
+    """What the checker is asked: that right sides are derivatives, and then that both sides are equal.
+
+    Ops without a rule are replaced by their definitions, which is what `definitions_assumed` says.
+    """
     right = [c.right.output_nodes for c in comparisons]
     equal = [
         Claim(Derivative("value", c.left.output_nodes), r) for c, r in zip(comparisons, right, strict=True)
@@ -35,7 +40,42 @@ def claims_of(comparisons: Sequence[Comparison]) -> list[Claim]:
         Claim(c.derivative, r) if c.derivative else e
         for c, r, e in zip(comparisons, right, equal, strict=True)
     ]
-    return [*of, *equal]
+    return [_defined(claim) for claim in (*of, *equal)]
+
+
+def _defined(claim: Claim) -> Claim:
+    """A claim with ops that have a rule, as far as definitions lead to them."""
+    d = claim.derivative
+    groups = (claim.outputs, d.function, d.v, d.w)
+    nodes = [node for group in groups for node in group]
+    if not _with_definition(nodes):
+        return claim
+    while _with_definition(nodes):
+        nodes = list(rebuild(nodes, {}, _by_definition))
+    rest = iter(nodes)
+    outputs, function, v, w = (tuple(next(rest) for _ in group) for group in groups)
+    return Claim(replace(d, function=function, v=v, w=w), outputs)
+
+
+def _with_definition(nodes: Sequence[Node]) -> set[str]:
+    """The ops that have no rule in the checker, but a definition."""
+    order = topological(nodes)
+    return {type(n.op).__name__ for n in order if type(n.op) not in RULES and definition(n.op, n) is not None}
+
+
+def _by_definition(node: Node, args: tuple[Node, ...]) -> Node:
+    new = node if args == node.args else Node.of(node.op, args)
+    meaning = None if type(new.op) in RULES else definition(new.op, new)
+    return new if meaning is None else meaning
+
+
+def definitions_assumed(comparison: Comparison) -> tuple[str, ...]:
+    """What is assumed of fused ops where the checker replays a proof."""
+    d = comparison.derivative
+    function = d.function if d else ()
+    sides = (*comparison.left.output_nodes, *comparison.right.output_nodes, *function)
+    names = sorted(_with_definition(sides))
+    return (f"the definitions of {', '.join(names)}",) if names else ()
 
 
 def has_symbolic_sizes(comparison: Comparison) -> bool:
@@ -101,6 +141,7 @@ def accepted(entry: Entry, comparison: Comparison, derived: bool) -> Entry:
     if derived and comparison.derivative is not None:
         assumes = tuple(a for a in assumes if a != OWN and NOT_COMPARED not in a)
     claim = entry.claim if same else replayed_claim(comparison)
+    assumes = tuple(dict.fromkeys((*assumes, *definitions_assumed(comparison))))
     return replace(entry, status="proved", claim=claim, bound=0.0, reason="", checked=True, assumes=assumes)
 
 
