@@ -1,6 +1,6 @@
-"""SciPy's functions of whole arrays on traced values: what a traced function names is read as these.
+"""Functions of SciPy and SymPy on traced values: what a traced function names is read as these.
 
-Of arrays of numbers they are SciPy's own.
+Of arrays of numbers they are the libraries' own.
 """
 
 from __future__ import annotations
@@ -8,9 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import sympy
 
 from symad import functions
 from symad.tracing.names import in_place_of
+from symad.tracing.sympy_heads import stand_in
 
 
 @in_place_of("scipy.special", "logsumexp")
@@ -64,3 +66,9 @@ def cho_solve(c_and_lower: Any, b: Any, **options: Any) -> Any:
 def expm(A: Any) -> Any:
     """Σ_k Aᵏ/k!."""
     return functions.expm(A)
+
+
+@in_place_of("sympy.functions", "E1")
+def E1(z: Any) -> Any:
+    """E_1(z) = ∫_1^∞ e^(−z t)/t dt, which SymPy writes as a Python function."""
+    return stand_in(sympy.expint)(1, z)
