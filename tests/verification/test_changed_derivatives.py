@@ -20,14 +20,13 @@ from symad.tracing import as_graph
 FACTORS = (2, 1 + 1e-6)
 
 SAMPLED = (
-    "lstm",
     "attention",
-    "vae",
-    "gan",
+    "diffusion",
     "gaussian process",
+    "low rank",
     "temporal convolution",
     "arm",
-    "random numbers",
+    "embedding",
 )
 LARGE = {"brusselator": "its Jacobian has 1024 elements; the grid is the smallest there is"}
 

@@ -32,7 +32,7 @@ import symad
 from symad import functions
 from symad.verification.budget import Budget
 from tests.pairs.generate import Tally, pairs
-from tests.pairs.values import compare
+from tests.pairs.values import apart, compare
 
 x, y, z = sp.symbols("x y z", real=True)
 SMALL = 120
@@ -151,3 +151,10 @@ def test_a_step_of_a_hidden_zero_is_not_refuted_by_its_rounding():
     p = sp.Symbol("p", positive=True)
     zero = sp.atan(p) + sp.atan(1 / p) - sp.pi / 2
     assert symad.equal(Piecewise((1, zero > 0), (0, True)), 0 * p).status != "refuted"
+
+
+def test_sides_are_compared_away_from_ties():
+    """Numbers are drawn from a few thousand: two symbols would meet the same one now and then."""
+    x, y, z = sp.symbols("x y z", real=True)
+    rng = random.Random(0)
+    assert all(len({abs(v) for v in apart([x, y, z], rng).values()}) == 3 for _ in range(5000))
