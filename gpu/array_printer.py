@@ -33,6 +33,7 @@ from symad.numeric.modules.module_text import docstring, module_header, one_line
 from symad.numeric.numpy_arrays.liveness import is_view, owner, repeats
 from symad.numeric.numpy_arrays.ops.constants import constant_text
 from symad.numeric.numpy_arrays.printer import ArrayPrinter, _shape_checks
+from symad.numeric.numpy_arrays.texts import Name
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.shaping import Broadcast, Reshape
 from symad.ops.arrays.sources import ArrayConstant, Input, constant_value
@@ -178,7 +179,7 @@ class CuPyPrinter(ArrayPrinter):
             self.flag = self.names.unique("flag")
         return self.flag
 
-    def constant_array(self, array: Any, dtype: str | None = None) -> str:
+    def constant_array(self, array: Any, dtype: str | None = None) -> Name:
         """A constant array, of the program's type or another; its name."""
         if dtype is None or array.dtype.kind != "f":
             return super().constant_array(array)

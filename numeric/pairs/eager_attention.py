@@ -133,9 +133,9 @@ def attention_vjp(
             raise ShapeError(f"{name} has shape {np.shape(array)}; this attention has {expected}")
     bars = call.results(AttentionCotangent, call.op.real, given)
     kinds = [q.dtype] * 3 + [np.asarray(call.values[r]).dtype for r in call.op.real[3:]]
-    bars = [bar.astype(kind, copy=False) for bar, kind in zip(bars, kinds, strict=True)]
+    q_bar, k_bar, v_bar, *more = [bar.astype(kind, copy=False) for bar, kind in zip(bars, kinds, strict=True)]
     names = [p.name for p in call.op.given if not p.integer]
-    return AttentionCotangents(*bars[:3], dict(zip(names, bars[3:], strict=True)))
+    return AttentionCotangents(q_bar, k_bar, v_bar, dict(zip(names, more, strict=True)))
 
 
 def attention_traffic(length: Any, width: Any, block: Any) -> dict[str, Any]:

@@ -118,7 +118,7 @@ def pairwise_vjp(
     if reduce == "softmax" and lse is None:
         raise ShapeError("the softmax cotangent needs lse; get it with return_lse=True")
     rows = (len(x), call.values[2].shape[1])
-    more = {"out_bar": np.reshape(out_bar, rows), "out": np.reshape(out, rows)}
+    more: dict[str, Any] = {"out_bar": np.reshape(out_bar, rows), "out": np.reshape(out, rows)}
     if reduce == "softmax":
         more["lse"] = lse
     inner = inputs_of(call.shapes)

@@ -33,11 +33,12 @@ def scan_lines(op: Scan, library: ArrayLibrary, node: Node, name: Name, printer:
     lines += [f"{state} = {outer[initial]}", f"for {step} in range({printer.bare(node.shape[0])}):"]
     inputs[local[0]] = state
     inner: list[str] = []
-    for x, place in zip(xs, local[1 : 1 + op.slices], strict=True):
-        inputs[place] = printer.called(row_stem(x, printer))
-        inner.append(f"{inputs[place]} = {outer[x]}[{step}]")
+    for x, row in zip(xs, local[1 : 1 + op.slices], strict=True):
+        inputs[row] = printer.called(row_stem(x, printer))
+        inner.append(f"{inputs[row]} = {outer[x]}[{step}]")
     (result,) = op.body.output_nodes
-    place = printer.places[result] = Part(name, step)
+    place = Part(name, step)
+    printer.places[result] = place
     with printer.inside(inputs):
         inner += printer.statements((result,))
         if printer.text[result] != place:

@@ -225,9 +225,9 @@ class Quotients:
             raise Refused("a division by zero")
         scale, shared = content(a.over), common_monomial(a.over)
         rest = exact_quotient(a.over, {shared: scale}) or ONE
-        under = {frozenset({((k,), 1)}): e for k, e in Counter(shared).items()}
+        under: dict[Factor, int] = {frozenset({((k,), 1)}): e for k, e in Counter(shared).items()}
         under |= {frozenset(rest.items()): 1} if rest != ONE else {}
-        over = {(): a.scale if scale > 0 else -a.scale}
+        over: Poly = {(): a.scale if scale > 0 else -a.scale}
         for f, m in a.under.items():
             over = self.product(over, dict(f), m)
         return self.simple(over, abs(scale), under)
