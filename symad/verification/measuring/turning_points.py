@@ -64,8 +64,8 @@ class Line:
         if self.index is None:
             return t.reshape(-1, *[1] * base.ndim) * base
         values = np.repeat(base[None], len(t), axis=0)
-        for value, at in zip(values, t, strict=True):
-            value[self.index] = at
+        place: tuple[Any, ...] = (slice(None), *self.index)
+        values[place] = t
         return values
 
 
