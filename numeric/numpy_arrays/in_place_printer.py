@@ -124,10 +124,16 @@ class InPlacePrinter(ArrayPrinter):
 
     def in_place_of(self, stands_for: Node) -> tuple[list[str], str]:
         """See `ArrayPrinter.in_place_of`."""
-        waiting = set(self.waiting)
+        outer = self.waiting, self.users, self.boxed, self.buffers, self.parts, self.views, self.slots
+        self.waiting, self.parts = set(self.waiting), Parts()
+        self.users, self.boxed, self.buffers, self.views, self.slots = {}, {}, {}, {}, {}
         made = super().in_place_of(stands_for)
-        self.waiting &= waiting
+        self.waiting, self.users, self.boxed, self.buffers, self.parts, self.views, self.slots = outer
         return made
+
+    def is_kept(self, node: Node) -> bool:
+        """See `ArrayPrinter.is_kept`: nothing may be written over the array before."""
+        return super().is_kept(node) and self.lives.last.get(owner(node), self.at) >= self.at
 
     def stem(self, node: Node) -> str:
         """See `ArrayPrinter.stem`; an array is called what it becomes in its place."""

@@ -97,6 +97,12 @@ def lifetimes(order: Sequence[Node], outputs: Sequence[Node]) -> Lifetimes:
     return found
 
 
+def last_reads(order: Sequence[Node], outputs: Sequence[Node]) -> dict[Node, int]:
+    """The position of the last node that reads a node; outputs are read behind all."""
+    found = {arg: k for k, node in enumerate(order) for arg in node.args}
+    return found | dict.fromkeys(outputs, len(order))
+
+
 def in_steps(node: Node) -> bool:
     """Whether a node takes more than one statement: 1/(a b) begins with 1/a, −a − b with −a."""
     op: Any = node.op

@@ -22,7 +22,7 @@ from symad.numeric.modules.size_checks import size_checks
 from symad.numeric.modules.users_functions import users_call
 from symad.numeric.numpy_arrays.del_statements import Group, with_releases
 from symad.numeric.numpy_arrays.index_only_values import only_indices
-from symad.numeric.numpy_arrays.liveness import is_view, owner, repeats
+from symad.numeric.numpy_arrays.liveness import is_view, last_reads, owner, repeats
 from symad.numeric.numpy_arrays.ops import (  # noqa: F401  (register answers)
     adjugate,
     contraction,
@@ -104,6 +104,11 @@ class ArrayPrinter:
         self.nesting = 0
         """How many functions and loops stand around what is being written."""
         self.own: list[Name] = []
+        self.given: frozenset[Node] = frozenset()
+        """What was known before the statements that are written."""
+        self.read_until: dict[Node, int] = {}
+        """The position of the last of these statements that reads a node, and of the one that is written."""
+        self.at = 0
         """Names of the statements being written that no others know."""
         self.places: dict[Node, Part] = {}
         """Where the new state of a loop goes, for rules that can write there."""
@@ -192,9 +197,11 @@ class ArrayPrinter:
         """The statements that compute some nodes, and all that they need."""
         groups: list[Group] = []
         first, large = self._serial, set()
-        around, self.own = self.own, []
+        around = self.own, self.given, self.read_until, self.at
+        order = self.order(outputs)
+        self.own, self.given, self.read_until = [], frozenset(self.text), last_reads(order, outputs)
         self.row_numbers = self.row_numbers | only_indices(outputs)
-        for node in self.order(outputs):
+        for self.at, node in enumerate(order):
             if node not in self.text:
                 known = len(self.text)
                 lines = self.statement(node)
@@ -204,7 +211,7 @@ class ArrayPrinter:
                 large |= {text for n, text in given.items() if self.is_worth_freeing(n)}
                 large |= {*self.own} if self.is_worth_freeing(node) else set()
                 self.own = []
-        self.own = around
+        self.own, self.given, self.read_until, self.at = around
         if self.nesting:
             return [line for group in groups for line in group.lines]
         return with_releases(groups, self.text, outputs, lambda name: name.number > first and name in large)
@@ -252,13 +259,19 @@ class ArrayPrinter:
     def in_place_of(self, stands_for: Node) -> tuple[list[str], str]:
         """The statements of what a node stands for, and its text; what is between is not known afterwards.
 
-        Arrays in between may be overwritten or given back.
+        Arrays in between may be overwritten or given back. What else is known by chance is read only while
+        other statements will read it, too; it is computed again where its array may be gone.
         """
-        known = dict(self.text)
+        known = self.text
+        self.text = {node: text for node, text in known.items() if self.is_kept(node)}
         lines = self.statements((stands_for,))
         result, self.text = self.text[stands_for], known
         self.own += [name for name in [name_in(result)] if name is not None]
         return lines, result
+
+    def is_kept(self, node: Node) -> bool:
+        """Whether a known array is unchanged until the statement that is written is done."""
+        return node in self.given or self.read_until.get(node, -1) >= self.at
 
     def expression(self, node: Node) -> str:
         """The value of a node as an expression of the texts of its arguments."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from symad.core.graph import Graph, Node, TupleOf
 from symad.errors import SavingError
+from symad.ops.arrays.sources import symbol_of
 from symad.saving.save_load import dumps, loads
 from symad.verification.certificate.blame import Blame
 from symad.verification.certificate.certificate import (
@@ -52,17 +53,23 @@ def write(certificate: Certificate) -> str:
             for k, c in enumerate(certificate.comparisons)
         ],
         "proof_steps": certificate.proof_steps,
-        **({} if certificate.model is None else {"model": _write_model(certificate.model)}),
+        **_write_model(certificate.model),
     }
     text = json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False)
     proofs = ",\n".join(map(_write_proof, certificate.proofs))
     return text[:-2] + f',\n "proofs": [\n{proofs}\n ]\n}}\n'  # the closing brace comes last
 
 
-def _write_model(model: Model) -> dict[str, Any]:
-    """The graph of a model, and which of its inputs it is differentiated by."""
-    symbols = [node.op.symbol for node in model.graph.input_nodes]  # type: ignore[attr-defined]
-    return {"graph": json.loads(dumps(model.graph)), "wrt": [symbols.index(w) for w in model.wrt]}
+def _write_model(model: Model | None) -> dict[str, Any]:
+    """The graph of a model, and which inputs it is differentiated by; nothing if it cannot be saved."""
+    if model is None:
+        return {}
+    try:
+        graph = json.loads(dumps(model.graph))
+    except SavingError:  # a function of the user; only `to_coq` would read it
+        return {}
+    symbols = [symbol_of(node) for node in model.graph.input_nodes]
+    return {"model": {"graph": graph, "wrt": [symbols.index(w) for w in model.wrt]}}
 
 
 def _write_proof(proof: Proof) -> str:
