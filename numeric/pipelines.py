@@ -77,42 +77,55 @@ class ProgramPass:
     ensures: str
 
 
+LOGISTIC = GraphPass("logistic", with_logistic, "", "1/(1 + exp(u)) is one function that does not overflow")
+EXPAND = GraphPass(
+    "expand", expand, "", "parts that derivatives share are computed once; numbers are numbers"
+)
+KEEP = GraphPass(
+    "keep", keep, "", "what steps of a scan compute is kept, not computed again: scans are loops"
+)
+STABILIZE = GraphPass("stabilize", stabilize, "", "no form that loses digits where an equal one does not")
+HOIST = GraphPass("hoist", hoist, "", "bodies of loops hold only what depends on their state")
+LAST_STEP = GraphPass(
+    "last step", start_from_last_step, "keep", "a cotangent of the last state is where its loop starts"
+)
+CONTRACT = GraphPass("contract", contract_sums, "", "sums of products are contractions of two operands")
+DROP_PADS = GraphPass("drop pads", drop_pads, "keep", "zeros that are cut off again are not written")
+FLAT_PRODUCTS = GraphPass(
+    "flat products", flatten_products, "contract", "sums over several axes are matrix products"
+)
+
 PLAIN_GRAPH = (
     GraphPass("write out", write_out, "", "every op has a form in the target, or is a loop or a root"),
-    GraphPass("logistic", with_logistic, "", "1/(1 + exp(u)) is one function that does not overflow"),
-    GraphPass("expand", expand, "", "parts that derivatives share are computed once; numbers are numbers"),
-    GraphPass("keep", keep, "",
-              "what steps of a scan compute is kept, not computed again: scans are loops"),
-    GraphPass("stabilize", stabilize, "", "no form that loses digits where an equal one does not"),
-    GraphPass("hoist", hoist, "", "bodies of loops hold only what depends on their state"),
-    GraphPass(
-        "last step", start_from_last_step, "keep", "a cotangent of the last state is where its loop starts"
-    ),
-    GraphPass("contract", contract_sums, "", "sums of products are contractions of two operands"),
+    LOGISTIC,
+    EXPAND,
+    KEEP,
+    STABILIZE,
+    HOIST,
+    LAST_STEP,
+    CONTRACT,
     GraphPass("join pads", join_pads, "", "what stands side by side is concatenated, not padded and added"),
     GraphPass("pack", pack_points, "", "arrays of scalars at the end of a scalar graph are one op each"),
 )
 """Of `style="plain"`: mathematics alone, nothing for speed."""
 
 ARRAY_GRAPH = (
-    GraphPass("logistic", with_logistic, "", "1/(1 + exp(u)) is one function that does not overflow"),
-    GraphPass("expand", expand, "", "parts that derivatives share are computed once; numbers are numbers"),
+    LOGISTIC,
+    EXPAND,
     GraphPass("apply first", apply_before_slicing, "", "one function of slices is one of the array"),
-    GraphPass("keep", keep, "", "what steps of a scan compute is kept, not computed again: scans are loops"),
-    GraphPass("stabilize", stabilize, "", "no form that loses digits where an equal one does not"),
-    GraphPass("hoist", hoist, "", "bodies of loops hold only what depends on their state"),
-    GraphPass(
-        "last step", start_from_last_step, "keep", "a cotangent of the last state is where its loop starts"
-    ),
+    KEEP,
+    STABILIZE,
+    HOIST,
+    LAST_STEP,
 )
 """Of array graphs in NumPy, first."""
 
-COMPILED_GRAPH = tuple(step for step in ARRAY_GRAPH if step.name not in ("apply first", "last step"))
+COMPILED_GRAPH = (LOGISTIC, EXPAND, KEEP, STABILIZE, HOIST)
 """Of array graphs with compiled kernels, first: their loops read piece by piece what others make whole."""
 
 BLOCK_GRAPH = (
     GraphPass("seeds", factor_seeds, "", "derivatives are made of factors, not of unit seeds"),
-    GraphPass("contract", contract_sums, "", "sums of products are contractions of two operands"),
+    CONTRACT,
     GraphPass("outer products", as_outer_products, "contract", "no sum over an axis of one element"),
     GraphPass("grams", share_grams, "contract", "Σ s a aᵀ with s ≥ 0 is a product of one array with itself"),
     GraphPass("factors", gather_factors, "contract", "numbers and signs of a product are one factor"),
@@ -125,9 +138,9 @@ BLOCK_GRAPH = (
 """Of array graphs, however they are computed. Each pass says in its module where its threshold comes from."""
 
 NUMPY_GRAPH = (
-    GraphPass("drop pads", drop_pads, "keep", "zeros that are cut off again are not written"),
+    DROP_PADS,
     GraphPass("feature major", feature_major, "keep", "loops over batches work on columns: gates are rows"),
-    GraphPass("flat products", flatten_products, "contract", "sums over several axes are matrix products"),
+    FLAT_PRODUCTS,
     GraphPass("biases", fold_biases, "keep", "a bias of a product is one more row of its weights"),
     GraphPass("sink", sink_large, "keep", "what one loop alone needs is computed in its steps"),
     GraphPass("chains", in_chains, "row blocks", "elementwise chains on large arrays go block by block"),
@@ -136,10 +149,7 @@ NUMPY_GRAPH = (
 )
 """Of array graphs in NumPy, last: its functions work on whole arrays."""
 
-KERNEL_GRAPH = (
-    GraphPass("drop pads", drop_pads, "keep", "zeros that are cut off again are not written"),
-    GraphPass("flat products", flatten_products, "contract", "sums over several axes are matrix products"),
-)
+KERNEL_GRAPH = (DROP_PADS, FLAT_PRODUCTS)
 """Of array graphs with compiled kernels, last."""
 
 PLAIN_PROGRAM = (
@@ -155,10 +165,10 @@ PLAIN_PROGRAM = (
 """Of `style="plain"`."""
 
 SCALAR_GRAPH = (
-    GraphPass("logistic", with_logistic, "", "1/(1 + exp(u)) is one function that does not overflow"),
+    LOGISTIC,
     GraphPass("definitions", write_scalar_definitions, "", "every op is a function of numbers"),
     GraphPass("expand", expand, "", "functions of numbers are numbers"),
-    GraphPass("stabilize", stabilize, "", "no form that loses digits where an equal one does not"),
+    STABILIZE,
     GraphPass("pack", pack_entries, "definitions", "arrays of scalars at the end are one op each"),
 )
 """Of scalar graphs, for every backend."""

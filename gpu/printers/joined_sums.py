@@ -50,7 +50,7 @@ def sums_source(dtype: str) -> str:
 
 
 def sums_lines(op: Sums, node: Node, printer: Any) -> list[str]:
-    """The statements that compute all values, so many at a time."""
+    """The statements that compute all sums; one launch takes a limited number of them."""
     source = printer.constant_source(verbatim(sums_source(printer.dtype)))
     printer.imports |= {"from functools import lru_cache", "import math", "import numpy as np"}
     printer.helper("_module", module_text.MODULE)

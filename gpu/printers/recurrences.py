@@ -22,7 +22,7 @@ An estimate from the width of that cache and published times of launches; no dev
 """
 
 RUN = '''def _recurrence(source, made, moving, fixed, starts, matrices, steps, rows, tile, levels, joins):
-    """All values of a loop: states (steps + 1, ...), then what is kept and what lives for a step."""
+    """The arrays of a loop: states (steps + 1, ...), values kept for all steps, values of one step."""
     for state, start in zip(made, starts):
         if start is not None:
             state[0] = start

@@ -89,7 +89,7 @@ class Elements:
         return ((*lead, ("column", 0)), node.shape[-1]) if rank else (lead, 1)
 
     def memory(self, node: Node, index: Index) -> Load:
-        """The array in which a factor of a product stands; what is computed is stored for it."""
+        """The array that holds a factor of a product; a factor that is computed is stored in one first."""
         while (found := moved_from(node, index)) is not None:
             node, index = found
         if not isinstance(node.op, Local):

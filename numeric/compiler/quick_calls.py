@@ -346,7 +346,7 @@ class Framed:
 
 
 Many = Callable[[Any, int], Any]
-"""From the addresses of all inputs (inputs,), each a column of so many points, to rows (results, points)."""
+"""Takes the addresses of all inputs' columns and the number of points; returns rows (results, points)."""
 
 
 def quick_call(
