@@ -21,7 +21,15 @@ from symad.verification.measuring.hostile_points import FloatPoint
 
 
 def condition_of(graph: Graph, where: Any) -> Node:
-    """1 where a condition holds and 0 elsewhere, as a scalar node on the inputs of a graph.
+    """1 where a condition holds and 0 elsewhere, as a scalar node; see `read_condition`."""
+    node = read_condition(graph, where)
+    for _ in node.shape:
+        node = product(node)
+    return node
+
+
+def read_condition(graph: Graph, where: Any) -> Node:
+    """1 where a condition holds and 0 elsewhere, for each of its elements, on the inputs of a graph.
 
     Args:
         graph: whose inputs the condition is about.
@@ -44,10 +52,7 @@ def condition_of(graph: Graph, where: Any) -> Node:
             f"verify: where= is about {', '.join(map(str, foreign))}, but the inputs are "
             f"{', '.join(map(str, graph.inputs))}"
         )
-    (node,) = with_inputs_of(graph, read).output_nodes
-    for _ in node.shape:
-        node = product(node)
-    return node
+    return with_inputs_of(graph, read).output_nodes[0]
 
 
 def restricted(graph: Graph, condition: Node) -> Graph:

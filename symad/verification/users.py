@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 from types import ModuleType
@@ -36,6 +36,7 @@ from symad.verification.measuring.programs import Program, as_called, measured
 from symad.verification.measuring.user_rules import entries_of_rules
 from symad.verification.proof.with_proofs import OWN
 from symad.verification.rewriting.rounded_constants import with_simple_constants
+from symad.verification.settled import box_of, only_tested, within
 
 MISSING = object()
 
@@ -98,17 +99,20 @@ def verify(
     """
     if constants not in ("exact", "rounded"):
         raise ValueError(f'verify: constants is "exact" or "rounded", not {constants!r}')
-    given = {
+    offered = {
         "value": value, "gradient": gradient, "jacobian": jacobian,
         "hessian": hessian, "vjp": vjp, "jvp": jvp,
     }  # fmt: skip
-    chosen = {k: v for k, v in given.items() if v is not MISSING}
+    chosen = {k: v for k, v in offered.items() if v is not MISSING}
     if len(chosen) != 1:
         found = ", ".join(chosen) or "none"
-        raise TypeError(f"verify needs exactly one of {'=, '.join(given)}=; given: {found}")
+        raise TypeError(f"verify needs exactly one of {'=, '.join(offered)}=; given: {found}")
     ((kind, candidate),) = chosen.items()
     graph = as_graph(f, wrt, inputs)
     nodes = select(graph, wrt).nodes
+    exact = not _is_numeric(candidate)
+    box = box_of(graph, where) if exact and where is not None else {}
+    whole, (graph, read) = graph, within(graph, box, constants)
     reference, names = _reference(graph, wrt, kind)
     assumes = trusted(graph, derivatives=kind != "value")
     if kind != "value":
@@ -124,14 +128,19 @@ def verify(
         program = Program(title, function, reference, names, kind, assumes)
         made = measured(program, Meter(budget or Budget()), hostile, domain)
     else:
+        settled = False
         formula = _formula(graph if kind not in PRODUCTS else reference, nodes, reference, candidate, kind)
         if domain is not None:
+            given, (formula, more) = formula, within(formula, box, constants)
+            settled = graph is not whole or formula is not given
+            read = {**read, **more}
             reference, formula = restricted(reference, domain), restricted(formula, domain)
         claim = None if domain is not None else _derivative(graph, nodes, reference, kind)
         comparison = Comparison(
             title, reference, formula, names, assumes, f"the {kind}", "the candidate", claim
         )
-        made = _with_rounded(title, comparison, constants, seed, budget)
+        made = _with_rounded(title, comparison, constants, seed, budget, read)
+        made = only_tested(made) if settled else made
     return replace(made, entries=made.entries + rules, notes=made.notes + notes)
 
 
@@ -158,11 +167,19 @@ CLOSE = 1e-9
 
 
 def _with_rounded(
-    title: str, comparison: Comparison, constants: str, seed: int | None, budget: Budget | None
+    title: str,
+    comparison: Comparison,
+    constants: str,
+    seed: int | None,
+    budget: Budget | None,
+    before: Mapping[str, str],
 ) -> Certificate:
-    """The verdict, with floats read as simple numbers if asked for; else with a hint where that helps."""
+    """The verdict, with floats read as simple numbers if asked for; else with a hint where that helps.
+
+    ``before`` has those that were read so already.
+    """
     (left, first), (right, second) = map(with_simple_constants, (comparison.left, comparison.right))
-    read = ", ".join(f"{old} as {new}" for old, new in {**first, **second}.items())
+    read = ", ".join(f"{old} as {new}" for old, new in {**before, **first, **second}.items())
     simple = replace(comparison, left=left, right=right, derivative=None)
     if constants == "rounded":
         made = decide(title, [simple], seed, budget)
