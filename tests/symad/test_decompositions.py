@@ -185,6 +185,11 @@ def like(a, columns=2):
     return 0 * a[:columns, :columns] + np.eye(columns)
 
 
+def composed(values, left, right=None):
+    """U diag(w) Vᵀ, of which V is U if it is not given."""
+    return left * values @ (left if right is None else right).T
+
+
 UPPER = np.array([[0.0, 1.0], [0.0, 0.0]])
 IDENTITIES = {
     "A = Q R": (lambda a: F.qr(a)[0] @ F.qr(a)[1], lambda a: a + 0, (3, 2)),
@@ -200,6 +205,12 @@ IDENTITIES = {
     ),
     "least norm: A x = b": (lambda a: a[:, :2] @ F.lstsq(a[:, :2], a[:, 2]), lambda a: a[:, 2], (1, 3)),
     "A x = b": (lambda a: a[:, :2] @ np.linalg.solve(a[:, :2], a[:, 2]), lambda a: a[:, 2], (2, 3)),
+    "V diag(w) Vᵀ = A + Aᵀ": (
+        lambda a: composed(*np.linalg.eigh(a + a.T)), lambda a: a + a.T, (3, 3)
+    ),
+    "VᵀV = I": (lambda a: np.linalg.eigh(a)[1].T @ np.linalg.eigh(a)[1], lambda a: like(a, 3), (3, 3)),
+    "U diag(σ) Vᵀ = A": (lambda a: composed(F.svd(a)[1], F.svd(a)[0], F.svd(a)[2]), lambda a: a + 0, (2, 2)),
+    "UᵀU = I": (lambda a: F.svd(a)[0].T @ F.svd(a)[0], like, (2, 2)),
     "r₁₃(A) r₁₃(−A) = I": (lambda a: pade(a) @ pade(-a), like, (2, 2)),
     "r₁₃ of a nilpotent matrix": (
         lambda a: pade(a * UPPER), lambda a: like(a) + a * UPPER, (2, 2)
@@ -212,6 +223,28 @@ def test_defining_identities_are_certified(name):
     left, right, shape = IDENTITIES[name]
     certificate = symad.equal(*(symad.trace(f, [shape]) for f in (left, right)))
     assert certificate.status in ("proved", "tested"), certificate
+
+
+FALSE = {
+    "det V = 1, but LAPACK chooses the signs": (
+        lambda a: np.linalg.det(np.linalg.eigh(a + a.T)[1]), lambda a: 1 + 0 * a[0, 0]
+    ),
+    "vectors of a matrix whose eigenvalues are equal": (
+        lambda a: composed(np.diagonal(one(a).T @ (a + a.T) @ one(a)), one(a)), lambda a: a + a.T
+    ),
+    "V diag(w) V": (lambda a: F.svd(a)[0] * F.svd(a)[1] @ F.svd(a)[2], lambda a: a + 0),
+}  # fmt: skip
+
+
+def one(a):
+    """Eigenvectors of det(A) I."""
+    return np.linalg.eigh(np.linalg.det(a) * np.eye(2))[1]
+
+
+@pytest.mark.parametrize("name", FALSE)
+def test_what_holds_for_other_vectors_only_is_not_certified(name):
+    certificate = symad.equal(*(symad.trace(f, [(2, 2)]) for f in FALSE[name]))
+    assert certificate.status in ("undecided", "refuted"), certificate
 
 
 @pytest.mark.slow

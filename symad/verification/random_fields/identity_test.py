@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import combinations
 from random import Random
 
 import numpy as np
@@ -36,6 +37,7 @@ from symad.verification.random_fields.scouting import visibly_different
 from symad.verification.rewriting.basis import Basis
 from symad.verification.rewriting.by_elements import by_elements
 from symad.verification.rewriting.by_exponentials import by_exponentials
+from symad.verification.rewriting.by_spectra import by_spectra
 from symad.verification.rewriting.discontinuities import SIGNS
 from symad.verification.rewriting.positive_domains import has_loose_domains, positive_arguments
 from symad.verification.rewriting.rewrite import rewrite
@@ -94,6 +96,8 @@ def compare_nodes(
             best[k] = _better(found, _by_elements(pairs[k], found, search, rng, meter))
             if not _is_done(best[k]):
                 best[k] = _better(best[k], _by_exponentials(pairs[k], best[k], search, rng, meter))
+            if not _is_done(best[k]):
+                best[k] = _better(best[k], _by_spectra(pairs[k], best[k], search, rng, meter))
     return Result(tuple(best), seed, search.primes, tuple(search.draws), tuple(dict.fromkeys(search.reasons)))
 
 
@@ -145,6 +149,26 @@ def _by_exponentials(
     basis = Basis()
     (best,) = search.compare(rewrite(sides, basis), basis, rng, meter)
     return best
+
+
+def _by_spectra(
+    pair: tuple[Node, Node], found: PairResult, search: _Search, rng: Random, meter: Meter
+) -> PairResult:
+    """A pair of functions of other inputs, of which eigenvectors and singular vectors are functions."""
+    for sides, claims, apart in by_spectra(pair):
+        if not all(_visible(a, b) for a, b in combinations(apart, 2)) or any(_visible(*c) for c in claims):
+            continue
+        results = []
+        for each in (sides, *claims):
+            basis = Basis(True)
+            results += search.compare(rewrite(each, basis), basis, rng, meter)
+        if all(map(_is_done, results[1:])):
+            return replace(results[0], log2_bound=add_logs(*[r.log2_bound for r in results]), way="spectral")
+    return found
+
+
+def _visible(a: Node, b: Node) -> bool:
+    return visibly_different(a, b, np.ones(a.shape, dtype=bool))
 
 
 def _sampler(made: Sequence[Node], basis: Basis, rng: Random, meter: Meter) -> Sampler:
