@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
-from functools import lru_cache
+from functools import cache, lru_cache
 from time import monotonic
 from typing import Any
 from uuid import uuid4
@@ -64,30 +65,47 @@ def _blas_libraries(backend: str) -> Any:
 
 def in_threads(job: Job, chunks: Chunks, threads: int) -> Values:
     """All parts in threads of this process; no more parts are under way than twice the threads."""
-    tree = Tree(job)
+    tree, rows = Tree(job), job.store(chunks.lengths)
+
+    def run(k: int, blocks: tuple[Any, ...]) -> Values:
+        return rows.take(k, part(job, k, chunks.values, *blocks))
+
     with one_blas_thread(job.backend):
-        for values in in_order(
-            lambda k, blocks: part(job, k, chunks.values, *blocks), list(enumerate(chunks.blocks())), threads
-        ):
+        for values in in_order(run, list(enumerate(chunks.blocks())), threads):
             tree.add(values)
-    return finished(job, tree.value())
+    return finished(job, rows.give(tree.value()))
 
 
 def in_order(run: Callable[..., Any], tasks: list[Any], threads: int) -> Iterator[Any]:
     """``run(*task)`` for all tasks, in their order; the first error stops those that have not begun."""
-    if threads == 1 or len(tasks) == 1:
+    if threads == 1 or len(tasks) == 1 or hasattr(_inside, "pool"):
         yield from (run(*task) for task in tasks)
         return
-    with ThreadPoolExecutor(threads, thread_name_prefix="symad") as pool:
-        waiting = [pool.submit(run, *task) for task in tasks[: 2 * threads]]
-        rest = iter(tasks[2 * threads :])
-        try:
-            while waiting:
-                yield waiting.pop(0).result()
-                waiting += [pool.submit(run, *task) for task in [next(rest, None)] if task is not None]
-        finally:
-            for future in waiting:
-                future.cancel()
+    pool = _pool(threads)
+    waiting = [pool.submit(run, *task) for task in tasks[: 2 * threads]]
+    rest = iter(tasks[2 * threads :])
+    try:
+        while waiting:
+            yield waiting.pop(0).result()
+            waiting += [pool.submit(run, *task) for task in [next(rest, None)] if task is not None]
+    finally:
+        for future in waiting:
+            future.cancel()
+        wait(waiting)
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    """Threads that stay: the memory that the system gave to them is used again by the next call."""
+    return ThreadPoolExecutor(threads, "symad", initializer=lambda: setattr(_inside, "pool", threads))
+
+
+_inside = threading.local()
+"""Set in threads of a pool, which never wait for the pool."""
+
+
+if hasattr(os, "register_at_fork"):  # a child process has none of them
+    os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 class Tree:

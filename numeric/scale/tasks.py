@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ import symad
 from symad.errors import SymadError
 from symad.numeric.kernel import Kernel
 from symad.numeric.lowering import again
+from symad.numeric.scale.rows import RowStore
 from symad.splitting.combine import Values, finish, merge, start
 from symad.splitting.plan import Piece
 
@@ -63,6 +65,10 @@ class Job:
         """The lowered function of one part, made once in every process."""
         return _kernel(self.graph, self.backend, self.dtype)
 
+    def store(self, lengths: Sequence[int]) -> RowStore:
+        """Where the rows of all parts are put, in one process."""
+        return RowStore(self.pieces, lengths)
+
     def begin(self, found: Values) -> Values:
         """The values of one part, ready to merge."""
         return start(self.pieces, found)
@@ -83,6 +89,10 @@ class FactorJob(Job):
     Factors of parts, one below the other, have the factor of the whole (Demmel, Grigori, Hoemmen, Langou
     2012).
     """
+
+    def store(self, lengths: Sequence[int]) -> RowStore:
+        """None: factors are merged."""
+        return RowStore((), lengths)
 
     def begin(self, found: Values) -> Values:
         """R of one part; the Jacobian comes last."""
@@ -127,13 +137,17 @@ def part(job: Job, chunk: int, shared: Sequence[Any], *blocks: Any) -> Values:
         if job.backend == "cupy":
             found = _on_device(job.kernel, values)
         else:  # NumPy sums in another order where an array from the wire is not aligned
-            values = [np.require(v, requirements=("C", "A")) for v in values]
+            values = [v if _is_plain(v) else np.require(v, requirements=("C", "A")) for v in values]
             found = job.kernel(*values)
         if job.check:
             _refuse_nan(job, values, found)
         return job.begin(found)
     except Exception as error:
         raise ChunkError(job.name, chunk, _here(), f"{type(error).__name__}: {error}") from error
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.flags.c_contiguous and value.flags.aligned
 
 
 def _on_device(kernel: Kernel, values: Sequence[Any]) -> Values:
@@ -144,7 +158,8 @@ def _on_device(kernel: Kernel, values: Sequence[Any]) -> Values:
 
 def _refuse_nan(job: Job, values: Sequence[Any], found: Sequence[Any]) -> None:
     """Where a value is NaN, the data are looked through."""
-    if not any(np.isnan(np.min(v)) for v in found if np.size(v) and not hasattr(v, "indptr")):
+    arrays = (np.asarray(v) for v in found if not hasattr(v, "indptr"))
+    if not any(math.isnan(v.min()) for v in arrays if v.size):
         return
     for position in job.cut:
         value = values[position]

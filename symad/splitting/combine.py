@@ -85,7 +85,8 @@ def finish(pieces: Sequence[Piece], values: Values) -> Values:
 
 
 def _rows(piece: Piece, blocks: Sequence[Any], total: Any) -> Any:
-    return np.concatenate([block_of(piece, v, w, total) for v, w in blocks], axis=piece.axis)
+    parts = [block_of(piece, v, w, total) for v, w in blocks]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=piece.axis)
 
 
 def block_of(piece: Piece, value: Any, weight: Any, total: Any) -> Any:

@@ -1,0 +1,75 @@
+"""Rows of all parts in one array: each thread writes those it computed where they stand in the whole."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from threading import Lock
+
+import numpy as np
+
+from symad.splitting.combine import Values
+from symad.splitting.plan import Piece
+
+Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+
+LINE = 64
+"""Bytes of a cache line: each output begins at one."""
+
+
+class RowStore:
+    """The outputs that are plain concatenations, allocated once.
+
+    All lie in one block of memory: the system gives large blocks in large pages, so that touching them for
+    the first time costs little, and no part is kept beside the whole.
+    """
+
+    def __init__(self, pieces: Sequence[Piece], lengths: Sequence[int]) -> None:
+        """No memory is taken before the shapes of a part are known.
+
+        Args:
+            pieces: how the outputs are combined.
+            lengths: of the parts, in order.
+        """
+        self.places = [k for k, p in enumerate(pieces) if p.kind == "rows" and p.weight is None]
+        self.pieces = pieces
+        self.edges = np.cumsum((0, *lengths)).tolist()
+        self.whole: dict[int, Array] = {}
+        self.lock = Lock()
+
+    def take(self, chunk: int, values: Values) -> Values:
+        """The values of a part, whose rows are written in the whole: their place is left empty."""
+        if not self.places:
+            return values
+        kept = list(values)
+        blocks = {k: kept[k][0][0] for k in self.places}
+        with self.lock:
+            if not self.whole:
+                self._allocate(blocks)
+        for k, block in blocks.items():
+            axis = self.pieces[k].axis
+            lead = (slice(None),) * axis
+            self.whole[k][(*lead, slice(self.edges[chunk], self.edges[chunk + 1]))] = block
+            kept[k] = []
+        return tuple(kept)
+
+    def give(self, values: Values) -> Values:
+        """The combined values with the rows in their places."""
+        kept = list(values)
+        for k in self.places:
+            kept[k] = [(self.whole[k], None)]
+        return tuple(kept)
+
+    def _allocate(self, blocks: dict[int, Array]) -> None:
+        shapes = {k: self._shape(k, np.shape(block)) for k, block in blocks.items()}
+        sizes = {k: math.prod(shapes[k]) * np.asarray(block).dtype.itemsize for k, block in blocks.items()}
+        memory = np.empty(sum(-(-size // LINE) * LINE for size in sizes.values()), dtype=np.uint8)
+        start = 0
+        for k, block in blocks.items():
+            flat = memory[start : start + sizes[k]].view(np.asarray(block).dtype)
+            self.whole[k] = flat.reshape(shapes[k])
+            start += -(-sizes[k] // LINE) * LINE
+
+    def _shape(self, k: int, part: tuple[int, ...]) -> tuple[int, ...]:
+        axis = self.pieces[k].axis
+        return *part[:axis], self.edges[-1], *part[axis + 1 :]
