@@ -66,7 +66,9 @@ def batches(size: int, points: int, rounds: int) -> list[dict[str, Any]]:
         vmapped = jax.jit(jax.vmap(jax.grad(natural_cases.rosenbrock(jax.numpy))))
         columns = jax.numpy.asarray(rows.T)
         made["JAX vmap"] = lambda: jax.block_until_ready(vmapped(columns))
-        np.testing.assert_allclose(np.asarray(made["JAX vmap"]()).T, np.array(made["runs"]()), rtol=1e-9)
+        # entries are differences of numbers of size 400, and some of them cancel
+        theirs, ours = np.asarray(made["JAX vmap"]()).T, np.array(made["runs"]())
+        np.testing.assert_allclose(theirs, ours, rtol=1e-9, atol=1e-10)
     except ImportError as error:
         print(f"JAX is left out: {error}")
     seconds = medians(made, rounds)

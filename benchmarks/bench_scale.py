@@ -24,6 +24,7 @@ import platform
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,16 +58,36 @@ def logistic() -> Any:
     return symad.value_and_gradient(loss, "w")
 
 
+def rosenbrock(size: int) -> tuple[Any, Any]:
+    """The chained function: few operations for each number that is read and written."""
+    v = sp.symbols(f"v0:{size}", real=True)
+    return sum(100 * (v[k + 1] - v[k] ** 2) ** 2 + (1 - v[k]) ** 2 for k in range(size - 1)), v
+
+
+def arm(joints: int) -> tuple[Any, Any]:
+    """The squared distance of a planar arm's hand from a point: sines and cosines for each number."""
+    q = sp.symbols(f"q0:{joints}", real=True)
+    angles = [sum(q[: k + 1]) for k in range(joints)]
+    return (sum(map(sp.cos, angles)) - 1) ** 2 + (sum(map(sp.sin, angles)) - 2) ** 2, q
+
+
+def on_threads(kernel: Any, points: Any, threads: int) -> Any:
+    """A distributed kernel at points (inputs, points)."""
+    return kernel.on(threads=threads)(*points)
+
+
 def thread_cases(small: bool) -> dict[str, Callable[[int], Any]]:
     """For each kind of work a call with a number of threads."""
     rng = np.random.default_rng(0)
     count = 10**5 if small else 10**6
-    v = sp.symbols("v0:20", real=True)
-    rosenbrock = sum(100 * (v[k + 1] - v[k] ** 2) ** 2 + (1 - v[k]) ** 2 for k in range(19))
-    batch = symad.vmap(symad.gradient(rosenbrock, v))
-    every = dict.fromkeys(map(str, batch.inputs), 0)
-    batches = {b: distribute(batch, every, backend=b, rows=count // 80) for b in ("numpy", "c")}
-    points = rng.standard_normal((20, count // 10))
+    batches = {}
+    for title, (f, v) in {"Rosenbrock": rosenbrock(20), "a robot arm": arm(6)}.items():
+        batch = symad.vmap(symad.gradient(f, v))
+        every = dict.fromkeys(map(str, batch.inputs), 0)
+        points = rng.standard_normal((len(v), count // 5))
+        for backend, name in (("numpy", "NumPy"), ("c", "C")):
+            kernel = distribute(batch, every, backend=backend, rows=count // 80)
+            batches[f"batch of {title}, {name}"] = partial(on_threads, kernel, points)
     x, w = rng.standard_normal((count, 30)), rng.standard_normal(30)
     y = np.sign(x @ w)
     rows = distribute(logistic(), {"X": 0, "y": 0})
@@ -82,8 +103,7 @@ def thread_cases(small: bool) -> dict[str, Callable[[int], Any]]:
     stencil = symad.trace(lambda u: np.tanh(u[2:] - 2 * u[1:-1] + u[:-2]) * np.sin(u[1:-1]), [(side * 100,)])
     colored, at = sparse_jacobian(stencil), rng.standard_normal(side * 100)
     return {
-        "batch of a scalar kernel, NumPy": lambda t: batches["numpy"].on(threads=t)(*points),
-        "batch of a scalar kernel, C": lambda t: batches["c"].on(threads=t)(*points),
+        **batches,
         "row blocks": lambda t: rows.on(threads=t)(x, y, w),
         "pair sums, C": lambda t: sums.on(threads=t)(a, b),
         "colored products": lambda t: colored.kernel.on(threads=t)(at, *colored.directions),

@@ -21,6 +21,7 @@ from symad.numeric.passes import prepare
 from symad.numeric.passes.memory_layout.packed_entries import is_scalar, output_scalars
 from symad.numeric.pipelines import C_PROGRAM, PassReport, run_program_passes
 from symad.numeric.scalars import lower_runs
+from symad.numeric.scalars.compiled_batches import Batches
 from symad.numeric.scalars.flat_results import FlatResults
 from symad.numeric.scalars.python_binding import Binder, python_function
 from symad.numeric.scheduling.roles import NO_ROLES
@@ -59,14 +60,14 @@ def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | Non
     if library is None:
         return replace(plain(), c_source=source, c_header=header)
     native = _binder(prepared, getattr(library, f"{name}_bound"))
-    points = cache(partial(lower_runs.scalars, prepared))  # planned when the first batch comes
-    slow = python_function(prepared, native, lambda columns: points().at_points(columns), plain, packed)
+    batches = Batches(prepared)
+    slow = python_function(prepared, native, batches.at_points, plain, packed)
     results, inputs = FlatResults.of(prepared), len(prepared.input_nodes)
 
     def quick(otherwise: Callable[..., Any]) -> Callable[..., Any]:
         return quick_call(
             getattr(library, name), results, inputs, len(prepared.nodes), packed, otherwise,
-            lambda addresses, count: points().at_addresses(addresses, count),
+            batches.at_addresses,
         )  # fmt: skip
 
     title, function = identifier(graph.name), quick(slow)

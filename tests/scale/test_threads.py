@@ -105,3 +105,53 @@ def test_colors():
     point = RNG.standard_normal(30)
     found = same_bits(lambda t: sparse_jacobian(graph, threads=t)(point).toarray())
     np.testing.assert_allclose(found, lower(symad.jacobian(graph))(point), rtol=1e-12, atol=1e-14)
+
+
+def test_rows_of_several_outputs_stand_in_memory_of_their_own():
+    f, v = rosenbrock()
+    batch = symad.vmap(symad.gradient(f, v))
+    kernel = distribute(batch, dict.fromkeys(map(str, batch.inputs), 0), rows=100, threads=2)
+    points = RNG.standard_normal((6, 1234))
+    first = kernel(*points)
+    kept = [np.array(r) for r in first]
+    expected = lower(symad.gradient(f, v))(*points)
+    for r, e in zip(kept, expected, strict=True):
+        np.testing.assert_allclose(r, e, rtol=1e-12, atol=1e-12)
+    assert not any(np.shares_memory(r, s) for k, r in enumerate(first) for s in (*first[:k], points))
+    first[0][:] = 7.0
+    second = kernel(*points)
+    assert all(np.array_equal(a, c) for a, c in zip(second, kept, strict=True))
+    assert all(np.array_equal(a, c) for a, c in zip(first[1:], kept[1:], strict=True))
+
+
+def test_rows_along_another_axis():
+    graph = symad.trace(lambda x: np.tanh(x).T, [x])
+    found = distribute(graph, {"x": 0}, rows=9, threads=3)(POINTS)
+    assert found.shape == (3, 70)
+    np.testing.assert_allclose(found, np.tanh(POINTS).T, rtol=1e-14)
+
+
+def a_sum_in_a_child(kernel, queue):
+    queue.put(float(kernel(POINTS)))
+
+
+def test_threads_work_in_a_child_of_a_fork():
+    import multiprocessing
+
+    context = multiprocessing.get_context("fork")
+    kernel = distribute(symad.trace(lambda x: np.sum(np.sin(x)), [x]), {"x": 0}, rows=7, threads=2)
+    expected = kernel(POINTS)  # the threads of the parent are there now
+    queue = context.Queue()
+    child = context.Process(target=a_sum_in_a_child, args=(kernel, queue))
+    child.start()
+    assert queue.get(timeout=60) == expected
+    child.join(60)
+
+
+def test_a_split_function_inside_a_part_does_not_wait_for_itself():
+    from symad.numeric.scale.engines import in_order
+
+    def inner(k):
+        return sum(in_order(lambda j: 10 * k + j, [(0,), (1,), (2,)], 2))
+
+    assert list(in_order(inner, [(k,) for k in range(6)], 2)) == [30 * k + 3 for k in range(6)]

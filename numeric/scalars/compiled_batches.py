@@ -1,0 +1,73 @@
+"""Batches of scalar code: interpreted runs, and for large ones array code that is compiled for them."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from symad.core.graph import Graph
+from symad.core.structures import TupleOf
+from symad.derivatives.vmap import vmap
+from symad.numeric.compiled_arrays import lower as lower_arrays
+from symad.numeric.kernel import Kernel
+from symad.numeric.numpy_arrays.memory_reuse import new_array
+from symad.numeric.passes.memory_layout.packed_entries import output_scalars
+from symad.numeric.scalars.lower_runs import Scalars, scalars
+
+WORTH_COMPILING = 4_000_000
+"""Operations times points of a call from which on array code is compiled: about 2 ms of interpreted runs, of
+which it takes a tenth to a half (benchmarks/bench_one_core.py). It depends on the call alone, never on calls
+before it, so that a call gives the same bits each time."""
+
+LARGEST = 2_000
+"""Operations of a function up to which that is done: compiling takes about a second there."""
+
+
+@dataclass(frozen=True)
+class Batches:
+    """A prepared graph of scalars at many points.
+
+    Raises:
+        NotCompiled: by all methods, if there is no compiler that works.
+    """
+
+    graph: Graph
+
+    @cached_property
+    def runs(self) -> Scalars:
+        """The runs, planned when the first batch comes."""
+        return scalars(self.graph)
+
+    @cached_property
+    def arrays(self) -> Kernel:
+        """The compiled array code: each input and each result is one array (points,)."""
+        outputs = output_scalars(self.graph)
+        flat = Graph(self.graph.input_nodes, outputs, TupleOf((None,) * len(outputs)), self.graph.name)
+        return lower_arrays.lower(vmap(flat), "float64")
+
+    def at_points(self, columns: Sequence[Any]) -> Any:
+        """Results (results, points) of contiguous inputs, each with the values at all points."""
+        points = columns[0].size
+        if not self._is_large(points):
+            return self.runs.at_points(columns)
+        rows = self.arrays.function(*(column.reshape(points) for column in columns))
+        if not any(output.shape for output in self.graph.output_nodes):
+            return rows
+        joined = new_array()((len(rows), points), np.float64)
+        return np.stack(rows, out=joined)
+
+    def at_addresses(self, where: Any, points: int) -> Any:
+        """The same from the addresses of the inputs, which stay alive during the call."""
+        if not self._is_large(points):
+            return self.runs.at_addresses(where, points)
+        column = ctypes.c_double * points
+        return self.at_points([np.frombuffer(column.from_address(address)) for address in where.tolist()])
+
+    def _is_large(self, points: int) -> bool:
+        operations = len(self.graph.nodes)
+        return operations <= LARGEST and operations * points >= WORTH_COMPILING
