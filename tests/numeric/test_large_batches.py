@@ -1,4 +1,4 @@
-"""Large batches of scalar kernels in C, which are compiled as array code: against NumPy at the same points."""
+"""Large batches of scalar kernels in C, compiled as array code: against NumPy at the same points."""
 
 import numpy as np
 import pytest
