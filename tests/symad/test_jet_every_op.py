@@ -108,6 +108,31 @@ def test_scalar_functions(name):
                 assert abs(found[k] - wanted) <= mpmath.mpf(10) ** -20 * (abs(wanted) + scale), (point, k)
 
 
+def test_nodes_of_every_op():
+    """At most 2,000 nodes to order 10, and no more than four times those to order 5, and the graph."""
+    for case, graph in EXAMPLES.items():
+        few, many = (len(symad.jet(graph, order).nodes) for order in (5, 10))
+        assert many <= min(2000, 4 * few + len(graph.nodes)), (case, few, many)
+
+
+@pytest.mark.parametrize("head", [sp.besselj, sp.bessely, sp.besseli, sp.besselk])
+def test_functions_of_any_order(head):
+    """Bessel functions of a symbol as order, along their argument: 50 digits and O(k²) nodes."""
+    order, x = sp.symbols("nu x", positive=True)
+    graph = symad.trace(head(order, x))
+    made = symad.jet(graph, 3, wrt=x)
+    counts = [len(symad.jet(graph, k, wrt=x).nodes) for k in (5, 10)]
+    assert counts[1] <= 4 * counts[0]
+    with mpmath.workdps(70):
+        nu, at = mpmath.mpf("2.3"), mpmath.mpf("1.7")
+        function = getattr(mpmath, head.__name__)
+        expected = mpmath.taylor(lambda t: function(nu, at + t), 0, 3)
+        given = {"nu": nu, "x": at, "x_dot": mpmath.mpf(1)}
+        for k, found in enumerate(made(**given)):
+            wanted = expected[k] * mpmath.factorial(k)
+            assert abs(found - wanted) <= abs(wanted) * mpmath.mpf(10) ** -50
+
+
 @pytest.mark.slow
 def test_jax():
     """JAX's jet of the same graphs by `symad.jax`, wherever JAX has a rule for what they are in JAX."""

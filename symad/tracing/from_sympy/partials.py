@@ -14,7 +14,18 @@ from symad.errors import DerivativeError
 from symad.ops.arrays.sources import constant, constant_value, input_node, is_exact
 from symad.ops.elementwise import slopes  # noqa: F401  (registers rules)
 from symad.ops.elementwise.apply import SLOPES, Apply, apply, slope
-from symad.ops.elementwise.arithmetic import add_tangents, div, mul, neg, scale_tangent, sub, tangent_of_shape
+from symad.ops.elementwise.arithmetic import (
+    Add,
+    add,
+    add_tangents,
+    div,
+    mul,
+    neg,
+    scale_tangent,
+    signed_sum,
+    sub,
+    tangent_of_shape,
+)
 from symad.tracing.from_sympy.scalars import trace_scalar
 
 
@@ -104,6 +115,26 @@ def jn_slope(y: Node, args: Nodes, i: int) -> Tangent:
         return neg(above)
     below = apply(sympy.jn, constant(n - 1), x)
     return div(sub(mul(constant(n), below), mul(constant(n + 1), above)), constant(2 * n + 1))
+
+
+@slope(sympy.besselj, sympy.bessely, sympy.besseli, sympy.besselk)
+def bessel_slope(y: Node, args: Nodes, i: int) -> Tangent:
+    """(C_{ν−1} ∓ C_{ν+1})/2, with − for J and Y, and −(K_{ν−1} + K_{ν+1})/2 (DLMF 10.6.1, 10.29.1)."""
+    order, x = args
+    head = y.op.head  # type: ignore[attr-defined]
+    if i == 0 or _exact(order) is not None:
+        return _by_sympy(head, i, args)
+    below, above = (apply(head, _plus(order, c), x) for c in (-1, 1))
+    both = sub(below, above) if head in (sympy.besselj, sympy.bessely) else add(below, above)
+    half = div(both, constant(2))
+    return neg(half) if head is sympy.besselk else half
+
+
+def _plus(order: Node, c: int) -> Node:
+    """An order and a number, numbers added up: neighbours of neighbours are the same functions again."""
+    signs = order.op.signs if isinstance(order.op, Add) else (1,)
+    terms = order.args if isinstance(order.op, Add) else (order,)
+    return signed_sum([*zip(signs, terms, strict=True), (1, constant(c))])
 
 
 @jvp.dispatch
