@@ -6,16 +6,20 @@ integers, integer inputs, symbolic sizes, namesakes. Their answers are known wit
 
 Usage: python benchmarks/pairs.py [--count 20000] [--seed 0] [--jobs 2] [--families roots,moved];
 exits 1 if a pair that differs is certified, or one that is equal is refuted.
+With --record FILE every block of pairs is written down when it is done, one JSON object a line; blocks that
+are already there are not run again, so that a run can stop and go on.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -26,12 +30,12 @@ BLOCK = 250
 """Pairs for one process at a time."""
 
 
-def block(count: int, seed: int, families: tuple[str, ...]) -> tuple[Tally, float]:
+def block(count: int, seed: int, families: tuple[str, ...]) -> dict[str, Any]:
     """The verdicts on some pairs, and the CPU time they took."""
     tally, start = Tally(), time.process_time()
     for k, pair in enumerate(pairs(count, seed, families)):
         tally.judge(pair, k)
-    return tally, time.process_time() - start
+    return {"seed": seed, "pairs": count, "seconds": time.process_time() - start, **vars(tally)}
 
 
 def main() -> int:
@@ -44,35 +48,51 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--families", default=",".join(FAMILIES))
     parser.add_argument("--undecided", action="store_true", help="list the equal pairs that were not decided")
+    parser.add_argument("--record", type=Path, help="a file of blocks that are done; the others are added")
     options = parser.parse_args()
     families = tuple(options.families.split(","))
     blocks = [min(BLOCK, options.count - k) for k in range(0, options.count, BLOCK)]
-    seeds = [options.seed * 1_000_003 + k for k in range(len(blocks))]
+    wanted = {options.seed * 1_000_003 + k: count for k, count in enumerate(blocks)}
+    found = recorded(options.record, wanted)
     with ProcessPoolExecutor(options.jobs) as pool:
-        found = list(pool.map(block, blocks, seeds, [families] * len(blocks)))
-    report([tally for tally, _ in found], sum(t for _, t in found), options)
-    return 1 if any(t.false_certificates or t.false_refutations for t, _ in found) else 0
+        missing = [(count, seed) for seed, count in wanted.items() if seed not in found]
+        for future in as_completed([pool.submit(block, *asked, families) for asked in missing]):
+            done = future.result()
+            found[done["seed"]] = done
+            if options.record:
+                with options.record.open("a") as file:
+                    file.write(json.dumps(done) + "\n")
+    report(list(found.values()), options)
+    return 1 if any(b["false_certificates"] or b["false_refutations"] for b in found.values()) else 0
 
 
-def report(tallies: list[Tally], seconds: float, options: argparse.Namespace) -> None:
+def recorded(path: Path | None, wanted: dict[int, int]) -> dict[int, dict[str, Any]]:
+    """The blocks of this command that an earlier run wrote down, by seed."""
+    lines = path.read_text().splitlines() if path and path.exists() else []
+    return {b["seed"]: b for b in map(json.loads, lines) if wanted.get(b["seed"]) == b["pairs"]}
+
+
+def added(tables: list[dict[str, int]]) -> dict[str, int]:
+    """Counts, summed."""
+    return dict(sum(map(Counter, tables), Counter[str]()))
+
+
+def report(blocks: list[dict[str, Any]], options: argparse.Namespace) -> None:
     """The figures of all blocks together."""
-    for name, tables in (
-        ("equal", [t.equal for t in tallies]),
-        ("different", [t.different for t in tallies]),
-    ):
-        for family in sorted({f for table in tables for f in table}):
-            print(f"{name:9} {family:40} {dict(sum((t.get(family, Counter()) for t in tables), Counter()))}")
-    print(f"equal by identities nobody has to know: {dict(sum((t.hard for t in tallies), Counter()))}")
+    for name in ("equal", "different"):
+        for family in sorted({f for b in blocks for f in b[name]}):
+            print(f"{name:9} {family:40} {added([b[name].get(family, {}) for b in blocks])}")
+    print(f"equal by identities nobody has to know: {added([b['hard'] for b in blocks])}")
     shown = ["false_certificates", "false_refutations", "crashes"] + ["undecided"] * options.undecided
     for name in shown:
-        texts = [text for t in tallies for text in getattr(t, name)]
+        texts = [text for b in blocks for text in b[name]]
         print(f"{name.replace('_', ' ')}: {len(texts)}")
         print("".join(f"  {text}\n" for text in texts[:40]), end="")
-    total = sum((c for t in tallies for c in t.equal.values()), Counter())
-    share = 100 * (total["proved"] + total["tested"]) / max(sum(total.values()), 1)
+    total = added([c for b in blocks for c in b["equal"].values()])
+    share = 100 * (total.get("proved", 0) + total.get("tested", 0)) / max(sum(total.values()), 1)
     print(
-        f"equal pairs decided: {share:.1f} %; {options.count} pairs, {seconds:.0f} s of CPU, "
-        f"seed {options.seed}"
+        f"equal pairs decided: {share:.1f} %; {sum(b['pairs'] for b in blocks)} pairs, "
+        f"{sum(b['seconds'] for b in blocks):.0f} s of CPU, seed {options.seed}"
     )
 
 
