@@ -11,16 +11,17 @@ from typing import Any
 import sympy
 
 from symad.core.dims import format_shape, same_dim, same_shape, size
-from symad.core.graph import Graph, Node, TupleOf
+from symad.core.graph import Graph, Node, TupleOf, rebuild, topological
 from symad.derivatives.forward import pushforward as own_pushforward
 from symad.derivatives.hessian import hessian as own_hessian
 from symad.derivatives.jacobian import gradient as own_gradient
 from symad.derivatives.jacobian import jacobian as own_jacobian
 from symad.derivatives.reverse import pullback as own_pullback
 from symad.derivatives.wrt import select
-from symad.errors import ShapeError
+from symad.errors import ShapeError, TraceError
 from symad.ops.arrays.contraction import permute
 from symad.ops.arrays.shaping import reshape
+from symad.ops.arrays.sources import Input, described, symbol_of
 from symad.ops.arrays.stacking import element
 from symad.tracing import as_graph
 from symad.verification.budget import Budget, Meter
@@ -231,6 +232,7 @@ def _reference(graph: Graph, wrt: Any, kind: str) -> tuple[Graph, tuple[str, ...
 def _formula(graph: Graph, wrt: Sequence[Node], reference: Graph, candidate: Any, kind: str) -> Graph:
     """The candidate as a graph whose outputs have the shapes of the reference's."""
     formula = with_inputs_of(graph, as_graph(_as_array(candidate)))
+    formula = _on_inputs_of(reference, formula, kind, isinstance(candidate, Graph))
     parts = list(formula.output_nodes)
     wanted = reference.output_nodes
     if kind == "gradient" and len(parts) == 1 and len(wanted) > 1:
@@ -245,6 +247,31 @@ def _formula(graph: Graph, wrt: Sequence[Node], reference: Graph, candidate: Any
     fitted = tuple(_fitted(p, w, kind) for p, w in zip(parts, wanted, strict=True))
     inputs = tuple(dict.fromkeys((*reference.input_nodes, *formula.input_nodes)))
     return Graph(inputs, fitted, TupleOf((None,) * len(fitted)), "candidate")
+
+
+def _on_inputs_of(reference: Graph, formula: Graph, kind: str, by_position: bool) -> Graph:
+    """The formula on the inputs of the claim; those of other names by position.
+
+    Raises:
+        TraceError: it depends on something else.
+    """
+    known, own = reference.input_nodes, formula.input_nodes
+    if by_position and len(own) == len(known):
+        moved = {a: b for a, b in zip(own, known, strict=True) if a is not b}
+        if all(_may_be(a, b) and a not in known for a, b in moved.items()):
+            formula = Graph(known, rebuild(formula.output_nodes, moved), formula.structure, formula.name)
+    others = [n for n in topological(formula.output_nodes) if isinstance(n.op, Input) and n not in known]
+    if others:
+        raise TraceError(
+            f"verify: the candidate for the {kind} depends on {', '.join(map(described, others))}; the "
+            f"{kind} depends on {', '.join(map(described, known))}. Use these symbols, with these assumptions"
+        )
+    return formula
+
+
+def _may_be(own: Node, known: Node) -> bool:
+    """Whether an argument of a traced function stands for an input of another name."""
+    return same_shape(own.shape, known.shape) and str(symbol_of(own)) != str(symbol_of(known))
 
 
 def _as_array(candidate: Any) -> Any:
