@@ -244,7 +244,12 @@ def logic_in_basis(op: Logic, y: Node, args: Nodes, basis: Basis) -> Any:
 @in_basis.dispatch
 def select_in_basis(op: Select, y: Node, args: Nodes, basis: Basis) -> Any:
     condition, *branches = args
-    first, second = (taken(b, condition, h) for b, h in zip(branches, (True, False), strict=True))
+    if condition.shape and is_constant(condition):  # as the mask of a fixed pattern
+        truth = constant_truth(condition)
+        if truth.all() or not truth.any():
+            return broadcast_to(branches[0 if truth.all() else 1], y.shape)
+        condition = array_constant(truth.astype(np.int64))
+    first, second = (taken(b, condition, h, basis) for b, h in zip(branches, (True, False), strict=True))
     if all(a.shape == b.shape for a, b in zip((first, second), branches, strict=True)):
         return Node.of(op, (condition, first, second))
     return Node.of(op, args)
