@@ -98,7 +98,7 @@ def thread_cases(small: bool) -> dict[str, Callable[[int], Any]]:
         return sp.exp(-sum((p[k] - q[k]) ** 2 for k in range(3)))
 
     pairs = symad.trace(lambda x, y: functions.pairwise(kernel, x, y), [array("x", n, 3), array("y", m, 3)])
-    sums = distribute(pairs, {"x": 0}, rows=500, backend="c")
+    sums = distribute(pairs, {"x": 0}, rows=1000, backend="c")
     side = 200 if small else 1000
     stencil = symad.trace(lambda u: np.tanh(u[2:] - 2 * u[1:-1] + u[:-2]) * np.sin(u[1:-1]), [(side * 100,)])
     colored, at = sparse_jacobian(stencil), rng.standard_normal(side * 100)

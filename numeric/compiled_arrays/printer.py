@@ -23,6 +23,7 @@ from symad.numeric.compiled_arrays.c.row_entry import Operand
 from symad.numeric.compiled_arrays.c.row_text import region_source
 from symad.numeric.compiled_arrays.c.softmax_text import SIGNATURES, softmax_source
 from symad.numeric.compiled_arrays.choose_kernels import fuse
+from symad.numeric.compiled_arrays.pair_sums import pair_sum_lines
 from symad.numeric.compiled_arrays.run.loop_calls import loop_call
 from symad.numeric.fusion.chains import Fused, FusedSum
 from symad.numeric.fusion.rows import RowGroup
@@ -35,6 +36,7 @@ from symad.numeric.numpy_arrays.texts import Name
 from symad.numeric.passes.loops.loop import Loop
 from symad.ops.arrays.shaping import Broadcast, Slice
 from symad.ops.arrays.sources import ArrayConstant
+from symad.ops.fused.pair_sum import PairSum, PairSumCotangent
 from symad.ops.fused.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
 from symad.ops.loops.scan import Scan
 from symad.ops.sparse.csr import IntArray
@@ -101,7 +103,7 @@ class NativePrinter(InPlacePrinter):
         if self.multiplies:
             lines.append(f'{MULTIPLY} = product_function("{self.dtype}")')
         if self.kernels or self.loops:
-            lines.append(f"KERNELS = r\"\"\"{self.c_source()}\"\"\"")
+            lines.append(f'KERNELS = r"""{self.c_source()}"""')
         if self.kernels:
             made = _tuple(f"_{name}" for name, _, _ in self.kernels.values())
             declared = [f"    {declaration!r}," for declaration in self.kernels.values()]
@@ -120,9 +122,7 @@ class NativePrinter(InPlacePrinter):
         gemm = GEMM.replace("REAL", self.real) if self.uses_products else ""
         return "\n".join([HEAD, gemm, functions(self.bodies, self.real), *texts])
 
-    def kernel(
-        self, text: str, body: NativeBody, types: str, signature: str = "", suffix: str = ""
-    ) -> str:
+    def kernel(self, text: str, body: NativeBody, types: str, signature: str = "", suffix: str = "") -> str:
         """The name of a kernel; equal texts are one. NumPy calls the function with the suffix."""
         if text not in self.kernels:
             self.kernels[text] = (f"kernel_{len(self.kernels) + 1}{suffix}", types, signature)
@@ -173,6 +173,8 @@ class NativePrinter(InPlacePrinter):
             return self._region(node, op)
         if type(op) in SOFTMAX and self._is_over_rows(node):
             return self._softmax(node)
+        if isinstance(op, (PairSum, PairSumCotangent)):
+            return pair_sum_lines(op, node, self) or super().statement(node)
         if isinstance(op, (Scan, Loop)):
             return loop_call(node, op, self) or super().statement(node)
         return super().statement(node)

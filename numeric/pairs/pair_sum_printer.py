@@ -17,12 +17,12 @@ from symad.ops.fused.pair_sum import NUMBER, PairOp, PairSum, PairSumCotangent, 
 # without it the system takes back the memory of every temporary, and clears its pages again.
 BLOCKS = '''def _blocks(x, y):
     """Slices of rows, so that the arrays over pairs stay in the cache: half a megabyte each."""
-    np.empty(2**20)  # glibc keeps free memory up to the size of the largest block that was given back
+    np.empty(2**18)  # glibc keeps free memory up to the size of the largest block that was given back
     size = max(1, 2**16//max(1, len(y)))
     return [slice(start, start + size) for start in range(0, len(x), size)]
 '''
 
-SUM = '''def _pair_sum(x, y, b, params, value_at, reduce):
+SUM = """def _pair_sum(x, y, b, params, value_at, reduce):
     out, lse = np.zeros((len(x), b.shape[1]), dtype=x.dtype), np.zeros(len(x), dtype=x.dtype)
     with np.errstate(all="ignore"):
         for rows in _blocks(x, y):
@@ -39,9 +39,9 @@ SUM = '''def _pair_sum(x, y, b, params, value_at, reduce):
             out[rows] = p @ b/total
             lse[rows] = (highest + np.log(total))[:, 0]
     return out, lse
-'''
+"""
 
-BARS = '''def _pair_bars(x, y, b, params, out_bar, out, lse, value_at, partials_at, reduce):
+BARS = """def _pair_bars(x, y, b, params, out_bar, out, lse, value_at, partials_at, reduce):
     x_bar, y_bar, b_bar = np.zeros_like(x), np.zeros_like(y), np.zeros_like(b)
     param_bars = [np.zeros_like(np.asarray(p)) for p in params]
     with np.errstate(all="ignore"):
@@ -61,7 +61,7 @@ BARS = '''def _pair_bars(x, y, b, params, out_bar, out, lse, value_at, partials_
                 c = p*(bar @ b.T - (bar*out[rows]).sum(axis=1, keepdims=True))
             partials_at(c, x[rows], y, params, x_bar[rows], y_bar, param_bars)
     return x_bar, y_bar, b_bar, *param_bars
-'''
+"""
 
 
 def pair_lines(op: PairOp, node: Node, printer: Any) -> list[str]:

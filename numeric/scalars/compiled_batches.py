@@ -66,7 +66,7 @@ class Batches:
         if not self._is_large(points):
             return self.runs.at_addresses(where, points)
         column = ctypes.c_double * points
-        return self.at_points([np.frombuffer(column.from_address(address)) for address in where.tolist()])
+        return self.at_points([np.asarray(column.from_address(address)) for address in where.tolist()])
 
     def _is_large(self, points: int) -> bool:
         operations = len(self.graph.nodes)

@@ -156,20 +156,23 @@ def by_rows_source(name: str, ranks: Sequence[int]) -> str:
     for rank in ranks:
         inner.append(f"steps[{at + 1}]" if rank else "0")
         at += rank
-    return "\n".join(
-        [
-            f"void {name}_rows(char **args, const ptrdiff_t *dimensions, const ptrdiff_t *steps,",
-            "                void *data) {",
-            f"  char *at[{count}];",
-            f"  const ptrdiff_t inner[{count}] = {{{', '.join(inner)}}};",
-            "  for (ptrdiff_t outer = 0; outer < dimensions[0]; outer++)",
-            "    for (ptrdiff_t row = 0; row < dimensions[1]; row++) {",
-            *lines,
-            f"      {name}(at, dimensions + 2, inner, data);",
-            "    }",
-            "}",
-        ]
-    ) + "\n"
+    return (
+        "\n".join(
+            [
+                f"void {name}_rows(char **args, const ptrdiff_t *dimensions, const ptrdiff_t *steps,",
+                "                void *data) {",
+                f"  char *at[{count}];",
+                f"  const ptrdiff_t inner[{count}] = {{{', '.join(inner)}}};",
+                "  for (ptrdiff_t outer = 0; outer < dimensions[0]; outer++)",
+                "    for (ptrdiff_t row = 0; row < dimensions[1]; row++) {",
+                *lines,
+                f"      {name}(at, dimensions + 2, inner, data);",
+                "    }",
+                "}",
+            ]
+        )
+        + "\n"
+    )
 
 
 def result_type(node: Node, dtype: str) -> str:
@@ -177,51 +180,66 @@ def result_type(node: Node, dtype: str) -> str:
     return "bool" if isinstance(node.op, (Condition, Logic)) else dtype
 
 
-def sum_source(name: str, body: Graph, types: Sequence[str], real: str) -> tuple[str, NativeBody]:
-    """The inner loop of a generalized ufunc that adds up the one value of an elementwise body over a row."""
+def sum_source(
+    name: str, body: Graph, types: Sequence[str], real: str, is_row: Sequence[bool] = ()
+) -> tuple[str, NativeBody]:
+    """The inner loop of a generalized ufunc that adds up the values of an elementwise body over a row.
+
+    Args:
+        name: of the C function.
+        body: its inputs are rows and numbers.
+        types: NumPy's types of the inputs.
+        real: C's name of the floating-point type.
+        is_row: which inputs are rows; by default those that have a shape.
+    """
     text = NativeBody(real)
+    are_rows = is_row or [bool(node.shape) for node in body.input_nodes]
     inputs = [
-        Operand(f"x{k}", bool(local.shape), k, C_TYPE[t])
-        for k, (local, t) in enumerate(zip(body.input_nodes, types, strict=True))
+        Operand(f"x{k}", row, k, C_TYPE[t]) for k, (row, t) in enumerate(zip(are_rows, types, strict=True))
     ]
-    names = {local: f"a{k}" for k, local in enumerate(body.input_nodes)}
-    (result,) = statements(body.output_nodes, names, text)
-    outputs = [Operand("y0", False, 0, real)]
+    names = {node: f"a{k}" for k, node in enumerate(body.input_nodes)}
+    results = statements(body.output_nodes, names, text)
+    outputs = [Operand(f"y{k}", False, k, real) for k in range(len(results))]
     at = "at + i" if text.sines else "i"
     given = [
         f"const {_inside(t, real)} a{k} = x{k}{f'[{at}]' if o.is_row else ''};"
         for k, (o, t) in enumerate(zip(inputs, types, strict=True))
     ]
-    added = f"total += {result};"
+    totals = [f"total{k}" for k in range(len(results))]
+    added = [f"{total} += {result};" for total, result in zip(totals, results, strict=True)]
+    together = f"#pragma omp simd reduction(+:{', '.join(totals)})"
     lines = [
         row_head(name, inputs, outputs),
-        f"  {real} total = 0;",
+        *(f"  {real} {total} = 0;" for total in totals),
         *(
-            _waiting_sum(text, given, added, real)
+            _waiting_sum(text, given, added, totals, real)
             if text.sines
-            else _each("columns", [*given, *text.lines, added], "#pragma omp simd reduction(+:total)")
+            else _each("columns", [*given, *text.lines, *added], together)
         ),
-        "  *y0 = total;",
+        *(f"  *y{k} = {total};" for k, total in enumerate(totals)),
         "}",
         *entry(name, inputs, outputs),
     ]
     return "\n".join(lines) + "\n", text
 
 
-def _waiting_sum(text: NativeBody, given: Sequence[str], added: str, real: str) -> list[str]:
+def _waiting_sum(
+    text: NativeBody, given: Sequence[str], added: Sequence[str], totals: Sequence[str], real: str
+) -> list[str]:
     """Sums of short pieces, made again if a sine had a far argument."""
-    both = "#pragma omp simd reduction(+:total) reduction(|:far)"
+    both = f"#pragma omp simd reduction(+:{', '.join(totals)}) reduction(|:far)"
+    zeros = [f"  {total} = 0;" for total in totals]
     return [
         f"for (ptrdiff_t at = 0; at < columns; at += {WAITING}) {{",
         f"  const ptrdiff_t count = columns - at < {WAITING} ? columns - at : {WAITING};",
-        f"  const {real} before = total;",
+        *(f"  const {real} before_{total} = {total};" for total in totals),
         "  symad_bits far = 0;",
-        "  total = 0;",
-        *_each("count", [*given, *text.near(), added], both),
+        *zeros,
+        *_each("count", [*given, *text.near(), *added], both),
         "  if (far) {",
-        "  total = 0;",
-        *_each("count", [*given, *text.lines, added], ""),
+        *zeros,
+        *_each("count", [*given, *text.lines, *added], ""),
         "  }",
-        "  total += before;",
+        *(f"  {total} += before_{total};" for total in totals),
         "}",
     ]

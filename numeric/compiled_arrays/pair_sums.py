@@ -1,0 +1,190 @@
+"""Sums over pairs as compiled code: one pass over the pairs for each side, and no array over them.
+
+With w_ij = Σ_e ā_ie b_je the pass for the rows sums over j,
+
+    a_ie = Σ_j k_ij b_je,    x̄_i = Σ_j w_ij ∂k_ij/∂x_i,    θ̄ = Σ_i Σ_j w_ij ∂k_ij/∂θ,
+
+and the pass for the columns sums over i: ȳ_j = Σ_i w_ij ∂k_ij/∂y_j and b̄_je = Σ_i k_ij ā_ie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from typing import Any
+
+import sympy as sp
+
+import symad
+from symad.core.graph import Graph, Node
+from symad.errors import LoweringError
+from symad.numeric.compiled_arrays.c.c_body import LETTER, has_vector_form
+from symad.numeric.compiled_arrays.c.chain_text import sum_source
+from symad.numeric.fusion.chains import LEAVES
+from symad.numeric.pairs.pair_functions import PairFunction, X, Y
+from symad.numeric.pairs.pair_sum_printer import traced
+from symad.numeric.passes import prepare
+from symad.ops.arrays.sources import Constant, Input, input_node
+from symad.ops.elementwise.arithmetic import add, mul
+from symad.ops.fused.pair_sum import PairOp, PairSum, PairSumCotangent, in_part
+from symad.stable import with_logistic
+
+COLUMNS = '''def _over_pairs(kernel, rows, columns):
+    """The sums of a kernel, by blocks of columns that stay in the cache."""
+    total = kernel(*rows, *(c[:4096] for c in columns))
+    total = [*total] if isinstance(total, tuple) else [total]
+    for start in range(4096, len(columns[0]), 4096):
+        part = kernel(*rows, *(c[start:start + 4096] for c in columns))
+        for a, b in zip(total, part if isinstance(part, tuple) else (part,)):
+            a += b
+    return total
+'''
+
+
+@dataclass(frozen=True)
+class Pass:
+    """Sums over the columns of functions of a row, the parameters, and a column.
+
+    Attributes:
+        body: a graph of scalars; its inputs are the values of the row and the parameters, then the column's.
+        rows: how many of them are the row's and parameters.
+    """
+
+    body: Graph
+    rows: int
+
+
+@dataclass(frozen=True)
+class Passes:
+    """What a pair function with E columns of weights needs; see the module."""
+
+    value: Pass
+    bars_of_rows: Pass
+    bars_of_columns: Pass
+
+
+@lru_cache(maxsize=64)
+def passes(function: PairFunction, weights: int) -> Passes:
+    """The three passes, as graphs of scalars."""
+    sums = {
+        s.symbol: sp.Add(*(s.term.xreplace(_component(function, k)) for k in range(function.dimension)))
+        for s in function.sums
+    }
+    symbols = [*function.x, *function.entries, *function.y]
+    graph = symad.value_and_gradient(symad.trace(function.outer.xreplace(sums), symbols))
+    k, *slopes = prepare(with_logistic(graph)).output_nodes
+    x, theta, y = (list(part) for part in _cut(graph.input_nodes, function))
+    k_x, k_theta, k_y = (list(part) for part in _cut(slopes, function))
+    b = [_number(f"b_{e}") for e in range(weights)]
+    bars = [_number(f"a_{e}") for e in range(weights)]
+    w = add(*(mul(p, q) for p, q in zip(bars, b, strict=True)))
+    return Passes(
+        Pass(Graph((*x, *theta, *y, *b), tuple(mul(k, q) for q in b)), len(x) + len(theta)),
+        Pass(
+            Graph((*x, *bars, *theta, *y, *b), tuple(mul(w, s) for s in (*k_x, *k_theta))),
+            len(x) + weights + len(theta),
+        ),
+        Pass(
+            Graph((*y, *b, *theta, *x, *bars), (*(mul(w, s) for s in k_y), *(mul(k, p) for p in bars))),
+            len(y) + weights + len(theta),
+        ),
+    )
+
+
+def _component(function: PairFunction, k: int) -> dict[sp.Basic, sp.Basic]:
+    """What the template of a sum stands for at component k."""
+    vectors = {p.component: p.symbols[k] for p in function.parameters if p.size == function.dimension}
+    return {X: function.x[k], Y: function.y[k], **vectors}
+
+
+def _cut(nodes: Sequence[Node], function: PairFunction) -> Iterator[list[Node]]:
+    """The nodes of x, of the parameters and of y."""
+    rest = iter(nodes)
+    for count in (len(function.x), len(function.entries), len(function.y)):
+        yield list(islice(rest, count))
+
+
+def _number(name: str) -> Node:
+    return input_node(sp.Dummy(name, real=True))
+
+
+def pair_sum_lines(op: PairOp, node: Node, printer: Any) -> list[str] | None:
+    """The statements of a sum over pairs or of its cotangents; None where NumPy's blocks do better.
+
+    That is for other reductions, for functions that C has no vector code of, and for points of so many
+    components that a kernel would read too many arrays.
+    """
+    weights = node.args[2].shape[1]
+    if op.reduce != "sum" or not isinstance(weights, int) or not weights:
+        return None
+    function = traced(op, node)
+    if 2 * (function.dimension + weights) + len(function.entries) > LEAVES:
+        return None
+    try:
+        made = passes(function, weights)
+    except LoweringError:
+        return None
+    needed = [made.value] if isinstance(op, PairSum) else [made.bars_of_rows, made.bars_of_columns]
+    if not all(_is_vector_code(p.body, printer.real) for p in needed):
+        return None
+    settled = [line for a in node.args for line in printer.settle(a)]
+    lines = _value if isinstance(op, PairSum) else _bars
+    return [*settled, *lines(op, node, function, made, printer)]
+
+
+def _is_vector_code(body: Graph, real: str) -> bool:
+    inner = (n for n in body.nodes if not isinstance(n.op, (Constant, Input)))
+    return all(not n.shape and has_vector_form(n, real, sines=True) for n in inner)
+
+
+def _value(op: PairOp, node: Node, function: PairFunction, made: Passes, printer: Any) -> list[str]:
+    x, y, b, *theta = (printer.text[a] for a in node.args)
+    lines, sums = _sums(made.value, [f"*{x}.T", *_entries(theta, function)], [y, b], printer)
+    printer.text[node] = printer.name_for(node)
+    return [*lines, f"{printer.text[node]} = {printer.np}.stack({sums}, axis=1)"]
+
+
+def _bars(op: PairOp, node: Node, function: PairFunction, made: Passes, printer: Any) -> list[str]:
+    """The cotangents of all arguments: those of one node are those of all."""
+    texts = [printer.text[a] for a in node.args]
+    x, y, b, *theta = texts[: op.inner]
+    bar, entries = texts[op.inner], _entries(theta, function)
+    lines, sums = _sums(made.bars_of_rows, [f"*{x}.T", f"*{bar}.T", *entries], [y, b], printer)
+    other, more = _sums(made.bars_of_columns, [f"*{y}.T", f"*{b}.T", *entries], [x, bar], printer)
+    results = [in_part(op, PairSumCotangent, part, node.args) for part in range(op.inner)]
+    for result in results:
+        printer.text[result] = printer.name_for(result)
+    names, np_, at = [printer.text[r] for r in results], printer.np, function.dimension
+    stacked = [
+        f"{names[0]} = {np_}.stack({sums}[:{at}], axis=1)",
+        f"{names[1]} = {np_}.stack({more}[:{at}], axis=1)",
+        f"{names[2]} = {np_}.stack({more}[{at}:], axis=1)",
+    ]
+    for name, p in zip(names[3:], function.parameters, strict=True):
+        if p.size is None:
+            stacked.append(f"{name} = {sums}[{at}].sum()")
+        else:
+            stacked.append(f"{name} = {np_}.stack([s.sum() for s in {sums}[{at}:{at + p.size}]])")
+        at += len(p.symbols)
+    return [*lines, *other, *stacked]
+
+
+def _entries(theta: Sequence[str], function: PairFunction) -> list[str]:
+    return [t if p.size is None else f"*{t}" for t, p in zip(theta, function.parameters, strict=True)]
+
+
+def _sums(step: Pass, rows: Sequence[str], columns: Sequence[str], printer: Any) -> tuple[list[str], str]:
+    """The statement of a pass, and the name of its list of sums."""
+    kind, count = printer.dtype, len(step.body.input_nodes)
+    is_row = [k >= step.rows for k in range(count)]
+    text, body = sum_source("NAME", step.body, [kind] * count, printer.real, is_row)
+    results = len(step.body.output_nodes)
+    cores = ",".join("(n)" if row else "()" for row in is_row)
+    letter = LETTER[kind]
+    signature = f"{cores}->{','.join(['()'] * results)}"
+    kernel = printer.kernel(text, body, f"{letter * count}->{letter * results}", signature)
+    helper, name, np_ = printer.helper("_over_pairs", COLUMNS), printer.value_name(), printer.np
+    side_by_side = ", ".join(f"*{np_}.ascontiguousarray({c}.T)" for c in columns)
+    return [f"{name} = {helper}({kernel}, ({', '.join(rows)},), ({side_by_side},))"], name
