@@ -6,31 +6,34 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from symad import errors
-from symad.core.graph import METHODS, Graph
-from symad.cost import flops, live_memory, memory
-from symad.derivatives.forward import pushforward
-from symad.derivatives.hessian import hessian, hvp
-from symad.derivatives.implicit import implicit
-from symad.derivatives.jacobian import gradient, jacobian
-from symad.derivatives.jet import jet
-from symad.derivatives.join import join
-from symad.derivatives.memory_plans import memory_plan, memory_plans
-from symad.derivatives.remat import remat
-from symad.derivatives.reverse import pullback, value_and_gradient
-from symad.derivatives.vmap import vmap
-from symad.evaluation import dual_functions as _functions_on_duals  # noqa: F401  (registers them)
-from symad.evaluation.dual import Dual
-from symad.evaluation.evaluate import call
-from symad.functions import register_function, stop_gradient
-from symad.library import scipy_functions as _in_place_of_scipys  # noqa: F401  (registers them)
-from symad.saving.save_load import dumps, load, loads, save
-from symad.tracing import to_sympy, trace
-from symad.tracing.into_sympy import rules as _what_ops_are_in_sympy  # noqa: F401  (registers answers)
+from symad.core.gc_pause import collecting_paused
+
+with collecting_paused():  # what loads now stays: collecting garbage in between finds nothing
+    from symad import errors
+    from symad.core.graph import METHODS, Graph
+    from symad.cost import flops, live_memory, memory
+    from symad.derivatives.forward import pushforward
+    from symad.derivatives.hessian import hessian, hvp
+    from symad.derivatives.implicit import implicit
+    from symad.derivatives.jacobian import gradient, jacobian
+    from symad.derivatives.jet import jet
+    from symad.derivatives.join import join
+    from symad.derivatives.memory_plans import memory_plan, memory_plans
+    from symad.derivatives.remat import remat
+    from symad.derivatives.reverse import pullback, value_and_gradient
+    from symad.derivatives.vmap import vmap
+    from symad.evaluation import dual_functions as _functions_on_duals  # noqa: F401  (registers them)
+    from symad.evaluation.dual import Dual
+    from symad.evaluation.evaluate import call
+    from symad.functions import register_function, stop_gradient
+    from symad.library import scipy_functions as _in_place_of_scipys  # noqa: F401  (registers them)
+    from symad.tracing import to_sympy, trace
+    from symad.tracing.into_sympy import rules as _what_ops_are_in_sympy  # noqa: F401  (registers answers)
 
 if TYPE_CHECKING:
     from symad import functions, models, numeric, testing
     from symad.numeric.function import function
+    from symad.saving.save_load import load, save
     from symad.sparsity import color, hessian_sparsity, jacobian_sparsity
     from symad.splitting import splits
     from symad.verification import Certificate, check, equal, verify
@@ -82,6 +85,7 @@ __version__ = "0.1.0"
 _LATER = {
     **dict.fromkeys(("Certificate", "check", "equal", "verify"), "symad.verification"),
     "function": "symad.numeric.function",
+    **dict.fromkeys(("load", "save"), "symad.saving.save_load"),
     **dict.fromkeys(("color", "hessian_sparsity", "jacobian_sparsity"), "symad.sparsity"),
     "splits": "symad.splitting",
 }
@@ -91,7 +95,7 @@ _MODULES = ("corpus", "functions", "jax", "models", "numeric", "pytest", "testin
 """Modules that are loaded so; ``import *`` leaves out the bridges to libraries that may not be installed."""
 
 
-_SHOWN = {
+_METHODS = {
     "coloring_html": "symad.display.pages",
     "coloring_svg": "symad.display.pages",
     "derivation": "symad.display.typesetting.derivation",
@@ -99,20 +103,21 @@ _SHOWN = {
     "explain": "symad.display.explain",
     "graph_html": "symad.display.pages",
     "graph_latex": "symad.display.typesetting.graphs",
+    "pickled": "symad.saving.save_load",
     "shown_latex": "symad.display.typesetting.graphs",
 }
 
 
-def _shown(name: str) -> Callable[..., Any]:
-    """A function of `symad.display`, loaded when it is first called."""
+def _on_use(name: str) -> Callable[..., Any]:
+    """A method of graphs, loaded when it is first called."""
 
-    def show(shown: Any, /, *args: Any, **options: Any) -> Any:
-        return getattr(import_module(_SHOWN[name]), name)(shown, *args, **options)
+    def method(self: Any, /, *args: Any, **options: Any) -> Any:
+        return getattr(import_module(_METHODS[name]), name)(self, *args, **options)
 
-    return show
+    return method
 
 
-METHODS.update(call=call, dumps=dumps, loads=loads, **{name: _shown(name) for name in _SHOWN})
+METHODS.update(call=call, **{name: _on_use(name) for name in _METHODS})
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Pausing the cyclic garbage collector while a graph is built: the one place that touches it.
+"""Pausing the cyclic garbage collector while a graph is built or modules load: the one place that touches it.
 
 Graphs are trees of small immutable objects without cycles; collecting in the middle of building one
 walks everything built so far again and again, and finds nothing. The collector belongs to the process, so
@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from threading import RLock, local
 from typing import ParamSpec, TypeVar
@@ -58,6 +59,16 @@ class _Pauses:
 
 
 _PAUSES = _Pauses()
+
+
+@contextmanager
+def collecting_paused() -> Iterator[None]:
+    """The garbage collector is paused while this lasts, if it was running."""
+    _PAUSES.begin()
+    try:
+        yield
+    finally:
+        _PAUSES.end()
 
 
 def without_collecting(function: Callable[P, R]) -> Callable[P, R]:

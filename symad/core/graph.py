@@ -181,7 +181,7 @@ class Origin:
 
 
 METHODS: dict[str, Callable[..., Any]] = {}
-"""What graphs do with what stands above this module: call, dumps, loads, explain, draw; `symad` fills it."""
+"""What graphs do with what stands above this module: call, explain, draw, pickled; `symad` fills it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,7 +297,7 @@ class Graph(metaclass=Interned):
         )
 
     def __reduce__(self) -> Any:
-        return METHODS["loads"], (METHODS["dumps"](self), self.classes)
+        return METHODS["pickled"](self)
 
     def __copy__(self) -> Graph:
         return self  # it never changes

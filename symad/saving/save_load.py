@@ -83,6 +83,11 @@ def dumps(f: Any) -> str:
     return without_surrogates(f'{{{head},\n "nodes": [\n  {nodes}\n ]}}\n')
 
 
+def pickled(graph: Graph) -> tuple[Any, ...]:
+    """What pickle keeps of a graph: its text, and how to read it."""
+    return loads, (dumps(graph), graph.classes)
+
+
 def loads(text: str, classes: Classes = ()) -> Graph:
     """A graph from JSON text; see `load`."""
     if len(text) > LARGEST_TEXT:

@@ -42,8 +42,6 @@ from symad.ops.linalg.solve_det import Solve, solve
 from symad.ops.loops.captured import captured_nodes
 from symad.ops.loops.scan import Local, fresh_input
 from symad.ops.sparse.sparse_solve import solve_sparse, sparse_solve
-from symad.sparsity.patterns.detection import jacobian_pattern
-from symad.sparsity.recovery.jacobian_hessian import sparse_jacobian
 from symad.transforms.batches import batch_outputs
 from symad.transforms.jacobians import forward_jacobian
 from symad.transforms.seeding import total_size
@@ -116,6 +114,9 @@ def sparse_slope(residual: Graph) -> Node | None:
     unknown = residual.input_nodes[0]
     if not all(is_concrete(node.shape) for node in residual.nodes) or size(unknown.shape) < LEAST_SPARSE:
         return None
+    from symad.sparsity.patterns.detection import jacobian_pattern
+    from symad.sparsity.recovery.jacobian_hessian import sparse_jacobian
+
     flat = Graph(residual.input_nodes, (concatenate([flatten(r) for r in residual.output_nodes]),))
     pattern = jacobian_pattern(flat, flat.output_nodes, (unknown,))
     if pattern.nnz > MOST_FILLED * int(size(unknown.shape)) ** 2:
