@@ -246,10 +246,13 @@ class Kernel:
         texts = {".c": self.c_source, ".h": self.c_header}
         text = texts.get(Path(path).suffix, self.source)
         if not text:
-            raise LoweringError(
-                f"{path}: {self.name} has no such text; backend='c' prints C, and a header for functions of "
-                "scalars"
+            missing = (
+                f"{self.name} has arrays: backend='c' prints a Python file with C loops, save it as .py; C "
+                "that stands alone, with a header, is for functions of scalars"
+                if self.c_source
+                else f"there is no C of {self.name}; backend='c' prints C where C has all functions in it"
             )
+            raise LoweringError(f"{path}: {missing}")
         if self.origin is not None:
             check_importable(self.origin.graph, path)
         write_text(path, text)

@@ -15,6 +15,11 @@ from symad.numeric.numpy_arrays.printer import print_array_module
 from symad.numeric.pipelines import BLOCK_GRAPH, COMPILED_GRAPH, KERNEL_GRAPH, PassReport, run_graph_passes
 from symad.numeric.scheduling.roles import roles_of
 
+LOOPS_ALONE = """\
+/* The loops of {name}, printed by symad. Its Python file calls them, and NumPy between them. Functions of
+   scalars are printed as C that stands alone. */
+"""
+
 
 def lower(graph: Graph, dtype: str, report: list[PassReport] | None = None) -> Kernel:
     """Print and compile a graph; without a compiler that works its NumPy form runs.
@@ -34,7 +39,8 @@ def lower(graph: Graph, dtype: str, report: list[PassReport] | None = None) -> K
     fused = fuse(run_graph_passes(graph, passes, report), dtype)
     labels = roles_of(graph, inner=False).labels
     name, source = print_array_module(fused, NUMPY, dtype, printing, labels)
+    loops = LOOPS_ALONE.format(name=name) + made[0].c_source()
     try:
-        return replace(compile_source(name, source), c_source=made[0].c_source())
+        return replace(compile_source(name, source), c_source=loops)
     except NotCompiled:
-        return replace(lower_numpy.lower(graph, dtype, False, report), c_source=made[0].c_source())
+        return replace(lower_numpy.lower(graph, dtype, False, report), c_source=loops)

@@ -24,7 +24,7 @@ from symad.numeric.scalars import lower_runs
 from symad.numeric.scalars.compiled_batches import Batches
 from symad.numeric.scalars.flat_results import FlatResults
 from symad.numeric.scalars.python_binding import Binder, python_function
-from symad.numeric.scheduling.roles import NO_ROLES
+from symad.numeric.scheduling.roles import NO_ROLES, roles_of
 from symad.numeric.scheduling.schedule import schedule
 from symad.numeric.targets.c_functions import SCALAR_C, NotInC
 from symad.numeric.targets.c_module import print_c_module
@@ -52,7 +52,7 @@ def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | Non
         name, source = print_c(prepared, report)
     except NotInC:
         return lower_numpy.lower(graph, dtype, packed)
-    header = print_header(name, prepared)
+    header = print_header(name, prepared, roles_of(graph, inner=False).labels)
     if len(prepared.nodes) > LIMIT:
         return replace(lower_runs.lower(graph, dtype, packed), c_source=source, c_header=header)
     plain = cache(partial(lower_numpy.lower, graph, dtype, packed))

@@ -40,6 +40,8 @@ def lower(options: Namespace) -> int:
     kernel = lower_graph(
         _named(options), backend=options.backend, dtype=options.dtype, style=options.style, log=log
     )
+    if options.backend == "c" and not kernel.c_header:
+        _to_stderr(_not_c(kernel))
     if options.output is None:
         print(kernel.c_source if kernel.c_header else kernel.source)
         return OK
@@ -51,6 +53,13 @@ def lower(options: Namespace) -> int:
         lines = len(path.read_text(encoding="utf-8").splitlines())
         print(f"{path}: {kernel.name}, {lines} lines, for {options.backend}")
     return OK
+
+
+def _not_c(kernel: Any) -> str:
+    """Why what is written is no C that stands alone."""
+    if kernel.c_source:
+        return f"symad: {kernel.name} has arrays: its file is Python, which compiles and calls C loops"
+    return f"symad: {kernel.name} calls a function that C lacks, or no compiler works: its file is NumPy code"
 
 
 def _to_stderr(line: str) -> None:

@@ -424,6 +424,22 @@ def test_backend_c_writes_the_file_and_its_header(model, tmp_path, capsys):
     assert "backend='c' prints C" in capsys.readouterr().err
 
 
+def test_backend_c_says_what_is_no_c_that_stands_alone(tmp_path, capsys):
+    path = tmp_path / "m.py"
+    path.write_text(
+        "from sympy import *\nx = symbols('x')\nX = MatrixSymbol('X', 3, 3)\n"
+        "bessel = besselj(1, x)\nmatrix = HadamardProduct(X * X, X)\n"
+    )
+    assert main(["lower", f"{path}:bessel", "--backend", "c"]) == OK
+    printed = capsys.readouterr()
+    assert "scipy" in printed.out and "a function that C lacks" in printed.err
+    assert main(["lower", f"{path}:matrix", "--backend", "c", "-o", str(tmp_path / "m.h")]) == USAGE
+    assert "has arrays" in capsys.readouterr().err
+    assert main(["lower", f"{path}:matrix", "--backend", "c", "-o", str(tmp_path / "m.c")]) == OK
+    assert "has arrays" in capsys.readouterr().err
+    assert (tmp_path / "m.c").read_text().startswith("/* The loops of matrix")
+
+
 def test_a_reader_who_stops_is_no_error_and_no_verdict():
     process = subprocess.Popen(
         [sys.executable, "-m", "symad", "tour", "--list"], stdout=subprocess.PIPE, stderr=subprocess.PIPE

@@ -248,7 +248,7 @@ SERIES: dict[str, dict[str, tuple[str, Sequence[float]]]] = {
 
 FLAT = """\
 #ifdef __GNUC__
-#define FLAT __attribute__((flatten))  /* all calls inline: else no vector instructions */
+#define FLAT __attribute__((flatten, unused))  /* all calls inline: else no vector instructions */
 #else
 #define FLAT
 #endif
