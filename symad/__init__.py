@@ -6,9 +6,9 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from symad.core.gc_pause import collecting_paused
+from symad.core.gc_pause import loading
 
-with collecting_paused():  # what loads now stays: collecting garbage in between finds nothing
+with loading():
     from symad import errors
     from symad.core.graph import METHODS, Graph
     from symad.cost import flops, live_memory, memory

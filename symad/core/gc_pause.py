@@ -62,12 +62,18 @@ _PAUSES = _Pauses()
 
 
 @contextmanager
-def collecting_paused() -> Iterator[None]:
-    """The garbage collector is paused while this lasts, if it was running."""
+def loading() -> Iterator[None]:
+    """While modules load, whose objects stay: the collector is paused, and then takes them for old.
+
+    Frozen and thawed again, they stand in the oldest generation without having been walked.
+    """
     _PAUSES.begin()
     try:
         yield
     finally:
+        if gc.get_freeze_count() == 0:  # what the process froze itself stays frozen
+            gc.freeze()
+            gc.unfreeze()
         _PAUSES.end()
 
 

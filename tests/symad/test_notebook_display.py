@@ -126,7 +126,7 @@ def test_a_derivation_names_each_rule():
         "constant factor",
     ):
         assert rf"\text{{{rule}}}" in text
-    assert r"\dot{s_{2}} &= \dot{x} y + \dot{y} x" in text
+    assert r"\dot{s}_{2} &= \dot{x} y + \dot{y} x" in text
     assert text._repr_latex_() == rf"$\displaystyle {text}$"
 
 
@@ -183,3 +183,32 @@ def test_nothing_is_computed_by_sympy_when_an_inverse_is_shown(monkeypatch):
     again = symad.trace(symad.to_sympy(symad.trace(f, xs)), xs)
     point = [0.1, 0.4, -0.3, 0.7, 0.2]
     np.testing.assert_allclose(again(*point), symad.trace(f, xs)(*point))
+
+
+def test_accents_stand_over_letters_and_words_are_upright():
+    q = sp.symbols("q1 q2", real=True)
+    steps = symad.trace(q[0] * q[1] / 3 + sp.exp(q[0] / 7)).explain(as_latex=True)
+    assert r"\dot{q}_{1}" in steps and r"\dot{q_" not in steps
+    assert r"\text{constant factor}" in steps and "product rule" in steps and "quotient rule" not in steps
+    loss = symad.trace(lambda logvar: np.sum(np.exp(logvar)), inputs=[(3,)])
+    assert r"e^{\mathrm{logvar}}" in loss.to_latex()
+    listing = lower(symad.gradient(sp.exp(q[0] * q[1])), style="plain").to_latex()
+    assert r"\bar{q}_{1}" in listing and r"\bar{q_" not in listing
+    assert symad.gradient(q[0] * q[1]).explain(as_latex=True).splitlines()[-2].startswith(r"\nabla f\left(")
+
+
+def test_a_recurrence_is_shown_with_its_step():
+    def rnn(W, xs):
+        return np.sum(scan(lambda h, x: np.tanh(W @ h + x), np.zeros(2), xs)[-1] ** 2)
+
+    text = symad.trace(rnn, inputs=[(2, 2), (5, 2)]).to_latex()
+    assert r"\operatorname{scan}\left(\mathbf{0}, \mathrm{xs}, W\right)_{4,\cdot}" in text
+    step = r"\operatorname{scan}\left(h_{0}, \mathrm{xs}, W\right) \colon \quad h_{t} &= "
+    assert step + r"\tanh{\left(W h_{t - 1} + \mathrm{xs}_{t} \right)}" in text.replace(r" \, ", " ")
+
+
+def test_a_part_of_a_part_has_one_subscript():
+    part = symad.trace(lambda A: np.sum(A[1][0] * A[2][:, 1]), inputs=[(4, 3, 3)])
+    assert "A_{1,0,\\cdot}" in part.to_latex() and "A_{2,\\cdot,1}" in part.to_latex()
+    padded = symad.gradient(symad.trace(lambda x: np.sum(x[1:3] ** 2), inputs=[(5,)])).to_latex()
+    assert r"\operatorname{pad}_{1:3}" in padded

@@ -13,10 +13,10 @@ import sympy
 from symad.core.escaping import visible
 from symad.core.graph import ZERO, Graph, Node, Op, topological
 from symad.core.questions import jvp, question
-from symad.display.latex import escaped, latex
+from symad.display.latex import escaped
 from symad.display.typesetting import contractions  # noqa: F401  (register answers)
-from symad.display.typesetting.graphs import Latex
-from symad.display.typesetting.pieces import Atom, Piece, name_of, write
+from symad.display.typesetting.graphs import Latex, called
+from symad.display.typesetting.pieces import Atom, Piece, accented, write
 from symad.display.typesetting.rules import typeset
 from symad.errors import EvaluationError
 from symad.ops.arrays.contraction import Einsum
@@ -25,6 +25,11 @@ from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Add, Mul
 from symad.ops.elementwise.powers import Pow
 from symad.ops.elementwise.selection import Condition, Select
+
+DOT = r"\dot"
+
+FIXED = (Constant, Dimension)
+"""Factors without a tangent."""
 
 MOST_STEPS = 80
 """Longer derivations are not written."""
@@ -50,9 +55,10 @@ def rule_of_sum(op: Add, node: Any) -> Any:
 
 @rule_name.dispatch
 def rule_of_product(op: Mul, node: Any) -> Any:
-    if sum(not isinstance(a.op, (Constant, Dimension)) for a in node.args) == 1 and -1 not in op.powers:
+    varying = [p for a, p in zip(node.args, op.powers, strict=True) if not isinstance(a.op, FIXED)]
+    if varying == [1]:
         return "constant factor"
-    return "quotient rule" if -1 in op.powers else "product rule"
+    return "quotient rule" if -1 in varying else "product rule"
 
 
 @rule_name.dispatch
@@ -99,10 +105,10 @@ def derivation(graph: Graph) -> Latex:
         state = write(typeset(node.op, node, [names[a] for a in node.args]))
         tangent = write(_tangent(node, names))
         rule = escaped(rule_name(node.op, node))
-        lines.append(rf"{name} &= {state} & \dot{{{name}}} &= {tangent} && \text{{{rule}}}")
+        lines.append(rf"{name} &= {state} & {accented(DOT, name)} &= {tangent} && \text{{{rule}}}")
     results = ", ".join(write(names[o]) for o in graph.output_nodes)
-    arguments = ", ".join(latex(s) for s in graph.inputs)
-    lines.append(rf"{name_of(graph.name)}\left({arguments}\right) &= {results}")
+    results = results if len(graph.output_nodes) == 1 else rf"\left({results}\right)"
+    lines.append(f"{called(graph)} &= {results}")
     body = " \\\\\n".join(lines)
     return Latex(visible(f"\\begin{{aligned}}\n{body}\n\\end{{aligned}}"))
 
@@ -131,13 +137,13 @@ def _tangent(node: Node, names: Mapping[Node, Any]) -> Piece:
     pieces: dict[Node, Piece] = {again: names[node]}
     pieces.update({x: names[a] for x, a in zip(local, node.args, strict=True)})
     for dot, a in zip(dots, node.args, strict=True):
-        pieces[dot] = Atom(rf"\dot{{{write(names[a])}}}")
+        pieces[dot] = Atom(accented(DOT, write(names[a])))
     return _written(made, pieces)
 
 
 def _local(arg: Node, k: int, names: Mapping[Node, Any]) -> Node:
     """An argument as an input of its own; numbers stay, which rules look at."""
-    if isinstance(arg.op, (Constant, Dimension)):
+    if isinstance(arg.op, FIXED):
         return arg
     return input_node(sympy.Dummy(f"x{k}", real=True), arg.shape)
 

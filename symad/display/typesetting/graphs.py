@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from symad.core.escaping import visible
 from symad.core.graph import Graph, Node
-from symad.display.latex import latex
 from symad.display.typesetting import contractions  # noqa: F401  (register answers)
-from symad.display.typesetting.pieces import Atom, Entries, Piece, name_of, write
+from symad.display.typesetting.pieces import Atom, Entries, Piece, name_of, name_of_input, write
+from symad.display.typesetting.recurrences import Loops, definitions, loops_of, scan_piece
 from symad.display.typesetting.rules import typeset
 from symad.errors import EvaluationError
+from symad.ops.loops.scan import Scan
 
 MOST_NODES = 400
 """Larger graphs are no formula for people."""
+
+NONE: Mapping[Node, Piece] = {}
 
 LONG = 700
 """Characters up to which a formula is written without names for parts that occur several times."""
@@ -43,13 +46,15 @@ def graph_latex(graph: Graph) -> Latex:
             f"{graph.name} has {len(graph.nodes)} nodes, too many for a formula (at most {MOST_NODES}); "
             "lower(f).to_latex() lists its statements"
         )
-    pieces = _pieces(graph.nodes, {})
+    loops = loops_of(graph)
+    pieces = _pieces(graph.nodes, {}, loops)
     lines = _outputs(graph, pieces)
     if sum(map(len, lines)) > LONG:
-        names = _names(graph, pieces)
-        pieces = _pieces(graph.nodes, names)
-        shared = [(names[n].latex, _definition(n, pieces)) for n in graph.nodes if n in names]
-        lines = [*_outputs(graph, pieces), *(f"{name} &= {text}" for name, text in shared)]
+        names = _names(graph, pieces, _letters(graph)[0])
+        pieces = _pieces(graph.nodes, names, loops)
+        lines = [*_outputs(graph, pieces), *_shared(graph.nodes, names, pieces)]
+    for letter, (left, body, inputs) in zip(_letters(graph)[1:], definitions(graph), strict=False):
+        lines += _step(left, body, inputs, loops, letter)
     if len(lines) == 1:
         return Latex(visible(lines[0].replace("&=", "=", 1)))
     body = " \\\\\n".join(lines)
@@ -65,24 +70,41 @@ SHOWN = 60
 """Larger graphs are shown as pictures alone."""
 
 
-def _pieces(order: Sequence[Node], names: dict[Node, Atom]) -> dict[Node, Piece]:
+def _pieces(
+    order: Sequence[Node], names: Mapping[Node, Atom], loops: Loops, given: Mapping[Node, Piece] = NONE
+) -> dict[Node, Piece]:
     """The piece of every node; a named one is its name where it is used."""
-    made: dict[Node, Piece] = {}
+    made = dict(given)
     for node in order:
-        args = tuple([names.get(a) or made[a] for a in node.args])
-        made[node] = typeset(node.op, node, args)
+        if node not in made:
+            args = tuple([names.get(a) or made[a] for a in node.args])
+            is_scan = isinstance(node.op, Scan)
+            made[node] = scan_piece(node, args, loops) if is_scan else typeset(node.op, node, args)
     return made
 
 
-def _definition(node: Node, pieces: dict[Node, Piece]) -> str:
-    return write(pieces[node])
+def _shared(order: Sequence[Node], names: Mapping[Node, Atom], pieces: Mapping[Node, Piece]) -> list[str]:
+    return [f"{names[node].latex} &= {write(pieces[node])}" for node in order if node in names]
 
 
-def _names(graph: Graph, pieces: dict[Node, Piece]) -> dict[Node, Atom]:
+def _step(left: str, body: Graph, inputs: Sequence[Piece], loops: Loops, letter: str) -> list[str]:
+    """The step of a recurrence; what it uses several times has a name."""
+    given = dict(zip(body.input_nodes, inputs, strict=True))
+    names = _names(body, _pieces(body.nodes, {}, loops, given), letter)
+    pieces = _pieces(body.nodes, names, loops, given)
+    result = names.get(body.output_nodes[0]) or pieces[body.output_nodes[0]]
+    return [f"{left} &= {write(result)}", *_shared(body.nodes, names, pieces)]
+
+
+def _letters(graph: Graph) -> list[str]:
+    """Letters with which no input begins, for parts that have names."""
+    taken = {str(s)[:1] for s in graph.inputs}
+    return [c for c in ("v", "w", "u", "z", "q", *"abdegmnpry", r"\nu", r"\mu", r"\xi") if c not in taken]
+
+
+def _names(graph: Graph, pieces: Mapping[Node, Piece], letter: str) -> dict[Node, Atom]:
     """Names v₁, v₂, ... for parts that are used several times and long."""
     uses = Counter(a for node in graph.nodes for a in node.args)
-    taken = {str(s) for s in graph.inputs}
-    letter = next(c for c in ("v", "w", "u", "z", "q", "\\nu") if not any(t.startswith(c) for t in taken))
     worth = [n for n in graph.nodes if uses[n] > 1 and n.args and len(write(pieces[n])) >= WORTH]
     return {node: Atom(f"{letter}_{{{k}}}") for k, node in enumerate(worth, 1)}
 
@@ -91,8 +113,7 @@ def _outputs(graph: Graph, pieces: dict[Node, Piece]) -> list[str]:
     """The left and the right side of every output; scalars of one tuple without names are a vector."""
     labels = graph.origin.labels if graph.origin is not None else ()
     outputs = graph.output_nodes
-    arguments = ", ".join(latex(s) for s in graph.inputs)
-    name = f"{title(graph.name)}\\left({arguments}\\right)"
+    name = called(graph)
     if len(outputs) == 1 or (not any(labels) and all(not o.shape for o in outputs)):
         left = label_of(labels[0], graph) if len(outputs) == len(labels) == 1 and labels[0] else name
         single = len(outputs) == 1
@@ -106,6 +127,12 @@ def _outputs(graph: Graph, pieces: dict[Node, Piece]) -> list[str]:
         )
         made.append(f"{left} &= {write(pieces[output])}")
     return made
+
+
+def called(graph: Graph) -> str:
+    """The function with its arguments: f(x, y)."""
+    arguments = ", ".join(map(name_of_input, graph.inputs))
+    return rf"{title(graph.name)}\left({arguments}\right)"
 
 
 DERIVED = {

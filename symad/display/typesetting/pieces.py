@@ -6,6 +6,7 @@ multiplied elementwise. A `Sum` is a sum of terms. Everything else is an `Atom` 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,10 +22,15 @@ Factor: TypeAlias = "tuple[Piece, Fraction]"
 
 @dataclass(frozen=True)
 class Atom:
-    """LaTeX that binds tightly; or, if ``loose``, that needs parentheses as a base or beside a subscript."""
+    """LaTeX that binds tightly; or, if ``loose``, that needs parentheses as a base or beside a subscript.
+
+    A part of an array, ``latex``, says of which one: ``base`` and its ``places``.
+    """
 
     latex: str
     loose: bool = False
+    base: str = ""
+    places: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -280,13 +286,29 @@ ACCENTS = {"_bar": r"\bar", "_dot": r"\dot"}
 """Cotangents and tangents."""
 
 
+SUBSCRIPTED = re.compile(r"(\\?[A-Za-z]+|\\mathrm\{\w+\})(_\{[^{}]*\}|_\w)")
+"""A name and its subscript."""
+
+
+def accented(accent: str, name: str) -> str:
+    """A name with a bar or a dot over its letter, not over its subscript; several letters have a long bar."""
+    found = SUBSCRIPTED.fullmatch(name)
+    letter, below = found.groups() if found else (name, "")
+    wide = accent == r"\bar" and letter.startswith(r"\mathrm") and "_" not in letter
+    return f"{OVERLINE if wide else accent}{{{letter}}}{below}"
+
+
+def name_of_input(symbol: Any) -> str:
+    """A symbol by its name; a function of time or a derivative as SymPy writes it."""
+    name = getattr(symbol, "name", getattr(symbol, "label", None))
+    return latex(symbol) if name is None or "^" in str(name) else name_of(str(name))
+
+
 def name_of(name: str) -> str:
     """A name of the model: W_bar is W with a bar, theta_1 a letter with a subscript."""
     for ending, accent in ACCENTS.items():
         if name.endswith(ending) and len(name) > len(ending):
-            inner = name_of(name[: -len(ending)])
-            wide = ending == "_bar" and inner.startswith(r"\mathrm") and "_" not in inner
-            return f"{OVERLINE if wide else accent}{{{inner}}}"
+            return accented(accent, name_of(name[: -len(ending)]))
     if all(c.isalnum() or c == "_" for c in name):
         base, *below = latex_name(name).split("_", 1)
         base = base if len(base) < 2 or base.startswith("\\") else rf"\mathrm{{{base}}}"

@@ -23,6 +23,7 @@ from symad.display.typesetting.pieces import (
     Term,
     as_term,
     inside,
+    name_of_input,
     number,
     parenthesised,
     product,
@@ -32,7 +33,7 @@ from symad.display.typesetting.pieces import (
 )
 from symad.ops.arrays.gathering import Gather
 from symad.ops.arrays.reduction import Extreme, Product
-from symad.ops.arrays.shaping import Broadcast, Reshape, Slice
+from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, Slice
 from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Eye, Input, Iota
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.elementwise.apply import Apply
@@ -70,7 +71,7 @@ def typeset_by_name(op: Op, node: Any, args: Pieces) -> Any:
 
 @typeset.dispatch
 def typeset_input(op: Input, node: Any, args: Pieces) -> Any:
-    name = latex(op.symbol)
+    name = name_of_input(op.symbol)
     return Atom(name, loose="^" in name)
 
 
@@ -246,10 +247,17 @@ def typeset_slice(op: Slice, node: Any, args: Pieces) -> Any:
     return subscript(args[0], places)
 
 
+@typeset.dispatch
+def typeset_pad(op: Pad, node: Any, args: Pieces) -> Any:
+    """The places that the elements take among zeros."""
+    axes = zip(op.start, node.args[0].shape, op.step, op.shape, strict=True)
+    return operator("pad", args, f"_{{{','.join(interval(*axis) for axis in axes)}}}")
+
+
 def interval(start: Any, count: Any, step: int, length: Any) -> str:
     """Places on an axis."""
     if start == 0 and step == 1 and same_dim(count, length):
-        return r"\cdot"
+        return WHOLE
     if same_dim(count, 1):
         return latex(start)
     end = sympy.sympify(start + (count - 1) * step + 1, strict=True)
@@ -257,13 +265,21 @@ def interval(start: Any, count: Any, step: int, length: Any) -> str:
     return last if step == 1 else f"{last}:{step}"
 
 
+WHOLE = r"\cdot"
+"""All of an axis."""
+
+
 def subscript(piece: Piece, places: Sequence[str]) -> Piece:
     """An element or a part of an array."""
-    if all(p == r"\cdot" for p in places):
+    if all(p == WHOLE for p in places):
         return piece
     base = tight(piece)
-    base = f"{{{base}}}" if "_" in base or "^" in base else base
-    return Atom(rf"{base}_{{{','.join(places)}}}")
+    if isinstance(piece, Atom) and piece.places.count(WHOLE) == len(places):
+        rest = iter(places)  # a part of a part, where the first one left single places out
+        if all(p == WHOLE or ":" not in p for p in piece.places):
+            base, places = piece.base, [next(rest) if p == WHOLE else p for p in piece.places]
+    braced = f"{{{base}}}" if "_" in base or "^" in base else base
+    return Atom(rf"{braced}_{{{','.join(places)}}}", base=base, places=tuple(places))
 
 
 @typeset.dispatch

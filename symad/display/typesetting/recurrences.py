@@ -1,0 +1,69 @@
+"""Recurrences in formulas: ``scan(h₀, x, W)``, and below it the step h_t = f(h_{t−1}, x_t, W)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from symad.core.graph import Graph, Node
+from symad.display.typesetting.pieces import Atom, Piece, name_of_input, write
+from symad.display.typesetting.rules import WHOLE, operator, typeset
+from symad.ops.arrays.sources import Constant, Input
+from symad.ops.loops.scan import Scan
+
+STATES = ("h", "s", "c", "z", r"\eta")
+"""Letters for a state; the first that no input has is taken."""
+
+Loops = Mapping[Graph, str]
+"""The index of each body, empty where there is one body alone."""
+
+
+def loops_of(graph: Graph) -> dict[Graph, str]:
+    """All bodies of recurrences, those inside of bodies after them."""
+    bodies = list(dict.fromkeys(node.op.body for node in _scans(graph)))
+    return {body: f"_{{{k}}}" if len(bodies) > 1 else "" for k, body in enumerate(bodies, 1)}
+
+
+def _scans(graph: Graph) -> Iterator[Any]:
+    for node in graph.nodes:
+        if isinstance(node.op, Scan):
+            yield node
+            yield from _scans(node.op.body)
+
+
+def scan_piece(node: Any, args: Sequence[Piece], loops: Loops) -> Piece:
+    """All states: the operator of its step, applied to the first state, the inputs and the constants."""
+    return operator("scan", args, loops.get(node.op.body, ""))
+
+
+def formal_names(graph: Graph, node: Any) -> tuple[list[str], list[Piece]]:
+    """What the arguments of a step are called where it is defined, and their pieces at the time t."""
+    taken = {name_of_input(symbol) for symbol in graph.inputs}
+    state = next((s for s in STATES if s not in taken), STATES[-1])
+    count, names, pieces = 1 + node.op.slices, [], []
+    for k, (arg, local) in enumerate(zip(node.args, node.op.body.input_nodes, strict=True)):
+        name = state if k == 0 else _name_of(arg, f"x_{{{k}}}" if k < count else f"k_{{{k + 1 - count}}}")
+        names.append(f"{state}_{{0}}" if k == 0 else name)
+        at = "t - 1" if k == 0 else "t"
+        places = (at, *[WHOLE] * len(local.shape))
+        inner = f"{{{name}}}" if "_" in name else name
+        pieces.append(Atom(f"{inner}_{{{at}}}", base=name, places=places) if k < count else Atom(name))
+    return names, pieces
+
+
+def _name_of(arg: Node, otherwise: str) -> str:
+    if isinstance(arg.op, Input):
+        return name_of_input(arg.op.symbol)
+    return write(typeset(arg.op, arg, ())) if isinstance(arg.op, Constant) else otherwise
+
+
+def definitions(graph: Graph) -> Iterator[tuple[str, Graph, list[Piece]]]:
+    """For each body the left side of its definition, the body, and the pieces of its inputs."""
+    loops, found = loops_of(graph), set()
+    for node in _scans(graph):
+        if node.op.body not in found:
+            found.add(node.op.body)
+            names, pieces = formal_names(graph, node)
+            state = names[0].removesuffix("_{0}")
+            called = operator("scan", [Atom(n) for n in names], loops[node.op.body])
+            yield rf"{write(called)} \colon \quad {state}_{{t}}", node.op.body, pieces
