@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from symad.gpu.attention_kernels.eager import attention
+    from symad.gpu.lower import check_indices
     from symad.gpu.pairs.eager import pairwise
     from symad.gpu.settings import options
 
-__all__ = ["attention", "options", "pairwise"]
+__all__ = ["attention", "check_indices", "options", "pairwise"]
 
 _LATER = {
     "attention": "symad.gpu.attention_kernels.eager",
+    "check_indices": "symad.gpu.lower",
     "options": "symad.gpu.settings",
     "pairwise": "symad.gpu.pairs.eager",
 }

@@ -18,13 +18,14 @@ from symad.gpu.passes.scaled_sums import SumThen
 from symad.gpu.printers import indices, joining, products, random, rows, sparse  # noqa: F401  (register their answers)
 from symad.gpu.printers.array_inputs import door_texts, inputs_line
 from symad.gpu.printers.arrays import HELPERS
-from symad.gpu.printers.indices import REPORT
+from symad.gpu.printers.indices import report_helpers
 from symad.gpu.printers.joined_sums import sums_lines
 from symad.gpu.printers.kernels import BOOLEAN, Kernels
 from symad.gpu.printers.library import CUPY, HALVES
 from symad.gpu.printers.recurrences import recurrence_lines, row_program_lines
 from symad.gpu.printers.row_groups import row_lines
 from symad.gpu.recurrences.recurrence import Recurrence
+from symad.gpu.settings import current
 from symad.gpu.views import Take
 from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import Fused, FusedSum, on_host
@@ -65,8 +66,8 @@ class CuPyPrinter(ArrayPrinter):
         self.host: set[Node] = set()
         self.defaults: set[Node] = set()
         """The arguments of attention that nothing else reads."""
-        self.sites: list[str] = []
-        """The errors of indices that kernels check, as expressions."""
+        self.sites: list[tuple[bool, str]] = []
+        """Where kernels check indices: whether they may count from the end, and the axis in words."""
         self.flag = ""
         self.results = graph.output_nodes if dtype in HALVES else ()
         """What is returned in the type it has."""
@@ -296,8 +297,10 @@ def print_cupy_module(graph: Graph, dtype: str, packed: bool) -> tuple[str, str]
     door = _packed_door(fused, printer, inputs) if packed else _door(fused, printer, inputs)
     body = printer.statements(fused.output_nodes)
     if printer.sites:
-        printer.helper("_report", REPORT)
-        door.append(f"{printer.flag} = cp.zeros(1, dtype=cp.int32)")
+        report_helpers(printer)
+        seen = printer.names.unique("seen")
+        door[:0] = [f"{seen}, {printer.flag} = _flag(cp.cuda.Device().id)", f"_report({seen})"]
+        body.append("_check_indices()" if current().wait else f"_report({seen})")
     values = [_result(o, printer) for o in fused.output_nodes]
     result = _flat(values) if packed else pack_text(fused.structure, values)
     signature = "packed" if packed else ", ".join(inputs)
@@ -312,7 +315,7 @@ def print_cupy_module(graph: Graph, dtype: str, packed: bool) -> tuple[str, str]
         *(line for text, name in printer.sources.items() for line in [f"{name} = {text}", "", ""]),
         f"def {entry}({signature}):",
         *docstring(graph, packed),
-        *(f"    {line}" for line in [*door, *body, *_report(printer)]),
+        *(f"    {line}" for line in [*door, *body]),
         f"    return {result}",
     ]
     return entry, finish([*module_header(graph, printer.imports), *lines], dtype)
@@ -333,13 +336,6 @@ def _helper_lines(printer: ArrayPrinter) -> list[str]:
         for source in printer.helpers.values()
         for line in (source.rstrip(), "", "")
     ]
-
-
-def _report(printer: CuPyPrinter) -> list[str]:
-    """The one look at the flag of wrong indices."""
-    if not printer.sites:
-        return []
-    return [f"_report({printer.flag}, [", *(f"    {message}," for message in printer.sites), "])"]
 
 
 def _result(node: Node, printer: CuPyPrinter) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
+from weakref import WeakValueDictionary
 
 import sympy
 
@@ -46,7 +47,10 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
     @lru_cache(maxsize=1)
     def compiled() -> Kernel:
         cupy()  # one clear error where there is no CuPy, no driver or no device
-        return compile_source(name, source)
+        kernel = compile_source(name, source)
+        if "_check_indices" in kernel.namespace:
+            _WITH_INDICES[id(kernel)] = kernel
+        return kernel
 
     def run(*values: Any) -> Any:
         try:
@@ -55,6 +59,25 @@ def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
             raise GpuError(_out_of_memory(prepared, dtype, values, error)) from error
 
     return Kernel(name, source, run)
+
+
+_WITH_INDICES: WeakValueDictionary[int, Kernel] = WeakValueDictionary()
+"""The kernels in use that check indices."""
+
+
+def check_indices() -> None:
+    """Wait for the current device, and raise the error of a wrong index that a call has met, if there is one.
+
+    Calls do not wait to see whether all indices were in range: without this, a wrong one is an error of the
+    next call of the same kernel that begins or ends after the device has met it, or of the program's end.
+
+    Raises:
+        IndexError: an index out of its axis, with the axis and its length.
+        GpuError: there is no usable GPU.
+    """
+    cupy()
+    for kernel in list(_WITH_INDICES.values()):
+        kernel.namespace["_check_indices"]()
 
 
 BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}

@@ -20,6 +20,7 @@ class Options:
 
     tf32: bool = False
     atomics: bool = False
+    wait: bool = False
 
 
 _DEFAULT = Options()
@@ -32,7 +33,9 @@ def current() -> Options:
 
 
 @contextmanager
-def options(*, tf32: bool | None = None, atomics: bool | None = None) -> Iterator[None]:
+def options(
+    *, tf32: bool | None = None, atomics: bool | None = None, wait: bool | None = None
+) -> Iterator[None]:
     """Options of the CuPy code that is printed inside; those not given stay as they are.
 
     Args:
@@ -40,8 +43,10 @@ def options(*, tf32: bool | None = None, atomics: bool | None = None) -> Iterato
             (relative error 2⁻¹¹ each) and sums in float32. Off by default.
         atomics: add the updates of equal rows (gradients of embeddings) by atomic additions: the bits of the
             result vary from run to run. Off by default.
+        wait: wait for the device at the end of a call with indices, so that a wrong one is an error of that
+            call. Off by default: it is an error of a later call, of `check_indices` or of the program's end.
     """
-    given = {"tf32": tf32, "atomics": atomics}
+    given = {"tf32": tf32, "atomics": atomics, "wait": wait}
     token = _current.set(
         replace(_current.get(), **{name: bool(v) for name, v in given.items() if v is not None})
     )

@@ -1,9 +1,9 @@
 """Rows by index in CuPy code: positions, gathering, and scattered sums, with one check for all indices.
 
 An index that comes from outside is checked by the kernel that reads it: a wrong one counts as 0 from there on
-and leaves the number of the place in a flag. The flag is read once, before results are returned, so that
-no index costs a wait for the device. What is known to be in range when the code is written (constants,
-ranges, results of other checks) is not checked.
+and leaves the number of the place in a flag. The flag is memory of the host into which the device writes, so
+that a look at it costs no wait: it is looked at when a call begins and when it ends. What is known to be in
+range when the code is written (constants, ranges, results of other checks) is not checked.
 """
 
 from __future__ import annotations
@@ -37,11 +37,31 @@ CHECKED = '''def _checked(kernel, indices, lengths, site, flag):
     return rows
 '''
 
-REPORT = '''def _report(flag, errors):
-    """Raise the error of a wrong index, if one was found; this waits for the device."""
-    site = flag.item()
+FLAG = '''@lru_cache(maxsize=None)
+def _flag(device):
+    """Eight bytes of the host into which kernels write (length of the axis + 2**48*place) of a wrong index."""
+    memory = cp.cuda.alloc_pinned_memory(8)  # the device has it under the same address
+    seen = np.frombuffer(memory, np.int64, 1)
+    seen[0] = 0
+    owned = cp.cuda.UnownedMemory(memory.ptr, 8, memory, device)
+    atexit.register(_check_indices)
+    return seen, cp.ndarray(1, cp.int64, cp.cuda.MemoryPointer(owned, 0))
+'''
+
+REPORT = '''def _report(seen):
+    """Raise the error of a wrong index that this or an earlier call has met so far, without a wait."""
+    site, length = divmod(int(seen[0]), 2**48)
     if site:
-        raise errors[site - 1]
+        seen[0] = 0
+        from_end, place = _SITES[site - 1]
+        first = -length if from_end else 0
+        raise IndexError(f"an index is not an integer in {first}..{length - 1}: {place} has length {length}")
+'''
+
+CHECK = '''def _check_indices():
+    """Wait for the device, and raise the error of a wrong index if a call has met one."""
+    cp.cuda.runtime.deviceSynchronize()
+    _report(_flag(cp.cuda.Device().id)[0])
 '''
 
 SEGMENT_SUM = '''def _segment_sum(keys, updates, rows, columns):
@@ -78,6 +98,14 @@ ATOMIC = '''def _scatter_add_atomic(rows, updates, size):
     cupyx.scatter_add(result, rows, wide)
     return result.astype(updates.dtype, copy=False)
 '''
+
+
+def report_helpers(printer: Any) -> None:
+    """What looks at the flag, and the places of the sites, all of which are known by now."""
+    printer.imports |= {"import atexit", "import numpy as np", "from functools import lru_cache"}
+    printer.helpers["_SITES"] = "_SITES = (\n" + "".join(f"    {site!r},\n" for site in printer.sites) + ")\n"
+    for name, text in (("_flag", FLAG), ("_report", REPORT), ("_check_indices", CHECK)):
+        printer.helpers[name] = text
 
 
 def segment_sum(printer: Any) -> str:
@@ -121,11 +149,11 @@ def fits(node: Node, length: Dim) -> bool:
 
 
 def rows_of(
-    indices: tuple[Node, ...], lengths: tuple[Dim, ...], from_end: bool, errors: list[str], printer: Any
+    indices: tuple[Node, ...], lengths: tuple[Dim, ...], from_end: bool, places: list[str], printer: Any
 ) -> str:
     """The row-major positions of some indices in axes of these lengths, checked where needed: one kernel.
 
-    ``errors`` are those of wrong indices, as expressions.
+    ``places`` are the axes in words, for the errors of wrong indices.
     """
     texts = [printer.array_text(index) for index in indices]
     kinds = [printer.kernels.type_of(index) for index in indices]
@@ -141,7 +169,7 @@ def rows_of(
     if known is not None and known[0] is printer.text:
         return str(known[1])
     site = len(printer.sites) + 1
-    printer.sites += errors
+    printer.sites += [(from_end, place) for place in places]
     name = printer.value_name()
     call = f"{helper}({kernel}, ({', '.join(texts)},), ({', '.join(dims)},), {site}, {flag})"
     printer.before.append(f"{name} = {call}")
@@ -159,7 +187,7 @@ def _kernel(kinds: list[str], checked: list[bool], from_end: bool, printer: Any)
         if check:
             broken = "" if kind == "int64" else f"({real})r{k} != {whole} || "
             low = f"-m{k}" if from_end else "0"
-            lines.append(f"if ({broken}r{k} < {low} || r{k} >= m{k}) {{ r{k} = 0; flag[0] = site + {k}; }}")
+            lines.append(f"if ({broken}r{k} < {low} || r{k} >= m{k}) {{ r{k} = 0; flag[0] = ((long long)(site + {k}) << 48) | m{k}; }}")
             if from_end:
                 lines.append(f"if (r{k} < 0) r{k} += m{k};")
         position = f"({position})*m{k} + r{k}" if position else f"r{k}"
@@ -169,7 +197,7 @@ def _kernel(kinds: list[str], checked: list[bool], from_end: bool, printer: Any)
     outputs = ["int64 row"]
     if any(checked):
         inputs.append("int32 site")
-        outputs.append("raw int32 flag")
+        outputs.append("raw int64 flag")
     parts = [quoted(", ".join(inputs)), quoted(", ".join(outputs)), block(lines), "@"]
     return str(printer.kernels.named(f"ElementwiseKernel({', '.join(parts)})"))
 
@@ -181,20 +209,12 @@ def _as_typed(text: str, node: Node, printer: Any) -> str:
 
 @emit.dispatch
 def positions_cupy(op: Positions, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
-    errors = []
-    for dim, axis in zip(op.shape, op.axes, strict=True):
-        length = printer.dim(dim)
-        low = f"{{-({length})}}" if op.from_end else "0"
-        errors.append(
-            f'IndexError(f"an index is not an integer in {low}..{{{length} - 1}}: '
-            f'axis {axis} of {op.what} has length {{{length}}}")'
-        )
-    return _as_typed(rows_of(node.args, op.shape, op.from_end, errors, printer), node, printer)
+    places = [f"axis {axis} of {op.what}" for axis in op.axes]
+    return _as_typed(rows_of(node.args, op.shape, op.from_end, places, printer), node, printer)
 
 
 def _row_numbers(indices: Node, length: Dim, printer: Any) -> str:
-    error = f'IndexError(f"indices must be integers in 0..{{{printer.dim(length)} - 1}}")'
-    return rows_of((indices,), (length,), False, [error], printer)
+    return rows_of((indices,), (length,), False, ["the axis that is looked up"], printer)
 
 
 @emit.dispatch

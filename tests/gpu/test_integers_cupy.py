@@ -115,7 +115,7 @@ def test_integer_results_stay_integers(dtype, where):
 
 
 @pytest.mark.parametrize("where", WHERE)
-def test_a_wrong_index_is_an_error_and_right_ones_cost_one_look(where):
+def test_a_wrong_index_is_an_error_and_right_ones_cost_no_wait(where):
     def f(t, i, j):
         return functions.lookup(t, i).sum() + t[j, 1].sum()
 
@@ -128,19 +128,52 @@ def test_a_wrong_index_is_an_error_and_right_ones_cost_one_look(where):
         if where == "stand-in":
             before = cp.cuda.counts["synchronisations"]
             kernel(t, right, last)
-            assert cp.cuda.counts["synchronisations"] == before + 1
+            assert cp.cuda.counts["synchronisations"] == before
+
+        def call(*arrays):
+            kernel(*arrays)
+            symad.gpu.check_indices()
+
         for wrong, error in (([5, 0, 1], r"0\.\.4"), ([-1, 0, 1], r"0\.\.4"), ([2**40, 0, 1], r"0\.\.4")):
             with pytest.raises(IndexError, match=error):
-                kernel(t, cp.asarray(np.array(wrong)), last)
+                call(t, cp.asarray(np.array(wrong)), last)
         for wrong in ([-6, 0], [0, 5]):
             with pytest.raises(IndexError, match=r"-5\.\.4: axis 0 of t has length 5"):
-                kernel(t, right, cp.asarray(np.array(wrong)))
+                call(t, right, cp.asarray(np.array(wrong)))
         for wrong in ([0.5, 0, 1], [np.nan, 0, 1], [np.inf, 0, 1]):
             with pytest.raises(IndexError, match="i must hold integers"):
-                kernel(t, cp.asarray(np.array(wrong)), last)
+                call(t, cp.asarray(np.array(wrong)), last)
+        call(t, right, last)
         np.testing.assert_allclose(
             kernel(t, cp.asarray(np.array([4.0, 0, 2])), last)[0].get(), f_value(table)
         )
+
+
+@pytest.mark.parametrize("twice", [False, True])
+def test_a_wrong_index_is_an_error_of_the_next_call_after_a_look_at_the_result(twice):
+    graph = symad.trace(lambda t, i: np.sum(t[i]), [(n,), (3,)])
+    with library() as cp:
+        kernel, arrays = lower(graph, backend="cupy"), [cp.asarray(np.arange(float(k))) for k in (4, 7)]
+        wrong, right = (cp.asarray(np.array(rows)) for rows in ([0, 6, 1], [0, 1, 2]))
+        found = kernel(arrays[0], wrong)
+        if twice:  # before the first one is seen
+            kernel(arrays[0], cp.asarray(np.array([5, 6, 7])))
+        assert kernel(arrays[1], wrong).get() == 7  # right for the longer array; now the host has waited
+        assert found.get() == 1  # row 0 in place of the wrong one
+        with pytest.raises(IndexError, match="axis 0 of t has length 4"):
+            kernel(arrays[1], right)
+        assert kernel(arrays[1], right).get() == 3
+        symad.gpu.check_indices()
+
+
+def test_an_option_waits_at_the_end_of_a_call():
+    graph = symad.trace(lambda t, i: t[i], [(4,), (3,)])
+    with library() as cp:
+        with symad.gpu.options(wait=True):
+            kernel = lower(graph, backend="cupy")
+        table, wrong = cp.asarray(np.arange(4.0)), cp.asarray(np.array([0, 4, 1]))
+        with pytest.raises(IndexError, match=r"-4\.\.3: axis 0 of t has length 4"):
+            kernel(table, wrong)
 
 
 def f_value(table):

@@ -123,7 +123,10 @@ class ndarray:  # CuPy's name
     __array_priority__ = 100
     __hash__ = None
 
-    def __init__(self, inside):
+    def __init__(self, inside, dtype=None, memptr=None):
+        if memptr is not None:  # a shape, and where its values lie
+            self.base = memptr
+            inside = memptr.bytes.view(dtype)[: np.prod(inside, dtype=int)].reshape(inside)
         self._inside = inside
         self.device = cuda.Device()
 
