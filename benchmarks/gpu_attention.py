@@ -30,7 +30,7 @@ import sympy as sp
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.attention_peers import PEERS, Unavailable, flex_first_call, twice_through_math
-from benchmarks.gpu_report import release, surroundings
+from benchmarks.gpu_report import release, require_device, surroundings
 from symad.gpu.attention_kernels.eager_second import SecondOrder
 from symad.gpu.attention_kernels.launch import AttentionCall
 from symad.gpu.compile import Machine, machine
@@ -311,6 +311,7 @@ def main() -> int:
     arguments = parser.parse_args()
     timed = not arguments.rehearse
     if timed:
+        require_device()
         where = machine()
     else:
         from tests.gpu.cpu_machine import cpu_machine

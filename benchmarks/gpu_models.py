@@ -27,8 +27,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import symad
-from benchmarks.gpu_report import release, surroundings
-from symad.gpu.compile import cupy
+from benchmarks.gpu_report import release, require_device, surroundings
 from symad.models.layers.feedforward import FeedForward
 from symad.models.layers.parameters import trace_model
 from symad.models.sequences.lstm import LSTM
@@ -262,7 +261,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/gpu_models.json"))
     parser.add_argument("--quick", action="store_true", help="sizes a sixteenth")
     arguments = parser.parse_args()
-    cupy()  # one clear error where there is no device
+    require_device()
     repeats = 3 if arguments.quick else 20
     report = {
         **surroundings(),

@@ -23,8 +23,7 @@ import sympy as sp
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.gpu_report import release, surroundings
-from symad.gpu.compile import cupy
+from benchmarks.gpu_report import release, require_device, surroundings
 from symad.gpu.pairs.eager import pairwise, pairwise_vjp
 
 SCALE = 0.35
@@ -167,7 +166,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/gpu_pairwise.json"))
     parser.add_argument("--quick", action="store_true", help="10⁴ points only")
     arguments = parser.parse_args()
-    cupy()  # one clear error where there is no device
+    require_device()
     cases = [(10**6, 3, "float32", 5), (10**5, 3, "float64", 5)]
     cases += [(10**5, d, "float32", 7) for d in (3, 16, 64, 128)]
     if arguments.quick:

@@ -23,7 +23,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.gpu_report import surroundings
+from benchmarks.gpu_report import require_device, surroundings
 
 EMPTY = 'extern "C" __global__ void empty(float* x) {}'
 
@@ -144,9 +144,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/gpu_probe.json"))
     arguments = parser.parse_args()
-    from symad.gpu.compile import cupy
 
-    cp = cupy()
+    cp = require_device()
     report: dict[str, Any] = surroundings()
     for name, probe in PROBES.items():
         try:

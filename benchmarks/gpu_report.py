@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import platform
+import sys
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -11,6 +12,17 @@ PACKAGES = (
     "symad", "sympy", "numpy", "cupy-cuda12x", "cupy-cuda13x", "torch", "triton", "jax", "pykeops",
     "nvidia-cuda-nvrtc", "nvidia-cublas",
 )  # fmt: skip
+
+
+def require_device() -> Any:
+    """CuPy on a machine with a device; elsewhere the program ends with one line and the status 2."""
+    from symad.gpu.compile import GpuError, cupy
+
+    try:
+        return cupy()
+    except GpuError as error:
+        print(f"no device: {error}", file=sys.stderr)
+        sys.exit(2)
 
 
 def surroundings(timed: bool = True) -> dict[str, Any]:
@@ -47,7 +59,6 @@ def surroundings(timed: bool = True) -> dict[str, Any]:
 def release() -> None:
     """Give the memory that CuPy and torch hold in reserve back to the device."""
     import gc
-    import sys
 
     gc.collect()
     if "cupy" in sys.modules:

@@ -17,7 +17,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.gpu_report import surroundings
+from benchmarks.gpu_report import require_device, surroundings
 
 ROOT = Path(__file__).resolve().parents[1]
 WHY = ("skipped", "failure", "error")
@@ -42,9 +42,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/gpu_tests.json"))
     arguments, options = parser.parse_known_args()
-    from symad.gpu.compile import cupy
 
-    cupy()  # one clear error where there is no device
+    require_device()
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = [sys.executable, "-m", "pytest", "tests", "-m", "gpu", f"--junitxml={report}", *options]

@@ -11,14 +11,18 @@ if TYPE_CHECKING:
     from symad.gpu.lower import check_indices
     from symad.gpu.pairs.eager import pairwise
     from symad.gpu.settings import options
+    from symad.gpu.training.optimiser import LossScale
+    from symad.gpu.training.step import training_step
 
-__all__ = ["attention", "check_indices", "options", "pairwise"]
+__all__ = ["LossScale", "attention", "check_indices", "options", "pairwise", "training_step"]
 
 _LATER = {
+    "LossScale": "symad.gpu.training.optimiser",
     "attention": "symad.gpu.attention_kernels.eager",
     "check_indices": "symad.gpu.lower",
     "options": "symad.gpu.settings",
     "pairwise": "symad.gpu.pairs.eager",
+    "training_step": "symad.gpu.training.step",
 }
 """Functions whose modules are loaded when one is first asked for."""
 

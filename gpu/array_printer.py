@@ -15,14 +15,15 @@ from symad.gpu.passes.integers import index_arguments, integer_inputs, integer_n
 from symad.gpu.passes.joined_sums import Sums
 from symad.gpu.passes.row_programs import RowProgram
 from symad.gpu.passes.scaled_sums import SumThen
-from symad.gpu.printers import indices, joining, products, random, rows, sparse  # noqa: F401  (register their answers)
+from symad.gpu.printers import arrays, indices, joining, products, random, rows, sparse  # noqa: F401  (register their answers)
 from symad.gpu.printers.array_inputs import door_texts, inputs_line
-from symad.gpu.printers.arrays import HELPERS
+from symad.gpu.printers.helpers import HELPERS, IMPORTS
 from symad.gpu.printers.indices import report_helpers
 from symad.gpu.printers.joined_sums import sums_lines
 from symad.gpu.printers.kernels import BOOLEAN, Kernels
 from symad.gpu.printers.library import CUPY, HALVES
 from symad.gpu.printers.recurrences import recurrence_lines, row_program_lines
+from symad.gpu.printers.results import Piece, flat_text, result_text
 from symad.gpu.printers.row_groups import row_lines
 from symad.gpu.recurrences.recurrence import Recurrence
 from symad.gpu.settings import current
@@ -31,13 +32,12 @@ from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import Fused, FusedSum, on_host
 from symad.numeric.fusion.rows import RowGroup
 from symad.numeric.modules.module_text import docstring, module_header, one_line, pack_text
-from symad.numeric.numpy_arrays.liveness import is_view, owner, repeats
 from symad.numeric.numpy_arrays.ops.constants import constant_text
 from symad.numeric.numpy_arrays.printer import ArrayPrinter, _shape_checks
 from symad.numeric.numpy_arrays.texts import Name
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.shaping import Broadcast, Reshape
-from symad.ops.arrays.sources import ArrayConstant, Input, constant_value
+from symad.ops.arrays.sources import constant_value
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.elementwise.arithmetic import ElementwiseOp
 from symad.ops.fused.attention_ops import AttentionOp
@@ -45,9 +45,6 @@ from symad.ops.fused.pair_sum import PairOp, PairSum, PairSumCotangent
 from symad.ops.linalg.root import Root
 from symad.ops.linalg.solve_det import MatrixOp
 from symad.ops.loops.scan import Local, Scan
-
-INTEGERS = {True: ("int64",), False: ()}
-"""The types of integers that are returned as such, in half precisions or others."""
 
 
 class CuPyPrinter(ArrayPrinter):
@@ -66,8 +63,8 @@ class CuPyPrinter(ArrayPrinter):
         self.host: set[Node] = set()
         self.defaults: set[Node] = set()
         """The arguments of attention that nothing else reads."""
-        self.sites: list[tuple[bool, str]] = []
-        """Where kernels check indices: whether they may count from the end, and the axis in words."""
+        self.sites: list[tuple[str, bool, str]] = []
+        """Where kernels check indices: the error, whether they may count from the end, the axis in words."""
         self.flag = ""
         self.results = graph.output_nodes if dtype in HALVES else ()
         """What is returned in the type it has."""
@@ -149,14 +146,11 @@ class CuPyPrinter(ArrayPrinter):
         return super().statement(node)
 
     def helper(self, name: str, source: str) -> str:
-        """Add a helper function, in CuPy's version where there is one."""
-        source = HELPERS.get(name, source)
-        for module in ("cupyx.scipy.linalg", "cupyx"):
-            if f"{module}." in source:
-                self.imports.add(f"import {module}")
-                break
+        """Add a helper function, in CuPy's version where the printer of an op is shared with NumPy."""
+        if name in IMPORTS:
+            self.imports.add(IMPORTS[name])
         self.imports.discard("import scipy.linalg")
-        return super().helper(name, source.replace("np.", "cp."))
+        return super().helper(name, HELPERS.get(name, source))
 
     def on_device(self, node: Node) -> list[str]:
         """The arguments of a kernel; one that has numbers only gets an array, so it has a size."""
@@ -301,8 +295,8 @@ def print_cupy_module(graph: Graph, dtype: str, packed: bool) -> tuple[str, str]
         seen = printer.names.unique("seen")
         door[:0] = [f"{seen}, {printer.flag} = _flag(cp.cuda.Device().id)", f"_report({seen})"]
         body.append("_check_indices()" if current().wait else f"_report({seen})")
-    values = [_result(o, printer) for o in fused.output_nodes]
-    result = _flat(values) if packed else pack_text(fused.structure, values)
+    values = [result_text(o, printer) for o in fused.output_nodes]
+    result = flat_text(values) if packed else pack_text(fused.structure, values)
     signature = "packed" if packed else ", ".join(inputs)
     if packed and dim_symbols([d for node in fused.input_nodes for d in node.shape]):
         signature += "".join(f", {printer.symbols[s]}" for s in sorted(fused.dims, key=str))
@@ -311,7 +305,7 @@ def print_cupy_module(graph: Graph, dtype: str, packed: bool) -> tuple[str, str]
     lines = [
         *_helper_lines(printer),
         *([*made, "", ""] if made else []),
-        *([*printer.kernels.definitions("cp"), "", ""] if printer.kernels.names else []),
+        *([*kernels, "", ""] if (kernels := printer.kernels.definitions("cp")) else []),
         *(line for text, name in printer.sources.items() for line in [f"{name} = {text}", "", ""]),
         f"def {entry}({signature}):",
         *docstring(graph, packed),
@@ -336,56 +330,6 @@ def _helper_lines(printer: ArrayPrinter) -> list[str]:
         for source in printer.helpers.values()
         for line in (source.rstrip(), "", "")
     ]
-
-
-def _result(node: Node, printer: CuPyPrinter) -> str:
-    """An output as an array of its own; in half precisions integers stay integers."""
-    kind, kept = printer.kernels.type_of(node), (printer.dtype, "bool", *INTEGERS[printer.dtype in HALVES])
-    if kind not in kept and node not in printer.host:  # log-sum-exps among them
-        return f"{printer.text[node]}.astype({printer.type_text})"
-    made, piece = _memory(node), _piece(node)
-    others = printer.pieces.setdefault(made, [])
-    shared = isinstance(made.op, (Input, ArrayConstant)) or (
-        node.shape and any(not _apart(piece, other) for other in others)
-    )
-    others.append(piece)
-    if node not in printer.host and (shared or repeats(node)):
-        return f"{printer.text[node]}.copy()"
-    return printer.array_text(node)
-
-
-def _memory(node: Node) -> Node:
-    """The node that made the memory of an array."""
-    while isinstance((made := owner(node)).op, Take):
-        node = made.args[0]
-    return made
-
-
-Piece = tuple[tuple[int, ...], tuple[Any, ...]] | None
-
-
-def _piece(node: Node) -> Piece:
-    """The part of its memory that a view shows: axes at which it stands still, and where; None for all."""
-    found: Piece = None
-    while is_view(node) or isinstance(node.op, Take):
-        if isinstance(node.op, Take):
-            found = node.op.dropped, tuple(node.op.start[k] for k in node.op.dropped)
-        (node,) = node.args
-    return found
-
-
-def _apart(first: Piece, second: Piece) -> bool:
-    """Whether two parts of an array have no element in common."""
-    if first is None or second is None or first[0] != second[0]:
-        return False
-    numbers = all(isinstance(k, int) for k in (*first[1], *second[1]))
-    return numbers and first[1] != second[1]
-
-
-def _flat(values: Sequence[str]) -> str:
-    if len(values) == 1:
-        return f"cp.ravel({values[0]})"
-    return f"cp.concatenate([{', '.join(f'cp.ravel({v})' for v in values)}])"
 
 
 def _door(graph: Graph, printer: CuPyPrinter, inputs: Sequence[str]) -> list[str]:

@@ -71,17 +71,18 @@ def machine() -> Machine:
     Raises:
         GpuError: there is none.
     """
-    return _machine(cupy().cuda.Device().id)
+    cp = cupy()
+    return _machine(cp, cp.cuda.Device().id)
 
 
 @lru_cache(maxsize=16)
-def _machine(identity: int) -> Machine:
-    device = cupy().cuda.Device(identity)
+def _machine(cp: Any, identity: int) -> Machine:
+    device = cp.cuda.Device(identity)
     properties = device.attributes
     capability = (properties["ComputeCapabilityMajor"], properties["ComputeCapabilityMinor"])
     return Machine(
-        cupy(),
-        _Loader(identity),
+        cp,
+        _Loader(cp, identity),
         properties["MultiProcessorCount"],
         capability,
         properties["MaxSharedMemoryPerBlockOptin"],
@@ -92,15 +93,15 @@ def _machine(identity: int) -> Machine:
 class _Loader:
     """Compiles source text for one device; the kernels of a text are kept."""
 
+    xp: Any
     device: int
 
     def __call__(self, source: str) -> Any:
-        return _module(source, self.device)
+        return _module(self.xp, source, self.device)
 
 
 @lru_cache(maxsize=512)
-def _module(source: str, device: int) -> Any:
-    cp = cupy()
+def _module(cp: Any, source: str, device: int) -> Any:
     # CuPy adds -arch for the device. The architecture-specific targets (sm_90a) are for kernels
     # with wgmma; none here needs them.
     module = cp.RawModule(code=source, options=("-std=c++17",))

@@ -75,9 +75,15 @@ def check_indices() -> None:
         IndexError: an index out of its axis, with the axis and its length.
         GpuError: there is no usable GPU.
     """
-    cupy()
+    cupy().cuda.runtime.deviceSynchronize()
+    look_at_indices()
+
+
+def look_at_indices() -> None:
+    """Raise the error of a wrong index that the current device has met so far, without a wait."""
+    device = cupy().cuda.Device().id
     for kernel in list(_WITH_INDICES.values()):
-        kernel.namespace["_check_indices"]()
+        kernel.namespace["_report"](kernel.namespace["_flag"](device)[0])
 
 
 BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}

@@ -51,7 +51,7 @@ def print_scalar_kernel(graph: Graph, dtype: str, packed: bool) -> tuple[str, st
         if packed
         else [f"raw {_type(o, dtype)} out{k}" for k, o in enumerate(graph.output_nodes)]
     )
-    preamble = f", preamble={block(text.preamble().split(chr(10)))}" if text.helpers else ""
+    preamble = f", preamble={block([text.preamble()])}" if text.helpers else ""
     made = (
         f"_kernel = cp.ElementwiseKernel({quoted(reading)}, {quoted(', '.join(outputs))}, "
         f"{block([*text.lines, *lines])}, {quoted('point')}{preamble})"
@@ -60,8 +60,8 @@ def print_scalar_kernel(graph: Graph, dtype: str, packed: bool) -> tuple[str, st
     signature = "packed" if packed else ", ".join(inputs)
     module = [
         *module_header(graph, ["import cupy as cp"]),
-        *(line for text in door_texts(False).values() for line in [*text.rstrip().split("\n"), "", ""]),
-        *made.split("\n"),
+        *(line for text in door_texts(False).values() for line in [text, ""]),
+        made,
         "",
         "",
         f"def {entry}({signature}):",

@@ -21,6 +21,7 @@ class Options:
     tf32: bool = False
     atomics: bool = False
     wait: bool = False
+    capture: bool = False
 
 
 _DEFAULT = Options()
@@ -34,7 +35,11 @@ def current() -> Options:
 
 @contextmanager
 def options(
-    *, tf32: bool | None = None, atomics: bool | None = None, wait: bool | None = None
+    *,
+    tf32: bool | None = None,
+    atomics: bool | None = None,
+    wait: bool | None = None,
+    capture: bool | None = None,
 ) -> Iterator[None]:
     """Options of the CuPy code that is printed inside; those not given stay as they are.
 
@@ -45,8 +50,10 @@ def options(
             result vary from run to run. Off by default.
         wait: wait for the device at the end of a call with indices, so that a wrong one is an error of that
             call. Off by default: it is an error of a later call, of `check_indices` or of the program's end.
+        capture: print code that a CUDA graph can record, which CuPy does not let cuBLAS and its sorts be:
+            products and sums of rows by symad's own kernels, from compute capability 8.0. Off by default.
     """
-    given = {"tf32": tf32, "atomics": atomics, "wait": wait}
+    given = {"tf32": tf32, "atomics": atomics, "wait": wait, "capture": capture}
     token = _current.set(
         replace(_current.get(), **{name: bool(v) for name, v in given.items() if v is not None})
     )

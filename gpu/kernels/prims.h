@@ -290,6 +290,16 @@ DEVICE Real unpack<Bf16>(u16 x) { return __uint_as_float(u32(x) << 16); }
 template <>
 DEVICE Real unpack<Fp16>(u16 x) { return unpack_fp16(x); }
 
+// A number as it is stored.
+template <class T>
+DEVICE typename T::Storage rounded(Real x) {
+#if SYMAD_ELEMENT_BITS == 16
+  return u16(pack<T>(x, x) & 0xffffu);
+#else
+  return x;
+#endif
+}
+
 // The four lanes of a row of a matrix fragment hold its columns.
 template <class R>
 DEVICE R quad_sum(R x) {

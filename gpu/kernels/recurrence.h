@@ -15,14 +15,6 @@ struct Arrays {
   Array at[ARRAYS];
 };
 
-DEVICE Storage rounded(Real x) {
-#if SYMAD_ELEMENT_BITS == 16
-  return Storage(pack<E>(x, x) & 0xffffu);
-#else
-  return x;
-#endif
-}
-
 DEVICE const Storage* place(const Array& array, long long t) { return (const Storage*)array.place + t * array.step; }
 
 // A factor: the distances between rows (of the left one) or columns (of the right one), and along the sum.

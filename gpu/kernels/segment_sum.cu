@@ -4,18 +4,13 @@
 // added in a fixed order, so that the bits are the same from run to run. Nothing is a difference of cumulative
 // sums, whose rounding errors grow with everything that came before.
 //
+// `segment_sum_unsorted` needs no order: the first entry of a segment looks for the others. That is as many
+// comparisons as pairs of entries, for thousands of entries less than a sort costs in launches.
+//
 // Constants pasted in front of this file: `typedef Bf16 | Fp16 | Fp32 | Fp64 E`, COLUMNS (a power of 2 up to 256).
 
 typedef E::Storage Storage;
 constexpr int PARTS = 256 / COLUMNS;
-
-DEVICE Storage rounded(Real x) {
-#if SYMAD_ELEMENT_BITS == 16
-  return Storage(pack<E>(x, x) & 0xffffu);
-#else
-  return x;
-#endif
-}
 
 // The first place in the order whose key is not below `key`.
 DEVICE long long first_place(const long long* keys, const long long* order, long long count, long long key) {
@@ -53,7 +48,40 @@ extern "C" __global__ void __launch_bounds__(256, 4)
       if (part < half) sums[thread] += sums[thread + half * COLUMNS];
       block_sync();
     }
-    if (part == 0 && column < columns) result[row * columns + column] = rounded(sums[thread]);
+    if (part == 0 && column < columns) result[row * columns + column] = rounded<E>(sums[thread]);
+    block_sync();
+  }
+}
+
+// grid (count, ceil(columns / COLUMNS) or less), 256 threads, 256 Real of shared memory; `result` is 0 before.
+extern "C" __global__ void __launch_bounds__(256, 4)
+    segment_sum_unsorted(const long long* keys, const Storage* updates, Storage* result, long long count,
+                         long long columns) {
+  DYNAMIC_SHARED(shared);
+  Real* sums = reinterpret_cast<Real*>(shared);
+  const int thread = int(threadIdx.x), part = thread / COLUMNS;
+  const long long at = blockIdx.x, row = keys[at];
+  int* met = reinterpret_cast<int*>(shared);
+  if (thread == 0) *met = 0;
+  block_sync();
+  for (long long j = thread; j < at; j += 256)
+    if (keys[j] == row) *met = 1;
+  block_sync();
+  if (*met) return;
+  block_sync();
+  for (long long first = blockIdx.y * (long long)COLUMNS; first < columns; first += gridDim.y * (long long)COLUMNS) {
+    const long long column = first + thread % COLUMNS;
+    Real sum = 0;
+    if (column < columns)
+      for (long long j = at + part; j < count; j += PARTS)
+        if (keys[j] == row) sum += unpack<E>(updates[j * columns + column]);
+    sums[thread] = sum;
+    block_sync();
+    for (int half = PARTS / 2; half > 0; half /= 2) {
+      if (part < half) sums[thread] += sums[thread + half * COLUMNS];
+      block_sync();
+    }
+    if (part == 0 && column < columns) result[row * columns + column] = rounded<E>(sums[thread]);
     block_sync();
   }
 }

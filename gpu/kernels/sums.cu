@@ -18,14 +18,6 @@ struct Table {
   Summed at[ARRAYS];
 };
 
-DEVICE Storage rounded(Real x) {
-#if SYMAD_ELEMENT_BITS == 16
-  return Storage(pack<E>(x, x) & 0xffffu);
-#else
-  return x;
-#endif
-}
-
 DEVICE long long offset(long long i, const long long (&sizes)[3], const long long (&distances)[3]) {
   const long long last = i % sizes[2], rest = i / sizes[2];
   return last * distances[2] + rest % sizes[1] * distances[1] + rest / sizes[1] * distances[0];
@@ -52,5 +44,5 @@ extern "C" __global__ void __launch_bounds__(LANES * PARTS, 1)
     if (part < half) shared[thread] += shared[thread + half * LANES];
     block_sync();
   }
-  if (part == 0 && i < a.count) a.to[i] = rounded(shared[thread]);
+  if (part == 0 && i < a.count) a.to[i] = rounded<E>(shared[thread]);
 }

@@ -8,6 +8,7 @@ for it: such arrays come as two bytes without meaning, V2, and are refused.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from string import Template
 
 TAKEN = '''def _taken(name, value, dtype):
     """An input as a CuPy array: the memory of another library on the device is not copied."""
@@ -18,7 +19,7 @@ TAKEN = '''def _taken(name, value, dtype):
     elif hasattr(value, "__cuda_array_interface__"):
         array = cp.asarray(value)
     elif hasattr(value, "__float__") and getattr(value, "ndim", 0) == 0:
-        return cp.asarray(float(value), dtype=DTYPE)
+        return cp.asarray(float(value), dtype=$dtype)
     else:
         kind = f"{type(value).__module__}.{type(value).__qualname__}"
         raise TypeError(
@@ -64,7 +65,7 @@ def door_texts(whole: bool) -> dict[str, str]:
     """The functions that `inputs_line` needs, in order; ``whole`` says that some inputs are integers."""
     dtype = "cp.float64 if dtype == cp.int64 else dtype" if whole else "dtype"
     return {
-        "_taken": TAKEN.replace("DTYPE", dtype),
+        "_taken": Template(TAKEN).substitute(dtype=dtype),
         "_typed": WHOLE if whole else TYPED,
         "_inputs": INPUTS,
     }

@@ -8,6 +8,7 @@ range when the code is written (constants, ranges, results of other checks) is n
 
 from __future__ import annotations
 
+from string import Template
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ CHECKED = '''def _checked(kernel, indices, lengths, site, flag):
 
 FLAG = '''@lru_cache(maxsize=None)
 def _flag(device):
-    """Eight bytes of the host into which kernels write (length of the axis + 2**48*place) of a wrong index."""
+    """Eight bytes of the host, where kernels leave the length and 2**48 times the place of a wrong index."""
     memory = cp.cuda.alloc_pinned_memory(8)  # the device has it under the same address
     seen = np.frombuffer(memory, np.int64, 1)
     seen[0] = 0
@@ -53,7 +54,9 @@ REPORT = '''def _report(seen):
     site, length = divmod(int(seen[0]), 2**48)
     if site:
         seen[0] = 0
-        from_end, place = _SITES[site - 1]
+        error, from_end, place = _SITES[site - 1]
+        if error == "ValueError":
+            raise ValueError(place)
         first = -length if from_end else 0
         raise IndexError(f"an index is not an integer in {first}..{length - 1}: {place} has length {length}")
 '''
@@ -69,7 +72,6 @@ SEGMENT_SUM = '''def _segment_sum(keys, updates, rows, columns):
     result = cp.zeros((rows, columns), dtype=updates.dtype)
     count = len(keys)
     if count and result.size:
-        order = cp.argsort(keys)  # stable
         real, bits, element = {
             "float64": ("double", 64, "Fp64"), "float32": ("float", 32, "Fp32"),
             "float16": ("float", 16, "Fp16"), "bfloat16": ("float", 16, "Bf16"),
@@ -77,13 +79,19 @@ SEGMENT_SUM = '''def _segment_sum(keys, updates, rows, columns):
         wide = 32 if columns > 1 else 1
         source = f"#define SYMAD_REAL {real}\\n#define SYMAD_ELEMENT_BITS {bits}\\n" + _PRIMS_H
         source += f"typedef {element} E;\\nconstexpr int COLUMNS = {wide};\\n" + _SEGMENT_SUM_CU
-        args = cp.ascontiguousarray(keys), order, cp.ascontiguousarray(updates), result
-        sizes = cp.int64(count), cp.int64(columns), cp.int32(rows <= count)
-        grid = min(rows, count), min(-(-columns//wide), 65535)
-        shared = 256*(8 if bits == 64 else 4)
-        _module(source).get_function("segment_sum")(grid, (256,), (*args, *sizes), shared_mem=shared)
+        keys, updates = cp.ascontiguousarray(keys), cp.ascontiguousarray(updates)
+        sizes, name, blocks = (cp.int64(count), cp.int64(columns)), "segment_sum", min(rows, count)
+        if count <= $most:
+            args, name, blocks = (keys, updates, result, *sizes), "segment_sum_unsorted", count
+        else:
+            args = keys, cp.argsort(keys), updates, result, *sizes, cp.int32(rows <= count)  # a stable sort
+        grid, shared = (blocks, min(-(-columns//wide), 65535)), 256*(8 if bits == 64 else 4)
+        _module(source).get_function(name)(grid, (256,), args, shared_mem=shared)
     return result
 '''
+
+MOST_UNSORTED = 4096
+"""So many entries are compared in pairs: one kernel in the place of three; an estimate of launch costs."""
 
 SCATTER_ADD = """def _scatter_add(rows, updates, size):
     rest = updates.shape[rows.ndim:]
@@ -115,7 +123,8 @@ def segment_sum(printer: Any) -> str:
     for constant, file in (("_PRIMS_H", "prims.h"), ("_SEGMENT_SUM_CU", "segment_sum.cu")):
         if constant not in printer.helpers:
             printer.helpers[constant] = f'{constant} = r"""{kernel_text(file)}"""\n'
-    return str(printer.helper("_segment_sum", SEGMENT_SUM))
+    most = 2**31 if current().capture else MOST_UNSORTED  # no sort can be recorded
+    return str(printer.helper("_segment_sum", Template(SEGMENT_SUM).substitute(most=most)))
 
 
 def known_length(node: Node) -> Dim | None:
@@ -149,11 +158,16 @@ def fits(node: Node, length: Dim) -> bool:
 
 
 def rows_of(
-    indices: tuple[Node, ...], lengths: tuple[Dim, ...], from_end: bool, places: list[str], printer: Any
+    indices: tuple[Node, ...],
+    lengths: tuple[Dim, ...],
+    from_end: bool,
+    places: list[str],
+    printer: Any,
+    error: type[Exception] = IndexError,
 ) -> str:
     """The row-major positions of some indices in axes of these lengths, checked where needed: one kernel.
 
-    ``places`` are the axes in words, for the errors of wrong indices.
+    ``places`` are the axes in words, for the errors of wrong indices; of another error, its words.
     """
     texts = [printer.array_text(index) for index in indices]
     kinds = [printer.kernels.type_of(index) for index in indices]
@@ -169,7 +183,7 @@ def rows_of(
     if known is not None and known[0] is printer.text:
         return str(known[1])
     site = len(printer.sites) + 1
-    printer.sites += [(from_end, place) for place in places]
+    printer.sites += [(error.__name__, from_end, place) for place in places]
     name = printer.value_name()
     call = f"{helper}({kernel}, ({', '.join(texts)},), ({', '.join(dims)},), {site}, {flag})"
     printer.before.append(f"{name} = {call}")
@@ -187,7 +201,8 @@ def _kernel(kinds: list[str], checked: list[bool], from_end: bool, printer: Any)
         if check:
             broken = "" if kind == "int64" else f"({real})r{k} != {whole} || "
             low = f"-m{k}" if from_end else "0"
-            lines.append(f"if ({broken}r{k} < {low} || r{k} >= m{k}) {{ r{k} = 0; flag[0] = ((long long)(site + {k}) << 48) | m{k}; }}")
+            wrong = f"r{k} = 0; flag[0] = ((long long)(site + {k}) << 48) | (m{k} & ((1LL << 48) - 1));"
+            lines.append(f"if ({broken}r{k} < {low} || r{k} >= m{k}) {{ {wrong} }}")
             if from_end:
                 lines.append(f"if (r{k} < 0) r{k} += m{k};")
         position = f"({position})*m{k} + r{k}" if position else f"r{k}"
@@ -198,8 +213,8 @@ def _kernel(kinds: list[str], checked: list[bool], from_end: bool, printer: Any)
     if any(checked):
         inputs.append("int32 site")
         outputs.append("raw int64 flag")
-    parts = [quoted(", ".join(inputs)), quoted(", ".join(outputs)), block(lines), "@"]
-    return str(printer.kernels.named(f"ElementwiseKernel({', '.join(parts)})"))
+    parts = [quoted(", ".join(inputs)), quoted(", ".join(outputs)), block(lines)]
+    return str(printer.kernels.named("ElementwiseKernel", parts))
 
 
 def _as_typed(text: str, node: Node, printer: Any) -> str:

@@ -43,8 +43,8 @@ def _kernel(kinds: list[str], printer: Any) -> str:
         before.append(f"m{k}")
     inputs = [f"raw {kind} x{k}" for k, kind in enumerate(kinds)]
     inputs += [f"int64 m{k}" for k in range(count)] + ["int64 total", "int64 inner"]
-    parts = [quoted(", ".join(inputs)), quoted(f"raw {kinds[0]} y"), block(lines), "@"]
-    return str(printer.kernels.named(f"ElementwiseKernel({', '.join(parts)})"))
+    parts = [quoted(", ".join(inputs)), quoted(f"raw {kinds[0]} y"), block(lines)]
+    return str(printer.kernels.named("ElementwiseKernel", parts))
 
 
 def joined(node: Node, args: Texts, axis: int, new: bool, printer: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -25,7 +26,10 @@ class Kernels:
     """The kernels of one module, by their text."""
 
     dtype: str
-    names: dict[str, str] = field(default_factory=dict)
+    names: dict[tuple[str, tuple[str, ...], tuple[str, ...]], str] = field(default_factory=dict)
+    """Of those that CuPy completes, by kind, arguments and options."""
+    sources: dict[tuple[str, str], str] = field(default_factory=dict)
+    """Of whole CUDA functions, by name and text."""
     types: dict[Node, str] = field(default_factory=dict)
     """Types of arrays that are not the program's own: integers, wide constants, inputs of a loop's body."""
 
@@ -78,26 +82,28 @@ class Kernels:
         *options: str,
     ) -> str:
         """The name of the kernel with these constructor arguments."""
-        preamble = [*text.preamble().split("\n"), *functions] if text.helpers else [*functions]
+        preamble = [text.preamble(), *functions] if text.helpers else [*functions]
         extra = [f"preamble={block(preamble)}"] if preamble else []
-        return self.named(f"{kind}({', '.join([*arguments, '@', *options, *extra])})")
+        return self.named(kind, arguments, (*options, *extra))
 
-    def named(self, key: str) -> str:
-        """The name of the kernel that a constructor call makes; ``@`` in it stands for that name."""
-        if key not in self.names:
-            self.names[key] = f"_kernel_{len(self.names) + 1}"
-        return self.names[key]
+    def named(self, kind: str, arguments: Sequence[str], options: Sequence[str] = ()) -> str:
+        """The name of a kernel, by which its constructor is called between the arguments and the options."""
+        key = kind, tuple(arguments), tuple(options)
+        return self.names.setdefault(key, f"_kernel_{len(self.names) + 1}")
 
     def raw(self, function: str, source: str) -> str:
         """The name of a `RawKernel`."""
-        return self.named(f"RawKernel({block(source.split(chr(10)), raw=True)}, {quoted(function)})")
+        return self.sources.setdefault((function, source), f"_kernel_of_{function}_{len(self.sources) + 1}")
 
     def definitions(self, prefix: str) -> list[str]:
         """The statements of the module that make the kernels."""
         lines: list[str] = []
         for key, name in self.names.items():
-            text = key.replace("@", quoted(name.strip("_")), 1)
-            lines += f"{name} = {prefix}.{text}".split("\n")
+            kind, arguments, options = key
+            called = quoted(name.strip("_"))
+            lines.append(f"{name} = {prefix}.{kind}({', '.join([*arguments, called, *options])})")
+        for (function, source), name in self.sources.items():
+            lines.append(f"{name} = {prefix}.RawKernel({verbatim(source)}, {quoted(function)})")
         return lines
 
     def type_of(self, node: Node) -> str:
@@ -136,9 +142,9 @@ def quoted(text: str) -> str:
     return f'"{text}"'
 
 
-def block(lines: Sequence[str], raw: bool = False) -> str:
+def block(lines: Sequence[str]) -> str:
     """A string literal over several lines."""
-    return ('r' if raw else '') + '"""\n' + "\n".join(indent(lines)) + '\n"""'
+    return '"""\n' + "\n".join(indent(lines)) + '\n"""'
 
 
 def verbatim(text: str) -> str:
@@ -148,4 +154,4 @@ def verbatim(text: str) -> str:
 
 def indent(lines: Sequence[str]) -> list[str]:
     """The lines one level deeper."""
-    return [f"  {line}" for line in lines]
+    return [textwrap.indent(line, "  ") for line in lines]

@@ -7,10 +7,15 @@ four types, transposes by flags, and repeats an operand along a batch by a dista
 
 from __future__ import annotations
 
+from string import Template
 from typing import Any
 
 from symad.core.graph import Node
-from symad.gpu.printers.library import CuPy
+from symad.gpu.attention_kernels import module_text
+from symad.gpu.compile import kernel_text
+from symad.gpu.printers.kernels import verbatim
+from symad.gpu.printers.library import CuPy, real_type
+from symad.gpu.recurrences.kernel_text import BITS, ELEMENT
 from symad.gpu.settings import current
 from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
 from symad.numeric.numpy_arrays.ops.contraction import contraction
@@ -40,13 +45,37 @@ PRODUCT = '''def _product(a, a_axes, b, b_axes, batches, summed, order=None):
     if result.size and k:
         a, turned_a, lead_a, step_a = _operand(a.reshape(count, m, k))
         b, turned_b, lead_b, step_b = _operand(b.reshape(count, k, n))
-        one, zero = np.ones(1, np.REAL), np.zeros(1, np.REAL)
-        kind, compute = cp.cuda.runtime.KIND, cublas.COMPUTE
+        one, zero = np.ones(1, np.$real), np.zeros(1, np.$real)
+        kind, compute = cp.cuda.runtime.$kind, cublas.$compute
         cublas.gemmStridedBatchedEx(  # of the transposes, since cuBLAS has columns one after another
             cp.cuda.device.get_cublas_handle(), int(turned_b), int(turned_a), n, m, k, one.ctypes.data,
             b.data.ptr, kind, lead_b, step_b, a.data.ptr, kind, lead_a, step_a, zero.ctypes.data,
             result.data.ptr, kind, n, m*n, count, compute, cublas.CUBLAS_GEMM_DEFAULT,
         )
+    else:
+        result.fill(0)
+    return result if order is None else result.transpose(order)
+'''
+
+OWN_PRODUCT = '''def _product(a, a_axes, b, b_axes, batches, summed, order=None):
+    """Σ_k a[batch, m, k] b[batch, k, n], its axes put in this order first: (batch, m, n)."""
+    a, b = a.transpose(a_axes), b.transpose(b_axes)
+    batch, high, deep = a.shape[:batches], a.shape[batches:a.ndim - summed], a.shape[a.ndim - summed:]
+    wide = b.shape[batches + summed:]
+    count, m, k, n = (math.prod(part) for part in (batch, high, deep, wide))
+    result = cp.empty((*batch, *high, *wide), dtype=a.dtype)
+    if result.size and k:
+        a, b = a.reshape(count, m, k), b.reshape(count, k, n)
+        operands = [
+            np.array([(x.data.ptr, *(x.strides[k]//x.itemsize for k in axes))], "i8,i8,i8,i8")
+            for x, axes in ((a, (0, 1, 2)), (b, (0, 2, 1)))
+        ]
+        grid = -(-m//64), -(-n//64), count
+        if max(grid[1:]) > 65535:
+            raise ValueError(f"a product of {count} matrices with {n} columns is too large to be recorded")
+        args = (*operands, result, cp.int32(m), cp.int32(n), cp.int32(k))
+        shared = 16384 if a.itemsize == 8 else 8192
+        _module($source).get_function("matrix_product")(grid, (128,), args, shared_mem=shared)
     else:
         result.fill(0)
     return result if order is None else result.transpose(order)
@@ -90,12 +119,28 @@ def _by_cublas(op: Einsum, args: Texts, printer: Any) -> str:
 
 
 def product_helper(printer: Any) -> str:
-    """The name of the helper that calls cuBLAS."""
+    """The name of the helper that calls cuBLAS, or the kernel that is in its place in recorded graphs."""
+    if current().capture:
+        return _own_product_helper(printer)
     printer.imports |= {"import math", "import numpy as np", "from cupy_backends.cuda.libs import cublas"}
     printer.helpers.setdefault("_operand", OPERAND)
     real, kind, compute = TYPES[printer.dtype]
     if current().tf32 and printer.dtype == "float32":
         compute = "CUBLAS_COMPUTE_32F_FAST_TF32"
-    text = PRODUCT.replace("REAL", real).replace("KIND", kind).replace("COMPUTE", compute)
+    text = Template(PRODUCT).substitute(real=real, kind=kind, compute=compute)
     printer.helpers.setdefault("_product", text)
     return "_product"
+
+
+def product_source(dtype: str) -> str:
+    """The kernel of products for an element type."""
+    head = f"#define SYMAD_REAL {real_type(dtype)}\n#define SYMAD_ELEMENT_BITS {BITS[dtype]}\n"
+    tiles = kernel_text("prims.h", "tile.h", "matrix.h", "product.h")
+    return f"{head}{tiles}typedef {ELEMENT[dtype]} E;\n{kernel_text('matrix_product.cu')}"
+
+
+def _own_product_helper(printer: Any) -> str:
+    printer.imports |= {"import math", "import numpy as np", "from functools import lru_cache"}
+    printer.helper("_module", module_text.MODULE)
+    source = printer.constant_source(verbatim(product_source(printer.dtype)))
+    return str(printer.helper("_product", Template(OWN_PRODUCT).substitute(source=source)))

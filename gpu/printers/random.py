@@ -6,6 +6,7 @@ refused: a float16 has 2¹⁰ steps between 1/2 and 1, a bfloat16 2⁷.
 
 from __future__ import annotations
 
+from string import Template
 from typing import Any
 
 from symad.core.graph import Node
@@ -37,7 +38,7 @@ const long long block = place / 2;
 unsigned int c[4] = {{(unsigned int)block, (unsigned int)(block >> 32), 0u, 0u}};
 symad_philox(c, k0, k1);
 const unsigned int high = c[place % 2 * 2], low = c[place % 2 * 2 + 1];
-u = VALUE;"""
+u = $value;"""
 
 VALUES = {
     "float32": "((float)(high >> 9) + 0.5f) * 1.1920928955078125e-07f",
@@ -49,7 +50,7 @@ const long long block = number[row];
 {WORDS}
 unsigned int c[4] = {{(unsigned int)block, (unsigned int)(block >> 32), 0u, 1u}};
 symad_philox(c, k0, k1);
-limb = (TYPE)(c[place / 2] >> place % 2 * 16 & 65535u);"""
+limb = ($real)(c[place / 2] >> place % 2 * 16 & 65535u);"""
 
 RANDOM = '''def _uniform(kernel, words, shape, dtype):
     result = cp.empty((*words.shape[:-1], *shape), dtype=dtype)
@@ -65,8 +66,8 @@ FOLDED = '''def _fold_in(kernel, words, numbers, dtype):
     return result
 '''
 
-KEY = 'ValueError("a random key is four integers in 0..65535")'
-NUMBER = 'ValueError("fold_in takes integers from 0 up")'
+KEY = "a random key is four integers in 0..65535"
+NUMBER = "fold_in takes integers from 0 up"
 
 
 def _kernel(inputs: str, output: str, body: str, printer: Any) -> str:
@@ -76,25 +77,24 @@ def _kernel(inputs: str, output: str, body: str, printer: Any) -> str:
             f"random numbers need float32 or float64: {printer.dtype} has too few steps in (0, 1)"
         )
     printer.imports.add("import math")
-    name = f"preamble={block(PHILOX.split(chr(10)))}"
-    parts = [quoted(inputs), quoted(f"{printer.dtype} {output}"), block(body.split("\n")), "@", name]
-    return str(printer.kernels.named(f"ElementwiseKernel({', '.join(parts)})"))
+    parts = [quoted(inputs), quoted(f"{printer.dtype} {output}"), block([body])]
+    return str(printer.kernels.named("ElementwiseKernel", parts, [f"preamble={block([PHILOX])}"]))
 
 
 @emit.dispatch
 def uniform_cupy(op: Uniform, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
-    body = UNIFORM.replace("VALUE", VALUES.get(printer.dtype, ""))
+    body = Template(UNIFORM).substitute(value=VALUES.get(printer.dtype, ""))
     kernel = _kernel("raw int64 key, int64 count", "u", body, printer)
     helper = printer.helper("_uniform", RANDOM)
-    words = rows_of(node.args, (65536,), False, [KEY], printer)
+    words = rows_of(node.args, (65536,), False, [KEY], printer, ValueError)
     return f"{helper}({kernel}, {words}, {printer.dims(op.shape)}, {printer.type_text})"
 
 
 @emit.dispatch
 def fold_in_cupy(op: FoldIn, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
-    body = FOLD_IN.replace("TYPE", real_type(printer.dtype))
+    body = Template(FOLD_IN).substitute(real=real_type(printer.dtype))
     kernel = _kernel("raw int64 key, raw int64 number", "limb", body, printer)
     helper = printer.helper("_fold_in", FOLDED)
-    words = rows_of(node.args[:1], (65536,), False, [KEY], printer)
-    numbers = rows_of(node.args[1:], (2**63 - 1,), False, [NUMBER], printer)
+    words = rows_of(node.args[:1], (65536,), False, [KEY], printer, ValueError)
+    numbers = rows_of(node.args[1:], (2**63 - 1,), False, [NUMBER], printer, ValueError)
     return f"{helper}({kernel}, {words}, {numbers}, {printer.type_text})"

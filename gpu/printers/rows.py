@@ -7,6 +7,7 @@ computed in float32.
 
 from __future__ import annotations
 
+from string import Template
 from typing import Any
 
 from symad.core.graph import Node
@@ -17,41 +18,41 @@ from symad.numeric.numpy_arrays.ops.softmax import LOG_SOFTMAX, LOG_SUM_EXP, SOF
 from symad.numeric.numpy_arrays.ops.softmax import TANGENT as SOFTMAX_TANGENT
 from symad.ops.fused.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
 
-START = """extern "C" __global__ void NAME(
-    const real *x, const real *t, real *result, long long rows, long long columns) {
+START = """extern "C" __global__ void $name(
+    const $real *x, const $real *t, $real *result, long long rows, long long columns) {
   const long long row = blockIdx.x * 4LL + threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
   if (row >= rows) return;
   x += row * columns;
 """
 
-EXPONENTIALS = """  real highest = x[0];
+EXPONENTIALS = """  $real highest = x[0];
   for (long long j = lane; j < columns; j += 32) highest = x[j] > highest ? x[j] : highest;
   for (int step = 16; step > 0; step /= 2) {
-    const real other = __shfl_xor_sync(0xffffffffu, highest, step);
+    const $real other = __shfl_xor_sync(0xffffffffu, highest, step);
     highest = other > highest ? other : highest;
   }
   if (highest - highest != 0) highest = 0;  // infinite or NaN
-  real total = 0;
-  for (long long j = lane; j < columns; j += 32) total += EXP(x[j] - highest);
+  $real total = 0;
+  for (long long j = lane; j < columns; j += 32) total += $exp(x[j] - highest);
   for (int step = 16; step > 0; step /= 2) total += __shfl_xor_sync(0xffffffffu, total, step);
 """
 
 ENDS = {
     "softmax": """  result += row * columns;
-  for (long long j = lane; j < columns; j += 32) result[j] = EXP(x[j] - highest) / total;
+  for (long long j = lane; j < columns; j += 32) result[j] = $exp(x[j] - highest) / total;
 }""",
     "log_softmax": """  result += row * columns;
-  const real shift = LOG(total);
+  const $real shift = $log(total);
   for (long long j = lane; j < columns; j += 32) result[j] = x[j] - highest - shift;
 }""",
-    "log_sum_exp": """  if (lane == 0) result[row] = highest + LOG(total);
+    "log_sum_exp": """  if (lane == 0) result[row] = highest + $log(total);
 }""",
 }
 
 TANGENT = """  t += row * columns;
   result += row * columns;
-  real total = 0;
+  $real total = 0;
   for (long long j = lane; j < columns; j += 32) total += x[j] * t[j];
   for (int step = 16; step > 0; step /= 2) total += __shfl_xor_sync(0xffffffffu, total, step);
   for (long long j = lane; j < columns; j += 32) result[j] = x[j] * (t[j] - total);
@@ -77,8 +78,8 @@ def row_source(kind: str, dtype: str) -> str:
     real = real_type(dtype)
     text = START + (TANGENT if kind == "softmax_tangent" else EXPONENTIALS + ENDS[kind])
     suffix = "f" if real == "float" else ""
-    text = text.replace("NAME", f"{kind}_rows").replace("EXP", f"exp{suffix}")
-    return text.replace("LOG(", f"log{suffix}(").replace("real", real)
+    exp, log = f"exp{suffix}", f"log{suffix}"
+    return Template(text).substitute(name=f"{kind}_rows", real=real, exp=exp, log=log)
 
 
 def row_call(kind: str, node: Node, args: Texts, printer: Any) -> str | None:

@@ -197,7 +197,7 @@ class _Writer:
     def write(self, number: int, later: int, index: Index, value: str) -> str:
         """The statement that stores an element."""
         offset = " + ".join(filter(None, (_term(number, axis, *pair) for axis, pair in enumerate(index))))
-        kind, text = ("bool", value) if number in self.places.flags else ("Storage", f"rounded({value})")
+        kind, text = ("bool", value) if number in self.places.flags else ("Storage", f"rounded<E>({value})")
         time = f"(t + {later})" if later else "t"
         start = f"(({kind}*)arrays.at[{number}].place + {time} * arrays.at[{number}].step)"
         return f"{start}[{offset}] = {text};"
@@ -227,7 +227,7 @@ def _entry(step: Step, zeros: Sequence[tuple[int, int]]) -> str:
     for number, width in zeros:
         places = (("row", 0), *column) if step.batched else column
         offset = " + ".join(filter(None, (_term(number, axis, *pair) for axis, pair in enumerate(places))))
-        store = f"((Storage*)arrays.at[{number}].place)[{offset}] = rounded(Real(0));"
+        store = f"((Storage*)arrays.at[{number}].place)[{offset}] = rounded<E>(Real(0));"
         lines += [
             f"    for (int c = threadIdx.x % COLUMNS; c < {width} && n < rows; c += COLUMNS) {store}",
         ]

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import gpu_models, gpu_report, gpu_tests
+from benchmarks import gpu_models, gpu_report, gpu_session, gpu_tests
 from symad.models.layers.parameters import trace_model
 from symad.numeric import lower
 
@@ -89,6 +89,33 @@ def test_without_a_device_a_benchmark_says_so(script, tmp_path):
         [sys.executable, f"benchmarks/{script}.py", "--out", str(out)],
         capture_output=True, text=True, check=False, cwd=ROOT,
     )  # fmt: skip
-    assert done.returncode
-    assert "GpuError" in done.stderr
+    assert done.returncode == 2
+    assert done.stderr.startswith("no device: CuPy ")
+    assert len(done.stderr.splitlines()) == 1
     assert not out.exists()
+
+
+def test_the_session_lists_commands_that_exist():
+    shown = subprocess.run(
+        [sys.executable, "benchmarks/gpu_session.py", "--list"],
+        capture_output=True, text=True, check=True, cwd=ROOT,
+    ).stdout  # fmt: skip
+    assert shown.count("   python benchmarks/") == len(gpu_session.STEPS)
+    for step in gpu_session.STEPS:
+        assert (ROOT / step.command[0]).is_file()
+
+
+@pytest.mark.slow
+def test_the_session_runs_every_test_that_needs_a_device():
+    tests = [s for s in gpu_session.STEPS if s.command[0].endswith("gpu_tests.py")]
+    collected = [_collected(s.command[s.command.index("-k") + 1]) for s in tests]
+    assert all(collected)
+    assert set().union(*collected) == _collected("")
+
+
+def _collected(selection):
+    """The tests for a device that pytest's -k selects."""
+    command = [sys.executable, "-m", "pytest", "tests/gpu", "-m", "gpu", "-q", "--collect-only"]
+    command += ["-k", selection]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    return {line for line in done.stdout.splitlines() if "::" in line}

@@ -12,10 +12,13 @@ import symad
 from symad import functions
 from symad.core.graph import Graph
 from symad.gpu.passes.contractions import sums_of_elements, two_at_a_time
+from symad.gpu.printers.products import product_source
 from symad.numeric import lower
 from symad.ops.arrays.contraction import Einsum
+from tests.gpu import nvrtc
 from tests.gpu.cupy_agreement import WHERE, agree, library, on_device
 from tests.gpu.cupy_standin import cuda
+from tests.gpu.shim.driver import SCHEDULES, schedule
 
 RNG = np.random.default_rng(12)
 SIZES = dict(zip("abcijkmnpq", (2, 3, 2, 4, 5, 6, 3, 4, 2, 5), strict=True))
@@ -49,6 +52,51 @@ def test_contractions_equal_einsum(spec, dtype, where):
         kernel = lower(graph_of(spec), backend="cupy", dtype=dtype)
         got = kernel(*on_device(cp, values, dtype)).get().astype(float)
     np.testing.assert_allclose(got, expected, rtol=rtol, atol=rtol * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("where", WHERE)
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("spec", ["mk,kn->nm", "bkm,bkn->bnm", "mbk,knb->bnm", "bmck,bnck->bcmn", "k,k->"])
+def test_products_without_cublas(spec, dtype, where):
+    """By the library's own kernel, for graphs that are recorded."""
+    pytest.importorskip("ml_dtypes")
+    values = [v.astype(dtype).astype(float) for v in arrays_of(spec)]
+    expected = np.einsum(spec, *values)
+    rtol = {"float64": 1e-12, "float32": 1e-6, "float16": 2e-3, "bfloat16": 1e-2}[dtype]
+    with library(where) as cp:
+        with symad.gpu.options(capture=True):
+            kernel = lower(graph_of(spec), backend="cupy", dtype=dtype)
+        assert "cublas" not in kernel.source
+        got = kernel(*on_device(cp, values, dtype)).get().astype(float)
+    np.testing.assert_allclose(got, expected, rtol=rtol, atol=rtol * np.abs(expected).max())
+
+
+@pytest.mark.parametrize(("rows", "depth", "columns"), [(64, 32, 64), (130, 77, 65), (1, 300, 2), (70, 1, 3)])
+@pytest.mark.parametrize("turned", itertools.product([False, True], repeat=2))
+def test_blocks_of_products_without_cublas(rows, depth, columns, turned):
+    a, b = RNG.normal(size=(2, rows, depth)), RNG.normal(size=(2, depth, columns))
+    left, right = ("bkm" if turned[0] else "bmk"), ("bnk" if turned[1] else "bkn")
+    values = [np.swapaxes(x, 1, 2) if t else x for x, t in zip((a, b), turned, strict=True)]
+    graph = symad.trace(lambda x, y: np.einsum(f"{left},{right}->bmn", x, y), [v.shape for v in values])
+    with library() as cp:
+        with symad.gpu.options(capture=True):
+            kernel = lower(graph, backend="cupy", dtype="float32")
+        args = on_device(cp, values, "float32")
+        found = []
+        for order in SCHEDULES:
+            with schedule(order, 2):
+                found.append(kernel(*args).get())
+    expected = a.astype("float32").astype(float) @ b.astype("float32").astype(float)
+    np.testing.assert_allclose(found[0], expected, rtol=0, atol=1e-6 * np.sqrt(depth) * 10)
+    assert all(f.tobytes() == found[0].tobytes() for f in found)
+
+
+@pytest.mark.skipif(nvrtc.library() is None, reason="needs the wheel nvidia-cuda-nvrtc")
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+def test_the_kernel_of_products_compiles(dtype):
+    for arch in ("sm_80", "sm_90"):
+        _, kernels = nvrtc.compile_text(product_source(dtype), arch)
+        assert kernels["matrix_product"].spilled == 0
 
 
 @pytest.mark.parametrize("spec", SPECS)

@@ -37,6 +37,7 @@ def test_streams_and_stacks_of_keys(where):
             assert kernel(cp.asarray(k)).get().tobytes() == plain(k).tobytes()
         with pytest.raises(ValueError, match="four integers"):
             kernel(cp.asarray(KEYS[2] + 0.5))
+            symad.gpu.check_indices()
 
 
 @pytest.mark.parametrize("where", WHERE)

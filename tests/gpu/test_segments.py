@@ -38,7 +38,8 @@ def test_the_kernel_against_additions_one_by_one(count, rows, dtype):
 @pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
 @pytest.mark.parametrize(
-    ("words", "tokens", "width"), [(7, (3, 40), 5), (400, (2, 9), 70), (3, (4,), 33), (2, (), 1)]
+    ("words", "tokens", "width"),
+    [(7, (3, 40), 5), (400, (2, 9), 70), (3, (4,), 33), (2, (), 1), (3, (4200,), 1)],
 )
 def test_gradients_of_embeddings(words, tokens, width, dtype, where):
     pytest.importorskip("ml_dtypes")
@@ -54,6 +55,7 @@ def test_gradients_of_embeddings(words, tokens, width, dtype, where):
         assert "scatter_add_atomic" not in kernel.source
         args = *on_device(cp, [np.zeros((words, width))], dtype), cp.asarray(rows)
         got = [kernel(*args).get() for _ in range(3)]
+
     np.testing.assert_allclose(got[0].astype(float), expected, rtol={"bfloat16": 0.01}.get(dtype, 1e-3))
     assert len({g.tobytes() for g in got}) == 1
 

@@ -96,6 +96,7 @@ def _binary(function, swapped=False):
         with np.errstate(all="ignore"):
             return wrapped(function(host(pair[0]), host(pair[1])), pair)
 
+    method._computes = True
     return method
 
 
@@ -104,6 +105,7 @@ def _unary(function):
         cuda.launched()
         return wrapped(function(host(self)), (self,))
 
+    method._computes = True
     return method
 
 
@@ -128,6 +130,7 @@ class ndarray:  # CuPy's name
             self.base = memptr
             inside = memptr.bytes.view(dtype)[: np.prod(inside, dtype=int)].reshape(inside)
         self._inside = inside
+        cuda.made(inside)
         self.device = cuda.Device()
 
     dtype = property(lambda self: self._inside.dtype)
@@ -233,3 +236,19 @@ for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
     setattr(ndarray, f"__{_name}__", _binary(getattr(operator, _name)))
 for _name in ("neg", "pos", "abs", "invert"):
     setattr(ndarray, f"__{_name}__", _unary(getattr(operator, _name)))
+
+
+def copied(old, new):
+    """Fill the arrays of a result anew."""
+    if isinstance(old, ndarray):
+        if not np.may_share_memory(old._inside, new._inside):
+            old._inside[...] = new._inside
+    elif isinstance(old, (tuple, list)):
+        for a, b in zip(old, new, strict=True):
+            copied(a, b)
+
+
+COMPUTING = [name for name, found in vars(ndarray).items() if getattr(found, "_computes", False)]
+MOVING = ["__getitem__", "__setitem__", "__iadd__", "astype", "copy", "reshape", "fill", "ravel"]
+for _name in (*COMPUTING, *MOVING, "sum", "max", "min", "prod", "any", "all"):
+    setattr(ndarray, _name, cuda.recorded(getattr(ndarray, _name), copied))

@@ -8,6 +8,9 @@ an array of another device is an error in kernels without peer access, and silen
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import itertools
 import types
 import weakref
 from collections import Counter
@@ -91,6 +94,11 @@ class MemoryPointer:
         self.mem = mem
 
 
+class CompileException(Exception):
+    """A kernel that NVRTC does not compile; tests raise it."""
+
+
+compiler = types.SimpleNamespace(CompileException=CompileException)
 runtime = types.SimpleNamespace(
     getDeviceCount=lambda: 2, deviceSynchronize=synchronised, CUDARuntimeError=CUDARuntimeError,
     CUDA_R_32F=0, CUDA_R_64F=1, CUDA_R_16F=2, CUDA_R_16BF=14,
@@ -103,7 +111,8 @@ class Device:
     """A device; inside of ``with`` the current one."""
 
     attributes = types.MappingProxyType(
-        {"MaxSharedMemoryPerBlockOptin": 227 << 10, "MultiProcessorCount": 4}
+        {"MaxSharedMemoryPerBlockOptin": 227 << 10, "MultiProcessorCount": 4,
+         "ComputeCapabilityMajor": 9, "ComputeCapabilityMinor": 0}
     )
     compute_capability = "90"
 
@@ -121,8 +130,13 @@ class Device:
 class Stream:
     """A stream; work here is finished at once."""
 
-    def __init__(self, null=False, non_blocking=False, ptr=0):
-        self.ptr, self.capturing = ptr, False
+    def __init__(self, null=False, non_blocking=False, ptr=None):
+        self.ptr = ptr if ptr is not None else 0 if null else next(_numbers)
+        self.graph = None
+
+    @property
+    def capturing(self):
+        return self.graph is not None
 
     def __enter__(self):
         _streams.append(self)
@@ -135,20 +149,149 @@ class Stream:
         """Wait for the device."""
         synchronised()
 
-    def begin_capture(self):
-        """Record a graph; the default stream cannot (cupy/cuda/stream.pyx, line 394)."""
+    def record(self, event=None):
+        """A mark in the stream's work."""
+        return event or Event()
+
+    def wait_event(self, event):
+        """The stream waits, not the host."""
+
+    def begin_capture(self, mode=None):
+        """Record a graph; the default stream cannot (cupy/cuda/stream.pyx of 14.2.0, line 394).
+
+        Memory that is taken while a graph is recorded is kept by the pool, which here is the graph.
+        """
         if not self.ptr:
             raise RuntimeError("cannot capture on the default (legacy) stream")
-        self.capturing = True
+        self.graph = Graph()
 
     def end_capture(self):
-        """The end of the recording."""
-        self.capturing = False
+        """The recorded graph: nothing of it has run, so memory is as it was, and new memory unknown."""
+        graph, self.graph = self.graph, None
+        graph.undo()
+        return graph
+
+    def is_capturing(self):
+        """Whether a graph is recorded."""
+        return self.capturing
+
+
+class Event:
+    """A mark in the work of a stream."""
+
+
+class Graph:
+    """Recorded calls; `launch` makes them again with the same memory (cupy/cuda/graph.pyx)."""
+
+    def __init__(self):
+        self.steps, self.kept, self.counts = [], [], Counter(counts)
+        self.before = [(array, array.copy()) for array in list(_live.values())]
+
+    def undo(self):
+        """Take back what was computed while the graph was recorded."""
+        for array in self.kept:
+            if array.base is None and array.flags.writeable:
+                array.fill(np.nan if array.dtype.kind not in "iub" else 77)
+        for array, values in self.before:
+            array[...] = values
+        self.before = []
+        counts.clear()
+        counts.update(self.counts)
+
+    def launch(self, stream=None):
+        """Work again on what the arrays hold now; one launch for the host."""
+        before = Counter(counts)
+        for again in self.steps:
+            again()
+        counts.clear()
+        counts.update(before)
+        counts["graphs"] += 1
+        for memory in _pinned:
+            memory.to_device()
+
+
+_numbers = itertools.count(1)
+_recording = [False]
+
+
+def recorded(function, copied):
+    """The function, noted in the graph that the current stream records; ``copied`` fills its results."""
+
+    @functools.wraps(function)
+    def call(*args, **options):
+        stream = get_current_stream()
+        if not stream.capturing or _recording[0]:
+            return function(*args, **options)
+        _recording[0] = True
+        try:
+            result = function(*args, **options)
+        finally:
+            _recording[0] = False
+
+        def again():
+            copied(result, function(*args, **options))
+
+        stream.graph.steps.append(again)
+        return result
+
+    return call
+
+
+class MemoryPool:
+    """Memory that is kept for arrays; see `using_allocator`. Bytes in use, and the most there were."""
+
+    def __init__(self):
+        self.used, self.most = 0, 0
+
+    def malloc(self, size):
+        raise NotImplementedError("only by using_allocator")
+
+    def used_bytes(self):
+        return self.used
+
+    def total_bytes(self):
+        return self.most
+
+    def taken(self, array):
+        """Count an array until it is gone."""
+        self.used += array.nbytes
+        self.most = max(self.most, self.used)
+        weakref.finalize(array, self.given_back, array.nbytes)
+
+    def given_back(self, size):
+        self.used -= size
+
+
+@contextlib.contextmanager
+def using_allocator(allocator):
+    """Arrays made inside take memory from a pool."""
+    _pools.append(allocator.__self__)
+    try:
+        yield
+    finally:
+        _pools.pop()
+
+
+_pools = []
+
+
+_live = weakref.WeakValueDictionary()
+"""Arrays with memory of their own."""
+
+
+def made(inside):
+    """Note a new array: of the pool in use, and kept by the graph that is recorded."""
+    if inside.base is None and inside.flags.writeable:
+        _live[id(inside)] = inside
+    if _pools and inside.base is None:
+        _pools[-1].taken(inside)
+    if _streams and _streams[-1].capturing:
+        _streams[-1].graph.kept.append(inside)
 
 
 def get_current_stream():
     """The stream on which kernels run."""
-    return _streams[-1] if _streams else Stream()
+    return _streams[-1] if _streams else Stream(null=True)
 
 
 def get_cublas_handle():

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.gpu.cupy_standin import cuda
-from tests.gpu.cupy_standin.array import host, ndarray
+from tests.gpu.cupy_standin.array import copied, host, ndarray
 from tests.gpu.shim.driver import CpuModule
 
 C_TYPES = {
@@ -211,6 +211,9 @@ class RawModule:
     def __init__(self, code, options=()):
         self.code, self.options = code, options
 
+    def compile(self):
+        _module(self.code)
+
     def get_function(self, name):
         return RawFunction(_module(self.code).get_function(name))
 
@@ -264,3 +267,7 @@ class ReductionKernel:
         made = self.end(total)
         cuda.launched(-(total.size > 0))
         return made
+
+
+for _kind in (ElementwiseKernel, RawKernel, RawFunction, ReductionKernel):
+    _kind.__call__ = cuda.recorded(_kind.__call__, copied)

@@ -7,7 +7,7 @@ import types
 import numpy as np
 
 from tests.gpu.cupy_standin import cuda
-from tests.gpu.cupy_standin.array import device_operands, host, ndarray, refuse_capture, wrapped
+from tests.gpu.cupy_standin.array import copied, device_operands, host, ndarray, refuse_capture, wrapped
 from tests.gpu.cupy_standin.kernels import ElementwiseKernel, RawKernel, RawModule, ReductionKernel
 
 __version__ = "14.0 (stand-in)"
@@ -63,7 +63,9 @@ FUNCTIONS = [
     "ones_like", "cumprod", "multiply", "swapaxes", "round",
     "ascontiguousarray", "flatnonzero", "clip", "moveaxis", "repeat", "atleast_1d",
 ]  # fmt: skip
-globals().update({name: _on_device(name, getattr(np, name)) for name in FUNCTIONS})
+globals().update(
+    {name: cuda.recorded(_on_device(name, getattr(np, name)), copied) for name in FUNCTIONS}
+)
 
 
 def asarray(value, dtype=None):
@@ -102,6 +104,8 @@ def argsort(array, axis=-1, kind=None):
     """Stable (cupy/_sorting/sort.py, line 94), and without bfloat16 (cupy/cuda/thrust.pyx, lines 140-146)."""
     if array.dtype.name == "bfloat16":
         raise NotImplementedError("Sorting arrays with dtype 'bfloat16' is not supported")
+    if cuda.get_current_stream().capturing:  # 13.6 waits (cupy/cuda/cupy_thrust.cu, line 341); 14.2 does not
+        raise cuda.CUDARuntimeError("cudaErrorStreamCaptureUnsupported: a sort waits for the stream")
     cuda.launched(2)
     return ndarray(np.argsort(host(array), axis=axis, kind="stable"))
 
@@ -191,3 +195,6 @@ def _lapack(name):
 linalg = types.SimpleNamespace(
     **{name: _lapack(name) for name in ("solve", "det", "slogdet", "cholesky", "matrix_power", "svd", "eigh")}
 )
+
+for _name in ("asarray", "zeros", "full", "ones", "eye", "arange"):
+    globals()[_name] = cuda.recorded(globals()[_name], copied)

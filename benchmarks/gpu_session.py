@@ -1,0 +1,93 @@
+"""The first session on a device: ordered commands, each of which ends within nine minutes.
+
+Correctness comes first, then the sanitizers, what launches cost, attention and kernel sums beside their
+peers, and models. Each command writes its own JSON file to benchmarks/results/ and can be run alone; a command
+that fails or takes too long does not stop the others.
+
+Usage: python benchmarks/gpu_session.py [--list] [--from STEP] [--only STEP]
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.gpu_report import require_device
+
+ROOT = Path(__file__).resolve().parents[1]
+SECONDS = 540
+
+
+@dataclass(frozen=True)
+class Step:
+    """A command of the session: what it answers, and its arguments after ``python``."""
+
+    name: str
+    answers: str
+    command: tuple[str, ...]
+
+
+def _tests(name: str, answers: str, *selected: str) -> Step:
+    out = f"benchmarks/results/gpu_tests_{name}.json"
+    return Step(name, answers, ("benchmarks/gpu_tests.py", "--out", out, "-q", *selected))
+
+
+def _bench(name: str, answers: str, *options: str) -> Step:
+    return Step(name, answers, (f"benchmarks/{name}.py", *options))
+
+
+STEPS = (
+    _tests("lowered", "is every op and model right on the real CuPy?", "-k", "cupy and not attention"),
+    _tests("kernels", "are attention and kernel sums right, at all shapes?", "-k", "attention or pair"),
+    _tests("rest", "everything else that needs a device", "-k", "not cupy and not attention and not pair"
+           " and not sanitizer"),
+    _tests("sanitizer", "does compute-sanitizer find races or bad addresses?", "-k", "sanitizer"),
+    _bench("gpu_probe", "what does a launch cost, of each kind, and a replay of a graph?"),
+    _bench("gpu_attention", "attention beside FlashAttention, cuDNN, FlexAttention", "--quick"),
+    _bench("gpu_attention", "the same at all lengths"),
+    _bench("gpu_pairwise", "kernel sums beside KeOps"),
+    _bench("gpu_models", "training steps beside torch eager, torch.compile and jax", "--quick"),
+    _bench("gpu_models", "the same at full size"),
+)  # fmt: skip
+
+
+def run(number: int, step: Step) -> bool:
+    """Run one command; whether it ended well and in time."""
+    print(f"\n[{number}] {step.answers}\n    python {' '.join(step.command)}", flush=True)
+    begin = time.perf_counter()
+    try:
+        done = subprocess.run([sys.executable, *step.command], cwd=ROOT, check=False, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        print(f"[{number}] stopped after {SECONDS} s", flush=True)
+        return False
+    print(f"[{number}] exit status {done.returncode} after {time.perf_counter() - begin:.0f} s", flush=True)
+    return done.returncode == 0
+
+
+def main() -> int:
+    """Run the steps; the exit status is the number of those that failed, 2 without a device."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
+    parser.add_argument("--list", action="store_true", help="show the commands and run none")
+    parser.add_argument("--from", dest="first", type=int, default=1, metavar="STEP", help="begin here")
+    parser.add_argument("--only", type=int, metavar="STEP", help="run this one")
+    arguments = parser.parse_args()
+    chosen = [arguments.only] if arguments.only else list(range(arguments.first, len(STEPS) + 1))
+    if not all(1 <= number <= len(STEPS) for number in chosen):
+        parser.error(f"the steps are 1 to {len(STEPS)}")
+    if arguments.list:
+        for number in chosen:
+            step = STEPS[number - 1]
+            print(f"{number}. {step.answers}\n   python {' '.join(step.command)}")
+        return 0
+    require_device()
+    return sum(not run(number, STEPS[number - 1]) for number in chosen)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,137 @@
+"""The helper functions of CuPy modules whose NumPy twins stand elsewhere, and the modules that they need."""
+
+from __future__ import annotations
+
+HELPERS: dict[str, str] = {
+    "_solve_triangular": '''def _solve_triangular(matrix, right, lower):
+    if matrix.ndim == 2:
+        return cupyx.scipy.linalg.solve_triangular(matrix, right, lower=lower)
+    return cp.linalg.solve(cp.tril(matrix) if lower else cp.triu(matrix), right)
+''',
+    "_affine_scan": '''def _affine_scan(a, b, matrices, backward):
+    if backward:
+        return _affine_scan(a[::-1], b[::-1], matrices, False)[::-1]
+    if len(b) < 2:
+        return b.copy()
+    times = _stacked if matrices else cp.multiply
+    late, even = a[1::2], slice(0, len(b)//2*2, 2)
+    odd = _affine_scan(times(late, a[even]), times(late, b[even]) + b[1::2], matrices, False)
+    known = odd[:(len(b) - 1)//2]
+    h = b.copy()
+    h[1::2] = odd
+    h[2::2] += times(a[2::2], known)
+    return h
+
+
+def _stacked(a, b):
+    axes = tuple(range(a.ndim))
+    return _product(a, axes, b, axes, a.ndim - 2, 1)
+''',
+    "_lower_triangle": '''def _lower_triangle(matrix, diagonal):
+    return cp.tril(matrix, -1) + diagonal*(cp.tril(matrix) - cp.tril(matrix, -1))
+''',
+    "_log_determinant": '''def _log_determinant(matrix):
+    sign, logarithm = cp.linalg.slogdet(matrix)
+    return cp.where(sign < 0, matrix.dtype.type(cp.nan), logarithm)
+''',
+    "_normal_ratio": '''def _normal_ratio(x):
+    return x.dtype.type(0.7978845608028654)/cupyx.scipy.special.erfcx(x.dtype.type(-0.7071067811865476)*x)
+''',
+    "_normal_excess": '''def _normal_excess(x):
+    t, tail = cp.maximum(-x, 5), 0
+    for k in range(32, 0, -1):
+        tail = k/(t + tail)
+    return cp.where(x < -5, tail, _normal_ratio(x) + x)
+''',
+    "_exponentials": '''def _exponentials(x, axes):
+    highest = x.max(axis=axes, keepdims=True) if x.size else x.sum(axis=axes, keepdims=True)
+    highest = cp.where(cp.isfinite(highest), highest, x.dtype.type(0))
+    e = cp.exp(x - highest)
+    return highest, e, e.sum(axis=axes, keepdims=True)
+''',
+    "_pad": '''def _pad(values, shape, index):
+    result = cp.zeros(shape, dtype=values.dtype)
+    result[index] = values
+    return result
+''',
+    "_matrix_power_derivative": '''def _matrix_power_derivative(matrix, direction, exponent):
+    n = matrix.shape[-1]
+    top = cp.concatenate([matrix, direction], axis=-1)
+    bottom = cp.concatenate([cp.zeros_like(matrix), matrix], axis=-1)
+    power = cp.linalg.matrix_power(cp.concatenate([top, bottom], axis=-2), int(exponent))
+    return power[..., :n, n:]
+''',
+    "_log_softmax": '''def _log_softmax(x, axes):
+    highest, _, total = _exponentials(x, axes)
+    return x - highest - cp.log(total)
+''',
+    "_log_sum_exp": '''def _log_sum_exp(x, axes):
+    highest, _, total = _exponentials(x, axes)
+    return (highest + cp.log(total)).squeeze(axes)
+''',
+    "_eigen_system": '''def _eigen_system(matrix):
+    values, vectors = cp.linalg.eigh(matrix)
+    return cp.concatenate([values[..., None, :], vectors], axis=-2)
+''',
+    "_keep_states": '''def _keep_states(step, state, xs, stops):
+    """The states at these places, along axis 0."""
+    kept, start = None, 0
+    for k, stop in enumerate(stops):
+        state = _advance(step, state, xs, start, stop)
+        if kept is None:
+            kept = cp.empty((len(stops), *state.shape), dtype=state.dtype)
+        kept[k], start = state, stop
+    return kept
+''',
+    "products_without": '''def products_without(s):
+    """Π_{k≠i} s_k for each i along the last axis."""
+    ones = cp.ones_like(s[..., :1])
+    before = cp.cumprod(cp.concatenate([ones, s[..., :-1]], axis=-1), axis=-1)
+    after = cp.cumprod(cp.concatenate([ones, s[..., :0:-1]], axis=-1), axis=-1)[..., ::-1]
+    return before*after
+''',
+    "adjugate_of": '''def adjugate_of(a):
+    """adj(A) in floating point."""
+    u, s, vt = cp.linalg.svd(a)
+    sign = cp.round(cp.linalg.det(u)*cp.linalg.det(vt))[..., None, None]
+    inner = products_without(s)[..., None]
+    return sign*cp.swapaxes(vt, -1, -2) @ (inner*cp.swapaxes(u, -1, -2))
+''',
+    "adjugate_tangent_of": '''def adjugate_tangent_of(a, e):
+    """The derivative of adj(A) in direction E in floating point."""
+    u, s, vt = cp.linalg.svd(a)
+    sign = cp.round(cp.linalg.det(u)*cp.linalg.det(vt))[..., None, None]
+    diagonal = cp.eye(s.shape[-1], dtype=s.dtype)
+    pairs = products_without(s[..., None, :]*(1 - diagonal) + diagonal)*(1 - diagonal)
+    moved = cp.swapaxes(u, -1, -2) @ e @ cp.swapaxes(vt, -1, -2)
+    traces = pairs @ (moved*diagonal).sum(axis=-1)[..., None]
+    inner = diagonal*traces - pairs*moved
+    return sign*cp.swapaxes(vt, -1, -2) @ inner @ cp.swapaxes(u, -1, -2)
+''',
+    "_newton": '''def _newton(equations, x):
+    residual, slope = equations(x)
+    tolerance = 450*float(cp.finfo(x.dtype).eps)
+    for _ in range(100):
+        move = cp.linalg.solve(slope, residual)
+        small = (abs(move).max() <= tolerance*(1 + abs(x).max())).item()
+        scale = 1.0
+        for _ in range(30):
+            new = x - scale*move
+            new_residual, new_slope = equations(new)
+            if small or (abs(new_residual).max() < abs(residual).max()).item():
+                break
+            scale /= 2
+        x, residual, slope = new, new_residual, new_slope
+        if small or not residual.any().item():
+            return x
+    raise ArithmeticError(f"Newton did not converge; it stopped at x = {x}, F = {residual}")
+''',
+}
+"""What the helper functions of the NumPy printer are called, and are in CuPy code."""
+
+IMPORTS: dict[str, str] = {
+    "_solve_triangular": "import cupyx.scipy.linalg",
+    "_normal_ratio": "import cupyx.scipy.special",
+    "_scatter_add_atomic": "import cupyx",
+}
+"""Modules that a helper needs."""

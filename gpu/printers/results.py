@@ -1,0 +1,66 @@
+"""Results of CuPy modules: arrays of their own, in the type that is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from symad.core.graph import Node
+from symad.gpu.printers.library import HALVES
+from symad.gpu.views import Take
+from symad.numeric.numpy_arrays.liveness import is_view, owner, repeats
+from symad.ops.arrays.sources import ArrayConstant, Input
+
+INTEGERS = {True: ("int64",), False: ()}
+"""The types of integers that are returned as such, in half precisions or others."""
+
+Piece = tuple[tuple[int, ...], tuple[Any, ...]] | None
+"""Of a view: the axes at which it stands still, and where; None for all of its array."""
+
+
+def result_text(node: Node, printer: Any) -> str:
+    """An output as an array of its own; in half precisions integers stay integers."""
+    kind, kept = printer.kernels.type_of(node), (printer.dtype, "bool", *INTEGERS[printer.dtype in HALVES])
+    if kind not in kept and node not in printer.host:  # log-sum-exps among them
+        return f"{printer.text[node]}.astype({printer.type_text})"
+    made, piece = _memory(node), _piece(node)
+    others = printer.pieces.setdefault(made, [])
+    shared = isinstance(made.op, (Input, ArrayConstant)) or (
+        node.shape and any(not _apart(piece, other) for other in others)
+    )
+    others.append(piece)
+    if node not in printer.host and (shared or repeats(node)):
+        return f"{printer.text[node]}.copy()"
+    return printer.array_text(node)
+
+
+def _memory(node: Node) -> Node:
+    """The node that made the memory of an array."""
+    while isinstance((made := owner(node)).op, Take):
+        node = made.args[0]
+    return made
+
+
+def _piece(node: Node) -> Piece:
+    """The part of its memory that a view shows: axes at which it stands still, and where; None for all."""
+    found: Piece = None
+    while is_view(node) or isinstance(node.op, Take):
+        if isinstance(node.op, Take):
+            found = node.op.dropped, tuple(node.op.start[k] for k in node.op.dropped)
+        (node,) = node.args
+    return found
+
+
+def _apart(first: Piece, second: Piece) -> bool:
+    """Whether two parts of an array have no element in common."""
+    if first is None or second is None or first[0] != second[0]:
+        return False
+    numbers = all(isinstance(k, int) for k in (*first[1], *second[1]))
+    return numbers and first[1] != second[1]
+
+
+def flat_text(values: Sequence[str]) -> str:
+    """All results in one vector."""
+    if len(values) == 1:
+        return f"cp.ravel({values[0]})"
+    return f"cp.concatenate([{', '.join(f'cp.ravel({v})' for v in values)}])"

@@ -1,0 +1,233 @@
+"""One step of training on the device: loss, gradients, clipping, optimiser and schedule, as one CUDA graph.
+
+    step = symad.gpu.training_step(loss, parameters, adamw(1e-3), clip=1.0, dtype="bfloat16")
+    for batch in data:
+        value = step(*batch)          # an array on the device; nothing waits
+
+The first call runs kernel by kernel, which compiles them and takes the memory they need; the second is
+recorded, and this and all others are one launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from symad import pullback, value_and_gradient
+from symad.core.graph import Graph
+from symad.errors import EvaluationError, ShapeError
+from symad.gpu.compile import GpuError, machine
+from symad.gpu.lower import look_at_indices
+from symad.gpu.printers.library import DTYPES
+from symad.gpu.settings import options
+from symad.gpu.training.optimiser import STATE, DeviceOptimiser, LossScale
+from symad.numeric.kernel import Kernel
+from symad.numeric.lowering import lower
+from symad.numeric.training.loop import refuse_nan
+from symad.numeric.training.optimisers import Optimiser
+from symad.numeric.training.schedules import Rate
+
+Array = Any
+
+
+def training_step(
+    loss: Graph,
+    parameters: Mapping[str, Any],
+    optimiser: Optimiser,
+    *,
+    clip: float | None = None,
+    schedule: Rate | None = None,
+    steps: int | None = None,
+    dtype: str = "float32",
+    loss_scale: LossScale | str | None = "auto",
+    capture: bool = True,
+) -> TrainingStep:
+    """A step that minimises a loss on the current device, in place.
+
+    Args:
+        loss: a scalar graph whose inputs are the parameters, by name and in order, then the data.
+        parameters: initial values by name, as NumPy arrays or numbers.
+        optimiser: `SGD` or `Adam` of `symad.numeric.training.optimisers`; all parameters are changed by one
+            kernel (by one for each 120 of them).
+        clip: gradients of larger norm, of all parameters together, are scaled down to it.
+        schedule: a factor of the learning rate for each step, of which ``steps`` are prepared.
+        steps: how many steps there will be; needed with a schedule.
+        dtype: of the loss and its gradients. With "bfloat16" and "float16", parameters and moments are kept
+            in float32 (master weights), and the loss reads copies in the shorter type.
+        loss_scale: the rule for the loss's factor; "auto" is `LossScale()` for float16, none elsewhere.
+        capture: record the step as a CUDA graph, which needs compute capability 8.0 and batches of one shape.
+            Matrix products are by symad's own kernel then, since CuPy does not let cuBLAS be recorded.
+
+    Raises:
+        EvaluationError: parameters that are not the graph's or not finite, an optimiser without kernels, a
+            schedule without ``steps``.
+        GpuError: there is no usable GPU.
+    """
+    if dtype not in DTYPES:
+        raise EvaluationError(f"dtype={dtype!r} is not one of {', '.join(map(repr, DTYPES))}")
+    names = list(parameters)
+    inputs = [str(s) for s in loss.inputs[: len(names)]]
+    if inputs != names:
+        raise EvaluationError(
+            f"the parameters are {', '.join(names)}, but the inputs of {loss.name} begin "
+            f"with {', '.join(inputs)}"
+        )
+    for name, value in parameters.items():
+        refuse_nan(f"the parameter {name}", value)
+    if schedule is not None and not steps:
+        raise EvaluationError("a schedule is prepared for a known number of steps: give steps")
+    if clip is not None and not clip > 0:
+        raise EvaluationError(f"clip={clip}: a norm is positive")
+    factors = [float(schedule(k)) for k in range(steps or 0)] if schedule is not None else None
+    if loss_scale == "auto":
+        loss_scale = LossScale() if dtype == "float16" else None
+    if loss_scale is not None and not isinstance(loss_scale, LossScale):
+        raise EvaluationError(f'loss_scale={loss_scale!r}: give "auto", None or a LossScale')
+    where = machine()
+    if capture and where.capability < (8, 0):
+        raise GpuError(
+            f"recorded steps need compute capability 8.0, not {where.capability}: use capture=False"
+        )
+    with options(capture=capture):
+        made = value_and_gradient(loss, names) if loss_scale is None else pullback(loss, names)
+        kernel = lower(made, backend="cupy", dtype=dtype)
+    state = DeviceOptimiser(where, optimiser, parameters, dtype, clip, loss_scale, factors)
+    return TrainingStep(loss, kernel, state, dtype, loss_scale is not None, capture)
+
+
+class TrainingStep:
+    """A step of training: call it with a batch. See `training_step`."""
+
+    def __init__(
+        self, loss: Graph, kernel: Kernel, state: DeviceOptimiser, dtype: str, scaled: bool, capture: bool
+    ) -> None:
+        self._cp = state.xp
+        self._loss, self._kernel, self._optimiser, self._dtype = loss, kernel, state, dtype
+        self._scaled, self._capture = scaled, capture
+        self._pool = self._cp.cuda.MemoryPool()
+        self._stream = self._cp.cuda.Stream(non_blocking=True)
+        self._batch: list[Array] | None = None
+        self._graph: Any = None
+        self._value: Array = None
+        self._calls = 0
+
+    def __call__(self, *batch: Any) -> Array:
+        """One step; the loss before it, a number on the device in the type of the loss.
+
+        Raises:
+            ShapeError: a batch of other shapes than the first, where the step is recorded.
+            TypeError: an array that is not on the device.
+            IndexError: an index of this or an earlier batch was out of its axis (see `check_indices`).
+            GpuError: the step holds something that cannot be recorded.
+        """
+        factors = self._optimiser.factors
+        if factors is not None and self._calls >= len(factors):
+            raise EvaluationError(
+                f"the schedule ends after {len(factors)} steps; give more steps to training_step"
+            )
+        arrays = self._checked(batch)
+        current = self._cp.cuda.get_current_stream()
+        self._stream.wait_event(current.record())
+        with self._stream, self._cp.cuda.using_allocator(self._pool.malloc):
+            self._fill(arrays)
+            if not self._capture or self._calls == 0:
+                self._work()
+            else:
+                if self._graph is None:
+                    self._graph = self._recorded()
+                self._graph.launch()
+            value = self._value.copy()
+        current.wait_event(self._stream.record())
+        self._calls += 1
+        look_at_indices()
+        return value
+
+    def parameters(self) -> dict[str, Array]:
+        """The parameters as they are now, by name: copies on the device, in float32 or float64."""
+        layout = self._optimiser.layout
+        return {
+            name: view.copy()
+            for name, view in zip(layout.names, layout.views(self._optimiser.values), strict=True)
+        }
+
+    def progress(self) -> dict[str, float]:
+        """Steps, those skipped, the factor of the loss, the norm of the last gradient; this waits."""
+        found = dict(zip(STATE, self._optimiser.state.get().tolist(), strict=True))
+        return {name: found[name] for name in ("number", "skipped", "scale", "norm")}
+
+    def memory(self) -> dict[str, int]:
+        """Bytes on the device: parameters and moments, what the step has in use, and the most it took."""
+        state = self._optimiser
+        kept = [state.values, state.first, state.second, *([] if state.copy is None else [state.copy])]
+        return {
+            "parameters": sum(a.nbytes for a in kept),
+            "in use": int(self._pool.used_bytes()),
+            "peak": int(self._pool.total_bytes()),
+        }
+
+    def _checked(self, batch: tuple[Any, ...]) -> list[Array]:
+        wanted = [str(s) for s in self._loss.inputs[len(self._optimiser.layout.names) :]]
+        if len(batch) != len(wanted):
+            raise EvaluationError(
+                f"a batch of {len(batch)} arrays for {self._loss.name}, whose data are "
+                f"{', '.join(wanted) or 'none'}"
+            )
+        arrays = [self._on_device(name, value) for name, value in zip(wanted, batch, strict=True)]
+        for name, array, kept in zip(wanted, arrays, self._batch or arrays, strict=True):
+            if array.shape != kept.shape and self._capture:
+                raise ShapeError(
+                    f"{name} has shape {array.shape}, but this step is recorded for {kept.shape}: make "
+                    "another step for other shapes, or give capture=False"
+                )
+            if array.dtype.kind not in "iub" and kept.dtype.kind in "iub":
+                raise TypeError(f"{name} has dtype {array.dtype}, but this step was begun with {kept.dtype}")
+        return arrays
+
+    def _on_device(self, name: str, value: Any) -> Array:
+        if isinstance(value, self._cp.ndarray):
+            return value
+        if hasattr(value, "__dlpack__") and value.__dlpack_device__()[0] in (2, 13):
+            return self._cp.from_dlpack(value)
+        raise TypeError(
+            f"{name} is a {type(value).__module__}.{type(value).__name__}; give arrays on the device"
+        )
+
+    def _fill(self, arrays: list[Array]) -> None:
+        """Copy the batch to where the recorded kernels read it."""
+        if self._batch is None or any(a.shape != b.shape for a, b in zip(arrays, self._batch, strict=True)):
+            kinds = [np.int64 if a.dtype.kind in "iub" else np.dtype(self._dtype) for a in arrays]
+            self._batch = [self._cp.empty(a.shape, kind) for a, kind in zip(arrays, kinds, strict=True)]
+        for kept, array in zip(self._batch, arrays, strict=True):
+            kept[...] = array
+
+    def _work(self) -> None:
+        """Launch the kernels of a step."""
+        state = self._optimiser
+        seed = (state.seed.reshape(()),) if self._scaled else ()
+        value, *gradients = self._kernel(*state.layout.views(state.read), *(self._batch or ()), *seed)
+        state.step(gradients)
+        if self._value is None:
+            self._value = self._cp.empty((), value.dtype)
+        self._value[...] = value
+
+    def _recorded(self) -> Any:
+        """The graph of a step."""
+        self._stream.begin_capture()
+        try:
+            self._work()
+        except BaseException as error:
+            self._end_broken_capture()
+            if isinstance(error, (NotImplementedError, self._cp.cuda.runtime.CUDARuntimeError)):
+                raise GpuError(
+                    f"this step cannot be recorded as a CUDA graph ({error}); give capture=False"
+                ) from error
+            raise
+        return self._stream.end_capture()
+
+    def _end_broken_capture(self) -> None:
+        try:
+            self._stream.end_capture()
+        except self._cp.cuda.runtime.CUDARuntimeError:  # the recording was invalid already
+            return
