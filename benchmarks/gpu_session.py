@@ -1,7 +1,7 @@
 """The first session on a device: ordered commands, each of which ends within nine minutes.
 
 Correctness comes first, then the sanitizers, what launches cost, attention and kernel sums beside their
-peers, and models. Each command writes its own JSON file to benchmarks/results/ and can be run alone; a command
+peers, and models. Each command writes its own JSON file to benchmarks/results/ and can be run alone; one
 that fails or takes too long does not stop the others.
 
 Usage: python benchmarks/gpu_session.py [--list] [--from STEP] [--only STEP]

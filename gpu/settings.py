@@ -22,6 +22,7 @@ class Options:
     atomics: bool = False
     wait: bool = False
     capture: bool = False
+    fast: bool = False
 
 
 _DEFAULT = Options()
@@ -40,6 +41,7 @@ def options(
     atomics: bool | None = None,
     wait: bool | None = None,
     capture: bool | None = None,
+    fast: bool | None = None,
 ) -> Iterator[None]:
     """Options of the CuPy code that is printed inside; those not given stay as they are.
 
@@ -52,8 +54,9 @@ def options(
             call. Off by default: it is an error of a later call, of `check_indices` or of the program's end.
         capture: print code that a CUDA graph can record, which CuPy does not let cuBLAS and its sorts be:
             products and sums of rows by symad's own kernels, from compute capability 8.0. Off by default.
+        fast: allow approximate instructions in kernel sums (tanh, absolute error about 5e-4). Off by default.
     """
-    given = {"tf32": tf32, "atomics": atomics, "wait": wait, "capture": capture}
+    given = {"tf32": tf32, "atomics": atomics, "wait": wait, "capture": capture, "fast": fast}
     token = _current.set(
         replace(_current.get(), **{name: bool(v) for name, v in given.items() if v is not None})
     )

@@ -14,6 +14,7 @@ from symad.gpu.attention_kernels import module_text
 from symad.gpu.compile import kernel_text
 from symad.gpu.pairs.kernel_text import PairPlan, pair_text, plan
 from symad.gpu.printers.library import real_type
+from symad.gpu.settings import current
 from symad.gpu.sympy_to_cuda.printer import Style
 from symad.numeric.pairs.pair_functions import PairFunction
 from symad.numeric.pairs.pair_sum_printer import traced
@@ -126,7 +127,13 @@ def _text(op: PairOp, node: Node, dtype: str) -> tuple[PairFunction, PairPlan, s
     """The traced function, its plan, and the text that stands before pair_sum.cu."""
     function, real = traced(op, node), real_type(dtype)
     chosen = plan(function, int(node.args[2].shape[1]), real)
-    return function, chosen, pair_text(function, chosen, op.reduce, Style(real, False))
+    return function, chosen, pair_text(function, chosen, op.reduce, Style(real, current().fast))
+
+
+def pair_source(op: PairOp, node: Node, dtype: str) -> str:
+    """The kernels of a sum over pairs, whole."""
+    head = f"#define SYMAD_REAL {real_type(dtype)}\n"
+    return head + kernel_text("prims.h") + _text(op, node, dtype)[2] + kernel_text("pair_sum.cu")
 
 
 def pair_lines(op: PairOp, node: Node, printer: Any) -> list[str]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+
+import numpy as np
 
 from symad.core.dims import Shape
 from symad.core.graph import Graph, Node, TupleOf
@@ -16,19 +19,35 @@ from symad.numeric.lowering import lower
 from symad.ops.arrays.sources import input_node, symbol_of
 
 
+@dataclass(frozen=True)
+class Library:
+    """The library whose arrays are given, and the backend that computes with them."""
+
+    name: str
+    xp: Any
+    backend: str
+    options: Hashable = None
+    """What the printed code depends on besides the graph."""
+
+
+NUMPY = Library("numeric", np, "numpy")
+
+
 def inputs_of(shapes: Mapping[str, Shape], others: Sequence[Node] = ()) -> Nodes:
     """Inputs of these names and shapes; a name that another input has gets a number."""
     taken = {short_name(symbol_of(node)) for node in others}
     return tuple(input_node(symbol_like(name, shape, taken), shape) for name, shape in shapes.items())
 
 
-def called(inputs: Nodes, outputs: Nodes, dtype: str, values: Sequence[Any]) -> list[Any]:
+def called(
+    inputs: Nodes, outputs: Nodes, dtype: str, values: Sequence[Any], library: Library = NUMPY
+) -> list[Any]:
     """The outputs at these values of the inputs."""
-    return list(kernel_of(inputs, outputs, dtype)(*values))
+    return list(kernel_of(inputs, outputs, dtype, library)(*values))
 
 
 @lru_cache(maxsize=256)
-def kernel_of(inputs: Nodes, outputs: Nodes, dtype: str) -> Kernel:
+def kernel_of(inputs: Nodes, outputs: Nodes, dtype: str, library: Library) -> Kernel:
     """The code; nodes are equal where ops (with the formulas in them) and shapes are."""
     graph = Graph(inputs, outputs, TupleOf((None,) * len(outputs)), "call")
-    return lower(graph, dtype=dtype)
+    return lower(graph, backend=library.backend, dtype=dtype)

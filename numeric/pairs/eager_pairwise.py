@@ -17,7 +17,7 @@ import sympy as sp
 from symad.core.formula import Formula
 from symad.core.graph import Node
 from symad.errors import ShapeError
-from symad.numeric.pairs.calls import called, inputs_of
+from symad.numeric.pairs.calls import NUMPY, Library, called, inputs_of
 from symad.numeric.pairs.pair_functions import expression_of, trace_pair
 from symad.ops.fused.pair_sum import NUMBER, PairSum, PairSumCotangent, in_part
 
@@ -69,11 +69,25 @@ def pairwise(
         TypeError: an argument is not a NumPy array, or the dtypes differ.
         TraceError: f uses unknown symbols.
     """
-    call = _Call.make(f, x, y, b, reduce, params)
+    return reduced(NUMPY, f, x, y, b, reduce, params, return_lse)
+
+
+def reduced(
+    library: Library,
+    f: Callable[..., Any] | sp.Basic,
+    x: Array,
+    y: Array,
+    b: Array | None,
+    reduce: str,
+    params: Mapping[str, Any] | None,
+    return_lse: bool,
+) -> Any:
+    """`pairwise` on the arrays of a library."""
+    call = _Call.make(library, f, x, y, b, reduce, params)
     both = return_lse and reduce == "softmax"
     nodes = inputs_of(call.shapes)
     outputs = tuple(in_part(call.op, PairSum, part, nodes) for part in ((0, 1) if both else (0,)))
-    found = called(nodes, outputs, str(x.dtype), call.values)
+    found = called(nodes, outputs, str(x.dtype), call.values, library)
     out = call.shaped(found[0])
     return (out, found[1]) if both else out
 
@@ -110,7 +124,23 @@ def pairwise_vjp(
     Raises:
         ShapeError: a result or cotangent does not have the shape of this sum's, or lse is missing.
     """
-    call = _Call.make(f, x, y, b, reduce, params)
+    return cotangents(NUMPY, f, x, y, b, out, out_bar, lse, reduce, params)
+
+
+def cotangents(
+    library: Library,
+    f: Callable[..., Any] | sp.Basic,
+    x: Array,
+    y: Array,
+    b: Array | None,
+    out: Array,
+    out_bar: Array,
+    lse: Array | None,
+    reduce: str,
+    params: Mapping[str, Any] | None,
+) -> PairCotangents:
+    """`pairwise_vjp` on the arrays of a library."""
+    call = _Call.make(library, f, x, y, b, reduce, params)
     expected = (len(x),) if call.is_column else (len(x), b.shape[1])  # type: ignore[union-attr]
     for name, array in (("out", out), ("out_bar", out_bar)):
         if np.shape(array) != expected:
@@ -118,13 +148,13 @@ def pairwise_vjp(
     if reduce == "softmax" and lse is None:
         raise ShapeError("the softmax cotangent needs lse; get it with return_lse=True")
     rows = (len(x), call.values[2].shape[1])
-    more: dict[str, Any] = {"out_bar": np.reshape(out_bar, rows), "out": np.reshape(out, rows)}
+    more: dict[str, Any] = {"out_bar": out_bar.reshape(rows), "out": out.reshape(rows)}
     if reduce == "softmax":
         more["lse"] = lse
     inner = inputs_of(call.shapes)
     nodes: tuple[Node, ...] = (*inner, *inputs_of({n: np.shape(a) for n, a in more.items()}, inner))
     outputs = tuple(in_part(call.op, PairSumCotangent, part, nodes) for part in range(call.op.inner))
-    bars = called(nodes, outputs, str(x.dtype), (*call.values, *more.values()))
+    bars = called(nodes, outputs, str(x.dtype), (*call.values, *more.values()), library)
     given = None if b is None else bars[2].reshape(b.shape)
     likes = zip(call.params.items(), bars[3:], strict=True)
     return PairCotangents(bars[0], bars[1], given, {name: _like(bar, a) for (name, a), bar in likes})
@@ -132,7 +162,7 @@ def pairwise_vjp(
 
 def _like(bar: Array, value: Any) -> Array:
     """A parameter's cotangent in the dtype of the parameter."""
-    dtype = np.asarray(value).dtype
+    dtype = value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
     return bar.astype(dtype if dtype.kind == "f" else np.float64, copy=False)
 
 
@@ -147,6 +177,7 @@ class _Call:
 
     @staticmethod
     def make(
+        library: Library,
         f: Callable[..., Any] | sp.Basic,
         x: Array,
         y: Array,
@@ -155,13 +186,19 @@ class _Call:
         params: Mapping[str, Any] | None,
     ) -> _Call:
         """Check the arguments, and call f with symbols."""
-        check_points(np.ndarray, x, y, b, reduce)
+        check_points(library.xp.ndarray, x, y, b, reduce, library.name)
         params = dict(params or {})
+        for name, value in params.items():
+            if getattr(value, "shape", ()) and not isinstance(value, library.xp.ndarray):
+                raise TypeError(
+                    f"parameter {name} is a {type(value).__module__}.{type(value).__name__}; give a number "
+                    f"or a {library.xp.__name__} array, like x and y"
+                )
         sizes = parameter_sizes(params)
         expression = expression_of(f, x.shape[1], sizes)
         trace_pair(expression, x.shape[1], sizes)  # names what is unknown
         lengths = tuple((name, NUMBER if size is None else size) for name, size in sizes.items())
-        weights = np.ones((len(y), 1), x.dtype) if b is None else b.reshape(len(y), -1)
+        weights = library.xp.ones((len(y), 1), x.dtype) if b is None else b.reshape(len(y), -1)
         op = PairSum(Formula(expression), lengths, reduce, 0)
         return _Call(op, (x, y, weights, *params.values()), params, b is None or b.ndim == 1)
 

@@ -5,7 +5,11 @@ import ctypes
 import pytest
 import sympy as sp
 
-from symad.gpu.pairs.eager import _compile
+from symad.core.formula import Formula
+from symad.gpu.pairs.printer import pair_source
+from symad.numeric.pairs.calls import inputs_of
+from symad.numeric.pairs.pair_functions import expression_of
+from symad.ops.fused.pair_sum import NUMBER, PairSum, in_part
 from tests.gpu.nvrtc import compile_text, library
 
 pytestmark = pytest.mark.skipif(library() is None, reason="needs nvidia-cuda-nvrtc")
@@ -16,7 +20,9 @@ def gaussian(x, y, ell):
 
 
 def source(dimension, columns, reduce, real):
-    return _compile(gaussian, dimension, (("ell", None),), columns, reduce, real, False)[2]
+    op = PairSum(Formula(expression_of(gaussian, dimension, {"ell": None})), (("ell", NUMBER),), reduce, 0)
+    nodes = inputs_of({"x": (9, dimension), "y": (8, dimension), "b": (8, columns), "ell": ()})
+    return pair_source(op, in_part(op, PairSum, 0, nodes), {"float": "float32", "double": "float64"}[real])
 
 
 CASES = [

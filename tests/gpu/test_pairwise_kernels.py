@@ -1,5 +1,6 @@
 """The CUDA kernel sums, run on the CPU, against the whole kernel matrix and NumPy's cotangents."""
 
+import contextlib
 import shutil
 
 import numpy as np
@@ -7,20 +8,47 @@ import pytest
 import sympy as sp
 
 from symad.errors import ShapeError
-from symad.gpu.compile import Machine
-from symad.gpu.pairs.eager import PairCall, pairwise
+from symad.gpu.pairs.eager import pairwise
 from symad.gpu.pairs.eager import pairwise_vjp as gpu_vjp
+from symad.numeric.pairs.calls import kernel_of
 from symad.numeric.pairs.eager_pairwise import pairwise_vjp
-from tests.gpu.shim.driver import CpuModule, schedule
+from tests.gpu.cupy_agreement import library
+from tests.gpu.cupy_standin import cuda
+from tests.gpu.shim.driver import schedule
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 
 N, M = 150, 301
 
 
-def machine(processors=1):
-    """The CPU in place of a device; more processors split the stream of points further."""
-    return Machine(np, CpuModule, processors, (9, 0), 48 * 1024)
+@contextlib.contextmanager
+def standin(processors=1):
+    """The stand-in for CuPy; more processors split the stream of points further."""
+    before = cuda.Device.attributes
+    kernel_of.cache_clear()  # generated modules remember what they know of the device
+    cuda.Device.attributes = {**before, "MultiProcessorCount": processors}
+    try:
+        with library() as cp:
+            yield cp
+    finally:
+        cuda.Device.attributes = before
+        kernel_of.cache_clear()
+
+
+def on_device(cp, *arrays):
+    return [None if a is None else cp.asarray(a) for a in arrays]
+
+
+def device_params(cp, params):
+    return {n: cp.asarray(v) if np.ndim(v) else v for n, v in params.items()}
+
+
+def forward(cp, f, x, y, b, reduce, params):
+    """(result, log-sum-exps or None)."""
+    found = pairwise(
+        f, *on_device(cp, x, y, b), reduce=reduce, params=device_params(cp, params), return_lse=True
+    )
+    return found if isinstance(found, tuple) else (found, None)
 
 
 def square(x, y):
@@ -112,8 +140,17 @@ def test_value_and_cotangents(name, d, columns, reduce, dtype, processors):
     f, make, matrix = KERNELS[name]
     params = make(d)
     x, y, b = problem(d, columns, dtype, reduce)
-    call = PairCall.make(machine(processors), f, x, y, b, reduce, params)
-    out, lse = call.forward()
+    rows = N if b is None or b.ndim == 1 else (N, b.shape[1])
+    out_bar = np.random.default_rng(1).normal(size=rows).astype(dtype)
+    with standin(processors) as cp:
+        given = device_params(cp, params)
+        out, lse = forward(cp, f, x, y, b, reduce, params)
+        bars = gpu_vjp(
+            f, *on_device(cp, x, y, b), out, cp.asarray(out_bar), lse=lse, reduce=reduce, params=given
+        )
+        out, lse = out.get(), None if lse is None else lse.get()
+        found = {"x": bars.x.get(), "y": bars.y.get(), "b": None if bars.b is None else bars.b.get()}
+        found_params = {name: bar.get() for name, bar in bars.params.items()}
     exact = [None if a is None else a.astype(np.float64) for a in (x, y, b)]
     weights = np.ones(M) if b is None else exact[2]
     expected, expected_lse = reference(matrix(exact[0], exact[1], **params), weights, reduce)
@@ -122,42 +159,38 @@ def test_value_and_cotangents(name, d, columns, reduce, dtype, processors):
     assert relative(out, expected) < bound
     if reduce == "softmax":
         assert relative(lse, expected_lse) < bound
-    out_bar = np.random.default_rng(1).normal(size=out.shape).astype(dtype)
-    found = call.backward(out, out_bar, lse)
     wanted = pairwise_vjp(
         f, *exact, expected, out_bar.astype(float), lse=expected_lse, reduce=reduce, params=params
     )
     for argument in ("x", "y") if b is None else ("x", "y", "b"):
-        bar, right = getattr(found, argument), getattr(wanted, argument)
+        bar, right = found[argument], getattr(wanted, argument)
         assert bar.shape == right.shape and bar.dtype == dtype
         assert relative(bar, right) < 4 * bound, argument
-    assert (found.b is None) == (b is None)
+    assert (found["b"] is None) == (b is None)
     for parameter, right in wanted.params.items():
-        assert relative(found.params[parameter], right) < 10 * bound, parameter
+        assert relative(found_params[parameter], right) < 10 * bound, parameter
 
 
-@pytest.mark.parametrize("order", ["forward", "reverse", "random"])
-def test_any_order_of_threads_gives_the_same_bits(order):
+def test_any_order_of_threads_gives_the_same_bits():
     f, make, _ = KERNELS["gaussian"]
     x, y, b = problem(70, 2, np.float32, "softmax")
-    call = PairCall.make(machine(4), f, x, y, b, "softmax", make(70))
-    out, lse = call.forward()
-    bars = call.backward(out, np.ones_like(out), lse)
-    with schedule(order, seed=3):
-        again, lse_again = call.forward()
-        bars_again = call.backward(out, np.ones_like(out), lse)
-    np.testing.assert_array_equal(out, again)
-    np.testing.assert_array_equal(lse, lse_again)
-    for name in ("x", "y", "b"):
-        np.testing.assert_array_equal(getattr(bars, name), getattr(bars_again, name))
-    np.testing.assert_array_equal(bars.params["ell"], bars_again.params["ell"])
+    found = []
+    with standin(4) as cp:
+        arrays, params = on_device(cp, x, y, b), device_params(cp, make(70))
+        for order in ("forward", "reverse", "random"):
+            with schedule(order, seed=3):
+                out, lse = pairwise(f, *arrays, reduce="softmax", params=params, return_lse=True)
+                ones = cp.ones(out.shape, np.float32)
+                bars = gpu_vjp(f, *arrays, out, ones, lse=lse, reduce="softmax", params=params)
+            found.append([a.get().tobytes() for a in (out, lse, bars.x, bars.y, bars.b, bars.params["ell"])])
+    assert found[0] == found[1] == found[2]
 
 
 def test_two_level_sums_keep_single_precision_accurate():
     x, y = np.zeros((1, 2), np.float32), np.zeros((100_000, 2), np.float32)
     b = np.random.default_rng(0).uniform(0.5, 1.5, 100_000).astype(np.float32)
-    call = PairCall.make(machine(), KERNELS["gaussian"][0], x, y, b, "sum", {"ell": 1.0})
-    (found,) = call.forward()[0]
+    with standin() as cp:
+        (found,) = forward(cp, KERNELS["gaussian"][0], x, y, b, "sum", {"ell": 1.0})[0].get()
     expected = b.astype(np.float64).sum()
     naive = np.cumsum(b, dtype=np.float32)[-1]
     assert abs(found - expected) < 0.1 * abs(naive - expected)
@@ -171,35 +204,44 @@ def test_a_function_that_reads_another_value_gets_other_kernels():
     def f(a, b):
         return factor * a.dot(b)
 
-    once = PairCall.make(machine(), f, x, y, None, "sum", {}).forward()[0]
-    factor = 3
-    thrice = PairCall.make(machine(), f, x, y, None, "sum", {}).forward()[0]
+    with standin() as cp:
+        once = forward(cp, f, x, y, None, "sum", {})[0].get()
+        factor = 3
+        thrice = forward(cp, f, x, y, None, "sum", {})[0].get()
     np.testing.assert_allclose(once, (x @ y.T).sum(axis=1), rtol=1e-12)
     np.testing.assert_allclose(thrice, 3 * once, rtol=1e-12)
+
+
+def test_a_second_call_prints_nothing():
+    x, y, b = problem(3, 1, np.float64, "sum")
+    with standin() as cp:
+        for ell in (1.0, 2.0):
+            forward(cp, KERNELS["gaussian"][0], x, y, b, "sum", {"ell": ell})
+        assert kernel_of.cache_info().misses == 1
 
 
 def test_empty_point_sets():
     f = KERNELS["gaussian"][0]
     x, y = np.zeros((3, 2)), np.zeros((0, 2))
-    call = PairCall.make(machine(), f, x, y, None, "sum", {"ell": 1.0})
-    np.testing.assert_array_equal(call.forward()[0], np.zeros(3))
-    bars = call.backward(np.zeros(3), np.ones(3), None)
-    assert bars.y.shape == (0, 2) and not bars.x.any() and bars.params["ell"] == 0
-    call = PairCall.make(machine(), f, x, y, None, "logsumexp", {"ell": 1.0})
-    assert np.isneginf(call.forward()[0]).all()
+    with standin() as cp:
+        np.testing.assert_array_equal(forward(cp, f, x, y, None, "sum", {"ell": 1.0})[0].get(), np.zeros(3))
+        zeros, ones = cp.asarray(np.zeros(3)), cp.asarray(np.ones(3))
+        bars = gpu_vjp(f, cp.asarray(x), cp.asarray(y), None, zeros, ones, params={"ell": 1.0})
+        assert bars.y.shape == (0, 2) and not bars.x.get().any() and bars.params["ell"].get() == 0
+        assert np.isneginf(forward(cp, f, x, y, None, "logsumexp", {"ell": 1.0})[0].get()).all()
 
 
 def test_errors():
     f = KERNELS["gaussian"][0]
-    with pytest.raises(ShapeError, match="at most 128"):
-        PairCall.make(machine(), f, *np.zeros((2, 3, 129)), None, "sum", {"ell": 1.0})
-    with pytest.raises(TypeError, match="give a number or a numpy array"):
-        PairCall.make(
-            machine(), f, *np.zeros((2, 3, 2)), None, "sum", {"ell": memory_of(np.ones(2))}
-        )
-    call = PairCall.make(machine(), f, *np.zeros((2, 3, 2)), None, "sum", {"ell": 1.0})
-    with pytest.raises(ShapeError, match=r"out_bar is float32 of shape \(3,\)"):
-        call.backward(np.zeros(3), np.zeros(3, np.float32), None)
+    with standin() as cp:
+        wide, points = cp.asarray(np.zeros((3, 129))), cp.asarray(np.zeros((3, 2)))
+        with pytest.raises(ShapeError, match="at most 128"):
+            pairwise(f, wide, wide, params={"ell": 1.0})
+        with pytest.raises(TypeError, match="give a number or a "):
+            pairwise(f, points, points, params={"ell": memory_of(np.ones(2))})
+        row = cp.asarray(np.zeros(3))
+        with pytest.raises(ShapeError, match=r"out_bar has shape \(2,\)"):
+            gpu_vjp(f, points, points, None, row, cp.asarray(np.zeros(2)), params={"ell": 1.0})
 
 
 def memory_of(array):
