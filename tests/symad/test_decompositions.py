@@ -144,6 +144,24 @@ def test_the_exponential_is_scipys(scale):
         )
 
 
+def test_given_squarings():
+    a = SQUARE / np.abs(SQUARE).sum(0).max()
+    expected = scipy.linalg.expm(a)
+    for f in (lambda a: F.expm(a, 2), lower(symad.trace(lambda a: F.expm(a, 2), [(4, 4)]), backend="c")):
+        np.testing.assert_allclose(f(a), expected, rtol=1e-13, atol=1e-14)
+    with pytest.raises(ShapeError, match="squarings=-1"):
+        F.expm(a, -1)
+
+
+def test_the_exponential_solves_its_equation_to_fifty_digits():
+    """D/dt exp(tA) = A exp(tA), by the derivative of the graph."""
+    pushed = symad.pushforward(symad.trace(lambda t, a: F.expm(t * a), [(), (3, 3)]), wrt="t")
+    with mpmath.workdps(70):
+        a = np.vectorize(mpmath.mpf, otypes=[object])(SQUARE[:3, :3])
+        value, slope = pushed(mpmath.mpf("1.3"), a, mpmath.mpf(1))
+        assert np.abs(slope - a @ value).max() < mpmath.mpf(10) ** -48 * np.abs(value).max()
+
+
 def test_frechet_derivatives_of_the_exponential():
     E = rng.normal(size=(4, 4))
     pushed = symad.pushforward(symad.trace(F.expm, [(4, 4)]))(SQUARE, E)
@@ -212,6 +230,15 @@ IDENTITIES = {
     "U diag(σ) Vᵀ = A": (lambda a: composed(F.svd(a)[1], F.svd(a)[0], F.svd(a)[2]), lambda a: a + 0, (2, 2)),
     "UᵀU = I": (lambda a: F.svd(a)[0].T @ F.svd(a)[0], like, (2, 2)),
     "r₁₃(A) r₁₃(−A) = I": (lambda a: pade(a) @ pade(-a), like, (2, 2)),
+    **{
+        f"exp(A) exp(−A) = I, {k} squarings": (lambda a, k=k: F.expm(a, k) @ F.expm(-a, k), like, (2, 2))
+        for k in (1, 3)
+    },
+    "A exp(A) = exp(A) A": (lambda a: a @ F.expm(a, 1), lambda a: F.expm(a, 1) @ a, (2, 2)),
+    "d exp(tA)/dt = A exp(tA), A² = 0": (
+        lambda a: symad.pushforward(symad.trace(lambda t: F.expm(t * UPPER, 2), [()]))(a[0, 0], 1.0)[1],
+        lambda a: UPPER @ F.expm(a[0, 0] * UPPER, 2), (1, 1)
+    ),
     "r₁₃ of a nilpotent matrix": (
         lambda a: pade(a * UPPER), lambda a: like(a) + a * UPPER, (2, 2)
     ),
