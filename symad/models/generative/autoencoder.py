@@ -9,7 +9,6 @@ first k principal components (Baldi and Hornik, "Neural networks and principal c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,12 +16,11 @@ import numpy as np
 from symad.core.dims import Dim
 from symad.core.graph import Graph
 from symad.models.layers.feedforward import FeedForward
-from symad.models.layers.options import checked
+from symad.models.layers.options import model
 from symad.models.layers.parameters import Parameters, Shapes, glorot, part, prefixed, trace_model
 
 
-@dataclass(frozen=True)
-@checked
+@model
 class LinearAutoencoder:
     """x̂ = W_d W_e x with W_e (k, d) and W_d (d, k), on rows of x (N, d)."""
 
@@ -49,8 +47,7 @@ class LinearAutoencoder:
         return trace_model(self.loss, self.shapes, (samples, self.inputs))
 
 
-@dataclass(frozen=True)
-@checked
+@model
 class Autoencoder:
     """Two feed-forward networks: widths (d, ..., k) to the code, and the same widths back."""
 

@@ -6,8 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from symad.core.dims import format_shape, same_dim
+from symad.core.dims import Shape, format_shape, same_dim
 from symad.errors import ShapeError
+
+
+def class_shapes(samples: Any, classes: Any) -> list[Shape]:
+    """The shape (N, C) of the classes among the inputs of a loss; none if ``classes`` is 0."""
+    return [(samples, classes)] if classes else []
 
 
 def with_class(x: Any, c: Any, classes: Any) -> Any:

@@ -17,7 +17,6 @@ Song and Ermon (2019) for the score; Nichol & Dhariwal, "Improved denoising diff
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -26,9 +25,9 @@ import numpy as np
 from symad.core.dims import Dim
 from symad.core.graph import Graph
 from symad.errors import SymadError
-from symad.models.generative.conditional import with_class
+from symad.models.generative.conditional import class_shapes, with_class
 from symad.models.layers.feedforward import FeedForward
-from symad.models.layers.options import checked
+from symad.models.layers.options import model
 from symad.models.layers.parameters import Parameters, Shapes, trace_model
 
 Array = np.ndarray[Any, Any]
@@ -144,8 +143,7 @@ def time_features(times: Any, width: int, steps: int) -> Array:
     return np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
 
 
-@dataclass(frozen=True)
-@checked
+@model
 class Diffusion:
     """A feed-forward network of (x_t, features of t, class) for d-dimensional data.
 
@@ -201,30 +199,17 @@ class Diffusion:
     def graph(self, samples: Any) -> Graph:
         """The loss as a graph of the parameters, x_0, ε, ᾱ, time features and classes."""
         data = [(samples, self.inputs), (samples, self.inputs), (samples,), (samples, self.features)]
-        if self.classes:
-            data.append((samples, self.classes))
-        return trace_model(self.loss, self.shapes, *data)
+        return trace_model(self.loss, self.shapes, *data, *class_shapes(samples, self.classes))
 
-    def draw(
-        self,
-        x: Array,
-        steps: int,
-        alpha_bar: Array,
-        rng: np.random.Generator,
-        c: Any = None,
-        hidden: float = 0.0,
-    ) -> tuple[Any, ...]:
+    def draw(self, x: Array, steps: int, alpha_bar: Array, rng: np.random.Generator,
+             c: Any = None, hidden: float = 0.0) -> tuple[Any, ...]:  # fmt: skip
         """Random inputs of the loss for samples x: (x, ε, ᾱ, features[, c]).
 
         A share ``hidden`` of the classes becomes 0, so that the network also learns to do without.
         """
         times = rng.integers(1, steps + 1, size=len(x))
-        found = (
-            x,
-            rng.standard_normal(x.shape),
-            alpha_bar[times],
-            time_features(times, self.features, steps),
-        )
+        noise = rng.standard_normal(x.shape)
+        found = (x, noise, alpha_bar[times], time_features(times, self.features, steps))
         if not self.classes:
             return found
         return (*found, c * (rng.uniform(size=(len(x), 1)) >= hidden) if hidden else c)
@@ -239,12 +224,16 @@ class Diffusion:
             return noise
         return (1 + guidance) * noise - guidance * self.noise(p, x, time, alpha_bar, np.zeros_like(c))
 
+    def noise_at(self, p: Any, x: Any, t: int, alpha_bar: Array, c: Any = None, guidance: float = 0.0) -> Any:
+        """ε_θ, or the `guided` one, of points (N, d) at the step t of a schedule."""
+        time = time_features(np.full(len(x), t), self.features, len(alpha_bar) - 1)
+        return self.guided(p, x, time, c, guidance, alpha_bar[t])
+
     def score(self, p: Parameters, x: Any, t: int, alpha_bar: Array, c: Any = None) -> Any:
         """∇ log q(x_t) at points (N, d), for a step t in 1..T."""
         if not 1 <= t < len(alpha_bar):
             raise SymadError(f"the steps of this schedule are 1..{len(alpha_bar) - 1}, not {t}")
-        time = time_features(np.full(len(x), t), self.features, len(alpha_bar) - 1)
-        return score_of(self.noise(p, x, time, alpha_bar[t], c), alpha_bar[t])
+        return score_of(self.noise_at(p, x, t, alpha_bar, c), alpha_bar[t])
 
     def bound(self, p: Parameters, x: Any, beta: Array, seed: int = 0, c: Any = None) -> float:
         """A lower bound on the mean of log p(x) over samples x (N, d), in nats: one draw of ε a step.
@@ -259,8 +248,7 @@ class Diffusion:
         for t in range(steps, 0, -1):
             noise = rng.standard_normal((count, width))
             noisy = noised(x, noise, np.full(count, alpha_bar[t]))
-            time = time_features(np.full(count, t), self.features, steps)
-            mean = ancestral_mean(noisy, self.noise(p, noisy, time, alpha_bar[t], c), beta[t], alpha_bar[t])
+            mean = ancestral_mean(noisy, self.noise_at(p, noisy, t, alpha_bar, c), beta[t], alpha_bar[t])
             if t == 1:
                 square = ((x - mean) ** 2).sum(axis=1)
                 log_p = log_p - square / (2 * beta[1]) - width * np.log(2 * np.pi * beta[1]) / 2
@@ -270,16 +258,8 @@ class Diffusion:
                 log_p = log_p - _kl(square, variance, beta[t], width)
         return float(log_p.mean())
 
-    def sample(
-        self,
-        p: Parameters,
-        count: int,
-        beta: Array,
-        seed: int = 0,
-        c: Any = None,
-        guidance: float = 0.0,
-        posterior: bool = False,
-    ) -> Array:
+    def sample(self, p: Parameters, count: int, beta: Array, seed: int = 0, c: Any = None,
+               guidance: float = 0.0, posterior: bool = False) -> Array:  # fmt: skip
         """Ancestral sampling (DDPM, algorithm 2): (count, d).
 
         The noise of a step has the variance β_t, best for data N(0, I), or with ``posterior`` that of
@@ -289,24 +269,15 @@ class Diffusion:
         alpha_bar = np.cumprod(1 - beta)
         x = rng.standard_normal((count, int(self.inputs)))
         for t in range(len(beta) - 1, 0, -1):
-            time = time_features(np.full(count, t), self.features, len(beta) - 1)
-            noise = self.guided(p, x, time, c, guidance, alpha_bar[t])
+            noise = self.noise_at(p, x, t, alpha_bar, c, guidance)
             x = ancestral_mean(x, noise, beta[t], alpha_bar[t])
             if t > 1:
                 variance = posterior_variance(alpha_bar[t], alpha_bar[t - 1]) if posterior else beta[t]
                 x = x + np.sqrt(variance) * rng.standard_normal(x.shape)
         return x
 
-    def sample_corrected(
-        self,
-        p: Parameters,
-        count: int,
-        beta: Array,
-        steps: int = 2,
-        rate: float = 0.1,
-        seed: int = 0,
-        c: Any = None,
-    ) -> Array:
+    def sample_corrected(self, p: Parameters, count: int, beta: Array, steps: int = 2, rate: float = 0.1,
+                         seed: int = 0, c: Any = None) -> Array:  # fmt: skip
         """Sampling by the score: Langevin's dynamics at every level, DDIM's step to the next: (count, d).
 
         At each level ``steps`` times x ← x + (η/2) ∇ log q(x) + √η n with η = rate (1 − ᾱ). Source: Song et
@@ -323,16 +294,8 @@ class Diffusion:
             x = implicit_step(x, noise, alpha_bar[t], alpha_bar[t - 1])
         return x
 
-    def sample_ddim(
-        self,
-        p: Parameters,
-        count: int,
-        beta: Array,
-        steps: int,
-        seed: int = 0,
-        c: Any = None,
-        guidance: float = 0.0,
-    ) -> Array:
+    def sample_ddim(self, p: Parameters, count: int, beta: Array, steps: int, seed: int = 0,
+                    c: Any = None, guidance: float = 0.0) -> Array:  # fmt: skip
         """Deterministic sampling in fewer steps (DDIM with η = 0): (count, d)."""
         if not 1 <= steps < len(beta):
             raise SymadError(f"DDIM takes 1..{len(beta) - 1} steps with this schedule, not {steps}")
@@ -340,8 +303,7 @@ class Diffusion:
         chosen = np.unique(np.linspace(0, len(beta) - 1, steps + 1).round().astype(int))[::-1]
         x = np.random.default_rng(seed).standard_normal((count, int(self.inputs)))
         for t, before in pairwise(chosen):
-            time = time_features(np.full(count, t), self.features, len(beta) - 1)
-            noise = self.guided(p, x, time, c, guidance, alpha_bar[t])
+            noise = self.noise_at(p, x, t, alpha_bar, c, guidance)
             x = implicit_step(x, noise, alpha_bar[t], alpha_bar[before])
         return x
 

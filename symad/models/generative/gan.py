@@ -36,10 +36,10 @@ from symad.core.dims import Dim
 from symad.core.graph import Graph
 from symad.errors import SymadError
 from symad.models.generative import divergences
-from symad.models.generative.conditional import with_class
+from symad.models.generative.conditional import class_shapes, with_class
 from symad.models.generative.divergences import v
 from symad.models.layers.feedforward import FeedForward
-from symad.models.layers.options import checked
+from symad.models.layers.options import model
 from symad.models.layers.parameters import Parameters, Shapes, part, prefixed, trace_model
 
 N = sympy.Symbol("N", integer=True, positive=True)
@@ -72,8 +72,7 @@ HINGE = Contest("hinge", -functions.relu(1 - v), functions.relu(1 + v), aim=v)
 """Scores beyond ±1 count no more; the generator wants large ones (Lim & Ye 2017; Miyato et al. 2018)."""
 
 
-@dataclass(frozen=True)
-@checked
+@model
 class GAN:
     """A feed-forward generator from codes to data, and a feed-forward critic from data to scores.
 
@@ -180,19 +179,17 @@ class GAN:
     def critic_graph(self, samples: Any) -> Graph:
         """The critic's loss as a graph of all parameters, x, z, s, and c with classes."""
         data = [(samples, self.data), (samples, self.code), (samples,)]
-        return trace_model(self.critic_loss, self.shapes, *data, *self._classes(samples))
+        return trace_model(self.critic_loss, self.shapes, *data, *class_shapes(samples, self.classes))
 
     def generator_graph(self, samples: Any) -> Graph:
         """The generator's loss as a graph of all parameters, z, and c with classes."""
-        return trace_model(self.generator_loss, self.shapes, (samples, self.code), *self._classes(samples))
-
-    def _classes(self, samples: Any) -> list[Any]:
-        return [(samples, self.classes)] if self.classes else []
+        data = [(samples, self.code), *class_shapes(samples, self.classes)]
+        return trace_model(self.generator_loss, self.shapes, *data)
 
     def draw(self, x: Any, rng: np.random.Generator, c: Any = None) -> tuple[Any, ...]:
         """Random inputs of the critic's loss for data x: (x, z, s[, c])."""
-        z = rng.standard_normal((len(x), int(self.code)))
-        return (x, z, rng.uniform(size=len(x)), *([c] if self.classes else []))
+        z, *given = self.draw_codes(len(x), rng, c)
+        return (x, z, rng.uniform(size=len(x)), *given)
 
     def draw_codes(self, count: int, rng: np.random.Generator, c: Any = None) -> tuple[Any, ...]:
         """Random inputs of the generator's loss: (z[, c])."""
@@ -200,5 +197,4 @@ class GAN:
 
     def sample(self, p: Parameters, count: int, seed: int = 0, c: Any = None) -> Any:
         """Samples (count, d) of codes drawn from N(0, I)."""
-        z = np.random.default_rng(seed).standard_normal((count, int(self.code)))
-        return self.generate(p, z, c)
+        return self.generate(p, self.draw_codes(count, np.random.default_rng(seed))[0], c)

@@ -33,6 +33,12 @@ def parameters_of(kernel: sympy.Expr) -> list[sympy.Symbol]:
     return sorted(kernel.free_symbols - {kernels.r2, kernels.inner}, key=str)
 
 
+def log_density(matrix: Any, y: Any) -> Any:
+    """log N(y; 0, K) of y (N,), for a covariance K (N, N)."""
+    log_det = 2 * np.log(np.diagonal(np.linalg.cholesky(matrix))).sum()
+    return -(y @ np.linalg.solve(matrix, y)) / 2 - log_det / 2 - matrix.shape[0] * np.log(2 * np.pi) / 2
+
+
 def log_likelihood(kernel: sympy.Expr) -> symad.Graph:
     """log p(y) as a graph of (log parameters (P + 1,), X (N, D), y (N,)); the noise comes last."""
     symbols = parameters_of(kernel)
@@ -40,12 +46,8 @@ def log_likelihood(kernel: sympy.Expr) -> symad.Graph:
     def log_p(theta: Any, xs: Any, y: Any) -> Any:
         values = np.exp(theta)
         point = {s: values[k] for k, s in enumerate(symbols)}
-        count = xs.shape[0]
-        matrix = kernels.gram(kernel, xs, None, point) + values[len(symbols)] * functions.eye(count)
-        factor = np.linalg.cholesky(matrix)
-        alpha = np.linalg.solve(matrix, y)
-        log_det = 2 * np.log(np.diagonal(factor)).sum()
-        return -(y @ alpha) / 2 - log_det / 2 - count * np.log(2 * np.pi) / 2
+        noisy = values[len(symbols)] * functions.eye(xs.shape[0])
+        return log_density(kernels.gram(kernel, xs, None, point) + noisy, y)
 
     return symad.trace(log_p, inputs=[(len(symbols) + 1,), (N, D), (N,)])
 

@@ -24,6 +24,7 @@ import sympy
 from symad.errors import SymadError
 from symad.functions import concatenate, eye
 from symad.models.generative import kernels
+from symad.models.generative.gaussian_process import log_density
 
 Matrix = Callable[[Any, Any, Any], Any]
 """(parameters (P,), xs, ys or None) -> (N, M)."""
@@ -178,11 +179,7 @@ def Polynomial(degree: int = 3, gamma: float = 1.0, coef0: float = 1.0) -> Kerne
 
 def log_marginal_likelihood(kernel: Kernel, theta: Any, xs: Any, y: Any, jitter: float = 1e-10) -> Any:
     """log p(y) of a Gaussian process with this kernel; ``jitter`` is added to the diagonal."""
-    count = xs.shape[0]
-    matrix = kernel(xs, None, theta) + jitter * eye(count)
-    factor = np.linalg.cholesky(matrix)
-    fitted = y @ np.linalg.solve(matrix, y)
-    return -fitted / 2 - np.log(np.diagonal(factor)).sum() - count * np.log(2 * np.pi) / 2
+    return log_density(kernel(xs, None, theta) + jitter * eye(xs.shape[0]), y)
 
 
 def posterior(

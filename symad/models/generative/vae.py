@@ -16,7 +16,6 @@ appended to the inputs of both networks. Source: Kingma and Welling, "Auto-encod
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,12 +26,11 @@ from symad.core.graph import Graph
 from symad.errors import SymadError
 from symad.models.generative.conditional import with_class
 from symad.models.layers.feedforward import FeedForward
-from symad.models.layers.options import checked
+from symad.models.layers.options import model
 from symad.models.layers.parameters import Parameters, Shapes, part, prefixed, trace_model
 
 
-@dataclass(frozen=True)
-@checked
+@model
 class VAE:
     """Pixels d, hidden width h, code k, C classes to condition on (0 for none), deviation of the pixels.
 

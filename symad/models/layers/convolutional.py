@@ -13,7 +13,6 @@ batch norm; Goodfellow et al. (2014), the non-saturating loss of section 3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,17 +20,17 @@ import numpy as np
 from symad.core.dims import Dim
 from symad.errors import ShapeError
 from symad.functions import relu, sigmoid, softplus
+from symad.models.layers.activations import leaky_relu
 from symad.models.layers.convolution import convolve, convolve_transposed, max_pool
 from symad.models.layers.losses import cross_entropy
-from symad.models.layers.options import checked
+from symad.models.layers.options import model
 from symad.models.layers.parameters import Array, Parameters, Shapes, he, numbers
 
 SLOPE = 0.2
 """Of the leaky relu on the left."""
 
 
-@dataclass(frozen=True)
-@checked
+@model
 class Classifier:
     """Images to classes; ``width`` are the features of the first layer, twice as many of the second."""
 
@@ -71,8 +70,7 @@ class Classifier:
         return cross_entropy(self.scores(p, x), y)
 
 
-@dataclass(frozen=True)
-@checked
+@model
 class Adversaries:
     """A generator from codes of size k to images, and a discriminator; ``width`` are features."""
 
@@ -129,8 +127,8 @@ class Adversaries:
 
     def discriminate(self, p: Any, x: Any) -> Any:
         """D(x): (N, side, side, channels) -> (N,)."""
-        x = leaky_relu(convolve(x, p["D1"], stride=2, padding=1) + p["d1"])
-        x = leaky_relu(convolve(x, p["D2"], stride=2, padding=1) + p["d2"])
+        x = leaky_relu(convolve(x, p["D1"], stride=2, padding=1) + p["d1"], SLOPE)
+        x = leaky_relu(convolve(x, p["D2"], stride=2, padding=1) + p["d2"], SLOPE)
         return (x.reshape(x.shape[0], p["D3"].shape[0]) @ p["D3"] + p["d3"])[:, 0]
 
     def generate(self, p: Any, z: Any) -> Any:
@@ -147,11 +145,6 @@ class Adversaries:
     def generator_loss(self, p: Any, q: Any, z: Any) -> Any:
         """−mean log σ(D(g(z))): p of the generator, q of the discriminator."""
         return np.mean(softplus(-self.discriminate(q, self.generate(p, z))))
-
-
-def leaky_relu(x: Any) -> Any:
-    """x for x > 0, 0.2 x otherwise."""
-    return relu(x) - SLOPE * relu(-x)
 
 
 def _check_side(side: int) -> None:

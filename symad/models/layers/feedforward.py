@@ -11,7 +11,6 @@ parameters of one are the transposes of those of the other. Source: Goodfellow, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,14 +20,13 @@ from symad.core.graph import Graph
 from symad.errors import ShapeError
 from symad.models.layers.activations import activation
 from symad.models.layers.losses import cross_entropy, mean_squared_error
-from symad.models.layers.options import checked
+from symad.models.layers.options import model
 from symad.models.layers.parameters import Parameters, Shapes, glorot, he, trace_model
 
 RECTIFIED = ("relu", "gelu", "silu", "softplus")
 
 
-@dataclass(frozen=True)
-@checked
+@model
 class FeedForward:
     """A network with layers of the given widths.
 

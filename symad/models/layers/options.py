@@ -8,10 +8,11 @@ Methods of parameters ``p`` refuse arrays with other shapes than the model's: a 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import wraps
 from inspect import isfunction, signature
 from numbers import Integral
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import sympy
 
@@ -19,13 +20,23 @@ from symad.core.dims import Shape, format_shape
 from symad.errors import ShapeError, SymadError
 from symad.models.layers.activations import activation
 
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+else:
+
+    def dataclass_transform(**options):
+        """That of `typing` from Python 3.11 on, which does nothing."""
+        return lambda function: function
+
+
 Model = TypeVar("Model")
 
 SIZES = ("Dim", "Dim | None", "tuple[Dim, ...]", "int", "int | None")
 
 
-def checked(cls: type[Model]) -> type[Model]:
-    """The class, whose instances check themselves and their parameters; stands below ``@dataclass``.
+@dataclass_transform(frozen_default=True)
+def model(cls: type[Model]) -> type[Model]:
+    """The class as a frozen dataclass, whose instances check themselves and their parameters.
 
     Raises:
         ShapeError: when an instance is made with a size that is none, or used with arrays that do not fit.
@@ -36,17 +47,17 @@ def checked(cls: type[Model]) -> type[Model]:
             setattr(cls, name, _with_parameters(method))
     own: Callable[[Any], None] | None = cls.__dict__.get("__post_init__")
 
-    def check(model: Any) -> None:
+    def check(self: Any) -> None:
         for name, annotation in cls.__annotations__.items():
             if annotation in SIZES:
-                _check(model, name, annotation)
+                _check(self, name, annotation)
         if "activation" in cls.__annotations__:
-            activation(model.activation)
+            activation(self.activation)
         if own is not None:
-            own(model)
+            own(self)
 
     setattr(cls, "__post_init__", check)  # noqa: B010  (a class has no such attribute before)
-    return cls
+    return dataclass(frozen=True)(cls)
 
 
 def _with_parameters(method: Callable[..., Any]) -> Callable[..., Any]:

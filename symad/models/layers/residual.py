@@ -11,7 +11,6 @@ networks" (2016), equation 2; E, "A proposal on machine learning via dynamical s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,12 +20,11 @@ from symad.errors import ShapeError
 from symad.functions import fold
 from symad.models.layers.activations import activation
 from symad.models.layers.losses import cross_entropy, mean_squared_error
-from symad.models.layers.options import checked
+from symad.models.layers.options import model
 from symad.models.layers.parameters import Parameters, Shapes, glorot, normal, numbers
 
 
-@dataclass(frozen=True)
-@checked
+@model
 class ResNet:
     """A residual network of the given sizes, which are ints or symbols.
 

@@ -17,7 +17,6 @@ Cybenko (1989); the scaling: Mei, Montanari & Nguyen (2018), equation 1.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,12 +25,11 @@ from symad.core.dims import Dim
 from symad.errors import ShapeError
 from symad.models.layers.activations import activation
 from symad.models.layers.losses import mean_squared_error
-from symad.models.layers.options import checked
+from symad.models.layers.options import model
 from symad.models.layers.parameters import Array, Parameters, Shapes, numbers
 
 
-@dataclass(frozen=True)
-@checked
+@model
 class TwoLayer:
     """A network with d inputs and n neurons; sizes are ints or symbols."""
 

@@ -15,19 +15,17 @@ section 4.2.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from symad.errors import ShapeError
 from symad.functions import arange, concatenate, scan
-from symad.models.layers.options import checked
+from symad.models.layers.options import model
 from symad.models.layers.parameters import Array, Shapes
 
 
-@dataclass(frozen=True)
-@checked
+@model
 class ARX:
     """A model with these lags, k exogenous inputs, and a constant or not.
 

@@ -16,7 +16,6 @@ Rigollet, "A mathematical perspective on transformers" (2023), equations 2.3, 3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,14 +23,13 @@ import numpy as np
 from symad.core.dims import Dim
 from symad.errors import ShapeError, SymadError
 from symad.functions import scan, softmax
-from symad.models.layers.options import checked
+from symad.models.layers.options import model
 from symad.models.layers.parameters import Parameters, Shapes, normal, numbers
 
 NORMALISERS = ("softmax", "count")
 
 
-@dataclass(frozen=True)
-@checked
+@model
 class AttentionDynamics:
     """Particles in dimension d; sizes are ints or symbols.
 

@@ -15,7 +15,6 @@ Sources: Sutskever, Vinyals & Le (2014); Bahdanau, Cho & Bengio (2015), section 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from symad.core.dims import Dim
 from symad.errors import SymadError
 from symad.functions import concatenate, lookup, scan, softmax
 from symad.models.layers.losses import cross_entropy
-from symad.models.layers.options import checked
+from symad.models.layers.options import model
 from symad.models.layers.parameters import Parameters, Shapes, glorot, initial, normal, numbers, orthogonal
 from symad.models.sequences import lstm
 
@@ -51,8 +50,7 @@ def additive_score(s: Any, h: Any, W_s: Any, W_h: Any, v: Any) -> Any:
     return np.tanh((s @ W_s.T)[..., None, :] + h @ W_h.T) @ v
 
 
-@dataclass(frozen=True)
-@checked
+@model
 class EncoderDecoder:
     """Translates a source (N, T) into a target (N, T').
 
@@ -133,15 +131,18 @@ class EncoderDecoder:
         """Scores (N, T', n_target) of all targets, given the tokens before them ``previous`` (N, T')."""
         vectors = np.swapaxes(lookup(p["E_y"], previous), 0, 1)
 
-        def step(carried: Any, e: Any) -> Any:
-            s, c, _ = carried
-            _, summary = context(s, h, lambda s, h: self.scores_of(p, s, h))
-            s, c = self.advance(p, "g", (s, c), concatenate([e, summary], axis=-1))
-            return s, c, summary
+        start = (*state, np.zeros_like(state[0]))
+        s, _, summaries = scan(lambda carried, e: self.emit(p, h, carried[:2], e), start, vectors)
+        return np.swapaxes(self.read(p, s, summaries, vectors), 0, 1)
 
-        s, _, summaries = scan(step, (*state, np.zeros_like(state[0])), vectors)
-        read = concatenate([s, summaries, vectors], axis=-1) @ p["W_o"].T + p["b_o"]
-        return np.swapaxes(read, 0, 1)
+    def emit(self, p: Any, h: Any, state: Any, e: Any) -> tuple[Any, Any, Any]:
+        """One step of the decoder with the vector e: s and its cell, and the context that it has read."""
+        _, summary = context(state[0], h, lambda s, h: self.scores_of(p, s, h))
+        return *self.advance(p, "g", state, concatenate([e, summary], axis=-1)), summary
+
+    def read(self, p: Any, s: Any, summary: Any, e: Any) -> Any:
+        """The scores of the targets."""
+        return concatenate([s, summary, e], axis=-1) @ p["W_o"].T + p["b_o"]
 
     def scores(self, p: Any, x: Any, previous: Any) -> Any:
         """Scores (N, T', n_target) of source tokens (N, T) and the previous targets (N, T')."""
@@ -158,9 +159,7 @@ class EncoderDecoder:
         tokens, found = np.full(len(x), start), []
         for _ in range(length):
             e = p["E_y"][tokens]
-            _, summary = context(s, h, lambda s, h: self.scores_of(p, s, h))
-            s, c = self.advance(p, "g", (s, c), concatenate([e, summary], axis=-1))
-            read = concatenate([s, summary, e], axis=-1) @ p["W_o"].T + p["b_o"]
-            tokens = read.argmax(axis=-1)
+            s, c, summary = self.emit(p, h, (s, c), e)
+            tokens = self.read(p, s, summary, e).argmax(axis=-1)
             found.append(tokens)
         return np.stack(found, axis=1)

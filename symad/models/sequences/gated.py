@@ -9,20 +9,18 @@ Shazeer, "GLU variants improve transformer" (2020), equations 5 and 6.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from symad.core.dims import Dim
 from symad.errors import SymadError
 from symad.models.layers.activations import activation
-from symad.models.layers.options import checked
+from symad.models.layers.options import model
 from symad.models.layers.parameters import Parameters, Shapes, initial, normal_matrices
 
 KINDS = {"relu": "relu", "gelu": "gelu", "gelu_tanh": "gelu_tanh", "geglu": "gelu", "swiglu": "silu"}
 
 
-@dataclass(frozen=True)
-@checked
+@model
 class FeedForwardBlock:
     """A block of width d with d_ff hidden features; kind "relu", "gelu", "gelu_tanh", "geglu" or "swiglu".
 

@@ -14,14 +14,14 @@ the forget gate: Gers, Schmidhuber & Cummins (2000).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from symad.core.dims import Dim
 from symad.functions import scan
-from symad.models.layers.options import checked
+from symad.models.layers.options import model
 from symad.models.layers.parameters import (
     Parameters,
     Shapes,
@@ -52,8 +52,7 @@ def step(h: Any, c: Any, driven: Any, W_h: Any) -> tuple[Any, Any]:
     return h, c
 
 
-@dataclass(frozen=True)
-@checked
+@model
 class LSTM:
     """A network of LSTM layers; sizes are ints or symbols.
 

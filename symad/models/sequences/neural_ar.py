@@ -10,7 +10,6 @@ W₂ (n_voc, d_h), b₂ (n_voc,). Source: Bengio et al., "A neural probabilistic
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ import numpy as np
 from symad.core.dims import Dim
 from symad.errors import ShapeError
 from symad.models.layers.losses import cross_entropy
-from symad.models.layers.options import checked
+from symad.models.layers.options import model
 from symad.models.layers.parameters import (
     Array,
     Parameters,
@@ -30,8 +29,7 @@ from symad.models.layers.parameters import (
 from symad.models.sequences.embedding import embed_context
 
 
-@dataclass(frozen=True)
-@checked
+@model
 class NeuralAR:
     """A model with n_voc tokens, a context of n_ctx, vectors of d_emb and a layer of d_h."""
 

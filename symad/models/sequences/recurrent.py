@@ -19,7 +19,7 @@ Cho et al. (2014), in the form of ``torch.nn.RNN``, ``LSTM`` and ``GRU``, with r
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from symad.core.dims import Dim, format_shape
 from symad.errors import ShapeError, SymadError
 from symad.functions import arange, concatenate, scan, sigmoid, stack
 from symad.models.layers.activations import activation
-from symad.models.layers.options import checked
+from symad.models.layers.options import model
 from symad.models.layers.parameters import Parameters, Shapes, normal, numbers
 from symad.models.sequences.rnn import check_sequence, zero_state
 
@@ -60,8 +60,7 @@ def gru_step(a: Mapping[str, Any], r: Mapping[str, Any], state: State, sigma: An
 STEPS: dict[str, Callable[..., State]] = {"rnn": rnn_step, "lstm": lstm_step, "gru": gru_step}
 
 
-@dataclass(frozen=True)
-@checked
+@model
 class Recurrent:
     """Layers of one kind; sizes are ints or symbols, the number of layers is an int.
 

@@ -18,7 +18,6 @@ training recurrent neural networks" (2013), equations 3-5.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,13 +26,12 @@ from symad.core.dims import Dim
 from symad.errors import ShapeError
 from symad.functions import scan
 from symad.models.layers.activations import activation
-from symad.models.layers.options import checked
+from symad.models.layers.options import model
 from symad.models.layers.parameters import Array, Parameters, Shapes, initial, recurrent_matrices
 from symad.models.sequences import sequence_losses
 
 
-@dataclass(frozen=True)
-@checked
+@model
 class RNN:
     """A recurrent network of the given sizes, which are ints or symbols.
 

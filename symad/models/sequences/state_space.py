@@ -17,7 +17,6 @@ algorithm 2, section 3.4 and appendix C; the prefix sum: Blelloch (1990).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from symad.errors import ShapeError
 from symad.functions import affine_scan, scan, silu, softplus
 from symad.models.layers.convolution import depthwise
 from symad.models.layers.normalization import rms_norm
-from symad.models.layers.options import checked
+from symad.models.layers.options import model
 from symad.models.layers.parameters import Parameters, Shapes, glorot, normal, numbers
 from symad.models.sequences import sequence_losses
 from symad.models.sequences.rnn import check_sequence
@@ -55,8 +54,7 @@ def selective_scan(x: Any, delta: Any, A: Any, B: Any, C: Any, parallel: bool = 
     return np.einsum("...dn,...n->...d", h, C)
 
 
-@dataclass(frozen=True)
-@checked
+@model
 class StateSpace:
     """A network of selective state space blocks; sizes are ints or symbols.
 

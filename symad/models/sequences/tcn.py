@@ -13,7 +13,6 @@ weight normalisation and dropout.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,14 +20,13 @@ import numpy as np
 from symad.core.dims import Dim
 from symad.functions import relu
 from symad.models.layers.convolution import causal
-from symad.models.layers.options import checked
+from symad.models.layers.options import model
 from symad.models.layers.parameters import Parameters, Shapes, glorot_matrices, he, initial
 from symad.models.sequences import sequence_losses
 from symad.models.sequences.rnn import check_sequence
 
 
-@dataclass(frozen=True)
-@checked
+@model
 class TCN:
     """A network of L blocks; sizes are ints or symbols, levels and taps ints.
 

@@ -19,7 +19,6 @@ the cap.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ import sympy
 from symad.core.dims import Dim
 from symad.errors import ShapeError
 from symad.functions import arange, softmax
-from symad.models.layers.options import checked
+from symad.models.layers.options import model
 from symad.models.layers.parameters import Parameters, Shapes, initial, normal_matrices
 
 
@@ -141,8 +140,7 @@ def multiplicative_mask(Q: Any, K: Any, mask: Any) -> Any:
     return np.where(mask, weights(Q, K), 0.0)
 
 
-@dataclass(frozen=True)
-@checked
+@model
 class MultiHead:
     """Attention with several heads; sizes are ints or symbols.
 

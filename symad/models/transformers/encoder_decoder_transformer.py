@@ -11,20 +11,18 @@ et al. (2020), section 2.1; Phuong & Hutter (2022), algorithm 8.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from symad.core.dims import Dim
 from symad.models.layers.losses import cross_entropy
-from symad.models.layers.options import checked
+from symad.models.layers.options import model
 from symad.models.layers.parameters import Array, Parameters, Shapes, part, prefixed
 from symad.models.transformers.transformer import Transformer
 
 
-@dataclass(frozen=True)
-@checked
+@model
 class EncoderDecoderTransformer:
     """A pair of transformers of one width; sizes are ints or symbols, but L is an int.
 

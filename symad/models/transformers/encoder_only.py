@@ -10,7 +10,6 @@ Shapes: tokens (B, n), chosen and seen (B, n), W (classes, d), c (classes,). Sou
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,15 +17,14 @@ import numpy as np
 from symad.core.dims import Dim
 from symad.errors import ShapeError, SymadError
 from symad.models.layers.losses import cross_entropy, masked_cross_entropy
-from symad.models.layers.options import checked
+from symad.models.layers.options import model
 from symad.models.layers.parameters import Array, Parameters, Shapes, glorot, numbers
 from symad.models.transformers.transformer import Transformer
 
 POOLINGS = ("first", "mean", "max")
 
 
-@dataclass(frozen=True)
-@checked
+@model
 class Encoder:
     """A transformer without mask, with a readout of classes.
 

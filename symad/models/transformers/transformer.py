@@ -20,7 +20,7 @@ Sources: Vaswani et al. (2017); Radford et al. (2018, 2019) for decoder-only mod
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -31,7 +31,7 @@ from symad.errors import ShapeError, SymadError
 from symad.functions import arange, concatenate, lookup
 from symad.models.layers.losses import cross_entropy
 from symad.models.layers.normalization import EPSILON, deep_scale, layer_norm, residual, rms_norm
-from symad.models.layers.options import checked
+from symad.models.layers.options import model
 from symad.models.layers.parameters import Array, Parameters, Shapes, initial, normal, numbers, part, prefixed
 from symad.models.sequences.gated import FeedForwardBlock
 from symad.models.transformers import positions
@@ -46,8 +46,7 @@ CHOICES = {
 }
 
 
-@dataclass(frozen=True)
-@checked
+@model
 class Transformer:
     """A transformer; sizes are ints or symbols, but the number of layers is an int.
 
@@ -202,14 +201,11 @@ class Transformer:
             keys = seen[..., None, None, :]  # (..., heads, queries, keys)
             mask = keys if mask is None else np.logical_and(mask, keys)
         turn = partial(self._turn, t=t) if self.position == "rotary" else None
-        for k in range(1, self.layers + 1):
-            layer = part(p, f"layer{k}_")
 
-            def mix(value: Any, layer: Any = layer) -> Any:
-                return self.heads_of.apply(layer, value, mask=mask, bias=bias, rotate=turn)
+        def mix(k: int, layer: Any, value: Any) -> Any:
+            return self.heads_of.apply(layer, value, mask=mask, bias=bias, rotate=turn)
 
-            x = self._residuals(layer, x, mix, memory)
-        return self.normed(part(p, "norm_"), x) if self.order == "pre" else x
+        return self._layers(p, x, mix, memory)
 
     def loss(self, p: Any, tokens: Any, targets: Any) -> Any:
         """The mean of −log p(target) over all positions: tokens and targets (n,) or (B, n)."""
@@ -252,6 +248,13 @@ class Transformer:
     def _turn(self, x: Any, t: Any) -> Any:
         """Rotary positions of queries or keys."""
         return positions.rotate(x, t, self.base, self.rotary == "interleaved")
+
+    def _layers(self, p: Any, x: Any, mix: Callable[[int, Any, Any], Any], memory: Any) -> Any:
+        """All layers, and the last norm: ``mix`` attends, given the layer's number, its parameters and x."""
+        for k in range(self.layers):
+            layer = part(p, f"layer{k + 1}_")
+            x = self._residuals(layer, x, partial(mix, k, layer), memory)
+        return self.normed(part(p, "norm_"), x) if self.order == "pre" else x
 
     def _residuals(self, layer: Any, x: Any, mix: Any, memory: Any) -> Any:
         """The two or three residual blocks of a layer."""
@@ -299,20 +302,18 @@ class Transformer:
         x = self.embed(p, token[None], t)
         bias, caches = self.bias_at(p, t, s), []
         mask = None if self.window is None else (t[:, None] - s[None, :] < self.window)
-        for k in range(1, self.layers + 1):
-            layer, old = part(p, f"layer{k}_"), (K[k - 1], V[k - 1])
 
-            def mix(value: Any, layer: Any = layer, old: Any = old) -> Any:
-                Q, fresh_K, fresh_V = (self.heads_of.project(layer, c, value) for c in "QKV")
-                if self.position == "rotary":
-                    Q, fresh_K = self._turn(Q, t), self._turn(fresh_K, t)
-                joined = [concatenate(pair, axis=1) for pair in zip(old, (fresh_K, fresh_V), strict=True)]
-                caches.append(joined)
-                return self.heads_of.merge(layer, self.heads_of.attend(Q, joined[0], joined[1], mask, bias))
+        def mix(k: int, layer: Any, value: Any) -> Any:
+            Q, fresh_K, fresh_V = (self.heads_of.project(layer, c, value) for c in "QKV")
+            if self.position == "rotary":
+                Q, fresh_K = self._turn(Q, t), self._turn(fresh_K, t)
+            joined = [concatenate(pair, axis=1) for pair in ((K[k], fresh_K), (V[k], fresh_V))]
+            caches.append(joined)
+            return self.heads_of.merge(layer, self.heads_of.attend(Q, *joined, mask, bias))
 
-            x = self._residuals(layer, x, mix, memory)
-        x = self.normed(part(p, "norm_"), x) if self.order == "pre" else x
-        return self.unembed(p, x)[0], *(np.stack(c) for c in zip(*caches, strict=True))
+        return self.unembed(p, self._layers(p, x, mix, memory))[0], *(
+            np.stack(c) for c in zip(*caches, strict=True)
+        )
 
     def empty_cache(self) -> tuple[Array, Array]:
         """K and V before the first token: (L, G, 0, d_k)."""
