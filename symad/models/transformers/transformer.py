@@ -309,11 +309,10 @@ class Transformer:
                 Q, fresh_K = self._turn(Q, t), self._turn(fresh_K, t)
             joined = [concatenate(pair, axis=1) for pair in ((K[k], fresh_K), (V[k], fresh_V))]
             caches.append(joined)
-            return self.heads_of.merge(layer, self.heads_of.attend(Q, *joined, mask, bias))
+            return self.heads_of.merge(layer, self.heads_of.attend(Q, joined[0], joined[1], mask, bias))
 
-        return self.unembed(p, self._layers(p, x, mix, memory))[0], *(
-            np.stack(c) for c in zip(*caches, strict=True)
-        )
+        scores = self.unembed(p, self._layers(p, x, mix, memory))[0]
+        return scores, *(np.stack(c) for c in zip(*caches, strict=True))
 
     def empty_cache(self) -> tuple[Array, Array]:
         """K and V before the first token: (L, G, 0, d_k)."""
