@@ -1,11 +1,11 @@
 """Functions for models: on SymPy expressions, on NumPy arrays, and on the values of a traced function.
 
 Scalar functions (`sigmoid`, `softplus`, `relu`, `silu`, `gelu`, `xlogy`, `log1p`, `expm1`, `logaddexp`,
-`hypot`, `gammainc`, `gammaincc`, `ive`, `log_ndtr`, `stop_gradient`) act elementwise. Functions of whole
-arrays (`softmax`, `log_softmax`,
-`logsumexp`, `concatenate`, `stack`, `lookup`) give matrix expressions for matrix expressions. `softmax` and
-`log_softmax` run over the last axis unless told otherwise, as in JAX; `logsumexp` over all elements, as sums
-do. Random numbers (`rand`, `randn`, `key`, `split`, `fold_in`) are functions of a key.
+`hypot`, `gammainc`, `gammaincc`, `hyp0f1`, `hyp1f1`, `hyp2f1`, `ive`, `log_ndtr`, `owens_t`, `voigt_profile`,
+`stop_gradient`) act elementwise. Functions of whole arrays (`softmax`, `log_softmax`, `logsumexp`,
+`concatenate`, `stack`, `lookup`) give matrix expressions for matrix expressions. `softmax` and `log_softmax`
+run over the last axis unless told otherwise, as in JAX; `logsumexp` over all elements, as sums do. Random
+numbers (`rand`, `randn`, `key`, `split`, `fold_in`) are functions of a key.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from symad.library.scalar_functions import (
     xlogy,
 )
 from symad.library.scan import fold, scan
+from symad.library.special_functions import hyp0f1, hyp1f1, hyp2f1, owens_t, voigt_profile
 from symad.library.triangular import cho_solve, solve_triangular
 from symad.library.user_functions import register_function
 from symad.ops.arrays.gathering import as_indices, gather
@@ -65,6 +66,9 @@ __all__ = [
     "gammainc",
     "gammaincc",
     "gelu",
+    "hyp0f1",
+    "hyp1f1",
+    "hyp2f1",
     "hypot",
     "ive",
     "key",
@@ -76,6 +80,7 @@ __all__ = [
     "lookup",
     "lstsq",
     "lu",
+    "owens_t",
     "pairwise",
     "pinv",
     "qr",
@@ -94,6 +99,7 @@ __all__ = [
     "stack",
     "stop_gradient",
     "svd",
+    "voigt_profile",
     "xlogy",
 ]
 

@@ -408,6 +408,14 @@ def betainc_regularized(a: Any, b: Any, low: Any, high: Any) -> Any:
     return betainc(a, b, high) - betainc(a, b, low)
 
 
+def voigt_dispersion(x: Any, sigma: Any, gamma: Any) -> Any:
+    """Im w((x + iγ)/(σ√2))/(σ √(2π)), the Hilbert transform of Voigt's profile."""
+    from scipy.special import wofz
+
+    root = np.multiply(sigma, 1.4142135623730951)
+    return wofz((x + 1j * np.asarray(gamma)) / root).imag / (root * 1.7724538509055159)
+
+
 def elementwise(name: str, function: Any, *values: Any) -> Any:
     """A user's function of floats and arrays: a new array of their common shape and type.
 

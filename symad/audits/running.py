@@ -27,7 +27,7 @@ MODULES = {
     "scikit-learn": ("scikit_learn", "scikit_learn_models"),
     "torch": ("torch_functions",),
     "jax": ("jax_functions",),
-    "scipy": ("scipy_functions",),
+    "scipy": ("scipy_functions", "scipy_special"),
     "autograd": ("autograd_functions",),
 }
 """The packages that symad ships claims about, and the files of `symad.audits` that hold them."""

@@ -30,6 +30,12 @@ def rosenbrock() -> Iterator[Claim]:
     yield Claim("optimize.rosen_der", "gradient", formula, slope)
     yield Claim("optimize.rosen_hess", "hessian", formula, lambda *v: optimize.rosen_hess(np.array(v)))
 
+    def product(*values: float) -> Any:
+        return optimize.rosen_hess_prod(np.array(values[:4]), np.array(values[4:]))
+
+    slopes = sympy.Matrix([formula]).jacobian(xs).T
+    yield Claim("optimize.rosen_hess_prod", "jvp", slopes, lambda *v: product(*v)[:, None])
+
 
 @group("scipy")
 def bessel_functions() -> Iterator[Claim]:
@@ -49,6 +55,33 @@ def bessel_functions() -> Iterator[Claim]:
                 yield Claim(f"special.{name}({order}, x, {n})", kind, head(order, p), call, p)
 
 
+def _spline(curve: Any) -> Any:
+    """Knots, coefficients and degree of a spline; FITPACK's are kept by `UnivariateSpline` in private."""
+    return curve if hasattr(curve, "tck") else curve._eval_args
+
+
+@group("scipy")
+def polynomials() -> Iterator[Claim]:
+    """Interpolating polynomials with their derivatives, against Lagrange's."""
+    from scipy import interpolate
+
+    knots, values = [0, 1, 2, 4], [1, -2, 3, 1]
+    formula = sympy.interpolate(list(zip(knots, values, strict=True)), x)
+    made = {
+        "KroghInterpolator": interpolate.KroghInterpolator(knots, values),
+        "BarycentricInterpolator": interpolate.BarycentricInterpolator(knots, values),
+    }
+    for name, curve in made.items():
+        for n, kind in enumerate(("value", "gradient", "hessian")):
+
+            def call(value: float, curve: Any = curve, n: int = n) -> Any:
+                return float(curve.derivative(value, n)) if n else float(curve(value))
+
+            yield Claim(
+                f"interpolate.{name}.derivative(x, {n})", kind, formula, call, x, {"where": sympy.Abs(x) < 5}
+            )
+
+
 @group("scipy")
 def interpolators() -> Iterator[Claim]:
     """Interpolators against the polynomials whose coefficients they hold: value and two derivatives."""
@@ -60,13 +93,17 @@ def interpolators() -> Iterator[Claim]:
         "PchipInterpolator": interpolate.PchipInterpolator(knots, values),
         "Akima1DInterpolator": interpolate.Akima1DInterpolator(knots, values),
         "CubicHermiteSpline": interpolate.CubicHermiteSpline(knots, values, values[::-1]),
+        "make_interp_spline": interpolate.make_interp_spline(knots, values, k=3),
+        "UnivariateSpline": interpolate.UnivariateSpline(knots, values, s=0),
     }
     for name, curve in made.items():
         pieces = []
-        for k, start in enumerate(knots[:-1]):
-            t = x - sympy.Rational(float(start))
-            powers = [sympy.Rational(float(c)) * t ** (3 - m) for m, c in enumerate(curve.c[:, k])]
-            pieces.append((sympy.Add(*powers), x < sympy.Rational(float(knots[k + 1]))))
+        piecewise = curve if hasattr(curve, "x") else interpolate.PPoly.from_spline(_spline(curve))
+        for k, (start, end) in enumerate(pairwise(piecewise.x)):
+            if start < end:
+                t = x - sympy.Rational(float(start))
+                powers = [sympy.Rational(float(c)) * t ** (3 - m) for m, c in enumerate(piecewise.c[:, k])]
+                pieces.append((sympy.Add(*powers), x < sympy.Rational(float(end))))
         formula = sympy.Piecewise(*pieces[:-1], (pieces[-1][0], True))
         inside = {"where": sympy.And(x > 0, x < 3)}
         for n, kind in enumerate(("value", "gradient", "hessian")):

@@ -9,6 +9,7 @@ Source: Johansson (2017), "Arb: efficient arbitrary-precision midpoint-radius in
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import flint
@@ -41,6 +42,12 @@ def _zeta(s: Any, a: Any = None) -> Any:
     return s.zeta() if a is None else s.zeta(a) if a > 0 else arb("nan")
 
 
+def _betainc(regularized: int, a: Any, b: Any, low: Any, high: Any) -> Any:
+    if not (a > 0 and b > 0 and low >= 0 and high <= 1):
+        return arb("nan")
+    return high.beta_lower(a, b, regularized) - (low.beta_lower(a, b, regularized) if low > 0 else 0)
+
+
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
     sympy.besselj: lambda n, x: x.bessel_j(n), sympy.bessely: lambda n, x: x.bessel_y(n),
     sympy.besseli: lambda n, x: x.bessel_i(n), sympy.besselk: lambda n, x: x.bessel_k(n),
@@ -54,6 +61,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     sympy.fresnels: arb.fresnel_s, sympy.fresnelc: arb.fresnel_c,
     sympy.airyai: arb.airy_ai, sympy.airybi: arb.airy_bi,
     sympy.uppergamma: lambda s, x: x.gamma_upper(s), sympy.lowergamma: lambda s, x: x.gamma_lower(s),
+    sympy.betainc: partial(_betainc, 0), sympy.betainc_regularized: partial(_betainc, 1),
     sympy.polylog: lambda s, x: x.polylog(s) if x < 1 else arb("nan"),
 }  # fmt: skip
 """The functions that are slow in mpmath and that Arb has."""

@@ -312,7 +312,7 @@ class HighPrecision(Domain):
             return found
         try:
             return _real(mpmath_function(head)(*numbers))
-        except (ValueError, ZeroDivisionError, OverflowError):
+        except (ValueError, ZeroDivisionError, OverflowError, mpmath.libmp.NoConvergence):
             return mpmath.nan
 
     def power(self, base: Any, exponent: Any) -> Any:

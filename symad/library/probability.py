@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import mpmath
 import sympy
+from flint import arb
 from sympy.codegen import cfunctions
 from sympy.core.function import ArgumentIndexError
 
 from symad.core.graph import Node
+from symad.evaluation.arb_functions import FUNCTIONS as BY_ARB
+from symad.evaluation.arb_functions import by_arb
+from symad.evaluation.number_domains import MPMATH_SPECIAL
 from symad.evaluation.numpy_names import NUMPY_NAMES
 from symad.library.scalar_functions import ScalarFunction
 from symad.ops.arrays.sources import constant
@@ -155,6 +160,34 @@ NUMPY_NAMES.update(
         stdtr: "scipy.special.stdtr",
     }
 )
+
+BY_ARB.update(
+    {
+        gammainc: lambda a, x: x.gamma_lower(a, regularized=1) if a > 0 and x > 0 else arb("nan"),
+        gammaincc: lambda a, x: x.gamma_upper(a, regularized=1) if a > 0 and x > 0 else arb("nan"),
+    }
+)
+MPMATH_SPECIAL.update(
+    {
+        gammainc: lambda a, x: _regularized(a, 0, x) if x >= 0 else mpmath.nan,
+        gammaincc: lambda a, x: _regularized(a, x, mpmath.inf) if x >= 0 else mpmath.nan,
+        stdtr: lambda v, t: _student(v, t),
+    }
+)
+
+
+def _regularized(a: Any, low: Any, high: Any) -> Any:
+    return mpmath.gammainc(a, low, high, regularized=True) if a > 0 else mpmath.nan
+
+
+def _student(v: Any, t: Any) -> Any:
+    if not v > 0:
+        return mpmath.nan
+    values = tuple(map(mpmath.mpf, (v / 2, 0.5, 0, v / (v + t * t))))
+    inside = by_arb(sympy.betainc_regularized, values)
+    if inside is None:
+        inside = mpmath.betainc(*values, regularized=True)
+    return inside / 2 if t < 0 else 1 - inside / 2
 
 
 # ---- formulas on nodes --------------------------------------------------------------------------

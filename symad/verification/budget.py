@@ -15,6 +15,7 @@ from sympy.functions.special.bessel import AiryBase, BesselBase
 
 from symad.core.graph import Node
 from symad.core.questions import flops
+from symad.library.special_functions import SpecialFunction
 from symad.ops.elementwise.apply import Apply
 from symad.verification.random_fields.function_values import Unsupported
 
@@ -144,6 +145,8 @@ QUICK = (
 
 def is_slow(head: Any) -> bool:
     """Whether many digits of a function may take long; it is given arguments of ordinary size only."""
+    if isinstance(head, type) and issubclass(head, SpecialFunction):
+        return True
     if getattr(head, "__module__", "").startswith("symad."):
         return False
     return not (isinstance(head, type) and issubclass(head, QUICK))

@@ -54,6 +54,11 @@ def box_of(graph: Graph, where: Any) -> Box:
     return found
 
 
+def bounds_of(box: Box) -> dict[Node, tuple[float, float]]:
+    """The bounds as floats."""
+    return {node: (float(interval.low), float(interval.high)) for node, interval in box.items()}
+
+
 def _bound(node: Node, found: dict[Node, Interval]) -> None:
     """What a < b says of an input, or of its size."""
     (a, b), strict = node.args, node.op.relation == "<"  # type: ignore[attr-defined]

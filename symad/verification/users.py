@@ -37,7 +37,7 @@ from symad.verification.measuring.programs import Program, as_called, measured
 from symad.verification.measuring.user_rules import entries_of_rules
 from symad.verification.proof.with_proofs import OWN
 from symad.verification.rewriting.rounded_constants import with_simple_constants
-from symad.verification.settled import box_of, only_tested, within
+from symad.verification.settled import bounds_of, box_of, only_tested, within
 
 MISSING = object()
 
@@ -111,9 +111,8 @@ def verify(
     ((kind, candidate),) = chosen.items()
     graph = as_graph(f, wrt, inputs)
     nodes = select(graph, wrt).nodes
-    exact = not _is_numeric(candidate)
-    box = box_of(graph, where) if exact and where is not None else {}
-    whole, (graph, read) = graph, within(graph, box, constants)
+    box = {} if where is None else box_of(graph, where)
+    whole, (graph, read) = graph, (graph, {}) if _is_numeric(candidate) else within(graph, box, constants)
     reference, names = _reference(graph, wrt, kind)
     assumes = trusted(graph, derivatives=kind != "value")
     if kind != "value":
@@ -127,7 +126,7 @@ def verify(
         if kind == "vjp":
             function = as_called(function, graph, select(graph, wrt))
         program = Program(title, function, reference, names, kind, assumes)
-        made = measured(program, Meter(budget or Budget()), hostile, domain)
+        made = measured(program, Meter(budget or Budget()), hostile, domain, bounds_of(box))
     else:
         settled = False
         formula = _formula(graph if kind not in PRODUCTS else reference, nodes, reference, candidate, kind)

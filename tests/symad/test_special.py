@@ -56,7 +56,7 @@ def test_values_on_arrays(case):
     rng = random.Random(f"{head.__name__} {count}")
     places = [points(CASES[case], rng) for _ in range(6)]
     arrays = [np.array([float(p[k]) for p in places]) for k in range(count)]
-    inputs = [input_node(sp.IndexedBase(name, shape=(6,)), (6,)) for name in "abcd"[:count]]
+    inputs = [input_node(sp.IndexedBase(name, shape=(6,)), (6,)) for name in "abcdefg"[:count]]
     graph = symad.core.graph.Graph(tuple(inputs), (apply(head, *inputs),))
     with mpmath.workdps(30):
         function = mpmath_function(head)
@@ -167,7 +167,7 @@ def test_a_user_s_function_is_not_that_of_mpmath_with_its_name():
 
 
 def test_derivatives_that_are_not_known_are_named():
-    for expression in (sp.lowergamma(x, y), sp.uppergamma(x, y), sp.expint(x, y)):
+    for expression in (sp.besselj(x, y), sp.legendre(x, y), sp.jn(x, y)):
         name = type(expression).__name__
         with pytest.raises(DerivativeError, match=f"{name} has no derivative by argument 1"):
             symad.gradient(expression, x)

@@ -23,8 +23,17 @@ from symad.core.graph import Node
 from symad.errors import DerivativeError
 from symad.evaluation.number_domains import mpmath_function
 from symad.evaluation.numpy_names import NUMPY_NAMES
+from symad.library.parameter_derivatives import COMPANIONS, PARAMETERS
 from symad.library.probability import gammainc, gammaincc, ive, log_ndtr, normal_excess, normal_ratio, stdtr
 from symad.library.scalar_functions import logcosh
+from symad.library.special_functions import (
+    hyp0f1,
+    hyp1f1,
+    hyp2f1,
+    owens_t,
+    voigt_dispersion,
+    voigt_profile,
+)
 from symad.ops.arrays.sources import constant, input_node
 from symad.ops.elementwise.apply import apply
 from symad.tracing.from_sympy.partials import partial
@@ -85,18 +94,23 @@ DOMAINS: dict[Any, tuple[Any, ...]] = {
         [functions.sigmoid, functions.softplus, functions.relu, functions.silu, functions.gelu], (WIDE,)
     ),
     functions.xlogy: (POSITIVE, POSITIVE),
+    hyp0f1: (POSITIVE, WIDE),
+    hyp1f1: (WIDE, POSITIVE, WIDE),
+    hyp2f1: (WIDE, WIDE, POSITIVE, (-0.9, 0.7)),
+    owens_t: (WIDE, WIDE),
+    **dict.fromkeys([voigt_profile, voigt_dispersion], (WIDE, POSITIVE, POSITIVE)),
 }
+DOMAINS |= {made: (((0, 1),) * len(PARAMETERS[head]) + DOMAINS[head]) for head, made in COMPANIONS.items()}
 
 NOT_DIFFERENTIATED = {functions.stop_gradient}
 """stop_gradient is the identity with derivative 0 on purpose."""
 
 UNKNOWN = {
     (sympy.polygamma, 0), (sympy.besselj, 0), (sympy.bessely, 0), (sympy.besseli, 0), (sympy.besselk, 0),
-    (sympy.jn, 0), (sympy.yn, 0), (sympy.zeta, 0), (sympy.legendre, 0), (sympy.chebyshevt, 0),
-    (sympy.lowergamma, 0), (sympy.uppergamma, 0), (sympy.expint, 0), (sympy.polylog, 0), (gammainc, 0),
-    (gammaincc, 0), (sympy.betainc, 0), (sympy.betainc, 1), (sympy.betainc_regularized, 0),
-    (sympy.betainc_regularized, 1), (ive, 0), (sympy.chebyshevu, 0), (sympy.hermite, 0),
-    (sympy.laguerre, 0), (sympy.gegenbauer, 0), (sympy.jacobi, 0), (stdtr, 0),
+    (sympy.jn, 0), (sympy.yn, 0), (sympy.legendre, 0), (sympy.chebyshevt, 0),
+    (ive, 0), (sympy.chebyshevu, 0), (sympy.hermite, 0),
+    (sympy.laguerre, 0), (sympy.gegenbauer, 0), (sympy.jacobi, 0),
+    *((made, k) for head, made in COMPANIONS.items() for k in range(len(PARAMETERS[head]))),
 }  # fmt: skip
 """Orders, by which nothing is differentiated."""
 

@@ -24,6 +24,7 @@ from symad.library.probability import (
     stdtr,
 )
 from symad.library.scalar_functions import sigmoid, softplus, xlogy
+from symad.library.special_functions import hyp0f1, hyp1f1, hyp2f1, owens_t, voigt_profile
 from symad.ops.arrays.sources import constant, constant_value
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.arithmetic import add, div, mul, neg, sub
@@ -143,6 +144,11 @@ SCIPY: dict[str, Callable[..., Node]] = {
     "cosm1": lambda a: mul(constant(-2), square(apply(sympy.sin, mul(HALF, a)))),
     "_riemann_zeta": partial(apply, sympy.zeta),  # what scipy.special.zeta of one argument calls
     "_zeta": hurwitz_zeta,  # what scipy.special.zeta and polygamma call
+    "hyp0f1": partial(apply, hyp0f1),
+    "hyp1f1": partial(apply, hyp1f1),
+    "hyp2f1": partial(apply, hyp2f1),
+    "owens_t": partial(apply, owens_t),
+    "voigt_profile": partial(apply, voigt_profile),
     "poch": lambda a, m: apply(sympy.RisingFactorial, a, m),
     "ive": partial(apply, ive),
     "i0e": partial(bessel, ive, 0),

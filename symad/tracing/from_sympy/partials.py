@@ -11,6 +11,7 @@ import sympy
 from symad.core.graph import Node, rebuild
 from symad.core.questions import Nodes, Tangent, Tangents, jvp
 from symad.errors import DerivativeError
+from symad.library.parameter_derivatives import by_parameter
 from symad.ops.arrays.sources import constant, constant_value, input_node, is_exact
 from symad.ops.elementwise import slopes  # noqa: F401  (registers rules)
 from symad.ops.elementwise.apply import SLOPES, Apply, apply, slope
@@ -39,7 +40,8 @@ def partial(y: Node, i: int) -> Tangent:
     rule = SLOPES.get(head)
     if rule is not None:
         return rule(y, y.args, i)
-    return _by_sympy(head, i, y.args)
+    numerical = by_parameter(y, i)
+    return _by_sympy(head, i, y.args) if numerical is None else numerical
 
 
 def _by_sympy(head: Any, i: int, args: Nodes) -> Node:

@@ -24,6 +24,7 @@ from sympy.logic.boolalg import (
 from symad.core.graph import Node
 from symad.core.questions import Nodes
 from symad.errors import TraceError
+from symad.library.special_functions import hyp0f1, hyp1f1, hyp2f1
 from symad.ops.arrays.sources import constant, constant_value, dimension, input_node
 from symad.ops.elementwise.apply import apply
 from symad.ops.elementwise.arithmetic import add, mul
@@ -137,7 +138,6 @@ def _unevaluated(expression: Any) -> Node:
 @operands.register(sympy.Derivative)
 @operands.register(sympy.Integral)
 @operands.register(sympy.Limit)
-@operands.register(sympy.hyper)
 @operands.register(sympy.meijerg)
 @operands.register(sympy.Order)
 def unsupported_operands(expression: Any, tracer: Tracer) -> Any:
@@ -157,7 +157,22 @@ def unevaluated_lift(expression: Any, args: Nodes, tracer: Tracer) -> Node:
     return _unevaluated(expression)
 
 
+HYPERGEOMETRIC: dict[tuple[int, int], Any] = {(0, 1): hyp0f1, (1, 1): hyp1f1, (2, 1): hyp2f1}
+
+
+@operands.register(sympy.hyper)
+def hypergeometric_operands(expression: sympy.hyper, tracer: Tracer) -> Any:
+    """The parameters and the argument of 0F1, 1F1 and 2F1; none of others."""
+    known = (len(expression.ap), len(expression.bq)) in HYPERGEOMETRIC
+    return (*expression.ap, *expression.bq, expression.argument) if known else ()
+
+
 @lift.register(sympy.hyper)
+def hyper_lift(expression: sympy.hyper, args: Nodes, tracer: Tracer) -> Node:
+    head = HYPERGEOMETRIC.get((len(expression.ap), len(expression.bq)))
+    return hypergeometric_lift(expression, args, tracer) if head is None else apply(head, *args)
+
+
 @lift.register(sympy.meijerg)
 def hypergeometric_lift(expression: Any, args: Nodes, tracer: Tracer) -> Node:
     raise TraceError(

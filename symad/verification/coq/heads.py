@@ -12,6 +12,7 @@ from sympy.codegen import cfunctions
 from sympy.codegen.numpy_nodes import logaddexp
 
 from symad.library import scalar_functions as ours
+from symad.library.parameter_derivatives import COMPANIONS
 
 
 class CoqHead(NamedTuple):
@@ -102,7 +103,8 @@ WITHOUT_LEMMA: dict[str, str] = {
         ["gamma", "loggamma", "digamma", "polygamma", "factorial", "binomial", "beta", "zeta", "polylog",
          "lowergamma", "uppergamma", "expint", "betainc", "betainc_regularized", "gammainc", "gammaincc",
          "stdtr", "airyai", "airybi", "airyaiprime", "airybiprime", "elliptic_k", "elliptic_e", "elliptic_f",
-         "elliptic_pi"],
+         "elliptic_pi", "hyp0f1", "hyp1f1", "hyp2f1", "owens_t", "voigt_profile", "voigt_dispersion",
+         *(made.__name__ for made in COMPANIONS.values())],
         NO_DEFINITION,
     ),
     **dict.fromkeys(

@@ -53,6 +53,34 @@ def ordinary_points(
         yield "ordinary", {node: _as_float(value) for node, value in point.items()}
 
 
+Bounds = Mapping[Node, tuple[float, float]]
+"""Between which numbers inputs lie, all elements alike; infinite where there is no bound."""
+
+
+def points_between(
+    inputs: Sequence[Node], integers: Mapping[Node, Any], bounds: Bounds, count: int
+) -> Iterator[tuple[str, FloatPoint]]:
+    """Points inside of a box; a bound on one side only is moved from by an ordinary number."""
+    rng = np.random.default_rng(count)
+    for kind, point in ordinary_points(inputs, integers, count):
+        moved = {
+            n: _between(v, *bounds[n], rng) if n in bounds and n not in integers else v
+            for n, v in point.items()
+        }
+        yield kind, moved
+
+
+def _between(value: Any, low: float, high: float, rng: np.random.Generator) -> Any:
+    part = rng.integers(2, 63, size=np.shape(value)) / 64
+    if np.isfinite(low) and np.isfinite(high):
+        moved = low + (high - low) * part
+    elif np.isfinite(low):
+        moved = low + np.abs(value)
+    else:
+        moved = high - np.abs(value) if np.isfinite(high) else value
+    return moved if np.ndim(moved) else float(moved)
+
+
 SCALES = (1e-3, 1e3, 1e6, 1e-6, 1e9)
 """Sizes of the points at which a formula is looked at that hides its digits at ordinary ones."""
 

@@ -44,12 +44,14 @@ from symad.verification.measuring.fifty_digits import (
 )
 from symad.verification.measuring.floating_errors import FACTOR, Error, nudged, plain
 from symad.verification.measuring.hostile_points import (
+    Bounds,
     FloatPoint,
     exactly,
     far_points,
     hostile_points,
     is_manageable,
     ordinary_points,
+    points_between,
 )
 from symad.verification.measuring.rounding_errors import effects, values_of
 from symad.verification.measuring.turning_points import turning_points
@@ -128,6 +130,7 @@ def measure(
     meter: Meter,
     hostile: bool = True,
     inside: Inside = lambda point: True,
+    bounds: Bounds | None = None,
 ) -> tuple[list[Entry], list[Loss]]:
     """One entry for each output, and where digits are lost.
 
@@ -140,6 +143,7 @@ def measure(
         meter: stops the measurement.
         hostile: whether hostile points are visited as well.
         inside: the domain of the claim.
+        bounds: a box around it, in which points are drawn where few others lie inside.
 
     Raises:
         BadReturn: the candidate does not take the inputs, or returns something of another kind or shape.
@@ -149,6 +153,8 @@ def measure(
     task = Task(Caller(candidate, reference.arguments), reference, outputs, tuple(names), flat, meter, inside)
     nodes = reference.input_nodes
     ordinary = list(ordinary_points(nodes, task.integers, ORDINARY))
+    if bounds and sum(inside(p) for _, p in ordinary) < ORDINARY // 2:
+        ordinary += points_between(nodes, task.integers, bounds, ORDINARY)
     far = far_points(nodes, task.integers, outputs)
     turning = (("turning", point) for point in turning_points(outputs, task.integers))
     found = _visited(task, [*ordinary, *far, *turning], False)

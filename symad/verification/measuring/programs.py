@@ -18,6 +18,7 @@ from symad.verification.certificate.certificate import Certificate
 from symad.verification.claimed_domain import inside_of
 from symad.verification.decide import versions
 from symad.verification.measuring.call_users_code import BadReturn
+from symad.verification.measuring.hostile_points import Bounds
 from symad.verification.measuring.instance_sizes import sizes_of
 from symad.verification.measuring.measure import measure
 
@@ -87,16 +88,19 @@ def _takes(signature: inspect.Signature | None, count: int) -> bool:
     return True
 
 
-def measured(program: Program, meter: Meter, hostile: bool, domain: Node | None) -> Certificate:
-    """Measurements of a numeric function; symbolic sizes become numbers."""
+def measured(
+    program: Program, meter: Meter, hostile: bool, domain: Node | None, bounds: Bounds
+) -> Certificate:
+    """Measurements of a numeric function inside of a domain and its bounds; symbolic sizes become numbers."""
     reference = program.reference
     sizes = {symbol: values[0] for symbol, values in sizes_of(reference, reference)}
     concrete = reference.at(sizes)
     at = f" at {', '.join(f'{s} = {v}' for s, v in sizes.items())}" if sizes else ""
-    options = {}
+    options: dict[str, Any] = {}
     if domain is not None:
         moved = dict(zip(reference.input_nodes, concrete.input_nodes, strict=True))
         options["inside"] = inside_of(rebuild((domain,), moved)[0])
+        options["bounds"] = {moved[node]: ends for node, ends in bounds.items() if node in moved}
     entries, losses = measure(
         program.function, concrete, [n + at for n in program.names], _taken_apart(concrete),
         program.assumes, meter, hostile, **options,

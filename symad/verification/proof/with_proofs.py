@@ -8,8 +8,9 @@ from dataclasses import replace
 from symad.core.dims import size
 from symad.core.graph import Node, rebuild, topological
 from symad.core.questions import definition
+from symad.library.parameter_derivatives import is_numerical
 from symad.verification.budget import Budget
-from symad.verification.certificate.certificate import Certificate, Comparison, Entry
+from symad.verification.certificate.certificate import STATUSES, Certificate, Comparison, Entry
 from symad.verification.checker import Claim, Derivative, Proof
 from symad.verification.checker.proofs import Goal
 from symad.verification.checker.writing_out import RULES
@@ -121,7 +122,10 @@ def with_proofs(
     made = []
     for (k, o), listed, weaker in zip(places, entries, tested, strict=True):
         for e, entry in enumerate(listed):
-            if (k, o, 0 if has_symbolic_sizes(comparisons[k]) else e) in proved:
+            if _rests_on_differences(comparisons[k], o):
+                status = min(entry.status, "measured", key=STATUSES.index)
+                made.append(replace(entry, status=status, reason=entry.reason or NUMERICAL))
+            elif (k, o, 0 if has_symbolic_sizes(comparisons[k]) else e) in proved:
                 made.append(accepted(entry, comparisons[k], (k, o, e) in derived))
             elif entry.status == "proved" and k in covered and weaker:
                 why = f"{entry.claim}, but the checker does not replay it: {reasons[0]}"
@@ -132,6 +136,15 @@ def with_proofs(
     return replace(
         certificate, entries=tuple(made), proofs=tuple(proofs), proof_steps=steps, unchecked=missing
     )
+
+
+NUMERICAL = "a derivative by a parameter has no formula here: its function is differentiated numerically"
+
+
+def _rests_on_differences(comparison: Comparison, output: int) -> bool:
+    """Whether an output takes values from numerical differentiation, which nothing bounds."""
+    sides = comparison.left.output_nodes[output], comparison.right.output_nodes[output]
+    return any(map(is_numerical, topological(sides)))
 
 
 def accepted(entry: Entry, comparison: Comparison, derived: bool) -> Entry:

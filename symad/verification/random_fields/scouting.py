@@ -18,6 +18,7 @@ import numpy as np
 from symad.core.graph import Node, topological
 from symad.errors import SymadError
 from symad.evaluation.number_domains import as_float
+from symad.library.parameter_derivatives import is_numerical
 from symad.ops.arrays.sources import Input, input_node
 from symad.transforms.batches import batch_outputs
 from symad.transforms.values import unchecked
@@ -70,7 +71,8 @@ def scout(
     """Rational points at which floats suggest that two nodes differ in a watched element."""
     if len(topological([a, b])) > LARGEST or not inputs:
         return
-    if any(n.shape for n in inputs) or integers:
+    slow = any(map(is_numerical, topological([a, b])))  # a column of points would take seconds
+    if any(n.shape for n in inputs) or integers or slow:
         yield from islice(_one_by_one(a, b, inputs, integers, watched, meter), FOUND)
         return
     rng = np.random.default_rng(0)

@@ -1,0 +1,186 @@
+"""Special functions that SymPy lacks, or has in a general form only: 0F1, 1F1, 2F1, Owen's T, Voigt.
+
+They have no form in elementary functions. Their values to many digits come from Arb, or from mpmath by
+quadrature and complex error functions; their derivatives by parameters, where no formula is known, from
+`parameter_derivatives`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mpmath
+import sympy
+from sympy.core.function import ArgumentIndexError
+
+from symad.evaluation.arb_functions import FUNCTIONS as BY_ARB
+from symad.evaluation.number_domains import MPMATH_SPECIAL, mpmath_function
+from symad.evaluation.numpy_names import NUMPY_NAMES
+from symad.library.scalar_functions import on_arrays
+
+
+class SpecialFunction(sympy.Function):
+    """A real function known by its values; it takes arrays and traced values, elementwise."""
+
+    def __new__(cls, *args: Any, **options: Any) -> Any:
+        """The expression; a value or traced value for arrays and traced values."""
+        elsewhere = on_arrays(cls, args)
+        return super().__new__(cls, *args, **options) if elsewhere is None else elsewhere
+
+    def _eval_evalf(self, prec: int) -> Any:
+        with mpmath.workprec(prec + 20):
+            values = [a._to_mpmath(prec + 20) for a in self.args]
+            return sympy.Float._new(mpmath.mpf(mpmath_function(self.func)(*values))._mpf_, prec)
+
+
+class hyp0f1(SpecialFunction):
+    """0F1(; b; x) = Σ_k x^k / ((b)_k k!)."""
+
+    nargs = 2
+
+    def fdiff(self, argindex: int = 2) -> Any:
+        """0F1(; b + 1; x)/b by x (DLMF 16.3.1)."""
+        b, x = self.args
+        return _by_last(self, argindex, lambda: hyp0f1(b + 1, x) / b)
+
+
+class hyp1f1(SpecialFunction):
+    """Kummer's 1F1(a; b; x) = Σ_k (a)_k x^k / ((b)_k k!)."""
+
+    nargs = 3
+
+    def fdiff(self, argindex: int = 3) -> Any:
+        """(a/b) 1F1(a + 1; b + 1; x) by x (DLMF 13.3.15)."""
+        a, b, x = self.args
+        return _by_last(self, argindex, lambda: a / b * hyp1f1(a + 1, b + 1, x))
+
+
+class hyp2f1(SpecialFunction):
+    """Gauss' 2F1(a, b; c; x) = Σ_k (a)_k (b)_k x^k / ((c)_k k!), continued to x < 1."""
+
+    nargs = 4
+
+    def fdiff(self, argindex: int = 4) -> Any:
+        """(ab/c) 2F1(a + 1, b + 1; c + 1; x) by x (DLMF 15.5.1)."""
+        a, b, c, x = self.args
+        return _by_last(self, argindex, lambda: a * b / c * hyp2f1(a + 1, b + 1, c + 1, x))
+
+
+def _by_last(function: Any, argindex: int, slope: Any) -> Any:
+    if argindex != len(function.args):
+        raise ArgumentIndexError(function, argindex)
+    return slope()
+
+
+class owens_t(SpecialFunction):
+    """T(h, a) = 1/(2π) ∫_0^a exp(−h² (1 + t²)/2)/(1 + t²) dt (Owen 1956)."""
+
+    nargs = 2
+
+    def fdiff(self, argindex: int = 1) -> Any:
+        """−φ(h) erf(a h/√2)/2 by h, exp(−h² (1 + a²)/2)/(2π (1 + a²)) by a."""
+        h, a = self.args
+        if argindex == 1:
+            root = sympy.sqrt(2)
+            return -sympy.exp(-(h**2) / 2) * sympy.erf(a * h / root) / (2 * root * sympy.sqrt(sympy.pi))
+        return sympy.exp(-(h**2) * (1 + a**2) / 2) / (2 * sympy.pi * (1 + a**2))
+
+
+class voigt_profile(SpecialFunction):
+    """V(x; σ, γ) = Re w(z)/(σ √(2π)), z = (x + iγ)/(σ √2): a normal and a Cauchy density, convolved.
+
+    w is Faddeeva's function exp(−z²) erfc(−iz); σ > 0, γ ≥ 0.
+    """
+
+    nargs = 3
+
+    def fdiff(self, argindex: int = 1) -> Any:
+        """Of w' = 2i/√π − 2 z w (DLMF 7.10.2), with L = `voigt_dispersion`; by σ, V_σ = σ V_xx."""
+        x, sigma, gamma = self.args
+        here, other = self, voigt_dispersion(x, sigma, gamma)
+        by_x = (gamma * other - x * here) / sigma**2
+        by_gamma = (x * other + gamma * here - 1 / sympy.pi) / sigma**2
+        return (by_x, -(here + x * by_x + gamma * by_gamma) / sigma, by_gamma)[argindex - 1]
+
+
+class voigt_dispersion(SpecialFunction):
+    """L(x; σ, γ) = Im w(z)/(σ √(2π)), the Hilbert transform of Voigt's profile."""
+
+    nargs = 3
+
+    def fdiff(self, argindex: int = 1) -> Any:
+        """L_x = −V_γ and L_γ = V_x, since w is analytic."""
+        x, sigma, gamma = self.args
+        here, profile = self, voigt_profile(x, sigma, gamma)
+        by_x = (1 / sympy.pi - x * here - gamma * profile) / sigma**2
+        by_gamma = (gamma * here - x * profile) / sigma**2
+        return (by_x, -(here + x * by_x + gamma * by_gamma) / sigma, by_gamma)[argindex - 1]
+
+
+# ---- values -------------------------------------------------------------------------------------
+
+
+def _owens_t_by_arb(h: Any, a: Any) -> Any:
+    """An enclosure by Arb's quadrature, which is rigorous."""
+    from flint import acb, arb
+
+    half = -(h * h) / 2
+    whole = acb.integral(lambda t, analytic: (half * (1 + t * t)).exp() / (1 + t * t), acb(0), acb(a))
+    return whole.real / (2 * arb.pi())
+
+
+def _owens_t(h: Any, a: Any) -> Any:
+    cuts = [0, a] if abs(a) <= 1 else [0, mpmath.sign(a), a]
+    whole = mpmath.quad(lambda t: mpmath.exp(-h * h * (1 + t * t) / 2) / (1 + t * t), cuts)
+    return whole / (2 * mpmath.pi)
+
+
+def _faddeeva_by_arb(x: Any, sigma: Any, gamma: Any) -> Any:
+    from flint import acb, arb
+
+    if not sigma > 0:
+        return acb(arb("nan"), arb("nan"))
+    root = sigma * arb(2).sqrt()
+    z = acb(x / root, gamma / root)
+    return (-z * z).exp() * (acb(0, -1) * z).erfc() / (root * arb.pi().sqrt())
+
+
+def _faddeeva(x: Any, sigma: Any, gamma: Any) -> Any:
+    if not sigma > 0:
+        return mpmath.mpc(mpmath.nan, mpmath.nan)
+    with mpmath.extraprec(mpmath.mp.prec):
+        root = sigma * mpmath.sqrt(2)
+        z = mpmath.mpc(x, gamma) / root
+        return mpmath.exp(-z * z) * mpmath.erfc(-1j * z) / (root * mpmath.sqrt(mpmath.pi))
+
+
+BY_ARB.update(
+    {
+        hyp0f1: lambda b, x: x.hypgeom_0f1(b),
+        hyp1f1: lambda a, b, x: x.hypgeom_1f1(a, b),
+        hyp2f1: lambda a, b, c, x: x.hypgeom_2f1(a, b, c),
+        owens_t: _owens_t_by_arb,
+        voigt_profile: lambda *args: _faddeeva_by_arb(*args).real,
+        voigt_dispersion: lambda *args: _faddeeva_by_arb(*args).imag,
+    }
+)
+MPMATH_SPECIAL.update(
+    {
+        hyp0f1: mpmath.hyp0f1,
+        hyp1f1: mpmath.hyp1f1,
+        hyp2f1: mpmath.hyp2f1,
+        owens_t: _owens_t,
+        voigt_profile: lambda *args: _faddeeva(*args).real,
+        voigt_dispersion: lambda *args: _faddeeva(*args).imag,
+    }
+)
+NUMPY_NAMES.update(
+    {
+        hyp0f1: "scipy.special.hyp0f1",
+        hyp1f1: "scipy.special.hyp1f1",
+        hyp2f1: "scipy.special.hyp2f1",
+        owens_t: "scipy.special.owens_t",
+        voigt_profile: "scipy.special.voigt_profile",
+        voigt_dispersion: "symad.special.voigt_dispersion",
+    }
+)
