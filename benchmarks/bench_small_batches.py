@@ -1,6 +1,7 @@
 """What a call of a compiled scalar function costs: one point, small batches, packed vectors.
 
-Interleaved with the NumPy form and with SymPy's lambdify (cse=True); the best of several rounds each.
+Backends "c" and "runs" interleaved with the NumPy form and with SymPy's lambdify (cse=True); process CPU time, the
+best of several rounds each.
 
     python benchmarks/bench_small_batches.py
 """
@@ -8,6 +9,7 @@ Interleaved with the NumPy form and with SymPy's lambdify (cse=True); the best o
 from __future__ import annotations
 
 import platform
+import time
 import timeit
 from collections.abc import Callable
 from itertools import pairwise
@@ -31,8 +33,13 @@ def measured(calls: dict[str, Callable[[], Any]]) -> dict[str, float]:
         run()
     for _ in range(ROUNDS):
         for name, run in calls.items():
-            best[name] = min(best[name], timeit.timeit(run, number=CALLS) / CALLS * 1e6)
+            best[name] = min(best[name], spent(run))
     return best
+
+
+def spent(run: Callable[[], Any]) -> float:
+    """Microseconds of a call on average."""
+    return timeit.timeit(run, number=CALLS, timer=time.process_time) / CALLS * 1e6
 
 
 def row(title: str, calls: dict[str, Callable[[], Any]]) -> None:
@@ -45,7 +52,7 @@ def main() -> None:
     """The table."""
     versions = f"Python {platform.python_version()}, NumPy {np.__version__}, SymPy {sp.__version__}"
     print(f"{versions}, compiler {compiler()}; microseconds of a call")
-    print(f"{'':44s}{'c':>12s}{'numpy':>12s}{'lambdify':>12s}")
+    print(f"{'':44s}{'c':>12s}{'runs':>12s}{'numpy':>12s}{'lambdify':>12s}")
     for count in (2, 6, 12):
         xs = sp.symbols(f"x0:{count}")
         f = sum(sp.sin(a) * b for a, b in pairwise(xs)) + xs[0] ** 2
@@ -53,7 +60,7 @@ def main() -> None:
             ("value", f, f),
             ("gradient", symad.gradient(f, xs), [sp.diff(f, x) for x in xs]),
         ):
-            compiled, plain = lower(made, "c"), lower(made)
+            compiled, runs, plain = lower(made, "c"), lower(made, "runs"), lower(made)
             other = sp.lambdify(xs, theirs, cse=True, modules="numpy")
             point = [0.1 * k + 0.2 for k in range(count)]
             for points in (None, *SIZES):
@@ -62,11 +69,12 @@ def main() -> None:
                     f"{title} of {count} inputs, {'floats' if points is None else f'{points} points'}",
                     {
                         "c": lambda v=values, g=compiled: g(*v),
+                        "runs": lambda v=values, g=runs: g(*v),
                         "numpy": lambda v=values, g=plain: g(*v),
                         "lambdify": lambda v=values, g=other: g(*v),
                     },
                 )
-            packed = {b: lower(made, b, packed=True) for b in ("c", "numpy")}
+            packed = {b: lower(made, b, packed=True) for b in ("c", "runs", "numpy")}
             vector = np.array(point)
             row(
                 f"{title} of {count} inputs, packed",

@@ -32,6 +32,7 @@ from symad.numeric.fusion.c_expressions import has_c_form
 from symad.numeric.fusion.chains import Fused, FusedSum, on_host
 from symad.numeric.fusion.rows import RowGroup
 from symad.numeric.modules.module_text import docstring, module_header, one_line, pack_text
+from symad.numeric.modules.size_checks import needed_sizes
 from symad.numeric.numpy_arrays.ops.constants import constant_text
 from symad.numeric.numpy_arrays.printer import ArrayPrinter, _shape_checks
 from symad.numeric.numpy_arrays.texts import Name
@@ -285,6 +286,7 @@ def print_cupy_module(graph: Graph, dtype: str, packed: bool) -> tuple[str, str]
     fused = fuse(graph)
     printer = CuPyPrinter(fused, dtype)
     entry = printer.names.unique(graph.name)
+    printer.needed = needed_sizes(graph)
     inputs = printer.begin(fused, ())
     for name, node in zip(inputs, fused.input_nodes, strict=True):
         printer.text[node] = name

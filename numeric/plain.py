@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from symad.core.graph import Graph
 from symad.numeric.kernel import Kernel, compile_source
+from symad.numeric.modules.size_checks import needed_sizes
 from symad.numeric.pipelines import (
     PLAIN_GRAPH,
     PLAIN_PROGRAM,
@@ -25,7 +28,7 @@ def plain_program(graph: Graph, report: list[PassReport] | None = None) -> Progr
     roles = roles_of(graph)
     prepared = run_graph_passes(graph, PLAIN_GRAPH, notes)
     roles = roles.after(prepared, lambda named: run_graph_passes(named, PLAIN_GRAPH))
-    program = schedule(prepared, roles)
+    program = replace(schedule(prepared, roles), needed=needed_sizes(graph))
     return run_program_passes(program, PLAIN_PROGRAM, notes)
 
 

@@ -10,6 +10,7 @@ from symad.numeric.compiled_arrays.choose_kernels import fuse
 from symad.numeric.compiled_arrays.printer import NativePrinter
 from symad.numeric.compiler.c_compiler import NotCompiled, compiler
 from symad.numeric.kernel import Kernel, compile_source
+from symad.numeric.modules.size_checks import needed_sizes
 from symad.numeric.numpy_arrays import lower as lower_numpy
 from symad.numeric.numpy_arrays.printer import print_array_module
 from symad.numeric.pipelines import BLOCK_GRAPH, COMPILED_GRAPH, KERNEL_GRAPH, PassReport, run_graph_passes
@@ -38,7 +39,7 @@ def lower(graph: Graph, dtype: str, report: list[PassReport] | None = None) -> K
 
     fused = fuse(run_graph_passes(graph, passes, report), dtype)
     labels = roles_of(graph, inner=False).labels
-    name, source = print_array_module(fused, NUMPY, dtype, printing, labels)
+    name, source = print_array_module(fused, NUMPY, dtype, printing, labels, needed_sizes(graph))
     loops = LOOPS_ALONE.format(name=name) + made[0].c_source()
     try:
         return replace(compile_source(name, source), c_source=loops)

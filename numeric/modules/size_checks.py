@@ -1,28 +1,78 @@
-"""Checks in generated code that symbolic sizes are large enough: no slice with fewer than no elements."""
+"""Which symbolic sizes are large enough: no part of an array with less than no elements or beyond its end."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import sympy
 
-from symad.core.graph import Graph
+from symad.core.dims import Dim
+from symad.core.graph import Graph, Node, topological
+from symad.ops.arrays.shaping import Pad, Slice
 
 
-def size_checks(graph: Graph, printer: Any) -> list[str]:
-    """A statement for every dimension that could be negative, such as T − 2; NumPy would cut silently."""
-    doubtful = {
-        dim: None
-        for node in graph.nodes
-        for dim in node.shape
-        if isinstance(dim, sympy.Expr) and not dim.is_nonnegative
-    }
+def needed_sizes(graph: Graph) -> tuple[sympy.Expr, ...]:
+    """What must not be negative in a call of the graph, of all that its symbols leave open.
+
+    Sizes such as T − 2, and the distance of each part of an array from its ends: n − 3 for ``x[1:3]`` of n
+    elements, where NumPy would cut in silence. Symbols that are called positive may be 0 in a call.
+    """
+    found: dict[Any, None] = {}
+    for node in topological(graph.output_nodes):
+        found.update(dict.fromkeys(node.shape))
+        found.update(dict.fromkeys(_distances(node)))
+    open_ones = [sympy.expand(e) for e in found if isinstance(e, sympy.Expr) and _is_open(e)]
+    return tuple(_strongest(open_ones))
+
+
+def _distances(node: Node) -> Iterable[Dim]:
+    """From the beginning of the array to the lowest element of a part, and from the highest to the end."""
+    op = node.op
+    if isinstance(op, Slice):
+        whole, counts = node.args[0].shape, op.count
+    elif isinstance(op, Pad):
+        whole, counts = op.shape, node.args[0].shape
+    else:
+        return
+    for length, start, count, step in zip(whole, op.start, counts, op.step, strict=True):
+        if count != 0:
+            last = start + (count - 1) * step
+            yield start if step > 0 else last
+            yield length - 1 - (last if step > 0 else start)
+
+
+def _is_open(size: sympy.Expr) -> bool:
+    """Whether a polynomial in the sizes may be negative."""
+    if not size.is_polynomial():
+        return False
+    from_zero = {s: sympy.Dummy(s.name, integer=True, nonnegative=True) for s in size.free_symbols}
+    return bool(from_zero) and not sympy.expand(size.subs(from_zero)).is_nonnegative
+
+
+def _strongest(sizes: Sequence[sympy.Expr]) -> list[sympy.Expr]:
+    """Of sizes that differ by a number the smallest."""
+    least: dict[Any, sympy.Expr] = {}
+    for size in sizes:
+        rest = size.as_coeff_Add()[1]
+        least[rest] = min(least.get(rest, size), size, key=lambda e: e.as_coeff_Add()[0])
+    return sorted(least.values(), key=str)
+
+
+def doubtful(shapes: Iterable[Sequence[Dim]]) -> tuple[sympy.Expr, ...]:
+    """The sizes in some shapes that may be negative, though positive symbols are."""
+    sizes = (d for shape in shapes for d in shape if isinstance(d, sympy.Expr) and not d.is_Symbol)
+    return tuple(_strongest([sympy.expand(d) for d in dict.fromkeys(sizes) if not d.is_nonnegative]))
+
+
+def size_checks(sizes: Iterable[Any], dim: Callable[[Any], str]) -> list[str]:
+    """Statements that refuse negative sizes; ``dim`` writes a size and names its symbols."""
     lines = []
-    for dim in sorted(doubtful, key=str):
-        names = sorted((printer.symbols[s] for s in dim.free_symbols), key=str)
-        sizes = ", ".join(f"{name} = {{{name}}}" for name in names)
+    for size in sorted(_strongest([*dict.fromkeys(sizes)]), key=str):
+        symbols = sorted(dim(s) for s in size.free_symbols)
+        given = ", ".join(f"{name} = {{{name}}}" for name in symbols)
         lines += [
-            f"if {printer.dim(dim)} < 0:",
-            f'    raise ValueError(f"{dim} elements were asked for, but {sizes}: give longer arrays")',
+            f"if {dim(size)} < 0:",
+            f'    raise ValueError(f"arrays are too short: {dim(size)} is negative for {given}")',
         ]
     return lines

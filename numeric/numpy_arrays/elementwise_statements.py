@@ -47,6 +47,18 @@ SOFTPLUS = '''def _softplus(x):
     return e
 '''
 
+SECH = '''def _sech(x, out=None):
+    """1/cosh(x) = 2e/(1 + e*e) with e = exp(-|x|), which does not overflow."""
+    out = np.abs(x, out)
+    np.negative(out, out)
+    np.exp(out, out)
+    square = out*out
+    square += 1
+    out /= square
+    out += out
+    return out
+'''
+
 ERFC = '''def _erfc(x):
     """The complementary error function in single precision, to six units in the last place.
 
@@ -343,6 +355,8 @@ def function_steps(node: Node, printer: Any) -> list[Step] | None:
         return [Step(printer.helper("_silu", SILU), (text,))]
     if head is softplus:
         return [Step(printer.helper("_softplus", SOFTPLUS), (text,))]
+    if head is sympy.sech:
+        return [Step(printer.helper("_sech", SECH), (text,), out)]
     if head is sympy.erfc and printer.dtype == "float32":
         return [Step(printer.helper("_erfc", ERFC), (text,))]
     name = ufunc_name(head)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
+import sympy
+
 from symad.core.graph import Node
 from symad.library.scalar_functions import relu, sigmoid, silu, softplus
 from symad.numeric.fusion.chains import Fused
@@ -64,7 +66,7 @@ def is_fresh(node: Node) -> bool:
     """Whether the statement of a node makes a new array of floats."""
     op = node.op
     if isinstance(op, Apply):
-        return op.head in (relu, sigmoid, silu, softplus) or ufunc_name(op.head) is not None
+        return op.head in (relu, sigmoid, silu, softplus, sympy.sech) or ufunc_name(op.head) is not None
     if isinstance(op, Select):
         return any(a.shape for a in node.args[1:])
     if isinstance(op, Fused):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from symad.core.graph import Graph
 from symad.numeric.backends import NUMPY
 from symad.numeric.kernel import Kernel, compile_source
+from symad.numeric.modules.size_checks import needed_sizes
 from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
 from symad.numeric.numpy_arrays.ops import mosaic  # noqa: F401  (register answers)
 from symad.numeric.numpy_arrays.printer import print_array_module
@@ -22,5 +23,5 @@ def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | Non
         name, source = print_scalars(prepared, dtype, packed, report)
         return compile_source(name, source, packed)
     made = run_graph_passes(prepared, (*BLOCK_GRAPH, *NUMPY_GRAPH), report)
-    labels = roles_of(graph, inner=False).labels
-    return compile_source(*print_array_module(made, NUMPY, dtype, InPlacePrinter, labels))
+    labels, needed = roles_of(graph, inner=False).labels, needed_sizes(graph)
+    return compile_source(*print_array_module(made, NUMPY, dtype, InPlacePrinter, labels, needed))

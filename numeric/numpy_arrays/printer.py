@@ -18,7 +18,7 @@ from symad.errors import LoweringError
 from symad.numeric.backends import ArrayLibrary
 from symad.numeric.modules.module_text import module_header, one_line, returned, summary
 from symad.numeric.modules.names import Names, identifier
-from symad.numeric.modules.size_checks import size_checks
+from symad.numeric.modules.size_checks import doubtful, size_checks
 from symad.numeric.modules.users_functions import users_call
 from symad.numeric.numpy_arrays.del_statements import Group, with_releases
 from symad.numeric.numpy_arrays.index_only_values import only_indices
@@ -116,6 +116,8 @@ class ArrayPrinter:
         """The names that a loop gives to its arrays and to parts of arrays."""
         self.sizes: set[sympy.Symbol] = set()
         """The dimensions that statements read."""
+        self.needed: Sequence[sympy.Expr] = ()
+        """The sizes that must not be negative in a call."""
 
     def prepared(self, graph: Graph) -> Graph:
         """A graph that becomes a function inside of this one, as the module's own graph is prepared."""
@@ -362,9 +364,14 @@ def print_array_module(
     dtype: str,
     printing: Any = ArrayPrinter,
     labels: Sequence[str] = (),
+    needed: Sequence[sympy.Expr] = (),
 ) -> tuple[str, str]:
-    """The entry point's name and the source of the module; ``labels`` are what the results are called."""
+    """The entry point's name and the source of the module.
+
+    ``labels`` are what the results are called, ``needed`` the sizes of `needed_sizes`.
+    """
     printer = printing(graph, library, dtype)
+    printer.needed = needed
     entry = printer.names.unique(graph.name)
     inputs = printer.begin(graph, labels)
     door = _unpack_lines(graph, printer, inputs)
@@ -442,7 +449,8 @@ def _shape_checks(graph: Graph, printer: ArrayPrinter, inputs: Sequence[str]) ->
         if node.shape:
             checked = printer.helper("_check", CHECK)
             lines.append(f"{checked}({str(symbol)!r}, {name}, {printer.dims(node.shape)})")
-    return lines + size_checks(graph, printer)
+    sizes = (*printer.needed, *doubtful(node.shape for node in graph.nodes))
+    return lines + size_checks(sizes, printer.bare)
 
 
 def _solve_dim(

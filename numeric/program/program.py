@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from symad.core.dims import Dim
 from symad.core.graph import Structure
 from symad.numeric.program.expressions import Expression, Value
 from symad.numeric.program.statements import Block, change_expressions
@@ -21,6 +22,7 @@ class Program:
         results: the flat results.
         structure: how they are packed for the caller.
         labels: names of the results, for people.
+        needed: sizes that must not be negative in a call.
     """
 
     name: str
@@ -29,6 +31,7 @@ class Program:
     results: tuple[Expression, ...]
     structure: Structure
     labels: tuple[str, ...] = ()
+    needed: tuple[Dim, ...] = ()
 
     def with_statements(self, statements: Block) -> Program:
         """The same function by other statements."""

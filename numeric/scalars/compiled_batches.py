@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +13,7 @@ from symad.core.graph import Graph
 from symad.core.structures import TupleOf
 from symad.derivatives.vmap import vmap
 from symad.numeric.compiled_arrays import lower as lower_arrays
+from symad.numeric.compiler.quick_calls import NEVER
 from symad.numeric.kernel import Kernel
 from symad.numeric.numpy_arrays.memory_reuse import new_array
 from symad.numeric.passes.memory_layout.packed_entries import output_scalars
@@ -61,13 +61,11 @@ class Batches:
         joined = new_array()((len(rows), points), np.float64)
         return np.stack(rows, out=joined)
 
-    def at_addresses(self, where: Any, points: int) -> Any:
-        """The same from the addresses of the inputs, which stay alive during the call."""
-        if not self._is_large(points):
-            return self.runs.at_addresses(where, points)
-        column = ctypes.c_double * points
-        return self.at_points([np.asarray(column.from_address(address)) for address in where.tolist()])
+    @property
+    def most(self) -> int:
+        """The points up to which runs are as good."""
+        operations = len(self.graph.nodes)
+        return (WORTH_COMPILING - 1) // max(operations, 1) if operations <= LARGEST else NEVER
 
     def _is_large(self, points: int) -> bool:
-        operations = len(self.graph.nodes)
-        return operations <= LARGEST and operations * points >= WORTH_COMPILING
+        return points > self.most

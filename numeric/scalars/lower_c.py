@@ -67,7 +67,7 @@ def lower(graph: Graph, dtype: str, packed: bool, report: list[PassReport] | Non
     def quick(otherwise: Callable[..., Any]) -> Callable[..., Any]:
         return quick_call(
             getattr(library, name), results, inputs, len(prepared.nodes), packed, otherwise,
-            batches.at_addresses,
+            partial(lower_runs.lanes, lambda: batches.runs), most=batches.most,
         )  # fmt: skip
 
     title, function = identifier(graph.name), quick(slow)

@@ -32,6 +32,9 @@ from symad.numeric.scalars.python_binding import python_function
 from symad.numeric.targets.c_functions import NotInC
 from symad.stable import with_logistic
 
+LEAST_LANES = 16
+"""Points from which on several at a time are faster than one after the other."""
+
 SHORT_LOOP = 50_000
 """Operations of a loop over points up to which several points at a time are not worth their preparation."""
 
@@ -138,24 +141,34 @@ class Scalars:
         few = SHORT_LOOP // max(operations, 1)
         return quick_call(
             function, FlatResults.of(graph), len(graph.input_nodes), operations, packed, otherwise,
-            self.at_addresses, few,
+            lambda: self.lanes(), few, LEAST_LANES,
         )  # fmt: skip
 
     def at_points(self, columns: Sequence[Any]) -> Any:
         """Results (results, points) of contiguous inputs, each with the values at all points."""
+        framed, points = self.lanes(), columns[0].size
+        made = new_array()((len(self.plan.results), points), np.float64)
         where = np.array([c.__array_interface__["data"][0] for c in columns], dtype=np.int64)
-        return self.at_addresses(where, columns[0].size)
+        parts = [*framed.parts[:4], where, framed.parts[5], made, *framed.parts[7:9], points]
+        bound(self.library.symad_runs_points, parts)()
+        return made
 
-    def at_addresses(self, where: Any, points: int) -> Any:
-        """The same from the addresses of the inputs."""
+    def lanes(self) -> Framed:
+        """A call at several points, with rows of its own; addresses, results and points are still to come."""
         made, table, places = self.points
-        results = new_array()((len(made.results), points), np.float64)
         v = aligned_zeros(made.rows, LANES)
         v[made.inputs : made.inputs + len(made.constants)] = np.array(made.constants)[:, None]
-        wanted = made.results.astype(np.int32)
-        parts = [v, table, len(table), places, where, made.inputs, results, wanted, len(wanted), points]
-        bound(self.library.symad_runs_points, parts)()
-        return results
+        where, wanted = np.zeros(made.inputs, np.int64), made.results.astype(np.int32)
+        parts = [v, table, len(table), places, where, made.inputs, 0, wanted, len(wanted), 0]
+        return Framed(frame_of(self.library.symad_runs_points, parts), where, wanted, parts)
+
+
+def lanes(planned: Callable[[], Scalars]) -> Framed | None:
+    """The call at several points of runs that are yet to be planned; None without a compiler."""
+    try:
+        return planned().lanes()
+    except NotCompiled:
+        return None
 
 
 def _values(made: Plan) -> Any:

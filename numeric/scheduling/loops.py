@@ -163,6 +163,8 @@ def state_stem(clock: Clock, scope: Scope, nodes: Sequence[Node]) -> str:
 
 def _last_only(node: Node, scope: Scope) -> bool:
     """Whether only the last state is read."""
+    if node.shape[0] == 0:
+        return False
     last = slice_axis(node, 0, plus(node.shape[0], -1), 1)
     return node not in scope.outputs and all(reader is last for reader in scope.readers[node])
 
@@ -182,6 +184,8 @@ def _all_states(node: Node, start: Node, stem: str, clock: Clock, scope: Scope) 
     if not zero:
         scope.statements.append(Store(array, clock.first, scope.known[start]))
     scope.known[node] = clock.in_steps(clock.rows(Read(array), previous=False))
+    if node.shape[0] == 0:
+        return array
     first = reshape(start, (1, *start.shape))
     before = concatenate([first, slice_axis(node, 0, 0, plus(node.shape[0], -1))])
     scope.known[before] = clock.in_steps(clock.rows(Read(array), previous=True))

@@ -25,19 +25,19 @@ def _array(name: str, value: Any, dtype: Any, shape: tuple[Any, ...], declared: 
 
 
 def _softmax(x: Array, axis: Any) -> Array:
-    highest = x.max(axis, keepdims=True)
+    highest = x.max(axis, keepdims=True, initial=-np.inf)
     e = np.exp(x - np.where(np.isfinite(highest), highest, 0))
     return e / e.sum(axis, keepdims=True)
 
 
 def _logsumexp(x: Array, axis: Any) -> Array:
-    highest = x.max(axis, keepdims=True)
+    highest = x.max(axis, keepdims=True, initial=-np.inf)
     highest = np.where(np.isfinite(highest), highest, 0)
     return np.squeeze(highest + np.log(np.exp(x - highest).sum(axis, keepdims=True)), axis)
 
 
 def _log_softmax(x: Array, axis: Any) -> Array:
-    highest = x.max(axis, keepdims=True)
+    highest = x.max(axis, keepdims=True, initial=-np.inf)
     x = x - np.where(np.isfinite(highest), highest, 0)
     return x - np.log(np.exp(x).sum(axis, keepdims=True))
 

@@ -16,6 +16,7 @@ from symad.core.graph import Structure, TupleOf
 from symad.errors import LoweringError
 from symad.numeric.modules.module_text import one_line, pack_text
 from symad.numeric.modules.names import Names
+from symad.numeric.modules.size_checks import doubtful, size_checks
 from symad.numeric.passes.memory_layout.packed_entries import Pack
 from symad.numeric.program.expressions import Compute, Expression, Read, Value, parts, walk
 from symad.numeric.program.program import Program
@@ -249,22 +250,8 @@ def _solved(dim: Any, symbol: Any, length: str, writer: Writer) -> str:
 
 def _sizes(program: Program, writer: Writer) -> list[str]:
     """Checks that no dimension is negative, such as T − 2: NumPy would cut silently."""
-    doubtful: dict[Any, None] = {}
-    for expression in _every_expression(program):
-        for dim in expression.shape:
-            if isinstance(dim, sympy.Expr) and not dim.is_nonnegative:
-                doubtful[dim] = None
-    made = []
-    for dim in sorted(doubtful, key=str):
-        if isinstance(dim, sympy.Symbol):
-            continue
-        symbols = sorted(map(writer.dim_name, dim.free_symbols))
-        sizes = ", ".join(f"{name} = {{{name}}}" for name in symbols)
-        made += [
-            f"if {writer.dim(dim)} < 0:",
-            f'    raise ValueError(f"{writer.dim(dim)} elements are needed, but {sizes}: arrays are short")',
-        ]
-    return made
+    sizes = (*program.needed, *doubtful(e.shape for e in _every_expression(program)))
+    return size_checks(sizes, writer.dim)
 
 
 def _every_expression(program: Program) -> list[Expression]:

@@ -25,6 +25,7 @@ from symad.library.array_forms import ArrayElementwiseApplyFunc
 from symad.ops.arrays.sources import constant
 from symad.ops.elementwise.apply import apply, slope
 from symad.ops.elementwise.arithmetic import add, div, mul, neg, sub
+from symad.ops.elementwise.layers import of_layer
 from symad.ops.elementwise.powers import power, sqrt
 from symad.ops.elementwise.selection import compare, equal, indicator, select
 
@@ -265,8 +266,8 @@ NUMPY_NAMES.update(
 
 @slope(sigmoid)
 def sigmoid_slope(y: Node, args: Nodes, i: int) -> Tangent:
-    """Y (1 − y) from the values of arrays, which layers keep anyway; 1/(2 cosh(x/2))², exact, of numbers."""
-    if y.shape:
+    """1/(2 cosh(x/2))², with all digits; y (1 − y) in layers, which keep y anyway."""
+    if of_layer(args[0]):
         return mul(y, sub(constant(1), y))
     return div(power(apply(sympy.sech, div(args[0], constant(2))), constant(2)), constant(4))
 

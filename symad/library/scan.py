@@ -92,6 +92,8 @@ def _run(step: Callable[..., Any], initial: Any, inputs: Any, memory: Any, histo
         found = chain(body, *nodes, policy, kept, history)
     elif history:
         found = scan_nodes(body, *nodes)
+    elif nodes[1][0].shape[0] == 0:
+        found = nodes[0]
     else:
         found = take(scan_nodes(body, *nodes), 0, plus(nodes[1][0].shape[0], -1))
     if not several:

@@ -86,6 +86,44 @@ def test_every_argument_gives_what_the_graph_gives(
             np.testing.assert_allclose(row, right[k], rtol=1e-14)
 
 
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("backend", ["c", "runs"])
+def test_several_points_at_a_time(backend: str, form: Any) -> None:
+    """Batches around the sizes from which on lanes and blocks of lanes are used, of all kinds of columns."""
+    kernel, plain = lower(form, backend), lower(form)
+    for points in (3, 15, 16, 17, 39, 40, 41, 64, 65, 511, 512, 513, 1030):
+        one, two = np.linspace(0.1, 1, 2 * points), np.linspace(2, 1, 3 * points)
+        for a, b in ((one[:points], two[:points]), (one[::2], two[::-3]), (0.7, two[:points]), (one[1::2], 2)):
+            found, wanted = leaves(kernel(a, b)), leaves(plain(a, b))
+            for value, right in zip(found, wanted, strict=True):
+                assert np.shape(value) == np.shape(right)
+                np.testing.assert_allclose(value, right, rtol=1e-14)
+            for k, value in enumerate(found):
+                assert not any(np.shares_memory(value, other) for other in found[:k])
+
+
+@pytest.mark.parametrize("backend", ["c", "runs"])
+def test_threads_call_one_kernel_with_batches(backend: str) -> None:
+    """Each has its own results, though the rows for several points are kept with the kernel."""
+    kernel = lower([sp.sin(x * y) + x, x - y], backend)
+    wrong = []
+
+    def work(k: int) -> None:
+        a = np.linspace(0, 1, 30_000) + k
+        right = np.sin(a * 2.0) + a
+        for _ in range(20):
+            found = kernel(a, 2.0)
+            if not np.allclose(found[0], right, rtol=1e-12) or not np.array_equal(found[1], a - 2.0):
+                wrong.append(k)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
 def test_structures_stay() -> None:
     for points in (0.5, np.linspace(0, 1, 3)):
         assert set(lower({"a": x, "b": y}, "c")(points, 2.0)) == {"a", "b"}

@@ -159,6 +159,8 @@ def broadcast_shape(op: Broadcast, args: Nodes) -> Shape:
         raise ShapeError(
             f"an array of shape {format_shape(args[0].shape)} does not broadcast to {format_shape(op.shape)}"
         )
+    if any(isinstance(d, int) and d < 0 for d in op.shape):
+        raise ShapeError(f"arrays are too short: one of shape {format_shape(op.shape)} was asked for")
     return op.shape
 
 
@@ -169,22 +171,27 @@ def reshape_shape(op: Reshape, args: Nodes) -> Shape:
 
 @shape(Slice)
 def slice_shape(op: Slice, args: Nodes) -> Shape:
-    dims = zip(args[0].shape, op.start, op.count, op.step, strict=True)
-    for axis, (dim, start, count, step) in enumerate(dims):
+    _check_part(op.start, op.count, op.step, args[0].shape)
+    return op.count
+
+
+@shape(Pad)
+def pad_shape(op: Pad, args: Nodes) -> Shape:
+    _check_part(op.start, args[0].shape, op.step, op.shape)
+    return op.shape
+
+
+def _check_part(starts: Shape, counts: Shape, steps: tuple[int, ...], whole: Shape) -> None:
+    """Raises ShapeError if a part of an array of the shape ``whole`` goes beyond it."""
+    for axis, (dim, start, count, step) in enumerate(zip(whole, starts, counts, steps, strict=True)):
         if not all(isinstance(v, int) for v in (dim, start, count)):
             continue
         last = start + (count - 1) * step
         if count < 0 or (count and not (0 <= start < dim and 0 <= last < dim)):
             raise ShapeError(
                 f"elements {start} to {last} of axis {axis} were asked for, but the array has shape "
-                f"{format_shape(args[0].shape)}"
+                f"{format_shape(whole)}"
             )
-    return op.count
-
-
-@shape(Pad)
-def pad_shape(op: Pad, args: Nodes) -> Shape:
-    return op.shape
 
 
 # ---- derivatives --------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from symad.core.questions import Nodes, Tangent
 from symad.ops.arrays.sources import constant
 from symad.ops.elementwise.apply import apply, slope
 from symad.ops.elementwise.arithmetic import add, div, neg, sub
+from symad.ops.elementwise.layers import of_layer
 from symad.ops.elementwise.powers import power
 from symad.ops.elementwise.selection import equal, indicator
 
@@ -25,8 +26,8 @@ def log_slope(y: Node, args: Nodes, i: int) -> Tangent:
 
 @slope(sympy.tanh)
 def tanh_slope(y: Node, args: Nodes, i: int) -> Tangent:
-    """1 − y² from the values of arrays, which layers keep anyway; 1/cosh², with all digits, of numbers."""
-    if y.shape:
+    """1/cosh², with all digits; 1 − y² in layers, which keep y anyway."""
+    if of_layer(args[0]):
         return sub(constant(1), power(y, constant(2)))
     return power(apply(sympy.sech, args[0]), constant(2))
 

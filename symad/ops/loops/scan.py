@@ -174,6 +174,8 @@ def parts(op: Scan, args: Nodes) -> tuple[Node, Nodes, Nodes]:
 
 def previous_states(y: Node) -> Node:
     """(c_0, ..., c_{T−1}) of a scan."""
+    if y.shape[0] == 0:
+        return y
     first = reshape(y.args[0], (1, *y.args[0].shape))
     return concatenate([first, slice_axis(y, 0, 0, plus(y.shape[0], -1))])
 

@@ -155,7 +155,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Proxy:
     shifts = shift if isinstance(shift, (tuple, list)) else (shift,) * len(axes)
     for k, amount in zip(axes, shifts, strict=True):
         length = node.shape[k]
-        amount = amount % length if isinstance(length, int) else amount
+        amount = amount % max(length, 1) if isinstance(length, int) else amount
         cut = plus(length, -amount) if amount >= 0 else -amount
         if amount:
             pieces = [

@@ -176,6 +176,9 @@ def _extreme(kind: str, a: Any, axis: Any, keepdims: Any, initial: Any = None, w
         node = select(*broadcast(condition(where), node, number(initial)))
     axes = normal_axes(axis, len(node.shape))
     head = sympy.Max if kind == "max" else sympy.Min
+    if not _missing(initial) and any(node.shape[k] == 0 for k in axes):
+        left = tuple(d for k, d in enumerate(node.shape) if k not in axes)
+        return _reduced(node, broadcast_to(number(initial), left), axes, keepdims)
     y = _reduced(node, extreme(kind, node, axes), axes, keepdims)
     return _joined(y, initial, partial(apply, head))
 
@@ -190,15 +193,24 @@ def ptp(a: Any, axis: Any = None, keepdims: Any = False) -> Proxy:
 @implements(np.all)
 def all_(a: Any, axis: Any = None, keepdims: Any = False, where: Any = True) -> Proxy:
     """Whether all are true."""
-    found = _chosen(number(Proxy(condition(a))), where, 1)
-    return _extreme("min", Proxy(found), axis, keepdims) == 1
+    found = Proxy(_chosen(number(Proxy(condition(a))), where, 1))
+    if _may_be_empty(found._node, axis):
+        return sum_(1 - found, axis, keepdims=keepdims) == 0
+    return _extreme("min", found, axis, keepdims) == 1
 
 
 @implements(np.any)
 def any_(a: Any, axis: Any = None, keepdims: Any = False, where: Any = True) -> Proxy:
     """Whether any is true."""
-    found = _chosen(number(Proxy(condition(a))), where, 0)
-    return _extreme("max", Proxy(found), axis, keepdims) == 1
+    found = Proxy(_chosen(number(Proxy(condition(a))), where, 0))
+    if _may_be_empty(found._node, axis):
+        return sum_(found, axis, keepdims=keepdims) > 0
+    return _extreme("max", found, axis, keepdims) == 1
+
+
+def _may_be_empty(node: Node, axis: Any) -> bool:
+    """Whether no elements may be along some axes: an extreme has no value then."""
+    return any(not isinstance(d := node.shape[k], int) or d == 0 for k in normal_axes(axis, len(node.shape)))
 
 
 @implements(np.count_nonzero)
@@ -291,6 +303,6 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     before, behind = (e if e is None or e.shape else broadcast_to(e, one) for e in ends)
     node = stacking.concatenate([part for part in (before, node, behind) if part is not None], k)
     for _ in range(n):
-        count = plus(node.shape[k], -1)
+        count = plus(node.shape[k], -1) if node.shape[k] != 0 else 0
         node = sub(slice_axis(node, k, 1, count), slice_axis(node, k, 0, count))
     return Proxy(node)

@@ -1,0 +1,31 @@
+"""Which values are those of layers, where derivatives are computed from values that are kept anyway."""
+
+from __future__ import annotations
+
+from symad.core.graph import Node
+from symad.ops.arrays.shaping import ShapingOp
+from symad.ops.arrays.sources import Constant, Input
+from symad.ops.elementwise.arithmetic import ElementwiseOp
+
+SIMPLE = (ElementwiseOp, ShapingOp, Input, Constant)
+LONGEST = 64
+"""Ops that are looked at; longer elementwise formulas count as layers."""
+
+
+def of_layer(x: Node) -> bool:
+    """Whether the array ``x`` comes from products, sums or loops, not from inputs by elementwise functions.
+
+    1 − tanh² and σ (1 − σ) are then taken from the values of tanh and σ, so that their arguments need no
+    memory: right to an ulp of the largest slope, as in PyTorch and JAX. Elsewhere slopes have all digits.
+    """
+    if not x.shape:
+        return False
+    seen, waiting = {x}, [x]
+    while waiting:
+        node = waiting.pop()
+        if not isinstance(node.op, SIMPLE) or len(seen) > LONGEST:
+            return True
+        new = [a for a in node.args if a not in seen]
+        seen.update(new)
+        waiting += new
+    return False
