@@ -1,7 +1,7 @@
 """What a call of a compiled scalar function costs: one point, small batches, packed vectors.
 
-Backends "c" and "runs" interleaved with the NumPy form and with SymPy's lambdify (cse=True); process CPU time, the
-best of several rounds each.
+Backends "c" and "runs" interleaved with the NumPy form and with SymPy's lambdify (cse=True); process CPU
+time, the best of several rounds each.
 
     python benchmarks/bench_small_batches.py
 """

@@ -131,7 +131,7 @@ CLEAR = '''def _clear(flat, gaps, out=None):
     for width, step in gaps:
         if step - width == 1:
             out[width::step] = 0
-        else:
+        elif out.size > step:
             size, gap = out.itemsize, ((out.size - 1)//step, step - width)
             np.ndarray(gap, out.dtype, out, width*size, (step*size, size))[...] = 0
     return out

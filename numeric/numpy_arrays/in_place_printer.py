@@ -243,7 +243,7 @@ class InPlacePrinter(ArrayPrinter):
         if self._written_later(node):
             return []
         piece = taken(node)
-        if piece is not None:
+        if piece is not None and node.args[0] not in self.text:
             whole = self.settle(piece[0])
             self.text[node] = self.value_name()
             return [*whole, f"{self.text[node]} = {Part(self.text[piece[0]], *piece[1])}"]

@@ -93,7 +93,8 @@ def test_several_points_at_a_time(backend: str, form: Any) -> None:
     kernel, plain = lower(form, backend), lower(form)
     for points in (3, 15, 16, 17, 39, 40, 41, 64, 65, 511, 512, 513, 1030):
         one, two = np.linspace(0.1, 1, 2 * points), np.linspace(2, 1, 3 * points)
-        for a, b in ((one[:points], two[:points]), (one[::2], two[::-3]), (0.7, two[:points]), (one[1::2], 2)):
+        columns = [(one[:points], two[:points]), (one[::2], two[::-3]), (0.7, two[:points]), (one[1::2], 2)]
+        for a, b in columns:
             found, wanted = leaves(kernel(a, b)), leaves(plain(a, b))
             for value, right in zip(found, wanted, strict=True):
                 assert np.shape(value) == np.shape(right)

@@ -1,5 +1,9 @@
 """No result shares memory with an input, a constant or another result: all may be changed in place."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +17,7 @@ from symad.errors import LoweringError
 from symad.numeric import lower
 from tests.gpu.cupy_agreement import library, on_device
 from tests.gpu.test_lower_cupy import example_graphs, example_values
+from tests.test_examples import EXAMPLES, ROOT, SMALLER, needs
 
 x, y = sp.symbols("x y", real=True)
 BACKENDS = ["graph", "numpy", "plain", "c"]
@@ -176,3 +181,49 @@ def test_all_models(name: str) -> None:
 @pytest.mark.parametrize("name", ARRAYS)
 def test_arrays_on_a_device(name: str) -> None:
     check_on_device(symad.trace(ARRAYS[name], [(3, 3)]), [np.arange(9.0).reshape(3, 3) + 1])
+
+
+# ---- examples -----------------------------------------------------------------------------------------
+
+
+QUICK_EXAMPLES = ["02_sunspots", "03_logistic_regression"]
+
+
+def check_example(path: Path, folder: Path) -> None:
+    """An example with the first calls of all kernels and graphs made twice, see `mutating_calls`."""
+    needs(path)
+    env = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", "MPLBACKEND": "agg"}
+    script = [str(ROOT / "tests" / "numeric" / "mutating_calls.py"), str(path), *SMALLER.get(path.stem, [])]
+    done = subprocess.run(
+        [sys.executable, *script], cwd=folder, env=env, capture_output=True, encoding="utf-8", timeout=600
+    )
+    assert done.returncode == 0, f"\n{done.stdout}\n{done.stderr}"
+    assert "calls made twice: " in done.stdout
+
+
+@pytest.mark.parametrize("name", QUICK_EXAMPLES)
+def test_some_examples(name: str, tmp_path: Path) -> None:
+    check_example(ROOT / "examples" / f"{name}.py", tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", EXAMPLES, ids=[path.stem for path in EXAMPLES])
+def test_all_examples(path: Path, tmp_path: Path) -> None:
+    check_example(path, tmp_path)
+
+
+def test_the_script_sees_shared_memory(tmp_path: Path) -> None:
+    """A kernel that returns its argument ends it."""
+    script = tmp_path / "shares.py"
+    script.write_text(
+        "import numpy as np, symad\n"
+        "from symad.numeric import kernel, lower\n"
+        "made = kernel.CheckedCall.__call__\n"
+        "kernel.CheckedCall.__call__ = lambda self, *v: (made(self, *v), v[0])[1]\n"
+        "lower(symad.trace(lambda a: a * 2, [(3,)]))(np.ones(3))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tests" / "numeric" / "mutating_calls.py"), str(script)],
+        env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, encoding="utf-8",
+    )  # fmt: skip
+    assert "shares memory" in done.stderr
