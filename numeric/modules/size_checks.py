@@ -73,6 +73,6 @@ def size_checks(sizes: Iterable[Any], dim: Callable[[Any], str]) -> list[str]:
         given = ", ".join(f"{name} = {{{name}}}" for name in symbols)
         lines += [
             f"if {dim(size)} < 0:",
-            f'    raise ValueError(f"arrays are too short: {dim(size)} is negative for {given}")',
+            f'    raise ValueError(f"arrays are too short: {dim(size)} is negative at {given}")',
         ]
     return lines

@@ -176,5 +176,5 @@ def test_bad_input():
     graph = symad.trace(cv.convolve, [(T, 2), (3, 2, 1)])
     with pytest.raises(ShapeError, match=r"the array has shape \(1, 2\)"):
         graph(np.zeros((1, 2)), W)
-    with pytest.raises(ValueError, match="T - 2 is negative for T = 1"):
+    with pytest.raises(ValueError, match="T - 2 is negative at T = 1"):
         lower(graph)(np.zeros((1, 2)), W)
