@@ -14,7 +14,7 @@ use.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 
 import numpy as np
@@ -116,14 +116,15 @@ def _readings(graph: Pattern) -> Iterator[tuple[Matrix, Matrix]]:
     chains += [(1, s) for s in strides]
     for chain in [*chains[: MOST_READINGS - 1], (1,)]:
         points = _points(n, chain)
-        yield points, _distinct(points[columns] - points[rows])
+        yield points, _distinct([at[columns] - at[rows] for at in points.T])
 
 
-def _distinct(steps: Matrix) -> Matrix:
-    """The different rows."""
-    low = steps.min(axis=0, initial=0)
-    extent = tuple((steps.max(axis=0, initial=0) - low + 1).tolist())
-    keys = np.unique(np.ravel_multi_index(tuple((steps - low).T), extent))
+def _distinct(steps: Sequence[IntArray]) -> Matrix:
+    """The different steps (k, d), from the lists of each coordinate."""
+    low = [int(step.min(initial=0)) for step in steps]
+    extent = tuple(int(step.max(initial=0)) - least + 1 for step, least in zip(steps, low, strict=True))
+    from_low = tuple(step - least for step, least in zip(steps, low, strict=True))
+    keys = np.unique(np.ravel_multi_index(from_low, extent))
     return np.stack(np.unravel_index(keys, extent), axis=1) + low
 
 
@@ -144,7 +145,7 @@ def _points(n: int, strides: tuple[int, ...]) -> Matrix:
     """The coordinates of 0, ..., n − 1 for ascending strides, each dividing the next."""
     number = np.arange(n)
     ends = (*strides[1:], n)
-    return np.stack([number % end // s for s, end in zip(strides, ends, strict=True)], axis=1)
+    return np.stack([number % end // s for s, end in zip(strides, ends, strict=True)]).T
 
 
 def _factorizations(p: int) -> list[tuple[int, int]]:

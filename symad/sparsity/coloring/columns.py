@@ -60,6 +60,9 @@ def _with_graph(pattern: Pattern, race: Race) -> None:
         return
     if race.offer("lattice", lattice_coloring(graph, race.bound, race.count, is_proper, most=2)):
         return
+    if race.winner == "lattice" and race.count == race.bound + 1:
+        _reordered(pattern, race)  # vertex orders, which take twice as long, need more colors for stencils
+        return
     for name in ("largest_first", "smallest_last", "incidence_degree"):
         if race.offer(name, first_fit(pattern, order_named(name)(graph))):
             return
