@@ -13,7 +13,8 @@ class Claim:
 
     Args:
         target: the library's name of the function, such as "links.Logit.deriv".
-        kind: "value", "gradient", "jacobian" or "hessian": which of them the function computes.
+        kind: "value", "gradient", "jacobian", "hessian", "vjp" or "jvp": what the function computes, as
+            `symad.verify` takes it.
         formula: f, a SymPy expression or a graph.
         function: the library's function, called with the inputs of f in their order.
         wrt: the inputs to differentiate by; all by default.
@@ -34,7 +35,10 @@ class Claim:
     @property
     def words(self) -> str:
         """The claim in words."""
-        what = {"value": "value", "gradient": "first derivative", "hessian": "second derivatives"}
+        what = {
+            "value": "value", "gradient": "first derivative", "hessian": "second derivatives",
+            "jvp": "product with the Jacobian", "vjp": "product with the transposed Jacobian",
+        }  # fmt: skip
         return f"{what.get(self.kind, self.kind)} of the {self.source}"
 
 

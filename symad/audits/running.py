@@ -6,10 +6,11 @@ import contextlib
 import importlib
 import io
 import multiprocessing
+import os
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
 from pathlib import Path
@@ -19,7 +20,7 @@ import mpmath
 import sympy
 
 import symad
-from symad.audits.claims import GROUPS, Claim, Row
+from symad.audits.claims import GROUPS, Claim, Group, Row
 from symad.errors import SymadError
 
 MODULES = {
@@ -45,23 +46,42 @@ def audit(package: str, report: Report = lambda row: None, seconds: float = SECO
     """The verdicts on all claims about a package, or on those of a Python file.
 
     Args:
-        package: one of `MODULES`, or the path of a file that declares groups of claims; it is run.
+        package: one of `MODULES`, or FILE[:NAME], a file of claims or one of them (`user_files`); it is run.
         report: is told each row when it is known.
         seconds: the limit for one claim.
 
     Raises:
         SymadError: symad ships no claims about the package, and there is no such file.
     """
-    if package not in MODULES and not Path(package).is_file():
+    check_name(package)
+    progress = Progress([])
+    while not _run(package, progress, report, seconds):
+        pass
+    return progress.rows
+
+
+@dataclass
+class Progress:
+    """How far an audit has come: what a process that ended leaves to the next one."""
+
+    rows: list[Row]
+    done: dict[int, int] = field(default_factory=dict)
+    """How many claims of each group have a row."""
+    ended: set[int] = field(default_factory=set)
+    """Groups that end their process, or do not answer, while they make their claims."""
+
+
+def check_name(package: str) -> None:
+    """Whether a package is known, or the file is there.
+
+    Raises:
+        SymadError: neither.
+    """
+    if package not in MODULES and not any(Path(p).is_file() for p in (package, package.rpartition(":")[0])):
         raise SymadError(
             f"symad ships no claims about {package!r}; it ships {', '.join(MODULES)}, and a Python file may "
             "declare others (symad.audits.group)"
         )
-    rows: list[Row] = []
-    while True:
-        finished = _run(package, rows, report, seconds)
-        if finished:
-            return rows
 
 
 def version_of(package: str) -> str:
@@ -72,73 +92,98 @@ def version_of(package: str) -> str:
         return "not installed"
 
 
-def _run(package: str, rows: list[Row], report: Report, seconds: float) -> bool:
+def _run(package: str, progress: Progress, report: Report, seconds: float) -> bool:
     """Establish what is left in a new process; False if it has to be started again after a target."""
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_child, args=(package, len(rows), sender), daemon=True)
+    arguments = package, dict(progress.done), set(progress.ended), sender
+    process = context.Process(target=_child, args=arguments, daemon=True)
     process.start()
     sender.close()
-    target = package
+    group, name, target, started = -1, package, "", False
     try:
         while True:
-            if not receiver.poll(seconds):
-                row = Row(package, target, "", "failed", note=f"did not answer in {seconds:g} s")
+            limit = seconds if started else max(seconds, SECONDS)
+            if not receiver.poll(limit):
+                why = f"did not answer in {limit:g} s"
                 break
-            message = receiver.recv()
+            message, started = receiver.recv(), True
             if message is None:
                 return True
-            if isinstance(message, str):
+            if isinstance(message, tuple):
+                group, name = message
+                target = ""
+            elif isinstance(message, str):
                 target = message
-                continue
-            rows.append(message)
-            report(message)
+            else:
+                _add(message, group, progress, report)
+                target = ""
     except EOFError:
         process.join()
-        row = Row(package, target, "", "failed", note=f"ended its process (exit code {process.exitcode})")
+        why = f"ended its process (exit code {process.exitcode})"
     finally:
         process.kill()
         process.join()
-    rows.append(row)
+    if not target:  # no claim, but what makes claims
+        progress.ended.add(group)
+    _add(Row(package, target or name, "", "failed", note=why), group, progress, report)
+    return group < 0
+
+
+def _add(row: Row, group: int, progress: Progress, report: Report) -> None:
+    progress.rows.append(row)
+    progress.done[group] = progress.done.get(group, 0) + 1
     report(row)
-    return False
 
 
-def _child(package: str, skip: int, sender: Any) -> None:
-    """In the new process: announce each target, then send its row; None at the end."""
+def _child(package: str, done: Mapping[int, int], ended: Set[int], sender: Any) -> None:
+    """In the new process: announce each group and each target, then send its row; None at the end."""
+    with open(os.devnull, "w") as nowhere:  # what libraries print, in C too, is not the audit's
+        os.dup2(nowhere.fileno(), 1)
+        os.dup2(nowhere.fileno(), 2)
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")
-        for claim in islice(_claims(package), skip, None):
-            if isinstance(claim, Row):
-                sender.send(claim)
-                continue
-            sender.send(claim.target)
-            sender.send(establish(package, claim))
+        try:
+            groups = _groups(package)
+        except Exception as problem:
+            sender.send(Row(package, package, "", "failed", note=_told(problem)))
+            groups = {}
+        for index, (name, made) in enumerate(groups.items()):
+            if index not in ended:
+                sender.send((index, name))
+                for claim in islice(_claims(package, name, made), done.get(index, 0), None):
+                    if isinstance(claim, Claim):
+                        sender.send(claim.target)
+                    sender.send(establish(package, claim) if isinstance(claim, Claim) else claim)
         sender.send(None)
 
 
-def _claims(package: str) -> Iterator[Claim | Row]:
-    """The claims about a package; a group that breaks off is a row of its own."""
+def _groups(package: str) -> Mapping[str, Group]:
+    """What makes the claims about a package, or a file's, by name; modules that do not load raise."""
     if package in MODULES:
         for name in MODULES[package]:
             importlib.import_module(f"symad.audits.{name}")
-        groups = GROUPS.get(package, [])
-    else:
-        from symad.cli.load_models import run_file
+        return {made.__name__: made for made in GROUPS.get(package, [])}
+    from symad.audits.user_files import declared
+    from symad.cli.load_models import split_target
 
-        before = {name: len(found) for name, found in GROUPS.items()}
-        run_file(Path(package))
-        groups = [g for name, found in GROUPS.items() for g in found[before.get(name, 0) :]]
-        if not groups:
-            yield Row(package, package, "", "failed", note="declares no group of claims (symad.audits.group)")
-    for made in groups:
-        try:
-            yield from made()
-        except ImportError as problem:
-            told = f"not installed: {problem}; the extra audit of symad brings the packages"
-            yield Row(package, made.__name__, "", "failed", note=told)
-        except Exception as problem:
-            yield Row(package, made.__name__, "", "failed", note=_told(problem))
+    return declared(*split_target(package))
+
+
+def _claims(package: str, name: str, made: Group) -> Iterator[Claim | Row]:
+    """The claims of a group; where it breaks off is a row of its own."""
+    try:
+        for claim in made():
+            if isinstance(claim, Claim):
+                yield claim
+            else:
+                kind = type(claim).__name__
+                yield Row(package, name, "", "failed", note=f"a group yields claims, not {kind}")
+    except ImportError as problem:
+        told = f"not installed: {problem}; the extra audit of symad brings the packages"
+        yield Row(package, name, "", "failed", note=told)
+    except Exception as problem:
+        yield Row(package, name, "", "failed", note=_told(problem))
 
 
 def establish(package: str, claim: Claim) -> Row:

@@ -14,7 +14,7 @@ from rich.table import Table
 
 import symad
 from symad.audits.claims import Row
-from symad.audits.running import MODULES, audit, summary, version_of
+from symad.audits.running import MODULES, audit, check_name, summary, version_of
 from symad.cli.console import Output
 from symad.cli.exit_codes import OK, REFUTED, UNDECIDED
 from symad.cli.load_models import ModelError
@@ -34,6 +34,8 @@ def run(options: Namespace) -> int:
     names = list(MODULES) if options.all else options.packages
     if not names:
         raise ModelError(f"name a package or a file, or say --all; symad knows {', '.join(MODULES)}")
+    for name in names:
+        check_name(name)
     console = Output(stderr=options.json)
     rows: list[Row] = []
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())

@@ -163,7 +163,8 @@ example:
 def _audit(commands: Commands) -> None:
     text = f"""\
 The values and derivatives that libraries ship are compared with formulas: statsmodels, scikit-learn,
-torch, jax, scipy and autograd, where they are installed. A Python file may declare claims of its own:
+torch, jax, scipy and autograd, where they are installed. A Python file may declare claims of its own, in
+groups or one by one, and autograd functions of PyTorch whose class has an attribute formula:
 
     # claims.py
     import sympy, symad.audits
@@ -174,14 +175,17 @@ torch, jax, scipy and autograd, where they are installed. A Python file may decl
         x = sympy.Symbol("x", real=True)
         yield symad.audits.Claim("loss_slope", "gradient", sympy.log(sympy.cosh(x)), loss_slope)
 
+NAME is such a group, claim or class.
+
 examples:
   symad audit statsmodels                 one package
   symad audit --all --html audit.html     all of them, and a page
   symad audit claims.py --json            a file of yours; it is run
+  symad audit claims.py:losses            what it declares under one name
 
 {EXIT_CODES}"""
     parser = _command(commands, "audit", "compare what libraries ship with formulas", text, audit_command.run)
-    parser.add_argument("packages", nargs="*", metavar="PACKAGE|FILE", help="packages, or Python files")
+    parser.add_argument("packages", nargs="*", metavar="PACKAGE|FILE[:NAME]", help="packages, or files")
     parser.add_argument("--all", action="store_true", help="all packages that symad ships claims about")
     parser.add_argument("--verbose", action="store_true", help="show every claim, right ones included")
     parser.add_argument("--json", action="store_true", help="print the rows as JSON")

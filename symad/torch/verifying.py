@@ -60,7 +60,7 @@ def verify_function(
         verify(graph, wrt, vjp=named(passes.backward, f"{name}'s backward"), where=where, **options),
     ]
     if order == 2:
-        second = _cotangents(graph, wrt)
+        second = cotangents(graph, wrt)
         parts.append(
             verify(second, vjp=named(passes.double_backward, f"{name}'s double backward"), **options)
         )
@@ -81,7 +81,7 @@ def named(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     return called
 
 
-def _cotangents(graph: Graph, wrt: Any) -> Graph:
+def cotangents(graph: Graph, wrt: Any) -> Graph:
     """(x..., ȳ...) -> x̄..., without the values."""
     full = pullback(graph, wrt)
     count = len(graph.output_nodes)

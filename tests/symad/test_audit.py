@@ -10,10 +10,11 @@ from symad.audits import Claim
 from symad.audits.elementwise import FORMULAS, FORMULAS_OF_TWO, p, x
 from symad.audits.running import establish, summary
 from symad.cli import main
-from symad.cli.exit_codes import REFUTED, USAGE
+from symad.cli.exit_codes import OK, REFUTED, UNDECIDED, USAGE
 
 CLAIMS = """
 import os
+import time
 import numpy as np
 import sympy
 from symad.audits import Claim, group
@@ -23,7 +24,11 @@ f = sympy.log(sympy.cosh(x))
 
 def printing(v):
     print("noise")
+    os.write(1, b"more noise")
     return np.cosh(v)
+
+def sleeping(v):
+    time.sleep(60)
 
 @group("mine")
 def claims():
@@ -31,8 +36,19 @@ def claims():
     yield Claim("<b>wrong</b>", "gradient", f, lambda v: 2 * np.tanh(v), known="a factor <i>too</i> many")
     yield Claim("ends", "gradient", f, lambda v: os._exit(3))
     yield Claim("rubbish", "gradient", f, lambda v: "text")
+    yield Claim("sleeps", "gradient", f, sleeping)
+    yield Claim("raises", "gradient", f, lambda v: 1 / 0)
     yield Claim("prints", "value", sympy.cosh(x), printing)
     raise RuntimeError("the group breaks off")
+
+@group("mine")
+def ending():
+    os._exit(4)
+    yield
+
+@group("mine")
+def strange():
+    yield "no claim"
 
 @group("mine")
 def others():
@@ -43,21 +59,115 @@ def others():
 def test_every_row_of_a_file_has_its_verdict(tmp_path, capsys):
     path, page = tmp_path / "claims.py", tmp_path / "audit.html"
     path.write_text(CLAIMS)
-    assert main(["audit", str(path), "--json", "--html", str(page)]) == REFUTED
+    assert main(["audit", str(path), "--json", "--html", str(page), "--seconds", "10"]) == REFUTED
     rows = {row["target"]: row for row in json.loads(capsys.readouterr().out)["rows"]}
     verdicts = {target: row["verdict"] for target, row in rows.items()}
     assert verdicts == {
         "good": "measured", "<b>wrong</b>": "refuted", "ends": "failed", "rubbish": "failed",
-        "prints": "measured", "claims": "failed", "after it": "measured",
+        "sleeps": "failed", "raises": "undecided", "prints": "measured", "claims": "failed",
+        "ending": "failed", "strange": "failed", "after it": "measured",
     }  # fmt: skip
     wrong = rows["<b>wrong</b>"]
     assert float(wrong["error"]) == 1.0 and wrong["where"].startswith("x = ")
     point = float(wrong["where"].removeprefix("x = "))
     assert float(wrong["confirmed"]) == pytest.approx(float(sympy.tanh(point)), rel=1e-14)
     assert "exit code 3" in rows["ends"]["note"] and "str" in rows["rubbish"]["note"]
-    assert "breaks off" in rows["claims"]["note"]
+    assert "breaks off" in rows["claims"]["note"] and "10 s" in rows["sleeps"]["note"]
+    assert "exit code 4" in rows["ending"]["note"] and "not str" in rows["strange"]["note"]
+    assert "ZeroDivisionError" in rows["raises"]["note"]
     text = page.read_text("utf-8")
     assert "<b>wrong" not in text and "<i>too" not in text and "a factor &lt;i&gt;too" in text
+
+
+def audited(path, capsys, name=""):
+    code = main(["audit", f"{path}{name}", "--json"])
+    return code, {row["target"]: row for row in json.loads(capsys.readouterr().out)["rows"]}
+
+
+NAMED = """
+import numpy as np
+import sympy
+from symad.audits import Claim, group
+
+x = sympy.Symbol("x", real=True)
+single = Claim("sine", "gradient", sympy.sin(x), np.cos)
+several = [Claim("exp", "gradient", sympy.exp(x), np.exp), Claim("slip", "gradient", sympy.cos(x), np.sin)]
+
+@group("mine")
+def grouped():
+    yield Claim("cubed", "hessian", x**3, lambda v: 6 * v)
+"""
+
+
+def test_one_name_of_a_file_is_audited(tmp_path, capsys):
+    path = tmp_path / "named.py"
+    path.write_text(NAMED)
+    code, rows = audited(path, capsys)
+    assert code == REFUTED and set(rows) == {"cubed", "sine", "exp", "slip"}
+    for name, targets in {"single": {"sine"}, "grouped": {"cubed"}}.items():
+        code, rows = audited(path, capsys, f":{name}")
+        assert code == OK and set(rows) == targets
+    code, rows = audited(path, capsys, ":nothing")
+    (row,) = rows.values()
+    assert code == UNDECIDED and "no 'nothing'" in row["note"] and "single" in row["note"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("raise ValueError('broken')", "broken"), ("x = (", "SyntaxError"), ("x = 1", "declares nothing"),
+     ("import os; os._exit(5)", "exit code 5"), ("import nosuchmodule", "nosuchmodule")],
+)  # fmt: skip
+def test_a_file_that_fails_is_one_row(tmp_path, capsys, text, told):
+    path = tmp_path / "failing.py"
+    path.write_text(text)
+    code, rows = audited(path, capsys)
+    (row,) = rows.values()
+    assert code == UNDECIDED and row["verdict"] == "failed" and told in row["note"]
+
+
+AUTOGRAD = """
+import sympy
+import torch
+
+x = sympy.Symbol("x", real=True)
+
+class Swish(torch.autograd.Function):
+    formula = x / (1 + sympy.exp(-x))
+
+    @staticmethod
+    def forward(ctx, z):
+        ctx.save_for_backward(z)
+        return z * torch.sigmoid(z)
+
+    @staticmethod
+    def backward(ctx, bar):
+        (z,) = ctx.saved_tensors
+        s = torch.sigmoid(z)
+        return bar * s * (1 + z * (1 - s))
+
+class Wrong(Swish):
+    @staticmethod
+    def backward(ctx, bar):
+        (z,) = ctx.saved_tensors
+        s = torch.sigmoid(z)
+        return bar * s * (1 + z * (1 - s * s))
+
+class Bare(torch.autograd.Function):
+    pass
+"""
+
+
+def test_autograd_functions_of_a_file_are_audited(tmp_path, capsys):
+    pytest.importorskip("torch")
+    path = tmp_path / "layers.py"
+    path.write_text(AUTOGRAD)
+    code, rows = audited(path, capsys)
+    verdicts = {target: row["verdict"] for target, row in rows.items()}
+    right = dict.fromkeys(["Swish.forward", "Swish.backward", "Swish, double backward"], "measured")
+    wrong = {"Wrong.forward": "measured", "Wrong.backward": "refuted", "Wrong, double backward": "refuted"}
+    assert code == REFUTED and verdicts == right | wrong
+    code, rows = audited(path, capsys, ":Bare")
+    assert code == UNDECIDED and "formula" in rows["Bare"]["note"]
 
 
 def test_a_wrong_hessian_of_statsmodels_is_found_and_confirmed():
