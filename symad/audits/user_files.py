@@ -15,9 +15,7 @@ from symad.cli.load_models import ModelError, run_file
 Found = Mapping[str, Callable[[], Iterable[Claim]]]
 """What a file declares, by name; each makes its claims when it is called."""
 
-HOW = (
-    "a group of claims (symad.audits.group), a Claim, or a torch.autograd.Function with an attribute formula"
-)
+HOW = "a group of claims (symad.audits.group), a Claim, or a torch.autograd.Function with a formula"
 
 
 def declared(path: Path, name: str | None) -> Found:
@@ -54,7 +52,7 @@ def _is_autograd(value: Any) -> bool:
 def of_autograd(function: Any) -> Iterator[Claim]:
     """The values of an autograd function of PyTorch, what its backward returns, and its double backward.
 
-    The class attribute ``formula`` says what it computes: a SymPy expression, or else what `symad.trace` takes;
+    The class attribute ``formula`` says what it computes: SymPy, or else what `symad.trace` takes;
     attributes ``inputs`` and ``where`` are options of `symad.verify`.
 
     Raises:
