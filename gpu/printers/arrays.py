@@ -22,7 +22,8 @@ from symad.gpu.printers.products import product_helper
 from symad.gpu.views import Take
 from symad.library.probability import gammainc, gammaincc, log_ndtr, normal_excess, normal_ratio
 from symad.numeric.fusion.chains import Fused, FusedSum, on_host
-from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit, slice_text
+from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
+from symad.numeric.program.expressions import Interval
 from symad.ops.arrays.shaping import Broadcast
 from symad.ops.arrays.sources import ArrayConstant, Dimension, Iota
 from symad.ops.elementwise.apply import Apply
@@ -145,7 +146,9 @@ def broadcast_cupy(op: Broadcast, library: CuPy, node: Node, args: Texts, printe
 @emit.dispatch
 def take_cupy(op: Take, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
     rows = zip(op.start, op.count, op.step, node.args[0].shape, strict=True)
-    parts = [slice_text(*row, printer) for row in rows]
+    parts = [
+        printer.writer.interval(Interval(start, count, step), dim) for start, count, step, dim in rows
+    ]
     for k in op.dropped:
         parts[k] = printer.dim(op.start[k])
     while parts[-1] == ":":

@@ -46,67 +46,13 @@ def _stacked(a, b):
     "_exponentials": '''def _exponentials(x, axes):
     highest = x.max(axis=axes, keepdims=True) if x.size else x.sum(axis=axes, keepdims=True)
     highest = cp.where(cp.isfinite(highest), highest, x.dtype.type(0))
-    e = cp.exp(x - highest)
-    return highest, e, e.sum(axis=axes, keepdims=True)
+    return highest, cp.exp(x - highest).sum(axis=axes, keepdims=True)
 ''',
-    "_pad": '''def _pad(values, shape, index):
-    result = cp.zeros(shape, dtype=values.dtype)
-    result[index] = values
-    return result
-''',
-    "_matrix_power_derivative": '''def _matrix_power_derivative(matrix, direction, exponent):
-    n = matrix.shape[-1]
-    top = cp.concatenate([matrix, direction], axis=-1)
-    bottom = cp.concatenate([cp.zeros_like(matrix), matrix], axis=-1)
-    power = cp.linalg.matrix_power(cp.concatenate([top, bottom], axis=-2), int(exponent))
-    return power[..., :n, n:]
-''',
-    "_log_softmax": '''def _log_softmax(x, axes):
-    highest, _, total = _exponentials(x, axes)
-    return x - highest - cp.log(total)
-''',
-    "_log_sum_exp": '''def _log_sum_exp(x, axes):
-    highest, _, total = _exponentials(x, axes)
-    return (highest + cp.log(total)).squeeze(axes)
-''',
-    "_eigen_system": '''def _eigen_system(matrix):
-    values, vectors = cp.linalg.eigh(matrix)
-    return cp.concatenate([values[..., None, :], vectors], axis=-2)
-''',
-    "_keep_states": '''def _keep_states(step, state, xs, stops):
-    """The states at these places, along axis 0."""
-    kept, start = None, 0
-    for k, stop in enumerate(stops):
-        state = _advance(step, state, xs, start, stop)
-        if kept is None:
-            kept = cp.empty((len(stops), *state.shape), dtype=state.dtype)
-        kept[k], start = state, stop
-    return kept
-''',
-    "products_without": '''def products_without(s):
-    """Π_{k≠i} s_k for each i along the last axis."""
-    ones = cp.ones_like(s[..., :1])
-    before = cp.cumprod(cp.concatenate([ones, s[..., :-1]], axis=-1), axis=-1)
-    after = cp.cumprod(cp.concatenate([ones, s[..., :0:-1]], axis=-1), axis=-1)[..., ::-1]
-    return before*after
-''',
-    "adjugate_of": '''def adjugate_of(a):
-    """adj(A) in floating point."""
-    u, s, vt = cp.linalg.svd(a)
-    sign = cp.round(cp.linalg.det(u)*cp.linalg.det(vt))[..., None, None]
-    inner = products_without(s)[..., None]
-    return sign*cp.swapaxes(vt, -1, -2) @ (inner*cp.swapaxes(u, -1, -2))
-''',
-    "adjugate_tangent_of": '''def adjugate_tangent_of(a, e):
-    """The derivative of adj(A) in direction E in floating point."""
-    u, s, vt = cp.linalg.svd(a)
-    sign = cp.round(cp.linalg.det(u)*cp.linalg.det(vt))[..., None, None]
-    diagonal = cp.eye(s.shape[-1], dtype=s.dtype)
-    pairs = products_without(s[..., None, :]*(1 - diagonal) + diagonal)*(1 - diagonal)
-    moved = cp.swapaxes(u, -1, -2) @ e @ cp.swapaxes(vt, -1, -2)
-    traces = pairs @ (moved*diagonal).sum(axis=-1)[..., None]
-    inner = diagonal*traces - pairs*moved
-    return sign*cp.swapaxes(vt, -1, -2) @ inner @ cp.swapaxes(u, -1, -2)
+    "_softmax": '''def _softmax(x, axes):
+    highest = x.max(axis=axes, keepdims=True) if x.size else x.sum(axis=axes, keepdims=True)
+    e = cp.exp(x - cp.where(cp.isfinite(highest), highest, x.dtype.type(0)))
+    e /= e.sum(axis=axes, keepdims=True)
+    return e
 ''',
     "_newton": '''def _newton(equations, x):
     residual, slope = equations(x)
@@ -127,7 +73,7 @@ def _stacked(a, b):
     raise ArithmeticError(f"Newton did not converge; it stopped at x = {x}, F = {residual}")
 ''',
 }
-"""What the helper functions of the NumPy printer are called, and are in CuPy code."""
+"""Helper functions of NumPy code that are not NumPy's text under another name in CuPy code."""
 
 IMPORTS: dict[str, str] = {
     "_solve_triangular": "import cupyx.scipy.linalg",

@@ -18,7 +18,6 @@ from symad.gpu.printers.library import CuPy, real_type
 from symad.gpu.recurrences.kernel_text import BITS, ELEMENT
 from symad.gpu.settings import current
 from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
-from symad.numeric.numpy_arrays.ops.contraction import contraction
 from symad.ops.arrays.contraction import Einsum
 
 OPERAND = '''def _operand(x):
@@ -95,7 +94,7 @@ def einsum_cupy(op: Einsum, library: CuPy, node: Node, args: Texts, printer: Any
     """Products with a sum by cuBLAS; others, and sums of one array, as for NumPy."""
     if len(args) == 2 and set(op.inputs[0]) & set(op.inputs[1]) - set(op.output):
         return _by_cublas(op, args, printer)
-    return str(contraction(op, node, args, printer))
+    return str(printer.writer.expression(node))
 
 
 def _by_cublas(op: Einsum, args: Texts, printer: Any) -> str:

@@ -13,9 +13,7 @@ from typing import Any
 from symad.core.graph import Node
 from symad.gpu.printers.library import CuPy, real_type
 from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
-from symad.numeric.numpy_arrays.ops.softmax import EXPONENTIALS as EXPONENTIALS_TEXT
-from symad.numeric.numpy_arrays.ops.softmax import LOG_SOFTMAX, LOG_SUM_EXP, SOFTMAX
-from symad.numeric.numpy_arrays.ops.softmax import TANGENT as SOFTMAX_TANGENT
+from symad.numeric.targets import helpers
 from symad.ops.fused.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
 
 START = """extern "C" __global__ void $name(
@@ -100,36 +98,39 @@ def row_call(kind: str, node: Node, args: Texts, printer: Any) -> str | None:
     return call + back
 
 
-def by_library(name: str, source: str, args: Texts, axes: tuple[int, ...], printer: Any) -> str:
+def _softmax_tangent(p: Any, t: Any, axes: Any) -> Any:
+    return p * (t - (p * t).sum(axis=axes, keepdims=True))
+
+
+def by_library(function: Any, args: Texts, axes: tuple[int, ...], printer: Any) -> str:
     """The call of a helper that uses CuPy's reductions, in float32 for the half precisions."""
-    printer.helper("_exponentials", EXPONENTIALS_TEXT)
     half = printer.accumulator != printer.dtype
     wide = [f"{a}.astype(cp.float32)" for a in args] if half else args
-    call = f"{printer.helper(name, source)}({', '.join(wide)}, {axes})"
+    call = f"{printer.writer.helper(function)}({', '.join(wide)}, {axes})"
     return f"{call}.astype({printer.type_text})" if half else call
 
 
 @emit.dispatch
 def softmax_cupy(op: Softmax, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
-    return row_call("softmax", node, args, printer) or by_library("_softmax", SOFTMAX, args, op.axes, printer)
+    return row_call("softmax", node, args, printer) or by_library(helpers._softmax, args, op.axes, printer)
 
 
 @emit.dispatch
 def log_softmax_cupy(op: LogSoftmax, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
     return row_call("log_softmax", node, args, printer) or by_library(
-        "_log_softmax", LOG_SOFTMAX, args, op.axes, printer
+        helpers._log_softmax, args, op.axes, printer
     )
 
 
 @emit.dispatch
 def log_sum_exp_cupy(op: LogSumExp, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
     return row_call("log_sum_exp", node, args, printer) or by_library(
-        "_log_sum_exp", LOG_SUM_EXP, args, op.axes, printer
+        helpers._logsumexp, args, op.axes, printer
     )
 
 
 @emit.dispatch
 def tangent_cupy(op: SoftmaxTangent, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
     return row_call("softmax_tangent", node, args, printer) or by_library(
-        "_softmax_tangent", SOFTMAX_TANGENT, args, op.axes, printer
+        _softmax_tangent, args, op.axes, printer
     )

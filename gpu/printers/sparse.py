@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from symad.core.graph import Node
+from symad.core.graph import Graph, Node
+from symad.core.questions import definition
 from symad.errors import LoweringError
 from symad.gpu.printers.library import HALVES, CuPy
 from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
 from symad.ops.sparse.csr import CompressedRows
+from symad.ops.sparse.sparse_solve import SparseSolve
 
 
 @emit.dispatch
@@ -54,3 +56,12 @@ def _pieces(op: CompressedRows, node: Node, printer: Any) -> tuple[list[str], An
         source[places] = total + (np.arange(count) if arg.shape else 0)
         total += count
     return pieces, source
+
+
+@emit.dispatch
+def sparse_solve_cupy(op: SparseSolve, library: CuPy, node: Node, args: Texts, printer: Any) -> Text:
+    """A dense system."""
+    (dense,) = printer.prepared(Graph(node.args, (definition(op, node),))).output_nodes
+    needed, made = printer.in_place_of(dense)
+    printer.before.extend(needed)
+    return made

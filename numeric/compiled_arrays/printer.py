@@ -30,10 +30,10 @@ from symad.numeric.fusion.rows import RowGroup
 from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
 from symad.numeric.numpy_arrays.liveness import is_fresh, is_view, owner
 from symad.numeric.numpy_arrays.memory_reuse import PRODUCT, is_recycled, new_text
-from symad.numeric.numpy_arrays.ops.contraction import Product
 from symad.numeric.numpy_arrays.sparse_gather_plan import SideBySide, side_by_side
 from symad.numeric.numpy_arrays.texts import Name
 from symad.numeric.passes.loops.loop import Loop
+from symad.numeric.targets.contractions import MatrixProduct
 from symad.ops.arrays.shaping import Broadcast, Slice
 from symad.ops.arrays.sources import ArrayConstant
 from symad.ops.fused.pair_sum import PairSum, PairSumCotangent
@@ -139,12 +139,12 @@ class NativePrinter(InPlacePrinter):
             self.imports.add("from symad.numeric.compiled_arrays.run.loops import compiled_loops, run_loop")
         return f"_{self.loops[source]}"
 
-    def product_text(self, product: Product) -> str:
+    def product_text(self, product: MatrixProduct) -> str:
         """See `InPlacePrinter.product_text`."""
         self._with_products()
         return f"{MULTIPLY}({product.left}, {product.right}){product.after}"
 
-    def product_into(self, product: Product, place: str) -> str:
+    def product_into(self, product: MatrixProduct, place: str) -> str:
         """See `InPlacePrinter.product_into`."""
         self._with_products()
         return f"{MULTIPLY}({product.left}, {product.right}, {place})"

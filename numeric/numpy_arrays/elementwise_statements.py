@@ -12,6 +12,7 @@ import sympy
 from symad.core.graph import Node
 from symad.library.scalar_functions import relu, sigmoid, silu, softplus
 from symad.numeric.passes.memory_layout.memory_spans import Cleared
+from symad.numeric.targets import helpers
 from symad.numeric.targets.target import NUMPY
 from symad.ops.arrays.sources import constant_value
 from symad.ops.elementwise.apply import Apply
@@ -100,15 +101,6 @@ ERFC = '''def _erfc(x):
         sign >>= 1  # the bits of 2, or of 0
         np.add(p, t, out)  # erfc(-z) = 2 - erfc(z)
     return result
-'''
-
-SOFTMAX = '''def _softmax(x, axes, out=None):
-    """exp(x)/sum(exp(x)); the largest element is subtracted first."""
-    highest = x.max(axis=axes, keepdims=True) if x.size else x.sum(axis=axes, keepdims=True)
-    out = np.subtract(x, np.where(np.isfinite(highest), highest, 0), out)
-    np.exp(out, out)
-    out /= out.sum(axis=axes, keepdims=True)
-    return out
 '''
 
 SOFTMAX_TANGENT = '''def _softmax_tangent(p, t, axes, out=None):
@@ -399,8 +391,8 @@ def softmax_steps(node: Node, printer: Any) -> list[Step] | None:
     if printer.is_lean(arg):
         return None
     text = printer.text[arg]
-    printer.helper("_softmax", SOFTMAX)
-    return [Step("_softmax", (text, str(op.axes)), text if printer.ends(arg, node) else None)]
+    softmax = printer.writer.helper(helpers._softmax)
+    return [Step(softmax, (text, str(op.axes)), text if printer.ends(arg, node) else None)]
 
 
 def softmax_tangent_steps(node: Node, printer: Any) -> list[Step] | None:

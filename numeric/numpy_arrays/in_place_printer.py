@@ -37,7 +37,6 @@ from symad.numeric.numpy_arrays.liveness import (
 )
 from symad.numeric.numpy_arrays.matmul_statements import product_line
 from symad.numeric.numpy_arrays.memory_reuse import is_recycled, laid_out, new_text
-from symad.numeric.numpy_arrays.ops.contraction import Product, contraction
 from symad.numeric.numpy_arrays.ops.loops import loop_lines
 from symad.numeric.numpy_arrays.ops.overlays import overlay_index, overlay_lines, overlay_room
 from symad.numeric.numpy_arrays.ops.row_blocks import block_lines
@@ -53,6 +52,7 @@ from symad.numeric.passes.memory_layout.flat_stencils import reads_ranges
 from symad.numeric.passes.memory_layout.memory_spans import works_in_gaps
 from symad.numeric.passes.memory_layout.overlapping_pads import Overlay
 from symad.numeric.scheduling.roles import stem_of
+from symad.numeric.targets.contractions import MatrixProduct
 from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, Slice
 from symad.ops.arrays.sources import ArrayConstant, Constant, Input, constant_value
@@ -266,9 +266,9 @@ class InPlacePrinter(ArrayPrinter):
             self.text[node] = self.name_for(node)
             return [*settled, f"{self.text[node]} = {copied}"]
         if isinstance(node.op, Einsum):
-            made = contraction(node.op, node, tuple(self.text[a] for a in node.args), self)
-            if isinstance(made, Product):
-                return [*settled, product_line(node, made, self)]
+            product = self.writer.product(node)
+            if product is not None:
+                return [*settled, product_line(node, product, self)]
         lines = super().statement(node)
         slot = self.slots.get(node)
         if slot is not None and lines and self.text[node] != slot:  # one of several results
@@ -347,11 +347,11 @@ class InPlacePrinter(ArrayPrinter):
         self.text[node] = first.base if isinstance(first, Part) else str(first)
         return True
 
-    def product_text(self, product: Product) -> str:
+    def product_text(self, product: MatrixProduct) -> str:
         """A matrix product as an expression."""
-        return str(product)
+        return product.text().text
 
-    def product_into(self, product: Product, place: str) -> str:
+    def product_into(self, product: MatrixProduct, place: str) -> str:
         """The statement that writes a plain matrix product into an array."""
         return f"{self.np}.matmul({product.left}, {product.right}, {place})"
 
@@ -418,9 +418,9 @@ class InPlacePrinter(ArrayPrinter):
         text = super().expression(node)
         return f"{self.np}.float32({text})" if self.dtype == "float32" and _is_number(node) else text
 
-    def sum_text(self, arg: Node, axes: tuple[int, ...]) -> str | Product:
-        """See `ArrayPrinter.sum_text`."""
-        return sum_as_product(arg, axes, self) or super().sum_text(arg, axes)
+    def sum_as_product(self, arg: Node, axes: tuple[int, ...]) -> MatrixProduct | None:
+        """See `ArrayPrinter.sum_as_product`."""
+        return sum_as_product(arg, axes, self)
 
     # ---- operands --------------------------------------------------------------------------------
 

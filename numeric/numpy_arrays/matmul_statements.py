@@ -6,11 +6,11 @@ from typing import Any
 
 from symad.core.graph import Node
 from symad.numeric.numpy_arrays.memory_reuse import is_recycled, recycled_product
-from symad.numeric.numpy_arrays.ops.contraction import Product
-from symad.numeric.numpy_arrays.texts import Name, Part, assigned
+from symad.numeric.numpy_arrays.texts import Name, Part, Turned, assigned, is_name
+from symad.numeric.targets.contractions import MatrixProduct
 
 
-def product_line(node: Node, product: Product, printer: Any) -> str:
+def product_line(node: Node, product: MatrixProduct, printer: Any) -> str:
     """The statement of a matrix product."""
     slot = printer.slots.get(node)
     dotted = _dotted(node, product, slot, printer) if printer.depth else None
@@ -18,7 +18,7 @@ def product_line(node: Node, product: Product, printer: Any) -> str:
         return dotted
     if slot is not None:
         printer.text[node] = slot
-        if product.is_plain:
+        if is_plain(product):
             return str(printer.product_into(product, slot))
         return assigned(slot, printer.product_text(product))
     recycled = is_recycled(node, printer)
@@ -27,13 +27,19 @@ def product_line(node: Node, product: Product, printer: Any) -> str:
     return f"{printer.text[node]} = {made}"
 
 
-def _dotted(node: Node, product: Product, slot: Name | Part | None, printer: Any) -> str | None:
+def is_plain(product: MatrixProduct) -> bool:
+    """Whether names are multiplied, perhaps transposed, and nothing follows."""
+    sides = (side.of if isinstance(side, Turned) else side for side in (product.left, product.right))
+    return not product.after and all(map(is_name, sides))
+
+
+def _dotted(node: Node, product: MatrixProduct, slot: Name | Part | None, printer: Any) -> str | None:
     """The statement of a product of matrices by ``dot``, which begins sooner than ``matmul`` does.
 
     It writes only where the result would stand by itself: in whole arrays of floats.
     """
     large = slot is None and is_recycled(node, printer)
-    if not product.is_plain or large or any(not 0 < len(a.shape) < 3 for a in (node, *node.args)):
+    if not is_plain(product) or large or any(not 0 < len(a.shape) < 3 for a in (node, *node.args)):
         return None
     call = f"{product.left}.dot({product.right}"
     if slot is None:

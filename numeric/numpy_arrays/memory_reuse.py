@@ -19,7 +19,7 @@ from typing import Any
 from symad.core.dims import Shape
 from symad.core.graph import Node
 from symad.numeric.kernel import compile_source
-from symad.numeric.numpy_arrays.ops.contraction import Product
+from symad.numeric.targets.contractions import MatrixProduct
 from symad.ops.arrays.contraction import Einsum
 
 SMALLEST = 1 << 16
@@ -146,7 +146,7 @@ def _joined(before: Any, after: Any) -> list[int]:
     return found
 
 
-def recycled_product(node: Node, product: Product, printer: Any) -> str:
+def recycled_product(node: Node, product: MatrixProduct, printer: Any) -> str:
     """A matrix product in memory that is used again."""
     new_text(node.shape, printer)
     helper, least = printer.helper("_product", PRODUCT), _least(node.shape, printer)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -11,7 +10,6 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symad import special
 from symad.core.dims import Dim, format_shape
 from symad.core.graph import Graph, Node, topological
 from symad.errors import LoweringError
@@ -19,18 +17,12 @@ from symad.numeric.backends import ArrayLibrary
 from symad.numeric.modules.module_text import module_header, one_line, returned, summary
 from symad.numeric.modules.names import Names, identifier
 from symad.numeric.modules.size_checks import doubtful, size_checks
-from symad.numeric.modules.users_functions import users_call
+from symad.numeric.numpy_arrays.array_writer import ArrayWriter
 from symad.numeric.numpy_arrays.del_statements import Group, with_releases
 from symad.numeric.numpy_arrays.index_only_values import only_indices
 from symad.numeric.numpy_arrays.liveness import is_view, last_reads, owner, repeats
 from symad.numeric.numpy_arrays.ops import (  # noqa: F401  (register answers)
-    adjugate,
-    contraction,
-    eigen,
     nested,
-    ordering,
-    random,
-    softmax,
     spans,
     sparse,
 )
@@ -42,8 +34,9 @@ from symad.numeric.numpy_arrays.texts import Name, Part, Turned, name_in
 from symad.numeric.pairs.attention_printer import attention_lines
 from symad.numeric.pairs.pair_sum_printer import pair_lines
 from symad.numeric.scheduling.roles import stem_of
+from symad.numeric.targets.contractions import MatrixProduct
 from symad.numeric.targets.scalars import dimension
-from symad.numeric.targets.target import NUMPY, Level
+from symad.numeric.targets.target import Level
 from symad.ops.arrays.sources import ArrayConstant, Constant, Dimension, Input
 from symad.ops.fused.attention_ops import AttentionOp
 from symad.ops.fused.pair_sum import PairSum, PairSumCotangent
@@ -81,8 +74,8 @@ class ArrayPrinter:
         self.text: dict[Node, str] = {}
         self.imports: set[str] = {f"import {library.module} as {library.prefix}"}
         self.helpers: dict[str, str] = {}
-        self.users_helpers: dict[Any, str] = {}
-        """The names of the helpers that call users' functions."""
+        self.writer = ArrayWriter(self)
+        """Writes expressions."""
         self.constants: dict[str, str] = {}
         """The names of constants, by the expressions that make them."""
         self.settings: list[str] = []
@@ -279,12 +272,9 @@ class ArrayPrinter:
         """The value of a node as an expression of the texts of its arguments."""
         return emit(node.op, self.library, node, tuple(self.text[a] for a in node.args), self)
 
-    def sum_text(self, arg: Node, axes: tuple[int, ...]) -> str | contraction.Product:
-        """The sum of an array over some axes."""
-        text = self.text[arg]
-        if len(axes) == len(arg.shape):
-            return f"{text}.sum()"
-        return f"{text}.sum(axis={axes[0] if len(axes) == 1 else axes})"
+    def sum_as_product(self, arg: Node, axes: tuple[int, ...]) -> MatrixProduct | None:
+        """The sum of an array over some axes as a product of matrices, where that is faster."""
+        return None
 
     def dim(self, dim: Dim) -> str:
         """A dimension as a part of an expression."""
@@ -308,37 +298,6 @@ class ArrayPrinter:
         """Add a helper function to the module; its name."""
         self.helpers[name] = source
         return name
-
-    def function(self, head: Any) -> str:
-        """The callable for a SymPy head, imported or pasted as needed."""
-        found = NUMPY.functions.get(head)
-        if found is None:
-            return self.users_function(head)
-        if found.module == "numpy":
-            return f"{self.np}.{found.name}"
-        if self.is_own(head):
-            attribute = found.name
-            source = inspect.getsource(getattr(special, attribute))
-            self.imports |= {"from typing import Any"}
-            if "reduce(" in source:
-                self.imports.add("from functools import reduce")
-            return self.helper(attribute, source)
-        self.imports.add(f"import {found.module}")
-        return str(found)
-
-    def is_own(self, head: Any) -> bool:
-        """Whether a function is one of `symad.special`."""
-        return head in NUMPY.functions and NUMPY.functions[head].module == "symad.special"
-
-    def users_function(self, head: Any) -> str:
-        """The helper that calls a user's function."""
-        if head not in self.users_helpers:
-            self.users_helpers[head] = self.names.unique(head.__name__)
-            call = users_call(head, self.users_helpers[head])
-            self.imports |= {call.imported, "from typing import Any"}
-            self.helper("elementwise", inspect.getsource(special.elementwise))
-            self.helper(self.users_helpers[head], call.source)
-        return self.users_helpers[head]
 
     def constant_array(self, array: np.ndarray[Any, Any]) -> Name:
         """A module-level constant array; its name."""

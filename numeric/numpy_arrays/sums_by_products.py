@@ -11,8 +11,8 @@ from typing import Any
 
 from symad.core.dims import size
 from symad.core.graph import Node
-from symad.numeric.numpy_arrays.ops.contraction import Product
 from symad.numeric.numpy_arrays.texts import Name, is_name
+from symad.numeric.targets.contractions import MatrixProduct
 
 LONGEST = 4096
 """Elements of a row above which NumPy's sum by halves is more exact than BLAS's, and as fast."""
@@ -23,7 +23,7 @@ def _ones(size, dtype):
 '''
 
 
-def sum_as_product(arg: Node, axes: tuple[int, ...], printer: Any) -> Product | None:
+def sum_as_product(arg: Node, axes: tuple[int, ...], printer: Any) -> MatrixProduct | None:
     """The sum over some axes of an array of floats, if they are its first or its last; else None."""
     text, rank, count = printer.text[arg], len(arg.shape), len(axes)
     if count == rank or not is_name(text) or not printer.holds_floats(arg):
@@ -38,7 +38,8 @@ def sum_as_product(arg: Node, axes: tuple[int, ...], printer: Any) -> Product | 
         factors = _reshaped(text, kept, summed, printer), _ones(summed, printer)
     else:
         return None
-    return Product(*factors, "" if len(kept) == 1 else f".reshape({', '.join(map(printer.bare, kept))})")
+    after = "" if len(kept) == 1 else f".reshape({', '.join(map(printer.bare, kept))})"
+    return MatrixProduct(*factors, after)
 
 
 def _ones(shape: Any, printer: Any) -> str:

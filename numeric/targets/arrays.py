@@ -10,6 +10,7 @@ from symad.core.dims import plus, same_dim
 from symad.numeric.passes.memory_layout.packed_entries import Pack
 from symad.numeric.program.expressions import Compute, Expression
 from symad.numeric.program_passes.numbers import is_number
+from symad.numeric.program_passes.views import as_index
 from symad.numeric.targets import helpers
 from symad.numeric.targets.scalars import dimension, write
 from symad.numeric.targets.target import Level, NumPy, Text, Texts
@@ -17,7 +18,7 @@ from symad.ops.arrays.gathering import Gather, ScatterAdd
 from symad.ops.arrays.ordering import SortingPositions
 from symad.ops.arrays.positions import Positions
 from symad.ops.arrays.reduction import Extreme, Product
-from symad.ops.arrays.shaping import Broadcast, Pad, Reshape
+from symad.ops.arrays.shaping import Broadcast, Pad, Reshape, Slice
 from symad.ops.arrays.sources import ArrayConstant, Constant, Eye, Iota
 from symad.ops.arrays.stacking import Concatenate, Stack
 from symad.ops.fused.softmax import LogSoftmax, LogSumExp, Softmax, SoftmaxTangent
@@ -35,7 +36,7 @@ else:
 def write_array_constant(op: ArrayConstant, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
     array = op.array
     if array.size and array.dtype.kind != "b" and not array.any() and not np.signbit(array).any():
-        return Text(f"np.zeros({writer.shape(op.shape)}{writer.float_type()})")
+        return Text(f"{target.np}.zeros({writer.shape(op.shape)}{writer.float_type()})")
     exact = array.dtype.kind in "iu" and array.size and np.abs(array).max() >= 2**24  # row numbers, perhaps
     kept = array if array.dtype.kind == "b" or exact else array.astype(writer.dtype)
     return Text(writer.constant(kept))
@@ -43,13 +44,13 @@ def write_array_constant(op: ArrayConstant, target: NumPy, node: Compute, args: 
 
 @write.dispatch
 def write_iota(op: Iota, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
-    return Text(f"np.arange({writer.dim(op.size)}, dtype=np.{writer.dtype})")
+    return Text(f"{target.np}.arange({writer.dim(op.size)}, dtype={target.np}.{writer.dtype})")
 
 
 @write.dispatch
 def write_eye(op: Eye, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
-    kind = "" if writer.dtype == "float64" else f", dtype=np.{writer.dtype}"
-    return Text(f"np.eye({writer.dim(op.size)}{kind})")
+    kind = "" if writer.dtype == "float64" else f", dtype={target.np}.{writer.dtype}"
+    return Text(f"{target.np}.eye({writer.dim(op.size)}{kind})")
 
 
 # ---- shaping ------------------------------------------------------------------------------------
@@ -63,23 +64,33 @@ def write_broadcast(op: Broadcast, target: NumPy, node: Compute, args: Texts, wr
         value = arg.op.value if isinstance(arg, Compute) and isinstance(arg.op, Constant) else None
         name = {0: "zeros", 1: "ones"}.get(value) if type(value) is int else None
         if name is not None:
-            return Text(f"np.{name}({shape}{writer.float_type()})")
-        return Text(f"np.full({shape}, {args[0]}, np.{writer.dtype})")
+            return Text(f"{target.np}.{name}({shape}{writer.float_type()})")
+        return Text(f"{target.np}.full({shape}, {args[0]}, {target.np}.{writer.dtype})")
     text = args[0].text
     if op.axes and op.axes != tuple(range(len(op.shape) - len(op.axes), len(op.shape))):
         index = ", ".join(":" if k in op.axes else "None" for k in range(len(op.shape)))
         text = f"{args[0].inside(Level.ATOM)}[{index}]"
-    return Text(f"np.broadcast_to({text}, {shape})")
+    return Text(f"{target.np}.broadcast_to({text}, {shape})")
+
+
+@write.dispatch
+def write_slice(op: Slice, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
+    view = as_index(node)
+    assert view is not None  # slices are
+    return writer.index_text(view)
 
 
 @write.dispatch
 def write_reshape(op: Reshape, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
-    """Those that only add or drop axes of length 1 are indices, see `symad.numeric.program_passes.views`."""
+    """Those that only add or drop axes of length 1 are indices."""
+    view = as_index(node)
+    if view is not None:
+        return writer.index_text(view)
     base = args[0].inside(Level.ATOM)
     if not node.args[0].shape:
-        return Text(f"np.reshape({args[0]}, {writer.shape(op.shape)})")
+        return Text(f"{target.np}.reshape({args[0]}, {writer.shape(op.shape)})")
     if len(op.shape) == 1:
-        return Text(f"{base}.ravel()")
+        return Text(f"{base}.reshape(-1)")
     return Text(f"{base}.reshape({', '.join(writer.dim(d) for d in op.shape) or '()'})")
 
 
@@ -109,16 +120,18 @@ def write_pack(op: Pack, target: NumPy, node: Compute, args: Texts, writer: Writ
 @write.dispatch
 def write_concatenate(op: Concatenate, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
     axis = f", axis={op.axis}" if op.axis else ""
-    return Text(f"np.concatenate([{', '.join(a.text for a in args)}]{axis})")
+    return Text(f"{target.np}.concatenate([{', '.join(a.text for a in args)}]{axis})")
 
 
 @write.dispatch
 def write_stack(op: Stack, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
     entries = ", ".join(a.text for a in args)
     if not node.args[0].shape:
-        return Text(f"np.array([{entries}]{writer.float_type()})")
+        numbers = all(map(is_number, node.args))  # of which NumPy might make integers
+        kind = f", {target.np}.{writer.dtype}" if numbers else writer.float_type()
+        return Text(f"{target.np}.array([{entries}]{kind})")
     axis = f", axis={op.axis}" if op.axis else ""
-    return Text(f"np.stack([{entries}]{axis})")
+    return Text(f"{target.np}.stack([{entries}]{axis})")
 
 
 # ---- selection by index -------------------------------------------------------------------------
@@ -158,7 +171,7 @@ def write_scatter_add(op: ScatterAdd, target: NumPy, node: Compute, args: Texts,
 def write_sorting_positions(
     op: SortingPositions, target: NumPy, node: Compute, args: Texts, writer: Writer
 ) -> Any:
-    return Text(f"np.argsort({args[0]}, axis=-1, kind='stable').astype(np.{writer.dtype})")
+    return Text(f"{target.np}.argsort({args[0]}, axis=-1, kind='stable').astype({target.np}.{writer.dtype})")
 
 
 # ---- reductions ---------------------------------------------------------------------------------

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from symad.core.dims import size
 from symad.numeric.program.expressions import Compute
 from symad.numeric.targets.scalars import write
 from symad.numeric.targets.target import Level, NumPy, Text, Texts
@@ -15,49 +17,71 @@ else:
     Writer = Any
 
 
+@dataclass(frozen=True)
+class MatrixProduct:
+    """A matrix product, ``left @ right``, and ``after`` it what gives the result its shape."""
+
+    left: str
+    right: str
+    after: str = ""
+
+    def text(self) -> Text:
+        """As an expression."""
+        text = f"{self.left} @ {self.right}"
+        return Text(f"({text}){self.after}") if self.after else Text(text, Level.PRODUCT)
+
+
 @write.dispatch
 def write_einsum(op: Einsum, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
     """The plainest expression of a contraction."""
+    made = contraction(op, node, args, writer)
+    return made.text() if isinstance(made, MatrixProduct) else made
+
+
+def contraction(op: Einsum, node: Compute, args: Texts, writer: Writer) -> Text | MatrixProduct:
+    """A contraction as a matrix product, or as another expression."""
+    made: Text | MatrixProduct | None = None
     if len(args) == 1:
-        return one_operand(op, args[0])
-    if len(args) == 2:
-        made = two_operands(op, args)
-        if made is not None:
-            return made
-    return general(op, args)
-
-
-def general(op: Einsum, args: Texts) -> Text:
-    """NumPy's einsum."""
+        made = one_operand(op, node, args[0], writer)
+    elif len(args) == 2:
+        made = two_operands(op, node, args, writer)
+    if made is not None:
+        return made
     optimize = ", optimize=True" if len(args) > 2 else ""
-    return Text(f'np.einsum("{op.spec}", {", ".join(a.text for a in args)}{optimize})')
+    return Text(f'{writer.np}.einsum("{op.spec}", {", ".join(a.text for a in args)}{optimize})')
 
 
-def transposed(arg: Text, labels: Labels, wanted: Labels) -> Text:
+def transposed(arg: Text, labels: Labels, wanted: Labels, writer: Writer) -> Text:
     """The axes in another order."""
     if labels == wanted:
         return arg
     base = arg.inside(Level.ATOM)
+    return Text(writer.turned(base) if wanted == labels[::-1] else base + permutation(labels, wanted))
+
+
+def permutation(labels: Labels, wanted: Labels) -> str:
+    """What follows an array whose axes shall be in another order."""
+    if labels == wanted:
+        return ""
     if wanted == labels[::-1]:
-        return Text(f"{base}.T")
-    return Text(f"{base}.transpose({', '.join(str(labels.index(label)) for label in wanted)})")
+        return ".T"
+    return f".transpose({', '.join(str(labels.index(label)) for label in wanted)})"
 
 
-def one_operand(op: Einsum, arg: Text) -> Text:
+def one_operand(op: Einsum, node: Compute, arg: Text, writer: Writer) -> Text | MatrixProduct | None:
     """A sum over axes, a transposition, a trace."""
     (labels,) = op.inputs
     if len(set(labels)) < len(labels):
-        trace = labels == (0, 0) and not op.output
-        return Text(f"np.trace({arg})") if trace else general(op, (arg,))
+        return Text(f"{writer.np}.trace({arg})") if labels == (0, 0) and not op.output else None
     axes = tuple(k for k, label in enumerate(labels) if label not in op.output)
     kept = tuple(label for label in labels if label in op.output)
-    if axes:
-        which = "" if not kept else f"axis={axes[0] if len(axes) == 1 else axes}"
-        arg = Text(f"{arg.inside(Level.ATOM)}.sum({which})")
-    return transposed(arg, kept, op.output)
+    made = writer.sum_over(node, arg, axes) if axes else arg
+    if isinstance(made, MatrixProduct):
+        return MatrixProduct(made.left, made.right, made.after + permutation(kept, op.output))
+    return transposed(made, kept, op.output, writer)
 
 
-def two_operands(op: Einsum, args: Texts) -> Text | None:
+def two_operands(op: Einsum, node: Compute, args: Texts, writer: Writer) -> Text | MatrixProduct | None:
     """A product with ``@`` or ``*``, a dot product, a sum of products; None if there is none."""
     left, right = op.inputs
     if len(set(left)) < len(left) or len(set(right)) < len(right):
@@ -67,20 +91,23 @@ def two_operands(op: Einsum, args: Texts) -> Text | None:
         return None  # an axis summed out of one operand alone
     summed = both - set(op.output)
     if not summed:
-        return outer(op, args)
-    if left == right and not op.output and len(left) > 1:
-        return Text(f"np.vdot({args[0]}, {args[1]})")
-    if len(summed) == 1:
-        return matmul(op, args, *summed)
-    return tensordot(op, args, summed) if both == summed else None
+        return outer(op, args, writer)
+    if left == right and not op.output and (len(left) > 1 or not writer.reads_well):
+        return Text(f"{writer.np}.vdot({args[0]}, {args[1]})")
+    apart = both == summed
+    several = apart and max(len(set(part) - summed) for part in op.inputs) > 1
+    if len(summed) == 1 and (writer.reads_well or not several):
+        return matmul(op, args, *summed, writer)
+    made = None if writer.reads_well else by_matrices(op, node, args, summed, writer)
+    return made or (tensordot(op, args, summed, writer) if apart else None)
 
 
-def outer(op: Einsum, args: Texts) -> Text:
+def outer(op: Einsum, args: Texts, writer: Writer) -> Text:
     """A product without sums: axes aligned by None."""
     parts = []
     for labels, arg in zip(op.inputs, args, strict=True):
         order = tuple(label for label in op.output if label in labels)
-        part = transposed(arg, labels, order)
+        part = transposed(arg, labels, order, writer)
         if order != op.output[len(op.output) - len(order) :]:
             index = ", ".join(":" if label in labels else "None" for label in op.output)
             part = Text(f"{part.inside(Level.ATOM)}[{index}]")
@@ -88,7 +115,7 @@ def outer(op: Einsum, args: Texts) -> Text:
     return Text(f"{parts[0].inside(Level.PRODUCT)}*{parts[1].inside(Level.SIGN)}", Level.PRODUCT)
 
 
-def matmul(op: Einsum, args: Texts, k: int) -> Text | None:
+def matmul(op: Einsum, args: Texts, k: int, writer: Writer) -> Text | MatrixProduct | None:
     """``a @ b`` over one axis: common leading axes, then rows, the sum, columns."""
     left, right = op.inputs
     stack = tuple(x for x in op.output if x in left and x in right)
@@ -96,31 +123,75 @@ def matmul(op: Einsum, args: Texts, k: int) -> Text | None:
     columns = tuple(x for x in op.output if x in right and x not in left)
     if len(rows) > 1 and len(columns) <= 1 and not stack and op.output == (*rows, *columns):
         stack, rows = rows[:-1], rows[-1:]  # a stack of matrices times one matrix
-        first = transposed(args[0], left, (*stack, *rows, k))
-        return _product(first, transposed(args[1], right, (k, *columns)))
-    if len(columns) > 1 and len(rows) == 1 and not stack and op.output == (*columns[:-1], *rows, columns[-1]):
-        second = transposed(args[1], right, (*columns[:-1], k, columns[-1]))  # one matrix times a stack
-        return _product(transposed(args[0], left, (*rows, k)), second)
+        first = transposed(args[0], left, (*stack, *rows, k), writer)
+        return _product(first, transposed(args[1], right, (k, *columns), writer))
+    made = matrix_by_stack(op, args, k, writer)
+    if made is not None:
+        return made
     if len(rows) > 1 or len(columns) > 1 or (stack and (not rows or not columns)):
-        return tensordot(op, args, {k}) if not stack else None
+        return tensordot(op, args, {k}, writer) if not stack else None
     if (*stack, *columns, *rows) == op.output and rows and columns:  # (a b)ᵀ = bᵀ aᵀ
         args, left, right, rows, columns = args[::-1], right, left, columns, rows
-    if (*stack, *rows, *columns) != op.output:
+    first = transposed(args[0], left, (*stack, *rows, k), writer)
+    second = transposed(args[1], right, (*stack, k, *columns), writer)
+    return _product(first, second, permutation((*stack, *rows, *columns), op.output))
+
+
+def matrix_by_stack(op: Einsum, args: Texts, k: int, writer: Writer) -> MatrixProduct | None:
+    """One matrix times each of a stack of matrices, Σ_k a_rk b_tkc -> trc, in either order of operands."""
+    for one, other in ((0, 1), (1, 0)):
+        matrix, stack = op.inputs[one], op.inputs[other]
+        row = next((x for x in matrix if x != k), k)
+        if len(matrix) != 2 or len(stack) < 3 or row in stack or op.output[-2:-1] != (row,):
+            continue
+        second = transposed(args[other], stack, (*op.output[:-2], k, op.output[-1]), writer)
+        return _product(transposed(args[one], matrix, (row, k), writer), second)
+    return None
+
+
+def _product(first: Text, second: Text, after: str = "") -> MatrixProduct:
+    return MatrixProduct(first.inside(Level.PRODUCT), second.inside(Level.SIGN), after)
+
+
+def by_matrices(
+    op: Einsum, node: Compute, args: Texts, summed: set[int], writer: Writer
+) -> MatrixProduct | None:
+    """One product of operands that are matrices once neighbouring axes are joined; fast."""
+    left, right = op.inputs
+    if len(summed) == 1 and (made := matrix_by_stack(op, args, *summed, writer)) is not None:
+        return made
+    order = tuple(x for x in left if x in summed)
+    rows, columns = (tuple(x for x in part if x not in summed) for part in op.inputs)
+    if (*rows, *columns) != op.output or not rows or not columns or set(left) & set(right) - summed:
         return None
-    return _product(
-        transposed(args[0], left, (*stack, *rows, k)), transposed(args[1], right, (*stack, k, *columns))
-    )
+    shapes = [a.shape for a in node.args]
+    first = _as_matrix(args[0], shapes[0], left, rows, order, writer)
+    second = _as_matrix(args[1], shapes[1], right, order, columns, writer)
+    if first is None or second is None:
+        return None
+    plain = len(rows) == 1 and len(columns) == 1
+    return _product(first, second, "" if plain else f".reshape({', '.join(map(writer.dim, node.shape))})")
 
 
-def _product(first: Text, second: Text) -> Text:
-    return Text(f"{first.inside(Level.PRODUCT)} @ {second.inside(Level.SIGN)}", Level.PRODUCT)
+def _as_matrix(
+    arg: Text, shape: Any, labels: Labels, rows: Labels, columns: Labels, writer: Writer
+) -> Text | None:
+    """An operand with the given groups of axes as rows and columns."""
+    dims = dict(zip(labels, shape, strict=True))
+    for one, other, turned in ((rows, columns, False), (columns, rows, True)):
+        if labels == (*one, *other):
+            if len(labels) > 2:
+                groups = ", ".join(writer.dim(size(dims[x] for x in group)) for group in (one, other))
+                arg = Text(f"{arg.inside(Level.ATOM)}.reshape({groups})")
+            return Text(writer.turned(arg.inside(Level.ATOM))) if turned else arg
+    return None
 
 
-def tensordot(op: Einsum, args: Texts, summed: set[int]) -> Text:
+def tensordot(op: Einsum, args: Texts, summed: set[int], writer: Writer) -> Text:
     """Sums over several axes of two operands that share no others."""
     left, right = op.inputs
     axes = [x for x in left if x in summed]
     places = [left.index(x) for x in axes], [right.index(x) for x in axes]
     rest = (*(x for x in left if x not in summed), *(x for x in right if x not in summed))
-    made = Text(f"np.tensordot({args[0]}, {args[1]}, axes={places})")
-    return transposed(made, rest, op.output)
+    made = Text(f"{writer.np}.tensordot({args[0]}, {args[1]}, axes={places})")
+    return transposed(made, rest, op.output, writer)

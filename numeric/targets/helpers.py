@@ -24,22 +24,31 @@ def _array(name: str, value: Any, dtype: Any, shape: tuple[Any, ...], declared: 
     return array.astype(dtype, copy=False)[()]
 
 
-def _softmax(x: Array, axis: Any) -> Array:
-    highest = x.max(axis, keepdims=True, initial=-np.inf)
-    e = np.exp(x - np.where(np.isfinite(highest), highest, 0))
-    return e / e.sum(axis, keepdims=True)
+def _softmax(x: Array, axes: Any, out: Any = None) -> Array:
+    """exp(x)/sum(exp(x)); the largest element is subtracted first."""
+    highest = x.max(axis=axes, keepdims=True) if x.size else x.sum(axis=axes, keepdims=True)
+    out = np.subtract(x, np.where(np.isfinite(highest), highest, 0), out)
+    np.exp(out, out)
+    out /= out.sum(axis=axes, keepdims=True)
+    made: Array = out
+    return made
 
 
-def _logsumexp(x: Array, axis: Any) -> Array:
-    highest = x.max(axis, keepdims=True, initial=-np.inf)
+def _exponentials(x: Array, axes: Any) -> tuple[Array, Array]:
+    """The largest element where it is finite, and the sum of exp(x - largest)."""
+    highest = x.max(axis=axes, keepdims=True) if x.size else x.sum(axis=axes, keepdims=True)
     highest = np.where(np.isfinite(highest), highest, 0)
-    return np.squeeze(highest + np.log(np.exp(x - highest).sum(axis, keepdims=True)), axis)
+    return highest, np.exp(x - highest).sum(axis=axes, keepdims=True)
 
 
-def _log_softmax(x: Array, axis: Any) -> Array:
-    highest = x.max(axis, keepdims=True, initial=-np.inf)
-    x = x - np.where(np.isfinite(highest), highest, 0)
-    return x - np.log(np.exp(x).sum(axis, keepdims=True))
+def _logsumexp(x: Array, axes: Any) -> Array:
+    highest, total = _exponentials(x, axes)
+    return (highest + np.log(total)).squeeze(axes)
+
+
+def _log_softmax(x: Array, axes: Any) -> Array:
+    highest, total = _exponentials(x, axes)
+    return x - highest - np.log(total)
 
 
 def _pad(values: Array, shape: Any, index: Any) -> Array:

@@ -44,10 +44,10 @@ Called: TypeAlias = (
 """Ops that are calls of one function with their arguments."""
 
 CALLS: dict[type[Op], str | Callable[..., Any]] = {
-    Solve: "np.linalg.solve",
-    Determinant: "np.linalg.det",
+    Solve: "linalg.solve",
+    Determinant: "linalg.det",
     LogDeterminant: helpers._log_determinant,
-    Cholesky: "np.linalg.cholesky",
+    Cholesky: "linalg.cholesky",
     MatrixPowerDerivative: helpers._matrix_power_derivative,
     EigenSystem: helpers._eigen_system,
     Adjugate: adjugate.adjugate_of,
@@ -59,7 +59,7 @@ CALLS: dict[type[Op], str | Callable[..., Any]] = {
 @write.dispatch
 def write_call(op: Called, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
     function = CALLS[type(op)]
-    name = function if isinstance(function, str) else writer.helper(function)
+    name = f"{target.np}.{function}" if isinstance(function, str) else writer.helper(function)
     return Text(f"{name}({', '.join(a.text for a in args)})")
 
 
@@ -74,29 +74,31 @@ def write_triangular_solve(
 def write_determinant_sign(
     op: DeterminantSign, target: NumPy, node: Compute, args: Texts, writer: Writer
 ) -> Any:
-    return Text(f"np.linalg.slogdet({args[0]})[0]")
+    return Text(f"{target.np}.linalg.slogdet({args[0]})[0]")
 
 
 @write.dispatch
 def write_triangle(op: Triangle, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
     if op.diagonal in (0, 1):
-        return Text(f"np.tril({args[0]}{', -1' if op.diagonal == 0 else ''})")
+        return Text(f"{target.np}.tril({args[0]}{', -1' if op.diagonal == 0 else ''})")
     return Text(f"{writer.helper(helpers._lower_triangle)}({args[0]}, {float(op.diagonal)})")
 
 
 @write.dispatch
 def write_matrix_power(op: MatrixPower, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
-    return Text(f"np.linalg.matrix_power({args[0]}, int({args[1]}))")
+    """The power 1 is the matrix itself: a copy."""
+    return Text(f"{target.np}.linalg.matrix_power({args[0]}, int({args[1]})).copy()")
 
 
 @write.dispatch
 def write_eigenvalues(op: EigenValues, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
-    return Text(f"{args[1].inside(Level.ATOM)}[..., 0, :]")
+    """Memory of its own: results do not share it."""
+    return Text(f"{args[1].inside(Level.ATOM)}[..., 0, :].copy()")
 
 
 @write.dispatch
 def write_eigenvectors(op: EigenVectors, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
-    return Text(f"{args[1].inside(Level.ATOM)}[..., 1:, :]")
+    return Text(f"{args[1].inside(Level.ATOM)}[..., 1:, :].copy()")
 
 
 @write.dispatch
@@ -108,12 +110,12 @@ def write_affine_scan(op: AffineScan, target: NumPy, node: Compute, args: Texts,
 @write.dispatch
 def write_uniform(op: Uniform, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
     shape = "".join(f"{writer.dim(d)}, " for d in op.shape)
-    return Text(f"{writer.helper(philox._uniform)}({args[0]}, ({shape}), np.{writer.dtype})")
+    return Text(f"{writer.helper(philox._uniform)}({args[0]}, ({shape}), {target.np}.{writer.dtype})")
 
 
 @write.dispatch
 def write_fold_in(op: FoldIn, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
-    return Text(f"{writer.helper(philox._fold_in)}({args[0]}, {args[1]}, np.{writer.dtype})")
+    return Text(f"{writer.helper(philox._fold_in)}({args[0]}, {args[1]}, {target.np}.{writer.dtype})")
 
 
 @write.dispatch
@@ -124,9 +126,8 @@ def write_compressed_rows(
     entries = ", ".join(f"({a}, {places_text(places, writer)})" for a, places in pairs)
     starts, columns = writer.constant(op.rows), writer.constant(op.columns)
     shape = writer.shape(op.shape)
-    return Text(
-        f"{writer.helper(helpers._sparse)}([{entries}], {starts}, {columns}, {shape}, np.{writer.dtype})"
-    )
+    helper, kind = writer.helper(helpers._sparse), f"{target.np}.{writer.dtype}"
+    return Text(f"{helper}([{entries}], {starts}, {columns}, {shape}, {kind})")
 
 
 def places_text(places: Any, writer: Writer) -> str:

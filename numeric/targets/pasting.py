@@ -25,10 +25,13 @@ class Pasted:
 
 
 @cache
-def pasted(function: Callable[..., Any], prefix: str = "") -> Pasted:
+def pasted(function: Callable[..., Any], prefix: str = "", np: str = "np") -> Pasted:
     """The source of a function without annotations, with everything it uses from its own module.
 
-    ``prefix`` comes before the names of the functions, so that they are none of a user's.
+    Args:
+        function: of ours.
+        prefix: comes before the names of the functions, so that they are none of a user's.
+        np: the name of the library that stands for NumPy; the module imports it itself.
     """
     (tree,) = ast.parse(inspect.getsource(function)).body
     assert isinstance(tree, ast.FunctionDef)
@@ -40,11 +43,12 @@ def pasted(function: Callable[..., Any], prefix: str = "") -> Pasted:
     for name in dict.fromkeys(n.id for n in ast.walk(bare) if isinstance(n, ast.Name)):
         used = module.get(name)
         if isinstance(used, types.ModuleType):
-            imports[_import_of(used, name)] = None
+            if name != "np" or np == "np":
+                imports[_import_of(used, name)] = None
             needs_scipy = needs_scipy or used.__name__.startswith("scipy")
         elif isinstance(used, types.FunctionType) and used is not function:
             if used.__module__.startswith("symad."):
-                inner = pasted(used, prefix)
+                inner = pasted(used, prefix, np)
                 imports.update(dict.fromkeys(inner.imports))
                 functions.update(inner.functions)
                 needs_scipy = needs_scipy or inner.needs_scipy
@@ -56,6 +60,8 @@ def pasted(function: Callable[..., Any], prefix: str = "") -> Pasted:
         called = {n.id for n in ast.walk(bare) if isinstance(n, ast.Name)}
         own = {name for name in called if prefix + name in functions} | {function.__name__}
         bare = _Renamed({name: prefix + name for name in own}).visit(bare)
+    if np != "np":
+        bare = _Renamed({"np": np}).visit(bare)
     functions[prefix + function.__name__] = ast.unparse(bare)
     return Pasted(tuple(imports), tuple(functions.items()), needs_scipy or _imports_scipy(bare))
 

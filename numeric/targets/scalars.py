@@ -43,7 +43,7 @@ def write(op: Op, target: Target, node: Compute, args: Texts, writer: Writer) ->
 @write.dispatch
 def without_rule(op: Op, target: Target, node: Compute, args: Texts, writer: Writer) -> Any:
     """No rule: graph passes write an op by its definition before, or there is none."""
-    raise LoweringError(f"the op {type(op).__name__} has no form for target {target.name!r}")
+    return writer.without_rule(op)
 
 
 # ---- numbers ------------------------------------------------------------------------------------
@@ -61,7 +61,7 @@ def number(value: Any, target: Target) -> Text:
     if isinstance(value, int) and abs(value) < 2**53:
         return Text(_integer(value, target), Level.SIGN if value < 0 else Level.ATOM)
     if isinstance(target, NumPy) and value in (sympy.pi, sympy.E):
-        return Text("np.pi" if value == sympy.pi else "np.e")
+        return Text(f"{target.np}.pi" if value == sympy.pi else f"{target.np}.e")
     digits = as_float(value)
     if math.isnan(digits):
         return Text(target.not_a_number)
@@ -177,7 +177,7 @@ def write_mul(op: Mul, target: Target, node: Compute, args: Texts, writer: Write
     top = "*".join(a.inside(Level.SIGN if k else Level.PRODUCT) for k, a in enumerate(over))
     top = top or _integer(1, target)
     if under and isinstance(target, NumPy) and is_number(node):
-        top = f"np.{writer.dtype}({top})"
+        top = f"{writer.np}.{writer.dtype}({top})"
     if not under:
         return Text(top, Level.PRODUCT if len(over) > 1 else over[0].level)
     if len(under) == 1:
@@ -198,10 +198,11 @@ def exponent_of(node: Compute) -> Any:
 @write.dispatch
 def write_power_in_python(op: Pow, target: Python, node: Compute, args: Texts, writer: Writer) -> Any:
     if exponent_of(node) == HALF:
-        return call(f"{'np' if isinstance(target, NumPy) else 'math'}.sqrt", node.args[:1], args[:1], writer)
+        library = target.np if isinstance(target, NumPy) else "math"
+        return call(f"{library}.sqrt", node.args[:1], args[:1], writer)
     base = args[0].inside(Level.ATOM)
     if is_number(node.args[0]) and isinstance(target, NumPy):
-        base = f"np.{writer.dtype}({args[0]})"  # Python's numbers raise where NumPy's are nan
+        base = f"{writer.np}.{writer.dtype}({args[0]})"  # Python's numbers raise where NumPy's are nan
     return Text(f"{base}**{args[1].inside(Level.SIGN)}", Level.POWER)
 
 
@@ -222,7 +223,7 @@ def call(function: str, nodes: tuple[Expression, ...], args: Texts, writer: Writ
     """A call; NumPy's functions of Python numbers alone are told the precision."""
     texts = [a.text for a in args]
     if writer.dtype != "float64" and nodes and all(map(is_number, nodes)):
-        texts[0] = f"np.{writer.dtype}({texts[0]})"
+        texts[0] = f"{writer.np}.{writer.dtype}({texts[0]})"
     return Text(f"{function}({', '.join(texts)})")
 
 
@@ -246,6 +247,9 @@ def function_of(op: Apply, target: Target, node: Compute, args: Texts, writer: W
             "implementation with symad.register_function, for backend 'numpy'"
         )
     name = writer.function(function)
+    if isinstance(target, NumPy) and function.module == "symad.special" and writer.dtype != "float64":
+        made = call(name, node.args, args, writer)  # some compute in double precision
+        return Text(f"{target.np}.asarray({made}, {target.np}.{writer.dtype})")
     if op.head in (sympy.Max, sympy.Min) and len(args) != 2 and isinstance(target, C):
         text = args[0].text
         for arg in args[1:]:
@@ -259,7 +263,7 @@ def write_extreme_of_arrays(op: Apply, target: NumPy, node: Compute, args: Texts
     """The rule of all heads, with NumPy's own two-argument functions for Max and Min."""
     if op.head not in (sympy.Max, sympy.Min):
         return function_of(op, target, node, args, writer)
-    name = "np.maximum" if op.head is sympy.Max else "np.minimum"
+    name = f"{target.np}.{'maximum' if op.head is sympy.Max else 'minimum'}"
     text = args[0]
     for arg in args[1:]:
         text = call(name, node.args, (text, arg), writer)
@@ -295,10 +299,10 @@ def write_logic(op: Logic, target: Target, node: Compute, args: Texts, writer: W
 @write.dispatch
 def write_logic_of_arrays(op: Logic, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
     if op.kind == "not":
-        return Text(f"np.logical_not({args[0]})")
+        return Text(f"{target.np}.logical_not({args[0]})")
     text = args[0].text
     for arg in args[1:]:
-        text = f"np.logical_{op.kind}({text}, {arg})"
+        text = f"{target.np}.logical_{op.kind}({text}, {arg})"
     return Text(text)
 
 
@@ -317,6 +321,6 @@ def write_select_in_c(op: Select, target: C, node: Compute, args: Texts, writer:
 @write.dispatch
 def write_select_of_arrays(op: Select, target: NumPy, node: Compute, args: Texts, writer: Writer) -> Any:
     """``np.where`` of numbers alone makes integers of them, or doubles: told the type."""
-    text = f"np.where({', '.join(a.text for a in args)})"
+    text = f"{target.np}.where({', '.join(a.text for a in args)})"
     numbers = all(map(is_number, node.args[1:]))
-    return Text(f"{text}.astype(np.{writer.dtype})" if numbers else text)
+    return Text(f"{text}.astype({target.np}.{writer.dtype})" if numbers else text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
@@ -87,6 +87,9 @@ class Python(Target):
 class NumPy(Python):
     """Arrays: NumPy, and what has its interface."""
 
+    np: str = "np"
+    """What printed code calls the library."""
+
 
 @dataclass(frozen=True)
 class C(Target):
@@ -119,6 +122,13 @@ _IN_PYTHON = {**_MATH, sympy.Abs: "abs", sympy.Max: "max", sympy.Min: "min"}
 _IN_C = {**_LIBM, sympy.Abs: "fabs", sympy.Max: "fmax", sympy.Min: "fmin"}
 
 NUMPY = NumPy("numpy", table(NUMPY_NAMES), "np.inf", "np.nan")
+
+
+def numpy_as(name: str, np: str) -> NumPy:
+    """The target of a library with NumPy's interface, which printed code calls ``np``."""
+    return replace(NUMPY, name=name, np=np, infinity=f"{np}.inf", not_a_number=f"{np}.nan")
+
+
 MATH = Python("math", table(_IN_PYTHON), "math.inf", "math.nan")
 C99 = C("c", table(_IN_C), "INFINITY", "NAN", True)
 CUDA = C("cuda", table(_IN_C), "CUDART_INF", "CUDART_NAN", True)

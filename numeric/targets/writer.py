@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from symad import special
 from symad.core.dims import Dim, plus, same_dim, times
+from symad.core.graph import Op
+from symad.errors import LoweringError
 from symad.numeric.modules.names import Names
 from symad.numeric.modules.users_functions import users_call
 from symad.numeric.program.expressions import (
@@ -25,7 +27,10 @@ from symad.numeric.program.expressions import (
 )
 from symad.numeric.targets.pasting import pasted
 from symad.numeric.targets.scalars import dimension, write
-from symad.numeric.targets.target import Function, Level, Target, Text
+from symad.numeric.targets.target import NUMPY, Function, Level, NumPy, Target, Text
+
+if TYPE_CHECKING:
+    from symad.numeric.targets.contractions import MatrixProduct
 
 
 class Writer:
@@ -33,6 +38,8 @@ class Writer:
 
     library: ClassVar[str] = "import numpy as np"
     """What a module imports under the name np."""
+    reads_well: ClassVar[bool] = True
+    """Whether text is for people first, not for speed."""
     quiet: ClassVar[str] = '@np.errstate(all="ignore")'
     """What turns warnings of functions of scalars off."""
 
@@ -54,6 +61,19 @@ class Writer:
         self.users: dict[Any, str] = {}
         """Names of the helpers that call users' functions."""
 
+    @property
+    def np(self) -> str:
+        """What printed code calls the library of arrays."""
+        return self.target.np if isinstance(self.target, NumPy) else NUMPY.np
+
+    def without_rule(self, op: Op) -> Text:
+        """The text of an op that the target has no rule for.
+
+        Raises:
+            LoweringError: there is none.
+        """
+        raise LoweringError(f"the op {type(op).__name__} has no form for target {self.target.name!r}")
+
     def text(self, expression: Expression) -> Text:
         """An expression with its level."""
         if isinstance(expression, Read):
@@ -66,6 +86,15 @@ class Writer:
         args = tuple([self.text(a) for a in expression.args])
         made: Text = write(expression.op, self.target, expression, args, self)
         return made
+
+    def turned(self, matrix: str) -> str:
+        """The transpose of an array."""
+        return f"{matrix}.T"
+
+    def sum_over(self, node: Compute, arg: Text, axes: tuple[int, ...]) -> Text | MatrixProduct:
+        """The sum of the one argument of a node over some axes."""
+        which = f"axis={axes[0] if len(axes) == 1 else axes}" if len(axes) < len(node.args[0].shape) else ""
+        return Text(f"{arg.inside(Level.ATOM)}.sum({which})")
 
     def index_text(self, expression: Index) -> Text:
         """``array[places]``; whole axes at the end are left out."""
@@ -145,12 +174,12 @@ class Writer:
 
     def float_type(self) -> str:
         """The second argument of functions that make arrays; NumPy's default is double precision."""
-        return "" if self.dtype == "float64" else f", np.{self.dtype}"
+        return "" if self.dtype == "float64" else f", {self.np}.{self.dtype}"
 
     def function(self, function: Function) -> str:
         """The text of a callable, imported or pasted."""
         if function.module == "numpy":
-            return f"np.{function.name}"
+            return f"{self.np}.{function.name}"
         if function.module == "symad.special":
             return self.helper(getattr(special, function.name))
         if function.module:

@@ -78,7 +78,7 @@ def _typed(nodes: Sequence[Node], texts: Sequence[str], printer: Any) -> list[st
 def revolving(printer: Any, *names: str) -> None:
     """Add functions of `symad.transforms.revolve` to the module, with what they call."""
     for name in ("places", *names):
-        found = pasted(getattr(revolve, name), "_")
+        found = pasted(getattr(revolve, name), "_", printer.np)
         printer.imports.update(found.imports)
         for helper, source in found.functions:
             printer.helper(helper, source)

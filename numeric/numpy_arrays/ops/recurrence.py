@@ -1,4 +1,4 @@
-"""Scans as loops over an array that is made before them; affine ones by joining pairs of steps."""
+"""Scans as loops over an array that is made before them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from typing import Any
 
 from symad.core.graph import Node
 from symad.numeric.backends import ArrayLibrary
-from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
 from symad.numeric.numpy_arrays.texts import Name, Part
 from symad.numeric.passes.loops.loop import pieces
-from symad.ops.loops.affine_scan import AffineScan
 from symad.ops.loops.scan import Scan, backwards, parts
 
 
@@ -55,26 +53,3 @@ def row_stem(x: Node, printer: Any) -> str:
     """What a step calls its row of an array."""
     stem = printer.stem_of_text(x)
     return f"{stem}_t" if stem else ""
-
-
-AFFINE = """def _affine_scan(a, b, matrices, backward):
-    if backward:
-        return _affine_scan(a[::-1], b[::-1], matrices, False)[::-1]
-    if len(b) < 2:
-        return b.copy()
-    late, even = a[1::2], slice(0, len(b)//2*2, 2)
-    joined = late @ a[even] if matrices else late*a[even]
-    added = late @ b[even] if matrices else late*b[even]
-    odd = _affine_scan(joined, added + b[1::2], matrices, False)
-    known = odd[:(len(b) - 1)//2]
-    h = b.copy()
-    h[1::2] = odd
-    h[2::2] += a[2::2] @ known if matrices else a[2::2]*known
-    return h
-"""
-
-
-@emit.dispatch
-def affine_scan_emit(op: AffineScan, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
-    a, b = args
-    return f"{printer.helper('_affine_scan', AFFINE)}({a}, {b}, {op.matrices}, {op.backward})"

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
-from symad.core.graph import Graph, Node
-from symad.core.questions import definition
+from symad.core.graph import Node
 from symad.errors import LoweringError
 from symad.numeric.backends import ArrayLibrary
-from symad.numeric.numpy_arrays.ops.all_ops import Text, Texts, emit
-from symad.numeric.targets.helpers import _newton
-from symad.numeric.targets.pasting import pasted
+from symad.numeric.targets import helpers
 from symad.ops.linalg.root import Root, residual_at, slope_at, sparse_slope
-from symad.ops.sparse.sparse_solve import SparseSolve, solve_sparse
+from symad.ops.sparse.sparse_solve import solve_sparse
 
 
 def root_lines(op: Root, library: ArrayLibrary, node: Node, name: str, printer: Any) -> list[str]:
@@ -34,10 +30,9 @@ def root_lines(op: Root, library: ArrayLibrary, node: Node, name: str, printer: 
         result = ", ".join(printer.text[o] for o in outputs)
     solver = ""
     if sparse is not None:
-        printer.helper("solve_sparse", inspect.getsource(solve_sparse))
-        printer.imports.add("from typing import Any")
-        solver = ", lambda a, b: solve_sparse(a.data, b, a.indptr, a.indices, False)"
-    newton, guess = printer.helper("_newton", dict(pasted(_newton).functions)["_newton"]), outer[node.args[0]]
+        helper = printer.writer.helper(solve_sparse)
+        solver = f", lambda a, b: {helper}(a.data, b, a.indptr, a.indices, False)"
+    newton, guess = printer.writer.helper(helpers._newton), outer[node.args[0]]
     if not any(op.batched):
         solve = f"{name} = {newton}({function}, {guess}{solver})"
     else:
@@ -53,16 +48,3 @@ def root_lines(op: Root, library: ArrayLibrary, node: Node, name: str, printer: 
         f"    return {result}",
         solve,
     ]
-
-
-@emit.dispatch
-def sparse_solve_emit(op: SparseSolve, library: ArrayLibrary, node: Node, args: Texts, printer: Any) -> Text:
-    if library.module != "numpy":
-        (dense,) = printer.prepared(Graph(node.args, (definition(op, node),))).output_nodes
-        needed, made = printer.in_place_of(dense)
-        printer.before.extend(needed)
-        return made
-    printer.helper("solve_sparse", inspect.getsource(solve_sparse))
-    printer.imports.add("from typing import Any")
-    pattern = ", ".join(printer.constant_array(part) for part in (op.starts, op.columns))
-    return f"solve_sparse({', '.join(args)}, {pattern}, {op.transposed})"

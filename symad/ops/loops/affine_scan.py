@@ -178,7 +178,7 @@ def join_pairs(a: Any, b: Any, matrices: bool, backward: bool) -> Any:
     if backward:
         return join_pairs(a[::-1], b[::-1], matrices, False)[::-1]
     if len(b) < 2:
-        return b
+        return b.copy()
     late, even = a[1::2], slice(0, len(b) // 2 * 2, 2)
     joined = late @ a[even] if matrices else late * a[even]
     added = late @ b[even] if matrices else late * b[even]
