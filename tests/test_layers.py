@@ -252,12 +252,9 @@ READING = {"replace", "split", "rsplit", "splitlines", "partition", "rpartition"
 
 READERS = {
     "numeric/compiled_arrays/blas.py": 2,
-    "numeric/compiled_arrays/c/c_body.py": 7,
     "numeric/compiled_arrays/c/gather_text.py": 1,
-    "numeric/compiled_arrays/c/softmax_text.py": 3,
     "numeric/compiled_arrays/math/vector_math.py": 3,
     "numeric/compiled_arrays/printer.py": 5,
-    "numeric/fusion/c_expressions.py": 6,
     "numeric/modules/entry_point.py": 3,
     "numeric/pairs/pair_sum_printer.py": 1,
     "numeric/pairs/sympy_to_numpy.py": 1,
@@ -327,4 +324,4 @@ def test_no_module_looks_into_the_text_that_is_printed():
 
 def test_regular_expressions_are_imported_where_templates_of_c_are_filled_alone():
     using = {i.file for package in ("numeric", "gpu") for i in imports_of(package) if i.under("re")}
-    assert using <= {"numeric/compiled_arrays/math/vector_math.py", "numeric/compiled_arrays/c/c_body.py"}
+    assert using == {"numeric/compiled_arrays/math/vector_math.py"}

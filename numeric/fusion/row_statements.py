@@ -13,11 +13,10 @@ from typing import Any
 
 from symad.core.graph import Graph, Node, topological
 from symad.core.questions import Nodes
-from symad.numeric.fusion.c_expressions import Body, c_form
+from symad.numeric.fusion.c_expressions import Body
 from symad.numeric.fusion.rows import is_row_dot, is_row_sum, repeats_columns, repeats_rows
 from symad.ops.arrays.shaping import Broadcast, Reshape
 from symad.ops.arrays.sources import Constant
-from symad.ops.elementwise.selection import Condition
 from symad.ops.loops.scan import Local
 
 
@@ -104,9 +103,7 @@ class RowText(ABC):
                 self.lines.append(f"  {self._statement(node, self.text)}")
 
     def _statement(self, node: Node, text: dict[Node, str]) -> str:
-        form = c_form(node.op, node, tuple(text[a] for a in node.args), self.c)
-        kind = "bool" if isinstance(node.op, Condition) else self.c.real
-        return f"const {kind} {text[node]} = {form};"
+        return self.c.declare(text[node], node, [text[a] for a in node.args])
 
     def _loop(self, wanted: Iterable[Node]) -> tuple[list[str], dict[Node, str]]:
         """Statements for elements of a row, and their texts."""

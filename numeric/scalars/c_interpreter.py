@@ -24,12 +24,13 @@ from symad.library.scalar_functions import xlogy
 from symad.numeric.scalars.level_runs import Run
 from symad.numeric.targets.c_functions import (
     HELPERS,
-    MATH_H,
-    OWN,
     PACKED,
+    SCALAR_C,
     NotInC,
+    filled,
     helper_source,
     own_name,
+    scalar_name,
 )
 
 LANES = 64
@@ -199,9 +200,12 @@ def forms() -> dict[Any, Form]:
     for name, template in ARITHMETIC.items():
         found[name] = Form(template, ("a", "b", "c")[: 1 if name in ONE else 3 if name in THREE else 2])
     two = {sympy.atan2, sympy.Mod, sympy.Heaviside, sympy.jn, hypot, xlogy, logaddexp}
-    for head, name in (MATH_H | {head: own_name(name) for head, name in OWN.items()}).items():
+    for head, template in SCALAR_C.forms.items():
+        found[head] = Form(filled(template, lambda name: "{a}" if name == "a" else scalar_name(name)), ("a",))
+    for head, function in SCALAR_C.functions.items():
         if head in (sympy.Max, sympy.Min):
             continue
+        name = own_name(function.name) if function.module else function.name
         binary = head in two
         found[head] = Form(f"{name}({{a}}, {{b}})" if binary else f"{name}({{a}})", ("a", "b")[: 1 + binary])
     return found

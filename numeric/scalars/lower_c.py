@@ -83,7 +83,7 @@ def print_c(prepared: Graph, report: list[PassReport] | None = None) -> tuple[st
         NotInC: C lacks a function.
     """
     for node in prepared.nodes:
-        if isinstance(node.op, Apply) and node.op.head not in SCALAR_C.functions:
+        if isinstance(node.op, Apply) and not SCALAR_C.has(node.op.head):
             raise NotInC(node.op.head.__name__)
     flat = Graph(prepared.input_nodes, output_scalars(prepared), None, prepared.name)
     program = run_program_passes(schedule(flat, NO_ROLES), C_PROGRAM, report, check=False)

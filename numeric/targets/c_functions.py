@@ -1,13 +1,18 @@
-"""The functions of scalar C code: those of `math.h`, and our own, which a file holds where it calls them."""
+"""The functions of C code: those of `math.h`, and our own, which a file holds where it calls them.
+
+Texts are templates: ``$real`` is the floating-point type, ``$exp`` the function of that type, a vector form
+of it, or a helper of ours.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from string import Template
 from typing import Any
 
 import sympy
 from sympy.codegen import cfunctions
-from sympy.codegen.cfunctions import expm1, log1p
 from sympy.codegen.numpy_nodes import logaddexp
 
 from symad.errors import LoweringError
@@ -16,91 +21,113 @@ from symad.numeric.compiled_arrays.math.vector_math import math_source
 from symad.numeric.targets.target import C, Function
 
 MATH_H: dict[Any, str] = {
-    **{
-        getattr(sympy, name): name
-        for name in ("tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "asinh", "acosh", "atanh")
-    },
+    **{getattr(sympy, name): name for name in ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh")},
+    **{getattr(sympy, name): name for name in ("cosh", "tanh", "asinh", "acosh", "atanh", "exp", "log")},
     **{getattr(sympy, name): name for name in ("floor", "erf", "erfc")},
+    **{getattr(cfunctions, name): name for name in ("log1p", "expm1", "exp2", "log2", "log10", "hypot")},
     sympy.ceiling: "ceil",
     sympy.Abs: "fabs",
     sympy.gamma: "tgamma",
-    log1p: "log1p",
-    expm1: "expm1",
-    cfunctions.exp2: "exp2",
-    cfunctions.log2: "log2",
-    cfunctions.log10: "log10",
-    cfunctions.hypot: "hypot",
 }
+"""The functions of math.h; for floats their names end in f."""
 
-HELPERS = {
-    "sign": "double x) { return x > 0 ? 1.0 : x < 0 ? -1.0 : x; }",
-    "max": "double a, double b) { return (a > b || a != a) ? a : b; }",
-    "min": "double a, double b) { return (a < b || a != a) ? a : b; }",
-    "mod": """double a, double b) {
-    double r = fmod(a, b);
-    return (r != 0 && (r < 0) != (b < 0)) ? r + b : r;
+HELPERS: dict[str, str] = {
+    "max": "$real $max($real a, $real b) { return a > b || a != a ? a : b; }",
+    "min": "$real $min($real a, $real b) { return a < b || a != a ? a : b; }",
+    "sign": "$real $sign($real a) { return a != a ? a : ($real)((a > 0) - (a < 0)); }",
+    "step": "$real $step($real a, $real b) { return a != a ? a : a == 0 ? b : ($real)(a > 0); }",
+    "mod": """$real $mod($real a, $real b) {
+  const $real r = $fmod(a, b);
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }""",
-    "heaviside": "double x, double at) { return x > 0 ? 1.0 : x < 0 ? 0.0 : x == 0 ? at : x; }",
-    "loggamma": "double x) { return x > 0 ? lgamma(x) : NAN; }",
-    **{
-        name: f"double x) {{ return {form}; }}"
-        for name, form in {
-            "sec": "1/cos(x)",
-            "csc": "1/sin(x)",
-            "cot": "1/tan(x)",
-            "csch": "1/sinh(x)",
-            "coth": "1/tanh(x)",
-            "asec": "acos(1/x)",
-            "acsc": "asin(1/x)",
-            "acot": "atan(1/x)",
-            "asech": "acosh(1/x)",
-            "acsch": "asinh(1/x)",
-            "acoth": "atanh(1/x)",
-            "sinc": "x == 0 ? 1.0 : sin(x)/x",
-            "frac": "x - floor(x)",
-            "factorial": "tgamma(x + 1)",
-            "same": "x",
-            "relu": "x > 0 || x != x ? x : 0.0",
-            "softplus": "(x > 0 ? x : 0.0) + log1p(exp(-fabs(x)))",
-            "gelu": "0.5*x*erfc(-x*0.70710678118654752440)",
-        }.items()
-    },
-    "silu": "double x) { double e = exp(-fabs(x)); return x > 0 ? x/(1 + e) : x*e/(1 + e); }",
-    "logcosh": """double x) {
-    double high = fabs(x), a = high < 20 ? high : 20, s = sinh(0.5*a);
-    return log1p(2*s*s) + (high - a);
+    "logaddexp": """$real $logaddexp($real a, $real b) {
+  if (a == b) return a + ($real)0.69314718055994530942;
+  return (a > b ? a : b) + $log1p($exp(-$fabs(a - b)));
 }""",
-    "jn": """double n, double x) {
-    if (n < 0 || n != floor(n)) return NAN;
-    if (x - x != 0) return x == x ? 0 : x;  /* it falls like 1/x */
-    const int order = (int)n;
-    double low = sin(x) / x, high = (low - cos(x)) / x, first = 1, term = 1, sum = 0;
-    if (fabs(x) < order + 2) {  /* the power series */
-        for (int k = 1; k <= order; ++k) first *= x / (2 * k + 1);
-        for (int k = 1; k < 24; ++k, term *= -x * x / (2 * (k - 1) * (2 * (order + k) - 1))) sum += term;
-        return first * sum;
-    }
-    for (int k = 1; k < order; ++k) {  /* the recurrence, stable upwards where x > n */
-        const double next = (2 * k + 1) / x * high - low;
-        low = high, high = next;
-    }
-    return order ? high : low;
+    "jn": """$real $jn($real n, $real x) {
+  if (n < 0 || n != $floor(n)) return ($real)(0.0 / 0.0);
+  if (x - x != 0) return x == x ? 0 : x;  /* it falls like 1/x */
+  const int order = (int)n;
+  $real low = $sin(x) / x, high = (low - $cos(x)) / x, first = 1, term = 1, sum = 0;
+  if ($fabs(x) < order + 2) {  /* the power series */
+    for (int k = 1; k <= order; ++k) first *= x / (2 * k + 1);
+    for (int k = 1; k < 24; ++k, term *= -x * x / (2 * (k - 1) * (2 * (order + k) - 1))) sum += term;
+    return first * sum;
+  }
+  for (int k = 1; k < order; ++k) {  /* the recurrence, stable upwards where x > n */
+    const $real next = (2 * k + 1) / x * high - low;
+    low = high, high = next;
+  }
+  return order ? high : low;
 }""",
-    "xlogy": "double x, double y) { return x == 0 && y == y ? 0.0 : x*log(y); }",
-    "logaddexp": """double a, double b) {
-    double high = max_(a, b), low = min_(a, b);
-    return high == low ? high + 0.69314718055994530942 : high + log1p(exp(low - high));
+    "silu": """$real $silu($real a) {
+  const $real e = $exp(-$fabs(a));
+  return a > 0 ? a / (1 + e) : a * e / (1 + e);
 }""",
+    "sech": """$real $sech($real a) {
+  const $real e = $exp(-$fabs(a));
+  return 2 * e / (1 + e * e);
+}""",
+    "logcosh": """$real $logcosh($real a) {
+  const $real high = $fabs(a), low = high < 20 ? high : 20, s = $sinh(low / 2);
+  return $log1p(2 * s * s) + (high - low);
+}""",
+    "sinc": "$real $sinc($real a) { return a == 0 ? ($real)1 : $sin(a) / a; }",
+    "loggamma": "$real $loggamma($real a) { return a > 0 ? $lgamma(a) : ($real)(0.0 / 0.0); }",
+    "xlogy": "$real $xlogy($real a, $real b) { return a == 0 && b == b ? ($real)0 : a * $log(b); }",
 }
-"""Functions that math.h lacks, each from the list of its arguments on."""
+"""Functions that math.h lacks."""
+
+OWN: dict[Any, str] = {
+    **{getattr(own, name): name for name in ("silu", "logcosh", "xlogy")},
+    **{getattr(sympy, name): name for name in ("sign", "sech", "jn", "sinc", "loggamma")},
+    sympy.Heaviside: "step",
+    sympy.Mod: "mod",
+    logaddexp: "logaddexp",
+    sympy.Max: "max",
+    sympy.Min: "min",
+}
+"""Functions that are helpers of ours."""
+
+FORMS: dict[Any, str] = {
+    sympy.sec: "1 / $cos($a)",
+    sympy.csc: "1 / $sin($a)",
+    sympy.cot: "1 / $tan($a)",
+    sympy.csch: "1 / $sinh($a)",
+    sympy.coth: "1 / $tanh($a)",
+    sympy.asec: "$acos(1 / $a)",
+    sympy.acsc: "$asin(1 / $a)",
+    sympy.acot: "$atan(1 / $a)",
+    sympy.asech: "$acosh(1 / $a)",
+    sympy.acsch: "$asinh(1 / $a)",
+    sympy.acoth: "$atanh(1 / $a)",
+    sympy.frac: "$a - $floor($a)",
+    sympy.factorial: "$tgamma($a + 1)",
+    own.sigmoid: "1 / (1 + $exp(-$a))",
+    own.stop_gradient: "$a",
+    own.relu: "$max($a, 0)",
+    own.softplus: "$logaddexp(0, $a)",
+    own.gelu: "($real)0.5 * $a * $erfc($a * ($real)-0.70710678118654752440)",
+}
+"""Functions of one argument that are expressions in others."""
+
+OWN_MODULE = "symad"
+"""Where `Function` says that our own functions are."""
 
 
-def helper_source(names: Iterable[str]) -> str:
-    """C of the functions ``name_`` and of those they call."""
-    chosen = set(names)
-    chosen |= {"max", "min"} if "logaddexp" in chosen else set()
-    helpers = (f"{own_name(name)}({body}\n" for name, body in HELPERS.items() if name in chosen)
-    return "".join(f"static inline double {helper}" for helper in helpers) + math_source(chosen)
+@dataclass(frozen=True)
+class _Names:
+    """What the names of a template stand for."""
+
+    named: Callable[[str], str]
+
+    def __getitem__(self, name: str) -> str:
+        return self.named(name)
+
+
+def filled(template: str, named: Callable[[str], str]) -> str:
+    """A template with what its names stand for."""
+    return Template(template).substitute(_Names(named))  # type: ignore[arg-type]  # it only looks names up
 
 
 PACKED: dict[Any, str] = {
@@ -109,32 +136,20 @@ PACKED: dict[Any, str] = {
 }
 """Functions that can be evaluated several at a time; `vector_math` has their loops."""
 
-OWN: dict[Any, str] = {
-    sympy.sign: "sign",
-    sympy.Mod: "mod",
-    sympy.Heaviside: "heaviside",
-    sympy.loggamma: "loggamma",
-    logaddexp: "logaddexp",
-    sympy.jn: "jn",
-    own.stop_gradient: "same",
-    own.xlogy: "xlogy",
-    **{getattr(own, name): name for name in ("relu", "softplus", "silu", "gelu", "logcosh")},
-    **{
-        getattr(sympy, name): name
-        for name in (
-            *("sec", "csc", "cot", "csch", "coth", "asec", "acsc", "acot", "asech", "acsch", "acoth"),
-            *("sinc", "frac", "factorial"),
-        )
-    },
-    **PACKED,
-    sympy.Max: "max",
-    sympy.Min: "min",
-}
-"""Functions of `HELPERS` and `vector_math`; in C their names end with an underscore."""
+
+def scalar_name(name: str) -> str:
+    """What a name of a template stands for in scalar code."""
+    return "double" if name == "real" else own_name(name) if name in HELPERS else name
 
 
-OWN_MODULE = "symad"
-"""Where `Function` says that our own functions are."""
+def helper_source(names: Iterable[str]) -> str:
+    """C of the functions ``name_`` and of those they call."""
+    chosen = set(names)
+    helpers = (filled(text, scalar_name) for name, text in HELPERS.items() if name in chosen - SCALAR_PACKED)
+    return "".join(f"static inline {helper}\n" for helper in helpers) + math_source(chosen)
+
+
+SCALAR_PACKED = {*PACKED.values()}
 
 
 class NotInC(LoweringError):
@@ -150,12 +165,16 @@ def own_name(name: str) -> str:
     return f"{name}_"
 
 
+SCALAR_OWN = OWN | PACKED
+"""Functions of `HELPERS` and `vector_math`; in scalar C their names end with an underscore."""
+
 SCALAR_C = C(
     "c",
     {head: Function("", name) for head, name in MATH_H.items()}
-    | {head: Function(OWN_MODULE, name) for head, name in OWN.items()},
+    | {head: Function(OWN_MODULE, name) for head, name in SCALAR_OWN.items()},
     "INFINITY",
     "NAN",
     writes_floats=True,
+    forms={head: form for head, form in FORMS.items() if head not in PACKED},
 )
 """C99 with all of these functions."""

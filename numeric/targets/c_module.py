@@ -10,12 +10,15 @@ from symad.numeric.program.expressions import Compute, Value, values_read
 from symad.numeric.program.program import Program
 from symad.numeric.program.statements import Assign, Block, Together, every_statement
 from symad.numeric.targets.c_functions import (
+    HELPERS,
     MATH_H,
     OWN_MODULE,
     PACKED,
     SCALAR_C,
+    filled,
     helper_source,
     own_name,
+    scalar_name,
 )
 from symad.numeric.targets.target import Function
 from symad.numeric.targets.writer import Writer
@@ -55,6 +58,15 @@ class CWriter(Writer):
             return str(function)
         self.called.add(function.name)
         return own_name(function.name)
+
+    def filled(self, template: str, argument: str) -> str:
+        """An expression in one argument."""
+
+        def named(name: str) -> str:
+            self.called.update({name} & {*HELPERS})
+            return argument if name == "a" else scalar_name(name)
+
+        return filled(template, named)
 
 
 def print_c_module(program: Program, symbols: Sequence[str]) -> tuple[str, str]:

@@ -22,7 +22,7 @@ from symad.errors import LoweringError
 from symad.evaluation.number_domains import as_float
 from symad.numeric.program.expressions import Compute, Expression
 from symad.numeric.program_passes.numbers import is_number
-from symad.numeric.targets.target import C, Level, NumPy, Python, Target, Text, Texts
+from symad.numeric.targets.target import C, Function, Level, NumPy, Python, Target, Text, Texts
 from symad.ops.arrays.sources import Constant, Dimension
 from symad.ops.elementwise.apply import Apply
 from symad.ops.elementwise.arithmetic import Add, Mul
@@ -65,14 +65,16 @@ def number(value: Any, target: Target) -> Text:
     digits = as_float(value)
     if math.isnan(digits):
         return Text(target.not_a_number)
-    text = target.infinity if math.isinf(digits) else repr(abs(digits))
+    suffix = target.suffix if isinstance(target, C) else ""
+    text = target.infinity if math.isinf(digits) else f"{abs(digits)!r}{suffix}"
     negative = math.copysign(1.0, digits) < 0
     return Text(f"-{text}", Level.SIGN) if negative else Text(text)
 
 
 def _integer(value: int, target: Target) -> str:
     """An integer, as a floating-point number where the target wants that."""
-    return f"{value}.0" if target.writes_floats else str(value)
+    suffix = target.suffix if isinstance(target, C) else ""
+    return f"{value}.0{suffix}" if target.writes_floats else str(value)
 
 
 def truth(value: bool, target: Target) -> str:
@@ -208,12 +210,23 @@ def write_power_in_python(op: Pow, target: Python, node: Compute, args: Texts, w
 
 @write.dispatch
 def write_power_in_c(op: Pow, target: C, node: Compute, args: Texts, writer: Writer) -> Any:
-    exponent = exponent_of(node)
-    if exponent == HALF:
-        return Text(f"sqrt({args[0]})")
-    if exponent == 2 and args[0].level is Level.ATOM:
-        return Text(f"{args[0]}*{args[0]}", Level.PRODUCT)
-    return Text(f"pow({args[0]}, {args[1]})")
+    """Small powers of names by products."""
+    exponent, base = exponent_of(node), args[0].text
+    form = POWERS_IN_C.get(exponent) if not isinstance(exponent, bool) else None
+    if exponent == HALF or (form is not None and args[0].level is Level.ATOM):
+        return Text(writer.filled(form or "", base), Level.PRODUCT)
+    return Text(f"{writer.function(Function('', 'pow'))}({args[0]}, {args[1]})")
+
+
+POWERS_IN_C = {
+    2: "$a*$a",
+    3: "$a*$a*$a",
+    4: "$a*$a*($a*$a)",
+    HALF: "$sqrt($a)",
+    3 * HALF: "$a*$sqrt($a)",
+    -2: "1/($a*$a)",
+}
+"""Powers as templates, see `symad.numeric.targets.c_functions`."""
 
 
 # ---- functions ----------------------------------------------------------------------------------
@@ -222,7 +235,8 @@ def write_power_in_c(op: Pow, target: C, node: Compute, args: Texts, writer: Wri
 def call(function: str, nodes: tuple[Expression, ...], args: Texts, writer: Writer) -> Text:
     """A call; NumPy's functions of Python numbers alone are told the precision."""
     texts = [a.text for a in args]
-    if writer.dtype != "float64" and nodes and all(map(is_number, nodes)):
+    numpy = isinstance(writer.target, NumPy) and writer.dtype != "float64"
+    if numpy and nodes and all(map(is_number, nodes)):
         texts[0] = f"{writer.np}.{writer.dtype}({texts[0]})"
     return Text(f"{function}({', '.join(texts)})")
 
@@ -256,6 +270,15 @@ def function_of(op: Apply, target: Target, node: Compute, args: Texts, writer: W
             text = f"{name}({text}, {arg})"
         return Text(text)
     return call(name, node.args, args, writer)
+
+
+@write.dispatch
+def write_apply_in_c(op: Apply, target: C, node: Compute, args: Texts, writer: Writer) -> Any:
+    """A function, or an expression in others."""
+    form = target.forms.get(op.head)
+    if form is None:
+        return function_of(op, target, node, args, writer)
+    return Text(writer.filled(form, args[0].inside(Level.ATOM)), Level.SUM)
 
 
 @write.dispatch

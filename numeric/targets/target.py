@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 import sympy
-from sympy.codegen.cfunctions import exp2, expm1, hypot, log1p, log2, log10
+from sympy.codegen.cfunctions import expm1, hypot, log1p, log2, log10
 
 from symad.evaluation.numpy_names import NUMPY_NAMES
 
@@ -95,31 +95,28 @@ class NumPy(Python):
 class C(Target):
     """C99, and CUDA C++ with the same names."""
 
+    forms: Mapping[Any, str] = field(default_factory=dict, hash=False)
+    """SymPy heads that are expressions in other functions, as templates; see `targets.c_functions`."""
+    suffix: str = ""
+    """What literals of the real type end with."""
+
+    def has(self, head: Any) -> bool:
+        """Whether a function can be written."""
+        return head in self.functions or head in self.forms
+
 
 _LIBM = {
     **{getattr(sympy, name): name for name in ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh")},
     **{getattr(sympy, name): name for name in ("cosh", "tanh", "asinh", "acosh", "atanh", "exp", "log")},
     **{getattr(sympy, name): name for name in ("erf", "erfc", "floor")},
     sympy.ceiling: "ceil",
-    sympy.gamma: "tgamma",
+    sympy.gamma: "gamma",
     sympy.loggamma: "lgamma",
-    log1p: "log1p",
-    expm1: "expm1",
-    log2: "log2",
-    log10: "log10",
-    exp2: "exp2",
-    hypot: "hypot",
-}
-"""The functions of C's math.h."""
-
-_MATH = {
-    head: f"math.{'gamma' if name == 'tgamma' else name}"
-    for head, name in _LIBM.items()
-    if name != "exp2"  # since Python 3.11 only
+    **{log1p: "log1p", expm1: "expm1", log2: "log2", log10: "log10", hypot: "hypot"},
 }
 
-_IN_PYTHON = {**_MATH, sympy.Abs: "abs", sympy.Max: "max", sympy.Min: "min"}
-_IN_C = {**_LIBM, sympy.Abs: "fabs", sympy.Max: "fmax", sympy.Min: "fmin"}
+_IN_PYTHON = {head: f"math.{name}" for head, name in _LIBM.items()}
+_IN_PYTHON |= {sympy.Abs: "abs", sympy.Max: "max", sympy.Min: "min"}
 
 NUMPY = NumPy("numpy", table(NUMPY_NAMES), "np.inf", "np.nan")
 
@@ -130,5 +127,3 @@ def numpy_as(name: str, np: str) -> NumPy:
 
 
 MATH = Python("math", table(_IN_PYTHON), "math.inf", "math.nan")
-C99 = C("c", table(_IN_C), "INFINITY", "NAN", True)
-CUDA = C("cuda", table(_IN_C), "CUDART_INF", "CUDART_NAN", True)

@@ -87,6 +87,10 @@ class Writer:
         made: Text = write(expression.op, self.target, expression, args, self)
         return made
 
+    def filled(self, template: str, argument: str) -> str:
+        """An expression in one argument from a template of C."""
+        raise LoweringError(f"{template} is C, not {self.target.name}")
+
     def turned(self, matrix: str) -> str:
         """The transpose of an array."""
         return f"{matrix}.T"

@@ -11,10 +11,15 @@ import sympy as sp
 import symad
 from symad.core.graph import Graph, Node
 from symad.errors import LoweringError
+from symad.numeric.compiled_arrays.c.c_body import NativeBody
 from symad.numeric.compiler.c_compiler import compiler
+from symad.numeric.fusion.c_expressions import Body, statements
 from symad.numeric.modules.names import Names
 from symad.numeric.program.expressions import Compute, Read, Value
-from symad.numeric.targets.target import C99, CUDA, MATH, NUMPY
+from symad.numeric.targets.c_functions import SCALAR_C as C99
+from symad.numeric.targets.c_functions import helper_source
+from symad.numeric.targets.c_module import CWriter
+from symad.numeric.targets.target import MATH, NUMPY
 from symad.numeric.targets.writer import Writer
 from symad.ops.arrays.sources import constant
 from symad.ops.elementwise.apply import Apply
@@ -87,7 +92,14 @@ def expressions(count=60):
 
 
 def text(expression, target, dtype="float64"):
-    return Writer(target, dtype, Names()).text(expression).text
+    return (c_writer() if target is C99 else Writer(target, dtype, Names())).text(expression).text
+
+
+def c_writer():
+    """A writer of C that calls x and y so: they are the arrays of a whole module."""
+    writer = CWriter()
+    writer.names = Names()
+    return writer
 
 
 CASES = [(e, v) for e, v in expressions() if np.isfinite(float(v)) and abs(v) < 1e6]
@@ -109,9 +121,11 @@ def test_python_computes_what_the_graph_does(target):
 
 @pytest.mark.skipif(not compiler(), reason="needs a C compiler")
 def test_c_computes_what_the_graph_does(tmp_path):
-    body = "\n".join(f'printf("%.17g\\n", (double)({text(e, C99)}));' for e, _ in CASES)
+    writer = c_writer()
+    body = "\n".join(f'printf("%.17g\\n", (double)({writer.text(e)}));' for e, _ in CASES)
     given = "".join(f"volatile double {n} = {v};" for n, v in zip(NAMES, VALUES, strict=True))
-    source = f"#include <math.h>\n#include <stdio.h>\nint main(void) {{ {given}\n{body}\nreturn 0; }}\n"
+    head = "".join(f"#include <{name}.h>\n" for name in ("math", "stdio", "stddef", "string"))
+    source = f"{head}{helper_source(writer.called)}int main(void) {{ {given}\n{body}\nreturn 0; }}\n"
     (tmp_path / "a.c").write_text(source)
     command = [*compiler(), "-std=c99", "-O0", "-o", str(tmp_path / "a"), str(tmp_path / "a.c"), "-lm"]
     subprocess.run(command, check=True, capture_output=True)
@@ -119,8 +133,19 @@ def test_c_computes_what_the_graph_does(tmp_path):
     np.testing.assert_allclose([float(x) for x in lines], [float(v) for _, v in CASES], rtol=1e-12)
 
 
-def test_cuda_writes_expressions_as_c_does():
-    assert all(text(e, CUDA) == text(e, C99) for e, _ in CASES)
+@over("head", [sp.sin, sp.sec, sp.Max], ids=lambda head: head.__name__)
+def test_kernels_call_functions_of_their_precision(head):
+    symbols = sp.symbols("x y")[: 2 if head is sp.Max else 1]
+    graph = symad.trace(head(*symbols) + sp.Rational(1, 2), inputs=list(symbols))
+    written = {
+        sp.sin: ("sinf(x)", "symad_sin(x)"),
+        sp.sec: ("1 / cosf(x)", "1 / symad_cos(x)"),
+        sp.Max: ("symad_max(x, y)", "symad_max(x, y)"),
+    }[head]
+    for body, expected in zip((Body("float"), NativeBody("float")), written, strict=True):
+        names = {node: str(symbol) for node, symbol in zip(graph.input_nodes, symbols, strict=True)}
+        statements(graph.output_nodes, names, body)
+        assert body.lines == [f"const float w0 = {expected};", "const float w1 = 0.5f + w0;"]
 
 
 x, y, z = (Read(Value(name, ())) for name in NAMES)

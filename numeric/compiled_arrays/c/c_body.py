@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from symad.core.graph import Node
 from symad.library.scalar_functions import sigmoid, silu, softplus
 from symad.numeric.compiled_arrays.math.vector_math import NEEDS, SINES, definitions
-from symad.numeric.fusion.c_expressions import HELPERS, Body, c_form, has_c_form
+from symad.numeric.fusion.c_expressions import Body, has_c_form, kernel_target
+from symad.numeric.targets.c_functions import FORMS, HELPERS
+from symad.numeric.targets.target import C
+from symad.ops.elementwise.apply import Apply
 
 HEAD = """#include <math.h>
 #include <stdbool.h>
@@ -28,8 +30,10 @@ LETTER = {"float64": "d", "float32": "f", "bool": "?", "int64": "q"}
 C_TYPE = {"float64": "double", "float32": "float", "bool": "bool", "int64": "long long"}
 
 
-FORMS = {sigmoid: "F(sigmoid)({})", silu: "{0} * F(sigmoid)({0})", softplus: "F(softplus)({})"}
-"""What has a vector form of its own."""
+NATIVE_FORMS = {**FORMS, sigmoid: "$sigmoid($a)", silu: "$a * $sigmoid($a)", softplus: "$softplus($a)"}
+"""What has a vector form of its own is not an expression in others."""
+
+NATIVE = {real: kernel_target(real, NATIVE_FORMS) for real in REAL.values()}
 
 
 @dataclass
@@ -37,32 +41,42 @@ class NativeBody(Body):
     """The text of one body; functions that have a vector form are noted."""
 
     vector: set[str] = field(default_factory=set)
+    called: set[str] = field(default_factory=set)
+    """Functions of the C library, and vector forms of them."""
+    near: list[str] = field(default_factory=list)
+    """The statements for arguments that are not far; the variable ``far`` tells if some were."""
+    nearby: bool = False
+    """Whether such a statement is being written."""
 
-    def form(self, head: Any) -> str:
-        """Those of vector forms before those for CUDA."""
-        return FORMS[head] if head in FORMS else super().form(head)
+    @property
+    def target(self) -> C:
+        """With the vector forms."""
+        return NATIVE[self.real]
 
-    def expand(self, template: str) -> str:
-        """F(name) is our vector form where there is one, else the C library's."""
+    def named(self, name: str) -> str:
+        """Our vector form where there is one, else as for CUDA."""
+        if name == "real" or name in HELPERS:
+            return super().named(name)
+        self.called.add(name)
+        if name not in NEEDS:
+            return super().named(name)
+        self.vector.add(name)
+        return f"symad_noting_{name}" if self.nearby and name in SINES else f"symad_{name}"
 
-        def named(match: re.Match[str]) -> str:
-            name = match[1]
-            if name in NEEDS:
-                self.vector.add(name)
-                return f"symad_{name}"
-            return name + ("f" if self.real == "float" else "")
-
-        return re.sub(r"F\((\w+)\)", named, template)
+    def add(self, name: str, node: Node, args: Sequence[str]) -> None:
+        """The statement, and the one for arguments that are not far."""
+        super().add(name, node, args)
+        if not isinstance(node.op, Apply):
+            self.near.append(self.lines[-1])
+            return
+        self.nearby = True
+        self.near.append(self.declare(name, node, args))
+        self.nearby = False
 
     @property
     def sines(self) -> bool:
         """Whether there are functions that are free of branches for arguments that are not far."""
-        return any(f"symad_{name}(" in line for line in self.lines for name in SINES)
-
-    def near(self) -> list[str]:
-        """The statements for arguments that are not far; the variable ``far`` tells if some were."""
-        pattern = re.compile(rf"symad_({'|'.join(SINES)})\((\w+)\)")
-        return [pattern.sub(r"(far |= symad_far(\2), symad_near_\1(\2))", line) for line in self.lines]
+        return bool(self.called & {*SINES})
 
 
 PLAIN = ("floor", "ceil", "fabs", "sqrt")
@@ -80,22 +94,21 @@ def has_vector_form(node: Node, real: str, sines: bool) -> bool:
     if not has_c_form(node):
         return False
     body = NativeBody(real)
-    text = str(c_form(node.op, node, tuple(f"a{k}" for k in range(len(node.args))), body))
-    helpers = [body.expand(HELPERS[name]) for name in body.helpers]
-    texts = [text, *helpers]
-    for name in SINES:
-        if any(f"symad_{name}(" in t for t in (helpers if sines else texts)):
-            return False
-    suffix = "f" if real == "float" else ""
-    called = {name.removesuffix(suffix) for t in texts for name in re.findall(r"\b([a-z]\w*)\(", t)}
-    return all(name in PLAIN or name.startswith("symad_") or name in ("real", real) for name in called)
+    body.expression(node, [f"a{k}" for k in range(len(node.args))])
+    direct, body.called = body.called, set()
+    body.helper_texts()
+    branches = body.called if sines else direct | body.called
+    return not branches & {*SINES} and all(name in PLAIN or name in NEEDS for name in direct | body.called)
 
 
 def functions(bodies: list[NativeBody], real: str) -> str:
     """The functions that some bodies call."""
-    scratch = NativeBody(real)
-    names = dict.fromkeys(name for body in bodies for name in body.helpers)
-    texts = [scratch.expand(HELPERS[name]) for name in names]
-    texts = [t.replace("real ", f"{real} ").replace("(real)", f"({real})") for t in texts]
-    vector = definitions(scratch.vector.union(*[body.vector for body in bodies]), real)
-    return vector + "".join(f"static inline {text}\n" for text in texts)
+    scratch = NativeBody(real, helpers=dict.fromkeys(name for body in bodies for name in body.helpers))
+    texts = scratch.helper_texts()
+    vector = scratch.vector.union(*[body.vector for body in bodies])
+    noting = "".join(
+        f"#define symad_noting_{name}(x) (far |= symad_far(x), symad_near_{name}(x))\n"
+        for name in SINES
+        if name in vector
+    )
+    return definitions(vector, real) + noting + "".join(f"static inline {text}\n" for text in texts)

@@ -1,6 +1,6 @@
 """Softmax and its kin over rows: C text of generalized ufuncs.
 
-As in `symad.numeric.numpy_arrays.ops.softmax`, the largest element is subtracted first; where it is infinite
+As in `symad.numeric.targets.helpers`, the largest element is subtracted first; where it is infinite
 or NaN nothing is, so that the result tells.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from symad.numeric.compiled_arrays.c.c_body import NativeBody
 from symad.numeric.compiled_arrays.c.row_entry import Operand, entry, row_head
 
-HIGHEST = """  REAL highest = columns ? x0[0] : 0;
+HIGHEST = """  $real highest = columns ? x0[0] : 0;
 #pragma omp simd reduction(max:highest)
   for (ptrdiff_t j = 0; j < columns; j++) highest = x0[j] > highest ? x0[j] : highest;
   bool odd = false;
@@ -18,31 +18,31 @@ HIGHEST = """  REAL highest = columns ? x0[0] : 0;
   if (odd || highest - highest != 0) highest = 0;
 """
 
-TOTAL = """  REAL total = 0;
+TOTAL = """  $real total = 0;
 #pragma omp simd reduction(+:total)
-  for (ptrdiff_t j = 0; j < columns; j++) total += F(exp)(x0[j] - highest);
+  for (ptrdiff_t j = 0; j < columns; j++) total += $exp(x0[j] - highest);
 """
 
-KEPT = """  REAL total = 0;
+KEPT = """  $real total = 0;
 #pragma omp simd reduction(+:total)
   for (ptrdiff_t j = 0; j < columns; j++) {
-    const REAL e = F(exp)(x0[j] - highest);
+    const $real e = $exp(x0[j] - highest);
     y0[j] = e;
     total += e;
   }
 """
 
 ROWS: dict[str, str] = {
-    "softmax": HIGHEST + KEPT + """  const REAL scale = 1 / total;
+    "softmax": HIGHEST + KEPT + """  const $real scale = 1 / total;
 #pragma omp simd
   for (ptrdiff_t j = 0; j < columns; j++) y0[j] *= scale;
 """,
-    "log_softmax": HIGHEST + TOTAL + """  const REAL shift = highest + F(log)(total);
+    "log_softmax": HIGHEST + TOTAL + """  const $real shift = highest + $log(total);
 #pragma omp simd
   for (ptrdiff_t j = 0; j < columns; j++) y0[j] = x0[j] - shift;
 """,
-    "log_sum_exp": HIGHEST + TOTAL + "  *y0 = highest + F(log)(total);\n",
-    "softmax_tangent": """  REAL total = 0;
+    "log_sum_exp": HIGHEST + TOTAL + "  *y0 = highest + $log(total);\n",
+    "softmax_tangent": """  $real total = 0;
 #pragma omp simd reduction(+:total)
   for (ptrdiff_t j = 0; j < columns; j++) total += x0[j] * x1[j];
 #pragma omp simd
@@ -59,8 +59,8 @@ SIGNATURES = {
 def softmax_source(kind: str, name: str, real: str) -> tuple[str, NativeBody]:
     """The text of one of `ROWS`."""
     body = NativeBody(real)
-    inputs = [Operand(f"x{k}", True, k, real) for k in range(SIGNATURES[kind].split("->")[0].count("n"))]
-    outputs = [Operand("y0", SIGNATURES[kind].endswith("(n)"), 0, real)]
-    text = body.expand(ROWS[kind]).replace("REAL", real)
+    inputs = [Operand(f"x{k}", True, k, real) for k in range(2 if kind == "softmax_tangent" else 1)]
+    outputs = [Operand("y0", kind != "log_sum_exp", 0, real)]
+    text = body.expand(ROWS[kind])
     head = row_head(name, inputs, outputs)
     return "\n".join([head, text + "}", *entry(name, inputs, outputs)]) + "\n", body
