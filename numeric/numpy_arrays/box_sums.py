@@ -7,13 +7,13 @@ from math import prod
 from typing import Any
 
 from symad.core.graph import Node
-from symad.ops.arrays.shaping import Pad, Reshape, Slice
+from symad.ops.arrays.shaping import Pad, Reshape
 from symad.ops.elementwise.arithmetic import Add
 
 Box = tuple[tuple[int, int], ...]
 """First and last position (excluded) along each axis."""
 
-Index = tuple[str, ...]
+BoxIndex = tuple[str, ...]
 """The text of an index: for each axis, but whole ones at the end."""
 
 
@@ -84,7 +84,7 @@ def single_axes(short: Sequence[Any], long: Sequence[Any]) -> frozenset[int]:
     return frozenset(axes) if k == len(short) else frozenset()
 
 
-def box_index(box: Box, shape: Sequence[Any], single: frozenset[int]) -> Index:
+def box_index(box: Box, shape: Sequence[Any], single: frozenset[int]) -> BoxIndex:
     """The index of a box; axes that the source does not have are single positions."""
     parts = []
     for axis, ((a, b), total) in enumerate(zip(box, shape, strict=True)):
@@ -97,29 +97,9 @@ def box_index(box: Box, shape: Sequence[Any], single: frozenset[int]) -> Index:
     return without_whole_axes(parts)
 
 
-def without_whole_axes(index: Sequence[str]) -> Index:
+def without_whole_axes(index: Sequence[str]) -> BoxIndex:
     """An index without the axes at the end that it leaves as they are."""
     count = len(index)
     while count > 1 and index[count - 1] == ":":
         count -= 1
     return tuple(index[:count])
-
-
-def taken(node: Node) -> tuple[Node, Index] | None:
-    """The array and the index of a slice of one position along some axes, which then disappear."""
-    if not isinstance(node.op, Reshape) or not isinstance(node.args[0].op, Slice):
-        return None
-    piece = node.args[0]
-    cut: Any = piece.op
-    axes = single_axes(node.shape, piece.shape)
-    if not axes or not all(isinstance(s, int) for s in cut.start):
-        return None
-    parts = []
-    for axis, (start, step, dim) in enumerate(zip(cut.start, cut.step, piece.args[0].shape, strict=True)):
-        if axis in axes:
-            parts.append(str(start))
-        elif start == 0 and step == 1 and piece.shape[axis] == dim:
-            parts.append(":")
-        else:
-            return None
-    return piece.args[0], without_whole_axes(parts)

@@ -1,4 +1,4 @@
-"""Statements that give memory back: ``del`` after the last use of a value."""
+"""Statements that give memory back: ``del`` after the last use of a value, before other memory is taken."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ class Group:
         lines: their text.
         made: the names that they give.
         rows: names that a loop gives to its arrays and to parts of arrays.
+        allocates: whether they take memory that is worth a statement.
     """
 
     nodes: Sequence[Node]
     lines: Sequence[str]
     made: Sequence[Name] = ()
     rows: Sequence[Name] = ()
+    allocates: bool = True
 
 
 def with_releases(
@@ -34,7 +36,8 @@ def with_releases(
 ) -> list[str]:
     """The statements with ``del`` after the last use of every value that is no result.
 
-    The memory of an array is free when the last of its names is.
+    The memory of an array is free when the last of its names is. It need not be free before other memory is
+    taken, so that ``del`` waits until then; what ends with the function needs none.
 
     Args:
         groups: what is computed, in order.
@@ -53,12 +56,16 @@ def with_releases(
         if name not in kept and worth(name):
             dead.setdefault(k, []).append(name)
     lines: list[str] = []
+    rows: list[Name] = []
+    ending: list[Name] = []
     for k, group in enumerate(groups):
+        if group.allocates:
+            lines += [f"{' = '.join(rows)} = None"] if rows else []  # no step, no names: no del
+            lines += [f"del {', '.join(sorted(ending, key=lambda name: name.number))}"] if ending else []
+            rows, ending = [], []
         lines += group.lines
-        if k < len(groups) - 1:  # what ends with the last statement ends with the function
-            lines += [f"{' = '.join(group.rows)} = None"] if group.rows else []  # no step, no names: no del
-            ending = sorted(dead.get(k, ()), key=lambda name: name.number)
-            lines += [f"del {', '.join(ending)}"] if ending else []
+        rows += group.rows
+        ending += dead.get(k, ())
     return lines
 
 

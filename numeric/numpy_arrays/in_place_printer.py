@@ -15,13 +15,14 @@ from typing import Any
 
 from symad.core.graph import Graph, Node, topological
 from symad.cost import schedule
-from symad.numeric.numpy_arrays.box_sums import Index, box_index, boxes, fills, source, taken
+from symad.numeric.numpy_arrays.box_sums import BoxIndex, box_index, boxes, fills, source
 from symad.numeric.numpy_arrays.elementwise_statements import (
     WITHOUT_OUT,
     WRITERS,
     into,
     is_indicator,
 )
+from symad.numeric.numpy_arrays.joined_views import view_of_slice
 from symad.numeric.numpy_arrays.liveness import (
     Lifetimes,
     cut,
@@ -51,6 +52,7 @@ from symad.numeric.passes.loops.loop import Loop
 from symad.numeric.passes.memory_layout.flat_stencils import reads_ranges
 from symad.numeric.passes.memory_layout.memory_spans import works_in_gaps
 from symad.numeric.passes.memory_layout.overlapping_pads import Overlay
+from symad.numeric.program.expressions import Index
 from symad.numeric.scheduling.roles import stem_of
 from symad.numeric.targets.contractions import MatrixProduct
 from symad.ops.arrays.contraction import Einsum
@@ -74,7 +76,7 @@ class InPlacePrinter(ArrayPrinter):
         self.lives = Lifetimes()
         self.waiting: set[Node] = set()
         """Repetitions and indicators, written where they are used."""
-        self.views: dict[tuple[Node, Index], Name] = {}
+        self.views: dict[tuple[Node, BoxIndex], Name] = {}
         """The names of boxes of a loop's arrays in which several operations write."""
         self.whole: set[str] = set()
         """The names of places in loops that are contiguous."""
@@ -88,7 +90,7 @@ class InPlacePrinter(ArrayPrinter):
         """The name of the array that is being made."""
         self.slots: dict[Node, Name | Part] = {}
         """Where results of a loop's body, and boxes of arrays, go."""
-        self.boxed: dict[Node, tuple[Node, Index]] = {}
+        self.boxed: dict[Node, tuple[Node, BoxIndex]] = {}
         """Padded arrays: the sum that they are boxes of, and the index of the box."""
         self.fixed: dict[str, Turned | Name] = {}
         """What no step of the loops around changes, and its transpose: laid out before them if it is read."""
@@ -242,11 +244,13 @@ class InPlacePrinter(ArrayPrinter):
             return []
         if self._written_later(node):
             return []
-        piece = taken(node)
-        if piece is not None and node.args[0] not in self.text:
-            whole = self.settle(piece[0])
+        view = view_of_slice(node)
+        if view is not None and node.args[0] not in self.text:
+            whole, places = view
+            settled = self.settle(whole)
+            text = self.writer.index_text(Index(self.writer.argument(whole), places))
             self.text[node] = self.value_name()
-            return [*whole, f"{self.text[node]} = {Part(self.text[piece[0]], *piece[1])}"]
+            return [*settled, f"{self.text[node]} = {text}"]
         repeated = isinstance(node.op, Broadcast) and node.args[0].shape
         if repeated or (node.shape and is_indicator(node)) or self._is_start(node):
             self.waiting.add(node)
@@ -324,7 +328,7 @@ class InPlacePrinter(ArrayPrinter):
         """Whether a view is only part of the index with which it is used."""
         users = self.users.get(node, [])
         if isinstance(node.op, Slice):
-            return bool(users) and all(taken(u) is not None for u in users)
+            return bool(users) and all(view_of_slice(u) is not None for u in users)
         if isinstance(node.op, Reshape):
             return bool(users) and all(
                 isinstance(u.op, Pad) and u in self.boxed and source(u)[0] is not node for u in users

@@ -198,13 +198,16 @@ class ArrayPrinter:
         self.row_numbers = self.row_numbers | only_indices(outputs)
         for self.at, node in enumerate(order):
             if node not in self.text:
-                known = len(self.text)
+                known, before = len(self.text), self._serial
                 lines = self.statement(node)
                 given = {n: self.text[n] for n in islice(reversed(self.text), len(self.text) - known)}
                 made = [*self.own, *(text for text in given.values() if isinstance(text, Name))]
-                groups.append(Group((node, *given), lines, made, self.rows.pop(node, ())))
-                large |= {text for n, text in given.items() if self.is_worth_freeing(n)}
-                large |= {*self.own} if self.is_worth_freeing(node) else set()
+                worth = {text for n, text in given.items() if self.is_worth_freeing(n)}
+                worth |= {*self.own} if self.is_worth_freeing(node) else set()
+                fresh = {text for n, text in given.items() if not is_view(n)} | {*self.own}
+                new = any(not isinstance(text, Name) or text.number > before for text in worth & fresh)
+                groups.append(Group((node, *given), lines, made, self.rows.pop(node, ()), new))
+                large |= worth
                 self.own = []
         self.own, self.given, self.read_until, self.at = around
         if self.nesting:

@@ -40,6 +40,18 @@ def test_a_value_ends_after_its_last_reader():
     assert with_releases(groups, text, [c], lambda name: False) == ["A", "B", "C"]
 
 
+def test_memory_is_given_back_where_other_memory_is_taken():
+    x, a, b = chain()
+    c, d = slice_axis(b, 0, 0, 0), slice_axis(x, 0, 0, 0)
+    text = {x: Name("x"), a: Name("v1", 1), b: Name("v2", 2), c: Name("v3", 3), d: Name("v4", 4)}
+    loop = Group([b], ["B"], [text[b]], [Name("v5", 5)], allocates=False)
+    view = Group([c], ["C"], [text[c]], allocates=False)
+    first, last = Group([a], ["A"], [text[a]]), Group([d], ["D"], [text[d]])
+    made = with_releases([first, loop, view, last], text, [c, d], lambda name: True)
+    assert made == ["A", "B", "C", "v5 = None", "del v1, v2", "D"]
+    assert with_releases([first, loop, view], text, [c], lambda name: True) == ["A", "B", "C"]
+
+
 def test_a_value_is_read_through_what_is_written_where_it_is_used():
     x, a, b = chain()  # b has no statement
     c, d = slice_axis(b, 0, 0, 0), slice_axis(x, 0, 0, 0)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from symad.core.graph import Node
-from symad.numeric.numpy_arrays.box_sums import Index
+from symad.numeric.numpy_arrays.box_sums import BoxIndex
 from symad.numeric.numpy_arrays.memory_reuse import is_recycled, new_text
 from symad.numeric.numpy_arrays.texts import Name, Part, assigned
 
 
-def overlay_index(node: Node, k: int, printer: Any) -> Index:
+def overlay_index(node: Node, k: int, printer: Any) -> BoxIndex:
     """The index of part ``k``."""
     op: Any = node.op
     start, (count,) = op.start[k], node.args[k].shape
