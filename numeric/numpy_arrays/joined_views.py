@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from symad.core.graph import Node
-from symad.numeric.program.expressions import Compute, Index, Place, Read, Value
+from symad.numeric.program.expressions import Compute, Index, NewAxis, Place, Read, Value
 from symad.numeric.program_passes.views import joined
 from symad.ops.arrays.shaping import Reshape, Slice
 
 
 def view_of_slice(node: Node) -> tuple[Node, tuple[Place, ...]] | None:
-    """The array and the places of a view of a slice; None for anything else."""
-    if not isinstance(node.op, (Slice, Reshape)) or not isinstance(node.args[0].op, Slice):
+    """The array and the places of a slice that drops axes; None for anything else."""
+    if not isinstance(node.op, Reshape) or not isinstance(node.args[0].op, Slice):
         return None
     (piece,) = node.args
     whole = Read(Value("", piece.args[0].shape))
     view = joined(Compute(node.op, (joined(Compute(piece.op, (whole,), piece.shape)),), node.shape))
-    return (piece.args[0], view.places) if isinstance(view, Index) and view.array is whole else None
+    if not isinstance(view, Index) or view.array is not whole or NewAxis() in view.places:
+        return None
+    return piece.args[0], view.places

@@ -77,6 +77,18 @@ def test_arrays(name: str, backend: str) -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+def test_functions_that_may_return_what_they_are_given(backend: str) -> None:
+    """The first power of a matrix, a recurrence of one step, parts of one eigensystem."""
+    a, n = sp.MatrixSymbol("A", 3, 3), sp.Symbol("n", integer=True, positive=True)
+    matrix = np.arange(9.0).reshape(3, 3) + np.eye(3)
+    check_ownership(made(symad.trace(a**n, inputs=[a, n]), backend), [matrix, np.array(1.0)])
+    step = symad.trace(lambda a, b: functions.affine_scan(a, b), [(1, 3), (1, 3)])
+    check_ownership(made(step, backend), [np.ones((1, 3)), np.ones((1, 3))])
+    eigen = symad.trace(lambda a: (lambda s: (s[0], s[1]))(np.linalg.eigh(a + a.T)), [(3, 3)])
+    check_ownership(made(eigen, backend), [matrix])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_gradients_that_are_inputs_or_each_other(backend: str) -> None:
     product = symad.gradient(symad.trace(lambda a, c: np.sum(a * c), [(3,), (3,)]))
     alike = symad.gradient(symad.trace(lambda a, b, t: np.sum((a + b - t) ** 2), [(3,)] * 3))
