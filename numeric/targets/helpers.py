@@ -27,11 +27,10 @@ def _array(name: str, value: Any, dtype: Any, shape: tuple[Any, ...], declared: 
 def _softmax(x: Array, axes: Any, out: Any = None) -> Array:
     """exp(x)/sum(exp(x)); the largest element is subtracted first."""
     highest = x.max(axis=axes, keepdims=True) if x.size else x.sum(axis=axes, keepdims=True)
-    out = np.subtract(x, np.where(np.isfinite(highest), highest, 0), out)
-    np.exp(out, out)
-    out /= out.sum(axis=axes, keepdims=True)
-    made: Array = out
-    return made
+    result: Array = np.subtract(x, np.where(np.isfinite(highest), highest, 0), out)
+    np.exp(result, result)
+    result /= result.sum(axis=axes, keepdims=True)
+    return result
 
 
 def _exponentials(x: Array, axes: Any) -> tuple[Array, Array]:

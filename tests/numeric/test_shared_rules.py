@@ -1,9 +1,12 @@
-"""Contractions, however they are written, are NumPy's einsum: plain and fast text, and compiled kernels."""
+"""Rules that plain and fast text share: contractions are einsum however they are written, helpers are one."""
 
 import numpy as np
 import pytest
+import scipy.special
+import sympy as sp
 
 import symad
+from symad import functions
 from symad.numeric import lower
 
 SIZES = {"a": 2, "b": 3, "c": 4, "d": 5, "e": 2}
@@ -32,3 +35,24 @@ def test_every_way_to_write_a_contraction(spec, style):
     found, expected = kernel(*values), np.einsum(spec, *values)
     assert found.shape == expected.shape
     np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("style", ["plain", "fast"])
+def test_helpers_of_one_name_are_one_function(style):
+    """A softmax in place, and one of an array that is repeated along an axis."""
+
+    def both(y, w):
+        return functions.softmax(np.exp(y)), functions.softmax(np.broadcast_to(w, (3, 4)))
+
+    y, w = np.linspace(-1, 1, 12).reshape(3, 4), np.arange(4.0)
+    found = lower(symad.trace(both, [(3, 4), (4,)]), style=style)(y, w)
+    np.testing.assert_allclose(found[0], scipy.special.softmax(np.exp(y), axis=1), rtol=1e-14)
+    np.testing.assert_allclose(found[1], np.tile(scipy.special.softmax(w), (3, 1)), rtol=1e-14)
+
+
+@pytest.mark.parametrize("style", ["plain", "fast"])
+def test_stacked_integers_are_floats(style):
+    n = sp.Symbol("n", integer=True, positive=True)
+    graph = symad.trace(lambda x: np.stack([2 * n, n]), [sp.IndexedBase("x", shape=(n,))])
+    found = lower(graph, style=style)(np.ones(3))
+    assert found.dtype == np.float64 and found.tolist() == [6.0, 3.0]
