@@ -1,6 +1,7 @@
 """Parts of data on several cores: threads, workers, the overhead of a task, logistic regression.
 
-- threads: batches of a scalar kernel, row blocks, pair sums and colors with one thread and with two.
+- threads: batches of scalar kernels, row blocks, pair sums and colors with one thread and with two, beside what
+  two threads gain on this machine at best.
 - workers: the value and gradient of a logistic loss on a LocalCluster with one worker process and with
   two, for data of one size (strong scaling) and of a size that grows with the workers (weak scaling).
 - overhead: what a chunk costs that has nothing to compute.
@@ -34,6 +35,7 @@ import sympy as sp
 import symad
 from symad import functions
 from symad.numeric.scale import distribute, glm, sparse_jacobian
+from symad.numeric.scale.engines import cores, in_order
 
 n, d, m = sp.symbols("n d m", integer=True, positive=True)
 
@@ -71,6 +73,37 @@ def arm(joints: int) -> tuple[Any, Any]:
     return (sum(map(sp.cos, angles)) - 1) ** 2 + (sum(map(sp.sin, angles)) - 2) ** 2, q
 
 
+def nine_points(u: Any) -> Any:
+    """Reaction and diffusion with the nine-point stencil: its Jacobian has nine colors."""
+    sides = u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2]
+    corners = u[2:, 2:] + u[2:, :-2] + u[:-2, 2:] + u[:-2, :-2]
+    inner = u[1:-1, 1:-1]
+    return (4 * sides + corners - 20 * inner) / 6 + np.tanh(inner) * np.exp(-(inner**2))
+
+
+def machine() -> dict[str, Callable[[int], Any]]:
+    """What two threads gain here at best: arithmetic in the cache, and copies from memory to memory."""
+    cached, made = np.linspace(-1, 1, 4000), [np.empty(4000) for _ in range(cores())]
+    source = np.ones(8_000_000)
+    target = np.empty_like(source)
+
+    def exponentials(k: int, times: int) -> None:
+        for _ in range(times):
+            np.exp(cached, out=made[k])
+
+    def copied(k: int, parts: int) -> None:
+        size = len(source) // parts
+        target[k * size : (k + 1) * size] = source[k * size : (k + 1) * size]
+
+    def shared(work: Callable[[int, int], None], second: Callable[[int], int]) -> Callable[[int], Any]:
+        return lambda t: list(in_order(lambda k: work(k, second(t)), [(k,) for k in range(t)], t))
+
+    return {
+        "the machine: exp in the cache": shared(exponentials, lambda t: 4000 // t),
+        "the machine: copies": shared(copied, lambda t: t),
+    }
+
+
 def on_threads(kernel: Any, points: Any, threads: int) -> Any:
     """A distributed kernel at points (inputs, points)."""
     return kernel.on(threads=threads)(*points)
@@ -86,7 +119,7 @@ def thread_cases(small: bool) -> dict[str, Callable[[int], Any]]:
         every = dict.fromkeys(map(str, batch.inputs), 0)
         points = rng.standard_normal((len(v), count // 5))
         for backend, name in (("numpy", "NumPy"), ("c", "C")):
-            kernel = distribute(batch, every, backend=backend, rows=count // 80)
+            kernel = distribute(batch, every, backend=backend)
             batches[f"batch of {title}, {name}"] = partial(on_threads, kernel, points)
     x, w = rng.standard_normal((count, 30)), rng.standard_normal(30)
     y = np.sign(x @ w)
@@ -99,10 +132,11 @@ def thread_cases(small: bool) -> dict[str, Callable[[int], Any]]:
 
     pairs = symad.trace(lambda x, y: functions.pairwise(kernel, x, y), [array("x", n, 3), array("y", m, 3)])
     sums = distribute(pairs, {"x": 0}, rows=1000, backend="c")
-    side = 200 if small else 1000
-    stencil = symad.trace(lambda u: np.tanh(u[2:] - 2 * u[1:-1] + u[:-2]) * np.sin(u[1:-1]), [(side * 100,)])
-    colored, at = sparse_jacobian(stencil), rng.standard_normal(side * 100)
+    side = 60 if small else 600
+    stencil = symad.trace(nine_points, [(side, side)])
+    colored, at = sparse_jacobian(stencil), rng.standard_normal((side, side))
     return {
+        **machine(),
         **batches,
         "row blocks": lambda t: rows.on(threads=t)(x, y, w),
         "pair sums, C": lambda t: sums.on(threads=t)(a, b),

@@ -27,6 +27,8 @@ def identifier(name: str) -> str:
 
 def short_name(symbol: Any) -> str:
     """The name of an input in code: ``q`` for q(t), ``q_dot`` and ``q_ddot`` for its derivatives."""
+    if type(symbol) is sympy.Symbol:
+        return str(symbol.name)  # as str(symbol), without a printer
     if isinstance(symbol, AppliedUndef):
         return str(symbol.func.__name__)
     if isinstance(symbol, sympy.Derivative):
