@@ -160,8 +160,8 @@ class DeviceOptimiser:
         shared = THREADS * np.dtype(self.real).itemsize
         groups = [self._pieces(gradients, start) for start in range(0, len(gradients), TOGETHER)]
         for pieces, count, grid, offset in groups:
-            args = pieces, count, self.state, self.parts, np.int32(offset)
-            self.module.get_function("gradient_squares")((grid,), (THREADS,), args, shared_mem=shared)
+            read = pieces, count, self.state, self.parts, np.int32(offset)
+            self.module.get_function("gradient_squares")((grid,), (THREADS,), read, shared_mem=shared)
         for pieces, count, grid, _ in groups:
             more = (null if self.factors is None else self.factors, self.values, self.first, self.second)
             args = (
@@ -174,8 +174,8 @@ class DeviceOptimiser:
                 null if self.copy is None else self.copy,
             )
             self.module.get_function("update_parameters")((grid,), (THREADS,), args, shared_mem=shared)
-        args = self.state, self.parts, blocks, self.seed
-        self.module.get_function("count_step")((1,), (THREADS,), args, shared_mem=shared)
+        counted = self.state, self.parts, blocks, self.seed
+        self.module.get_function("count_step")((1,), (THREADS,), counted, shared_mem=shared)
 
     def _pieces(self, gradients: Sequence[Array], start: int) -> tuple[Any, Any, int, int]:
         """Some gradients as the kernels read them, how many, blocks, and the first block of all."""

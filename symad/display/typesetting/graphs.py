@@ -57,8 +57,8 @@ def graph_latex(graph: Graph) -> Latex:
         lines += _step(left, body, inputs, loops, letter)
     if len(lines) == 1:
         return Latex(visible(lines[0].replace("&=", "=", 1)))
-    body = " \\\\\n".join(lines)
-    return Latex(visible(f"\\begin{{aligned}}\n{body}\n\\end{{aligned}}"))
+    rows = " \\\\\n".join(lines)
+    return Latex(visible(f"\\begin{{aligned}}\n{rows}\n\\end{{aligned}}"))
 
 
 def shown_latex(graph: Graph) -> str | None:

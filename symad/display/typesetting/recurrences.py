@@ -40,7 +40,8 @@ def formal_names(graph: Graph, node: Any) -> tuple[list[str], list[Piece]]:
     """What the arguments of a step are called where it is defined, and their pieces at the time t."""
     taken = {name_of_input(symbol) for symbol in graph.inputs}
     state = next((s for s in STATES if s not in taken), STATES[-1])
-    count, names, pieces = 1 + node.op.slices, [], []
+    count, names = 1 + node.op.slices, []
+    pieces: list[Piece] = []
     for k, (arg, local) in enumerate(zip(node.args, node.op.body.input_nodes, strict=True)):
         name = state if k == 0 else _name_of(arg, f"x_{{{k}}}" if k < count else f"k_{{{k + 1 - count}}}")
         names.append(f"{state}_{{0}}" if k == 0 else name)

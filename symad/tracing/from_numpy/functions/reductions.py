@@ -195,7 +195,7 @@ def all_(a: Any, axis: Any = None, keepdims: Any = False, where: Any = True) -> 
     """Whether all are true."""
     found = Proxy(_chosen(number(Proxy(condition(a))), where, 1))
     if _may_be_empty(found._node, axis):
-        return sum_(1 - found, axis, keepdims=keepdims) == 0
+        return sum_(np.subtract(1, found), axis, keepdims=keepdims) == 0
     return _extreme("min", found, axis, keepdims) == 1
 
 
