@@ -1,7 +1,7 @@
 """Parts of data on several cores: threads, workers, the overhead of a task, logistic regression.
 
-- threads: batches of scalar kernels, row blocks, pair sums and colors with one thread and with two, beside what
-  two threads gain on this machine at best.
+- threads: batches of scalar kernels, row blocks, pair sums and colors with one thread and with two, beside
+  what two threads gain on this machine at best.
 - workers: the value and gradient of a logistic loss on a LocalCluster with one worker process and with
   two, for data of one size (strong scaling) and of a size that grows with the workers (weak scaling).
 - overhead: what a chunk costs that has nothing to compute.
