@@ -5,11 +5,13 @@ the op `Attention` it is computed by tiles. Recognised is
 
     t = c q kᵀ [+ bias],   P = softmax([mask: t, −∞]) [0 in rows that see nothing],   o = P v,
 
-with a mask that is known when code is printed, and backwards, where ō is the cotangent of o,
+with a mask that is known when code is printed or is a formula of positions, and backwards, where ō is the
+cotangent of o,
 
-    v̄ = Pᵀ ō,   s̄ = P ∘ (ō vᵀ − rowsum) masked alike and times c,   q̄ = s̄ k,   k̄ = s̄ᵀ q.
+    v̄ = Pᵀ ō,   t̄ = P ∘ (ō vᵀ − rowsum) masked alike,   s̄ = c t̄,   q̄ = s̄ k,   k̄ = s̄ᵀ q,
 
-If anything else reads P or s̄ (a gradient of the bias, say), nothing is replaced.
+and t̄, summed over the axes along which the bias is repeated, for the bias. If anything else reads P or t̄,
+nothing is replaced.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ import sympy as sp
 from symad.core.dims import Shape
 from symad.core.formula import Formula
 from symad.core.graph import Graph, Node, rebuild
+from symad.gpu.passes.mask_formulas import mask_formula
 from symad.library.score_functions import LOOPS, I, J, Parameter, S, parameter_symbol
 from symad.ops.arrays.contraction import Einsum, contract
 from symad.ops.arrays.shaping import Broadcast, Reshape, broadcast_to, reshape
@@ -35,6 +38,9 @@ from symad.ops.fused.softmax import Softmax, SoftmaxTangent
 
 WIDEST = 256
 """The largest head dim of the kernels; it must be a number when code is printed."""
+
+BIAS = 3
+"""The part of the cotangents that is the bias's, behind those of q, k and v."""
 
 Labels = tuple[int, ...]
 Users = dict[Node, list[Node]]
@@ -137,6 +143,8 @@ def _found(softmax: Node, users: Users, outputs: set[Node]) -> dict[Node, Node] 
     if len(masked) == 1 and isinstance(masked[0].op, Select) and constant_value(masked[0].args[2]) == 0:
         weights, alive = masked[0], masked[0].args[0]
     mask = _mask(scores.shown, alive, softmax.shape)
+    if mask is None and scores.shown is not None:
+        mask = mask_formula(scores.shown, alive)
     if mask is None or weights in outputs or softmax in outputs:
         return None
     products = [u for u in users[weights] if not isinstance(u.op, SoftmaxTangent)]
@@ -208,11 +216,13 @@ def _backward(
     if found is None:
         return None
     gradients: dict[Node, int] = {}
-    scale, dense = 1.0, tangent
+    dense, scale = tangent, 1.0
     while True:
         if dense in outputs:
             return None
-        readers = users[dense]
+        if scale == 1.0:
+            gradients |= {n: BIAS for n in users[dense] if _is_bias_gradient(n, dense, scores.bias)}
+        readers = [node for node in users[dense] if node not in gradients]
         if len(readers) == 1 and isinstance(readers[0].op, Select):
             condition, kept, rest = readers[0].args
             if condition is not scores.shown or kept is not dense or constant_value(rest) != 0:
@@ -223,9 +233,9 @@ def _backward(
         if factor is None or factor[0] is not dense:
             break
         dense, scale = readers[0], scale * factor[1]
-    if not np.isclose(scale, scores.scale, rtol=1e-12):
+    if readers and not np.isclose(scale, scores.scale, rtol=1e-12):
         return None
-    for node in users[dense]:
+    for node in readers:
         operand = _other(node, dense)
         if operand is None:
             return None
@@ -234,6 +244,18 @@ def _backward(
             return None
         gradients[node] = part
     return found, gradients
+
+
+def _is_bias_gradient(node: Node, dense: Node, bias: Node | None) -> bool:
+    """Whether a node is the sum of t̄ over the axes along which the bias is repeated."""
+    op = node.op
+    if bias is None or not isinstance(bias.op, Broadcast):
+        return False
+    if not isinstance(op, Einsum) or len(node.args) != 1:
+        return False
+    (labels,) = op.inputs
+    kept = tuple(labels[k] for k in bias.op.axes)
+    return len(set(labels)) == len(dense.shape) and op.output == kept and bool(kept)
 
 
 def _mask(shown: Node | None, alive: Node | None, shape: Shape) -> Any:
@@ -290,7 +312,9 @@ def _made(
         symbol, first = parameter_symbol(parameters[-1]), 4 - len(weights.shape)
         formula += symbol[tuple(LOOPS[first + k] for k in axes)] if axes else symbol
         arrays.append(bias)
-    if mask is not True:
+    if isinstance(mask, sp.Basic):
+        allowed = mask
+    elif mask is not True:
         if (mask == (np.tri(*mask.shape) > 0)).all():
             allowed = J <= I
         else:
@@ -307,6 +331,9 @@ def _made(
         args = (*o.args, o, lse, _four(bar), zero)
         dense = {node: arg for node in gradients for arg in node.args if arg.shape == weights.shape}
         for node, part in gradients.items():
+            if part == BIAS:
+                made[node] = in_part(o.op, AttentionCotangent, BIAS, args)  # type: ignore[arg-type]
+                continue
             made[node] = _shaped(in_part(o.op, AttentionCotangent, part, args), node, dense[node])  # type: ignore[arg-type]
     return made
 

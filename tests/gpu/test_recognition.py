@@ -6,12 +6,13 @@ import shutil
 
 import numpy as np
 import pytest
+import sympy as sp
 
 import symad
 from symad import functions
 from symad.gpu.passes.recognise_attention import recognised
 from symad.models.layers.parameters import trace_model
-from symad.models.transformers.attention import attention, causal_mask
+from symad.models.transformers.attention import attention, causal_mask, prefix_mask, window_mask
 from symad.models.transformers.transformer import Transformer
 from symad.numeric import lower
 from symad.ops.fused.attention_ops import AttentionOp
@@ -91,10 +92,6 @@ def dense_weights(q, k, v):
 
 OTHERS = {
     "weights are read": (dense_weights, [(6, 4)] * 3),
-    "a bias that is learned": (
-        lambda q, k, v, b: np.sum(attention(q, k, v, None, b) ** 2),
-        [(6, 4)] * 3 + [(6, 6)],
-    ),
     "another axis": (lambda q, k, v: np.sum((functions.softmax(q @ k.T, axis=0) @ v) ** 2), [(6, 4)] * 3),
     "a softmax of no product": (
         lambda q, k, v: np.sum((functions.softmax(q, axis=-1) @ v) ** 2),
@@ -111,13 +108,91 @@ def test_what_is_something_else_stays(name):
     assert recognised(graph) is graph
 
 
-def test_a_learned_bias_is_tiled_without_its_gradient():
-    f, shapes = OTHERS["a bias that is learned"]
-    graph = symad.value_and_gradient(symad.trace(f, shapes), wrt=[0, 1, 2])
+BIASES = {"of heads": (3, 6, 6), "of keys": (1, 1, 6), "of rows": (6, 1), "of all": (6, 6)}
+
+
+@pytest.mark.parametrize("wrt", [[0, 1, 2, 3], [3], [0, 1, 2]], ids=str)
+@pytest.mark.parametrize("mask", [None, HIDDEN], ids=["all", "masked"])
+@pytest.mark.parametrize("name", BIASES)
+def test_a_learned_bias_is_tiled_with_its_gradient(name, mask, wrt):
+    shapes = [(2, 3, 6, 4)] * 3 + [BIASES[name]]
+    plain = symad.trace(lambda q, k, v, b: np.sum(attention(q, k, v, mask, b) ** 2), shapes)
+    graph = symad.value_and_gradient(plain, wrt=wrt)
     made, values = recognised(graph), [RNG.normal(size=s) for s in shapes]
     assert Softmax not in kinds(made)
     for found, wanted in zip(made(*values), graph(*values), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
+
+
+def test_relative_positions_that_are_learned():
+    """A table that is read by j − i: its gradient is that of the bias, scattered."""
+    place = np.arange(6)[None, :] - np.arange(6)[:, None] + 5
+
+    def loss(q, k, v, table):
+        return np.sum(attention(q, k, v, causal_mask(6), table[:, place]) ** 2)
+
+    shapes = [(2, 3, 6, 4)] * 3 + [(3, 11)]
+    graph = symad.value_and_gradient(symad.trace(loss, shapes))
+    made, values = recognised(graph), [RNG.normal(size=s) for s in shapes]
+    assert Softmax not in kinds(made)
+    for found, wanted in zip(made(*values), graph(*values), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
+    if shutil.which("g++"):
+        agree(graph, values, "float64", 1e-10)
+
+
+n = sp.Symbol("n", integer=True, positive=True)
+LENGTHS = {
+    "causal": lambda q, k, v: attention(q, k, v, causal_mask(n)),
+    "window": lambda q, k, v: attention(q, k, v, window_mask(n, 3)),
+    "prefix": lambda q, k, v: attention(q, k, v, prefix_mask(n, 2)),
+    "not the first keys": lambda q, k, v: attention(
+        q, k, v, functions.arange(n)[:, None] > functions.arange(n)[None, :] + 1
+    ),
+    "written": lambda q, k, v: functions.softmax(
+        np.where(causal_mask(n), q @ np.swapaxes(k, -1, -2), -np.inf), axis=-1
+    ) @ v,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("length", [1, 7])
+@pytest.mark.parametrize("name", LENGTHS)
+def test_masks_of_lengths_that_are_symbols(name, length):
+    plain = symad.trace(lambda q, k, v: np.sum(np.sin(LENGTHS[name](q, k, v))), [(2, n, 4)] * 3)
+    values = [RNG.normal(size=(2, length, 4)) for _ in range(3)]
+    for graph in (plain, symad.value_and_gradient(plain)):
+        made = recognised(graph)
+        assert Softmax not in kinds(made)
+        for found, wanted in zip(leaves(made(*values)), leaves(graph(*values)), strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+def test_one_code_for_all_lengths_is_tiled():
+    plain = symad.trace(lambda q, k, v: np.sum(np.sin(LENGTHS["window"](q, k, v))), [(2, n, 4)] * 3)
+    graph = symad.value_and_gradient(plain)
+    for length in (1, 37):
+        kernel = agree(graph, [RNG.normal(size=(2, length, 4)) for _ in range(3)], "float64", 1e-10)
+    assert "attention_backward_kv" in kernel.source
+
+
+def test_a_mask_that_may_hide_a_whole_row_stays_where_nothing_sets_it_to_0():
+    later = lambda t: t[:, None] > t[None, :]  # noqa: E731
+    f = lambda q, k, v: np.sum(  # noqa: E731
+        functions.softmax(np.where(later(functions.arange(n)), q @ k.T, -np.inf), axis=-1) @ v
+    )
+    graph = symad.trace(f, [(n, 4)] * 3)
+    assert recognised(graph) is graph
+
+
+@pytest.mark.parametrize("mode", ["forward-over-reverse", "reverse-over-forward", "reverse-over-reverse"])
+@pytest.mark.parametrize("name", ["plain", "causal", "bias and mask"])
+def test_hessian_products_are_right_recognised_or_not(name, mode):
+    plain, _ = graphs(FORMS[name], (2, 6, 4))
+    graph = symad.hvp(plain, mode=mode)
+    made, values = recognised(graph), [RNG.normal(size=(2, 6, 4)) for _ in range(6)]
+    for found, wanted in zip(made(*values), graph(*values), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-11)
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")

@@ -1,0 +1,105 @@
+"""The formula of a mask that is computed from positions: which pairs (i, j) it shows, at any lengths."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from symad.core.graph import Node
+from symad.library.score_functions import I, J
+from symad.ops.arrays.reduction import Extreme
+from symad.ops.arrays.shaping import Broadcast, Reshape
+from symad.ops.arrays.sources import Iota, constant_value
+from symad.ops.elementwise.arithmetic import Add, Mul
+from symad.ops.elementwise.selection import Compare, Logic, Select
+
+RELATIONS = {"<": sp.Lt, "<=": sp.Le, ">": sp.Gt, ">=": sp.Ge, "==": sp.Eq, "!=": sp.Ne}
+Index = tuple[sp.Expr, ...]
+
+
+def mask_formula(shown: Node, alive: Node | None) -> sp.Basic | None:
+    """The pairs that take part, as a formula of i and j; None where there is none.
+
+    Args:
+        shown: which pairs enter the softmax, (..., N, M).
+        alive: which rows are not set to 0 behind it, (..., N, M), of the form "any of the mask's row";
+            without it, every row must see something, which is proved for pairs (i, i) alone.
+    """
+    rank = len(shown.shape)
+    pairs = _repeated(shown, (rank - 2, rank - 1))
+    if pairs is None or len(pairs.shape) != 2:
+        return None
+    if alive is None:
+        formula = _formula(pairs, (I, J))
+        square = pairs.shape[0] == pairs.shape[1]
+        return formula if formula is not None and square and formula.subs(J, I) == sp.true else None
+    mask = _mask_of(pairs, _bare(alive))
+    return None if mask is None else _formula(mask, (I, J))
+
+
+def _mask_of(pairs: Node, rows: Node) -> Node | None:
+    """The mask in "mask or not rows", if ``rows`` are those in which it shows something."""
+    if not isinstance(pairs.op, Logic) or pairs.op.kind != "or" or len(pairs.args) != 2:
+        return None
+    for mask, rest in (pairs.args, pairs.args[::-1]):
+        hidden = _bare(rest)
+        negated = isinstance(hidden.op, Logic) and hidden.op.kind == "not" and _bare(hidden.args[0]) is rows
+        if negated and _is_any(rows, mask):
+            return mask
+    return None
+
+
+def _is_any(rows: Node, mask: Node) -> bool:
+    """Whether rows = (max over j of (1 where the mask shows, else 0) equals 1)."""
+    if not isinstance(rows.op, Compare) or rows.op.relation != "==" or constant_value(rows.args[1]) != 1:
+        return False
+    most = rows.args[0]
+    if not isinstance(most.op, Extreme) or most.op.kind != "max" or most.op.axes != (1,):
+        return False
+    ones = most.args[0]
+    values = [constant_value(a) for a in ones.args[1:]]
+    return isinstance(ones.op, Select) and ones.args[0] is mask and values == [1, 0]
+
+
+def _repeated(node: Node, axes: tuple[int, ...]) -> Node | None:
+    """A node before it is repeated along all axes but these."""
+    if len(node.shape) == len(axes):
+        return node
+    return node.args[0] if isinstance(node.op, Broadcast) and node.op.axes == axes else None
+
+
+def _bare(node: Node) -> Node:
+    """A node without repetitions and axes of length 1."""
+    while isinstance(node.op, (Broadcast, Reshape)):
+        (node,) = node.args
+    return node
+
+
+def _formula(node: Node, index: Index) -> sp.Basic | None:
+    """The entry of a node at an index, in i, j and numbers."""
+    op = node.op
+    if isinstance(op, Iota):
+        return index[0]
+    if isinstance(op, Broadcast):
+        return _formula(node.args[0], tuple(index[k] for k in op.axes))
+    if isinstance(op, Reshape):
+        places = iter([k for k, size in zip(index, node.shape, strict=True) if size != 1])
+        (arg,) = node.args
+        if len([d for d in arg.shape if d != 1]) != len([d for d in node.shape if d != 1]):
+            return None
+        return _formula(arg, tuple(sp.Integer(0) if d == 1 else next(places) for d in arg.shape))
+    value = constant_value(node)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return sp.Integer(value)
+    if not isinstance(op, (Add, Mul, Compare, Logic)):
+        return None
+    parts = [_formula(arg, index if arg.shape else ()) for arg in node.args]
+    known = [p for p in parts if p is not None]
+    if len(known) < len(parts):
+        return None
+    if isinstance(op, Add):
+        return sp.Add(*(s * p for s, p in zip(op.signs, known, strict=True)))
+    if isinstance(op, Mul):
+        return sp.Mul(*known) if set(op.powers) == {1} else None
+    if isinstance(op, Compare):
+        return RELATIONS[op.relation](*known) if op.relation in RELATIONS else None
+    return {"and": sp.And, "or": sp.Or, "not": sp.Not}[op.kind](*known)
