@@ -23,6 +23,7 @@ class Options:
     wait: bool = False
     capture: bool = False
     fast: bool = False
+    pair_products: str = "off"
 
 
 _DEFAULT = Options()
@@ -42,6 +43,7 @@ def options(
     wait: bool | None = None,
     capture: bool | None = None,
     fast: bool | None = None,
+    pair_products: str | None = None,
 ) -> Iterator[None]:
     """Options of the CuPy code that is printed inside; those not given stay as they are.
 
@@ -54,11 +56,20 @@ def options(
             call. Off by default: it is an error of a later call, of `check_indices` or of the program's end.
         capture: print code that a CUDA graph can record, which CuPy does not let cuBLAS and its sorts be:
             products and sums of rows by symad's own kernels, from compute capability 8.0. Off by default.
+        pair_products: "tf32x3" or "bf16": kernel sums of inner products and norms (Gaussians among them) on
+            tensor cores, for float32 points of at least 32 components, from compute capability 8.0; the error
+            bounds stand in `symad.gpu.pairs.products`. "off" is the default: ordinary arithmetic.
         fast: allow approximate instructions in kernel sums (tanh, absolute error about 5e-4). Off by default.
     """
+    if pair_products not in (None, "off", "tf32x3", "bf16"):
+        raise ValueError(f'pair_products={pair_products!r} is none of "off", "tf32x3" and "bf16"')
     given = {"tf32": tf32, "atomics": atomics, "wait": wait, "capture": capture, "fast": fast}
     token = _current.set(
-        replace(_current.get(), **{name: bool(v) for name, v in given.items() if v is not None})
+        replace(
+            _current.get(),
+            **{name: bool(v) for name, v in given.items() if v is not None},
+            pair_products=_current.get().pair_products if pair_products is None else pair_products,
+        )
     )
     try:
         yield

@@ -13,6 +13,8 @@ from symad.errors import LoweringError
 from symad.gpu.attention_kernels import module_text
 from symad.gpu.compile import kernel_text
 from symad.gpu.pairs.kernel_text import PairPlan, pair_text, plan
+from symad.gpu.pairs.products import COLUMNS, ROWS, has_products, products_bytes, products_source
+from symad.gpu.printers.kernels import verbatim
 from symad.gpu.printers.library import real_type
 from symad.gpu.settings import current
 from symad.gpu.sympy_to_cuda.printer import Style
@@ -33,7 +35,10 @@ LAUNCH = '''def _pair_grid(owned, streamed, points, plan, dimension, columns):
 
 def _pair_launch(plan, name, grid, *args):
     args = tuple(cp.int32(a) if isinstance(a, int) else a for a in args)
-    _module(plan["source"]).get_function(name)(grid, (128,), args, shared_mem=plan["shared"])
+    kernel = _module(plan["source"]).get_function(name)
+    if plan["shared"] > 49152:
+        kernel.max_dynamic_shared_size_bytes = plan["shared"]
+    kernel(grid, (128,), args, shared_mem=plan["shared"])
 
 
 def _pair_combine(plan, parts):
@@ -53,18 +58,29 @@ def _pair_entries(params, real):
     return cp.concatenate([cp.asarray(p, dtype=real).reshape(-1) for p in params])
 '''
 
-SUM = '''def _pair_sum(x, y, b, params, plan, reduce, dtype, real):
+SUM = '''def _pair_forward_plan(plan):
+    """The kernel of values: on tensor cores where it was asked for and the device has them."""
+    products = plan.get("products")
+    capability, room, _ = _device(cp.cuda.Device().id)
+    if products and capability >= 80 and products["shared"] <= room:
+        return products | {"others": plan}, "pair_products"
+    return plan, "pair_forward"
+
+
+def _pair_sum(x, y, b, params, plan, reduce, dtype, real):
     x, y, b = (cp.ascontiguousarray(a.astype(real, copy=False)) for a in (x, y, b))
     (n, d), m, columns = x.shape, len(y), b.shape[1]
     lse = cp.full(n, -cp.inf, dtype=real)
     if not n or not m:
         fill = {"sum": 0, "logsumexp": -cp.inf, "softmax": cp.nan}[reduce]
         return cp.full((n, columns), fill, dtype=dtype), lse
+    plan, name = _pair_forward_plan(plan)
     grid = _pair_grid(n, m, plan["forward"], plan, d, columns)
     parts = cp.empty((grid[1], n, columns), dtype=real)
     levels = cp.empty((grid[1], n, 2) if reduce != "sum" else 1, dtype=real)
     entries = _pair_entries(params, real)
-    _pair_launch(plan, "pair_forward", grid, x, y, b, entries, parts, levels, n, m, columns)
+    _pair_launch(plan, name, grid, x, y, b, entries, parts, levels, n, m, columns)
+    plan = plan.get("others", plan)
     if reduce == "sum":
         return _pair_combine(plan, parts).astype(dtype, copy=False), lse
     out = cp.empty((n, columns), dtype=real)
@@ -165,6 +181,20 @@ def pair_lines(op: PairOp, node: Node, printer: Any) -> list[str]:
     return [f"{', '.join(names)} = {call}"]
 
 
+def _products_lines(function: PairFunction, chosen: PairPlan, reduce: str, printer: Any) -> list[str]:
+    """The entry of a plan with the kernel on tensor cores, where that is asked for and there is one."""
+    kind = current().pair_products
+    if kind == "off" or printer.dtype != "float32" or not has_products(function):
+        return []
+    source = products_source(function, chosen, reduce, kind)
+    columns = min(chosen.columns, COLUMNS)
+    shared = products_bytes(function.dimension, columns, kind)
+    return [
+        f'    "products": {{"columns": {columns}, "tile": {ROWS}, "forward": {ROWS}, "shared": {shared},',
+        f'        "source": {verbatim(source)}}},',
+    ]
+
+
 def plan_constant(op: PairOp, node: Node, printer: Any) -> str:
     """The name of the module's constant with the kernels of one function."""
     columns = node.args[2].shape[1]
@@ -190,6 +220,7 @@ def plan_constant(op: PairOp, node: Node, printer: Any) -> str:
         f'    "forward": {chosen.forward.points}, "backward": {chosen.backward.points},',
         f'    "shared": {chosen.shared_bytes(function.dimension, size)},',
         f'    "source": "#define SYMAD_REAL {real}\\n" + _PRIMS_H + _PAIR_{number} + _PAIR_SUM_CU,',
+        *_products_lines(function, chosen, op.reduce, printer),
         "}",
         "",
     ]
