@@ -71,6 +71,10 @@ def lower(
         LoweringError: unknown backend, dtype or style, an op without a form there, wrt without packed, or
             log for another backend.
     """
+    if not isinstance(backend, str):
+        raise LoweringError(
+            f"backend={backend!r} is no name of a backend; arguments are given as lower(f, inputs=[x, y])"
+        )
     if log is not None and backend not in TELLING:
         raise LoweringError(f"log tells of the passes for backends {', '.join(TELLING)}, not {backend!r}")
     if wrt is not None and not packed:

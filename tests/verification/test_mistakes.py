@@ -66,6 +66,14 @@ def test_a_missing_transpose_in_attention_is_named():
     assert any(e.blame and e.blame.mistake.startswith("transposed") for e in certificate.entries)
 
 
+def test_a_forgotten_path_through_a_softmax_is_named():
+    certificate = verified(ATTENTION, BY_HAND.attend_backward, ["Q", "K", "V"], "path")
+    right = {e.name for e in certificate.entries if e.status != "refuted"}
+    assert right == {"∂f/∂V"}
+    named = {e.blame.mistake for e in certificate.entries if e.blame}
+    assert len(named) == 1 and "forgotten path: through the sum in exp(" in named.pop()
+
+
 @pytest.mark.parametrize(
     ("graph", "function", "wrt"),
     [

@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from symad.core.dims import same_shape
 from symad.core.graph import Node, rebuild, topological
 from symad.errors import SymadError
-from symad.ops.arrays.contraction import Einsum
-from symad.ops.arrays.shaping import ShapingOp
+from symad.ops.arrays.contraction import Einsum, sum_axes
+from symad.ops.arrays.shaping import ShapingOp, broadcast_axes
 from symad.ops.arrays.sources import Constant, Input, constant
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul
+from symad.ops.elementwise.arithmetic import Add, Mul, mul, sub
 from symad.ops.elementwise.powers import Pow
 from symad.transforms.values import unchecked
 from symad.verification.random_fields.scouting import as_floats
@@ -70,6 +71,9 @@ def _edits(node: Node) -> Iterator[tuple[str, Make]]:
     if isinstance(op, Mul):
         for k in range(len(node.args)):
             yield f"extra factor {sketch(node.args[k])}", _without(k)
+        for k, p in enumerate(node.args):
+            for axis in range(len(node.shape)) if p.args and same_shape(p.shape, node.shape) else ():
+                yield f"forgotten path: through the sum in {sketch(p, 2)}", _less_its_mean(k, axis)
     if isinstance(op, Einsum):
         yield from _edits_of_contraction(node)
     value = op.value if isinstance(op, Constant) else None
@@ -109,6 +113,18 @@ def _without(k: int) -> Make:
     return make
 
 
+def _less_its_mean(k: int, axis: int) -> Make:
+    """p ∘ t becomes p ∘ (t − Σ p t): the path through the sum by which p, such as a softmax, is divided."""
+
+    def make(node: Node, args: tuple[Node, ...]) -> Node:
+        product = Node.of(node.op, args)
+        others = [j for j in range(len(node.shape)) if j != axis]
+        mean = broadcast_axes(sum_axes(product, [axis]), node.shape, others)
+        return sub(product, mul(args[k], mean))
+
+    return make
+
+
 def _mends(a: Node, b: Node, group: set[Node], make: Make, points: Sequence[Mapping[Node, Any]]) -> bool:
     """Whether ``b`` with all nodes of a group edited has the values of ``a``."""
 
@@ -136,7 +152,9 @@ def sketch(node: Node, depth: int = 3) -> str:
     if isinstance(op, Input):
         return str(op.symbol)
     if isinstance(op, Constant):
-        return str(op.value)
+        return f"{op.value:.6g}" if isinstance(op.value, float) else str(op.value)
+    if isinstance(op, Einsum) and len(node.args) == 1 and len(op.output) < len(op.inputs[0]):
+        return f"Σ {sketch(node.args[0], depth)}"
     if isinstance(op, ShapingOp) or (isinstance(op, Einsum) and len(node.args) == 1):
         return sketch(node.args[0], depth) if node.args else type(op).__name__
     if not depth:
