@@ -10,7 +10,7 @@ import scipy.special
 import sympy as sp
 
 import symad
-from symad.errors import DerivativeError, EvaluationError, LoweringError, ShapeError, TraceError
+from symad.errors import EvaluationError, LoweringError, ShapeError, TraceError
 from symad.numeric import lower
 
 x, y = sp.symbols("x y", real=True)
