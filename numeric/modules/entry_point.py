@@ -208,7 +208,9 @@ class Door:
     def selected(self, structure: Any, text: str, title: str) -> list[tuple[str, str]]:
         """The texts that select the items of a structure, and their names; checks come before."""
         if isinstance(structure, DataclassOf):
-            return [(f"{text}.{key}", f"{title}.{key}") for key in structure.keys]
+            checked, field = self.helper("_fields", FIELDS), self.helper("_field", FIELD)
+            self.lines.append(f"{checked}({title!r}, {text}, {list(structure.keys)!r})")
+            return [(f"{field}({text}, {key!r})", f"{title}.{key}") for key in structure.keys]
         if isinstance(structure, DictOf):
             keys = [_key(key, title) for key in structure.keys]
             checked = self.helper("_keys", KEYS)
@@ -344,6 +346,19 @@ def _keys(name, value, keys):
     if given is None or set(given) != set(keys):
         found = type(value).__name__ if given is None else f"one with {', '.join(map(str, given))}"
         raise TypeError(f"{name} is a dict with the keys {', '.join(map(str, keys))}, but was given {found}")
+'''
+
+FIELDS = '''\
+def _fields(name, value, fields):
+    given = list(value) if isinstance(value, dict) else [f for f in fields if hasattr(value, f)]
+    if set(given) != set(fields):
+        told = f"{type(value).__name__} with {', '.join(map(str, given)) or 'none of them'}"
+        raise TypeError(f"{name} has the fields {', '.join(fields)}, but was given a {told}")
+'''
+
+FIELD = '''\
+def _field(value, field):
+    return value[field] if isinstance(value, dict) else getattr(value, field)
 '''
 
 LENGTH = '''\

@@ -112,6 +112,21 @@ def test_wrong_objects_are_refused_by_name() -> None:
         minimize(loss, {"w": np.zeros(2), "b": 0.0}, inputs=inputs)
 
 
+@pytest.mark.parametrize("backend", ["graph", "numpy", "c"])
+def test_fields_in_calls(backend: str) -> None:
+    """A dict of the fields stands for an object; what lacks one, or has more, is refused by name."""
+    graph = symad.value_and_gradient(symad.trace(loss, [Params((2,), ()), X, T]), wrt=0)
+    f = graph if backend == "graph" else lower(graph, backend)
+    w, b = np.array([0.3, -0.2]), 0.5
+    value, slope = f(Params(w, b), X, T)
+    again, other = f({"w": w, "b": b}, X, T)
+    assert value == again and isinstance(slope, Params) and isinstance(other, Params)
+    np.testing.assert_array_equal(slope.w, other.w)
+    for wrong in (Other(w, b), {"w": w}, {"w": w, "b": b, "c": b}, w, None):
+        with pytest.raises((EvaluationError, TypeError), match="fields w, b|the keys w, b"):
+            f(wrong, X, T)
+
+
 def test_symbols_in_an_order_of_ones_own() -> None:
     a, b, c = sp.symbols("a b c", real=True)
     f = (a - 2) ** 2 + (b - c) ** 2
