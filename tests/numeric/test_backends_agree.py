@@ -140,6 +140,7 @@ def in_c(name: str) -> bool:
 def computed(names: list[str], backend: str, dtype: str) -> dict[str, Any]:
     """Values (orders, points) of all functions of one arity, from one kernel at the points of each."""
     graph = symad.join(*[scalar_graph(name) for name in names])
+    backend, *lanes = backend.split(" in ")
     kernel = graph if backend == "graph" else lower(graph, backend, dtype=dtype)
     found, first = {}, 0
     results = {}
@@ -147,10 +148,13 @@ def computed(names: list[str], backend: str, dtype: str) -> dict[str, Any]:
         points = exact(name, dtype)[0]
         key = points.tobytes()
         if key not in results:
+            some = points.shape[1]
+            if lanes:  # so many that several are computed at a time
+                points = np.tile(points, 1 + 48 // some)
             with np.errstate(all="ignore"):
-                results[key] = leaves(kernel(*points.astype(dtype)))
+                results[key] = [np.asarray(r)[..., :some] for r in leaves(kernel(*points.astype(dtype)))]
         count = len(orders(arity(name)))
-        found[name] = [np.broadcast_to(r, points.shape[1:]) for r in results[key][first : first + count]]
+        found[name] = [np.broadcast_to(r, exact(name, dtype)[0].shape[1:]) for r in results[key][first : first + count]]
         first += count
     return found
 
@@ -163,7 +167,7 @@ def groups(names: list[str], backend: str) -> list[list[str]]:
     """Functions of one arity; those that C lacks by themselves, as a kernel with one of them is NumPy's."""
     parts: dict[Any, list[str]] = {}
     for name in names:
-        parts.setdefault((arity(name), backend in ("c", "runs") and in_c(name)), []).append(name)
+        parts.setdefault((arity(name), backend[0] in "cr" and in_c(name)), []).append(name)
     return [part[k : k + TOGETHER] for part in parts.values() for k in range(0, len(part), TOGETHER)]
 
 
@@ -172,6 +176,8 @@ ROUTES = [
     ("numpy", "float64"),
     ("c", "float64"),
     ("runs", "float64"),
+    ("c in lanes", "float64"),
+    ("runs in lanes", "float64"),
     ("numpy", "float32"),
 ]
 

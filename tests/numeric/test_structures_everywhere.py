@@ -123,7 +123,7 @@ def test_fields_in_calls(backend: str) -> None:
     assert value == again and isinstance(slope, Params) and isinstance(other, Params)
     np.testing.assert_array_equal(slope.w, other.w)
     for wrong in (Other(w, b), {"w": w}, {"w": w, "b": b, "c": b}, w, None):
-        with pytest.raises((EvaluationError, TypeError), match="fields w, b|the keys w, b"):
+        with pytest.raises((EvaluationError, TypeError), match=r"fields w, b|the keys w, b"):
             f(wrong, X, T)
 
 
