@@ -153,8 +153,8 @@ def computed(names: list[str], backend: str, dtype: str) -> dict[str, Any]:
                 points = np.tile(points, 1 + 48 // some)
             with np.errstate(all="ignore"):
                 results[key] = [np.asarray(r)[..., :some] for r in leaves(kernel(*points.astype(dtype)))]
-        count = len(orders(arity(name)))
-        found[name] = [np.broadcast_to(r, exact(name, dtype)[0].shape[1:]) for r in results[key][first : first + count]]
+        count, shape = len(orders(arity(name))), exact(name, dtype)[0].shape[1:]
+        found[name] = [np.broadcast_to(r, shape) for r in results[key][first : first + count]]
         first += count
     return found
 
