@@ -15,6 +15,10 @@ class TraceError(SymadError, TypeError):
     """Something that cannot become a graph was given to ``trace``."""
 
 
+class OutsideError(TraceError):
+    """An expression that is no function of real numbers here: complex, random, infinite or unevaluated."""
+
+
 class DerivativeError(SymadError, ValueError):
     """A derivative was asked for that does not exist or is not known."""
 

@@ -11,10 +11,12 @@ from collections.abc import Iterable, Mapping
 from functools import singledispatch
 from typing import Any
 
+import sympy
+
 from symad.core.dims import Shape
 from symad.core.graph import Node
 from symad.core.questions import Nodes
-from symad.errors import TraceError
+from symad.errors import OutsideError, TraceError
 
 
 class Tracer:
@@ -70,7 +72,8 @@ def operands(expression: Any, tracer: Tracer) -> tuple[Any, ...]:
 @singledispatch
 def lift(expression: Any, args: Nodes, tracer: Tracer) -> Node:
     """The node of a SymPy expression, from the nodes of its operands."""
-    raise TraceError(
+    outside = isinstance(expression, sympy.Basic)  # such as random symbols, sets, roots of polynomials
+    raise (OutsideError if outside else TraceError)(
         f"{expression} of type {type(expression).__name__} cannot be traced; trace takes real SymPy "
         "expressions, matrices, arrays, lists, tuples or dicts of them, and Python functions"
     )

@@ -13,8 +13,10 @@ from symad.verification.budget import Budget
 from symad.verification.certificate.assumptions import trusted
 from symad.verification.certificate.certificate import Certificate, Comparison
 from symad.verification.decide import decide
+from symad.verification.outside import undecided_outside
 
 
+@undecided_outside
 def equal(
     a: Any, b: Any, seed: int | None = None, budget: Budget | None = None, inputs: Any = None
 ) -> Certificate:

@@ -13,6 +13,7 @@ from symad.core.questions import definition
 from symad.derivatives.hessian import MODES, hessian
 from symad.derivatives.jacobian import gradient, jacobian
 from symad.derivatives.wrt import input_names, select_wrt
+from symad.errors import DerivativeError
 from symad.ops.arrays.shaping import reshape
 from symad.tracing import as_graph
 from symad.verification.budget import Budget, Meter, OutOfBudget
@@ -40,6 +41,7 @@ from symad.verification.measuring.references import (
     packed,
 )
 from symad.verification.measuring.user_rules import entries_of_rules
+from symad.verification.outside import undecided_outside
 from symad.verification.proof.with_proofs import NOT_COMPARED, derived_for_all_sizes
 from symad.verification.rewriting.by_elements import flat_elements
 from symad.verification.rewriting.rewrite import expand_definitions
@@ -53,6 +55,7 @@ MOST_ELEMENTS = 24
 Parts = tuple[Node, ...]
 
 
+@undecided_outside
 def check(
     f: Any, wrt: Any = None, seed: int | None = None, budget: Budget | None = None, inputs: Any = None
 ) -> Certificate:
@@ -75,10 +78,12 @@ def check(
         inputs: order and grouping of the arguments, as in `trace`; a Python function needs them.
 
     Raises:
-        DerivativeError: a function in ``f`` has no known derivative.
+        DerivativeError: a function in ``f`` has no known derivative, or ``f`` has no inputs.
     """
     graph = as_graph(f, wrt, inputs)
     nodes, _ = select_wrt(graph, wrt)
+    if not nodes:
+        raise DerivativeError(f"check: {graph.name} has no inputs, so there is no derivative to check")
     symbols = [n.op.symbol for n in nodes]  # type: ignore[attr-defined]
     budget = budget or Budget()
     meter = Meter(budget)

@@ -35,6 +35,7 @@ from symad.verification.equality import fit, with_inputs_of
 from symad.verification.measuring.call_users_code import function_of
 from symad.verification.measuring.programs import Program, as_called, measured
 from symad.verification.measuring.user_rules import entries_of_rules
+from symad.verification.outside import undecided_outside
 from symad.verification.proof.with_proofs import OWN
 from symad.verification.rewriting.rounded_constants import with_simple_constants
 from symad.verification.settled import bounds_of, box_of, only_tested, within
@@ -42,6 +43,7 @@ from symad.verification.settled import bounds_of, box_of, only_tested, within
 MISSING = object()
 
 
+@undecided_outside
 def verify(
     f: Any,
     wrt: Any = None,

@@ -23,7 +23,7 @@ from symad.core.questions import (
     flops,
     jvp,
 )
-from symad.errors import TraceError
+from symad.errors import OutsideError, TraceError
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +138,8 @@ def _constant(value: Any) -> Node:
         return Node.of(Constant(number, f"float {number.hex()}"))
     if isinstance(value, sympy.Basic):
         return _sympy_constant(value)
-    raise TraceError(f"{value!r} of type {type(value).__name__} is not a real number")
+    error = OutsideError if isinstance(value, (complex, np.complexfloating)) else TraceError
+    raise error(f"{value!r} of type {type(value).__name__} is not a real number")
 
 
 def _sympy_constant(value: sympy.Basic) -> Node:
@@ -154,7 +155,7 @@ def _sympy_constant(value: sympy.Basic) -> Node:
         return Node.of(Constant(value, f"Float{value._prec}"))
     if isinstance(value, sympy.NumberSymbol):
         return Node.of(Constant(value, "symbol"))
-    raise TraceError(f"{value} is not a real number")
+    raise OutsideError(f"{value} is not a real number")
 
 
 def array_constant(value: Any) -> Node:

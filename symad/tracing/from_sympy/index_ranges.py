@@ -8,7 +8,7 @@ from typing import Any
 
 import sympy
 
-from symad.errors import TraceError
+from symad.errors import OutsideError, TraceError
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,8 @@ def ranges_of(expression: Any, outer: Sequence[IndexRange]) -> tuple[IndexRange,
     """The ranges of a Sum or Product, outermost first.
 
     Raises:
-        TraceError: an index has no finite bounds, or is bound already around or in this expression.
+        OutsideError: an index has no finite bounds.
+        TraceError: an index is bound already around or in this expression.
     """
     name = type(expression).__name__
     found: list[IndexRange] = []
@@ -35,7 +36,7 @@ def ranges_of(expression: Any, outer: Sequence[IndexRange]) -> tuple[IndexRange,
                 f"the index {index} of {expression} is bound twice; give the inner {name} an index of its own"
             )
         if len(limit) != 3 or any(b.has(sympy.oo, -sympy.oo, sympy.nan) for b in limit[1:]):
-            raise TraceError(
+            raise OutsideError(
                 f"the {name} over {index} has no finite bounds; give ({index}, 0, n - 1) where n is a "
                 "number or a "
                 "dimension, or evaluate it first with .doit()"

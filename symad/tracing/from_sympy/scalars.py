@@ -23,7 +23,7 @@ from sympy.logic.boolalg import (
 
 from symad.core.graph import Node
 from symad.core.questions import Nodes
-from symad.errors import TraceError
+from symad.errors import OutsideError, TraceError
 from symad.library.special_functions import hyp0f1, hyp1f1, hyp2f1
 from symad.ops.arrays.sources import constant, constant_value, dimension, input_node
 from symad.ops.elementwise.apply import apply
@@ -58,7 +58,7 @@ def symbol_lift(expression: sympy.Symbol, args: Nodes, tracer: Tracer) -> Node:
 @lift.register(sympy.Number)
 def number_lift(expression: sympy.Number, args: Nodes, tracer: Tracer) -> Node:
     if not expression.is_finite:
-        raise TraceError(f"{expression} inside an expression has no derivative and no exact value; remove it")
+        raise OutsideError(f"{expression} in an expression has no derivative and no exact value; remove it")
     return constant(expression)
 
 
@@ -71,12 +71,12 @@ def number_symbol_lift(expression: sympy.NumberSymbol, args: Nodes, tracer: Trac
 def complex_infinity_lift(
     expression: sympy.core.numbers.ComplexInfinity, args: Nodes, tracer: Tracer
 ) -> Node:
-    raise TraceError("zoo (complex infinity) inside an expression has no derivative; remove it")
+    raise OutsideError("zoo (complex infinity) inside an expression has no derivative; remove it")
 
 
 @lift.register(sympy.core.numbers.ImaginaryUnit)
 def imaginary_lift(expression: sympy.core.numbers.ImaginaryUnit, args: Nodes, tracer: Tracer) -> Node:
-    raise TraceError("the expression holds the imaginary unit I; symad works over the real numbers")
+    raise OutsideError("the expression holds the imaginary unit I; symad works over the real numbers")
 
 
 @lift.register(BooleanAtom)
@@ -130,7 +130,7 @@ def undefined_operands(expression: AppliedUndef, tracer: Tracer) -> Any:
 
 def _unevaluated(expression: Any) -> Node:
     name = type(expression).__name__
-    raise TraceError(
+    raise OutsideError(
         f"the expression holds the unevaluated {name} {expression}; call .doit() or evaluate it first"
     )
 
@@ -175,7 +175,7 @@ def hyper_lift(expression: sympy.hyper, args: Nodes, tracer: Tracer) -> Node:
 
 @lift.register(sympy.meijerg)
 def hypergeometric_lift(expression: Any, args: Nodes, tracer: Tracer) -> Node:
-    raise TraceError(
+    raise OutsideError(
         f"{expression} is a general {type(expression).__name__} function, which has no implementation here; "
         "sympy.hyperexpand may write it by functions that have"
     )
@@ -183,7 +183,7 @@ def hypergeometric_lift(expression: Any, args: Nodes, tracer: Tracer) -> Node:
 
 @lift.register(sympy.Order)
 def order_lift(expression: sympy.Order, args: Nodes, tracer: Tracer) -> Node:
-    raise TraceError(f"the expression holds the order term {expression}; call .removeO() first")
+    raise OutsideError(f"the expression holds the order term {expression}; call .removeO() first")
 
 
 @operands.register(sympy.Subs)
@@ -201,14 +201,14 @@ def subs_lift(expression: sympy.Subs, args: Nodes, tracer: Tracer) -> Node:
 
 @lift.register(sympy.DiracDelta)
 def dirac_lift(expression: sympy.DiracDelta, args: Nodes, tracer: Tracer) -> Node:
-    raise TraceError(
+    raise OutsideError(
         f"{expression} is no function of real numbers; remove it (derivatives of steps are 0 here)"
     )
 
 
 @operands.register(IntegralTransform)
 def transform_operands(expression: IntegralTransform, tracer: Tracer) -> Any:
-    raise TraceError(
+    raise OutsideError(
         f"{type(expression).__name__} is an integral over a variable of its own, and often complex; "
         "evaluate it first with SymPy's doit() where the result is real"
     )

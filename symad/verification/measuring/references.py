@@ -117,6 +117,8 @@ class SympyReference:
         ) as problem:  # fmt: skip
             raise NoReference(f"no explicit expression: {problem}") from None
         self.expressions = [e for v in values for e in np.asarray(v, dtype=object).ravel()]
+        if not all(isinstance(e, sympy.Expr) for e in self.expressions):
+            raise NoReference("a truth value, which has no derivative in SymPy")
         self.wrt = [s for node in wrt for s in self.symbols[node]]
         if any(isinstance(e, Undefined) or _tree_size(e) > MOST_OPERATIONS for e in self.expressions):
             raise NoReference(f"an explicit expression of more than {MOST_OPERATIONS} operations")

@@ -1,0 +1,33 @@
+"""Expressions outside the theory: undecided with the reason, never a guess."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec
+
+from symad.errors import OutsideError
+from symad.verification.certificate.certificate import Certificate, Entry
+from symad.verification.decide import versions
+
+P = ParamSpec("P")
+
+
+def undecided_outside(question: Callable[P, Certificate]) -> Callable[P, Certificate]:
+    """The question, undecided where it is about what is complex, random, infinite or unevaluated."""
+
+    @wraps(question)
+    def asked(*args: P.args, **kwargs: P.kwargs) -> Certificate:
+        start = time.monotonic()
+        try:
+            return question(*args, **kwargs)
+        except OutsideError as problem:
+            title = "equality" if question.__name__ == "equal" else f"{question.__name__} of an expression"
+            reason = f"outside of real functions: {problem}"
+            entry = Entry("value", "undecided", "not decided", 1.0, (), reason=reason)
+            seed = secrets.randbits(63) if kwargs.get("seed") is None else int(str(kwargs["seed"]))
+            return Certificate(title, (entry,), (), seed, (), versions(), time.monotonic() - start, 0, ())
+
+    return asked
