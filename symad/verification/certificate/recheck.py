@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from symad.core.dims import same_dim, size
+from symad.core.graph import Graph
+from symad.derivatives.hessian import hessian
+from symad.derivatives.jacobian import gradient, jacobian
+from symad.errors import ShapeError
+from symad.ops.arrays.shaping import reshape
+from symad.ops.arrays.sources import symbol_of
 from symad.verification.certificate.certificate import METHODS, Certificate, Comparison, Entry
 from symad.verification.checker import Proof, Refused, replay
 from symad.verification.checker.proofs import Goal
@@ -27,7 +36,7 @@ def rechecked(certificate: Certificate, seed: int | None) -> Certificate:
     goals, steps, notes = _replayed(certificate)
     count = len(comparisons)
     proved = {(k % count, o, e) for k, o, e in goals}
-    whole = [k for k, c in enumerate(comparisons) if proved >= set(_goals(k, c))]
+    whole = [k for k, c in enumerate(comparisons) if _is_whole(k, c, proved)]
     others = [k for k in range(len(comparisons)) if k not in whole]
     kept = tuple(p for p in certificate.proofs if set(p.goals) <= goals)
     made = replace(
@@ -48,11 +57,41 @@ def rechecked(certificate: Certificate, seed: int | None) -> Certificate:
         )
         for entry in anew.entries:
             told.setdefault(entry.name, []).append(entry)
+        for entry in _against_own([comparisons[k] for k in others], certificate.title, seed):
+            told[entry.name] = [e for e in told[entry.name] if e.index not in (entry.index, "")] + [entry]
     entries: list[Entry] = []
     for k, c in enumerate(comparisons):
         for output, name in enumerate(c.names):
             entries += _proved(c, output) if k in whole else told.pop(name, [])
     return replace(made, entries=tuple(entries), notes=notes, seconds=time.monotonic() - start)
+
+
+def _against_own(comparisons: Sequence[Comparison], title: str, seed: int | None) -> list[Entry]:
+    """Where right sides differ from symad's derivative of the function that a file says they are about.
+
+    The left sides of a file may be derivatives of something else.
+    """
+    own = [replace(c, left=left, derivative=None) for c in comparisons if (left := _own_derivative(c))]
+    found = decide(title, own, seed).entries if own else ()
+    return [entry for entry in found if entry.status == "refuted"]
+
+
+def _own_derivative(comparison: Comparison) -> Graph | None:
+    """The derivative that a comparison is about, by symad's rules; None of products with directions."""
+    claim, right = comparison.derivative, comparison.right
+    made = {"gradient": gradient, "jacobian": jacobian, "hessian": hessian}.get(claim.kind if claim else "")
+    if claim is None or (made is None and claim.kind != "value"):
+        return None
+    graph = Graph(right.input_nodes, claim.function)
+    if made is not None:
+        graph = made(graph, [symbol_of(node) for node in claim.wrt])
+    parts, wanted = graph.output_nodes, right.output_nodes
+    if len(parts) != len(wanted) or not all(
+        same_dim(size(p.shape), size(w.shape)) for p, w in zip(parts, wanted, strict=True)
+    ):
+        raise ShapeError(f"{comparison.title}: the {claim.kind} and the candidate have other shapes")
+    fitted = [reshape(p, w.shape) for p, w in zip(parts, wanted, strict=True)]
+    return graph.with_outputs(fitted, right.structure)
 
 
 def _replayed(certificate: Certificate) -> tuple[set[Goal], int, tuple[str, ...]]:
@@ -69,12 +108,16 @@ def _replayed(certificate: Certificate) -> tuple[set[Goal], int, tuple[str, ...]
     return goals, steps, tuple(notes)
 
 
-def _goals(k: int, comparison: Comparison) -> list[Goal]:
-    """All elements of a comparison; its outputs, if sizes are symbols."""
-    shapes = [node.shape for node in comparison.right.output_nodes]
+def _is_whole(k: int, comparison: Comparison, proved: set[Goal]) -> bool:
+    """Whether all elements of a comparison are proved; its outputs, if sizes are symbols.
+
+    Elements are counted and not listed: a file may claim as many as it likes.
+    """
     if has_symbolic_sizes(comparison):
-        return [(k, o, 0) for o in range(len(shapes))]
-    return [(k, o, e) for o, shape in enumerate(shapes) for e in range(int(np.prod(shape, dtype=int)))]
+        return all((k, o, 0) in proved for o in range(len(comparison.right.output_nodes)))
+    sizes = [math.prod(map(int, node.shape)) for node in comparison.right.output_nodes]
+    found = Counter(o for at, o, e in proved if at == k and o < len(sizes) and 0 <= e < sizes[o])
+    return all(found[o] == count for o, count in enumerate(sizes))
 
 
 def _proved(comparison: Comparison, output: int) -> list[Entry]:

@@ -118,7 +118,7 @@ def with_proofs(
             reasons += found.reasons
             proved |= {(k - turn, o, e) for k, o, e in found.goals}
             covered |= {k for k in found.covered if not turn and comparisons[k].derivative is not None}
-        derived = derived or set(proved)
+        derived = derived if turn else set(proved)
     made = []
     for (k, o), listed, weaker in zip(places, entries, tested, strict=True):
         for e, entry in enumerate(listed):

@@ -1,0 +1,167 @@
+"""Certificates that were damaged or forged: a named error or a verdict, soon; what is proved is true."""
+
+import json
+import random
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import symad
+from symad.core.graph import Graph
+from symad.errors import SymadError
+
+x, y = sp.symbols("x y", real=True)
+TEXTS = {
+    "a gradient": symad.verify(
+        sp.sin(x * y) * sp.exp(x),
+        [x, y],
+        gradient=[
+            y * sp.cos(x * y) * sp.exp(x) + sp.sin(x * y) * sp.exp(x),
+            x * sp.cos(x * y) * sp.exp(x),
+        ],
+        seed=1,
+    ).to_json(),
+    "an equality": symad.equal(sp.Max(x, y) + sp.Min(x, y), x + y, seed=1).to_json(),
+    "a refutation": symad.verify(x**2, x, gradient=3 * x, seed=1).to_json(),
+}
+
+DEEP: list = []
+for _ in range(400):
+    DEEP = [DEEP]
+
+VALUES = (
+    None, True, -1, 0, 1, 2**63, 10**400, 10**9, 1e308, float("nan"), float("-inf"), "", "x" * 10**5, "1/0",
+    "1e999999999", "10**10**9", '__import__("os")', [], [[]], {}, {"a": 1}, DEEP, [0] * 10**4,
+    ["^", 10, ["^", 10, ["^", 10, 10]]], ["sympy.factorial", 3000000],
+)  # fmt: skip
+"""What is put in place of something, anywhere."""
+
+
+def places(value, way=()):
+    """All positions in nested lists and dicts, but for the whole."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        yield (*way, key)
+        yield from places(item, (*way, key))
+
+
+def put(data, way, value):
+    for key in way[:-1]:
+        data = data[key]
+    data[way[-1]] = value
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_damaged_certificate_is_refused_or_decided_soon(name):
+    rng = random.Random(name)
+    every = list(places(json.loads(TEXTS[name])))
+    refused = 0
+    for way in rng.sample(every, 60):
+        data = json.loads(TEXTS[name])
+        put(data, way, rng.choice(VALUES))
+        try:
+            again = symad.Certificate.from_json(json.dumps(data)).recheck()
+        except SymadError:
+            refused += 1
+        else:
+            assert again.status in ("refuted", "undecided", "measured", "tested", "proved")
+    assert refused > 20
+
+
+def value_of(nodes, inputs, point):
+    """All elements of some nodes at a point."""
+    values = [point[str(n.op.symbol)] for n in inputs]
+    return np.concatenate([np.ravel(Graph(inputs, (node,))(*values)) for node in nodes])
+
+
+def holds(comparison, point):
+    """Whether a comparison is true at a point: equal values, and central differences of the function."""
+    left, right = comparison.left, comparison.right
+    made = value_of(right.output_nodes, right.input_nodes, point)
+    claim = comparison.derivative
+    if claim is None or claim.kind == "value":
+        return np.allclose(value_of(left.output_nodes, left.input_nodes, point), made, rtol=1e-9)
+    slopes, h = [], 1e-5
+    for node in claim.wrt:
+        name = str(node.op.symbol)
+        ends = [
+            value_of(claim.function, left.input_nodes, {**point, name: point[name] + step})[0]
+            for step in (h, -h)
+        ]
+        slopes.append((ends[0] - ends[1]) / (2 * h))
+    return np.allclose(slopes, made, rtol=1e-6, atol=1e-8)
+
+
+def nearby(value, rng):
+    """A small change that leaves the kind as it is."""
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, int):
+        return value + rng.choice((-2, -1, 1, 2))
+    heads = ("sympy.cos", "sympy.sin", "sympy.exp", "sympy.Max", "sympy.Min", "sympy.tanh")
+    return rng.choice(heads) if value in heads else value
+
+
+@pytest.mark.parametrize("name", ["a gradient", "an equality"])
+def test_what_is_still_proved_of_changed_graphs_is_true(name):
+    """Claims are changed, and the proof is left: what is accepted is the same or another true claim."""
+    rng = random.Random(name)
+    accepted = refuted = 0
+    data = json.loads(TEXTS[name])
+    leaves = [w for w in places(data["comparisons"]) if w and not isinstance(_at(data, w), (list, dict))]
+    for way in rng.sample(leaves, min(50, len(leaves))):
+        data = json.loads(TEXTS[name])
+        changed = nearby(_at(data, way), rng)
+        if changed == _at(data, way):
+            continue
+        put(data["comparisons"], way, changed)
+        try:
+            again = symad.Certificate.from_json(json.dumps(data)).recheck(seed=1)
+        except SymadError:
+            continue
+        refuted += again.status == "refuted"
+        if again.status in ("proved", "tested"):
+            accepted += 1
+            for _ in range(3):
+                point = {"x": rng.uniform(0.3, 1.2), "y": rng.uniform(0.3, 1.2)}
+                assert all(holds(c, point) for c in again.comparisons), (way, changed)
+    assert accepted and refuted
+
+
+def _at(data, way):
+    value = data["comparisons"]
+    for key in way:
+        value = value[key]
+    return value
+
+
+def test_a_derivative_of_another_function_is_refuted():
+    """Both sides are left as they are, and equal; the function that they are said to derive is another."""
+    data = json.loads(TEXTS["a gradient"])
+    data["comparisons"][0]["graph"]["outputs"][4] = 6
+    again = symad.Certificate.from_json(json.dumps(data)).recheck(seed=1)
+    assert again.status == "refuted"
+
+
+def test_a_claim_of_many_elements_is_counted_and_not_listed():
+    data = json.loads(symad.check(sp.sin(x * y) * sp.exp(x), seed=1).to_json())
+    for comparison in data["comparisons"]:
+        for node in comparison["graph"]["nodes"]:
+            if node[0] == "Reshape":
+                node[1][0][-1] = 10**9
+    with pytest.raises(SymadError):
+        symad.Certificate.from_json(json.dumps(data)).recheck()
+
+
+def test_the_command_says_what_is_wrong_with_a_file(tmp_path, capsys):
+    from symad.cli import main
+
+    for number, text in enumerate(
+        ("[" * 10**5, "NaN", '{"status": "proved"}', "", "{}", '{"a": 1, "a": 2}', "1" * 5000, "\x00")
+    ):
+        path = tmp_path / f"{number}.json"
+        path.write_text(text)
+        assert main(["recheck", str(path)]) not in (0, 1)
+        shown = capsys.readouterr()
+        assert "Traceback" not in shown.out + shown.err and (shown.out or shown.err)
