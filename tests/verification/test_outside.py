@@ -27,7 +27,7 @@ OUTSIDE = {
     "no number": (x * sp.nan, x, "nan"),
     "a root of a polynomial": (sp.CRootOf(y**5 - y - 1, 0) * x, x, "CRootOf"),
     "a unit": (meter * x, x, "meter"),
-    "a hypergeometric function": (sp.hyper([1], [2], x), (exp(x) - 1) / x, "hyper"),
+    "a hypergeometric function": (sp.hyper([1, 1], [2, 2], x), (exp(x) - 1) / x, "hyper"),
 }  # fmt: skip
 
 
