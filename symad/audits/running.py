@@ -24,7 +24,7 @@ from symad.audits.claims import GROUPS, Claim, Group, Row
 from symad.errors import SymadError
 
 MODULES = {
-    "statsmodels": ("statsmodels_links", "statsmodels_counts", "statsmodels_code"),
+    "statsmodels": ("statsmodels_links", "statsmodels_counts", "statsmodels_conditional", "statsmodels_code"),
     "scikit-learn": ("scikit_learn", "scikit_learn_models"),
     "torch": ("torch_functions",),
     "jax": ("jax_functions",),
