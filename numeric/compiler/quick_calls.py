@@ -26,12 +26,13 @@ from symad.numeric.compiler.quick_calls_source import SOURCE
 from symad.numeric.scalars.flat_results import FlatResults
 
 FEW_POINTS = 2000
-"""Points up to which a batch is computed one point after the other; above, several at a time. From 1000 to
-20000 points the two are equally fast for 10 to 60 operations (benchmarks/bench_small_batches.py)."""
+"""Points up to which a batch is computed one point after the other where several at a time cannot be
+compiled, or are not planned because the function is long."""
 
 LEAST_LANES, LONG, NEVER = 40, 2000, 2**62
-"""Points from which on a compiled function is slower than several points at a time, and operations from which
-on these are planned for more than `FEW_POINTS` alone: the plan of 2000 takes tens of milliseconds."""
+"""Points from which on a compiled function is slower than several points at a time (25 to 36 for 5 to 60
+operations, benchmarks/bench_small_batches.py), and operations from which on these are planned for more than
+`FEW_POINTS` alone: the plan of 2000 takes 40 ms."""
 
 ROWS, POINTS, SEPARATE = 0, 1, 2
 """Results of a batch: a row for each number, an array for each point, or an array for each number."""

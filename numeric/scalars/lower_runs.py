@@ -36,7 +36,7 @@ LEAST_LANES = 16
 """Points from which on several at a time are faster than one after the other."""
 
 SHORT_LOOP = 50_000
-"""Operations of a loop over points up to which several points at a time are not worth their preparation."""
+"""Operations of a loop over points up to which no long function is planned for several points at a time."""
 
 
 def lower(graph: Graph, dtype: str, packed: bool) -> Kernel:
