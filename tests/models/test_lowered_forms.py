@@ -7,8 +7,10 @@ import sympy
 import symad
 from symad import functions as F
 from symad.errors import LoweringError
-from symad.models.generative.diffusion import Diffusion
+from symad.models.generative import gan, named_kernels
+from symad.models.generative.diffusion import Diffusion, posterior_mean
 from symad.models.generative.divergences import gaussian_kl_full
+from symad.models.generative.vae import VAE
 from symad.models.layers import activations, losses, margin_losses, pointwise_losses
 from symad.models.layers.parameters import trace_model
 from symad.models.sequences import arma
@@ -57,6 +59,14 @@ def heads(**options):
 
 ROTARY = Transformer(7, 5, 4, 1, 2, position="rotary", rotary="interleaved", key_heads=1, window=2, cap=5.0)
 DIFFUSION = Diffusion(2, (3,), 4, predicts="velocity")
+KERNEL = 1.5 * named_kernels.RBF([0.5, 1.0, 2.0]) + named_kernels.RationalQuadratic(0.7, 1.3) * (
+    named_kernels.Periodic(1.2, 3.0) + named_kernels.Polynomial(2, 0.5, 1.0)
+)
+VARIATIONAL = VAE(
+    3, 2, 2, likelihood="gaussian", deviation=0.7, prior=lambda z: -np.sum(np.log(np.cosh(z)), axis=1)
+)
+HINGE = gan.GAN(3, 2, (3,), (3,), game=gan.HINGE, penalty=2.0)
+SQUARES = gan.GAN(3, 2, (3,), (3,), game=gan.LEAST_SQUARES)
 PADE = symad.trace(lambda a: np.tanh(a).sum() * np.exp(-(a * a).sum()), [(3,)])
 
 CASES = {
@@ -106,6 +116,17 @@ CASES = {
             ("expm", F.expm),
         )
     },
+    "Gaussian process": of_function(
+        lambda t, x, y: named_kernels.log_marginal_likelihood(KERNEL, t, x, y, 0.1), KERNEL.theta, X, Y[:, 0]
+    ),
+    "kernel ridge": of_function(
+        lambda t, x, y: (named_kernels.kernel_ridge(KERNEL, t, 0.3, x, y, x[:2] + 0.1) ** 2).sum(),
+        KERNEL.theta, X, Y[:, 0],
+    ),
+    "VAE": of_model(VARIATIONAL, VARIATIONAL.loss, X, g.normal(size=(5, 2))),
+    "GAN": of_model(HINGE, HINGE.critic_loss, X, g.normal(size=(5, 2)), g.uniform(size=5)),
+    "least squares": of_model(SQUARES, SQUARES.generator_loss, g.normal(size=(5, 2))),
+    "posterior": of_function(lambda x, z: np.sin(posterior_mean(x, z, 0.4, 0.6)).sum(), X, Y),
     "jet": of_function(lambda a, v: sum(symad.jet(PADE, 5)(a, v)), X[0], Y[0]),
     **{
         name: of_function(lambda x, name=name: activations.activation(name)(x).sum(), X)
@@ -114,7 +135,7 @@ CASES = {
 }  # fmt: skip
 
 
-LONG = ("rnn", "gru", "transformer", "diffusion")
+LONG = ("rnn", "gru", "transformer", "diffusion", "kernel ridge", "GAN")
 """Others have the same ops in small."""
 
 

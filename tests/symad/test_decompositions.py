@@ -222,6 +222,9 @@ IDENTITIES = {
         lambda a: a[:, :2].T @ (a[:, :2] @ F.lstsq(a[:, :2], a[:, 2])), lambda a: a[:, :2].T @ a[:, 2], (3, 3)
     ),
     "least norm: A x = b": (lambda a: a[:, :2] @ F.lstsq(a[:, :2], a[:, 2]), lambda a: a[:, 2], (1, 3)),
+    "a stack of A x = b": (
+        lambda a: a[:, :, :2] @ np.linalg.solve(a[:, :, :2], a[:, :, 2:]), lambda a: a[:, :, 2:], (2, 2, 3)
+    ),
     "A x = b": (lambda a: a[:, :2] @ np.linalg.solve(a[:, :2], a[:, 2]), lambda a: a[:, 2], (2, 3)),
     "V diag(w) Vᵀ = A + Aᵀ": (
         lambda a: composed(*np.linalg.eigh(a + a.T)), lambda a: a + a.T, (3, 3)
