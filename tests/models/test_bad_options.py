@@ -11,8 +11,14 @@ import sympy
 
 import symad.models
 from symad.errors import ShapeError, SymadError
-from symad.models.layers import losses, pointwise_losses
+from symad.models.generative import diffusion, divergences, gaussian_process, kernels, named_kernels
+from symad.models.layers import losses, margin_losses, normalization, pointwise_losses
 from symad.models.layers.options import SIZES
+from symad.models.sequences import ar, arma
+from symad.models.sequences.arx import ARX
+from symad.models.sequences.ctc import ctc
+from symad.models.sequences.recurrent import Recurrent
+from symad.models.transformers import attention
 from symad.models.transformers.transformer import Transformer
 
 GOOD = {
@@ -120,7 +126,6 @@ def test_parameters_that_do_not_fit(name):
 
 
 def test_data_that_do_not_fit_are_named():
-    from symad.models.sequences import arma
     from symad.models.sequences.lstm import LSTM
     from symad.models.transformers import attention, positions
 
@@ -128,7 +133,7 @@ def test_data_that_do_not_fit_are_named():
     x = np.zeros((5, 4))
     for wrong, message in (
         (lambda: lstm.apply(lstm.init(), x), r"LSTM\.\w+ of x \(5, 4\)"),
-        (lambda: heads.apply(heads.init(), x, mask=np.ones((2, 3), bool)), r"X \(5, 4\), mask \(2, 3\)"),
+        (lambda: heads.apply(heads.init(), x, mask=np.ones((2, 3), bool)), r"mask \(2, 3\) of queries"),
         (lambda: attention.attention(x, x, x, cap=0), "cap"),
         (lambda: positions.rotate(x[:, :3], np.arange(5)), "d = 3 is not even"),
         (lambda: losses.focal(x, x[:, :1]), r"\(5, 1\)"),
@@ -141,3 +146,73 @@ def test_data_that_do_not_fit_are_named():
     ):
         with pytest.raises(SymadError, match=message):
             wrong()
+
+
+Z, R = np.ones((3, 4)) * 1j, np.ones((3, 4))
+COMPLEX = {
+    "a loss": lambda: losses.mean_squared_error(Z, R),
+    "Huber": lambda: losses.huber(Z, R),
+    "cross-entropy": lambda: losses.cross_entropy(Z, np.array([0, 1, 2])),
+    "soft targets": lambda: losses.cross_entropy(R, Z),
+    "focal": lambda: losses.focal(Z, R),
+    "InfoNCE": lambda: losses.info_nce(R, Z),
+    "hinge": lambda: margin_losses.hinge_embedding(Z, R),
+    "soft margin": lambda: margin_losses.soft_margin(Z, R),
+    "ranking": lambda: margin_losses.ranking(R, Z, R),
+    "cosine": lambda: margin_losses.cosine_embedding(R, Z, R[:, 0]),
+    "multi-margin": lambda: margin_losses.multi_margin(Z, np.array([0, 1, 2])),
+    "sets of classes": lambda: margin_losses.multi_label_margin(Z, R),
+    "triplet": lambda: margin_losses.triplet(R, R, Z),
+    "CTC": lambda: ctc(Z, np.array([1]), None, None),
+    "layer norm": lambda: normalization.layer_norm(Z, R[0]),
+    "RMS norm": lambda: normalization.rms_norm(Z, R[0]),
+    "batch norm": lambda: normalization.batch_norm(Z, R[0], R[0]),
+    "attention": lambda: attention.attention(R, Z, R),
+    "a bias": lambda: attention.attention(R, R, R, bias=np.ones((3, 3)) * 1j),
+    "a layer": lambda: Recurrent("gru", 4, 2).apply(Recurrent("gru", 4, 2).init(0), Z),
+    "weights": lambda: Recurrent("gru", 4, 2).apply(
+        {k: v * 1j for k, v in Recurrent("gru", 4, 2).init(0).items()}, R
+    ),
+    "a kernel": lambda: named_kernels.RBF()(Z),
+    "a product": lambda: named_kernels.DotProduct()(R, Z),
+    "a kernel matrix": lambda: kernels.gram(kernels.rbf(), Z, None, {kernels.length: 1.0}),
+    "a regression": lambda: named_kernels.kernel_ridge(named_kernels.RBF(), None, 0.1, R, Z[:, 0], R),
+    "a Gaussian process": lambda: gaussian_process.condition(kernels.rbf(), {}, 0.1, Z, R[:, 0]),
+    "ARMA": lambda: arma.log_likelihood(np.array([0.5]), np.zeros(0), 0.0, 1.0, Z[0]),
+    "ARX": lambda: ARX((1,)).fit(Z[0]),
+    "AR": lambda: ar.fit(Z[0], 1),
+    "noised": lambda: diffusion.noised(Z, R, 0.5),
+    "denoised": lambda: diffusion.denoised(R, Z, 0.5),
+    "posterior": lambda: diffusion.posterior_mean(Z, R, 0.4, 0.5),
+    "score": lambda: diffusion.score_of(Z, 0.5),
+    "divergence": lambda: divergences.kl(np.array([0.5 + 0j, 0.5]), np.array([0.5, 0.5])),
+}
+
+
+@pytest.mark.parametrize("name", COMPLEX)
+def test_complex_arrays_are_refused(name):
+    """They compute in NumPy, and some give real numbers that mean nothing."""
+    with pytest.raises(SymadError, match="complex128 numbers: symad works over the real numbers"):
+        COMPLEX[name]()
+
+
+def test_attention_names_what_does_not_fit():
+    Q = np.ones((4, 5, 2))
+    for wrong, message in (
+        (lambda: attention.attention(Q, np.ones((4, 5, 3)), Q), r"queries \(4, 5, 2\) and keys \(4, 5, 3\)"),
+        (lambda: attention.attention(Q, Q, Q, np.ones((5, 4), bool)), r"mask \(5, 4\)"),
+        (lambda: attention.attention(Q, Q, Q, bias=np.ones((3, 5))), r"bias \(3, 5\)"),
+        (lambda: attention.attention(Q, Q, Q, additive=np.ones((5, 5), bool)), "give them as mask"),
+    ):
+        with pytest.raises(ShapeError, match=message):
+            wrong()
+
+
+def test_series_and_kernels_name_what_does_not_fit():
+    with pytest.raises(ShapeError, match="nan at 1"):
+        arma.log_likelihood(np.array([0.5]), np.zeros(0), 0.0, 1.0, np.array([1.0, np.nan]))
+    with pytest.raises(SymadError, match="one length"):
+        named_kernels.RationalQuadratic([1.0, 2.0])
+    for f in (named_kernels.log_marginal_likelihood, named_kernels.posterior):
+        with pytest.raises(ShapeError, match=r"points \(3, 4\).*not \(2,\)"):
+            f(named_kernels.RBF(), None, R, np.ones(2), *([R] if f is named_kernels.posterior else []))

@@ -27,7 +27,7 @@ from symad.core.graph import Graph
 from symad.errors import SymadError
 from symad.models.generative.conditional import class_shapes, with_class
 from symad.models.layers.feedforward import FeedForward
-from symad.models.layers.options import model
+from symad.models.layers.options import model, refuse_complex
 from symad.models.layers.parameters import Parameters, Shapes, trace_model
 
 Array = np.ndarray[Any, Any]
@@ -61,32 +61,33 @@ def cosine_schedule(steps: int, shift: float = 0.008, most: float = 0.999) -> tu
     return beta, np.cumprod(1 - beta)
 
 
-def per_sample(level: Any) -> Any:
+def per_sample(level: Any, *samples: Any) -> Any:
     """A level for each sample, (N,), as a column beside samples (N, d); a number, or a column, as it is."""
+    refuse_complex("diffusion", level, *samples)
     return level[:, None] if getattr(level, "ndim", 0) == 1 else level
 
 
 def noised(x: Any, noise: Any, alpha_bar: Any) -> Any:
     """x_t = √ᾱ x_0 + √(1 − ᾱ) ε, with ᾱ (N,) of each sample's step, or one number."""
-    alpha_bar = per_sample(alpha_bar)
+    alpha_bar = per_sample(alpha_bar, x, noise)
     return np.sqrt(alpha_bar) * x + np.sqrt(1 - alpha_bar) * noise
 
 
 def denoised(x: Any, noise: Any, alpha_bar: Any) -> Any:
     """x̂_0 = (x_t − √(1 − ᾱ) ε)/√ᾱ, which inverts `noised`."""
-    alpha_bar = per_sample(alpha_bar)
+    alpha_bar = per_sample(alpha_bar, x, noise)
     return (x - np.sqrt(1 - alpha_bar) * noise) / np.sqrt(alpha_bar)
 
 
 def ancestral_mean(x: Any, noise: Any, beta: Any, alpha_bar: Any) -> Any:
     """The mean of q(x_{t−1} | x_t, x_0), where ε = (x_t − √ᾱ x_0)/√(1 − ᾱ) (DDPM, equation 11)."""
-    beta, alpha_bar = per_sample(beta), per_sample(alpha_bar)
+    beta, alpha_bar = per_sample(beta, x, noise), per_sample(alpha_bar)
     return (x - beta / np.sqrt(1 - alpha_bar) * noise) / np.sqrt(1 - beta)
 
 
 def posterior_mean(x: Any, clean: Any, alpha_bar: Any, before: Any) -> Any:
     """The mean of q(x_{t−1} | x_t, x_0) by x_0, with ᾱ_t and ᾱ_{t−1} (DDPM, equation 7)."""
-    alpha_bar, before = per_sample(alpha_bar), per_sample(before)
+    alpha_bar, before = per_sample(alpha_bar, x, clean), per_sample(before)
     alpha = alpha_bar / before
     rest = np.sqrt(alpha) * (1 - before) * x + np.sqrt(before) * (1 - alpha) * clean
     return rest / (1 - alpha_bar)
@@ -99,7 +100,7 @@ def posterior_variance(alpha_bar: Any, before: Any) -> Any:
 
 def velocity(clean: Any, noise: Any, alpha_bar: Any) -> Any:
     """V = √ᾱ ε − √(1 − ᾱ) x_0."""
-    alpha_bar = per_sample(alpha_bar)
+    alpha_bar = per_sample(alpha_bar, clean, noise)
     return np.sqrt(alpha_bar) * noise - np.sqrt(1 - alpha_bar) * clean
 
 
@@ -107,7 +108,7 @@ def noise_from(kind: str, predicted: Any, x: Any, alpha_bar: Any) -> Any:
     """ε from x_t and what a network of this kind predicts: "noise", "clean" (x_0) or "velocity"."""
     if kind == "noise":
         return predicted
-    alpha_bar = per_sample(alpha_bar)
+    alpha_bar = per_sample(alpha_bar, predicted, x)
     if kind == "clean":
         return (x - np.sqrt(alpha_bar) * predicted) / np.sqrt(1 - alpha_bar)
     return np.sqrt(alpha_bar) * predicted + np.sqrt(1 - alpha_bar) * x
@@ -121,12 +122,12 @@ def implicit_step(x: Any, noise: Any, alpha_bar: Any, before: Any) -> Any:
 
 def score_of(noise: Any, alpha_bar: Any) -> Any:
     """∇ log q(x_t | x_0) = −ε/√(1 − ᾱ)."""
-    return -noise / np.sqrt(1 - per_sample(alpha_bar))
+    return -noise / np.sqrt(1 - per_sample(alpha_bar, noise))
 
 
 def tweedie(x: Any, score: Any, alpha_bar: Any) -> Any:
     """E[x_0 | x_t] = (x_t + (1 − ᾱ) ∇ log q(x_t))/√ᾱ, for every law of x_0 (Efron 2011, equation 1.4)."""
-    alpha_bar = per_sample(alpha_bar)
+    alpha_bar = per_sample(alpha_bar, x, score)
     return (x + (1 - alpha_bar) * score) / np.sqrt(alpha_bar)
 
 

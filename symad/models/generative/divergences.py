@@ -25,6 +25,7 @@ import sympy
 import symad
 from symad import functions
 from symad.errors import ShapeError, SymadError
+from symad.models.layers.options import refuse_complex
 
 u = sympy.Symbol("u", positive=True)
 t = sympy.Symbol("t", real=True)
@@ -147,6 +148,7 @@ def check_probabilities(name: str, p: Any) -> np.ndarray[Any, Any]:
     Raises:
         SymadError: an entry is negative or above 1, or they do not sum to 1.
     """
+    refuse_complex(name, p)
     values = np.asarray(p, dtype=np.float64)
     inside = np.all((values >= 0) & (values <= 1))  # false for not a number
     if values.ndim != 1 or not inside or abs(values.sum() - 1) > 1e-9:

@@ -23,6 +23,7 @@ import symad
 from symad import functions
 from symad.errors import ShapeError, SymadError
 from symad.models.generative import kernels
+from symad.models.layers.options import refuse_complex
 
 N, D = sympy.symbols("N D", integer=True, positive=True)
 noise = sympy.Symbol("noise", positive=True)
@@ -86,6 +87,7 @@ def condition(
         SymadError: points or targets are not finite, or the kernel matrix with noise is not positive
             definite; names its smallest eigenvalue.
     """
+    refuse_complex("a Gaussian process", xs, y)
     xs, y = np.asarray(xs, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if y.ndim not in (1, 2) or len(y) != len(xs):
         raise ShapeError(f"points of shape {xs.shape} need targets (N,) or (N, T), not {y.shape}")
@@ -126,6 +128,7 @@ def fit(
     symbols = parameters_of(kernel)
     graph = log_likelihood(kernel)
     slope = symad.value_and_gradient(graph, "theta")
+    refuse_complex("a Gaussian process", xs, y)
     xs, y = np.asarray(xs, dtype=np.float64), np.asarray(y, dtype=np.float64)
 
     def objective(theta: Any) -> tuple[float, Any]:

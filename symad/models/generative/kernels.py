@@ -20,6 +20,7 @@ import sympy
 
 import symad
 from symad.errors import ShapeError, SymadError
+from symad.models.layers.options import refuse_complex
 from symad.tracing.proxy import Proxy
 from symad.tracing.wrapped import number
 
@@ -134,6 +135,7 @@ def waves(kernel: sympy.Expr) -> list[sympy.Expr]:
 
 def _matrix(kernel: sympy.Expr, xs: Any, ys: Any, parameters: Mapping[Any, Any] | None) -> Any:
     """See `gram`; whatever the kernel is."""
+    refuse_complex(f"the kernel {kernel}", xs, ys)
     values = dict(parameters or {})
     for symbol, value in values.items():
         if getattr(symbol, "is_positive", False) and isinstance(value, (int, float)) and not value > 0:

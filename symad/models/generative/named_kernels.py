@@ -21,10 +21,12 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symad.errors import SymadError
+from symad.core.dims import format_shape, same_dim
+from symad.errors import ShapeError, SymadError
 from symad.functions import concatenate, eye
 from symad.models.generative import kernels
 from symad.models.generative.gaussian_process import log_density
+from symad.models.layers.options import refuse_complex
 
 Matrix = Callable[[Any, Any, Any], Any]
 """(parameters (P,), xs, ys or None) -> (N, M)."""
@@ -48,6 +50,7 @@ class Kernel:
 
     def __call__(self, xs: Any, ys: Any = None, theta: Any = None) -> Any:
         """K_ij = k(x_i, y_j), (N, M); without ``ys`` those of the points with themselves."""
+        refuse_complex("a kernel", xs, ys, theta)
         count = len(self.values)
         if theta is not None and tuple(theta.shape) != (count,):
             raise SymadError(
@@ -134,6 +137,8 @@ def Matern(length_scale: Any = 1.0, nu: float = 1.5) -> Kernel:
 
 def RationalQuadratic(length_scale: float = 1.0, alpha: float = 1.0) -> Kernel:
     """θ is (log α, log ℓ)."""
+    if np.ndim(length_scale):
+        raise SymadError(f"RationalQuadratic has one length, as in scikit-learn, not {length_scale}")
     matrix = _of(kernels.rational_quadratic(), (kernels.alpha, kernels.length))
     return Kernel((float(alpha), float(length_scale)), matrix)
 
@@ -179,6 +184,7 @@ def Polynomial(degree: int = 3, gamma: float = 1.0, coef0: float = 1.0) -> Kerne
 
 def log_marginal_likelihood(kernel: Kernel, theta: Any, xs: Any, y: Any, jitter: float = 1e-10) -> Any:
     """log p(y) of a Gaussian process with this kernel; ``jitter`` is added to the diagonal."""
+    _check_targets(xs, y)
     return log_density(kernel(xs, None, theta) + jitter * eye(xs.shape[0]), y)
 
 
@@ -186,6 +192,7 @@ def posterior(
     kernel: Kernel, theta: Any, xs: Any, y: Any, new: Any, jitter: float = 1e-10
 ) -> tuple[Any, Any]:
     """Mean (M,) and covariance (M, M) at the points ``new`` (M, D), given y (N,) at xs."""
+    _check_targets(xs, y)
     matrix = kernel(xs, None, theta) + jitter * eye(xs.shape[0])
     cross = kernel(xs, new, theta)
     both = np.linalg.solve(matrix, cross)
@@ -194,5 +201,14 @@ def posterior(
 
 def kernel_ridge(kernel: Kernel, theta: Any, penalty: Any, xs: Any, y: Any, new: Any) -> Any:
     """The predictions k(new, xs) (K + λI)⁻¹ y of kernel ridge regression: (M,) or (M, T)."""
+    _check_targets(xs, y)
     weights = np.linalg.solve(kernel(xs, None, theta) + penalty * eye(xs.shape[0]), y)
     return kernel(new, xs, theta) @ weights
+
+
+def _check_targets(xs: Any, y: Any) -> None:
+    refuse_complex("a regression", y)
+    if not y.shape or not same_dim(y.shape[0], xs.shape[0]):
+        raise ShapeError(
+            f"points {format_shape(xs.shape)} need one target for each, not {format_shape(y.shape)}"
+        )

@@ -17,6 +17,7 @@ import numpy as np
 from symad.errors import ShapeError
 from symad.functions import arange, log_softmax, lookup, sigmoid, softplus
 from symad.models.layers import pointwise_losses
+from symad.models.layers.options import refuse_complex
 
 
 def mean_squared_error(predicted: Any, target: Any) -> Any:
@@ -62,6 +63,7 @@ def class_losses(
     """
     if not 0 <= smoothing <= 1:
         raise ShapeError(f"smoothing={smoothing} is not in [0, 1]")
+    refuse_complex("a loss", log_p, targets, weights)
     count, lead = log_p.shape[-1], tuple(log_p.shape[:-1])
     if weights is not None and tuple(weights.shape) != (count,):
         raise ShapeError(f"weights {tuple(weights.shape)} are one for each of {count} classes")

@@ -23,26 +23,31 @@ import numpy as np
 
 from symad.errors import ShapeError, SymadError
 from symad.functions import arange, lookup, relu, softplus
+from symad.models.layers.options import refuse_complex
 from symad.models.layers.pointwise_losses import logistic
 
 
 def soft_margin(score: Any, sign: Any) -> Any:
     """log(1 + e^{−y x}), elementwise."""
+    refuse_complex("a loss", score, sign)
     return softplus(-score * sign)
 
 
 def hinge_embedding(distance: Any, sign: Any, margin: float = 1.0) -> Any:
     """X where y = 1, max(0, m − x) where y = −1, elementwise."""
+    refuse_complex("a loss", distance, sign)
     return np.where(sign == 1, distance, relu(margin - distance))
 
 
 def ranking(first: Any, second: Any, sign: Any, margin: float = 0.0) -> Any:
     """max(0, m − y (a − b)), elementwise."""
+    refuse_complex("a loss", first, second, sign)
     return relu(margin - sign * (first - second))
 
 
 def cosine(a: Any, b: Any, epsilon: float = 0.0) -> Any:
     """⟨a, b⟩ / √((|a|² + ε)(|b|² + ε)) along the last axis: (..., d) -> (...)."""
+    refuse_complex("a cosine", a, b)
     squares = [np.sum(v * v, axis=-1) + epsilon for v in (a, b)]
     return np.sum(a * b, axis=-1) / np.sqrt(squares[0] * squares[1])
 
@@ -60,6 +65,7 @@ def multi_margin(scores: Any, classes: Any, p: int = 1, margin: float = 1.0, wei
         SymadError: p is neither 1 nor 2.
         ShapeError: the classes do not have the shape of the scores without its last axis.
     """
+    refuse_complex("a loss", scores)
     if p not in (1, 2):
         raise SymadError(f"multi_margin: p={p} is not 1 or 2")
     if tuple(classes.shape) != tuple(scores.shape[:-1]):
@@ -74,6 +80,7 @@ def multi_margin(scores: Any, classes: Any, p: int = 1, margin: float = 1.0, wei
 
 def multi_label_margin(scores: Any, belongs: Any) -> Any:
     """Σ_{j∈J, k∉J} max(0, 1 − x_j + x_k) / K; ``belongs`` (..., K) is 1 where k is in J, else 0."""
+    refuse_complex("a loss", scores, belongs)
     if tuple(scores.shape) != tuple(belongs.shape):
         raise ShapeError(
             f"multi_label_margin of scores {tuple(scores.shape)} and labels {tuple(belongs.shape)}"
@@ -89,6 +96,7 @@ def multi_label_logistic(scores: Any, belongs: Any, weights: Any = 1.0) -> Any:
 
 def distance(a: Any, b: Any, p: float = 2.0, epsilon: float = 1e-6) -> Any:
     """(Σ |a − b + ε|^p)^{1/p} along the last axis."""
+    refuse_complex("a distance", a, b)
     rest = a - b + epsilon
     if p == 2:
         return np.sqrt(np.sum(rest * rest, axis=-1))

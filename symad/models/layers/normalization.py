@@ -16,11 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from symad.models.layers.options import refuse_complex
+
 EPSILON = 1e-5
 
 
 def layer_norm(x: Any, gamma: Any, beta: Any = None, epsilon: float = EPSILON) -> Any:
     """γ (x − μ) / √(σ² + ε) + β over the last axis of x (..., d); without β if it is None."""
+    refuse_complex("a norm", x, gamma, beta)
     centred = x - np.mean(x, axis=-1, keepdims=True)
     scaled = gamma * centred / np.sqrt(np.mean(centred**2, axis=-1, keepdims=True) + epsilon)
     return scaled if beta is None else scaled + beta
@@ -28,11 +31,13 @@ def layer_norm(x: Any, gamma: Any, beta: Any = None, epsilon: float = EPSILON) -
 
 def rms_norm(x: Any, gamma: Any, epsilon: float = EPSILON) -> Any:
     """γ x / √(mean(x²) + ε) over the last axis of x (..., d)."""
+    refuse_complex("a norm", x, gamma)
     return gamma * x / np.sqrt(np.mean(x**2, axis=-1, keepdims=True) + epsilon)
 
 
 def batch_norm(x: Any, gamma: Any, beta: Any, epsilon: float = EPSILON) -> Any:
     """γ (x − μ) / √(σ² + ε) + β with the mean and variance over the samples of x (N, d), in training."""
+    refuse_complex("a norm", x, gamma, beta)
     centred = x - np.mean(x, axis=0)
     return gamma * centred / np.sqrt(np.mean(centred**2, axis=0) + epsilon) + beta
 

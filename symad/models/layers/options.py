@@ -60,6 +60,18 @@ def model(cls: type[Model]) -> type[Model]:
     return dataclass(frozen=True)(cls)
 
 
+def refuse_complex(asked: str, *values: Any) -> None:
+    """Refuse arrays of complex numbers, of which NumPy would compute something else than what is meant.
+
+    Raises:
+        ShapeError: names what was asked and the dtype.
+    """
+    for value in values:
+        dtype = getattr(value, "dtype", None)
+        if getattr(dtype, "kind", "") == "c" or isinstance(value, complex):
+            raise ShapeError(f"{asked} of {dtype or 'complex'} numbers: symad works over the real numbers")
+
+
 def _with_parameters(method: Callable[..., Any]) -> Callable[..., Any]:
     """The method, which refuses parameters that do not fit."""
     others = list(signature(method).parameters)[2:]
@@ -67,6 +79,8 @@ def _with_parameters(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def run(self: Any, p: Any, *data: Any, **named: Any) -> Any:
         shapes = self.shapes if isinstance(p, Mapping) else {}
+        values = [*(p.values() if isinstance(p, Mapping) else ()), *data, *named.values()]
+        refuse_complex(f"{type(self).__name__}.{method.__name__}", *values)
         for name, shape in shapes.items():
             if name in p and not _fits(tuple(getattr(p[name], "shape", ())), shape):
                 given = format_shape(tuple(getattr(p[name], "shape", ())))

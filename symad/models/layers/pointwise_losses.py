@@ -20,6 +20,7 @@ import numpy as np
 from symad.core.dims import format_shape, same_shape
 from symad.errors import ShapeError, SymadError
 from symad.functions import softplus, stop_gradient, xlogy
+from symad.models.layers.options import refuse_complex
 
 REDUCTIONS = ("mean", "sum", "none", "batchmean")
 
@@ -50,7 +51,8 @@ def error(predicted: Any, target: Any) -> Any:
 
 
 def check_pair(predicted: Any, target: Any) -> None:
-    """Refuse a prediction and a target of two shapes, but for a number."""
+    """Refuse a prediction and a target of two shapes, but for a number, and complex ones."""
+    refuse_complex("a loss", predicted, target)
     a, b = (tuple(getattr(v, "shape", ())) for v in (predicted, target))
     if a and b and not same_shape(a, b):
         raise ShapeError(

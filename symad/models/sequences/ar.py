@@ -18,6 +18,7 @@ import numpy as np
 import sympy
 
 from symad.errors import ShapeError
+from symad.models.layers.options import refuse_complex
 
 T, s = sympy.symbols("T s", integer=True, positive=True)
 x = sympy.IndexedBase("x", shape=(T,))
@@ -50,6 +51,7 @@ def seq2col(series: Any, lags: int) -> np.ndarray[Any, Any]:
     Raises:
         ShapeError: the series is shorter than a window, or not one-dimensional.
     """
+    refuse_complex("seq2col", series)
     values = np.asarray(series, dtype=np.float64)
     if values.ndim != 1 or not 1 <= lags <= len(values):
         raise ShapeError(
@@ -88,6 +90,7 @@ def fit(series: Any, lags: int, scale: float = 1e-10) -> Fit:
     Raises:
         ShapeError: no window with a successor, or NaN or infinity in the series.
     """
+    refuse_complex("fit", series)
     values = np.asarray(series, dtype=np.float64)
     if not np.isfinite(values).all():
         place = int(np.argmin(np.isfinite(values)))

@@ -21,6 +21,7 @@ import numpy as np
 
 from symad.errors import ShapeError
 from symad.functions import arange, concatenate, scan, stack
+from symad.models.layers.options import refuse_complex
 
 
 def state_space(phi: Any, theta: Any) -> tuple[Any, Any]:
@@ -45,6 +46,7 @@ def filtered(phi: Any, theta: Any, mean: Any, variance: Any, y: Any) -> tuple[An
     Raises:
         ShapeError: y is no series.
     """
+    refuse_complex("arma", phi, theta, mean, variance, y)
     if len(y.shape) != 1 or y.shape[0] == 0:
         raise ShapeError(f"arma: y is a series (T,) with T ≥ 1, not {tuple(y.shape)}")
     for name, values in (("phi", phi), ("theta", theta)):
@@ -58,6 +60,8 @@ def filtered(phi: Any, theta: Any, mean: Any, variance: Any, y: Any) -> tuple[An
             raise ShapeError(
                 f"arma: phi={phi.tolist()} is not stationary: a root is {1 / size:.6g}, not beyond 1"
             )
+    if isinstance(y, np.ndarray) and y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise ShapeError(f"arma: y holds {y[~np.isfinite(y)][0]} at {int(np.argmin(np.isfinite(y)))}")
     T, R = state_space(phi, theta)
     Q = variance * R[:, None] * R[None, :]
     start = stationary_covariance(T, Q)

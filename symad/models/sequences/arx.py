@@ -21,7 +21,7 @@ import numpy as np
 
 from symad.errors import ShapeError
 from symad.functions import arange, concatenate, scan
-from symad.models.layers.options import model
+from symad.models.layers.options import model, refuse_complex
 from symad.models.layers.parameters import Array, Shapes
 
 
@@ -55,6 +55,7 @@ class ARX:
         Raises:
             ShapeError: names the shapes.
         """
+        refuse_complex("ARX", y, u)
         if len(y.shape) != 1 or y.shape[0] <= self.lags[-1]:
             raise ShapeError(f"lags up to {self.lags[-1]} need a longer series (T,) than {tuple(y.shape)}")
         wanted = (y.shape[0], self.inputs) if self.inputs else None
@@ -80,6 +81,7 @@ class ARX:
         Raises:
             ShapeError: the shapes do not fit, numbers are not finite, or the columns are dependent.
         """
+        refuse_complex("ARX.fit", y, u)
         y = np.asarray(y, dtype=np.float64)
         u = None if u is None else np.asarray(u, dtype=np.float64)
         self.check(y, u)

@@ -21,6 +21,7 @@ import numpy as np
 from symad.core.dims import format_shape
 from symad.errors import ShapeError
 from symad.functions import arange, concatenate, lookup, scan, stack, stop_gradient
+from symad.models.layers.options import refuse_complex
 
 NEVER = -np.inf
 
@@ -78,6 +79,7 @@ def ctc(log_probabilities: Any, labels: Any, steps: Any, counts: Any, blank: int
 
 
 def _check(log_probabilities: Any, labels: Any, steps: Any, counts: Any, blank: int) -> None:
+    refuse_complex("ctc", log_probabilities)
     shape, given = tuple(log_probabilities.shape), tuple(labels.shape)
     if len(shape) != 3 or len(given) != 2 or given[0] != shape[1]:
         raise ShapeError(

@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symad.core.dims import Dim
+from symad.core.dims import Dim, format_shape
 from symad.errors import ShapeError
 from symad.functions import arange, softmax
-from symad.models.layers.options import model
+from symad.models.layers.options import model, refuse_complex
 from symad.models.layers.parameters import Parameters, Shapes, initial, normal_matrices
 
 
@@ -60,6 +60,7 @@ def weights(
     Returns:
         (..., n, m), rows with the sum 1.
     """
+    _check(Q, K, mask=mask, bias=bias, additive=additive)
     scores = np.einsum("...nk,...mk->...nm", Q, K)
     scores = scores / root(Q.shape[-1]) if scale is None else scores * scale
     if cap is not None:
@@ -91,6 +92,28 @@ def attention(Q: Any, K: Any, V: Any, mask: Any = None, bias: Any = None, **opti
     if len(Q.shape) > 2 and K.shape[-3] != Q.shape[-3]:
         K, V = (shared_heads(values, Q.shape[-3]) for values in (K, V))
     return np.einsum("...nm,...mv->...nv", weights(Q, K, mask, bias, **options), V)
+
+
+def _check(Q: Any, K: Any, **added: Any) -> None:
+    """Refuse what does not fit: features, masks, conditions in the place of numbers, complex numbers.
+
+    Raises:
+        ShapeError: names the shapes.
+    """
+    refuse_complex("attention", Q, K, *added.values())
+    if isinstance(Q.shape[-1], int) and isinstance(K.shape[-1], int) and Q.shape[-1] != K.shape[-1]:
+        raise ShapeError(f"attention: queries {format_shape(Q.shape)} and keys {format_shape(K.shape)}")
+    if getattr(getattr(added["additive"], "dtype", None), "kind", "") == "b":
+        raise ShapeError("attention: additive holds conditions; give them as mask, True where a key is seen")
+    wanted = (Q.shape[-2], K.shape[-2])
+    for name, value in added.items():
+        ends = tuple(getattr(value, "shape", ()))[-2:]
+        pairs = zip(ends[::-1], wanted[::-1], strict=False)
+        if any(isinstance(a, int) and isinstance(b, int) and a not in (1, b) for a, b in pairs):
+            raise ShapeError(
+                f"attention: {name} {format_shape(value.shape)} of queries {format_shape(Q.shape)} and keys "
+                f"{format_shape(K.shape)}"
+            )
 
 
 def shared_heads(values: Any, heads: Any) -> Any:
