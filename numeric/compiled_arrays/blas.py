@@ -19,6 +19,7 @@ import numpy as np
 from symad.numeric.compiled_arrays.c.product_text import PRODUCT
 from symad.numeric.compiled_arrays.ufuncs import gnu_threads, load, ufunc
 from symad.numeric.compiler.c_compiler import compiler
+from symad.numeric.targets.c_functions import filled
 
 LETTER = {"float64": "d", "float32": "s"}
 
@@ -37,7 +38,7 @@ def product_function(dtype: str) -> Callable[..., Any]:
         return np.matmul
     names = (f"cblas_{LETTER[dtype]}{name}_64" for name in ("gemm", "gemv", "syrk"))
     addresses = (ctypes.c_void_p * 3)(*(_address(library, name) for name in names))
-    source = PRODUCT.replace("REAL", {"d": "double", "s": "float"}[LETTER[dtype]])
+    source = filled(PRODUCT, {"real": {"d": "double", "s": "float"}[LETTER[dtype]]}.__getitem__)
     compiled = load(source)
     if compiled is None:
         return np.matmul

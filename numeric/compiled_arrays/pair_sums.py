@@ -20,7 +20,7 @@ import sympy as sp
 import symad
 from symad.core.graph import Graph, Node
 from symad.errors import LoweringError
-from symad.numeric.compiled_arrays.c.c_body import LETTER, has_vector_form
+from symad.numeric.compiled_arrays.c.c_body import LETTER, NAME, has_vector_form
 from symad.numeric.compiled_arrays.c.chain_text import sum_source
 from symad.numeric.fusion.chains import LEAVES
 from symad.numeric.pairs.pair_functions import PairFunction, X, Y
@@ -179,7 +179,7 @@ def _sums(step: Pass, rows: Sequence[str], columns: Sequence[str], printer: Any)
     """The statement of a pass, and the name of its list of sums."""
     kind, count = printer.dtype, len(step.body.input_nodes)
     is_row = [k >= step.rows for k in range(count)]
-    text, body = sum_source("NAME", step.body, [kind] * count, printer.real, is_row)
+    text, body = sum_source(NAME, step.body, [kind] * count, printer.real, is_row)
     results = len(step.body.output_nodes)
     cores = ",".join("(n)" if row else "()" for row in is_row)
     letter = LETTER[kind]

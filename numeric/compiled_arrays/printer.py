@@ -10,7 +10,7 @@ import numpy as np
 from symad.core.dims import same_shape
 from symad.core.graph import Graph, Node
 from symad.numeric.compiled_arrays.c.blas_calls import GEMM
-from symad.numeric.compiled_arrays.c.c_body import HEAD, LETTER, REAL, NativeBody, functions
+from symad.numeric.compiled_arrays.c.c_body import HEAD, LETTER, NAME, REAL, NativeBody, functions
 from symad.numeric.compiled_arrays.c.chain_text import (
     by_rows_source,
     chain_source,
@@ -29,10 +29,11 @@ from symad.numeric.fusion.chains import Fused, FusedSum
 from symad.numeric.fusion.rows import RowGroup
 from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
 from symad.numeric.numpy_arrays.liveness import is_fresh, is_view, owner
-from symad.numeric.numpy_arrays.memory_reuse import PRODUCT, is_recycled, new_text
+from symad.numeric.numpy_arrays.memory_reuse import is_recycled, new_text
 from symad.numeric.numpy_arrays.sparse_gather_plan import SideBySide, side_by_side
 from symad.numeric.numpy_arrays.texts import Name
 from symad.numeric.passes.loops.loop import Loop
+from symad.numeric.targets.c_functions import filled
 from symad.numeric.targets.contractions import MatrixProduct
 from symad.ops.arrays.shaping import Broadcast, Slice
 from symad.ops.arrays.sources import ArrayConstant
@@ -76,6 +77,8 @@ class NativePrinter(InPlacePrinter):
         super().__init__(*args)
         self.kernels: dict[str, tuple[str, str, str]] = {}
         """By text with the name left out: the name, types and signature of each kernel."""
+        self.function_names: dict[str, str] = {}
+        """The names of the functions in the texts of the kernels."""
         self.bodies: list[NativeBody] = []
         self.loops: dict[str, str] = {}
         """By text with the name left out: the name of each loop."""
@@ -115,17 +118,16 @@ class NativePrinter(InPlacePrinter):
 
     def c_source(self) -> str:
         """The C file with all kernels."""
-        texts = [
-            text.replace("NAME", name.removesuffix("_rows")) for text, (name, _, _) in self.kernels.items()
-        ]
-        texts += [text.replace("NAME", name) for text, name in self.loops.items()]
-        gemm = GEMM.replace("REAL", self.real) if self.uses_products else ""
+        named = self.function_names | self.loops
+        texts = [filled(text, {"name": name}.__getitem__) for text, name in named.items()]
+        gemm = filled(GEMM, {"real": self.real}.__getitem__) if self.uses_products else ""
         return "\n".join([HEAD, gemm, functions(self.bodies, self.real), *texts])
 
     def kernel(self, text: str, body: NativeBody, types: str, signature: str = "", suffix: str = "") -> str:
         """The name of a kernel; equal texts are one. NumPy calls the function with the suffix."""
         if text not in self.kernels:
-            self.kernels[text] = (f"kernel_{len(self.kernels) + 1}{suffix}", types, signature)
+            self.function_names[text] = f"kernel_{len(self.kernels) + 1}"
+            self.kernels[text] = (f"{self.function_names[text]}{suffix}", types, signature)
             self.bodies.append(body)
             self.imports.add("from symad.numeric.compiled_arrays.ufuncs import compiled")
         return f"_{self.kernels[text][0]}"
@@ -153,12 +155,10 @@ class NativePrinter(InPlacePrinter):
         self.multiplies = True
         self.imports.add("from symad.numeric.compiled_arrays.blas import product_function")
 
-    def helper(self, name: str, source: str) -> str:
-        """See `ArrayPrinter.helper`."""
-        if source is PRODUCT:
-            self._with_products()
-            source = source.replace("np.matmul", MULTIPLY)
-        return super().helper(name, source)
+    def multiplication(self) -> str:
+        """See `InPlacePrinter.multiplication`."""
+        self._with_products()
+        return MULTIPLY
 
     def statement(self, node: Node) -> list[str]:
         """The statements of one node; the results of one kernel come together."""
@@ -195,12 +195,12 @@ class NativePrinter(InPlacePrinter):
         results = op.body.output_nodes
         values = [Node.of(Fused(op.body, k), node.args) for k in range(len(results))]
         types, kinds = self._types(node.args), [result_type(r, self.dtype) for r in results]
-        text, body = chain_source("NAME", op.body, types, kinds, self.real)
+        text, body = chain_source(NAME, op.body, types, kinds, self.real)
         letters = f"{''.join(LETTER[t] for t in types)}->{''.join(LETTER[k] for k in kinds)}"
         by_rows = self._is_by_rows(node)
         if by_rows:
             ranks = [2 if a.shape else 0 for a in (*node.args, *values)]
-            text += by_rows_source("NAME", ranks)
+            text += by_rows_source(NAME, ranks)
             cores = ["(m,n)" if rank else "()" for rank in ranks]
             given, made = cores[: len(types)], cores[len(types) :]
             name = self.kernel(text, body, letters, f"{','.join(given)}->{','.join(made)}", "_rows")
@@ -289,7 +289,7 @@ class NativePrinter(InPlacePrinter):
     def _sum(self, node: Node, op: FusedSum) -> list[str]:
         lines = [line for a in node.args if not isinstance(a.op, Broadcast) for line in self.settle(a)]
         types = self._types(node.args)
-        text, body = sum_source("NAME", op.body, types, self.real)
+        text, body = sum_source(NAME, op.body, types, self.real)
         cores = ["(n)" if a.shape else "()" for a in node.args]
         letters = f"{''.join(LETTER[t] for t in types)}->{LETTER[self.dtype]}"
         name = self.kernel(text, body, letters, f"{','.join(cores)}->()")
@@ -315,7 +315,7 @@ class NativePrinter(InPlacePrinter):
     def _region(self, node: Node, op: RowGroup) -> list[str]:
         results = op.body.output_nodes
         values = [Node.of(RowGroup(op.body, op.full, k), node.args) for k in range(len(results))]
-        text, signature, operands, body = region_source("NAME", op.body, op.full, self.real)
+        text, signature, operands, body = region_source(NAME, op.body, op.full, self.real)
         letter = LETTER[self.dtype]
         name = self.kernel(text, body, f"{letter * len(operands)}->{letter * len(results)}", signature)
         lines = [line for a in node.args for line in self.settle(a)]
@@ -345,7 +345,7 @@ class NativePrinter(InPlacePrinter):
 
     def _softmax(self, node: Node) -> list[str]:
         kind = SOFTMAX[type(node.op)]
-        text, body = softmax_source(kind, "NAME", self.real)
+        text, body = softmax_source(kind, NAME, self.real)
         letter = LETTER[self.dtype]
         name = self.kernel(text, body, f"{letter * len(node.args)}->{letter}", SIGNATURES[kind])
         lines = [line for a in node.args for line in self.settle(a)]

@@ -355,6 +355,10 @@ class InPlacePrinter(ArrayPrinter):
         """A matrix product as an expression."""
         return product.text().text
 
+    def multiplication(self) -> str:
+        """The function that multiplies matrices."""
+        return f"{self.np}.matmul"
+
     def product_into(self, product: MatrixProduct, place: str) -> str:
         """The statement that writes a plain matrix product into an array."""
         return f"{self.np}.matmul({product.left}, {product.right}, {place})"

@@ -55,6 +55,11 @@ def is_view(node: Node) -> bool:
     return isinstance(op, (Slice, Reshape, Broadcast, Spread))
 
 
+def copies(node: Node) -> bool:
+    """Whether a view may take memory after all: the parts of another view under another shape."""
+    return isinstance(node.op, Reshape) and is_view(node.args[0])
+
+
 def owner(node: Node) -> Node:
     """The node that made the memory of an array."""
     while is_view(node):

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
 from math import prod
+from string import Template
 from typing import Any
 
 from symad.core.dims import Shape
@@ -69,7 +70,7 @@ PRODUCT = '''def _product(a, b, least=0):
     """a @ b, in memory that is used again."""
     lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2]) if a.ndim + b.ndim > 4 else ()
     columns = b.shape[-1:] if b.ndim > 1 else ()
-    return np.matmul(a, b, _new((*lead, *a.shape[-2:-1], *columns), a.dtype, least))
+    return $multiply(a, b, _new((*lead, *a.shape[-2:-1], *columns), a.dtype, least))
 '''
 
 
@@ -149,5 +150,6 @@ def _joined(before: Any, after: Any) -> list[int]:
 def recycled_product(node: Node, product: MatrixProduct, printer: Any) -> str:
     """A matrix product in memory that is used again."""
     new_text(node.shape, printer)
-    helper, least = printer.helper("_product", PRODUCT), _least(node.shape, printer)
+    source = Template(PRODUCT).substitute(multiply=printer.multiplication())
+    helper, least = printer.helper("_product", source), _least(node.shape, printer)
     return f"{helper}({product.left}, {product.right}{least}){product.after}"

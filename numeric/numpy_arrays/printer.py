@@ -20,7 +20,7 @@ from symad.numeric.modules.size_checks import doubtful, size_checks
 from symad.numeric.numpy_arrays.array_writer import ArrayWriter
 from symad.numeric.numpy_arrays.del_statements import Group, with_releases
 from symad.numeric.numpy_arrays.index_only_values import only_indices
-from symad.numeric.numpy_arrays.liveness import is_view, last_reads, owner, repeats
+from symad.numeric.numpy_arrays.liveness import copies, is_view, last_reads, owner, repeats
 from symad.numeric.numpy_arrays.ops import (  # noqa: F401  (register answers)
     nested,
     spans,
@@ -204,7 +204,7 @@ class ArrayPrinter:
                 made = [*self.own, *(text for text in given.values() if isinstance(text, Name))]
                 worth = {text for n, text in given.items() if self.is_worth_freeing(n)}
                 worth |= {*self.own} if self.is_worth_freeing(node) else set()
-                fresh = {text for n, text in given.items() if not is_view(n)} | {*self.own}
+                fresh = {text for n, text in given.items() if not is_view(n) or copies(n)} | {*self.own}
                 new = any(not isinstance(text, Name) or text.number > before for text in worth & fresh)
                 groups.append(Group((node, *given), lines, made, self.rows.pop(node, ()), new))
                 large |= worth

@@ -18,11 +18,11 @@ class Unsupported(Exception):
 
 
 GEMM = """typedef void (*symad_gemm_t)(const char *, const char *, const int *, const int *, const int *,
-                             const REAL *, const REAL *, const int *, const REAL *, const int *,
-                             const REAL *, REAL *, const int *);
+                             const $real *, const $real *, const int *, const $real *, const int *,
+                             const $real *, $real *, const int *);
 static inline void symad_product(symad_gemm_t gemm, char ta, char tb, int m, int n, int k,
-                                 const REAL *a, int lda, const REAL *b, int ldb, REAL *c, int ldc) {
-  const REAL one = 1, zero = 0;
+                                 const $real *a, int lda, const $real *b, int ldb, $real *c, int ldc) {
+  const $real one = 1, zero = 0;
   gemm(&tb, &ta, &n, &m, &k, &one, b, &ldb, a, &lda, &zero, c, &ldc);  // rows of C are columns of Fortran
 }
 """

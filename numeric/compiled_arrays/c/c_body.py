@@ -23,6 +23,9 @@ HEAD = """#include <math.h>
 #endif
 """
 
+NAME = "${name}"
+"""What a kernel is called in its text, until the module gives it a name: equal texts are one kernel."""
+
 REAL = {"float64": "double", "float32": "float"}
 LETTER = {"float64": "d", "float32": "f", "bool": "?", "int64": "q"}
 """NumPy's letters for types."""

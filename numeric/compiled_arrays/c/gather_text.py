@@ -6,16 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from symad.numeric.compiled_arrays.c.c_body import LETTER, NativeBody
+from symad.numeric.compiled_arrays.c.c_body import LETTER, NAME, NativeBody
 from symad.numeric.compiled_arrays.c.row_entry import PARALLEL
+from symad.numeric.targets.c_functions import filled
 from symad.ops.sparse.csr import IntArray
 
 SIGNATURE = "(n),(m)->(m)"
 
-TEXT = f"""void NAME(char **args, const ptrdiff_t *dimensions, const ptrdiff_t *steps, void *data) {{
-  const REAL *restrict values = (const REAL *)args[0];
+TEXT = f"""void ${{name}}(char **args, const ptrdiff_t *dimensions, const ptrdiff_t *steps, void *data) {{
+  const $real *restrict values = (const $real *)args[0];
   const int *restrict places = (const int *)args[1];
-  REAL *restrict entries = (REAL *)args[2];
+  $real *restrict entries = ($real *)args[2];
   const ptrdiff_t size = dimensions[2];
   (void)steps;
   (void)data;
@@ -30,6 +31,6 @@ def gather_line(values: str, index: IntArray, entries: str, printer: Any) -> str
     """The statement entries[i] = values[index[i]]."""
     places = printer.constant_array(index.astype(np.int32))
     letter = LETTER[printer.dtype]
-    text = TEXT.replace("REAL", printer.real)
+    text = filled(TEXT, {"real": printer.real, "name": NAME}.__getitem__)
     name = printer.kernel(text, NativeBody(printer.real), f"{letter}i->{letter}", SIGNATURE)
     return f"{name}({values}, {places}, {entries})"

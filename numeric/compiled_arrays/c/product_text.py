@@ -8,13 +8,14 @@ PRODUCT = r"""#include <math.h>
 enum { ROWS = 101, PLAIN = 111, TURNED = 112, UPPER = 121 };
 
 typedef int64_t Size;
-typedef void (*Gemm)(int, int, int, Size, Size, Size, REAL, const REAL *, Size, const REAL *, Size, REAL,
-                     REAL *, Size);
-typedef void (*Gemv)(int, int, Size, Size, REAL, const REAL *, Size, const REAL *, Size, REAL, REAL *, Size);
-typedef void (*Syrk)(int, int, int, Size, Size, REAL, const REAL *, Size, REAL, REAL *, Size);
+typedef void (*Gemm)(int, int, int, Size, Size, Size, $real, const $real *, Size, const $real *, Size, $real,
+                     $real *, Size);
+typedef void (*Gemv)(int, int, Size, Size, $real, const $real *, Size, const $real *, Size, $real, $real *,
+                     Size);
+typedef void (*Syrk)(int, int, int, Size, Size, $real, const $real *, Size, $real, $real *, Size);
 
 /* Matrices are described in elements: the address, the lengths and the steps of both axes. */
-typedef struct { REAL *at; ptrdiff_t rows, columns, row_step, column_step; } Matrix;
+typedef struct { $real *at; ptrdiff_t rows, columns, row_step, column_step; } Matrix;
 
 static Matrix turned(Matrix a) {
   const Matrix t = {a.at, a.columns, a.rows, a.column_step, a.row_step};
@@ -35,11 +36,11 @@ static int order(Matrix a, Size *lead) {
 }
 
 /* The matrix with its rows one after the other, in new memory where it is read in no order of BLAS's. */
-static int in_order(Matrix *a, REAL **made) {
+static int in_order(Matrix *a, $real **made) {
   Size lead;
   *made = NULL;
   if (order(*a, &lead)) return 1;
-  REAL *copy = *made = malloc(sizeof(REAL) * a->rows * a->columns);
+  $real *copy = *made = malloc(sizeof($real) * a->rows * a->columns);
   if (!copy) return 0;
   for (ptrdiff_t i = 0; i < a->rows; i++)
     for (ptrdiff_t j = 0; j < a->columns; j++)
@@ -53,7 +54,7 @@ static int in_order(Matrix *a, REAL **made) {
 static void by_elements(Matrix a, Matrix b, Matrix c) {
   for (ptrdiff_t i = 0; i < c.rows; i++)
     for (ptrdiff_t j = 0; j < c.columns; j++) {
-      REAL sum = 0;
+      $real sum = 0;
       for (ptrdiff_t k = 0; k < a.columns; k++)
         sum += a.at[i * a.row_step + k * a.column_step] * b.at[k * b.row_step + j * b.column_step];
       c.at[i * c.row_step + j * c.column_step] = sum;
@@ -92,7 +93,7 @@ static void one_product(void **blas, Matrix a, Matrix b, Matrix c) {
   if (a.columns == 0) { by_elements(a, b, c); return; }
   if (c.columns == 1 && by_vector((Gemv)blas[1], a, b, c)) return;
   if (c.rows == 1 && by_vector((Gemv)blas[1], turned(b), turned(a), turned(c))) return;
-  REAL *first = NULL, *second = NULL;
+  $real *first = NULL, *second = NULL;
   if (order(c, &lead) && in_order(&a, &first) && in_order(&b, &second))
     by_matrix((Gemm)blas[0], (Syrk)blas[2], a, b, c);
   else
@@ -103,7 +104,7 @@ static void one_product(void **blas, Matrix a, Matrix b, Matrix c) {
 
 /* The lowest and the highest address of `count` matrices that stand `step` bytes apart. */
 static void extent(Matrix a, ptrdiff_t count, ptrdiff_t step, const char **low, const char **high) {
-  const ptrdiff_t lengths[3] = {count, a.rows, a.columns}, size = sizeof(REAL);
+  const ptrdiff_t lengths[3] = {count, a.rows, a.columns}, size = sizeof($real);
   const ptrdiff_t steps[3] = {step, a.row_step * size, a.column_step * size};
   *low = *high = (const char *)a.at;
   for (int k = 0; k < 3; k++) {
@@ -127,27 +128,27 @@ static void undefined(Matrix c) {
 
 void product(char **args, const ptrdiff_t *dimensions, const ptrdiff_t *steps, void *data) {
   const ptrdiff_t count = dimensions[0], m = dimensions[1], k = dimensions[2], n = dimensions[3];
-  const ptrdiff_t size = sizeof(REAL);
-  Matrix a = {(REAL *)args[0], m, k, steps[3] / size, steps[4] / size};
-  Matrix b = {(REAL *)args[1], k, n, steps[5] / size, steps[6] / size};
-  Matrix c = {(REAL *)args[2], m, n, steps[7] / size, steps[8] / size};
+  const ptrdiff_t size = sizeof($real);
+  Matrix a = {($real *)args[0], m, k, steps[3] / size, steps[4] / size};
+  Matrix b = {($real *)args[1], k, n, steps[5] / size, steps[6] / size};
+  Matrix c = {($real *)args[2], m, n, steps[7] / size, steps[8] / size};
   if (count == 0 || m == 0 || n == 0) return;
   /* A result over an operand is made in memory of its own: BLAS may write before it has read. */
-  REAL *scratch = NULL;
+  $real *scratch = NULL;
   const int shared = k && (overlap(a, steps[0], c, steps[2], count)
                            || overlap(b, steps[1], c, steps[2], count));
-  if (shared) scratch = malloc(sizeof(REAL) * count * m * n);
+  if (shared) scratch = malloc(sizeof($real) * count * m * n);
   for (ptrdiff_t t = 0; t < count; t++) {
-    a.at = (REAL *)(args[0] + t * steps[0]);
-    b.at = (REAL *)(args[1] + t * steps[1]);
-    c.at = (REAL *)(args[2] + t * steps[2]);
+    a.at = ($real *)(args[0] + t * steps[0]);
+    b.at = ($real *)(args[1] + t * steps[1]);
+    c.at = ($real *)(args[2] + t * steps[2]);
     if (shared && !scratch) { undefined(c); continue; }  /* no memory: NaN, never a wrong number */
     const Matrix own = {scratch + t * m * n, m, n, n, 1};
     one_product(data, a, b, shared ? own : c);
   }
   if (!scratch) return;
   for (ptrdiff_t t = 0; t < count; t++) {
-    REAL *to = (REAL *)(args[2] + t * steps[2]);
+    $real *to = ($real *)(args[2] + t * steps[2]);
     for (ptrdiff_t i = 0; i < m; i++)
       for (ptrdiff_t j = 0; j < n; j++) to[i * c.row_step + j * c.column_step] = scratch[(t * m + i) * n + j];
   }

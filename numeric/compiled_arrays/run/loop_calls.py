@@ -7,6 +7,7 @@ from typing import Any
 
 from symad.core.dims import Shape, plus
 from symad.core.graph import Node
+from symad.numeric.compiled_arrays.c.c_body import NAME
 from symad.numeric.compiled_arrays.c.loop_text import loop_source
 from symad.numeric.compiled_arrays.strided_arrays import contiguous
 from symad.numeric.numpy_arrays.memory_reuse import new_text
@@ -38,7 +39,7 @@ def loop_call(node: Node, op: Scan | Loop, printer: Any) -> list[str] | None:
     apart = {k for k, v in enumerate(values) if k and _is_read_apart(v, printer)}
     apart |= {0} if before and _has_parts(op.body.output_nodes[0], shapes[0]) else set()
     strides: Any = {k: (prod(shapes[k][:1] + shapes[k][2:]), *contiguous(shapes[k][2:])) for k in apart}
-    found = loop_source("NAME", op, printer.dtype, strides)
+    found = loop_source(NAME, op, printer.dtype, strides)
     if found is None:
         return None
     source, text = found
