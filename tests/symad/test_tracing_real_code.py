@@ -343,3 +343,16 @@ def test_the_rosenbrock_function_of_scipy():
     for kind, function in (("gradient", scipy.optimize.rosen_der), ("hessian", scipy.optimize.rosen_hess)):
         certificate = symad.verify(value, **{kind: symad.trace(function, [(4,)])})
         assert certificate.status in ("proved", "tested"), certificate
+
+
+def test_arrays_made_empty_are_filled_in_place():
+    def filled(x):
+        squares, rest = np.empty_like(x), np.empty_like(x, shape=(2,))
+        np.multiply(x, x, out=squares)
+        np.exp(squares, out=squares)
+        rest[0], rest[1] = x[0], 2 * x[1]
+        return squares.sum() * rest
+
+    x = np.array([0.3, 1.2, -0.7])
+    graph = symad.trace(filled, [(3,)])
+    np.testing.assert_allclose(graph(x), filled(x))

@@ -20,7 +20,7 @@ from symad.tracing.wrapped import Wrapped, is_condition, number
 
 ELEMENTWISE = {
     np.where, np.clip, np.isclose, np.nan_to_num, np.copy, np.ones_like, np.zeros_like, np.full_like, np.real,
-    np.round, np.select,
+    np.round, np.select, np.empty_like,
 }  # fmt: skip
 """Functions that are elementwise, as ufuncs are."""
 

@@ -201,6 +201,12 @@ def zeros_like(a: Any, shape: Any = None) -> Proxy:
     return full_like(a, 0, shape=shape)
 
 
+@implements(np.empty_like, layout=True)
+def empty_like(prototype: Any, shape: Any = None) -> Proxy:
+    """Zeros, to be written over: what an element is before that is nothing to rely on."""
+    return full_like(prototype, 0, shape=shape)
+
+
 @implements(np.ones_like, layout=True)
 def ones_like(a: Any, shape: Any = None) -> Proxy:
     """Ones."""
