@@ -164,7 +164,7 @@ def autoencoders_on_digits(made: Made) -> list[Finding]:
     ]
 
 
-@stage("vae", "a variational autoencoder of digits, told the class: the bound on the likelihood", quick=True)
+@stage("vae", "a variational autoencoder of digits, told the class: the bound on the likelihood")
 def vae_stage() -> Model:
     """The bound of three pixels, by all parameters."""
     model = VAE(3, 2, 1, classes=2)
