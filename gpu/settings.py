@@ -23,6 +23,7 @@ class Options:
     wait: bool = False
     capture: bool = False
     fast: bool = False
+    autotune: bool = False
     pair_products: str = "off"
 
 
@@ -43,6 +44,7 @@ def options(
     wait: bool | None = None,
     capture: bool | None = None,
     fast: bool | None = None,
+    autotune: bool | None = None,
     pair_products: str | None = None,
 ) -> Iterator[None]:
     """Options of the CuPy code that is printed inside; those not given stay as they are.
@@ -59,11 +61,14 @@ def options(
         pair_products: "tf32x3" or "bf16": kernel sums of inner products and norms (Gaussians among them) on
             tensor cores, for float32 points of at least 32 components, from compute capability 8.0; the error
             bounds stand in `symad.gpu.pairs.products`. "off" is the default: ordinary arithmetic.
+        autotune: measure the tile shapes of attention at the first call of each shape, once for each device,
+            and keep the fastest; that call waits. Off by default: the order of estimates decides.
         fast: allow approximate instructions in kernel sums (tanh, absolute error about 5e-4). Off by default.
     """
     if pair_products not in (None, "off", "tf32x3", "bf16"):
         raise ValueError(f'pair_products={pair_products!r} is none of "off", "tf32x3" and "bf16"')
     given = {"tf32": tf32, "atomics": atomics, "wait": wait, "capture": capture, "fast": fast}
+    given["autotune"] = autotune
     token = _current.set(
         replace(
             _current.get(),

@@ -19,12 +19,12 @@ def _device(number):
     return int(device.compute_capability), room, processors
 '''
 
-LAUNCH = '''def _launches(plans):
-    """The launches with the fastest tiles that this device can hold."""
+LAUNCH = '''def _fitting(plans):
+    """The launches of all tiles that this device can hold, the fastest by estimate first."""
     capability, room, _ = _device(cp.cuda.Device().id)
-    for least, needed, launches in plans:
-        if capability >= least and needed <= room:
-            return launches
+    found = [launches for least, needed, launches in plans if capability >= least and needed <= room]
+    if found:
+        return found
     raise ValueError(
         f"attention needs compute capability {plans[-1][0]/10} and {plans[-1][1]} bytes of shared memory; "
         f"this device has {capability/10} and {room}: use backend='numpy'"
@@ -59,6 +59,36 @@ def _sizes(q, k, scale, arguments, real):
     return (*(cp.int32(size) for size in sizes), real(scale), arguments)
 '''
 
+FIRST = '''def _run(plans, name, rows, heads, batch, args):
+    """Launch the first of the tiles that this device can hold."""
+    for launch in _fitting(plans)[0]:
+        _launch(launch, name, rows, heads, batch, args)
+'''
+
+FASTEST = '''_FASTEST = {}
+
+
+def _run(plans, name, rows, heads, batch, args):
+    """Launch the fastest of the tiles that fit, which the first call of these sizes measures."""
+    key = cp.cuda.Device().id, id(plans), rows, heads, batch
+    if key not in _FASTEST:
+        found, times = _fitting(plans), []
+        if cp.cuda.get_current_stream().is_capturing():
+            found = found[:1]  # nothing can be measured
+        for launches in found[:len(found)*(len(found) > 1)]:
+            start, stop = cp.cuda.Event(), cp.cuda.Event()
+            for _ in range(2):  # the first time compiles
+                start.record()
+                for launch in launches:
+                    _launch(launch, name, rows, heads, batch, args)
+                stop.record()
+            stop.synchronize()
+            times.append(cp.cuda.get_elapsed_time(start, stop))
+        _FASTEST[key] = found[times.index(min(times))] if times else found[0]
+    for launch in _FASTEST[key]:
+        _launch(launch, name, rows, heads, batch, args)
+'''
+
 FORWARD = '''def _attention(q, k, v, plans, arguments, scale, dtype, real, widths):
     """Outputs and log-sum-exps."""
     batch, heads, n, _ = q.shape
@@ -71,8 +101,7 @@ FORWARD = '''def _attention(q, k, v, plans, arguments, scale, dtype, real, width
         out.fill(0)
     elif q.size:
         args = (q, k, v, out, lse, *_sizes(q, k, scale, arguments[0], real))
-        for launch in _launches(plans):
-            _launch(launch, "attention_forward", n, heads, batch, args)
+        _run(plans, "attention_forward", n, heads, batch, args)
     return out[..., :columns], lse
 '''
 
@@ -86,9 +115,8 @@ TANGENT = '''def _attention_tangent(q, k, v, out, lse, dots, plans, arguments, s
     out_dot, lse_dot = cp.zeros_like(out), cp.zeros_like(lse)
     if q.size and k.size:
         args = (q, k, v, out, lse, *dots, out_dot, lse_dot)
-        for launch in _launches(plans):
-            sizes = _sizes(q, k, scale, arguments[0], real)
-            _launch(launch, "attention_tangent", n, heads, batch, (*args, *sizes))
+        sizes = _sizes(q, k, scale, arguments[0], real)
+        _run(plans, "attention_tangent", n, heads, batch, (*args, *sizes))
     return out_dot[..., :columns], lse_dot
 '''
 
@@ -132,20 +160,16 @@ COTANGENTS = '''def _attention_cotangents(
         for count, shape in zip(counts, shapes)
     ]
     if q.size and k.size:
-        launches = _launches(plans["backward_q"])
-        base, delta = _delta(launches[0], out, lse, out_bar, bars[1], real)
+        base, delta = _delta(_fitting(plans["backward_q"])[0][0], out, lse, out_bar, bars[1], real)
         common = (q, k, v, out_bar, base, delta)
         sizes = _sizes(q, k, scale, arguments[0], real)
-        for launch in launches:
-            args = (*common, results[0], sums[0], sums[3], *sizes)
-            _launch(launch, "attention_backward_q", n, heads, batch, args)
-        for launch in _launches(plans["backward_kv"]):
-            args = (*common, results[1], results[2], sums[1], cp.uint64(0), *sizes)
-            _launch(launch, "attention_backward_kv", m, groups, batch, args)
+        args = (*common, results[0], sums[0], sums[3], *sizes)
+        _run(plans["backward_q"], "attention_backward_q", n, heads, batch, args)
+        args = (*common, results[1], results[2], sums[1], cp.uint64(0), *sizes)
+        _run(plans["backward_kv"], "attention_backward_kv", m, groups, batch, args)
         if counts[2]:
-            for launch in _launches(plans["diagonals"]):
-                args = (*common, sums[2], *sizes)
-                _launch(launch, "attention_diagonals", n + m - 1, heads, batch, args)
+            args = (*common, sums[2], *sizes)
+            _run(plans["diagonals"], "attention_diagonals", n + m - 1, heads, batch, args)
     return results[0][..., :d], results[1][..., :d], results[2][..., :columns], sums
 '''
 
@@ -168,11 +192,9 @@ SECOND = '''def _attention_second(
         lse_dot = cp.ascontiguousarray(dots[4].astype(real, copy=False))
         common = (q, k, v, out_bar, q_dot, k_dot, v_dot, bar_dot, base, delta, lse_dot, delta_dot)
         sizes = _sizes(q, k, scale, arguments[0], real)
-        for launch in _launches(plans["second_q"]):
-            _launch(launch, "attention_second_q", n, heads, batch, (*common, results[0], *sizes))
-        for launch in _launches(plans["second_kv"]):
-            args = (*common, results[1], results[2], *sizes)
-            _launch(launch, "attention_second_kv", m, groups, batch, args)
+        _run(plans["second_q"], "attention_second_q", n, heads, batch, (*common, results[0], *sizes))
+        args = (*common, results[1], results[2], *sizes)
+        _run(plans["second_kv"], "attention_second_kv", m, groups, batch, args)
     return results[0][..., :d], results[1][..., :d], results[2][..., :columns]
 '''
 

@@ -211,7 +211,7 @@ def plans(
     plain: bool = True,
     atomic: bool = False,
 ) -> tuple[Plan, ...]:
-    """The launches of one pass: one, or for wide heads k̄ and v̄ in turn.
+    """The launches of one pass: one, or k̄ and v̄ in turn where their sums need too many registers together.
 
     Args:
         kind: the pass, a name of attention_shapes.
@@ -237,6 +237,8 @@ def plans(
     both = level == 64 or (family in (HALF, PLAIN) and level == 128)  # k̄ and v̄ fit in registers together
     if kind == SECOND_KV:
         both = level == 64 and family in (HALF, PLAIN)
+    split = kind == BACKWARD_KV and family == HALF and level == 128 and plain and not atomic
+    both = both and not split
     keys = kind in (BACKWARD_KV, SECOND_KV)
     sides = ((True, True),) if both or not keys else ((True, False), (False, True))
     slices = 2 if family == DOUBLE and level == 256 and kind != DIAGONALS else 1
@@ -246,7 +248,7 @@ def plans(
     for with_k, with_v in sides:
         possible = [
             Plan(kind, element, head_dim, value_dim, shape, slices, with_k, with_v, atomic)
-            for shape in candidates(kind, family, level, atomic)
+            for shape in candidates(kind, family, level, atomic, split)
             if plain or kind == FORWARD or shape.mt == 1
         ]
         fitting = [p for p in possible if p.shared_bytes * p.shape.min_blocks <= shared]

@@ -40,6 +40,7 @@ from symad.gpu.attention_kernels.tile_shapes import (
 from symad.gpu.compile import kernel_text
 from symad.gpu.passes.segment_sums import add_laid_out
 from symad.gpu.printers.indices import segment_sum
+from symad.gpu.settings import current
 from symad.library.score_functions import Parameter, parameter_symbol
 from symad.numeric.pairs.attention_printer import results_of, tuple_text
 from symad.numeric.pairs.scores import LOOPS, score_of
@@ -120,8 +121,9 @@ class _Writer:
         self.number = printer.scores.setdefault(key, len(printer.scores) + 1)
         self.compiled = self._compile()
         printer.helper("_module", texts.MODULE)
-        for name, source in (("_launch", texts.LAUNCH), ("_statistics", texts.STATISTICS)):
-            if name == "_launch" or isinstance(op, AttentionSecond):
+        run = texts.FASTEST if current().autotune else texts.FIRST
+        for name, source in (("_launch", texts.LAUNCH), ("_run", run), ("_statistics", texts.STATISTICS)):
+            if name != "_statistics" or isinstance(op, AttentionSecond):
                 printer.helper(name, source)
         printer.imports.add("from functools import lru_cache")
 

@@ -90,6 +90,10 @@ ATOMIC_SHAPES = {
     128: (Shape(8, 1, 64, 32), Shape(8, 1, 32, 32, 1)),
 }
 
+# k̄ and v̄ in two launches, with two blocks of 16 rows per warp: each reads a tile of queries once for 32
+# keys, where one launch reads it for 16, and forms the scores once more. Shared memory bounds the one launch.
+SPLIT_SHAPES = (Shape(4, 2, 32, 32, 2, 2), Shape(8, 2, 32, 32, 1), Shape(4, 2, 32, 32))
+
 # The three passes of second derivatives hold every tile twice, with its tangent: one block of rows
 # per warp, one stage.
 SECOND_SHAPES: dict[tuple[str, int], tuple[Shape, ...]] = {
@@ -110,8 +114,12 @@ SECOND_SHAPES: dict[tuple[str, int], tuple[Shape, ...]] = {
 }
 
 
-def candidates(kind: str, family: str, level: int, atomic: bool = False) -> tuple[Shape, ...]:
+def candidates(
+    kind: str, family: str, level: int, atomic: bool = False, split: bool = False
+) -> tuple[Shape, ...]:
     """The shapes of a pass from the fastest on; ``level`` is the largest head dim they are for."""
     if kind in SECOND_ORDER:
         return SECOND_SHAPES[family, level]
+    if split:
+        return SPLIT_SHAPES
     return ATOMIC_SHAPES[level] if atomic else SHAPES[kind, family, level]
