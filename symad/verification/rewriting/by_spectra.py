@@ -2,8 +2,8 @@
 
 A square A is V diag(w) Vᵀ and a rest of which the eigenvectors know nothing: what stands above the
 diagonal, which is not read, or a skew part, which A + Aᵀ loses; and it is U diag(σ) Vᵀ. Orthogonal matrices
-are Cayley's (I + S)⁻¹(I − S) of skew S, all of determinant 1 but a set without interior, and one sign for the
-determinant. So the new inputs reach every A but such a set.
+are Cayley's (I + S)⁻¹(I − S) of skew S, all of determinant 1 but a set without interior; the signs of the
+vectors, and one more of U, give the others. So the new inputs reach every A but such a set.
 
 That W are the vectors of the matrix M, of which the system is, must hold as well: M W = W diag(w) and
 WᵀW = I, with eigenvalues that differ. The sign of each vector is free, since LAPACK chooses it. Source:
@@ -72,7 +72,7 @@ def _ways(a: Node, size: int) -> Iterator[tuple[Node, tuple[Node, ...]]]:
         yield add(symmetric, sub(rest, matrix_transpose(rest))), (V,)
         yield add(symmetric, matrix_transpose(Node.of(Triangle(0), (rest,)))), (V,)
     if 2 * m == 2 * n == size:
-        sigma, U, V = _fresh("sigma", (n,), positive=True), _orthogonal(n), _orthogonal(n)
+        sigma, U, V = _fresh("sigma", (n,), positive=True), _turned(_orthogonal(n)), _orthogonal(n)
         yield matmul(U, matmul(diagonal_matrix(sigma), matrix_transpose(V))), (V, sigma)
 
 
@@ -93,12 +93,17 @@ def _system(matrix: Node, V: Node, sigma: Node | None = None) -> tuple[Node, Nod
 
 
 def _orthogonal(n: int) -> Node:
-    """Any orthogonal matrix."""
+    """Any orthogonal matrix of determinant 1."""
     free = _fresh("S", (n, n))
     skew, identity = sub(free, matrix_transpose(free)), eye(n)
+    return solve(add(identity, skew), sub(identity, skew))
+
+
+def _turned(Q: Node) -> Node:
+    """The matrix with its last column times 1 or −1."""
+    n = Q.shape[-1]
     sign = apply(sympy.sign, _fresh("d", (1,)))
-    last = concatenate([broadcast_to(constant(1), (n - 1,)), sign], 0)
-    return matmul(solve(add(identity, skew), sub(identity, skew)), diagonal_matrix(last))
+    return matmul(Q, diagonal_matrix(concatenate([broadcast_to(constant(1), (n - 1,)), sign], 0)))
 
 
 def _fresh(name: str, shape: tuple[int, ...], positive: bool = False) -> Node:
