@@ -1,8 +1,9 @@
 """Deciding comparisons: structure, identity test, witness, proof, in the order of what they cost.
 
 The order does not blur the levels. What is structurally the same, or equal in index notation for all
-sizes, is proved. What the identity test calls equal is tested, and proved if an exact normal form within
-the budget says so too. What it does not is refuted if a witness is found, and undecided otherwise.
+sizes, is proved. What the identity test calls equal is tested, and proved if the checker accepts a proof, or,
+where it has no rules, if an exact normal form within the budget says so too. What the identity test does not
+call equal is refuted if a witness is found, and undecided otherwise.
 """
 
 from __future__ import annotations
@@ -25,12 +26,19 @@ from symad.errors import ShapeError
 from symad.ops.arrays.sources import constant
 from symad.verification.budget import Budget, Meter, operations
 from symad.verification.certificate.certificate import Certificate, Comparison, Entry
+from symad.verification.checker.proofs import Goal
 from symad.verification.measuring.instance_sizes import Sizes, further_sizes, sizes_of
 from symad.verification.measuring.points import is_zero
 from symad.verification.proof.all_sizes import prove_for_all_sizes
-from symad.verification.proof.with_proofs import ONE_GRAPH, with_proofs
+from symad.verification.proof.with_proofs import (
+    ONE_GRAPH,
+    Replayed,
+    has_symbolic_sizes,
+    replayed_claim,
+    with_proofs,
+)
 from symad.verification.random_fields.scouting import visibly_different
-from symad.verification.verdicts import INDEXED, Judge, Pair, Verdict, certain, entries_of
+from symad.verification.verdicts import INDEXED, MOST_ENTRIES, Judge, Pair, Verdict, certain, entries_of
 
 
 def decide(
@@ -57,37 +65,69 @@ def decide(
     budget = budget or Budget()
     meter = meter or Meter(budget)
     judge = Judge(budget, meter, meter.part(budget.proof_steps))
-    pairs = [pair for c in comparisons for pair in _pairs(c)]
-    entries, tested, primes = _decided(pairs, seed, judge)
+    pairs = [pair for k, c in enumerate(comparisons) for pair in _pairs(k, c)]
+    known = Replayed(comparisons, budget)
+    entries, primes = _decided(pairs, seed, judge, known)
     made = Certificate(
         title, (), tuple(comparisons), seed, primes, versions(), 0.0, int(meter.steps), budget.notes
     )
-    made = with_proofs(made, entries, tested, budget)
+    made = with_proofs(made, entries, known)
     return replace(made, seconds=time.monotonic() - start)
 
 
 def _decided(
-    pairs: Sequence[Pair], seed: int, judge: Judge
-) -> tuple[list[list[Entry]], list[list[Entry]], tuple[int, ...]]:
-    """The entries of each pair, with and without proofs, and the primes of the last identity test."""
+    pairs: Sequence[Pair], seed: int, judge: Judge, known: Replayed
+) -> tuple[list[list[Entry]], tuple[int, ...]]:
+    """The entries of each pair, and the primes of the last identity test."""
     entries: dict[int, list[Entry]] = {}
-    tested: dict[int, list[Entry]] = {}
-    groups: dict[Sizes, list[int]] = {}
+    groups: dict[Sizes, list[int]] = {(): []}
+    same = list[Goal]()
     for k, pair in enumerate(pairs):
         proof = judge.within(partial(_structural, pair, judge.meter.part(judge.budget.proof_steps)), None)
         if proof is not None:
             entries[k] = entries_of(pair, proof, ())
+            same += goals_of(pair, proof)
         else:
             groups.setdefault(sizes_of(pair.comparison.left, pair.comparison.right), []).append(k)
     primes: tuple[int, ...] = ()
     for sizes, group in groups.items():
-        verdicts, primes = _at_sizes([pairs[k] for k in group], sizes, seed, judge)
+        chosen = [pairs[k] for k in group]
+        if sizes:
+            verdicts, primes = _at_sizes(chosen, sizes, seed, judge)
+        else:
+            verdicts, primes = judge.decide(chosen, seed, partial(_replayed, known, same))
         for k, verdict in zip(group, verdicts, strict=True):
             entries[k] = entries_of(pairs[k], verdict, _size_texts(sizes))
-            if not sizes and verdict.tested is not None:
-                tested[k] = entries_of(pairs[k], verdict.tested, ())
-    every = range(len(pairs))
-    return [entries[k] for k in every], [tested.get(k, []) for k in every], primes
+    return [entries[k] for k in range(len(pairs))], primes
+
+
+def goals_of(pair: Pair, verdict: Verdict) -> list[Goal]:
+    """What the checker is asked about a pair: the elements that are equal, if each has an entry."""
+    if has_symbolic_sizes(pair.comparison) or verdict.status.size > MOST_ENTRIES:
+        return []
+    equal = np.isin(verdict.status.ravel(), ("proved", "tested"))
+    return [(*pair.place, int(e)) for e in np.flatnonzero(equal)]
+
+
+def _replayed(
+    known: Replayed, same: Sequence[Goal], pairs: Sequence[Pair], verdicts: Sequence[Verdict]
+) -> list[Verdict]:
+    """The verdicts with what the checker accepts; it is asked of what is the same graph as well."""
+    goals = [goals_of(pair, verdict) for pair, verdict in zip(pairs, verdicts, strict=True)]
+    known.elements(sorted([*same, *(goal for part in goals for goal in part)]))
+    made = []
+    for pair, verdict, part in zip(pairs, verdicts, goals, strict=True):
+        status = verdict.status.copy()
+        for goal in part:
+            if goal in known.goals:
+                status.flat[goal[2]] = "proved"
+        final, reason = pair.place[0] in known.covered, verdict.reason
+        if final and (status == "tested").any():
+            reason = f"the checker accepts no proof: {known.reasons[0]}"
+        made.append(
+            replace(verdict, status=status, proof=replayed_claim(pair.comparison), final=final, reason=reason)
+        )
+    return made
 
 
 def versions() -> Mapping[str, str]:
@@ -103,18 +143,18 @@ def versions() -> Mapping[str, str]:
     }
 
 
-def _pairs(comparison: Comparison) -> list[Pair]:
+def _pairs(number: int, comparison: Comparison) -> list[Pair]:
     left, right = comparison.left, comparison.right
     zeros = {n: constant(0) for n in (*left.input_nodes, *right.input_nodes) if is_zero(n)}
     made = []
     sides = rebuild(left.output_nodes, zeros), rebuild(right.output_nodes, zeros)
-    for name, a, b in zip(comparison.names, *sides, strict=True):
+    for output, (name, a, b) in enumerate(zip(comparison.names, *sides, strict=True)):
         if not same_shape(a.shape, b.shape):
             raise ShapeError(
                 f"{comparison.title}: {name} has shape {format_shape(a.shape)} in {comparison.left_name}, "
                 f"but {format_shape(b.shape)} in {comparison.right_name}"
             )
-        made.append(Pair(comparison, name, a, b))
+        made.append(Pair(comparison, name, a, b, (number, output)))
     return made
 
 

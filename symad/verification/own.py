@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from symad.core.dims import same_dim, size
@@ -127,13 +127,18 @@ AS_ENTRIES = {"slope": "gradient", "curvature": "hessian"}
 """What a derivative along directions is called entry by entry."""
 
 
+Explicit = Callable[[Meter], SympyReference]
+"""Makes SymPy's expressions of a model once."""
+
+
 def _comparisons(graph: Graph, wrt: Sequence[Any], patience: Meter) -> list[Comparison]:
     """Everything there is to compare about one graph; references may take as much as there is patience."""
     nodes, _ = select_wrt(graph, list(wrt))
     scalar = len(graph.output_nodes) == 1 and same_dim(size(graph.output_nodes[0].shape), 1)
     total = sum(n for n in (size(x.shape) for x in nodes) if isinstance(n, int))
+    explicit = cache(partial(SympyReference, graph.output_nodes, nodes))
     if graph.dims:
-        derived = _claims_of_the_checker(graph, nodes, scalar)
+        derived = _claims_of_the_checker(graph, nodes, scalar, explicit)
         known = {c.derivative.kind for c in derived}
         claims = [replace(c, derived=AS_ENTRIES[c.derivative.kind] in known)
                   for c in _directional_claims(graph, nodes, scalar)]  # fmt: skip
@@ -141,18 +146,18 @@ def _comparisons(graph: Graph, wrt: Sequence[Any], patience: Meter) -> list[Comp
     elif total > MOST_ELEMENTS:
         claims = _directional_claims(graph, nodes, scalar)
     elif scalar:
-        claims = [_gradient_claim(graph, nodes), _hessian_claim(graph, nodes)]
+        claims = [_gradient_claim(graph, nodes, explicit), _hessian_claim(graph, nodes, explicit)]
     else:
-        claims = [_jacobian_claim(graph, nodes)]
+        claims = [_jacobian_claim(graph, nodes, explicit)]
     return [c for claim in claims for c in _compare(graph, claim, patience)]
 
 
-def _claims_of_the_checker(graph: Graph, nodes: Parts, scalar: bool) -> list[Claim]:
+def _claims_of_the_checker(graph: Graph, nodes: Parts, scalar: bool, explicit: Explicit) -> list[Claim]:
     """What the checker derives for all sizes, entry by entry: nothing else is needed there."""
     if not scalar:
-        claims = [_jacobian_claim(graph, nodes)]
+        claims = [_jacobian_claim(graph, nodes, explicit)]
     else:
-        claims = [_gradient_claim(graph, nodes), _hessian_claim(graph, nodes)]
+        claims = [_gradient_claim(graph, nodes, explicit), _hessian_claim(graph, nodes, explicit)]
     first = [replace(c, made=dict([next(iter(c.made.items()))]), elsewhere={}) for c in claims]
     return [c for c in first if derived_for_all_sizes(c.derivative, next(iter(c.made.values())))]
 
@@ -164,45 +169,45 @@ def _symbols(nodes: Sequence[Node]) -> list[Any]:
 # ---- entry by entry -----------------------------------------------------------------------------
 
 
-def _gradient_claim(graph: Graph, nodes: Parts) -> Claim:
+def _gradient_claim(graph: Graph, nodes: Parts, explicit: Explicit) -> Claim:
     made = {
         f"gradient ({mode})": gradient(graph, _symbols(nodes), mode).output_nodes
         for mode in ("reverse", "forward")
     }
-    elsewhere = _explicit(graph, nodes, nodes, lambda reference: reference.first())
+    elsewhere = _explicit(graph, nodes, nodes, explicit, lambda reference: reference.first())
     elsewhere.update(_by_definitions(graph, lambda plain: gradient(plain, _symbols(nodes)).output_nodes))
     derivative = Derivative("gradient", graph.output_nodes, nodes)
     return Claim(made, tuple(f"∂f/∂{s}" for s in _symbols(nodes)), elsewhere, derivative)
 
 
-def _hessian_claim(graph: Graph, nodes: Parts) -> Claim:
+def _hessian_claim(graph: Graph, nodes: Parts, explicit: Explicit) -> Claim:
     made = {f"Hessian ({mode})": hessian(graph, _symbols(nodes), mode).output_nodes for mode in MODES}
     shapes = next(iter(made.values()))
-    elsewhere = _explicit(graph, nodes, shapes, lambda reference: reference.second())
+    elsewhere = _explicit(graph, nodes, shapes, explicit, lambda reference: reference.second())
     elsewhere.update(_by_definitions(graph, lambda plain: hessian(plain, _symbols(nodes)).output_nodes))
     return Claim(made, ("∂²f",), elsewhere, Derivative("hessian", graph.output_nodes, nodes))
 
 
-def _jacobian_claim(graph: Graph, nodes: Parts) -> Claim:
+def _jacobian_claim(graph: Graph, nodes: Parts, explicit: Explicit) -> Claim:
     made = {
         f"Jacobian ({mode})": jacobian(graph, _symbols(nodes), mode).output_nodes
         for mode in ("forward", "reverse")
     }
     shapes = next(iter(made.values()))
-    elsewhere = _explicit(graph, nodes, shapes, lambda reference: reference.first())
+    elsewhere = _explicit(graph, nodes, shapes, explicit, lambda reference: reference.first())
     elsewhere.update(_by_definitions(graph, lambda plain: jacobian(plain, _symbols(nodes)).output_nodes))
     return Claim(made, ("∂f",), elsewhere, Derivative("jacobian", graph.output_nodes, nodes))
 
 
 def _explicit(
-    graph: Graph, nodes: Parts, shapes: Parts, ask: Callable[[Any], list[Node]]
+    graph: Graph, nodes: Parts, shapes: Parts, explicit: Explicit, ask: Callable[[Any], list[Node]]
 ) -> dict[str, Callable[[Meter], Parts]]:
     """SymPy and Dual numbers, entry by entry; nothing for symbolic sizes."""
     if graph.dims:
         return {}
     most = FEW_EVALUATIONS if _is_fused(graph) else MOST_EVALUATIONS
     return {
-        SYMPY: lambda meter: _cut(ask(SympyReference(graph.output_nodes, nodes, meter)), shapes),
+        SYMPY: lambda meter: _cut(ask(explicit(meter)), shapes),
         DUAL: lambda meter: _cut(ask(DualReference(graph.output_nodes, nodes, meter, most)), shapes),
     }
 

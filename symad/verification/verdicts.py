@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -41,6 +41,8 @@ class Pair:
     name: str
     left: Node
     right: Node
+    place: tuple[int, int] = (0, 0)
+    """The numbers of the comparison and of its output."""
 
 
 @dataclass(frozen=True)
@@ -59,17 +61,13 @@ class Verdict:
     reason: str = ""
     sizes: str = ""
     """At which sizes this is, as text."""
+    final: bool = False
+    """Whether no normal form is to be tried for what is only tested."""
 
     @property
     def rank(self) -> int:
         """The position of the worst status among all statuses."""
         return min((STATUSES.index(s) for s in self.status.ravel()), default=len(STATUSES))
-
-    @property
-    def tested(self) -> Verdict | None:
-        """What is known without proofs, if there was a test."""
-        status = np.where(self.status == "proved", "tested", self.status)
-        return replace(self, status=status) if self.claim else None
 
     def worse(self, other: Verdict) -> Verdict:
         """Of two instances the one that says less."""
@@ -80,6 +78,9 @@ def certain(pair: Pair, claim: str) -> Verdict:
     """Every element is proved."""
     shape = tuple(d if isinstance(d, int) else 1 for d in pair.left.shape)
     return Verdict(np.full(shape, "proved", dtype=object), "", -np.inf, claim)
+
+
+Prove: TypeAlias = "Callable[[Sequence[Pair], Sequence[Verdict]], list[Verdict]]"
 
 
 @dataclass(eq=False)
@@ -93,8 +94,13 @@ class Judge:
     beyond: dict[Node, str] = field(default_factory=dict)
     """References of too many functions for a normal form, and how many: not tried again."""
 
-    def decide(self, pairs: Sequence[Pair], seed: int) -> tuple[list[Verdict], tuple[int, ...]]:
-        """Verdicts on pairs whose dimensions are numbers, and the primes of the identity test."""
+    def decide(
+        self, pairs: Sequence[Pair], seed: int, prove: Prove | None = None
+    ) -> tuple[list[Verdict], tuple[int, ...]]:
+        """Verdicts on pairs whose dimensions are numbers, and the primes of the identity test.
+
+        ``prove`` says which elements the checker accepts; without it there are no proofs, only tests.
+        """
         nodes = [(p.left, p.right) for p in pairs]
         nothing = Result(tuple(_untested(p) for p in pairs), seed, (), (), (self.meter.used_up,))
         result = self.within(lambda: compare_nodes(nodes, seed, self.budget, self.meter), nothing)
@@ -102,6 +108,11 @@ class Judge:
         for pair, found in zip(pairs, result.pairs, strict=True):
             stopped = _undecided(pair, found, result)
             verdicts.append(self.within(partial(self._verdict, pair, found, result), stopped))
+        if prove is not None:
+            verdicts = prove(pairs, verdicts)
+            for k, (pair, verdict) in enumerate(zip(pairs, verdicts, strict=True)):
+                if not verdict.final and not result.draws and (verdict.status == "tested").any():
+                    verdicts[k] = self.within(partial(self._by_normal_form, pair, verdict), verdict)
         none: list[tuple[int, Array, list[Mapping[Node, Any]]]] = []
         for k, doubtful, places in self.within(lambda: self._doubts(pairs, verdicts), none):
             again = partial(self._doubted, pairs[k], result, verdicts[k], doubtful, places)
@@ -122,14 +133,11 @@ class Judge:
             raise
 
     def _verdict(self, pair: Pair, found: PairResult, result: Result) -> Verdict:
-        """Elements that test equal are tested or proved, the others refuted or undecided."""
+        """Elements that test equal are tested, the others refuted or undecided."""
         status = np.full(pair.left.shape, "undecided", dtype=object)
         equal = found.certain
         status[equal] = "tested"
-        reason, proof, hunt, fault = "", "", None, None
-        if equal.any() and not result.draws:
-            exact, proof, reason = self._prove(pair, bool(equal.all()))
-            status[equal & exact] = "proved"
+        reason, hunt, fault = "", None, None
         if result.draws and not are_all_looked_at([pair.left, pair.right]):
             status[status == "tested"] = "measured"
             reason = f"only for {_drawn(result)}: of other values nothing is known"
@@ -139,7 +147,14 @@ class Judge:
             status[hunt.differs] = "refuted"
             reason = _why_undecided(found, result, hunt)
             fault = blame(pair.left, pair.right, hunt.points) if hunt.witnesses else None
-        return Verdict(status, _tested_claim(found, result), found.log2_bound, proof, hunt, fault, reason)
+        return Verdict(status, _tested_claim(found, result), found.log2_bound, "", hunt, fault, reason)
+
+    def _by_normal_form(self, pair: Pair, verdict: Verdict) -> Verdict:
+        """The verdict with what exact normal forms prove, where the checker has said nothing."""
+        tested = verdict.status == "tested"
+        exact, proof, reason = self._prove(pair, bool(np.isin(verdict.status, ("tested", "proved")).all()))
+        status = np.where(tested & exact, "proved", verdict.status)
+        return replace(verdict, status=status, proof=proof or verdict.proof, reason=verdict.reason or reason)
 
     def _doubts(
         self, pairs: Sequence[Pair], verdicts: Sequence[Verdict]

@@ -128,9 +128,8 @@ class Networks:
                     case "number":
                         made = self.simple(t.data, [], {})
                     case "variable":
-                        made = self.simple(
-                            ONE, [(self.known(Atom("input", t.data[0]))[0], t.data[1], ONE)], {}
-                        )
+                        number, _ = self.known(Atom("input", t.data[0]))
+                        made = self.simple(ONE, [(number, t.data[1], ONE)], {})
                     case "delta":
                         made = self.simple(ONE, [(self.known(Atom("delta", None))[0], t.data, ONE)], {})
                     case "sum":
@@ -182,11 +181,8 @@ class Networks:
             number, factors, bound = ONE, list[Factor](), {names[i]: d for i, d in (sums or {}).items()}
             for n in choice:
                 copy = n.renamed({**{i: next(self.fresh) for i in n.sums}, **names})
-                number, factors, bound = (
-                    number * copy.number,
-                    [*factors, *copy.factors],
-                    bound | {**copy.sums},
-                )
+                number, factors = number * copy.number, [*factors, *copy.factors]
+                bound |= copy.sums
             made.append(self.simple(number, factors, bound))
             if len(made) > MOST_NETWORKS:
                 raise Refused("too many networks")
@@ -219,9 +215,8 @@ class Networks:
         for k, (a, at, e) in enumerate(made):
             if kinds.get(a) == "sum" and e >= 1:  # u^(3/2) = u · u^(1/2)
                 rest = self.simple(number, [*made[:k], (a, at, e - 1), *made[k + 1 :]], {})
-                return self.times(
-                    [rest, moved(self.atoms[a].forms[0], {AXIS + k: i for k, i in enumerate(at)})], bound
-                )
+                inner = moved(self.atoms[a].forms[0], {AXIS + k: i for k, i in enumerate(at)})
+                return self.times([rest, inner], bound)
         return (Network(number, tuple(made), bound),) if number else ()
 
     def power(self, form: Form, exponent: Fraction) -> Form:

@@ -47,12 +47,8 @@ def sides(claim: Derivative, outputs: Sequence[Node], writing: Writing) -> list[
     kind, groups = claim.kind, (outputs, claim.function, claim.wrt, claim.v, claim.w)
     made, y, x, v, w = map(writing.elements, groups)
     others = kind == "value" and [a.shape for a in claim.function] != [a.shape for a in outputs]
-    if (
-        ("v" in KINDS[kind]) != bool(v)
-        or (w and "w" not in KINDS[kind])
-        or (kind == "curvature" and not w)
-        or others
-    ):
+    others = others or (kind == "curvature" if not w else "w" not in KINDS[kind])
+    if ("v" in KINDS[kind]) != bool(v) or others:
         raise Refused(f"a claim about a {kind} has other directions or shapes")
     if w and kind != "curvature":
         y = [inner(w, y)]

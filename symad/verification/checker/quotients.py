@@ -8,12 +8,13 @@ are equal where both are defined if the numerator of their difference is 0 modul
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property, reduce
-from math import gcd
+from functools import cached_property
+from math import gcd, prod
 from typing import Any, NamedTuple, TypeAlias
 
 from symad.verification.checker.terms import MOST_POWER, Refused, bounded
@@ -68,19 +69,35 @@ def content(p: Poly) -> int:
 
 def common_monomial(p: Poly) -> Monomial:
     """The monomial of highest degree that divides all terms."""
-    return tuple(sorted(reduce(Counter.__and__, map(Counter, p)).elements())) if p else ()
+    shared = set(next(iter(p), ())).intersection(*p)
+    return tuple(k for k in sorted(shared) for _ in range(min(m.count(k) for m in p)))
+
+
+def at_integers(p: Poly) -> int:
+    """The value where generator k is some integer, another one for each k."""
+    return sum([c * prod([40503 * k % 65521 + 2 for k in m]) for m, c in p.items()])
 
 
 def exact_quotient(p: Poly, q: Poly) -> Poly | None:
-    """p/q if that is a polynomial with integer coefficients, else None."""
+    """p/q if that is a polynomial with integer coefficients, else None; most often integers tell."""
     lead, rest, found = leading(q), dict(p), dict[Monomial, int]()
-    while rest:
-        step = tuple(sorted((Counter(m := leading(rest)) - Counter(lead)).elements()))
-        if len(step) != len(m) - len(lead) or rest[m] % q[lead] or len(found) > MOST_TERMS:
-            return None
-        found[step] = rest[m] // q[lead]
-        rest = plus(rest, convolved({step: found[step]}, q), -1)
-    return found
+    if len(q) > 1 and (value := at_integers(q)) and at_integers(p) % value:
+        return None
+    order = sorted((len(m), m) for m in p)
+    while order and len(found) <= MOST_TERMS:
+        if c := rest[m := order.pop()[1]]:
+            step, (k, r) = Counter(m), divmod(c, q[lead])
+            step.subtract(lead)
+            if r or min(step.values(), default=0) < 0:
+                return None
+            bounded(k)
+            found[tuple(step.elements())] = k
+            for n, d in q.items():
+                both = tuple(sorted((*step.elements(), *n)))
+                if both not in rest:
+                    insort(order, (len(both), both))
+                rest[both] = rest.get(both, 0) - k * d
+    return None if order else found
 
 
 def by_powers(p: Poly, k: int) -> dict[int, Poly]:
@@ -150,17 +167,12 @@ class Quotients:
 
     def read(self, saved: Any) -> Quotient:
         """A quotient as proofs write it: [N, d, [[f, m], ...]], polynomials as [[c, monomial], ...]."""
-        over, *factors = (
-            {tuple(sorted(map(int, m))): int(c) for c, m in p} for p in (saved[0], *(f for f, _ in saved[2]))
-        )
+        parts = saved[0], *(f for f, _ in saved[2])
+        over, *factors = ({tuple(sorted(map(int, m))): int(c) for c, m in p} for p in parts)
         scale, *powers = int(saved[1]), *(int(m) for _, m in saved[2])
         there = all(0 <= k < len(self.generators) for p in (over, *factors) for m in p for k in m)
-        if (
-            not there
-            or not all(factors)
-            or not all(all(p.values()) for p in (over, *factors))
-            or min(scale, *powers, 1) < 1
-        ):
+        full = all(factors) and all(all(p.values()) for p in (over, *factors))
+        if not there or not full or min(scale, *powers, 1) < 1:
             raise Refused("a quotient is not in normal form")
         return Quotient(over, scale, {frozenset(f.items()): m for f, m in zip(factors, powers, strict=True)})
 
@@ -177,9 +189,9 @@ class Quotients:
 
     def reduced(self, p: Poly) -> Poly:
         """p modulo the relations, from the last generator to the first."""
-        while found := {
-            g for m in p for g in m if g in self.relations and m.count(g) >= self.relations[g][0]
-        }:
+        while used := self.relations.keys() & set[int]().union(*p):
+            if not (found := [g for g in used if max([m.count(g) for m in p]) >= self.relations[g][0]]):
+                return p
             g = max(found)
             (order, value), total = self.relations[g], dict[Monomial, int]()
             for e, part in by_powers(p, g).items():

@@ -38,10 +38,8 @@ class Values:
         """``steps`` by the numbers of terms: pairs of a rule and its data; ``count`` says how many."""
         self._steps, self.unused, self.count = steps, set(steps), 0
         self.field, self.values = Quotients(), dict[Term, Quotient]()
-        self.exponents, self.logarithms = (
-            dict[int, Quotient](),
-            dict[int, Quotient](),
-        )  # a of exp(a), u of log(u)
+        self.exponents = dict[int, Quotient]()  # a of exp(a)
+        self.logarithms = dict[int, Quotient]()  # u of log(u)
         self.atoms, self._total = dict[tuple[Any, ...], Quotient](), dict[Term, bool]()
 
     def equal(self, a: Term, b: Term) -> bool:
@@ -71,9 +69,8 @@ class Values:
         if key not in self.atoms:
             used = {k for a in args for p in (a.over, *map(dict, a.under)) for m in p for k in m}
             inputs = reduce(or_, (self.field.generators[k].inputs for k in used), 0)
-            self.atoms[key] = self.field.generator(
-                Generator(inputs, sign, False, nonzero or sign == "positive")
-            )
+            made = Generator(inputs, sign, False, nonzero or sign == "positive")
+            self.atoms[key] = self.field.generator(made)
         return self.atoms[key]
 
     def named(self, value: Quotient) -> Quotient:
@@ -146,9 +143,7 @@ class Values:
         if name == "select":
             truth = self.field.equal(self.field.multiply(args[0], args[0]), args[0])
             if not (truth and all(map(self.total, term.args))):
-                raise Refused(
-                    "a condition is not 0 or 1, or a branch may have no value where it is not taken"
-                )
+                raise Refused("a condition is not 0 or 1, or a branch may have no value elsewhere")
         return self.value(table.DEFINITIONS[name](*term.args))
 
     def total(self, term: Term) -> bool:

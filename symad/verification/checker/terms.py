@@ -95,14 +95,16 @@ class Terms:
 
     def _folded(self, parts: Iterable[Operand], start: int) -> tuple[list[Term], Fraction]:
         """The parts that are no numbers, and the sum of the numbers from 0, or their product from 1."""
-        kept, total = list[Term](), Fraction(start)
-        for term in map(self.term, parts):
-            self.spend(1)
-            if term.kind == "number":
-                total = total * term.data if start else total + term.data
-                bounded(total.numerator, total.denominator)
-            else:
-                kept.append(term)
+        terms, total = (
+            [part if isinstance(part, Term) else self.term(part) for part in parts],
+            Fraction(start),
+        )
+        self.spend(len(terms))
+        if (kept := [term for term in terms if term.kind != "number"]) and len(kept) == len(terms):
+            return kept, total
+        for number in [term.data for term in terms if term.kind == "number"]:
+            total = total * number if start else total + number
+            bounded(total.numerator, total.denominator)
         return [*kept, self.term(total)] if total != start or not kept else kept, total
 
     def sum(self, parts: Iterable[Operand]) -> Term:
@@ -140,9 +142,8 @@ class Terms:
 
     def delta(self, i: int, j: int) -> Term:
         """[i = j] for two positions, or two index symbols."""
-        return (
-            self.made("delta", (min(i, j), max(i, j))) if i != j and max(i, j) >= FREE else self.term(i == j)
-        )
+        known = i == j or max(i, j) < FREE
+        return self.term(i == j) if known else self.made("delta", (min(i, j), max(i, j)))
 
     def select(self, condition: Term, then: Operand, otherwise: Operand) -> Term:
         """``then`` where the condition is 1, and ``otherwise`` where it is 0."""

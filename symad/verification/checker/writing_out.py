@@ -233,9 +233,10 @@ FOR_ALL_SIZES: dict[type[Op], Rule] = {
     sources.Constant: lambda w, node, x, at: exact(node.op.value, w.terms),
     sources.Dimension: lambda w, node, x, at: exact(node.op.expression, w.terms),
     sources.Eye: lambda w, node, x, at: w.terms.delta(*at),
-    arithmetic.Add: each(lambda op, *a: a[0].table.sum([b * s for s, b in zip(op.signs, a, strict=True)])),
+    arithmetic.Add: each(
+        lambda op, *a: a[0].table.sum(b if s == 1 else b * s for s, b in zip(op.signs, a, strict=True))),
     arithmetic.Mul: each(
-        lambda op, *a: a[0].table.product([b**p for p, b in zip(op.powers, a, strict=True)])),
+        lambda op, *a: a[0].table.product(b if p == 1 else b**p for p, b in zip(op.powers, a, strict=True))),
     powers.Pow: each(lambda op, a, b: a.table.call("pow", a, b) if b.number is None else a**b.number),
     apply.Apply: each(applied),
     selection.Compare: each(compared),

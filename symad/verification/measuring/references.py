@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import isfinite
+from functools import cached_property
+from math import isfinite, isqrt
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from symad.ops.arrays.stacking import pack_scalars
 from symad.ops.linalg.adjugate import Adjugate
 from symad.ops.linalg.slogdet import DeterminantSign
 from symad.ops.linalg.solve_det import Determinant, LogDeterminant, Solve
-from symad.tracing.from_sympy.scalars import trace_scalar
+from symad.tracing.walk import Tracer
 from symad.transforms.values import unchecked
 from symad.verification.budget import Meter
 from symad.verification.measuring.node_numbers import NodeNumber
@@ -133,32 +134,43 @@ class SympyReference:
 
     def first(self) -> list[Node]:
         """∂expression/∂symbol for all expressions and, inside, all symbols."""
+        return self._traced([e for row in self._slopes for e in row])
+
+    @cached_property
+    def _slopes(self) -> list[list[Any]]:
+        """The first derivatives of each expression, as SymPy has them."""
         self.meter.spend(SYMPY_STEPS * sum(map(_tree_size, self.expressions)) * len(self.wrt))
-        return [self._traced(e.diff(s)) for e in self._exact() for s in self.wrt]
+        return [[e.diff(s) for s in self.wrt] for e in self._exact()]
 
     def second(self) -> list[Node]:
         """∂²expression/∂symbol∂symbol of the one expression."""
-        (expression,) = self._exact()
-        self.meter.spend(SYMPY_STEPS * _tree_size(expression) * len(self.wrt))
-        slopes = [expression.diff(s) for s in self.wrt]
+        (slopes,) = self._slopes
         sizes = [_tree_size(e) for e in slopes]
         if max(sizes, default=0) > 4 * MOST_OPERATIONS or sum(sizes) * len(self.wrt) > MOST_DIFFERENTIATED:
             raise NoReference("the first derivative of SymPy is too large to be differentiated again")
         self.meter.spend(SYMPY_STEPS * sum(sizes) * len(self.wrt))
-        return [self._traced(e.diff(s)) for e in slopes for s in self.wrt]
+        return symmetric(self._traced([e.diff(s) for i, e in enumerate(slopes) for s in self.wrt[: i + 1]]))
 
     def _exact(self) -> list[Any]:
         """The expressions, numbers among them as SymPy's."""
         return [sympy.sympify(e, strict=True) for e in self.expressions]
 
-    def _traced(self, expression: Any) -> Node:
-        if expression.has(*UNUSABLE):
+    def _traced(self, expressions: Sequence[Any]) -> list[Node]:
+        if any(e.has(*UNUSABLE) for e in expressions):
             raise NoReference("SymPy's derivative holds what has no value, such as DiracDelta or Derivative")
         try:
-            node = trace_scalar(expression)
+            tracer = Tracer()
+            nodes = [tracer.trace(sympy.sympify(e, strict=True)) for e in expressions]
         except SymadError as problem:
             raise NoReference(f"SymPy's derivative cannot be read: {problem}") from None
-        return rebuild((node,), self.replaced)[0]
+        return list(rebuild(nodes, self.replaced))
+
+
+def symmetric(lower: Sequence[Node]) -> list[Node]:
+    """All entries of a symmetric matrix, row by row, from those up to the diagonal."""
+    count = isqrt(2 * len(lower))
+    places = ((max(i, j), min(i, j)) for i in range(count) for j in range(count))
+    return [lower[i * (i + 1) // 2 + j] for i, j in places]
 
 
 def _exact_number(value: float) -> Any:
@@ -221,7 +233,7 @@ class DualReference:
         count = self._count()
         self._check(4 * count * count)
         units = [self._unit(k) for k in range(count)]
-        return [self._tangents([u, v])[0] for u in units for v in units]
+        return symmetric([self._tangents([u, v])[0] for i, u in enumerate(units) for v in units[: i + 1]])
 
     def along(self, directions: Sequence[Sequence[Node]]) -> list[Node]:
         """The first or second derivatives of all output elements along one or two given directions."""

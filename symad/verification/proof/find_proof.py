@@ -21,7 +21,6 @@ from symad.verification.checker.proofs import DAMAGE, Claim, Goal, Proof, replay
 from symad.verification.checker.quotients import Monomial, Poly, Quotient
 from symad.verification.checker.rules import MOST_ORDER, Parts, Values
 from symad.verification.checker.terms import Refused, Term, needed
-from symad.verification.checker.writing_out import Writing
 from symad.verification.proof.checksum import digest_of
 
 MOST_SUMMANDS = 24
@@ -37,9 +36,6 @@ MOST_RESTARTS = 4
 EXHAUSTED = "the work allowed was used up"
 
 Json: TypeAlias = Any
-Board: TypeAlias = "tuple[Writing, dict[Goal, tuple[Term, Term]]]"
-"""Claims written out."""
-
 Step: TypeAlias = "tuple[str, Any]"
 
 
@@ -71,6 +67,26 @@ class Limits:
 
     work: int
     terms: int
+
+
+class Board:
+    """Some claims written out, for one attempt after the other."""
+
+    def __init__(self, claims: Sequence[Claim], chosen: Sequence[int]) -> None:
+        """Raises what the checker does where a claim cannot be written out."""
+        self.chosen, (self.writing, self.goals) = tuple(chosen), written(claims, chosen)
+        outputs = [e for k in chosen for e in self.writing.elements(claims[k].derivative.function)]
+        self.primal = set(needed(outputs))
+        """The terms of the functions of which derivatives are claimed."""
+        self._start = len(self.writing.terms.known), self.writing.terms.work
+
+    def clear(self) -> None:
+        """Forget the terms that an attempt has made: the checker numbers those that it makes itself."""
+        terms, (count, terms.work) = self.writing.terms, self._start
+        while len(terms.known) > count:
+            terms.known.popitem()
+        terms.numbers = {value: term for value, term in terms.numbers.items() if term.index < count}
+        terms.truths = {term for term in terms.truths if term.index < count}
 
 
 class Finder(Values):
@@ -255,8 +271,7 @@ def find(claims: Sequence[Claim], wanted: Sequence[Goal], limits: Limits) -> Fou
     for strategy in STRATEGIES:
         if not left:
             break
-        proof, why = _attempt(claims, left, strategy, limits, board)
-        board = None  # it was used
+        proof, why, board = _attempt(claims, left, strategy, limits, board)
         if proof is not None:
             try:
                 steps += replay(claims, proof)
@@ -277,7 +292,7 @@ def _covered(claims: Sequence[Claim], asked: Sequence[int]) -> tuple[list[int], 
     """Which claims can be written out, why the others cannot, and all of them written out if they can."""
     chosen, reasons = list[int](), list[str]()
     try:
-        return list(asked), [], written(claims, list(asked))
+        return list(asked), [], Board(claims, asked)
     except UNUSABLE:
         pass
     for k in asked:
@@ -291,19 +306,20 @@ def _covered(claims: Sequence[Claim], asked: Sequence[int]) -> tuple[list[int], 
 
 def _attempt(
     claims: Sequence[Claim], goals: Sequence[Goal], strategy: Strategy, limits: Limits, board: Board | None
-) -> tuple[Proof | None, list[str]]:
-    """A proof of those goals that one strategy proves."""
+) -> tuple[Proof | None, list[str], Board]:
+    """A proof of those goals that one strategy proves, why not of more, and what was written out."""
     proved, why, units = list(goals), list[str](), dict[tuple[str, Monomial], Fraction]()
     restarts = 0
     while True:
         chosen = tuple(dict.fromkeys(k for k, _, _ in proved))
-        board = board or written(claims, chosen)
-        finder = Finder(strategy, _primal(board, claims, chosen), limits, units)
+        board = board if board is not None and board.chosen == chosen else Board(claims, chosen)
+        board.clear()
+        finder = Finder(strategy, board.primal, limits, units)
         done = []
         try:
             for goal in proved:
                 try:
-                    if finder.equal(*board[1][goal]):
+                    if finder.equal(*board.goals[goal]):
                         done.append(goal)
                     else:
                         why.append("the normal forms differ")
@@ -311,22 +327,15 @@ def _attempt(
                     why.append(str(problem))
         except SmallerUnit:
             restarts += 1
-            board = None
             if restarts > MOST_RESTARTS:
-                return None, [*why, "the units of exponentials do not settle"]
+                return None, [*why, "the units of exponentials do not settle"], board
             continue
         if not done:
-            return None, why
+            return None, why, board
         if len(done) == len(proved):
             digest = digest_of(done, finder.steps)
-            return Proof(chosen, tuple(done), tuple(finder.steps), digest), why
-        proved, board = done, None  # again without the goals that failed
-
-
-def _primal(board: Board, claims: Sequence[Claim], chosen: Sequence[int]) -> set[Term]:
-    """The terms of the functions of which derivatives are claimed."""
-    outputs = [e for k in chosen for e in board[0].elements(claims[k].derivative.function)]
-    return set(needed(outputs))
+            return Proof(chosen, tuple(done), tuple(finder.steps), digest), why, board
+        proved = done  # again without the goals that failed
 
 
 # ---- proofs as data ----------------------------------------------------------------------------------

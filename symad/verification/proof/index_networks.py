@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from itertools import count, permutations, product
 from typing import Any
 
 from symad.core.dims import Dim, Shape
 from symad.verification.budget import Meter, OutOfBudget
+from symad.verification.proof.same_networks import isomorphic, signature
 
 BOUND = 1000
 UNIT = -1
@@ -52,6 +54,8 @@ class Networks:
     meter: Meter
     fresh: Any = field(default_factory=lambda: count(BOUND))
     named: list[tuple[Shape, Form]] = field(default_factory=list)
+    numbers: dict[frozenset[tuple[int, Fraction]], list[int]] = field(default_factory=dict)
+    """Which of these have the same sums of coefficients by signature."""
     singles: dict[Atom, tuple[Atom, bool]] = field(default_factory=dict)
     """For the inverse of a single matrix: that matrix, and whether it is transposed."""
     symmetric: set[Atom] = field(default_factory=set)
@@ -242,44 +246,32 @@ class Networks:
 
     def collect(self, form: Form) -> Form:
         """Isomorphic networks added up."""
-        import networkx
-
-        buckets: dict[str, list[tuple[Fraction, Network, Any]]] = {}
+        buckets: dict[int, list[tuple[Fraction, Network]]] = {}
         for c, network in form:
-            graph = self._graph(network)
-            self.meter.spend(STEPS_OF_EDGE * (1 + len(graph.edges)))
-            key = networkx.weisfeiler_lehman_graph_hash(graph, node_attr="label", iterations=4)
-            bucket = buckets.setdefault(key, [])
-            for k, (d, known, drawn) in enumerate(bucket):
-                if networkx.is_isomorphic(graph, drawn, node_match=self._match):
-                    bucket[k] = (c + d, known, drawn)
+            self.meter.spend(STEPS_OF_EDGE * (1 + 2 * sum(len(at) for _, at, _ in network.factors)))
+            bucket = buckets.setdefault(self._signature(network), [])
+            for k, (d, known) in enumerate(bucket):
+                if self._isomorphic(network, known):
+                    bucket[k] = (c + d, known)
                     break
             else:
-                bucket.append((c, network, graph))
-        kept = [(c, network) for bucket in buckets.values() for c, network, _ in bucket if c]
+                bucket.append((c, network))
+        kept = [(c, network) for bucket in buckets.values() for c, network in bucket if c]
         if len(kept) > MOST_TERMS:
             raise OutOfBudget(f"more than {MOST_TERMS} contraction networks")
         return kept
 
-    def _match(self, a: Mapping[str, str], b: Mapping[str, str]) -> bool:
-        """Whether two nodes of drawn networks may correspond; asked at each step of the search."""
-        self.meter.spend(STEPS_OF_EDGE)
-        return a["label"] == b["label"]
+    def is_unordered(self, atom: Any) -> bool:
+        """Whether the indices of an atom may be exchanged."""
+        return atom == DELTA or atom in self.symmetric
 
-    def _graph(self, network: Network) -> Any:
-        """Factors, their slots and indices as a graph with labels."""
-        import networkx
+    def _signature(self, network: Network) -> int:
+        return signature(network.factors, network.dims, self.is_unordered)
 
-        graph = networkx.Graph()
-        for k, (atom, at, e) in enumerate(network.factors):
-            graph.add_node(("factor", k), label=f"{atom!r}^{e}")
-            unordered = atom == DELTA or atom in self.symmetric
-            for slot, i in enumerate(at):
-                graph.add_node(("slot", k, slot), label="slot" if unordered else f"slot {slot}")
-                graph.add_node(("index", i), label=f"sum {network.dims[i]}" if i >= BOUND else f"axis {i}")
-                graph.add_edge(("factor", k), ("slot", k, slot))
-                graph.add_edge(("slot", k, slot), ("index", i))
-        return graph
+    def _isomorphic(self, a: Network, b: Network) -> bool:
+        """Whether two networks of one signature are one but for the names of bound indices."""
+        spend = partial(self.meter.spend, STEPS_OF_EDGE)
+        return isomorphic((a.factors, a.dims), (b.factors, b.dims), self.is_unordered, spend)
 
     def is_zero(self, form: Form) -> bool:
         """Whether a form is zero for all sizes; scalar denominators are multiplied out first."""
@@ -308,6 +300,7 @@ class Networks:
         if found is None:
             self.named.append((tuple(shape), form))
             found = len(self.named) - 1, tuple(range(len(shape)))
+            self.numbers.setdefault(self._sums(form), []).append(found[0])
         return found
 
     def known(self, form: Form, shape: Shape) -> tuple[int, tuple[int, ...]] | None:
@@ -320,10 +313,20 @@ class Networks:
         for order in permutations(range(len(shape))):
             turned = self.permuted(form, order)
             dims = tuple(shape[order.index(k)] for k in range(len(shape)))
-            for number, (known_shape, known) in enumerate(self.named):
+            for number in self.numbers.get(self._sums(turned), ()):
+                known_shape, known = self.named[number]
                 if known_shape == dims and not self.collect([*turned, *[(-c, n) for c, n in known]]):
                     return number, order
         return None
+
+    def _sums(self, form: Form) -> frozenset[tuple[int, Fraction]]:
+        """The sum of the coefficients by signature: the same for equal forms."""
+        totals: dict[int, Fraction] = {}
+        for c, network in form:
+            key = self._signature(network)
+            totals[key] = totals.get(key, Fraction(0)) + c
+        self.meter.spend(STEPS_OF_EDGE * (1 + sum(len(n.factors) for _, n in form)))
+        return frozenset((key, c) for key, c in totals.items() if c)
 
     def permuted(self, form: Form, order: Sequence[int]) -> Form:
         """The form with its axis k called ``order[k]``."""

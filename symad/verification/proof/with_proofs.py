@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
-from symad.core.dims import size
 from symad.core.graph import Node, rebuild, topological
 from symad.core.questions import definition
 from symad.library.parameter_derivatives import is_numerical
@@ -15,7 +15,7 @@ from symad.verification.checker import Claim, Derivative, Proof
 from symad.verification.checker.proofs import Goal
 from symad.verification.checker.writing_out import RULES
 from symad.verification.proof.find_isomorphism import find_for_all_sizes
-from symad.verification.proof.find_proof import Limits, find
+from symad.verification.proof.find_proof import Found, Limits, find
 
 REPLAYED = "equal by a proof that the checker replays"
 
@@ -84,57 +84,92 @@ def has_symbolic_sizes(comparison: Comparison) -> bool:
     return bool(comparison.left.dims | comparison.right.dims)
 
 
-def with_proofs(
-    certificate: Certificate,
-    entries: Sequence[Sequence[Entry]],
-    tested: Sequence[Sequence[Entry]],
-    budget: Budget,
-) -> Certificate:
-    """The certificate with its entries, given for each pair; what the checker accepts is proved.
+@dataclass
+class Replayed:
+    """What the checker accepts of some comparisons: goals, proofs, and why there is not more."""
 
-    ``tested`` has the same entries without proofs: of a derivative for which the checker has all rules, and
-    that it does not accept, no more is said.
-    """
+    comparisons: Sequence[Comparison]
+    budget: Budget
+    proofs: list[Proof] = field(default_factory=list)
+    steps: int = 0
+    """How many the checker took."""
+    reasons: list[str] = field(default_factory=list)
+    covered: set[int] = field(default_factory=set)
+    """The derivatives for which the checker has all rules: without its proof they are not proved."""
+    goals: set[Goal] = field(default_factory=set)
+    derived: set[Goal] = field(default_factory=set)
+    """Of the goals, those that follow from the checker's own table of derivatives."""
+
+    @cached_property
+    def claims(self) -> list[Claim]:
+        """What the checker is asked."""
+        return claims_of(self.comparisons)
+
+    def elements(self, wanted: Sequence[Goal]) -> None:
+        """Find proofs for elements of arrays whose sizes are numbers."""
+        limits = Limits(self.budget.proof_steps // SHARE, self.budget.terms)
+        self._ask(wanted, lambda goals: find(self.claims, goals, limits))
+
+    def for_all_sizes(self, wanted: Sequence[Goal]) -> None:
+        """Find proofs for outputs with symbolic sizes."""
+        self._ask(wanted, lambda goals: find_for_all_sizes(self.claims, goals))
+
+    def _ask(self, wanted: Sequence[Goal], search: Callable[[Sequence[Goal]], Found]) -> None:
+        """First as derivatives, then as equalities of both sides."""
+        count = len(self.comparisons)
+        for turn in (0, count):
+            if turn and all(c.derivative is None for c in self.comparisons):
+                break
+            left = [(k + turn, o, e) for k, o, e in wanted if (k, o, e) not in self.goals]
+            found = search(left) if left else Found((), 0, ())
+            self.proofs += found.proofs
+            self.steps += found.steps
+            self.reasons += found.reasons
+            proved = {(k - turn, o, e) for k, o, e in found.goals}
+            self.goals |= proved
+            if not turn:
+                self.derived |= proved
+                self.covered |= {k for k in found.covered if self.comparisons[k].derivative is not None}
+
+    def lost(self, goals: set[Goal]) -> None:
+        """Take back goals that fell to a test, and the proofs that claim them."""
+        count = len(self.comparisons)
+        self.goals -= goals
+        self.proofs = [p for p in self.proofs if not goals & {(k % count, o, e) for k, o, e in p.goals}]
+
+
+def with_proofs(certificate: Certificate, entries: Sequence[Sequence[Entry]], known: Replayed) -> Certificate:
+    """The certificate with its entries, given for each output; what the checker accepts is proved."""
     comparisons = certificate.comparisons
     places = [(k, o) for k, c in enumerate(comparisons) for o in range(len(c.names))]
-    written, any_size = list[Goal](), list[Goal]()
+    symbolic = [
+        (k, o, 0)
+        for (k, o), listed in zip(places, entries, strict=True)
+        if has_symbolic_sizes(comparisons[k]) and all(e.status in ("proved", "measured") for e in listed)
+    ]
+    known.for_all_sizes(symbolic)
+    made, lost = list[Entry](), set[Goal]()
+    assumed = [definitions_assumed(c) for c in comparisons]
     for (k, o), listed in zip(places, entries, strict=True):
-        if has_symbolic_sizes(comparisons[k]):
-            if all(entry.status in ("proved", "measured") for entry in listed):
-                any_size.append((k, o, 0))
-        elif size(comparisons[k].right.output_nodes[o].shape) == len(listed):
-            written += [(k, o, e) for e, entry in enumerate(listed) if entry.status in ("proved", "tested")]
-    claims, limits = claims_of(comparisons), Limits(budget.proof_steps // SHARE, budget.terms)
-    proofs, steps, reasons, covered = list[Proof](), 0, list[str](), set[int]()
-    proved, derived = set[Goal](), set[Goal]()
-    for turn in (0, len(comparisons)):  # first as derivatives, then as equalities of both sides
-        if turn and all(c.derivative is None for c in comparisons):
-            break
-        left = [(k + turn, o, e) for k, o, e in written if (k, o, e) not in proved]
-        others = [(k + turn, o, e) for k, o, e in any_size if (k, o, e) not in proved]
-        for found in (find(claims, left, limits), find_for_all_sizes(claims, others)):
-            proofs += found.proofs
-            steps += found.steps
-            reasons += found.reasons
-            proved |= {(k - turn, o, e) for k, o, e in found.goals}
-            covered |= {k for k in found.covered if not turn and comparisons[k].derivative is not None}
-        derived = derived if turn else set(proved)
-    made = []
-    for (k, o), listed, weaker in zip(places, entries, tested, strict=True):
         for e, entry in enumerate(listed):
+            goal = (k, o, 0 if has_symbolic_sizes(comparisons[k]) else e)
             if _rests_on_differences(comparisons[k], o):
                 status = min(entry.status, "measured", key=STATUSES.index)
                 made.append(replace(entry, status=status, reason=entry.reason or NUMERICAL))
-            elif (k, o, 0 if has_symbolic_sizes(comparisons[k]) else e) in proved:
-                made.append(accepted(entry, comparisons[k], (k, o, e) in derived))
-            elif entry.status == "proved" and k in covered and weaker:
-                why = f"{entry.claim}, but the checker does not replay it: {reasons[0]}"
-                made.append(replace(weaker[e], reason=why))
+                lost.add(goal)
+            elif goal in known.goals and (entry.status in ("proved", "tested") or goal in symbolic):
+                made.append(accepted(entry, comparisons[k], goal in known.derived, assumed[k]))
             else:
                 made.append(entry)
-    missing = tuple(dict.fromkeys(reasons)) if not all(e.checked for e in made) else ()
+                lost.add(goal)
+    known.lost(lost & known.goals)
+    missing = tuple(dict.fromkeys(known.reasons)) if not all(e.checked for e in made) else ()
     return replace(
-        certificate, entries=tuple(made), proofs=tuple(proofs), proof_steps=steps, unchecked=missing
+        certificate,
+        entries=tuple(made),
+        proofs=tuple(known.proofs),
+        proof_steps=known.steps,
+        unchecked=missing,
     )
 
 
@@ -147,14 +182,17 @@ def _rests_on_differences(comparison: Comparison, output: int) -> bool:
     return any(map(is_numerical, topological(sides)))
 
 
-def accepted(entry: Entry, comparison: Comparison, derived: bool) -> Entry:
-    """An entry of which the checker accepts a proof; ``derived`` from its own table of derivatives."""
-    same = entry.status == "proved" and entry.claim != ONE_GRAPH
+def accepted(entry: Entry, comparison: Comparison, derived: bool, more: Sequence[str]) -> Entry:
+    """An entry of which the checker accepts a proof; ``derived`` from its own table of derivatives.
+
+    ``more`` is what `definitions_assumed` says.
+    """
+    same = has_symbolic_sizes(comparison) and entry.status == "proved" and entry.claim != ONE_GRAPH
     assumes = entry.assumes
     if derived and comparison.derivative is not None:
         assumes = tuple(a for a in assumes if a != OWN and NOT_COMPARED not in a)
     claim = entry.claim if same else replayed_claim(comparison)
-    assumes = tuple(dict.fromkeys((*assumes, *definitions_assumed(comparison))))
+    assumes = tuple(dict.fromkeys((*assumes, *more)))
     return replace(entry, status="proved", claim=claim, bound=0.0, reason="", checked=True, assumes=assumes)
 
 
