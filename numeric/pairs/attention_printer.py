@@ -48,7 +48,7 @@ SHARED = '''def _shared(a, heads):
 
 GATHERED = '''def _gathered(a, groups):
     """The sum over the query heads that share a key head."""
-    return a.reshape(a.shape[0], groups, -1, *a.shape[2:]).sum(axis=2)
+    return a.reshape(a.shape[0], groups, a.shape[1]//groups, *a.shape[2:]).sum(axis=2)
 '''
 
 ATTENTION = '''def _attention(q, k, v, params, seen_at, score_at, scale):

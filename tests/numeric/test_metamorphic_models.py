@@ -10,6 +10,7 @@ import sympy as sp
 from sympy.tensor.array.expressions import ArraySymbol
 
 import symad
+from symad import functions
 from symad.cli.tour.stage import Skip, all_stages
 from symad.core.graph import Graph, rebuild
 from symad.errors import LoweringError
@@ -121,3 +122,30 @@ def test_all_models(name: str) -> None:
         pytest.skip("no data")
     except LoweringError as error:
         pytest.fail(str(error))
+
+
+PROGRAMS: dict[str, tuple[Any, list[tuple[int, ...]]]] = {
+    "attention": (lambda q, k, v: np.sum(functions.attention(q, k, v, causal=True) ** 2), [(4, 2)] * 3),
+    "grid": (lambda u: np.sum((u[1:, 1:] - u[:-1, :-1]) ** 2 * np.exp(u[1:, :-1])), [(5, 5)]),
+    "affine scan": (lambda a, b: np.sum(functions.affine_scan(a, b, b[0]) ** 2), [(5,), (5,)]),
+    "rows by number": (lambda v: np.sum(v[np.array([0, 2, 2, 5])] ** 3), [(6,)]),
+    "padded": (lambda v: np.sum(np.pad(v, 2)[1:5] * v[:4]), [(6,)]),
+    "sorted": (lambda v: np.sum(np.sort(v) * np.arange(6.0)), [(6,)]),
+    "Cholesky": (lambda a: np.sum(np.linalg.cholesky(a @ a.T + 3 * np.eye(3))), [(3, 3)]),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_batches_of_programs(name: str) -> None:
+    """Gradients of 0, 1 and 3 points at once are those of each."""
+    f, shapes = PROGRAMS[name]
+    slope = symad.gradient(symad.trace(f, shapes))
+    single, rng = lower(slope, style="plain"), np.random.default_rng(len(name))
+    for backend in ("graph", "numpy", "plain"):
+        many = symad.vmap(slope) if backend == "graph" else lowered(symad.vmap(slope), backend)
+        for size in (0, 1, 3):
+            values = [rng.normal(size=(size, *shape)) for shape in shapes]
+            found = dense(many(*values))
+            assert [r.shape for r in found] == [(size, *shape) for shape in shapes]
+            for k in range(size):
+                close([r[k] for r in found], dense(single(*[v[k] for v in values])), 1e-11)
