@@ -108,11 +108,28 @@ def rational_power(base: Node, exponent: Fraction, basis: Basis) -> Node:
         return integer_power(base, int(exponent))
 
     def of(node: Node) -> Node:
-        parts = power_factors(node, basis.sign, basis.split, basis.absolutes)
+        parts = power_factors(_squared(node), basis.sign, basis.split, basis.absolutes)
         factors = [_root_power(b, e * exponent, basis) for e, b in parts]
         return broadcast_to(mul(*factors) if factors else constant(1), node.shape)
 
     return through(base, of)
+
+
+def _squared(node: Node) -> Node:
+    """1 − sin² as cos², and 1 − cos² as sin², or a multiple of these; else the node."""
+    terms = linear_terms(node) if isinstance(node.op, Add) and len(node.args) == 2 else []
+    numbers = [c for c, m in terms if constant_value(m) == 1]
+    for c, m in terms if len(terms) == 2 else []:
+        base = m.args[0] if isinstance(m.op, (Pow, Mul)) else m
+        alike = isinstance(m.op, Pow) and number(m.args[1]) == 2
+        alike = alike or (isinstance(m.op, Mul) and m.args == (base, base) and m.op.powers == (1, 1))
+        other = PYTHAGOREAN.get(base.op.head) if isinstance(base.op, Apply) else None
+        if alike and other is not None and numbers == [-c]:
+            return mul(constant(-c), power(apply(other, base.args[0]), constant(2)))
+    return node
+
+
+PYTHAGOREAN = {sympy.sin: sympy.cos, sympy.cos: sympy.sin}
 
 
 def _root_power(b: Node, exponent: Fraction, basis: Basis) -> Node:

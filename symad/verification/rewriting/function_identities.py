@@ -16,7 +16,8 @@ from symad.library.scalar_functions import ScalarFunction
 from symad.ops.arrays.shaping import broadcast_to
 from symad.ops.arrays.sources import constant, constant_value
 from symad.ops.elementwise.apply import apply
-from symad.ops.elementwise.arithmetic import add, div, mul, neg, sub
+from symad.ops.elementwise.arithmetic import Mul, add, div, mul, neg, sub
+from symad.ops.elementwise.powers import Pow
 from symad.verification.random_fields.constant_exponents import is_never_whole
 from symad.verification.rewriting.basis import Basis
 from symad.verification.rewriting.discontinuities import Rounded, jumps
@@ -35,6 +36,8 @@ from symad.verification.scalar_definitions import definition_of
 
 Alias = Callable[[Nodes, Basis], Node]
 
+INVERSE = {sympy.acosh: sympy.cosh, sympy.asinh: sympy.sinh, sympy.atanh: sympy.tanh}
+
 ALIASES: dict[Any, Alias] = {}
 """For each head its rewriting, true at every real point; others may add theirs."""
 
@@ -44,6 +47,10 @@ def alias(node: Node, args: Nodes, basis: Basis) -> Node:
     head = node.op.head  # type: ignore[attr-defined]
     if head in (sympy.Max, sympy.Min):
         return elementwise_extreme(args, "max" if head is sympy.Max else "min", node, basis)
+    inner = node.args[0]
+    if INVERSE.get(head) is getattr(inner.op, "head", head):  # acosh(cosh u) = |u|, asinh(sinh u) = u
+        u = basis.rewritten(inner.args[0])
+        return broadcast_to(abs_alias((u,), basis) if head is sympy.acosh else u, node.shape)
     rule = ALIASES.get(head)
     if rule is not None:
         return broadcast_to(rule(args, basis), node.shape)
@@ -222,6 +229,31 @@ def jn_alias(args: Nodes, basis: Basis) -> Node:
 def acos_alias(args: Nodes, basis: Basis) -> Node:
     quarter = div(constant(sympy.pi), constant(2))
     return sub(quarter, through(args[0], lambda x: apply(sympy.asin, x)))
+
+
+@aliased(sympy.atan)
+def atan_alias(args: Nodes, basis: Basis) -> Node:
+    """Of a number over u, sign·π/2 − atan of the reciprocal."""
+
+    def of(x: Node) -> Node:
+        if not _is_reciprocal(x):
+            return apply(sympy.atan, x)
+        quarter = div(constant(sympy.pi), constant(2))
+        return sub(mul(sign(x, basis), quarter), apply(sympy.atan, div(constant(1), x)))
+
+    return through(args[0], of)
+
+
+def _is_reciprocal(x: Node) -> bool:
+    """Whether a node is a number divided by something."""
+    if isinstance(x.op, Pow):
+        exponent = number(x.args[1])
+        return exponent is not None and exponent < 0
+    if not isinstance(x.op, Mul):
+        return False
+    under = [a for p, a in zip(x.op.powers, x.args, strict=True) if p == -1 and number(a) is None]
+    over = [a for p, a in zip(x.op.powers, x.args, strict=True) if p == 1 and number(a) is None]
+    return bool(under) and all(map(_is_reciprocal, over))
 
 
 @aliased(sympy.asinh)

@@ -12,10 +12,15 @@ from symad.core.graph import Node
 from symad.core.questions import Nodes
 from symad.ops.arrays.sources import constant, constant_value
 from symad.ops.elementwise.apply import apply
-from symad.ops.elementwise.arithmetic import add, div, mul, sub
+from symad.ops.elementwise.arithmetic import add, div, mul, neg, sub
 from symad.ops.elementwise.powers import power
 from symad.verification.rewriting.basis import Basis
-from symad.verification.rewriting.elementary import exponential
+from symad.verification.rewriting.elementary import (
+    exponential,
+    logarithm,
+    rational_power,
+    sine_and_cosine,
+)
 from symad.verification.rewriting.function_identities import ALIASES, Alias, aliased
 from symad.verification.rewriting.linear_terms import linear_terms
 
@@ -52,13 +57,63 @@ def binomial_alias(args: Nodes, basis: Basis) -> Node:
 
 @aliased(sympy.gamma)
 def gamma_alias(args: Nodes, basis: Basis) -> Node:
-    """Γ(m + k) = m (m + 1) ... (m + k − 1) Γ(m) for an integer k."""
+    """Γ(m + k) = m (m + 1) ... (m + k − 1) Γ(m) for an integer k, and Γ(u) Γ(1 − u) = π/sin(πu)."""
     base, k = _without_whole_number(args[0])
+    if _falls(base):
+        sine = sine_and_cosine(mul(constant(sympy.pi), args[0]), basis)[1]
+        return div(constant(sympy.pi), mul(sine, gamma_alias((sub(constant(1), args[0]),), basis)))
     factors = [add(base, constant(j)) for j in (range(k) if k > 0 else range(k, 0))]
     value = apply(sympy.gamma, base)
     if not factors:
         return value
     return mul(*factors, value) if k > 0 else div(value, mul(*factors))
+
+
+@aliased(sympy.loggamma)
+def loggamma_alias(args: Nodes, basis: Basis) -> Node:
+    """The logarithm of Γ where the argument is positive: what Γ is of products, sums are of it."""
+    if basis.sign(args[0]) != 1:
+        return apply(sympy.loggamma, args[0])
+    return logarithm(gamma_alias(args, basis), basis)
+
+
+@aliased(sympy.zeta)
+def zeta_alias(args: Nodes, basis: Basis) -> Node:
+    """ζ(n + 1, x) = (−1)^(n+1) ψ_n(x)/n! for integers 1 ≤ n ≤ 8 (DLMF 25.11.12)."""
+    order = constant_value(args[0])
+    if len(args) != 2 or not isinstance(order, int) or not 2 <= order <= 9:
+        return apply(sympy.zeta, *args)
+    value = polygamma_alias((constant(order - 1), args[1]), basis)
+    return div(value, constant((-1) ** order * factorial(order - 1)))
+
+
+@aliased(sympy.polylog)
+def polylog_alias(args: Nodes, basis: Basis) -> Node:
+    """Li₁(x) = −log(1 − x)."""
+    if constant_value(args[0]) != 1:
+        return apply(sympy.polylog, *args)
+    return mul(constant(-1), logarithm(sub(constant(1), args[1]), basis))
+
+
+@aliased(sympy.uppergamma)
+def uppergamma_alias(args: Nodes, basis: Basis) -> Node:
+    """Γ(m + 1, x) = m Γ(m, x) + x^m exp(−x), for x > 0 (DLMF 8.8.2)."""
+    (m, k), x = _without_whole_number(args[0]), args[1]
+    if basis.sign(x) != 1 or k < 0:
+        return apply(sympy.uppergamma, *args)
+    value, decay = apply(sympy.uppergamma, m, x), div(constant(1), exponential(x, basis))
+    for j in range(k):
+        shifted = add(m, constant(j))
+        value = add(mul(shifted, value), mul(basis.rewritten(power(x, shifted)), decay))
+    return value
+
+
+@aliased(sympy.lowergamma)
+def lowergamma_alias(args: Nodes, basis: Basis) -> Node:
+    """γ(s, x) = Γ(s) − Γ(s, x), for s > 0 and x > 0 (DLMF 8.2.3)."""
+    if any(basis.sign(a) != 1 for a in args):
+        return apply(sympy.lowergamma, *args)
+    return sub(gamma_alias(args[:1], basis), uppergamma_alias(args, basis))
 
 
 @aliased(sympy.polygamma)
@@ -68,6 +123,12 @@ def polygamma_alias(args: Nodes, basis: Basis) -> Node:
     if not isinstance(n, int) or not 0 <= n <= 8:
         return apply(sympy.polygamma, *args)
     base, k = _without_whole_number(args[1])
+    if n <= 1 and _falls(base):  # ψ(u) = ψ(1 − u) − π cot(πu), and its derivative
+        other = polygamma_alias((args[0], sub(constant(1), args[1])), basis)
+        cosine, sine = sine_and_cosine(mul(constant(sympy.pi), args[1]), basis)
+        if n == 0:
+            return sub(other, div(mul(constant(sympy.pi), cosine), sine))
+        return sub(div(power(constant(sympy.pi), constant(2)), mul(sine, sine)), other)
     steps = range(k) if k > 0 else range(k, 0)
     scale = (-1) ** n * factorial(n) * (1 if k > 0 else -1)
     terms = [div(constant(scale), power(add(base, constant(j)), constant(n + 1))) for j in steps]
@@ -84,12 +145,20 @@ def _without_whole_number(argument: Node) -> tuple[Node, int]:
     return sub(argument, constant(k)), k
 
 
+def _falls(argument: Node) -> bool:
+    """Whether an argument is a − c m with c > 0 and no more: it is reflected to one that rises."""
+    terms = [c for c, m in linear_terms(argument) if constant_value(m) != 1]
+    return len(terms) == 1 and terms[0] < 0
+
+
 def _bessel_alias(head: Any, signs: tuple[int, int]) -> Alias:
     """Integer orders by those of order 0 and 1: C_{n+1} = s (2n/x) C_n + t C_{n−1}."""
     step, back = signs
 
     def rule(args: Nodes, basis: Basis) -> Node:
         n = constant_value(args[0])
+        if isinstance(n, Fraction) and n.denominator > 1 and abs(n) <= 12:
+            return _of_fractional_order(head, n, args[1], signs, basis)
         if not isinstance(n, int) or abs(n) > 12:
             return apply(head, *args)
         turned = n < 0 and n % 2 and head in (sympy.besselj, sympy.bessely)
@@ -102,6 +171,47 @@ def _bessel_alias(head: Any, signs: tuple[int, int]) -> Alias:
         return mul(constant(-1), value) if turned else value
 
     return rule
+
+
+def _of_fractional_order(head: Any, n: Fraction, x: Node, signs: tuple[int, int], basis: Basis) -> Node:
+    """By those of order f and f + 1 with 0 < f < 1, or of order ±1/2, which are elementary for x > 0."""
+    step, back = signs
+    if head is sympy.besselk:
+        n = abs(n)  # K is even in its order
+    start = n - n.numerator // n.denominator
+    if n < 0:
+        return apply(head, constant(n), x)
+    elementary = start == Fraction(1, 2) and basis.sign(x) == 1
+    if elementary:
+        before, value, order = *_of_half_orders(head, x, basis), start
+    else:
+        before, order = apply(head, constant(start), x), start + 1
+        value = apply(head, constant(order), x)
+        if n == start:
+            return before
+    while order < n:
+        middle = div(mul(constant(2 * order * step), value), x)
+        before, value, order = value, add(middle, mul(constant(back), before)), order + 1
+    return value
+
+
+def _of_half_orders(head: Any, x: Node, basis: Basis) -> tuple[Node, Node]:
+    """C_{−1/2} and C_{1/2} (DLMF 10.16.1, 10.39.1, 10.39.2)."""
+    over = div(constant(2), mul(constant(sympy.pi), x))
+    e = exponential(x, basis)
+    if head is sympy.besselk:
+        value = div(rational_power(div(constant(sympy.pi), mul(constant(2), x)), Fraction(1, 2), basis), e)
+        return value, value
+    scale, (cosine, sine) = rational_power(over, Fraction(1, 2), basis), sine_and_cosine(x, basis)
+    pair = {
+        sympy.besselj: (cosine, sine),
+        sympy.bessely: (sine, neg(cosine)),
+        sympy.besseli: (
+            div(add(e, div(constant(1), e)), constant(2)),
+            div(sub(e, div(constant(1), e)), constant(2)),
+        ),
+    }[head]
+    return mul(scale, pair[0]), mul(scale, pair[1])
 
 
 ALIASES[sympy.besselj] = _bessel_alias(sympy.besselj, (1, -1))
@@ -118,7 +228,9 @@ def expint_alias(args: Nodes, basis: Basis) -> Node:
         return apply(sympy.expint, *args)
     decay = div(constant(1), exponential(x, basis))
     if order >= 1:
-        value, n = apply(sympy.expint, constant(1), x), 1
+        below = basis.sign(x) == 1  # E₁(x) = −Ei(−x) for x > 0
+        first = neg(apply(sympy.Ei, neg(x))) if below else apply(sympy.expint, constant(1), x)
+        value, n = first, 1
     else:
         value, n = div(decay, x), 0
     while n < order:
@@ -130,4 +242,4 @@ def expint_alias(args: Nodes, basis: Basis) -> Node:
 
 @aliased(sympy.E1)
 def e1_alias(args: Nodes, basis: Basis) -> Node:
-    return apply(sympy.expint, constant(1), args[0])
+    return expint_alias((constant(1), args[0]), basis)
