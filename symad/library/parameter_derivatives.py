@@ -7,7 +7,7 @@ more than twice the digits asked for; its derivatives are companions again, and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import mpmath
@@ -15,6 +15,7 @@ import sympy
 from sympy.core.function import ArgumentIndexError
 
 from symad.core.graph import Node, rebuild
+from symad.core.questions import Tangent
 from symad.errors import DerivativeError
 from symad.evaluation.number_domains import MPMATH_SPECIAL, HighPrecision
 from symad.evaluation.numpy_names import NUMPY_NAMES
@@ -72,8 +73,15 @@ COMPANIONS: dict[Any, Any] = {head: _companion(head) for head in PARAMETERS}
 """The derivatives of each function by its parameters."""
 
 
-def by_parameter(y: Node, i: int) -> Node | None:
-    """∂y/∂x_i where x_i is a parameter, or y a derivative by parameters; None where there is a formula."""
+Partial = Callable[[Node, int], Tangent]
+"""∂y/∂x_i of a node y = head(x_1, ...)."""
+
+
+def by_parameter(y: Node, i: int, partial: Partial) -> Node | None:
+    """∂y/∂x_i where x_i is a parameter, or y a derivative by parameters; None where there is a formula.
+
+    ``partial`` knows the formulas.
+    """
     head, args = y.op.head, y.args  # type: ignore[attr-defined]
     if i in PARAMETERS.get(head, ()):
         orders = [constant(int(place == i)) for place in PARAMETERS[head]]
@@ -85,7 +93,7 @@ def by_parameter(y: Node, i: int) -> Node | None:
     if i < count:
         raise DerivativeError(f"{head.__name__} has no derivative by argument {i + 1}, the order of one")
     if i - count not in positions:
-        return _along_argument(y, i - count)
+        return _along_argument(y, i - count, partial)
     orders = [
         constant(int(constant_value(order)) + int(place == i - count))
         for order, place in zip(args, positions, strict=False)
@@ -93,9 +101,8 @@ def by_parameter(y: Node, i: int) -> Node | None:
     return apply(head, *orders, *args[count:])
 
 
-def _along_argument(y: Node, i: int) -> Node:
+def _along_argument(y: Node, i: int, partial: Partial) -> Node:
     """∂/∂x_i of a derivative by parameters: that derivative of the formula for ∂f/∂x_i."""
-    from symad.tracing.from_sympy.partials import partial
     from symad.transforms.tangents import dense, push
 
     head = y.op.head.of  # type: ignore[attr-defined]

@@ -40,7 +40,7 @@ def partial(y: Node, i: int) -> Tangent:
     rule = SLOPES.get(head)
     if rule is not None:
         return rule(y, y.args, i)
-    numerical = by_parameter(y, i)
+    numerical = by_parameter(y, i, partial)
     return _by_sympy(head, i, y.args) if numerical is None else numerical
 
 
