@@ -97,7 +97,7 @@ def two_operands(op: Einsum, node: Compute, args: Texts, writer: Writer) -> Text
     apart = both == summed
     several = apart and max(len(set(part) - summed) for part in op.inputs) > 1
     if len(summed) == 1 and (writer.reads_well or not several):
-        return matmul(op, args, *summed, writer)
+        return matmul(op, args, next(iter(summed)), writer)
     made = None if writer.reads_well else by_matrices(op, node, args, summed, writer)
     return made or (tensordot(op, args, summed, writer) if apart else None)
 
@@ -158,7 +158,7 @@ def by_matrices(
 ) -> MatrixProduct | None:
     """One product of operands that are matrices once neighbouring axes are joined; fast."""
     left, right = op.inputs
-    if len(summed) == 1 and (made := matrix_by_stack(op, args, *summed, writer)) is not None:
+    if len(summed) == 1 and (made := matrix_by_stack(op, args, next(iter(summed)), writer)) is not None:
         return made
     order = tuple(x for x in left if x in summed)
     rows, columns = (tuple(x for x in part if x not in summed) for part in op.inputs)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from symad import special
 from symad.core.dims import Dim, plus, same_dim, times
@@ -209,7 +210,7 @@ class Writer:
         self.helpers.update(found.functions)
         return function.__name__
 
-    def constant(self, array: np.ndarray[Any, Any]) -> str:
+    def constant(self, array: NDArray[Any]) -> str:
         """An array of numbers: small ones where they are used, others once under a name."""
         kind = "bool" if array.dtype.kind == "b" else f"np.{array.dtype.name}"
         plain = "" if kind == f"np.{self.dtype}" == "np.float64" else f", {kind}"
