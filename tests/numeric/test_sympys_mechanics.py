@@ -74,7 +74,7 @@ SLOW = {
     "test_linearize.test_linearize_rolling_disc_kane",
     "test_linearize.test_linearize_pendulum_kane_nonminimal",
 }
-"""More than some seconds, nearly all of them in SymPy, which derives the bicycle in a quarter of an hour."""
+"""More than some seconds, nearly all of them in SymPy, which derives the bicycle in ten minutes."""
 
 ALL = [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in SYSTEMS]
 
