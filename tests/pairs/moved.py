@@ -111,7 +111,7 @@ def _differ(side: Any, f: Any, g: Any, shape: tuple[int, ...], rng: random.Rando
             )
             met = good if met is None else met | good
             if any(
-                abs(a - b) > CLOSE * max(abs(a), abs(b)) for a, b, ok in zip(u, v, good, strict=True) if ok
+                abs(a - b) > CLOSE * max(abs(a), abs(b), 1) for a, b, ok in zip(u, v, good, strict=True) if ok
             ):
                 return True
     return False if met.all() else None
