@@ -102,11 +102,14 @@ def _decided(
 
 
 def goals_of(pair: Pair, verdict: Verdict) -> list[Goal]:
-    """What the checker is asked about a pair: the elements that are equal, if each has an entry."""
+    """What the checker is asked about a pair: the elements that are not known to differ.
+
+    Those that the identity test cannot decide are among them: it may lack a relation that the checker has.
+    """
     if has_symbolic_sizes(pair.comparison) or verdict.status.size > MOST_ENTRIES:
         return []
-    equal = np.isin(verdict.status.ravel(), ("proved", "tested"))
-    return [(*pair.place, int(e)) for e in np.flatnonzero(equal)]
+    open_or_equal = np.isin(verdict.status.ravel(), ("proved", "tested", "undecided"))
+    return [(*pair.place, int(e)) for e in np.flatnonzero(open_or_equal)]
 
 
 def _replayed(
