@@ -108,13 +108,14 @@ class Judge:
         for pair, found in zip(pairs, result.pairs, strict=True):
             stopped = _undecided(pair, found, result)
             verdicts.append(self.within(partial(self._verdict, pair, found, result), stopped))
+        unsure = [verdict.status == "undecided" for verdict in verdicts]
         if prove is not None:
             verdicts = prove(pairs, verdicts)
             for k, (pair, verdict) in enumerate(zip(pairs, verdicts, strict=True)):
                 if not verdict.final and not result.draws and (verdict.status == "tested").any():
                     verdicts[k] = self.within(partial(self._by_normal_form, pair, verdict), verdict)
         none: list[tuple[int, Array, list[Mapping[Node, Any]]]] = []
-        for k, doubtful, places in self.within(lambda: self._doubts(pairs, verdicts), none):
+        for k, doubtful, places in self.within(lambda: self._doubts(pairs, verdicts, unsure), none):
             again = partial(self._doubted, pairs[k], result, verdicts[k], doubtful, places)
             verdicts[k] = self.within(again, _withdrawn(verdicts[k], doubtful, places))
         return verdicts, result.primes
@@ -157,12 +158,15 @@ class Judge:
         return replace(verdict, status=status, proof=proof or verdict.proof, reason=verdict.reason or reason)
 
     def _doubts(
-        self, pairs: Sequence[Pair], verdicts: Sequence[Verdict]
+        self, pairs: Sequence[Pair], verdicts: Sequence[Verdict], unsure: Sequence[Array]
     ) -> list[tuple[int, Array, list[Mapping[Node, Any]]]]:
-        """Of which pairs some elements called equal differ at real points: the elements, the points."""
+        """Of which pairs some elements called equal differ at real points: the elements, the points.
+
+        ``unsure`` are the elements that the identity test could not decide.
+        """
         asked, claims = [], []
         for k, (pair, verdict) in enumerate(zip(pairs, verdicts, strict=True)):
-            claimed = verdict.status == "tested"
+            claimed = (verdict.status == "tested") | ((verdict.status == "proved") & unsure[k])
             if has_regions([pair.left, pair.right]):
                 claimed = claimed | (verdict.status == "proved")
             if claimed.any():
