@@ -104,12 +104,13 @@ def _decided(
 def goals_of(pair: Pair, verdict: Verdict) -> list[Goal]:
     """What the checker is asked about a pair: the elements that are not known to differ.
 
-    Those that the identity test cannot decide are among them: it may lack a relation that the checker has.
+    Those that agree at real points, and that the identity test cannot decide, are among them: it may lack a
+    relation that the checker has.
     """
     if has_symbolic_sizes(pair.comparison) or verdict.status.size > MOST_ENTRIES:
         return []
-    open_or_equal = np.isin(verdict.status.ravel(), ("proved", "tested", "undecided"))
-    return [(*pair.place, int(e)) for e in np.flatnonzero(open_or_equal)]
+    asked = ("proved", "tested", "undecided") if verdict.lacking else ("proved", "tested")
+    return [(*pair.place, int(e)) for e in np.flatnonzero(np.isin(verdict.status.ravel(), asked))]
 
 
 def _replayed(
@@ -120,16 +121,15 @@ def _replayed(
     known.elements(sorted([*same, *(goal for part in goals for goal in part)]))
     made = []
     for pair, verdict, part in zip(pairs, verdicts, goals, strict=True):
-        status = verdict.status.copy()
-        for goal in part:
-            if goal in known.goals:
-                status.flat[goal[2]] = "proved"
-        final, reason = pair.place[0] in known.covered, verdict.reason
+        status, final, reason = verdict.status.copy(), pair.place[0] in known.covered, verdict.reason
+        held = [goal for goal in part if goal in known.goals]
+        for _, _, place in held:
+            status.flat[place] = "proved"
         if final and (status == "tested").any():
-            reason = f"the checker accepts no proof: {known.reasons[0]}"
-        made.append(
-            replace(verdict, status=status, proof=replayed_claim(pair.comparison), final=final, reason=reason)
-        )
+            why = known.reasons or [f"arrays of more than {MOST_ENTRIES} elements are not put to it"]
+            reason = f"the checker accepts no proof: {why[0]}"
+        proof = replayed_claim(pair.comparison) if held else ""
+        made.append(replace(verdict, status=status, proof=proof, final=final, reason=reason))
     return made
 
 

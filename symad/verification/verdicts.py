@@ -63,6 +63,8 @@ class Verdict:
     """At which sizes this is, as text."""
     final: bool = False
     """Whether no normal form is to be tried for what is only tested."""
+    lacking: bool = False
+    """Whether undecided elements agree at real points: the identity test may lack a relation."""
 
     @property
     def rank(self) -> int:
@@ -148,7 +150,9 @@ class Judge:
             status[hunt.differs] = "refuted"
             reason = _why_undecided(found, result, hunt)
             fault = blame(pair.left, pair.right, hunt.points) if hunt.witnesses else None
-        return Verdict(status, _tested_claim(found, result), found.log2_bound, "", hunt, fault, reason)
+        lacking = hunt is not None and hunt.agreed > 0 and not result.reasons
+        claim, bound = _tested_claim(found, result), found.log2_bound
+        return Verdict(status, claim, bound, "", hunt, fault, reason, lacking=lacking)
 
     def _by_normal_form(self, pair: Pair, verdict: Verdict) -> Verdict:
         """The verdict with what exact normal forms prove, where the checker has said nothing."""

@@ -189,7 +189,7 @@ def refuse_text(sympify):
 
 MODEL = """
 import sympy as sp
-x, y = sp.symbols("x y", real=True)
+x, y = symbols("x y", real=True)
 energy = y**2 / 2 - sp.cos(x)
 """
 
@@ -262,3 +262,22 @@ def test_what_would_be_too_long_for_sympy_is_not_written_out():
     assert written_size(f.output_nodes) > 10**9
     with pytest.raises(NoReference, match="far more than"):
         SympyReference(f.output_nodes, f.input_nodes, Meter(Budget()))
+
+
+def test_what_is_measured_claims_no_proof():
+    """Integer inputs of many values are compared at some of them, and the claim says how."""
+    tokens = np.array([[1, 0], [2, 1]])
+    graph = symad.trace(lambda E, k: (E[k] ** 2).sum(), [(3, 1), tokens])
+    entries = [e for e in symad.check(graph, [0], seed=1).entries if e.status == "measured"]
+    assert entries
+    assert all("proof" not in e.claim and not e.checked for e in entries)
+
+
+def test_softmax_attention_of_any_size_is_replayed_as_a_whole():
+    """At chosen sizes the identity test lacks a relation between exponentials with √3; the checker has it."""
+    n, d = symbols("n d", integer=True, positive=True)
+    q, k, v = (MatrixSymbol(s, n, d) for s in "QKV")
+    from symad.models.transformers.attention import attention
+
+    certificate = symad.check(attention, inputs=[q, k, v], seed=1)
+    assert certificate.status == "proved" and certificate.checked
