@@ -61,12 +61,17 @@ def with_releases(
     for k, group in enumerate(groups):
         if group.allocates:
             lines += [f"{' = '.join(rows)} = None"] if rows else []  # no step, no names: no del
-            lines += [f"del {', '.join(sorted(ending, key=lambda name: name.number))}"] if ending else []
+            in_order = sorted(ending, key=_number)
+            lines += [f"del {', '.join(in_order)}"] if ending else []
             rows, ending = [], []
         lines += group.lines
         rows += group.rows
         ending += dead.get(k, ())
     return lines
+
+
+def _number(name: Name) -> int:
+    return name.number
 
 
 def _names(node: Node, text: Mapping[Node, str], reads: bool = True) -> list[Name]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations, permutations
+from typing import Any
 
 import numpy as np
 import sympy
@@ -55,7 +56,7 @@ def conditional() -> Iterator[Claim]:
         scores = {i: (sympy.Integer(0), _linear(DESIGN[i], a, c), _linear(DESIGN[i], b, d)) for i in members}
 
         def chance(
-            labels: tuple[int, ...], scores: dict = scores, members: np.ndarray = members
+            labels: tuple[int, ...], scores: Any = scores, members: Any = members
         ) -> sympy.Expr:
             return sympy.Add(*[scores[i][label] for i, label in zip(members, labels, strict=True)])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -79,7 +79,8 @@ def _against_own(comparisons: Sequence[Comparison], title: str, seed: int | None
 def _own_derivative(comparison: Comparison) -> Graph | None:
     """The derivative that a comparison is about, by symad's rules; None of products with directions."""
     claim, right = comparison.derivative, comparison.right
-    made = {"gradient": gradient, "jacobian": jacobian, "hessian": hessian}.get(claim.kind if claim else "")
+    kinds: dict[str, Callable[..., Graph]] = {"gradient": gradient, "jacobian": jacobian, "hessian": hessian}
+    made = kinds.get(claim.kind if claim else "")
     if claim is None or (made is None and claim.kind != "value"):
         return None
     graph = Graph(right.input_nodes, claim.function)
