@@ -17,6 +17,12 @@ def _pad(values: Any, shape: Any, index: Any) -> Any:
     return np.zeros(shape, values.dtype).at[index].set(values)
 
 
+def _softmax(x: Any, axes: Any) -> Any:
+    highest = x.max(axis=axes, keepdims=True) if x.size else x.sum(axis=axes, keepdims=True)
+    made = np.exp(x - np.where(np.isfinite(highest), highest, 0))
+    return made / made.sum(axis=axes, keepdims=True)
+
+
 def _indices(values: Any, length: int) -> Any:
     """Whole numbers in 0 … length − 1 as integers; ``length`` for what is none."""
     values = np.asarray(values)
