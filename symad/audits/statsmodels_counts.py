@@ -241,3 +241,32 @@ def truncated_counts() -> Iterator[Claim]:
         model = library.TruncatedLFGeneralizedPoisson(POSITIVE, _design(), p=power)
         formula = likelihood(truncated(generalized_poisson(power)), POSITIVE)
         yield from _three(f"TruncatedLFGeneralizedPoisson(p={power})", formula, model, [a, b, alpha], known)
+
+
+@group("statsmodels")
+def hurdles() -> Iterator[Claim]:
+    """Whether a count is 0 by one Poisson model, the positive ones by another without 0 (section 4.5)."""
+    from statsmodels.discrete import truncated_model as library
+
+    terms = []
+    for y, x in zip(COUNTS, X, strict=True):
+        zero, main = rate(x), exp(c + d * sympy.Rational(x))
+        terms.append(-zero if y == 0 else log(1 - exp(-zero)) + truncated(poisson)(int(y), main))
+    model = library.HurdleCountModel(COUNTS, _design())
+    yield from _three("HurdleCountModel", sympy.Add(*terms), model, [a, b, c, d], {"hessian": NUMERICAL})
+
+
+@group("statsmodels")
+def ordered_choices() -> Iterator[Claim]:
+    """P(y ≤ k) = F(t_k − b x) with the thresholds t_0 = γ and t_1 = γ + e^d (McCullagh 1980)."""
+    from statsmodels.miscmodels.ordinal_model import OrderedModel
+
+    distributions = {"logit": lambda z: 1 / (1 + exp(-z)), "probit": lambda z: (1 + erf(z / sqrt(2))) / 2}
+    known = {"gradient": NUMERICAL, "hessian": NUMERICAL}
+    for name, below in distributions.items():
+        terms = []
+        for y, x in zip(CLASSES, X, strict=True):
+            low, high = (below(t - b * sympy.Rational(x)) for t in (gamma, gamma + exp(d)))
+            terms.append(log((low, high - low, 1 - high)[int(y)]))
+        model = OrderedModel(CLASSES, X[:, None], distr=name)
+        yield from _three(f"OrderedModel({name})", sympy.Add(*terms), model, [b, gamma, d], known)

@@ -1,7 +1,7 @@
 """What the names in a traced function mean: those of SymPy's functions stand for traced ones.
 
 A function is not run itself but a copy of it with the same code, whose names are looked up where those of
-the original are, at the same moment; where one is a function of SymPy (or SymPy itself, or another
+the original are, at the same moment; where one is a function of SymPy (or SymPy itself, ``float``, or another
 Python function that names one), the copy reads a stand-in. Neither SymPy nor the user's function nor its
 module is changed, so other threads see nothing. A function of SymPy that is reached in another way, in a
 method or a list, takes traced scalars, of which it makes an expression, and refuses traced arrays.
@@ -18,6 +18,7 @@ from typing import Any
 from sympy.core.function import FunctionClass
 
 from symad.core.users_line import LIBRARIES
+from symad.tracing.float_of_traced import TracedFloat, compares_no_types
 from symad.tracing.from_numpy.elements.filled import holds_traced
 from symad.tracing.sympy_heads import stand_in
 
@@ -96,6 +97,8 @@ class NamesOfLibrary(ModuleType):
 
 def _replaced(value: Any) -> Any:
     """What stands for a value of SymPy or SciPy; None where it stands for itself."""
+    if value is float:
+        return TracedFloat
     if isinstance(value, FunctionClass):
         made = _of_head(value)
         return None if made is value else made
@@ -130,7 +133,9 @@ class Names(dict[str, Any]):
         self._module, self._stand_ins = module, stand_ins
 
     def __missing__(self, name: str) -> Any:
-        """Python asks this for a name at the moment when the code reads it."""
+        """Python asks this for a name at the moment when the code reads it, and its builtins after."""
+        if name == "float" and name not in self._module:
+            return self._stand_ins.of(float)
         return self._stand_ins.of(self._module[name])
 
 
@@ -175,8 +180,11 @@ def _sets_names(code: CodeType) -> bool:
 
 def _named(f: FunctionType) -> list[Any]:
     """The values of the names that the code of a function reads from outside of it."""
-    names = {name for code in _codes(f.__code__) for name in code.co_names}
+    codes = list(_codes(f.__code__))
+    names = {name for code in codes for name in code.co_names}
     values = [f.__globals__[name] for name in names if name in f.__globals__]
+    if "float" in names and "float" not in f.__globals__ and all(map(compares_no_types, codes)):
+        values.append(float)
     return values + [cell.cell_contents for cell in f.__closure__ or () if _is_full(cell)]
 
 

@@ -242,9 +242,9 @@ def test_a_wrong_derivative_of_code_is_refuted():
     wrong = compared("wrong", at(rho), at(psi), "gradient", [z, c], z)
     assert establish("mine", right).verdict in ("proved", "tested")
     assert establish("mine", wrong).verdict == "refuted"
-    claim = compared("untraced", at(lambda z, c: float(z[0])), psi, "value", [z, c], None)
+    claim = compared("untraced", at(lambda z, c: int(z[0])), psi, "value", [z, c], None)
     untraced = establish("mine", claim)
-    assert untraced.verdict in ("undecided", "failed") and "TraceError: float() of" in untraced.note
+    assert untraced.verdict in ("undecided", "failed") and "TraceError: int() of" in untraced.note
 
 
 def test_objectives_of_scikit_learn_are_measured():

@@ -1,0 +1,81 @@
+"""``float(x)`` of a traced number in the code of a traced function: the number itself.
+
+Python demands that ``float`` returns a float, so that no method of a traced value can answer. Where the
+code of a traced function calls it, the copy that runs (`symad.tracing.names`) reads a subclass that stands
+for it: of anything but traced values, and as a type, a dtype or a key, it is ``float``. Only ``is`` tells
+the two apart, so code that asks ``type(x) is float`` keeps the original.
+"""
+
+from __future__ import annotations
+
+import dis
+from functools import lru_cache
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from symad.core.dims import format_shape
+from symad.errors import TraceError
+from symad.ops.arrays.shaping import reshape
+from symad.tracing.from_numpy.elements.filled import holds_traced, unfilled
+from symad.tracing.proxy import Proxy
+from symad.tracing.wrapped import Wrapped, number
+
+
+class _LikeFloat(type):
+    """The class of the stand-in."""
+
+    def __call__(cls, *args: Any, **options: Any) -> Any:
+        """The number itself if it is traced, else what ``float`` makes of the arguments."""
+        if len(args) == 1 and not options and holds_traced(args[0]):
+            return _one_number(unfilled(args[0]))
+        return float(*args, **options)
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, float)
+
+    def __subclasscheck__(cls, other: Any) -> bool:
+        return issubclass(other, float)
+
+    def __eq__(cls, other: Any) -> bool:
+        return other is float or other is cls
+
+    def __hash__(cls) -> int:
+        return hash(float)
+
+
+class TracedFloat(float, metaclass=_LikeFloat):
+    """What traced functions read in place of ``float``."""
+
+    dtype = np.dtype(float)
+    """What NumPy takes it for where it stands for a dtype."""
+
+
+def _one_number(value: Any) -> Any:
+    """A traced value of one element as a number, as NumPy converts arrays of one element.
+
+    Raises:
+        TraceError: it has several elements.
+        TypeError: it is a list.
+    """
+    if not isinstance(value, Wrapped):
+        return float(value)
+    node = number(value)
+    if any(length != 1 for length in node.shape):
+        raise TraceError(
+            f"float() of a traced array of shape {format_shape(node.shape)}: it takes a number, or an array "
+            "of one element; index it first"
+        )
+    return Proxy(reshape(node, ()))
+
+
+@lru_cache(maxsize=4096)
+def compares_no_types(code: CodeType) -> bool:
+    """Whether code compares by ``is`` with None alone."""
+    before = None
+    for step in dis.get_instructions(code):
+        if step.opname == "IS_OP" and not (before is not None and before.argval is None):
+            return False
+        before = step
+    return True
