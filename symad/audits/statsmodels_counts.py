@@ -261,7 +261,10 @@ def ordered_choices() -> Iterator[Claim]:
     """P(y ≤ k) = F(t_k − b x) with the thresholds t_0 = γ and t_1 = γ + e^d (McCullagh 1980)."""
     from statsmodels.miscmodels.ordinal_model import OrderedModel
 
-    distributions = {"logit": lambda z: 1 / (1 + exp(-z)), "probit": lambda z: (1 + erf(z / sqrt(2))) / 2}
+    distributions: dict[str, Callable[[sympy.Expr], sympy.Expr]] = {
+        "logit": lambda z: 1 / (1 + exp(-z)),
+        "probit": lambda z: (1 + erf(z / sqrt(2))) / 2,
+    }
     known = {"gradient": NUMERICAL, "hessian": NUMERICAL}
     for name, below in distributions.items():
         terms = []
