@@ -85,7 +85,7 @@ __version__ = "0.1.0"
 _LATER = {
     **dict.fromkeys(("Certificate", "check", "equal", "verify"), "symad.verification"),
     "function": "symad.numeric.function",
-    **dict.fromkeys(("load", "save"), "symad.saving.save_load"),
+    **dict.fromkeys(("dumps", "load", "loads", "save"), "symad.saving.save_load"),
     **dict.fromkeys(("color", "hessian_sparsity", "jacobian_sparsity"), "symad.sparsity"),
     "splits": "symad.splitting",
 }

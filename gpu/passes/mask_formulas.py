@@ -6,6 +6,7 @@ import sympy as sp
 
 from symad.core.graph import Node
 from symad.library.score_functions import I, J
+from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.reduction import Extreme
 from symad.ops.arrays.shaping import Broadcast, Reshape
 from symad.ops.arrays.sources import Iota, constant_value
@@ -49,15 +50,31 @@ def _mask_of(pairs: Node, rows: Node) -> Node | None:
 
 
 def _is_any(rows: Node, mask: Node) -> bool:
-    """Whether rows = (max over j of (1 where the mask shows, else 0) equals 1)."""
-    if not isinstance(rows.op, Compare) or rows.op.relation != "==" or constant_value(rows.args[1]) != 1:
+    """Whether rows = (Σ_j (1 where the mask shows, else 0) > 0), or the maximum over j equals 1."""
+    if not isinstance(rows.op, Compare):
         return False
-    most = rows.args[0]
-    if not isinstance(most.op, Extreme) or most.op.kind != "max" or most.op.axes != (1,):
+    first, second = rows.args
+    if rows.op.relation == "<" and constant_value(first) == 0:
+        over, is_over = second, _is_sum(second)
+    elif rows.op.relation == "==" and constant_value(second) == 1:
+        over = first
+        is_over = isinstance(over.op, Extreme) and over.op.kind == "max" and over.op.axes == (1,)
+    else:
         return False
-    ones = most.args[0]
+    if not is_over:
+        return False
+    ones = over.args[0]
     values = [constant_value(a) for a in ones.args[1:]]
     return isinstance(ones.op, Select) and ones.args[0] is mask and values == [1, 0]
+
+
+def _is_sum(node: Node) -> bool:
+    """Whether a node is the sum of a matrix over its columns."""
+    op = node.op
+    if not isinstance(op, Einsum) or len(op.inputs) != 1:
+        return False
+    (labels,) = op.inputs
+    return len(labels) == 2 and op.output == labels[:1]
 
 
 def _repeated(node: Node, axes: tuple[int, ...]) -> Node | None:

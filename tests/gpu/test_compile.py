@@ -85,7 +85,7 @@ def test_an_install_without_nvrtc(monkeypatch):
     made.cuda.compiler = types.SimpleNamespace(CompileException=type("CompileException", (Exception,), {}))
     monkeypatch.setitem(sys.modules, "cupy", made)
     with pytest.raises(GpuError, match=r'cannot compile kernels.*libnvrtc.*"gpu-cuda12" and "gpu-cuda13"'):
-        gpu_compile._module("no text that is cached", 0)
+        gpu_compile._module(made, "no text that is cached", 0)
 
 
 def test_kernel_files_keep_their_line_numbers():

@@ -106,7 +106,7 @@ def test_two_parts_of_a_state_need_no_padding() -> None:
     source = lower(symad.value_and_gradient(graph, wrt=[0, 1, 2])).source
     assert "_pad" not in source
     assert source.count("concatenate") == 1  # of the weights W, U and b
-    assert re.search(r"np.concatenate\(\[\w+, \w+, \w+\], axis=0\)", source)
+    assert re.search(r"np.concatenate\(\[\w+, \w+, \w+\]\)", source)
 
 
 def test_states_that_were_returned_are_not_overwritten() -> None:

@@ -6,6 +6,8 @@ import sympy as sp
 
 from symad.evaluation.arb_functions import FUNCTIONS, by_arb
 from symad.evaluation.number_domains import HighPrecision, mpmath_function
+from symad.library import probability
+from symad.library import special_functions as special
 
 POINTS = ["0", "1", "-1", "2", "0.5", "-0.5", "0.999", "1.3", "-1.7", "3.25", "12.5", "-20.25", "41.0078125"]
 ORDERS = ["0", "1", "2", "3", "0.5", "-1.25", "2.75"]
@@ -15,7 +17,25 @@ TWO = {
 }  # fmt: skip
 
 
+HALVES = ("0.5", "1.3", "2.75")
+SEVERAL = {
+    sp.betainc: [(a, b, low, high) for a in HALVES for b in HALVES for low, high in (("0", "0.5"), ("0.25", "1"))],
+    special.hyp0f1: [(b, z) for b in HALVES for z in ("-3.25", "0.5", "12.5")],
+    special.hyp1f1: [(a, b, z) for a in ("-1.7", "0.5") for b in HALVES for z in ("-3.25", "0.5", "12.5")],
+    special.hyp2f1: [(a, "0.5", c, z) for a in ("-1.7", "1.3") for c in HALVES for z in ("-3.25", "0.5", "0.999")],
+    special.owens_t: [(h, a) for h in ("0", "-1.7", "3.25") for a in ("-0.5", "1", "12.5")],
+    special.voigt_profile: [(x, s, g) for x in ("0", "-1.7", "12.5") for s in HALVES for g in HALVES],
+    probability.gammainc: [(s, x) for s in HALVES for x in ("0.5", "3.25", "41.0078125")],
+}
+SEVERAL |= {
+    sp.betainc_regularized: SEVERAL[sp.betainc], probability.gammaincc: SEVERAL[probability.gammainc],
+    special.voigt_dispersion: SEVERAL[special.voigt_profile],
+}  # fmt: skip
+
+
 def arguments(head):
+    if head in SEVERAL:
+        return SEVERAL[head]
     if head is sp.polygamma:
         return [(n, x) for n in ("0", "1", "2", "5") for x in POINTS]
     if head in TWO:

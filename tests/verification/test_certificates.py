@@ -189,7 +189,7 @@ def refuse_text(sympify):
 
 MODEL = """
 import sympy as sp
-x, y = symbols("x y", real=True)
+x, y = sp.symbols("x y", real=True)
 energy = y**2 / 2 - sp.cos(x)
 """
 
