@@ -19,10 +19,12 @@ TWO = {
 
 HALVES = ("0.5", "1.3", "2.75")
 SEVERAL = {
-    sp.betainc: [(a, b, low, high) for a in HALVES for b in HALVES for low, high in (("0", "0.5"), ("0.25", "1"))],
+    sp.betainc: [(a, b, *ends) for a in HALVES for b in HALVES for ends in (("0", "0.5"), ("0.25", "1"))],
     special.hyp0f1: [(b, z) for b in HALVES for z in ("-3.25", "0.5", "12.5")],
     special.hyp1f1: [(a, b, z) for a in ("-1.7", "0.5") for b in HALVES for z in ("-3.25", "0.5", "12.5")],
-    special.hyp2f1: [(a, "0.5", c, z) for a in ("-1.7", "1.3") for c in HALVES for z in ("-3.25", "0.5", "0.999")],
+    special.hyp2f1: [
+        (a, "0.5", c, z) for a in ("-1.7", "1.3") for c in HALVES for z in ("-3.25", "0.5", "0.999")
+    ],
     special.owens_t: [(h, a) for h in ("0", "-1.7", "3.25") for a in ("-0.5", "1", "12.5")],
     special.voigt_profile: [(x, s, g) for x in ("0", "-1.7", "12.5") for s in HALVES for g in HALVES],
     probability.gammainc: [(s, x) for s in HALVES for x in ("0.5", "3.25", "41.0078125")],
