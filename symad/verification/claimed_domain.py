@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 import sympy
+from sympy.assumptions.assume import AppliedPredicate
 
 from symad.core.graph import Graph, Node, TupleOf
 from symad.errors import SymadError, TraceError
 from symad.ops.arrays.reduction import product
 from symad.ops.arrays.shaping import broadcast_to
 from symad.ops.arrays.sources import constant
+from symad.ops.elementwise.arithmetic import mul
 from symad.ops.elementwise.selection import compare, select
 from symad.tracing import as_graph, trace
 from symad.transforms.values import unchecked
@@ -41,7 +43,7 @@ def read_condition(graph: Graph, where: Any) -> Node:
     if isinstance(where, (bool, sympy.logic.boolalg.BooleanAtom)):
         raise TraceError(f"verify: where={where} is no condition on {', '.join(map(str, graph.inputs))}")
     if isinstance(where, sympy.Basic):
-        read = as_graph(sympy.Piecewise((1, where), (0, True)))
+        read = _read_sympy(where)
     elif callable(where):
         read = trace(lambda *values: np.where(where(*values), 1, 0), list(graph.inputs))
     else:
@@ -53,6 +55,41 @@ def read_condition(graph: Graph, where: Any) -> Node:
             f"{', '.join(map(str, graph.inputs))}"
         )
     return with_inputs_of(graph, read).output_nodes[0]
+
+
+def _read_sympy(where: sympy.Basic) -> Graph:
+    """1 where a SymPy condition holds and 0 elsewhere; ``Q.positive_definite(A)`` may be a part of an And."""
+    parts = where.args if isinstance(where, sympy.And) else (where,)
+    known = sympy.Q.positive_definite
+    definite = [p for p in parts if isinstance(p, AppliedPredicate) and p.function == known]
+    rest = sympy.And(*[p for p in parts if p not in definite])
+    matrices = [p.arg for p in definite]
+    if not matrices:
+        return as_graph(sympy.Piecewise((1, where), (0, True)))
+    if any(not isinstance(m, sympy.MatrixSymbol) for m in matrices):
+        raise TraceError(f"verify: where={where}: Q.positive_definite is read of an input, a MatrixSymbol")
+    read = trace(lambda *values: np.where(_all_definite(values), 1, 0), matrices)
+    if rest == sympy.true:
+        return read
+    other = as_graph(sympy.Piecewise((1, rest), (0, True)))
+    both = mul(read.output_nodes[0], other.output_nodes[0])
+    inputs = dict.fromkeys((*read.input_nodes, *other.input_nodes))
+    return Graph(tuple(inputs), (both,))
+
+
+def _all_definite(matrices: tuple[Any, ...]) -> Any:
+    """Whether the symmetric parts have positive leading minors (Sylvester's criterion)."""
+    holds: Any = True
+    for matrix in matrices:
+        rows, columns = matrix.shape
+        if not isinstance(rows, int) or rows != columns:
+            raise TraceError(
+                f"verify: where=Q.positive_definite(A) needs a square A of known size, not {matrix.shape}"
+            )
+        part = matrix + matrix.T
+        for k in range(1, rows + 1):
+            holds = (np.linalg.det(part[:k, :k]) > 0) & holds
+    return holds
 
 
 def restricted(graph: Graph, condition: Node) -> Graph:

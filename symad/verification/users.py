@@ -35,6 +35,7 @@ from symad.verification.equality import fit, with_inputs_of
 from symad.verification.measuring.call_users_code import function_of
 from symad.verification.measuring.programs import Program, as_called, measured
 from symad.verification.measuring.user_rules import entries_of_rules
+from symad.verification.open_domain import claims_nothing, holds_an_open_set
 from symad.verification.outside import undecided_outside
 from symad.verification.proof.with_proofs import OWN
 from symad.verification.rewriting.rounded_constants import with_simple_constants
@@ -129,6 +130,8 @@ def verify(
             function = as_called(function, graph, select(graph, wrt))
         program = Program(title, function, reference, names, kind, assumes)
         made = measured(program, Meter(budget or Budget()), hostile, domain, bounds_of(box))
+    elif domain is not None and not holds_an_open_set(reference, domain, bounds_of(box)):
+        made = claims_nothing(title)
     else:
         settled = False
         formula = _formula(graph if kind not in PRODUCTS else reference, nodes, reference, candidate, kind)
