@@ -177,15 +177,15 @@ def test_values_that_do_not_fit():
 def test_what_has_no_value_names_the_line():
     def rounded(a):
         b = 2 * a
-        return float(b)
+        return int(b)
 
     def branch(a):
         if a > 0:
             return a
         return -a
 
-    place = r"\(test_assigning.py, line \d+: return float\(b\)\)"
-    refused(rounded, (), match=rf"float\(\) of a traced value of shape \(\) {place}")
+    place = r"\(test_assigning.py, line \d+: return int\(b\)\)"
+    refused(rounded, (), match=rf"int\(\) of a traced value of shape \(\) {place}")
     refused(branch, (), match=r"the truth value .*line \d+: if a > 0:.*np\.where")
     refused(lambda a: np.matrix(a), (40, 40), match="a conversion to a NumPy array of a traced value")
     refused(lambda a: scipy.special.diric(a, 3), (3,), match="special.diric, which .*symad.functions")
