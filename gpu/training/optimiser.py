@@ -25,7 +25,7 @@ TOGETHER = 120
 """Parameters of one launch: what a kernel is given has 4096 bytes."""
 
 ALIGNED = 8
-"""Parameters begin at multiples of so many elements, 16 bytes of the shortest type."""
+"""Each parameter begins at a multiple of this many elements: 16 bytes in half precision."""
 
 PIECE = np.dtype(
     [("gradient", "u8"), ("begin", "i8"), ("count", "i8"), ("first", "i4"), ("decays", "i4")]

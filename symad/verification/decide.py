@@ -116,7 +116,7 @@ def goals_of(pair: Pair, verdict: Verdict) -> list[Goal]:
 def _replayed(
     known: Replayed, same: Sequence[Goal], pairs: Sequence[Pair], verdicts: Sequence[Verdict]
 ) -> list[Verdict]:
-    """The verdicts with what the checker accepts; it is asked of what is the same graph as well."""
+    """The verdicts, with the proofs that the checker accepts; equal graphs are put to it, too."""
     goals = [goals_of(pair, verdict) for pair, verdict in zip(pairs, verdicts, strict=True)]
     known.elements(sorted([*same, *(goal for part in goals for goal in part)]))
     made = []

@@ -1,7 +1,8 @@
 """Whether the domain of a claim holds an open set of points: on less, equality of both sides says nothing.
 
 A claim is about functions on an open set. On the points where x = 1 alone, or where no point is, every
-candidate would agree with the derivative wherever both sides are compared.
+candidate would agree with the derivative wherever both sides are compared; so it would where the function
+has no value, as √x log x has none for x < 0.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from symad.core.graph import Graph, Node, rebuild
+from symad.errors import SymadError
+from symad.transforms.values import unchecked
 from symad.verification.certificate.certificate import Certificate, Entry
 from symad.verification.claimed_domain import inside_of
 from symad.verification.decide import versions
@@ -20,25 +23,40 @@ from symad.verification.measuring.instance_sizes import sizes_of
 TRIED, AROUND, APART = 120, 6, 1e-7
 """Points that are tried, points around one that lies inside, and their relative distance."""
 
-REASON = "where= holds on no open set of points that was found, so that nothing is claimed"
+REASON = (
+    "no open set of points was found on which where= holds and the function has values, so that nothing is "
+    "claimed"
+)
 
 
-def holds_an_open_set(reference: Graph, condition: Node, bounds: Bounds) -> bool:
-    """Whether a point was found around which the condition holds; symbolic sizes become numbers.
+def holds_an_open_set(claim: Graph, condition: Node, bounds: Bounds) -> bool:
+    """Whether the condition holds around some points, and each element of a claim has a value at one of them.
 
     Args:
-        reference: whose inputs the condition is about.
+        claim: the function and what is claimed of it; symbolic sizes become numbers.
         condition: positive where the claim is made.
         bounds: of inputs, as the condition implies them.
     """
-    sizes = {symbol: values[0] for symbol, values in sizes_of(reference, reference)}
-    concrete = reference.at(sizes)
-    moved = dict(zip(reference.input_nodes, concrete.input_nodes, strict=True))
+    sizes = {symbol: values[0] for symbol, values in sizes_of(claim, claim)}
+    concrete = claim.at(sizes)
+    moved = dict(zip(claim.input_nodes, concrete.input_nodes, strict=True))
     inside = inside_of(rebuild((condition,), moved)[0])
     ends = {moved[node]: between for node, between in bounds.items() if node in moved}
     points = [*points_between(concrete.input_nodes, {}, ends, TRIED)] if ends else []
     points += ordinary_points(concrete.input_nodes, {}, TRIED)
-    return any(inside(p) and all(map(inside, _around(p))) for _, p in points)
+    has_value = [np.zeros(tuple(map(int, y.shape)), dtype=bool) for y in concrete.output_nodes]
+    for _, point in points:
+        if not (inside(point) and all(map(inside, _around(point)))):
+            continue
+        try:
+            values = unchecked(concrete.output_nodes, point)
+        except (SymadError, ArithmeticError, ValueError):
+            continue
+        finite = [np.isfinite(np.asarray(value, dtype=float)) for value in values]
+        has_value = [known | now for known, now in zip(has_value, finite, strict=True)]
+        if all(known.all() for known in has_value):
+            return True
+    return False
 
 
 def _around(point: FloatPoint) -> Iterator[FloatPoint]:

@@ -118,7 +118,7 @@ def within(graph: Graph, box: Box, constants: str) -> tuple[Graph, dict[str, str
 
 
 def only_tested(certificate: Certificate) -> Certificate:
-    """The certificate of what is left on a domain: the checker does not replay what was left out."""
+    """The certificate with "tested" for "proved": the checker cannot replay why branches were left out."""
     weaker = [
         replace(e, status="tested", reason=REASON) if e.status == "proved" else e for e in certificate.entries
     ]

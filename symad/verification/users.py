@@ -130,7 +130,7 @@ def verify(
             function = as_called(function, graph, select(graph, wrt))
         program = Program(title, function, reference, names, kind, assumes)
         made = measured(program, Meter(budget or Budget()), hostile, domain, bounds_of(box))
-    elif domain is not None and not holds_an_open_set(reference, domain, bounds_of(box)):
+    elif domain is not None and not holds_an_open_set(_with_values(graph, reference), domain, bounds_of(box)):
         made = claims_nothing(title)
     else:
         settled = False
@@ -147,6 +147,11 @@ def verify(
         made = _with_rounded(title, comparison, constants, seed, budget, read)
         made = only_tested(made) if settled else made
     return replace(made, entries=made.entries + rules, notes=made.notes + notes)
+
+
+def _with_values(graph: Graph, reference: Graph) -> Graph:
+    """What is claimed, and the function that it is claimed of."""
+    return Graph(reference.input_nodes, (*reference.output_nodes, *graph.output_nodes), None, graph.name)
 
 
 PRODUCTS = ("vjp", "jvp")

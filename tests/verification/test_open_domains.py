@@ -45,6 +45,16 @@ def test_claims_on_open_sets_are_decided(name):
     assert (right.status in ("proved", "tested"), wrong.status) == (True, "refuted")
 
 
+@pytest.mark.parametrize(
+    ("f", "where"),
+    [(sp.sqrt(x) * sp.log(x), sp.And(x < -1, x > -2)), (sp.log(-1 - x**2), x > 0), (x * sp.log(y), y < 0)],
+)
+@pytest.mark.parametrize("candidate", [sp.Integer(5), x])
+def test_nothing_is_claimed_where_the_function_has_no_value(f, where, candidate):
+    certificate = symad.verify(f, [x], gradient=candidate, where=where, inputs=[x, y])
+    assert certificate.status == "undecided" and "no open set of points" in str(certificate)
+
+
 def test_integers_stay_where_they_are():
     certificate = symad.verify(x**k, [x], gradient=k * x ** (k - 1), where=x > 0, inputs=[x, k])
     assert certificate.status != "refuted" and "no open set" not in str(certificate)
