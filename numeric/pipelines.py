@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from symad.core.graph import Graph
-from symad.numeric.passes import apply_before_slicing, contract_sums, expand, hoist, keep, stabilize
+from symad.numeric.passes import contract_sums, expand, hoist, keep, stabilize, sum_before_slicing
 from symad.numeric.passes.algebra.definitions import write_scalar_definitions
 from symad.numeric.passes.algebra.factors import gather_factors
 from symad.numeric.passes.algebra.redundant_masks import drop_masks
+from symad.numeric.passes.algebra.sums_of_broadcasts import broadcast_sums
 from symad.numeric.passes.algebra.syrk_products import share_grams
 from symad.numeric.passes.algebra.unit_contractions import as_outer_products
 from symad.numeric.passes.algebra.unit_seeds import factor_seeds
@@ -22,7 +23,6 @@ from symad.numeric.passes.algebra.written_out import write_out
 from symad.numeric.passes.blocking.batches import in_batches
 from symad.numeric.passes.blocking.blocked_chains import in_chains
 from symad.numeric.passes.blocking.row_blocks import in_row_blocks
-from symad.numeric.passes.loops.bias_as_row import fold_biases
 from symad.numeric.passes.loops.cancel_pads import drop_pads
 from symad.numeric.passes.loops.feature_major import feature_major
 from symad.numeric.passes.loops.flat_products import flatten_products
@@ -112,7 +112,7 @@ PLAIN_GRAPH = (
 ARRAY_GRAPH = (
     LOGISTIC,
     EXPAND,
-    GraphPass("apply first", apply_before_slicing, "", "one function of slices is one of the array"),
+    GraphPass("sum first", sum_before_slicing, "", "sums of equal slices of arrays are slices of a sum"),
     KEEP,
     STABILIZE,
     HOIST,
@@ -126,6 +126,7 @@ COMPILED_GRAPH = (LOGISTIC, EXPAND, KEEP, STABILIZE, HOIST)
 BLOCK_GRAPH = (
     GraphPass("seeds", factor_seeds, "", "derivatives are made of factors, not of unit seeds"),
     CONTRACT,
+    GraphPass("biases", broadcast_sums, "", "what is repeated along the same axes is added before"),
     GraphPass("outer products", as_outer_products, "contract", "no sum over an axis of one element"),
     GraphPass("grams", share_grams, "contract", "Σ s a aᵀ with s ≥ 0 is a product of one array with itself"),
     GraphPass("factors", gather_factors, "contract", "numbers and signs of a product are one factor"),
@@ -141,7 +142,6 @@ NUMPY_GRAPH = (
     DROP_PADS,
     GraphPass("feature major", feature_major, "keep", "loops over batches work on columns: gates are rows"),
     FLAT_PRODUCTS,
-    GraphPass("biases", fold_biases, "keep", "a bias of a product is one more row of its weights"),
     GraphPass("sink", sink_large, "keep", "what one loop alone needs is computed in its steps"),
     GraphPass("chains", in_chains, "row blocks", "elementwise chains on large arrays go block by block"),
     GraphPass("parts of states", split_states, "keep", "parts of a state are states of their own"),

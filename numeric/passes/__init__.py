@@ -5,12 +5,12 @@ from __future__ import annotations
 from symad.core.graph import Graph
 from symad.numeric.passes.algebra.expand import expand
 from symad.numeric.passes.algebra.sums_of_products import contract_sums
-from symad.numeric.passes.loops.apply_before_slice import apply_before_slicing
 from symad.numeric.passes.loops.hoist import hoist
 from symad.numeric.passes.loops.keep_step_values import keep
+from symad.numeric.passes.loops.sum_before_slice import sum_before_slicing
 from symad.stable import stabilize
 
-__all__ = ["apply_before_slicing", "contract_sums", "expand", "hoist", "keep", "prepare", "stabilize"]
+__all__ = ["contract_sums", "expand", "hoist", "keep", "prepare", "stabilize", "sum_before_slicing"]
 
 
 def prepare(graph: Graph) -> Graph:

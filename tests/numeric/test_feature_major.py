@@ -143,21 +143,6 @@ def test_contractions_over_several_axes(spec: str) -> None:
     assert np.allclose(total, y.sum(axis=0).sum(axis=-1), rtol=1e-13)
 
 
-def test_a_bias_is_a_row_of_the_weights(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("symad.numeric.passes.loops.bias_as_row.LARGE", 1)
-
-    def layer(W: Any, b: Any, x: Any) -> Any:
-        stacked = W.T @ x.reshape(3, 2, 2).transpose(0, 2, 1) + b[:, None]
-        return np.tanh(x @ W + b), x @ W[:, 1:] - b[1:], (x @ W[::-1] + x[:, :1]) * b, stacked
-
-    graph = symad.trace(layer, inputs=[(2, 40), (40,), (6, 2)])
-    rng = np.random.default_rng(0)
-    values = [rng.normal(size=s) for s in ((2, 40), (40,), (6, 2))]
-    kernel = lower(graph)
-    assert kernel.source.count("concatenate") == 3  # weights, inputs of the layer, of the stack
-    for one, other in zip(kernel(*values), graph(*values), strict=True):
-        assert np.allclose(one, other, rtol=1e-13, atol=1e-15)
-
 
 SOFT = {
     "product": lambda s, z: z * functions.sigmoid(s),

@@ -27,7 +27,6 @@ EARLY = {
     "passes.blocking.row_blocks": {"LARGE": 32, "BLOCK": 16, "SHORT": 2},
     "passes.blocking.blocked_chains": {"LARGE": 32, "ROWS": 2, "SHORTEST": 2},
     "passes.loops.sink_into_loop": {"STEP": 4, "ALL": 32},
-    "passes.loops.bias_as_row": {"LARGE": 8, "RATIO": 1},
     "passes.loops.feature_major": {"BATCH": 2},
     "passes.algebra.syrk_products": {"SHORT": 2},
     "numpy_arrays.ops.row_blocks": {"CHAIN": 16},

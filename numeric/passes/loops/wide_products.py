@@ -17,8 +17,8 @@ from symad.numeric.passes.loops.loop import Loop, by_loop, pieces, readers
 from symad.numeric.passes.loops.wide_gradients import Joined
 from symad.ops.arrays.contraction import Einsum, contract, permute
 from symad.ops.arrays.shaping import Broadcast, Slice, broadcast_to, reshape
-from symad.ops.arrays.sources import constant, constant_value
-from symad.ops.arrays.stacking import Concatenate, concatenate
+from symad.ops.arrays.sources import constant
+from symad.ops.arrays.stacking import concatenate
 from symad.ops.elementwise.arithmetic import Add, signed_sum
 from symad.ops.loops.scan import Local, backwards, fresh_input, outer_nodes
 
@@ -196,10 +196,11 @@ def _split(
         if sorted(weights) != sorted((k, j)) or sorted(x) != sorted((t, k, b)):
             continue
         u = permute(product.args[one], (weights.index(k), weights.index(j)))
-        xs = _blocks(product.args[other], (x.index(t), x.index(k), x.index(b)), turned)
+        block = permute(product.args[other], (x.index(t), x.index(k), x.index(b)))
+        block = backwards(block) if turned else block
         if bias is None:
-            return (u,), xs
-        return (u, reshape(bias, (1, *bias.shape))), (*xs, broadcast_to(constant(1), (1, node.shape[2])))
+            return (u,), (block,)
+        return (u, reshape(bias, (1, *bias.shape))), (block, broadcast_to(constant(1), (1, node.shape[2])))
     return None
 
 
@@ -214,17 +215,3 @@ def _without_bias(total: Node) -> tuple[Node, Node | None]:
             if isinstance(repeated.op, Broadcast) and axes == (1,):
                 return product, arg
     return total, None
-
-
-def _blocks(array: Node, axes: tuple[int, int, int], turned: bool) -> Nodes:
-    """What an array with axes (steps, rows, columns) is joined from along its rows; numbers for one step."""
-    joined = isinstance(array.op, Concatenate) and array.op.axis == axes[1]
-    made = []
-    for part in array.args if joined else (array,):
-        block = permute(part, axes)
-        number = part.args[0] if isinstance(part.op, Broadcast) else part
-        if not number.shape and constant_value(number) is not None:
-            made.append(broadcast_to(number, block.shape[1:]))
-        else:
-            made.append(backwards(block) if turned else block)
-    return tuple(made)
