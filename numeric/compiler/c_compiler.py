@@ -47,6 +47,14 @@ class NotCompiled(LoweringError):
 @cache
 def compiler() -> list[str] | None:
     """The C compiler: $CC, cc, gcc or clang; None, said once, where there is none."""
+    found, warning = search()
+    if warning:
+        warnings.warn(warning, stacklevel=2)
+    return found
+
+
+def search() -> tuple[list[str] | None, str]:
+    """The C compiler, and what to say of it where it is not the one asked for, or none."""
     chosen = os.environ.get("CC", "")
     try:
         words = shlex.split(chosen)
@@ -54,14 +62,11 @@ def compiler() -> list[str] | None:
     except ValueError as error:
         words, reason = [], f"CC={chosen!r} is not a command ({error})"
     if words and not reason:
-        return words
+        return words, ""
     for name in ("cc", "gcc", "clang"):
         if shutil.which(name):
-            if reason:
-                warnings.warn(f"{reason}; {name} compiles instead", stacklevel=2)
-            return [name]
-    warnings.warn(f"{reason}, and {NO_COMPILER}" if reason else NO_COMPILER, stacklevel=2)
-    return None
+            return [name], f"{reason}; {name} compiles instead" if reason else ""
+    return None, f"{reason}, and {NO_COMPILER}" if reason else NO_COMPILER
 
 
 @cache

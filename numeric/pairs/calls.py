@@ -31,6 +31,7 @@ class Library:
 
 
 NUMPY = Library("numeric", np, "numpy")
+COMPILED = Library("numeric", np, "c")
 
 
 def inputs_of(shapes: Mapping[str, Shape], others: Sequence[Node] = ()) -> Nodes:

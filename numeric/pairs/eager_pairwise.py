@@ -2,7 +2,8 @@
 
 The op (`symad.ops.fused.pair_sum`) is built anew in each call, and the code for it is kept by its shapes, the
 formula of the pair function and the dtype; never by the Python function, whose closures change. The code
-passes over blocks of rows (`symad.numeric.pairs.pair_sum_printer`), without the matrix of pairs.
+passes over blocks of rows (`symad.numeric.pairs.pair_sum_printer`), without the matrix of pairs; plain sums
+over many pairs of NumPy arrays are compiled where there is a compiler.
 """
 
 from __future__ import annotations
@@ -17,12 +18,17 @@ import sympy as sp
 from symad.core.formula import Formula
 from symad.core.graph import Node
 from symad.errors import ShapeError
-from symad.numeric.pairs.calls import NUMPY, Library, called, inputs_of
+from symad.numeric.compiler.c_compiler import search
+from symad.numeric.pairs.calls import COMPILED, NUMPY, Library, called, inputs_of
 from symad.numeric.pairs.pair_functions import expression_of, trace_pair
 from symad.ops.fused.pair_sum import NUMBER, PairSum, PairSumCotangent, in_part
 
 Array = Any
 REDUCTIONS = ("sum", "logsumexp", "softmax")
+
+MANY = 1_000_000
+"""Pairs from which on sums are compiled: blocks take about 8 ms for them, compiled code 2
+(benchmarks/bench_pairwise.py). It depends on the call alone, so that a call gives the same bits each time."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +93,7 @@ def reduced(
     both = return_lse and reduce == "softmax"
     nodes = inputs_of(call.shapes)
     outputs = tuple(in_part(call.op, PairSum, part, nodes) for part in ((0, 1) if both else (0,)))
-    found = called(nodes, outputs, str(x.dtype), call.values, library)
+    found = called(nodes, outputs, str(x.dtype), call.values, call.fastest(library))
     out = call.shaped(found[0])
     return (out, found[1]) if both else out
 
@@ -154,7 +160,7 @@ def cotangents(
     inner = inputs_of(call.shapes)
     nodes: tuple[Node, ...] = (*inner, *inputs_of({n: np.shape(a) for n, a in more.items()}, inner))
     outputs = tuple(in_part(call.op, PairSumCotangent, part, nodes) for part in range(call.op.inner))
-    bars = called(nodes, outputs, str(x.dtype), (*call.values, *more.values()), library)
+    bars = called(nodes, outputs, str(x.dtype), (*call.values, *more.values()), call.fastest(library))
     given = None if b is None else bars[2].reshape(b.shape)
     likes = zip(call.params.items(), bars[3:], strict=True)
     return PairCotangents(bars[0], bars[1], given, {name: _like(bar, a) for (name, a), bar in likes})
@@ -201,6 +207,12 @@ class _Call:
         weights = library.xp.ones((len(y), 1), x.dtype) if b is None else b.reshape(len(y), -1)
         op = PairSum(Formula(expression), lengths, reduce, 0)
         return _Call(op, (x, y, weights, *params.values()), params, b is None or b.ndim == 1)
+
+    def fastest(self, library: Library) -> Library:
+        """Where to compute: compiled if that is worth it, and nothing is said where it cannot be."""
+        x, y, *_ = self.values
+        worth = library is NUMPY and self.op.reduce == "sum" and len(x) * len(y) >= MANY
+        return COMPILED if worth and search()[0] is not None else library
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:

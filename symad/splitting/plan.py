@@ -158,9 +158,12 @@ def _plain_lengths(outputs: tuple[Node, ...], n: Any) -> tuple[Node, ...]:
     for node in topological(outputs):
         op = node.op
         if isinstance(op, Dimension) and has(op.expression, n) and not is_multiple(op.expression, n):
-            stand_in = sympy.Dummy("n", real=True)
-            traced = as_graph(op.expression.subs(n, stand_in), inputs=[stand_in])
-            replaced[node] = rebuild(traced.output_nodes, {traced.input_nodes[0]: dimension(n)})[0]
+            lengths = sorted(op.expression.free_symbols, key=str)
+            stand_ins = [sympy.Dummy(str(length), real=True) for length in lengths]
+            formula = op.expression.xreplace(dict(zip(lengths, stand_ins, strict=True)))
+            traced = as_graph(formula, inputs=stand_ins)
+            values = zip(traced.input_nodes, map(dimension, lengths), strict=True)
+            replaced[node] = rebuild(traced.output_nodes, dict(values))[0]
     return rebuild(outputs, replaced) if replaced else tuple(outputs)
 
 

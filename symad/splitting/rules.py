@@ -214,12 +214,13 @@ def select_splitting(op: Select, y: Node, states: States, n: Any) -> Any:
     return state if isinstance(state, Rows) and replace(state, weight=None) == condition else None
 
 
-GROWING = (sympy.exp, sympy.log, sympy.tanh, sympy.atan, sympy.erf, sympy.sinh, sympy.asinh)
+GROWING = (sympy.exp, sympy.tanh, sympy.atan, sympy.erf, sympy.sinh, sympy.asinh)
+"""On all numbers: the logarithm of the largest is there where that of some part's largest is not."""
 
 
 @splitting.dispatch
 def apply_splitting(op: Apply, y: Node, states: States, n: Any) -> Any:
-    """Row by row; a growing function keeps extremes; exp Σ = Π exp, log Π = Σ log."""
+    """Row by row; a growing function keeps extremes; exp log Σ exp = Σ exp."""
     (state, *rest) = states
     if rest or not isinstance(state, Total):
         return _row_by_row(states)
@@ -227,8 +228,6 @@ def apply_splitting(op: Apply, y: Node, states: States, n: Any) -> Any:
         return state if op.head in GROWING else None
     if state.kind == "logsumexp" and op.head is sympy.exp:
         return SUM
-    if state == SUM and op.head is sympy.exp:
-        return Total("product")
     return None
 
 

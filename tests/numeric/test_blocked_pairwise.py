@@ -5,7 +5,9 @@ import pytest
 import sympy as sp
 
 from symad.errors import ShapeError, TraceError
-from symad.numeric.pairs.calls import kernel_of
+from symad.numeric.compiler import c_compiler
+from symad.numeric.pairs import eager_pairwise
+from symad.numeric.pairs.calls import COMPILED, NUMPY, kernel_of
 from symad.numeric.pairs.eager_pairwise import pairwise, pairwise_vjp
 from symad.numeric.pairs.pair_functions import trace_pair
 
@@ -78,15 +80,23 @@ def reference(k, b, reduce):
     return p @ b / (p.sum(axis=1) if b.ndim == 1 else p.sum(axis=1, keepdims=True))
 
 
-CASES = [(n, r) for n in KERNELS for r in ("sum", "logsumexp", "softmax")]
+CASES = [(n, r, False) for n in KERNELS for r in ("sum", "logsumexp", "softmax")]
+CASES += [(n, "sum", True) for n in ("gaussian", "each axis its scale", "laplace", "single components")]
+
+
+def settle(monkeypatch, compiled):
+    """Whether sums over few pairs are compiled too."""
+    if compiled:
+        monkeypatch.setattr(eager_pairwise, "MANY", 1)
 
 
 def weights(reduce):
     return np.abs(WEIGHTS[:, 0]) if reduce == "logsumexp" else WEIGHTS
 
 
-@pytest.mark.parametrize(("name", "reduce"), CASES)
-def test_equals_the_kernel_matrix(name, reduce):
+@pytest.mark.parametrize(("name", "reduce", "compiled"), CASES)
+def test_equals_the_kernel_matrix(name, reduce, compiled, monkeypatch):
+    settle(monkeypatch, compiled)
     f, params, matrix = KERNELS[name]
     b = weights(reduce)
     found = pairwise(f, X, Y, b, reduce=reduce, params=params)
@@ -99,8 +109,9 @@ def directional(function, value, direction, step=1e-3):
     return (ends[0] - 8 * ends[1] + 8 * ends[2] - ends[3]) / (12 * step)
 
 
-@pytest.mark.parametrize(("name", "reduce"), CASES)
-def test_cotangents_are_derivatives_of_the_kernel_matrix(name, reduce):
+@pytest.mark.parametrize(("name", "reduce", "compiled"), CASES)
+def test_cotangents_are_derivatives_of_the_kernel_matrix(name, reduce, compiled, monkeypatch):
+    settle(monkeypatch, compiled)
     f, params, matrix = KERNELS[name]
     b = weights(reduce)
     rng = np.random.default_rng(7)
@@ -200,6 +211,41 @@ def test_code_is_kept_by_the_formula_and_not_by_the_function():
     assert kernel_of.cache_info().currsize == known  # another function of the same formula
     power = 2
     np.testing.assert_allclose(pairwise(f, X, Y), ((X @ Y.T) ** 2).sum(axis=1))
+
+
+def used(monkeypatch):
+    """The libraries that later calls compute with."""
+    seen = []
+    called = eager_pairwise.called
+
+    def noted(nodes, outputs, dtype, values, library):
+        seen.append(library)
+        return called(nodes, outputs, dtype, values, library)
+
+    monkeypatch.setattr(eager_pairwise, "called", noted)
+    return seen
+
+
+def test_sums_over_many_pairs_are_compiled_and_others_are_not(monkeypatch):
+    f, params, _ = KERNELS["gaussian"]
+    monkeypatch.setattr(eager_pairwise, "MANY", N * M)
+    seen = used(monkeypatch)
+    out = pairwise(f, X, Y, WEIGHTS, params=params)
+    pairwise_vjp(f, X, Y, WEIGHTS, out, out, params=params)
+    pairwise(f, X[1:], Y, WEIGHTS, params=params)
+    pairwise(f, X, Y, reduce="logsumexp", params=params)
+    assert seen == [COMPILED, COMPILED, NUMPY, NUMPY]
+
+
+def test_without_a_compiler_blocks_compute_and_nothing_is_said(monkeypatch, recwarn):
+    f, params, matrix = KERNELS["gaussian"]
+    monkeypatch.setattr(eager_pairwise, "MANY", 1)
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setattr(c_compiler.shutil, "which", lambda name: None)
+    seen = used(monkeypatch)
+    found = pairwise(f, X, Y, WEIGHTS, params=params)
+    assert seen == [NUMPY] and not recwarn.list
+    np.testing.assert_allclose(found, matrix(X, Y, **params) @ WEIGHTS, rtol=1e-11)
 
 
 def test_memory_grows_with_the_points_not_their_product():

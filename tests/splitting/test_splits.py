@@ -61,6 +61,14 @@ SPLIT = {
     "function of means of columns": (lambda x, y, w: np.tanh(x.mean(axis=0)), "composed"),
     "no data": (lambda x, y, w: (w**2).sum(), "same"),
     "masked": (lambda x, y, w: np.where(y > 0.5, x @ w, 0).sum() / x.shape[0], "mean"),
+    "factor of the normal matrix": (
+        lambda x, y, w: np.linalg.cholesky(x.T @ x + functions.eye(x.shape[1])), "composed"),
+    "normal equations": (
+        lambda x, y, w: np.linalg.solve(x.T @ x + functions.eye(x.shape[1]), x.T @ y), "composed"),
+    "mean of means of rows": (lambda x, y, w: x.mean(axis=1).mean(), "mean"),
+    "mean of means of columns": (lambda x, y, w: x.mean(axis=0).mean(), "mean"),
+    "sum by n squared": (lambda x, y, w: y.sum() / x.shape[0] ** 2, "composed"),
+    "spread by log-sum-exp": (lambda x, y, w: functions.logsumexp(y) - np.max(y), "composed"),
     "positions in a row": (
         lambda x, y, w: np.take_along_axis(x, np.argmax(x, axis=1)[:, None], 1).sum(), "sum"),
 }  # fmt: skip
@@ -76,6 +84,16 @@ MIXED = {
     "reversed": lambda x, y, w: (x @ w)[::-1],
     "running sums": lambda x, y, w: np.cumsum(x @ w, axis=0),
     "standard deviation": lambda x, y, w: np.std(x @ w - y),
+    "shifted by the largest": lambda x, y, w: (y - np.max(y)).sum(),
+    "weighted by position": lambda x, y, w: (functions.arange(x.shape[0]) * y[:, 0]).sum(),
+    "above the mean": lambda x, y, w: np.where(y > y.mean(), y, 0).sum(),
+    "by the norm": lambda x, y, w: y / np.linalg.norm(y),
+    "rotated": lambda x, y, w: (np.roll(y[:, 0], 1) * y[:, 0]).sum(),
+    "sorted and weighted": lambda x, y, w: (np.sort(y[:, 0]) * y[:, 0]).sum(),
+    "determinant of rows": lambda x, y, w: np.linalg.det(x @ x.T + functions.eye(x.shape[0])),
+    "attention among rows": lambda x, y, w: functions.attention(x, x, x),
+    "columns as rows": lambda x, y, w: np.tanh(x.T.reshape(x.shape[0], x.shape[1])),
+    "mean with parameters": lambda x, y, w: np.concatenate([(x @ w)[:, 0], w[:, 0]]).mean(),
 }
 
 
@@ -100,6 +118,20 @@ def test_what_mixes_rows_is_refuted_with_the_op_and_a_witness(name):
     assert is_wrong_at_its_witness(found)
     with pytest.raises(AssertionError, match="mixes the parts"):
         found.raise_if_refuted()
+
+
+OUTSIDE = {
+    "logarithm of the largest": lambda x, y, w: np.log(np.max(y)),
+    "exponential of a sum": lambda x, y, w: np.exp(500 * (x[:, 0] - y[:, 0]).sum()),
+}
+"""Functions that have a value on all data, and none on some part, or one too large for a float."""
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_a_function_is_applied_to_the_whole_where_parts_may_have_no_value(name):
+    found = symad.splits(traced(OUTSIDE[name]), OVER)
+    assert found.rules == ("composed",)
+    assert agree(found, low=-2.0, high=2.0) > 0
 
 
 DERIVATIVES = {
