@@ -15,7 +15,10 @@ from functools import cache
 from itertools import pairwise
 from math import prod
 from string import Template
+from threading import Lock
 from typing import Any
+
+import numpy as np
 
 from symad.core.dims import Shape
 from symad.core.graph import Node
@@ -49,7 +52,7 @@ def _new(shape, dtype, least=0):
         _memory.blocks = kept
     size = max(math.prod(shape), least)*np.dtype(dtype).itemsize
     for pair in kept.get(size, ()):
-        if _count(pair) == _FREE:
+        if sys.getrefcount(pair[0]) == _FREE:
             return np.ndarray(shape, dtype, *pair)
     used = {n: [_count(pair) != _FREE for pair in pairs] for n, pairs in kept.items()}
     every = size + sum(n*len(u) for n, u in used.items())
@@ -83,11 +86,29 @@ LAID_OUT = '''def _laid_out(array, shape):
 
 
 @cache
-def new_array() -> Callable[..., Any]:
-    """`_new` of generated code, for results of compiled code that is called by the library itself."""
-    imports = "import itertools, math, sys, threading\nimport numpy as np\n\n"
-    made: Callable[..., Any] = compile_source("_new", imports + NEW).function
+def new_array(kept_by: str = "threading.local()") -> Callable[..., Any]:
+    """`_new` of generated code, for results of compiled code that is called by the library itself.
+
+    Args:
+        kept_by: the object that holds the blocks, in Python.
+    """
+    imports = "import itertools, math, sys, threading, types\nimport numpy as np\n\n"
+    text = NEW.replace("threading.local()", kept_by)
+    made: Callable[..., Any] = compile_source("_new", imports + text).function
     return made
+
+
+_one_at_a_time = Lock()
+
+
+def shared_memory(size: int) -> Any:
+    """Bytes for what one thread begins and others end, kept for the process.
+
+    The C library gives the memory of threads back to the system when it is freed, and with it the pages: an
+    array made in a thread for others costs more than what is written to it.
+    """
+    with _one_at_a_time:
+        return new_array("types.SimpleNamespace()")((size,), np.uint8)
 
 
 def is_recycled(node: Node, printer: Any) -> bool:

@@ -62,8 +62,9 @@ class Chunks:
     def blocks(self) -> list[tuple[Any, ...]]:
         """The data of each part: views of NumPy arrays, or Dask's delayed blocks."""
         delayed = _delayed_blocks([array for array in self.data if is_dask(array)])
+        edges = self.edges
         columns = [
-            delayed.pop(0) if is_dask(array) else _views(array, axis, self.edges)
+            delayed.pop(0) if is_dask(array) else _views(array, axis, edges)
             for array, (_, axis) in zip(self.data, self.cut.axes, strict=True)
         ]
         return list(zip(*columns, strict=True))
@@ -109,7 +110,7 @@ def chunks_of(graph: Graph, cut: Cut, values: Sequence[Any], rows: int | None) -
             that are cut; a Dask array where all parts need the same value.
         EvaluationError: an array holds no real numbers.
     """
-    names = [str(s) for s in graph.inputs]
+    names = [argument.name for argument in graph.arguments]
     axes = dict(cut.axes)
     checked = [_checked(names[k], v, axes.get(k)) for k, v in enumerate(values)]
     shapes = zip(names, graph.input_nodes, checked, strict=True)
@@ -169,8 +170,8 @@ def _lengths(
         return tuple(map(int, next(iter(known.values()))))
     if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
         raise ShapeError(f"rows={rows!r} is no number of rows: give an int ≥ 1")
-    width = sum(a.nbytes for a in data) / total
-    size = rows or max(1, int(CHUNK_BYTES / max(width, 1)))
+    parts = -(-sum(a.nbytes for a in data) // CHUNK_BYTES)
+    size = rows or -(-total // max(min(parts, total), 1))
     return tuple(min(size, total - start) for start in range(0, total, size))
 
 

@@ -8,6 +8,7 @@ from threading import Lock
 
 import numpy as np
 
+from symad.numeric.numpy_arrays.memory_reuse import shared_memory
 from symad.splitting.combine import Values
 from symad.splitting.plan import Piece
 
@@ -20,8 +21,8 @@ LINE = 64
 class RowStore:
     """The outputs that are plain concatenations, allocated once.
 
-    All lie in one block of memory: the system gives large blocks in large pages, so that touching them for
-    the first time costs little, and no part is kept beside the whole.
+    All lie in one block of memory, which later calls use again once the results are gone, and no part is kept
+    beside the whole.
     """
 
     def __init__(self, pieces: Sequence[Piece], lengths: Sequence[int]) -> None:
@@ -63,7 +64,7 @@ class RowStore:
     def _allocate(self, blocks: dict[int, Array]) -> None:
         shapes = {k: self._shape(k, np.shape(block)) for k, block in blocks.items()}
         sizes = {k: math.prod(shapes[k]) * np.asarray(block).dtype.itemsize for k, block in blocks.items()}
-        memory = np.empty(sum(-(-size // LINE) * LINE for size in sizes.values()), dtype=np.uint8)
+        memory = shared_memory(sum(-(-size // LINE) * LINE for size in sizes.values()))
         start = 0
         for k, block in blocks.items():
             flat = memory[start : start + sizes[k]].view(np.asarray(block).dtype)

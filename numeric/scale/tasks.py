@@ -159,7 +159,7 @@ def _on_device(kernel: Kernel, values: Sequence[Any]) -> Values:
 def _refuse_nan(job: Job, values: Sequence[Any], found: Sequence[Any]) -> None:
     """Where a value is NaN, the data are looked through."""
     arrays = (np.asarray(v) for v in found if not hasattr(v, "indptr"))
-    if not any(math.isnan(v.min()) for v in arrays if v.size):
+    if not any(math.isnan(np.minimum.reduce(v, axis=None)) for v in arrays if v.size):
         return
     for position in job.cut:
         value = values[position]

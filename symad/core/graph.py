@@ -211,7 +211,11 @@ class Graph(metaclass=Interned):
     @property
     def arguments(self) -> tuple[Argument, ...]:
         """What the graph is called with, in order: inputs, or structures of inputs."""
-        return self.grouping or tuple(map(argument_of, self.inputs))
+        found: tuple[Argument, ...] | None = self.grouping or self.__dict__.get("_arguments")
+        if found is None:
+            found = tuple(map(argument_of, self.inputs))
+            self.__dict__["_arguments"] = found  # printing symbols takes longer than many a call
+        return found
 
     @property
     def inputs(self) -> tuple[Any, ...]:

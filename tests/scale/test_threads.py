@@ -124,6 +124,26 @@ def test_rows_of_several_outputs_stand_in_memory_of_their_own():
     assert all(np.array_equal(a, c) for a, c in zip(first[1:], kept[1:], strict=True))
 
 
+def test_rows_of_threads_use_the_memory_of_results_that_are_gone():
+    """Else the C library gives it back after each call, and the system clears its pages anew."""
+    kernel = distribute(symad.trace(lambda x: np.tanh(x), [x]), {"x": 0}, rows=20_000, threads=2)
+    points = np.ones((100_000, 3))
+    places = set()
+    for _ in range(6):
+        found = kernel(points)
+        places.add(found.ctypes.data)
+        del found
+    kept = [kernel(points), kernel(points)]
+    assert len(places) == 1
+    assert not np.shares_memory(*kept)
+
+
+def test_default_parts_have_nearly_equal_lengths():
+    kernel = distribute(symad.trace(lambda x: np.tanh(x), [x]), {"x": 0})
+    lengths = kernel.chunks(np.zeros((500_001, 3))).lengths
+    assert sum(lengths) == 500_001 and len(lengths) == 2 and max(lengths) - min(lengths) <= 1
+
+
 def test_rows_along_another_axis():
     graph = symad.trace(lambda x: np.tanh(x).T, [x])
     found = distribute(graph, {"x": 0}, rows=9, threads=3)(POINTS)
