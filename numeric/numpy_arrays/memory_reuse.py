@@ -29,10 +29,7 @@ from symad.ops.arrays.contraction import Einsum
 SMALLEST = 1 << 16
 """Bytes from which memory is worth keeping: the C library has smaller blocks at hand."""
 
-NEW = '''_memory = threading.local()
-
-
-def _count(pair):
+FUNCTIONS = '''def _count(pair):
     """The number of references to a block of memory; with it comes where a cache line begins."""
     return sys.getrefcount(pair[0])
 
@@ -69,6 +66,14 @@ def _new(shape, dtype, least=0):
     return np.ndarray(shape, dtype, *kept[size][-1])
 '''
 
+
+def kept_by(holder: str) -> str:
+    """`_new` in Python, with the object that holds the blocks."""
+    return f"_memory = {holder}\n\n\n{FUNCTIONS}"
+
+
+NEW = kept_by("threading.local()")
+
 PRODUCT = '''def _product(a, b, least=0):
     """a @ b, in memory that is used again."""
     lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2]) if a.ndim + b.ndim > 4 else ()
@@ -86,15 +91,10 @@ LAID_OUT = '''def _laid_out(array, shape):
 
 
 @cache
-def new_array(kept_by: str = "threading.local()") -> Callable[..., Any]:
-    """`_new` of generated code, for results of compiled code that is called by the library itself.
-
-    Args:
-        kept_by: the object that holds the blocks, in Python.
-    """
+def new_array(holder: str = "threading.local()") -> Callable[..., Any]:
+    """`_new` of generated code, for results of compiled code that is called by the library itself."""
     imports = "import itertools, math, sys, threading, types\nimport numpy as np\n\n"
-    text = NEW.replace("threading.local()", kept_by)
-    made: Callable[..., Any] = compile_source("_new", imports + text).function
+    made: Callable[..., Any] = compile_source("_new", imports + kept_by(holder)).function
     return made
 
 

@@ -207,34 +207,42 @@ def test_a_cluster_without_workers_is_an_error_and_no_hang(kernel):
         kernel.on(client=empty)(*as_dask(x, y), w)
 
 
-def test_a_worker_without_a_compiler_is_named(client):
-    """The kernel is compiled on the workers alone: the cluster's processes have lost their compiler."""
+def test_a_worker_without_a_compiler_computes_by_numpy(client):
+    """What was asked to be compiled, on a cluster of which one worker has no compiler."""
     x, y, w = data(60)
     graph = traced(lambda x, y, w: np.exp(np.sin(x @ w) * y + 0.123).sum())
 
     def lose():
-        import symad.numeric.scale.tasks as there
+        from symad.numeric.compiler import c_compiler
 
-        def none(*_):
-            raise symad.errors.LoweringError("no C compiler was found")
-
-        there._kernel = none
+        c_compiler.shutil.which, before = (lambda name: None), c_compiler.shutil.which
+        c_compiler.before = before
+        os.environ.pop("CC", None)
+        c_compiler.compiler.cache_clear()
 
     def find():
-        import importlib
+        from symad.numeric.compiler import c_compiler
 
-        import symad.numeric.scale.tasks as there
+        c_compiler.shutil.which = c_compiler.before
+        c_compiler.compiler.cache_clear()
 
-        importlib.reload(there)
+    def backend_of_kernels():
+        from symad.numeric.scale.tasks import _kernel
 
-    client.run(lose)
+        _kernel.cache_clear()
+        return _kernel(job.graph, "c", "float64").c_source == ""
+
+    kernel = distribute(graph, OVER, client, backend="c")
+    job = kernel.job
+    (first, *_) = client.scheduler_info()["workers"]
+    client.run(lose, workers=[first])
     try:
-        with pytest.raises(
-            ChunkError, match=r"chunk \d, worker tcp://.*LoweringError: no C compiler was found"
-        ):
-            distribute(graph, OVER, client, backend="c")(*as_dask(x, y), w)
+        plain = client.run(backend_of_kernels)
+        found = kernel(*as_dask(x, y, 10), w)
     finally:
-        client.run(find)
+        client.run(find, workers=[first])
+    assert [address for address, is_numpy in plain.items() if is_numpy] == [first]
+    np.testing.assert_allclose(found, np.exp(np.sin(x @ w) * y + 0.123).sum(), rtol=1e-12)
 
 
 def dies_at_random(block, block_info=None, flags="", deadly=()):
