@@ -230,8 +230,17 @@ IDENTITIES = {
         lambda a: composed(*np.linalg.eigh(a + a.T)), lambda a: a + a.T, (3, 3)
     ),
     "VᵀV = I": (lambda a: np.linalg.eigh(a)[1].T @ np.linalg.eigh(a)[1], lambda a: like(a, 3), (3, 3)),
-    "U diag(σ) Vᵀ = A": (lambda a: composed(F.svd(a)[1], F.svd(a)[0], F.svd(a)[2]), lambda a: a + 0, (2, 2)),
+    **{
+        f"U diag(σ) Vᵀ = A, {n} x {n}": (
+            lambda a: composed(F.svd(a)[1], F.svd(a)[0], F.svd(a)[2]), lambda a: a + 0, (n, n)
+        )
+        for n in (2, 3, 5)
+    },
     "UᵀU = I": (lambda a: F.svd(a)[0].T @ F.svd(a)[0], like, (2, 2)),
+    "VᵀV = I of singular vectors": (lambda a: F.svd(a)[2].T @ F.svd(a)[2], lambda a: like(a, 4), (4, 4)),
+    "A Aᵀ U = U diag(σ²)": (
+        lambda a: a @ a.T @ F.svd(a)[0], lambda a: F.svd(a)[0] * F.svd(a)[1] ** 2, (3, 3)
+    ),
     "r₁₃(A) r₁₃(−A) = I": (lambda a: pade(a) @ pade(-a), like, (2, 2)),
     **{
         f"exp(A) exp(−A) = I, {k} squarings": (lambda a, k=k: F.expm(a, k) @ F.expm(-a, k), like, (2, 2))
@@ -263,17 +272,20 @@ FALSE = {
         lambda a: composed(np.diagonal(one(a).T @ (a + a.T) @ one(a)), one(a)), lambda a: a + a.T
     ),
     "V diag(w) V": (lambda a: F.svd(a)[0] * F.svd(a)[1] @ F.svd(a)[2], lambda a: a + 0),
+    "det(U Vᵀ) = 1": (lambda a: np.linalg.det(F.svd(a)[0] @ F.svd(a)[2].T), lambda a: 1 + 0 * a[0, 0]),
+    "U = V": (lambda a: F.svd(a)[0], lambda a: F.svd(a)[2]),
 }  # fmt: skip
 
 
 def one(a):
     """Eigenvectors of det(A) I."""
-    return np.linalg.eigh(np.linalg.det(a) * np.eye(2))[1]
+    return np.linalg.eigh(np.linalg.det(a) * np.eye(a.shape[0]))[1]
 
 
+@pytest.mark.parametrize("size", [2, 3])
 @pytest.mark.parametrize("name", FALSE)
-def test_what_holds_for_other_vectors_only_is_not_certified(name):
-    certificate = symad.equal(*(symad.trace(f, [(2, 2)]) for f in FALSE[name]))
+def test_what_holds_for_other_vectors_only_is_not_certified(name, size):
+    certificate = symad.equal(*(symad.trace(f, [(size, size)]) for f in FALSE[name]))
     assert certificate.status in ("undecided", "refuted"), certificate
 
 

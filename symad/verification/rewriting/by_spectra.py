@@ -19,7 +19,7 @@ import sympy
 
 from symad.core.graph import Node, rebuild, topological
 from symad.ops.arrays.contraction import contract, diagonal_matrix, matmul, matrix_transpose
-from symad.ops.arrays.shaping import broadcast_to, reshape, slice_axes, slice_axis
+from symad.ops.arrays.shaping import Slice, broadcast_to, reshape, slice_axes, slice_axis
 from symad.ops.arrays.sources import Input, constant, eye, input_node
 from symad.ops.arrays.stacking import concatenate
 from symad.ops.elementwise.apply import apply
@@ -50,17 +50,27 @@ def by_spectra(outputs: Sequence[Node]) -> Iterator[tuple[list[Node], Claims, li
         (matrix,) = rebuild(system.args, replaced)
         matrix = symmetric_part_of_lower(matrix)  # what is read
         w, W = _system(matrix, *vectors)
-        turned = matmul(W, diagonal_matrix(apply(sympy.sign, _fresh("s", w.shape))))
+        signs = _fresh("s", w.shape)
+        turned = _signed(W, signs)
         known: dict[Node, Node] = {system: concatenate([reshape(w, (1, *w.shape)), turned], 0)}
         for n in nodes:
             if isinstance(n.op, (EigenValues, EigenVectors)):
                 known[n] = w if isinstance(n.op, EigenValues) else turned
+            elif isinstance(n.op, Slice) and isinstance(n.args[0].op, EigenVectors):
+                # The signs of vectors that are not read need no regions.
+                read = slice_axes(W, n.op.start, n.op.count, n.op.step)
+                known[n] = _signed(read, slice_axis(signs, 0, n.op.start[1], n.op.count[1], n.op.step[1]))
         claims = [
             (matmul(matrix, W), matmul(W, diagonal_matrix(w))),
             (matmul(matrix_transpose(W), W), eye(w.shape[0])),
         ]
         apart = [slice_axis(w, 0, k, 1) for k in range(w.shape[0])]
         yield list(rebuild(rebuild(outputs, known), replaced)), claims, apart
+
+
+def _signed(vectors: Node, signs: Node) -> Node:
+    """Columns times the signs of numbers."""
+    return matmul(vectors, diagonal_matrix(apply(sympy.sign, signs)))
 
 
 def _ways(a: Node, size: int) -> Iterator[tuple[Node, tuple[Node, ...]]]:
