@@ -65,12 +65,25 @@ def _definite(a: Array) -> Array:
     return product + np.eye(n, dtype=int).astype(object) * Fraction(1)
 
 
+TRIES = 20
+"""How often a number that was not used before is looked for."""
+
+MOST_SIMPLE = 32
+"""With more numbers at a point than this, simple ones are used up: further ones are moved at once."""
+
+FINE = 10_007
+
+
 def _fresh_number(symbol: Any, kind: str, rng: Random, used: set[Fraction]) -> Fraction:
-    """A number not used before at this point, as long as there are some: no accidental ties."""
-    for _ in range(20):
-        number = _number(symbol, kind, rng)
+    """A number not used before at this point: no accidental ties. Of integers there may be too few."""
+    whole = bool(getattr(symbol, "is_integer", False))
+    number = _number(symbol, kind, rng)
+    for _ in range(TRIES if whole or len(used) < MOST_SIMPLE else 0):
         if abs(number) not in used:
             break
+        number = _number(symbol, kind, rng)
+    else:
+        number *= 1 if whole else 1 + Fraction(len(used), FINE)
     used.add(abs(number))
     return number
 

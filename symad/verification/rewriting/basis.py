@@ -8,7 +8,7 @@ from typing import Any
 from symad.core.graph import Node
 from symad.verification.rewriting.common_units import Units
 from symad.verification.rewriting.discontinuities import unseen
-from symad.verification.rewriting.linear_terms import Terms, linear_terms, single_term
+from symad.verification.rewriting.linear_terms import Terms, linear_terms, logarithms_apart
 from symad.verification.rewriting.signs import sign_of
 from symad.verification.rewriting.vanishing import Vanishing
 
@@ -35,7 +35,7 @@ class Basis:
 
     def terms(self, argument: Node) -> Terms:
         """An exponent or angle as Σ c·m."""
-        return linear_terms(argument) if self.split else single_term(argument)
+        return linear_terms(argument) if self.split else logarithms_apart(argument)
 
     def sign(self, node: Node) -> int:
         """The sign of a node on an open dense set: 1, −1, or 0 where it is not known."""

@@ -115,7 +115,7 @@ def _common_powers(n: Node, sign: Callable[[Node], int]) -> Terms | None:
     common: dict[Node, int] = {}
     for base in dict.fromkeys(b for powers, _ in parts for b in powers):
         lowest = min(powers.get(base, 0) for powers, _ in parts)
-        taken = lowest if sign(base) == 1 else lowest - lowest % 2
+        taken = lowest if lowest % 2 == 0 or sign(base) == 1 else lowest - 1
         if taken:
             common[base] = taken
     if not common:

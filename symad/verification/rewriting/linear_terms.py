@@ -13,8 +13,9 @@ from symad.ops.arrays.contraction import Einsum
 from symad.ops.arrays.shaping import Broadcast, Reshape
 from symad.ops.arrays.sources import constant, constant_value, is_exact
 from symad.ops.elementwise.apply import Apply
-from symad.ops.elementwise.arithmetic import Add, Mul, mul, signed_product
+from symad.ops.elementwise.arithmetic import Add, Mul, mul, signed_product, signed_sum
 from symad.ops.elementwise.powers import Pow, power
+from symad.ops.elementwise.selection import Select
 
 Terms = list[tuple[Fraction, Node]]
 
@@ -58,6 +59,24 @@ def linear_terms(node: Node) -> Terms:
     return merged(found)
 
 
+def logarithms_apart(node: Node) -> Terms:
+    """node = c·m + Σ ± log u with the rational factor of the rest taken out; m may be 1."""
+    if isinstance(node.op, Add) and len(node.args) > 1:
+        parts = list(zip(node.op.signs, node.args, strict=True))
+        logs = [(Fraction(s), a) for s, a in parts if _is_logarithm(a) and a.shape == node.shape]
+        rest = [(s, a) for s, a in parts if (s, a) not in logs]
+        whole = signed_sum(rest) if logs and rest else node
+        if whole.shape == node.shape and whole is not node:
+            return merged([*single_term(whole), *logs])
+    return single_term(node)
+
+
+def _is_logarithm(node: Node) -> bool:
+    while moves_elements(node):
+        node = node.args[0]
+    return isinstance(node.op, Apply) and node.op.head is sympy.log
+
+
 def single_term(node: Node) -> Terms:
     """node = c·m with the rational factor taken out and nothing else taken apart; m may be 1."""
     c = Fraction(1)
@@ -83,6 +102,11 @@ def _summands(n: Node) -> Terms | None:
         base = n.args[0]
         signs = cast(Add, base.op).signs
         return [(Fraction(s), mul(a, base)) for s, a in zip(signs, base.args, strict=True)]
+    if isinstance(n.op, Select) and 0 in (then := [number(a) for a in n.args[1:]]) and then != [0, 0]:
+        k = 2 - then.index(0)  # the branch that is not 0
+        inner = _summands(n.args[k]) if n.args[k].shape == n.shape else None
+        if inner is not None:
+            return [(c, Node.of(n.op, (*n.args[:k], m, *n.args[k + 1 :]))) for c, m in inner]
     if moves_elements(n):
         inner = _summands(n.args[0]) if isinstance(n.args[0].op, (Add, Mul)) else None
         if inner is not None:
@@ -113,9 +137,9 @@ def _distributed(n: Node) -> Terms | None:
 
 
 def collect_roots(factors: Sequence[tuple[int, Node]]) -> Node | None:
-    """A product of integer powers in which roots of one base that make it whole are replaced by it.
+    """A product of integer powers in which each root has an exponent between 0 and 1.
 
-    √u·√u = u, and 1/√u·1/√u = 1/u, where u > 0. None where nothing becomes whole.
+    √u·√u = u, and 1/√u = √u/u, where u > 0. None where all of them have.
     """
     roots: dict[Node, Fraction] = {}
     rest: list[tuple[int, Node]] = []
@@ -129,7 +153,7 @@ def collect_roots(factors: Sequence[tuple[int, Node]]) -> Node | None:
             todo.extend((k * p, a) for p, a in zip(node.op.powers, node.args, strict=True))
         else:
             rest.append((k, node))
-    if not any(abs(e) >= 1 for e in roots.values()):
+    if all(0 <= e < 1 for e in roots.values()):
         return None
     for base, exponent in roots.items():
         whole = exponent.numerator // exponent.denominator
@@ -142,7 +166,13 @@ def collect_roots(factors: Sequence[tuple[int, Node]]) -> Node | None:
 
 
 def _root(node: Node) -> tuple[Node, Fraction] | None:
-    """The base and exponent of a root, or of an integer power of one."""
+    """The base and exponent of a root, or of an integer power of one, moved or not."""
+    if moves_elements(node):
+        inner = _root(node.args[0])
+        if inner is None:
+            return None
+        base, exponent = inner
+        return (Node.of(node.op, (base,)) if base.shape == node.args[0].shape else base), exponent
     if not isinstance(node.op, Pow):
         return None
     exponent = number(node.args[1])

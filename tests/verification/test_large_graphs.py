@@ -1,0 +1,63 @@
+"""Layers of a transformer: equal arguments are recognised without taking them apart, at a price that grows
+with the graph."""
+
+import numpy as np
+import pytest
+
+import symad
+from symad import functions
+from symad.core.graph import Graph, topological
+from symad.ops.arrays.sources import Input, constant
+from symad.ops.elementwise.arithmetic import mul
+from symad.verification import Budget
+from symad.verification.measuring import points
+from symad.verification.measuring.directional import directions, slope_forward, slope_reverse
+
+
+def normed(x, scale):
+    c = x - x.mean(-1, keepdims=True)
+    return c / np.sqrt((c * c).mean(-1, keepdims=True) + 1e-5) * scale
+
+
+def block(x, scale, q, k, v, W, U):
+    h = normed(x, scale)
+    y = x + functions.attention(h @ q, h @ k, h @ v, causal=True)
+    return y + functions.gelu(normed(y, scale) @ W) @ U
+
+
+SHAPES = [(3, 2), (2,), (2, 2), (2, 2), (2, 2), (2, 4), (4, 2)]
+
+
+@pytest.mark.parametrize(
+    ("layer", "shapes"),
+    [
+        (lambda x, W: functions.gelu(x @ W).sum(), [(3, 8), (8, 6)]),
+        (lambda q, k: functions.attention(q, k, k, causal=True).sum(), [(4, 4), (4, 4)]),
+    ],
+    ids=["GELU of sums", "causal attention"],
+)
+def test_derivatives_of_a_layer_agree_with_dual_numbers(layer, shapes):
+    held = symad.check(symad.trace(layer, shapes), seed=1)
+    assert held.status in ("proved", "tested"), str(held)
+
+
+def test_both_modes_of_a_block_agree_and_a_changed_one_does_not():
+    f = symad.trace(lambda *inputs: (block(*inputs) ** 2).sum(), SHAPES)
+    nodes, (value,) = f.input_nodes, f.output_nodes
+    v = directions(nodes, "v", set())
+    sides = slope_reverse(value, nodes, v), slope_forward(value, nodes, v)
+    modes = [Graph((*nodes, *v), (side,)) for side in (*sides, mul(sides[1], constant(1.000001)))]
+    held = symad.equal(*modes[:2], seed=1, budget=Budget(proof_steps=0))
+    assert held.status in ("proved", "tested"), str(held)
+    assert symad.equal(modes[0], modes[2], seed=1, budget=Budget(proof_steps=0)).status == "refuted"
+
+
+def test_numbers_at_a_point_of_many_elements_are_different_and_soon_found(monkeypatch):
+    nodes = symad.trace(lambda x, y: x.sum() + y.sum(), [(20, 20), (300,)])
+    inputs = [n for n in topological(nodes.output_nodes) if isinstance(n.op, Input)]
+    tries, draw = [], points._number
+    monkeypatch.setattr(points, "_number", lambda *given: tries.append(1) or draw(*given))
+    for point in points.points(inputs, {}, 4, seed=3):
+        drawn = [abs(v) for value in point.values() for v in value.ravel()]
+        assert len(set(drawn)) == len(drawn) == 700
+    assert len(tries) < 2 * 4 * 700
