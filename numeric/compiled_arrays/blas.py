@@ -19,7 +19,7 @@ import numpy as np
 from symad.numeric.compiled_arrays.c.product_text import PRODUCT
 from symad.numeric.compiled_arrays.ufuncs import gnu_threads, load, ufunc
 from symad.numeric.compiler.c_compiler import compiler
-from symad.numeric.targets.c_functions import filled
+from symad.numeric.compiler.c_templates import filled
 
 LETTER = {"float64": "d", "float32": "s"}
 

@@ -25,6 +25,7 @@ from symad.numeric.compiled_arrays.c.softmax_text import SIGNATURES, softmax_sou
 from symad.numeric.compiled_arrays.choose_kernels import fuse
 from symad.numeric.compiled_arrays.pair_sums import pair_sum_lines
 from symad.numeric.compiled_arrays.run.loop_calls import loop_call
+from symad.numeric.compiler.c_templates import filled
 from symad.numeric.fusion.chains import Fused, FusedSum
 from symad.numeric.fusion.rows import RowGroup
 from symad.numeric.numpy_arrays.in_place_printer import InPlacePrinter
@@ -33,7 +34,6 @@ from symad.numeric.numpy_arrays.memory_reuse import is_recycled, new_text
 from symad.numeric.numpy_arrays.sparse_gather_plan import SideBySide, side_by_side
 from symad.numeric.numpy_arrays.texts import Name
 from symad.numeric.passes.loops.loop import Loop
-from symad.numeric.targets.c_functions import filled
 from symad.numeric.targets.contractions import MatrixProduct
 from symad.ops.arrays.shaping import Broadcast, Slice
 from symad.ops.arrays.sources import ArrayConstant

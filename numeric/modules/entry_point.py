@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib import import_module
 from itertools import count
+from string import Template
 from typing import Any
 
 import sympy
@@ -184,7 +185,7 @@ class Door:
     def helper(self, name: str, text: str) -> str:
         """The name of a function that the file defines."""
         point = "list(array.ravel())" if self.np == "cp" else "array.ravel().tolist()"
-        self.helpers[name] = text.replace("NP", self.np).replace("POINT", point)
+        self.helpers[name] = Template(text).substitute(np=self.np, point=point)
         return name
 
     # ---- structures -------------------------------------------------------------------------------
@@ -329,15 +330,15 @@ def _key(key: Any, title: str) -> str:
 
 ENTRIES = '''\
 def _entries(name, value, shape):
-    array = NP.asarray(value)
+    array = $np.asarray(value)
     lead = array.ndim - len(shape)
     if lead < 0 or array.shape[lead:] != shape:
         if [d for d in array.shape if d != 1] != [d for d in shape if d != 1]:
             raise TypeError(f"{name} is an array of shape {shape}, but was given one of shape {array.shape}")
         array, lead = array.reshape(shape), 0
     if not lead:
-        return POINT
-    return list(NP.moveaxis(array.reshape((*array.shape[:lead], -1)), -1, 0))
+        return $point
+    return list($np.moveaxis(array.reshape((*array.shape[:lead], -1)), -1, 0))
 '''
 
 KEYS = '''\
@@ -370,7 +371,7 @@ def _length(name, value, count):
 
 AXIS = '''\
 def _axis(name, value, axis):
-    shape = NP.shape(value)
+    shape = $np.shape(value)
     if len(shape) <= axis:
         raise ValueError(f"{name} has shape {shape}, without an axis {axis}")
     return shape[axis]
@@ -378,7 +379,7 @@ def _axis(name, value, axis):
 
 VECTOR = '''\
 def _vector(name, value, size):
-    array = NP.asarray(value)
+    array = $np.asarray(value)
     if array.shape != (size,):
         raise ValueError(f"{name} must have shape ({size},), not {array.shape}")
     return array
@@ -386,7 +387,7 @@ def _vector(name, value, size):
 
 NUMBER = '''\
 def _number(name, value):
-    array = NP.asarray(value)
+    array = $np.asarray(value)
     if array.size != 1 or array.dtype.kind not in "fiub":
         raise TypeError(f"{name} must be a real number, not of shape {array.shape} and {array.dtype}")
     return array.item()

@@ -21,13 +21,13 @@ from sympy.codegen.cfunctions import hypot
 from sympy.codegen.numpy_nodes import logaddexp
 
 from symad.library.scalar_functions import xlogy
+from symad.numeric.compiler.c_templates import filled
 from symad.numeric.scalars.level_runs import Run
 from symad.numeric.targets.c_functions import (
     HELPERS,
     PACKED,
     SCALAR_C,
     NotInC,
-    filled,
     helper_source,
     own_name,
     scalar_name,

@@ -6,9 +6,7 @@ of it, or a helper of ours.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from string import Template
+from collections.abc import Iterable
 from typing import Any
 
 import sympy
@@ -18,6 +16,7 @@ from sympy.codegen.numpy_nodes import logaddexp
 from symad.errors import LoweringError
 from symad.library import scalar_functions as own
 from symad.numeric.compiled_arrays.math.vector_math import math_source
+from symad.numeric.compiler.c_templates import filled
 from symad.numeric.targets.target import C, Function
 
 MATH_H: dict[Any, str] = {
@@ -115,21 +114,6 @@ OWN_MODULE = "symad"
 """Where `Function` says that our own functions are."""
 
 
-@dataclass(frozen=True)
-class _Names:
-    """What the names of a template stand for."""
-
-    named: Callable[[str], str]
-
-    def __getitem__(self, name: str) -> str:
-        return self.named(name)
-
-
-def filled(template: str, named: Callable[[str], str]) -> str:
-    """A template with what its names stand for."""
-    return Template(template).substitute(_Names(named))  # type: ignore[arg-type]  # it only looks names up
-
-
 PACKED: dict[Any, str] = {
     **{getattr(sympy, name): name for name in ("exp", "log", "tanh", "sech", "sin", "cos")},
     own.sigmoid: "sigmoid",
@@ -146,7 +130,7 @@ def helper_source(names: Iterable[str]) -> str:
     """C of the functions ``name_`` and of those they call."""
     chosen = set(names)
     helpers = (filled(text, scalar_name) for name, text in HELPERS.items() if name in chosen - SCALAR_PACKED)
-    return "".join(f"static inline {helper}\n" for helper in helpers) + math_source(chosen)
+    return "".join(f"static inline {helper}\n" for helper in helpers) + math_source(chosen, own_name)
 
 
 SCALAR_PACKED = {*PACKED.values()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from symad.numeric.compiler.c_templates import filled
 from symad.numeric.modules.module_text import one_line
 from symad.numeric.modules.names import Names, identifier
 from symad.numeric.program.expressions import Compute, Value, values_read
@@ -15,7 +16,6 @@ from symad.numeric.targets.c_functions import (
     OWN_MODULE,
     PACKED,
     SCALAR_C,
-    filled,
     helper_source,
     own_name,
     scalar_name,

@@ -73,9 +73,9 @@ def _one_number(value: Any) -> Any:
 @lru_cache(maxsize=4096)
 def compares_no_types(code: CodeType) -> bool:
     """Whether code compares by ``is`` with None alone."""
-    before = None
+    after_none = False
     for step in dis.get_instructions(code):
-        if step.opname == "IS_OP" and not (before is not None and before.argval is None):
+        if step.opname == "IS_OP" and not after_none:
             return False
-        before = step
+        after_none = step.opname == "LOAD_CONST" and step.argval is None
     return True

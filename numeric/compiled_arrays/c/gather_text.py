@@ -8,7 +8,7 @@ import numpy as np
 
 from symad.numeric.compiled_arrays.c.c_body import LETTER, NAME, NativeBody
 from symad.numeric.compiled_arrays.c.row_entry import PARALLEL
-from symad.numeric.targets.c_functions import filled
+from symad.numeric.compiler.c_templates import filled
 from symad.ops.sparse.csr import IntArray
 
 SIGNATURE = "(n),(m)->(m)"

@@ -25,7 +25,6 @@ dependent instructions counts: Estrin's scheme is the shortest.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 
 from symad.numeric.compiled_arrays.math.vector_tables import (
@@ -40,134 +39,136 @@ from symad.numeric.compiled_arrays.math.vector_tables import (
     SHORT_SIN,
     SIN,
 )
+from symad.numeric.compiler.c_templates import filled
 
 SINES = ("sin", "cos")
 """Functions with a form for arguments that are not far, ``symad_near_sin``, which is free of branches."""
 
-# REAL, BITS, SIGNED and the constants below are replaced for each precision.
+# $NAME is one of the constants below, $name a function of this module.
 TEXT: dict[str, str] = {
-    "bits": """#ifdef FAST_FMA
-#define FMA(a, b, c) FUSED(a, b, c)
+    "bits": """#ifdef $FAST_FMA
+#define FMA(a, b, c) $FUSED(a, b, c)
 #else
 #define FMA(a, b, c) ((a) * (b) + (c))
 #endif
-typedef BITS symad_bits;
-typedef union { REAL f; BITS b; } symad_word;
-static inline REAL symad_as_real(BITS b) { symad_word w; w.b = b; return w.f; }
-static inline BITS symad_as_bits(REAL f) { symad_word w; w.f = f; return w.b; }
-static inline REAL symad_size(REAL x) { return symad_as_real(symad_as_bits(x) & ~SIGN); }
-static inline REAL symad_signed(REAL size, REAL x) {
-  return symad_as_real(symad_as_bits(size) | (symad_as_bits(x) & SIGN));
+typedef $BITS $bits;
+typedef union { $REAL f; $BITS b; } $word;
+static inline $REAL $as_real($BITS b) { $word w; w.b = b; return w.f; }
+static inline $BITS $as_bits($REAL f) { $word w; w.f = f; return w.b; }
+static inline $REAL $size($REAL x) { return $as_real($as_bits(x) & ~$SIGN); }
+static inline $REAL $signed($REAL size, $REAL x) {
+  return $as_real($as_bits(size) | ($as_bits(x) & $SIGN));
 }
 """,
     "exponential": """// k and twice the bias in the low bits, k = round(x/log 2)
-static inline BITS symad_multiple(REAL x) { return symad_as_bits(FMA(x, LOG2E, SHIFT)); }
+static inline $BITS $multiple($REAL x) { return $as_bits(FMA(x, $LOG2E, $SHIFT)); }
 // k stops where exp overflows; r goes on, so that infinity and NaN pass
-static inline BITS symad_stopped(BITS k, BITS highest) {
-  const SIGNED given = (SIGNED)k, most = (SIGNED)highest;
-  return (BITS)(given < most ? given : most);
+static inline $BITS $stopped($BITS k, $BITS highest) {
+  const $SIGNED given = ($SIGNED)k, most = ($SIGNED)highest;
+  return ($BITS)(given < most ? given : most);
 }
-static inline REAL symad_rest(REAL x, BITS k) {
-  const REAL whole = symad_as_real(k) - SHIFT;
-  return FMA(-whole, LN2_LOW, FMA(-whole, LN2_HIGH, x));
+static inline $REAL $rest($REAL x, $BITS k) {
+  const $REAL whole = $as_real(k) - $SHIFT;
+  return FMA(-whole, $LN2_LOW, FMA(-whole, $LN2_HIGH, x));
 }
 // p 2^k in two steps: 2^k may be out of the range of normal numbers
-static inline REAL symad_scaled(REAL p, BITS k) {
-  const BITS half = k >> 1;
-  return p * symad_as_real(half << MANTISSA) * symad_as_real((k - half) << MANTISSA);
+static inline $REAL $scaled($REAL p, $BITS k) {
+  const $BITS half = k >> 1;
+  return p * $as_real(half << $MANTISSA) * $as_real((k - half) << $MANTISSA);
 }
 """,
-    "exp": """static inline REAL symad_exp(REAL x) {
-  const BITS k = symad_stopped(symad_multiple(x), HIGHEST);
-  const REAL r = symad_rest(x, k);
-  return x < EXP_LOW ? 0 : symad_scaled(EXP_OF_R, k);
+    "exp": """static inline $REAL $exp($REAL x) {
+  const $BITS k = $stopped($multiple(x), $HIGHEST);
+  const $REAL r = $rest(x, k);
+  return x < $EXP_LOW ? 0 : $scaled($EXP_OF_R, k);
 }
 """,
-    "expm1": """static inline REAL symad_expm1(REAL x) {
-  const BITS k = symad_stopped(symad_multiple(x), HIGHEST);
-  const REAL r = symad_rest(x, k), half = symad_as_real((k - (BIAS + 1)) << MANTISSA);
-  const REAL made = 2 * FMA(half, FMA(r * r, EXP_TAIL, r), half - (REAL)0.5);
-  return x < EXPM1_LOW ? -1 : symad_signed(made, x);
+    "expm1": """static inline $REAL $expm1($REAL x) {
+  const $BITS k = $stopped($multiple(x), $HIGHEST);
+  const $REAL r = $rest(x, k), half = $as_real((k - ($BIAS + 1)) << $MANTISSA);
+  const $REAL made = 2 * FMA(half, FMA(r * r, $EXP_TAIL, r), half - ($REAL)0.5);
+  return x < $EXPM1_LOW ? -1 : $signed(made, x);
 }
 """,
-    "tanh": """static inline REAL symad_tanh(REAL x) {
-  const REAL size = symad_size(x), shifted = FMA(size, 2 * LOG2E, SHIFT - BIAS), k = shifted - (SHIFT - BIAS);
-  const REAL r = FMA(-k, (REAL)0.5 * LN2_LOW, FMA(-k, (REAL)0.5 * LN2_HIGH, size));
-  const REAL scale = symad_as_real(symad_as_bits(shifted) << MANTISSA);
-  const REAL u = FMA(scale, FMA(r * r, RISE_TAIL, r), FMA((REAL)0.5, scale, (REAL)-0.5));
-  return symad_signed(size > TANH_HIGH ? 1 : u / (1 + u), x);
+    "tanh": """static inline $REAL $tanh($REAL x) {
+  const $REAL size = $size(x), shifted = FMA(size, 2 * $LOG2E, $SHIFT - $BIAS);
+  const $REAL k = shifted - ($SHIFT - $BIAS);
+  const $REAL r = FMA(-k, ($REAL)0.5 * $LN2_LOW, FMA(-k, ($REAL)0.5 * $LN2_HIGH, size));
+  const $REAL scale = $as_real($as_bits(shifted) << $MANTISSA);
+  const $REAL u = FMA(scale, FMA(r * r, $RISE_TAIL, r), FMA(($REAL)0.5, scale, ($REAL)-0.5));
+  return $signed(size > $TANH_HIGH ? 1 : u / (1 + u), x);
 }
 """,
-    "sigmoid": """static inline REAL symad_sigmoid(REAL x) {
-  const BITS k = symad_stopped(symad_as_bits(FMA(x, -(LOG2E), TINY_SHIFT)), TINY_HIGHEST);
-  const REAL whole = symad_as_real(k) - TINY_SHIFT;
-  const REAL r = FMA(-whole, LN2_LOW, FMA(-whole, LN2_HIGH, -x));
-  return TINY / (x > SIGMOID_HIGH ? TINY : FMA(EXP_OF_R, symad_as_real(k << MANTISSA), TINY));
+    "sigmoid": """static inline $REAL $sigmoid($REAL x) {
+  const $BITS k = $stopped($as_bits(FMA(x, -($LOG2E), $TINY_SHIFT)), $TINY_HIGHEST);
+  const $REAL whole = $as_real(k) - $TINY_SHIFT;
+  const $REAL r = FMA(-whole, $LN2_LOW, FMA(-whole, $LN2_HIGH, -x));
+  return $TINY / (x > $SIGMOID_HIGH ? $TINY : FMA($EXP_OF_R, $as_real(k << $MANTISSA), $TINY));
 }
 """,
-    "sech": """static inline REAL symad_sech(REAL x) {  // 2e/(1 + e²), e = exp(−|x|)
-  const REAL e = symad_exp(x < 0 ? x : -x);
+    "sech": """static inline $REAL $sech($REAL x) {  // 2e/(1 + e²), e = exp(−|x|)
+  const $REAL e = $exp(x < 0 ? x : -x);
   return 2 * e / (1 + e * e);
 }
 """,
     "logarithm": """// bits of x over those of sqrt(1/2), and 2 more than twice the bias in the exponent
-static inline BITS symad_moved(REAL x) { return symad_as_bits(x) + (OFFSET - ROOT_HALF); }
-static inline REAL symad_fraction(BITS moved) { return symad_as_real((moved & LOW_BITS) + ROOT_HALF) - 1; }
-static inline REAL symad_exponent(BITS moved) { return symad_as_real((moved >> MANTISSA) | WHOLE_BITS); }
-static inline REAL symad_log_sum(REAL f, REAL k) {  // log(1 + f) + k log 2
-  LOG_SUM
+static inline $BITS $moved($REAL x) { return $as_bits(x) + ($OFFSET - $ROOT_HALF); }
+static inline $REAL $fraction($BITS moved) { return $as_real((moved & $LOW_BITS) + $ROOT_HALF) - 1; }
+static inline $REAL $exponent($BITS moved) { return $as_real((moved >> $MANTISSA) | $WHOLE_BITS); }
+static inline $REAL $log_sum($REAL f, $REAL k) {  // log(1 + f) + k log 2
+  $LOG_SUM
 }
 """,
-    "log": """static inline REAL symad_log(REAL x) {
-  const BITS moved = symad_moved(x < SMALLEST ? x * GROWN : x);
-  const REAL k = symad_exponent(moved) - (x < SMALLEST ? WHOLE + GROWTH : WHOLE);
-  const REAL made = symad_log_sum(symad_fraction(moved), k), ordinary = x <= LARGEST ? made : x;
-  return x > 0 ? ordinary : x == 0 ? -INFINITY_ : NAN_;
+    "log": """static inline $REAL $log($REAL x) {
+  const $BITS moved = $moved(x < $SMALLEST ? x * $GROWN : x);
+  const $REAL k = $exponent(moved) - (x < $SMALLEST ? $WHOLE + $GROWTH : $WHOLE);
+  const $REAL made = $log_sum($fraction(moved), k), ordinary = x <= $LARGEST ? made : x;
+  return x > 0 ? ordinary : x == 0 ? -$INFINITY_ : $NAN_;
 }
 """,
-    "one more": """static inline REAL symad_log_of_one_more(REAL x) {  // log(1 + x) for -1 < x < infinity
-  const REAL u = 1 + x, lost = x - (u - 1);
-  const BITS moved = symad_moved(u), twice = (OFFSET + TWO) - (moved & ~LOW_BITS);  // 2/2^k
-  const REAL f = FMA(lost, (REAL)0.5 * symad_as_real(twice), symad_fraction(moved));
-  return symad_log_sum(f, symad_exponent(moved) - WHOLE);
+    "one more": """static inline $REAL $log_of_one_more($REAL x) {  // log(1 + x) for -1 < x < infinity
+  const $REAL u = 1 + x, lost = x - (u - 1);
+  const $BITS moved = $moved(u), twice = ($OFFSET + $TWO) - (moved & ~$LOW_BITS);  // 2/2^k
+  const $REAL f = FMA(lost, ($REAL)0.5 * $as_real(twice), $fraction(moved));
+  return $log_sum(f, $exponent(moved) - $WHOLE);
 }
 """,
-    "log1p": """static inline REAL symad_log1p(REAL x) {
-  const REAL u = 1 + x, made = symad_signed(symad_size(symad_log_of_one_more(x)), x);
-  const REAL ordinary = x <= LARGEST ? made : x;
-  return u > 0 ? ordinary : u == 0 ? -INFINITY_ : NAN_;
+    "log1p": """static inline $REAL $log1p($REAL x) {
+  const $REAL u = 1 + x, made = $signed($size($log_of_one_more(x)), x);
+  const $REAL ordinary = x <= $LARGEST ? made : x;
+  return u > 0 ? ordinary : u == 0 ? -$INFINITY_ : $NAN_;
 }
 """,
-    "softplus": """static inline REAL symad_softplus(REAL x) {
-  return (x > 0 ? x : 0) + symad_log_of_one_more(symad_exp(-symad_size(x)));
+    "softplus": """static inline $REAL $softplus($REAL x) {
+  return (x > 0 ? x : 0) + $log_of_one_more($exp(-$size(x)));
 }
 """,
-    "sines": """// sin(x + quadrant pi/2) for |x| <= FAR: beyond, pi/2 needs more digits than are kept here
-static inline REAL symad_sine(REAL x, BITS quadrant) {
-  const REAL shifted = FMA(x, TWO_OVER_PI, ROUNDED), n = shifted - ROUNDED;
-  REST_OF_QUADRANTS
-  const REAL z = r * r, h = (REAL)0.5 * z, one = 1 - h;
-  const REAL sine = FMA(r * z, SIN_SERIES, r), cosine = one + FMA(z * z, COS_SERIES, (1 - one) - h);
-  const BITS q = symad_as_bits(shifted) + quadrant;
-  return symad_as_real(symad_as_bits(q & 1 ? cosine : sine) ^ ((q << QUADRANT_SIGN) & SIGN));
+    "sines": """// sin(x + quadrant pi/2) for |x| <= $FAR: beyond, pi/2 needs more digits than are kept here
+static inline $REAL $sine($REAL x, $BITS quadrant) {
+  const $REAL shifted = FMA(x, $TWO_OVER_PI, $ROUNDED), n = shifted - $ROUNDED;
+  $REST_OF_QUADRANTS
+  const $REAL z = r * r, h = ($REAL)0.5 * z, one = 1 - h;
+  const $REAL sine = FMA(r * z, $SIN_SERIES, r), cosine = one + FMA(z * z, $COS_SERIES, (1 - one) - h);
+  const $BITS q = $as_bits(shifted) + quadrant;
+  return $as_real($as_bits(q & 1 ? cosine : sine) ^ ((q << $QUADRANT_SIGN) & $SIGN));
 }
-static inline BITS symad_far(REAL x) { return symad_size(x) > FAR; }
+static inline $BITS $far($REAL x) { return $size(x) > $FAR; }
 """,
-    "sin": """static inline REAL symad_near_sin(REAL x) {
-  const REAL y = symad_sine(symad_size(x), 0);
-  return symad_as_real(symad_as_bits(y) ^ (symad_as_bits(x) & SIGN));
+    "sin": """static inline $REAL $near_sin($REAL x) {
+  const $REAL y = $sine($size(x), 0);
+  return $as_real($as_bits(y) ^ ($as_bits(x) & $SIGN));
 }
-static inline REAL symad_sin(REAL x) { return symad_far(x) ? LIBRARY_SIN(x) : symad_near_sin(x); }
+static inline $REAL $sin($REAL x) { return $far(x) ? $LIBRARY_SIN(x) : $near_sin(x); }
 """,
-    "cos": """static inline REAL symad_near_cos(REAL x) { return symad_sine(x, 1); }
-static inline REAL symad_cos(REAL x) { return symad_far(x) ? LIBRARY_COS(x) : symad_near_cos(x); }
+    "cos": """static inline $REAL $near_cos($REAL x) { return $sine(x, 1); }
+static inline $REAL $cos($REAL x) { return $far(x) ? $LIBRARY_COS(x) : $near_cos(x); }
 """,
-    "erfc": """static inline REAL symad_erfc(REAL x) {
-  const REAL size = symad_size(x), t = ERFC_POLE / (ERFC_POLE + size), s = t - (REAL)0.5;
-  const REAL h = symad_as_real(symad_as_bits(size) & LEADING), low = (size - h) * (size + h);
-  const BITS k = symad_multiple(-size * size);
-  const REAL r = symad_rest(-h * h, k) - low;
-  const REAL tail = size > ERFC_HIGH ? 0 : symad_scaled(t * ERFC_SERIES * EXP_OF_R, k);
+    "erfc": """static inline $REAL $erfc($REAL x) {
+  const $REAL size = $size(x), t = $ERFC_POLE / ($ERFC_POLE + size), s = t - ($REAL)0.5;
+  const $REAL h = $as_real($as_bits(size) & $LEADING), low = (size - h) * (size + h);
+  const $BITS k = $multiple(-size * size);
+  const $REAL r = $rest(-h * h, k) - low;
+  const $REAL tail = size > $ERFC_HIGH ? 0 : $scaled(t * $ERFC_SERIES * $EXP_OF_R, k);
   return x < 0 ? 2 - tail : tail;
 }
 """,
@@ -188,18 +189,18 @@ NEEDS: dict[str, tuple[str, ...]] = {
 }
 """What each function needs before it."""
 
-LOG_BY_ARTANH = """const REAL s = f / (2 + f), z = s * s, h = (REAL)0.5 * f * f;
-  const REAL rest = s * FMA(z, LOG_TAIL, h);
-  return FMA(k, LN2_HIGH, f - (h - FMA(k, LN2_LOW, rest)));"""
+LOG_BY_ARTANH = """const $REAL s = f / (2 + f), z = s * s, h = ($REAL)0.5 * f * f;
+  const $REAL rest = s * FMA(z, $LOG_TAIL, h);
+  return FMA(k, $LN2_HIGH, f - (h - FMA(k, $LN2_LOW, rest)));"""
 
-LOG_BY_POWERS = """const REAL one = FMA(f * f, LOG_TAIL, f);
-  return FMA(k, LN2_HIGH, FMA(k, LN2_LOW, one));"""
+LOG_BY_POWERS = """const $REAL one = FMA(f * f, $LOG_TAIL, f);
+  return FMA(k, $LN2_HIGH, FMA(k, $LN2_LOW, one));"""
 
-THREE_PARTS = """const REAL t = x - n * 0x1.921fb54400000p+0, w = n * 0x1.0b4611a600000p-34, d = t - w;
-  const REAL r = d + (((t - d) - w) - n * 0x1.3198a2e037073p-69);"""
+THREE_PARTS = """const $REAL t = x - n * 0x1.921fb54400000p+0, w = n * 0x1.0b4611a600000p-34, d = t - w;
+  const $REAL r = d + (((t - d) - w) - n * 0x1.3198a2e037073p-69);"""
 
 IN_DOUBLE = """const double t = (double)x - (double)n * 0x1.921fb54400000p+0;
-  const REAL r = (REAL)(t - (double)n * 0x1.0b4611a626331p-34);"""
+  const $REAL r = ($REAL)(t - (double)n * 0x1.0b4611a626331p-34);"""
 
 CONSTANTS: dict[str, dict[str, str]] = {
     "double": {
@@ -255,24 +256,24 @@ FLAT = """\
 """
 
 LOOP = """\
-static FLAT void NAME_all(double *restrict p, size_t n)
+static FLAT void ${name}_all(double *restrict p, size_t n)
 {
     for (; n >= 8; n -= 8, p += 8)
-        for (size_t k = 0; k < 8; ++k) p[k] = NAME_(p[k]);
-    for (size_t k = 0; k < n; ++k) p[k] = NAME_(p[k]);
+        for (size_t k = 0; k < 8; ++k) p[k] = $f(p[k]);
+    for (size_t k = 0; k < n; ++k) p[k] = $f(p[k]);
 }
 """
 
 LOOP_OF_SINES = """\
-static FLAT void NAME_all(double *restrict p, size_t n)
+static FLAT void ${name}_all(double *restrict p, size_t n)
 {
     for (; n >= 8; n -= 8, p += 8) {
         unsigned long long far = 0;
-        for (size_t k = 0; k < 8; ++k) far |= far_(p[k]);
-        if (far) for (size_t k = 0; k < 8; ++k) p[k] = NAME_(p[k]);
-        else for (size_t k = 0; k < 8; ++k) p[k] = near_NAME_(p[k]);
+        for (size_t k = 0; k < 8; ++k) far |= $far(p[k]);
+        if (far) for (size_t k = 0; k < 8; ++k) p[k] = $f(p[k]);
+        else for (size_t k = 0; k < 8; ++k) p[k] = $near(p[k]);
     }
-    for (size_t k = 0; k < n; ++k) p[k] = NAME_(p[k]);
+    for (size_t k = 0; k < n; ++k) p[k] = $f(p[k]);
 }
 """
 
@@ -282,28 +283,40 @@ LOOPS = {name: LOOP_OF_SINES if name in SINES else LOOP for name in VECTORS}
 """Functions that scalar code evaluates several at a time."""
 
 
-def definitions(names: Iterable[str], real: str, series: Callable[..., str] | None = None) -> str:
+def array_name(name: str) -> str:
+    """What a function of this module is called in kernels of arrays."""
+    return f"symad_{name}"
+
+
+def definitions(
+    names: Iterable[str],
+    real: str,
+    series: Callable[..., str] | None = None,
+    called: Callable[[str], str] = array_name,
+) -> str:
     """The C text of some functions, with what they need, in order; it needs math.h."""
     wanted = set(names)
     while missing := {need for name in wanted for need in NEEDS.get(name, ())} - wanted:
         wanted |= missing
-    text = "".join(TEXT[name] for name in TEXT if name in wanted)
-    chosen = CONSTANTS[real] | _polynomials(real, series or horner)
-    words = re.compile(rf"\b({'|'.join(chosen)})\b")
-    for _ in range(2):  # what is put in has constants of its own
-        text = words.sub(lambda found: chosen[found[1]], text)
-    return text
+    constants = CONSTANTS[real] | _polynomials(real, series or horner)
+
+    def named(name: str) -> str:
+        return filled(constants[name], named) if name in constants else called(name)
+
+    return filled("".join(TEXT[name] for name in TEXT if name in wanted), named)
 
 
-def math_source(names: Iterable[str]) -> str:
-    """Doubles one at a time: C of ``f_(x)``, and ``f_all(p, n)`` for n numbers in place.
+def math_source(names: Iterable[str], called: Callable[[str], str]) -> str:
+    """Doubles one at a time: C of a function of x, and of ``f_all(p, n)`` for n numbers in place.
 
     It needs math.h and stddef.h.
     """
     chosen = [name for name in LOOPS if name in set(names)]
-    text = re.sub(r"\bsymad_(\w+)", r"\1_", definitions(chosen, "double", estrin))
-    loops = "".join(LOOPS[name].replace("NAME", name) for name in chosen)
-    return text + FLAT + loops if chosen else ""
+    text = definitions(chosen, "double", estrin, called)
+    for name in chosen:
+        used = {"name": name, "f": called(name), "near": called(f"near_{name}"), "far": called("far")}
+        text += (FLAT if name == chosen[0] else "") + filled(LOOPS[name], used.__getitem__)
+    return text
 
 
 def _polynomials(real: str, series: Callable[..., str]) -> dict[str, str]:
@@ -312,7 +325,7 @@ def _polynomials(real: str, series: Callable[..., str]) -> dict[str, str]:
     _, tail = SERIES[real]["EXP_TAIL"]
     rise = [c * 2.0 ** (k + 1) for k, c in enumerate(tail)]  # (exp 2r - 1)/2 = r + r^2 (...)
     # in one sweep where that rounds no more often
-    exp = horner((1.0, 1.0, *tail), "r", suffix) if series is horner else "(1 + FMA(r * r, EXP_TAIL, r))"
+    exp = horner((1.0, 1.0, *tail), "r", suffix) if series is horner else "(1 + FMA(r * r, $EXP_TAIL, r))"
     return made | {"RISE_TAIL": series(rise, "r", suffix), "EXP_OF_R": exp}
 
 

@@ -1,0 +1,28 @@
+"""Templates of C: text in which ``$name`` stands for a function, a type or a constant of the target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from string import Template
+
+
+@dataclass(frozen=True)
+class _Names(Mapping[str, str]):
+    """What the names of a template stand for; they are looked up, never listed."""
+
+    named: Callable[[str], str]
+
+    def __getitem__(self, name: str) -> str:
+        return self.named(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+def filled(template: str, named: Callable[[str], str]) -> str:
+    """A template with what its names stand for."""
+    return Template(template).substitute(_Names(named))
