@@ -23,6 +23,7 @@ from symad.errors import LoweringError
 from symad.numeric.compiler.c_calls import SHORT
 from symad.numeric.compiler.c_compiler import compile_c
 from symad.numeric.compiler.quick_calls_source import SOURCE
+from symad.numeric.numpy_arrays.memory_reuse import new_array
 from symad.numeric.scalars.flat_results import FlatResults
 
 FEW_POINTS = 2000
@@ -36,6 +37,9 @@ operations, benchmarks/bench_small_batches.py), and operations from which on the
 
 ROWS, POINTS, SEPARATE = 0, 1, 2
 """Results of a batch: a row for each number, an array for each point, or an array for each number."""
+
+LARGE = 1 << 18
+"""Bytes from which on all results of a batch are one block of memory that is used again."""
 
 FLOAT, FLOATS, ARRAY = 0, 1, 2
 """What a call at one point returns: a float, a tuple of floats, or what `finish` makes of a vector."""
@@ -124,8 +128,10 @@ def quick_call(
     else:
         address = [ctypes.cast(function, ctypes.c_void_p).value or 0, 0, 0, 0]
     batches, new_rows, finish_rows = _batches(results, scalars and (one or flat), one)
+    new_block = _block(results, batches, one)
     least = (least if operations <= LONG else few + 1) if lanes is not None else NEVER
     rest = [inputs, total, operations, packed, returns, batches, few if total else -1, least, most]
+    rest.append(LARGE // (8 * max(total, 1)))
     numbers = np.array([*address, *rest], np.int64)
     kept: list[Framed] = []
 
@@ -137,7 +143,8 @@ def quick_call(
         return int(found.frame.ctypes.data)
 
     objects = (
-        np.ndarray, lambda: np.empty(shape), finish, new_rows, finish_rows, otherwise, plan, (function, kept)
+        np.ndarray, lambda: np.empty(shape), finish, new_rows, finish_rows, otherwise, plan, (function, kept),
+        new_block,
     )  # fmt: skip
     made: Callable[..., Any] = maker(numbers.ctypes.data, objects)
     return made
@@ -153,3 +160,13 @@ def _batches(results: FlatResults, floats: bool, one: bool) -> tuple[int, Callab
     total = results.total
     finish = lambda rows: results.at_points(rows, rows.shape[1:])  # noqa: E731
     return ROWS, lambda points: np.empty((total, points)), finish
+
+
+def _block(results: FlatResults, layout: int, one: bool) -> Callable[[int], Any]:
+    """What makes the memory of large results for a number of points."""
+    new = new_array()
+    if layout == POINTS:
+        inner = results.whole or ()
+        return lambda points: new((points, *inner), np.float64)
+    rows = () if one and layout == ROWS else (results.total,)
+    return lambda points: new((*rows, points), np.float64)

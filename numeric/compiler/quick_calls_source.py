@@ -15,10 +15,11 @@ typedef struct {
     compiled function;
     const int64_t *frame;
     double *frame_x, *frame_y;
-    int64_t inputs, outputs, operations, packed, returns, layout, few, least, most, busy;
+    int64_t inputs, outputs, operations, packed, returns, layout, few, least, most, large, busy;
     int64_t *lanes;
     int64_t planned, lanes_busy;
-    PyObject *array_type, *new_vector, *finish, *new_rows, *finish_rows, *fallback, *plan, *owner;
+    PyObject *array_type, *new_vector, *finish, *new_rows, *finish_rows, *fallback, *plan, *owner,
+        *new_block;
 } Quick;
 
 enum { SMALL = 24, SHORT = %d, BLOCK = 512 };
@@ -106,11 +107,12 @@ static PyObject *at_point(Quick *q, const double *x)
     return result;
 }
 
-/* The results of a batch: number k at point p is to[k][p*step]. */
+/* The results of a batch: number k at point p is to[k][p*step]. Large ones are one block of memory. */
 typedef struct {
     PyObject *made;
     double **to, *some[SMALL];
     Py_ssize_t step;
+    int large;
 } Results;
 
 /* The values of a float64 array that is new. */
@@ -132,12 +134,13 @@ static int new_results(const Quick *q, Py_ssize_t points, Results *r)
     r->to = r->some;
     r->made = NULL;
     r->step = q->layout == POINTS ? count : 1;
+    r->large = points >= q->large;
     if (!failed && count > SMALL && (r->to = PyMem_Malloc((size_t)count*sizeof *r->to)) == NULL) {
         r->to = r->some;
         PyErr_NoMemory();
         failed = 1;
     }
-    if (!failed && q->layout == SEPARATE) {
+    if (!failed && q->layout == SEPARATE && !r->large) {
         r->made = PyTuple_New(count);
         failed = r->made == NULL;
         for (Py_ssize_t k = 0; !failed && k < count; ++k) {
@@ -147,7 +150,7 @@ static int new_results(const Quick *q, Py_ssize_t points, Results *r)
         }
     }
     else if (!failed) {
-        r->made = PyObject_CallOneArg(q->new_rows, number);
+        r->made = PyObject_CallOneArg(r->large ? q->new_block : q->new_rows, number);
         failed = values_of(r->made, &values);
         for (Py_ssize_t k = 0; !failed && k < count; ++k)
             r->to[k] = values + (q->layout == POINTS ? k : k*points);
@@ -160,6 +163,11 @@ static int new_results(const Quick *q, Py_ssize_t points, Results *r)
 static PyObject *results_of(const Quick *q, Results *r)
 {
     if (r->to != r->some) PyMem_Free(r->to);
+    if (r->made != NULL && r->large && q->layout == SEPARATE) {
+        PyObject *block = r->made;
+        r->made = PySequence_Tuple(block);
+        Py_DECREF(block);
+    }
     return r->made == NULL || q->layout != ROWS ? r->made : finished(q->finish_rows, r->made);
 }
 
@@ -189,18 +197,20 @@ static PyObject *at_points(
     return results_of(q, &r);
 }
 
-/* Several points at a time, by a frame of symad_runs_points that is kept. Its parts 4, 6 and 9 change: the
-   addresses of the inputs, each with its values side by side; rows (outputs, points); the points. */
+/* Several points at a time, by a frame of symad_runs_points that is kept. What changes are the addresses of
+   inputs (part 4) and results (part 6), each with its values side by side, and the points (part 9). */
 static PyObject *at_lanes(
     Quick *q, const double *x, char **data, const Py_ssize_t *strides, Py_ssize_t points)
 {
-    int64_t *frame = q->lanes + 1, *where = (int64_t *)(intptr_t)frame[4];
-    const Py_ssize_t block = points < BLOCK ? points : BLOCK, count = (Py_ssize_t)q->outputs;
-    const int direct = count == 1;
+    int64_t *frame = q->lanes + 1;
+    int64_t *where = (int64_t *)(intptr_t)frame[4], *to = (int64_t *)(intptr_t)frame[6];
+    const Py_ssize_t count = (Py_ssize_t)q->outputs;
     Py_ssize_t copied = 0;
     Results r;
     if (new_results(q, points, &r)) return results_of(q, &r);
+    const int direct = r.step == 1;
     for (int64_t k = 0; k < q->inputs; ++k) copied += data[k] == NULL || strides[k] != sizeof *x;
+    const Py_ssize_t block = points < BLOCK || (direct && !copied) ? points : BLOCK;
     double *room = PyMem_Malloc((size_t)(copied + (direct ? 0 : count) + 1)*(size_t)block*sizeof *room);
     if (room == NULL) {
         Py_CLEAR(r.made);
@@ -222,12 +232,12 @@ static PyObject *at_lanes(
             where[k] = (int64_t)(intptr_t)column;
             column += block;
         }
-        double *y = direct ? r.to[0] + first : column;
-        frame[6] = (int64_t)(intptr_t)y;
+        for (Py_ssize_t k = 0; k < count; ++k)
+            to[k] = (int64_t)(intptr_t)(direct ? r.to[k] + first : column + k*block);
         frame[9] = some;
         ((framed)(intptr_t)q->lanes[0])(frame);
         for (Py_ssize_t k = 0; !direct && k < count; ++k)
-            for (Py_ssize_t p = 0; p < some; ++p) r.to[k][(first + p)*r.step] = y[k*some + p];
+            for (Py_ssize_t p = 0; p < some; ++p) r.to[k][(first + p)*r.step] = column[k*block + p];
     }
     if (state != NULL) PyEval_RestoreThread(state);
     q->lanes_busy = 0;
@@ -345,7 +355,7 @@ static PyObject **objects(Quick *q, int k)
 {
     PyObject **all[] = {
         &q->array_type, &q->new_vector, &q->finish, &q->new_rows, &q->finish_rows, &q->fallback, &q->plan,
-        &q->owner
+        &q->owner, &q->new_block
     };
     return all[k];
 }
@@ -353,12 +363,12 @@ static PyObject **objects(Quick *q, int k)
 static void release(PyObject *capsule)
 {
     Quick *q = PyCapsule_GetPointer(capsule, NULL);
-    for (int k = 0; k < 8; ++k) Py_DECREF(*objects(q, k));
+    for (int k = 0; k < 9; ++k) Py_DECREF(*objects(q, k));
     PyMem_Free(q);
 }
 
 /* numbers: the function, or the frame with its x and y; inputs, outputs, operations, packed, returns, layout,
-   few, least, most; then the objects, a tuple of 8 */
+   few, least, most, large; then the objects, a tuple of 9 */
 PyObject *symad_quick(const int64_t *numbers, PyObject *given)
 {
     Quick *q = PyMem_Malloc(sizeof *q);
@@ -377,9 +387,10 @@ PyObject *symad_quick(const int64_t *numbers, PyObject *given)
     q->few = numbers[10];
     q->least = numbers[11];
     q->most = numbers[12];
+    q->large = numbers[13];
     q->busy = q->planned = q->lanes_busy = 0;
     q->lanes = NULL;
-    for (int k = 0; k < 8; ++k) *objects(q, k) = Py_NewRef(PyTuple_GET_ITEM(given, k));
+    for (int k = 0; k < 9; ++k) *objects(q, k) = Py_NewRef(PyTuple_GET_ITEM(given, k));
     capsule = PyCapsule_New(q, NULL, release);
     if (capsule == NULL) return NULL;
     made = PyCFunction_New(&method, capsule);

@@ -8,6 +8,7 @@ from typing import Any
 
 from symad.core.dims import format_shape
 from symad.core.graph import DictOf, Graph, Structure
+from symad.core.identifiers import printed
 from symad.core.structures import DataclassOf, ListOf, TupleOf
 
 
@@ -24,7 +25,7 @@ def module_header(graph: Graph, imports: Iterable[str]) -> list[str]:
 
 def one_line(text: Any) -> str:
     """Text that is safe inside a docstring or a C comment: printable, nothing that could end either."""
-    kept = "".join(c if c.isprintable() and c not in '"\\' else "_" for c in str(text))
+    kept = "".join(c if c.isprintable() and c not in '"\\' else "_" for c in printed(text))
     return kept.replace("*/", "*_").replace("/*", "/_")[:200]
 
 

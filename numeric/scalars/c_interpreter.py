@@ -33,7 +33,7 @@ from symad.numeric.targets.c_functions import (
     scalar_name,
 )
 
-LANES = 64
+LANES = 128
 """Points of a batch that are computed together."""
 
 BLOCK = 8
@@ -110,16 +110,18 @@ void symad_runs_bound(const int64_t *frame)
 """
 
 POINTS = """\
-#define LANES %d
-static void execute_lanes(double *restrict v, const int64_t *runs, int64_t count, const int32_t *places)
+/* blocks of eight lanes of each row */
+static void execute_lanes(double *const *rows, size_t blocks, const int64_t *runs, int64_t count,
+                          const int32_t *places)
 {
+    const size_t L = %d*blocks;
     for (int64_t r = 0; r < count; ++r) {
         const int64_t *run = runs + 4*r;
         const size_t n = (size_t)run[2];
         const int32_t *a_ = places + run[3], *b_ = a_ + n, *c_ = b_ + n;
         (void)b_; (void)c_;
         for (size_t k = 0; k < n; ++k) {
-            double *restrict y = v + ((size_t)run[1] + k)*LANES;
+            double *restrict y = rows[(size_t)run[1] + k];
             switch (run[0]) {
 %s
             }
@@ -127,26 +129,34 @@ static void execute_lanes(double *restrict v, const int64_t *runs, int64_t count
     }
 }
 
-/* values, runs, their number, places, the addresses of inputs (points,), their number, y (results, points),
-   the places of the results, their number, points */
+/* values, runs, their number, places, the addresses of inputs (points,), their number, the addresses of
+   results (points,), their rows, their number, points, the addresses of all rows, their number, for each
+   result whether it is computed where it belongs. Inputs are read where they are; only the last points, which
+   fill no whole row, are copied. */
 void symad_runs_points(const int64_t *frame)
 {
-    double *v = (double *)(intptr_t)frame[0], *y = (double *)(intptr_t)frame[6];
-    const int64_t *inputs = (const int64_t *)(intptr_t)frame[4];
-    const int32_t *results = (const int32_t *)(intptr_t)frame[7];
+    enum { LANES = %d };
+    double *v = (double *)(intptr_t)frame[0], **rows = (double **)(intptr_t)frame[10];
+    double *const *inputs = (double *const *)(intptr_t)frame[4];
+    double *const *y = (double *const *)(intptr_t)frame[6];
     const int64_t points = frame[9];
+    const int32_t *results = (const int32_t *)(intptr_t)frame[7];
+    const int32_t *direct = (const int32_t *)(intptr_t)frame[12];
+    for (int64_t k = 0; k < frame[11]; ++k) rows[k] = v + k*LANES;
     for (int64_t first = 0; first < points; first += LANES) {
-        const int64_t some = points - first < LANES ? points - first : LANES;
+        const int64_t some = points - first < LANES ? points - first : LANES, whole = some == LANES;
+        const size_t blocks = ((size_t)some + %d)/%d;
         for (int64_t k = 0; k < frame[5]; ++k) {
-            double *row = v + k*LANES;
-            const double *x = (const double *)(intptr_t)inputs[k] + first;
-            if (some == LANES) memcpy(row, x, LANES*sizeof *v);
-            else for (int64_t l = 0; l < LANES; ++l) row[l] = x[l < some ? l : 0];
+            double *x = inputs[k] + first;
+            rows[k] = whole ? x : v + k*LANES;
+            if (!whole) for (size_t l = 0; l < %d*blocks; ++l) rows[k][l] = x[(int64_t)l < some ? l : 0];
         }
-        execute_lanes(v, (const int64_t *)(intptr_t)frame[1], frame[2], (const int32_t *)(intptr_t)frame[3]);
         for (int64_t k = 0; k < frame[8]; ++k)
-            if (some == LANES) memcpy(y + k*points + first, v + (int64_t)results[k]*LANES, LANES*sizeof *v);
-            else memcpy(y + k*points + first, v + (int64_t)results[k]*LANES, (size_t)some*sizeof *v);
+            if (direct[k]) rows[results[k]] = whole ? y[k] + first : v + (int64_t)results[k]*LANES;
+        execute_lanes(rows, blocks, (const int64_t *)(intptr_t)frame[1], frame[2],
+                      (const int32_t *)(intptr_t)frame[3]);
+        for (int64_t k = 0; k < frame[8]; ++k)
+            if (!whole || !direct[k]) memcpy(y[k] + first, rows[results[k]], (size_t)some*sizeof *v);
     }
 }
 """
@@ -237,11 +247,10 @@ def kernel_source() -> str:
     for function, form in forms().items():
         names = form.names
         if function in PACKED:
-            copied = "memcpy(y, v + (size_t)a_[k]*LANES, sizeof(double)*LANES);"
-            lanes.append(f"{copied} {PACKED[function]}_all(y, LANES);")
+            lanes.append(f"memcpy(y, rows[a_[k]], sizeof(double)*L); {PACKED[function]}_all(y, L);")
         else:
-            given = " ".join(f"const double *{x} = v + (size_t){x}_[k]*LANES;" for x in names)
-            loop = f"EACH for (size_t l = 0; l < LANES; ++l) y[l] = {form.of(_elements(names, 'l'))};"
+            given = " ".join(f"const double *{x} = rows[{x}_[k]];" for x in names)
+            loop = f"EACH for (size_t l = 0; l < L; ++l) y[l] = {form.of(_elements(names, 'l'))};"
             lanes.append(f"{{ {given} {loop} }}")
         if function in SIMPLE:
             kinds = product((True, False), repeat=len(names))
@@ -254,7 +263,7 @@ def kernel_source() -> str:
             EACH,
             helper_source([*HELPERS, *PACKED.values()]),
             POINT % (BLOCK - 1, BLOCK - 1, _switch(point)),
-            POINTS % (LANES, _switch(lanes)),
+            POINTS % (BLOCK, _switch(lanes), LANES, BLOCK - 1, BLOCK, BLOCK),
             ROWS % _switch(rows),
         ]
     )

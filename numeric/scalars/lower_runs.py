@@ -149,7 +149,9 @@ class Scalars:
         framed, points = self.lanes(), columns[0].size
         made = new_array()((len(self.plan.results), points), np.float64)
         where = np.array([c.__array_interface__["data"][0] for c in columns], dtype=np.int64)
-        parts = [*framed.parts[:4], where, framed.parts[5], made, *framed.parts[7:9], points]
+        to = np.array([row.__array_interface__["data"][0] for row in made], dtype=np.int64)
+        before, after = framed.parts[7:9], framed.parts[10:]
+        parts = [*framed.parts[:4], where, framed.parts[5], to, *before, points, *after]
         bound(self.library.symad_runs_points, parts)()
         return made
 
@@ -159,8 +161,19 @@ class Scalars:
         v = aligned_zeros(made.rows, LANES)
         v[made.inputs : made.inputs + len(made.constants)] = np.array(made.constants)[:, None]
         where, wanted = np.zeros(made.inputs, np.int64), made.results.astype(np.int32)
-        parts = [v, table, len(table), places, where, made.inputs, 0, wanted, len(wanted), 0]
+        direct = _first_computed(wanted, made.inputs + len(made.constants))
+        parts = [
+            v, table, len(table), places, where, made.inputs, np.zeros(len(wanted), np.int64), wanted,
+            len(wanted), 0, np.zeros(made.rows, np.int64), made.rows, direct,
+        ]  # fmt: skip
         return Framed(frame_of(self.library.symad_runs_points, parts), where, wanted, parts)
+
+
+def _first_computed(rows: Any, given: int) -> Any:
+    """Which results are rows that are computed (behind those given), and no earlier result."""
+    first = np.zeros(len(rows), np.int32)
+    first[np.unique(rows, return_index=True)[1]] = 1
+    return first * (rows >= given)
 
 
 def lanes(planned: Callable[[], Scalars]) -> Framed | None:

@@ -12,7 +12,7 @@ import numpy as np
 import sympy
 
 from symad.core.dims import Shape
-from symad.core.identifiers import parameter_names, short_name
+from symad.core.identifiers import parameter_names, printed, short_name
 from symad.core.structures import DataclassOf, DictOf, Structure, VectorOf, leaves, pack
 from symad.errors import EvaluationError
 
@@ -61,7 +61,7 @@ class Part:
 
 def argument_of(symbol: Any) -> Argument:
     """The argument that is this input."""
-    return Argument(str(symbol), None, short_name(symbol))
+    return Argument(printed(symbol), None, short_name(symbol))
 
 
 def parameters_of(arguments: Sequence[Argument]) -> tuple[str, ...]:

@@ -25,10 +25,15 @@ def identifier(name: str) -> str:
     return plain
 
 
+def printed(symbol: Any) -> str:
+    """``str(symbol)``; a plain symbol is its name, for which no printer is made."""
+    return str(symbol.name) if type(symbol) is sympy.Symbol else str(symbol)
+
+
 def short_name(symbol: Any) -> str:
     """The name of an input in code: ``q`` for q(t), ``q_dot`` and ``q_ddot`` for its derivatives."""
     if type(symbol) is sympy.Symbol:
-        return str(symbol.name)  # as str(symbol), without a printer
+        return printed(symbol)
     if isinstance(symbol, AppliedUndef):
         return str(symbol.func.__name__)
     if isinstance(symbol, sympy.Derivative):

@@ -13,7 +13,7 @@ from sympy.tensor.array.expressions import ArraySymbol
 from symad.core.arguments import Argument, Packing, Part, argument_of
 from symad.core.dims import Shape, same_dim, size
 from symad.core.graph import Graph, Node, Origin
-from symad.core.identifiers import identifier, short_name
+from symad.core.identifiers import identifier, printed, short_name
 from symad.core.structures import Structure, TupleOf, VectorOf, leaves
 from symad.errors import DerivativeError
 from symad.ops.arrays.shaping import reshape
@@ -73,7 +73,7 @@ class Selection:
 
 def name_of(node: Node) -> str:
     """The name of an input, as the user wrote it."""
-    return str(symbol_of(node))
+    return printed(symbol_of(node))
 
 
 def as_outputs(structure: Structure, nodes: Sequence[Node]) -> tuple[list[Node], Structure]:

@@ -17,7 +17,7 @@ from symad.core.arguments import Argument
 from symad.core.dims import dim_symbols, format_shape
 from symad.core.gc_pause import without_collecting
 from symad.core.graph import DictOf, Graph, Node, Structure, TupleOf
-from symad.core.identifiers import short_name
+from symad.core.identifiers import printed, short_name
 from symad.core.structures import VectorOf
 from symad.errors import TraceError
 from symad.ops.arrays.shaping import reshape
@@ -165,7 +165,8 @@ def _grouped(inputs: Any) -> tuple[dict[Any, Any], tuple[Argument, ...], list[An
     arguments, leaves = group(entries_of(inputs), _is_leaf)
     symbols = [as_input_symbol(leaf) for _, leaf in leaves]
     _check_distinct(symbols)
-    plain = all(a.structure is None and a.name == str(s) for a, s in zip(arguments, symbols, strict=False))
+    pairs = zip(arguments, symbols, strict=False)
+    plain = all(a.structure is None and a.name == printed(s) for a, s in pairs)
     indices = {leaf: leaf.label for _, leaf in leaves if isinstance(leaf, sympy.Idx)}
     return indices, (() if plain else arguments), symbols
 
@@ -205,10 +206,10 @@ def _check_names(leading: Sequence[Any], found: Iterable[Any]) -> None:
     Raises:
         TraceError: says in which assumptions or shapes the two differ.
     """
-    by_name = {str(symbol): symbol for symbol in found}
+    by_name = {printed(symbol): symbol for symbol in found}
     known = set(by_name.values())
     for symbol in leading:
-        other = by_name.get(str(symbol), symbol)
+        other = by_name.get(printed(symbol), symbol)
         if symbol not in known and other != symbol and other not in leading:
             raise TraceError(
                 f"{symbol} ({_told(symbol)}) does not occur in the expression, which has another {other} "

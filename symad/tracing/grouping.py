@@ -10,7 +10,7 @@ import sympy
 from sympy.core.function import AppliedUndef
 
 from symad.core.arguments import Argument
-from symad.core.identifiers import short_name
+from symad.core.identifiers import printed, short_name
 from symad.core.structures import DataclassOf, DictOf, ListOf, Structure, TupleOf, VectorOf, field_names
 from symad.errors import TraceError
 
@@ -57,12 +57,12 @@ def group(
     """
     arguments: list[Argument] = []
     leaves: list[Leaf] = []
-    taken = {str(entry) for _, entry in inputs if isinstance(entry, sympy.Basic)}
+    taken = {printed(entry) for _, entry in inputs if isinstance(entry, sympy.Basic)}
     for k, (given, entry) in enumerate(inputs):
         known = given or (names[k] if k < len(names) else "")
         if is_leaf(entry):
             symbol = entry if isinstance(entry, sympy.Basic) else None
-            name = known or str(entry)
+            name = known or printed(entry)
             argument = Argument(name, None, known or (short_name(symbol) if symbol is not None else name))
             found: list[Leaf] = [(name, entry)]
         else:

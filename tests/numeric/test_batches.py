@@ -223,3 +223,21 @@ def test_slices_that_show_padding_keep_it(backend: str) -> None:
         assert np.sum(slopes * d) == pytest.approx((ahead - behind) / (2 * h), rel=1e-6, abs=1e-7)
         change = (np.asarray(gradient(x + h * d)) - np.asarray(gradient(x - h * d))) / (2 * h)
         assert np.allclose(hessian @ d.ravel(), change.ravel(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("points", [40, 127, 128, 129, 300, 30_000])
+def test_results_that_repeat_and_results_that_are_inputs_or_numbers(points):
+    """Rows of results are computed where they belong, once; the rest is copied there."""
+    x, y = sp.symbols("x y", real=True)
+    graph = symad.trace((x * y + 1, x, sp.Integer(2), x * y + 1, x * y, sp.exp(x * y)), [x, y])
+    kernel = lower(graph, backend="runs")
+    rng = np.random.default_rng(points)
+    a, b = rng.uniform(-1, 1, (2, points))
+    expected = (a * b + 1, a, np.full(points, 2.0), a * b + 1, a * b, np.exp(a * b))
+    first = kernel(a, b)
+    again = kernel(b[::-1], a[::-1])  # strided inputs, and memory that is used again
+    for found, other, value in zip(first, again, expected, strict=True):
+        np.testing.assert_allclose(found, value, rtol=1e-15)
+        if value is not a:
+            np.testing.assert_allclose(other, value[::-1], rtol=1e-15)
+    assert not any(np.shares_memory(p, q) for k, p in enumerate(first) for q in (a, b, *first[:k], *again))
